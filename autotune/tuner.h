@@ -1,0 +1,66 @@
+// The tuner: compiles candidates in parallel, gates them on correctness, measures the survivors in
+// interleaved rounds and names a winner. It sees neither CUDA nor the compiler: everything real is a
+// callback, so it is tested with fake clocks. docs/tuning.md states the statistics.
+// Thread-safety: `tune` is a pure function of its arguments; `compile` is called from several threads.
+#pragma once
+
+#include "runtime/base/status.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace nsa {
+
+struct Candidate {
+  std::string templateName;
+  std::string config;      // "key_tile=64 query_tile=64 ..."
+  double predictedCost = 0; // the template's own estimate; only its order matters
+};
+
+enum class CandidateOutcome { kPruned, kCompileFailed, kRejected, kMeasured, kWinner };
+std::string_view candidateOutcomeName(CandidateOutcome outcome);
+
+struct CandidateReport {
+  Candidate candidate;
+  CandidateOutcome outcome = CandidateOutcome::kPruned;
+  double medianMs = 0;
+  double ratioToIncumbent = 0; // median over rounds of time / incumbent's time in the same round
+  int rounds = 0;
+  std::string detail;
+};
+
+struct TuneCallbacks {
+  // Compiles candidate `index` and keeps it; called from several threads, once per index.
+  std::function<Status(size_t index)> compile;
+  // Compares the candidate's result with the reference; an error rejects it (its text is kept).
+  std::function<Status(size_t index)> check;
+  // Milliseconds of one run of the candidate.
+  std::function<Result<double>(size_t index)> measure;
+  // Monotonic seconds, for the budget.
+  std::function<double()> now;
+  // Progress, may be empty: done and total steps of the named phase.
+  std::function<void(std::string_view phase, size_t done, size_t total)> progress;
+};
+
+struct TuneOptions {
+  double budgetSeconds = 30;
+  int compileThreads = 2;
+  size_t maxCompiled = 32; // candidates compiled, cheapest predicted first
+  int roundsPerRung = 3;   // successive halving: rounds * 3 per rung, a third survives
+  double simplerWithin = 0.01; // within this ratio the cheaper predicted config wins
+  uint64_t seed = 1;           // order within rounds
+};
+
+struct TuneReport {
+  size_t winner = 0; // index into candidates
+  bool tie = false;  // a second candidate was within `simplerWithin`
+  bool budgetExhausted = false;
+  std::vector<CandidateReport> candidates; // in the order given
+};
+
+// Candidate 0 is the incumbent (the default). Fails only when no candidate compiles and passes.
+Result<TuneReport> tune(const std::vector<Candidate> &candidates, const TuneCallbacks &callbacks, const TuneOptions &options);
+
+} // namespace nsa

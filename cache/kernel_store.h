@@ -1,0 +1,85 @@
+// The kernel store: one sqlite database (WAL) that keeps compiled kernels by content and tuned
+// choices by problem and device, with the measured evidence. docs/cache_format.md has the schema.
+// Damage is never fatal: a row whose digest does not match is skipped and counted; a file that is
+// no database is renamed aside; a read-only or full disk means "work without".
+// Thread-safety: a store may be used by many threads at once (one connection behind a mutex; the
+// launch path never touches it). Distinct processes may share a file.
+#pragma once
+
+#include "runtime/base/manifest.h"
+#include "runtime/base/status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nsa {
+
+struct StoredKernel {
+  std::string content;           // BLAKE2b-256 hex of what produced the binary (source, options, arch, compiler version)
+  std::string manifest;          // text, see runtime/base/manifest.h
+  std::vector<std::byte> binary; // cubin or CPU image, uncompressed here, zstd in the file
+};
+
+// One measured candidate, kept as evidence beside the choice.
+struct Measurement {
+  std::string templateName;
+  std::string config;
+  std::string outcome; // "winner", "measured", "rejected", "failed", "pruned"
+  double milliseconds = 0;   // median; 0 when not measured
+  double ratioToIncumbent = 0;
+  std::string detail; // error text, max difference, ...
+};
+
+struct StoredChoice {
+  std::string problem; // Problem::key()
+  std::string device;  // DeviceKey text
+  std::string content; // the kernel it names
+  bool tuned = false;  // false: a default that was never measured
+  std::string provenance;   // "driver=580.159 nvrtc=13.0 library=..." evidence, never key
+  std::vector<Measurement> evidence;
+};
+
+struct KernelSummary {
+  std::string content, templateName, op, target, config;
+  int64_t compressedBytes = 0, binaryBytes = 0;
+};
+
+struct StoreCounters {
+  uint64_t hits = 0, misses = 0, damagedRows = 0, failedWrites = 0;
+};
+
+class KernelStore {
+public:
+  struct Options {
+    std::string path;      // file; ":memory:" keeps nothing
+    bool readOnly = false; // never write, never create
+  };
+  // Creates the file and missing directories unless read-only. `warning` receives one line when the
+  // store works in a reduced way (read-only medium, damaged file renamed aside, ...).
+  static Result<std::unique_ptr<KernelStore>> open(const Options &options, std::string &warning);
+  ~KernelStore();
+
+  // nullopt: not stored, or stored but damaged (counted).
+  Result<std::optional<StoredChoice>> findChoice(const std::string &problem, const std::string &device);
+  Result<std::optional<StoredKernel>> findKernel(const std::string &content);
+
+  // One transaction: the kernel, and the choice that names it when given. Replaces an older choice
+  // of the same problem and device, never a tuned one by an untuned one.
+  Status put(const StoredKernel &kernel, const StoredChoice *choice);
+
+  Result<std::vector<KernelSummary>> listKernels();
+  Result<std::vector<StoredChoice>> listChoices();
+  StoreCounters counters() const;
+  const std::string &path() const;
+
+private:
+  KernelStore();
+  struct State;
+  std::unique_ptr<State> state;
+};
+
+} // namespace nsa

@@ -1,0 +1,78 @@
+// The manifest: everything the runtime must know to launch a compiled kernel, as a small line
+// format that both libraries read and write and a person can read (`nsa cache show`).
+// It is stored beside the binary; its ABI version must match the runtime's.
+//
+//   manifest 1
+//   entry attention                    symbol (GPU) or byte offset into the image (CPU: "+64")
+//   template attention
+//   operator window
+//   target sm_90a
+//   fixed dtype=bf16 group=8 ...       the compiled-in problem values, names ascending
+//   config key_tile=64 query_tile=64   the tuned choices, names ascending
+//   revision <hex>                     digest of template + device library + emitter version
+//   param view q bf16 3                one kernel argument per line, in order
+//   param i32 window
+//   grid ceildiv(max_seqlen_q * 8, 64) ; kv_heads ; batch
+//   threads 128
+//   shared 65536                       dynamic shared memory, bytes (GPU)
+//   scratch 81920                      bytes per worker thread (CPU)
+//   evidence registers=168 spill_bytes=0 nvrtc=13.0
+//
+// Thread-safety: values.
+#pragma once
+
+#include "runtime/base/expression.h"
+#include "runtime/base/status.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace nsa {
+
+inline constexpr int kManifestVersion = 1;
+
+// A kernel's arguments live in one block of 8-byte slots (GPU: one by-value struct; CPU: a pointer
+// to it), in the order of the manifest. A scalar takes one slot, low bytes first. A view of rank r
+// takes r + 2 slots: data pointer, r strides in elements, flags.
+struct ManifestParam {
+  enum class Kind { kView, kI32, kI64, kF32 };
+  Kind kind = Kind::kI32;
+  std::string name;
+  std::string dtype; // views: bf16, f16, f32, i32
+  int rank = 0;      // views: number of coordinates that address one row
+
+  int slots() const { return kind == Kind::kView ? rank + 2 : 1; }
+  bool operator==(const ManifestParam &) const = default;
+};
+
+// Flag bits in a view's last slot.
+inline constexpr uint64_t kViewRowsAligned16 = 1; // base and every stride are multiples of 16 bytes
+
+struct Manifest {
+  std::string entry;
+  std::string templateName;
+  std::string op;
+  std::string target;
+  std::map<std::string, std::string> fixed;
+  std::map<std::string, std::string> config;
+  std::string revision;
+  std::vector<ManifestParam> params;
+  Expression grid[3];
+  int32_t threads = 1;
+  int64_t sharedBytes = 0;
+  int64_t scratchBytes = 0;
+  std::map<std::string, std::string> evidence;
+
+  int slotCount() const;
+  std::string serialize() const;
+  // Fails on an unknown line, a missing required line, or another manifest version.
+  static Result<Manifest> parse(std::string_view text);
+};
+
+// "a=1 b=2", names ascending: the one text form of a name -> value map.
+std::string formatValues(const std::map<std::string, std::string> &values);
+Result<std::map<std::string, std::string>> parseValues(std::string_view text);
+
+} // namespace nsa

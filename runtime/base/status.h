@@ -1,0 +1,100 @@
+// Errors as values: Status and Result<T>, used between all parts of the library.
+// A Status is one pointer wide and null when fine, so returning success costs nothing.
+// An error names the field at fault, its value, the rule it broke and what to do about it.
+// Thread-safety: values; distinct objects may be used from distinct threads.
+#pragma once
+
+#include <cassert>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace nsa {
+
+// The numbers are part of the C ABI (nsa_status in nsa/nsa.h).
+enum class ErrorCode : int {
+  kOk = 0,
+  kInvalidArgument = 1, // a spec, tensor, option or file breaks a rule
+  kCacheMiss = 2,       // policy `fail`, and no stored kernel serves the spec
+  kUnavailable = 3,     // no driver, no NVRTC, no compiler library, driver too old
+  kUnsupported = 4,     // legal, but nothing here can run it (e.g. shared memory too small)
+  kCompileFailed = 5,   // a template, NVRTC or LLVM refused
+  kDeviceError = 6,     // the driver returned an error, or the device reported a bad input
+  kIoError = 7,         // a file could not be read or written
+  kCapturing = 8,       // the stream captures and the plan is not in memory
+  kOutOfMemory = 9,
+  kInternal = 10,
+};
+
+// Stable lower-case name of a code, e.g. "invalid argument".
+std::string_view errorCodeName(ErrorCode code);
+
+// What went wrong. `field`, `value` and `rule` may be empty where they make no sense.
+struct ErrorInfo {
+  ErrorCode code = ErrorCode::kInternal;
+  std::string field;
+  std::string value;
+  std::string rule;
+  std::string message; // free text; composed from the three above when empty
+  std::string hint;    // what the reader can do
+
+  // One line: "invalid argument: window = 0: must be at least 1 (hint: ...)".
+  std::string toString() const;
+};
+
+class [[nodiscard]] Status {
+public:
+  Status() = default;
+  explicit Status(ErrorInfo info) : info(std::make_unique<ErrorInfo>(std::move(info))) {}
+  Status(Status &&) = default;
+  Status &operator=(Status &&) = default;
+  Status(const Status &other);
+  Status &operator=(const Status &other);
+
+  static Status ok() { return Status(); }
+  // A rule broken by one field.
+  static Status invalid(std::string field, std::string value, std::string rule, std::string hint = "");
+  static Status error(ErrorCode code, std::string message, std::string hint = "");
+
+  bool isOk() const { return !info; }
+  ErrorCode code() const { return info ? info->code : ErrorCode::kOk; }
+  const ErrorInfo &error() const {
+    assert(info && "asked a fine status for its error");
+    return *info;
+  }
+  std::string toString() const { return info ? info->toString() : "ok"; }
+
+private:
+  std::unique_ptr<ErrorInfo> info;
+};
+
+// A value or the reason why there is none.
+template <typename T> class [[nodiscard]] Result {
+public:
+  Result(T value) : state(std::in_place_index<0>, std::move(value)) {}
+  Result(Status status) : state(std::in_place_index<1>, std::move(status)) {
+    assert(!std::get<1>(state).isOk() && "a Result without a value needs an error");
+  }
+
+  bool isOk() const { return state.index() == 0; }
+  explicit operator bool() const { return isOk(); }
+  T &operator*() { return std::get<0>(state); }
+  const T &operator*() const { return std::get<0>(state); }
+  T *operator->() { return &std::get<0>(state); }
+  const T *operator->() const { return &std::get<0>(state); }
+  Status status() const { return isOk() ? Status::ok() : std::get<1>(state); }
+
+private:
+  std::variant<T, Status> state;
+};
+
+// Leaves the enclosing function with the error of a Status expression.
+#define NSA_RETURN_IF_ERROR(expression)                                                            \
+  do {                                                                                             \
+    if (::nsa::Status nsaStatus = (expression); !nsaStatus.isOk())                                 \
+      return nsaStatus;                                                                            \
+  } while (false)
+
+} // namespace nsa

@@ -1,0 +1,243 @@
+/* NSA Runtime: native sparse attention without Python and without PyTorch. The C ABI.
+ *
+ * This header is the documentation; what is not in it is not API.
+ *
+ * Conventions
+ *  - Every input struct begins with `size`, which the caller sets to sizeof(struct). Reserved fields
+ *    must be zero. NSA_INIT(type) gives a zeroed struct with its size set.
+ *  - Handles are opaque. Destroy functions accept NULL. No function keeps a pointer to its arguments
+ *    (a plan does not keep the spec, a run does not keep the tensors).
+ *  - A function returns nsa_status and fills the caller's `nsa_error` (may be NULL) on failure.
+ *  - Shapes are in elements; strides are in elements; workspace sizes are in bytes; times are in
+ *    milliseconds. Token positions start at 0. Log-sum-exp is the natural logarithm.
+ *  - `stream` is a CUstream (or cudaStream_t) of the engine's device, NULL for the default stream.
+ *    A CPU engine ignores it and `nsa_run` returns when the result is there.
+ *
+ * Threads: an engine may be used by many threads at once. A plan is immutable and may be run by many
+ * threads at once, each with its own workspace. Handles must outlive their use.
+ *
+ * The launch path: nsa_run allocates nothing, takes no lock, reads no file and no environment, formats no
+ * text (but on an error) and never synchronises; it may be captured into a CUDA graph.
+ */
+#ifndef NSA_NSA_H
+#define NSA_NSA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define NSA_API __attribute__((visibility("default")))
+#else
+#define NSA_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#define NSA_NOEXCEPT noexcept
+#else
+#define NSA_NOEXCEPT
+#endif
+
+#define NSA_ABI_VERSION 0 /* raised on a break; 0 until the backward pass lands */
+
+typedef enum nsa_status {
+  NSA_OK = 0,
+  NSA_INVALID_ARGUMENT = 1, /* a spec, tensor, option or file breaks a rule */
+  NSA_CACHE_MISS = 2,       /* policy `fail`, and no stored kernel serves the spec */
+  NSA_UNAVAILABLE = 3,      /* no driver, no NVRTC, no compiler library, driver too old */
+  NSA_UNSUPPORTED = 4,      /* legal, but nothing here can run it */
+  NSA_COMPILE_FAILED = 5,   /* a template, NVRTC or LLVM refused */
+  NSA_DEVICE_ERROR = 6,     /* the driver returned an error, or the device reported a bad input */
+  NSA_IO_ERROR = 7,
+  NSA_CAPTURING = 8,        /* the stream captures and the plan is not in memory */
+  NSA_OUT_OF_MEMORY = 9,
+  NSA_INTERNAL = 10
+} nsa_status;
+
+/* Owned by the caller. Texts are NUL-terminated and cut when too long. */
+typedef struct nsa_error {
+  nsa_status code;
+  char field[64];    /* the field at fault, e.g. "window"; "" when it is none */
+  char value[128];   /* its value */
+  char rule[256];    /* the rule it broke */
+  char message[512]; /* one sentence, complete without the others */
+  char hint[384];    /* what to do; "" when there is nothing to say */
+} nsa_error;
+
+typedef enum nsa_dtype { NSA_BF16 = 0, NSA_FP16 = 1, NSA_FP32 = 2, NSA_INT32 = 3 } nsa_dtype;
+
+/* Operators, named as in the specification. */
+typedef enum nsa_op {
+  NSA_OP_DENSE = 0, /* causal attention over all keys up to the query's own position */
+  NSA_OP_WINDOW = 1 /* over the last `window` keys, the own one included */
+} nsa_op;
+
+typedef enum nsa_layout {
+  NSA_LAYOUT_DENSE = 0, /* [batch, time, heads, dim] */
+  NSA_LAYOUT_PACKED = 1 /* [total, heads, dim] with cu_seqlens_q / cu_seqlens_k, int32 [batch+1] */
+} nsa_layout;
+
+/* What is computed. Query head g*h + i belongs to kv head g, h = query_heads / kv_heads. Queries sit at the
+ * end of their keys: query i of T_q has position T - T_q + i (bottom-right alignment). */
+typedef struct nsa_spec {
+  size_t size;
+  nsa_op op;
+  nsa_dtype dtype;     /* of q, k, v and out: bf16, fp16 or fp32 */
+  nsa_layout layout;
+  int32_t query_heads; /* a multiple of kv_heads, at most 128 times it */
+  int32_t kv_heads;
+  int32_t qk_dim;
+  int32_t v_dim;
+  int32_t window;      /* tokens, >= 1; only read by NSA_OP_WINDOW */
+  float scale;         /* 0: 1/sqrt(qk_dim) */
+  int32_t reserved[8];
+} nsa_spec;
+
+/* Upper bounds that the plan's grid and workspace are made for. */
+typedef struct nsa_maxima {
+  size_t size;
+  int64_t max_batch;
+  int64_t max_tokens_q; /* queries of all sequences together */
+  int64_t max_seqlen_q; /* queries of one sequence */
+  int64_t max_seqlen_k; /* keys of one sequence */
+  int64_t reserved[4];
+} nsa_maxima;
+
+typedef enum nsa_miss_policy {
+  NSA_MISS_DEFAULT = 0, /* compile the best guess; measure nothing */
+  NSA_MISS_FAIL = 1,    /* never compile: a miss is NSA_CACHE_MISS */
+  NSA_MISS_TUNE = 2     /* compile and measure candidates within the budget, keep the winner */
+  /* 3 is kept for background tuning */
+} nsa_miss_policy;
+
+typedef enum nsa_log_level { NSA_LOG_DEBUG = 0, NSA_LOG_INFO = 1, NSA_LOG_WARNING = 2, NSA_LOG_ERROR = 3, NSA_LOG_OFF = 4 } nsa_log_level;
+/* Called from any thread, one line without a newline. Must not call back into the engine. */
+typedef void (*nsa_log_callback)(void *user, nsa_log_level level, const char *tag, const char *message);
+
+/* A zeroed field (NULL, 0) takes its default: the environment variable named beside it, read once when
+ * the engine opens, else the built-in value. */
+typedef struct nsa_engine_options {
+  size_t size;
+  const char *device;        /* "cpu" or "cuda:N". NSA_DEVICE, else cuda:0 when usable, else cpu */
+  const char *cache_path;    /* database file, ":memory:" for none. NSA_CACHE_DIR/kernels.db, else $XDG_CACHE_HOME or ~/.cache, /nsa/kernels.db */
+  int32_t miss_policy_set;   /* 1: `miss_policy` counts; 0: NSA_MISS (default|fail|tune), else default */
+  nsa_miss_policy miss_policy;
+  double tune_budget_seconds; /* NSA_TUNE_BUDGET, else 30 */
+  const char *compiler_path; /* libnsa_compiler.so. NSA_COMPILER, else beside libnsa.so */
+  const char *nvrtc_path;    /* NSA_NVRTC, else searched */
+  const char *template_dir;  /* templates from a folder instead of the embedded ones. NSA_TEMPLATE_DIR */
+  const char *force_variant; /* only this template may serve ("attention", ...). NSA_FORCE_VARIANT */
+  const char *dump_dir;      /* rendered templates, sources and manifests are written here. NSA_DUMP_DIR */
+  int32_t cpu_threads;       /* worker threads of the CPU device. NSA_CPU_THREADS, else all cores */
+  int32_t compile_threads;   /* NSA_COMPILE_THREADS, else all cores */
+  nsa_log_callback log;      /* NULL: warnings and errors go to stderr */
+  void *log_user;
+  nsa_log_level log_level;   /* with a callback: the least level passed on. NSA_LOG for stderr */
+  const char *cpu_features;  /* "", "x86-64-v3" or "x86-64-v4": limits the CPU device's code. NSA_CPU_FEATURES */
+  int64_t reserved[8];
+} nsa_engine_options;
+
+/* A tensor in device memory (host memory for the CPU device). 1 <= rank <= 5. */
+typedef struct nsa_tensor {
+  size_t size;
+  void *data;
+  nsa_dtype dtype;
+  int32_t rank;
+  int64_t shape[5];
+  int64_t strides[5]; /* elements; the last dimension of q, k, v, out must be contiguous */
+} nsa_tensor;
+
+/* Tensor names of the operators. dense and window take Q, K_WIN (else K), V_WIN (else V), OUT, optionally
+ * LSE (fp32 [.., query_heads], any strides), and for packed layout CU_SEQLENS_Q and/or CU_SEQLENS_K
+ * (one stands for both). */
+typedef enum nsa_name {
+  NSA_Q = 0, NSA_K = 1, NSA_V = 2, NSA_K_WIN = 3, NSA_V_WIN = 4,
+  NSA_OUT = 5, NSA_LSE = 6, NSA_CU_SEQLENS_Q = 7, NSA_CU_SEQLENS_K = 8
+} nsa_name;
+
+typedef struct nsa_binding {
+  nsa_name name;
+  const nsa_tensor *tensor;
+} nsa_binding;
+
+typedef struct nsa_engine nsa_engine;
+typedef struct nsa_plan nsa_plan;
+
+/* Zeroed struct with its size set: nsa_spec spec = NSA_INIT(nsa_spec); */
+#ifdef __cplusplus
+#define NSA_INIT(type) nsa_init_sized<type>()
+#else
+#define NSA_INIT(type) ((type){.size = sizeof(type)})
+#endif
+
+/* "0.1.0", and the revision the library was built from. */
+NSA_API uint32_t nsa_abi_version(void) NSA_NOEXCEPT;
+NSA_API const char *nsa_version(void) NSA_NOEXCEPT;
+NSA_API const char *nsa_source_id(void) NSA_NOEXCEPT;
+NSA_API const char *nsa_status_name(nsa_status status) NSA_NOEXCEPT;
+
+/* Opens the device, the cache and nothing else: no compiler, no NVRTC. options may be NULL. */
+NSA_API nsa_status nsa_engine_create(const nsa_engine_options *options, nsa_engine **engine, nsa_error *error) NSA_NOEXCEPT;
+NSA_API void nsa_engine_destroy(nsa_engine *engine) NSA_NOEXCEPT;
+
+/* Finds or makes the kernels of a spec and loads them. Looks in memory, then in the database, then follows
+ * the miss policy. While `stream` captures a graph it succeeds only from memory (else NSA_CAPTURING names the key). */
+NSA_API nsa_status nsa_plan_create(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, void *stream,
+                                   nsa_plan **plan, nsa_error *error) NSA_NOEXCEPT;
+NSA_API void nsa_plan_destroy(nsa_plan *plan) NSA_NOEXCEPT;
+
+/* Bytes of workspace that nsa_run needs (0: pass NULL). The buffer must be 256-byte aligned. */
+NSA_API nsa_status nsa_plan_workspace_size(const nsa_plan *plan, size_t *bytes, nsa_error *error) NSA_NOEXCEPT;
+
+/* Enqueues the operator. Tensors are checked on the host; lengths in device memory are checked by the
+ * kernel, which then writes nothing for that sequence and sets the plan's status word. */
+NSA_API nsa_status nsa_run(const nsa_plan *plan, const nsa_binding *bindings, size_t binding_count, void *workspace,
+                           size_t workspace_bytes, void *stream, nsa_error *error) NSA_NOEXCEPT;
+
+/* Waits for `stream`, reads and clears the plan's status word. NSA_OK, or NSA_DEVICE_ERROR with the violated
+ * rule in `error`. On the CPU nsa_run has reported it already. */
+NSA_API nsa_status nsa_plan_status(nsa_plan *plan, void *stream, nsa_error *error) NSA_NOEXCEPT;
+
+/* A JSON text that says what the plan runs: per launch the template, config, where it came from (memory,
+ * database, compiled), the fallback taken, milliseconds of lookup, render, compile, tune, load. Valid as long as the plan. */
+NSA_API const char *nsa_plan_describe(const nsa_plan *plan) NSA_NOEXCEPT;
+
+/* What would run for a spec, without compiling or storing anything; JSON, freed with nsa_free. */
+NSA_API nsa_status nsa_explain(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json, nsa_error *error) NSA_NOEXCEPT;
+
+/* Tunes one spec now, whatever the policy, and stores the result; JSON report, freed with nsa_free. */
+NSA_API nsa_status nsa_tune(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json, nsa_error *error) NSA_NOEXCEPT;
+
+/* Counters since the engine opened. */
+typedef struct nsa_stats {
+  size_t size;
+  uint64_t plans_from_memory, plans_from_database, plans_compiled, plans_failed;
+  uint64_t kernels_compiled, kernels_measured, kernels_rejected, kernels_loaded;
+  uint64_t cache_damaged_rows, cache_failed_writes;
+  uint64_t runs;
+  uint64_t reserved[8];
+} nsa_stats;
+NSA_API nsa_status nsa_engine_stats(const nsa_engine *engine, nsa_stats *stats, nsa_error *error) NSA_NOEXCEPT;
+
+/* JSON: device name, arch, driver, memory, SM count, device key, cache file, compiler library, each with a
+ * reason when absent. Freed with nsa_free. */
+NSA_API nsa_status nsa_engine_describe(nsa_engine *engine, char **json, nsa_error *error) NSA_NOEXCEPT;
+NSA_API void nsa_free(void *text) NSA_NOEXCEPT;
+
+/* DLPack 1.x. Fills a borrowed view of a DLManagedTensorVersioned (or the DLTensor inside one); the DLPack
+ * object stays the caller's. `dl_tensor` points to a DLTensor. Null strides mean row-major, byte_offset is added. */
+NSA_API nsa_status nsa_tensor_from_dlpack(const void *dl_tensor, nsa_tensor *tensor, nsa_error *error) NSA_NOEXCEPT;
+/* Fills a caller-owned DLTensor that borrows the tensor's data and its shape and strides arrays.
+ * device: "cpu" or "cuda:N". */
+NSA_API nsa_status nsa_tensor_to_dlpack(nsa_tensor *tensor, const char *device, void *dl_tensor, nsa_error *error) NSA_NOEXCEPT;
+
+#ifdef __cplusplus
+} /* extern "C" */
+
+template <typename T> inline T nsa_init_sized() {
+  T value{};
+  value.size = sizeof(T);
+  return value;
+}
+#endif
+#endif
