@@ -1,0 +1,17 @@
+// One element of an array whose type is known at run time, as float.
+// Thread-safety: pure functions.
+#pragma once
+
+#include "runtime/base/problem.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace nsa::reference {
+
+// `dtype` is a floating point one; `index` counts elements.
+float loadElement(DType dtype, const std::byte *data, int64_t index);
+// Rounds to nearest even.
+void storeElement(DType dtype, std::byte *data, int64_t index, float value);
+
+} // namespace nsa::reference

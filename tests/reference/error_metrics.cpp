@@ -1,0 +1,87 @@
+#include "tests/reference/error_metrics.h"
+
+#include <cassert>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+namespace nsa::reference {
+
+Tolerance toleranceOf(DType dtype) {
+  double rms = 0;
+  switch (dtype) {
+  case DType::kBf16:
+    rms = 5e-3;
+    break;
+  case DType::kF16:
+    rms = 1e-3;
+    break;
+  case DType::kF32:
+    rms = 1e-5;
+    break;
+  case DType::kI32:
+    assert(false && "integers are compared for equality");
+  }
+  return {.relativeRms = rms, .worstRow = 4 * rms, .lse = 1e-3};
+}
+
+bool ErrorReport::within(const Tolerance &tolerance) const {
+  return notFinite == 0 && relativeRms <= tolerance.relativeRms && worstRow <= tolerance.worstRow &&
+         lse <= tolerance.lse;
+}
+
+std::string ErrorReport::toString(const Tolerance &tolerance) const {
+  char text[320];
+  std::snprintf(text, sizeof text,
+                "relative RMS %.3g (limit %.3g), worst row %.3g (limit %.3g) at query %lld head %lld, LSE %.3g (limit "
+                "%.3g), not finite: %lld",
+                relativeRms, tolerance.relativeRms, worstRow, tolerance.worstRow, static_cast<long long>(worstQuery),
+                static_cast<long long>(worstHead), lse, tolerance.lse, static_cast<long long>(notFinite));
+  return text;
+}
+
+ErrorReport compare(const Attention &a, const AttentionResult &reference, const TensorView &out,
+                    const TensorView &lse) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  ErrorReport report;
+  double errorSquares = 0, referenceSquares = 0;
+  for (const Sequence &sequence : a.sequences) {
+    for (int64_t query = 0; query < sequence.queries; ++query) {
+      for (int64_t head = 0; head < a.queryHeads; ++head) {
+        const int64_t row = (sequence.firstRow + query) * a.queryHeads + head;
+        double rowError = 0, rowReference = 0;
+        for (int64_t c = 0; c < a.vDim; ++c) {
+          const double expected = reference.out[row * a.vDim + c];
+          const double actual = out.at(sequence.batch, sequence.queryBegin + query, head, c);
+          if (!std::isfinite(actual))
+            ++report.notFinite;
+          rowError += (actual - expected) * (actual - expected);
+          rowReference += expected * expected;
+        }
+        errorSquares += rowError;
+        referenceSquares += rowReference;
+        // A reference row of zeros allows no error at all.
+        const double ratio = rowError == 0 ? 0 : std::sqrt(rowError / rowReference);
+        if (!(ratio <= report.worstRow)) {
+          report.worstRow = std::isnan(ratio) ? kInfinity : ratio;
+          report.worstQuery = sequence.firstRow + query;
+          report.worstHead = head;
+        }
+        if (lse.data) {
+          const double difference =
+              std::fabs(lse.at(sequence.batch, sequence.queryBegin + query, head, 0) - reference.lse[row]);
+          if (!std::isfinite(difference))
+            ++report.notFinite;
+          if (!(difference <= report.lse))
+            report.lse = std::isnan(difference) ? kInfinity : difference;
+        }
+      }
+    }
+  }
+  report.relativeRms = errorSquares == 0 ? 0 : std::sqrt(errorSquares / referenceSquares);
+  if (std::isnan(report.relativeRms))
+    report.relativeRms = kInfinity;
+  return report;
+}
+
+} // namespace nsa::reference

@@ -1,0 +1,36 @@
+// How far a result is from the reference, and how far it may be (spec.md 11).
+// A value that is not finite where the reference is makes every figure infinite: no comparison below lets a NaN pass.
+// Thread-safety: pure functions.
+#pragma once
+
+#include "tests/reference/attention.h"
+
+#include <string>
+
+namespace nsa::reference {
+
+struct Tolerance {
+  double relativeRms; // ||out - ref|| / ||ref||
+  double worstRow;    // the same of any single row (one query, one head): four times that
+  double lse;         // absolute
+};
+
+Tolerance toleranceOf(DType dtype);
+
+struct ErrorReport {
+  double relativeRms = 0;
+  double worstRow = 0;
+  int64_t worstQuery = 0; // row of the result
+  int64_t worstHead = 0;
+  double lse = 0; // largest absolute difference; 0 when no LSE was compared
+  int64_t notFinite = 0;
+
+  bool within(const Tolerance &tolerance) const;
+  std::string toString(const Tolerance &tolerance) const;
+};
+
+// Compares `out` (and `lse` unless its data is null) of all sequences with the reference's result.
+ErrorReport compare(const Attention &attention, const AttentionResult &reference, const TensorView &out,
+                    const TensorView &lse);
+
+} // namespace nsa::reference
