@@ -1,0 +1,13 @@
+// Tells a process from its parent: threads, CUDA contexts and sqlite connections do not survive a fork,
+// so their owners compare the generation they were made in with the current one.
+// Thread-safety: any thread; one relaxed load.
+#pragma once
+
+#include <cstdint>
+
+namespace nsa {
+
+// 0 in the process that loaded the library, one more in each child along a chain of forks.
+uint32_t processGeneration();
+
+} // namespace nsa
