@@ -34,8 +34,7 @@ public:
   bool operator==(const Expression &other) const { return source == other.source; }
 
 private:
-  struct Node; // postfix program, see expression.cpp
-  enum class Op : uint8_t;
+  enum class Op : uint8_t; // see expression.cpp
   struct Instruction {
     Op op;
     int64_t operand;
@@ -43,7 +42,7 @@ private:
   friend class ExpressionParser;
   std::string source = "1";
   std::vector<std::string> nameList;
-  std::vector<Instruction> program; // empty: the constant 1
+  std::vector<Instruction> program; // postfix; empty: the constant 1
 };
 
 } // namespace nsa

@@ -40,8 +40,8 @@ struct ManifestParam {
   enum class Kind { kView, kI32, kI64, kF32 };
   Kind kind = Kind::kI32;
   std::string name;
-  std::string dtype; // views: bf16, f16, f32, i32
-  int rank = 0;      // views: number of coordinates that address one row
+  std::string dtype; // views: bf16, fp16, fp32, int32
+  int rank = 0;      // views: number of coordinates that address one row, 1 to 5
 
   int slots() const { return kind == Kind::kView ? rank + 2 : 1; }
   bool operator==(const ManifestParam &) const = default;
@@ -67,11 +67,12 @@ struct Manifest {
 
   int slotCount() const;
   std::string serialize() const;
-  // Fails on an unknown line, a missing required line, or another manifest version.
+  // Fails on an unknown, repeated or missing required line, or another manifest version.
   static Result<Manifest> parse(std::string_view text);
 };
 
-// "a=1 b=2", names ascending: the one text form of a name -> value map.
+// "a=1 b=2", names ascending: the one text form of a name -> value map. Names and values are not
+// empty and hold no white space; names hold no '='.
 std::string formatValues(const std::map<std::string, std::string> &values);
 Result<std::map<std::string, std::string>> parseValues(std::string_view text);
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 
 namespace nsa {
 
@@ -24,6 +25,9 @@ Result<Operator> parseOperator(std::string_view name);
 Result<DType> parseDType(std::string_view name);
 Result<Layout> parseLayout(std::string_view name);
 int dtypeBytes(DType dtype);
+// Operator and dtype names as expression operands (`op == window`, `dtype == fp32`): the enumerator's
+// number. False for any other name.
+bool lookupEnumerator(std::string_view name, int64_t &value);
 
 // The user's request (spec.md 1). Field names are those of the API and of config files.
 struct Spec {
@@ -50,15 +54,18 @@ struct Maxima {
   int64_t tokensQ = 0;
   int64_t seqlenQ = 0;
   int64_t seqlenK = 0;
+  // Zero lengths are legal (spec.md 1), a batch has at least one sequence, and every bound fits the
+  // 32-bit lengths that kernels receive. The error names the field as the API does: max_batch, ...
   Status validate(const Spec &spec) const;
 };
 
 struct Problem {
-  // Names ascending. `fixed` is what templates receive; `buckets` only takes part in choosing.
+  // `fixed` is what templates receive; `buckets` only takes part in choosing.
   std::map<std::string, std::string> fixed;   // dtype, group, packed, qk_dim, v_dim
-  std::map<std::string, std::string> buckets; // batch, kv_heads, seqlen_k, seqlen_q, window
+  std::map<std::string, std::string> buckets; // batch, kv_heads, seqlen_k, seqlen_q, window (by operator)
   std::string op;
 
+  // Both arguments have passed validate().
   static Problem make(const Spec &spec, const Maxima &maxima);
   // "window dtype=bf16 group=8 packed=0 qk_dim=64 v_dim=64 | batch=1 kv_heads=1 ...": the database key.
   std::string key() const;

@@ -91,10 +91,10 @@ private:
 };
 
 // Leaves the enclosing function with the error of a Status expression.
-#define NSA_RETURN_IF_ERROR(expression)                                                            \
-  do {                                                                                             \
-    if (::nsa::Status nsaStatus = (expression); !nsaStatus.isOk())                                 \
-      return nsaStatus;                                                                            \
+#define NSA_RETURN_IF_ERROR(expression)                                                                                \
+  do {                                                                                                                 \
+    if (::nsa::Status nsaStatus = (expression); !nsaStatus.isOk())                                                     \
+      return nsaStatus;                                                                                                \
   } while (false)
 
 } // namespace nsa

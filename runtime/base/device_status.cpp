@@ -1,0 +1,46 @@
+#include "runtime/base/device_status.h"
+
+namespace nsa {
+
+Status deviceStatus(int32_t code, int32_t place) {
+  ErrorInfo info;
+  info.code = ErrorCode::kDeviceError;
+  info.value = "sequence " + std::to_string(place);
+  switch (static_cast<DeviceStatusCode>(code)) {
+  case DeviceStatusCode::kOk:
+    return Status::ok();
+  case DeviceStatusCode::kBadCuSeqlensQ:
+    info.field = "cu_seqlens_q";
+    info.rule = "must not decrease and must stay within [0, total_q]";
+    break;
+  case DeviceStatusCode::kBadCuSeqlensK:
+    info.field = "cu_seqlens_k";
+    info.rule = "must not decrease and must stay within [0, total_k]";
+    break;
+  case DeviceStatusCode::kMoreQueriesThanKeys:
+    info.field = "cu_seqlens_q";
+    info.rule = "a sequence must not have more queries than keys";
+    break;
+  case DeviceStatusCode::kSeqlenQOverMaximum:
+    info.field = "max_seqlen_q";
+    info.rule = "the sequence has more queries than the plan was made for";
+    info.hint = "make the plan with a larger max_seqlen_q";
+    break;
+  case DeviceStatusCode::kSeqlenKOverMaximum:
+    info.field = "max_seqlen_k";
+    info.rule = "the sequence has more keys than the plan was made for";
+    info.hint = "make the plan with a larger max_seqlen_k";
+    break;
+  default:
+    info.field = "status";
+    info.value = std::to_string(code) + " at " + std::to_string(place);
+    info.rule = "the kernel reported a code that this library does not know";
+    info.hint = "the kernel was stored by a newer version";
+    break;
+  }
+  if (info.hint.empty())
+    info.hint = "that sequence was skipped, its output was not written";
+  return Status(std::move(info));
+}
+
+} // namespace nsa
