@@ -1,0 +1,48 @@
+// The `tile` dialect: what templates/tile/*.mlir are written in (docs/tile_reference.md).
+// Everything here belongs to an MLIRContext; one context per compile, used by one thread.
+#pragma once
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include <optional>
+#include <string>
+
+#include "compiler/dialect/TileDialect.h.inc"
+#include "compiler/dialect/TileEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "compiler/dialect/TileAttributes.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "compiler/dialect/TileTypes.h.inc"
+
+namespace nsa::tile {
+
+// The attributes in which passes record their decisions (see the dialect's description).
+inline constexpr llvm::StringLiteral kWarpsAttr = "tile.warps";
+inline constexpr llvm::StringLiteral kLayoutAttr = "tile.layout";
+inline constexpr llvm::StringLiteral kStagesAttr = "tile.stages";
+inline constexpr llvm::StringLiteral kRingAttr = "tile.ring";
+inline constexpr llvm::StringLiteral kSharedOffsetAttr = "tile.shared_offset";
+inline constexpr llvm::StringLiteral kSharedBytesAttr = "tile.shared_bytes";
+
+// A tile is any value of tensor type.
+bool isTile(mlir::Value value);
+
+// The layout of a tile, followed through scf.for and scf.if to the operations that make it.
+// None before AssignLayouts, and for values that are no tiles.
+std::optional<Layout> layoutOf(mlir::Value tile);
+
+// The value's name in the template's text ("row_max", "lengths_2"), empty when it has none.
+std::string sourceName(mlir::Value value);
+
+} // namespace nsa::tile
+
+#define GET_OP_CLASSES
+#include "compiler/dialect/TileOps.h.inc"

@@ -1,0 +1,115 @@
+// The `tile` dialect's definition, its type and its enumerations. Operations are in TileOps.td.
+
+#ifndef NSA_TILE_BASE_TD
+#define NSA_TILE_BASE_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+
+def Tile_Dialect : Dialect {
+  let name = "tile";
+  let summary = "tiles of attention operators, one program for CPU and GPU";
+  let description = [{
+    A tile program is one `func.func`. It computes one *block* of an operator's result: which one, it asks with
+    `tile.program_id`. Its values are
+
+    - scalars: `i1`, `i32`, `i64`, `f32`;
+    - tiles: `tensor<MxNxT>`, or `tensor<MxT>` with one value per row, both of static shape;
+    - views: `!tile.view<T, R>`, tensors in memory that came as arguments.
+
+    `arith` and `math` work on scalars, and elementwise on tiles; control flow is `scf.if` and `scf.for`. The dialect
+    adds only what MLIR has no words for: memory by rows, the dot product, reductions along columns, and reports.
+
+    Decisions of the compiler are attributes on operations, so they can be printed, and set by hand in a test:
+
+    | attribute | on | set by |
+    |---|---|---|
+    | `tile.warps = W : i32` | function | the template (GPU) |
+    | `tile.layout = #tile.layout<..>` | operation with a tile result | AssignLayouts |
+    | `tile.stages = S : i32` | `scf.for` | the template |
+    | `tile.ring = S : i32` | `tile.load` | AssignStages |
+    | `tile.shared_offset = B : i64` | `tile.load` | PlanSharedMemory |
+    | `tile.shared_bytes = B : i64` | function | PlanSharedMemory |
+  }];
+  let cppNamespace = "::nsa::tile";
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+def Tile_ViewType : TypeDef<Tile_Dialect, "View"> {
+  let mnemonic = "view";
+  let summary = "a strided array in memory whose rows are addressed by R coordinates";
+  let description = [{
+    `R` coordinates address one row; the row's columns are contiguous from there. `q` is `!tile.view<bf16, 3>` with the
+    coordinates (batch, time, head). A log-sum-exp is `!tile.view<f32, 3>` whose rows hold one element. Strides are
+    run-time values, offsets have 64 bits, and a view may be absent (`tile.present`).
+  }];
+  let parameters = (ins "::mlir::Type":$elementType, "unsigned":$rank);
+  let assemblyFormat = "`<` $elementType `,` $rank `>`";
+  let genVerifyDecl = 1;
+}
+
+class Tile_TileOf<list<Type> elements, list<int> ranks, string summary>
+    : Type<And<[StaticShapeTensorOf<elements>.predicate, HasAnyRankOfPred<ranks>]>, summary, "::mlir::RankedTensorType">;
+
+def Tile_Scalar : AnyTypeOf<[I1, I32, I64, F32, BF16, F16], "i1, i32, i64, f32, bf16 or f16">;
+def Tile_AnyTile : Tile_TileOf<[I1, I32, F32, BF16, F16], [1, 2], "tile (static tensor of rank 1 or 2)">;
+def Tile_RowTile : Tile_TileOf<[I1, I32, F32, BF16, F16], [1], "tile of rank 1 (one value per row)">;
+def Tile_Matrix : Tile_TileOf<[I1, I32, F32, BF16, F16], [2], "tile of rank 2">;
+def Tile_FloatTile : Tile_TileOf<[F32, BF16, F16], [1, 2], "tile of f32, bf16 or f16">;
+def Tile_FloatMatrix : Tile_TileOf<[F32, BF16, F16], [2], "tile of rank 2 of f32, bf16 or f16">;
+def Tile_F32Matrix : Tile_TileOf<[F32], [2], "tile of rank 2 of f32">;
+def Tile_F32RowTile : Tile_TileOf<[F32], [1], "tile of rank 1 of f32">;
+def Tile_I32View : Type<And<[CPred<"::llvm::isa<::nsa::tile::ViewType>($_self)">,
+    CPred<"::llvm::cast<::nsa::tile::ViewType>($_self).getElementType().isInteger(32)">]>, "view of i32", "::nsa::tile::ViewType">;
+
+//===----------------------------------------------------------------------===//
+// Enumerations
+//===----------------------------------------------------------------------===//
+
+def Tile_Axis : I32EnumAttr<"Axis", "an axis of the grid", [
+  I32EnumAttrCase<"X", 0, "x">, I32EnumAttrCase<"Y", 1, "y">, I32EnumAttrCase<"Z", 2, "z">
+]> {
+  let cppNamespace = "::nsa::tile";
+  let genSpecializedAttr = 0;
+}
+def Tile_AxisAttr : EnumAttr<Tile_Dialect, Tile_Axis, "axis"> {
+  let assemblyFormat = "$value";
+}
+
+def Tile_ReduceKind : I32EnumAttr<"ReduceKind", "what a reduction computes", [
+  I32EnumAttrCase<"Max", 0, "max">, I32EnumAttrCase<"Add", 1, "add">
+]> {
+  let cppNamespace = "::nsa::tile";
+  let genSpecializedAttr = 0;
+}
+def Tile_ReduceKindAttr : EnumAttr<Tile_Dialect, Tile_ReduceKind, "reduce_kind"> {
+  let assemblyFormat = "$value";
+}
+
+def Tile_Layout : I32EnumAttr<"Layout", "where the elements of a tile are", [
+  I32EnumAttrCase<"Accumulator", 0, "accumulator">, I32EnumAttrCase<"OperandA", 1, "operand_a">,
+  I32EnumAttrCase<"Row", 2, "row">, I32EnumAttrCase<"Shared", 3, "shared">,
+  I32EnumAttrCase<"Lanes", 4, "lanes">, I32EnumAttrCase<"RowMajor", 5, "row_major">
+]> {
+  let cppNamespace = "::nsa::tile";
+  let genSpecializedAttr = 0;
+}
+def Tile_LayoutAttr : EnumAttr<Tile_Dialect, Tile_Layout, "layout"> {
+  let summary = "where the elements of a tile are: a closed set";
+  let description = [{
+    GPU: `accumulator` (fragments of m16n8, slabs of 16 rows over the warps), `operand_a` (fragments of m16k16: the dot's left
+    side in 16 bit types), `row` (one value per row of an accumulator, in the threads that hold the row), `shared` (swizzled in
+    shared memory: the dot's right side, and its left side in f32).
+    CPU: `lanes` (rows run along the vector's lanes, a column is a contiguous vector) and `row_major` (the dot's right side).
+  }];
+  let assemblyFormat = "`<` $value `>`";
+}
+
+#endif // NSA_TILE_BASE_TD

@@ -1,0 +1,114 @@
+#include "compiler/dialect/Tile.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace nsa::tile;
+
+#include "compiler/dialect/TileDialect.cpp.inc"
+#include "compiler/dialect/TileEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "compiler/dialect/TileAttributes.cpp.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "compiler/dialect/TileTypes.cpp.inc"
+
+void TileDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "compiler/dialect/TileOps.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "compiler/dialect/TileTypes.cpp.inc"
+      >();
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "compiler/dialect/TileAttributes.cpp.inc"
+      >();
+}
+
+LogicalResult ViewType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, Type elementType, unsigned rank) {
+  if (!elementType.isF32() && !elementType.isF16() && !elementType.isBF16() && !elementType.isInteger(32))
+    return emitError() << "a view's elements are f32, f16, bf16 or i32, not " << elementType;
+  if (rank < 1 || rank > 4)
+    return emitError() << "a view has 1 to 4 coordinates, not " << rank;
+  return success();
+}
+
+namespace {
+
+LogicalResult verifyPositive(Operation *op, NamedAttribute attribute) {
+  auto value = dyn_cast<IntegerAttr>(attribute.getValue());
+  if (value && value.getType().isInteger(32) && value.getInt() >= 1)
+    return success();
+  return op->emitOpError() << "'" << attribute.getName().getValue() << "' is an i32 of at least 1, not " << attribute.getValue();
+}
+
+LogicalResult verifyBytes(Operation *op, NamedAttribute attribute) {
+  auto value = dyn_cast<IntegerAttr>(attribute.getValue());
+  if (value && value.getType().isInteger(64) && value.getInt() >= 0)
+    return success();
+  return op->emitOpError() << "'" << attribute.getName().getValue() << "' is an i64 of at least 0, not " << attribute.getValue();
+}
+
+template <typename Op> LogicalResult verifyOwner(Operation *op, NamedAttribute attribute, StringRef owner) {
+  if (isa<Op>(op))
+    return success();
+  return op->emitOpError() << "'" << attribute.getName().getValue() << "' belongs on " << owner;
+}
+
+} // namespace
+
+// Decisions may be written by hand, so they are checked like any other input.
+LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  StringRef name = attribute.getName().getValue();
+  if (name == kWarpsAttr)
+    return failure(failed(verifyOwner<FunctionOpInterface>(op, attribute, "a function")) || failed(verifyPositive(op, attribute)));
+  if (name == kStagesAttr)
+    return failure(failed(verifyOwner<scf::ForOp>(op, attribute, "an scf.for")) || failed(verifyPositive(op, attribute)));
+  if (name == kRingAttr)
+    return failure(failed(verifyOwner<LoadOp>(op, attribute, "a tile.load")) || failed(verifyPositive(op, attribute)));
+  if (name == kSharedOffsetAttr)
+    return failure(failed(verifyOwner<LoadOp>(op, attribute, "a tile.load")) || failed(verifyBytes(op, attribute)));
+  if (name == kSharedBytesAttr)
+    return failure(failed(verifyOwner<FunctionOpInterface>(op, attribute, "a function")) || failed(verifyBytes(op, attribute)));
+  if (name == kLayoutAttr) {
+    if (!isa<LayoutAttr>(attribute.getValue()))
+      return op->emitOpError() << "'tile.layout' is a #tile.layout<..>, not " << attribute.getValue();
+    if (op->getNumResults() != 1 || !isTile(op->getResult(0)))
+      return op->emitOpError("'tile.layout' belongs on an operation whose only result is a tile");
+    return success();
+  }
+  return op->emitOpError() << "'" << name << "' is not an attribute of the tile dialect";
+}
+
+bool nsa::tile::isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
+
+std::optional<Layout> nsa::tile::layoutOf(Value tile) {
+  // A loop's value has the layout it starts with, a branch's that of its first arm.
+  while (isTile(tile)) {
+    if (auto argument = dyn_cast<BlockArgument>(tile)) {
+      auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+      if (!loop)
+        return std::nullopt;
+      tile = loop.getTiedLoopInit(argument)->get();
+      continue;
+    }
+    auto result = cast<OpResult>(tile);
+    if (auto loop = dyn_cast<scf::ForOp>(result.getOwner())) {
+      tile = loop.getInitArgs()[result.getResultNumber()];
+    } else if (auto branch = dyn_cast<scf::IfOp>(result.getOwner())) {
+      tile = branch.thenYield().getOperand(result.getResultNumber());
+    } else {
+      auto layout = result.getOwner()->getAttrOfType<LayoutAttr>(kLayoutAttr);
+      return layout ? std::optional(layout.getValue()) : std::nullopt;
+    }
+  }
+  return std::nullopt;
+}

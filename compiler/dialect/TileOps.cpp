@@ -1,0 +1,233 @@
+#include "compiler/dialect/Tile.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace nsa::tile;
+
+//===----------------------------------------------------------------------===//
+// Assembly
+//===----------------------------------------------------------------------===//
+
+// rows(%r) { ... }
+static ParseResult parseRows(OpAsmParser &parser, Region &rows) {
+  OpAsmParser::Argument row;
+  if (parser.parseKeyword("rows") || parser.parseLParen() || parser.parseArgument(row) || parser.parseRParen())
+    return failure();
+  row.type = parser.getBuilder().getI32Type();
+  return parser.parseRegion(rows, row);
+}
+
+static void printRows(OpAsmPrinter &printer, Operation *, Region &rows) {
+  printer << "rows(" << rows.getArgument(0) << ") ";
+  printer.printRegion(rows, /*printEntryBlockArgs=*/false);
+}
+
+// The element's type is the view's, so only the view's is written.
+static ParseResult parseViewAndElement(OpAsmParser &parser, Type &view, Type &element) {
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseType(view))
+    return failure();
+  auto type = dyn_cast<ViewType>(view);
+  if (!type)
+    return parser.emitError(loc, "expected a !tile.view");
+  element = type.getElementType();
+  return success();
+}
+
+static void printViewAndElement(OpAsmPrinter &printer, Operation *, Type view, Type) { printer << view; }
+
+#define GET_OP_CLASSES
+#include "compiler/dialect/TileOps.cpp.inc"
+
+ParseResult MapOp::parse(OpAsmParser &parser, OperationState &result) {
+  SmallVector<OpAsmParser::Argument> arguments;
+  SmallVector<OpAsmParser::UnresolvedOperand> operands;
+  SmallVector<Type> operandTypes;
+  SMLoc loc = parser.getCurrentLocation();
+  auto parseInput = [&]() -> ParseResult {
+    if (parser.parseArgument(arguments.emplace_back()) || parser.parseEqual() ||
+        parser.parseOperand(operands.emplace_back()) || parser.parseColonType(operandTypes.emplace_back()))
+      return failure();
+    arguments.back().type = getElementTypeOrSelf(operandTypes.back());
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren, parseInput) || parser.parseKeyword("at") || parser.parseLParen())
+    return failure();
+  Type i32 = parser.getBuilder().getI32Type();
+  OpAsmParser::Argument row, column;
+  if (parser.parseArgument(row) || parser.parseComma() || parser.parseArgument(column) || parser.parseRParen())
+    return failure();
+  row.type = column.type = i32;
+  arguments.append({row, column});
+  if (parser.parseArrowTypeList(result.types) || parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
+      parser.resolveOperands(operands, operandTypes, loc, result.operands))
+    return failure();
+  return parser.parseRegion(*result.addRegion(), arguments);
+}
+
+void MapOp::print(OpAsmPrinter &printer) {
+  printer << "(";
+  llvm::interleaveComma(llvm::zip(getElements(), getInputs()), printer, [&](auto pair) {
+    auto [element, input] = pair;
+    printer << element << " = " << input << " : " << input.getType();
+  });
+  printer << ") at (" << getRow() << ", " << getColumn() << ") -> " << getResult().getType();
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs());
+  printer << " ";
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+void LoadOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) { setName(region.getArgument(0), "row"); }
+void StoreOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) { setName(region.getArgument(0), "row"); }
+
+void MapOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  setName(getRow(), "row");
+  setName(getColumn(), "column");
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+LogicalResult LoadScalarOp::verify() {
+  if (getCoordinates().size() != getView().getType().getRank())
+    return emitOpError() << "has " << getCoordinates().size() << " coordinates for a view of " << getView().getType().getRank();
+  if (getType() != getView().getType().getElementType())
+    return emitOpError() << "gives " << getType() << " from a view of " << getView().getType().getElementType();
+  return success();
+}
+
+static int64_t columnsOf(RankedTensorType tile) { return tile.getRank() == 2 ? tile.getDimSize(1) : 1; }
+
+static LogicalResult verifyRowAccess(Operation *op, RankedTensorType tile, ViewType view, std::optional<uint64_t> columns) {
+  if (tile.getElementType() != view.getElementType())
+    return op->emitOpError() << "moves elements of " << view.getElementType() << " to or from a tile of " << tile.getElementType();
+  if (columns && (*columns < 1 || static_cast<int64_t>(*columns) > columnsOf(tile)))
+    return op->emitOpError() << "columns(" << *columns << ") is not in 1 .. " << columnsOf(tile) << ", the tile's columns";
+  return success();
+}
+
+static LogicalResult verifyRows(Operation *op, Region &rows, ViewType view) {
+  Block &block = rows.front();
+  if (block.getNumArguments() != 1 || !block.getArgument(0).getType().isInteger(32))
+    return op->emitOpError("has a region of one argument, the i32 number of the row");
+  auto at = dyn_cast<AtOp>(block.getTerminator());
+  if (!at)
+    return op->emitOpError("has a region that ends in tile.at");
+  if (at.getCoordinates().size() != view.getRank())
+    return at.emitOpError() << "has " << at.getCoordinates().size() << " coordinates for a view of " << view.getRank();
+  // The region runs once per row in whatever thread copies the row: it may read, but nothing may depend on its order.
+  WalkResult walk = rows.walk([&](Operation *nested) {
+    bool allowed = isa<AtOp, LoadScalarOp>(nested) || isMemoryEffectFree(nested);
+    bool scalar = llvm::none_of(nested->getResultTypes(), llvm::IsaPred<ShapedType>);
+    if (allowed && scalar)
+      return WalkResult::advance();
+    nested->emitOpError("cannot stand in the region of a row: only scalar code without side effects can");
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+LogicalResult LoadOp::verify() {
+  return verifyRowAccess(*this, cast<RankedTensorType>(getType()), getView().getType(), getColumns());
+}
+LogicalResult LoadOp::verifyRegions() { return verifyRows(*this, getRows(), getView().getType()); }
+AtOp LoadOp::getAt() { return cast<AtOp>(getRows().front().getTerminator()); }
+int64_t LoadOp::getValidColumns() { return getColumns().value_or(columnsOf(cast<RankedTensorType>(getType()))); }
+
+LogicalResult StoreOp::verify() {
+  return verifyRowAccess(*this, cast<RankedTensorType>(getTile().getType()), getView().getType(), getColumns());
+}
+LogicalResult StoreOp::verifyRegions() { return verifyRows(*this, getRows(), getView().getType()); }
+AtOp StoreOp::getAt() { return cast<AtOp>(getRows().front().getTerminator()); }
+int64_t StoreOp::getValidColumns() { return getColumns().value_or(columnsOf(cast<RankedTensorType>(getTile().getType()))); }
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+LogicalResult IotaOp::verify() {
+  int64_t rank = cast<RankedTensorType>(getType()).getRank();
+  if (getDimension() >= static_cast<uint64_t>(rank))
+    return emitOpError() << "has dimension " << getDimension() << " of a tile of rank " << rank;
+  return success();
+}
+
+LogicalResult BroadcastOp::verify() {
+  auto row = cast<RankedTensorType>(getRow().getType());
+  auto result = cast<RankedTensorType>(getType());
+  if (row.getDimSize(0) != result.getDimSize(0))
+    return emitOpError() << "has " << row.getDimSize(0) << " values for " << result.getDimSize(0) << " rows";
+  if (row.getElementType() != result.getElementType())
+    return emitOpError() << "makes " << result.getElementType() << " from " << row.getElementType();
+  return success();
+}
+
+LogicalResult CastOp::verify() {
+  auto source = cast<RankedTensorType>(getSource().getType());
+  auto result = cast<RankedTensorType>(getType());
+  if (source.getShape() != result.getShape())
+    return emitOpError() << "changes the shape: " << source << " to " << result;
+  return success();
+}
+
+OpFoldResult CastOp::fold(FoldAdaptor) { return getSource().getType() == getType() ? OpFoldResult(getSource()) : OpFoldResult(); }
+
+LogicalResult DotOp::verify() {
+  auto a = cast<RankedTensorType>(getA().getType());
+  auto b = cast<RankedTensorType>(getB().getType());
+  auto result = cast<RankedTensorType>(getType());
+  int64_t depth = b.getDimSize(getTransposeB() ? 1 : 0);
+  int64_t columns = b.getDimSize(getTransposeB() ? 0 : 1);
+  if (a.getDimSize(1) != depth)
+    return emitOpError() << "sums over " << a.getDimSize(1) << " columns of a, but over " << depth << " of b"
+                         << (getTransposeB() ? " (transposed)" : "");
+  if (result.getDimSize(0) != a.getDimSize(0) || result.getDimSize(1) != columns)
+    return emitOpError() << "makes " << a.getDimSize(0) << "x" << columns << ", but its accumulator is " << result;
+  return success();
+}
+
+LogicalResult ReduceOp::verify() {
+  auto source = cast<RankedTensorType>(getSource().getType());
+  auto result = cast<RankedTensorType>(getType());
+  if (source.getDimSize(0) != result.getDimSize(0))
+    return emitOpError() << "gives " << result.getDimSize(0) << " values for " << source.getDimSize(0) << " rows";
+  return success();
+}
+
+Value MapOp::getYielded() { return cast<YieldOp>(getBody().front().getTerminator()).getElement(); }
+
+LogicalResult MapOp::verify() {
+  auto result = cast<RankedTensorType>(getType());
+  for (Value input : getInputs()) {
+    auto tile = dyn_cast<RankedTensorType>(input.getType());
+    if (!tile || tile.getShape() == result.getShape())
+      continue;
+    if (tile.getRank() != 1 || tile.getDimSize(0) != result.getDimSize(0))
+      return emitOpError() << "has an input " << tile << " that is neither of the result's shape nor one value per row of " << result;
+  }
+  return success();
+}
+
+LogicalResult MapOp::verifyRegions() {
+  Block &block = getBody().front();
+  if (block.getNumArguments() != getInputs().size() + 2 || !getRow().getType().isInteger(32) || !getColumn().getType().isInteger(32))
+    return emitOpError("has a region of one argument per input and two more, the i32 row and column");
+  for (auto [element, input] : llvm::zip(getElements(), getInputs()))
+    if (element.getType() != getElementTypeOrSelf(input.getType()))
+      return emitOpError() << "has an argument of " << element.getType() << " for an input of " << input.getType();
+  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (!yield)
+    return emitOpError("has a region that ends in tile.yield");
+  if (yield.getElement().getType() != getElementTypeOrSelf(getType()))
+    return emitOpError() << "yields " << yield.getElement().getType() << " for a result of " << getType();
+  for (Operation &nested : block) {
+    bool scalar = llvm::none_of(nested.getResultTypes(), llvm::IsaPred<ShapedType>);
+    if (!scalar || !isMemoryEffectFree(&nested))
+      return nested.emitOpError("cannot stand in a map: only scalar code without side effects can");
+  }
+  return success();
+}

@@ -1,0 +1,273 @@
+// Operations of the `tile` dialect. docs/tile_reference.md is generated from here.
+
+#ifndef NSA_TILE_OPS_TD
+#define NSA_TILE_OPS_TD
+
+include "compiler/dialect/TileBase.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<Tile_Dialect, mnemonic, traits>;
+
+//===----------------------------------------------------------------------===//
+// Program and arguments
+//===----------------------------------------------------------------------===//
+
+def Tile_ProgramIdOp : Tile_Op<"program_id", [Pure]> {
+  let summary = "index of this program in the grid";
+  let description = [{
+    ```mlir
+    %block = tile.program_id x
+    ```
+  }];
+  let arguments = (ins Tile_AxisAttr:$axis);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$axis attr-dict";
+}
+
+def Tile_PresentOp : Tile_Op<"present", [Pure]> {
+  let summary = "whether the caller passed this tensor";
+  let description = [{
+    ```mlir
+    %wanted = tile.present %lse : !tile.view<f32, 3>
+    ```
+  }];
+  let arguments = (ins Tile_ViewType:$view);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$view attr-dict `:` qualified(type($view))";
+}
+
+def Tile_LoadScalarOp : Tile_Op<"load_scalar", [MemoryEffects<[MemRead]>]> {
+  let summary = "one element of a view";
+  let description = [{
+    The first element of the row at these coordinates, one for each dimension of the view. The address must be valid.
+
+    ```mlir
+    %begin = tile.load_scalar %cu_seqlens_q[%batch] : !tile.view<i32, 1>
+    ```
+  }];
+  let arguments = (ins Tile_ViewType:$view, Variadic<I32>:$coordinates);
+  let results = (outs Tile_Scalar:$result);
+  let assemblyFormat = "$view `[` $coordinates `]` attr-dict `:` custom<ViewAndElement>(type($view), type($result))";
+  let hasVerifier = 1;
+}
+
+def Tile_ReportOp : Tile_Op<"report", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "reports malformed input that only the device can see";
+  let description = [{
+    If `bad`, and if no program reported before: `status[0] = code`, `status[1] = place`. The code must not be 0.
+
+    ```mlir
+    tile.report %bad, %code, %batch to %status : !tile.view<i32, 1>
+    ```
+  }];
+  let arguments = (ins I1:$bad, I32:$code, I32:$place, Tile_I32View:$status);
+  let assemblyFormat = "$bad `,` $code `,` $place `to` $status attr-dict `:` qualified(type($status))";
+}
+
+//===----------------------------------------------------------------------===//
+// Memory by rows
+//===----------------------------------------------------------------------===//
+
+def Tile_LoadOp : Tile_Op<"load", [
+    MemoryEffects<[MemRead]>, SingleBlock,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "a tile whose rows lie anywhere in a view";
+  let description = [{
+    The region is scalar code of the row's number; it ends in `tile.at` with the row's coordinates and whether the row
+    exists. A row that does not exist is zero, and memory is not touched for it. Columns from `columns` on (default: none) are
+    zero and not read either.
+
+    ```mlir
+    %keys = tile.load %k rows(%r) {
+      %time = arith.addi %first, %r : i32
+      %exists = arith.cmpi slt, %time, %past : i32
+      tile.at [%batch, %time, %head] if %exists
+    } columns(72) : !tile.view<bf16, 3> -> tensor<64x80xbf16>
+    ```
+  }];
+  let arguments = (ins Tile_ViewType:$view, OptionalAttr<I64Attr>:$columns);
+  let regions = (region SizedRegion<1>:$rows);
+  let results = (outs Tile_AnyTile:$result);
+  let assemblyFormat = [{
+    $view custom<Rows>($rows) (`columns` `(` $columns^ `)`)? attr-dict `:` qualified(type($view)) `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    /// The i32 argument of the region: the number of the row in the tile.
+    ::mlir::BlockArgument getRow() { return getRows().getArgument(0); }
+    AtOp getAt();
+    /// Columns that are read: `columns`, or all of the tile's (1 for a tile of rank 1).
+    int64_t getValidColumns();
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def Tile_StoreOp : Tile_Op<"store", [
+    MemoryEffects<[MemWrite]>, SingleBlock,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "writes the rows of a tile anywhere in a view";
+  let description = [{
+    The reverse of `tile.load`: rows whose `tile.at` says that they do not exist, and columns from `columns` on, are not
+    written. A tile of rank 1 stores one element per row.
+
+    ```mlir
+    tile.store %result, %out rows(%r) {
+      %time = arith.addi %first, %r : i32
+      %exists = arith.cmpi slt, %time, %past : i32
+      tile.at [%batch, %time, %head] if %exists
+    } columns(72) : tensor<64x80xbf16>, !tile.view<bf16, 3>
+    ```
+  }];
+  let arguments = (ins Tile_AnyTile:$tile, Tile_ViewType:$view, OptionalAttr<I64Attr>:$columns);
+  let regions = (region SizedRegion<1>:$rows);
+  let assemblyFormat = [{
+    $tile `,` $view custom<Rows>($rows) (`columns` `(` $columns^ `)`)? attr-dict `:` type($tile) `,` qualified(type($view))
+  }];
+  let extraClassDeclaration = [{
+    /// The i32 argument of the region: the number of the row in the tile.
+    ::mlir::BlockArgument getRow() { return getRows().getArgument(0); }
+    AtOp getAt();
+    /// Columns that are written: `columns`, or all of the tile's (1 for a tile of rank 1).
+    int64_t getValidColumns();
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def Tile_AtOp : Tile_Op<"at", [Pure, Terminator, ParentOneOf<["LoadOp", "StoreOp"]>]> {
+  let summary = "where a row lies and whether it exists: ends the region of a load or a store";
+  let arguments = (ins Variadic<I32>:$coordinates, I1:$exists);
+  let assemblyFormat = "` ` `[` $coordinates `]` `if` $exists attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+def Tile_IotaOp : Tile_Op<"iota", [Pure]> {
+  let summary = "the index along a dimension";
+  let description = [{
+    ```mlir
+    %column = tile.iota 1 : tensor<64x64xi32>
+    ```
+  }];
+  let arguments = (ins I64Attr:$dimension);
+  let results = (outs Tile_TileOf<[I32], [1, 2], "tile of i32">:$result);
+  let assemblyFormat = "$dimension attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_SplatOp : Tile_Op<"splat", [Pure,
+    TypesMatchWith<"scalar has the tile's element type", "result", "scalar", "::llvm::cast<::mlir::ShapedType>($_self).getElementType()">]> {
+  let summary = "a scalar as every element of a tile";
+  let description = [{
+    ```mlir
+    %zeros = tile.splat %zero : tensor<64x64xf32>
+    ```
+  }];
+  let arguments = (ins Tile_Scalar:$scalar);
+  let results = (outs Tile_AnyTile:$result);
+  let assemblyFormat = "$scalar attr-dict `:` type($result)";
+}
+
+def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
+  let summary = "one value per row to all columns of the row";
+  let description = [{
+    ```mlir
+    %scale = tile.broadcast %row : tensor<64xf32> -> tensor<64x128xf32>
+    ```
+  }];
+  let arguments = (ins Tile_RowTile:$row);
+  let results = (outs Tile_Matrix:$result);
+  let assemblyFormat = "$row attr-dict `:` type($row) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_CastOp : Tile_Op<"cast", [Pure]> {
+  let summary = "the same tile in another float type, rounded to nearest even";
+  let description = [{
+    Equal types are allowed, and fold away: a template whose type is a value needs no second text.
+
+    ```mlir
+    %p = tile.cast %weights : tensor<64x64xf32> -> tensor<64x64xbf16>
+    ```
+  }];
+  let arguments = (ins Tile_FloatTile:$source);
+  let results = (outs Tile_FloatTile:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Tile_DotOp : Tile_Op<"dot", [Pure,
+    TypesMatchWith<"accumulator and result are of one type", "result", "acc", "$_self">]> {
+  let summary = "acc + a b, or acc + a b^T, accumulated in f32";
+  let description = [{
+    `transpose_b`: `b` is given as NxK. `zero_annihilates`: an element of `a` that is zero contributes zero whatever stands
+    in `b`, NaN and Inf included; other elements of `a` contribute as ever.
+
+    ```mlir
+    %scores = tile.dot %queries, %keys, %zeros {transpose_b} : tensor<64x64xbf16>, tensor<32x64xbf16> -> tensor<64x32xf32>
+    ```
+  }];
+  let arguments = (ins Tile_FloatMatrix:$a, Tile_FloatMatrix:$b, Tile_F32Matrix:$acc, UnitAttr:$transpose_b,
+                       UnitAttr:$zero_annihilates);
+  let results = (outs Tile_F32Matrix:$result);
+  let assemblyFormat = "$a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
+  let summary = "maximum or sum along the columns";
+  let description = [{
+    The order of a sum is the target's own, but fixed. Whether a maximum keeps or drops NaN is not specified.
+
+    ```mlir
+    %m = tile.reduce max %scores : tensor<64x32xf32> -> tensor<64xf32>
+    ```
+  }];
+  let arguments = (ins Tile_ReduceKindAttr:$kind, Tile_F32Matrix:$source);
+  let results = (outs Tile_F32RowTile:$result);
+  let assemblyFormat = "$kind $source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_MapOp : Tile_Op<"map", [Pure, SingleBlock,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "one elementwise expression (made by FuseElementwise)";
+  let description = [{
+    The region computes one element. It sees one scalar for each input, and the element's row and column. Inputs are tiles of the
+    result's shape, tiles of rank 1 (their value of the row), and scalars. The column of a result of rank 1 is 0.
+
+    ```mlir
+    %p = tile.map(%s = %scores : tensor<64x32xf32>, %m = %row_max : tensor<64xf32>) at (%row, %column) -> tensor<64x32xf32> {
+      %0 = arith.subf %s, %m : f32
+      %1 = math.exp2 %0 : f32
+      tile.yield %1 : f32
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<AnyTypeOf<[Tile_AnyTile, Tile_Scalar]>>:$inputs);
+  let regions = (region SizedRegion<1>:$body);
+  let results = (outs Tile_AnyTile:$result);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// The scalars that stand for the inputs, in their order.
+    ::mlir::Block::BlockArgListType getElements() { return getBody().getArguments().drop_back(2); }
+    ::mlir::BlockArgument getRow() { return getBody().getArgument(getInputs().size()); }
+    ::mlir::BlockArgument getColumn() { return getBody().getArgument(getInputs().size() + 1); }
+    ::mlir::Value getYielded();
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, HasParent<"MapOp">]> {
+  let summary = "the element that a map computes";
+  let arguments = (ins Tile_Scalar:$element);
+  let assemblyFormat = "$element attr-dict `:` type($element)";
+}
+
+#endif // NSA_TILE_OPS_TD
