@@ -1,0 +1,25 @@
+// An ELF object -> one position-independent image: code and constants laid out flat, every relocation
+// applied. What the image cannot carry is an error that names it: undefined symbols, writable data,
+// absolute addresses. So a stored kernel needs neither a linker nor a library when it is mapped.
+// Thread-safety: pure function.
+#pragma once
+
+#include "runtime/base/status.h"
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace nsa::cpu {
+
+struct CpuImage {
+  std::vector<uint8_t> bytes; // to be mapped at an address that is a multiple of kImageAlignment
+  int64_t entryOffset = 0;    // a multiple of 64
+};
+
+inline constexpr int64_t kImageAlignment = 64;
+
+// `object` is an x86-64 ELF relocatable; `entry` the name of the function that is called.
+Result<CpuImage> makeCpuImage(std::string_view object, std::string_view entry);
+
+} // namespace nsa::cpu
