@@ -1,0 +1,174 @@
+#include "compiler/render/Candidates.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace nsa {
+
+namespace {
+
+// A template that multiplies out to more is a mistake in its header, and nothing could measure it.
+constexpr int64_t kMaxCombinations = 1 << 16;
+
+std::string joinValues(const std::vector<int64_t> &values) {
+  std::string text;
+  for (int64_t value : values)
+    text.append(text.empty() ? "" : " | ").append(std::to_string(value));
+  return text;
+}
+
+class Enumeration {
+public:
+  Enumeration(const TemplateHeader &header, const Values &given, const ResourceLimits &limits)
+      : header(header), given(given), limits(limits) {}
+
+  Result<std::vector<Candidate>> run(const std::map<std::string, std::string> &pinned) {
+    for (const std::string &name : header.fixed)
+      if (!given.find(name))
+        return Status::invalid(name, "", "template " + header.name + " needs this value of the problem");
+    NSA_RETURN_IF_ERROR(pinChoices(pinned));
+
+    std::vector<size_t> digits(choices.size(), 0);
+    do {
+      NSA_RETURN_IF_ERROR(consider(digits));
+    } while (advance(digits));
+
+    if (admissible.empty())
+      return nothingAdmissible(!pinned.empty());
+    std::sort(admissible.begin(), admissible.end(), [](const Candidate &a, const Candidate &b) {
+      return std::tie(a.cost, a.configText) < std::tie(b.cost, b.configText);
+    });
+    return std::move(admissible);
+  }
+
+private:
+  Status pinChoices(const std::map<std::string, std::string> &pinned) {
+    choices = header.choices;
+    for (const auto &[name, text] : pinned) {
+      auto choice = std::find_if(choices.begin(), choices.end(), [&](const auto &c) { return c.name == name; });
+      if (choice == choices.end()) {
+        std::string known;
+        for (const TemplateHeader::Choice &other : header.choices)
+          known.append(known.empty() ? "" : ", ").append(other.name);
+        return Status::invalid(name, text, "is no choice of template " + header.name, "its choices are " + known);
+      }
+      int64_t value;
+      if (!parseInteger(text, value) ||
+          std::find(choice->values.begin(), choice->values.end(), value) == choice->values.end())
+        return Status::invalid(name, text, "must be one of " + joinValues(choice->values));
+      choice->values = {value};
+    }
+    int64_t combinations = 1;
+    for (const TemplateHeader::Choice &choice : choices)
+      if (__builtin_mul_overflow(combinations, static_cast<int64_t>(choice.values.size()), &combinations) ||
+          combinations > kMaxCombinations)
+        return templateError(header.file, 1, "the choices multiply to more than " + std::to_string(kMaxCombinations));
+    return Status::ok();
+  }
+
+  bool advance(std::vector<size_t> &digits) const {
+    for (size_t i = digits.size(); i-- > 0;) {
+      if (++digits[i] < choices[i].values.size())
+        return true;
+      digits[i] = 0;
+    }
+    return false;
+  }
+
+  Status evaluate(const TemplateHeader::Line &line, const Values &values, int64_t &result) const {
+    return evaluate(line.expression, line.number, values, result);
+  }
+  Status evaluate(const Expression &expression, int line, const Values &values, int64_t &result) const {
+    Result<int64_t> value =
+        expression.evaluate([&](std::string_view name, int64_t &number) { return values.lookup(name, number); });
+    if (!value)
+      return templateError(header.file, line, value.status());
+    result = *value;
+    return Status::ok();
+  }
+
+  // Remembers why a candidate fell; the rule furthest down the file is the one that emptied the set.
+  void remove(size_t rank, int line, const std::string &rule, const Expression &expression, const Values &values) {
+    if (!removedRule.empty() && rank <= removedRank)
+      return;
+    removedRank = rank;
+    removedRule = header.file + ":" + std::to_string(line) + ": " + rule;
+    removedValues.clear();
+    for (const std::string &name : expression.names())
+      if (const std::string *text = values.find(name))
+        removedValues.append(removedValues.empty() ? "" : " ").append(name + "=" + *text);
+  }
+
+  Status consider(const std::vector<size_t> &digits) {
+    Candidate candidate;
+    Values &values = candidate.values = given;
+    for (size_t i = 0; i < choices.size(); ++i) {
+      values.set(choices[i].name, choices[i].values[digits[i]]);
+      candidate.config[choices[i].name] = std::to_string(choices[i].values[digits[i]]);
+    }
+
+    for (size_t i = 0; i < header.steps.size(); ++i) {
+      const TemplateHeader::Step &step = header.steps[i];
+      int64_t value = 0;
+      NSA_RETURN_IF_ERROR(evaluate(step.expression, step.line, values, value));
+      if (!step.isRequire) {
+        values.set(step.name, value);
+      } else if (value == 0) {
+        remove(i, step.line, "require " + step.expression.text(), step.expression, values);
+        return Status::ok();
+      }
+    }
+
+    NSA_RETURN_IF_ERROR(evaluate(header.threads, values, candidate.threads));
+    if (candidate.threads < 1 || candidate.threads > limits.threads) {
+      remove(header.steps.size(), header.threads.number,
+             "threads " + header.threads.expression.text() + " must be 1 to " + std::to_string(limits.threads),
+             header.threads.expression, values);
+      return Status::ok();
+    }
+    if (header.shared.number) {
+      NSA_RETURN_IF_ERROR(evaluate(header.shared, values, candidate.sharedBytes));
+      if (candidate.sharedBytes < 0 || candidate.sharedBytes > limits.sharedBytes) {
+        remove(header.steps.size() + 1, header.shared.number,
+               "shared " + header.shared.expression.text() + " = " + std::to_string(candidate.sharedBytes) +
+                   " must be 0 to " + std::to_string(limits.sharedBytes) + " bytes",
+               header.shared.expression, values);
+        return Status::ok();
+      }
+    }
+    if (header.cost.number)
+      NSA_RETURN_IF_ERROR(evaluate(header.cost, values, candidate.cost));
+    candidate.configText = formatValues(candidate.config);
+    admissible.push_back(std::move(candidate));
+    return Status::ok();
+  }
+
+  Status nothingAdmissible(bool wasPinned) const {
+    ErrorInfo info;
+    info.code = ErrorCode::kUnsupported;
+    info.field = "config";
+    info.value = removedValues;
+    info.rule = "no config of template " + header.name + " is admissible; the last fell to " + removedRule;
+    info.hint = wasPinned ? "give fewer config values" : "another template has to serve this problem";
+    return Status(std::move(info));
+  }
+
+  const TemplateHeader &header;
+  const Values &given;
+  const ResourceLimits &limits;
+  std::vector<TemplateHeader::Choice> choices; // with pinned values applied
+  std::vector<Candidate> admissible;
+  size_t removedRank = 0;
+  std::string removedRule;
+  std::string removedValues;
+};
+
+} // namespace
+
+Result<std::vector<Candidate>> enumerateCandidates(const TemplateHeader &header, const Values &given,
+                                                   const std::map<std::string, std::string> &pinned,
+                                                   const ResourceLimits &limits) {
+  return Enumeration(header, given, limits).run(pinned);
+}
+
+} // namespace nsa

@@ -1,0 +1,385 @@
+#include "compiler/render/TemplateHeader.h"
+
+#include "compiler/render/Values.h"
+
+#include <algorithm>
+#include <set>
+
+namespace nsa {
+
+namespace {
+
+constexpr DriverValue kDriverValues[] = {{"op", true},       {"cpu", true},          {"gpu", true},
+                                         {"element", false}, {"mma_element", false}, {"dtype_bytes", true},
+                                         {"dot_step", true}, {"shared_limit", true}, {"vector_lanes", true}};
+
+// Known to the launcher only, hence to `grid` only.
+constexpr std::string_view kLaunchNames[] = {"batch",        "kv_heads",     "query_heads", "group",
+                                             "max_seqlen_q", "max_seqlen_k", "max_tokens_q"};
+
+constexpr int kMaxViewRank = 5; // as nsa_tensor
+
+bool isSpace(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && isSpace(text.front()))
+    text.remove_prefix(1);
+  while (!text.empty() && isSpace(text.back()))
+    text.remove_suffix(1);
+  return text;
+}
+
+std::string_view takeWord(std::string_view &text) {
+  text = trim(text);
+  size_t end = std::find_if(text.begin(), text.end(), isSpace) - text.begin();
+  std::string_view word = text.substr(0, end);
+  text = trim(text.substr(end));
+  return word;
+}
+
+bool isName(std::string_view text) {
+  auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  return !text.empty() && letter(text.front()) &&
+         std::all_of(text.begin(), text.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+}
+
+// Splits at `separator` outside of parentheses; the parts are trimmed and may be empty.
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  size_t begin = 0;
+  int depth = 0;
+  for (size_t i = 0; i <= text.size(); ++i) {
+    if (i < text.size() && text[i] == '(')
+      ++depth;
+    else if (i < text.size() && text[i] == ')')
+      --depth;
+    else if (i == text.size() || (text[i] == separator && depth == 0)) {
+      parts.push_back(trim(text.substr(begin, i - begin)));
+      begin = i + 1;
+    }
+  }
+  return parts;
+}
+
+std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+
+class HeaderParser {
+public:
+  HeaderParser(std::string file, TemplateKind kind) {
+    header.file = std::move(file);
+    header.kind = kind;
+  }
+
+  Result<TemplateHeader> run(std::string_view text) {
+    bool inHeader = true;
+    for (size_t begin = 0; begin < text.size();) {
+      size_t end = std::min(text.find('\n', begin), text.size());
+      std::string_view content = trim(text.substr(begin, end - begin));
+      begin = end + 1;
+      ++line;
+      if (content.starts_with("//!")) {
+        if (!inHeader)
+          return fail("a header line may not follow code");
+        NSA_RETURN_IF_ERROR(parseLine(content.substr(3)));
+      } else if (!content.empty() && !content.starts_with("//")) {
+        inHeader = false;
+      }
+    }
+    NSA_RETURN_IF_ERROR(checkComplete());
+    return std::move(header);
+  }
+
+private:
+  using Handler = Status (HeaderParser::*)(std::string_view rest);
+  struct Key {
+    std::string_view name;
+    Handler handler;
+    bool repeats;
+    bool handScheduledOnly;
+  };
+  static const Key kKeys[];
+
+  Status fail(std::string rule, std::string hint = "") const {
+    return templateError(header.file, line, std::move(rule), std::move(hint));
+  }
+
+  Status parseLine(std::string_view rest) {
+    std::string_view word = takeWord(rest);
+    const Key *key = std::find_if(keysBegin(), keysEnd(), [&](const Key &entry) { return entry.name == word; });
+    if (key == keysEnd()) {
+      std::string known;
+      for (const Key *entry = keysBegin(); entry != keysEnd(); ++entry)
+        known.append(known.empty() ? "" : ", ").append(entry->name);
+      return fail("unknown key " + quoted(word), "a header line begins with one of " + known);
+    }
+    if (key->handScheduledOnly && header.kind == TemplateKind::kTile)
+      return fail(quoted(word) + " belongs to hand-scheduled templates; a tile program says it in its function");
+    if (!seen.insert(key->name).second && !key->repeats)
+      return fail(quoted(word) + " stands twice");
+    return (this->*key->handler)(rest);
+  }
+
+  // Reserves a name for a value; every name means one thing in one template.
+  Status declare(std::string_view name) {
+    if (!isName(name))
+      return fail("expected a name, found " + quoted(name));
+    int64_t unused;
+    if (lookupEnumerator(name, unused))
+      return fail(quoted(name) + " is the name of an operator or dtype");
+    for (const DriverValue &value : kDriverValues)
+      if (value.name == name)
+        return fail(quoted(name) + " is given by the target and cannot be declared");
+    if (!declared.emplace(name).second)
+      return fail(quoted(name) + " is declared twice");
+    return Status::ok();
+  }
+
+  Status parseNames(std::string_view rest, std::vector<std::string_view> &names) {
+    names = split(rest, ',');
+    for (std::string_view name : names)
+      if (!isName(name))
+        return fail("expected names separated by ',', found " + quoted(name));
+    return Status::ok();
+  }
+
+  // Every name must be known where it is used, so that a misspelt one is found without a rendering.
+  Status parseExpression(std::string_view text, bool atLaunch, Expression &result) {
+    Result<Expression> parsed = Expression::parse(text);
+    if (!parsed)
+      return templateError(header.file, line, parsed.status());
+    for (const std::string &name : parsed->names())
+      NSA_RETURN_IF_ERROR(checkName(name, atLaunch));
+    result = std::move(*parsed);
+    return Status::ok();
+  }
+
+  Status checkName(const std::string &name, bool atLaunch) {
+    int64_t unused;
+    if (declared.count(name) || lookupEnumerator(name, unused))
+      return Status::ok();
+    for (const DriverValue &value : kDriverValues)
+      if (value.name == name)
+        return value.isNumber ? Status::ok() : fail(quoted(name) + " is text and cannot stand in an expression");
+    bool launchName = std::find(std::begin(kLaunchNames), std::end(kLaunchNames), name) != std::end(kLaunchNames);
+    if (launchName && atLaunch)
+      return Status::ok();
+    if (launchName)
+      return fail(quoted(name) + " is known at launch only and may stand in 'grid' only");
+    return fail("unknown name " + quoted(name), "declare it with fixed, let or choice on an earlier line");
+  }
+
+  Status parseOnly(std::string_view rest, TemplateHeader::Line &result) {
+    result.number = line;
+    return parseExpression(rest, /*atLaunch=*/false, result.expression);
+  }
+
+  Status onTemplate(std::string_view rest) {
+    if (!isName(rest))
+      return fail("'template' needs one name, found " + quoted(rest));
+    header.name = std::string(rest);
+    return Status::ok();
+  }
+
+  Status onOperator(std::string_view rest) {
+    std::vector<std::string_view> names;
+    NSA_RETURN_IF_ERROR(parseNames(rest, names));
+    for (std::string_view name : names) {
+      Result<Operator> op = parseOperator(name);
+      if (!op)
+        return templateError(header.file, line, op.status());
+      if (header.serves(*op))
+        return fail("operator " + quoted(name) + " stands twice");
+      header.operators.push_back(*op);
+    }
+    return Status::ok();
+  }
+
+  Status onTargets(std::string_view rest) {
+    std::vector<std::string_view> names;
+    NSA_RETURN_IF_ERROR(parseNames(rest, names));
+    for (std::string_view name : names) {
+      if (name == "cpu" && header.kind == TemplateKind::kHandScheduled)
+        return fail("a hand-scheduled template cannot target the cpu");
+      header.targets.emplace_back(name);
+    }
+    return Status::ok();
+  }
+
+  Status onFixed(std::string_view rest) {
+    std::vector<std::string_view> names;
+    NSA_RETURN_IF_ERROR(parseNames(rest, names));
+    for (std::string_view name : names) {
+      NSA_RETURN_IF_ERROR(declare(name));
+      header.fixed.emplace_back(name);
+    }
+    return Status::ok();
+  }
+
+  // "name = rest" of let and choice.
+  Status parseDefinition(std::string_view &rest, std::string &name) {
+    size_t equals = rest.find('=');
+    if (equals == std::string_view::npos)
+      return fail("expected 'name = ...'");
+    name = std::string(trim(rest.substr(0, equals)));
+    rest = trim(rest.substr(equals + 1));
+    return isName(name) ? Status::ok() : fail("expected a name before '=', found " + quoted(name));
+  }
+
+  Status onLet(std::string_view rest) {
+    TemplateHeader::Step step;
+    step.line = line;
+    NSA_RETURN_IF_ERROR(parseDefinition(rest, step.name));
+    // Declared after its expression was read: a let cannot mean itself.
+    NSA_RETURN_IF_ERROR(parseExpression(rest, /*atLaunch=*/false, step.expression));
+    NSA_RETURN_IF_ERROR(declare(step.name));
+    header.steps.push_back(std::move(step));
+    return Status::ok();
+  }
+
+  Status onChoice(std::string_view rest) {
+    TemplateHeader::Choice choice;
+    NSA_RETURN_IF_ERROR(parseDefinition(rest, choice.name));
+    NSA_RETURN_IF_ERROR(declare(choice.name));
+    for (std::string_view part : split(rest, '|')) {
+      int64_t value;
+      if (!parseInteger(part, value))
+        return fail("a choice is integers separated by '|', found " + quoted(part));
+      if (std::find(choice.values.begin(), choice.values.end(), value) != choice.values.end())
+        return fail("the choice names " + quoted(part) + " twice");
+      choice.values.push_back(value);
+    }
+    header.choices.push_back(std::move(choice));
+    return Status::ok();
+  }
+
+  Status onRequire(std::string_view rest) {
+    TemplateHeader::Step step;
+    step.isRequire = true;
+    step.line = line;
+    NSA_RETURN_IF_ERROR(parseExpression(rest, /*atLaunch=*/false, step.expression));
+    header.steps.push_back(std::move(step));
+    return Status::ok();
+  }
+
+  Status onGrid(std::string_view rest) {
+    std::vector<std::string_view> axes = split(rest, ',');
+    if (axes.size() != 3)
+      return fail("'grid' needs three expressions separated by ',', found " + std::to_string(axes.size()));
+    for (int axis = 0; axis < 3; ++axis) {
+      header.grid[axis].number = line;
+      NSA_RETURN_IF_ERROR(parseExpression(axes[axis], /*atLaunch=*/true, header.grid[axis].expression));
+    }
+    return Status::ok();
+  }
+
+  Status onCost(std::string_view rest) { return parseOnly(rest, header.cost); }
+  Status onThreads(std::string_view rest) { return parseOnly(rest, header.threads); }
+  Status onShared(std::string_view rest) { return parseOnly(rest, header.shared); }
+
+  Status onParam(std::string_view rest) {
+    ManifestParam param;
+    std::string_view kind = takeWord(rest);
+    std::string_view name = takeWord(rest);
+    if (kind == "view") {
+      param.kind = ManifestParam::Kind::kView;
+      std::string_view dtype = takeWord(rest);
+      if (dtype != "dtype" && !parseDType(dtype))
+        return fail("a view's type is dtype, bf16, fp16, fp32 or int32, found " + quoted(dtype));
+      param.dtype = std::string(dtype);
+      int64_t rank;
+      if (!parseInteger(rest, rank) || rank < 1 || rank > kMaxViewRank)
+        return fail("a view's rank is 1 to " + std::to_string(kMaxViewRank) + ", found " + quoted(rest));
+      param.rank = static_cast<int>(rank);
+    } else if (!rest.empty() || !parseScalarKind(kind, param.kind)) {
+      return fail("expected 'param view NAME TYPE RANK' or 'param i32|i64|f32 NAME'");
+    }
+    if (!isName(name))
+      return fail("expected a parameter's name, found " + quoted(name));
+    param.name = std::string(name);
+    for (const ManifestParam &other : header.params)
+      if (other.name == param.name)
+        return fail("parameter " + quoted(name) + " is declared twice");
+    header.params.push_back(std::move(param));
+    return Status::ok();
+  }
+
+  static bool parseScalarKind(std::string_view word, ManifestParam::Kind &kind) {
+    if (word == "i32")
+      kind = ManifestParam::Kind::kI32;
+    else if (word == "i64")
+      kind = ManifestParam::Kind::kI64;
+    else if (word == "f32")
+      kind = ManifestParam::Kind::kF32;
+    else
+      return false;
+    return true;
+  }
+
+  Status checkComplete() {
+    line = 1;
+    for (std::string_view required : {"template", "operator", "grid", "threads"})
+      if (!seen.count(required))
+        return fail("the header lacks the line '//! " + std::string(required) + "'");
+    if (header.kind == TemplateKind::kHandScheduled && header.params.empty())
+      return fail("a hand-scheduled template declares its arguments with '//! param'");
+    if (header.targets.empty() && header.kind == TemplateKind::kHandScheduled)
+      header.targets.emplace_back("gpu");
+    return Status::ok();
+  }
+
+  static const Key *keysBegin();
+  static const Key *keysEnd();
+
+  TemplateHeader header;
+  std::set<std::string_view> seen; // views of kKeys
+  std::set<std::string, std::less<>> declared;
+  int line = 0;
+};
+
+const HeaderParser::Key HeaderParser::kKeys[] = {{"template", &HeaderParser::onTemplate, false, false},
+                                                 {"operator", &HeaderParser::onOperator, false, false},
+                                                 {"targets", &HeaderParser::onTargets, false, false},
+                                                 {"fixed", &HeaderParser::onFixed, true, false},
+                                                 {"let", &HeaderParser::onLet, true, false},
+                                                 {"choice", &HeaderParser::onChoice, true, false},
+                                                 {"require", &HeaderParser::onRequire, true, false},
+                                                 {"cost", &HeaderParser::onCost, false, false},
+                                                 {"grid", &HeaderParser::onGrid, false, false},
+                                                 {"threads", &HeaderParser::onThreads, false, false},
+                                                 {"param", &HeaderParser::onParam, true, true},
+                                                 {"shared", &HeaderParser::onShared, false, true}};
+
+const HeaderParser::Key *HeaderParser::keysBegin() { return std::begin(kKeys); }
+const HeaderParser::Key *HeaderParser::keysEnd() { return std::end(kKeys); }
+
+} // namespace
+
+std::span<const DriverValue> driverValues() { return kDriverValues; }
+
+Status templateError(const std::string &file, int line, std::string rule, std::string hint) {
+  ErrorInfo info;
+  info.code = ErrorCode::kCompileFailed;
+  info.field = "template";
+  info.value = file + ":" + std::to_string(line);
+  info.rule = std::move(rule);
+  info.hint = std::move(hint);
+  return Status(std::move(info));
+}
+
+Status templateError(const std::string &file, int line, const Status &cause) {
+  const ErrorInfo &error = cause.error();
+  std::string text = error.message;
+  if (text.empty())
+    text = error.field + " " + error.value + ": " + error.rule;
+  return templateError(file, line, std::move(text), error.hint);
+}
+
+Result<TemplateHeader> TemplateHeader::parse(std::string_view text, std::string file, TemplateKind kind) {
+  return HeaderParser(std::move(file), kind).run(text);
+}
+
+bool TemplateHeader::serves(Operator op) const {
+  return std::find(operators.begin(), operators.end(), op) != operators.end();
+}
+
+} // namespace nsa
