@@ -1,0 +1,161 @@
+#include "runtime/base/problem.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+namespace nsa {
+namespace {
+
+Spec validSpec() {
+  Spec spec;
+  spec.op = Operator::kWindow;
+  spec.queryHeads = 32;
+  spec.kvHeads = 4;
+  spec.qkDim = 192;
+  spec.vDim = 128;
+  spec.window = 512;
+  return spec;
+}
+
+constexpr Maxima kMaxima{2, 4096, 2048, 2048};
+
+TEST(Spec, EveryBrokenRuleNamesFieldAndValue) {
+  ASSERT_TRUE(validSpec().validate().isOk());
+  struct {
+    std::function<void(Spec &)> change;
+    std::string field, value;
+  } cases[] = {
+      {[](Spec &s) { s.op = static_cast<Operator>(7); }, "op", "7"},
+      {[](Spec &s) { s.dtype = DType::kI32; }, "dtype", "int32"},
+      {[](Spec &s) { s.dtype = static_cast<DType>(-1); }, "dtype", "-1"},
+      {[](Spec &s) { s.layout = static_cast<Layout>(2); }, "layout", "2"},
+      {[](Spec &s) { s.queryHeads = 0; }, "query_heads", "0"},
+      {[](Spec &s) { s.kvHeads = -1; }, "kv_heads", "-1"},
+      {[](Spec &s) { s.qkDim = 0; }, "qk_dim", "0"},
+      {[](Spec &s) { s.vDim = 0; }, "v_dim", "0"},
+      {[](Spec &s) { s.queryHeads = 33; }, "query_heads", "33"},
+      {[](Spec &s) { s.kvHeads = 64; }, "query_heads", "32"},
+      {[](Spec &s) { s.queryHeads = 4 * 129; }, "query_heads", "516"},
+      {[](Spec &s) { s.window = 0; }, "window", "0"},
+      {[](Spec &s) { s.scale = -0.5f; }, "scale", "-0.5"},
+      {[](Spec &s) { s.scale = INFINITY; }, "scale", "inf"},
+      {[](Spec &s) { s.scale = NAN; }, "scale", "nan"},
+  };
+  for (const auto &c : cases) {
+    Spec spec = validSpec();
+    c.change(spec);
+    Status status = spec.validate();
+    ASSERT_FALSE(status.isOk()) << c.field << " " << c.value;
+    EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument);
+    EXPECT_EQ(status.error().field, c.field);
+    EXPECT_EQ(status.error().value, c.value);
+    EXPECT_FALSE(status.error().rule.empty());
+  }
+}
+
+TEST(Spec, LegalCorners) {
+  for (int group : {1, 2, 3, 4, 6, 8, 16, 32, 64, 128}) {
+    Spec spec = validSpec();
+    spec.queryHeads = group * spec.kvHeads;
+    EXPECT_TRUE(spec.validate().isOk()) << group;
+    EXPECT_EQ(spec.group(), group);
+  }
+  Spec spec = validSpec();
+  spec.qkDim = 37; // odd head sizes are computed
+  spec.window = std::numeric_limits<int32_t>::max();
+  EXPECT_TRUE(spec.validate().isOk());
+  spec.op = Operator::kDense;
+  spec.window = 0; // dense ignores it
+  EXPECT_TRUE(spec.validate().isOk());
+}
+
+TEST(Spec, ScaleComesFromQkDimOnly) {
+  Spec spec = validSpec();
+  EXPECT_FLOAT_EQ(spec.effectiveScale(), 1.0f / std::sqrt(192.0f));
+  spec.scale = 0.25f;
+  EXPECT_EQ(spec.effectiveScale(), 0.25f);
+}
+
+TEST(Maxima, EveryBrokenRuleNamesFieldAndValue) {
+  Spec spec = validSpec();
+  ASSERT_TRUE(kMaxima.validate(spec).isOk());
+  constexpr int64_t kTooLarge = int64_t{1} << 31;
+  struct {
+    int64_t Maxima::*member;
+    int64_t value;
+    std::string field;
+  } cases[] = {{&Maxima::batch, 0, "max_batch"},
+               {&Maxima::tokensQ, -1, "max_tokens_q"},
+               {&Maxima::seqlenQ, -1, "max_seqlen_q"},
+               {&Maxima::seqlenK, -5, "max_seqlen_k"},
+               {&Maxima::batch, kTooLarge, "max_batch"},
+               {&Maxima::tokensQ, kTooLarge, "max_tokens_q"},
+               {&Maxima::seqlenQ, kTooLarge, "max_seqlen_q"},
+               {&Maxima::seqlenK, kTooLarge, "max_seqlen_k"}};
+  spec.layout = Layout::kPacked;
+  for (const auto &c : cases) {
+    Maxima maxima = kMaxima;
+    maxima.*c.member = c.value;
+    Status status = maxima.validate(spec);
+    ASSERT_FALSE(status.isOk()) << c.field << " " << c.value;
+    EXPECT_EQ(status.error().field, c.field);
+    EXPECT_EQ(status.error().value, std::to_string(c.value));
+  }
+}
+
+TEST(Maxima, LegalCorners) {
+  Spec spec = validSpec();
+  EXPECT_TRUE((Maxima{1, 0, 0, 0}).validate(spec).isOk()) << "T = 0 and T_q = 0 are legal";
+  Maxima manyTokens{1024, int64_t{1} << 32, 1 << 22, 1 << 22};
+  EXPECT_TRUE(manyTokens.validate(spec).isOk()) << "dense totals are 64-bit";
+}
+
+TEST(Names, RoundTrip) {
+  for (Operator op : {Operator::kDense, Operator::kWindow})
+    EXPECT_EQ(*parseOperator(operatorName(op)), op);
+  for (DType dtype : {DType::kBf16, DType::kF16, DType::kF32, DType::kI32})
+    EXPECT_EQ(*parseDType(dtypeName(dtype)), dtype);
+  for (Layout layout : {Layout::kDense, Layout::kPacked})
+    EXPECT_EQ(*parseLayout(layoutName(layout)), layout);
+  EXPECT_EQ(dtypeBytes(DType::kBf16), 2);
+  EXPECT_EQ(dtypeBytes(DType::kF16), 2);
+  EXPECT_EQ(dtypeBytes(DType::kF32), 4);
+  EXPECT_EQ(dtypeBytes(DType::kI32), 4);
+  EXPECT_EQ(parseDType("float16").status().toString(),
+            "invalid argument: dtype = 'float16': must be one of bf16, fp16, fp32, int32");
+  EXPECT_EQ(parseOperator("Window").status().error().field, "op");
+  EXPECT_EQ(parseLayout("").status().error().field, "layout");
+}
+
+// The key is in every database: a change here is a new cache.
+TEST(Problem, KeyIsFixed) {
+  EXPECT_EQ(Problem::make(validSpec(), kMaxima).key(), "window dtype=bf16 group=8 packed=0 qk_dim=192 v_dim=128 | "
+                                                       "batch=2 kv_heads=4 seqlen_k=2048 seqlen_q=2048 window=512");
+}
+
+TEST(Problem, WhatCannotChangeTheKernelIsNotInTheKey) {
+  Spec spec = validSpec();
+  std::string key = Problem::make(spec, kMaxima).key();
+  spec.scale = 0.5f;
+  EXPECT_EQ(Problem::make(spec, kMaxima).key(), key);
+  EXPECT_EQ(Problem::make(spec, {2, 1, 2048, 1025}).key(), key) << "lengths are buckets";
+  spec.window = 511;
+  EXPECT_EQ(Problem::make(spec, kMaxima).key(), key);
+  spec.window = 513;
+  EXPECT_NE(Problem::make(spec, kMaxima).key(), key);
+  spec.window = 100000;
+  std::string beyond = Problem::make(spec, kMaxima).key();
+  spec.window = 2048;
+  EXPECT_EQ(Problem::make(spec, kMaxima).key(), beyond);
+  spec.op = Operator::kDense;
+  std::string dense = Problem::make(spec, kMaxima).key();
+  EXPECT_EQ(dense.find("window"), std::string::npos);
+  EXPECT_NE(Problem::make(spec, {2, 1, 2049, 2048}).key(), dense);
+  EXPECT_TRUE(Problem::make(spec, {1, 0, 0, 0}).key().ends_with("batch=1 kv_heads=4 seqlen_k=1 seqlen_q=1"));
+}
+
+} // namespace
+} // namespace nsa
