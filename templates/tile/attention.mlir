@@ -1,0 +1,273 @@
+// Causal attention over the keys in (p - window, p], with its log-sum-exp: the operators `window` and `dense`.
+// The rows of a tile are (query, head of the group) pairs, heads fastest, so that all query heads of one
+// key/value head share every key that is loaded. Online softmax in base 2 (Milakov and Gimelshein,
+// arXiv 1805.02867; tiling as in FlashAttention-2, arXiv 2307.08691).
+//
+//! template attention
+//! operator dense, window
+//! fixed   dtype, qk_dim, v_dim, group, packed
+//! let     windowed = op == window
+//! let     qk_pad = roundup(qk_dim, dot_step)
+//! let     v_pad  = roundup(v_dim, dot_step)
+//! choice  query_tile = 16 | 32 | 64 | 128
+//! choice  key_tile = 16 | 32 | 64 | 128
+//! choice  stages = 1 | 2 | 3
+//! choice  warps = 1 | 2 | 4 | 8
+//! require cpu ? warps == 1 && stages == 1 : query_tile % (16 * warps) == 0 && query_tile <= 32 * warps
+// A GPU block holds the ring of keys and values, and the queries on their way to the registers, in shared memory.
+//! let     shared_bytes = (query_tile * qk_pad + stages * key_tile * (qk_pad + v_pad)) * dtype_bytes
+//! require cpu || shared_bytes <= shared_limit
+// Registers of a GPU thread: result, scores and weights (16 bit types hold the queries too). Where a large head leaves
+// nothing below the limit, the smallest tile stays and spills: slow, but it serves.
+//! let     registers = query_tile * (v_pad + key_tile * 3 / 2 + (dtype_bytes == 2 ? qk_pad / 2 : 0)) / (32 * warps)
+//! require cpu || registers <= 200 || (query_tile == 16 * warps && key_tile == 16)
+// Cost of one row, for 1024 allowed keys: each key costs its dot products, its softmax, its share of the tile's load and of
+// the tile's fixed cost; a tile reaches past the allowed keys by its own width and by the span of its queries.
+//! let     work = qk_pad + v_pad + 60
+//! let     load = (qk_pad + v_pad) * dtype_bytes * (cpu ? 8 : 12) / query_tile
+//! let     fixed_cost = cpu ? 100000 : stages == 1 ? 800000 : 200000 + shared_bytes / 16
+//! let     cpu_bytes = 4 * (query_tile * (qk_pad + key_tile + v_pad) + key_tile * (qk_pad + v_pad))
+//! let     crowding = cpu ? cpu_bytes / 2048 : max(0, registers - 128) + 15 * max(0, warps - 4)
+//! cost    (1024 + key_tile + query_tile / group) * (work + load + fixed_cost / (query_tile * key_tile) + crowding)
+//! grid    ceildiv(max_seqlen_q * group, query_tile), kv_heads, batch
+//! threads 32 * warps
+
+func.func @attention(
+    %q: !tile.view<${element}, 3>, %k: !tile.view<${element}, 3>, %v: !tile.view<${element}, 3>,
+    %out: !tile.view<${element}, 3>, %lse: !tile.view<f32, 3>,
+    %cu_seqlens_q: !tile.view<i32, 1>, %cu_seqlens_k: !tile.view<i32, 1>,
+    %seqlen_q: i32, %seqlen_k: i32, %max_seqlen_q: i32, %max_seqlen_k: i32, %total_q: i32, %total_k: i32,
+    %window: i32, %scale_log2: f32, %status: !tile.view<i32, 1>) attributes {tile.warps = ${warps} : i32} {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %packed = arith.constant ${packed} : i1
+  %windowed = arith.constant ${windowed} : i1
+  %group = arith.constant ${group} : i32
+  %query_tile = arith.constant ${query_tile} : i32
+  %key_tile = arith.constant ${key_tile} : i32
+  %zero_f = arith.constant 0.0 : f32
+  %one_f = arith.constant 1.0 : f32
+  %minus_inf = arith.constant 0xFF800000 : f32
+
+  %block = tile.program_id x
+  %kv_head = tile.program_id y
+  %batch = tile.program_id z
+
+  // Where this sequence lies. Packed tensors are one batch entry; their offsets are device data and are checked here.
+  %entry, %q_begin, %k_begin, %q_length, %k_length, %offsets_code = scf.if %packed -> (i32, i32, i32, i32, i32, i32) {
+    %next = arith.addi %batch, %one : i32
+    %q_first = tile.load_scalar %cu_seqlens_q[%batch] : !tile.view<i32, 1>
+    %q_past = tile.load_scalar %cu_seqlens_q[%next] : !tile.view<i32, 1>
+    %k_first = tile.load_scalar %cu_seqlens_k[%batch] : !tile.view<i32, 1>
+    %k_past = tile.load_scalar %cu_seqlens_k[%next] : !tile.view<i32, 1>
+    %q_count = arith.subi %q_past, %q_first : i32
+    %k_count = arith.subi %k_past, %k_first : i32
+
+    %q_negative = arith.cmpi slt, %q_first, %zero : i32
+    %q_decreasing = arith.cmpi slt, %q_past, %q_first : i32
+    %q_outside = arith.cmpi sgt, %q_past, %total_q : i32
+    %q_unordered = arith.ori %q_negative, %q_decreasing : i1
+    %q_bad = arith.ori %q_unordered, %q_outside : i1
+    %k_negative = arith.cmpi slt, %k_first, %zero : i32
+    %k_decreasing = arith.cmpi slt, %k_past, %k_first : i32
+    %k_outside = arith.cmpi sgt, %k_past, %total_k : i32
+    %k_unordered = arith.ori %k_negative, %k_decreasing : i1
+    %k_bad = arith.ori %k_unordered, %k_outside : i1
+    %bad_cu_seqlens_q = arith.constant 1 : i32
+    %bad_cu_seqlens_k = arith.constant 2 : i32
+    %k_code = arith.select %k_bad, %bad_cu_seqlens_k, %zero : i32
+    %code = arith.select %q_bad, %bad_cu_seqlens_q, %k_code : i32
+    scf.yield %zero, %q_first, %k_first, %q_count, %k_count, %code : i32, i32, i32, i32, i32, i32
+  } else {
+    scf.yield %batch, %zero, %zero, %seqlen_q, %seqlen_k, %zero : i32, i32, i32, i32, i32, i32
+  }
+
+  // The first rule that the sequence breaks; one program of the sequence tells it, and none of them touches its tensors.
+  %more_queries_than_keys = arith.constant 3 : i32
+  %queries_above_maximum = arith.constant 4 : i32
+  %keys_above_maximum = arith.constant 5 : i32
+  %k_long = arith.cmpi sgt, %k_length, %max_seqlen_k : i32
+  %q_long = arith.cmpi sgt, %q_length, %max_seqlen_q : i32
+  %k_short = arith.cmpi sgt, %q_length, %k_length : i32
+  %offsets_bad = arith.cmpi ne, %offsets_code, %zero : i32
+  %k_long_code = arith.select %k_long, %keys_above_maximum, %zero : i32
+  %q_long_code = arith.select %q_long, %queries_above_maximum, %k_long_code : i32
+  %length_code = arith.select %k_short, %more_queries_than_keys, %q_long_code : i32
+  %code = arith.select %offsets_bad, %offsets_code, %length_code : i32
+  %malformed = arith.cmpi ne, %code, %zero : i32
+  %programs_before = arith.addi %block, %kv_head : i32
+  %is_first_program = arith.cmpi eq, %programs_before, %zero : i32
+  %tells = arith.andi %malformed, %is_first_program : i1
+  tile.report %tells, %code, %batch to %status : !tile.view<i32, 1>
+
+  %queries = arith.select %malformed, %zero, %q_length : i32
+  %rows = arith.muli %queries, %group : i32
+  %tile_less_one = arith.subi %query_tile, %one : i32
+  %rows_rounded = arith.addi %rows, %tile_less_one : i32
+  %row_blocks = arith.divsi %rows_rounded, %query_tile : i32
+  %has_rows = arith.cmpi slt, %block, %row_blocks : i32
+  scf.if %has_rows {
+    // The last rows see most keys: they start first, so that no long program is left over at the end.
+    %next_block = arith.addi %block, %one : i32
+    %row_block = arith.subi %row_blocks, %next_block : i32
+    %first_row = arith.muli %row_block, %query_tile : i32
+    %past_full_row = arith.addi %first_row, %query_tile : i32
+    %past_row = arith.minsi %past_full_row, %rows : i32
+    %last_row = arith.subi %past_row, %one : i32
+    %first_query = arith.divsi %first_row, %group : i32
+    %last_query = arith.divsi %last_row, %group : i32
+    %first_head = arith.muli %kv_head, %group : i32
+
+    // Query i stands at position k_length - q_length + i.
+    %cached = arith.subi %k_length, %q_length : i32
+    %first_position = arith.addi %cached, %first_query : i32
+    %last_position = arith.addi %cached, %last_query : i32
+    %past_key = arith.addi %last_position, %one : i32
+    %window_less_one = arith.subi %window, %one : i32
+    %oldest_key = arith.subi %first_position, %window_less_one : i32
+    %oldest_real_key = arith.maxsi %oldest_key, %zero : i32
+    %first_key = arith.select %windowed, %oldest_real_key, %zero : i32
+
+    %row_in_tile = tile.iota 0 : tensor<${query_tile}xi32>
+    %first_row_tile = tile.splat %first_row : tensor<${query_tile}xi32>
+    %group_tile = tile.splat %group : tensor<${query_tile}xi32>
+    %cached_tile = tile.splat %cached : tensor<${query_tile}xi32>
+    %row_index = arith.addi %first_row_tile, %row_in_tile : tensor<${query_tile}xi32>
+    %query_index = arith.divsi %row_index, %group_tile : tensor<${query_tile}xi32>
+    %position = arith.addi %cached_tile, %query_index : tensor<${query_tile}xi32>
+
+    %scale_row = tile.splat %scale_log2 : tensor<${query_tile}xf32>
+    %scale = tile.splat %scale_log2 : tensor<${query_tile}x${key_tile}xf32>
+    %minus_inf_row = tile.splat %minus_inf : tensor<${query_tile}xf32>
+    %zero_row = tile.splat %zero_f : tensor<${query_tile}xf32>
+    %one_row = tile.splat %one_f : tensor<${query_tile}xf32>
+    %no_scores = tile.splat %zero_f : tensor<${query_tile}x${key_tile}xf32>
+    %no_output = tile.splat %zero_f : tensor<${query_tile}x${v_pad}xf32>
+
+    %q_tile = tile.load %q rows(%r) {
+      %row = arith.addi %first_row, %r : i32
+      %exists = arith.cmpi slt, %row, %rows : i32
+      %query = arith.divsi %row, %group : i32
+      %time = arith.addi %q_begin, %query : i32
+      %member = arith.remsi %row, %group : i32
+      %head = arith.addi %first_head, %member : i32
+      tile.at [%entry, %time, %head] if %exists
+    } columns(${qk_dim}) : !tile.view<${element}, 3> -> tensor<${query_tile}x${qk_pad}x${element}>
+
+    %m_all, %l_all, %o_all = scf.for %key = %first_key to %past_key step %key_tile
+        iter_args(%m = %minus_inf_row, %l = %zero_row, %o = %no_output)
+        -> (tensor<${query_tile}xf32>, tensor<${query_tile}xf32>, tensor<${query_tile}x${v_pad}xf32>) : i32 {
+      %k_tile = tile.load %k rows(%r) {
+        %index = arith.addi %key, %r : i32
+        %exists = arith.cmpi slt, %index, %past_key : i32
+        %time = arith.addi %k_begin, %index : i32
+        tile.at [%entry, %time, %kv_head] if %exists
+      } columns(${qk_dim}) : !tile.view<${element}, 3> -> tensor<${key_tile}x${qk_pad}x${element}>
+      %v_tile = tile.load %v rows(%r) {
+        %index = arith.addi %key, %r : i32
+        %exists = arith.cmpi slt, %index, %past_key : i32
+        %time = arith.addi %k_begin, %index : i32
+        tile.at [%entry, %time, %kv_head] if %exists
+      } columns(${v_dim}) : !tile.view<${element}, 3> -> tensor<${key_tile}x${v_pad}x${element}>
+
+      // An edge tile holds a key that some row may not attend: one after the first row's position, or one that left the
+      // last row's window. Only there scores are masked, and only there values may hold bytes that must not reach a result.
+      %key_past_tile = arith.addi %key, %key_tile : i32
+      %last_key = arith.subi %key_past_tile, %one : i32
+      %has_future = arith.cmpi sgt, %last_key, %first_position : i32
+      %last_expired_key = arith.subi %last_position, %window : i32
+      %has_expired_key = arith.cmpi sle, %key, %last_expired_key : i32
+      %has_expired = arith.andi %windowed, %has_expired_key : i1
+      %is_edge = arith.ori %has_future, %has_expired : i1
+
+      %s_all = tile.dot %q_tile, %k_tile, %no_scores {transpose_b} : tensor<${query_tile}x${qk_pad}x${element}>, tensor<${key_tile}x${qk_pad}x${element}> -> tensor<${query_tile}x${key_tile}xf32>
+      %s = scf.if %is_edge -> (tensor<${query_tile}x${key_tile}xf32>) {
+        %column = tile.iota 1 : tensor<${query_tile}x${key_tile}xi32>
+        %key_of_tile = tile.splat %key : tensor<${query_tile}x${key_tile}xi32>
+        %key_index = arith.addi %key_of_tile, %column : tensor<${query_tile}x${key_tile}xi32>
+        %row_position = tile.broadcast %position : tensor<${query_tile}xi32> -> tensor<${query_tile}x${key_tile}xi32>
+        %age = arith.subi %row_position, %key_index : tensor<${query_tile}x${key_tile}xi32>
+        %no_age = tile.splat %zero : tensor<${query_tile}x${key_tile}xi32>
+        %is_past = arith.cmpi sge, %age, %no_age : tensor<${query_tile}x${key_tile}xi32>
+        %allowed = scf.if %windowed -> (tensor<${query_tile}x${key_tile}xi1>) {
+          %window_tile = tile.splat %window : tensor<${query_tile}x${key_tile}xi32>
+          %is_recent = arith.cmpi slt, %age, %window_tile : tensor<${query_tile}x${key_tile}xi32>
+          %both = arith.andi %is_past, %is_recent : tensor<${query_tile}x${key_tile}xi1>
+          scf.yield %both : tensor<${query_tile}x${key_tile}xi1>
+        } else {
+          scf.yield %is_past : tensor<${query_tile}x${key_tile}xi1>
+        }
+        %minus_inf_tile = tile.splat %minus_inf : tensor<${query_tile}x${key_tile}xf32>
+        %s_allowed = arith.select %allowed, %s_all, %minus_inf_tile : tensor<${query_tile}x${key_tile}xi1>, tensor<${query_tile}x${key_tile}xf32>
+        scf.yield %s_allowed : tensor<${query_tile}x${key_tile}xf32>
+      } else {
+        scf.yield %s_all : tensor<${query_tile}x${key_tile}xf32>
+      }
+
+      // A row that met no allowed key yet has the maximum -inf; its weights are taken against 0 instead, and are 0.
+      %s_max = tile.reduce max %s : tensor<${query_tile}x${key_tile}xf32> -> tensor<${query_tile}xf32>
+      %m_next = arith.maxnumf %m, %s_max : tensor<${query_tile}xf32>
+      %m_empty = arith.cmpf oeq, %m_next, %minus_inf_row : tensor<${query_tile}xf32>
+      %m_finite = arith.select %m_empty, %zero_row, %m_next : tensor<${query_tile}xi1>, tensor<${query_tile}xf32>
+      %m_scaled = arith.mulf %m_finite, %scale_row : tensor<${query_tile}xf32>
+      %m_minus = arith.negf %m_scaled : tensor<${query_tile}xf32>
+      %decay_log2 = math.fma %m, %scale_row, %m_minus : tensor<${query_tile}xf32>
+      %decay = math.exp2 %decay_log2 : tensor<${query_tile}xf32>
+      %m_wide = tile.broadcast %m_minus : tensor<${query_tile}xf32> -> tensor<${query_tile}x${key_tile}xf32>
+      %p_log2 = math.fma %s, %scale, %m_wide : tensor<${query_tile}x${key_tile}xf32>
+      %p = math.exp2 %p_log2 : tensor<${query_tile}x${key_tile}xf32>
+      %p_sum = tile.reduce add %p : tensor<${query_tile}x${key_tile}xf32> -> tensor<${query_tile}xf32>
+      %l_next = math.fma %l, %decay, %p_sum : tensor<${query_tile}xf32>
+
+      %decay_wide = tile.broadcast %decay : tensor<${query_tile}xf32> -> tensor<${query_tile}x${v_pad}xf32>
+      %o_decayed = arith.mulf %o, %decay_wide : tensor<${query_tile}x${v_pad}xf32>
+      %p_rounded = tile.cast %p : tensor<${query_tile}x${key_tile}xf32> -> tensor<${query_tile}x${key_tile}x${mma_element}>
+      %o_next = scf.if %is_edge -> (tensor<${query_tile}x${v_pad}xf32>) {
+        %o_edge = tile.dot %p_rounded, %v_tile, %o_decayed {zero_annihilates} : tensor<${query_tile}x${key_tile}x${mma_element}>, tensor<${key_tile}x${v_pad}x${element}> -> tensor<${query_tile}x${v_pad}xf32>
+        scf.yield %o_edge : tensor<${query_tile}x${v_pad}xf32>
+      } else {
+        %o_inner = tile.dot %p_rounded, %v_tile, %o_decayed : tensor<${query_tile}x${key_tile}x${mma_element}>, tensor<${key_tile}x${v_pad}x${element}> -> tensor<${query_tile}x${v_pad}xf32>
+        scf.yield %o_inner : tensor<${query_tile}x${v_pad}xf32>
+      }
+      scf.yield %m_next, %l_next, %o_next : tensor<${query_tile}xf32>, tensor<${query_tile}xf32>, tensor<${query_tile}x${v_pad}xf32>
+    } {tile.stages = ${stages} : i32}
+
+    // A row without weight (all its scores are -inf) has the result 0 and the log-sum-exp -inf.
+    %l_zero = arith.cmpf oeq, %l_all, %zero_row : tensor<${query_tile}xf32>
+    %l_inverse = arith.divf %one_row, %l_all : tensor<${query_tile}xf32>
+    %normalizer = arith.select %l_zero, %zero_row, %l_inverse : tensor<${query_tile}xi1>, tensor<${query_tile}xf32>
+    %normalizer_wide = tile.broadcast %normalizer : tensor<${query_tile}xf32> -> tensor<${query_tile}x${v_pad}xf32>
+    %result = arith.mulf %o_all, %normalizer_wide : tensor<${query_tile}x${v_pad}xf32>
+    %out_tile = tile.cast %result : tensor<${query_tile}x${v_pad}xf32> -> tensor<${query_tile}x${v_pad}x${element}>
+    tile.store %out_tile, %out rows(%r) {
+      %row = arith.addi %first_row, %r : i32
+      %exists = arith.cmpi slt, %row, %rows : i32
+      %query = arith.divsi %row, %group : i32
+      %time = arith.addi %q_begin, %query : i32
+      %member = arith.remsi %row, %group : i32
+      %head = arith.addi %first_head, %member : i32
+      tile.at [%entry, %time, %head] if %exists
+    } columns(${v_dim}) : tensor<${query_tile}x${v_pad}x${element}>, !tile.view<${element}, 3>
+
+    %wants_lse = tile.present %lse : !tile.view<f32, 3>
+    scf.if %wants_lse {
+      %ln_2 = arith.constant 0.693147180559945 : f32
+      %ln_2_row = tile.splat %ln_2 : tensor<${query_tile}xf32>
+      %m_log2 = arith.mulf %m_all, %scale_row : tensor<${query_tile}xf32>
+      %l_log2 = math.log2 %l_all : tensor<${query_tile}xf32>
+      %weight_log2 = arith.addf %m_log2, %l_log2 : tensor<${query_tile}xf32>
+      %weight_ln = arith.mulf %weight_log2, %ln_2_row : tensor<${query_tile}xf32>
+      %lse_tile = arith.select %l_zero, %minus_inf_row, %weight_ln : tensor<${query_tile}xi1>, tensor<${query_tile}xf32>
+      tile.store %lse_tile, %lse rows(%r) {
+        %row = arith.addi %first_row, %r : i32
+        %exists = arith.cmpi slt, %row, %rows : i32
+        %query = arith.divsi %row, %group : i32
+        %time = arith.addi %q_begin, %query : i32
+        %member = arith.remsi %row, %group : i32
+        %head = arith.addi %first_head, %member : i32
+        tile.at [%entry, %time, %head] if %exists
+      } : tensor<${query_tile}xf32>, !tile.view<f32, 3>
+    }
+  }
+  return
+}
