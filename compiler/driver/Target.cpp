@@ -1,0 +1,77 @@
+#include "compiler/driver/Target.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+namespace nsa {
+
+namespace {
+
+constexpr int64_t kKiB = 1024;
+
+// For the CPU "shared memory" is what a worker keeps hot: about half of a core's L2.
+constexpr Target kTargets[] = {
+    {"cpu", false, 1024 * kKiB, 1, 0, false},      {"sm_80", true, 163 * kKiB, 1024, 255, true},
+    {"sm_86", true, 99 * kKiB, 1024, 255, true},   {"sm_89", true, 99 * kKiB, 1024, 255, true},
+    {"sm_90a", true, 227 * kKiB, 1024, 255, true}, {"sm_100a", true, 227 * kKiB, 1024, 255, true},
+    {"sm_120a", true, 99 * kKiB, 1024, 255, true},
+};
+
+// MLIR's name of a tensor's element type.
+std::string_view elementType(DType dtype) {
+  switch (dtype) {
+  case DType::kBf16:
+    return "bf16";
+  case DType::kF16:
+    return "f16";
+  case DType::kF32:
+    return "f32";
+  case DType::kI32:
+    return "i32";
+  }
+  assert(false && "a dtype of no known kind");
+  return "";
+}
+
+} // namespace
+
+Result<const Target *> Target::find(std::string_view name) {
+  std::string known;
+  for (const Target &target : kTargets) {
+    if (target.name == name)
+      return &target;
+    known.append(known.empty() ? "" : ", ").append(target.name);
+  }
+  return Status::invalid("target", "'" + std::string(name) + "'", "must be one of " + known);
+}
+
+bool Target::matches(std::string_view word) const { return word == name || (word == "gpu" && isGpu); }
+
+bool Target::knowsWord(std::string_view word) {
+  return std::any_of(std::begin(kTargets), std::end(kTargets),
+                     [&](const Target &target) { return target.matches(word); });
+}
+
+ResourceLimits Target::limits() const {
+  return isGpu ? ResourceLimits{threadsPerBlock, sharedBytesPerBlock} : ResourceLimits{};
+}
+
+Values Target::values(Operator op, DType dtype, int lanes) const {
+  // mma.sync takes 16-bit operands in steps of 16 along the inner dimension; fp32 is not rounded to TF32 (spec.md 2)
+  // and runs on the FMA pipe in steps of 8. The CPU's dots take any size and read fp32.
+  int64_t dotStep = !isGpu ? 1 : dtype == DType::kF32 ? 8 : 16;
+  Values values;
+  values.set("op", std::string(operatorName(op)));
+  values.set("cpu", isGpu ? 0 : 1);
+  values.set("gpu", isGpu ? 1 : 0);
+  values.set("element", std::string(elementType(dtype)));
+  values.set("mma_element", std::string(isGpu ? elementType(dtype) : "f32"));
+  values.set("dtype_bytes", dtypeBytes(dtype));
+  values.set("dot_step", dotStep);
+  values.set("shared_limit", sharedBytesPerBlock);
+  values.set("vector_lanes", isGpu ? 1 : lanes);
+  return values;
+}
+
+} // namespace nsa
