@@ -1,0 +1,43 @@
+// Index arithmetic: which element a thread holds, and where a shared tile keeps it.
+// Nothing here touches memory; tests/unit/device compiles this file on the host.
+//
+// Fragment layout (PTX ISA, "Matrix Fragments for mma.m16n8k16"): a tile is cut into slabs of 16 rows and
+// column tiles of 8. Lane 4*g + t of a warp holds columns 2*t and 2*t + 1 of rows g (half 0) and g + 8 (half 1).
+// Accumulators and 16-bit left operands agree in it: two neighbouring column tiles are one k16 step.
+#pragma once
+
+#include "types.cuh"
+
+namespace nsa {
+
+inline constexpr int32 kSlabRows = 16;
+inline constexpr int32 kTileColumns = 8;
+
+NSA_DEVICE constexpr int32 fragment_row(int32 thread, int32 slabs_per_warp, int32 slab, int32 half) {
+  const int32 warp = thread / kWarpSize;
+  const int32 lane = thread % kWarpSize;
+  return (warp * slabs_per_warp + slab) * kSlabRows + half * 8 + lane / 4;
+}
+
+NSA_DEVICE constexpr int32 fragment_column(int32 thread, int32 tile, int32 index) {
+  return tile * kTileColumns + thread % 4 * 2 + index;
+}
+
+inline constexpr int32 kChunkBytes = 16;
+
+// Shared tiles are rows of 16-byte chunks. ldmatrix reads one chunk column of 8 rows at a time and is free of
+// bank conflicts when those 8 chunks differ modulo 8 (8 chunks = 32 banks). With c = 2^e * odd chunks per row,
+// 8 rows already cover 8 / 2^e different places, and XOR with the row's next e bits separates the others.
+NSA_DEVICE constexpr int32 swizzle_bits(int32 chunks_per_row) {
+  int32 bits = 0;
+  while (bits < 3 && chunks_per_row % (2 << bits) == 0)
+    ++bits;
+  return bits;
+}
+
+NSA_DEVICE constexpr int32 swizzled_chunk(int32 row, int32 chunk, int32 chunks_per_row) {
+  const int32 bits = swizzle_bits(chunks_per_row);
+  return row * chunks_per_row + (chunk ^ ((row >> (3 - bits)) & ((1 << bits) - 1)));
+}
+
+} // namespace nsa

@@ -1,0 +1,58 @@
+// map<Result>(function, inputs...): an elementwise function of fragments and row vectors. A row vector among the
+// inputs of a fragment gives its row's value to every column. The function takes the inputs' elements and, if it
+// wants them, the row and column numbers after them. A function that returns float may make a 16-bit result:
+// two columns are then rounded by one instruction.
+#pragma once
+
+#include "fragment.cuh"
+
+namespace nsa {
+
+template <typename Function, typename... Elements>
+NSA_DEVICE auto call_with_row(const Function &function, int32 row, Elements... elements) {
+  if constexpr (requires { function(elements..., row); })
+    return function(elements..., row);
+  else
+    return function(elements...);
+}
+
+template <typename Function, typename... Elements>
+NSA_DEVICE auto call_with_indices(const Function &function, int32 row, int32 column, Elements... elements) {
+  if constexpr (requires { function(elements..., row, column); })
+    return function(elements..., row, column);
+  else
+    return function(elements...);
+}
+
+template <typename Result, typename Function, typename... Inputs>
+NSA_DEVICE Result map(const Function &function, const Inputs &...inputs) {
+  static_assert(((Inputs::kRows == Result::kRows && Inputs::kWarps == Result::kWarps) && ...),
+                "inputs and result of a map have the same rows on the same warps");
+  Result result;
+#pragma unroll
+  for (int32 slab = 0; slab < Result::kSlabs; ++slab) {
+    if constexpr (kIsRowVector<Result>) {
+#pragma unroll
+      for (int32 half = 0; half < 2; ++half)
+        result.values[slab][half] = call_with_row(function, Result::row(slab, half), inputs.values[slab][half]...);
+    } else {
+#pragma unroll
+      for (int32 tile = 0; tile < Result::kTiles; ++tile)
+#pragma unroll
+        for (int32 half = 0; half < 2; ++half) {
+          const int32 row = Result::row(slab, half);
+          const auto low = call_with_indices(function, row, Result::column(tile, 0), inputs.get(slab, tile, half, 0)...);
+          const auto high = call_with_indices(function, row, Result::column(tile, 1), inputs.get(slab, tile, half, 1)...);
+          result.pairs[slab][tile][half] = Pair<typename Result::Element>::make(low, high);
+        }
+    }
+  }
+  return result;
+}
+
+// Every element the same value.
+template <typename Result, typename T> NSA_DEVICE Result splat(T value) {
+  return map<Result>([value] { return value; });
+}
+
+} // namespace nsa

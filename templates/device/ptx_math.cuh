@@ -1,0 +1,58 @@
+// Special functions of the multi-function unit, and maxima with a stated treatment of NaN.
+#pragma once
+
+#include "types.cuh"
+
+namespace nsa {
+
+NSA_DEVICE float infinity() { return __uint_as_float(0x7f800000u); }
+NSA_DEVICE float not_a_number() { return __uint_as_float(0x7fc00000u); }
+
+// 2^x; exp2_approx(-inf) = 0. Relative error below 2^-22 (PTX ISA, ex2.approx).
+NSA_DEVICE float exp2_approx(float x) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
+// log2(x); log2_approx(0) = -inf.
+NSA_DEVICE float log2_approx(float x) {
+  float result;
+  asm("lg2.approx.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
+// 1/x to within one unit in the last place.
+NSA_DEVICE float reciprocal_approx(float x) {
+  float result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
+// A number wins over NaN.
+NSA_DEVICE float max_number(float a, float b) {
+  float result;
+  asm("max.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
+
+NSA_DEVICE float min_number(float a, float b) {
+  float result;
+  asm("min.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
+
+// NaN wins over every number.
+NSA_DEVICE float max_or_nan(float a, float b) {
+  float result;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
+
+NSA_DEVICE float min_or_nan(float a, float b) {
+  float result;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
+
+} // namespace nsa

@@ -1,0 +1,21 @@
+// Exchange between the lanes of a warp, and between the threads of a block; all of them take part.
+#pragma once
+
+#include "types.cuh"
+
+namespace nsa {
+
+inline constexpr uint32 kAllLanes = 0xffffffffu;
+
+template <typename T> NSA_DEVICE T shuffle(T value, int32 lane) { return __shfl_sync(kAllLanes, value, lane); }
+
+template <typename T> NSA_DEVICE T shuffle_xor(T value, int32 mask) {
+  return __shfl_xor_sync(kAllLanes, value, mask);
+}
+
+NSA_DEVICE bool any_lane(bool condition) { return __any_sync(kAllLanes, condition); }
+
+// A barrier of the block besides.
+NSA_DEVICE bool any_thread(bool condition) { return __syncthreads_or(condition) != 0; }
+
+} // namespace nsa

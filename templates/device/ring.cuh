@@ -1,0 +1,27 @@
+// Ring<Tile, kStages>: the shared tiles of one load in a software-pipelined loop, one per stage.
+#pragma once
+
+#include "types.cuh"
+
+namespace nsa {
+
+template <typename Tile, int32 kStages> struct Ring {
+  static constexpr int32 kBytes = kStages * Tile::kBytes;
+
+  unsigned char *base;
+
+  NSA_DEVICE explicit Ring(unsigned char *memory) : base(memory) {}
+
+  NSA_DEVICE Tile operator[](int32 stage) const { return Tile(base + stage * Tile::kBytes); }
+};
+
+template <int32 kStages> NSA_DEVICE constexpr int32 next_stage(int32 stage) {
+  return stage + 1 == kStages ? 0 : stage + 1;
+}
+
+// The stage that the previous iteration read: free again after the barrier, so the next copy goes there.
+template <int32 kStages> NSA_DEVICE constexpr int32 previous_stage(int32 stage) {
+  return stage == 0 ? kStages - 1 : stage - 1;
+}
+
+} // namespace nsa

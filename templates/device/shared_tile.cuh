@@ -1,0 +1,46 @@
+// SharedTile<T, kRows, kCols>: a tile in shared memory, rows of swizzled 16-byte chunks (layout.cuh).
+// It refers to memory that the kernel's shared block owns; copying it copies the reference.
+#pragma once
+
+#include "layout.cuh"
+#include "ptx_copy.cuh"
+
+namespace nsa {
+
+struct alignas(kChunkBytes) Chunk {
+  uint32 words[4];
+};
+
+template <typename T, int32 kRows_, int32 kCols_> struct SharedTile {
+  using Element = T;
+  static constexpr int32 kRows = kRows_;
+  static constexpr int32 kCols = kCols_;
+  static constexpr int32 kChunkElements = kChunkBytes / static_cast<int32>(sizeof(T));
+  static constexpr int32 kChunksPerRow = kCols / kChunkElements;
+  static constexpr int32 kBytes = kRows * kCols * static_cast<int32>(sizeof(T));
+  static_assert(kCols % kChunkElements == 0, "a row of a shared tile is a whole number of 16-byte chunks");
+  static_assert(kRows % 8 == 0, "ldmatrix reads eight rows at a time");
+
+  unsigned char *base;
+
+  NSA_DEVICE explicit SharedTile(unsigned char *memory) : base(memory) {}
+
+  NSA_DEVICE static int32 byte_offset(int32 row, int32 chunk) {
+    return swizzled_chunk(row, chunk, kChunksPerRow) * kChunkBytes;
+  }
+
+  NSA_DEVICE uint32 address(int32 row, int32 chunk) const { return shared_address(base) + byte_offset(row, chunk); }
+
+  NSA_DEVICE Chunk &chunk(int32 row, int32 chunk) const {
+    return *reinterpret_cast<Chunk *>(base + byte_offset(row, chunk));
+  }
+
+  NSA_DEVICE T *element(int32 row, int32 column) const {
+    return reinterpret_cast<T *>(base + byte_offset(row, column / kChunkElements)) + column % kChunkElements;
+  }
+};
+
+template <typename Tile> inline constexpr bool kIsSharedTile = false;
+template <typename T, int32 kRows, int32 kCols> inline constexpr bool kIsSharedTile<SharedTile<T, kRows, kCols>> = true;
+
+} // namespace nsa

@@ -1,0 +1,49 @@
+// View<T, R>: a strided tensor as the launcher passes it (the slots of runtime/base/manifest.h): data pointer,
+// R strides in elements, flags. R coordinates address a row, whose columns are contiguous. The caller owns the
+// memory; a null pointer is an absent tensor. Offsets are 64-bit.
+#pragma once
+
+#include "types.cuh"
+
+namespace nsa {
+
+// Where a row starts, and whether it exists. Memory of a row that does not exist is never touched.
+struct Row {
+  int64 offset;
+  bool exists;
+
+  NSA_DEVICE Row only_if(bool condition) const { return {offset, exists && condition}; }
+};
+
+template <typename T, int32 kRank> struct View {
+  using Element = T;
+
+  T *data;
+  int64 strides[kRank];
+  uint64 flags;
+
+  NSA_DEVICE bool present() const { return data != nullptr; }
+
+  // Base and all strides are multiples of 16 bytes, so every row begins on such a boundary.
+  NSA_DEVICE bool rows_aligned() const { return (flags & 1) != 0; }
+
+  template <typename... Index> NSA_DEVICE Row at(Index... index) const {
+    static_assert(sizeof...(Index) == kRank, "a view takes one coordinate per stride");
+    const int64 coordinates[kRank] = {static_cast<int64>(index)...};
+    int64 offset = 0;
+#pragma unroll
+    for (int32 i = 0; i < kRank; ++i)
+      offset += coordinates[i] * strides[i];
+    return {offset, true};
+  }
+};
+
+// One element.
+template <typename T, int32 kRank, typename... Index>
+NSA_DEVICE T load_scalar(const View<T, kRank> &view, Index... index) {
+  return view.data[view.at(index...).offset];
+}
+
+static_assert(sizeof(View<float, 3>) == 40, "a view of rank r takes r + 2 slots of 8 bytes");
+
+} // namespace nsa
