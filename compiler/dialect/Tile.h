@@ -11,7 +11,6 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include <optional>
-#include <string>
 
 #include "compiler/dialect/TileDialect.h.inc"
 #include "compiler/dialect/TileEnums.h.inc"
@@ -38,9 +37,6 @@ bool isTile(mlir::Value value);
 // The layout of a tile, followed through scf.for and scf.if to the operations that make it.
 // None before AssignLayouts, and for values that are no tiles.
 std::optional<Layout> layoutOf(mlir::Value tile);
-
-// The value's name in the template's text ("row_max", "lengths_2"), empty when it has none.
-std::string sourceName(mlir::Value value);
 
 } // namespace nsa::tile
 

@@ -77,20 +77,12 @@ def Tile_Axis : I32EnumAttr<"Axis", "an axis of the grid", [
   I32EnumAttrCase<"X", 0, "x">, I32EnumAttrCase<"Y", 1, "y">, I32EnumAttrCase<"Z", 2, "z">
 ]> {
   let cppNamespace = "::nsa::tile";
-  let genSpecializedAttr = 0;
-}
-def Tile_AxisAttr : EnumAttr<Tile_Dialect, Tile_Axis, "axis"> {
-  let assemblyFormat = "$value";
 }
 
 def Tile_ReduceKind : I32EnumAttr<"ReduceKind", "what a reduction computes", [
   I32EnumAttrCase<"Max", 0, "max">, I32EnumAttrCase<"Add", 1, "add">
 ]> {
   let cppNamespace = "::nsa::tile";
-  let genSpecializedAttr = 0;
-}
-def Tile_ReduceKindAttr : EnumAttr<Tile_Dialect, Tile_ReduceKind, "reduce_kind"> {
-  let assemblyFormat = "$value";
 }
 
 def Tile_Layout : I32EnumAttr<"Layout", "where the elements of a tile are", [

@@ -21,7 +21,7 @@ def Tile_ProgramIdOp : Tile_Op<"program_id", [Pure]> {
     %block = tile.program_id x
     ```
   }];
-  let arguments = (ins Tile_AxisAttr:$axis);
+  let arguments = (ins Tile_Axis:$axis);
   let results = (outs I32:$result);
   let assemblyFormat = "$axis attr-dict";
 }
@@ -228,7 +228,7 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
     %m = tile.reduce max %scores : tensor<64x32xf32> -> tensor<64xf32>
     ```
   }];
-  let arguments = (ins Tile_ReduceKindAttr:$kind, Tile_F32Matrix:$source);
+  let arguments = (ins Tile_ReduceKind:$kind, Tile_F32Matrix:$source);
   let results = (outs Tile_F32RowTile:$result);
   let assemblyFormat = "$kind $source attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
