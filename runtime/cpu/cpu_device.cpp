@@ -1,0 +1,89 @@
+#include "runtime/cpu/cpu_device.h"
+
+#include "runtime/base/cpu_features.h"
+#include "runtime/cpu/cpu_kernel.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <sched.h>
+#include <thread>
+
+namespace nsa::cpu {
+
+namespace {
+
+constexpr int kTimingRepetitions = 3;
+
+// The cores this process may use, which in a container are fewer than the machine has.
+int usableCores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0)
+    return std::max(CPU_COUNT(&set), 1);
+  return std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
+}
+
+} // namespace
+
+CpuDevice::CpuDevice(int threads, std::string features)
+    : features(std::move(features)), deviceKey("cpu " + this->features), pool(threads) {}
+
+Result<std::unique_ptr<Device>> CpuDevice::open(int threads, const std::string &features) {
+  std::string host(hostCpuFeatures());
+  if (host.empty()) {
+    ErrorInfo info;
+    info.code = ErrorCode::kUnsupported;
+    info.message = "this processor lacks the instructions that CPU kernels use";
+    info.hint = "the CPU device needs AVX2 and FMA (x86-64-v3)";
+    return Status(std::move(info));
+  }
+  std::string chosen = features.empty() ? host : features;
+  Result<int> lanes = cpuVectorLanes(chosen);
+  if (!lanes)
+    return lanes.status();
+  if (*lanes > *cpuVectorLanes(host))
+    return Status::invalid("cpu_features", chosen, "this processor has only " + host);
+  return std::unique_ptr<Device>(new CpuDevice(threads > 0 ? threads : usableCores(), std::move(chosen)));
+}
+
+std::vector<std::pair<std::string, std::string>> CpuDevice::facts() const {
+  return {{"name", "cpu"}, {"target", targetName}, {"features", features}, {"threads", std::to_string(pool.threads())}};
+}
+
+Result<std::unique_ptr<Kernel>> CpuDevice::load(const Manifest &manifest, std::span<const std::byte> binary) {
+  return CpuKernel::load(pool, manifest, binary);
+}
+
+Result<void *> CpuDevice::allocate(size_t bytes) {
+  void *memory = ::operator new(bytes, std::align_val_t(kWorkspaceAlignment), std::nothrow);
+  if (!memory)
+    return Status::error(ErrorCode::kOutOfMemory, "no memory for " + std::to_string(bytes) + " bytes");
+  return memory;
+}
+
+void CpuDevice::release(void *memory) { ::operator delete(memory, std::align_val_t(kWorkspaceAlignment)); }
+
+Status CpuDevice::upload(void *to, const void *from, size_t bytes) {
+  memcpy(to, from, bytes);
+  return Status::ok();
+}
+
+Status CpuDevice::download(void *to, const void *from, size_t bytes) {
+  memcpy(to, from, bytes);
+  return Status::ok();
+}
+
+Result<double> CpuDevice::time(const std::function<Status(void *stream)> &launch) {
+  std::lock_guard lock(timeMutex);
+  double milliseconds[kTimingRepetitions];
+  for (double &elapsed : milliseconds) {
+    auto start = std::chrono::steady_clock::now();
+    NSA_RETURN_IF_ERROR(launch(nullptr));
+    elapsed = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  }
+  std::sort(std::begin(milliseconds), std::end(milliseconds));
+  return milliseconds[kTimingRepetitions / 2];
+}
+
+} // namespace nsa::cpu

@@ -1,0 +1,43 @@
+// The CPU behind the engine's Device interface. Kernels are made for a feature level (x86-64-v3 or v4), which is
+// part of the device key: a store from another machine is a miss, never an illegal instruction.
+// Thread-safety: as Device.
+#pragma once
+
+#include "runtime/cpu/worker_pool.h"
+#include "runtime/engine/device.h"
+
+#include <mutex>
+
+namespace nsa::cpu {
+
+class CpuDevice final : public Device {
+public:
+  // threads: 0 = all cores. features: "" = the best this processor has; one it lacks is an invalid argument.
+  static Result<std::unique_ptr<Device>> open(int threads, const std::string &features);
+
+  bool isGpu() const override { return false; }
+  const std::string &key() const override { return deviceKey; }
+  const std::string &target() const override { return targetName; }
+  std::string cpuFeatures() const override { return features; }
+  std::vector<std::pair<std::string, std::string>> facts() const override;
+
+  Result<std::unique_ptr<Kernel>> load(const Manifest &manifest, std::span<const std::byte> binary) override;
+  int64_t gridLimit(int axis) const override { return 2147483647; }
+
+  Result<void *> allocate(size_t bytes) override;
+  void release(void *memory) override;
+  Status upload(void *to, const void *from, size_t bytes) override;
+  Status download(void *to, const void *from, size_t bytes) override;
+  Result<double> time(const std::function<Status(void *stream)> &launch) override;
+
+private:
+  CpuDevice(int threads, std::string features);
+
+  std::string features;
+  std::string deviceKey;
+  std::string targetName = "cpu";
+  WorkerPool pool;
+  std::mutex timeMutex;
+};
+
+} // namespace nsa::cpu

@@ -1,0 +1,35 @@
+// A CPU kernel's code in memory: one position-independent image, mapped read-execute. At no time are its pages
+// writable and executable, so it also maps where a security policy forbids that.
+// Ownership: the pages live as long as the object. Thread-safety: immutable.
+#pragma once
+
+#include "runtime/base/status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace nsa::cpu {
+
+// One program of the grid. `scratch` is the worker's own and aligned to 64 bytes.
+using KernelFunction = void (*)(const uint64_t *slots, const int32_t programId[3], void *scratch);
+
+class CpuImage {
+public:
+  // `entryOffset` is where the kernel begins within the image.
+  static Result<std::unique_ptr<CpuImage>> map(std::span<const std::byte> image, uint64_t entryOffset);
+  ~CpuImage();
+  CpuImage(const CpuImage &) = delete;
+  CpuImage &operator=(const CpuImage &) = delete;
+
+  KernelFunction entry() const { return function; }
+
+private:
+  CpuImage() = default;
+  void *pages = nullptr;
+  size_t pageBytes = 0;
+  KernelFunction function = nullptr;
+};
+
+} // namespace nsa::cpu

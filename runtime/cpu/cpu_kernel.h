@@ -1,0 +1,29 @@
+// A CPU kernel ready to run: its mapped image and the pool that runs the grid.
+// Ownership: owns the image, borrows the pool.
+#pragma once
+
+#include "runtime/cpu/cpu_image.h"
+#include "runtime/cpu/worker_pool.h"
+#include "runtime/engine/device.h"
+
+namespace nsa::cpu {
+
+class CpuKernel final : public Kernel {
+public:
+  static Result<std::unique_ptr<Kernel>> load(WorkerPool &pool, const Manifest &manifest,
+                                              std::span<const std::byte> image);
+
+  Status launch(const uint64_t *slots, const int32_t (&grid)[3], void *workspace, void *stream) const override;
+  // The calling thread's scratch: it works too, and many threads may run one plan.
+  size_t workspaceBytes() const override { return scratchBytes; }
+
+private:
+  CpuKernel(WorkerPool &pool, std::unique_ptr<CpuImage> image, size_t scratchBytes)
+      : pool(pool), image(std::move(image)), scratchBytes(scratchBytes) {}
+
+  WorkerPool &pool;
+  std::unique_ptr<CpuImage> image;
+  size_t scratchBytes;
+};
+
+} // namespace nsa::cpu

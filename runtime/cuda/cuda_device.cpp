@@ -1,0 +1,130 @@
+#include "runtime/cuda/cuda_device.h"
+
+#include "runtime/base/device_status.h"
+#include "runtime/cuda/cuda_kernel.h"
+
+namespace nsa::cuda {
+
+CudaDevice::CudaDevice(const Driver &driver, DeviceInfo info)
+    : driver(driver), info(std::move(info)), deviceKey(this->info.key()), context(driver, this->info.device) {}
+
+Result<std::unique_ptr<Device>> CudaDevice::open(int ordinal) {
+  Result<const Driver *> driver = Driver::get();
+  if (!driver)
+    return driver.status();
+  Result<DeviceInfo> info = readDeviceInfo(**driver, ordinal);
+  if (!info)
+    return info.status();
+  std::unique_ptr<CudaDevice> device(new CudaDevice(**driver, std::move(*info)));
+  NSA_RETURN_IF_ERROR(device->start());
+  return std::unique_ptr<Device>(std::move(device));
+}
+
+Status CudaDevice::start() {
+  NSA_RETURN_IF_ERROR(context.retain());
+  ContextScope scope(context);
+  NSA_RETURN_IF_ERROR(scope.status());
+  // Non-blocking: it must not wait for, or hold up, the host's work on the legacy stream.
+  NSA_CUDA_CALL(driver, streamCreate, (&stream, kStreamNonBlocking));
+  statusWords.emplace(context, stream);
+  timer.emplace(context, stream, static_cast<size_t>(info.l2Bytes) * 2);
+  // The first slab now, while nothing captures.
+  Result<void *> word = statusWords->acquire();
+  if (word)
+    statusWords->release(*word);
+  return word.status();
+}
+
+CudaDevice::~CudaDevice() {
+  timer.reset();
+  statusWords.reset();
+  if (stream && context.inOwnProcess()) {
+    ContextScope scope(context);
+    driver.streamDestroy(stream);
+  }
+}
+
+std::vector<std::pair<std::string, std::string>> CudaDevice::facts() const {
+  return {{"name", info.name},
+          {"ordinal", std::to_string(info.ordinal)},
+          {"compute_capability", std::to_string(info.computeMajor) + "." + std::to_string(info.computeMinor)},
+          {"target", info.target},
+          {"driver", versionText(driver.version())},
+          {"multiprocessors", std::to_string(info.multiprocessors)},
+          {"memory_bytes", std::to_string(info.memoryBytes)},
+          {"l2_bytes", std::to_string(info.l2Bytes)},
+          {"bandwidth_gbs", std::to_string(info.bandwidthGBs)},
+          {"shared_bytes_per_block", std::to_string(info.sharedBytesOptIn)}};
+}
+
+Result<std::unique_ptr<Kernel>> CudaDevice::load(const Manifest &manifest, std::span<const std::byte> binary) {
+  return CudaKernel::load(context, info, manifest, binary);
+}
+
+Result<bool> CudaDevice::isCapturing(void *hostStream) const {
+  ContextScope scope(context);
+  NSA_RETURN_IF_ERROR(scope.status());
+  CaptureStatus status = CaptureStatus::kNone;
+  DriverResult result = driver.streamIsCapturing(static_cast<Stream>(hostStream), &status);
+  // The legacy stream was named while a blocking stream captures: using it would break that capture.
+  if (result == kErrorStreamCaptureImplicit)
+    return true;
+  if (result != kSuccess)
+    return driver.check(result, "streamIsCapturing");
+  return status != CaptureStatus::kNone;
+}
+
+int64_t CudaDevice::gridLimit(int axis) const { return axis == 0 ? 2147483647 : 65535; }
+
+Status CudaDevice::readStatusWord(void *word, void *hostStream) {
+  ContextScope scope(context);
+  NSA_RETURN_IF_ERROR(scope.status());
+  auto pointer = reinterpret_cast<DevicePointer>(word);
+  int32_t values[kDeviceStatusWords] = {};
+  // In the host's stream, after its kernels.
+  NSA_CUDA_CALL(driver, memcpyDtoHAsync, (values, pointer, sizeof values, static_cast<Stream>(hostStream)));
+  NSA_CUDA_CALL(driver, streamSynchronize, (static_cast<Stream>(hostStream)));
+  if (values[0] == 0)
+    return Status::ok();
+  NSA_CUDA_CALL(driver, memsetD8Async, (pointer, 0, sizeof values, static_cast<Stream>(hostStream)));
+  NSA_CUDA_CALL(driver, streamSynchronize, (static_cast<Stream>(hostStream)));
+  return deviceStatus(values[0], values[1]);
+}
+
+Result<void *> CudaDevice::allocate(size_t bytes) {
+  ContextScope scope(context);
+  NSA_RETURN_IF_ERROR(scope.status());
+  DevicePointer pointer = 0;
+  NSA_CUDA_CALL(driver, memAlloc, (&pointer, bytes));
+  return reinterpret_cast<void *>(pointer);
+}
+
+void CudaDevice::release(void *memory) {
+  if (!context.inOwnProcess())
+    return;
+  ContextScope scope(context);
+  driver.memFree(reinterpret_cast<DevicePointer>(memory));
+}
+
+Status CudaDevice::upload(void *to, const void *from, size_t bytes) {
+  ContextScope scope(context);
+  NSA_RETURN_IF_ERROR(scope.status());
+  NSA_CUDA_CALL(driver, memcpyHtoDAsync, (reinterpret_cast<DevicePointer>(to), from, bytes, stream));
+  NSA_CUDA_CALL(driver, streamSynchronize, (stream));
+  return Status::ok();
+}
+
+Status CudaDevice::download(void *to, const void *from, size_t bytes) {
+  ContextScope scope(context);
+  NSA_RETURN_IF_ERROR(scope.status());
+  NSA_CUDA_CALL(driver, memcpyDtoHAsync, (to, reinterpret_cast<DevicePointer>(from), bytes, stream));
+  NSA_CUDA_CALL(driver, streamSynchronize, (stream));
+  return Status::ok();
+}
+
+Result<double> CudaDevice::time(const std::function<Status(void *stream)> &launch) {
+  std::lock_guard lock(timerMutex);
+  return timer->time(launch);
+}
+
+} // namespace nsa::cuda

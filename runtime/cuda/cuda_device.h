@@ -1,0 +1,56 @@
+// One GPU behind the engine's Device interface: primary context, modules, status words, tuning memory and clock.
+// Thread-safety: as Device.
+#pragma once
+
+#include "runtime/cuda/context.h"
+#include "runtime/cuda/device_info.h"
+#include "runtime/cuda/event_timer.h"
+#include "runtime/cuda/status_words.h"
+#include "runtime/engine/device.h"
+
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace nsa::cuda {
+
+class CudaDevice final : public Device {
+public:
+  static Result<std::unique_ptr<Device>> open(int ordinal);
+  ~CudaDevice() override;
+
+  bool isGpu() const override { return true; }
+  const std::string &key() const override { return deviceKey; }
+  const std::string &target() const override { return info.target; }
+  int driverVersion() const override { return driver.version(); }
+  std::vector<std::pair<std::string, std::string>> facts() const override;
+
+  Result<std::unique_ptr<Kernel>> load(const Manifest &manifest, std::span<const std::byte> binary) override;
+  Result<bool> isCapturing(void *stream) const override;
+  int64_t gridLimit(int axis) const override;
+
+  Result<void *> acquireStatusWord() override { return statusWords->acquire(); }
+  void releaseStatusWord(void *word) override { statusWords->release(word); }
+  Status readStatusWord(void *word, void *stream) override;
+
+  Result<void *> allocate(size_t bytes) override;
+  void release(void *memory) override;
+  Status upload(void *to, const void *from, size_t bytes) override;
+  Status download(void *to, const void *from, size_t bytes) override;
+  Result<double> time(const std::function<Status(void *stream)> &launch) override;
+
+private:
+  CudaDevice(const Driver &driver, DeviceInfo info);
+  Status start();
+
+  const Driver &driver;
+  DeviceInfo info;
+  std::string deviceKey;
+  PrimaryContext context;
+  Stream stream = nullptr; // own, for copies, status words and tuning
+  std::optional<StatusWords> statusWords;
+  std::mutex timerMutex;
+  std::optional<EventTimer> timer;
+};
+
+} // namespace nsa::cuda

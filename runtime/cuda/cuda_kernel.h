@@ -1,0 +1,34 @@
+// A cubin loaded into the device's primary context.
+// Ownership: borrows the context, which must outlive it.
+#pragma once
+
+#include "runtime/cuda/context.h"
+#include "runtime/cuda/device_info.h"
+#include "runtime/engine/device.h"
+
+namespace nsa::cuda {
+
+class CudaKernel final : public Kernel {
+public:
+  // Resolves the entry and asks for its shared memory, so that the first launch does no lazy work.
+  static Result<std::unique_ptr<Kernel>> load(const PrimaryContext &context, const DeviceInfo &device,
+                                              const Manifest &manifest, std::span<const std::byte> cubin);
+  ~CudaKernel() override;
+
+  Status launch(const uint64_t *slots, const int32_t (&grid)[3], void *workspace, void *stream) const override;
+  size_t workspaceBytes() const override { return 0; }
+  std::map<std::string, std::string> evidence() const override;
+
+private:
+  explicit CudaKernel(const PrimaryContext &context) : context(context) {}
+
+  const PrimaryContext &context;
+  Module module = nullptr;
+  Function function = nullptr;
+  unsigned threads = 1;
+  unsigned sharedBytes = 0;
+  int registers = 0;
+  int localBytes = 0;
+};
+
+} // namespace nsa::cuda

@@ -1,0 +1,99 @@
+// The part of the CUDA driver's binary interface that the runtime uses, declared here so that neither
+// building nor installing needs a CUDA toolkit. Names drop NVIDIA's prefix; values are those of cuda.h
+// (tests/unit/runtime/cuda_abi_test.cpp compares them with it where a toolkit is found).
+// Stable since driver 12.0: cuGetProcAddress is asked for exactly that version of each entry.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace nsa::cuda {
+
+using DriverResult = int;
+inline constexpr DriverResult kSuccess = 0;
+inline constexpr DriverResult kErrorOutOfMemory = 2;
+inline constexpr DriverResult kErrorNotInitialized = 3;
+inline constexpr DriverResult kErrorStubLibrary = 34;
+inline constexpr DriverResult kErrorNoDevice = 100;
+inline constexpr DriverResult kErrorNoBinaryForGpu = 209;
+inline constexpr DriverResult kErrorInvalidImage = 200;
+inline constexpr DriverResult kErrorStreamCaptureImplicit = 906;
+
+using DeviceId = int;
+using DevicePointer = unsigned long long;
+using Context = struct ContextTag *;
+using Module = struct ModuleTag *;
+using Function = struct FunctionTag *;
+using Stream = struct StreamTag *;
+using Event = struct EventTag *;
+
+enum class DeviceAttribute : int {
+  kMultiprocessorCount = 16,
+  kMemoryClockKHz = 36,
+  kMemoryBusBits = 37,
+  kL2Bytes = 38,
+  kComputeMajor = 75,
+  kComputeMinor = 76,
+  kSharedBytesOptIn = 97,
+};
+
+enum class FunctionAttribute : int {
+  kLocalBytes = 3,
+  kRegisters = 4,
+  kMaxDynamicSharedBytes = 8,
+};
+
+enum class CaptureStatus : int { kNone = 0, kActive = 1, kInvalidated = 2 };
+
+inline constexpr unsigned kStreamNonBlocking = 1;
+inline constexpr unsigned kEventDefault = 0;
+
+// Launch attributes (clusters, priorities) come with the hand-scheduled templates that need them.
+struct LaunchConfig {
+  unsigned gridX, gridY, gridZ;
+  unsigned blockX, blockY, blockZ;
+  unsigned sharedBytes;
+  Stream stream;
+  void *attributes;
+  unsigned attributeCount;
+};
+
+// clang-format off
+// The one list of driver entries: X(field, exported name, parameter types).
+#define NSA_CUDA_DRIVER_ENTRIES(X)                                                                        \
+  X(init,                     cuInit,                     (unsigned flags))                               \
+  X(getErrorName,             cuGetErrorName,             (DriverResult error, const char **text))        \
+  X(getErrorString,           cuGetErrorString,           (DriverResult error, const char **text))        \
+  X(deviceGetCount,           cuDeviceGetCount,           (int *count))                                   \
+  X(deviceGet,                cuDeviceGet,                (DeviceId *device, int ordinal))                \
+  X(deviceGetName,            cuDeviceGetName,            (char *name, int bytes, DeviceId device))       \
+  X(deviceTotalMem,           cuDeviceTotalMem,           (size_t *bytes, DeviceId device))               \
+  X(deviceGetAttribute,       cuDeviceGetAttribute,       (int *value, DeviceAttribute name, DeviceId device)) \
+  X(devicePrimaryCtxRetain,   cuDevicePrimaryCtxRetain,   (Context *context, DeviceId device))            \
+  X(devicePrimaryCtxRelease,  cuDevicePrimaryCtxRelease,  (DeviceId device))                              \
+  X(ctxGetCurrent,            cuCtxGetCurrent,            (Context *context))                             \
+  X(ctxPushCurrent,           cuCtxPushCurrent,           (Context context))                              \
+  X(ctxPopCurrent,            cuCtxPopCurrent,            (Context *context))                             \
+  X(moduleLoadData,           cuModuleLoadData,           (Module *module, const void *image))            \
+  X(moduleUnload,             cuModuleUnload,             (Module module))                                \
+  X(moduleGetFunction,        cuModuleGetFunction,        (Function *function, Module module, const char *name)) \
+  X(funcGetAttribute,         cuFuncGetAttribute,         (int *value, FunctionAttribute name, Function function)) \
+  X(funcSetAttribute,         cuFuncSetAttribute,         (Function function, FunctionAttribute name, int value)) \
+  X(launchKernelEx,           cuLaunchKernelEx,           (const LaunchConfig *config, Function function, void **arguments, void **extra)) \
+  X(memAlloc,                 cuMemAlloc,                 (DevicePointer *pointer, size_t bytes))         \
+  X(memFree,                  cuMemFree,                  (DevicePointer pointer))                        \
+  X(memcpyHtoDAsync,          cuMemcpyHtoDAsync,          (DevicePointer to, const void *from, size_t bytes, Stream stream)) \
+  X(memcpyDtoHAsync,          cuMemcpyDtoHAsync,          (void *to, DevicePointer from, size_t bytes, Stream stream)) \
+  X(memsetD8Async,            cuMemsetD8Async,            (DevicePointer to, unsigned char value, size_t bytes, Stream stream)) \
+  X(streamCreate,             cuStreamCreate,             (Stream *stream, unsigned flags))               \
+  X(streamDestroy,            cuStreamDestroy,            (Stream stream))                                \
+  X(streamSynchronize,        cuStreamSynchronize,        (Stream stream))                                \
+  X(streamIsCapturing,        cuStreamIsCapturing,        (Stream stream, CaptureStatus *status))         \
+  X(eventCreate,              cuEventCreate,              (Event *event, unsigned flags))                 \
+  X(eventDestroy,             cuEventDestroy,             (Event event))                                  \
+  X(eventRecord,              cuEventRecord,              (Event event, Stream stream))                   \
+  X(eventSynchronize,         cuEventSynchronize,         (Event event))                                  \
+  X(eventElapsedTime,         cuEventElapsedTime,         (float *milliseconds, Event start, Event end))
+// clang-format on
+
+} // namespace nsa::cuda

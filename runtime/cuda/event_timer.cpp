@@ -1,0 +1,52 @@
+#include "runtime/cuda/event_timer.h"
+
+#include <algorithm>
+
+namespace nsa::cuda {
+
+namespace {
+constexpr int kRepetitions = 5;
+} // namespace
+
+EventTimer::~EventTimer() {
+  if (!context.inOwnProcess())
+    return;
+  ContextScope scope(context);
+  if (start)
+    context.driver.eventDestroy(start);
+  if (stop)
+    context.driver.eventDestroy(stop);
+  if (flushBuffer)
+    context.driver.memFree(flushBuffer);
+}
+
+Status EventTimer::prepare() {
+  const Driver &driver = context.driver;
+  if (!start)
+    NSA_CUDA_CALL(driver, eventCreate, (&start, kEventDefault));
+  if (!stop)
+    NSA_CUDA_CALL(driver, eventCreate, (&stop, kEventDefault));
+  if (!flushBuffer)
+    NSA_CUDA_CALL(driver, memAlloc, (&flushBuffer, flushBytes));
+  return Status::ok();
+}
+
+Result<double> EventTimer::time(const std::function<Status(void *stream)> &launch) {
+  ContextScope scope(context);
+  NSA_RETURN_IF_ERROR(scope.status());
+  NSA_RETURN_IF_ERROR(prepare());
+  const Driver &driver = context.driver;
+  float milliseconds[kRepetitions];
+  for (float &elapsed : milliseconds) {
+    NSA_CUDA_CALL(driver, memsetD8Async, (flushBuffer, 0, flushBytes, stream));
+    NSA_CUDA_CALL(driver, eventRecord, (start, stream));
+    NSA_RETURN_IF_ERROR(launch(stream));
+    NSA_CUDA_CALL(driver, eventRecord, (stop, stream));
+    NSA_CUDA_CALL(driver, eventSynchronize, (stop));
+    NSA_CUDA_CALL(driver, eventElapsedTime, (&elapsed, start, stop));
+  }
+  std::sort(std::begin(milliseconds), std::end(milliseconds));
+  return static_cast<double>(milliseconds[kRepetitions / 2]);
+}
+
+} // namespace nsa::cuda

@@ -1,0 +1,33 @@
+// Times launches with CUDA events. Before each repetition a buffer larger than L2 is overwritten, so that every
+// candidate finds the same cold cache.
+// Ownership: borrows context and stream. Thread-safety: one thread at a time.
+#pragma once
+
+#include "runtime/cuda/context.h"
+
+#include <cstddef>
+#include <functional>
+
+namespace nsa::cuda {
+
+class EventTimer {
+public:
+  EventTimer(const PrimaryContext &context, Stream stream, size_t flushBytes)
+      : context(context), stream(stream), flushBytes(flushBytes) {}
+  ~EventTimer();
+
+  // Median milliseconds of one `launch` on the timer's stream.
+  Result<double> time(const std::function<Status(void *stream)> &launch);
+
+private:
+  Status prepare();
+
+  const PrimaryContext &context;
+  Stream stream;
+  size_t flushBytes;
+  DevicePointer flushBuffer = 0;
+  Event start = nullptr;
+  Event stop = nullptr;
+};
+
+} // namespace nsa::cuda

@@ -1,0 +1,63 @@
+// libnsa_compiler.so, opened on a miss only: its C surface (compiler/api/nsa_compiler.h) as C++ values.
+// Never closed, as LLVM keeps static state; opening it twice gives the same library.
+// Thread-safety: immutable; all functions may be called by many threads at once.
+#pragma once
+
+#include "autotune/tuner.h"
+#include "compiler/api/nsa_compiler.h"
+#include "runtime/base/manifest.h"
+#include "runtime/base/status.h"
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace nsa {
+
+struct CompileRequest {
+  std::string target;
+  std::string op;
+  std::map<std::string, std::string> fixed;
+  std::string templateName; // "": any
+  std::map<std::string, std::string> config;
+  std::string templateDir;
+  std::string nvrtcPath;
+  std::string cpuFeatures;
+  int driverVersion = 0;
+};
+
+struct CompiledKernel {
+  std::string manifestText;
+  Manifest manifest;
+  std::vector<std::byte> binary;
+  std::string content; // digest of manifest and binary: the store's key
+  double renderMs = 0;
+  double compileMs = 0; // everything after rendering
+};
+
+class CompilerLibrary {
+public:
+  // path "": beside the file that holds this code, which is libnsa.so.
+  static Result<std::shared_ptr<const CompilerLibrary>> open(const std::string &path);
+  // Where `open` would look.
+  static std::string resolvePath(const std::string &path);
+
+  // The admissible candidates, cheapest predicted first. Unsupported when there is none.
+  Result<std::vector<Candidate>> list(const CompileRequest &request) const;
+  Result<CompiledKernel> compile(const CompileRequest &request) const;
+  // The text of a stage before the binary.
+  Result<std::string> emit(const CompileRequest &request, nsa_compiler_stage stage) const;
+
+  const std::string &path() const { return file; }
+  std::string sourceId() const { return api->source_id ? api->source_id : ""; }
+
+private:
+  CompilerLibrary(std::string file, const nsa_compiler_api *api) : file(std::move(file)), api(api) {}
+
+  std::string file;
+  const nsa_compiler_api *api;
+};
+
+} // namespace nsa

@@ -1,0 +1,186 @@
+#include "runtime/engine/loaded_kernel.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace nsa {
+
+namespace {
+
+// Bounds of what a launch keeps on its stack; attention uses 41 slots and 8 names.
+constexpr int kMaxSlots = 128;
+constexpr size_t kMaxGridNames = 32;
+
+struct ViewRule {
+  std::string_view name;
+  int rank;
+  DType dtype; // kBf16 stands for the operator's own type
+};
+constexpr ViewRule kViewRules[kViews] = {{"q", 3, DType::kBf16},           {"k", 3, DType::kBf16},
+                                         {"v", 3, DType::kBf16},           {"out", 3, DType::kBf16},
+                                         {"lse", 3, DType::kF32},          {"cu_seqlens_q", 1, DType::kI32},
+                                         {"cu_seqlens_k", 1, DType::kI32}, {"status", 1, DType::kI32}};
+
+struct ScalarRule {
+  std::string_view name;
+  ManifestParam::Kind kind;
+};
+constexpr ScalarRule kScalarRules[kScalars] = {
+    {"seqlen_q", ManifestParam::Kind::kI32},     {"seqlen_k", ManifestParam::Kind::kI32},
+    {"max_seqlen_q", ManifestParam::Kind::kI32}, {"max_seqlen_k", ManifestParam::Kind::kI32},
+    {"total_q", ManifestParam::Kind::kI32},      {"total_k", ManifestParam::Kind::kI32},
+    {"window", ManifestParam::Kind::kI32},       {"scale_log2", ManifestParam::Kind::kF32}};
+
+constexpr struct {
+  std::string_view name;
+  int64_t GridSizes::*size;
+} kGridSizes[] = {{"batch", &GridSizes::batch},
+                  {"kv_heads", &GridSizes::kvHeads},
+                  {"query_heads", &GridSizes::queryHeads},
+                  {"group", &GridSizes::group},
+                  {"max_seqlen_q", &GridSizes::maxSeqlenQ},
+                  {"max_seqlen_k", &GridSizes::maxSeqlenK},
+                  {"max_tokens_q", &GridSizes::maxTokensQ}};
+
+Status unknownParam(const ManifestParam &param, std::string rule) {
+  return Status::invalid("param " + param.name, param.kind == ManifestParam::Kind::kView ? "view" : "scalar",
+                         std::move(rule), "the kernel was made by another version of the templates");
+}
+
+} // namespace
+
+Result<std::shared_ptr<const LoadedKernel>> LoadedKernel::load(Device &device, std::string content, Manifest manifest,
+                                                               std::span<const std::byte> binary) {
+  std::shared_ptr<LoadedKernel> result(new LoadedKernel);
+  result->contentId = std::move(content);
+  result->parsed = std::move(manifest);
+  for (int axis = 0; axis < 3; ++axis)
+    result->gridLimits[axis] = device.gridLimit(axis);
+  NSA_RETURN_IF_ERROR(result->bindArguments());
+  NSA_RETURN_IF_ERROR(result->bindGrid());
+  Result<std::unique_ptr<Kernel>> kernel = device.load(result->parsed, binary);
+  if (!kernel)
+    return kernel.status();
+  result->kernel = std::move(*kernel);
+  return std::shared_ptr<const LoadedKernel>(std::move(result));
+}
+
+Status LoadedKernel::bindArguments() {
+  if (parsed.slotCount() > kMaxSlots)
+    return Status::invalid("param", std::to_string(parsed.slotCount()) + " slots",
+                           "a kernel takes at most " + std::to_string(kMaxSlots));
+  auto own = parsed.fixed.find("dtype");
+  Result<DType> element = parseDType(own == parsed.fixed.end() ? "" : own->second);
+  if (!element)
+    return element.status();
+  for (const ManifestParam &param : parsed.params) {
+    Argument argument;
+    argument.isView = param.kind == ManifestParam::Kind::kView;
+    if (argument.isView) {
+      auto rule = std::find_if(std::begin(kViewRules), std::end(kViewRules),
+                               [&](const ViewRule &known) { return known.name == param.name; });
+      if (rule == std::end(kViewRules))
+        return unknownParam(param, "no operator has such a tensor");
+      DType expected = rule->dtype == DType::kBf16 ? *element : rule->dtype;
+      if (param.rank != rule->rank || param.dtype != dtypeName(expected))
+        return unknownParam(param, "must be of dtype " + std::string(dtypeName(expected)) + " and rank " +
+                                       std::to_string(rule->rank));
+      argument.index = static_cast<int>(rule - std::begin(kViewRules));
+      argument.rank = param.rank;
+    } else {
+      auto rule = std::find_if(std::begin(kScalarRules), std::end(kScalarRules), [&](const ScalarRule &known) {
+        return known.name == param.name && known.kind == param.kind;
+      });
+      if (rule == std::end(kScalarRules))
+        return unknownParam(param, "no operator has such a number");
+      argument.index = static_cast<int>(rule - std::begin(kScalarRules));
+    }
+    arguments.push_back(argument);
+  }
+  return Status::ok();
+}
+
+Status LoadedKernel::bindGrid() {
+  for (int axis = 0; axis < 3; ++axis) {
+    const Expression &formula = parsed.grid[axis];
+    if (formula.names().size() > kMaxGridNames)
+      return Status::invalid("grid", formula.text(), "a formula takes at most " + std::to_string(kMaxGridNames) + " names");
+    for (const std::string &name : formula.names()) {
+      GridName bound;
+      auto size = std::find_if(std::begin(kGridSizes), std::end(kGridSizes),
+                               [&](const auto &known) { return known.name == name; });
+      auto fixed = parsed.fixed.find(name);
+      auto config = parsed.config.find(name);
+      if (size != std::end(kGridSizes)) {
+        bound.size = size->size;
+      } else if (fixed != parsed.fixed.end() || config != parsed.config.end()) {
+        const std::string &text = fixed != parsed.fixed.end() ? fixed->second : config->second;
+        auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bound.constant);
+        bool isNumber = error == std::errc() && end == text.data() + text.size();
+        if (!isNumber && !lookupEnumerator(text, bound.constant))
+          return Status::invalid("grid", formula.text(), "'" + name + "' is '" + text + "', which is no number");
+      } else if (name == "op") {
+        if (!lookupEnumerator(parsed.op, bound.constant))
+          return Status::invalid("operator", parsed.op, "must be an operator of this library");
+      } else if (!lookupEnumerator(name, bound.constant)) {
+        return Status::invalid("grid", formula.text(), "'" + name + "' is not known at launch");
+      }
+      gridNames[axis].push_back(bound);
+    }
+  }
+  return Status::ok();
+}
+
+Status LoadedKernel::grid(const GridSizes &sizes, int32_t (&result)[3]) const {
+  for (int axis = 0; axis < 3; ++axis) {
+    int64_t values[kMaxGridNames];
+    const std::vector<GridName> &names = gridNames[axis];
+    for (size_t i = 0; i < names.size(); ++i)
+      values[i] = names[i].size ? sizes.*names[i].size : names[i].constant;
+    Result<int64_t> value = parsed.grid[axis].evaluate(std::span<const int64_t>(values, names.size()));
+    if (!value)
+      return value.status();
+    if (*value < 0 || *value > gridLimits[axis]) {
+      ErrorInfo info;
+      info.code = ErrorCode::kUnsupported;
+      info.field = std::string("grid.") + "xyz"[axis];
+      info.value = std::to_string(*value);
+      info.rule = parsed.grid[axis].text() + " must be from 0 to " + std::to_string(gridLimits[axis]) + " on this device";
+      info.hint = "split the batch into several calls";
+      return Status(std::move(info));
+    }
+    result[axis] = static_cast<int32_t>(*value);
+  }
+  return Status::ok();
+}
+
+Status LoadedKernel::launch(const Call &call, const void *statusWord, void *workspace, void *stream) const {
+  int32_t size[3];
+  NSA_RETURN_IF_ERROR(grid(call.grid, size));
+  if (size[0] == 0 || size[1] == 0 || size[2] == 0)
+    return Status::ok();
+  const ViewSlots status = {statusWord, {1, 0, 0}, 0};
+  uint64_t slots[kMaxSlots];
+  uint64_t *next = slots;
+  for (const Argument &argument : arguments) {
+    if (!argument.isView) {
+      *next++ = call.scalars[static_cast<size_t>(argument.index)];
+      continue;
+    }
+    const ViewSlots &view =
+        argument.index == static_cast<int>(View::kStatus) ? status : call.views[static_cast<size_t>(argument.index)];
+    *next++ = reinterpret_cast<uint64_t>(view.data);
+    for (int i = 0; i < argument.rank; ++i)
+      *next++ = static_cast<uint64_t>(view.strides[static_cast<size_t>(i)]);
+    *next++ = view.flags;
+  }
+  return kernel->launch(slots, size, workspace, stream);
+}
+
+std::map<std::string, std::string> LoadedKernel::evidence() const {
+  std::map<std::string, std::string> result = kernel->evidence();
+  result.insert(parsed.evidence.begin(), parsed.evidence.end());
+  return result;
+}
+
+} // namespace nsa

@@ -1,0 +1,56 @@
+// A kernel with its manifest understood once: which argument goes into which slot, and the grid formulas with the
+// compiled-in values filled in. After that a launch looks nothing up by name.
+// Thread-safety: immutable.
+#pragma once
+
+#include "runtime/engine/call.h"
+#include "runtime/engine/device.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace nsa {
+
+class LoadedKernel {
+public:
+  // Fails on an argument or grid name that this runtime does not know, so that a launch cannot.
+  static Result<std::shared_ptr<const LoadedKernel>> load(Device &device, std::string content, Manifest manifest,
+                                                          std::span<const std::byte> binary);
+
+  // Evaluates the grid, fills the slots on the stack and launches. Allocates nothing.
+  Status launch(const Call &call, const void *statusWord, void *workspace, void *stream) const;
+  // Unsupported when a size exceeds what the device launches; names axis and formula.
+  Status grid(const GridSizes &sizes, int32_t (&result)[3]) const;
+
+  size_t workspaceBytes() const { return kernel->workspaceBytes(); }
+  const Manifest &manifest() const { return parsed; }
+  const std::string &content() const { return contentId; }
+  // The compiler's numbers and those the device knows of the loaded code.
+  std::map<std::string, std::string> evidence() const;
+
+private:
+  struct Argument {
+    bool isView = false;
+    int index = 0; // of the View or Scalar
+    int rank = 0;
+  };
+  // A name in a grid formula: a compiled-in constant, or one of the sizes.
+  struct GridName {
+    int64_t GridSizes::*size = nullptr;
+    int64_t constant = 0;
+  };
+
+  LoadedKernel() = default;
+  Status bindArguments();
+  Status bindGrid();
+
+  std::string contentId;
+  Manifest parsed;
+  std::unique_ptr<Kernel> kernel;
+  std::vector<Argument> arguments;
+  std::vector<GridName> gridNames[3];
+  int64_t gridLimits[3] = {};
+};
+
+} // namespace nsa

@@ -1,0 +1,139 @@
+#include "runtime/engine/options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
+#include <string_view>
+#include <thread>
+
+namespace nsa {
+
+namespace {
+
+constexpr double kTuneBudgetSeconds = 30;
+constexpr std::string_view kPolicyNames[] = {"default", "fail", "tune"};
+constexpr int kMostThreads = 4096;
+
+class Resolver {
+public:
+  explicit Resolver(const EngineOptions::Environment &environment) : environment(environment) {}
+
+  // An empty variable counts as not set, as shells make it hard to tell.
+  std::string_view lookup(const char *variable) const {
+    const char *value = environment(variable);
+    return value ? std::string_view(value) : std::string_view();
+  }
+
+  void text(std::string &option, const char *variable) const {
+    if (option.empty())
+      option = lookup(variable);
+  }
+
+  Status threads(int &option, const char *field, const char *variable) const {
+    if (option < 0 || option > kMostThreads)
+      return Status::invalid(field, std::to_string(option), "must be 0 (all cores) to 4096");
+    std::string_view value = lookup(variable);
+    if (option != 0 || value.empty())
+      return Status::ok();
+    auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), option);
+    if (error != std::errc() || end != value.data() + value.size() || option < 0 || option > kMostThreads)
+      return Status::invalid(variable, std::string(value), "must be an integer from 0 (all cores) to 4096");
+    return Status::ok();
+  }
+
+  Status seconds(double &option, const char *field, const char *variable) const {
+    if (!std::isfinite(option) || option < 0)
+      return Status::invalid(field, std::to_string(option), "must be finite and positive, or 0 for the default");
+    std::string value(lookup(variable));
+    if (option != 0 || value.empty())
+      return Status::ok();
+    char *end = nullptr;
+    option = std::strtod(value.c_str(), &end);
+    if (*end != '\0' || !std::isfinite(option) || option <= 0)
+      return Status::invalid(variable, value, "must be a positive number of seconds");
+    return Status::ok();
+  }
+
+private:
+  const EngineOptions::Environment &environment;
+};
+
+// "" when no directory is known: then nothing is kept.
+std::string defaultCachePath(const Resolver &resolver) {
+  if (std::string_view directory = resolver.lookup("NSA_CACHE_DIR"); !directory.empty())
+    return std::string(directory) + "/kernels.db";
+  // The XDG base directory specification: relative paths are to be ignored.
+  if (std::string_view directory = resolver.lookup("XDG_CACHE_HOME"); directory.starts_with('/'))
+    return std::string(directory) + "/nsa/kernels.db";
+  if (std::string_view home = resolver.lookup("HOME"); !home.empty())
+    return std::string(home) + "/.cache/nsa/kernels.db";
+  return ":memory:";
+}
+
+void logToStderr(LogLevel level, std::string_view tag, std::string_view message) {
+  fprintf(stderr, "nsa %s [%.*s] %.*s\n", std::string(logLevelName(level)).c_str(), static_cast<int>(tag.size()),
+          tag.data(), static_cast<int>(message.size()), message.data());
+}
+
+} // namespace
+
+std::string_view missPolicyName(MissPolicy policy) { return kPolicyNames[static_cast<int>(policy)]; }
+
+Result<MissPolicy> parseMissPolicy(std::string_view field, std::string_view name) {
+  for (size_t i = 0; i < std::size(kPolicyNames); ++i)
+    if (name == kPolicyNames[i])
+      return static_cast<MissPolicy>(i);
+  return Status::invalid(std::string(field), "'" + std::string(name) + "'", "must be default, fail or tune");
+}
+
+EngineOptions::Environment EngineOptions::processEnvironment() {
+  return [](const char *name) -> const char * { return std::getenv(name); };
+}
+
+Status EngineOptions::resolve(const Environment &environment) {
+  Resolver resolver(environment);
+  resolver.text(device, "NSA_DEVICE");
+  if (cachePath.empty())
+    cachePath = defaultCachePath(resolver);
+  resolver.text(compilerPath, "NSA_COMPILER");
+  resolver.text(nvrtcPath, "NSA_NVRTC");
+  resolver.text(templateDir, "NSA_TEMPLATE_DIR");
+  resolver.text(forceVariant, "NSA_FORCE_VARIANT");
+  resolver.text(dumpDir, "NSA_DUMP_DIR");
+  resolver.text(cpuFeatures, "NSA_CPU_FEATURES");
+
+  if (!missPolicy) {
+    missPolicy = MissPolicy::kDefault;
+    if (std::string_view name = resolver.lookup("NSA_MISS"); !name.empty()) {
+      Result<MissPolicy> parsed = parseMissPolicy("NSA_MISS", name);
+      if (!parsed)
+        return parsed.status();
+      missPolicy = *parsed;
+    }
+  }
+  NSA_RETURN_IF_ERROR(resolver.seconds(tuneBudgetSeconds, "tune_budget_seconds", "NSA_TUNE_BUDGET"));
+  if (tuneBudgetSeconds == 0)
+    tuneBudgetSeconds = kTuneBudgetSeconds;
+  NSA_RETURN_IF_ERROR(resolver.threads(cpuThreads, "cpu_threads", "NSA_CPU_THREADS"));
+  NSA_RETURN_IF_ERROR(resolver.threads(compileThreads, "compile_threads", "NSA_COMPILE_THREADS"));
+  if (compileThreads == 0)
+    compileThreads = std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
+
+  // A callback's level is the caller's business; the variable governs stderr.
+  if (!log) {
+    log = logToStderr;
+    LogLevel level = LogLevel::kWarning;
+    if (std::string_view name = resolver.lookup("NSA_LOG"); !name.empty() && !parseLogLevel(name, level))
+      return Status::invalid("NSA_LOG", std::string(name), "must be debug, info, warning, error or off");
+    if (!logLevel)
+      logLevel = level;
+  }
+  if (!logLevel)
+    logLevel = LogLevel::kWarning;
+  return Status::ok();
+}
+
+} // namespace nsa

@@ -1,0 +1,42 @@
+// What an engine is opened with. The one place that reads the environment: once, when an engine opens.
+// Thread-safety: values.
+#pragma once
+
+#include "runtime/base/log.h"
+#include "runtime/base/status.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace nsa {
+
+// The numbers are part of the C ABI (nsa_miss_policy in nsa/nsa.h).
+enum class MissPolicy : int { kDefault = 0, kFail = 1, kTune = 2 };
+std::string_view missPolicyName(MissPolicy policy); // "default", "fail", "tune"
+Result<MissPolicy> parseMissPolicy(std::string_view field, std::string_view name);
+
+// Empty, zero or unset means: the environment's value, else the built-in one.
+struct EngineOptions {
+  std::string device;       // "cpu", "cuda:N"; stays empty when nobody chose
+  std::string cachePath;
+  std::optional<MissPolicy> missPolicy;
+  double tuneBudgetSeconds = 0;
+  std::string compilerPath; // stays empty for the library beside libnsa.so
+  std::string nvrtcPath;
+  std::string templateDir;
+  std::string forceVariant;
+  std::string dumpDir;
+  int cpuThreads = 0;
+  int compileThreads = 0;
+  std::string cpuFeatures;
+  Logger::Sink log;         // unset: lines on stderr
+  std::optional<LogLevel> logLevel;
+
+  using Environment = std::function<const char *(const char *name)>; // nullptr: not set
+  // Fills what is unset and checks the rest. The error names the option, or the variable it came from.
+  Status resolve(const Environment &environment);
+  static Environment processEnvironment();
+};
+
+} // namespace nsa
