@@ -35,9 +35,13 @@ NSA_DEVICE constexpr int32 swizzle_bits(int32 chunks_per_row) {
   return bits;
 }
 
-NSA_DEVICE constexpr int32 swizzled_chunk(int32 row, int32 chunk, int32 chunks_per_row) {
+NSA_DEVICE constexpr int32 swizzle(int32 row, int32 chunks_per_row) {
   const int32 bits = swizzle_bits(chunks_per_row);
-  return row * chunks_per_row + (chunk ^ ((row >> (3 - bits)) & ((1 << bits) - 1)));
+  return (row >> (3 - bits)) & ((1 << bits) - 1);
+}
+
+NSA_DEVICE constexpr int32 swizzled_chunk(int32 row, int32 chunk, int32 chunks_per_row) {
+  return row * chunks_per_row + (chunk ^ swizzle(row, chunks_per_row));
 }
 
 } // namespace nsa

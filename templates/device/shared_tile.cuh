@@ -35,9 +35,8 @@ template <typename T, int32 kRows_, int32 kCols_> struct SharedTile {
     return *reinterpret_cast<Chunk *>(base + byte_offset(row, chunk));
   }
 
-  NSA_DEVICE T *element(int32 row, int32 column) const {
-    return reinterpret_cast<T *>(base + byte_offset(row, column / kChunkElements)) + column % kChunkElements;
-  }
+  // The tile's rows from `row` on, a multiple of 8: the swizzle repeats every 8 rows.
+  NSA_DEVICE SharedTile from_row(int32 row) const { return SharedTile(base + row * kChunksPerRow * kChunkBytes); }
 };
 
 template <typename Tile> inline constexpr bool kIsSharedTile = false;
