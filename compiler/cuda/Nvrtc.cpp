@@ -169,7 +169,7 @@ Result<const Nvrtc *> Nvrtc::open(const NvrtcSearch &search) {
 }
 
 std::vector<std::string> Nvrtc::options(std::string_view arch) {
-  return {"-arch=" + std::string(arch), "-std=c++17", "--ptxas-options=-v", "-default-device"};
+  return {"-arch=" + std::string(arch), "-std=c++20", "--ptxas-options=-v", "-default-device"};
 }
 
 Status Nvrtc::checkArch(std::string_view arch) const {
