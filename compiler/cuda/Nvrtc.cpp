@@ -69,6 +69,16 @@ std::string firstErrors(std::string_view log) {
   return text.empty() ? lineOf(log, 0) : text;
 }
 
+// The symbol in "Compiling entry function 'attention' for 'sm_90a'", empty when there is none.
+std::string entryOf(std::string_view log) {
+  constexpr std::string_view kBefore = "entry function '";
+  size_t begin = log.find(kBefore);
+  if (begin == std::string_view::npos)
+    return "";
+  begin += kBefore.size();
+  return std::string(log.substr(begin, log.find('\'', begin) - begin));
+}
+
 class Program {
 public:
   explicit Program(int (*destroy)(NvrtcProgram **)) : destroy(destroy) {}
@@ -226,6 +236,7 @@ Result<NvrtcOutput> Nvrtc::compile(const std::string &source, const std::string 
     return failed("output", code);
   if (!cubin && !result.bytes.empty() && result.bytes.back() == '\0')
     result.bytes.pop_back();
+  result.entry = entryOf(log);
   result.resources = parsePtxasReport(log);
   return result;
 }

@@ -20,6 +20,7 @@ struct NvrtcSearch {
 
 struct NvrtcOutput {
   std::vector<char> bytes; // cubin, or PTX without its terminating NUL
+  std::string entry;       // the kernel's symbol
   // What ptxas said of the kernel: registers, spill_bytes, stack_bytes, static_shared.
   std::map<std::string, std::string> resources;
 };

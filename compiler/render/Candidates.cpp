@@ -22,7 +22,7 @@ public:
   Enumeration(const TemplateHeader &header, const Values &given, const ResourceLimits &limits)
       : header(header), given(given), limits(limits) {}
 
-  Result<std::vector<Candidate>> run(const std::map<std::string, std::string> &pinned) {
+  Result<std::vector<TemplateCandidate>> run(const std::map<std::string, std::string> &pinned) {
     for (const std::string &name : header.fixed)
       if (!given.find(name))
         return Status::invalid(name, "", "template " + header.name + " needs this value of the problem");
@@ -35,7 +35,7 @@ public:
 
     if (admissible.empty())
       return nothingAdmissible(!pinned.empty());
-    std::sort(admissible.begin(), admissible.end(), [](const Candidate &a, const Candidate &b) {
+    std::sort(admissible.begin(), admissible.end(), [](const TemplateCandidate &a, const TemplateCandidate &b) {
       return std::tie(a.cost, a.configText) < std::tie(b.cost, b.configText);
     });
     return std::move(admissible);
@@ -100,7 +100,7 @@ private:
   }
 
   Status consider(const std::vector<size_t> &digits) {
-    Candidate candidate;
+    TemplateCandidate candidate;
     Values &values = candidate.values = given;
     for (size_t i = 0; i < choices.size(); ++i) {
       values.set(choices[i].name, choices[i].values[digits[i]]);
@@ -157,7 +157,7 @@ private:
   const Values &given;
   const ResourceLimits &limits;
   std::vector<TemplateHeader::Choice> choices; // with pinned values applied
-  std::vector<Candidate> admissible;
+  std::vector<TemplateCandidate> admissible;
   size_t removedRank = 0;
   std::string removedRule;
   std::string removedValues;
@@ -165,9 +165,9 @@ private:
 
 } // namespace
 
-Result<std::vector<Candidate>> enumerateCandidates(const TemplateHeader &header, const Values &given,
-                                                   const std::map<std::string, std::string> &pinned,
-                                                   const ResourceLimits &limits) {
+Result<std::vector<TemplateCandidate>> enumerateCandidates(const TemplateHeader &header, const Values &given,
+                                                           const std::map<std::string, std::string> &pinned,
+                                                           const ResourceLimits &limits) {
   return Enumeration(header, given, limits).run(pinned);
 }
 

@@ -19,7 +19,7 @@ struct ResourceLimits {
   int64_t sharedBytes = INT64_MAX;
 };
 
-struct Candidate {
+struct TemplateCandidate {
   Values values;                             // everything a hole may name
   std::map<std::string, std::string> config; // the choices
   std::string configText;                    // formatValues(config)
@@ -31,8 +31,8 @@ struct Candidate {
 // `given` holds the problem's fixed values and the driver's; `pinned` narrows choices to one value each.
 // Ascending cost, then config text. Never empty: with nothing admissible the error (kUnsupported) names the
 // line that removed the last candidates, and its values.
-Result<std::vector<Candidate>> enumerateCandidates(const TemplateHeader &header, const Values &given,
-                                                   const std::map<std::string, std::string> &pinned,
-                                                   const ResourceLimits &limits);
+Result<std::vector<TemplateCandidate>> enumerateCandidates(const TemplateHeader &header, const Values &given,
+                                                           const std::map<std::string, std::string> &pinned,
+                                                           const ResourceLimits &limits);
 
 } // namespace nsa

@@ -195,6 +195,7 @@ private:
   }
 
   Status onTargets(std::string_view rest) {
+    header.targetsLine = line;
     std::vector<std::string_view> names;
     NSA_RETURN_IF_ERROR(parseNames(rest, names));
     for (std::string_view name : names) {

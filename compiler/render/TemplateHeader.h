@@ -50,7 +50,8 @@ struct TemplateHeader {
   TemplateKind kind = TemplateKind::kTile;
   std::string name;
   std::vector<Operator> operators;
-  std::vector<std::string> targets; // "cpu", "gpu" or architectures; empty: any
+  std::vector<std::string> targets; // "cpu", "gpu" or architectures, not checked here; empty: any
+  int targetsLine = 0;
   std::vector<std::string> fixed;
   std::vector<Choice> choices;
   std::vector<Step> steps;

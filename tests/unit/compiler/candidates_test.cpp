@@ -7,8 +7,9 @@ using namespace nsa;
 
 namespace {
 
-Result<std::vector<Candidate>> enumerate(const std::string &lines, std::map<std::string, std::string> pinned = {},
-                                         ResourceLimits limits = {}, TemplateKind kind = TemplateKind::kTile) {
+Result<std::vector<TemplateCandidate>> enumerate(const std::string &lines,
+                                                 std::map<std::string, std::string> pinned = {},
+                                                 ResourceLimits limits = {}, TemplateKind kind = TemplateKind::kTile) {
   Result<TemplateHeader> header =
       TemplateHeader::parse("//! template t\n//! operator window\n//! grid 1, 1, 1\n" + lines, "t", kind);
   if (!header)
@@ -22,21 +23,21 @@ Result<std::vector<Candidate>> enumerate(const std::string &lines, std::map<std:
   return enumerateCandidates(*header, given, pinned, limits);
 }
 
-std::vector<std::string> configs(const Result<std::vector<Candidate>> &candidates) {
+std::vector<std::string> configs(const Result<std::vector<TemplateCandidate>> &candidates) {
   std::vector<std::string> texts;
   if (candidates)
-    for (const Candidate &candidate : *candidates)
+    for (const TemplateCandidate &candidate : *candidates)
       texts.push_back(candidate.configText);
   return texts;
 }
 
 TEST(Candidates, AreTheProductCutByRequireOrderedByCost) {
-  Result<std::vector<Candidate>> candidates = enumerate("//! threads 32\n"
-                                                        "//! choice a = 1 | 2 | 3\n"
-                                                        "//! choice b = 10 | 20\n"
-                                                        "//! let sum = a * 10 + b\n"
-                                                        "//! require sum != 30\n"
-                                                        "//! cost 100 - sum\n");
+  Result<std::vector<TemplateCandidate>> candidates = enumerate("//! threads 32\n"
+                                                                "//! choice a = 1 | 2 | 3\n"
+                                                                "//! choice b = 10 | 20\n"
+                                                                "//! let sum = a * 10 + b\n"
+                                                                "//! require sum != 30\n"
+                                                                "//! cost 100 - sum\n");
   ASSERT_TRUE(candidates) << candidates.status().toString();
   EXPECT_EQ(configs(candidates), (std::vector<std::string>{"a=3 b=20", "a=2 b=20", "a=3 b=10", "a=1 b=10"}));
   EXPECT_EQ(candidates->front().cost, 50);
@@ -46,12 +47,12 @@ TEST(Candidates, AreTheProductCutByRequireOrderedByCost) {
 }
 
 TEST(Candidates, EqualCostsAreOrderedByText) {
-  Result<std::vector<Candidate>> candidates = enumerate("//! threads 32\n//! choice a = 3 | 1 | 2\n");
+  Result<std::vector<TemplateCandidate>> candidates = enumerate("//! threads 32\n//! choice a = 3 | 1 | 2\n");
   EXPECT_EQ(configs(candidates), (std::vector<std::string>{"a=1", "a=2", "a=3"}));
 }
 
 TEST(Candidates, WithoutChoicesThereIsOne) {
-  Result<std::vector<Candidate>> candidates = enumerate("//! fixed group\n//! threads 4 * group\n");
+  Result<std::vector<TemplateCandidate>> candidates = enumerate("//! fixed group\n//! threads 4 * group\n");
   ASSERT_TRUE(candidates) << candidates.status().toString();
   ASSERT_EQ(candidates->size(), 1u);
   EXPECT_EQ(candidates->front().configText, "");
@@ -64,7 +65,7 @@ TEST(Candidates, OperatorsAndDtypesCompareByName) {
 }
 
 TEST(Candidates, AnEarlierRequireGuardsALaterLet) {
-  Result<std::vector<Candidate>> candidates =
+  Result<std::vector<TemplateCandidate>> candidates =
       enumerate("//! threads 1\n//! choice a = 0 | 2\n//! require a != 0\n//! let inverse = 100 / a\n");
   EXPECT_EQ(configs(candidates), std::vector<std::string>{"a=2"});
 }
@@ -73,24 +74,24 @@ TEST(Candidates, PinnedChoicesNarrow) {
   const std::string lines = "//! threads 1\n//! choice a = 1 | 2\n//! choice b = 3 | 4\n";
   EXPECT_EQ(configs(enumerate(lines, {{"b", "4"}})), (std::vector<std::string>{"a=1 b=4", "a=2 b=4"}));
 
-  Result<std::vector<Candidate>> wrongValue = enumerate(lines, {{"b", "5"}});
+  Result<std::vector<TemplateCandidate>> wrongValue = enumerate(lines, {{"b", "5"}});
   ASSERT_FALSE(wrongValue);
   EXPECT_EQ(wrongValue.status().toString(), "invalid argument: b = 5: must be one of 3 | 4");
-  Result<std::vector<Candidate>> noNumber = enumerate(lines, {{"b", "4x"}});
+  Result<std::vector<TemplateCandidate>> noNumber = enumerate(lines, {{"b", "4x"}});
   ASSERT_FALSE(noNumber);
   EXPECT_EQ(noNumber.status().code(), ErrorCode::kInvalidArgument);
-  Result<std::vector<Candidate>> unknown = enumerate(lines, {{"c", "1"}});
+  Result<std::vector<TemplateCandidate>> unknown = enumerate(lines, {{"c", "1"}});
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.status().error().field, "c");
   EXPECT_NE(unknown.status().error().hint.find("a, b"), std::string::npos);
 }
 
 TEST(Candidates, NothingAdmissibleNamesTheRequireThatRemovedTheLast) {
-  Result<std::vector<Candidate>> candidates = enumerate("//! threads 1\n"
-                                                        "//! fixed qk_dim\n"
-                                                        "//! choice a = 1 | 2 | 4\n"
-                                                        "//! require a > 1\n"
-                                                        "//! require a * qk_dim > 1000\n");
+  Result<std::vector<TemplateCandidate>> candidates = enumerate("//! threads 1\n"
+                                                                "//! fixed qk_dim\n"
+                                                                "//! choice a = 1 | 2 | 4\n"
+                                                                "//! require a > 1\n"
+                                                                "//! require a * qk_dim > 1000\n");
   ASSERT_FALSE(candidates);
   ErrorInfo error = candidates.status().error();
   EXPECT_EQ(error.code, ErrorCode::kUnsupported);
@@ -103,15 +104,15 @@ TEST(Candidates, TheTargetLimitsThreadsAndSharedMemory) {
   ResourceLimits limits{1024, 100 * 1024};
   EXPECT_EQ(configs(enumerate("//! choice w = 1 | 32 | 64\n//! threads 32 * w\n", {}, limits)),
             (std::vector<std::string>{"w=1", "w=32"}));
-  Result<std::vector<Candidate>> tooMany = enumerate("//! choice w = 0 | 64\n//! threads 32 * w\n", {}, limits);
+  Result<std::vector<TemplateCandidate>> tooMany = enumerate("//! choice w = 0 | 64\n//! threads 32 * w\n", {}, limits);
   ASSERT_FALSE(tooMany);
   EXPECT_NE(tooMany.status().error().rule.find("must be 1 to 1024"), std::string::npos);
 
   const std::string cuda = "//! param i32 n\n//! choice s = 1 | 2\n//! threads 32\n//! shared s * 60000\n";
-  Result<std::vector<Candidate>> shared = enumerate(cuda, {}, limits, TemplateKind::kHandScheduled);
+  Result<std::vector<TemplateCandidate>> shared = enumerate(cuda, {}, limits, TemplateKind::kHandScheduled);
   EXPECT_EQ(configs(shared), std::vector<std::string>{"s=1"});
   EXPECT_EQ(shared->front().sharedBytes, 60000);
-  Result<std::vector<Candidate>> tooMuch = enumerate(cuda, {{"s", "2"}}, limits, TemplateKind::kHandScheduled);
+  Result<std::vector<TemplateCandidate>> tooMuch = enumerate(cuda, {{"s", "2"}}, limits, TemplateKind::kHandScheduled);
   ASSERT_FALSE(tooMuch);
   EXPECT_EQ(tooMuch.status().code(), ErrorCode::kUnsupported);
   EXPECT_NE(tooMuch.status().error().rule.find("120000"), std::string::npos) << tooMuch.status().toString();
@@ -119,12 +120,12 @@ TEST(Candidates, TheTargetLimitsThreadsAndSharedMemory) {
 }
 
 TEST(Candidates, ArithmeticFaultsNameTheLine) {
-  Result<std::vector<Candidate>> overflow =
+  Result<std::vector<TemplateCandidate>> overflow =
       enumerate("//! threads 1\n//! let big = 9223372036854775807\n//! require big + big > 0\n");
   ASSERT_FALSE(overflow);
   EXPECT_EQ(overflow.status().error().value, "t:6");
   EXPECT_NE(overflow.status().error().rule.find("overflows"), std::string::npos);
-  Result<std::vector<Candidate>> division = enumerate("//! threads 1\n//! choice a = 0\n//! cost 1 / a\n");
+  Result<std::vector<TemplateCandidate>> division = enumerate("//! threads 1\n//! choice a = 0\n//! cost 1 / a\n");
   ASSERT_FALSE(division);
   EXPECT_EQ(division.status().error().value, "t:6");
   EXPECT_NE(division.status().error().rule.find("divides by zero"), std::string::npos);
@@ -134,13 +135,13 @@ TEST(Candidates, AnExplodingProductIsRefused) {
   std::string lines = "//! threads 1\n";
   for (char c = 'a'; c <= 'q'; ++c)
     lines += std::string("//! choice ") + c + " = 1 | 2\n";
-  Result<std::vector<Candidate>> candidates = enumerate(lines);
+  Result<std::vector<TemplateCandidate>> candidates = enumerate(lines);
   ASSERT_FALSE(candidates);
   EXPECT_NE(candidates.status().error().rule.find("65536"), std::string::npos);
 }
 
 TEST(Candidates, AMissingProblemValueIsNamed) {
-  Result<std::vector<Candidate>> candidates = enumerate("//! fixed v_dim\n//! threads 1\n");
+  Result<std::vector<TemplateCandidate>> candidates = enumerate("//! fixed v_dim\n//! threads 1\n");
   ASSERT_FALSE(candidates);
   EXPECT_EQ(candidates.status().error().field, "v_dim");
 }

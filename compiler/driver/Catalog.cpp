@@ -1,0 +1,103 @@
+#include "compiler/driver/Catalog.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace nsa {
+
+namespace {
+
+// A value that the template does not declare would be ignored by it, and the kernel would be wrong.
+Status checkDeclared(const TemplateHeader &header, const CompilerRequest &request) {
+  for (const auto &[name, text] : request.fixed)
+    if (std::find(header.fixed.begin(), header.fixed.end(), name) == header.fixed.end())
+      return Status::invalid(name, text, "template " + header.name + " does not declare this value as fixed");
+  return Status::ok();
+}
+
+bool servesTarget(const TemplateHeader &header, const Target &target) {
+  return header.targets.empty() || std::any_of(header.targets.begin(), header.targets.end(),
+                                               [&](const std::string &word) { return target.matches(word); });
+}
+
+} // namespace
+
+Result<Catalog> Catalog::read(const TemplateFiles &files) {
+  Catalog catalog;
+  for (const TemplateFile &file : files.files()) {
+    if (file.path.starts_with("device/"))
+      continue;
+    TemplateKind kind = file.path.starts_with("tile/") ? TemplateKind::kTile : TemplateKind::kHandScheduled;
+    Result<TemplateHeader> header = TemplateHeader::parse(file.text, file.path, kind);
+    if (!header)
+      return header.status();
+    for (const std::string &word : header->targets)
+      if (!Target::knowsWord(word))
+        return templateError(file.path, header->targetsLine, "unknown target '" + word + "'");
+    for (const Template &other : catalog.templates)
+      if (other.header.name == header->name)
+        return templateError(file.path, 1, "the name " + header->name + " is taken by " + other.file->path);
+    catalog.templates.push_back({&file, std::move(*header)});
+  }
+  return catalog;
+}
+
+Result<std::vector<const Template *>> Catalog::servers(const CompilerRequest &request) const {
+  std::string op(operatorName(request.op));
+  std::vector<const Template *> result;
+  std::string known;
+  for (const Template &entry : templates) {
+    known.append(known.empty() ? "" : ", ").append(entry.header.name);
+    if (!request.templateName.empty() && entry.header.name != request.templateName)
+      continue;
+    if (entry.header.serves(request.op) && servesTarget(entry.header, *request.target))
+      result.push_back(&entry);
+    else if (!request.templateName.empty())
+      return Status::invalid("template", request.templateName,
+                             "does not serve operator " + op + " on target " + std::string(request.target->name));
+  }
+  if (!result.empty())
+    return result;
+  if (!request.templateName.empty())
+    return Status::invalid("template", request.templateName, "is no template", "there are: " + known);
+  return Status::error(ErrorCode::kUnsupported,
+                       "no template serves operator " + op + " on target " + std::string(request.target->name),
+                       "the templates are: " + (known.empty() ? "none" : known));
+}
+
+Result<std::vector<Selection>> Catalog::candidates(const CompilerRequest &request) const {
+  Result<std::vector<const Template *>> serving = servers(request);
+  if (!serving)
+    return serving.status();
+  Result<Values> given = request.values();
+  if (!given)
+    return given.status();
+
+  std::vector<Selection> selections;
+  Status firstRefusal;
+  for (const Template *source : *serving) {
+    Status refusal = checkDeclared(source->header, request);
+    if (refusal.isOk()) {
+      Result<std::vector<TemplateCandidate>> offered =
+          enumerateCandidates(source->header, *given, request.config, request.target->limits());
+      if (!offered && offered.status().code() == ErrorCode::kCompileFailed)
+        return offered.status();
+      if (offered)
+        for (TemplateCandidate &candidate : *offered)
+          selections.push_back({source, std::move(candidate)});
+      else
+        refusal = offered.status();
+    }
+    if (firstRefusal.isOk())
+      firstRefusal = refusal;
+  }
+  if (selections.empty())
+    return firstRefusal;
+  std::sort(selections.begin(), selections.end(), [](const Selection &a, const Selection &b) {
+    return std::tie(a.candidate.cost, a.source->header.name, a.candidate.configText) <
+           std::tie(b.candidate.cost, b.source->header.name, b.candidate.configText);
+  });
+  return selections;
+}
+
+} // namespace nsa

@@ -1,0 +1,109 @@
+#include "compiler/driver/Request.h"
+
+#include "runtime/base/cpu_features.h"
+
+#include <cstdint>
+#include <iterator>
+
+namespace nsa {
+
+namespace {
+
+constexpr std::string_view kStageNames[] = {"template", "tile", "scheduled", "cuda", "llvm", "ptx", "binary"};
+
+std::string textOf(const char *text) { return text ? text : ""; }
+
+Status readPairs(const char *field, const nsa_compiler_value *pairs, size_t count,
+                 std::map<std::string, std::string> &result) {
+  if (count && !pairs)
+    return Status::invalid(field, "NULL", "must point to " + std::to_string(count) + " values");
+  for (size_t i = 0; i < count; ++i) {
+    if (!pairs[i].name || !pairs[i].value)
+      return Status::invalid(field, "NULL", "every value needs a name and a text");
+    if (!result.emplace(pairs[i].name, pairs[i].value).second)
+      return Status::invalid(pairs[i].name, pairs[i].value, "stands twice in " + std::string(field));
+  }
+  return Status::ok();
+}
+
+// Problem values are sizes; `packed` is a truth value and dtype a name. Everything else a template checks itself.
+Status checkFixed(const std::string &name, const std::string &text) {
+  int64_t value;
+  bool isFlag = name == "packed";
+  if (parseInteger(text, value) && value >= (isFlag ? 0 : 1) && value <= (isFlag ? 1 : INT32_MAX))
+    return Status::ok();
+  return Status::invalid(name, text, isFlag ? "must be 0 or 1" : "must be an integer from 1 to 2147483647");
+}
+
+Status checkStage(nsa_compiler_stage stage, const Target &target) {
+  auto number = static_cast<size_t>(stage);
+  if (number >= std::size(kStageNames))
+    return Status::invalid("stage", std::to_string(number), "must be a stage of nsa_compiler_stage");
+  bool gpuOnly = stage == NSA_COMPILER_STAGE_CUDA || stage == NSA_COMPILER_STAGE_PTX;
+  bool cpuOnly = stage == NSA_COMPILER_STAGE_LLVM;
+  if ((gpuOnly && !target.isGpu) || (cpuOnly && target.isGpu))
+    return Status::invalid("stage", std::string(stageName(stage)),
+                           "does not exist for target " + std::string(target.name),
+                           target.isGpu ? "a GPU has template, tile, scheduled, cuda, ptx, binary"
+                                        : "the CPU has template, tile, scheduled, llvm, binary");
+  return Status::ok();
+}
+
+} // namespace
+
+std::string_view stageName(nsa_compiler_stage stage) { return kStageNames[static_cast<size_t>(stage)]; }
+
+Result<CompilerRequest> CompilerRequest::parse(const nsa_compiler_request *request) {
+  if (!request)
+    return Status::invalid("request", "NULL", "must point to a request");
+  if (request->size < sizeof(nsa_compiler_request))
+    return Status::invalid("size", std::to_string(request->size),
+                           "must be sizeof(nsa_compiler_request) = " + std::to_string(sizeof(nsa_compiler_request)));
+  CompilerRequest result;
+  Result<const Target *> target = Target::find(textOf(request->target));
+  if (!target)
+    return target.status();
+  result.target = *target;
+  Result<Operator> op = parseOperator(textOf(request->op));
+  if (!op)
+    return op.status();
+  result.op = *op;
+
+  NSA_RETURN_IF_ERROR(readPairs("fixed", request->fixed, request->fixed_count, result.fixed));
+  NSA_RETURN_IF_ERROR(readPairs("config", request->config, request->config_count, result.config));
+  for (const auto &[name, text] : result.fixed)
+    if (name != "dtype")
+      NSA_RETURN_IF_ERROR(checkFixed(name, text));
+  Result<DType> dtype = parseDType(result.fixed.count("dtype") ? result.fixed["dtype"] : "");
+  if (!dtype || *dtype == DType::kI32)
+    return Status::invalid("dtype", result.fixed["dtype"], "must be bf16, fp16 or fp32");
+  result.dtype = *dtype;
+
+  result.templateName = textOf(request->template_name);
+  result.templateFolder = textOf(request->template_dir);
+  result.nvrtc = {textOf(request->nvrtc_path), request->driver_version};
+  result.stage = request->stage;
+  NSA_RETURN_IF_ERROR(checkStage(result.stage, *result.target));
+  if (!result.target->isGpu) {
+    result.cpuFeatures = textOf(request->cpu_features);
+    if (result.cpuFeatures.empty())
+      result.cpuFeatures = std::string(hostCpuFeatures());
+  }
+  return result;
+}
+
+Result<Values> CompilerRequest::values() const {
+  int lanes = 1;
+  if (!target->isGpu) {
+    Result<int> known = cpuVectorLanes(cpuFeatures);
+    if (!known)
+      return known.status();
+    lanes = *known;
+  }
+  Values values = target->values(op, dtype, lanes);
+  for (const auto &[name, text] : fixed)
+    values.set(name, text);
+  return values;
+}
+
+} // namespace nsa
