@@ -65,7 +65,7 @@ ParseResult MapOp::parse(OpAsmParser &parser, OperationState &result) {
   if (parser.parseArrowTypeList(result.types) || parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
       parser.resolveOperands(operands, operandTypes, loc, result.operands))
     return failure();
-  return parser.parseRegion(*result.addRegion(), arguments);
+  return parser.parseRegion(*result.addRegion(), arguments, /*enableNameShadowing=*/true);
 }
 
 void MapOp::print(OpAsmPrinter &printer) {

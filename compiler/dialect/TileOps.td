@@ -234,12 +234,13 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Tile_MapOp : Tile_Op<"map", [Pure, SingleBlock,
+def Tile_MapOp : Tile_Op<"map", [Pure, IsolatedFromAbove, SingleBlock,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "one elementwise expression (made by FuseElementwise)";
   let description = [{
     The region computes one element. It sees one scalar for each input, and the element's row and column. Inputs are tiles of the
-    result's shape, tiles of rank 1 (their value of the row), and scalars. The column of a result of rank 1 is 0.
+    result's shape, tiles of rank 1 (their value of the row), and scalars; the region sees nothing else from outside. The column of a
+    result of rank 1 is 0.
 
     ```mlir
     %p = tile.map(%s = %scores : tensor<64x32xf32>, %m = %row_max : tensor<64xf32>) at (%row, %column) -> tensor<64x32xf32> {

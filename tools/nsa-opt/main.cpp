@@ -1,5 +1,6 @@
 // mlir-opt for tile programs: every pass of ours by name, no dialect that we do not use.
 #include "compiler/dialect/Tile.h"
+#include "compiler/passes/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -16,5 +17,6 @@ int main(int argc, char **argv) {
   registry.insert<nsa::tile::TileDialect, mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
                   mlir::LLVM::LLVMDialect, mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
   mlir::registerTransformsPasses();
+  nsa::tile::registerTilePasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "developer's tool for tile programs\n", registry));
 }

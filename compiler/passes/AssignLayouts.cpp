@@ -1,0 +1,215 @@
+#include "compiler/passes/Passes.h"
+
+#include "compiler/dialect/Tile.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+
+namespace nsa::tile {
+
+#define GEN_PASS_DEF_ASSIGNLAYOUTS
+#include "compiler/passes/Passes.h.inc"
+
+namespace {
+
+// One operation that wants a tile to be somewhere.
+struct Demand {
+  Layout layout;
+  Operation *by;
+};
+
+int64_t rankOf(Value tile) { return cast<RankedTensorType>(tile.getType()).getRank(); }
+Type elementOf(Value tile) { return cast<RankedTensorType>(tile.getType()).getElementType(); }
+
+// What one target can do. The table in Passes.td says the same in words.
+class LayoutRules {
+public:
+  explicit LayoutRules(LayoutTarget target) : gpu(target == LayoutTarget::kGpu) {}
+
+  // Where a tile is when nobody minds.
+  Layout ordinary(Value tile) const {
+    if (!gpu)
+      return Layout::Lanes;
+    return rankOf(tile) == 1 ? Layout::Row : Layout::Accumulator;
+  }
+
+  Layout rightSide() const { return gpu ? Layout::Shared : Layout::RowMajor; }
+
+  Layout leftSide(Value tile) const {
+    if (!gpu)
+      return Layout::Lanes;
+    if (!elementOf(tile).isF32())
+      return Layout::OperandA;
+    // There is no ldmatrix for f32: what was loaded is read where it lies, what was computed is where it was computed.
+    return tile.getDefiningOp<LoadOp>() ? Layout::Shared : Layout::Accumulator;
+  }
+
+  // Whether `producer` can make its result in this layout.
+  bool offers(Operation *producer, Layout layout) const {
+    Value tile = producer->getResult(0);
+    if (layout == ordinary(tile))
+      return true;
+    if (isa<LoadOp>(producer))
+      return rankOf(tile) == 2 && (gpu ? layout == Layout::OperandA || layout == Layout::Shared : layout == Layout::RowMajor);
+    // An accumulator's fragments are the left side's, once rounded: a map writes either.
+    if (isa<MapOp>(producer))
+      return gpu && layout == Layout::OperandA && rankOf(tile) == 2 && !elementOf(tile).isF32();
+    return false;
+  }
+
+private:
+  bool gpu;
+};
+
+// The shapes that tensor core fragments can hold.
+class FragmentRules {
+public:
+  explicit FragmentRules(int64_t warps) : warps(warps) {}
+
+  LogicalResult check(Operation *op, Layout layout) const {
+    auto tile = cast<RankedTensorType>(op->getResult(0).getType());
+    if (layout == Layout::Shared)
+      return success();
+    if (tile.getDimSize(0) % (kSlabRows * warps) != 0)
+      return op->emitOpError() << "has a tile of " << tile.getDimSize(0) << " rows, but " << warps << " warps of " << kSlabRows
+                               << " rows split multiples of " << kSlabRows * warps;
+    int64_t granule = layout == Layout::OperandA ? kDepth16 : layout == Layout::Accumulator ? kAccumulatorColumns : 1;
+    if (tile.getRank() == 2 && tile.getDimSize(1) % granule != 0)
+      return op->emitOpError() << "has a tile of " << tile.getDimSize(1) << " columns; as " << stringifyLayout(layout)
+                               << " they are multiples of " << granule;
+    return success();
+  }
+
+  LogicalResult check(DotOp dot) const {
+    if (elementOf(dot.getA()) != elementOf(dot.getB()))
+      return dot.emitOpError() << "multiplies " << elementOf(dot.getA()) << " by " << elementOf(dot.getB())
+                               << "; on a GPU both sides have one type";
+    int64_t depth = cast<RankedTensorType>(dot.getA().getType()).getDimSize(1);
+    int64_t granule = elementOf(dot.getA()).isF32() ? kDepth32 : kDepth16;
+    if (depth % granule != 0)
+      return dot.emitOpError() << "sums over " << depth << " columns; with elements of " << elementOf(dot.getA())
+                               << " they are multiples of " << granule;
+    return success();
+  }
+
+private:
+  // mma.sync m16n8k16 for 16 bit types; f32 walks the depth in the same steps as its accumulator's columns.
+  static constexpr int64_t kSlabRows = 16, kAccumulatorColumns = 8, kDepth16 = 16, kDepth32 = 8;
+  int64_t warps;
+};
+
+struct AssignLayouts : impl::AssignLayoutsBase<AssignLayouts> {
+  using AssignLayoutsBase::AssignLayoutsBase;
+
+  void runOnOperation() override {
+    joined = {};
+    demands.clear();
+    LayoutRules rules(target);
+    getOperation().walk([&](Operation *op) { joinControlFlow(op); });
+    getOperation().walk([&](Operation *op) { collectDemands(op, rules); });
+
+    WalkResult walk = getOperation().walk([&](Operation *op) {
+      bool assigned = op->getNumResults() != 1 || !isTile(op->getResult(0)) || isa<scf::ForOp, scf::IfOp>(op) ||
+                      succeeded(assign(op, rules));
+      return assigned ? WalkResult::advance() : WalkResult::interrupt();
+    });
+    if (walk.wasInterrupted() || (target == LayoutTarget::kGpu && failed(checkFragments())))
+      signalPassFailure();
+  }
+
+private:
+  void join(Value a, Value b) {
+    if (isTile(a))
+      joined.unionSets(a.getAsOpaquePointer(), b.getAsOpaquePointer());
+  }
+
+  // The values that are one variable in the generated code.
+  void joinControlFlow(Operation *op) {
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      for (auto [result, init, argument, yielded] :
+           llvm::zip(loop.getResults(), loop.getInitArgs(), loop.getRegionIterArgs(), loop.getYieldedValues())) {
+        join(result, init);
+        join(result, argument);
+        join(result, yielded);
+      }
+    } else if (auto branch = dyn_cast<scf::IfOp>(op); branch && branch.getNumResults() > 0) {
+      for (auto [result, first, second] :
+           llvm::zip(branch.getResults(), branch.thenYield().getOperands(), branch.elseYield().getOperands())) {
+        join(result, first);
+        join(result, second);
+      }
+    }
+  }
+
+  SmallVector<Demand> &demandsOf(Value tile) {
+    return demands[joined.getOrInsertLeaderValue(tile.getAsOpaquePointer())];
+  }
+
+  void demand(Value tile, Layout layout, Operation *by) {
+    SmallVector<Demand> &known = demandsOf(tile);
+    if (llvm::none_of(known, [&](const Demand &other) { return other.layout == layout; }))
+      known.push_back({layout, by});
+  }
+
+  void collectDemands(Operation *op, const LayoutRules &rules) {
+    // A layout written by hand is a demand like any other.
+    if (auto layout = op->getAttrOfType<LayoutAttr>(kLayoutAttr))
+      demand(op->getResult(0), layout.getValue(), op);
+    if (auto dot = dyn_cast<DotOp>(op)) {
+      demand(dot.getA(), rules.leftSide(dot.getA()), op);
+      demand(dot.getB(), rules.rightSide(), op);
+      demand(dot.getAcc(), rules.ordinary(dot.getAcc()), op);
+      demand(dot.getResult(), rules.ordinary(dot.getResult()), op);
+    } else if (isa<ReduceOp, MapOp, StoreOp>(op)) {
+      for (Value operand : op->getOperands())
+        if (isTile(operand))
+          demand(operand, rules.ordinary(operand), op);
+    }
+  }
+
+  LogicalResult assign(Operation *op, const LayoutRules &rules) {
+    Value tile = op->getResult(0);
+    const SmallVector<Demand> &known = demandsOf(tile);
+    if (known.size() > 1) {
+      InFlightDiagnostic error = op->emitOpError() << "makes a tile that is needed as " << stringifyLayout(known[0].layout) << " and as "
+                                                   << stringifyLayout(known[1].layout) << "; there is no conversion";
+      for (const Demand &side : known)
+        error.attachNote(side.by->getLoc()) << side.by->getName() << " needs " << stringifyLayout(side.layout);
+      return error;
+    }
+    Layout layout = known.empty() ? rules.ordinary(tile) : known[0].layout;
+    if (!rules.offers(op, layout)) {
+      InFlightDiagnostic error = op->emitOpError() << "cannot make a tile of layout " << stringifyLayout(layout);
+      error.attachNote(known[0].by->getLoc()) << known[0].by->getName() << " needs it";
+      return error;
+    }
+    op->setAttr(kLayoutAttr, LayoutAttr::get(&getContext(), layout));
+    return success();
+  }
+
+  LogicalResult checkFragments() {
+    auto warps = getOperation()->getAttrOfType<IntegerAttr>(kWarpsAttr);
+    if (!warps)
+      return getOperation().emitError() << "has no '" << kWarpsAttr << "', by which a GPU splits the rows of a tile";
+    FragmentRules rules(warps.getInt());
+    WalkResult walk = getOperation().walk([&](Operation *op) {
+      auto layout = op->getAttrOfType<LayoutAttr>(kLayoutAttr);
+      auto dot = dyn_cast<DotOp>(op);
+      bool fits = (!layout || succeeded(rules.check(op, layout.getValue()))) && (!dot || succeeded(rules.check(dot)));
+      return fits ? WalkResult::advance() : WalkResult::interrupt();
+    });
+    return failure(walk.wasInterrupted());
+  }
+
+  // Values by their opaque pointers: EquivalenceClasses wants an order.
+  llvm::EquivalenceClasses<void *> joined;
+  llvm::DenseMap<void *, SmallVector<Demand>> demands;
+};
+
+} // namespace
+
+} // namespace nsa::tile

@@ -1,0 +1,204 @@
+#include "compiler/passes/Passes.h"
+
+#include "compiler/dialect/Tile.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace nsa::tile {
+
+#define GEN_PASS_DEF_FUSEELEMENTWISE
+#include "compiler/passes/Passes.h.inc"
+
+namespace {
+
+RankedTensorType tileType(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+// An operation that computes each element of its tile from the same elements of its operands.
+bool isElementwise(Operation *op) {
+  if (op->getNumResults() != 1 || !isTile(op->getResult(0)))
+    return false;
+  return isa<CastOp>(op) || (OpTrait::hasElementwiseMappableTraits(op) && op->getNumOperands() > 0);
+}
+
+// An operation whose elements are known without computing: it sinks into each expression that reads it.
+bool isFree(Operation *op) { return op && isa<IotaOp, SplatOp, BroadcastOp>(op); }
+
+// One expression: the operations of a block that feed `root` and nothing else, in program order.
+struct Expression {
+  Operation *root;
+  llvm::SetVector<Operation *> members;
+};
+
+// Splits the elementwise operations of a block into expressions. Users come before producers, so when an operation is
+// reached the expression of each of its users is known.
+SmallVector<Expression> findExpressions(Block &block) {
+  SmallVector<Expression> expressions;
+  llvm::DenseMap<Operation *, size_t> expressionOf;
+  for (Operation &op : llvm::reverse(block)) {
+    if (!isElementwise(&op))
+      continue;
+    std::optional<size_t> joined;
+    bool boundary = op.use_empty();
+    for (Operation *user : op.getUsers()) {
+      auto place = expressionOf.find(user);
+      boundary |= place == expressionOf.end() || (joined && *joined != place->second);
+      if (!boundary)
+        joined = place->second;
+    }
+    if (!boundary && tileType(op.getResult(0)).getShape() == tileType(expressions[*joined].root->getResult(0)).getShape()) {
+      expressionOf[&op] = *joined;
+    } else {
+      expressionOf[&op] = joined.emplace(expressions.size());
+      expressions.push_back({&op, {}});
+    }
+    expressions[*joined].members.insert(&op);
+  }
+  return expressions;
+}
+
+// Builds the tile.map of one expression.
+class MapBuilder {
+public:
+  MapBuilder(RankedTensorType type, Operation *before, Location loc) : builder(before), type(type) {
+    map = MapOp::create(builder, loc, type, ValueRange());
+    Block &body = map.getBody().emplaceBlock();
+    Type i32 = builder.getI32Type();
+    row = body.addArgument(i32, loc);
+    column = body.addArgument(i32, loc);
+    builder.setInsertionPointToEnd(&body);
+  }
+
+  // The scalar that stands for the element of `operand`, a value from outside.
+  Value element(Value operand) {
+    if (Value known = elements.lookupOrNull(operand))
+      return known;
+    Value scalar = makeElement(operand);
+    elements.map(operand, scalar);
+    return scalar;
+  }
+
+  void addMember(Operation *op) {
+    for (Value operand : op->getOperands())
+      element(operand);
+    if (auto cast = dyn_cast<CastOp>(op)) {
+      elements.map(op->getResult(0), convert(element(cast.getSource()), tileType(op->getResult(0)).getElementType(), op->getLoc()));
+      return;
+    }
+    Operation *scalar = builder.clone(*op, elements);
+    scalar->getResult(0).setType(tileType(op->getResult(0)).getElementType());
+    elements.map(op->getResult(0), scalar->getResult(0));
+  }
+
+  MapOp finish(Value result) {
+    Value yielded = element(result);
+    YieldOp::create(builder, yielded.getLoc(), yielded);
+    map.getInputsMutable().assign(inputs.getArrayRef());
+    return map;
+  }
+
+private:
+  Value makeElement(Value operand) {
+    Operation *producer = operand.getDefiningOp();
+    if (auto splat = dyn_cast_or_null<SplatOp>(producer))
+      return element(splat.getScalar());
+    if (auto broadcast = dyn_cast_or_null<BroadcastOp>(producer))
+      return element(broadcast.getRow());
+    if (auto iota = dyn_cast_or_null<IotaOp>(producer))
+      return iota.getDimension() == 0 ? row : column;
+    if (producer && producer->hasTrait<OpTrait::ConstantLike>() && !isTile(operand))
+      return builder.clone(*producer)->getResult(0);
+    inputs.insert(operand);
+    return map.getBody().front().insertArgument(inputs.size() - 1, getElementTypeOrSelf(operand.getType()), operand.getLoc());
+  }
+
+  // arith has no conversion between the two 16 bit types; every value of either is one of f32.
+  Value convert(Value value, Type to, Location loc) {
+    unsigned from = value.getType().getIntOrFloatBitWidth();
+    if (value.getType() == to)
+      return value;
+    if (from < to.getIntOrFloatBitWidth())
+      return arith::ExtFOp::create(builder, loc, to, value);
+    if (from > to.getIntOrFloatBitWidth())
+      return arith::TruncFOp::create(builder, loc, to, value);
+    return arith::TruncFOp::create(builder, loc, to, arith::ExtFOp::create(builder, loc, builder.getF32Type(), value));
+  }
+
+  OpBuilder builder;
+  RankedTensorType type;
+  MapOp map;
+  Value row, column;
+  llvm::SetVector<Value> inputs;
+  IRMapping elements;
+};
+
+struct FuseElementwise : impl::FuseElementwiseBase<FuseElementwise> {
+  void runOnOperation() override {
+    if (failed(splatConstants()))
+      return signalPassFailure();
+    SmallVector<Block *> blocks;
+    getOperation().walk([&](Block *block) { blocks.push_back(block); });
+    for (Block *block : blocks)
+      for (Expression &expression : findExpressions(*block))
+        fuse(expression);
+    materializeFreeTiles();
+  }
+
+private:
+  // Constants may come as `arith.constant dense<1.0>`; from here on a tile of one value is a tile.splat.
+  LogicalResult splatConstants() {
+    WalkResult walk = getOperation().walk([](arith::ConstantOp constant) {
+      if (!isTile(constant))
+        return WalkResult::advance();
+      auto elements = dyn_cast<SplatElementsAttr>(constant.getValue());
+      if (!elements) {
+        constant.emitOpError("is a tile of different values; only one value for all elements can be compiled");
+        return WalkResult::interrupt();
+      }
+      OpBuilder builder(constant);
+      auto scalar = arith::ConstantOp::create(builder, constant.getLoc(), elements.getSplatValue<TypedAttr>());
+      constant.replaceAllUsesWith(SplatOp::create(builder, constant.getLoc(), constant.getType(), scalar).getResult());
+      constant.erase();
+      return WalkResult::advance();
+    });
+    return failure(walk.wasInterrupted());
+  }
+
+  static void fuse(Expression &expression) {
+    Value result = expression.root->getResult(0);
+    MapBuilder builder(tileType(result), expression.root, expression.root->getLoc());
+    for (Operation *member : llvm::reverse(expression.members))
+      builder.addMember(member);
+    result.replaceAllUsesWith(builder.finish(result).getResult());
+    for (Operation *member : expression.members)
+      member->erase();
+  }
+
+  // An index or a broadcast that something else than an expression reads is an expression of its own.
+  void materializeFreeTiles() {
+    SmallVector<Operation *> freeTiles;
+    getOperation().walk([&](Operation *op) {
+      if (isFree(op))
+        freeTiles.push_back(op);
+    });
+    for (Operation *op : llvm::reverse(freeTiles)) {
+      if (!op->use_empty() && isa<SplatOp>(op))
+        continue;
+      if (!op->use_empty()) {
+        Value result = op->getResult(0);
+        MapBuilder builder(tileType(result), op, op->getLoc());
+        result.replaceAllUsesWith(builder.finish(result).getResult());
+      }
+      op->erase();
+    }
+  }
+};
+
+} // namespace
+
+} // namespace nsa::tile

@@ -1,0 +1,141 @@
+// The passes over tile programs, in the order in which the pipelines of Passes.h run them.
+
+#ifndef NSA_TILE_PASSES_TD
+#define NSA_TILE_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+//===----------------------------------------------------------------------===//
+// Every target
+//===----------------------------------------------------------------------===//
+
+def FoldConfig : Pass<"tile-fold-config", "::mlir::func::FuncOp"> {
+  let summary = "folds what the config decides: branches on rendered constants disappear";
+  let description = [{
+    Templates have no control flow in their text; they branch on constants that rendering filled in. Constant propagation and
+    canonicalisation leave the chosen arm. Equal values are not merged, so each keeps its own name from the template.
+
+    Before:
+    ```mlir
+    %windowed = arith.constant true
+    %first = scf.if %windowed -> (i32) {
+      scf.yield %oldest : i32
+    } else {
+      scf.yield %zero : i32
+    }
+    tile.report %bad, %first, %place to %status : !tile.view<i32, 1>
+    ```
+    After:
+    ```mlir
+    tile.report %bad, %oldest, %place to %status : !tile.view<i32, 1>
+    ```
+  }];
+}
+
+def FuseElementwise : Pass<"tile-fuse-elementwise", "::mlir::func::FuncOp"> {
+  let summary = "makes one tile.map of each elementwise expression";
+  let description = [{
+    `arith`, `math` and `tile.cast` on tiles are joined with their consumer when every use of their result lies in the same
+    expression; a value with uses elsewhere ends an expression, so nothing is computed twice. `tile.iota`, `tile.splat` and
+    `tile.broadcast` cost nothing and sink into every expression that reads them. What is computed per row stays of rank 1.
+    Afterwards tiles come from `tile.map`, `tile.splat`, loads, dots and reductions only.
+
+    Before:
+    ```mlir
+    %wide = tile.broadcast %m : tensor<64xf32> -> tensor<64x32xf32>
+    %shifted = arith.subf %s, %wide : tensor<64x32xf32>
+    %p = math.exp2 %shifted : tensor<64x32xf32>
+    ```
+    After:
+    ```mlir
+    %p = tile.map(%0 = %s : tensor<64x32xf32>, %1 = %m : tensor<64xf32>) at (%row, %column) -> tensor<64x32xf32> {
+      %2 = arith.subf %0, %1 : f32
+      %3 = math.exp2 %2 : f32
+      tile.yield %3 : f32
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::nsa::tile::TileDialect"];
+}
+
+def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::func::FuncOp"> {
+  let summary = "says where the elements of each tile are";
+  let description = [{
+    Each operation demands layouts of its operands and offers some for its result; what control flow joins has one layout.
+    The set is closed and there are no conversions: two demands on one tile, or one that its producer cannot meet, are an
+    error that names both sides.
+
+    | | `target=gpu` | `target=cpu` |
+    |---|---|---|
+    | dot: result, accumulator | `accumulator` | `lanes` |
+    | dot: left side | `operand_a`; f32: `shared` when loaded, else `accumulator` | `lanes` |
+    | dot: right side | `shared` | `row_major` |
+    | one value per row | `row` | `lanes` |
+    | all other tiles | `accumulator` | `lanes` |
+
+    Before:
+    ```mlir
+    %s = tile.dot %q, %k, %zeros {transpose_b} : tensor<64x64xbf16>, tensor<32x64xbf16> -> tensor<64x32xf32>
+    %m = tile.reduce max %s : tensor<64x32xf32> -> tensor<64xf32>
+    ```
+    After:
+    ```mlir
+    %s = tile.dot %q, %k, %zeros {tile.layout = #tile.layout<accumulator>, transpose_b} : ...
+    %m = tile.reduce max %s {tile.layout = #tile.layout<row>} : ...
+    ```
+  }];
+  let options = [Option<"target", "target", "::nsa::tile::LayoutTarget", "::nsa::tile::LayoutTarget::kGpu", "whose layouts",
+      [{::llvm::cl::values(clEnumValN(::nsa::tile::LayoutTarget::kCpu, "cpu", "rows in vector lanes"),
+                           clEnumValN(::nsa::tile::LayoutTarget::kGpu, "gpu", "tensor core fragments"))}]>];
+}
+
+//===----------------------------------------------------------------------===//
+// GPU
+//===----------------------------------------------------------------------===//
+
+def AssignStages : Pass<"tile-assign-stages", "::mlir::func::FuncOp"> {
+  let summary = "chooses the loads that run ahead of their loop";
+  let description = [{
+    In a loop with `tile.stages = S`, S > 1, a load into shared memory becomes a ring of S tiles when its rows of a later
+    iteration can be told now: they depend on the induction variable and on values from outside the loop only, and the loop
+    does not store to the view. Other loads stay synchronous.
+
+    Before:
+    ```mlir
+    scf.for %key = %first to %past step %key_tile : i32 {
+      %k_tile = tile.load %k rows(%r) { ... %key ... } {tile.layout = #tile.layout<shared>} : ...
+    } {tile.stages = 2 : i32}
+    ```
+    After:
+    ```mlir
+    scf.for %key = %first to %past step %key_tile : i32 {
+      %k_tile = tile.load %k rows(%r) { ... %key ... } {tile.layout = #tile.layout<shared>, tile.ring = 2 : i32} : ...
+    } {tile.stages = 2 : i32}
+    ```
+  }];
+}
+
+def PlanSharedMemory : Pass<"tile-plan-shared-memory", "::mlir::func::FuncOp"> {
+  let summary = "gives each tile in shared memory its place";
+  let description = [{
+    Tiles of the layout `shared` take rows x columns x element size, times the ring's depth; the layout `operand_a` passes
+    through shared memory on its way to the registers and takes one such tile. Offsets are multiples of 128 bytes, what the
+    swizzle asks for. A total above `limit` is an error that names both numbers.
+
+    Before:
+    ```mlir
+    func.func @f(%k: !tile.view<bf16, 3>) {
+      %a = tile.load %k rows(%r) { ... } {tile.layout = #tile.layout<operand_a>} : ... -> tensor<64x64xbf16>
+      %b = tile.load %k rows(%r) { ... } {tile.layout = #tile.layout<shared>, tile.ring = 2 : i32} : ... -> tensor<32x64xbf16>
+    ```
+    After:
+    ```mlir
+    func.func @f(%k: !tile.view<bf16, 3>) attributes {tile.shared_bytes = 16384 : i64} {
+      %a = tile.load %k rows(%r) { ... } {tile.layout = #tile.layout<operand_a>, tile.shared_offset = 0 : i64} : ...
+      %b = tile.load %k rows(%r) { ... } {..., tile.ring = 2 : i32, tile.shared_offset = 8192 : i64} : ...
+    ```
+  }];
+  let options = [Option<"limit", "limit", "int64_t", "49152", "bytes of shared memory that a block may use">];
+}
+
+#endif // NSA_TILE_PASSES_TD

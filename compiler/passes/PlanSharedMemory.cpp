@@ -1,0 +1,61 @@
+#include "compiler/passes/Passes.h"
+
+#include "compiler/dialect/Tile.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace nsa::tile {
+
+#define GEN_PASS_DEF_PLANSHAREDMEMORY
+#include "compiler/passes/Passes.h.inc"
+
+namespace {
+
+// A swizzled tile repeats every 8 rows of 16 bytes; a tile that starts elsewhere would be read at other addresses than written.
+constexpr int64_t kAlignment = 128;
+// What one cp.async copies and one row of ldmatrix reads.
+constexpr int64_t kRowGranule = 16;
+
+struct PlanSharedMemory : impl::PlanSharedMemoryBase<PlanSharedMemory> {
+  using PlanSharedMemoryBase::PlanSharedMemoryBase;
+
+  void runOnOperation() override {
+    Builder builder(&getContext());
+    SmallVector<LoadOp> loads;
+    int64_t total = 0;
+    WalkResult walk = getOperation().walk([&](LoadOp load) {
+      std::optional<Layout> layout = layoutOf(load);
+      if (layout != Layout::Shared && layout != Layout::OperandA)
+        return WalkResult::advance();
+      auto tile = cast<RankedTensorType>(load.getType());
+      int64_t rowBytes = tile.getDimSize(1) * tile.getElementTypeBitWidth() / 8;
+      if (rowBytes % kRowGranule != 0) {
+        load.emitOpError() << "has rows of " << rowBytes << " bytes; in shared memory they are multiples of " << kRowGranule;
+        return WalkResult::interrupt();
+      }
+      auto ring = load->getAttrOfType<IntegerAttr>(kRingAttr);
+      total = llvm::alignTo(total, kAlignment);
+      load->setAttr(kSharedOffsetAttr, builder.getI64IntegerAttr(total));
+      total += rowBytes * tile.getDimSize(0) * (ring ? ring.getInt() : 1);
+      loads.push_back(load);
+      return WalkResult::advance();
+    });
+    if (walk.wasInterrupted())
+      return signalPassFailure();
+    if (total > limit) {
+      InFlightDiagnostic error = getOperation().emitError() << "needs " << total << " bytes of shared memory, but a block may use "
+                                                            << limit << ": smaller tiles or fewer stages fit";
+      for (LoadOp load : loads)
+        error.attachNote(load.getLoc()) << "one of its tiles, " << load.getType();
+      return signalPassFailure();
+    }
+    getOperation()->setAttr(kSharedBytesAttr, builder.getI64IntegerAttr(total));
+  }
+};
+
+} // namespace
+
+} // namespace nsa::tile
