@@ -1,7 +1,8 @@
 // The tuner: compiles candidates in parallel, gates them on correctness, measures the survivors in
 // interleaved rounds and names a winner. It sees neither CUDA nor the compiler: everything real is a
 // callback, so it is tested with fake clocks. docs/tuning.md states the statistics.
-// Thread-safety: `tune` is a pure function of its arguments; `compile` is called from several threads.
+// Thread-safety: `tune` is a pure function of its arguments; `compile` is called from several threads at
+// once, every other callback by one thread at a time.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -9,17 +10,19 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace nsa {
 
 struct Candidate {
   std::string templateName;
-  std::string config;      // "key_tile=64 query_tile=64 ..."
+  std::string config;       // "key_tile=64 query_tile=64 ..."
   double predictedCost = 0; // the template's own estimate; only its order matters
 };
 
 enum class CandidateOutcome { kPruned, kCompileFailed, kRejected, kMeasured, kWinner };
+// "pruned", "failed", "rejected", "measured", "winner": the outcomes of the store's evidence.
 std::string_view candidateOutcomeName(CandidateOutcome outcome);
 
 struct CandidateReport {
@@ -36,7 +39,7 @@ struct TuneCallbacks {
   std::function<Status(size_t index)> compile;
   // Compares the candidate's result with the reference; an error rejects it (its text is kept).
   std::function<Status(size_t index)> check;
-  // Milliseconds of one run of the candidate.
+  // Milliseconds of one run of the candidate, warm. An error drops it.
   std::function<Result<double>(size_t index)> measure;
   // Monotonic seconds, for the budget.
   std::function<double()> now;
@@ -47,20 +50,23 @@ struct TuneCallbacks {
 struct TuneOptions {
   double budgetSeconds = 30;
   int compileThreads = 2;
-  size_t maxCompiled = 32; // candidates compiled, cheapest predicted first
-  int roundsPerRung = 3;   // successive halving: rounds * 3 per rung, a third survives
+  size_t maxCompiled = 32;     // candidates compiled, cheapest predicted first
+  int roundsPerRung = 3;       // successive halving: 3, 9, 27 rounds; about a third survives each rung
   double simplerWithin = 0.01; // within this ratio the cheaper predicted config wins
   uint64_t seed = 1;           // order within rounds
 };
 
 struct TuneReport {
-  size_t winner = 0; // index into candidates
-  bool tie = false;  // a second candidate was within `simplerWithin`
+  size_t winner = 0;    // index into candidates
+  size_t incumbent = 0; // what the ratios are relative to: candidate 0, or the next one that works
+  bool tie = false;     // a second candidate was within `simplerWithin`
   bool budgetExhausted = false;
   std::vector<CandidateReport> candidates; // in the order given
 };
 
-// Candidate 0 is the incumbent (the default). Fails only when no candidate compiles and passes.
-Result<TuneReport> tune(const std::vector<Candidate> &candidates, const TuneCallbacks &callbacks, const TuneOptions &options);
+// Candidate 0 is the incumbent (the default). Fails only when no candidate compiles, passes and runs. When the
+// budget ends early the best so far wins; with no complete round that is the incumbent, unmeasured.
+Result<TuneReport> tune(const std::vector<Candidate> &candidates, const TuneCallbacks &callbacks,
+                        const TuneOptions &options);
 
 } // namespace nsa

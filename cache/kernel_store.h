@@ -3,7 +3,8 @@
 // Damage is never fatal: a row whose digest does not match is skipped and counted; a file that is
 // no database is renamed aside; a read-only or full disk means "work without".
 // Thread-safety: a store may be used by many threads at once (one connection behind a mutex; the
-// launch path never touches it). Distinct processes may share a file.
+// launch path never touches it). Distinct processes may share a file. A store does not survive a fork: in
+// the child every lookup is a miss and every put fails, the file is left alone.
 #pragma once
 
 #include "runtime/base/manifest.h"
@@ -19,8 +20,8 @@
 namespace nsa {
 
 struct StoredKernel {
-  std::string content;           // BLAKE2b-256 hex of what produced the binary (source, options, arch, compiler version)
-  std::string manifest;          // text, see runtime/base/manifest.h
+  std::string content;  // BLAKE2b-256 hex of what produced the binary (source, options, arch, compiler version)
+  std::string manifest; // text, see runtime/base/manifest.h
   std::vector<std::byte> binary; // cubin or CPU image, uncompressed here, zstd in the file
 };
 
@@ -28,18 +29,18 @@ struct StoredKernel {
 struct Measurement {
   std::string templateName;
   std::string config;
-  std::string outcome; // "winner", "measured", "rejected", "failed", "pruned"
-  double milliseconds = 0;   // median; 0 when not measured
+  std::string outcome;     // "winner", "measured", "rejected", "failed", "pruned"
+  double milliseconds = 0; // median; 0 when not measured
   double ratioToIncumbent = 0;
   std::string detail; // error text, max difference, ...
 };
 
 struct StoredChoice {
-  std::string problem; // Problem::key()
-  std::string device;  // DeviceKey text
-  std::string content; // the kernel it names
-  bool tuned = false;  // false: a default that was never measured
-  std::string provenance;   // "driver=580.159 nvrtc=13.0 library=..." evidence, never key
+  std::string problem;    // Problem::key()
+  std::string device;     // DeviceKey text
+  std::string content;    // the kernel it names
+  bool tuned = false;     // false: a default that was never measured
+  std::string provenance; // "driver=580.159 nvrtc=13.0 library=..." evidence, never key
   std::vector<Measurement> evidence;
 };
 
@@ -49,7 +50,10 @@ struct KernelSummary {
 };
 
 struct StoreCounters {
-  uint64_t hits = 0, misses = 0, damagedRows = 0, failedWrites = 0;
+  uint64_t hits = 0, misses = 0; // lookups of kernels and choices
+  uint64_t damagedRows = 0;      // digest mismatches, and lookups that sqlite called corrupt
+  uint64_t failedWrites = 0;
+  uint64_t replacedFiles = 0; // damaged files renamed aside while in use
 };
 
 class KernelStore {
@@ -58,23 +62,27 @@ public:
     std::string path;      // file; ":memory:" keeps nothing
     bool readOnly = false; // never write, never create
   };
-  // Creates the file and missing directories unless read-only. `warning` receives one line when the
-  // store works in a reduced way (read-only medium, damaged file renamed aside, ...).
+  // Creates the file and missing directories (mode 0700) unless read-only. `warning` receives one line when
+  // the store works in a reduced way: a damaged file was renamed aside, the medium is read-only, or the file
+  // cannot be used at all (world-writable, of a newer schema, no directory) and the store is in memory.
   static Result<std::unique_ptr<KernelStore>> open(const Options &options, std::string &warning);
   ~KernelStore();
 
-  // nullopt: not stored, or stored but damaged (counted).
+  // nullopt: not stored, or stored but damaged or out of reach (counted). Never fails on a bad file.
   Result<std::optional<StoredChoice>> findChoice(const std::string &problem, const std::string &device);
   Result<std::optional<StoredKernel>> findKernel(const std::string &content);
 
-  // One transaction: the kernel, and the choice that names it when given. Replaces an older choice
-  // of the same problem and device, never a tuned one by an untuned one.
+  // One transaction: the kernel, and the choice that names it when given. Replaces an older choice of the
+  // same problem and device, but an intact tuned one never by an untuned one. An error leaves the file as it
+  // was and is counted; the caller goes on with the kernel in its hands.
   Status put(const StoredKernel &kernel, const StoredChoice *choice);
 
   Result<std::vector<KernelSummary>> listKernels();
   Result<std::vector<StoredChoice>> listChoices();
   StoreCounters counters() const;
-  const std::string &path() const;
+  // The file, or ":memory:" when nothing is kept.
+  std::string path() const;
+  bool isReadOnly() const;
 
 private:
   KernelStore();

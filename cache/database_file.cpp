@@ -1,0 +1,223 @@
+#include "cache/database_file.h"
+
+#include "cache/schema.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace nsa {
+
+namespace {
+
+namespace fs = std::filesystem;
+using sqlite::Connection;
+
+constexpr int kMaxRenamed = 1000;
+
+DatabaseFile openInMemory(std::string warning) {
+  DatabaseFile file;
+  file.path = ":memory:";
+  file.warning = std::move(warning);
+  int code;
+  file.connection = Connection::open(file.path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, code);
+  if (file.connection && adoptDatabase(file.connection, true) != FileVerdict::kUsable)
+    file.connection.close();
+  return file;
+}
+
+std::string quoted(const fs::path &path) { return "'" + path.string() + "'"; }
+
+DatabaseFile workWithout(const fs::path &path, const std::string &reason) {
+  return openInMemory("cache file " + quoted(path) + " is not used: " + reason + "; kernels are kept in memory only");
+}
+
+// Missing directories get mode 0700: who can write here can make this process run his code.
+bool makeDirectories(const fs::path &directory, std::string &reason) {
+  if (directory.empty() || ::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST)
+    return true;
+  int error = errno;
+  if (error == ENOENT && directory.has_parent_path() && directory.parent_path() != directory) {
+    if (!makeDirectories(directory.parent_path(), reason))
+      return false;
+    if (::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST)
+      return true;
+    error = errno;
+  }
+  // A read-only medium may refuse although the directory stands.
+  struct stat status;
+  if (::stat(directory.c_str(), &status) == 0 && S_ISDIR(status.st_mode))
+    return true;
+  reason = "directory " + quoted(directory) + " cannot be made: " + std::strerror(error);
+  return false;
+}
+
+bool isWritableByAll(const fs::path &path) {
+  struct stat status;
+  return ::stat(path.c_str(), &status) == 0 && (status.st_mode & S_IWOTH);
+}
+
+bool isPresent(const fs::path &path) {
+  struct stat status;
+  return ::stat(path.c_str(), &status) == 0;
+}
+
+FileIdentity identityOf(const fs::path &path) {
+  struct stat status;
+  if (::stat(path.c_str(), &status) != 0)
+    return {};
+  return {static_cast<uint64_t>(status.st_dev), static_cast<uint64_t>(status.st_ino)};
+}
+
+// "file:" URI with everything that has a meaning in one escaped.
+std::string immutableUri(const fs::path &path) {
+  std::string uri = "file:";
+  for (char c : path.string()) {
+    if (c == '%' || c == '?' || c == '#') {
+      static constexpr char kDigits[] = "0123456789abcdef";
+      uri += '%';
+      uri += kDigits[static_cast<unsigned char>(c) >> 4];
+      uri += kDigits[static_cast<unsigned char>(c) & 15];
+    } else {
+      uri += c;
+    }
+  }
+  return uri + "?immutable=1";
+}
+
+FileVerdict tryOpen(const fs::path &path, const std::string &name, int flags, DatabaseFile &file) {
+  bool mayWrite = flags & SQLITE_OPEN_READWRITE;
+  int code;
+  Connection connection = Connection::open(name, flags, code);
+  if (!connection)
+    return verdictOf(code);
+  FileVerdict verdict = adoptDatabase(connection, mayWrite);
+  if (verdict == FileVerdict::kUsable) {
+    file.readOnly = connection.isReadOnly();
+    file.connection = std::move(connection);
+    file.path = path.string();
+    file.identity = identityOf(path);
+  }
+  return verdict;
+}
+
+// Serialises the processes that find one file damaged: a lock on its directory, so that no file is left over.
+class DirectoryLock {
+public:
+  explicit DirectoryLock(const fs::path &directory)
+      : descriptor(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    while (descriptor >= 0 && ::flock(descriptor, LOCK_EX) != 0 && errno == EINTR) {
+    }
+  }
+  ~DirectoryLock() {
+    if (descriptor >= 0)
+      ::close(descriptor);
+  }
+  DirectoryLock(const DirectoryLock &) = delete;
+  DirectoryLock &operator=(const DirectoryLock &) = delete;
+
+private:
+  int descriptor;
+};
+
+// Moves the file out of the way; its write-ahead log goes first, because sqlite would replay a log that it
+// finds beside the new file.
+bool renameAside(const fs::path &path, fs::path &aside) {
+  for (int n = 1; n <= kMaxRenamed; ++n) {
+    aside = path.string() + ".damaged-" + std::to_string(n);
+    if (isPresent(aside))
+      continue;
+    std::string log = path.string() + "-wal";
+    if (::rename(log.c_str(), (aside.string() + "-wal").c_str()) != 0 && errno != ENOENT)
+      return false;
+    ::unlink((path.string() + "-shm").c_str());
+    return ::rename(path.c_str(), aside.c_str()) == 0;
+  }
+  return false;
+}
+
+const char *describe(FileVerdict verdict) {
+  switch (verdict) {
+  case FileVerdict::kDamaged:
+    return "it is damaged";
+  case FileVerdict::kForeign:
+    return "it is a database of another program";
+  case FileVerdict::kNewer:
+    return "it was written by a newer version of this library and is left untouched";
+  case FileVerdict::kLocked:
+    return "another process keeps it locked";
+  case FileVerdict::kUsable:
+  case FileVerdict::kUnreachable:
+    break;
+  }
+  return "it cannot be opened or created";
+}
+
+DatabaseFile openReadOnly(const fs::path &path, bool asked) {
+  DatabaseFile file;
+  FileVerdict verdict = tryOpen(path, path.string(), SQLITE_OPEN_READONLY, file);
+  // A database with a write-ahead log needs files beside it; where none can be made it is read as it stands.
+  if (verdict == FileVerdict::kUnreachable)
+    verdict = tryOpen(path, immutableUri(path), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, file);
+  if (verdict != FileVerdict::kUsable)
+    return workWithout(path, describe(verdict));
+  file.readOnly = true;
+  if (!asked)
+    file.warning = "cache file " + quoted(path) + " cannot be written: what is stored is used, nothing is added";
+  return file;
+}
+
+} // namespace
+
+DatabaseFile openDatabaseFile(const std::string &name, bool readOnly, std::optional<FileIdentity> damaged) {
+  if (name == ":memory:")
+    return openInMemory("");
+
+  // Through links to the real place: there the permissions count, and there a damaged file is renamed.
+  std::error_code error;
+  fs::path path = fs::weakly_canonical(fs::absolute(name, error), error);
+  if (error)
+    return workWithout(name, error.message());
+  fs::path directory = path.parent_path();
+  std::string reason;
+  if (!readOnly && !makeDirectories(directory, reason))
+    return workWithout(path, reason);
+  if (isWritableByAll(directory))
+    return workWithout(path, "everyone may write its directory and so plant kernels (use a directory of your own)");
+  if (isWritableByAll(path))
+    return workWithout(path, "everyone may write it and so plant kernels (chmod o-w it, if its content is trusted)");
+  if (readOnly)
+    return isPresent(path) ? openReadOnly(path, true) : workWithout(path, "it does not exist");
+
+  DatabaseFile file;
+  auto attempt = [&] {
+    FileVerdict verdict = tryOpen(path, path.string(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, file);
+    return verdict == FileVerdict::kUsable && damaged == file.identity ? FileVerdict::kDamaged : verdict;
+  };
+  FileVerdict verdict = attempt();
+  if (verdict == FileVerdict::kDamaged || verdict == FileVerdict::kForeign) {
+    DirectoryLock lock(directory);
+    verdict = attempt(); // another process may have replaced it meanwhile
+    if (verdict == FileVerdict::kDamaged || verdict == FileVerdict::kForeign) {
+      std::string what = describe(verdict);
+      file = {};
+      fs::path aside;
+      if (!renameAside(path, aside))
+        return workWithout(path, what + " and cannot be renamed");
+      verdict = attempt();
+      file.warning = "cache file " + quoted(path) + ": " + what + "; it was renamed to " + quoted(aside) +
+                     " and a new one is made";
+    }
+  }
+  if (verdict == FileVerdict::kUsable && !file.readOnly)
+    return file;
+  if (verdict == FileVerdict::kUsable || (verdict == FileVerdict::kUnreachable && isPresent(path)))
+    return openReadOnly(path, false);
+  return workWithout(path, describe(verdict));
+}
+
+} // namespace nsa

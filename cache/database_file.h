@@ -1,0 +1,33 @@
+// Opens the file of a store under every circumstance: makes missing directories, refuses what others may
+// write, renames a damaged file aside, falls back to reading, and in the end to memory. All file policy is
+// here; what is in the file is the store's.
+// Thread-safety: none; distinct processes may open, replace and use one file at once.
+#pragma once
+
+#include "cache/sqlite.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace nsa {
+
+// Which file a connection has open; a path may name another one by now.
+struct FileIdentity {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  bool operator==(const FileIdentity &) const = default;
+};
+
+struct DatabaseFile {
+  sqlite::Connection connection; // empty only when sqlite cannot even make a database in memory
+  std::string path;              // ":memory:" when nothing is kept
+  bool readOnly = false;
+  FileIdentity identity;
+  std::string warning; // one line when something is reduced or was repaired
+};
+
+// `damaged`: this file has failed in use and is to be replaced, unless another process already did.
+DatabaseFile openDatabaseFile(const std::string &path, bool readOnly, std::optional<FileIdentity> damaged = {});
+
+} // namespace nsa

@@ -1,0 +1,157 @@
+#include "cache/schema.h"
+
+#include "runtime/base/manifest.h"
+
+#include <chrono>
+#include <thread>
+
+namespace nsa {
+
+namespace {
+
+using sqlite::Connection;
+
+constexpr int kBusyTimeoutMs = 5000;
+
+// The manifest's version has no column: every row of a schema holds the same one.
+static_assert(kManifestVersion == 1 && kSchemaVersion == 1, "a new manifest version is a new schema version");
+
+// PRAGMA application_id and user_version are part of the transaction, so a file is either without marks and
+// empty or complete.
+constexpr const char *kCreateSchema = R"sql(
+CREATE TABLE kernels (
+  content      TEXT    NOT NULL PRIMARY KEY,
+  template     TEXT    NOT NULL,
+  operator     TEXT    NOT NULL,
+  target       TEXT    NOT NULL,
+  config       TEXT    NOT NULL,
+  manifest     TEXT    NOT NULL,
+  binary_bytes INTEGER NOT NULL,
+  binary       BLOB    NOT NULL,
+  digest       BLOB    NOT NULL
+) STRICT;
+CREATE TABLE choices (
+  problem    TEXT    NOT NULL,
+  device     TEXT    NOT NULL,
+  content    TEXT    NOT NULL REFERENCES kernels (content),
+  tuned      INTEGER NOT NULL CHECK (tuned IN (0, 1)),
+  provenance TEXT    NOT NULL,
+  PRIMARY KEY (problem, device)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX choices_by_content ON choices (content);
+CREATE TABLE evidence (
+  problem      TEXT    NOT NULL,
+  device       TEXT    NOT NULL,
+  position     INTEGER NOT NULL,
+  template     TEXT    NOT NULL,
+  config       TEXT    NOT NULL,
+  outcome      TEXT    NOT NULL,
+  milliseconds REAL    NOT NULL,
+  ratio        REAL    NOT NULL,
+  detail       TEXT    NOT NULL,
+  PRIMARY KEY (problem, device, position),
+  FOREIGN KEY (problem, device) REFERENCES choices (problem, device) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+PRAGMA application_id = 1314079051;
+PRAGMA user_version = 1;
+)sql";
+static_assert(kApplicationId == 1314079051 && kSchemaVersion == 1, "the text above repeats both numbers");
+
+struct Marks {
+  int64_t application = 0;
+  int64_t version = 0;
+  int64_t objects = 0; // all tables and indexes
+  int64_t tables = 0;  // those of our schema
+  bool isEmpty() const { return application == 0 && version == 0 && objects == 0; }
+  bool areOurs() const { return application == kApplicationId && version == kSchemaVersion && tables == 3; }
+};
+
+int readMarks(Connection &connection, Marks &marks) {
+  if (int code = connection.integer("PRAGMA application_id", marks.application))
+    return code;
+  if (int code = connection.integer("PRAGMA user_version", marks.version))
+    return code;
+  if (int code = connection.integer("SELECT count(*) FROM sqlite_schema", marks.objects))
+    return code;
+  return connection.integer("SELECT count(*) FROM sqlite_schema"
+                            " WHERE type = 'table' AND name IN ('kernels', 'choices', 'evidence')",
+                            marks.tables);
+}
+
+// Two processes that open a new file at once both come here; the second finds the schema made.
+int createSchema(Connection &connection, Marks &marks) {
+  if (int code = connection.execute("BEGIN IMMEDIATE"))
+    return code;
+  int code = readMarks(connection, marks);
+  if (code == SQLITE_OK && marks.isEmpty()) {
+    code = connection.execute(kCreateSchema);
+    if (code == SQLITE_OK)
+      code = readMarks(connection, marks);
+  }
+  if (code == SQLITE_OK)
+    code = connection.execute("COMMIT");
+  if (code != SQLITE_OK)
+    connection.execute("ROLLBACK");
+  return code;
+}
+
+// Changing the mode needs the file alone and does not wait for it by itself. A file that stays in another mode
+// (a file system without shared memory) works too, only slower.
+void useWriteAheadLog(Connection &connection) {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point end = Clock::now() + std::chrono::milliseconds(kBusyTimeoutMs);
+  while ((connection.execute("PRAGMA journal_mode = WAL") & 0xff) == SQLITE_BUSY && Clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+} // namespace
+
+FileVerdict verdictOf(int code) {
+  switch (code & 0xff) { // the primary code of an extended one
+  case SQLITE_OK:
+    return FileVerdict::kUsable;
+  case SQLITE_CORRUPT:
+  case SQLITE_NOTADB:
+  case SQLITE_ERROR: // "unsupported file format": the header does not hold
+    return FileVerdict::kDamaged;
+  case SQLITE_BUSY:
+  case SQLITE_LOCKED:
+    return FileVerdict::kLocked;
+  default:
+    return FileVerdict::kUnreachable;
+  }
+}
+
+FileVerdict adoptDatabase(Connection &connection, bool mayWrite) {
+  connection.setBusyTimeout(kBusyTimeoutMs);
+  Marks marks;
+  if (int code = readMarks(connection, marks))
+    return verdictOf(code);
+  bool isEmpty = marks.isEmpty();
+  if (!isEmpty && marks.application != kApplicationId) {
+    connection.leaveFileAlone();
+    return FileVerdict::kForeign;
+  }
+  if (marks.version > kSchemaVersion) {
+    connection.leaveFileAlone();
+    return FileVerdict::kNewer;
+  }
+
+  mayWrite = mayWrite && !connection.isReadOnly();
+  if (mayWrite)
+    useWriteAheadLog(connection);
+  // NORMAL survives a killed process; a power cut may lose the last rows but not the file.
+  // trusted_schema and cell_size_check: the file may have been damaged or made by someone else.
+  if (int code = connection.execute("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
+                                    "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON"))
+    return verdictOf(code);
+  if (isEmpty) {
+    if (!mayWrite)
+      return FileVerdict::kUnreachable;
+    if (int code = createSchema(connection, marks))
+      return verdictOf(code);
+  }
+  return marks.areOurs() ? FileVerdict::kUsable : FileVerdict::kDamaged;
+}
+
+} // namespace nsa

@@ -1,0 +1,141 @@
+#include "cache/sqlite.h"
+
+namespace nsa::sqlite {
+
+Connection::Connection(Connection &&other) noexcept
+    : handle(std::exchange(other.handle, nullptr)), statements(std::exchange(other.statements, {})) {}
+
+Connection &Connection::operator=(Connection &&other) noexcept {
+  if (this != &other) {
+    close();
+    handle = std::exchange(other.handle, nullptr);
+    statements = std::exchange(other.statements, {});
+  }
+  return *this;
+}
+
+Connection Connection::open(const std::string &name, int flags, int &result) {
+  Connection connection;
+  result =
+      sqlite3_open_v2(name.c_str(), &connection.handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
+  if (result != SQLITE_OK)
+    connection.close(); // sqlite hands out a handle on failure too
+  return connection;
+}
+
+void Connection::close() {
+  for (auto &[sql, statement] : statements)
+    sqlite3_finalize(statement);
+  statements.clear();
+  sqlite3_close(handle);
+  handle = nullptr;
+}
+
+void Connection::abandon() {
+  statements.clear();
+  handle = nullptr;
+}
+
+void Connection::setBusyTimeout(int milliseconds) { sqlite3_busy_timeout(handle, milliseconds); }
+
+void Connection::leaveFileAlone() { sqlite3_db_config(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr); }
+
+int Connection::execute(const char *sql) { return sqlite3_exec(handle, sql, nullptr, nullptr, nullptr); }
+
+int Connection::integer(const char *sql, int64_t &value) {
+  Query query(*this, sql);
+  if (query.step())
+    value = query.integer(0);
+  return query.code();
+}
+
+bool Connection::isReadOnly() const { return sqlite3_db_readonly(handle, "main") == 1; }
+
+int64_t Connection::changes() const { return sqlite3_changes64(handle); }
+
+std::string Connection::message() const { return handle ? sqlite3_errmsg(handle) : "no connection"; }
+
+sqlite3_stmt *Connection::prepared(const char *sql, int &result) {
+  result = SQLITE_OK;
+  for (auto &[known, statement] : statements)
+    if (known == sql)
+      return statement;
+  sqlite3_stmt *statement = nullptr;
+  result = sqlite3_prepare_v3(handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+  if (result == SQLITE_OK)
+    statements.emplace_back(sql, statement);
+  return statement;
+}
+
+Query::Query(Connection &connection, const char *sql) { statement = connection.prepared(sql, result); }
+
+Query::~Query() {
+  if (!statement)
+    return;
+  sqlite3_reset(statement);
+  sqlite3_clear_bindings(statement);
+}
+
+void Query::keep(int code) {
+  if (result == SQLITE_OK)
+    result = code;
+}
+
+Query &Query::bind(int parameter, std::string_view text) {
+  if (statement)
+    keep(sqlite3_bind_text64(statement, parameter, text.empty() ? "" : text.data(), text.size(), SQLITE_STATIC,
+                             SQLITE_UTF8));
+  return *this;
+}
+
+Query &Query::bind(int parameter, std::span<const std::byte> bytes) {
+  // A null pointer would bind NULL instead of an empty blob.
+  if (statement)
+    keep(bytes.empty() ? sqlite3_bind_zeroblob(statement, parameter, 0)
+                       : sqlite3_bind_blob64(statement, parameter, bytes.data(), bytes.size(), SQLITE_STATIC));
+  return *this;
+}
+
+Query &Query::bind(int parameter, int64_t value) {
+  if (statement)
+    keep(sqlite3_bind_int64(statement, parameter, value));
+  return *this;
+}
+
+Query &Query::bind(int parameter, double value) {
+  if (statement)
+    keep(sqlite3_bind_double(statement, parameter, value));
+  return *this;
+}
+
+bool Query::step() {
+  if (result != SQLITE_OK)
+    return false;
+  int code = sqlite3_step(statement);
+  if (code == SQLITE_ROW)
+    return true;
+  if (code != SQLITE_DONE)
+    result = code;
+  return false;
+}
+
+int Query::run() {
+  while (step()) {
+  }
+  return result;
+}
+
+std::string Query::text(int column) const {
+  auto *data = reinterpret_cast<const char *>(sqlite3_column_text(statement, column));
+  return data ? std::string(data, static_cast<size_t>(sqlite3_column_bytes(statement, column))) : std::string();
+}
+
+std::span<const std::byte> Query::bytes(int column) const {
+  auto *data = static_cast<const std::byte *>(sqlite3_column_blob(statement, column));
+  return {data, data ? static_cast<size_t>(sqlite3_column_bytes(statement, column)) : 0};
+}
+
+int64_t Query::integer(int column) const { return sqlite3_column_int64(statement, column); }
+double Query::real(int column) const { return sqlite3_column_double(statement, column); }
+
+} // namespace nsa::sqlite

@@ -1,0 +1,87 @@
+// The little of sqlite that the store needs, as RAII: a connection with cached statements, and a query
+// that resets its statement when it goes out of scope. Results are sqlite's own codes; nothing throws.
+// Thread-safety: none; the store's mutex guards a connection and its queries.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <sqlite3.h>
+
+namespace nsa::sqlite {
+
+class Connection {
+public:
+  Connection() = default;
+  Connection(Connection &&other) noexcept;
+  Connection &operator=(Connection &&other) noexcept;
+  ~Connection() { close(); }
+
+  // An empty connection and the code in `result` on failure. `flags` as for sqlite3_open_v2.
+  static Connection open(const std::string &name, int flags, int &result);
+  explicit operator bool() const { return handle != nullptr; }
+  void close();
+  // Forgets the connection without touching its file, for the child of a fork: closing there would
+  // checkpoint and unlink under the parent's feet.
+  void abandon();
+
+  void setBusyTimeout(int milliseconds);
+  // Closing will not move the write-ahead log into the file.
+  void leaveFileAlone();
+
+  int execute(const char *sql);
+  // The one integer that a pragma or query gives.
+  int integer(const char *sql, int64_t &value);
+  bool isReadOnly() const;
+  int64_t changes() const;
+  // The last error as text.
+  std::string message() const;
+
+private:
+  friend class Query;
+  // `sql` is a constant: its address is the key of the cache.
+  sqlite3_stmt *prepared(const char *sql, int &result);
+
+  sqlite3 *handle = nullptr;
+  std::vector<std::pair<const char *, sqlite3_stmt *>> statements;
+};
+
+class Query {
+public:
+  Query(Connection &connection, const char *sql);
+  ~Query();
+  Query(const Query &) = delete;
+  Query &operator=(const Query &) = delete;
+
+  // Parameters count from 1. The bytes are borrowed until the query ends.
+  Query &bind(int parameter, std::string_view text);
+  Query &bind(int parameter, std::span<const std::byte> bytes);
+  Query &bind(int parameter, int64_t value);
+  Query &bind(int parameter, double value);
+
+  // True while there is a row; afterwards `code()` says whether it ended well.
+  bool step();
+  // Runs a statement that gives no rows.
+  int run();
+  // SQLITE_DONE and SQLITE_ROW count as SQLITE_OK.
+  int code() const { return result; }
+
+  // Columns count from 0; valid until the next step.
+  std::string text(int column) const;
+  std::span<const std::byte> bytes(int column) const;
+  int64_t integer(int column) const;
+  double real(int column) const;
+
+private:
+  void keep(int code);
+  sqlite3_stmt *statement = nullptr;
+  int result = SQLITE_OK;
+};
+
+} // namespace nsa::sqlite
