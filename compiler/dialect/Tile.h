@@ -30,6 +30,7 @@ inline constexpr llvm::StringLiteral kStagesAttr = "tile.stages";
 inline constexpr llvm::StringLiteral kRingAttr = "tile.ring";
 inline constexpr llvm::StringLiteral kSharedOffsetAttr = "tile.shared_offset";
 inline constexpr llvm::StringLiteral kSharedBytesAttr = "tile.shared_bytes";
+inline constexpr llvm::StringLiteral kScratchBytesAttr = "tile.scratch_bytes";
 
 // A tile is any value of tensor type.
 bool isTile(mlir::Value value);

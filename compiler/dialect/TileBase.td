@@ -31,6 +31,7 @@ def Tile_Dialect : Dialect {
     | `tile.ring = S : i32` | `tile.load` | AssignStages |
     | `tile.shared_offset = B : i64` | `tile.load` | PlanSharedMemory |
     | `tile.shared_bytes = B : i64` | function | PlanSharedMemory |
+    | `tile.scratch_bytes = B : i64` | function | LowerToCpu |
   }];
   let cppNamespace = "::nsa::tile";
   let useDefaultTypePrinterParser = 1;

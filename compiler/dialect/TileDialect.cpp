@@ -76,7 +76,7 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return failure(failed(verifyOwner<LoadOp>(op, attribute, "a tile.load")) || failed(verifyPositive(op, attribute)));
   if (name == kSharedOffsetAttr)
     return failure(failed(verifyOwner<LoadOp>(op, attribute, "a tile.load")) || failed(verifyBytes(op, attribute)));
-  if (name == kSharedBytesAttr)
+  if (name == kSharedBytesAttr || name == kScratchBytesAttr)
     return failure(failed(verifyOwner<FunctionOpInterface>(op, attribute, "a function")) || failed(verifyBytes(op, attribute)));
   if (name == kLayoutAttr) {
     if (!isa<LayoutAttr>(attribute.getValue()))
