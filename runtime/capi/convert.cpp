@@ -1,0 +1,124 @@
+#include "runtime/capi/convert.h"
+
+#include "runtime/capi/errors.h"
+
+#include <algorithm>
+#include <string>
+
+namespace nsa::capi {
+
+namespace {
+
+static_assert(NSA_INTERNAL == static_cast<int>(ErrorCode::kInternal));
+static_assert(NSA_OP_WINDOW == static_cast<int>(Operator::kWindow));
+static_assert(NSA_INT32 == static_cast<int>(DType::kI32));
+static_assert(NSA_LAYOUT_PACKED == static_cast<int>(Layout::kPacked));
+static_assert(NSA_MISS_TUNE == static_cast<int>(MissPolicy::kTune));
+static_assert(NSA_LOG_OFF == static_cast<int>(LogLevel::kOff));
+static_assert(NSA_CU_SEQLENS_K == static_cast<int>(TensorName::kCuSeqlensK));
+
+std::string textOf(const char *text) { return text ? text : ""; }
+
+Status checkEnum(const char *field, int value, int last, const char *rule) {
+  if (value >= 0 && value <= last)
+    return Status::ok();
+  return Status::invalid(field, std::to_string(value), rule);
+}
+
+Status convertTensor(TensorName name, const nsa_tensor &tensor, Tensor &result) {
+  // Text is composed on an error only: this is the launch path.
+  auto broken = [&](const char *aspect, std::string value, std::string rule) {
+    return Status::invalid(std::string(tensorName(name)) + aspect, std::move(value), std::move(rule));
+  };
+  if (tensor.size != sizeof(nsa_tensor))
+    return broken(".size", std::to_string(tensor.size), "must be " + std::to_string(sizeof(nsa_tensor)));
+  if (tensor.dtype < NSA_BF16 || tensor.dtype > NSA_INT32)
+    return broken(".dtype", std::to_string(tensor.dtype), "must be a value of nsa_dtype");
+  if (tensor.rank < 1 || tensor.rank > kMaxTensorRank)
+    return broken(".rank", std::to_string(tensor.rank), "must be from 1 to 5");
+  result.data = tensor.data;
+  result.dtype = static_cast<DType>(tensor.dtype);
+  result.rank = tensor.rank;
+  std::copy_n(tensor.shape, tensor.rank, result.shape.begin());
+  std::copy_n(tensor.strides, tensor.rank, result.strides.begin());
+  return Status::ok();
+}
+
+} // namespace
+
+Status convert(const nsa_engine_options *options, EngineOptions &result) {
+  if (!options)
+    return Status::ok(); // all defaults
+  NSA_RETURN_IF_ERROR(checkStruct(options, "options"));
+  result.device = textOf(options->device);
+  result.cachePath = textOf(options->cache_path);
+  if (options->miss_policy_set != 0) {
+    NSA_RETURN_IF_ERROR(checkEnum("miss_policy_set", options->miss_policy_set, 1, "must be 0 or 1"));
+    NSA_RETURN_IF_ERROR(checkEnum("miss_policy", static_cast<int>(options->miss_policy), NSA_MISS_TUNE,
+                                  "must be NSA_MISS_DEFAULT, NSA_MISS_FAIL or NSA_MISS_TUNE"));
+    result.missPolicy = static_cast<MissPolicy>(options->miss_policy);
+  }
+  result.tuneBudgetSeconds = options->tune_budget_seconds;
+  result.compilerPath = textOf(options->compiler_path);
+  result.nvrtcPath = textOf(options->nvrtc_path);
+  result.templateDir = textOf(options->template_dir);
+  result.forceVariant = textOf(options->force_variant);
+  result.dumpDir = textOf(options->dump_dir);
+  result.cpuThreads = options->cpu_threads;
+  result.compileThreads = options->compile_threads;
+  result.cpuFeatures = textOf(options->cpu_features);
+  if (options->log) {
+    NSA_RETURN_IF_ERROR(checkEnum("log_level", static_cast<int>(options->log_level), NSA_LOG_OFF,
+                                  "must be a value of nsa_log_level"));
+    result.logLevel = static_cast<LogLevel>(options->log_level);
+    result.log = [callback = options->log, user = options->log_user](LogLevel level, std::string_view tag,
+                                                                     std::string_view message) {
+      callback(user, static_cast<nsa_log_level>(level), std::string(tag).c_str(), std::string(message).c_str());
+    };
+  }
+  return Status::ok();
+}
+
+Status convert(const nsa_spec *spec, Spec &result) {
+  NSA_RETURN_IF_ERROR(checkStruct(spec, "spec"));
+  result.op = static_cast<Operator>(spec->op);
+  result.dtype = static_cast<DType>(spec->dtype);
+  result.layout = static_cast<Layout>(spec->layout);
+  result.queryHeads = spec->query_heads;
+  result.kvHeads = spec->kv_heads;
+  result.qkDim = spec->qk_dim;
+  result.vDim = spec->v_dim;
+  result.window = spec->window;
+  result.scale = spec->scale;
+  return Status::ok();
+}
+
+Status convert(const nsa_maxima *maxima, Maxima &result) {
+  NSA_RETURN_IF_ERROR(checkStruct(maxima, "maxima"));
+  result.batch = maxima->max_batch;
+  result.tokensQ = maxima->max_tokens_q;
+  result.seqlenQ = maxima->max_seqlen_q;
+  result.seqlenK = maxima->max_seqlen_k;
+  return Status::ok();
+}
+
+Status convert(const nsa_binding *bindings, size_t count, Bindings &result) {
+  if (count != 0)
+    NSA_RETURN_IF_ERROR(requirePointer(bindings, "bindings"));
+  for (size_t i = 0; i < count; ++i) {
+    auto index = static_cast<int>(bindings[i].name);
+    if (index < 0 || index >= kTensorNames)
+      return Status::invalid("bindings.name", std::to_string(index), "must be a value of nsa_name");
+    auto name = static_cast<TensorName>(index);
+    if (!bindings[i].tensor)
+      return Status::invalid(std::string(tensorName(name)), "null", "a binding must point to a tensor",
+                             "leave out what is absent");
+    std::optional<Tensor> &slot = result[static_cast<size_t>(index)];
+    if (slot)
+      return Status::invalid(std::string(tensorName(name)), "bound twice", "each name may be bound once");
+    NSA_RETURN_IF_ERROR(convertTensor(name, *bindings[i].tensor, slot.emplace()));
+  }
+  return Status::ok();
+}
+
+} // namespace nsa::capi

@@ -1,0 +1,113 @@
+#include "runtime/capi/dlpack.h"
+
+#include "runtime/capi/errors.h"
+#include "runtime/engine/call.h"
+
+#include <charconv>
+#include <string_view>
+
+namespace nsa::capi {
+
+namespace {
+
+struct TypeRow {
+  nsa_dtype dtype;
+  DlTypeCode code;
+  uint8_t bits;
+};
+constexpr TypeRow kTypes[] = {{NSA_BF16, DlTypeCode::kBfloat, 16},
+                              {NSA_FP16, DlTypeCode::kFloat, 16},
+                              {NSA_FP32, DlTypeCode::kFloat, 32},
+                              {NSA_INT32, DlTypeCode::kInt, 32}};
+
+Status fromDlpack(const DlTensor &source, nsa_tensor &target) {
+  switch (source.device.type) {
+  case DlDeviceType::kCpu:
+  case DlDeviceType::kCuda:
+  case DlDeviceType::kCudaHost:
+  case DlDeviceType::kCudaManaged:
+    break;
+  default:
+    return Status::invalid("device.device_type", std::to_string(static_cast<int>(source.device.type)),
+                           "must be kDLCPU (1), kDLCUDA (2), kDLCUDAHost (3) or kDLCUDAManaged (13)");
+  }
+  if (source.dtype.lanes != 1)
+    return Status::invalid("dtype.lanes", std::to_string(source.dtype.lanes), "must be 1");
+  const TypeRow *type = nullptr;
+  for (const TypeRow &row : kTypes)
+    if (row.code == source.dtype.code && row.bits == source.dtype.bits)
+      type = &row;
+  if (!type)
+    return Status::invalid("dtype",
+                           "code " + std::to_string(static_cast<int>(source.dtype.code)) + ", " +
+                               std::to_string(source.dtype.bits) + " bits",
+                           "must be bfloat 16, float 16, float 32 or int 32");
+  if (source.rank < 1 || source.rank > kMaxTensorRank)
+    return Status::invalid("ndim", std::to_string(source.rank), "must be from 1 to 5");
+  NSA_RETURN_IF_ERROR(requirePointer(source.shape, "shape"));
+
+  nsa_tensor result = nsa_init_sized<nsa_tensor>();
+  result.data = source.data ? static_cast<char *>(source.data) + source.byteOffset : nullptr;
+  result.dtype = type->dtype;
+  result.rank = source.rank;
+  int64_t rowMajor = 1;
+  for (int axis = source.rank; axis-- > 0;) {
+    result.shape[axis] = source.shape[axis];
+    result.strides[axis] = source.strides ? source.strides[axis] : rowMajor;
+    if (__builtin_mul_overflow(rowMajor, source.shape[axis], &rowMajor))
+      return Status::invalid("shape", std::to_string(source.shape[axis]), "the number of elements must fit 63 bits");
+  }
+  target = result;
+  return Status::ok();
+}
+
+Status toDlpack(nsa_tensor &source, std::string_view device, DlTensor &target) {
+  NSA_RETURN_IF_ERROR(checkStruct(&source, "tensor"));
+  if (source.dtype < NSA_BF16 || source.dtype > NSA_INT32)
+    return Status::invalid("tensor.dtype", std::to_string(source.dtype), "must be a value of nsa_dtype");
+  if (source.rank < 1 || source.rank > kMaxTensorRank)
+    return Status::invalid("tensor.rank", std::to_string(source.rank), "must be from 1 to 5");
+  DlTensor result = {};
+  constexpr std::string_view kCudaPrefix = "cuda:";
+  if (device == "cpu") {
+    result.device.type = DlDeviceType::kCpu;
+  } else {
+    std::string_view digits = device.starts_with(kCudaPrefix) ? device.substr(kCudaPrefix.size()) : std::string_view();
+    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), result.device.id);
+    if (error != std::errc() || end != digits.data() + digits.size() || result.device.id < 0)
+      return Status::invalid("device", std::string(device), "must be cpu or cuda:N");
+    result.device.type = DlDeviceType::kCuda;
+  }
+  result.data = source.data;
+  result.rank = source.rank;
+  result.dtype.code = kTypes[source.dtype].code;
+  result.dtype.bits = kTypes[source.dtype].bits;
+  result.dtype.lanes = 1;
+  result.shape = source.shape;
+  result.strides = source.strides;
+  target = result;
+  return Status::ok();
+}
+
+} // namespace
+
+} // namespace nsa::capi
+
+nsa_status nsa_tensor_from_dlpack(const void *dl_tensor, nsa_tensor *tensor, nsa_error *error) noexcept {
+  using namespace nsa::capi;
+  return guarded(error, [&]() -> nsa::Status {
+    NSA_RETURN_IF_ERROR(requirePointer(dl_tensor, "dl_tensor"));
+    NSA_RETURN_IF_ERROR(requirePointer(tensor, "tensor"));
+    return fromDlpack(*static_cast<const DlTensor *>(dl_tensor), *tensor);
+  });
+}
+
+nsa_status nsa_tensor_to_dlpack(nsa_tensor *tensor, const char *device, void *dl_tensor, nsa_error *error) noexcept {
+  using namespace nsa::capi;
+  return guarded(error, [&]() -> nsa::Status {
+    NSA_RETURN_IF_ERROR(requirePointer(tensor, "tensor"));
+    NSA_RETURN_IF_ERROR(requirePointer(device, "device"));
+    NSA_RETURN_IF_ERROR(requirePointer(dl_tensor, "dl_tensor"));
+    return toDlpack(*tensor, device, *static_cast<DlTensor *>(dl_tensor));
+  });
+}

@@ -1,0 +1,30 @@
+// The tensor of DLPack 1.x (dlpack.h, ABI stable since 0.6 for these fields), declared here because distributions
+// carry older headers. Only its plain view: who owns a DLManagedTensor is the host's affair.
+#pragma once
+
+#include <cstdint>
+
+namespace nsa::capi {
+
+enum class DlDeviceType : int32_t { kCpu = 1, kCuda = 2, kCudaHost = 3, kCudaManaged = 13 };
+enum class DlTypeCode : uint8_t { kInt = 0, kUInt = 1, kFloat = 2, kBfloat = 4 };
+
+struct DlTensor {
+  void *data;
+  struct {
+    DlDeviceType type;
+    int32_t id;
+  } device;
+  int32_t rank;
+  struct {
+    DlTypeCode code;
+    uint8_t bits;
+    uint16_t lanes;
+  } dtype;
+  int64_t *shape;
+  int64_t *strides; // elements; null means row-major (before DLPack 1.2)
+  uint64_t byteOffset;
+};
+static_assert(sizeof(DlTensor) == 48);
+
+} // namespace nsa::capi

@@ -1,0 +1,46 @@
+#include "runtime/capi/errors.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+namespace nsa::capi {
+
+namespace {
+
+template <size_t N> void copyText(char (&target)[N], const std::string &text) {
+  size_t length = std::min(text.size(), N - 1);
+  // A cut must not leave half a UTF-8 character: step back over continuation bytes.
+  if (length < text.size())
+    while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80)
+      --length;
+  memcpy(target, text.data(), length);
+  target[length] = '\0';
+}
+
+} // namespace
+
+nsa_status report(const Status &status, nsa_error *error) {
+  auto code = static_cast<nsa_status>(status.code());
+  if (!error)
+    return code;
+  *error = {};
+  error->code = code;
+  if (status.isOk())
+    return code;
+  const ErrorInfo &info = status.error();
+  copyText(error->field, info.field);
+  copyText(error->value, info.value);
+  copyText(error->rule, info.rule);
+  copyText(error->hint, info.hint);
+  ErrorInfo sentence = info;
+  sentence.hint.clear(); // it has a field of its own
+  copyText(error->message, sentence.toString());
+  return code;
+}
+
+Status requirePointer(const void *pointer, const char *name) {
+  return pointer ? Status::ok() : Status::invalid(name, "null", "must not be null");
+}
+
+} // namespace nsa::capi

@@ -1,0 +1,44 @@
+// From Status to nsa_status and nsa_error, and the catch-all that every C entry runs in.
+// Thread-safety: pure functions on the caller's struct.
+#pragma once
+
+#include "runtime/base/status.h"
+#include "runtime/include/nsa/nsa.h"
+
+#include <exception>
+#include <new>
+
+namespace nsa::capi {
+
+// Fills the caller's struct (may be null), cutting texts that are too long.
+nsa_status report(const Status &status, nsa_error *error);
+
+// Runs a C entry's body, which returns Status. No exception leaves the library.
+template <typename Body> nsa_status guarded(nsa_error *error, Body body) {
+  try {
+    return report(body(), error);
+  } catch (const std::bad_alloc &) {
+    return report(Status::error(ErrorCode::kOutOfMemory, "no memory left in the process"), error);
+  } catch (const std::exception &exception) {
+    return report(Status::error(ErrorCode::kInternal, exception.what()), error);
+  } catch (...) {
+    return report(Status::error(ErrorCode::kInternal, "an exception of unknown type"), error);
+  }
+}
+
+Status requirePointer(const void *pointer, const char *name);
+
+// The rules of every input struct: present, of this library's size, reserved fields zero.
+template <typename T> Status checkStruct(const T *value, const char *name) {
+  NSA_RETURN_IF_ERROR(requirePointer(value, name));
+  if (value->size != sizeof(T))
+    return Status::invalid(std::string(name) + ".size", std::to_string(value->size),
+                           "must be " + std::to_string(sizeof(T)), "initialise it with NSA_INIT, and use one version of nsa.h");
+  if constexpr (requires { value->reserved; })
+    for (auto reserved : value->reserved)
+      if (reserved != 0)
+        return Status::invalid(std::string(name) + ".reserved", std::to_string(reserved), "must be 0");
+  return Status::ok();
+}
+
+} // namespace nsa::capi

@@ -1,0 +1,182 @@
+// Every function of nsa/nsa.h but the DLPack conversions.
+#include "runtime/include/nsa/nsa.h"
+
+#include "runtime/capi/convert.h"
+#include "runtime/capi/errors.h"
+#include "runtime/engine/engine.h"
+
+#include <cstdlib>
+#include <cstring>
+
+using namespace nsa;
+using namespace nsa::capi;
+
+struct nsa_engine {
+  std::shared_ptr<Engine> engine;
+};
+
+struct nsa_plan {
+  std::unique_ptr<Plan> plan;
+};
+
+namespace {
+
+// A text that the host frees with nsa_free.
+Status giveText(const Result<std::string> &text, char **target) {
+  if (!text)
+    return text.status();
+  auto *copy = static_cast<char *>(malloc(text->size() + 1));
+  if (!copy)
+    return Status::error(ErrorCode::kOutOfMemory, "no memory for " + std::to_string(text->size()) + " bytes of JSON");
+  memcpy(copy, text->c_str(), text->size() + 1);
+  *target = copy;
+  return Status::ok();
+}
+
+// The request of plan, explain and tune.
+Status readRequest(const nsa_engine *engine, const nsa_spec *cSpec, const nsa_maxima *cMaxima, Spec &spec,
+                   Maxima &maxima) {
+  NSA_RETURN_IF_ERROR(requirePointer(engine, "engine"));
+  NSA_RETURN_IF_ERROR(convert(cSpec, spec));
+  return convert(cMaxima, maxima);
+}
+
+} // namespace
+
+uint32_t nsa_abi_version(void) noexcept { return NSA_ABI_VERSION; }
+
+const char *nsa_version(void) noexcept { return NSA_VERSION_TEXT; }
+
+const char *nsa_source_id(void) noexcept { return NSA_SOURCE_ID; }
+
+const char *nsa_status_name(nsa_status status) noexcept {
+  if (status < NSA_OK || status > NSA_INTERNAL)
+    return "unknown status";
+  return errorCodeName(static_cast<ErrorCode>(status)).data(); // a literal, so terminated
+}
+
+nsa_status nsa_engine_create(const nsa_engine_options *options, nsa_engine **engine, nsa_error *error) noexcept {
+  return guarded(error, [&]() -> Status {
+    NSA_RETURN_IF_ERROR(requirePointer(engine, "engine"));
+    *engine = nullptr;
+    EngineOptions converted;
+    NSA_RETURN_IF_ERROR(convert(options, converted));
+    Result<std::shared_ptr<Engine>> opened =
+        Engine::open(std::move(converted), EngineOptions::processEnvironment());
+    if (!opened)
+      return opened.status();
+    *engine = new nsa_engine{std::move(*opened)};
+    return Status::ok();
+  });
+}
+
+void nsa_engine_destroy(nsa_engine *engine) noexcept { delete engine; }
+
+nsa_status nsa_plan_create(nsa_engine *engine, const nsa_spec *cSpec, const nsa_maxima *cMaxima, void *stream,
+                           nsa_plan **plan, nsa_error *error) noexcept {
+  return guarded(error, [&]() -> Status {
+    NSA_RETURN_IF_ERROR(requirePointer(plan, "plan"));
+    *plan = nullptr;
+    Spec spec;
+    Maxima maxima;
+    NSA_RETURN_IF_ERROR(readRequest(engine, cSpec, cMaxima, spec, maxima));
+    Result<std::unique_ptr<Plan>> made = engine->engine->plan(spec, maxima, stream);
+    if (!made)
+      return made.status();
+    *plan = new nsa_plan{std::move(*made)};
+    return Status::ok();
+  });
+}
+
+void nsa_plan_destroy(nsa_plan *plan) noexcept { delete plan; }
+
+nsa_status nsa_plan_workspace_size(const nsa_plan *plan, size_t *bytes, nsa_error *error) noexcept {
+  return guarded(error, [&]() -> Status {
+    NSA_RETURN_IF_ERROR(requirePointer(plan, "plan"));
+    NSA_RETURN_IF_ERROR(requirePointer(bytes, "bytes"));
+    *bytes = plan->plan->workspaceBytes();
+    return Status::ok();
+  });
+}
+
+nsa_status nsa_run(const nsa_plan *plan, const nsa_binding *bindings, size_t binding_count, void *workspace,
+                   size_t workspace_bytes, void *stream, nsa_error *error) noexcept {
+  return guarded(error, [&]() -> Status {
+    NSA_RETURN_IF_ERROR(requirePointer(plan, "plan"));
+    Bindings converted;
+    NSA_RETURN_IF_ERROR(convert(bindings, binding_count, converted));
+    return plan->plan->run(converted, workspace, workspace_bytes, stream);
+  });
+}
+
+nsa_status nsa_plan_status(nsa_plan *plan, void *stream, nsa_error *error) noexcept {
+  return guarded(error, [&]() -> Status {
+    NSA_RETURN_IF_ERROR(requirePointer(plan, "plan"));
+    return plan->plan->status(stream);
+  });
+}
+
+const char *nsa_plan_describe(const nsa_plan *plan) noexcept {
+  try {
+    return plan ? plan->plan->describe().c_str() : "";
+  } catch (...) {
+    return ""; // no memory for the text
+  }
+}
+
+nsa_status nsa_explain(nsa_engine *engine, const nsa_spec *cSpec, const nsa_maxima *cMaxima, char **json,
+                       nsa_error *error) noexcept {
+  return guarded(error, [&]() -> Status {
+    NSA_RETURN_IF_ERROR(requirePointer(json, "json"));
+    *json = nullptr;
+    Spec spec;
+    Maxima maxima;
+    NSA_RETURN_IF_ERROR(readRequest(engine, cSpec, cMaxima, spec, maxima));
+    return giveText(engine->engine->explain(spec, maxima), json);
+  });
+}
+
+nsa_status nsa_tune(nsa_engine *engine, const nsa_spec *cSpec, const nsa_maxima *cMaxima, char **json,
+                    nsa_error *error) noexcept {
+  return guarded(error, [&]() -> Status {
+    NSA_RETURN_IF_ERROR(requirePointer(json, "json"));
+    *json = nullptr;
+    Spec spec;
+    Maxima maxima;
+    NSA_RETURN_IF_ERROR(readRequest(engine, cSpec, cMaxima, spec, maxima));
+    return giveText(engine->engine->tune(spec, maxima), json);
+  });
+}
+
+nsa_status nsa_engine_stats(const nsa_engine *engine, nsa_stats *stats, nsa_error *error) noexcept {
+  return guarded(error, [&]() -> Status {
+    NSA_RETURN_IF_ERROR(requirePointer(engine, "engine"));
+    NSA_RETURN_IF_ERROR(checkStruct(stats, "stats"));
+    const Counters &counters = engine->engine->counters();
+    StoreCounters store = engine->engine->storeCounters();
+    *stats = nsa_init_sized<nsa_stats>();
+    stats->plans_from_memory = counters.plansFromMemory;
+    stats->plans_from_database = counters.plansFromDatabase;
+    stats->plans_compiled = counters.plansCompiled;
+    stats->plans_failed = counters.plansFailed;
+    stats->kernels_compiled = counters.kernelsCompiled;
+    stats->kernels_measured = counters.kernelsMeasured;
+    stats->kernels_rejected = counters.kernelsRejected;
+    stats->kernels_loaded = counters.kernelsLoaded;
+    stats->cache_damaged_rows = store.damagedRows;
+    stats->cache_failed_writes = store.failedWrites;
+    stats->runs = counters.runs;
+    return Status::ok();
+  });
+}
+
+nsa_status nsa_engine_describe(nsa_engine *engine, char **json, nsa_error *error) noexcept {
+  return guarded(error, [&]() -> Status {
+    NSA_RETURN_IF_ERROR(requirePointer(engine, "engine"));
+    NSA_RETURN_IF_ERROR(requirePointer(json, "json"));
+    *json = nullptr;
+    return giveText(engine->engine->describe(), json);
+  });
+}
+
+void nsa_free(void *text) noexcept { free(text); }

@@ -1,0 +1,143 @@
+#include "runtime/engine/describe.h"
+
+#include <nlohmann/json.hpp>
+
+namespace nsa {
+
+namespace {
+
+// Keeps the order in which fields are written: a person reads these texts too.
+using Json = nlohmann::ordered_json;
+
+// Texts may come from a driver or a file system and hold anything; JSON is UTF-8.
+std::string dump(const Json &json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
+
+Json timesJson(const PlanTimes &times) {
+  return {{"lookup", times.lookupMs},
+          {"render", times.renderMs},
+          {"compile", times.compileMs},
+          {"tune", times.tuneMs},
+          {"load", times.loadMs}};
+}
+
+} // namespace
+
+std::string describePlan(const PlanCore &core, PlanSource source, const PlanTimes &times, const std::string &deviceKey) {
+  const Manifest &manifest = core.kernel->manifest();
+  int32_t grid[3] = {};
+  bool evaluated = core.kernel->grid(GridSizes::ofMaxima(core.spec, core.maxima), grid).isOk();
+  assert(evaluated && "checked when the plan was made");
+  (void)evaluated;
+  Json launch = {{"template", manifest.templateName},
+                 {"config", formatValues(manifest.config)},
+                 {"content", core.kernel->content()},
+                 {"target", manifest.target},
+                 {"source", planSourceName(source)},
+                 {"tuned", core.tuned},
+                 {"grid", grid},
+                 {"grid_formula", {manifest.grid[0].text(), manifest.grid[1].text(), manifest.grid[2].text()}},
+                 {"threads", manifest.threads},
+                 {"shared_bytes", manifest.sharedBytes},
+                 {"scratch_bytes", manifest.scratchBytes},
+                 {"evidence", core.kernel->evidence()}};
+  Json plan = {{"problem", core.problemKey},
+               {"device", deviceKey},
+               {"source", planSourceName(source)},
+               {"tuned", core.tuned},
+               {"fallbacks", core.fallbacks},
+               {"workspace_bytes", core.kernel->workspaceBytes()},
+               {"milliseconds", timesJson(times)},
+               {"launches", Json::array({std::move(launch)})}};
+  return dump(plan);
+}
+
+std::string describeTuning(const TuningDescription &tuning) {
+  Json candidates = Json::array();
+  size_t compiled = 0, measured = 0, rejected = 0;
+  for (const CandidateReport &entry : tuning.report.candidates) {
+    bool timed = entry.outcome == CandidateOutcome::kMeasured || entry.outcome == CandidateOutcome::kWinner;
+    compiled += timed || entry.outcome == CandidateOutcome::kRejected;
+    measured += timed;
+    rejected += entry.outcome == CandidateOutcome::kRejected;
+    candidates.push_back({{"template", entry.candidate.templateName},
+                          {"config", entry.candidate.config},
+                          {"outcome", candidateOutcomeName(entry.outcome)},
+                          {"milliseconds", entry.medianMs},
+                          {"ratio_to_default", entry.ratioToIncumbent},
+                          {"rounds", entry.rounds},
+                          {"detail", entry.detail}});
+  }
+  const CandidateReport &winner = tuning.report.candidates[tuning.report.winner];
+  return dump({{"problem", tuning.problem},
+               {"device", tuning.device},
+               {"shape", tuning.shape},
+               {"seed", tuning.seed},
+               {"milliseconds", tuning.milliseconds},
+               {"winner",
+                {{"template", winner.candidate.templateName},
+                 {"config", winner.candidate.config},
+                 {"milliseconds", winner.medianMs},
+                 {"ratio_to_default", winner.ratioToIncumbent}}},
+               {"tie", tuning.report.tie},
+               {"budget_exhausted", tuning.report.budgetExhausted},
+               {"compiled", compiled},
+               {"measured", measured},
+               {"rejected", rejected},
+               {"candidates", std::move(candidates)}});
+}
+
+std::string describeExplain(const ExplainDescription &explain) {
+  Json json = {{"problem", explain.problem}, {"device", explain.device}};
+  bool stored = explain.choice && explain.choiceTrouble.empty();
+  if (explain.inMemory)
+    json["would"] = "run what is in memory";
+  else if (stored)
+    json["would"] = "run what the database holds";
+  else if (explain.policy == MissPolicy::kFail)
+    json["would"] = "fail with a cache miss";
+  else if (explain.candidates.empty())
+    json["would"] = "fail: " + explain.candidatesTrouble;
+  else
+    json["would"] = explain.policy == MissPolicy::kTune ? "compile and measure candidates" : "compile the first candidate";
+  json["in_memory"] = explain.inMemory;
+  json["miss_policy"] = missPolicyName(explain.policy);
+
+  Json database = {{"found", explain.choice.has_value()}};
+  if (explain.choice) {
+    database["content"] = explain.choice->content;
+    database["template"] = explain.choiceTemplate;
+    database["config"] = explain.choiceConfig;
+    database["tuned"] = explain.choice->tuned;
+    database["provenance"] = explain.choice->provenance;
+    database["trouble"] = explain.choiceTrouble;
+    database["evidence"] = Json::array();
+    for (const Measurement &entry : explain.choice->evidence)
+      database["evidence"].push_back({{"template", entry.templateName},
+                                      {"config", entry.config},
+                                      {"outcome", entry.outcome},
+                                      {"milliseconds", entry.milliseconds},
+                                      {"ratio_to_default", entry.ratioToIncumbent},
+                                      {"detail", entry.detail}});
+  }
+  json["database"] = std::move(database);
+  json["candidates_trouble"] = explain.candidatesTrouble;
+  json["candidates"] = Json::array();
+  for (const Candidate &candidate : explain.candidates)
+    json["candidates"].push_back({{"template", candidate.templateName},
+                                  {"config", candidate.config},
+                                  {"predicted_cost", candidate.predictedCost}});
+  return dump(json);
+}
+
+std::string describeEngine(const EngineDescription &engine) {
+  Json device = {{"kind", engine.gpu ? "gpu" : "cpu"}, {"key", engine.deviceKey}};
+  for (const auto &[name, value] : engine.facts)
+    device[name] = value;
+  return dump({{"device", std::move(device)},
+               {"gpu_trouble", engine.gpuTrouble},
+               {"cache", {{"path", engine.cachePath}, {"trouble", engine.cacheTrouble}}},
+               {"compiler", {{"path", engine.compilerPath}, {"trouble", engine.compilerTrouble}}},
+               {"miss_policy", missPolicyName(engine.policy)}});
+}
+
+} // namespace nsa

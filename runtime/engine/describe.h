@@ -1,0 +1,50 @@
+// The JSON texts that the C ABI hands out. Field names are API: tools and tests read them.
+// Thread-safety: pure functions.
+#pragma once
+
+#include "autotune/tuner.h"
+#include "cache/kernel_store.h"
+#include "runtime/engine/kernel_cache.h"
+#include "runtime/engine/options.h"
+#include "runtime/engine/plan.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nsa {
+
+std::string describePlan(const PlanCore &core, PlanSource source, const PlanTimes &times, const std::string &deviceKey);
+
+struct TuningDescription {
+  std::string problem, device, shape;
+  uint64_t seed = 0;
+  double milliseconds = 0;
+  TuneReport report;
+};
+std::string describeTuning(const TuningDescription &tuning);
+
+struct ExplainDescription {
+  std::string problem, device;
+  bool inMemory = false;
+  std::optional<StoredChoice> choice; // what the database holds
+  std::string choiceTrouble;          // why it cannot serve; "" when it can
+  std::string choiceTemplate, choiceConfig;
+  MissPolicy policy = MissPolicy::kDefault;
+  std::vector<Candidate> candidates; // what a miss would choose from
+  std::string candidatesTrouble;
+};
+std::string describeExplain(const ExplainDescription &explain);
+
+struct EngineDescription {
+  bool gpu = false;
+  std::string deviceKey;
+  std::vector<std::pair<std::string, std::string>> facts;
+  std::string gpuTrouble; // why the default device is not a GPU; "" when it is or was not tried
+  std::string cachePath, cacheTrouble;
+  std::string compilerPath, compilerTrouble;
+  MissPolicy policy = MissPolicy::kDefault;
+};
+std::string describeEngine(const EngineDescription &engine);
+
+} // namespace nsa

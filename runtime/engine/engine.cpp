@@ -1,0 +1,167 @@
+#include "runtime/engine/engine.h"
+
+#include "runtime/cpu/cpu_device.h"
+#include "runtime/cuda/cuda_device.h"
+#include "runtime/engine/describe.h"
+#include "runtime/engine/stopwatch.h"
+#include "runtime/engine/template_folder.h"
+
+#include <charconv>
+#include <string_view>
+#include <unistd.h>
+
+namespace nsa {
+
+namespace {
+
+constexpr std::string_view kCudaPrefix = "cuda:";
+
+Status checkRequest(const Spec &spec, const Maxima &maxima) {
+  NSA_RETURN_IF_ERROR(spec.validate());
+  return maxima.validate(spec);
+}
+
+} // namespace
+
+Result<std::shared_ptr<Engine>> Engine::open(EngineOptions options, const EngineOptions::Environment &environment) {
+  std::shared_ptr<Engine> engine(new Engine);
+  engine->options = std::move(options);
+  EngineOptions &resolved = engine->options;
+  NSA_RETURN_IF_ERROR(resolved.resolve(environment));
+  engine->logger = Logger(resolved.log, *resolved.logLevel);
+  NSA_RETURN_IF_ERROR(engine->openDevice());
+
+  std::string choiceDevice = engine->ownDevice->key();
+  if (!resolved.templateDir.empty()) {
+    // Choices made from a folder of templates hold for exactly that folder's content.
+    Result<std::string> digest = digestTemplateFolder(resolved.templateDir);
+    if (!digest)
+      return digest.status();
+    choiceDevice += " templates=" + *digest;
+  }
+  engine->cache = std::make_unique<KernelCache>(resolved.cachePath, engine->logger);
+  engine->planner = std::make_unique<Planner>(*engine->ownDevice, std::move(choiceDevice), *engine->cache, resolved,
+                                              engine->logger, engine->ownCounters);
+  return engine;
+}
+
+Status Engine::openDevice() {
+  std::string_view name = options.device;
+  if (name.starts_with(kCudaPrefix)) {
+    int ordinal = 0;
+    std::string_view digits = name.substr(kCudaPrefix.size());
+    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
+    if (error != std::errc() || end != digits.data() + digits.size() || ordinal < 0)
+      return Status::invalid("device", options.device, "must be cpu or cuda:N");
+    Result<std::unique_ptr<Device>> gpu = cuda::CudaDevice::open(ordinal);
+    if (!gpu)
+      return gpu.status();
+    ownDevice = std::move(*gpu);
+    return Status::ok();
+  }
+  if (!name.empty() && name != "cpu")
+    return Status::invalid("device", options.device, "must be cpu or cuda:N");
+  if (name.empty()) {
+    Result<std::unique_ptr<Device>> gpu = cuda::CudaDevice::open(0);
+    if (gpu) {
+      ownDevice = std::move(*gpu);
+      return Status::ok();
+    }
+    gpuTrouble = gpu.status().toString();
+    logger.log(LogLevel::kInfo, "engine", "the CPU serves: " + gpuTrouble);
+  }
+  Result<std::unique_ptr<Device>> cpu = cpu::CpuDevice::open(options.cpuThreads, options.cpuFeatures);
+  if (!cpu)
+    return cpu.status();
+  ownDevice = std::move(*cpu);
+  return Status::ok();
+}
+
+std::shared_ptr<const PlanCore> Engine::findInMemory(const PlanKey &key) const {
+  std::shared_lock lock(plansMutex);
+  auto found = plans.find(key);
+  return found == plans.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<const PlanCore> Engine::remember(const PlanKey &key, std::shared_ptr<const PlanCore> core) {
+  std::unique_lock lock(plansMutex);
+  return plans[key] = std::move(core);
+}
+
+Result<std::unique_ptr<Plan>> Engine::plan(const Spec &spec, const Maxima &maxima, void *stream) {
+  Stopwatch watch;
+  auto failed = [&](Status status) {
+    Counters::raise(ownCounters.plansFailed);
+    return status;
+  };
+  if (Status status = checkRequest(spec, maxima); !status.isOk())
+    return failed(std::move(status));
+  PlanKey key = PlanKey::make(spec, maxima);
+  auto fromMemory = [&](std::shared_ptr<const PlanCore> core) {
+    Counters::raise(ownCounters.plansFromMemory);
+    return Plan::make(shared_from_this(), std::move(core), PlanSource::kMemory, {.lookupMs = watch.milliseconds()});
+  };
+  if (std::shared_ptr<const PlanCore> core = findInMemory(key))
+    return fromMemory(std::move(core));
+
+  Result<bool> capturing = ownDevice->isCapturing(stream);
+  if (!capturing)
+    return failed(capturing.status());
+  if (*capturing) {
+    ErrorInfo info;
+    info.code = ErrorCode::kCapturing;
+    info.field = "stream";
+    info.value = "capturing";
+    info.message = "the stream captures a graph, and the plan for '" + Problem::make(spec, maxima).key() +
+                   "' is not in memory";
+    info.hint = "make the plan once, with the same spec and maxima, before the capture begins";
+    return failed(Status(std::move(info)));
+  }
+
+  std::lock_guard missLock(missMutexes[PlanKeyHash()(key) % missMutexes.size()]);
+  if (std::shared_ptr<const PlanCore> core = findInMemory(key))
+    return fromMemory(std::move(core));
+  Result<std::shared_ptr<const PlanCore>> made = planner->make(spec, maxima);
+  if (!made)
+    return failed(made.status());
+  std::shared_ptr<const PlanCore> core = remember(key, std::move(*made));
+  return Plan::make(shared_from_this(), core, core->source, core->times);
+}
+
+Result<std::string> Engine::explain(const Spec &spec, const Maxima &maxima) {
+  NSA_RETURN_IF_ERROR(checkRequest(spec, maxima));
+  return planner->explain(spec, maxima, findInMemory(PlanKey::make(spec, maxima)) != nullptr);
+}
+
+Result<std::string> Engine::tune(const Spec &spec, const Maxima &maxima) {
+  NSA_RETURN_IF_ERROR(checkRequest(spec, maxima));
+  std::string report;
+  Result<std::shared_ptr<const PlanCore>> core = planner->tune(spec, maxima, report);
+  if (!core)
+    return core.status();
+  {
+    // Other maxima of the same problem find the new choice in the database with their next plan.
+    std::unique_lock lock(plansMutex);
+    std::erase_if(plans, [&](const auto &entry) { return entry.second->problemKey == (*core)->problemKey; });
+  }
+  remember(PlanKey::make(spec, maxima), std::move(*core));
+  return report;
+}
+
+std::string Engine::describe() const {
+  EngineDescription description;
+  description.gpu = ownDevice->isGpu();
+  description.deviceKey = ownDevice->key();
+  description.facts = ownDevice->facts();
+  description.gpuTrouble = gpuTrouble;
+  description.cachePath = cache->path();
+  description.cacheTrouble = cache->trouble();
+  description.compilerPath = CompilerLibrary::resolvePath(options.compilerPath);
+  // Looked at, not opened: describing an engine must not pull LLVM into the process.
+  if (access(description.compilerPath.c_str(), R_OK) != 0)
+    description.compilerTrouble = "not found; kernels that no cache holds cannot be made";
+  description.policy = *options.missPolicy;
+  return describeEngine(description);
+}
+
+} // namespace nsa

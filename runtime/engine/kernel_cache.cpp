@@ -1,0 +1,87 @@
+#include "runtime/engine/kernel_cache.h"
+
+#include "runtime/base/process.h"
+
+namespace nsa {
+
+KernelCache::KernelCache(std::string path, Logger logger)
+    : file(std::move(path)), logger(std::move(logger)), generation(processGeneration() - 1) {
+  store();
+}
+
+KernelStore *KernelCache::store() {
+  std::string warning;
+  KernelStore *result = nullptr;
+  {
+    std::lock_guard lock(mutex);
+    if (generation == processGeneration())
+      return opened.get();
+    generation = processGeneration();
+    // In a child the parent's connection may not even be closed: it is left behind.
+    (void)opened.release();
+    Result<std::unique_ptr<KernelStore>> fresh = KernelStore::open({.path = file, .readOnly = false}, warning);
+    if (fresh)
+      opened = std::move(*fresh);
+    else
+      warning = fresh.status().toString();
+    reason = warning;
+    result = opened.get();
+  }
+  if (!warning.empty())
+    warn(warning);
+  return result;
+}
+
+void KernelCache::warn(const std::string &text) {
+  {
+    std::lock_guard lock(mutex);
+    if (!warned.insert(text).second)
+      return;
+  }
+  logger.log(LogLevel::kWarning, "cache", text);
+}
+
+template <typename T> T KernelCache::orWarn(Result<T> result) {
+  if (result)
+    return std::move(*result);
+  warn(result.status().toString());
+  return T();
+}
+
+std::optional<StoredChoice> KernelCache::findChoice(const std::string &problem, const std::string &device) {
+  KernelStore *from = store();
+  return from ? orWarn(from->findChoice(problem, device)) : std::nullopt;
+}
+
+std::optional<KernelCache::Hit> KernelCache::find(const std::string &problem, const std::string &device) {
+  KernelStore *from = store();
+  if (!from)
+    return std::nullopt;
+  std::optional<StoredChoice> choice = orWarn(from->findChoice(problem, device));
+  if (!choice)
+    return std::nullopt;
+  std::optional<StoredKernel> kernel = orWarn(from->findKernel(choice->content));
+  if (!kernel)
+    return std::nullopt;
+  return Hit{std::move(*choice), std::move(*kernel)};
+}
+
+void KernelCache::put(const StoredKernel &kernel, const StoredChoice *choice) {
+  KernelStore *into = store();
+  if (!into)
+    return;
+  if (Status status = into->put(kernel, choice); !status.isOk())
+    warn(status.toString());
+}
+
+std::string KernelCache::trouble() const {
+  std::lock_guard lock(mutex);
+  return reason;
+}
+
+StoreCounters KernelCache::counters() const {
+  std::lock_guard lock(mutex);
+  return opened ? opened->counters() : StoreCounters();
+}
+
+} // namespace nsa

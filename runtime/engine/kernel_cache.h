@@ -1,0 +1,51 @@
+// The kernel store as the engine sees it: trouble with the file is warned about once and otherwise looks like an empty
+// store, so that no cache problem is ever a launch problem.
+// Thread-safety: all functions may be called by many threads at once. A child of a fork opens the file anew, because an
+// sqlite connection must not cross a fork.
+#pragma once
+
+#include "cache/kernel_store.h"
+#include "runtime/base/log.h"
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace nsa {
+
+class KernelCache {
+public:
+  struct Hit {
+    StoredChoice choice;
+    StoredKernel kernel;
+  };
+
+  KernelCache(std::string path, Logger logger);
+
+  std::optional<Hit> find(const std::string &problem, const std::string &device);
+  std::optional<StoredChoice> findChoice(const std::string &problem, const std::string &device);
+  void put(const StoredKernel &kernel, const StoredChoice *choice);
+
+  const std::string &path() const { return file; }
+  // "" while the store works; else why it does not.
+  std::string trouble() const;
+  StoreCounters counters() const;
+
+private:
+  KernelStore *store(); // nullptr: working without
+  void warn(const std::string &text);
+  // The value, or a default one after a warning.
+  template <typename T> T orWarn(Result<T> result);
+
+  std::string file;
+  Logger logger;
+  mutable std::mutex mutex;
+  uint32_t generation;
+  std::unique_ptr<KernelStore> opened;
+  std::string reason;
+  std::set<std::string> warned;
+};
+
+} // namespace nsa

@@ -1,0 +1,304 @@
+#include "runtime/engine/planner.h"
+
+#include "runtime/engine/describe.h"
+#include "runtime/engine/source_dump.h"
+#include "runtime/engine/stopwatch.h"
+#include "runtime/engine/tuning_session.h"
+
+#include <map>
+#include <optional>
+
+namespace nsa {
+
+namespace {
+
+// A default must run soon: after so many failures of one template its other configurations are not tried.
+constexpr int kFailuresPerTemplate = 3;
+
+std::string configText(const Problem &problem, const Spec &spec) {
+  auto number = [](const char *name, int64_t value) { return ", \"" + std::string(name) + "\": " + std::to_string(value); };
+  std::string text = "{\"dtype\": \"" + problem.fixed.at("dtype") + "\"" + number("query_heads", spec.queryHeads) +
+                     number("kv_heads", spec.kvHeads) + number("qk_dim", spec.qkDim) + number("v_dim", spec.vDim);
+  if (spec.op == Operator::kWindow)
+    text += number("window", spec.window);
+  return text + "}";
+}
+
+// What a kernel from the store must agree with; a row that does not is damaged or foreign.
+Status checkServes(const Manifest &manifest, const Problem &problem, const std::string &target) {
+  if (manifest.op != problem.op)
+    return Status::invalid("operator", manifest.op, "must be " + problem.op);
+  if (manifest.target != target)
+    return Status::invalid("target", manifest.target, "must be " + target);
+  for (const auto &[name, value] : manifest.fixed)
+    if (auto wanted = problem.fixed.find(name); wanted != problem.fixed.end() && wanted->second != value)
+      return Status::invalid(name, value, "must be " + wanted->second);
+  return Status::ok();
+}
+
+} // namespace
+
+Planner::Planner(Device &device, std::string choiceDevice, KernelCache &cache, const EngineOptions &options,
+                 const Logger &logger, Counters &counters)
+    : device(device), choiceDevice(std::move(choiceDevice)), cache(cache), options(options), logger(logger),
+      counters(counters) {}
+
+Planner::Search Planner::begin(const Spec &spec, const Maxima &maxima) const {
+  Search search{spec, maxima, Problem::make(spec, maxima), std::make_shared<PlanCore>()};
+  search.core->spec = spec;
+  search.core->maxima = maxima;
+  search.core->problemKey = search.problem.key();
+  return search;
+}
+
+Result<std::shared_ptr<const PlanCore>> Planner::make(const Spec &spec, const Maxima &maxima) {
+  Search search = begin(spec, maxima);
+  if (std::shared_ptr<const PlanCore> found = fromDatabase(search))
+    return found;
+  switch (*options.missPolicy) {
+  case MissPolicy::kFail:
+    return cacheMiss(search);
+  case MissPolicy::kTune:
+    return tuneNow(search, nullptr);
+  case MissPolicy::kDefault:
+    break;
+  }
+  return compileDefault(search);
+}
+
+Result<std::shared_ptr<const PlanCore>> Planner::tune(const Spec &spec, const Maxima &maxima, std::string &report) {
+  Search search = begin(spec, maxima);
+  return tuneNow(search, &report);
+}
+
+std::shared_ptr<const PlanCore> Planner::fromDatabase(Search &search) {
+  Stopwatch watch;
+  std::optional<KernelCache::Hit> hit = cache.find(search.core->problemKey, choiceDevice);
+  search.core->times.lookupMs = watch.milliseconds();
+  if (!hit)
+    return nullptr;
+  if (*options.missPolicy == MissPolicy::kTune && !hit->choice.tuned) {
+    search.core->fallbacks.push_back("the stored kernel was never measured, and the policy is to tune");
+    return nullptr;
+  }
+  auto refuse = [&](const Status &status) {
+    search.core->fallbacks.push_back("the stored kernel cannot serve: " + status.toString());
+    logger.log(LogLevel::kWarning, "planner", search.core->fallbacks.back());
+    return nullptr;
+  };
+  Result<Manifest> manifest = Manifest::parse(hit->kernel.manifest);
+  if (!manifest)
+    return refuse(manifest.status());
+  if (Status status = checkServes(*manifest, search.problem, device.target()); !status.isOk())
+    return refuse(status);
+  if (!options.forceVariant.empty() && manifest->templateName != options.forceVariant) {
+    search.core->fallbacks.push_back("the stored kernel is of template " + manifest->templateName + ", forced is " +
+                                     options.forceVariant);
+    return nullptr;
+  }
+  if (Status status = adopt(search, hit->kernel.content, std::move(*manifest), hit->kernel.binary); !status.isOk())
+    return refuse(status);
+  search.core->source = PlanSource::kDatabase;
+  search.core->tuned = hit->choice.tuned;
+  Counters::raise(counters.plansFromDatabase);
+  return search.core;
+}
+
+Status Planner::adopt(Search &search, std::string content, Manifest manifest, std::span<const std::byte> binary) {
+  Stopwatch watch;
+  std::shared_ptr<const LoadedKernel> kernel;
+  {
+    std::lock_guard lock(kernelMutex);
+    if (auto found = kernels.find(content); found != kernels.end())
+      kernel = found->second;
+  }
+  if (!kernel) {
+    Result<std::shared_ptr<const LoadedKernel>> loaded = LoadedKernel::load(device, content, std::move(manifest), binary);
+    if (!loaded)
+      return loaded.status();
+    Counters::raise(counters.kernelsLoaded);
+    std::lock_guard lock(kernelMutex);
+    kernel = kernels.emplace(std::move(content), std::move(*loaded)).first->second;
+  }
+  int32_t grid[3];
+  NSA_RETURN_IF_ERROR(kernel->grid(GridSizes::ofMaxima(search.spec, search.maxima), grid));
+  search.core->kernel = std::move(kernel);
+  search.core->times.loadMs += watch.milliseconds();
+  return Status::ok();
+}
+
+Status Planner::cacheMiss(const Search &search) const {
+  ErrorInfo info;
+  info.code = ErrorCode::kCacheMiss;
+  info.field = "miss_policy";
+  info.value = "fail";
+  info.message = "no stored kernel for '" + search.core->problemKey + "' on '" + choiceDevice + "' in " + cache.path();
+  for (const std::string &fallback : search.core->fallbacks)
+    info.message += "; " + fallback;
+  info.hint = "store one: nsa tune --op " + search.problem.op + " --config C.json --device " +
+              (device.isGpu() ? "cuda:0" : "cpu") + " --cache " + cache.path() + ", with C.json holding " +
+              configText(search.problem, search.spec);
+  return Status(std::move(info));
+}
+
+CompileRequest Planner::request(const Problem &problem) const {
+  CompileRequest request;
+  request.target = device.target();
+  request.op = problem.op;
+  request.fixed = problem.fixed;
+  request.templateName = options.forceVariant;
+  request.templateDir = options.templateDir;
+  request.nvrtcPath = options.nvrtcPath;
+  request.cpuFeatures = device.cpuFeatures();
+  request.driverVersion = device.driverVersion();
+  return request;
+}
+
+Result<std::shared_ptr<const CompilerLibrary>> Planner::compiler() {
+  std::lock_guard lock(compilerMutex);
+  if (compilerLibrary)
+    return compilerLibrary;
+  Result<std::shared_ptr<const CompilerLibrary>> opened = CompilerLibrary::open(options.compilerPath);
+  if (opened)
+    compilerLibrary = *opened;
+  return opened;
+}
+
+std::string Planner::provenance() const {
+  std::string text = compilerLibrary ? "compiler=" + compilerLibrary->sourceId() : "";
+  if (device.driverVersion())
+    text += " driver=" + std::to_string(device.driverVersion());
+  return text;
+}
+
+void Planner::store(const Search &search, const CompiledKernel &kernel, std::vector<Measurement> evidence) {
+  StoredKernel stored{kernel.content, kernel.manifestText, kernel.binary};
+  StoredChoice choice;
+  choice.problem = search.core->problemKey;
+  choice.device = choiceDevice;
+  choice.content = kernel.content;
+  choice.tuned = !evidence.empty();
+  choice.provenance = provenance();
+  choice.evidence = std::move(evidence);
+  // A forced variant is one run's wish, not the best choice for the problem: only its kernel is kept.
+  cache.put(stored, options.forceVariant.empty() ? &choice : nullptr);
+}
+
+void Planner::dump(const CompileRequest &request, const CompiledKernel &kernel) {
+  if (options.dumpDir.empty())
+    return;
+  if (Status status = dumpSources(*compilerLibrary, request, kernel, options.dumpDir); !status.isOk())
+    logger.log(LogLevel::kWarning, "planner", status.toString());
+}
+
+Result<std::shared_ptr<const PlanCore>> Planner::compileDefault(Search &search) {
+  Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
+  if (!library)
+    return library.status();
+  CompileRequest wanted = request(search.problem);
+  Result<std::vector<Candidate>> candidates = (*library)->list(wanted);
+  if (!candidates)
+    return candidates.status();
+
+  Status firstFailure;
+  std::map<std::string, int> failures; // by template
+  for (const Candidate &candidate : *candidates) {
+    if (failures[candidate.templateName] == kFailuresPerTemplate)
+      continue;
+    auto attempt = [&]() -> Status {
+      Result<std::map<std::string, std::string>> config = parseValues(candidate.config);
+      if (!config)
+        return config.status();
+      wanted.templateName = candidate.templateName;
+      wanted.config = std::move(*config);
+      Result<CompiledKernel> kernel = (*library)->compile(wanted);
+      if (!kernel)
+        return kernel.status();
+      Counters::raise(counters.kernelsCompiled);
+      search.core->times.renderMs += kernel->renderMs;
+      search.core->times.compileMs += kernel->compileMs;
+      dump(wanted, *kernel);
+      NSA_RETURN_IF_ERROR(adopt(search, kernel->content, kernel->manifest, kernel->binary));
+      store(search, *kernel, {});
+      return Status::ok();
+    };
+    Status status = attempt();
+    if (status.isOk()) {
+      search.core->source = PlanSource::kCompiled;
+      Counters::raise(counters.plansCompiled);
+      return std::shared_ptr<const PlanCore>(search.core);
+    }
+    ++failures[candidate.templateName];
+    search.core->fallbacks.push_back(candidate.templateName + " " + candidate.config + ": " + status.toString());
+    logger.log(LogLevel::kWarning, "planner", "candidate does not serve: " + search.core->fallbacks.back());
+    if (firstFailure.isOk())
+      firstFailure = std::move(status);
+  }
+  return firstFailure;
+}
+
+Result<std::shared_ptr<const PlanCore>> Planner::tuneNow(Search &search, std::string *report) {
+  Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
+  if (!library)
+    return library.status();
+  CompileRequest wanted = request(search.problem);
+  Result<std::vector<Candidate>> candidates = (*library)->list(wanted);
+  if (!candidates)
+    return candidates.status();
+
+  Stopwatch watch;
+  TuningSession session({device, **library, options, logger, counters}, search.spec, search.maxima, wanted, *candidates);
+  Result<TuneReport> tuned = session.run();
+  if (!tuned)
+    return tuned.status();
+  const CompiledKernel &winner = session.winner();
+  search.core->times.tuneMs = watch.milliseconds();
+  search.core->times.renderMs = winner.renderMs;
+  search.core->times.compileMs = winner.compileMs;
+  wanted.templateName = winner.manifest.templateName;
+  wanted.config = winner.manifest.config;
+  dump(wanted, winner);
+  {
+    // The tuner has it loaded already.
+    std::lock_guard lock(kernelMutex);
+    kernels.emplace(winner.content, session.winnerKernel());
+  }
+  NSA_RETURN_IF_ERROR(adopt(search, winner.content, winner.manifest, winner.binary));
+  store(search, winner, session.evidence());
+  search.core->source = PlanSource::kCompiled;
+  search.core->tuned = true;
+  Counters::raise(counters.plansCompiled);
+  if (report)
+    *report = describeTuning({search.core->problemKey, choiceDevice, session.shapeText(), session.seed(),
+                              search.core->times.tuneMs, std::move(*tuned)});
+  return std::shared_ptr<const PlanCore>(search.core);
+}
+
+Result<std::string> Planner::explain(const Spec &spec, const Maxima &maxima, bool inMemory) {
+  Search search = begin(spec, maxima);
+  ExplainDescription explain;
+  explain.problem = search.core->problemKey;
+  explain.device = choiceDevice;
+  explain.inMemory = inMemory;
+  explain.policy = *options.missPolicy;
+  if (std::optional<KernelCache::Hit> hit = cache.find(explain.problem, choiceDevice)) {
+    Result<Manifest> manifest = Manifest::parse(hit->kernel.manifest);
+    Status serves = manifest ? checkServes(*manifest, search.problem, device.target()) : manifest.status();
+    if (manifest) {
+      explain.choiceTemplate = manifest->templateName;
+      explain.choiceConfig = formatValues(manifest->config);
+    }
+    explain.choiceTrouble = serves.isOk() ? "" : serves.toString();
+    explain.choice = std::move(hit->choice);
+  }
+  Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
+  Result<std::vector<Candidate>> candidates =
+      library ? (*library)->list(request(search.problem)) : Result<std::vector<Candidate>>(library.status());
+  if (candidates)
+    explain.candidates = std::move(*candidates);
+  else
+    explain.candidatesTrouble = candidates.status().toString();
+  return describeExplain(explain);
+}
+
+} // namespace nsa

@@ -1,0 +1,70 @@
+// Finds or makes the kernel of a spec: database, then the miss policy. Memory is the engine's own affair.
+// Ownership: borrows device, cache, options and counters from its engine; owns the loaded kernels.
+// Thread-safety: all functions may be called by many threads at once; misses of one problem wait for each other.
+#pragma once
+
+#include "runtime/base/log.h"
+#include "runtime/base/problem.h"
+#include "runtime/engine/compiler_library.h"
+#include "runtime/engine/counters.h"
+#include "runtime/engine/kernel_cache.h"
+#include "runtime/engine/options.h"
+#include "runtime/engine/plan.h"
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+namespace nsa {
+
+class Planner {
+public:
+  // `choiceDevice` is the device's name in the store: its key, and with a template folder what that holds.
+  Planner(Device &device, std::string choiceDevice, KernelCache &cache, const EngineOptions &options, const Logger &logger,
+          Counters &counters);
+
+  Result<std::shared_ptr<const PlanCore>> make(const Spec &spec, const Maxima &maxima);
+  // Tunes and stores, whatever the policy and the store say. `report` receives JSON.
+  Result<std::shared_ptr<const PlanCore>> tune(const Spec &spec, const Maxima &maxima, std::string &report);
+  // What `make` would do, as JSON. Compiles and stores nothing.
+  Result<std::string> explain(const Spec &spec, const Maxima &maxima, bool inMemory);
+
+private:
+  // One search, from which the plan's core is filled.
+  struct Search {
+    Spec spec;
+    Maxima maxima;
+    Problem problem;
+    std::shared_ptr<PlanCore> core;
+  };
+  Search begin(const Spec &spec, const Maxima &maxima) const;
+
+  // Null: not served by the database; the reason, if worth telling, is among the core's fallbacks.
+  std::shared_ptr<const PlanCore> fromDatabase(Search &search);
+  Result<std::shared_ptr<const PlanCore>> compileDefault(Search &search);
+  Result<std::shared_ptr<const PlanCore>> tuneNow(Search &search, std::string *report);
+  Status cacheMiss(const Search &search) const;
+
+  // Loads or finds the kernel and completes the core with it.
+  Status adopt(Search &search, std::string content, Manifest manifest, std::span<const std::byte> binary);
+  void store(const Search &search, const CompiledKernel &kernel, std::vector<Measurement> evidence);
+  void dump(const CompileRequest &request, const CompiledKernel &kernel);
+  CompileRequest request(const Problem &problem) const;
+  Result<std::shared_ptr<const CompilerLibrary>> compiler();
+  std::string provenance() const;
+
+  Device &device;
+  std::string choiceDevice;
+  KernelCache &cache;
+  const EngineOptions &options;
+  const Logger &logger;
+  Counters &counters;
+
+  std::mutex compilerMutex;
+  std::shared_ptr<const CompilerLibrary> compilerLibrary;
+  std::mutex kernelMutex;
+  std::unordered_map<std::string, std::shared_ptr<const LoadedKernel>> kernels; // by content; as long as the engine
+};
+
+} // namespace nsa

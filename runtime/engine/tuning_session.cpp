@@ -1,0 +1,172 @@
+#include "runtime/engine/tuning_session.h"
+
+#include "cache/kernel_store.h"
+#include "runtime/engine/result_gate.h"
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+
+namespace nsa {
+
+namespace {
+
+uint64_t drawSeed() {
+  std::random_device device;
+  return uint64_t{device()} << 32 | device();
+}
+
+double monotonicSeconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+} // namespace
+
+std::string_view definingTemplate(Operator op) {
+  // Window and dense are one tile program: dense is a window that never closes.
+  return "attention";
+}
+
+TuningSession::TuningSession(const Environment &environment, const Spec &spec, const Maxima &maxima,
+                             CompileRequest request, std::vector<Candidate> candidates)
+    : environment(environment), spec(spec), maxima(maxima), request(std::move(request)),
+      candidates(std::move(candidates)), compiled(this->candidates.size()), cores(this->candidates.size()),
+      inputSeed(drawSeed()) {}
+
+Result<TuneReport> TuningSession::run() {
+  Device &device = environment.device;
+  Result<TuningInputs> made = TuningInputs::make(device, spec, maxima, inputSeed);
+  if (!made)
+    return made.status();
+  inputs.emplace(std::move(*made));
+  Result<void *> word = device.acquireStatusWord();
+  if (!word)
+    return word.status();
+  statusWord = *word;
+  environment.logger.log(LogLevel::kInfo, "tuner",
+                         std::to_string(candidates.size()) + " candidates on " + inputs->shapeText() + ", input seed " +
+                             std::to_string(inputSeed));
+
+  TuneCallbacks callbacks;
+  callbacks.compile = [this](size_t index) { return compile(index); };
+  callbacks.check = [this](size_t index) { return check(index); };
+  callbacks.measure = [this](size_t index) { return measure(index); };
+  callbacks.now = monotonicSeconds;
+  callbacks.progress = [this](std::string_view phase, size_t done, size_t total) {
+    if (environment.logger.enabled(LogLevel::kDebug))
+      environment.logger.log(LogLevel::kDebug, "tuner",
+                             std::string(phase) + " " + std::to_string(done) + "/" + std::to_string(total));
+  };
+  TuneOptions options;
+  options.budgetSeconds = environment.options.tuneBudgetSeconds;
+  options.compileThreads = environment.options.compileThreads;
+  options.seed = inputSeed;
+  Result<TuneReport> result = tune(candidates, callbacks, options);
+  device.releaseStatusWord(statusWord);
+  statusWord = nullptr;
+  if (!result)
+    return result.status();
+  report = std::move(*result);
+  for (const CandidateReport &entry : report.candidates) {
+    Counters &counters = environment.counters;
+    if (entry.outcome == CandidateOutcome::kRejected)
+      Counters::raise(counters.kernelsRejected);
+    if (entry.outcome == CandidateOutcome::kMeasured || entry.outcome == CandidateOutcome::kWinner)
+      Counters::raise(counters.kernelsMeasured);
+  }
+  return report;
+}
+
+Status TuningSession::compile(size_t index) {
+  CompileRequest candidateRequest = request;
+  candidateRequest.templateName = candidates[index].templateName;
+  Result<std::map<std::string, std::string>> config = parseValues(candidates[index].config);
+  if (!config)
+    return config.status();
+  candidateRequest.config = std::move(*config);
+  Result<CompiledKernel> kernel = environment.compiler.compile(candidateRequest);
+  if (!kernel)
+    return kernel.status();
+  Counters::raise(environment.counters.kernelsCompiled);
+  Result<std::shared_ptr<const LoadedKernel>> loaded =
+      LoadedKernel::load(environment.device, kernel->content, kernel->manifest, kernel->binary);
+  if (!loaded)
+    return loaded.status();
+  Counters::raise(environment.counters.kernelsLoaded);
+  int32_t grid[3];
+  NSA_RETURN_IF_ERROR((*loaded)->grid(GridSizes::ofMaxima(spec, maxima), grid));
+  auto core = std::make_shared<PlanCore>();
+  core->spec = spec;
+  core->maxima = maxima;
+  core->kernel = std::move(*loaded);
+  cores[index] = std::move(core);
+  compiled[index] = std::move(*kernel);
+  return Status::ok();
+}
+
+Status TuningSession::runOnce(size_t index, const Bindings &bindings, void *stream) {
+  const PlanCore &core = *cores[index];
+  size_t needed = core.kernel->workspaceBytes();
+  if (needed > workspaceBytes) {
+    Result<DeviceBuffer> grown = DeviceBuffer::allocate(environment.device, needed);
+    if (!grown)
+      return grown.status();
+    workspace = std::move(*grown);
+    workspaceBytes = needed;
+  }
+  return core.run(environment.device, bindings, statusWord, workspace.data(), workspaceBytes, stream);
+}
+
+Status TuningSession::prepareReference() {
+  std::string_view name = definingTemplate(spec.op);
+  size_t index = 0;
+  while (index < candidates.size() && !(candidates[index].templateName == name && compiled[index]))
+    ++index;
+  // Where no configuration of the tile program fits the device, the incumbent is all there is to compare with.
+  for (size_t any = 0; index == candidates.size() && any < candidates.size(); ++any)
+    if (compiled[any])
+      index = any;
+  NSA_RETURN_IF_ERROR(inputs->poisonOutputs());
+  NSA_RETURN_IF_ERROR(runOnce(index, inputs->checked(), nullptr));
+  NSA_RETURN_IF_ERROR(environment.device.readStatusWord(statusWord, nullptr));
+  Result<TuningResult> result = inputs->readChecked();
+  if (!result)
+    return result.status();
+  // A reference that holds NaN would reject every candidate, each with a misleading text.
+  NSA_RETURN_IF_ERROR(compareResults(*result, *result, spec.dtype));
+  reference = std::move(*result);
+  return Status::ok();
+}
+
+Status TuningSession::check(size_t index) {
+  if (!reference)
+    NSA_RETURN_IF_ERROR(prepareReference());
+  NSA_RETURN_IF_ERROR(inputs->poisonOutputs());
+  NSA_RETURN_IF_ERROR(runOnce(index, inputs->checked(), nullptr));
+  NSA_RETURN_IF_ERROR(environment.device.readStatusWord(statusWord, nullptr));
+  Result<TuningResult> result = inputs->readChecked();
+  if (!result)
+    return result.status();
+  return compareResults(*reference, *result, spec.dtype);
+}
+
+Result<double> TuningSession::measure(size_t index) {
+  return environment.device.time([&](void *stream) { return runOnce(index, inputs->timed(), stream); });
+}
+
+std::vector<Measurement> TuningSession::evidence() const {
+  std::vector<Measurement> result;
+  for (const CandidateReport &entry : report.candidates) {
+    Measurement measurement;
+    measurement.templateName = entry.candidate.templateName;
+    measurement.config = entry.candidate.config;
+    measurement.outcome = candidateOutcomeName(entry.outcome);
+    measurement.milliseconds = entry.medianMs;
+    measurement.ratioToIncumbent = entry.ratioToIncumbent;
+    measurement.detail = entry.detail;
+    result.push_back(std::move(measurement));
+  }
+  return result;
+}
+
+} // namespace nsa

@@ -1,0 +1,67 @@
+// One tuning of one spec: hands the tuner its callbacks, which compile through the compiler library, compare with the
+// tile program's default result on fresh inputs, and measure on the device.
+// Ownership: borrows everything it is made with. Thread-safety: `run` once, from one thread.
+#pragma once
+
+#include "autotune/tuner.h"
+#include "runtime/base/log.h"
+#include "runtime/engine/compiler_library.h"
+#include "runtime/engine/counters.h"
+#include "runtime/engine/options.h"
+#include "runtime/engine/plan.h"
+#include "runtime/engine/tuning_inputs.h"
+
+#include <optional>
+#include <vector>
+
+namespace nsa {
+
+// The tile program that defines an operator; other templates must match it.
+std::string_view definingTemplate(Operator op);
+
+class TuningSession {
+public:
+  struct Environment {
+    Device &device;
+    const CompilerLibrary &compiler;
+    const EngineOptions &options;
+    const Logger &logger;
+    Counters &counters;
+  };
+  TuningSession(const Environment &environment, const Spec &spec, const Maxima &maxima, CompileRequest request,
+                std::vector<Candidate> candidates);
+
+  Result<TuneReport> run();
+
+  // After a successful run. The winner's compiled form and its loaded kernel.
+  const CompiledKernel &winner() const { return *compiled[report.winner]; }
+  const std::shared_ptr<const LoadedKernel> &winnerKernel() const { return cores[report.winner]->kernel; }
+  // Every candidate with what became of it, as stored beside the choice.
+  std::vector<Measurement> evidence() const;
+  uint64_t seed() const { return inputSeed; }
+  std::string shapeText() const { return inputs ? inputs->shapeText() : ""; }
+
+private:
+  Status compile(size_t index);
+  Status check(size_t index);
+  Result<double> measure(size_t index);
+  Status runOnce(size_t index, const Bindings &bindings, void *stream);
+  Status prepareReference();
+
+  Environment environment;
+  Spec spec;
+  Maxima maxima;
+  CompileRequest request;
+  std::vector<Candidate> candidates;
+  std::vector<std::optional<CompiledKernel>> compiled; // one slot per candidate: written by its own compile call
+  std::vector<std::shared_ptr<PlanCore>> cores;
+  std::optional<TuningInputs> inputs;
+  DeviceBuffer workspace;
+  size_t workspaceBytes = 0;
+  std::optional<TuningResult> reference;
+  uint64_t inputSeed;
+  void *statusWord = nullptr;
+  TuneReport report;
+};
+
+} // namespace nsa
