@@ -5,7 +5,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/EquivalenceClasses.h"
-#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/DenseMap.h"
 
 using namespace mlir;
 
@@ -72,12 +72,15 @@ public:
 
   LogicalResult check(Operation *op, Layout layout) const {
     auto tile = cast<RankedTensorType>(op->getResult(0).getType());
-    if (layout == Layout::Shared)
+    if (layout == Layout::Shared) {
+      if (tile.getDimSize(0) % kSharedRows != 0)
+        return op->emitOpError() << "has a tile of " << tile.getDimSize(0) << " rows; in shared memory they are multiples of " << kSharedRows;
       return success();
+    }
     if (tile.getDimSize(0) % (kSlabRows * warps) != 0)
       return op->emitOpError() << "has a tile of " << tile.getDimSize(0) << " rows, but " << warps << " warps of " << kSlabRows
                                << " rows split multiples of " << kSlabRows * warps;
-    int64_t granule = layout == Layout::OperandA ? kDepth16 : layout == Layout::Accumulator ? kAccumulatorColumns : 1;
+    int64_t granule = layout == Layout::OperandA ? kHalfGranule : layout == Layout::Accumulator ? kAccumulatorColumns : 1;
     if (tile.getRank() == 2 && tile.getDimSize(1) % granule != 0)
       return op->emitOpError() << "has a tile of " << tile.getDimSize(1) << " columns; as " << stringifyLayout(layout)
                                << " they are multiples of " << granule;
@@ -89,16 +92,18 @@ public:
       return dot.emitOpError() << "multiplies " << elementOf(dot.getA()) << " by " << elementOf(dot.getB())
                                << "; on a GPU both sides have one type";
     int64_t depth = cast<RankedTensorType>(dot.getA().getType()).getDimSize(1);
-    int64_t granule = elementOf(dot.getA()).isF32() ? kDepth32 : kDepth16;
-    if (depth % granule != 0)
-      return dot.emitOpError() << "sums over " << depth << " columns; with elements of " << elementOf(dot.getA())
-                               << " they are multiples of " << granule;
+    int64_t columns = cast<RankedTensorType>(dot.getType()).getDimSize(1);
+    int64_t granule = elementOf(dot.getA()).isF32() ? kFloatGranule : kHalfGranule;
+    if (depth % granule != 0 || columns % granule != 0)
+      return dot.emitOpError() << "sums over " << depth << " and makes " << columns << " columns; with elements of "
+                               << elementOf(dot.getA()) << " both are multiples of " << granule;
     return success();
   }
 
 private:
-  // mma.sync m16n8k16 for 16 bit types; f32 walks the depth in the same steps as its accumulator's columns.
-  static constexpr int64_t kSlabRows = 16, kAccumulatorColumns = 8, kDepth16 = 16, kDepth32 = 8;
+  // mma.sync m16n8k16, two of them for each ldmatrix.x4 of the right side; f32 walks both ways in steps of an accumulator's
+  // column tile.
+  static constexpr int64_t kSlabRows = 16, kSharedRows = 8, kAccumulatorColumns = 8, kHalfGranule = 16, kFloatGranule = 8;
   int64_t warps;
 };
 

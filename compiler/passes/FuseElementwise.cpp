@@ -5,7 +5,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/MapVector.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -187,14 +187,17 @@ private:
         freeTiles.push_back(op);
     });
     for (Operation *op : llvm::reverse(freeTiles)) {
-      if (!op->use_empty() && isa<SplatOp>(op))
-        continue;
       if (!op->use_empty()) {
+        if (isa<SplatOp>(op))
+          continue;
         Value result = op->getResult(0);
         MapBuilder builder(tileType(result), op, op->getLoc());
         result.replaceAllUsesWith(builder.finish(result).getResult());
       }
+      Operation *scalar = isa<SplatOp>(op) ? op->getOperand(0).getDefiningOp() : nullptr;
       op->erase();
+      if (scalar && isOpTriviallyDead(scalar))
+        scalar->erase();
     }
   }
 };

@@ -47,7 +47,7 @@ struct PlanSharedMemory : impl::PlanSharedMemoryBase<PlanSharedMemory> {
       return signalPassFailure();
     if (total > limit) {
       InFlightDiagnostic error = getOperation().emitError() << "needs " << total << " bytes of shared memory, but a block may use "
-                                                            << limit << ": smaller tiles or fewer stages fit";
+                                                            << limit.getValue() << ": smaller tiles or fewer stages fit";
       for (LoadOp load : loads)
         error.attachNote(load.getLoc()) << "one of its tiles, " << load.getType();
       return signalPassFailure();

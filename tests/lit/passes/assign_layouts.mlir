@@ -1,0 +1,73 @@
+// RUN: nsa-opt %s --tile-assign-layouts=target=gpu | FileCheck %s --check-prefixes=CHECK,GPU
+// RUN: nsa-opt %s --tile-assign-layouts=target=cpu | FileCheck %s --check-prefixes=CHECK,CPU
+
+// CHECK-LABEL: func.func @half
+func.func @half(%view: !tile.view<bf16, 1>, %zero: f32, %none: f32, %ok: i1, %first: i32, %past: i32) attributes {tile.warps = 4 : i32} {
+  // A splat takes the layout of its rank.
+  // GPU: tile.splat %arg1 {tile.layout = #tile.layout<accumulator>} : tensor<64x32xf32>
+  // GPU: tile.splat %arg1 {tile.layout = #tile.layout<accumulator>} : tensor<64x48xf32>
+  // GPU: tile.splat %arg2 {tile.layout = #tile.layout<row>} : tensor<64xf32>
+  // CPU-COUNT-3: tile.splat {{.*}} {tile.layout = #tile.layout<lanes>}
+  %no_scores = tile.splat %zero : tensor<64x32xf32>
+  %no_output = tile.splat %zero : tensor<64x48xf32>
+  %m_none = tile.splat %none : tensor<64xf32>
+  // GPU: tile.load {{.*}} {
+  // GPU: } {tile.layout = #tile.layout<operand_a>} : !tile.view<bf16, 1> -> tensor<64x64xbf16>
+  // CPU: } {tile.layout = #tile.layout<lanes>} : !tile.view<bf16, 1> -> tensor<64x64xbf16>
+  %q = tile.load %view rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<bf16, 1> -> tensor<64x64xbf16>
+  // CHECK: scf.for
+  // CHECK-NOT: tile.layout = {{.*}}scf.for
+  %m, %o = scf.for %i = %first to %past step %past iter_args(%m_old = %m_none, %o_old = %no_output) -> (tensor<64xf32>, tensor<64x48xf32>) : i32 {
+    // GPU: } {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+    // GPU: } {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 1> -> tensor<32x48xbf16>
+    // CPU: } {tile.layout = #tile.layout<row_major>} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+    // CPU: } {tile.layout = #tile.layout<row_major>} : !tile.view<bf16, 1> -> tensor<32x48xbf16>
+    %k = tile.load %view rows(%r) {
+      tile.at [%r] if %ok
+    } : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+    %v = tile.load %view rows(%r) {
+      tile.at [%r] if %ok
+    } : !tile.view<bf16, 1> -> tensor<32x48xbf16>
+    // GPU: tile.dot {{.*}} {tile.layout = #tile.layout<accumulator>, transpose_b}
+    // CPU: tile.dot {{.*}} {tile.layout = #tile.layout<lanes>, transpose_b}
+    %s = tile.dot %q, %k, %no_scores {transpose_b} : tensor<64x64xbf16>, tensor<32x64xbf16> -> tensor<64x32xf32>
+    // GPU: tile.reduce max {{.*}} {tile.layout = #tile.layout<row>}
+    // CPU: tile.reduce max {{.*}} {tile.layout = #tile.layout<lanes>}
+    %m_new = tile.reduce max %s : tensor<64x32xf32> -> tensor<64xf32>
+    // GPU: tile.map{{.*}} -> tensor<64x32xbf16> attributes {tile.layout = #tile.layout<operand_a>}
+    // CPU: tile.map{{.*}} -> tensor<64x32xbf16> attributes {tile.layout = #tile.layout<lanes>}
+    %p = tile.map(%e = %s : tensor<64x32xf32>, %n = %m_old : tensor<64xf32>) at (%row, %column) -> tensor<64x32xbf16> {
+      %d = arith.subf %e, %n : f32
+      %t = arith.truncf %d : f32 to bf16
+      tile.yield %t : bf16
+    }
+    // GPU: tile.dot {{.*}} {tile.layout = #tile.layout<accumulator>} :
+    // CPU: tile.dot {{.*}} {tile.layout = #tile.layout<lanes>} :
+    %o_new = tile.dot %p, %v, %o_old : tensor<64x32xbf16>, tensor<32x48xbf16> -> tensor<64x48xf32>
+    scf.yield %m_new, %o_new : tensor<64xf32>, tensor<64x48xf32>
+  }
+  return
+}
+
+// f32 has no ldmatrix: a loaded left side stays in shared memory, a computed one in the accumulator's registers.
+// GPU-LABEL: func.func @float
+func.func @float(%view: !tile.view<f32, 1>, %acc: tensor<32x32xf32>, %ok: i1) attributes {tile.warps = 2 : i32} {
+  // GPU: } {tile.layout = #tile.layout<shared>} : !tile.view<f32, 1> -> tensor<32x32xf32>
+  // GPU: } {tile.layout = #tile.layout<shared>} : !tile.view<f32, 1> -> tensor<32x32xf32>
+  %q = tile.load %view rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<f32, 1> -> tensor<32x32xf32>
+  %k = tile.load %view rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<f32, 1> -> tensor<32x32xf32>
+  %s = tile.dot %q, %k, %acc {transpose_b} : tensor<32x32xf32>, tensor<32x32xf32> -> tensor<32x32xf32>
+  // GPU: tile.map{{.*}} attributes {tile.layout = #tile.layout<accumulator>}
+  %p = tile.map(%e = %s : tensor<32x32xf32>) at (%row, %column) -> tensor<32x32xf32> {
+    %x = math.exp2 %e : f32
+    tile.yield %x : f32
+  }
+  %o = tile.dot %p, %k, %acc : tensor<32x32xf32>, tensor<32x32xf32> -> tensor<32x32xf32>
+  return
+}

@@ -1,0 +1,89 @@
+// RUN: nsa-opt %s --tile-assign-layouts=target=gpu --split-input-file --verify-diagnostics
+
+func.func @two_demands(%view: !tile.view<bf16, 1>, %acc: tensor<32x32xf32>, %ok: i1) attributes {tile.warps = 1 : i32} {
+  // expected-error@+1 {{makes a tile that is needed as operand_a and as shared; there is no conversion}}
+  %x = tile.load %view rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<bf16, 1> -> tensor<32x32xbf16>
+  // expected-note@+2 {{tile.dot needs operand_a}}
+  // expected-note@+1 {{tile.dot needs shared}}
+  %y = tile.dot %x, %x, %acc : tensor<32x32xbf16>, tensor<32x32xbf16> -> tensor<32x32xf32>
+  return
+}
+
+// -----
+
+// What a loop carries is one tile.
+func.func @through_loop(%view: !tile.view<f32, 1>, %acc: tensor<32x32xf32>, %ok: i1, %n: i32) attributes {tile.warps = 1 : i32} {
+  // expected-error@+2 {{makes a tile that is needed as shared and as accumulator; there is no conversion}}
+  // expected-note@+1 {{tile.load needs shared}}
+  %first = tile.load %view rows(%r) {
+    tile.at [%r] if %ok
+  } {tile.layout = #tile.layout<shared>} : !tile.view<f32, 1> -> tensor<32x32xf32>
+  %x = scf.for %i = %n to %n step %n iter_args(%y = %first) -> (tensor<32x32xf32>) : i32 {
+    // expected-note@+1 {{tile.dot needs accumulator}}
+    %z = tile.dot %acc, %y, %acc : tensor<32x32xf32>, tensor<32x32xf32> -> tensor<32x32xf32>
+    scf.yield %z : tensor<32x32xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @producer(%s: tensor<32x32xf32>, %acc: tensor<32x32xf32>) attributes {tile.warps = 1 : i32} {
+  // expected-error@+1 {{cannot make a tile of layout shared}}
+  %p = tile.map(%e = %s : tensor<32x32xf32>) at (%row, %column) -> tensor<32x32xf32> {
+    tile.yield %e : f32
+  }
+  // expected-note@+1 {{tile.dot needs it}}
+  %o = tile.dot %s, %p, %acc : tensor<32x32xf32>, tensor<32x32xf32> -> tensor<32x32xf32>
+  return
+}
+
+// -----
+
+// expected-error@+1 {{has no 'tile.warps', by which a GPU splits the rows of a tile}}
+func.func @no_warps() { return }
+
+// -----
+
+func.func @rows(%x: f32) attributes {tile.warps = 4 : i32} {
+  // expected-error@+1 {{has a tile of 32 rows, but 4 warps of 16 rows split multiples of 64}}
+  %y = tile.splat %x : tensor<32x32xf32>
+  return
+}
+
+// -----
+
+func.func @columns(%x: f32) attributes {tile.warps = 1 : i32} {
+  // expected-error@+1 {{has a tile of 12 columns; as accumulator they are multiples of 8}}
+  %y = tile.splat %x : tensor<32x12xf32>
+  return
+}
+
+// -----
+
+func.func @shared_rows(%view: !tile.view<f32, 1>, %a: tensor<16x12xf32>, %acc: tensor<16x16xf32>, %ok: i1) attributes {tile.warps = 1 : i32} {
+  // expected-error@+1 {{has a tile of 12 rows; in shared memory they are multiples of 8}}
+  %b = tile.load %view rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<f32, 1> -> tensor<12x16xf32>
+  %y = tile.dot %a, %b, %acc : tensor<16x12xf32>, tensor<12x16xf32> -> tensor<16x16xf32>
+  return
+}
+
+// -----
+
+func.func @depth(%a: tensor<16x24xbf16>, %b: tensor<16x24xbf16>, %acc: tensor<16x16xf32>) attributes {tile.warps = 1 : i32} {
+  // expected-error@+1 {{sums over 24 and makes 16 columns; with elements of 'bf16' both are multiples of 16}}
+  %y = tile.dot %a, %b, %acc {transpose_b} : tensor<16x24xbf16>, tensor<16x24xbf16> -> tensor<16x16xf32>
+  return
+}
+
+// -----
+
+func.func @mixed(%a: tensor<16x16xf32>, %b: tensor<16x16xbf16>, %acc: tensor<16x16xf32>) attributes {tile.warps = 1 : i32} {
+  // expected-error@+1 {{multiplies 'f32' by 'bf16'; on a GPU both sides have one type}}
+  %y = tile.dot %a, %b, %acc : tensor<16x16xf32>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  return
+}

@@ -1,0 +1,66 @@
+// RUN: nsa-opt %s --tile-assign-stages | FileCheck %s
+
+// Rows that depend on the induction variable and on values from outside can be told ahead.
+// CHECK-LABEL: func.func @ahead
+// CHECK: } {tile.layout = #tile.layout<shared>, tile.ring = 3 : i32} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+func.func @ahead(%view: !tile.view<bf16, 1>, %first: i32, %past: i32, %step: i32) {
+  scf.for %key = %first to %past step %step : i32 {
+    %k = tile.load %view rows(%r) {
+      %time = arith.addi %key, %r : i32
+      %exists = arith.cmpi slt, %time, %past : i32
+      tile.at [%time] if %exists
+    } {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+  } {tile.stages = 3 : i32}
+  return
+}
+
+// One stage is no ring, and neither is a loop that the template says nothing about.
+// CHECK-LABEL: func.func @one_stage
+// CHECK-NOT: tile.ring
+// CHECK-LABEL: func.func @iteration_data
+func.func @one_stage(%view: !tile.view<bf16, 1>, %n: i32, %ok: i1) {
+  scf.for %key = %n to %n step %n : i32 {
+    %k = tile.load %view rows(%r) {
+      tile.at [%key] if %ok
+    } {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+  } {tile.stages = 1 : i32}
+  scf.for %key = %n to %n step %n : i32 {
+    %k = tile.load %view rows(%r) {
+      tile.at [%key] if %ok
+    } {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+  }
+  return
+}
+
+// Rows known only inside the iteration, through a loop-carried value or through memory, are loaded when they are needed; so are
+// loads of some iterations only, loads that do not go to shared memory, and loads of what the loop writes.
+// CHECK-NOT: tile.ring
+func.func @iteration_data(%view: !tile.view<bf16, 1>, %list: !tile.view<i32, 1>, %n: i32, %ok: i1) {
+  %last = scf.for %key = %n to %n step %n iter_args(%carried = %n) -> (i32) : i32 {
+    %a = tile.load %view rows(%r) {
+      tile.at [%carried] if %ok
+    } {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+    %block = tile.load_scalar %list[%key] : !tile.view<i32, 1>
+    %b = tile.load %view rows(%r) {
+      tile.at [%block] if %ok
+    } {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+    scf.if %ok {
+      %c = tile.load %view rows(%r) {
+        tile.at [%key] if %ok
+      } {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+    }
+    %d = tile.load %view rows(%r) {
+      tile.at [%key] if %ok
+    } {tile.layout = #tile.layout<operand_a>} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+    scf.yield %block : i32
+  } {tile.stages = 2 : i32}
+  scf.for %key = %n to %n step %n : i32 {
+    %e = tile.load %view rows(%r) {
+      tile.at [%key] if %ok
+    } {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+    tile.store %e, %view rows(%r) {
+      tile.at [%key] if %ok
+    } : tensor<32x64xbf16>, !tile.view<bf16, 1>
+  } {tile.stages = 2 : i32}
+  return
+}
