@@ -1,0 +1,124 @@
+// The C surface (compiler/api/nsa_compiler.h) over Compiler.h. The only file of the library that is built with
+// exceptions: whatever the standard library throws below, out of memory mostly, ends here as a status.
+#include "compiler/api/nsa_compiler.h"
+
+#include "compiler/driver/Compiler.h"
+
+#include <new>
+
+using namespace nsa;
+
+struct nsa_compiler_result {
+  ErrorInfo error; // kOk: none
+  std::vector<CandidateSummary> candidates;
+  CompileOutput output;
+};
+
+namespace {
+
+// Runs `body` into a fresh result object, which exists on failure too.
+template <typename Body> nsa_compiler_status produce(nsa_compiler_result **result, Body body) noexcept {
+  if (!result)
+    return static_cast<nsa_compiler_status>(ErrorCode::kInvalidArgument);
+  *result = nullptr;
+  ErrorCode code = ErrorCode::kOutOfMemory;
+  try {
+    *result = new nsa_compiler_result;
+    Status status = body(**result);
+    (*result)->error.code = ErrorCode::kOk;
+    if (!status.isOk())
+      (*result)->error = status.error();
+    return static_cast<nsa_compiler_status>(status.code());
+  } catch (const std::bad_alloc &) {
+  } catch (...) {
+    code = ErrorCode::kInternal;
+  }
+  if (*result) {
+    (*result)->error = ErrorInfo();
+    (*result)->error.code = code;
+  }
+  return static_cast<nsa_compiler_status>(code);
+}
+
+nsa_compiler_status list(const nsa_compiler_request *request, nsa_compiler_result **result) {
+  return produce(result, [&](nsa_compiler_result &out) -> Status {
+    Result<CompilerRequest> parsed = CompilerRequest::parse(request);
+    if (!parsed)
+      return parsed.status();
+    Result<std::vector<CandidateSummary>> candidates = listCandidates(*parsed);
+    if (!candidates)
+      return candidates.status();
+    out.candidates = std::move(*candidates);
+    return Status::ok();
+  });
+}
+
+nsa_compiler_status compile(const nsa_compiler_request *request, nsa_compiler_result **result) {
+  return produce(result, [&](nsa_compiler_result &out) -> Status {
+    Result<CompilerRequest> parsed = CompilerRequest::parse(request);
+    if (!parsed)
+      return parsed.status();
+    Result<CompileOutput> output = compileCandidate(*parsed);
+    if (!output)
+      return output.status();
+    out.output = std::move(*output);
+    return Status::ok();
+  });
+}
+
+size_t candidateCount(const nsa_compiler_result *result) { return result ? result->candidates.size() : 0; }
+
+const CandidateSummary *candidateAt(const nsa_compiler_result *result, size_t index) {
+  return index < candidateCount(result) ? &result->candidates[index] : nullptr;
+}
+const char *candidateTemplate(const nsa_compiler_result *result, size_t index) {
+  const CandidateSummary *candidate = candidateAt(result, index);
+  return candidate ? candidate->templateName.c_str() : "";
+}
+const char *candidateConfig(const nsa_compiler_result *result, size_t index) {
+  const CandidateSummary *candidate = candidateAt(result, index);
+  return candidate ? candidate->config.c_str() : "";
+}
+double candidateCost(const nsa_compiler_result *result, size_t index) {
+  const CandidateSummary *candidate = candidateAt(result, index);
+  return candidate ? candidate->cost : 0;
+}
+
+const void *output(const nsa_compiler_result *result, size_t *size) {
+  if (size)
+    *size = result ? result->output.bytes.size() : 0;
+  return result ? result->output.bytes.data() : nullptr;
+}
+const char *manifest(const nsa_compiler_result *result) { return result ? result->output.manifest.c_str() : ""; }
+const char *timings(const nsa_compiler_result *result) { return result ? result->output.timings.c_str() : ""; }
+
+template <std::string ErrorInfo::*Member> const char *errorText(const nsa_compiler_result *result) {
+  return result ? (result->error.*Member).c_str() : "";
+}
+void destroy(nsa_compiler_result *result) { delete result; }
+
+} // namespace
+
+extern "C" __attribute__((visibility("default"))) const nsa_compiler_api *nsa_compiler_get_api(uint32_t version) {
+  if (version != NSA_COMPILER_ABI_VERSION)
+    return nullptr;
+  static const nsa_compiler_api api = {sizeof(nsa_compiler_api),
+                                       NSA_COMPILER_ABI_VERSION,
+                                       compilerSourceId().c_str(),
+                                       list,
+                                       compile,
+                                       candidateCount,
+                                       candidateTemplate,
+                                       candidateConfig,
+                                       candidateCost,
+                                       output,
+                                       manifest,
+                                       timings,
+                                       errorText<&ErrorInfo::field>,
+                                       errorText<&ErrorInfo::value>,
+                                       errorText<&ErrorInfo::rule>,
+                                       errorText<&ErrorInfo::message>,
+                                       errorText<&ErrorInfo::hint>,
+                                       destroy};
+  return &api;
+}

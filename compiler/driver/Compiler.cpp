@@ -1,0 +1,218 @@
+#include "compiler/driver/Compiler.h"
+
+#include "compiler/driver/Catalog.h"
+#include "compiler/driver/DeviceSource.h"
+#include "compiler/driver/TilePipeline.h"
+#include "compiler/render/Renderer.h"
+#include "runtime/base/digest.h"
+
+#include <optional>
+
+namespace nsa {
+
+namespace {
+
+// Raised whenever a backend makes something else of the same template: then stored kernels are made anew.
+constexpr std::string_view kCudaBackendRevision = "cuda 1";
+constexpr std::string_view kCpuBackendRevision = "cpu 1";
+
+// The template files of a request and the headers in them.
+struct Sources {
+  std::optional<TemplateFiles> folder;
+  const TemplateFiles *files = nullptr;
+  std::optional<Catalog> catalog;
+
+  Status open(const CompilerRequest &request) {
+    files = &TemplateFiles::embedded();
+    if (!request.templateFolder.empty()) {
+      Result<TemplateFiles> read = TemplateFiles::read(request.templateFolder);
+      if (!read)
+        return read.status();
+      files = &folder.emplace(std::move(*read));
+    }
+    Result<Catalog> read = Catalog::read(*files);
+    if (!read)
+      return read.status();
+    catalog = std::move(*read);
+    return Status::ok();
+  }
+};
+
+// One candidate on its way to one stage.
+class Compilation {
+public:
+  Compilation(const CompilerRequest &request, const TemplateFiles &files, Selection selection, Timings &timings)
+      : request(request), files(files), source(*selection.source), candidate(std::move(selection.candidate)),
+        timings(timings) {}
+
+  Status run(CompileOutput &result) {
+    Result<std::string> text = renderTemplate(source.file->text, source.file->path, candidate.values);
+    if (!text)
+      return text.status();
+    rendered = std::move(*text);
+    timings.lap("render");
+    if (request.stage == NSA_COMPILER_STAGE_TEMPLATE) {
+      result.bytes = std::move(rendered);
+      return Status::ok();
+    }
+    NSA_RETURN_IF_ERROR(beginManifest());
+    return source.header.kind == TemplateKind::kTile ? runTile(result) : runHandScheduled(result);
+  }
+
+private:
+  Status beginManifest() {
+    manifest.templateName = source.header.name;
+    manifest.op = std::string(operatorName(request.op));
+    manifest.target = std::string(request.target->name);
+    manifest.fixed = request.fixed;
+    manifest.config = candidate.config;
+    for (int axis = 0; axis < 3; ++axis) {
+      const TemplateHeader::Line &line = source.header.grid[axis];
+      Result<Expression> bound = bindKnownNames(line.expression, candidate.values);
+      if (!bound)
+        return templateError(source.file->path, line.number, bound.status());
+      manifest.grid[axis] = std::move(*bound);
+    }
+    return Status::ok();
+  }
+
+  Status runTile(CompileOutput &result) {
+    Result<TileResult> tile =
+        compileTileProgram({rendered, source.file->path, *request.target, request.cpuFeatures, request.stage}, timings);
+    if (!tile)
+      return tile.status();
+    manifest.params = std::move(tile->params);
+    if (request.target->isGpu && request.stage >= NSA_COMPILER_STAGE_CUDA) {
+      manifest.sharedBytes = tile->sharedBytes;
+      return finishGpu(tile->text, result);
+    }
+    if (request.stage == NSA_COMPILER_STAGE_BINARY)
+      return finishCpu(*tile, result);
+    result.bytes = std::move(tile->text);
+    return Status::ok();
+  }
+
+  Status runHandScheduled(CompileOutput &result) {
+    if (request.stage == NSA_COMPILER_STAGE_TILE || request.stage == NSA_COMPILER_STAGE_SCHEDULED)
+      return Status::invalid("stage", std::string(stageName(request.stage)),
+                             "does not exist for the hand-scheduled template " + source.header.name,
+                             "it has template, cuda, ptx, binary");
+    manifest.params = source.header.params;
+    for (ManifestParam &param : manifest.params)
+      if (param.dtype == "dtype")
+        param.dtype = std::string(dtypeName(request.dtype));
+    manifest.sharedBytes = candidate.sharedBytes;
+    return finishGpu(rendered, result);
+  }
+
+  Status finishGpu(const std::string &cuda, CompileOutput &result) {
+    Result<DeviceSource> device = inlineDeviceLibrary(cuda, source.file->path, files);
+    if (!device)
+      return device.status();
+    if (request.stage == NSA_COMPILER_STAGE_CUDA) {
+      result.bytes = std::move(device->text);
+      return Status::ok();
+    }
+    timings.lap("emit");
+    Result<const Nvrtc *> nvrtc = Nvrtc::open(request.nvrtc);
+    if (!nvrtc)
+      return nvrtc.status();
+    bool ptx = request.stage == NSA_COMPILER_STAGE_PTX;
+    Result<NvrtcOutput> output = (*nvrtc)->compile(device->text, source.header.name + ".cu", request.target->name,
+                                                   ptx ? Nvrtc::Output::kPtx : Nvrtc::Output::kCubin);
+    if (!output)
+      return output.status();
+    timings.lap("nvrtc");
+    result.bytes.assign(output->bytes.begin(), output->bytes.end());
+    if (ptx)
+      return Status::ok();
+
+    // The launcher looks the kernel up by this name, so a template must not leave it to chance.
+    if (output->entry != source.header.name)
+      return templateError(source.file->path, 1, "the kernel is called '" + output->entry + "'",
+                           "an extern \"C\" kernel bears the name of its template, " + source.header.name);
+    manifest.entry = output->entry;
+    manifest.threads = static_cast<int32_t>(candidate.threads);
+    manifest.evidence = std::move(output->resources);
+    manifest.evidence["nvrtc"] = (*nvrtc)->version();
+    Digest content;
+    content.field("cuda").field(device->text).field((*nvrtc)->version());
+    for (const std::string &option : Nvrtc::options(request.target->name))
+      content.field(option);
+    finishManifest(content, device->headers, kCudaBackendRevision, result);
+    return Status::ok();
+  }
+
+  Status finishCpu(const TileResult &tile, CompileOutput &result) {
+    result.bytes.assign(tile.image.begin(), tile.image.end());
+    manifest.entry = "+" + std::to_string(tile.entryOffset);
+    manifest.scratchBytes = tile.scratchBytes;
+    manifest.evidence["features"] = request.cpuFeatures;
+    manifest.evidence["llvm"] = llvmVersion();
+    Digest content;
+    content.field(kCpuBackendRevision).field(rendered).field(request.cpuFeatures).field(llvmVersion());
+    finishManifest(content, {}, kCpuBackendRevision, result);
+    return Status::ok();
+  }
+
+  void finishManifest(Digest &content, const std::vector<const TemplateFile *> &headers, std::string_view backend,
+                      CompileOutput &result) {
+    Digest revision;
+    revision.field(backend).field(source.file->text);
+    for (const TemplateFile *header : headers)
+      revision.field(header->path).field(header->text);
+    manifest.revision = revision.finishHex();
+    manifest.evidence["content"] = content.finishHex();
+    result.manifest = manifest.serialize();
+  }
+
+  const CompilerRequest &request;
+  const TemplateFiles &files;
+  const Template &source;
+  TemplateCandidate candidate;
+  Timings &timings;
+  std::string rendered;
+  Manifest manifest;
+};
+
+} // namespace
+
+Result<std::vector<CandidateSummary>> listCandidates(const CompilerRequest &request) {
+  Sources sources;
+  NSA_RETURN_IF_ERROR(sources.open(request));
+  Result<std::vector<Selection>> selections = sources.catalog->candidates(request);
+  if (!selections)
+    return selections.status();
+  std::vector<CandidateSummary> summaries;
+  for (const Selection &selection : *selections)
+    summaries.push_back(
+        {selection.source->header.name, selection.candidate.configText, static_cast<double>(selection.candidate.cost)});
+  return summaries;
+}
+
+Result<CompileOutput> compileCandidate(const CompilerRequest &request) {
+  Timings timings;
+  Sources sources;
+  NSA_RETURN_IF_ERROR(sources.open(request));
+  Result<std::vector<Selection>> selections = sources.catalog->candidates(request);
+  if (!selections)
+    return selections.status();
+  CompileOutput output;
+  NSA_RETURN_IF_ERROR(Compilation(request, *sources.files, std::move(selections->front()), timings).run(output));
+  output.timings = timings.text();
+  return output;
+}
+
+const std::string &compilerSourceId() {
+  static const std::string &id = *[] {
+    Digest digest;
+    digest.field(kCudaBackendRevision).field(kCpuBackendRevision).field(llvmVersion());
+    for (const TemplateFile &file : TemplateFiles::embedded().files())
+      if (file.path.starts_with("device/"))
+        digest.field(file.path).field(file.text);
+    return new std::string(digest.finishHex());
+  }();
+  return id;
+}
+
+} // namespace nsa

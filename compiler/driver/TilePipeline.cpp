@@ -1,0 +1,194 @@
+#include "compiler/driver/TilePipeline.h"
+
+#include "compiler/cpu/Cpu.h"
+#include "compiler/dialect/Diagnostics.h"
+#include "compiler/dialect/Tile.h"
+#include "compiler/dialect/TileProgram.h"
+#include "compiler/passes/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassInstrumentation.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+namespace nsa {
+
+namespace {
+
+// Remembers which pass refused the program: its kind decides the kind of error.
+class FailedPass : public PassInstrumentation {
+public:
+  explicit FailedPass(std::string &name) : name(name) {}
+  void runAfterPassFailed(Pass *pass, Operation *) override { name = pass->getArgument().str(); }
+
+private:
+  std::string &name;
+};
+
+// MLIR's "file:line:column: error: text", with the lines that follow it, as an error of the template's line.
+Status diagnosed(const std::string &file, llvm::StringRef diagnostics, ErrorCode code) {
+  auto [first, rest] = diagnostics.trim().split('\n');
+  auto [place, text] = first.split(": error: ");
+  int line = 1;
+  if (!text.empty() && place.consume_front(file + ":"))
+    place.split(':').first.getAsInteger(10, line);
+  std::string rule = (text.empty() ? first : text).str();
+  for (llvm::StringRef more : llvm::split(rest, '\n'))
+    if (!more.empty())
+      rule += "; " + more.str();
+  ErrorInfo info;
+  info.code = code;
+  info.field = "template";
+  info.value = file + ":" + std::to_string(line);
+  info.rule = std::move(rule);
+  return Status(std::move(info));
+}
+
+// The manifest's words for element types.
+std::string dtypeText(Type type) {
+  if (type.isBF16())
+    return "bf16";
+  if (type.isF16())
+    return "fp16";
+  if (type.isF32())
+    return "fp32";
+  assert(type.isInteger(32) && "the verifier admits no other element");
+  return "int32";
+}
+
+// A tile program's arguments are its kernel's.
+Result<std::vector<ManifestParam>> paramsOf(func::FuncOp function, const std::string &file) {
+  std::vector<ManifestParam> params;
+  for (BlockArgument argument : function.getArguments()) {
+    ManifestParam param;
+    param.name = tile::sourceName(argument);
+    Type type = argument.getType();
+    if (auto view = dyn_cast<tile::ViewType>(type)) {
+      param.kind = ManifestParam::Kind::kView;
+      param.dtype = dtypeText(view.getElementType());
+      param.rank = static_cast<int>(view.getRank());
+    } else if (type.isInteger(32)) {
+      param.kind = ManifestParam::Kind::kI32;
+    } else if (type.isInteger(64)) {
+      param.kind = ManifestParam::Kind::kI64;
+    } else if (type.isF32()) {
+      param.kind = ManifestParam::Kind::kF32;
+    } else {
+      std::string text;
+      llvm::raw_string_ostream(text) << type;
+      return diagnosed(file, "an argument of type " + text + " cannot be passed to a kernel",
+                       ErrorCode::kCompileFailed);
+    }
+    if (param.name.empty())
+      return diagnosed(file, "an argument has no name; the launcher fills arguments by name",
+                       ErrorCode::kCompileFailed);
+    params.push_back(std::move(param));
+  }
+  return params;
+}
+
+std::string printModule(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module->print(stream, OpPrintingFlags().printNameLocAsPrefix());
+  return text;
+}
+
+class TileCompilation {
+public:
+  TileCompilation(const TileCompile &compile, Timings &timings)
+      : compile(compile), timings(timings), context(MLIRContext::Threading::DISABLED) {
+    DialectRegistry registry;
+    tile::registerTileProgramDialects(registry);
+    context.appendDialectRegistry(registry);
+  }
+
+  Result<TileResult> run() {
+    TileResult result;
+    std::string diagnostics;
+    OwningOpRef<ModuleOp> module = tile::parseTileProgram(compile.text, compile.file, context, diagnostics);
+    if (!module)
+      return diagnosed(compile.file, diagnostics, ErrorCode::kCompileFailed);
+    auto function = cast<func::FuncOp>(module->getBody()->front());
+    Result<std::vector<ManifestParam>> params = paramsOf(function, compile.file);
+    if (!params)
+      return params.status();
+    result.params = std::move(*params);
+
+    if (compile.stage == NSA_COMPILER_STAGE_TILE) {
+      NSA_RETURN_IF_ERROR(runPasses(
+          *module, [](OpPassManager &manager) { manager.nest<func::FuncOp>().addPass(tile::createFoldConfig()); }));
+      result.text = printModule(*module);
+      return result;
+    }
+    NSA_RETURN_IF_ERROR(compile.target.isGpu ? compileForGpu(*module, result) : compileForCpu(*module, result));
+    return result;
+  }
+
+private:
+  template <typename Build> Status runPasses(ModuleOp module, Build build) {
+    tile::DiagnosticText diagnostics(context);
+    PassManager manager(&context);
+    std::string failedPass;
+    manager.addInstrumentation(std::make_unique<FailedPass>(failedPass));
+    build(manager);
+    if (succeeded(manager.run(module)))
+      return Status::ok();
+    bool tooBig = failedPass == "tile-plan-shared-memory";
+    return diagnosed(compile.file, diagnostics.text(), tooBig ? ErrorCode::kUnsupported : ErrorCode::kCompileFailed);
+  }
+
+  Status compileForGpu(ModuleOp module, TileResult &result) {
+    NSA_RETURN_IF_ERROR(runPasses(
+        module, [&](OpPassManager &manager) { tile::buildGpuPipeline(manager, compile.target.sharedBytesPerBlock); }));
+    timings.lap("passes");
+    if (compile.stage == NSA_COMPILER_STAGE_SCHEDULED) {
+      result.text = printModule(module);
+      return Status::ok();
+    }
+    return Status::error(ErrorCode::kUnsupported, "this build has no CUDA emitter");
+  }
+
+  Status compileForCpu(ModuleOp module, TileResult &result) {
+    cpu::CpuOptions options;
+    options.features = compile.cpuFeatures;
+    options.stage = compile.stage == NSA_COMPILER_STAGE_SCHEDULED ? cpu::CpuStage::kScheduled
+                    : compile.stage == NSA_COMPILER_STAGE_LLVM    ? cpu::CpuStage::kLlvm
+                                                                  : cpu::CpuStage::kImage;
+    Result<cpu::CpuKernel> kernel = cpu::compileForCpu(module, options);
+    if (!kernel) {
+      ErrorInfo info = kernel.status().error();
+      info.message = compile.file + ": " +
+                     (info.message.empty() ? info.field + " " + info.value + ": " + info.rule : info.message);
+      return Status(std::move(info));
+    }
+    timings.add("passes", kernel->timings.passes);
+    timings.add("translate", kernel->timings.translate);
+    timings.add("optimize", kernel->timings.optimize);
+    timings.add("codegen", kernel->timings.codegen);
+    result.text = std::move(compile.stage == NSA_COMPILER_STAGE_LLVM ? kernel->llvmText : kernel->scheduledText);
+    result.image = std::move(kernel->image);
+    result.entryOffset = kernel->entryOffset;
+    result.scratchBytes = kernel->scratchBytes;
+    return Status::ok();
+  }
+
+  const TileCompile &compile;
+  Timings &timings;
+  MLIRContext context;
+};
+
+} // namespace
+
+Result<TileResult> compileTileProgram(const TileCompile &compile, Timings &timings) {
+  return TileCompilation(compile, timings).run();
+}
+
+std::string llvmVersion() { return LLVM_VERSION_STRING; }
+
+} // namespace nsa

@@ -1,0 +1,34 @@
+// Milliseconds of the steps of one compile, for people; never part of a manifest or a digest.
+// Thread-safety: belongs to one compile.
+#pragma once
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+
+namespace nsa {
+
+class Timings {
+public:
+  // Books the time since the last lap (or construction) on `step`.
+  void lap(const char *step) {
+    Clock::time_point now = Clock::now();
+    add(step, std::chrono::duration<double, std::milli>(now - last).count());
+    last = now;
+  }
+  // Books what the step measured itself.
+  void add(const char *step, double milliseconds) {
+    char entry[64];
+    snprintf(entry, sizeof entry, "%s%s=%.3f", report.empty() ? "" : " ", step, milliseconds);
+    report += entry;
+  }
+  // "render=0.100 passes=3.012 ..."
+  const std::string &text() const { return report; }
+
+private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point last = Clock::now();
+  std::string report;
+};
+
+} // namespace nsa
