@@ -1,6 +1,5 @@
 #include "runtime/engine/tuning_session.h"
 
-#include "cache/kernel_store.h"
 #include "runtime/engine/result_gate.h"
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "autotune/tuner.h"
+#include "cache/kernel_store.h"
 #include "runtime/base/log.h"
 #include "runtime/engine/compiler_library.h"
 #include "runtime/engine/counters.h"
