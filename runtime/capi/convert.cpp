@@ -3,6 +3,7 @@
 #include "runtime/capi/errors.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 namespace nsa::capi {
@@ -93,10 +94,14 @@ Status convert(const nsa_spec *spec, Spec &result) {
   return Status::ok();
 }
 
-Status convert(const nsa_maxima *maxima, Maxima &result) {
+Status convert(const nsa_maxima *maxima, const Spec &spec, Maxima &result) {
   NSA_RETURN_IF_ERROR(checkStruct(maxima, "maxima"));
   result.batch = maxima->max_batch;
   result.tokensQ = maxima->max_tokens_q;
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  bool derivable = result.batch >= 0 && result.batch <= kMost && maxima->max_seqlen_q >= 0 && maxima->max_seqlen_q <= kMost;
+  if (result.tokensQ == 0 && derivable)
+    result.tokensQ = std::min(result.batch * maxima->max_seqlen_q, spec.layout == Layout::kPacked ? kMost : INT64_MAX);
   result.seqlenQ = maxima->max_seqlen_q;
   result.seqlenK = maxima->max_seqlen_k;
   return Status::ok();

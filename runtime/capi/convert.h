@@ -12,7 +12,8 @@ namespace nsa::capi {
 
 Status convert(const nsa_engine_options *options, EngineOptions &result);
 Status convert(const nsa_spec *spec, Spec &result);
-Status convert(const nsa_maxima *maxima, Maxima &result);
+// The spec's layout says how far a left out max_tokens_q may reach.
+Status convert(const nsa_maxima *maxima, const Spec &spec, Maxima &result);
 Status convert(const nsa_binding *bindings, size_t count, Bindings &result);
 
 } // namespace nsa::capi

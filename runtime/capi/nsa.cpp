@@ -38,7 +38,7 @@ Status readRequest(const nsa_engine *engine, const nsa_spec *cSpec, const nsa_ma
                    Maxima &maxima) {
   NSA_RETURN_IF_ERROR(requirePointer(engine, "engine"));
   NSA_RETURN_IF_ERROR(convert(cSpec, spec));
-  return convert(cMaxima, maxima);
+  return convert(cMaxima, spec, maxima);
 }
 
 } // namespace

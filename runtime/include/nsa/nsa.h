@@ -97,7 +97,7 @@ typedef struct nsa_spec {
 typedef struct nsa_maxima {
   size_t size;
   int64_t max_batch;
-  int64_t max_tokens_q; /* queries of all sequences together */
+  int64_t max_tokens_q; /* queries of all sequences together; 0: max_batch * max_seqlen_q */
   int64_t max_seqlen_q; /* queries of one sequence */
   int64_t max_seqlen_k; /* keys of one sequence */
   int64_t reserved[4];
@@ -125,7 +125,8 @@ typedef struct nsa_engine_options {
   double tune_budget_seconds; /* NSA_TUNE_BUDGET, else 30 */
   const char *compiler_path; /* libnsa_compiler.so. NSA_COMPILER, else beside libnsa.so */
   const char *nvrtc_path;    /* NSA_NVRTC, else searched */
-  const char *template_dir;  /* templates from a folder instead of the embedded ones. NSA_TEMPLATE_DIR */
+  const char *template_dir;  /* templates from a folder instead of the embedded ones. Choices made with it are kept apart
+                                and are made anew when the folder's content changes. NSA_TEMPLATE_DIR */
   const char *force_variant; /* only this template may serve ("attention", ...). NSA_FORCE_VARIANT */
   const char *dump_dir;      /* rendered templates, sources and manifests are written here. NSA_DUMP_DIR */
   int32_t cpu_threads;       /* worker threads of the CPU device. NSA_CPU_THREADS, else all cores */
@@ -186,7 +187,8 @@ NSA_API nsa_status nsa_plan_create(nsa_engine *engine, const nsa_spec *spec, con
                                    nsa_plan **plan, nsa_error *error) NSA_NOEXCEPT;
 NSA_API void nsa_plan_destroy(nsa_plan *plan) NSA_NOEXCEPT;
 
-/* Bytes of workspace that nsa_run needs (0: pass NULL). The buffer must be 256-byte aligned. */
+/* Bytes of workspace that nsa_run needs (0: pass NULL), in the memory that the tensors are in. The buffer must be
+ * 256-byte aligned; runs that may overlap need one each. On the CPU it is the calling thread's scratch. */
 NSA_API nsa_status nsa_plan_workspace_size(const nsa_plan *plan, size_t *bytes, nsa_error *error) NSA_NOEXCEPT;
 
 /* Enqueues the operator. Tensors are checked on the host; lengths in device memory are checked by the
@@ -194,12 +196,13 @@ NSA_API nsa_status nsa_plan_workspace_size(const nsa_plan *plan, size_t *bytes, 
 NSA_API nsa_status nsa_run(const nsa_plan *plan, const nsa_binding *bindings, size_t binding_count, void *workspace,
                            size_t workspace_bytes, void *stream, nsa_error *error) NSA_NOEXCEPT;
 
-/* Waits for `stream`, reads and clears the plan's status word. NSA_OK, or NSA_DEVICE_ERROR with the violated
+/* Waits for `stream` (which must not capture), reads and clears the plan's status word. NSA_OK, or NSA_DEVICE_ERROR with the violated
  * rule in `error`. On the CPU nsa_run has reported it already. */
 NSA_API nsa_status nsa_plan_status(nsa_plan *plan, void *stream, nsa_error *error) NSA_NOEXCEPT;
 
-/* A JSON text that says what the plan runs: per launch the template, config, where it came from (memory,
- * database, compiled), the fallback taken, milliseconds of lookup, render, compile, tune, load. Valid as long as the plan. */
+/* A JSON text that says what the plan runs: `problem`, `device`, `source` (memory, database, compiled), `tuned`,
+ * `fallbacks` (what was tried before and why it did not serve), `milliseconds` of lookup, render, compile, tune and load,
+ * `launches` with template, config, content, target, grid. Valid as long as the plan. */
 NSA_API const char *nsa_plan_describe(const nsa_plan *plan) NSA_NOEXCEPT;
 
 /* What would run for a spec, without compiling or storing anything; JSON, freed with nsa_free. */
