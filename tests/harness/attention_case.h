@@ -1,0 +1,61 @@
+// What a numeric attention test runs: shapes, lengths and how the tensors lie in memory; a table of the
+// cases that every device must get right, and cases drawn from a seed.
+// Thread-safety: values and pure functions.
+#pragma once
+
+#include "runtime/base/problem.h"
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace nsa::test {
+
+enum class Placement {
+  kTimeMajor, // [batch, time, head, dim], nothing between
+  kHeadMajor, // [batch, head, time, dim], nothing between
+  kGaps,      // time-major with unused elements behind every row, head and sequence, and an odd base
+};
+
+struct Lengths {
+  int64_t queries = 0; // T_q
+  int64_t keys = 0;    // T
+};
+
+struct AttentionCase {
+  std::string name;
+  Operator op = Operator::kWindow;
+  DType dtype = DType::kF32;
+  Layout layout = Layout::kDense;
+  int32_t kvHeads = 1;
+  int32_t group = 1;
+  int32_t qkDim = 16;
+  int32_t vDim = 16;
+  int32_t window = 16;
+  float scale = 0;
+  std::vector<Lengths> sequences; // dense: all equal
+  Placement placement = Placement::kTimeMajor;
+  int64_t unusedRows = 0; // packed: rows behind the last sequence
+
+  Spec spec() const;
+  Maxima maxima() const;
+  int64_t queryRows() const; // of all sequences
+  int64_t keyRows() const;
+  double pairs() const; // attended (query, key) pairs per head
+  std::string text() const;
+};
+
+// Every value that the contract names, each in at least one case (spec.md 1, 2, 13).
+std::vector<AttentionCase> attentionTable();
+
+struct DrawLimits {
+  int64_t maxTokens = 300;  // of one sequence
+  double maxPairWork = 4e7; // pairs * heads * (qk_dim + v_dim): what the reference has to compute
+};
+AttentionCase drawAttentionCase(std::mt19937_64 &random, const DrawLimits &limits);
+
+// NSA_TEST_MAX_TOKENS cuts the lengths of cases, for tools that run a hundred times slower.
+int64_t maxTokens(int64_t otherwise);
+
+} // namespace nsa::test

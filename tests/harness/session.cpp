@@ -1,0 +1,175 @@
+#include "tests/harness/session.h"
+
+#include "runtime/cuda/driver.h"
+
+namespace nsa::test {
+namespace {
+
+constexpr size_t kOut = 3, kLse = 4, kPlaced = 5, kAll = Launch::kTensors;
+
+std::array<const PlacedTensor *, kPlaced> placedTensors(const AttentionData &data) {
+  return {&data.q, &data.k, &data.v, &data.out, &data.lse};
+}
+
+nsa_tensor lengthsTensor(void *data, size_t count) {
+  nsa_tensor tensor = NSA_INIT(nsa_tensor);
+  tensor.data = data;
+  tensor.dtype = NSA_INT32;
+  tensor.rank = 1;
+  tensor.shape[0] = static_cast<int64_t>(count);
+  tensor.strides[0] = 1;
+  return tensor;
+}
+
+} // namespace
+
+Status Launch::enqueue() const { return enqueueOn(accelerator->stream()); }
+
+Status Launch::enqueueOn(void *stream) const {
+  std::array<nsa_binding, kTensors> bindings;
+  size_t count = 0;
+  for (size_t i = 0; i < kTensors; ++i)
+    if (tensors[i].size != 0)
+      bindings[count++] = {names[i], &tensors[i]};
+  nsa_error error{};
+  return tools::toStatus(
+      nsa_run(plan.get(), bindings.data(), count, workspace.data(), workspace.size(), stream, &error), error);
+}
+
+Status Launch::finish() {
+  nsa_error error{};
+  return tools::toStatus(nsa_plan_status(plan.get(), accelerator->stream(), &error), error);
+}
+
+Status Launch::upload(const AttentionData &data) {
+  const auto placed = placedTensors(data);
+  for (size_t i = 0; i < kPlaced; ++i)
+    NSA_RETURN_IF_ERROR(accelerator->upload(buffers[i].data(), placed[i]->bytes().data(), placed[i]->bytes().size()));
+  for (size_t i = kPlaced; i < kAll && !data.cuSeqlensQ.empty(); ++i) {
+    const std::vector<int32_t> &lengths = i == kPlaced ? data.cuSeqlensQ : data.cuSeqlensK;
+    NSA_RETURN_IF_ERROR(accelerator->upload(buffers[i].data(), lengths.data(), lengths.size() * sizeof(int32_t)));
+  }
+  return Status::ok();
+}
+
+Status Launch::download(AttentionData &data) const {
+  for (size_t i : {kOut, kLse}) {
+    PlacedTensor &target = i == kOut ? data.out : data.lse;
+    NSA_RETURN_IF_ERROR(accelerator->download(target.bytes().data(), buffers[i].data(), target.bytes().size()));
+  }
+  return Status::ok();
+}
+
+Session &Session::get() {
+  // Never destroyed: the driver may be gone before static destructors run.
+  static Session *session = new Session();
+  return *session;
+}
+
+Session::Session() {
+  const std::string name = NSA_TEST_DEVICE;
+  if (name != "cpu") {
+    if (Result<const cuda::Driver *> driver = cuda::Driver::get(); !driver) {
+      reason = driver.status().toString();
+      return;
+    }
+  }
+  Result<std::unique_ptr<tools::Accelerator>> opened = tools::Accelerator::open(name);
+  if (!opened) {
+    ADD_FAILURE() << opened.status().toString();
+    return;
+  }
+  device = std::move(*opened);
+  tools::EngineSettings settings;
+  settings.device = name;
+  settings.cachePath = ":memory:";
+  settings.missPolicy = NSA_MISS_DEFAULT;
+  Result<tools::EngineHandle> engine = tools::createEngine(settings);
+  if (!engine) {
+    ADD_FAILURE() << engine.status().toString();
+    return;
+  }
+  engineHandle = std::move(*engine);
+}
+
+Result<Launch> Session::prepare(const AttentionData &data) {
+  Launch launch;
+  launch.accelerator = device.get();
+  const auto placed = placedTensors(data);
+  for (size_t i = 0; i < kAll; ++i) {
+    const bool lengths = i >= kPlaced;
+    if (lengths && data.cuSeqlensQ.empty())
+      break;
+    const size_t bytes = lengths ? data.cuSeqlensQ.size() * sizeof(int32_t) : placed[i]->bytes().size();
+    Result<tools::Buffer> buffer = device->allocate(bytes);
+    if (!buffer)
+      return buffer.status();
+    launch.buffers[i] = std::move(*buffer);
+    launch.tensors[i] = lengths ? lengthsTensor(launch.buffers[i].data(), data.cuSeqlensQ.size())
+                                : placed[i]->apiTensor(launch.buffers[i].data());
+  }
+  NSA_RETURN_IF_ERROR(launch.upload(data));
+
+  Result<tools::PlanHandle> plan =
+      tools::createPlan(engineHandle.get(), data.shape.spec(), data.shape.maxima(), device->stream());
+  if (!plan)
+    return plan.status();
+  launch.plan = std::move(*plan);
+  lastDescription = tools::describePlan(launch.plan.get());
+  Result<size_t> bytes = tools::workspaceSize(launch.plan.get());
+  if (!bytes)
+    return bytes.status();
+  if (*bytes) {
+    Result<tools::Buffer> workspace = device->allocate(*bytes);
+    if (!workspace)
+      return workspace.status();
+    launch.workspace = std::move(*workspace);
+    // What a kernel keeps there must not depend on what stood there.
+    NSA_RETURN_IF_ERROR(device->fill(launch.workspace.data(), 0xff, *bytes));
+  }
+  return launch;
+}
+
+Status Session::run(AttentionData &data) {
+  data.out.poison();
+  data.lse.poison();
+  Result<Launch> launch = prepare(data);
+  if (!launch)
+    return launch.status();
+  NSA_RETURN_IF_ERROR(launch->enqueue());
+  NSA_RETURN_IF_ERROR(launch->finish());
+  return launch->download(data);
+}
+
+void AttentionTest::SetUp() {
+  session = &Session::get();
+  if (!session->skipReason().empty())
+    GTEST_SKIP() << session->skipReason();
+  ASSERT_TRUE(session->engine()) << "the device's session could not be opened";
+}
+
+void AttentionTest::checkKernel() {
+  const nlohmann::json &description = session->description();
+  SCOPED_TRACE(description.dump(2));
+  ASSERT_TRUE(description.contains("launches") && description["launches"].size() == 1);
+  const nlohmann::json &launch = description["launches"][0];
+  EXPECT_EQ(launch.value("template", ""), "attention");
+  EXPECT_EQ(launch.value("target", "").starts_with("sm_"), session->isCuda());
+  EXPECT_EQ(launch.value("target", "") == "cpu", !session->isCuda());
+}
+
+void AttentionTest::check(AttentionData &data) {
+  SCOPED_TRACE(data.shape.text());
+  const Status status = session->run(data);
+  ASSERT_TRUE(status.isOk()) << status.toString();
+  checkKernel();
+  const reference::Attention problem = data.problem();
+  const reference::Tolerance tolerance = reference::toleranceOf(data.shape.dtype);
+  const reference::ErrorReport error =
+      reference::compare(problem, reference::attend(problem), data.out.view(), data.lse.view());
+  EXPECT_TRUE(error.within(tolerance)) << error.toString(tolerance);
+  EXPECT_EQ(data.out.strayBytes(), 0) << "bytes between the elements of out were written";
+  EXPECT_EQ(data.lse.strayBytes(), 0) << "bytes between the elements of lse were written";
+}
+
+} // namespace nsa::test

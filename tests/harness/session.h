@@ -1,0 +1,81 @@
+// A device with its engine, shared by the tests of one executable, and the one way they run a case.
+// Thread-safety: one thread.
+#pragma once
+
+#include "tests/harness/attention_data.h"
+#include "tests/reference/error_metrics.h"
+#include "tools/support/accelerator.h"
+#include "tools/support/engine.h"
+
+#include <gtest/gtest.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace nsa::test {
+
+// A case on the device: uploaded tensors and the plan; may be enqueued again and again.
+class Launch {
+public:
+  static constexpr size_t kTensors = 7;
+  // What is bound and under which name, in the order q k v out lse cu_seqlens_q cu_seqlens_k; a tensor of size 0 is
+  // not bound. A test may change both before it enqueues.
+  std::array<nsa_name, kTensors> names = {NSA_Q, NSA_K, NSA_V, NSA_OUT, NSA_LSE, NSA_CU_SEQLENS_Q, NSA_CU_SEQLENS_K};
+  std::array<nsa_tensor, kTensors> tensors{};
+  tools::PlanHandle plan;
+  tools::Buffer workspace;
+
+  Status enqueue() const;
+  Status enqueueOn(void *stream) const;
+  // Waits, and gives the error that the kernel left in the status word.
+  Status finish();
+  // Brings output and LSE back into `data`.
+  Status download(AttentionData &data) const;
+  Status upload(const AttentionData &data);
+
+private:
+  friend class Session;
+  tools::Accelerator *accelerator = nullptr;
+  std::array<tools::Buffer, kTensors> buffers;
+};
+
+class Session {
+public:
+  // NSA_TEST_DEVICE of the executable. Opened once.
+  static Session &get();
+
+  // Empty when the device can be used; else why not. With a driver present a failure is no reason to skip.
+  const std::string &skipReason() const { return reason; }
+  tools::Accelerator &accelerator() { return *device; }
+  nsa_engine *engine() { return engineHandle.get(); }
+  bool isCuda() const { return device->isCuda(); }
+
+  Result<Launch> prepare(const AttentionData &data);
+  // Uploads, plans, runs and brings output and LSE back into `data`.
+  Status run(AttentionData &data);
+  // Of the last `prepare` or `run`.
+  const nlohmann::json &description() const { return lastDescription; }
+
+private:
+  Session();
+
+  std::string reason;
+  std::unique_ptr<tools::Accelerator> device;
+  tools::EngineHandle engineHandle;
+  nlohmann::json lastDescription;
+};
+
+// Opens the session, or skips with its reason.
+class AttentionTest : public ::testing::Test {
+protected:
+  void SetUp() override;
+
+  // Runs the case; fails unless the tile program ran, on this device, within the tolerance, and nothing was written
+  // outside of the outputs.
+  void check(AttentionData &data);
+  // The kernel that served: the tile program on the session's device, from a source that is not hidden.
+  void checkKernel();
+  Session *session = nullptr;
+};
+
+} // namespace nsa::test

@@ -1,0 +1,125 @@
+#include "tools/nsa/command.h"
+
+#include "runtime/engine/compiler_library.h"
+
+#include <cstdio>
+#include <dlfcn.h>
+#include <map>
+
+namespace nsa::tools {
+
+void addOperatorFlag(CLI::App &command, Operator &op) {
+  static const std::map<std::string, Operator> kOperators = {{"dense", Operator::kDense},
+                                                             {"window", Operator::kWindow}};
+  command.add_option("--op", op, "The operator: dense or window")
+      ->required()
+      ->transform(CLI::CheckedTransformer(kOperators).description(""))
+      ->type_name("OP");
+}
+
+void SpecFlags::add(CLI::App &command) {
+  addOperatorFlag(command, op);
+  command
+      .add_option("--config", configPath,
+                  "JSON file: query_heads, kv_heads, qk_dim, v_dim, dtype, layout, window, scale")
+      ->required()
+      ->type_name("FILE");
+  auto *input =
+      command
+          .add_option("--input", inputPath, "Safetensors file whose shapes fill in what the configuration leaves out")
+          ->type_name("FILE");
+  command.add_option("--batch", batch, "Sequences (without --input)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N")
+      ->capture_default_str()
+      ->excludes(input);
+  command.add_option("--seqlen-q", seqlenQ, "Queries of one sequence (without --input; default: as many as keys)")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N")
+      ->excludes(input);
+  command.add_option("--seqlen-k", seqlenK, "Keys of one sequence (without --input)")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N")
+      ->capture_default_str()
+      ->excludes(input);
+}
+
+Result<SpecFlags::Chosen> SpecFlags::resolve() const {
+  Result<ConfigFile> config = ConfigFile::read(configPath);
+  if (!config)
+    return config.status();
+  if (!inputPath.empty()) {
+    Result<SafetensorsFile> file = SafetensorsFile::open(inputPath);
+    if (!file)
+      return file.status();
+    Result<AttentionFile> attention = readAttentionFile(op, *config, *file);
+    if (!attention)
+      return attention.status();
+    return Chosen{attention->inputs.spec, attention->inputs.maxima};
+  }
+  Result<Spec> spec = specOf(op, *config);
+  if (!spec)
+    return spec.status();
+  const int64_t queries = seqlenQ ? seqlenQ : seqlenK;
+  Chosen chosen{*spec, {.batch = batch, .tokensQ = batch * queries, .seqlenQ = queries, .seqlenK = seqlenK}};
+  NSA_RETURN_IF_ERROR(chosen.maxima.validate(chosen.spec));
+  return chosen;
+}
+
+void EngineFlags::addDevice(CLI::App &command) {
+  settings.device.clear();
+  command.add_option("--device", settings.device, "cpu or cuda:N (default: NSA_DEVICE, else a usable GPU, else cpu)")
+      ->type_name("DEVICE");
+}
+
+void EngineFlags::addCache(CLI::App &command) {
+  command
+      .add_option("--cache", settings.cachePath,
+                  "Database of kernels (default: NSA_CACHE_DIR/kernels.db, else in the user's cache folder)")
+      ->type_name("FILE");
+}
+
+void EngineFlags::addMiss(CLI::App &command) {
+  static const std::map<std::string, nsa_miss_policy> kPolicies = {
+      {"default", NSA_MISS_DEFAULT}, {"fail", NSA_MISS_FAIL}, {"tune", NSA_MISS_TUNE}};
+  command
+      .add_option_function<nsa_miss_policy>(
+          "--miss", [this](const nsa_miss_policy &policy) { settings.missPolicy = policy; },
+          "When no kernel is stored: default (compile the best guess), fail, or tune (default: NSA_MISS, else default)")
+      ->transform(CLI::CheckedTransformer(kPolicies).description(""))
+      ->type_name("POLICY");
+}
+
+void EngineFlags::addTuneBudget(CLI::App &command) {
+  command
+      .add_option("--tune-budget", settings.tuneBudgetSeconds,
+                  "Seconds that tuning may take (default: NSA_TUNE_BUDGET, else 30)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("SECONDS");
+}
+
+std::string compilerLibraryPath(const std::string &chosen) {
+  if (!chosen.empty())
+    return chosen;
+  // The runtime's own search starts from the file its code is in; parts of it are linked into this program too.
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void *>(&nsa_version), &info) && info.dli_fname) {
+    const std::string library = info.dli_fname;
+    if (const size_t slash = library.rfind('/'); slash != std::string::npos)
+      return library.substr(0, slash + 1) + "libnsa_compiler.so";
+  }
+  return CompilerLibrary::resolvePath("");
+}
+
+std::string millisecondsText(double milliseconds) {
+  char text[32];
+  const int decimals = milliseconds < 10 ? 2 : milliseconds < 100 ? 1 : 0;
+  std::snprintf(text, sizeof text, "%.*f ms", decimals, milliseconds);
+  return text;
+}
+
+void printJson(const nlohmann::json &value) {
+  std::printf("%s\n", value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
+} // namespace nsa::tools

@@ -1,0 +1,66 @@
+// What the verbs of `nsa` share: how a verb is registered, the flags that choose a spec or an engine, and output.
+// A verb's function returns a Status; main turns it into the exit code (0, 1 failure, 2 usage).
+// Thread-safety: one thread.
+#pragma once
+
+#include "runtime/base/problem.h"
+#include "runtime/base/status.h"
+#include "tools/nsa/attention_file.h"
+#include "tools/nsa/config_file.h"
+#include "tools/support/engine.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+namespace nsa::tools {
+
+// Set by the verb that was called, run by main once the whole command line has been understood.
+using Action = std::function<Status()>;
+
+void addRunCommand(CLI::App &app, Action &action);
+void addCompileCommand(CLI::App &app, Action &action);
+void addTuneCommand(CLI::App &app, Action &action);
+void addExplainCommand(CLI::App &app, Action &action);
+void addCacheCommand(CLI::App &app, Action &action);
+void addDoctorCommand(CLI::App &app, Action &action);
+
+// --op, --config, and either --input or lengths: what a verb that runs nothing needs to know a spec.
+struct SpecFlags {
+  Operator op = Operator::kWindow;
+  std::string configPath, inputPath;
+  int64_t batch = 1;
+  int64_t seqlenQ = 0; // 0: seqlenK
+  int64_t seqlenK = 4096;
+
+  void add(CLI::App &command);
+  struct Chosen {
+    Spec spec;
+    Maxima maxima;
+  };
+  Result<Chosen> resolve() const;
+};
+
+void addOperatorFlag(CLI::App &command, Operator &op);
+
+// --device, --cache, --miss and what else an engine is opened with; unset ones take the environment's value.
+struct EngineFlags {
+  EngineSettings settings;
+
+  void addDevice(CLI::App &command);
+  void addCache(CLI::App &command);
+  void addMiss(CLI::App &command);
+  void addTuneBudget(CLI::App &command);
+};
+
+// The library beside libnsa.so, unless a path was chosen.
+std::string compilerLibraryPath(const std::string &chosen);
+
+// "1.23 ms"; three significant digits.
+std::string millisecondsText(double milliseconds);
+void printJson(const nlohmann::json &value);
+
+} // namespace nsa::tools

@@ -1,0 +1,221 @@
+// `nsa compile`: one kernel down to a chosen stage, without a GPU and without touching a cache.
+#include "tools/nsa/command.h"
+#include "tools/nsa/file_io.h"
+
+#include "runtime/engine/compiler_library.h"
+#include "runtime/engine/options.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <unistd.h>
+
+namespace nsa::tools {
+namespace {
+
+struct Stage {
+  const char *name;
+  nsa_compiler_stage stage;
+  bool gpu, cpu;
+};
+constexpr Stage kStages[] = {
+    {"template", NSA_COMPILER_STAGE_TEMPLATE, true, true},   {"tile", NSA_COMPILER_STAGE_TILE, true, true},
+    {"scheduled", NSA_COMPILER_STAGE_SCHEDULED, true, true}, {"cuda", NSA_COMPILER_STAGE_CUDA, true, false},
+    {"llvm", NSA_COMPILER_STAGE_LLVM, false, true},          {"ptx", NSA_COMPILER_STAGE_PTX, true, false},
+    {"cubin", NSA_COMPILER_STAGE_BINARY, true, false},       {"image", NSA_COMPILER_STAGE_BINARY, false, true}};
+const std::vector<std::string> kTargets = {"cpu", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"};
+
+struct CompileFlags {
+  SpecFlags spec;
+  std::string target, emit, outputPath, templateName, compilerPath, nvrtcPath, templateDir, cpuFeatures;
+  std::vector<std::string> settings;
+  bool list = false;
+  bool json = false;
+};
+
+const Stage &stageNamed(const std::string &name) {
+  return *std::find_if(std::begin(kStages), std::end(kStages), [&](const Stage &stage) { return name == stage.name; });
+}
+
+Result<CompileRequest> makeRequest(const CompileFlags &flags) {
+  Result<SpecFlags::Chosen> chosen = flags.spec.resolve();
+  if (!chosen)
+    return chosen.status();
+  nsa::EngineOptions options;
+  options.nvrtcPath = flags.nvrtcPath;
+  options.templateDir = flags.templateDir;
+  options.cpuFeatures = flags.cpuFeatures;
+  NSA_RETURN_IF_ERROR(options.resolve(nsa::EngineOptions::processEnvironment()));
+
+  const Problem problem = Problem::make(chosen->spec, chosen->maxima);
+  CompileRequest request;
+  request.target = flags.target;
+  request.op = problem.op;
+  request.fixed = problem.fixed;
+  request.templateName = flags.templateName;
+  request.templateDir = options.templateDir;
+  request.nvrtcPath = options.nvrtcPath;
+  request.cpuFeatures = options.cpuFeatures;
+  for (const std::string &setting : flags.settings) {
+    const size_t equals = setting.find('=');
+    if (!request.config.emplace(setting.substr(0, equals), setting.substr(equals + 1)).second)
+      return Status::invalid("--set", setting, "names a choice that was set before");
+  }
+  return request;
+}
+
+Status listCandidates(const CompilerLibrary &compiler, const CompileRequest &request, bool json) {
+  Result<std::vector<Candidate>> candidates = compiler.list(request);
+  if (!candidates)
+    return candidates.status();
+  if (json) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const Candidate &candidate : *candidates)
+      list.push_back(
+          {{"template", candidate.templateName}, {"config", candidate.config}, {"cost", candidate.predictedCost}});
+    printJson({{"target", request.target}, {"candidates", list}});
+    return Status::ok();
+  }
+  std::printf("%zu candidates for %s, cheapest predicted first:\n", candidates->size(), request.target.c_str());
+  std::printf("%12s  %-16s %s\n", "cost", "template", "config");
+  for (const Candidate &candidate : *candidates)
+    std::printf("%12.6g  %-16s %s\n", candidate.predictedCost, candidate.templateName.c_str(),
+                candidate.config.c_str());
+  return Status::ok();
+}
+
+Status writeOutput(const std::string &path, std::span<const std::byte> data) {
+  if (path.empty()) {
+    std::fwrite(data.data(), 1, data.size(), stdout);
+    if (!data.empty() && data.back() != std::byte{'\n'})
+      std::fputc('\n', stdout);
+    return std::fflush(stdout) == 0 ? Status::ok() : Status::error(ErrorCode::kIoError, "stdout cannot be written");
+  }
+  Result<OutputFile> file = OutputFile::create(path);
+  if (!file)
+    return file.status();
+  NSA_RETURN_IF_ERROR(file->write(data));
+  return file->commit();
+}
+
+Status compile(const CompileFlags &flags) {
+  nsa::EngineOptions options;
+  options.compilerPath = flags.compilerPath;
+  NSA_RETURN_IF_ERROR(options.resolve(nsa::EngineOptions::processEnvironment()));
+  Result<CompileRequest> request = makeRequest(flags);
+  if (!request)
+    return request.status();
+  Result<std::shared_ptr<const CompilerLibrary>> compiler =
+      CompilerLibrary::open(compilerLibraryPath(options.compilerPath));
+  if (!compiler)
+    return compiler.status();
+  if (flags.list)
+    return listCandidates(**compiler, *request, flags.json);
+
+  const Stage &stage = stageNamed(flags.emit);
+  if (stage.stage != NSA_COMPILER_STAGE_BINARY) {
+    Result<std::string> text = (*compiler)->emit(*request, stage.stage);
+    if (!text)
+      return text.status();
+    if (flags.json && flags.outputPath.empty()) {
+      printJson({{"target", request->target}, {"stage", stage.name}, {"text", *text}});
+      return Status::ok();
+    }
+    NSA_RETURN_IF_ERROR(writeOutput(flags.outputPath, std::as_bytes(std::span(*text))));
+    if (flags.json)
+      printJson(
+          {{"target", request->target}, {"stage", stage.name}, {"output", flags.outputPath}, {"bytes", text->size()}});
+    return Status::ok();
+  }
+
+  Result<CompiledKernel> kernel = (*compiler)->compile(*request);
+  if (!kernel)
+    return kernel.status();
+  NSA_RETURN_IF_ERROR(writeOutput(flags.outputPath, kernel->binary));
+  if (flags.json)
+    printJson({{"target", request->target},
+               {"stage", stage.name},
+               {"output", flags.outputPath},
+               {"bytes", kernel->binary.size()},
+               {"manifest", kernel->manifestText},
+               {"milliseconds", {{"render", kernel->renderMs}, {"compile", kernel->compileMs}}}});
+  else
+    std::printf("%s: %zu bytes, rendered in %s, compiled in %s\n%s", flags.outputPath.c_str(), kernel->binary.size(),
+                millisecondsText(kernel->renderMs).c_str(), millisecondsText(kernel->compileMs).c_str(),
+                kernel->manifestText.c_str());
+  return Status::ok();
+}
+
+// Rules between flags, which are usage errors.
+void checkFlags(const CompileFlags &flags) {
+  if (flags.list)
+    return;
+  const Stage &stage = stageNamed(flags.emit);
+  const bool cpu = flags.target == "cpu";
+  if (cpu ? !stage.cpu : !stage.gpu)
+    throw CLI::ValidationError("--emit", flags.emit + " does not exist for --target " + flags.target +
+                                             (cpu ? " (template, tile, scheduled, llvm, image do)"
+                                                  : " (template, tile, scheduled, cuda, ptx, cubin do)"));
+  if (stage.stage == NSA_COMPILER_STAGE_BINARY && flags.outputPath.empty())
+    throw CLI::ValidationError("--emit", flags.emit + " is binary: name a file with --output");
+}
+
+} // namespace
+
+void addCompileCommand(CLI::App &app, Action &action) {
+  auto flags = std::make_shared<CompileFlags>();
+  CLI::App *command = app.add_subcommand("compile", "Compile one kernel down to a stage and show it; needs no GPU");
+  flags->spec.add(*command);
+  command->add_option("--target", flags->target, "cpu, sm_80, sm_86, sm_89, sm_90a, sm_100a or sm_120a")
+      ->required()
+      ->check(CLI::IsMember(kTargets).description(""))
+      ->type_name("TARGET");
+  std::vector<std::string> names;
+  for (const Stage &stage : kStages)
+    names.push_back(stage.name);
+  auto *emit = command
+                   ->add_option("--emit", flags->emit,
+                                "template, tile, scheduled, cuda, llvm, ptx, cubin, or image (the CPU's binary)")
+                   ->check(CLI::IsMember(names).description(""))
+                   ->type_name("STAGE");
+  auto *list = command->add_flag("--list", flags->list, "List the candidates instead, cheapest predicted first");
+  emit->excludes(list);
+  command->add_option("-o,--output", flags->outputPath, "Write there instead of to stdout")->type_name("FILE");
+  command->add_option("--template", flags->templateName, "Only this template (default: the cheapest that serves)")
+      ->type_name("NAME");
+  command->add_option("--set", flags->settings, "One of the template's choices, e.g. query_tile=64; may be repeated")
+      ->check(CLI::Validator(
+          [](std::string &text) {
+            return text.find('=') == std::string::npos || text.front() == '=' || text.back() == '='
+                       ? "'" + text + "' is not NAME=VALUE"
+                       : "";
+          },
+          ""))
+      ->type_name("NAME=VALUE")
+      ->expected(1)
+      ->take_all();
+  command
+      ->add_option("--template-dir", flags->templateDir,
+                   "Templates from a folder instead of the built-in ones (default: NSA_TEMPLATE_DIR)")
+      ->type_name("DIR");
+  command
+      ->add_option("--cpu-features", flags->cpuFeatures,
+                   "x86-64-v3 or x86-64-v4 (default: NSA_CPU_FEATURES, else this machine's)")
+      ->type_name("LEVEL");
+  command
+      ->add_option("--compiler", flags->compilerPath,
+                   "libnsa_compiler.so (default: NSA_COMPILER, else beside libnsa.so)")
+      ->type_name("FILE");
+  command->add_option("--nvrtc", flags->nvrtcPath, "NVRTC's library (default: NSA_NVRTC, else searched)")
+      ->type_name("FILE");
+  command->add_flag("--json", flags->json, "Print a JSON report");
+  command->callback([flags, &action] {
+    if (!flags->list && flags->emit.empty())
+      throw CLI::RequiredError("--emit or --list");
+    checkFlags(*flags);
+    action = [flags] { return compile(*flags); };
+  });
+}
+
+} // namespace nsa::tools

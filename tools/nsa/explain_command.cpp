@@ -1,0 +1,73 @@
+// `nsa explain`: what would run for a spec on this machine, and why. Compiles and stores nothing.
+#include "tools/nsa/command.h"
+
+#include <cstdio>
+#include <memory>
+
+namespace nsa::tools {
+namespace {
+
+constexpr size_t kShownCandidates = 10;
+
+struct ExplainFlags {
+  SpecFlags spec;
+  EngineFlags engine;
+  bool json = false;
+};
+
+void printExplanation(const nlohmann::json &report) {
+  std::printf("problem    %s\ndevice     %s\n", report.value("problem", "").c_str(),
+              report.value("device", "").c_str());
+  std::printf("would      %s (miss policy: %s)\n", report.value("would", "").c_str(),
+              report.value("miss_policy", "").c_str());
+  const nlohmann::json &database = report["database"];
+  if (!database.value("found", false))
+    std::printf("database   holds no kernel for it\n");
+  else if (const std::string trouble = database.value("trouble", ""); !trouble.empty())
+    std::printf("database   holds %.12s, which cannot serve: %s\n", database.value("content", "").c_str(),
+                trouble.c_str());
+  else
+    std::printf("database   holds %.12s: %s %s, %s\n", database.value("content", "").c_str(),
+                database.value("template", "").c_str(), database.value("config", "").c_str(),
+                database.value("tuned", false) ? "measured" : "not measured");
+  if (const std::string trouble = report.value("candidates_trouble", ""); !trouble.empty())
+    std::printf("candidates none: %s\n", trouble.c_str());
+  const nlohmann::json &candidates = report["candidates"];
+  for (size_t i = 0; i < candidates.size() && i < kShownCandidates; ++i)
+    std::printf("%s%12.6g  %s %s\n", i ? "           " : "candidates ", candidates[i].value("predicted_cost", 0.0),
+                candidates[i].value("template", "").c_str(), candidates[i].value("config", "").c_str());
+  if (candidates.size() > kShownCandidates)
+    std::printf("           and %zu more (--json lists all)\n", candidates.size() - kShownCandidates);
+}
+
+Status explainSpec(const ExplainFlags &flags) {
+  Result<SpecFlags::Chosen> chosen = flags.spec.resolve();
+  if (!chosen)
+    return chosen.status();
+  Result<EngineHandle> engine = createEngine(flags.engine.settings);
+  if (!engine)
+    return engine.status();
+  Result<nlohmann::json> report = explain(engine->get(), chosen->spec, chosen->maxima);
+  if (!report)
+    return report.status();
+  if (flags.json)
+    printJson(*report);
+  else
+    printExplanation(*report);
+  return Status::ok();
+}
+
+} // namespace
+
+void addExplainCommand(CLI::App &app, Action &action) {
+  auto flags = std::make_shared<ExplainFlags>();
+  CLI::App *command = app.add_subcommand("explain", "Say what would run for a spec and why, without compiling");
+  flags->spec.add(*command);
+  flags->engine.addDevice(*command);
+  flags->engine.addCache(*command);
+  flags->engine.addMiss(*command);
+  command->add_flag("--json", flags->json, "Print a JSON report");
+  command->callback([flags, &action] { action = [flags] { return explainSpec(*flags); }; });
+}
+
+} // namespace nsa::tools

@@ -1,0 +1,55 @@
+// Files as the command line needs them: a whole text with its reason when unreadable, and output that is
+// complete or not there at all.
+// Thread-safety: distinct objects may be used from distinct threads.
+#pragma once
+
+#include "runtime/base/status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace nsa::tools {
+
+// A regular file opened for reading.
+class InputFile {
+public:
+  InputFile() = default;
+  InputFile(InputFile &&other) noexcept;
+  InputFile &operator=(InputFile &&) = delete;
+  ~InputFile();
+
+  static Result<InputFile> open(const std::string &path);
+  uint64_t size() const { return bytes; }
+  Status read(uint64_t offset, std::span<std::byte> target) const;
+
+private:
+  std::string path;
+  int descriptor = -1;
+  uint64_t bytes = 0;
+};
+
+// Refuses files above `limit` bytes.
+Result<std::string> readText(const std::string &path, uint64_t limit);
+
+// A temporary file beside `path` that takes its name on `commit` and vanishes without it.
+class OutputFile {
+public:
+  OutputFile() = default;
+  OutputFile(OutputFile &&other) noexcept;
+  OutputFile &operator=(OutputFile &&) = delete;
+  ~OutputFile();
+
+  static Result<OutputFile> create(const std::string &path);
+  Status write(std::span<const std::byte> data);
+  Status commit();
+
+private:
+  Status failure(const char *what) const;
+
+  std::string path, temporary;
+  int descriptor = -1;
+};
+
+} // namespace nsa::tools

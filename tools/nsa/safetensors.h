@@ -1,0 +1,43 @@
+// The safetensors file format: an 8-byte header length, a JSON header, then the tensors' bytes.
+// Reading trusts nothing: every malformed file is an error that names what is wrong with it. Writing goes
+// to a temporary file beside the target, renamed when complete, so that a half-written file is never seen.
+// Thread-safety: distinct objects may be used from distinct threads.
+#pragma once
+
+#include "runtime/base/status.h"
+#include "tools/support/host_tensor.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace nsa::tools {
+
+class SafetensorsFile {
+public:
+  struct Entry {
+    std::string dtype; // the format's own name: "BF16", "I64", ...
+    std::vector<int64_t> shape;
+    uint64_t begin = 0; // bytes, from the start of the file
+    uint64_t end = 0;
+  };
+
+  // Reads and checks the header; no tensor yet.
+  static Result<SafetensorsFile> open(const std::string &path);
+
+  const std::map<std::string, Entry> &entries() const { return tensors; }
+  bool contains(const std::string &name) const { return tensors.count(name) != 0; }
+  // Types other than BF16, F16, F32 and I32 are legal in a file and refused here.
+  Result<HostTensor> read(const std::string &name) const;
+
+private:
+  std::string path;
+  std::map<std::string, Entry> tensors;
+};
+
+Status writeSafetensors(const std::string &path,
+                        const std::vector<std::pair<std::string, const HostTensor *>> &tensors);
+
+} // namespace nsa::tools

@@ -1,0 +1,201 @@
+#include "tools/support/accelerator.h"
+
+#include "runtime/cuda/context.h"
+#include "runtime/cuda/device_info.h"
+#include "runtime/cuda/driver.h"
+
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace nsa::tools {
+namespace {
+
+constexpr size_t kAlignment = 256;
+
+class CpuAccelerator final : public Accelerator {
+public:
+  bool isCuda() const override { return false; }
+  void *stream() const override { return nullptr; }
+  Status upload(void *to, const void *from, size_t bytes) override { return copy(to, from, bytes); }
+  Status download(void *to, const void *from, size_t bytes) override { return copy(to, from, bytes); }
+  Status fill(void *to, unsigned char value, size_t bytes) override {
+    if (bytes)
+      std::memset(to, value, bytes);
+    return Status::ok();
+  }
+  Status synchronize() override { return Status::ok(); }
+  Result<double> time(const std::function<Status()> &enqueue) override {
+    const auto start = std::chrono::steady_clock::now();
+    NSA_RETURN_IF_ERROR(enqueue());
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  }
+
+private:
+  Status copy(void *to, const void *from, size_t bytes) {
+    if (bytes)
+      std::memcpy(to, from, bytes);
+    return Status::ok();
+  }
+  Result<void *> allocateBytes(size_t bytes) override {
+    void *pointer = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+    if (!pointer)
+      return Status::error(ErrorCode::kOutOfMemory, "no host memory for " + std::to_string(bytes) + " bytes");
+    return pointer;
+  }
+  void release(void *pointer) override { std::free(pointer); }
+};
+
+class CudaAccelerator final : public Accelerator {
+public:
+  static Result<std::unique_ptr<Accelerator>> open(int ordinal) {
+    Result<const cuda::Driver *> driver = cuda::Driver::get();
+    if (!driver)
+      return driver.status();
+    // Gives the error that lists the devices when the ordinal is out of range.
+    if (Result<cuda::DeviceInfo> info = cuda::readDeviceInfo(**driver, ordinal); !info)
+      return info.status();
+    cuda::DeviceId device = 0;
+    NSA_CUDA_CALL(**driver, deviceGet, (&device, ordinal));
+    auto accelerator = std::make_unique<CudaAccelerator>(**driver, device);
+    NSA_RETURN_IF_ERROR(accelerator->context.retain());
+    cuda::ContextScope scope(accelerator->context);
+    NSA_RETURN_IF_ERROR(scope.status());
+    NSA_CUDA_CALL(**driver, streamCreate, (&accelerator->ownStream, cuda::kStreamNonBlocking));
+    NSA_CUDA_CALL(**driver, eventCreate, (&accelerator->before, cuda::kEventDefault));
+    NSA_CUDA_CALL(**driver, eventCreate, (&accelerator->after, cuda::kEventDefault));
+    return std::unique_ptr<Accelerator>(std::move(accelerator));
+  }
+
+  CudaAccelerator(const cuda::Driver &driver, cuda::DeviceId device) : driver(driver), context(driver, device) {}
+  ~CudaAccelerator() override {
+    cuda::ContextScope scope(context);
+    if (after)
+      driver.eventDestroy(after);
+    if (before)
+      driver.eventDestroy(before);
+    if (ownStream)
+      driver.streamDestroy(ownStream);
+  }
+
+  bool isCuda() const override { return true; }
+  void *stream() const override { return ownStream; }
+
+  Status upload(void *to, const void *from, size_t bytes) override {
+    if (!bytes)
+      return Status::ok();
+    cuda::ContextScope scope(context);
+    NSA_RETURN_IF_ERROR(scope.status());
+    NSA_CUDA_CALL(driver, memcpyHtoDAsync, (address(to), from, bytes, ownStream));
+    NSA_CUDA_CALL(driver, streamSynchronize, (ownStream)); // the source may go away
+    return Status::ok();
+  }
+
+  Status download(void *to, const void *from, size_t bytes) override {
+    if (!bytes)
+      return Status::ok();
+    cuda::ContextScope scope(context);
+    NSA_RETURN_IF_ERROR(scope.status());
+    NSA_CUDA_CALL(driver, memcpyDtoHAsync, (to, address(from), bytes, ownStream));
+    NSA_CUDA_CALL(driver, streamSynchronize, (ownStream));
+    return Status::ok();
+  }
+
+  Status fill(void *to, unsigned char value, size_t bytes) override {
+    if (!bytes)
+      return Status::ok();
+    cuda::ContextScope scope(context);
+    NSA_RETURN_IF_ERROR(scope.status());
+    NSA_CUDA_CALL(driver, memsetD8Async, (address(to), value, bytes, ownStream));
+    return Status::ok();
+  }
+
+  Status synchronize() override {
+    cuda::ContextScope scope(context);
+    NSA_RETURN_IF_ERROR(scope.status());
+    NSA_CUDA_CALL(driver, streamSynchronize, (ownStream));
+    return Status::ok();
+  }
+
+  Result<double> time(const std::function<Status()> &enqueue) override {
+    cuda::ContextScope scope(context);
+    NSA_RETURN_IF_ERROR(scope.status());
+    NSA_CUDA_CALL(driver, eventRecord, (before, ownStream));
+    NSA_RETURN_IF_ERROR(enqueue());
+    NSA_CUDA_CALL(driver, eventRecord, (after, ownStream));
+    NSA_CUDA_CALL(driver, eventSynchronize, (after));
+    float milliseconds = 0;
+    NSA_CUDA_CALL(driver, eventElapsedTime, (&milliseconds, before, after));
+    return static_cast<double>(milliseconds);
+  }
+
+private:
+  static cuda::DevicePointer address(const void *pointer) { return reinterpret_cast<cuda::DevicePointer>(pointer); }
+
+  Result<void *> allocateBytes(size_t bytes) override {
+    cuda::ContextScope scope(context);
+    NSA_RETURN_IF_ERROR(scope.status());
+    cuda::DevicePointer pointer = 0;
+    NSA_CUDA_CALL(driver, memAlloc, (&pointer, bytes)); // aligned to at least 256 bytes
+    return reinterpret_cast<void *>(pointer);
+  }
+  void release(void *pointer) override {
+    cuda::ContextScope scope(context);
+    driver.memFree(address(pointer));
+  }
+
+  const cuda::Driver &driver;
+  cuda::PrimaryContext context;
+  cuda::Stream ownStream = nullptr;
+  cuda::Event before = nullptr, after = nullptr;
+};
+
+} // namespace
+
+Buffer::Buffer(Buffer &&other) noexcept
+    : owner(std::exchange(other.owner, nullptr)), pointer(std::exchange(other.pointer, nullptr)),
+      bytes(std::exchange(other.bytes, 0)) {}
+
+Buffer &Buffer::operator=(Buffer &&other) noexcept {
+  std::swap(owner, other.owner);
+  std::swap(pointer, other.pointer);
+  std::swap(bytes, other.bytes);
+  return *this;
+}
+
+Buffer::~Buffer() {
+  if (pointer)
+    owner->release(pointer);
+}
+
+Result<Buffer> Accelerator::allocate(size_t bytes) {
+  // An empty tensor still gets an address of its own: null means "absent" to the C ABI.
+  Result<void *> pointer = allocateBytes(bytes ? bytes : 1);
+  if (!pointer)
+    return pointer.status();
+  Buffer buffer;
+  buffer.owner = this;
+  buffer.pointer = *pointer;
+  buffer.bytes = bytes;
+  return buffer;
+}
+
+Result<std::unique_ptr<Accelerator>> Accelerator::open(const std::string &device) {
+  if (device == "cpu")
+    return std::unique_ptr<Accelerator>(std::make_unique<CpuAccelerator>());
+  constexpr std::string_view kPrefix = "cuda:";
+  int ordinal = -1;
+  if (device.starts_with(kPrefix)) {
+    const char *begin = device.data() + kPrefix.size(), *end = device.data() + device.size();
+    auto [stop, error] = std::from_chars(begin, end, ordinal);
+    if (error != std::errc() || stop != end)
+      ordinal = -1;
+  }
+  if (ordinal < 0)
+    return Status::invalid("device", device, "must be cpu or cuda:N");
+  return CudaAccelerator::open(ordinal);
+}
+
+} // namespace nsa::tools

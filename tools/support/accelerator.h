@@ -1,0 +1,57 @@
+// Memory, copies, a stream and a clock of the device that an engine runs on, so that a caller of the C ABI
+// reads the same for "cpu" and "cuda:N". On the CPU a buffer is host memory and a copy is memcpy.
+// Ownership: buffers must not outlive their accelerator. Thread-safety: one thread at a time.
+#pragma once
+
+#include "runtime/base/status.h"
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace nsa::tools {
+
+class Accelerator;
+
+// Device memory, 256-byte aligned, freed at the end of its life.
+class Buffer {
+public:
+  Buffer() = default;
+  Buffer(Buffer &&other) noexcept;
+  Buffer &operator=(Buffer &&other) noexcept;
+  ~Buffer();
+
+  void *data() const { return pointer; }
+  size_t size() const { return bytes; }
+
+private:
+  friend class Accelerator;
+  Accelerator *owner = nullptr;
+  void *pointer = nullptr;
+  size_t bytes = 0;
+};
+
+class Accelerator {
+public:
+  // "cpu" or "cuda:N". Unavailable without a driver, invalid for any other text or a device that is not there.
+  static Result<std::unique_ptr<Accelerator>> open(const std::string &device);
+  virtual ~Accelerator() = default;
+
+  virtual bool isCuda() const = 0;
+  virtual void *stream() const = 0; // for the C ABI; null on the CPU
+  Result<Buffer> allocate(size_t bytes);
+  virtual Status upload(void *to, const void *from, size_t bytes) = 0;
+  virtual Status download(void *to, const void *from, size_t bytes) = 0;
+  virtual Status fill(void *to, unsigned char value, size_t bytes) = 0;
+  virtual Status synchronize() = 0;
+  // Milliseconds of the work that `enqueue` puts on the stream (CUDA events), or that it does (steady clock).
+  virtual Result<double> time(const std::function<Status()> &enqueue) = 0;
+
+protected:
+  friend class Buffer;
+  virtual Result<void *> allocateBytes(size_t bytes) = 0;
+  virtual void release(void *pointer) = 0;
+};
+
+} // namespace nsa::tools

@@ -1,0 +1,134 @@
+#include "tools/support/engine.h"
+
+#include <type_traits>
+
+namespace nsa::tools {
+
+Status toStatus(nsa_status code, const nsa_error &error) {
+  if (code == NSA_OK)
+    return Status::ok();
+  ErrorInfo info;
+  info.code = static_cast<ErrorCode>(code);
+  info.field = error.field;
+  info.value = error.value;
+  info.rule = error.rule;
+  // The ABI's message is complete without the others; the line is composed again from them where there is a field.
+  if (info.field.empty())
+    info.message = error.message;
+  info.hint = error.hint;
+  return Status(std::move(info));
+}
+
+nsa_spec toApi(const Spec &spec) {
+  nsa_spec result = NSA_INIT(nsa_spec);
+  result.op = static_cast<nsa_op>(spec.op);
+  result.dtype = static_cast<nsa_dtype>(spec.dtype);
+  result.layout = static_cast<nsa_layout>(spec.layout);
+  result.query_heads = spec.queryHeads;
+  result.kv_heads = spec.kvHeads;
+  result.qk_dim = spec.qkDim;
+  result.v_dim = spec.vDim;
+  result.window = spec.window;
+  result.scale = spec.scale;
+  return result;
+}
+
+nsa_maxima toApi(const Maxima &maxima) {
+  nsa_maxima result = NSA_INIT(nsa_maxima);
+  result.max_batch = maxima.batch;
+  result.max_tokens_q = maxima.tokensQ;
+  result.max_seqlen_q = maxima.seqlenQ;
+  result.max_seqlen_k = maxima.seqlenK;
+  return result;
+}
+
+namespace {
+
+const char *textOrNull(const std::string &text) { return text.empty() ? nullptr : text.c_str(); }
+
+// Takes over a text that the C ABI allocated.
+nlohmann::json takeJson(char *text) {
+  std::unique_ptr<char, decltype(&nsa_free)> owner(text, [](void *pointer) noexcept { nsa_free(pointer); });
+  return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
+} // namespace
+
+Result<EngineHandle> createEngine(const EngineSettings &options) {
+  nsa_engine_options api = NSA_INIT(nsa_engine_options);
+  api.device = textOrNull(options.device);
+  api.cache_path = textOrNull(options.cachePath);
+  api.miss_policy_set = options.missPolicy.has_value();
+  api.miss_policy = options.missPolicy.value_or(NSA_MISS_DEFAULT);
+  api.tune_budget_seconds = options.tuneBudgetSeconds;
+  api.compiler_path = textOrNull(options.compilerPath);
+  api.nvrtc_path = textOrNull(options.nvrtcPath);
+  api.template_dir = textOrNull(options.templateDir);
+  api.force_variant = textOrNull(options.forceVariant);
+  api.dump_dir = textOrNull(options.dumpDir);
+  api.cpu_threads = options.cpuThreads;
+  api.compile_threads = options.compileThreads;
+  api.log = options.log;
+  api.log_user = options.logUser;
+  api.log_level = options.logLevel;
+  api.cpu_features = textOrNull(options.cpuFeatures);
+  nsa_engine *engine = nullptr;
+  nsa_error error{};
+  NSA_RETURN_IF_ERROR(toStatus(nsa_engine_create(&api, &engine, &error), error));
+  return EngineHandle(engine);
+}
+
+Result<PlanHandle> createPlan(nsa_engine *engine, const Spec &spec, const Maxima &maxima, void *stream) {
+  const nsa_spec apiSpec = toApi(spec);
+  const nsa_maxima apiMaxima = toApi(maxima);
+  nsa_plan *plan = nullptr;
+  nsa_error error{};
+  NSA_RETURN_IF_ERROR(toStatus(nsa_plan_create(engine, &apiSpec, &apiMaxima, stream, &plan, &error), error));
+  return PlanHandle(plan);
+}
+
+Result<size_t> workspaceSize(const nsa_plan *plan) {
+  size_t bytes = 0;
+  nsa_error error{};
+  NSA_RETURN_IF_ERROR(toStatus(nsa_plan_workspace_size(plan, &bytes, &error), error));
+  return bytes;
+}
+
+nlohmann::json describePlan(const nsa_plan *plan) {
+  return nlohmann::json::parse(nsa_plan_describe(plan), nullptr, false);
+}
+
+Result<nlohmann::json> describeEngine(nsa_engine *engine) {
+  char *text = nullptr;
+  nsa_error error{};
+  NSA_RETURN_IF_ERROR(toStatus(nsa_engine_describe(engine, &text, &error), error));
+  return takeJson(text);
+}
+
+Result<std::string> deviceName(nsa_engine *engine) {
+  Result<nlohmann::json> description = describeEngine(engine);
+  if (!description)
+    return description.status();
+  const nlohmann::json &device = (*description)["device"];
+  return device.value("kind", "") == "gpu" ? "cuda:" + device.value("ordinal", "0") : std::string("cpu");
+}
+
+Result<nlohmann::json> explain(nsa_engine *engine, const Spec &spec, const Maxima &maxima) {
+  const nsa_spec apiSpec = toApi(spec);
+  const nsa_maxima apiMaxima = toApi(maxima);
+  char *text = nullptr;
+  nsa_error error{};
+  NSA_RETURN_IF_ERROR(toStatus(nsa_explain(engine, &apiSpec, &apiMaxima, &text, &error), error));
+  return takeJson(text);
+}
+
+Result<nlohmann::json> tune(nsa_engine *engine, const Spec &spec, const Maxima &maxima) {
+  const nsa_spec apiSpec = toApi(spec);
+  const nsa_maxima apiMaxima = toApi(maxima);
+  char *text = nullptr;
+  nsa_error error{};
+  NSA_RETURN_IF_ERROR(toStatus(nsa_tune(engine, &apiSpec, &apiMaxima, &text, &error), error));
+  return takeJson(text);
+}
+
+} // namespace nsa::tools

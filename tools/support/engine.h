@@ -1,0 +1,54 @@
+// The C ABI with errors as Status values and handles that free themselves; what a tool or a test needs of it.
+// Thread-safety: as the C ABI.
+#pragma once
+
+#include "nsa/nsa.h"
+#include "runtime/base/problem.h"
+#include "runtime/base/status.h"
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+namespace nsa::tools {
+
+Status toStatus(nsa_status code, const nsa_error &error);
+nsa_spec toApi(const Spec &spec);
+nsa_maxima toApi(const Maxima &maxima);
+
+// Texts that the C ABI takes as pointers, kept alive here. An empty text is the default.
+struct EngineSettings {
+  std::string device = "cpu";
+  std::string cachePath;
+  std::optional<nsa_miss_policy> missPolicy;
+  double tuneBudgetSeconds = 0;
+  std::string compilerPath, nvrtcPath, templateDir, forceVariant, dumpDir, cpuFeatures;
+  int32_t cpuThreads = 0;
+  int32_t compileThreads = 0;
+  nsa_log_callback log = nullptr;
+  void *logUser = nullptr;
+  nsa_log_level logLevel = NSA_LOG_WARNING;
+};
+
+struct EngineDeleter {
+  void operator()(nsa_engine *engine) const { nsa_engine_destroy(engine); }
+};
+using EngineHandle = std::unique_ptr<nsa_engine, EngineDeleter>;
+
+struct PlanDeleter {
+  void operator()(nsa_plan *plan) const { nsa_plan_destroy(plan); }
+};
+using PlanHandle = std::unique_ptr<nsa_plan, PlanDeleter>;
+
+Result<EngineHandle> createEngine(const EngineSettings &options);
+Result<PlanHandle> createPlan(nsa_engine *engine, const Spec &spec, const Maxima &maxima, void *stream = nullptr);
+Result<size_t> workspaceSize(const nsa_plan *plan);
+nlohmann::json describePlan(const nsa_plan *plan);
+Result<nlohmann::json> describeEngine(nsa_engine *engine);
+// "cpu" or "cuda:N": what the engine chose when nobody did.
+Result<std::string> deviceName(nsa_engine *engine);
+Result<nlohmann::json> explain(nsa_engine *engine, const Spec &spec, const Maxima &maxima);
+Result<nlohmann::json> tune(nsa_engine *engine, const Spec &spec, const Maxima &maxima);
+
+} // namespace nsa::tools
