@@ -2,6 +2,7 @@
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
+#include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -15,7 +16,9 @@ static void append(std::string &text, const Diagnostic &diagnostic, llvm::String
   stream << severity << ": " << diagnostic << "\n";
 }
 
-DiagnosticText::DiagnosticText(MLIRContext &context) : ScopedDiagnosticHandler(&context) {
+DiagnosticText::DiagnosticText(MLIRContext &context)
+    : ScopedDiagnosticHandler(&context), context(context), printedOperations(context.shouldPrintOpOnDiagnostic()) {
+  context.printOpOnDiagnostic(false);
   setHandler([this](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
       return success();
@@ -25,5 +28,7 @@ DiagnosticText::DiagnosticText(MLIRContext &context) : ScopedDiagnosticHandler(&
     return success();
   });
 }
+
+DiagnosticText::~DiagnosticText() { context.printOpOnDiagnostic(printedOperations); }
 
 } // namespace nsa::tile

@@ -11,11 +11,15 @@ namespace nsa::tile {
 class DiagnosticText : public mlir::ScopedDiagnosticHandler {
 public:
   explicit DiagnosticText(mlir::MLIRContext &context);
+  ~DiagnosticText();
 
-  // "file:line:column: error: ..." a line each, notes below their error. Warnings and remarks are left out.
+  // "file:line:column: error: ..." a line each, notes below their error. Warnings, remarks, and the operation that MLIR
+  // prints below an error, are left out.
   const std::string &text() const { return collected; }
 
 private:
+  mlir::MLIRContext &context;
+  bool printedOperations; // the context's setting before
   std::string collected;
 };
 

@@ -80,7 +80,11 @@ OwningOpRef<ModuleOp> parseTileProgram(StringRef text, StringRef file, MLIRConte
 
   Location start = FileLineColLoc::get(&context, file, 1, 1);
   OwningOpRef<ModuleOp> module = mlir::detail::constructContainerOpForParserIfNecessary<ModuleOp>(&block, &context, start);
-  if (module && !(llvm::hasSingleElement(*module->getBody()) && isa<func::FuncOp>(module->getBody()->front()))) {
+  auto isProgram = [](ModuleOp module) {
+    auto function = llvm::hasSingleElement(*module.getBody()) ? dyn_cast<func::FuncOp>(module.getBody()->front()) : nullptr;
+    return function && !function.isExternal();
+  };
+  if (module && !isProgram(*module)) {
     emitError(start, "a tile program is exactly one func.func");
     module = nullptr;
   }

@@ -24,10 +24,10 @@
 // Cost of one row, for 1024 allowed keys: each key costs its dot products, its softmax, its share of the tile's load and of
 // the tile's fixed cost; a tile reaches past the allowed keys by its own width and by the span of its queries.
 //! let     work = qk_pad + v_pad + 60
-//! let     load = (qk_pad + v_pad) * dtype_bytes * (cpu ? 8 : 12) / query_tile
-//! let     fixed_cost = cpu ? 100000 : stages == 1 ? 800000 : 200000 + shared_bytes / 16
+//! let     load = (qk_pad + v_pad) * dtype_bytes * (cpu ? 4 : 12) / query_tile
+//! let     fixed_cost = cpu ? 150000 : stages == 1 ? 800000 : 200000 + shared_bytes / 4
 //! let     cpu_bytes = 4 * (query_tile * (qk_pad + key_tile + v_pad) + key_tile * (qk_pad + v_pad))
-//! let     crowding = cpu ? cpu_bytes / 2048 : max(0, registers - 128) + 15 * max(0, warps - 4)
+//! let     crowding = cpu ? cpu_bytes / 1024 : max(0, registers - 96) + 15 * max(0, warps - 4)
 //! cost    (1024 + key_tile + query_tile / group) * (work + load + fixed_cost / (query_tile * key_tile) + crowding)
 //! grid    ceildiv(max_seqlen_q * group, query_tile), kv_heads, batch
 //! threads 32 * warps

@@ -1,0 +1,213 @@
+// The attention template through the renderer and the passes, for every kind of problem that it serves and every target.
+#include "compiler/dialect/Diagnostics.h"
+#include "compiler/dialect/Tile.h"
+#include "compiler/dialect/TileProgram.h"
+#include "compiler/driver/Target.h"
+#include "compiler/driver/TemplateFiles.h"
+#include "compiler/passes/Passes.h"
+#include "compiler/render/Candidates.h"
+#include "compiler/render/Renderer.h"
+#include "compiler/render/TemplateHeader.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <utility>
+
+using namespace nsa;
+
+namespace {
+
+constexpr const char *kFile = "tile/attention.mlir";
+constexpr int kLanes = 16;
+
+struct Case {
+  const char *target;
+  Operator op;
+  DType dtype;
+  int group, packed, qkDim, vDim;
+};
+
+std::ostream &operator<<(std::ostream &stream, const Case &c) {
+  return stream << c.target << " " << operatorName(c.op) << " " << dtypeName(c.dtype) << " group=" << c.group
+                << " packed=" << c.packed << " qk_dim=" << c.qkDim << " v_dim=" << c.vDim;
+}
+
+const Target &targetOf(const Case &c) { return **Target::find(c.target); }
+
+std::vector<TemplateCandidate> candidatesOf(const Case &c) {
+  const std::string &text = TemplateFiles::embedded().find(kFile)->text;
+  Result<TemplateHeader> header = TemplateHeader::parse(text, kFile, TemplateKind::kTile);
+  if (!header) {
+    ADD_FAILURE() << header.status().toString();
+    return {};
+  }
+  Values given = targetOf(c).values(c.op, c.dtype, kLanes);
+  given.set("dtype", std::string(dtypeName(c.dtype)));
+  given.set("group", c.group);
+  given.set("packed", c.packed);
+  given.set("qk_dim", c.qkDim);
+  given.set("v_dim", c.vDim);
+  Result<std::vector<TemplateCandidate>> candidates = enumerateCandidates(*header, given, {}, targetOf(c).limits());
+  if (!candidates) {
+    ADD_FAILURE() << c << ": " << candidates.status().toString();
+    return {};
+  }
+  return std::move(*candidates);
+}
+
+class AttentionTest : public testing::Test {
+protected:
+  AttentionTest() : context(mlir::MLIRContext::Threading::DISABLED) {
+    mlir::DialectRegistry registry;
+    tile::registerTileProgramDialects(registry);
+    context.appendDialectRegistry(registry);
+  }
+
+  // The program after the target's pipeline; null after a test failure.
+  mlir::OwningOpRef<mlir::ModuleOp> schedule(const Case &c, const TemplateCandidate &candidate) {
+    Result<std::string> text = renderTemplate(TemplateFiles::embedded().find(kFile)->text, kFile, candidate.values);
+    if (!text) {
+      ADD_FAILURE() << text.status().toString();
+      return {};
+    }
+    std::string diagnostics;
+    auto module = tile::parseTileProgram(*text, kFile, context, diagnostics);
+    if (!module) {
+      ADD_FAILURE() << c << " " << candidate.configText << "\n" << diagnostics;
+      return {};
+    }
+    tile::DiagnosticText errors(context);
+    mlir::PassManager manager(&context);
+    if (targetOf(c).isGpu)
+      tile::buildGpuPipeline(manager, targetOf(c).sharedBytesPerBlock);
+    else
+      tile::buildCpuPipeline(manager);
+    if (mlir::failed(manager.run(*module))) {
+      ADD_FAILURE() << c << " " << candidate.configText << "\n" << errors.text();
+      return {};
+    }
+    return module;
+  }
+
+  mlir::MLIRContext context;
+};
+
+// The header's own limits agree with what the passes accept.
+TEST_F(AttentionTest, EveryCandidateOfTheMainJobPassesThePipeline) {
+  for (const char *target : {"cpu", "sm_80", "sm_86", "sm_90a"}) {
+    Case c{target, Operator::kWindow, DType::kBf16, 8, 0, 64, 64};
+    std::vector<TemplateCandidate> candidates = candidatesOf(c);
+    EXPECT_GE(candidates.size(), 12u) << c << ": a tuner needs something to choose from";
+    for (const TemplateCandidate &candidate : candidates)
+      EXPECT_TRUE(schedule(c, candidate));
+  }
+}
+
+TEST_F(AttentionTest, EveryKindOfProblemHasACandidate) {
+  const std::pair<int, int> dims[] = {{64, 64}, {192, 128}, {33, 65}, {1, 1}, {256, 256}, {512, 512}};
+  for (const char *target : {"cpu", "sm_80", "sm_86", "sm_120a"})
+    for (Operator op : {Operator::kDense, Operator::kWindow})
+      for (DType dtype : {DType::kBf16, DType::kF16, DType::kF32})
+        for (int packed : {0, 1})
+          for (auto [qkDim, vDim] : dims) {
+            Case c{target, op, dtype, packed ? 3 : 128, packed, qkDim, vDim};
+            std::vector<TemplateCandidate> candidates = candidatesOf(c);
+            if (!candidates.empty()) {
+              EXPECT_TRUE(schedule(c, candidates.front()));
+              EXPECT_TRUE(schedule(c, candidates.back()));
+            }
+          }
+}
+
+TEST_F(AttentionTest, DefaultsAreOfSensibleSize) {
+  auto gpu = candidatesOf({"sm_90a", Operator::kWindow, DType::kBf16, 8, 0, 64, 64});
+  ASSERT_FALSE(gpu.empty());
+  EXPECT_EQ(gpu.front().configText, "key_tile=64 query_tile=64 stages=2 warps=4");
+  auto cpu = candidatesOf({"cpu", Operator::kWindow, DType::kBf16, 8, 0, 64, 64});
+  ASSERT_FALSE(cpu.empty());
+  EXPECT_EQ(cpu.front().configText, "key_tile=64 query_tile=64 stages=1 warps=1");
+}
+
+// Branches on the config are gone; the others are those the device decides.
+TEST_F(AttentionTest, OptionsFold) {
+  for (int packed : {0, 1})
+    for (Operator op : {Operator::kDense, Operator::kWindow}) {
+      Case c{"sm_80", op, DType::kBf16, 8, packed, 64, 64};
+      auto module = schedule(c, candidatesOf(c).front());
+      ASSERT_TRUE(module);
+      int branches = 0, scalarLoads = 0;
+      bool usesWindow = false;
+      module->walk([&](mlir::scf::IfOp) { ++branches; });
+      module->walk([&](tile::LoadScalarOp) { ++scalarLoads; });
+      auto function = mlir::cast<mlir::func::FuncOp>(module->getBody()->front());
+      for (mlir::BlockArgument argument : function.getArguments())
+        if (tile::sourceName(argument) == "window")
+          usesWindow = !argument.use_empty();
+      EXPECT_EQ(branches, 4) << c << ": rows, masking, the edge's product, the log-sum-exp";
+      EXPECT_EQ(scalarLoads, packed ? 4 : 0) << c;
+      EXPECT_EQ(usesWindow, op == Operator::kWindow) << c;
+    }
+}
+
+// The emitted code takes its names from the template.
+TEST_F(AttentionTest, NamesSurviveThePasses) {
+  Case c{"sm_80", Operator::kWindow, DType::kBf16, 8, 1, 64, 64};
+  auto module = schedule(c, candidatesOf(c).front());
+  ASSERT_TRUE(module);
+  std::set<std::string> names;
+  module->walk([&](mlir::Operation *op) {
+    for (mlir::Value result : op->getResults()) {
+      std::string name = tile::sourceName(result);
+      names.insert(name);
+      // Constants are printed as such, and folding may merge them.
+      if (name.empty() && !op->hasTrait<mlir::OpTrait::ConstantLike>()) {
+        std::string text;
+        llvm::raw_string_ostream stream(text);
+        stream << *op;
+        ADD_FAILURE() << "no name: " << text;
+      }
+    }
+  });
+  for (const char *name : {"q_tile", "k_tile", "v_tile", "s_all", "s", "m_next", "p", "p_rounded", "o_next", "o_all", "l_all",
+                           "position", "out_tile", "lse_tile", "q_first", "has_rows"})
+    EXPECT_TRUE(names.count(name)) << name;
+}
+
+TEST_F(AttentionTest, KeysAndValuesRunAhead) {
+  Case c{"sm_80", Operator::kWindow, DType::kBf16, 8, 1, 64, 64};
+  for (const TemplateCandidate &candidate : candidatesOf(c)) {
+    int64_t stages = 0;
+    ASSERT_TRUE(candidate.values.lookup("stages", stages));
+    auto module = schedule(c, candidate);
+    ASSERT_TRUE(module);
+    std::map<std::string, int64_t> rings;
+    module->walk([&](tile::LoadOp load) {
+      auto ring = load->getAttrOfType<mlir::IntegerAttr>(tile::kRingAttr);
+      rings[tile::sourceName(load)] = ring ? ring.getInt() : 1;
+    });
+    EXPECT_EQ(rings, (std::map<std::string, int64_t>{{"q_tile", 1}, {"k_tile", stages}, {"v_tile", stages}}))
+        << candidate.configText;
+  }
+}
+
+// The header's formula, by which candidates are cut, is the plan's result.
+TEST_F(AttentionTest, SharedMemoryIsWhatTheHeaderSays) {
+  Case c{"sm_80", Operator::kDense, DType::kF16, 4, 0, 96, 128};
+  for (const TemplateCandidate &candidate : candidatesOf(c)) {
+    int64_t expected = 0;
+    ASSERT_TRUE(candidate.values.lookup("shared_bytes", expected));
+    auto module = schedule(c, candidate);
+    ASSERT_TRUE(module);
+    auto planned = module->getBody()->front().getAttrOfType<mlir::IntegerAttr>(tile::kSharedBytesAttr);
+    EXPECT_EQ(planned.getInt(), expected) << candidate.configText;
+  }
+}
+
+} // namespace
