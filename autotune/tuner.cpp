@@ -18,15 +18,20 @@ constexpr int kRungs = 3;
 constexpr int kRungGrowth = 3;
 // Compiling may use this share of the budget; what is left measures what was compiled.
 constexpr double kCompileShare = 0.5;
-// Few rounds cannot tell neighbours apart: beside the best third, whoever is this close to the leader after
-// a rung stays. Halves with each rung, as three times the rounds do to the error (docs/tuning.md).
+// Few rounds cannot tell neighbours apart, and disturbances only ever slow a run down: beside the best third
+// stays whoever came this close to the leader in his better rounds (docs/tuning.md). Halves with each rung.
 constexpr double kFirstMargin = 0.05;
 
 constexpr double kNoTime = std::numeric_limits<double>::quiet_NaN();
 
+// The value that a quarter of the others stays below; of three it is the least.
+double lowerQuartile(std::vector<double> values) {
+  auto quarter = values.begin() + static_cast<ptrdiff_t>(values.size() / 4);
+  std::nth_element(values.begin(), quarter, values.end());
+  return *quarter;
+}
+
 double median(std::vector<double> values) {
-  if (values.empty())
-    return 0;
   auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   if (values.size() % 2 == 1)
@@ -40,7 +45,7 @@ public:
       : callbacks(callbacks), options(options), start(callbacks.now()), times(candidates.size()), random(options.seed) {
     report.candidates.reserve(candidates.size());
     for (const Candidate &candidate : candidates)
-      report.candidates.push_back({candidate});
+      report.candidates.emplace_back().candidate = candidate;
   }
 
   Result<TuneReport> run() {
@@ -61,15 +66,17 @@ private:
   void order() {
     ranked.resize(report.candidates.size());
     std::iota(ranked.begin(), ranked.end(), size_t{0});
-    std::stable_sort(ranked.begin() + 1, ranked.end(), [&](size_t a, size_t b) { return isSimpler(a, b); });
+    std::sort(ranked.begin() + 1, ranked.end(), [&](size_t a, size_t b) { return isSimpler(a, b); });
     size_t kept = std::min(ranked.size(), std::max<size_t>(options.maxCompiled, 1));
     for (size_t i = kept; i < ranked.size(); ++i)
       report.candidates[ranked[i]].detail = "beyond the " + std::to_string(kept) + " cheapest predicted";
     ranked.resize(kept);
   }
 
+  // A total order, so that a tie has one winner.
   bool isSimpler(size_t a, size_t b) const {
-    return report.candidates[a].candidate.predictedCost < report.candidates[b].candidate.predictedCost;
+    double costA = report.candidates[a].candidate.predictedCost, costB = report.candidates[b].candidate.predictedCost;
+    return costA != costB ? costA < costB : a < b;
   }
 
   bool spent(double share) {
@@ -190,8 +197,7 @@ private:
         continue;
       }
       fail(index, CandidateOutcome::kRejected, status);
-      times[index].clear();
-      times[index].resize(times[sequence.front()].size(), kNoTime);
+      std::fill(times[index].begin(), times[index].end(), kNoTime);
       std::erase(alive, index);
     }
     // All times are kept, so the ratios can be taken to another incumbent: the next one in rank.
@@ -200,27 +206,27 @@ private:
     return true;
   }
 
-  // The median over the rounds in which both ran. Both saw the same clocks and the same heat in such a round.
-  double ratio(size_t index) const {
+  // To the incumbent's time, over the rounds in which both ran: in such a round both saw the same clocks and heat.
+  std::vector<double> ratios(size_t index) const {
     const std::vector<double> &own = times[index], &base = times[report.incumbent];
-    std::vector<double> ratios;
+    std::vector<double> result;
     for (size_t round = 0; round < own.size(); ++round)
       if (!std::isnan(own[round]) && !std::isnan(base[round]))
-        ratios.push_back(own[round] / base[round]);
-    return median(std::move(ratios));
+        result.push_back(own[round] / base[round]);
+    return result;
   }
 
   void dropTheSlow(std::vector<size_t> &alive, double margin) {
-    std::vector<double> ratios;
+    std::vector<double> medians;
     for (size_t index : alive)
-      ratios.push_back(ratio(index));
-    std::vector<double> sorted = ratios;
+      medians.push_back(median(ratios(index)));
+    std::vector<double> sorted = medians;
     std::sort(sorted.begin(), sorted.end());
     double bestThird = sorted[(sorted.size() + kRungGrowth - 1) / kRungGrowth - 1];
-    double limit = std::max(bestThird, sorted.front() * (1 + margin));
+    double nearLeader = sorted.front() * (1 + margin);
     std::vector<size_t> kept;
     for (size_t i = 0; i < alive.size(); ++i)
-      if (ratios[i] <= limit || alive[i] == report.incumbent)
+      if (medians[i] <= bestThird || lowerQuartile(ratios(alive[i])) <= nearLeader || alive[i] == report.incumbent)
         kept.push_back(alive[i]);
     alive = std::move(kept);
   }
@@ -236,7 +242,7 @@ private:
         continue;
       candidate.outcome = CandidateOutcome::kMeasured;
       candidate.rounds = static_cast<int>(own.size());
-      candidate.ratioToIncumbent = ratio(index);
+      candidate.ratioToIncumbent = median(ratios(index));
       candidate.medianMs = median(std::move(own));
     }
     report.winner = report.incumbent;
@@ -248,9 +254,8 @@ private:
       for (size_t index : alive)
         if (report.candidates[index].ratioToIncumbent <= best * (1 + options.simplerWithin))
           close.push_back(index);
-      report.winner = *std::min_element(close.begin(), close.end(), [&](size_t a, size_t b) {
-        return isSimpler(a, b) || (!isSimpler(b, a) && a < b);
-      });
+      report.winner =
+          *std::min_element(close.begin(), close.end(), [&](size_t a, size_t b) { return isSimpler(a, b); });
       report.tie = close.size() > 1;
     } else {
       for (size_t index : alive)
