@@ -9,6 +9,9 @@
 #include <limits>
 
 namespace nsa::test {
+
+const char *const kTestDevice = NSA_TEST_DEVICE;
+
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();

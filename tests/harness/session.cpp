@@ -67,7 +67,7 @@ Session &Session::get() {
 }
 
 Session::Session() {
-  const std::string name = NSA_TEST_DEVICE;
+  const std::string name = kTestDevice;
   if (name != "cpu") {
     if (Result<const cuda::Driver *> driver = cuda::Driver::get(); !driver) {
       reason = driver.status().toString();

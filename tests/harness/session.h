@@ -41,7 +41,7 @@ private:
 
 class Session {
 public:
-  // NSA_TEST_DEVICE of the executable. Opened once.
+  // The device of the executable: "cpu" or "cuda:0". Opened once.
   static Session &get();
 
   // Empty when the device can be used; else why not. With a driver present a failure is no reason to skip.
@@ -64,6 +64,9 @@ private:
   tools::EngineHandle engineHandle;
   nlohmann::json lastDescription;
 };
+
+// Defined by each executable's suite.
+extern const char *const kTestDevice;
 
 // Opens the session, or skips with its reason.
 class AttentionTest : public ::testing::Test {

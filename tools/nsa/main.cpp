@@ -16,7 +16,6 @@ int main(int argc, char **argv) {
   app.set_version_flag("--version", std::string("nsa ") + nsa_version() + " (" + nsa_source_id() + ")",
                        "Print the version and the source it was built from");
   app.require_subcommand(1);
-  app.footer("Each verb has its own --help. Exit codes: 0 done, 1 failed (the reason is on stderr), 2 not understood.");
 
   Action action;
   addRunCommand(app, action);
@@ -25,15 +24,21 @@ int main(int argc, char **argv) {
   addExplainCommand(app, action);
   addCacheCommand(app, action);
   addDoctorCommand(app, action);
+  // Set last: verbs would inherit it.
+  app.footer("Each verb has its own --help. Exit codes: 0 done, 1 failed (the reason is on stderr), 2 not understood.");
 
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success &request) {
     return app.exit(request); // --help, --version
   } catch (const CLI::ParseError &error) {
-    const CLI::App *verb = app.get_subcommands().empty() ? &app : app.get_subcommands().front();
-    std::fprintf(stderr, "nsa: %s\nRun `nsa%s%s --help`.\n", error.what(), verb == &app ? "" : " ",
-                 verb == &app ? "" : verb->get_name().c_str());
+    if (app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-') {
+      // The parser would only say that a subcommand is required.
+      std::fprintf(stderr, "nsa: unknown verb '%s'\nRun `nsa --help`.\n", argv[1]);
+      return kUsage;
+    }
+    const std::string verb = app.get_subcommands().empty() ? "" : " " + app.get_subcommands().front()->get_name();
+    std::fprintf(stderr, "nsa: %s\nRun `nsa%s --help`.\n", error.what(), verb.c_str());
     return kUsage;
   }
 

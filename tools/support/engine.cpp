@@ -12,9 +12,11 @@ Status toStatus(nsa_status code, const nsa_error &error) {
   info.field = error.field;
   info.value = error.value;
   info.rule = error.rule;
-  // The ABI's message is complete without the others; the line is composed again from them where there is a field.
-  if (info.field.empty())
-    info.message = error.message;
+  // The ABI's message is the whole sentence, code first; ErrorInfo puts the code in front itself.
+  const std::string prefix = std::string(errorCodeName(info.code)) + ": ";
+  info.message = error.message;
+  if (info.message.starts_with(prefix))
+    info.message.erase(0, prefix.size());
   info.hint = error.hint;
   return Status(std::move(info));
 }

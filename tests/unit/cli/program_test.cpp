@@ -1,0 +1,175 @@
+// The program as a user meets it: exit codes, where texts go, and nothing left behind by a failure.
+// Runs that need a kernel point at a compiler library that is not there, so that they end the same everywhere.
+#include "tests/unit/cli/scratch.h"
+#include "tools/nsa/safetensors.h"
+
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+
+namespace nsa::tools {
+namespace {
+
+using test::readFile;
+using test::Scratch;
+
+struct Outcome {
+  int code = -1;
+  std::string out, err;
+};
+
+class Program : public ::testing::Test {
+protected:
+  Outcome run(const std::string &arguments) {
+    const std::string command = "env -u NSA_MISS -u NSA_CACHE_DIR NSA_COMPILER=" + scratch.path("absent.so") +
+                                " NSA_DEVICE=cpu XDG_CACHE_HOME=" + scratch.path("xdg") + " '" NSA_PROGRAM "' " +
+                                arguments + " >" + scratch.path("stdout") + " 2>" + scratch.path("stderr");
+    const int status = std::system(command.c_str());
+    Outcome outcome;
+    outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    outcome.out = readFile(scratch.path("stdout"));
+    outcome.err = readFile(scratch.path("stderr"));
+    return outcome;
+  }
+
+  void expectUsageError(const std::string &arguments, const std::string &reason) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments << "\n" << outcome.err;
+    EXPECT_EQ(outcome.out, "") << arguments;
+    EXPECT_NE(outcome.err.find(reason), std::string::npos) << arguments << "\n" << outcome.err;
+  }
+
+  void expectFailure(const std::string &arguments, const std::string &reason) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.code, 1) << arguments << "\n" << outcome.err;
+    EXPECT_EQ(outcome.out, "") << arguments;
+    EXPECT_NE(outcome.err.find(reason), std::string::npos) << arguments << "\n" << outcome.err;
+  }
+
+  // A small valid job.
+  std::string writeInput() {
+    const HostTensor q = HostTensor::make(DType::kF32, {6, 2, 8}), k = HostTensor::make(DType::kF32, {9, 1, 8});
+    const std::string path = scratch.path("in.safetensors");
+    EXPECT_TRUE(writeSafetensors(path, {{"q", &q}, {"k", &k}, {"v", &k}}).isOk());
+    return path;
+  }
+
+  Scratch scratch;
+  std::string config = scratch.write("config.json", R"({"window": 4})");
+  std::string shape = scratch.write("shape.json", R"({"query_heads": 4, "kv_heads": 1, "qk_dim": 64, "window": 64})");
+  std::string output = scratch.path("out.safetensors");
+};
+
+TEST_F(Program, HelpAndVersionSucceedOnStdout) {
+  for (const char *arguments : {"--help", "run --help", "compile --help", "tune --help", "explain --help",
+                                "cache --help", "cache list --help", "cache show --help", "doctor --help"}) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.code, 0) << arguments;
+    EXPECT_EQ(outcome.err, "") << arguments;
+    EXPECT_NE(outcome.out.find("--help"), std::string::npos) << arguments;
+  }
+  const Outcome version = run("--version");
+  EXPECT_EQ(version.code, 0);
+  EXPECT_EQ(version.out.rfind("nsa 0.", 0), 0u) << version.out;
+}
+
+TEST_F(Program, UsageErrorsAreTwo) {
+  expectUsageError("", "subcommand");
+  expectUsageError("fly", "unknown verb 'fly'");
+  expectUsageError("run", "--op");
+  expectUsageError("run --op conv --config c --input i --output o", "conv");
+  expectUsageError("run --op window --input i --output o", "--config");
+  expectUsageError("run --op window --config c --input i --output o --wings", "--wings");
+  expectUsageError("run --op window --config c --input i --output o --miss maybe", "maybe");
+  expectUsageError("compile --op window --config " + shape + " --target sm_75 --emit cuda", "sm_75");
+  expectUsageError("compile --op window --config " + shape + " --target cpu --emit assembly", "assembly");
+  expectUsageError("compile --op window --config " + shape + " --target cpu", "--emit or --list");
+  expectUsageError("compile --op window --config " + shape + " --target cpu --emit ptx",
+                   "ptx does not exist for --target cpu");
+  expectUsageError("compile --op window --config " + shape + " --target sm_80 --emit llvm",
+                   "llvm does not exist for --target sm_80");
+  expectUsageError("compile --op window --config " + shape + " --target sm_80 --emit cubin",
+                   "name a file with --output");
+  expectUsageError("compile --op window --config " + shape + " --target cpu --list --emit llvm", "--emit");
+  expectUsageError("compile --op window --config " + shape + " --target cpu --emit llvm --set query_tile",
+                   "NAME=VALUE");
+  expectUsageError("explain --op window --config " + shape + " --batch 0", "--batch");
+  expectUsageError("explain --op window --config " + shape + " --input x --batch 2", "--batch");
+  expectUsageError("tune --op window --config " + shape + " --tune-budget -1", "--tune-budget");
+  expectUsageError("cache", "subcommand");
+  expectUsageError("cache show", "KEY");
+}
+
+TEST_F(Program, BadFilesAreNamedAndNothingIsWritten) {
+  const std::string input = writeInput();
+  const std::string rest = " --output " + output + " --cache :memory:";
+  expectFailure("run --op window --config " + scratch.path("no.json") + " --input " + input + rest, "no.json");
+  expectFailure("run --op window --config " + scratch.write("bad.json", "{") + " --input " + input + rest, "bad.json");
+  expectFailure("run --op window --config " + scratch.write("typo.json", R"({"windw": 1})") + " --input " + input +
+                    rest,
+                "unknown key \"windw\"");
+  expectFailure("run --op window --config " + scratch.write("other.json", R"({"kv_heads": 2})") + " --input " + input +
+                    rest,
+                "kv_heads = 2");
+  expectFailure("run --op window --config " + config + " --input " + scratch.path("no.safetensors") + rest,
+                "no.safetensors");
+  expectFailure("run --op window --config " + config + " --input " +
+                    scratch.write("cut.safetensors", readFile(input).substr(0, 200)) + rest,
+                "truncated");
+  EXPECT_FALSE(std::filesystem::exists(output));
+}
+
+TEST_F(Program, AMissWithoutACompilerIsAnErrorWithAHint) {
+  const std::string job = "run --op window --config " + config + " --input " + writeInput() + " --output " + output +
+                          " --cache :memory: --device cpu";
+  const Outcome outcome = run(job);
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.err.find("absent.so"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("hint"), std::string::npos) << outcome.err;
+  expectFailure(job + " --miss fail", "cache miss");
+  EXPECT_FALSE(std::filesystem::exists(output));
+  expectFailure("compile --op window --config " + shape + " --target cpu --emit llvm", "absent.so");
+}
+
+TEST_F(Program, AFailedRunLeavesTheOldOutput) {
+  scratch.write("out.safetensors", "the old result");
+  expectFailure("run --op window --config " + config + " --input " + writeInput() + " --output " + output +
+                    " --cache :memory: --device cpu --miss fail",
+                "cache miss");
+  EXPECT_EQ(readFile(output), "the old result");
+}
+
+TEST_F(Program, UnknownDevicesAreRefused) {
+  const std::string job = "run --op window --config " + config + " --input " + writeInput() + " --output " + output +
+                          " --cache :memory: --device ";
+  expectFailure(job + "tpu", "tpu");
+  expectFailure(job + "cuda:x", "cuda:x");
+}
+
+TEST_F(Program, AMissingDatabaseIsNamed) {
+  expectFailure("cache list --cache " + scratch.path("none.db"), "none.db");
+  expectFailure("cache show abc --cache " + scratch.path("none.db"), "none.db");
+}
+
+TEST_F(Program, ExplainSaysWhyNothingWouldRun) {
+  const Outcome outcome = run("explain --op window --config " + shape + " --device cpu --cache :memory: --json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const nlohmann::json report = nlohmann::json::parse(outcome.out, nullptr, false);
+  ASSERT_TRUE(report.is_object()) << outcome.out;
+  EXPECT_NE(report.value("candidates_trouble", "").find("absent.so"), std::string::npos) << outcome.out;
+  EXPECT_FALSE(report["database"].value("found", true));
+}
+
+TEST_F(Program, DoctorSaysWhatIsMissingAndFailsWithoutAWorkingCpu) {
+  const Outcome outcome = run("doctor --cache :memory:");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.out.find("absent.so"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("to do:"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.err.find("the CPU device does not work"), std::string::npos) << outcome.err;
+  const Outcome json = run("doctor --cache :memory: --json");
+  const nlohmann::json report = nlohmann::json::parse(json.out, nullptr, false);
+  ASSERT_TRUE(report.is_object()) << json.out;
+  EXPECT_FALSE(report.value("cpu", true));
+}
+
+} // namespace
+} // namespace nsa::tools
