@@ -77,8 +77,8 @@ private:
   }
 
   Status runTile(CompileOutput &result) {
-    Result<TileResult> tile =
-        compileTileProgram({rendered, source.file->path, *request.target, request.cpuFeatures, request.stage}, timings);
+    Result<TileResult> tile = compileTileProgram(
+        {rendered, source.file->path, *request.target, request.cpuFeatures, request.stage, manifest}, timings);
     if (!tile)
       return tile.status();
     manifest.params = std::move(tile->params);

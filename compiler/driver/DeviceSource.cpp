@@ -23,8 +23,8 @@ public:
       text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
       if (line.starts_with("#include"))
         NSA_RETURN_IF_ERROR(include(line, file, number));
-      else if (!line.starts_with("#pragma once"))
-        own.append(line).append("\n");
+      else if (!line.starts_with("#pragma once") && !(line.empty() && own.ends_with("\n\n")))
+        own.append(line).append("\n"); // what is left out must not leave its blank lines behind
     }
     result.text += own;
     return Status::ok();

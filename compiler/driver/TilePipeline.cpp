@@ -1,6 +1,7 @@
 #include "compiler/driver/TilePipeline.h"
 
 #include "compiler/cpu/Cpu.h"
+#include "compiler/cuda/Emitter.h"
 #include "compiler/dialect/Diagnostics.h"
 #include "compiler/dialect/Tile.h"
 #include "compiler/dialect/TileProgram.h"
@@ -20,11 +21,14 @@ namespace nsa {
 
 namespace {
 
-// Remembers which pass refused the program: its kind decides the kind of error.
+// Remembers which pass refused the program, as it decides the kind of error. The adaptors around a pass fail after it.
 class FailedPass : public PassInstrumentation {
 public:
   explicit FailedPass(std::string &name) : name(name) {}
-  void runAfterPassFailed(Pass *pass, Operation *) override { name = pass->getArgument().str(); }
+  void runAfterPassFailed(Pass *pass, Operation *) override {
+    if (name.empty())
+      name = pass->getArgument().str();
+  }
 
 private:
   std::string &name;
@@ -151,7 +155,16 @@ private:
       result.text = printModule(module);
       return Status::ok();
     }
-    return Status::error(ErrorCode::kUnsupported, "this build has no CUDA emitter");
+    auto function = cast<func::FuncOp>(module.getBody()->front());
+    result.sharedBytes = function->getAttrOfType<IntegerAttr>(tile::kSharedBytesAttr).getInt();
+    tile::DiagnosticText diagnostics(context);
+    const Manifest &title = compile.title;
+    FailureOr<std::string> source = cuda::emitCuda(
+        module, {title.templateName, title.op, title.target, formatValues(title.fixed), formatValues(title.config)});
+    if (failed(source))
+      return diagnosed(compile.file, diagnostics.text(), ErrorCode::kCompileFailed);
+    result.text = std::move(*source);
+    return Status::ok();
   }
 
   Status compileForCpu(ModuleOp module, TileResult &result) {

@@ -20,13 +20,13 @@ struct TileCompile {
   const Target &target;
   const std::string &cpuFeatures;
   nsa_compiler_stage stage;
+  const Manifest &title; // for the comment above emitted CUDA: template, operator, target, values
 };
 
 struct TileResult {
   // The asked stage's text: tile, scheduled, llvm. At the stages from cuda on: the emitted source, device library not
   // yet written into it.
   std::string text;
-  std::string entry; // GPU: the kernel's symbol
   std::vector<ManifestParam> params;
   int64_t sharedBytes = 0;
   // CPU binary

@@ -3,34 +3,16 @@
 #include "compiler/driver/Target.h"
 #include "compiler/driver/TemplateFiles.h"
 #include "compiler/render/TemplateHeader.h"
+#include "tests/unit/compiler/template_folder.h"
 
-#include <filesystem>
-#include <fstream>
 #include <gtest/gtest.h>
 
 using namespace nsa;
+using namespace nsa::test;
 
 namespace {
 
 constexpr const char *kTargetNames[] = {"cpu", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"};
-
-// A scratch folder laid out like templates/.
-class Folder {
-public:
-  Folder() : root(std::filesystem::path(testing::TempDir()) / ("nsa_templates_" + std::to_string(::getpid()))) {
-    std::filesystem::remove_all(root);
-    std::filesystem::create_directories(root);
-  }
-  ~Folder() { std::filesystem::remove_all(root); }
-  void write(const std::string &file, const std::string &text) {
-    std::filesystem::create_directories((root / file).parent_path());
-    std::ofstream(root / file) << text;
-  }
-  std::string path() const { return root.string(); }
-
-private:
-  std::filesystem::path root;
-};
 
 TEST(Target, UnknownNamesListTheKnownOnes) {
   for (const char *name : kTargetNames)
@@ -90,7 +72,7 @@ TEST(TemplateFiles, BadFoldersAreErrors) {
   EXPECT_EQ(missing.status().code(), ErrorCode::kInvalidArgument);
   EXPECT_EQ(missing.status().error().field, "template_dir");
 
-  Folder folder;
+  TemplateFolder folder;
   Result<TemplateFiles> empty = TemplateFiles::read(folder.path());
   ASSERT_FALSE(empty);
   EXPECT_NE(empty.status().error().rule.find("holds no template"), std::string::npos);
@@ -105,7 +87,7 @@ TEST(TemplateFiles, BadFoldersAreErrors) {
 }
 
 TEST(DeviceSource, EveryHeaderStandsOnceBeforeItsUser) {
-  Folder folder;
+  TemplateFolder folder;
   folder.write("device/types.cuh", "#pragma once\nusing a = int;\n");
   folder.write("device/view.cuh", "#pragma once\n#include \"types.cuh\"\nusing b = a;\n");
   Result<TemplateFiles> files = TemplateFiles::read(folder.path());

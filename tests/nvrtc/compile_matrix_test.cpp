@@ -1,0 +1,150 @@
+// Every template over the corners of its problems and of its configs, to a cubin for every architecture, without a GPU.
+// Prints registers and spills of each kernel; the default config must not spill where the header says it fits.
+#include "tests/nvrtc/nvrtc_expected.h"
+#include "tests/unit/compiler/compile_call.h"
+
+#include <algorithm>
+#include <atomic>
+#include <gtest/gtest.h>
+#include <set>
+#include <thread>
+
+using namespace nsa;
+using namespace nsa::test;
+
+namespace {
+
+constexpr const char *kArchitectures[] = {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"};
+
+struct Shape {
+  int qkDim, vDim, group;
+  const char *dtype;
+  int packed;
+};
+
+// All values of each field, the large and the odd heads with each dtype, and the extremes together.
+constexpr Shape kShapes[] = {{32, 32, 8, "bf16", 0},    {64, 64, 8, "bf16", 0},    {72, 72, 3, "bf16", 0},
+                             {128, 128, 16, "bf16", 0}, {192, 128, 16, "bf16", 1}, {256, 256, 1, "bf16", 0},
+                             {33, 33, 128, "bf16", 1},  {64, 64, 1, "fp16", 1},    {128, 128, 8, "fp16", 0},
+                             {33, 64, 3, "fp16", 0},    {64, 64, 8, "fp32", 0},    {128, 128, 1, "fp32", 1},
+                             {256, 256, 16, "fp32", 0}, {33, 33, 3, "fp32", 1},    {192, 128, 128, "fp32", 0}};
+
+struct Job {
+  CompileCall call;
+  bool isDefault = true;
+  Status status;
+  Manifest manifest;
+};
+
+std::string textOf(const CompileCall &call) {
+  return call.target + " " + call.op + " " + formatValues(call.fixed) + " " + call.templateName + " " +
+         formatValues(call.config);
+}
+
+CompileCall callOf(const Shape &shape, const char *architecture) {
+  CompileCall call;
+  call.target = architecture;
+  // Both operators are one text with one constant apart: alternate, so that each meets each architecture.
+  call.op = shape.group % 2 ? "dense" : "window";
+  call.fixed = {{"dtype", shape.dtype},
+                {"group", std::to_string(shape.group)},
+                {"packed", std::to_string(shape.packed)},
+                {"qk_dim", std::to_string(shape.qkDim)},
+                {"v_dim", std::to_string(shape.vDim)}};
+  return call;
+}
+
+// Compiles on all cores: NVRTC takes most of the time and scales with threads.
+void compileAll(std::vector<Job> &jobs) {
+  std::atomic<size_t> next = 0;
+  auto work = [&] {
+    for (size_t i; (i = next++) < jobs.size();) {
+      auto compiled = jobs[i].call.compile();
+      auto manifest = compiled ? Manifest::parse(compiled->manifest) : Result<Manifest>(compiled.status());
+      if (manifest)
+        jobs[i].manifest = std::move(*manifest);
+      else
+        jobs[i].status = manifest.status();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i)
+    threads.emplace_back(work);
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+int64_t number(const Manifest &manifest, const char *name) {
+  auto found = manifest.evidence.find(name);
+  return found == manifest.evidence.end() ? -1 : std::atoll(found->second.c_str());
+}
+
+void checkAndPrint(std::vector<Job> &jobs) {
+  for (const Job &job : jobs) {
+    if (!job.status.isOk()) {
+      ADD_FAILURE() << textOf(job.call) << "\n" << job.status.toString();
+      continue;
+    }
+    const Manifest &manifest = job.manifest;
+    std::printf("%-8s %-6s %-52s %-12s %-50s registers=%lld spill_bytes=%lld shared=%lld\n", manifest.target.c_str(),
+                manifest.op.c_str(), formatValues(manifest.fixed).c_str(), manifest.templateName.c_str(),
+                formatValues(manifest.config).c_str(), static_cast<long long>(number(manifest, "registers")),
+                static_cast<long long>(number(manifest, "spill_bytes")), static_cast<long long>(manifest.sharedBytes));
+    EXPECT_GT(number(manifest, "registers"), 0);
+    EXPECT_EQ(manifest.evidence.count("nvrtc"), 1u);
+    EXPECT_EQ(manifest.threads % 32, 0);
+    if (job.isDefault)
+      EXPECT_EQ(number(manifest, "spill_bytes"), 0) << textOf(job.call);
+  }
+}
+
+TEST(CompileMatrix, EveryTemplateAndProblemCornerOnEveryArchitecture) {
+  NSA_REQUIRE_NVRTC();
+  std::vector<Job> jobs;
+  for (const char *architecture : kArchitectures)
+    for (const Shape &shape : kShapes) {
+      CompileCall call = callOf(shape, architecture);
+      auto listed = call.list();
+      ASSERT_TRUE(listed) << textOf(call) << "\n" << listed.status().toString();
+      std::set<std::string> seen;
+      for (const CompileCall::Listed &candidate : *listed)
+        if (seen.insert(candidate.templateName).second) {
+          call.templateName = candidate.templateName;
+          jobs.push_back({call});
+        }
+    }
+  compileAll(jobs);
+  checkAndPrint(jobs);
+}
+
+// Per choice the candidates with its least and its greatest value, the cheapest of each.
+TEST(CompileMatrix, EveryConfigCornerOnEveryArchitecture) {
+  NSA_REQUIRE_NVRTC();
+  std::vector<Job> jobs;
+  const Shape shapes[] = {{128, 128, 16, "bf16", 0}, {64, 64, 8, "fp32", 1}};
+  for (const Shape &shape : shapes)
+    for (const char *architecture : kArchitectures) {
+      CompileCall call = callOf(shape, architecture);
+      auto listed = call.list();
+      ASSERT_TRUE(listed) << listed.status().toString();
+      std::map<std::string, std::map<std::string, std::map<int64_t, const CompileCall::Listed *>>> byValue;
+      for (const CompileCall::Listed &candidate : *listed)
+        for (const auto &[name, value] : *parseValues(candidate.config))
+          byValue[candidate.templateName][name].emplace(std::atoll(value.c_str()), &candidate);
+      std::set<const CompileCall::Listed *> corners;
+      for (const auto &[name, choices] : byValue)
+        for (const auto &[choice, values] : choices) {
+          corners.insert(values.begin()->second);
+          corners.insert(values.rbegin()->second);
+        }
+      for (const CompileCall::Listed *corner : corners) {
+        call.templateName = corner->templateName;
+        call.config = *parseValues(corner->config);
+        jobs.push_back({call, /*isDefault=*/false});
+      }
+    }
+  compileAll(jobs);
+  checkAndPrint(jobs);
+}
+
+} // namespace

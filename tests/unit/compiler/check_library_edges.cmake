@@ -1,0 +1,18 @@
+# libnsa_compiler.so exports one function and needs libc and libm only, whatever was linked into it.
+execute_process(COMMAND ${NM} -D --defined-only ${LIBRARY} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX REPLACE "[0-9a-f]+ [A-Za-z] " "" symbols "${symbols}")
+string(STRIP "${symbols}" symbols)
+if(NOT symbols STREQUAL "nsa_compiler_get_api")
+  message(FATAL_ERROR "expected nsa_compiler_get_api alone, found:\n${symbols}")
+endif()
+
+execute_process(COMMAND ${READELF} -d ${LIBRARY} OUTPUT_VARIABLE dynamic COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "\\(NEEDED\\)[^\n]*" needed "${dynamic}")
+foreach(entry IN LISTS needed)
+  if(NOT entry MATCHES "\\[(libc\\.so\\.6|libm\\.so\\.6|ld-linux-x86-64\\.so\\.2)\\]")
+    message(FATAL_ERROR "needs more than libc and libm: ${entry}")
+  endif()
+endforeach()
+if(NOT dynamic MATCHES "NODELETE")
+  message(FATAL_ERROR "must be linked -z nodelete: LLVM keeps static state")
+endif()

@@ -1,0 +1,437 @@
+// libnsa_compiler.so through its C surface: candidates, stages, manifests, and every way a request can be wrong.
+// Nothing here needs NVRTC; what does stands in tests/nvrtc.
+#include "runtime/base/cpu_features.h"
+#include "tests/unit/compiler/compile_call.h"
+#include "tests/unit/compiler/template_folder.h"
+
+#include <gtest/gtest.h>
+#include <thread>
+
+using namespace nsa;
+using namespace nsa::test;
+
+namespace {
+
+const std::string kTile = "tile/attention.mlir";
+
+// ---- list ----
+
+TEST(List, IsCheapestFirstAndRepeatable) {
+  for (const char *target : {"cpu", "sm_80", "sm_90a"}) {
+    CompileCall call;
+    call.target = target;
+    auto first = call.list();
+    ASSERT_TRUE(first) << first.status().toString();
+    EXPECT_GE(first->size(), 12u) << target << ": a tuner needs a choice";
+    for (size_t i = 1; i < first->size(); ++i)
+      EXPECT_LE((*first)[i - 1].cost, (*first)[i].cost);
+    EXPECT_EQ(*first, *call.list());
+  }
+}
+
+TEST(List, TheFirstIsWhatCompilesByDefault) {
+  CompileCall call;
+  auto listed = call.list();
+  auto compiled = call.compile();
+  ASSERT_TRUE(listed && compiled) << compiled.status().toString();
+  auto manifest = Manifest::parse(compiled->manifest);
+  ASSERT_TRUE(manifest) << manifest.status().toString();
+  EXPECT_EQ(formatValues(manifest->config), listed->front().config);
+  EXPECT_EQ(manifest->templateName, listed->front().templateName);
+}
+
+TEST(List, PinnedChoicesNarrow) {
+  CompileCall call;
+  call.target = "sm_80";
+  call.config = {{"key_tile", "32"}};
+  auto listed = call.list();
+  ASSERT_TRUE(listed) << listed.status().toString();
+  for (const CompileCall::Listed &candidate : *listed)
+    EXPECT_NE(candidate.config.find("key_tile=32"), std::string::npos);
+}
+
+TEST(List, SmallerSharedMemoryLeavesFewer) {
+  CompileCall call;
+  call.fixed["qk_dim"] = call.fixed["v_dim"] = "256";
+  call.target = "sm_90a";
+  auto large = call.list();
+  call.target = "sm_86";
+  auto small = call.list();
+  ASSERT_TRUE(large && small) << small.status().toString();
+  EXPECT_LT(small->size(), large->size());
+}
+
+// ---- compile ----
+
+TEST(Compile, CpuKernelHasACompleteManifest) {
+  CompileCall call;
+  call.fixed["dtype"] = "fp16";
+  call.fixed["qk_dim"] = "33";
+  auto compiled = call.compile();
+  ASSERT_TRUE(compiled) << compiled.status().toString();
+  EXPECT_GT(compiled->bytes.size(), 1000u);
+  auto manifest = Manifest::parse(compiled->manifest);
+  ASSERT_TRUE(manifest) << manifest.status().toString();
+  EXPECT_EQ(manifest->entry.front(), '+');
+  EXPECT_EQ(manifest->op, "window");
+  EXPECT_EQ(manifest->target, "cpu");
+  EXPECT_EQ(manifest->fixed, call.fixed);
+  EXPECT_EQ(manifest->revision.size(), 64u);
+  EXPECT_EQ(manifest->evidence["content"].size(), 64u);
+  EXPECT_EQ(manifest->evidence["features"], "x86-64-v3");
+  EXPECT_GT(manifest->scratchBytes, 0);
+
+  std::vector<std::string> names;
+  for (const ManifestParam &param : manifest->params)
+    names.push_back(param.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"q", "k", "v", "out", "lse", "cu_seqlens_q", "cu_seqlens_k", "seqlen_q",
+                                             "seqlen_k", "max_seqlen_q", "max_seqlen_k", "total_q", "total_k", "window",
+                                             "scale_log2", "status"}));
+  EXPECT_EQ(manifest->params[0].dtype, "fp16");
+  EXPECT_EQ(manifest->params[0].rank, 3);
+  EXPECT_EQ(manifest->params[4].dtype, "fp32");
+  EXPECT_EQ(manifest->params[5].dtype, "int32");
+  EXPECT_EQ(manifest->params[14].kind, ManifestParam::Kind::kF32);
+  // The launcher knows lengths, heads and batch; everything else was bound.
+  for (const Expression &axis : manifest->grid)
+    for (const std::string &name : axis.names())
+      EXPECT_TRUE(name == "max_seqlen_q" || name == "kv_heads" || name == "batch") << name;
+  EXPECT_NE(compiled->timings.find("render="), std::string::npos);
+  EXPECT_NE(compiled->timings.find("codegen="), std::string::npos);
+}
+
+TEST(Compile, EqualRequestsGiveEqualBytesOnAnyThread) {
+  CompileCall call;
+  auto first = call.compile();
+  ASSERT_TRUE(first) << first.status().toString();
+  std::vector<std::string> results(4);
+  std::vector<std::thread> threads;
+  for (std::string &result : results)
+    threads.emplace_back([&] {
+      if (auto compiled = call.compile())
+        result = compiled->bytes + compiled->manifest;
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (const std::string &result : results)
+    EXPECT_TRUE(result == first->bytes + first->manifest);
+
+  // A folder's name is no part of anything.
+  TemplateFolder folder;
+  folder.copyFrom(NSA_TEST_TEMPLATES);
+  call.templateDir = folder.path();
+  auto fromFolder = call.compile();
+  ASSERT_TRUE(fromFolder) << fromFolder.status().toString();
+  EXPECT_TRUE(fromFolder->bytes == first->bytes);
+  EXPECT_EQ(fromFolder->manifest, first->manifest);
+}
+
+TEST(Compile, NothingOfThisMachineIsInTheImage) {
+  CompileCall call;
+  auto compiled = call.compile();
+  ASSERT_TRUE(compiled);
+  for (const std::string &text : {compiled->bytes, compiled->manifest})
+    for (const char *trace : {NSA_TEST_TEMPLATES, "/tmp", "/home", "/usr", ".mlir"})
+      EXPECT_EQ(text.find(trace), std::string::npos) << trace;
+}
+
+struct StageCase {
+  const char *target;
+  nsa_compiler_stage stage;
+  const char *holds; // part of the output; null: the stage does not exist there
+};
+
+class Stages : public testing::TestWithParam<StageCase> {};
+
+TEST_P(Stages, GiveTheirTextOrSayThatTheyDoNotExist) {
+  CompileCall call;
+  call.target = GetParam().target;
+  call.stage = GetParam().stage;
+  auto compiled = call.compile();
+  if (!GetParam().holds) {
+    ASSERT_FALSE(compiled);
+    EXPECT_EQ(compiled.status().code(), ErrorCode::kInvalidArgument);
+    EXPECT_EQ(compiled.status().error().field, "stage");
+    EXPECT_NE(compiled.status().error().rule.find("does not exist for target"), std::string::npos);
+    return;
+  }
+  ASSERT_TRUE(compiled) << compiled.status().toString();
+  EXPECT_NE(compiled->bytes.find(GetParam().holds), std::string::npos) << compiled->bytes.substr(0, 2000);
+  EXPECT_EQ(compiled->manifest, "") << "only a binary has a manifest";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Stages,
+                         testing::Values(StageCase{"cpu", NSA_COMPILER_STAGE_TEMPLATE, "!tile.view<bf16, 3>"},
+                                         StageCase{"cpu", NSA_COMPILER_STAGE_TILE, "tile.dot"},
+                                         StageCase{"cpu", NSA_COMPILER_STAGE_SCHEDULED, "vector<8xf32>"},
+                                         StageCase{"cpu", NSA_COMPILER_STAGE_LLVM, "<8 x float>"},
+                                         StageCase{"cpu", NSA_COMPILER_STAGE_CUDA, nullptr},
+                                         StageCase{"cpu", NSA_COMPILER_STAGE_PTX, nullptr},
+                                         StageCase{"sm_80", NSA_COMPILER_STAGE_TEMPLATE, "tile.warps"},
+                                         StageCase{"sm_80", NSA_COMPILER_STAGE_TILE, "tile.dot"},
+                                         StageCase{"sm_80", NSA_COMPILER_STAGE_SCHEDULED, "tile.shared_bytes"},
+                                         StageCase{"sm_80", NSA_COMPILER_STAGE_CUDA, "__global__"},
+                                         StageCase{"sm_80", NSA_COMPILER_STAGE_LLVM, nullptr}));
+
+TEST(Compile, EmittedCudaIsSelfContained) {
+  CompileCall call;
+  call.target = "sm_90a";
+  call.stage = NSA_COMPILER_STAGE_CUDA;
+  auto compiled = call.compile();
+  ASSERT_TRUE(compiled) << compiled.status().toString();
+  EXPECT_EQ(compiled->bytes.find("#include"), std::string::npos);
+  EXPECT_NE(compiled->bytes.find("// ---- device/types.cuh"), std::string::npos);
+  EXPECT_NE(compiled->bytes.find("attention("), std::string::npos);
+}
+
+// ---- requests that are wrong ----
+
+struct BadRequest {
+  const char *name;
+  void (*spoil)(CompileCall &);
+  ErrorCode code;
+  const char *field;
+  const char *text; // part of the whole error
+};
+
+class BadRequests : public testing::TestWithParam<BadRequest> {};
+
+TEST_P(BadRequests, NameTheFieldAndTheRule) {
+  CompileCall call;
+  GetParam().spoil(call);
+  auto compiled = call.compile();
+  ASSERT_FALSE(compiled);
+  Status status = compiled.status();
+  EXPECT_EQ(status.code(), GetParam().code) << status.toString();
+  EXPECT_EQ(status.error().field, GetParam().field) << status.toString();
+  EXPECT_NE(status.toString().find(GetParam().text), std::string::npos) << status.toString();
+}
+
+constexpr ErrorCode kInvalid = ErrorCode::kInvalidArgument;
+INSTANTIATE_TEST_SUITE_P(
+    Request, BadRequests,
+    testing::Values(
+        BadRequest{"Target", [](CompileCall &c) { c.target = "sm_90"; }, kInvalid, "target", "sm_90a, sm_100a"},
+        BadRequest{"Operator", [](CompileCall &c) { c.op = "windows"; }, kInvalid, "op", "dense, window"},
+        BadRequest{"Stage", [](CompileCall &c) { c.stage = static_cast<nsa_compiler_stage>(7); }, kInvalid, "stage",
+                   "7"},
+        BadRequest{"Dtype", [](CompileCall &c) { c.fixed["dtype"] = "int32"; }, kInvalid, "dtype",
+                   "bf16, fp16 or fp32"},
+        BadRequest{"NoDtype", [](CompileCall &c) { c.fixed.erase("dtype"); }, kInvalid, "dtype", "bf16, fp16 or fp32"},
+        BadRequest{"ZeroHead", [](CompileCall &c) { c.fixed["qk_dim"] = "0"; }, kInvalid, "qk_dim", "from 1"},
+        BadRequest{"TextHead", [](CompileCall &c) { c.fixed["v_dim"] = "64x"; }, kInvalid, "v_dim", "from 1"},
+        BadRequest{"HugeHead", [](CompileCall &c) { c.fixed["v_dim"] = "2147483648"; }, kInvalid, "v_dim",
+                   "2147483647"},
+        BadRequest{"Packed", [](CompileCall &c) { c.fixed["packed"] = "2"; }, kInvalid, "packed", "0 or 1"},
+        BadRequest{"MissingValue", [](CompileCall &c) { c.fixed.erase("group"); }, kInvalid, "group",
+                   "needs this value"},
+        BadRequest{"UnknownValue", [](CompileCall &c) { c.fixed["head"] = "3"; }, kInvalid, "head", "does not declare"},
+        BadRequest{"Template", [](CompileCall &c) { c.templateName = "atention"; }, kInvalid, "template", "attention"},
+        BadRequest{"UnknownChoice", [](CompileCall &c) { c.config["tile"] = "3"; }, kInvalid, "tile", "key_tile"},
+        BadRequest{"ChoiceValue", [](CompileCall &c) { c.config["key_tile"] = "17"; }, kInvalid, "key_tile", "16 | 32"},
+        BadRequest{"NotAdmissible", [](CompileCall &c) { c.config["warps"] = "4"; }, ErrorCode::kUnsupported, "config",
+                   "require cpu ? warps == 1"},
+        BadRequest{"Features", [](CompileCall &c) { c.cpuFeatures = "avx"; }, kInvalid, "cpu_features", "x86-64-v3"},
+        BadRequest{"Folder", [](CompileCall &c) { c.templateDir = "/nonexistent"; }, kInvalid, "template_dir",
+                   "existing folder"}),
+    [](const auto &info) { return info.param.name; });
+
+TEST(Request, MalformedStructsAreErrorsNotCrashes) {
+  const nsa_compiler_api &api = CompileCall::api();
+  EXPECT_EQ(api.compile(nullptr, nullptr), static_cast<int>(kInvalid));
+  nsa_compiler_result *result = nullptr;
+  EXPECT_EQ(api.compile(nullptr, &result), static_cast<int>(kInvalid));
+  EXPECT_STREQ(api.error_field(result), "request");
+  api.destroy(result);
+
+  nsa_compiler_request request = {};
+  EXPECT_EQ(api.list(&request, &result), static_cast<int>(kInvalid));
+  EXPECT_STREQ(api.error_field(result), "size");
+  api.destroy(result);
+
+  request.size = sizeof request;
+  EXPECT_EQ(api.list(&request, &result), static_cast<int>(kInvalid));
+  EXPECT_STREQ(api.error_field(result), "target");
+  api.destroy(result);
+
+  request.target = "cpu";
+  request.op = "window";
+  request.fixed_count = 2;
+  EXPECT_EQ(api.list(&request, &result), static_cast<int>(kInvalid));
+  EXPECT_STREQ(api.error_field(result), "fixed");
+  api.destroy(result);
+
+  nsa_compiler_value twice[] = {{"group", "1"}, {"group", "2"}};
+  request.fixed = twice;
+  EXPECT_EQ(api.list(&request, &result), static_cast<int>(kInvalid));
+  EXPECT_STREQ(api.error_field(result), "group");
+  EXPECT_STREQ(api.candidate_config(result, 0), "") << "a failed result has no candidates";
+  api.destroy(result);
+
+  nsa_compiler_value half[] = {{"group", nullptr}};
+  request.fixed = half;
+  request.fixed_count = 1;
+  EXPECT_EQ(api.list(&request, &result), static_cast<int>(kInvalid));
+  api.destroy(result);
+  api.destroy(nullptr);
+}
+
+TEST(Request, AnotherAbiVersionIsRefused) {
+  EXPECT_EQ(nsa_compiler_get_api(NSA_COMPILER_ABI_VERSION + 1), nullptr);
+  EXPECT_EQ(CompileCall::api().size, sizeof(nsa_compiler_api));
+  EXPECT_EQ(std::string(CompileCall::api().source_id).size(), 64u);
+}
+
+// ---- templates that are wrong ----
+
+class BrokenTemplates : public testing::Test {
+protected:
+  void SetUp() override {
+    folder.copyFrom(NSA_TEST_TEMPLATES);
+    call.templateDir = folder.path();
+  }
+  Status error() {
+    auto compiled = call.compile();
+    return compiled.status();
+  }
+
+  TemplateFolder folder;
+  CompileCall call;
+};
+
+TEST_F(BrokenTemplates, WithoutItsTemplateTheOperatorFails) {
+  folder.remove("tile");
+  folder.remove("cuda");
+  for (const char *target : {"cpu", "sm_80"}) {
+    call.target = target;
+    Status status = error();
+    EXPECT_EQ(status.code(), ErrorCode::kUnsupported);
+    EXPECT_EQ(status.error().message, std::string("no template serves operator window on target ") + target);
+  }
+}
+
+TEST_F(BrokenTemplates, HeaderFaultsNameTheLine) {
+  folder.replace(kTile, "//! template attention", "//! templete attention");
+  Status status = error();
+  EXPECT_EQ(status.code(), ErrorCode::kCompileFailed);
+  EXPECT_EQ(status.error().value.substr(0, 20), "tile/attention.mlir:");
+  EXPECT_NE(status.error().rule.find("unknown key 'templete'"), std::string::npos);
+}
+
+TEST_F(BrokenTemplates, UnknownTargetsAndTakenNamesAreFaults) {
+  std::string text = folder.read(kTile);
+  folder.write("tile/copy.mlir", text);
+  EXPECT_NE(error().error().rule.find("the name attention is taken by tile/attention.mlir"), std::string::npos);
+  folder.remove("tile/copy.mlir");
+  folder.replace(kTile, "//! template attention", "//! template attention\n//! targets sm_70");
+  EXPECT_NE(error().error().rule.find("unknown target 'sm_70'"), std::string::npos);
+}
+
+TEST_F(BrokenTemplates, UnknownHolesNameTheHole) {
+  folder.replace(kTile, "${group}", "${gruop}");
+  Status status = error();
+  EXPECT_EQ(status.code(), ErrorCode::kCompileFailed);
+  EXPECT_NE(status.error().rule.find("'${gruop}'"), std::string::npos);
+}
+
+TEST_F(BrokenTemplates, MlirFaultsNameTheTemplatesLine) {
+  std::string text = folder.read(kTile);
+  size_t body = text.find("func.func");
+  ASSERT_NE(body, std::string::npos);
+  folder.write(kTile, text.substr(0, body) + "func.func @attention(%q: !tile.view<${element}, 3>) {\n"
+                                             "  %zero = arith.constant 0 : i32\n"
+                                             "  %one = arith.addi %zero, %missing : i32\n"
+                                             "  return\n}\n");
+  auto lines = std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(body), '\n');
+  for (const char *target : {"cpu", "sm_80"}) {
+    call.target = target;
+    Status status = error();
+    EXPECT_EQ(status.code(), ErrorCode::kCompileFailed) << status.toString();
+    EXPECT_EQ(status.error().value, kTile + ":" + std::to_string(lines + 3)) << status.toString();
+    EXPECT_NE(status.error().rule.find("undeclared"), std::string::npos) << status.toString();
+  }
+}
+
+TEST_F(BrokenTemplates, TooMuchSharedMemoryNamesBothNumbers) {
+  // Without the header's own rules the passes meet the limit.
+  std::string text = folder.read(kTile), kept;
+  for (size_t begin = 0; begin < text.size();) {
+    size_t end = text.find('\n', begin) + 1;
+    if (text.compare(begin, 21, "//! require cpu || sh") != 0 && text.compare(begin, 21, "//! require cpu || re") != 0)
+      kept += text.substr(begin, end - begin);
+    begin = end;
+  }
+  folder.write(kTile, kept);
+  call.target = "sm_86";
+  call.fixed["qk_dim"] = call.fixed["v_dim"] = "256";
+  call.config = {{"key_tile", "128"}, {"query_tile", "128"}, {"stages", "3"}, {"warps", "8"}};
+  call.stage = NSA_COMPILER_STAGE_SCHEDULED;
+  Status status = error();
+  EXPECT_EQ(status.code(), ErrorCode::kUnsupported) << status.toString();
+  EXPECT_NE(status.error().rule.find("bytes of shared memory"), std::string::npos) << status.toString();
+  EXPECT_NE(status.error().rule.find("101376"), std::string::npos) << status.toString();
+}
+
+TEST_F(BrokenTemplates, ADeviceHeaderThatIsMissingIsNamed) {
+  folder.remove("device");
+  call.target = "sm_80";
+  call.stage = NSA_COMPILER_STAGE_CUDA;
+  Status status = error();
+  EXPECT_EQ(status.code(), ErrorCode::kCompileFailed);
+  EXPECT_NE(status.error().rule.find("there is no device/"), std::string::npos) << status.toString();
+}
+
+// ---- one definition for every target ----
+
+// Nothing may stand in for the template: an operation changed in its text changes what every target runs.
+TEST_F(BrokenTemplates, ChangingOneOperationChangesCpuAndCuda) {
+  auto emit = [&](const char *target, nsa_compiler_stage stage) {
+    call.target = target;
+    call.stage = stage;
+    auto compiled = call.compile();
+    EXPECT_TRUE(compiled) << compiled.status().toString();
+    return compiled ? compiled->bytes : std::string();
+  };
+  std::string cpuBefore = emit("cpu", NSA_COMPILER_STAGE_LLVM);
+  std::string cudaBefore = emit("sm_80", NSA_COMPILER_STAGE_CUDA);
+  std::string binaryBefore = emit("cpu", NSA_COMPILER_STAGE_BINARY);
+  folder.replace(kTile, "arith.maxnumf", "arith.minnumf");
+  EXPECT_NE(emit("cpu", NSA_COMPILER_STAGE_LLVM), cpuBefore);
+  EXPECT_NE(emit("sm_80", NSA_COMPILER_STAGE_CUDA), cudaBefore);
+  EXPECT_NE(emit("cpu", NSA_COMPILER_STAGE_BINARY), binaryBefore);
+}
+
+// ---- NVRTC that is not there ----
+
+TEST(MissingNvrtc, SaysWhatWasTriedAndWhatToInstall) {
+  CompileCall call;
+  call.target = "sm_90a";
+  call.nvrtcPath = "/nonexistent/libnvrtc.so.13";
+  auto compiled = call.compile();
+  ASSERT_FALSE(compiled);
+  EXPECT_EQ(compiled.status().code(), ErrorCode::kUnavailable);
+  EXPECT_NE(compiled.status().error().message.find("/nonexistent/libnvrtc.so.13"), std::string::npos);
+  EXPECT_NE(compiled.status().error().hint.find("NSA_NVRTC"), std::string::npos);
+}
+
+TEST(MissingNvrtc, AForeignLibraryIsNotTaken) {
+  CompileCall call;
+  call.target = "sm_90a";
+  call.nvrtcPath = "libm.so.6";
+  auto compiled = call.compile();
+  ASSERT_FALSE(compiled);
+  EXPECT_EQ(compiled.status().code(), ErrorCode::kUnavailable);
+  EXPECT_NE(compiled.status().error().message.find("lacks nvrtc"), std::string::npos) << compiled.status().toString();
+}
+
+TEST(MissingNvrtc, AnOldDriverIsNamed) {
+  CompileCall call;
+  call.target = "sm_90a";
+  call.driverVersion = 11080;
+  auto compiled = call.compile();
+  ASSERT_FALSE(compiled);
+  EXPECT_EQ(compiled.status().code(), ErrorCode::kUnavailable);
+  EXPECT_NE(compiled.status().error().message.find("11.8"), std::string::npos);
+}
+
+} // namespace
