@@ -1,0 +1,123 @@
+// Options before environment before defaults, and every malformed value named with where it came from.
+#include "runtime/engine/options.h"
+
+#include <gtest/gtest.h>
+#include <map>
+
+using namespace nsa;
+
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+EngineOptions::Environment environmentOf(const Variables &variables) {
+  return [&variables](const char *name) -> const char * {
+    auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  };
+}
+
+Status resolve(EngineOptions &options, const Variables &variables) { return options.resolve(environmentOf(variables)); }
+
+TEST(Options, DefaultsWithoutEnvironment) {
+  EngineOptions options;
+  ASSERT_TRUE(resolve(options, {{"HOME", "/home/u"}}).isOk());
+  EXPECT_EQ(options.device, "");
+  EXPECT_EQ(options.cachePath, "/home/u/.cache/nsa/kernels.db");
+  EXPECT_EQ(options.missPolicy, MissPolicy::kDefault);
+  EXPECT_EQ(options.tuneBudgetSeconds, 30);
+  EXPECT_EQ(options.cpuThreads, 0);
+  EXPECT_GE(options.compileThreads, 1);
+  EXPECT_EQ(options.logLevel, LogLevel::kWarning);
+}
+
+TEST(Options, EnvironmentFillsWhatIsUnset) {
+  EngineOptions options;
+  Variables variables = {{"NSA_DEVICE", "cpu"},          {"NSA_CACHE_DIR", "/c"},       {"NSA_MISS", "tune"},
+                         {"NSA_TUNE_BUDGET", "2.5"},     {"NSA_COMPILER", "/l.so"},     {"NSA_NVRTC", "/n.so"},
+                         {"NSA_TEMPLATE_DIR", "/t"},     {"NSA_FORCE_VARIANT", "v"},    {"NSA_DUMP_DIR", "/d"},
+                         {"NSA_CPU_THREADS", "3"},       {"NSA_COMPILE_THREADS", "5"},  {"NSA_LOG", "debug"},
+                         {"NSA_CPU_FEATURES", "x86-64-v3"}};
+  ASSERT_TRUE(resolve(options, variables).isOk());
+  EXPECT_EQ(options.device, "cpu");
+  EXPECT_EQ(options.cachePath, "/c/kernels.db");
+  EXPECT_EQ(options.missPolicy, MissPolicy::kTune);
+  EXPECT_EQ(options.tuneBudgetSeconds, 2.5);
+  EXPECT_EQ(options.compilerPath, "/l.so");
+  EXPECT_EQ(options.nvrtcPath, "/n.so");
+  EXPECT_EQ(options.templateDir, "/t");
+  EXPECT_EQ(options.forceVariant, "v");
+  EXPECT_EQ(options.dumpDir, "/d");
+  EXPECT_EQ(options.cpuThreads, 3);
+  EXPECT_EQ(options.compileThreads, 5);
+  EXPECT_EQ(options.logLevel, LogLevel::kDebug);
+  EXPECT_EQ(options.cpuFeatures, "x86-64-v3");
+}
+
+TEST(Options, TheApiWinsOverTheEnvironment) {
+  EngineOptions options;
+  options.device = "cuda:1";
+  options.cachePath = "/mine.db";
+  options.missPolicy = MissPolicy::kFail;
+  options.tuneBudgetSeconds = 7;
+  options.cpuThreads = 2;
+  ASSERT_TRUE(resolve(options, {{"NSA_DEVICE", "cpu"},
+                                {"NSA_CACHE_DIR", "/c"},
+                                {"NSA_MISS", "nonsense, but not looked at"},
+                                {"NSA_TUNE_BUDGET", "1"},
+                                {"NSA_CPU_THREADS", "9"}})
+                  .isOk());
+  EXPECT_EQ(options.device, "cuda:1");
+  EXPECT_EQ(options.cachePath, "/mine.db");
+  EXPECT_EQ(options.missPolicy, MissPolicy::kFail);
+  EXPECT_EQ(options.tuneBudgetSeconds, 7);
+  EXPECT_EQ(options.cpuThreads, 2);
+}
+
+TEST(Options, CachePlaces) {
+  const struct {
+    Variables variables;
+    const char *path;
+  } rows[] = {{{{"XDG_CACHE_HOME", "/x"}, {"HOME", "/h"}}, "/x/nsa/kernels.db"},
+              {{{"XDG_CACHE_HOME", "relative"}, {"HOME", "/h"}}, "/h/.cache/nsa/kernels.db"},
+              {{{"NSA_CACHE_DIR", ""}, {"HOME", "/h"}}, "/h/.cache/nsa/kernels.db"},
+              {{}, ":memory:"}};
+  for (const auto &row : rows) {
+    EngineOptions options;
+    ASSERT_TRUE(resolve(options, row.variables).isOk());
+    EXPECT_EQ(options.cachePath, row.path);
+  }
+}
+
+TEST(Options, MalformedVariablesAreNamed) {
+  const struct {
+    const char *variable;
+    const char *value;
+  } rows[] = {{"NSA_MISS", "sometimes"},      {"NSA_TUNE_BUDGET", "soon"}, {"NSA_TUNE_BUDGET", "-1"},
+              {"NSA_TUNE_BUDGET", "nan"},     {"NSA_CPU_THREADS", "two"},  {"NSA_CPU_THREADS", "-1"},
+              {"NSA_CPU_THREADS", "3x"},      {"NSA_CPU_THREADS", "5000"}, {"NSA_COMPILE_THREADS", "1.5"},
+              {"NSA_LOG", "loud"}};
+  for (const auto &row : rows) {
+    EngineOptions options;
+    Status status = resolve(options, {{row.variable, row.value}});
+    ASSERT_FALSE(status.isOk()) << row.variable << "=" << row.value;
+    EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument);
+    EXPECT_EQ(status.error().field, row.variable);
+    EXPECT_NE(status.error().value.find(row.value), std::string::npos);
+    EXPECT_FALSE(status.error().rule.empty());
+  }
+}
+
+TEST(Options, MalformedOptionsAreNamed) {
+  EngineOptions negativeBudget;
+  negativeBudget.tuneBudgetSeconds = -1;
+  EXPECT_EQ(resolve(negativeBudget, {}).error().field, "tune_budget_seconds");
+  EngineOptions negativeThreads;
+  negativeThreads.cpuThreads = -2;
+  EXPECT_EQ(resolve(negativeThreads, {}).error().field, "cpu_threads");
+  EngineOptions manyThreads;
+  manyThreads.compileThreads = 1 << 20;
+  EXPECT_EQ(resolve(manyThreads, {}).error().field, "compile_threads");
+}
+
+} // namespace

@@ -1,0 +1,67 @@
+// Hand-assembled CPU kernels in a store: so the whole way from a database to a finished run is tested without a
+// compiler, and what a kernel received can be seen.
+#pragma once
+
+#include "cache/kernel_store.h"
+#include "runtime/base/cpu_features.h"
+#include "runtime/base/problem.h"
+
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+namespace nsa::test {
+
+inline std::vector<std::byte> codeOf(std::initializer_list<int> bytes) {
+  std::vector<std::byte> code;
+  for (int byte : bytes)
+    code.push_back(static_cast<std::byte>(byte));
+  return code;
+}
+
+// Raises the 64-bit word that slot 0 points to, once for each program:
+//   mov rax, [rdi] ; lock inc qword [rax] ; ret
+inline std::vector<std::byte> countingCode() {
+  return codeOf({0x48, 0x8b, 0x07, 0xf0, 0x48, 0xff, 0x00, 0xc3});
+}
+
+// Copies `count` slots to where slot 0 points to:
+//   mov rsi, rdi ; mov rdi, [rdi] ; mov ecx, count ; rep movsq ; ret
+inline std::vector<std::byte> copyingCode(int count) {
+  return codeOf({0x48, 0x89, 0xfe, 0x48, 0x8b, 0x3f, 0xb9, count, 0, 0, 0, 0xf3, 0x48, 0xa5, 0xc3});
+}
+
+inline std::string cpuDeviceKey() { return "cpu " + std::string(hostCpuFeatures()); }
+
+struct KernelText {
+  std::string templateName = "counting";
+  std::string params = "param view out bf16 3\n";
+  std::string grid = "ceildiv(max_seqlen_q * group, 16) ; kv_heads ; batch";
+  std::string target = "cpu";
+  std::string dtype = "bf16";
+  int scratchBytes = 0;
+};
+
+inline std::string manifestOf(const KernelText &text, const Spec &spec) {
+  return "manifest 1\nentry +0\ntemplate " + text.templateName + "\noperator " + std::string(operatorName(spec.op)) +
+         "\ntarget " + text.target + "\nfixed dtype=" + text.dtype + "\nconfig tile=16\nrevision 0\n" + text.params +
+         "grid " + text.grid + "\nthreads 1\nscratch " + std::to_string(text.scratchBytes) + "\n";
+}
+
+// Stores the kernel as the choice for spec and maxima on this machine's CPU.
+inline void storeKernel(const std::string &path, const Spec &spec, const Maxima &maxima, const KernelText &text,
+                        std::vector<std::byte> code) {
+  std::string warning;
+  Result<std::unique_ptr<KernelStore>> store = KernelStore::open({.path = path, .readOnly = false}, warning);
+  ASSERT_TRUE(store.isOk()) << store.status().toString();
+  StoredKernel kernel{"content-of-" + text.templateName, manifestOf(text, spec), std::move(code)};
+  StoredChoice choice;
+  choice.problem = Problem::make(spec, maxima).key();
+  choice.device = cpuDeviceKey();
+  choice.content = kernel.content;
+  choice.tuned = true;
+  Status status = (*store)->put(kernel, &choice);
+  ASSERT_TRUE(status.isOk()) << status.toString();
+}
+
+} // namespace nsa::test

@@ -1,0 +1,237 @@
+// What goes wrong around a plan: no compiler, no driver, a cache that is damaged, foreign, read-only or not there. Cache
+// trouble is warned about once and never fails a plan; the rest is an error that says what to do.
+#include "runtime/cuda/driver.h"
+#include "runtime/engine/compiler_library.h"
+#include "runtime/engine/engine.h"
+#include "tests/unit/runtime/stored_kernel.h"
+#include "tests/unit/runtime/temporary_folder.h"
+
+#include <fstream>
+#include <gtest/gtest.h>
+#include <mutex>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace nsa;
+
+namespace {
+
+const char *noVariable(const char *) { return nullptr; }
+
+class Trouble : public testing::Test {
+protected:
+  Trouble() {
+    spec.queryHeads = 4;
+    spec.kvHeads = 2;
+    spec.qkDim = 8;
+    spec.vDim = 16;
+    maxima = {2, 40, 20, 40};
+    options.device = "cpu";
+    options.cachePath = cache;
+    options.missPolicy = MissPolicy::kFail;
+    options.cpuThreads = 1;
+    options.compilerPath = "/no/such/libnsa_compiler.so";
+    options.logLevel = LogLevel::kWarning;
+    options.log = [this](LogLevel, std::string_view tag, std::string_view message) {
+      std::lock_guard lock(mutex);
+      log.push_back(std::string(tag) + ": " + std::string(message));
+    };
+  }
+
+  std::shared_ptr<Engine> open() {
+    Result<std::shared_ptr<Engine>> engine = Engine::open(options, noVariable);
+    EXPECT_TRUE(engine.isOk()) << engine.status().toString();
+    return engine ? *engine : nullptr;
+  }
+  Status planStatus(Engine &engine) { return engine.plan(spec, maxima, nullptr).status(); }
+  void store(const test::KernelText &text = {}) {
+    test::storeKernel(cache, spec, maxima, text, test::countingCode());
+  }
+
+  test::TemporaryFolder folder;
+  std::string cache = folder.file("kernels.db");
+  Spec spec;
+  Maxima maxima;
+  EngineOptions options;
+  std::mutex mutex;
+  std::vector<std::string> log;
+};
+
+TEST_F(Trouble, FailPolicyNamesTheKeyAndTheCommand) {
+  auto engine = open();
+  Status status = planStatus(*engine);
+  ASSERT_FALSE(status.isOk());
+  EXPECT_EQ(status.code(), ErrorCode::kCacheMiss);
+  EXPECT_NE(status.error().message.find(Problem::make(spec, maxima).key()), std::string::npos) << status.toString();
+  EXPECT_NE(status.error().message.find(test::cpuDeviceKey()), std::string::npos);
+  EXPECT_NE(status.error().hint.find("nsa tune --op window"), std::string::npos) << status.error().hint;
+  EXPECT_NE(status.error().hint.find("\"query_heads\": 4"), std::string::npos);
+  EXPECT_EQ(engine->counters().plansFailed, 1u);
+}
+
+TEST_F(Trouble, MissingCompilerIsClear) {
+  for (MissPolicy policy : {MissPolicy::kDefault, MissPolicy::kTune}) {
+    options.missPolicy = policy;
+    auto engine = open();
+    Status status = planStatus(*engine);
+    ASSERT_FALSE(status.isOk());
+    EXPECT_EQ(status.code(), ErrorCode::kUnavailable);
+    EXPECT_NE(status.error().message.find("/no/such/libnsa_compiler.so"), std::string::npos) << status.toString();
+    EXPECT_NE(status.error().hint.find("NSA_COMPILER"), std::string::npos);
+  }
+}
+
+TEST_F(Trouble, LibrariesThatAreNoCompiler) {
+  const struct {
+    const char *file;
+    const char *message;
+  } rows[] = {{"libm.so.6", "is not a compiler library"}, {NSA_FOREIGN_COMPILER, "does not serve ABI version"}};
+  for (const auto &row : rows) {
+    Result<std::shared_ptr<const CompilerLibrary>> library = CompilerLibrary::open(row.file);
+    ASSERT_FALSE(library.isOk());
+    EXPECT_EQ(library.status().code(), ErrorCode::kUnavailable);
+    EXPECT_NE(library.status().error().message.find(row.message), std::string::npos) << library.status().toString();
+  }
+}
+
+TEST_F(Trouble, AStoredKernelNeedsNoCompiler) {
+  store();
+  for (MissPolicy policy : {MissPolicy::kFail, MissPolicy::kDefault, MissPolicy::kTune}) {
+    options.missPolicy = policy;
+    auto engine = open();
+    Status status = planStatus(*engine);
+    EXPECT_TRUE(status.isOk()) << status.toString();
+  }
+  EXPECT_TRUE(log.empty()) << log.front();
+}
+
+TEST_F(Trouble, NoDriverIsUnavailableWithAHint) {
+  if (cuda::Driver::get().isOk())
+    GTEST_SKIP() << "this machine has a CUDA driver";
+  options.device = "cuda:0";
+  Result<std::shared_ptr<Engine>> engine = Engine::open(options, noVariable);
+  ASSERT_FALSE(engine.isOk());
+  EXPECT_EQ(engine.status().code(), ErrorCode::kUnavailable);
+  EXPECT_NE(engine.status().error().hint.find("cpu"), std::string::npos);
+  // Nobody asked for a GPU: the CPU serves, and the description says why.
+  options.device = "";
+  auto fallback = open();
+  EXPECT_FALSE(fallback->device().isGpu());
+  EXPECT_NE(fallback->describe().find("no CUDA driver"), std::string::npos);
+}
+
+TEST_F(Trouble, UnusableStoredKernelsAreAMissWithAReason) {
+  const struct {
+    test::KernelText text;
+    const char *reason;
+  } rows[] = {{{.templateName = "other_target", .target = "sm_90a"}, "target"},
+              {{.templateName = "other_type", .dtype = "fp16"}, "dtype"},
+              {{.templateName = "unknown_view", .params = "param view gates bf16 3\n"}, "gates"},
+              {{.templateName = "wrong_rank", .params = "param view q bf16 2\n"}, "rank"},
+              {{.templateName = "unknown_number", .params = "param i32 moon\n"}, "moon"},
+              {{.templateName = "unknown_grid", .grid = "moons ; 1 ; 1"}, "moons"},
+              {{.templateName = "huge_grid", .grid = "max_seqlen_q * 2147483647 ; 1 ; 1"}, "grid.x"}};
+  for (const auto &row : rows) {
+    store(row.text);
+    log.clear();
+    auto engine = open();
+    Status status = planStatus(*engine);
+    ASSERT_FALSE(status.isOk()) << row.text.templateName;
+    EXPECT_EQ(status.code(), ErrorCode::kCacheMiss);
+    EXPECT_NE(status.error().message.find(row.reason), std::string::npos) << status.toString();
+    ASSERT_EQ(log.size(), 1u);
+    EXPECT_NE(log[0].find(row.reason), std::string::npos) << log[0];
+  }
+}
+
+TEST_F(Trouble, AForcedVariantPassesOverTheStoredChoice) {
+  store();
+  options.forceVariant = "another_template";
+  auto engine = open();
+  Status status = planStatus(*engine);
+  EXPECT_EQ(status.code(), ErrorCode::kCacheMiss);
+  EXPECT_NE(status.error().message.find("forced is another_template"), std::string::npos) << status.toString();
+  options.forceVariant = "counting";
+  EXPECT_TRUE(planStatus(*open()).isOk());
+}
+
+TEST_F(Trouble, AChoiceOfOneTemplateFolderDoesNotServeAnother) {
+  store();
+  std::ofstream(folder.file("x.mlir")) << "//! template x\n";
+  options.templateDir = folder.file("");
+  EXPECT_EQ(planStatus(*open()).code(), ErrorCode::kCacheMiss);
+}
+
+TEST_F(Trouble, ADamagedCacheNeverFailsAPlan) {
+  store();
+  // The middle of the file: pages of the tables.
+  std::fstream file(cache, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(0, std::ios::end);
+  auto size = static_cast<long>(file.tellp());
+  std::string noise(static_cast<size_t>(size / 2), '\x5a');
+  file.seekp(size / 4);
+  file.write(noise.data(), static_cast<std::streamsize>(noise.size()));
+  file.close();
+  auto engine = open();
+  ASSERT_NE(engine, nullptr);
+  EXPECT_EQ(planStatus(*engine).code(), ErrorCode::kCacheMiss) << "a miss, as an empty cache";
+}
+
+TEST_F(Trouble, AFileThatIsNoDatabaseNeverFailsAnEngine) {
+  std::ofstream(cache) << std::string(10000, 'x');
+  auto engine = open();
+  ASSERT_NE(engine, nullptr);
+  EXPECT_EQ(log.size(), 1u) << "warned once";
+  EXPECT_EQ(planStatus(*engine).code(), ErrorCode::kCacheMiss);
+  EXPECT_EQ(planStatus(*engine).code(), ErrorCode::kCacheMiss);
+  EXPECT_EQ(log.size(), 1u);
+}
+
+TEST_F(Trouble, AnImpossibleFolderNeverFailsAnEngine) {
+  std::ofstream(folder.file("file")) << "not a folder";
+  options.cachePath = folder.file("file") + "/below/kernels.db";
+  auto engine = open();
+  ASSERT_NE(engine, nullptr);
+  EXPECT_EQ(log.size(), 1u);
+  EXPECT_EQ(planStatus(*engine).code(), ErrorCode::kCacheMiss);
+  EXPECT_NE(engine->describe().find("\"trouble\""), std::string::npos);
+}
+
+TEST_F(Trouble, AReadOnlyCacheServes) {
+  store();
+  chmod(cache.c_str(), 0444);
+  chmod(folder.file("").c_str(), 0555);
+  auto engine = open();
+  ASSERT_NE(engine, nullptr);
+  Status status = planStatus(*engine);
+  EXPECT_TRUE(status.isOk()) << status.toString();
+}
+
+TEST_F(Trouble, AForkedChildPlansAndRuns) {
+  store();
+  auto engine = open();
+  ASSERT_TRUE(planStatus(*engine).isOk());
+  spec.window = 3; // another problem: the child must ask the database itself
+  store();
+  pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0)
+    _exit(planStatus(*engine).isOk() ? 0 : 1);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT_TRUE(planStatus(*engine).isOk());
+}
+
+TEST_F(Trouble, ExplainSaysWhatIsStoredAndWhyNothingElseIsPossible) {
+  store();
+  auto engine = open();
+  Result<std::string> text = engine->explain(spec, maxima);
+  ASSERT_TRUE(text.isOk());
+  for (const char *part : {"run what the database holds", "counting", "/no/such/libnsa_compiler.so"})
+    EXPECT_NE(text->find(part), std::string::npos) << *text;
+  EXPECT_EQ(engine->counters().kernelsLoaded, 0u);
+}
+
+} // namespace
