@@ -39,6 +39,26 @@ NSA_DEVICE void load_left(uint32 (&a)[4], const Fragment<T, kRows, kDepth, kWarp
   a[3] = fragment.pairs[slab][tile + 1][1].bits;
 }
 
+// The left operand, from shared memory to registers.
+template <typename Result, typename T, int32 kRows, int32 kCols>
+NSA_DEVICE Result load_operand(SharedTile<T, kRows, kCols> tile) {
+  static_assert(kCols % kMmaDepth == 0, "a left operand is made of 16x16 blocks");
+  const int32 lane = threadIdx.x % kWarpSize;
+  Result result;
+#pragma unroll
+  for (int32 slab = 0; slab < Result::kSlabs; ++slab)
+#pragma unroll
+    for (int32 depth = 0; depth < kCols; depth += kMmaDepth) {
+      uint32 block[4];
+      const int32 first_row = Result::row(slab, 0) - lane / 4;
+      ldmatrix_x4(block, tile.address(first_row + lane % 16, depth / 8 + lane / 16));
+#pragma unroll
+      for (int32 i = 0; i < 4; ++i)
+        result.pairs[slab][depth / kTileColumns + i / 2][i % 2].bits = block[i];
+    }
+  return result;
+}
+
 // One 16x8 tile of the accumulator: c += a b.
 template <typename T>
 NSA_DEVICE void multiply(Pair<float> (&c)[2], const uint32 (&a)[4], uint32 b0, uint32 b1) {

@@ -1,0 +1,283 @@
+// Blocks, branches and loops of a kernel.
+#include "compiler/cuda/KernelEmitter.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace nsa::tile;
+
+namespace nsa::cuda {
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+static bool isShared(LoadOp load) {
+  std::optional<Layout> layout = layoutOf(load);
+  return layout == Layout::Shared || layout == Layout::OperandA;
+}
+
+static bool isRing(LoadOp load) { return load->hasAttr(kRingAttr); }
+
+LogicalResult KernelEmitter::emitBlock(Block &block) {
+  for (Operation &op : block.without_terminator()) {
+    bool isScalar = isMemoryEffectFree(&op) && op.getNumRegions() == 0 && !llvm::any_of(op.getResults(), isTile);
+    auto load = dyn_cast<LoadOp>(op);
+    bool isCopy = load && isShared(load) && !isRing(load);
+    // Copies that follow each other are waited for together.
+    if (!isScalar && !isCopy && failed(finishCopies()))
+      return failure();
+    if (failed(emitOperation(op)))
+      return failure();
+  }
+  return finishCopies();
+}
+
+LogicalResult KernelEmitter::emitOperation(Operation &op) {
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return emitIf(branch);
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return emitFor(loop);
+  if (auto store = dyn_cast<StoreOp>(op))
+    return emitStore(store);
+  if (auto report = dyn_cast<ReportOp>(op)) {
+    FailureOr<SmallVector<CudaExpression>> operands = expressions(op.getOperands());
+    if (failed(operands))
+      return failure();
+    include("report.cuh");
+    CudaCall call{"report", {}};
+    for (CudaExpression &operand : *operands)
+      call.arguments.push_back(std::move(operand.text));
+    statement("", call);
+    return success();
+  }
+  if (op.getNumResults() == 1 && isTile(op.getResult(0)))
+    return emitTile(&op);
+  return emitScalar(&op);
+}
+
+//===----------------------------------------------------------------------===//
+// Branches
+//===----------------------------------------------------------------------===//
+
+// The results are variables that both arms assign.
+LogicalResult KernelEmitter::emitIf(scf::IfOp op) {
+  FailureOr<std::string> condition = text(op.getCondition());
+  if (failed(condition))
+    return failure();
+  writer.gap();
+  SmallVector<std::string> variables;
+  for (OpResult result : op.getResults()) {
+    auto known = reserved.find(result);
+    if (known != reserved.end()) {
+      variables.push_back(known->second);
+    } else {
+      FailureOr<std::string> type = isTile(result) ? tileType(result) : FailureOr<std::string>(cudaType(result.getType()).str());
+      if (failed(type))
+        return failure();
+      variables.push_back(names.declare(result, "result"));
+      writer.line(*type + " " + variables.back() + ";");
+    }
+  }
+
+  bool hasElse = !op.getElseRegion().empty() && (op.getNumResults() > 0 || !op.elseBlock()->without_terminator().empty());
+  CudaWriter::Scope arm(writer, "if (" + *condition + ")");
+  if (failed(emitArm(*op.thenBlock(), variables)))
+    return failure();
+  if (hasElse) {
+    arm.next("else");
+    if (failed(emitArm(*op.elseBlock(), variables)))
+      return failure();
+  }
+  for (auto [result, variable] : llvm::zip(op.getResults(), variables))
+    values[result] = {variable};
+  return success();
+}
+
+LogicalResult KernelEmitter::emitArm(Block &block, ArrayRef<std::string> variables) {
+  CudaNames::Scope scope(names);
+  Operation *yield = block.getTerminator();
+  // What an arm computes only to yield it goes into the variable at once.
+  for (auto [value, variable] : llvm::zip(yield->getOperands(), variables))
+    if (isTile(value) && value.hasOneUse() && value.getParentBlock() == &block && value.getDefiningOp())
+      reserved[value] = variable;
+  if (failed(emitBlock(block)))
+    return failure();
+  for (auto [value, variable] : llvm::zip(yield->getOperands(), variables)) {
+    FailureOr<std::string> yielded = text(value);
+    if (failed(yielded))
+      return failure();
+    if (*yielded != variable)
+      writer.line(variable + " = " + *yielded + ";");
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+// Whether `next`, the value that a loop carries on as `carried`, may be computed into the variable of `carried`: nothing
+// reads the old value any more.
+static bool replaces(Value next, BlockArgument carried) {
+  Operation *producer = next.getDefiningOp();
+  Block *body = carried.getOwner();
+  if (!producer || !isTile(next) || producer->getBlock() != body || !next.hasOneUse())
+    return false;
+  return llvm::all_of(carried.getUsers(), [&](Operation *user) {
+    Operation *place = body->findAncestorOpInBlock(*user);
+    return place->isBeforeInBlock(producer) || (user == producer && !isa<scf::IfOp, scf::ForOp>(user));
+  });
+}
+
+LogicalResult KernelEmitter::declareCarried(scf::ForOp op) {
+  for (auto [argument, init, next, result] :
+       llvm::zip(op.getRegionIterArgs(), op.getInitArgs(), op.getYieldedValues(), op.getResults())) {
+    FailureOr<std::string> start = text(init);
+    if (failed(start))
+      return failure();
+    std::string name = names.declare(argument, "carried");
+    StringRef type = isTile(argument) ? StringRef("auto") : cudaType(argument.getType());
+    writer.line(type + " " + name + " = " + *start + ";");
+    values[argument] = values[result] = {name};
+    if (replaces(next, argument))
+      reserved[next] = name;
+  }
+  return success();
+}
+
+LogicalResult KernelEmitter::assignCarried(scf::ForOp op) {
+  SmallVector<std::pair<std::string, std::string>> assignments;
+  // Tiles first: a tile may be a splat of a carried scalar.
+  for (bool tiles : {true, false})
+    for (auto [argument, next] : llvm::zip(op.getRegionIterArgs(), op.getYieldedValues())) {
+      if (isTile(next) != tiles || next == argument)
+        continue;
+      FailureOr<std::string> value = text(next);
+      if (failed(value))
+        return failure();
+      std::string name = values[argument].text;
+      if (*value == name)
+        continue;
+      // A carried value that moves to another variable is read before anything overwrites it.
+      if (llvm::is_contained(op.getRegionIterArgs(), next)) {
+        std::string before = names.declare(*value + "_before");
+        writer.line("const auto " + before + " = " + *value + ";");
+        *value = before;
+      }
+      assignments.emplace_back(name, *value);
+    }
+  for (auto &[name, value] : assignments)
+    writer.line(name + " = " + value + ";");
+  return success();
+}
+
+LogicalResult KernelEmitter::emitFor(scf::ForOp op) {
+  writer.gap();
+  if (failed(declareCarried(op)))
+    return failure();
+  SmallVector<LoadOp> ring;
+  for (LoadOp load : op.getBody()->getOps<LoadOp>())
+    if (isRing(load))
+      ring.push_back(load);
+  if (!ring.empty())
+    return emitPipelinedFor(op, ring);
+
+  CudaNames::Scope scope(names);
+  FailureOr<SmallVector<CudaExpression>> bounds = expressions({op.getLowerBound(), op.getUpperBound(), op.getStep()});
+  if (failed(bounds))
+    return failure();
+  std::string key = names.declare(op.getInductionVar(), "i");
+  values[op.getInductionVar()] = {key};
+  StringRef type = cudaType(op.getInductionVar().getType());
+  if (type.empty())
+    return op.emitOpError() << "counts in " << op.getInductionVar().getType() << "; kernels count in i32 or i64";
+  CudaWriter::Scope body(writer, "for (" + type + " " + key + " = " + (*bounds)[0].text + "; " + key + " < " + (*bounds)[1].text +
+                                     "; " + key + " += " + (*bounds)[2].text + ")");
+  return emitLoopBody(op, {}, "");
+}
+
+LogicalResult KernelEmitter::emitLoopBody(scf::ForOp op, ArrayRef<LoadOp> ring, StringRef stage) {
+  for (LoadOp load : ring) {
+    std::string name = names.declare(load.getResult(), "tile");
+    writer.line("const auto " + name + " = " + sharedTiles[load] + "[" + stage + "];");
+    values[load.getResult()] = {name};
+  }
+  if (!ring.empty())
+    writer.gap();
+  if (failed(emitBlock(*op.getBody())) || failed(assignCarried(op)))
+    return failure();
+  // The next iteration overwrites what this one copied; its own ring is guarded by the barrier at its start.
+  bool copies = op.getBody()->walk([&](LoadOp load) {
+                    return isShared(load) && !llvm::is_contained(ring, load) ? WalkResult::interrupt() : WalkResult::advance();
+                  }).wasInterrupted();
+  if (copies)
+    writer.line("__syncthreads();");
+  return success();
+}
+
+// With S stages the copies of an iteration are begun S - 1 iterations before. At the start of an iteration, all but the
+// newest S - 2 groups of copies are complete, and the barrier says so for all threads; it also says that all have left the
+// previous iteration, whose stage the next copies take.
+LogicalResult KernelEmitter::emitPipelinedFor(scf::ForOp op, ArrayRef<LoadOp> ring) {
+  int64_t stages = ring.front()->getAttrOfType<IntegerAttr>(kRingAttr).getInt();
+  for (LoadOp load : ring)
+    if (load->getAttrOfType<IntegerAttr>(kRingAttr).getInt() != stages || stages < 2)
+      return load.emitOpError() << "has a ring of " << load->getAttr(kRingAttr) << "; the loads of a loop have one depth, at least 2";
+  FailureOr<SmallVector<CudaExpression>> bounds = expressions({op.getLowerBound(), op.getUpperBound(), op.getStep()});
+  if (failed(bounds))
+    return failure();
+  StringRef type = cudaType(op.getInductionVar().getType());
+  if (type.empty())
+    return op.emitOpError() << "counts in " << op.getInductionVar().getType() << "; kernels count in i32 or i64";
+  const std::string &lower = (*bounds)[0].text, &upper = (*bounds)[1].text, &step = (*bounds)[2].text;
+  // Once a constant, the distance of the copies is written as one number.
+  int64_t number;
+  bool isNumber = !StringRef(step).getAsInteger(10, number);
+  std::string ahead = isNumber ? std::to_string(number * (stages - 1)) : std::to_string(stages - 1) + " * " + step;
+
+  include("copy.cuh");
+  std::string fetch = names.declare("fetch");
+  if (failed(emitFetch(op, ring, fetch)))
+    return failure();
+  {
+    CudaNames::Scope scope(names);
+    std::string stage = names.declare("stage");
+    std::string first = lower + " + " + stage + " * " + step;
+    CudaWriter::Scope body(writer, "for (int32 " + stage + " = 0; " + stage + " < " + Twine(stages - 1) + "; ++" + stage + ")");
+    writer.line("if (" + first + " < " + upper + ")");
+    writer.line("  " + fetch + "(" + first + ", " + stage + ");");
+    writer.line("commit_copies();");
+  }
+  writer.gap();
+
+  CudaNames::Scope scope(names);
+  std::string key = names.declare(op.getInductionVar(), "i");
+  std::string stage = names.declare("stage");
+  values[op.getInductionVar()] = {key};
+  std::string next = "next_stage<" + std::to_string(stages) + ">(" + stage + ")";
+  std::string previous = "previous_stage<" + std::to_string(stages) + ">(" + stage + ")";
+  CudaWriter::Scope body(writer, "for (" + type + " " + key + " = " + lower + ", " + stage + " = 0; " + key + " < " + upper + "; " +
+                                     key + " += " + step + ", " + stage + " = " + next + ")");
+  writer.line("wait_copies<" + Twine(stages - 2) + ">();");
+  writer.line("__syncthreads();");
+  writer.line("if (" + upper + " - " + key + " > " + ahead + ")");
+  writer.line("  " + fetch + "(" + key + " + " + ahead + ", " + previous + ");");
+  writer.line("commit_copies();");
+  return emitLoopBody(op, ring, stage);
+}
+
+// The copies of one iteration, as a function of its induction variable and the stage that they fill.
+LogicalResult KernelEmitter::emitFetch(scf::ForOp op, ArrayRef<LoadOp> ring, StringRef fetch) {
+  CudaNames::Scope scope(names);
+  std::string key = names.declare(op.getInductionVar(), "i");
+  std::string stage = names.declare("stage");
+  values[op.getInductionVar()] = {key};
+  CudaWriter::Scope body(writer, "const auto " + fetch + " = [&](" + cudaType(op.getInductionVar().getType()) + " " + key + ", int32 " + stage + ")", ";");
+  for (LoadOp load : ring)
+    if (failed(emitCopy(load, sharedTiles[load] + "[" + stage + "]")))
+      return failure();
+  return success();
+}
+
+} // namespace nsa::cuda

@@ -1,0 +1,94 @@
+// The state of one emission. Emitter.cpp says the kernel's frame, ControlFlow.cpp its blocks, branches and loops,
+// TileOperations.cpp what stands in them. Internal to compiler/cuda; used by one thread.
+#pragma once
+
+#include "compiler/cuda/CudaExpression.h"
+#include "compiler/cuda/CudaNames.h"
+#include "compiler/cuda/CudaWriter.h"
+#include "compiler/cuda/Emitter.h"
+#include "compiler/dialect/Tile.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <functional>
+#include <set>
+
+namespace nsa::cuda {
+
+// A call as text, still in pieces, so that it can be laid out. At most one argument is a lambda.
+struct CudaCall {
+  std::string callee;
+  llvm::SmallVector<std::string> arguments;
+
+  std::string text() const;
+};
+
+class KernelEmitter {
+public:
+  KernelEmitter(mlir::func::FuncOp function, const KernelTitle &title) : function(function), title(title) {}
+
+  mlir::FailureOr<std::string> run();
+
+private:
+  // The frame (Emitter.cpp).
+  mlir::LogicalResult emitArguments();
+  mlir::LogicalResult emitKernel();
+  mlir::LogicalResult emitSharedMemory();
+
+  // Control flow (ControlFlow.cpp).
+  mlir::LogicalResult emitBlock(mlir::Block &block);
+  mlir::LogicalResult emitOperation(mlir::Operation &op);
+  mlir::LogicalResult emitIf(mlir::scf::IfOp op);
+  mlir::LogicalResult emitArm(mlir::Block &block, llvm::ArrayRef<std::string> variables);
+  mlir::LogicalResult emitFor(mlir::scf::ForOp op);
+  mlir::LogicalResult declareCarried(mlir::scf::ForOp op);
+  mlir::LogicalResult assignCarried(mlir::scf::ForOp op);
+  mlir::LogicalResult emitLoopBody(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring, llvm::StringRef stage);
+  mlir::LogicalResult emitPipelinedFor(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring);
+  mlir::LogicalResult emitFetch(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring, llvm::StringRef fetch);
+
+  // Operations (TileOperations.cpp).
+  mlir::LogicalResult emitScalar(mlir::Operation *op);
+  mlir::LogicalResult emitTile(mlir::Operation *op);
+  mlir::LogicalResult emitStore(tile::StoreOp op);
+  mlir::LogicalResult emitCopy(tile::LoadOp op, llvm::StringRef target);
+  mlir::LogicalResult finishCopies();
+  mlir::FailureOr<CudaCall> mapCall(tile::MapOp op);
+  mlir::FailureOr<CudaCall> elementwiseCall(mlir::Operation *op);
+  mlir::FailureOr<CudaCall> dotCall(tile::DotOp op);
+  mlir::FailureOr<CudaCall> loadCall(tile::LoadOp op);
+  mlir::FailureOr<CudaCall> tileCall(mlir::Operation *op);
+
+  // Text.
+  mlir::FailureOr<std::string> rowsLambda(mlir::Region &rows, tile::AtOp at, mlir::Value view);
+  mlir::FailureOr<std::string> lambda(llvm::StringRef parameters, mlir::Block &body,
+                                      const std::function<mlir::FailureOr<std::string>()> &result);
+  mlir::FailureOr<std::string> tileType(mlir::Value tile);
+  std::string sharedTileType(tile::LoadOp op);
+  mlir::FailureOr<CudaExpression> expression(mlir::Value value);
+  mlir::FailureOr<std::string> text(mlir::Value value);
+  mlir::FailureOr<llvm::SmallVector<CudaExpression>> expressions(mlir::ValueRange values);
+  void statement(const std::string &start, const CudaCall &call);
+  // Says `declaration name = call;`, or assigns to the variable that was reserved for the value.
+  void define(mlir::Value value, llvm::StringRef declaration, const CudaCall &call);
+  void include(llvm::StringRef header) { headers.insert(header.str()); }
+
+  mlir::func::FuncOp function;
+  const KernelTitle &title;
+  int64_t warps = 1;
+  CudaWriter writer;
+  CudaNames names;
+  std::set<std::string> headers;
+  // How each value is written: a variable's name, a literal, or an expression that is folded into its only use.
+  llvm::DenseMap<mlir::Value, CudaExpression> values;
+  // Variables that stand declared already, for values that are then assigned instead of declared.
+  llvm::DenseMap<mlir::Value, std::string> reserved;
+  // Shared memory of each load: a tile, or a ring.
+  llvm::DenseMap<mlir::Operation *, std::string> sharedTiles;
+  // Copies into shared memory that were begun but not waited for.
+  llvm::SmallVector<tile::LoadOp> begun;
+};
+
+} // namespace nsa::cuda

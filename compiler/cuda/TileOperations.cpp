@@ -1,0 +1,477 @@
+// Scalars, and one call into the device library for each operation on tiles.
+#include "compiler/cuda/KernelEmitter.h"
+
+#include "compiler/dialect/TileProgram.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace nsa::tile;
+
+namespace nsa::cuda {
+
+// A scalar that is used once is written where it is used, as long as that stays a line one can read. What a lambda
+// returns has a line of its own.
+static constexpr size_t kFoldedLength = 72;
+static constexpr size_t kReturnedLength = 100;
+// A lambda up to this length stands on one line.
+static constexpr size_t kLambdaLength = 96;
+static constexpr size_t kContinuationIndent = 4;
+
+static RankedTensorType typeOf(Value tile) { return cast<RankedTensorType>(tile.getType()); }
+
+//===----------------------------------------------------------------------===//
+// Text
+//===----------------------------------------------------------------------===//
+
+std::string CudaCall::text() const { return callee + "(" + llvm::join(arguments, ", ") + ")"; }
+
+// On one line if it fits. A lambda that spans lines makes its own; else the arguments go to the next line.
+void KernelEmitter::statement(const std::string &start, const CudaCall &call) {
+  std::string text = start + call.text() + ";";
+  if (text.find('\n') == std::string::npos && !writer.fits(text)) {
+    size_t arguments = start.size() + call.callee.size() + 1;
+    text = text.substr(0, arguments) + "\n" + std::string(kContinuationIndent, ' ') + text.substr(arguments);
+  }
+  writer.line(text);
+}
+
+void KernelEmitter::define(Value value, StringRef declaration, const CudaCall &call) {
+  auto known = reserved.find(value);
+  if (known != reserved.end()) {
+    values[value] = {known->second};
+    statement(known->second + " = ", call);
+    return;
+  }
+  std::string name = names.declare(value, isTile(value) ? "tile" : "value");
+  values[value] = {name};
+  statement((declaration + " " + name + " = ").str(), call);
+}
+
+// The type of a tile in registers.
+FailureOr<std::string> KernelEmitter::tileType(Value tile) {
+  Operation *producer = tile.getDefiningOp() ? tile.getDefiningOp() : tile.getParentBlock()->getParentOp();
+  RankedTensorType type = typeOf(tile);
+  StringRef element = cudaType(type.getElementType());
+  std::optional<Layout> layout = layoutOf(tile);
+  if (!layout)
+    return producer->emitError() << "makes a tile without '" << kLayoutAttr << "': layouts were not assigned";
+  if (element.empty())
+    return producer->emitError() << "makes a tile of " << type.getElementType() << ", which has no counterpart in CUDA";
+  int64_t rows = type.getDimSize(0);
+  if (rows % (16 * warps) != 0)
+    return producer->emitError() << "makes a tile of " << rows << " rows, which " << warps << " warps of 16 rows cannot split";
+  std::string head = (element + ", " + Twine(rows) + ", ").str();
+  if (type.getRank() == 1 && *layout == Layout::Row) {
+    include("map.cuh");
+    return "RowVector<" + head + "kWarps>";
+  }
+  if (type.getRank() == 2 && (*layout == Layout::Accumulator || *layout == Layout::OperandA)) {
+    include("map.cuh");
+    return "Fragment<" + head + std::to_string(type.getDimSize(1)) + ", kWarps>";
+  }
+  return producer->emitError() << "makes a tile of rank " << type.getRank() << " in the layout " << stringifyLayout(*layout)
+                               << ", which is not in registers";
+}
+
+std::string KernelEmitter::sharedTileType(LoadOp op) {
+  RankedTensorType type = typeOf(op.getResult());
+  return ("SharedTile<" + cudaType(type.getElementType()) + ", " + Twine(type.getDimSize(0)) + ", " + Twine(type.getDimSize(1)) + ">").str();
+}
+
+FailureOr<CudaExpression> KernelEmitter::expression(Value value) {
+  auto known = values.find(value);
+  if (known != values.end())
+    return known->second;
+  Attribute constant;
+  if (!isTile(value) && matchPattern(value, m_Constant(&constant)))
+    if (std::optional<CudaExpression> literal = cudaConstant(constant))
+      return *literal;
+  if (Operation *producer = value.getDefiningOp())
+    return producer->emitError("makes a value that cannot be used here in a kernel");
+  return emitError(value.getLoc(), "this value cannot be used here in a kernel");
+}
+
+FailureOr<std::string> KernelEmitter::text(Value value) {
+  FailureOr<CudaExpression> known = expression(value);
+  if (failed(known))
+    return failure();
+  return known->text;
+}
+
+FailureOr<SmallVector<CudaExpression>> KernelEmitter::expressions(ValueRange operands) {
+  SmallVector<CudaExpression> result;
+  for (Value operand : operands) {
+    FailureOr<CudaExpression> known = expression(operand);
+    if (failed(known))
+      return failure();
+    result.push_back(std::move(*known));
+  }
+  return result;
+}
+
+// `body` up to its terminator, then `return result`.
+FailureOr<std::string> KernelEmitter::lambda(StringRef parameters, Block &body,
+                                             const std::function<FailureOr<std::string>()> &result) {
+  CudaWriter outer = std::exchange(writer, CudaWriter());
+  LogicalResult emitted = success();
+  for (Operation &op : body.without_terminator())
+    if (succeeded(emitted))
+      emitted = emitScalar(&op);
+  std::string statements = std::exchange(writer, std::move(outer)).text();
+  if (failed(emitted))
+    return failure();
+  FailureOr<std::string> returned = result();
+  if (failed(returned))
+    return failure();
+  std::string head = ("[&](" + parameters + ") {").str();
+  std::string oneLine = head + " return " + *returned + "; }";
+  if (statements.empty() && oneLine.size() <= kLambdaLength)
+    return oneLine;
+  statements += "return " + *returned + ";";
+  std::string text = head;
+  for (StringRef line : llvm::split(statements, '\n'))
+    text += "\n  " + line.str();
+  return text + "\n}";
+}
+
+//===----------------------------------------------------------------------===//
+// Scalars
+//===----------------------------------------------------------------------===//
+
+// Whether the only use of a scalar may say its expression instead of a name.
+static bool isFoldable(Operation *op, const CudaExpression &expression) {
+  if (!op->hasOneUse())
+    return false;
+  Operation *user = *op->user_begin();
+  if (user->getBlock() != op->getBlock())
+    return false;
+  // Maps would compute it for each element, loops in each iteration.
+  if (isa<scf::ForOp, MapOp, SplatOp>(user) || (isa<scf::YieldOp>(user) && isa<scf::ForOp>(user->getParentOp())))
+    return false;
+  return expression.text.size() <= (isa<tile::YieldOp>(user) ? kReturnedLength : kFoldedLength);
+}
+
+LogicalResult KernelEmitter::emitScalar(Operation *op) {
+  if (isMemoryEffectFree(op) && op->use_empty())
+    return success();
+  if (auto load = dyn_cast<LoadScalarOp>(op)) {
+    FailureOr<SmallVector<CudaExpression>> operands = expressions(op->getOperands());
+    if (failed(operands))
+      return failure();
+    CudaCall call{"load_scalar", {}};
+    for (CudaExpression &operand : *operands)
+      call.arguments.push_back(std::move(operand.text));
+    define(load, ("const " + cudaType(load.getType())).str(), call);
+    return success();
+  }
+  if (auto program = dyn_cast<ProgramIdOp>(op)) {
+    std::string name = names.declare(program, "program");
+    writer.line("const int32 " + name + " = blockIdx." + stringifyAxis(program.getAxis()) + ";");
+    values[program] = {name};
+    return success();
+  }
+  if (auto present = dyn_cast<PresentOp>(op)) {
+    FailureOr<std::string> view = text(present.getView());
+    if (failed(view))
+      return failure();
+    values[present] = {*view + ".present()"};
+    return success();
+  }
+  Attribute constant;
+  if (matchPattern(op, m_Constant(&constant))) {
+    if (std::optional<CudaExpression> literal = cudaConstant(constant)) {
+      values[op->getResult(0)] = *literal;
+      return success();
+    }
+  }
+
+  FailureOr<SmallVector<CudaExpression>> operands = expressions(op->getOperands());
+  if (failed(operands))
+    return failure();
+  std::optional<CudaExpression> translated = cudaExpression(op, *operands);
+  if (!translated)
+    return op->emitOpError("has no translation to CUDA");
+  Value result = op->getResult(0);
+  if (isFoldable(op, *translated)) {
+    values[result] = std::move(*translated);
+    return success();
+  }
+  std::string name = names.declare(result, "value");
+  writer.line("const " + cudaType(result.getType()) + " " + name + " = " + translated->text + ";");
+  values[result] = {name};
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+FailureOr<std::string> KernelEmitter::rowsLambda(Region &rows, AtOp at, Value view) {
+  FailureOr<std::string> viewText = text(view);
+  if (failed(viewText))
+    return failure();
+  CudaNames::Scope scope(names);
+  std::string row = names.declare(rows.getArgument(0), "row");
+  values[rows.getArgument(0)] = {row};
+  return lambda("int32 " + row, rows.front(), [&]() -> FailureOr<std::string> {
+    FailureOr<SmallVector<CudaExpression>> coordinates = expressions(at.getCoordinates());
+    FailureOr<std::string> exists = text(at.getExists());
+    if (failed(coordinates) || failed(exists))
+      return failure();
+    CudaCall call{*viewText + ".at", {}};
+    for (CudaExpression &coordinate : *coordinates)
+      call.arguments.push_back(std::move(coordinate.text));
+    return call.text() + (*exists == "true" ? "" : ".only_if(" + *exists + ")");
+  });
+}
+
+// Global to shared memory. The copy is only begun.
+LogicalResult KernelEmitter::emitCopy(LoadOp op, StringRef target) {
+  FailureOr<std::string> view = text(op.getView());
+  FailureOr<std::string> rows = rowsLambda(op.getRows(), op.getAt(), op.getView());
+  if (failed(view) || failed(rows))
+    return failure();
+  include("copy.cuh");
+  statement("", {"load_tile<kThreads>", {target.str(), *view, std::to_string(op.getValidColumns()), *rows}});
+  return success();
+}
+
+// Waits for the copies that were begun, and takes those from shared memory that are wanted in registers.
+LogicalResult KernelEmitter::finishCopies() {
+  if (begun.empty())
+    return success();
+  writer.line("commit_copies();");
+  writer.line("wait_copies<0>();");
+  writer.line("__syncthreads();");
+  for (LoadOp load : std::exchange(begun, {})) {
+    if (layoutOf(load) != Layout::OperandA)
+      continue;
+    FailureOr<std::string> type = tileType(load);
+    if (failed(type))
+      return failure();
+    include("dot.cuh");
+    define(load, "const auto", {"load_operand<" + *type + ">", {sharedTiles[load]}});
+  }
+  return success();
+}
+
+FailureOr<CudaCall> KernelEmitter::loadCall(LoadOp op) {
+  FailureOr<std::string> type = tileType(op);
+  FailureOr<std::string> view = text(op.getView());
+  FailureOr<std::string> rows = rowsLambda(op.getRows(), op.getAt(), op.getView());
+  if (failed(type) || failed(view) || failed(rows))
+    return failure();
+  include("copy.cuh");
+  if (typeOf(op).getRank() == 1)
+    return CudaCall{"load_rows<" + *type + ">", {*view, *rows}};
+  return CudaCall{"load_fragment<" + *type + ">", {*view, std::to_string(op.getValidColumns()), *rows}};
+}
+
+LogicalResult KernelEmitter::emitStore(StoreOp op) {
+  if (failed(tileType(op.getTile())))
+    return failure();
+  FailureOr<std::string> tile = text(op.getTile());
+  FailureOr<std::string> view = text(op.getView());
+  FailureOr<std::string> rows = rowsLambda(op.getRows(), op.getAt(), op.getView());
+  if (failed(tile) || failed(view) || failed(rows))
+    return failure();
+  include("copy.cuh");
+  if (typeOf(op.getTile()).getRank() == 1)
+    statement("", {"store_rows", {*tile, *view, *rows}});
+  else
+    statement("", {"store_tile", {*tile, *view, std::to_string(op.getValidColumns()), *rows}});
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelEmitter::emitTile(Operation *op) {
+  if (isMemoryEffectFree(op) && op->use_empty())
+    return success();
+  if (auto splat = dyn_cast<SplatOp>(op)) {
+    FailureOr<std::string> type = tileType(splat);
+    FailureOr<std::string> scalar = text(splat.getScalar());
+    if (failed(type) || failed(scalar))
+      return failure();
+    values[splat] = {"splat<" + *type + ">(" + *scalar + ")"};
+    return success();
+  }
+  if (auto load = dyn_cast<LoadOp>(op)) {
+    if (load->hasAttr(kRingAttr)) {
+      if (values.contains(load))
+        return success(); // its loop copied it ahead
+      return load.emitOpError("is a ring outside of a loop's body");
+    }
+    auto place = sharedTiles.find(load);
+    if (place != sharedTiles.end()) {
+      if (layoutOf(load) == Layout::Shared)
+        values[load] = {place->second};
+      begun.push_back(load);
+      return emitCopy(load, place->second);
+    }
+  }
+  FailureOr<CudaCall> call = tileCall(op);
+  if (failed(call))
+    return failure();
+  define(op->getResult(0), "const auto", *call);
+  return success();
+}
+
+FailureOr<CudaCall> KernelEmitter::tileCall(Operation *op) {
+  if (auto map = dyn_cast<MapOp>(op))
+    return mapCall(map);
+  if (auto dot = dyn_cast<DotOp>(op))
+    return dotCall(dot);
+  if (auto load = dyn_cast<LoadOp>(op))
+    return loadCall(load);
+  if (auto reduce = dyn_cast<ReduceOp>(op)) {
+    if (layoutOf(reduce.getSource()) != Layout::Accumulator)
+      return op->emitOpError("reduces a tile that is no accumulator");
+    FailureOr<std::string> source = text(reduce.getSource());
+    if (failed(source))
+      return failure();
+    include("reduce.cuh");
+    return CudaCall{reduce.getKind() == ReduceKind::Max ? "reduce_max" : "reduce_add", {*source}};
+  }
+  return elementwiseCall(op);
+}
+
+// The parameter that stands for an element of `input` in a map's lambda. It may hide the tile, which has no use in there.
+static std::string parameterName(const std::string &input, llvm::StringSet<> &taken) {
+  StringRef base = llvm::all_of(input, [](char c) { return llvm::isAlnum(c) || c == '_'; }) ? StringRef(input) : "x";
+  std::string name = base.str();
+  for (int number = 2; !taken.insert(name).second; ++number)
+    name = (base + "_" + Twine(number)).str();
+  return name;
+}
+
+FailureOr<CudaCall> KernelEmitter::mapCall(MapOp op) {
+  FailureOr<std::string> type = tileType(op);
+  if (failed(type))
+    return failure();
+  CudaNames::Scope scope(names);
+  llvm::StringSet<> taken;
+  SmallVector<std::string> parameters;
+  CudaCall call{"map<" + *type + ">", {""}};
+  for (auto [input, element] : llvm::zip(op.getInputs(), op.getElements())) {
+    FailureOr<CudaExpression> outer = expression(input);
+    if (failed(outer))
+      return failure();
+    if (!isTile(input)) {
+      values[element] = *outer;
+      continue;
+    }
+    if (failed(tileType(input)))
+      return failure();
+    std::string name = parameterName(outer->text, taken);
+    values[element] = {name};
+    parameters.push_back((cudaType(element.getType()) + " " + name).str());
+    call.arguments.push_back(outer->text);
+  }
+
+  bool isMatrix = typeOf(op).getRank() == 2;
+  bool wantsColumn = isMatrix && !op.getColumn().use_empty();
+  bool wantsRow = !op.getRow().use_empty();
+  auto addIndex = [&](BlockArgument index, StringRef name, bool isUsed) {
+    std::string declared = isUsed ? names.declare(name) : "";
+    values[index] = {declared};
+    parameters.push_back(isUsed ? "int32 " + declared : "int32");
+  };
+  if (wantsRow || wantsColumn) {
+    addIndex(op.getRow(), "row", wantsRow);
+    if (isMatrix)
+      addIndex(op.getColumn(), "column", wantsColumn);
+  }
+  if (!isMatrix)
+    values[op.getColumn()] = {"0"};
+
+  // Rounding to 16 bits is the map's: it rounds two columns at once.
+  Value yielded = op.getYielded();
+  auto rounding = yielded.getDefiningOp<arith::TruncFOp>();
+  bool rounds = rounding && rounding.getIn().getType().isF32() && rounding.getOut().hasOneUse();
+  if (rounds)
+    values[rounding.getOut()] = {};
+  FailureOr<std::string> body = lambda(llvm::join(parameters, ", "), op.getBody().front(), [&] {
+    return text(rounds ? rounding.getIn() : yielded);
+  });
+  if (failed(body))
+    return failure();
+  call.arguments.front() = *body;
+  return call;
+}
+
+// An elementwise operation that was not fused: a map of its own. The index and cast operations of tiles are such, too.
+FailureOr<CudaCall> KernelEmitter::elementwiseCall(Operation *op) {
+  Value result = op->getResult(0);
+  FailureOr<std::string> type = tileType(result);
+  FailureOr<SmallVector<CudaExpression>> operands = expressions(op->getOperands());
+  if (failed(type) || failed(operands))
+    return failure();
+  CudaCall call{"map<" + *type + ">", {""}};
+  if (auto iota = dyn_cast<IotaOp>(op)) {
+    bool isMatrix = typeOf(result).getRank() == 2;
+    call.arguments.front() = !isMatrix                   ? "[](int32 row) { return row; }"
+                             : iota.getDimension() == 0 ? "[](int32 row, int32) { return row; }"
+                                                        : "[](int32, int32 column) { return column; }";
+    return call;
+  }
+
+  llvm::StringSet<> taken;
+  SmallVector<std::string> parameters;
+  SmallVector<CudaExpression> elements;
+  for (auto [operand, outer] : llvm::zip(op->getOperands(), *operands)) {
+    if (!isTile(operand)) {
+      elements.push_back(outer);
+      continue;
+    }
+    if (failed(tileType(operand)))
+      return failure();
+    elements.push_back({parameterName(outer.text, taken)});
+    parameters.push_back((cudaType(typeOf(operand).getElementType()) + " " + elements.back().text).str());
+    call.arguments.push_back(outer.text);
+  }
+  std::optional<CudaExpression> returned;
+  if (isa<BroadcastOp>(op))
+    returned = elements.front();
+  else if (isa<CastOp>(op))
+    returned = CudaExpression{"to_float(" + elements.front().text + ")"};
+  else
+    returned = cudaExpression(op, elements);
+  if (!returned)
+    return op->emitOpError("has no translation to CUDA");
+  call.arguments.front() = "[&](" + llvm::join(parameters, ", ") + ") { return " + returned->text + "; }";
+  return call;
+}
+
+FailureOr<CudaCall> KernelEmitter::dotCall(DotOp op) {
+  std::optional<Layout> left = layoutOf(op.getA()), right = layoutOf(op.getB());
+  bool isFloat = typeOf(op.getB()).getElementType().isF32();
+  if (typeOf(op.getA()).getElementType() != typeOf(op.getB()).getElementType())
+    return op.emitOpError() << "multiplies " << typeOf(op.getA()).getElementType() << " by " << typeOf(op.getB()).getElementType()
+                            << ", which no kernel can";
+  if (right != Layout::Shared)
+    return op.emitOpError("has a right side that is not in shared memory");
+  if (left == Layout::Shared ? !isFloat : failed(tileType(op.getA())))
+    return op.emitOpError("has a left side in shared memory, but 16-bit types are multiplied from registers");
+  if (failed(tileType(op)) || failed(tileType(op.getAcc())))
+    return failure();
+  FailureOr<SmallVector<CudaExpression>> operands = expressions(op->getOperands());
+  if (failed(operands))
+    return failure();
+  include(isFloat ? "dot_float.cuh" : op.getZeroAnnihilates() ? "dot_annihilating.cuh" : "dot.cuh");
+  std::string callee = "dot";
+  if (op.getTransposeB())
+    callee += "_transposed";
+  if (op.getZeroAnnihilates())
+    callee += "_annihilating";
+  return CudaCall{callee, {(*operands)[0].text, (*operands)[1].text, (*operands)[2].text}};
+}
+
+} // namespace nsa::cuda
