@@ -1,9 +1,9 @@
 // LLVM dialect -> object -> image: what may be in an image runs from a read-execute mapping, what may not is refused by
 // name.
-#include "compiler/cpu/CpuImage.h"
 #include "compiler/cpu/CpuCodegen.h"
+#include "compiler/cpu/CpuImage.h"
 #include "runtime/base/cpu_features.h"
-#include "tests/unit/cpu/MappedImage.h"
+#include "tests/unit/cpu/mapped_image.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"

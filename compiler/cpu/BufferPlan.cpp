@@ -1,0 +1,294 @@
+#include "compiler/cpu/BufferPlan.h"
+
+#include "compiler/dialect/Tile.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+
+namespace nsa::cpu {
+
+using namespace mlir;
+
+namespace {
+
+// Vectors of any level are aligned in scratch.
+constexpr int64_t kBufferAlignment = 64;
+
+bool isReadFromMemory(OpOperand &operand) {
+  auto dot = dyn_cast<tile::DotOp>(operand.getOwner());
+  return !dot || operand.get() != dot.getAcc() || !isZeroTile(operand.get());
+}
+
+} // namespace
+
+TileStorage TileStorage::of(Value tile, int64_t lanes) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  TileStorage storage;
+  storage.rows = type.getDimSize(0);
+  storage.columns = type.getRank() == 2 ? type.getDimSize(1) : 1;
+  storage.lanes = lanes;
+  storage.rowMajor = tile::layoutOf(tile) == tile::Layout::RowMajor;
+  storage.isInteger = type.getElementType().isInteger();
+  return storage;
+}
+
+bool isZeroTile(Value tile) {
+  auto splat = tile.getDefiningOp<tile::SplatOp>();
+  return splat && matchPattern(splat.getScalar(), m_AnyZeroFloat());
+}
+
+void forEachHandover(Operation *op, llvm::function_ref<void(ValueRange, ValueRange)> visit) {
+  if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    visit(loop.getRegionIterArgs(), loop.getInitArgs());
+    visit(loop.getRegionIterArgs(), loop.getYieldedValues());
+  } else if (auto branch = dyn_cast<scf::IfOp>(op); branch && branch.getNumResults() != 0) {
+    visit(branch.getResults(), branch.thenYield().getResults());
+    visit(branch.getResults(), branch.elseYield().getResults());
+  }
+}
+
+BufferPlan BufferPlan::make(func::FuncOp function, int64_t lanes) {
+  BufferPlan plan(lanes);
+  function.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    for (Value result : op->getResults())
+      plan.number(result);
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      for (Value argument : loop.getRegionIterArgs())
+        plan.number(argument);
+  });
+  const int count = int(plan.storages.size());
+  plan.conflicts.assign(count, llvm::BitVector(count));
+  plan.apart.assign(count, llvm::BitVector(count));
+  plan.members.assign(count, llvm::BitVector(count));
+  for (int value = 0; value < count; ++value) {
+    plan.buffer.push_back(value);
+    plan.members[value].set(value);
+  }
+  llvm::BitVector live(count);
+  plan.analyse(function.getBody().front(), live);
+  plan.coalesce(function);
+  plan.place();
+  function.walk([&](Operation *op) {
+    forEachHandover(op, [&](ValueRange to, ValueRange from) {
+      plan.asideBytes = std::max(plan.asideBytes, plan.bytesAside(to, from));
+    });
+  });
+  return plan;
+}
+
+void BufferPlan::number(Value value) {
+  if (!tile::isTile(value) || (isZeroTile(value) && llvm::none_of(value.getUses(), isReadFromMemory)))
+    return;
+  indices[value] = int(storages.size());
+  storages.push_back(TileStorage::of(value, lanes));
+}
+
+void BufferPlan::analyse(Block &block, llvm::BitVector &live) {
+  for (Operation &op : llvm::reverse(block.without_terminator()))
+    analyse(op, live);
+}
+
+// Turns the set of tiles alive after `op` into the one alive before it, and notes who meets whom on the way.
+void BufferPlan::analyse(Operation &op, llvm::BitVector &live) {
+  define(op.getResults(), live);
+  forEachHandover(&op, [&](ValueRange to, ValueRange from) { keepApart(to, from); });
+
+  if (auto branch = dyn_cast<scf::IfOp>(op)) {
+    llvm::BitVector before = live;
+    for (Region &region : branch->getRegions()) {
+      if (region.empty())
+        continue;
+      llvm::BitVector arm = live;
+      use(region.front().getTerminator()->getOperands(), arm);
+      analyse(region.front(), arm);
+      before |= arm;
+    }
+    live = before;
+    return;
+  }
+  if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    // What the body reads from outside is alive at its end too, for the next iteration: the second round knows it.
+    llvm::BitVector body;
+    for (int round = 0; round < 2; ++round) {
+      llvm::BitVector end = live;
+      end |= body;
+      use(loop.getYieldedValues(), end);
+      body = std::move(end);
+      analyse(*loop.getBody(), body);
+      define(loop.getRegionIterArgs(), body);
+    }
+    live |= body;
+    use(loop.getInitArgs(), live);
+    return;
+  }
+
+  for (Value result : op.getResults()) {
+    keepApart(result, op.getOperands());
+    for (Value operand : op.getOperands()) {
+      if (!hasBuffer(result) || !hasBuffer(operand))
+        continue;
+      // In place where each element depends on its own place only. A dot reads `a` and `b` many times.
+      const bool isAccumulator = isa<tile::DotOp>(op) && operand == cast<tile::DotOp>(op).getAcc();
+      const bool isSameElement = isa<tile::MapOp>(op) && storageOf(operand).isSamePlace(storageOf(result));
+      if (!isAccumulator && !isSameElement)
+        forbidSharing(result, operand);
+    }
+  }
+  if (auto dot = dyn_cast<tile::DotOp>(op); dot && hasBuffer(dot.getResult()))
+    for (Value side : {dot.getA(), dot.getB()})
+      forbidSharing(dot.getResult(), side); // even if it is the accumulator as well
+  for (OpOperand &operand : op.getOpOperands())
+    if (isReadFromMemory(operand))
+      use(operand.get(), live);
+}
+
+// A value must not share a buffer with what is alive where it is written.
+void BufferPlan::define(ValueRange values, llvm::BitVector &live) {
+  for (Value value : values)
+    if (hasBuffer(value))
+      live.set(indices.at(value)); // results of one operation are written together
+  for (Value value : values) {
+    if (!hasBuffer(value))
+      continue;
+    const int index = indices.at(value);
+    for (int other : live.set_bits()) {
+      if (other == index)
+        continue;
+      conflicts[index].set(other);
+      conflicts[other].set(index);
+    }
+  }
+  for (Value value : values)
+    if (hasBuffer(value))
+      live.reset(indices.at(value));
+}
+
+void BufferPlan::use(ValueRange values, llvm::BitVector &live) const {
+  for (Value value : values)
+    if (hasBuffer(value))
+      live.set(indices.at(value));
+}
+
+void BufferPlan::forbidSharing(Value a, Value b) {
+  if (a == b || !hasBuffer(a) || !hasBuffer(b))
+    return;
+  conflicts[indices.at(a)].set(indices.at(b));
+  conflicts[indices.at(b)].set(indices.at(a));
+}
+
+void BufferPlan::keepApart(ValueRange a, ValueRange b) {
+  for (Value first : a) {
+    for (Value second : b) {
+      if (first == second || !hasBuffer(first) || !hasBuffer(second))
+        continue;
+      apart[indices.at(first)].set(indices.at(second));
+      apart[indices.at(second)].set(indices.at(first));
+    }
+  }
+}
+
+void BufferPlan::coalesce(func::FuncOp function) {
+  // Where the value that leaves a loop lies in the loop's own buffer, no iteration count needs a copy.
+  function.walk([&](scf::ForOp loop) {
+    for (auto [argument, result] : llvm::zip_equal(loop.getRegionIterArgs(), loop.getResults()))
+      merge(argument, result);
+  });
+  function.walk([&](Operation *op) {
+    forEachHandover(op, [&](ValueRange to, ValueRange from) {
+      for (auto [target, source] : llvm::zip_equal(to, from))
+        merge(target, source);
+    });
+  });
+  function.walk([&](tile::DotOp dot) { merge(dot.getResult(), dot.getAcc()); });
+  function.walk([&](tile::MapOp map) {
+    for (Value input : map.getInputs())
+      if (merge(map.getResult(), input))
+        break;
+  });
+}
+
+bool BufferPlan::merge(Value a, Value b) {
+  if (!hasBuffer(a) || !hasBuffer(b) || !storageOf(a).isSamePlace(storageOf(b)))
+    return false;
+  const int keep = buffer[indices.at(a)];
+  const int give = buffer[indices.at(b)];
+  if (keep == give)
+    return true;
+  if (conflicts[keep].anyCommon(members[give]))
+    return false;
+  for (int member : members[give].set_bits())
+    buffer[member] = keep;
+  members[keep] |= members[give];
+  conflicts[keep] |= conflicts[give];
+  apart[keep] |= apart[give];
+  return true;
+}
+
+// First fit, largest first, over the buffers already placed that are alive together with it.
+void BufferPlan::place() {
+  std::vector<int> order;
+  for (int value = 0; value < int(buffer.size()); ++value)
+    if (buffer[value] == value)
+      order.push_back(value);
+  llvm::sort(order,
+             [&](int a, int b) { return std::pair(-storages[a].bytes(), a) < std::pair(-storages[b].bytes(), b); });
+  offsets.assign(buffer.size(), 0);
+  std::vector<int> placed;
+  for (int current : order) {
+    llvm::BitVector meets = conflicts[current];
+    meets |= apart[current];
+    std::vector<int> neighbours;
+    for (int other : placed)
+      if (meets.anyCommon(members[other]))
+        neighbours.push_back(other);
+    llvm::sort(neighbours, [&](int a, int b) { return offsets[a] < offsets[b]; });
+    int64_t offset = 0;
+    for (int other : neighbours) {
+      if (offset + storages[current].bytes() <= offsets[other])
+        break;
+      offset = std::max<int64_t>(offset, llvm::alignTo(offsets[other] + storages[other].bytes(), kBufferAlignment));
+    }
+    offsets[current] = offset;
+    placed.push_back(current);
+    tileBytes = std::max<int64_t>(tileBytes, llvm::alignTo(offset + storages[current].bytes(), kBufferAlignment));
+  }
+}
+
+std::vector<TileCopy> BufferPlan::copies(ValueRange to, ValueRange from) const {
+  std::vector<TileCopy> moves;
+  for (auto [target, source] : llvm::zip_equal(to, from))
+    if (hasBuffer(target) && offsetOf(target) != offsetOf(source))
+      moves.push_back({storageOf(target), offsetOf(target), offsetOf(source)});
+  // A source that another copy overwrites steps aside first.
+  std::vector<TileCopy> first, last;
+  int64_t aside = tileBytes;
+  for (const TileCopy &move : moves) {
+    const bool isOverwritten =
+        llvm::any_of(moves, [&](const TileCopy &other) { return other.toOffset == move.fromOffset; });
+    if (!isOverwritten) {
+      last.push_back(move);
+      continue;
+    }
+    first.push_back({move.storage, aside, move.fromOffset});
+    last.push_back({move.storage, move.toOffset, aside});
+    aside += llvm::alignTo(move.storage.bytes(), kBufferAlignment);
+  }
+  first.insert(first.end(), last.begin(), last.end());
+  return first;
+}
+
+int64_t BufferPlan::bytesAside(ValueRange to, ValueRange from) const {
+  int64_t bytes = 0;
+  for (const TileCopy &copy : copies(to, from))
+    if (copy.toOffset >= tileBytes)
+      bytes =
+          std::max<int64_t>(bytes, copy.toOffset + llvm::alignTo(copy.storage.bytes(), kBufferAlignment) - tileBytes);
+  return bytes;
+}
+
+} // namespace nsa::cpu

@@ -1,0 +1,95 @@
+#include "compiler/cpu/ElementCloner.h"
+
+#include "compiler/cpu/MathExpansion.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace nsa::cpu {
+
+using namespace mlir;
+
+namespace {
+
+bool isSmallFloat(Type type) { return type.isBF16() || type.isF16(); }
+
+} // namespace
+
+Type ElementCloner::convert(Type type) const {
+  Type element = isSmallFloat(type) ? Float32Type::get(type.getContext()) : type;
+  return shape == Shape::kVector ? Type(b.vectorOf(element)) : element;
+}
+
+Value ElementCloner::lookup(Value value, IRMapping &mapping) {
+  Value copy = mapping.lookup(value);
+  if (shape == Shape::kVector && !isa<VectorType>(copy.getType()))
+    copy = b.splat(copy);
+  return copy;
+}
+
+Value ElementCloner::roundTo(Value value, Type type) {
+  return isSmallFloat(type) ? decode16(b, encode16(b, value, type), type) : value;
+}
+
+// The operations of `math` that are instructions, or short sequences of them; null for all others.
+Value ElementCloner::expand(Operation &op, ValueRange operands) {
+  return llvm::TypeSwitch<Operation *, Value>(&op)
+      .Case([&](math::Exp2Op) { return expandExp2(b, operands[0]); })
+      .Case([&](math::Log2Op) { return expandLog2(b, operands[0]); })
+      .Case([&](math::FmaOp) { return b.fma(operands[0], operands[1], operands[2]); })
+      .Case([&](math::AbsFOp) { return LLVM::FAbsOp::create(b, operands[0].getType(), operands[0]); })
+      .Case([&](math::SqrtOp) { return LLVM::SqrtOp::create(b, operands[0].getType(), operands[0]); })
+      .Case([&](math::FloorOp) { return LLVM::FFloorOp::create(b, operands[0].getType(), operands[0]); })
+      .Case([&](math::CeilOp) { return LLVM::FCeilOp::create(b, operands[0].getType(), operands[0]); })
+      .Case([&](math::RoundEvenOp) { return LLVM::RoundEvenOp::create(b, operands[0].getType(), operands[0]); })
+      .Default(Value());
+}
+
+LogicalResult ElementCloner::clone(Operation &op, IRMapping &mapping) {
+  if (op.getNumResults() != 1 || op.getNumRegions() != 0)
+    return op.emitOpError("cannot be lowered to the CPU");
+  Value result = op.getResult(0);
+  const bool hasIndex = llvm::any_of(op.getOperandTypes(), llvm::IsaPred<IndexType>) || result.getType().isIndex();
+  const bool hasWide =
+      result.getType().isF64() || llvm::any_of(op.getOperandTypes(), [](Type type) { return type.isF64(); });
+  if (hasWide || (hasIndex && shape == Shape::kVector))
+    return op.emitOpError("cannot be lowered to the CPU: elements are i1, i32, i64, bf16, f16 or f32");
+
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    Type type = convert(constant.getType());
+    if (auto value = dyn_cast<FloatAttr>(constant.getValue()))
+      mapping.map(result, b.real(type, value.getValueAsDouble()));
+    else if (auto value = dyn_cast<IntegerAttr>(constant.getValue()))
+      mapping.map(result, b.integer(type, value.getInt()));
+    else
+      return op.emitOpError("cannot be lowered to the CPU: not a number");
+    return success();
+  }
+
+  SmallVector<Value> operands;
+  for (Value operand : op.getOperands())
+    operands.push_back(lookup(operand, mapping));
+  if (isa<arith::ExtFOp, arith::TruncFOp>(op)) {
+    mapping.map(result, roundTo(operands[0], result.getType()));
+    return success();
+  }
+  if (Value expanded = expand(op, operands)) {
+    mapping.map(result, roundTo(expanded, result.getType()));
+    return success();
+  }
+  // A remainder of floats is a call of fmodf; the bits of a small float are not what is carried.
+  const bool isBitcast =
+      isa<arith::BitcastOp>(op) && (isSmallFloat(result.getType()) || isSmallFloat(op.getOperand(0).getType()));
+  if (!isa<arith::ArithDialect>(op.getDialect()) || isa<arith::RemFOp>(op) || isBitcast)
+    return op.emitOpError("cannot be lowered to the CPU");
+  IRMapping operandMapping;
+  operandMapping.map(op.getOperands(), operands);
+  Operation *copy = b.clone(op, operandMapping);
+  copy->getResult(0).setType(convert(result.getType()));
+  mapping.map(result, roundTo(copy->getResult(0), result.getType()));
+  return success();
+}
+
+} // namespace nsa::cpu

@@ -1,0 +1,469 @@
+#include "compiler/cpu/BufferPlan.h"
+#include "compiler/cpu/CpuBuilder.h"
+#include "compiler/cpu/DotLowering.h"
+#include "compiler/cpu/ElementCloner.h"
+#include "compiler/cpu/Passes.h"
+#include "compiler/cpu/RowAccess.h"
+#include "compiler/dialect/Tile.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace nsa::cpu {
+
+using namespace mlir;
+
+#define GEN_PASS_DEF_LOWERTOCPU
+#include "compiler/cpu/Passes.h.inc"
+
+namespace {
+
+// A view's slots, read at the kernel's start.
+struct View {
+  Value pointer;
+  SmallVector<Value> strides;
+  Type element;
+};
+
+class FunctionLowering {
+public:
+  FunctionLowering(func::FuncOp function, int64_t lanes)
+      : function(function), b(function.getLoc(), function.getContext(), lanes),
+        plan(BufferPlan::make(function, lanes)) {}
+
+  LogicalResult run();
+
+private:
+  void readArguments(Block &oldEntry);
+  LogicalResult lowerBlock(Block &block);
+  LogicalResult lower(Operation &op);
+  LogicalResult lowerLoop(scf::ForOp loop);
+  LogicalResult lowerBranch(scf::IfOp branch);
+  LogicalResult lowerMap(tile::MapOp map);
+  LogicalResult lowerLoad(tile::LoadOp load);
+  LogicalResult lowerStore(tile::StoreOp store);
+  void lowerDot(tile::DotOp dot);
+  void lowerReduce(tile::ReduceOp reduce);
+  void lowerSplat(tile::SplatOp splat);
+  void lowerReport(tile::ReportOp report);
+
+  // The words of a tile, in scratch.
+  Value bufferOf(Value tile) { return b.at(scratch, plan.offsetOf(tile), b.getI8Type()); }
+  Value rowPointer(const View &view, ValueRange coordinates);
+  RowTransfer transferOf(Value tile, const View &view, int64_t columns);
+  RowAddress rowAddress(const View &view, Region &region, Value row, LogicalResult &status);
+  void copyTiles(ValueRange to, ValueRange from);
+  Value loadLanes(Value buffer, Value words, Type element);
+  void storeLanes(Value value, Value buffer, Value words, Type element);
+  Type scalarType(Type type) { return type.isBF16() || type.isF16() ? b.getF32Type() : type; }
+  unsigned vectorAlignment() const { return unsigned(b.lanes * 4); }
+
+  func::FuncOp function;
+  CpuBuilder b;
+  BufferPlan plan;
+  IRMapping mapping; // scalars
+  llvm::DenseMap<Value, View> views;
+  Value program;
+  Value scratch;
+  int64_t staging = 0; // bytes, after the plan's
+};
+
+LogicalResult FunctionLowering::run() {
+  Region old;
+  old.takeBody(function.getBody());
+  Block &oldEntry = old.front();
+  Type pointer = b.pointerType();
+  function.setFunctionType(b.getFunctionType({pointer, pointer, pointer}, {}));
+  function.removeArgAttrsAttr();
+  Block *entry = function.addEntryBlock();
+  // What stands behind a slot never lies in scratch.
+  function.setArgAttr(0, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
+  function.setArgAttr(2, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
+  b.setInsertionPointToStart(entry);
+  program = entry->getArgument(1);
+  scratch = entry->getArgument(2);
+  readArguments(oldEntry);
+
+  LogicalResult status = lowerBlock(oldEntry);
+  b.setInsertionPointToEnd(entry);
+  func::ReturnOp::create(b);
+  old.dropAllReferences();
+  function->setAttr(tile::kScratchBytesAttr, b.getI64IntegerAttr(plan.scratchBytes() + staging));
+  return status;
+}
+
+void FunctionLowering::readArguments(Block &oldEntry) {
+  Value slots = function.getArgument(0);
+  int64_t slot = 0;
+  auto next = [&](Type type) { return b.load(type, b.at(slots, slot++, b.getI64Type()), 8); };
+  for (BlockArgument argument : oldEntry.getArguments()) {
+    auto type = dyn_cast<tile::ViewType>(argument.getType());
+    if (!type) {
+      mapping.map(argument, next(argument.getType()));
+      continue;
+    }
+    View &view = views[argument];
+    view.element = type.getElementType();
+    view.pointer = next(b.pointerType());
+    for (unsigned i = 0; i < type.getRank(); ++i)
+      view.strides.push_back(next(b.getI64Type()));
+    ++slot; // the flags; unaligned vector access costs nothing here
+  }
+}
+
+LogicalResult FunctionLowering::lowerBlock(Block &block) {
+  for (Operation &op : block.without_terminator()) {
+    b.setLoc(op.getLoc());
+    if (failed(lower(op)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult FunctionLowering::lower(Operation &op) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+      .Case([&](scf::ForOp loop) { return lowerLoop(loop); })
+      .Case([&](scf::IfOp branch) { return lowerBranch(branch); })
+      .Case([&](tile::MapOp map) { return lowerMap(map); })
+      .Case([&](tile::LoadOp load) { return lowerLoad(load); })
+      .Case([&](tile::StoreOp store) { return lowerStore(store); })
+      .Case([&](tile::DotOp dot) { return lowerDot(dot), success(); })
+      .Case([&](tile::ReduceOp reduce) { return lowerReduce(reduce), success(); })
+      .Case([&](tile::SplatOp splat) { return lowerSplat(splat), success(); })
+      .Case([&](tile::ReportOp report) { return lowerReport(report), success(); })
+      .Case([&](tile::ProgramIdOp id) {
+        mapping.map(id.getResult(), b.load(b.getI32Type(), b.at(program, int64_t(id.getAxis()), b.getI32Type())));
+        return success();
+      })
+      .Case([&](tile::PresentOp present) {
+        Value address = LLVM::PtrToIntOp::create(b, b.getI64Type(), views.at(present.getView()).pointer);
+        mapping.map(present.getResult(), arith::CmpIOp::create(b, arith::CmpIPredicate::ne, address, b.i64(0)));
+        return success();
+      })
+      .Case([&](tile::LoadScalarOp load) {
+        const View &view = views.at(load.getView());
+        mapping.map(load.getResult(), loadElement(b, rowPointer(view, load.getCoordinates()), view.element));
+        return success();
+      })
+      .Default([&](Operation *other) {
+        if (llvm::any_of(other->getResults(), tile::isTile))
+          return LogicalResult(other->emitOpError("makes a tile but is not fused; run tile-cpu first"));
+        return ElementCloner(b, ElementCloner::Shape::kScalar).clone(*other, mapping);
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// Control flow: scalars are carried as values, tiles by their buffers
+//===----------------------------------------------------------------------===//
+
+LogicalResult FunctionLowering::lowerLoop(scf::ForOp loop) {
+  copyTiles(loop.getRegionIterArgs(), loop.getInitArgs());
+  SmallVector<Value> initial;
+  for (Value value : loop.getInitArgs())
+    if (!tile::isTile(value))
+      initial.push_back(mapping.lookup(value));
+  auto lowered = scf::ForOp::create(b, mapping.lookup(loop.getLowerBound()), mapping.lookup(loop.getUpperBound()),
+                                    mapping.lookup(loop.getStep()), initial);
+  OpBuilder::InsertionGuard guard(b);
+  Block *body = lowered.getBody();
+  if (!body->empty())
+    body->getTerminator()->erase();
+  b.setInsertionPointToEnd(body);
+  mapping.map(loop.getInductionVar(), lowered.getInductionVar());
+  unsigned carried = 0;
+  for (auto [argument, result] : llvm::zip_equal(loop.getRegionIterArgs(), loop.getResults())) {
+    if (tile::isTile(argument))
+      continue;
+    mapping.map(argument, lowered.getRegionIterArg(carried));
+    mapping.map(result, lowered.getResult(carried++));
+  }
+  if (failed(lowerBlock(*loop.getBody())))
+    return failure();
+  copyTiles(loop.getRegionIterArgs(), loop.getYieldedValues());
+  SmallVector<Value> next;
+  for (Value value : loop.getYieldedValues())
+    if (!tile::isTile(value))
+      next.push_back(mapping.lookup(value));
+  scf::YieldOp::create(b, next);
+  return success();
+}
+
+LogicalResult FunctionLowering::lowerBranch(scf::IfOp branch) {
+  SmallVector<Type> types;
+  for (Value result : branch.getResults())
+    if (!tile::isTile(result))
+      types.push_back(scalarType(result.getType()));
+  auto lowered = scf::IfOp::create(b, types, mapping.lookup(branch.getCondition()), /*addThenBlock=*/true,
+                                   /*addElseBlock=*/!branch.getElseRegion().empty());
+  OpBuilder::InsertionGuard guard(b);
+  for (auto [from, to] : llvm::zip_equal(branch->getRegions(), lowered->getRegions())) {
+    if (from.empty())
+      continue;
+    Block &body = to.front();
+    if (!body.empty())
+      body.getTerminator()->erase();
+    b.setInsertionPointToEnd(&body);
+    if (failed(lowerBlock(from.front())))
+      return failure();
+    ValueRange yielded = from.front().getTerminator()->getOperands();
+    copyTiles(branch.getResults(), yielded);
+    SmallVector<Value> scalars;
+    for (Value value : yielded)
+      if (!tile::isTile(value))
+        scalars.push_back(mapping.lookup(value));
+    scf::YieldOp::create(b, scalars);
+  }
+  unsigned index = 0;
+  for (Value result : branch.getResults())
+    if (!tile::isTile(result))
+      mapping.map(result, lowered.getResult(index++));
+  return success();
+}
+
+void FunctionLowering::copyTiles(ValueRange to, ValueRange from) {
+  const VectorType vector = b.vectorOf(b.getI32Type());
+  for (const TileCopy &copy : plan.copies(to, from)) {
+    Value target = b.at(scratch, copy.toOffset, b.getI8Type());
+    Value source = b.at(scratch, copy.fromOffset, b.getI8Type());
+    b.loop(0, copy.storage.words(), b.lanes, [&](Value word) {
+      Value value = b.load(vector, b.at(source, word, b.getI32Type()), vectorAlignment());
+      b.store(value, b.at(target, word, b.getI32Type()), vectorAlignment());
+    });
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Elementwise and reductions
+//===----------------------------------------------------------------------===//
+
+// Booleans lie in memory as words, and are masks in registers.
+Value FunctionLowering::loadLanes(Value buffer, Value words, Type element) {
+  Type carried = element.isInteger() ? Type(b.getI32Type()) : Type(b.getF32Type());
+  Value value = b.load(b.vectorOf(carried), b.at(buffer, words, carried), vectorAlignment());
+  if (!element.isInteger(1))
+    return value;
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, value, b.integer(value.getType(), 0));
+}
+
+void FunctionLowering::storeLanes(Value value, Value buffer, Value words, Type element) {
+  if (element.isInteger(1))
+    value = arith::ExtUIOp::create(b, b.vectorOf(b.getI32Type()), value);
+  b.store(value, b.at(buffer, words, getElementTypeOrSelf(value.getType())), vectorAlignment());
+}
+
+LogicalResult FunctionLowering::lowerMap(tile::MapOp map) {
+  const TileStorage storage = TileStorage::of(map.getResult(), b.lanes);
+  assert(!storage.rowMajor && "AssignLayouts gives row_major to loads only");
+  Value result = bufferOf(map.getResult());
+  SmallVector<Value> buffers;
+  for (auto [input, element] : llvm::zip_equal(map.getInputs(), map.getElements())) {
+    buffers.push_back(tile::isTile(input) ? bufferOf(input) : Value());
+    if (!tile::isTile(input))
+      mapping.map(element, b.splat(mapping.lookup(input)));
+  }
+  auto isRow = [&](Value input) {
+    return tile::isTile(input) && cast<RankedTensorType>(input.getType()).getRank() == 1;
+  };
+  // What the loop over columns does not change is read before it.
+  auto loadInputs = [&](bool rows, Value words) {
+    for (auto [input, element, buffer] : llvm::zip_equal(map.getInputs(), map.getElements(), buffers))
+      if (buffer && isRow(input) == rows)
+        mapping.map(element, loadLanes(buffer, words, getElementTypeOrSelf(input.getType())));
+  };
+  ElementCloner cloner(b, ElementCloner::Shape::kVector);
+  LogicalResult status = success();
+  b.loop(0, storage.panels(), 1, [&](Value panel) {
+    Value firstRow = b.mul(panel, b.lanes);
+    loadInputs(/*rows=*/true, firstRow);
+    Value rowNumber = b.splat(arith::TruncIOp::create(b, b.getI32Type(), firstRow));
+    mapping.map(map.getRow(), b.add(rowNumber, b.laneNumbers()));
+    Value firstWord = b.mul(panel, storage.panelWords());
+    b.loop(0, storage.columns, 1, [&](Value column) {
+      Value words = b.add(firstWord, b.mul(column, b.lanes));
+      loadInputs(/*rows=*/false, words);
+      mapping.map(map.getColumn(), b.splat(arith::TruncIOp::create(b, b.getI32Type(), column)));
+      for (Operation &op : map.getBody().front().without_terminator())
+        if (succeeded(status))
+          status = cloner.clone(op, mapping);
+      if (succeeded(status))
+        storeLanes(cloner.lookup(map.getYielded(), mapping), result, words, getElementTypeOrSelf(map.getType()));
+    });
+  });
+  return status;
+}
+
+void FunctionLowering::lowerSplat(tile::SplatOp splat) {
+  if (!plan.hasBuffer(splat.getResult()))
+    return;
+  const TileStorage storage = plan.storageOf(splat.getResult());
+  Value buffer = bufferOf(splat.getResult());
+  Value value = b.splat(mapping.lookup(splat.getScalar()));
+  b.loop(0, storage.words(), b.lanes,
+         [&](Value word) { storeLanes(value, buffer, word, splat.getScalar().getType()); });
+}
+
+void FunctionLowering::lowerReduce(tile::ReduceOp reduce) {
+  const TileStorage storage = plan.storageOf(reduce.getSource());
+  Value source = bufferOf(reduce.getSource());
+  Value result = bufferOf(reduce.getResult());
+  Type element = b.getF32Type();
+  auto combine = [&](Value a, Value c) -> Value {
+    if (reduce.getKind() == tile::ReduceKind::Add)
+      return arith::AddFOp::create(b, a, c);
+    // One vmaxps.
+    Value isGreater = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, a, c);
+    return arith::SelectOp::create(b, isGreater, a, c);
+  };
+  // Several partial results hide the latency of an addition.
+  const int64_t ways = std::min<int64_t>(4, storage.columns);
+  const int64_t full = storage.columns / ways * ways;
+  b.loop(0, storage.panels(), 1, [&](Value panel) {
+    Value firstWord = b.mul(panel, storage.panelWords());
+    auto at = [&](Value column, int64_t offset) {
+      return loadLanes(source, b.add(firstWord, b.mul(b.add(column, b.i64(offset)), b.lanes)), element);
+    };
+    SmallVector<Value> partial;
+    for (int64_t i = 0; i < ways; ++i)
+      partial.push_back(at(b.i64(0), i));
+    partial = b.loop(ways, full, ways, partial, [&](Value column, ValueRange carried) {
+      SmallVector<Value> next;
+      for (int64_t i = 0; i < ways; ++i)
+        next.push_back(combine(carried[i], at(column, i)));
+      return next;
+    });
+    for (int64_t column = full; column < storage.columns; ++column)
+      partial[column - full] = combine(partial[column - full], at(b.i64(column), 0));
+    while (partial.size() > 1) {
+      Value last = partial.pop_back_val();
+      Value &pair = partial[(partial.size() - 1) / 2];
+      pair = combine(pair, last);
+    }
+    storeLanes(partial.front(), result, b.mul(panel, b.lanes), element);
+  });
+}
+
+void FunctionLowering::lowerDot(tile::DotOp dot) {
+  DotOperands operands;
+  operands.a = bufferOf(dot.getA());
+  operands.b = bufferOf(dot.getB());
+  operands.acc = isZeroTile(dot.getAcc()) ? Value() : bufferOf(dot.getAcc());
+  operands.result = bufferOf(dot.getResult());
+  operands.aStorage = plan.storageOf(dot.getA());
+  operands.bStorage = plan.storageOf(dot.getB());
+  operands.resultStorage = plan.storageOf(dot.getResult());
+  operands.transposeB = dot.getTransposeB();
+  operands.zeroAnnihilates = dot.getZeroAnnihilates();
+  assert(operands.bStorage.rowMajor && !operands.aStorage.rowMajor);
+  cpu::lowerDot(b, operands);
+}
+
+//===----------------------------------------------------------------------===//
+// Tensors
+//===----------------------------------------------------------------------===//
+
+Value FunctionLowering::rowPointer(const View &view, ValueRange coordinates) {
+  Value offset = b.i64(0);
+  for (auto [coordinate, stride] : llvm::zip_equal(coordinates, view.strides)) {
+    Value wide = arith::ExtSIOp::create(b, b.getI64Type(), mapping.lookup(coordinate));
+    offset = b.add(offset, arith::MulIOp::create(b, wide, stride));
+  }
+  return b.at(view.pointer, offset, memoryType(view.element));
+}
+
+RowTransfer FunctionLowering::transferOf(Value tile, const View &view, int64_t columns) {
+  RowTransfer transfer;
+  transfer.element = view.element;
+  transfer.columns = columns;
+  transfer.storage = plan.storageOf(tile);
+  transfer.tile = bufferOf(tile);
+  transfer.staging = b.at(scratch, plan.scratchBytes(), b.getI8Type());
+  staging = std::max(staging, stagingBytes(transfer.storage));
+  return transfer;
+}
+
+// The region of a load or a store, once more for the row with this number.
+RowAddress FunctionLowering::rowAddress(const View &view, Region &region, Value row, LogicalResult &status) {
+  mapping.map(region.getArgument(0), row);
+  auto at = cast<tile::AtOp>(region.front().getTerminator());
+  if (failed(lowerBlock(region.front()))) {
+    status = failure();
+    return {view.pointer, b.integer(b.getI1Type(), 0)};
+  }
+  return {rowPointer(view, at.getCoordinates()), mapping.lookup(at.getExists())};
+}
+
+LogicalResult FunctionLowering::lowerLoad(tile::LoadOp load) {
+  const View &view = views.at(load.getView());
+  RowTransfer transfer = transferOf(load.getResult(), view, load.getValidColumns());
+  LogicalResult status = success();
+  auto address = [&](Value row) { return rowAddress(view, load.getRows(), row, status); };
+  transfer.rowAddress = address;
+  lowerLoadRows(b, transfer);
+  return status;
+}
+
+LogicalResult FunctionLowering::lowerStore(tile::StoreOp store) {
+  const View &view = views.at(store.getView());
+  RowTransfer transfer = transferOf(store.getTile(), view, store.getValidColumns());
+  LogicalResult status = success();
+  auto address = [&](Value row) { return rowAddress(view, store.getRows(), row, status); };
+  transfer.rowAddress = address;
+  lowerStoreRows(b, transfer);
+  return status;
+}
+
+void FunctionLowering::lowerReport(tile::ReportOp report) {
+  const View &view = views.at(report.getStatus());
+  Value address = LLVM::PtrToIntOp::create(b, b.getI64Type(), view.pointer);
+  Value isGiven = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, address, b.i64(0));
+  Value reports = arith::AndIOp::create(b, mapping.lookup(report.getBad()), isGiven);
+  b.branch(
+      reports,
+      [&] {
+        auto exchange = LLVM::AtomicCmpXchgOp::create(b, view.pointer, b.integer(b.getI32Type(), 0),
+                                                      mapping.lookup(report.getCode()), LLVM::AtomicOrdering::acq_rel,
+                                                      LLVM::AtomicOrdering::monotonic);
+        Value isFirst = LLVM::ExtractValueOp::create(b, exchange, ArrayRef<int64_t>{1});
+        b.branch(
+            isFirst,
+            [&] { b.store(mapping.lookup(report.getPlace()), b.at(view.pointer, view.strides[0], b.getI32Type())); },
+            nullptr);
+      },
+      nullptr);
+}
+
+struct LowerToCpu : impl::LowerToCpuBase<LowerToCpu> {
+  using LowerToCpuBase::LowerToCpuBase;
+
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (lanes != 16 && lanes != 8) {
+      function.emitOpError() << "cannot be lowered for vectors of " << int64_t(lanes) << " lanes; there are 16 or 8";
+      return signalPassFailure();
+    }
+    if (failed(checkInput(function)) || failed(FunctionLowering(function, lanes).run()))
+      return signalPassFailure();
+  }
+
+private:
+  static LogicalResult checkInput(func::FuncOp function) {
+    if (!function.getBody().hasOneBlock() || function.getNumResults() != 0)
+      return function.emitOpError("is not a tile program: one block without results");
+    WalkResult walk = function.walk([](Operation *op) {
+      for (Value result : op->getResults()) {
+        if (!tile::isTile(result) || tile::layoutOf(result))
+          continue;
+        op->emitOpError("makes a tile without a layout; run tile-cpu first");
+        return WalkResult::interrupt();
+      }
+      return WalkResult::advance();
+    });
+    return failure(walk.wasInterrupted());
+  }
+};
+
+} // namespace
+
+} // namespace nsa::cpu
