@@ -96,12 +96,14 @@ FileVerdict tryOpen(const fs::path &path, const std::string &name, int flags, Da
   if (!connection)
     return verdictOf(code);
   FileVerdict verdict = adoptDatabase(connection, mayWrite);
-  if (verdict == FileVerdict::kUsable) {
-    file.readOnly = connection.isReadOnly();
-    file.connection = std::move(connection);
-    file.path = path.string();
-    file.identity = identityOf(path);
+  if (verdict != FileVerdict::kUsable) {
+    connection.leaveFileAlone();
+    return verdict;
   }
+  file.readOnly = connection.isReadOnly();
+  file.connection = std::move(connection);
+  file.path = path.string();
+  file.identity = identityOf(path);
   return verdict;
 }
 

@@ -128,14 +128,10 @@ FileVerdict adoptDatabase(Connection &connection, bool mayWrite) {
   if (int code = readMarks(connection, marks))
     return verdictOf(code);
   bool isEmpty = marks.isEmpty();
-  if (!isEmpty && marks.application != kApplicationId) {
-    connection.leaveFileAlone();
+  if (!isEmpty && marks.application != kApplicationId)
     return FileVerdict::kForeign;
-  }
-  if (marks.version > kSchemaVersion) {
-    connection.leaveFileAlone();
+  if (marks.version > kSchemaVersion)
     return FileVerdict::kNewer;
-  }
 
   mayWrite = mayWrite && !connection.isReadOnly();
   if (mayWrite)

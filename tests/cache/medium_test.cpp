@@ -1,0 +1,189 @@
+// Places that cannot be written or must not be trusted. Root ignores permission bits, so the tests that need them
+// run in a child that has given root up; the others use means that bind root too (a file where a directory should
+// be, /proc, the store's own read-only option).
+#include "tests/cache/store_fixture.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace nsa {
+namespace {
+
+class MediumTest : public StoreTest {
+protected:
+  void fill() {
+    StoredChoice choice = makeChoice(1, true);
+    ASSERT_TRUE(openStore()->put(makeKernel(1), &choice).isOk());
+  }
+
+  // What every store that cannot keep anything still does.
+  void expectWorksInMemory(KernelStore &store) {
+    EXPECT_EQ(store.path(), ":memory:");
+    EXPECT_TRUE(store.put(makeKernel(7), nullptr).isOk());
+    expectKernel(store, 7);
+  }
+
+  // Runs `body` as a user whom permission bits bind; its expectations count as this test's.
+  void asOrdinaryUser(const std::function<void()> &body) {
+    if (geteuid() != 0)
+      return body();
+    std::fflush(nullptr);
+    pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      if (setgid(65534) != 0 || setuid(65534) != 0)
+        _exit(2);
+      body();
+      std::fflush(nullptr);
+      _exit(testing::Test::HasFailure() ? 1 : 0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 2)
+      GTEST_SKIP() << "this root cannot become another user";
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+  }
+};
+
+TEST_F(MediumTest, ReadOnlyStoreReadsAndRefusesPuts) {
+  fill();
+  std::string warning;
+  std::unique_ptr<KernelStore> store = openStore(path, warning, true);
+  EXPECT_EQ(warning, "") << "asked for, so no surprise";
+  EXPECT_TRUE(store->isReadOnly());
+  expectKernel(*store, 1);
+  Status status = store->put(makeKernel(2), nullptr);
+  EXPECT_EQ(status.code(), ErrorCode::kIoError);
+  EXPECT_EQ(store->counters().failedWrites, 1u);
+  EXPECT_FALSE(holdsKernel(*store, 2));
+}
+
+TEST_F(MediumTest, ReadOnlyStoreCreatesNothing) {
+  std::string warning;
+  std::unique_ptr<KernelStore> store = openStore(directory + "/sub/kernels.db", warning, true);
+  EXPECT_NE(warning.find("it does not exist"), std::string::npos) << warning;
+  EXPECT_EQ(store->path(), ":memory:");
+  EXPECT_TRUE(std::filesystem::is_empty(directory));
+}
+
+TEST_F(MediumTest, ReadOnlyFileIsUsedWithAWarning) {
+  fill();
+  chmod(path.c_str(), 0444);
+  chmod(directory.c_str(), 0755);
+  asOrdinaryUser([&] {
+    std::string warning;
+    std::unique_ptr<KernelStore> store = openStore(path, warning);
+    EXPECT_NE(warning.find("cannot be written"), std::string::npos) << warning;
+    EXPECT_TRUE(store->isReadOnly());
+    expectKernel(*store, 1);
+    StoredChoice choice = makeChoice(1, true);
+    EXPECT_TRUE(store->findChoice(choice.problem, choice.device)->has_value());
+    EXPECT_FALSE(store->put(makeKernel(2), nullptr).isOk());
+    EXPECT_EQ(store->counters().failedWrites, 1u);
+  });
+}
+
+TEST_F(MediumTest, ReadOnlyDirectoryIsUsedWithAWarning) {
+  fill();
+  chmod(path.c_str(), 0644);
+  chmod(directory.c_str(), 0555);
+  asOrdinaryUser([&] {
+    std::string warning;
+    std::unique_ptr<KernelStore> store = openStore(path, warning);
+    EXPECT_NE(warning.find("cannot be written"), std::string::npos) << warning;
+    expectKernel(*store, 1);
+    EXPECT_FALSE(store->put(makeKernel(2), nullptr).isOk());
+  });
+  chmod(directory.c_str(), 0755);
+}
+
+TEST_F(MediumTest, DirectoryThatCannotBeWrittenAndHasNoFile) {
+  chmod(directory.c_str(), 0555);
+  asOrdinaryUser([&] {
+    for (const std::string &file : {path, directory + "/sub/kernels.db"}) {
+      std::string warning;
+      std::unique_ptr<KernelStore> store = openStore(file, warning);
+      EXPECT_NE(warning.find("is not used"), std::string::npos) << warning;
+      expectWorksInMemory(*store);
+    }
+  });
+  chmod(directory.c_str(), 0755);
+}
+
+TEST_F(MediumTest, PathUnderARegularFile) {
+  writeFile(directory + "/file", "x");
+  std::string warning;
+  std::unique_ptr<KernelStore> store = openStore(directory + "/file/sub/kernels.db", warning);
+  EXPECT_NE(warning.find("is not used"), std::string::npos) << warning;
+  expectWorksInMemory(*store);
+}
+
+TEST_F(MediumTest, DirectoryThatNobodyCanMake) {
+  std::string warning;
+  std::unique_ptr<KernelStore> store = openStore("/proc/nsa-no-such/kernels.db", warning);
+  EXPECT_NE(warning.find("cannot be made"), std::string::npos) << warning;
+  expectWorksInMemory(*store);
+}
+
+TEST_F(MediumTest, PathIsADirectory) {
+  std::string warning;
+  std::unique_ptr<KernelStore> store = openStore(directory, warning);
+  EXPECT_NE(warning.find("is not used"), std::string::npos) << warning;
+  expectWorksInMemory(*store);
+  EXPECT_TRUE(std::filesystem::is_directory(directory));
+}
+
+TEST_F(MediumTest, WorldWritableFileIsRefused) {
+  fill();
+  chmod(path.c_str(), 0666);
+  for (bool readOnly : {false, true}) {
+    std::string warning;
+    std::unique_ptr<KernelStore> store = openStore(path, warning, readOnly);
+    EXPECT_NE(warning.find("everyone may write it"), std::string::npos) << warning;
+    EXPECT_FALSE(holdsKernel(*store, 1)) << "what anyone may have planted is not run";
+    expectWorksInMemory(*store);
+  }
+}
+
+TEST_F(MediumTest, WorldWritableDirectoryIsRefused) {
+  fill();
+  for (mode_t mode : {0777, 01777}) { // also with the sticky bit: a planted log would be replayed
+    chmod(directory.c_str(), mode);
+    std::string warning;
+    std::unique_ptr<KernelStore> store = openStore(path, warning);
+    EXPECT_NE(warning.find("everyone may write its directory"), std::string::npos) << warning;
+    EXPECT_FALSE(holdsKernel(*store, 1));
+    expectWorksInMemory(*store);
+  }
+}
+
+// Permissions count where the file is, not where a link to it stands.
+TEST_F(MediumTest, LinkIntoAWorldWritableDirectoryIsRefused) {
+  std::string open = directory + "/open";
+  ASSERT_EQ(mkdir(open.c_str(), 0700), 0);
+  chmod(open.c_str(), 0777);
+  ASSERT_EQ(symlink(open.c_str(), (directory + "/link").c_str()), 0);
+  std::string warning;
+  std::unique_ptr<KernelStore> store = openStore(directory + "/link/kernels.db", warning);
+  EXPECT_NE(warning.find("everyone may write its directory"), std::string::npos) << warning;
+}
+
+TEST_F(MediumTest, OddFileNames) {
+  path = directory + "/a?b#c%20 d.db";
+  fill();
+  chmod(directory.c_str(), 0555);
+  asOrdinaryUser([&] { // through the URI of an immutable file
+    std::string warning;
+    expectKernel(*openStore(path, warning), 1);
+    EXPECT_NE(warning.find("cannot be written"), std::string::npos) << warning;
+  });
+  chmod(directory.c_str(), 0700);
+}
+
+} // namespace
+} // namespace nsa

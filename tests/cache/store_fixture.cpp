@@ -1,0 +1,110 @@
+#include "tests/cache/store_fixture.h"
+
+#include "runtime/base/digest.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include <sqlite3.h>
+
+namespace nsa {
+
+void StoreTest::SetUp() {
+  std::string name = (std::filesystem::temp_directory_path() / "nsa-cache-test-XXXXXX").string();
+  ASSERT_NE(mkdtemp(name.data()), nullptr);
+  directory = name;
+  path = directory + "/kernels.db";
+}
+
+void StoreTest::TearDown() { std::filesystem::remove_all(directory); }
+
+std::unique_ptr<KernelStore> StoreTest::openStore(const std::string &file, std::string &warning, bool readOnly) const {
+  Result<std::unique_ptr<KernelStore>> store = KernelStore::open({file, readOnly}, warning);
+  EXPECT_TRUE(store) << store.status().toString();
+  return store ? std::move(*store) : nullptr;
+}
+
+std::unique_ptr<KernelStore> StoreTest::openStore() const {
+  std::string warning;
+  std::unique_ptr<KernelStore> store = openStore(path, warning);
+  EXPECT_EQ(warning, "");
+  EXPECT_EQ(store->path(), path);
+  return store;
+}
+
+std::string StoreTest::sql(const std::string &statement) const {
+  sqlite3 *database = nullptr;
+  EXPECT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+  sqlite3_busy_timeout(database, 5000);
+  std::string value;
+  auto keepFirst = [](void *user, int count, char **values, char **) {
+    auto &text = *static_cast<std::string *>(user);
+    if (count > 0 && values[0] && text.empty())
+      text = values[0];
+    return 0;
+  };
+  EXPECT_EQ(sqlite3_exec(database, statement.c_str(), keepFirst, &value, nullptr), SQLITE_OK)
+      << statement << ": " << sqlite3_errmsg(database);
+  sqlite3_close(database);
+  return value;
+}
+
+std::string StoreTest::readFile(const std::string &file) const {
+  std::ifstream stream(file, std::ios::binary);
+  std::stringstream bytes;
+  bytes << stream.rdbuf();
+  return bytes.str();
+}
+
+void StoreTest::writeFile(const std::string &file, std::string_view bytes) const {
+  std::ofstream stream(file, std::ios::binary | std::ios::trunc);
+  stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  ASSERT_TRUE(stream.good());
+}
+
+StoredKernel makeKernel(int number, size_t bytes) {
+  StoredKernel kernel;
+  kernel.content = Digest().update("kernel " + std::to_string(number)).finishHex();
+  kernel.manifest = "manifest 1\nentry attention\ntemplate attention\noperator window\ntarget sm_90a\n"
+                    "config key_tile=" +
+                    std::to_string(16 * (number + 1)) + "\nrevision 00\ngrid 1 ; 1 ; 1\nthreads 128\n";
+  // Half noise, half zeros: compressible but not empty when compressed.
+  std::mt19937 random(static_cast<uint32_t>(number));
+  kernel.binary.resize(bytes);
+  for (size_t i = 0; i < bytes / 2; ++i)
+    kernel.binary[i] = static_cast<std::byte>(random());
+  return kernel;
+}
+
+StoredChoice makeChoice(int number, bool tuned) {
+  StoredChoice choice;
+  choice.problem = "window dtype=bf16 | problem=" + std::to_string(number);
+  choice.device = "gpu sm_90a";
+  choice.content = makeKernel(number, 0).content;
+  choice.tuned = tuned;
+  choice.provenance = "driver=580.1 nvrtc=13.0";
+  choice.evidence = {{"attention", "key_tile=16", "winner", 0.5, 0.9, ""},
+                     {"attention", "key_tile=32", "rejected", 0, 0, "largest difference 0.5"}};
+  return choice;
+}
+
+void expectKernel(KernelStore &store, int number, size_t bytes) {
+  StoredKernel expected = makeKernel(number, bytes);
+  auto found = store.findKernel(expected.content);
+  ASSERT_TRUE(found) << found.status().toString();
+  ASSERT_TRUE(found->has_value()) << "kernel " << number;
+  EXPECT_EQ((*found)->content, expected.content);
+  EXPECT_EQ((*found)->manifest, expected.manifest);
+  EXPECT_EQ((*found)->binary, expected.binary);
+}
+
+bool holdsKernel(KernelStore &store, int number) {
+  auto found = store.findKernel(makeKernel(number, 0).content);
+  EXPECT_TRUE(found) << "a lookup never fails: " << found.status().toString();
+  return found && found->has_value();
+}
+
+} // namespace nsa

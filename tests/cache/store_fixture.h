@@ -1,0 +1,38 @@
+// What the cache tests share: a private directory per test, kernels and choices made of a number, and a back door
+// to the file through sqlite itself.
+#pragma once
+
+#include "cache/kernel_store.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace nsa {
+
+class StoreTest : public testing::Test {
+protected:
+  void SetUp() override;
+  void TearDown() override;
+
+  std::string directory; // mode 0700
+  std::string path;      // directory/kernels.db
+
+  // Opens and expects no warning.
+  std::unique_ptr<KernelStore> openStore() const;
+  std::unique_ptr<KernelStore> openStore(const std::string &file, std::string &warning, bool readOnly = false) const;
+
+  // Runs SQL on the file behind the store's back; the first value of the first row.
+  std::string sql(const std::string &statement) const;
+  std::string readFile(const std::string &file) const;
+  void writeFile(const std::string &file, std::string_view bytes) const;
+};
+
+StoredKernel makeKernel(int number, size_t bytes = 20000);
+StoredChoice makeChoice(int number, bool tuned);
+
+// Expects the kernel of that number, bit for bit.
+void expectKernel(KernelStore &store, int number, size_t bytes = 20000);
+bool holdsKernel(KernelStore &store, int number);
+
+} // namespace nsa
