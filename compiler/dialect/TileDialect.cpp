@@ -41,43 +41,32 @@ LogicalResult ViewType::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
   return success();
 }
 
-namespace {
-
-LogicalResult verifyPositive(Operation *op, NamedAttribute attribute) {
+// An integer attribute of `bits` bits and at least `least`, on an operation that `isOwner` says may carry it.
+static LogicalResult verifyInteger(Operation *op, NamedAttribute attribute, bool isOwner, StringRef owner, unsigned bits,
+                                   int64_t least) {
+  StringRef name = attribute.getName().getValue();
+  if (!isOwner)
+    return op->emitOpError() << "'" << name << "' belongs on " << owner;
   auto value = dyn_cast<IntegerAttr>(attribute.getValue());
-  if (value && value.getType().isInteger(32) && value.getInt() >= 1)
-    return success();
-  return op->emitOpError() << "'" << attribute.getName().getValue() << "' is an i32 of at least 1, not " << attribute.getValue();
+  if (!value || !value.getType().isInteger(bits) || value.getInt() < least)
+    return op->emitOpError() << "'" << name << "' is an i" << bits << " of at least " << least << ", not "
+                             << attribute.getValue();
+  return success();
 }
-
-LogicalResult verifyBytes(Operation *op, NamedAttribute attribute) {
-  auto value = dyn_cast<IntegerAttr>(attribute.getValue());
-  if (value && value.getType().isInteger(64) && value.getInt() >= 0)
-    return success();
-  return op->emitOpError() << "'" << attribute.getName().getValue() << "' is an i64 of at least 0, not " << attribute.getValue();
-}
-
-template <typename Op> LogicalResult verifyOwner(Operation *op, NamedAttribute attribute, StringRef owner) {
-  if (isa<Op>(op))
-    return success();
-  return op->emitOpError() << "'" << attribute.getName().getValue() << "' belongs on " << owner;
-}
-
-} // namespace
 
 // Decisions may be written by hand, so they are checked like any other input.
 LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName().getValue();
   if (name == kWarpsAttr)
-    return failure(failed(verifyOwner<FunctionOpInterface>(op, attribute, "a function")) || failed(verifyPositive(op, attribute)));
-  if (name == kStagesAttr)
-    return failure(failed(verifyOwner<scf::ForOp>(op, attribute, "an scf.for")) || failed(verifyPositive(op, attribute)));
-  if (name == kRingAttr)
-    return failure(failed(verifyOwner<LoadOp>(op, attribute, "a tile.load")) || failed(verifyPositive(op, attribute)));
-  if (name == kSharedOffsetAttr)
-    return failure(failed(verifyOwner<LoadOp>(op, attribute, "a tile.load")) || failed(verifyBytes(op, attribute)));
+    return verifyInteger(op, attribute, isa<FunctionOpInterface>(op), "a function", 32, 1);
   if (name == kSharedBytesAttr || name == kScratchBytesAttr)
-    return failure(failed(verifyOwner<FunctionOpInterface>(op, attribute, "a function")) || failed(verifyBytes(op, attribute)));
+    return verifyInteger(op, attribute, isa<FunctionOpInterface>(op), "a function", 64, 0);
+  if (name == kStagesAttr)
+    return verifyInteger(op, attribute, isa<scf::ForOp>(op), "an scf.for", 32, 1);
+  if (name == kRingAttr)
+    return verifyInteger(op, attribute, isa<LoadOp>(op), "a tile.load", 32, 1);
+  if (name == kSharedOffsetAttr)
+    return verifyInteger(op, attribute, isa<LoadOp>(op), "a tile.load", 64, 0);
   if (name == kLayoutAttr) {
     if (!isa<LayoutAttr>(attribute.getValue()))
       return op->emitOpError() << "'tile.layout' is a #tile.layout<..>, not " << attribute.getValue();

@@ -54,7 +54,8 @@ ParseResult MapOp::parse(OpAsmParser &parser, OperationState &result) {
     arguments.back().type = getElementTypeOrSelf(operandTypes.back());
     return success();
   };
-  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren, parseInput) || parser.parseKeyword("at") || parser.parseLParen())
+  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren, parseInput) || parser.parseKeyword("at") ||
+      parser.parseLParen())
     return failure();
   Type i32 = parser.getBuilder().getI32Type();
   OpAsmParser::Argument row, column;
@@ -80,8 +81,12 @@ void MapOp::print(OpAsmPrinter &printer) {
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
 
-void LoadOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) { setName(region.getArgument(0), "row"); }
-void StoreOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) { setName(region.getArgument(0), "row"); }
+void LoadOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  setName(region.getArgument(0), "row");
+}
+void StoreOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  setName(region.getArgument(0), "row");
+}
 
 void MapOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
   setName(getRow(), "row");
@@ -94,7 +99,8 @@ void MapOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName
 
 LogicalResult LoadScalarOp::verify() {
   if (getCoordinates().size() != getView().getType().getRank())
-    return emitOpError() << "has " << getCoordinates().size() << " coordinates for a view of " << getView().getType().getRank();
+    return emitOpError() << "has " << getCoordinates().size() << " coordinates for a view of "
+                         << getView().getType().getRank();
   if (getType() != getView().getType().getElementType())
     return emitOpError() << "gives " << getType() << " from a view of " << getView().getType().getElementType();
   return success();
@@ -102,11 +108,14 @@ LogicalResult LoadScalarOp::verify() {
 
 static int64_t columnsOf(RankedTensorType tile) { return tile.getRank() == 2 ? tile.getDimSize(1) : 1; }
 
-static LogicalResult verifyRowAccess(Operation *op, RankedTensorType tile, ViewType view, std::optional<uint64_t> columns) {
+static LogicalResult verifyRowAccess(Operation *op, RankedTensorType tile, ViewType view,
+                                     std::optional<uint64_t> columns) {
   if (tile.getElementType() != view.getElementType())
-    return op->emitOpError() << "moves elements of " << view.getElementType() << " to or from a tile of " << tile.getElementType();
+    return op->emitOpError() << "moves elements of " << view.getElementType() << " to or from a tile of "
+                             << tile.getElementType();
   if (columns && (*columns < 1 || static_cast<int64_t>(*columns) > columnsOf(tile)))
-    return op->emitOpError() << "columns(" << *columns << ") is not in 1 .. " << columnsOf(tile) << ", the tile's columns";
+    return op->emitOpError() << "columns(" << *columns << ") is not in 1 .. " << columnsOf(tile)
+                             << ", the tile's columns";
   return success();
 }
 
@@ -143,7 +152,9 @@ LogicalResult StoreOp::verify() {
 }
 LogicalResult StoreOp::verifyRegions() { return verifyRows(*this, getRows(), getView().getType()); }
 AtOp StoreOp::getAt() { return cast<AtOp>(getRows().front().getTerminator()); }
-int64_t StoreOp::getValidColumns() { return getColumns().value_or(columnsOf(cast<RankedTensorType>(getTile().getType()))); }
+int64_t StoreOp::getValidColumns() {
+  return getColumns().value_or(columnsOf(cast<RankedTensorType>(getTile().getType())));
+}
 
 //===----------------------------------------------------------------------===//
 // Tiles
@@ -174,7 +185,9 @@ LogicalResult CastOp::verify() {
   return success();
 }
 
-OpFoldResult CastOp::fold(FoldAdaptor) { return getSource().getType() == getType() ? OpFoldResult(getSource()) : OpFoldResult(); }
+OpFoldResult CastOp::fold(FoldAdaptor) {
+  return getSource().getType() == getType() ? OpFoldResult(getSource()) : OpFoldResult();
+}
 
 LogicalResult DotOp::verify() {
   auto a = cast<RankedTensorType>(getA().getType());
@@ -207,14 +220,16 @@ LogicalResult MapOp::verify() {
     if (!tile || tile.getShape() == result.getShape())
       continue;
     if (tile.getRank() != 1 || tile.getDimSize(0) != result.getDimSize(0))
-      return emitOpError() << "has an input " << tile << " that is neither of the result's shape nor one value per row of " << result;
+      return emitOpError() << "has an input " << tile
+                           << " that is neither of the result's shape nor one value per row of " << result;
   }
   return success();
 }
 
 LogicalResult MapOp::verifyRegions() {
   Block &block = getBody().front();
-  if (block.getNumArguments() != getInputs().size() + 2 || !getRow().getType().isInteger(32) || !getColumn().getType().isInteger(32))
+  if (block.getNumArguments() != getInputs().size() + 2 || !getRow().getType().isInteger(32) ||
+      !getColumn().getType().isInteger(32))
     return emitOpError("has a region of one argument per input and two more, the i32 row and column");
   for (auto [element, input] : llvm::zip(getElements(), getInputs()))
     if (element.getType() != getElementTypeOrSelf(input.getType()))

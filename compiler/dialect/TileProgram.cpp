@@ -35,7 +35,8 @@ void nameResults(const AsmParserState::OperationDefinition &definition) {
   Builder builder(op->getContext());
   SmallVector<std::string> names(op->getNumResults());
   for (auto [i, group] : llvm::enumerate(definition.resultGroups)) {
-    unsigned end = i + 1 < definition.resultGroups.size() ? definition.resultGroups[i + 1].startIndex : op->getNumResults();
+    unsigned end =
+        i + 1 < definition.resultGroups.size() ? definition.resultGroups[i + 1].startIndex : op->getNumResults();
     StringRef name = nameAt(group.definition.loc);
     for (unsigned index = group.startIndex; index < end && !name.empty(); ++index)
       names[index] = end - group.startIndex == 1 ? name.str() : (name + "_" + Twine(index - group.startIndex)).str();
@@ -79,9 +80,11 @@ OwningOpRef<ModuleOp> parseTileProgram(StringRef text, StringRef file, MLIRConte
     nameArguments(definition);
 
   Location start = FileLineColLoc::get(&context, file, 1, 1);
-  OwningOpRef<ModuleOp> module = mlir::detail::constructContainerOpForParserIfNecessary<ModuleOp>(&block, &context, start);
+  OwningOpRef<ModuleOp> module =
+      mlir::detail::constructContainerOpForParserIfNecessary<ModuleOp>(&block, &context, start);
   auto isProgram = [](ModuleOp module) {
-    auto function = llvm::hasSingleElement(*module.getBody()) ? dyn_cast<func::FuncOp>(module.getBody()->front()) : nullptr;
+    auto function =
+        llvm::hasSingleElement(*module.getBody()) ? dyn_cast<func::FuncOp>(module.getBody()->front()) : nullptr;
     return function && !function.isExternal();
   };
   if (module && !isProgram(*module)) {

@@ -4,8 +4,8 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/EquivalenceClasses.h"
 
 using namespace mlir;
 
@@ -54,7 +54,8 @@ public:
     if (layout == ordinary(tile))
       return true;
     if (isa<LoadOp>(producer))
-      return rankOf(tile) == 2 && (gpu ? layout == Layout::OperandA || layout == Layout::Shared : layout == Layout::RowMajor);
+      return rankOf(tile) == 2 &&
+             (gpu ? layout == Layout::OperandA || layout == Layout::Shared : layout == Layout::RowMajor);
     // An accumulator's fragments are the left side's, once rounded: a map writes either.
     if (isa<MapOp>(producer))
       return gpu && layout == Layout::OperandA && rankOf(tile) == 2 && !elementOf(tile).isF32();
@@ -74,13 +75,16 @@ public:
     auto tile = cast<RankedTensorType>(op->getResult(0).getType());
     if (layout == Layout::Shared) {
       if (tile.getDimSize(0) % kSharedRows != 0)
-        return op->emitOpError() << "has a tile of " << tile.getDimSize(0) << " rows; in shared memory they are multiples of " << kSharedRows;
+        return op->emitOpError() << "has a tile of " << tile.getDimSize(0)
+                                 << " rows; in shared memory they are multiples of " << kSharedRows;
       return success();
     }
     if (tile.getDimSize(0) % (kSlabRows * warps) != 0)
-      return op->emitOpError() << "has a tile of " << tile.getDimSize(0) << " rows, but " << warps << " warps of " << kSlabRows
-                               << " rows split multiples of " << kSlabRows * warps;
-    int64_t granule = layout == Layout::OperandA ? kHalfGranule : layout == Layout::Accumulator ? kAccumulatorColumns : 1;
+      return op->emitOpError() << "has a tile of " << tile.getDimSize(0) << " rows, but " << warps << " warps of "
+                               << kSlabRows << " rows split multiples of " << kSlabRows * warps;
+    int64_t granule = layout == Layout::OperandA      ? kHalfGranule
+                      : layout == Layout::Accumulator ? kAccumulatorColumns
+                                                      : 1;
     if (tile.getRank() == 2 && tile.getDimSize(1) % granule != 0)
       return op->emitOpError() << "has a tile of " << tile.getDimSize(1) << " columns; as " << stringifyLayout(layout)
                                << " they are multiples of " << granule;
@@ -101,9 +105,10 @@ public:
   }
 
 private:
-  // mma.sync m16n8k16, two of them for each ldmatrix.x4 of the right side; f32 walks both ways in steps of an accumulator's
-  // column tile.
-  static constexpr int64_t kSlabRows = 16, kSharedRows = 8, kAccumulatorColumns = 8, kHalfGranule = 16, kFloatGranule = 8;
+  // mma.sync m16n8k16, two of them for each ldmatrix.x4 of the right side; f32 walks both ways in steps of an
+  // accumulator's column tile.
+  static constexpr int64_t kSlabRows = 16, kSharedRows = 8, kAccumulatorColumns = 8, kHalfGranule = 16,
+                           kFloatGranule = 8;
   int64_t warps;
 };
 
@@ -180,8 +185,9 @@ private:
     Value tile = op->getResult(0);
     const SmallVector<Demand> &known = demandsOf(tile);
     if (known.size() > 1) {
-      InFlightDiagnostic error = op->emitOpError() << "makes a tile that is needed as " << stringifyLayout(known[0].layout) << " and as "
-                                                   << stringifyLayout(known[1].layout) << "; there is no conversion";
+      InFlightDiagnostic error = op->emitOpError()
+                                 << "makes a tile that is needed as " << stringifyLayout(known[0].layout) << " and as "
+                                 << stringifyLayout(known[1].layout) << "; there is no conversion";
       for (const Demand &side : known)
         error.attachNote(side.by->getLoc()) << side.by->getName() << " needs " << stringifyLayout(side.layout);
       return error;

@@ -28,7 +28,8 @@ bool isPredictable(LoadOp load, scf::ForOp loop) {
 }
 
 bool storesTo(scf::ForOp loop, Value view) {
-  return loop.getBody()->walk([&](StoreOp store) { return store.getView() == view ? WalkResult::interrupt() : WalkResult::advance(); })
+  return loop.getBody()
+      ->walk([&](StoreOp store) { return store.getView() == view ? WalkResult::interrupt() : WalkResult::advance(); })
       .wasInterrupted();
 }
 

@@ -51,7 +51,8 @@ SmallVector<Expression> findExpressions(Block &block) {
       if (!boundary)
         joined = place->second;
     }
-    if (!boundary && tileType(op.getResult(0)).getShape() == tileType(expressions[*joined].root->getResult(0)).getShape()) {
+    if (!boundary &&
+        tileType(op.getResult(0)).getShape() == tileType(expressions[*joined].root->getResult(0)).getShape()) {
       expressionOf[&op] = *joined;
     } else {
       expressionOf[&op] = joined.emplace(expressions.size());
@@ -87,7 +88,8 @@ public:
     for (Value operand : op->getOperands())
       element(operand);
     if (auto cast = dyn_cast<CastOp>(op)) {
-      elements.map(op->getResult(0), convert(element(cast.getSource()), tileType(op->getResult(0)).getElementType(), op->getLoc()));
+      elements.map(op->getResult(0),
+                   convert(element(cast.getSource()), tileType(op->getResult(0)).getElementType(), op->getLoc()));
       return;
     }
     Operation *scalar = builder.clone(*op, elements);
@@ -114,7 +116,8 @@ private:
     if (producer && producer->hasTrait<OpTrait::ConstantLike>() && !isTile(operand))
       return builder.clone(*producer)->getResult(0);
     inputs.insert(operand);
-    return map.getBody().front().insertArgument(inputs.size() - 1, getElementTypeOrSelf(operand.getType()), operand.getLoc());
+    return map.getBody().front().insertArgument(inputs.size() - 1, getElementTypeOrSelf(operand.getType()),
+                                                operand.getLoc());
   }
 
   // arith has no conversion between the two 16 bit types; every value of either is one of f32.

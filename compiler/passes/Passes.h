@@ -1,6 +1,6 @@
-// Passes over tile programs. Prefer the pipelines: the passes rely on their order (docs/decisions/0001-tile-programs.md).
-// Errors are diagnostics of the context, at the template's lines. Passes keep the names of values (TileProgram.h).
-// Belongs to one context; used by one thread.
+// Passes over tile programs. Prefer the pipelines: the passes rely on their order
+// (docs/decisions/0001-tile-programs.md). Errors are diagnostics of the context, at the template's lines. Passes keep
+// the names of values (TileProgram.h). Belongs to one context; used by one thread.
 #pragma once
 
 #include "mlir/Pass/Pass.h"

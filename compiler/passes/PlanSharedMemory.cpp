@@ -14,7 +14,8 @@ namespace nsa::tile {
 
 namespace {
 
-// A swizzled tile repeats every 8 rows of 16 bytes; a tile that starts elsewhere would be read at other addresses than written.
+// A swizzled tile repeats every 8 rows of 16 bytes; a tile that starts elsewhere would be read at other addresses than
+// written.
 constexpr int64_t kAlignment = 128;
 // What one cp.async copies and one row of ldmatrix reads.
 constexpr int64_t kRowGranule = 16;
@@ -33,7 +34,8 @@ struct PlanSharedMemory : impl::PlanSharedMemoryBase<PlanSharedMemory> {
       auto tile = cast<RankedTensorType>(load.getType());
       int64_t rowBytes = tile.getDimSize(1) * tile.getElementTypeBitWidth() / 8;
       if (rowBytes % kRowGranule != 0) {
-        load.emitOpError() << "has rows of " << rowBytes << " bytes; in shared memory they are multiples of " << kRowGranule;
+        load.emitOpError() << "has rows of " << rowBytes << " bytes; in shared memory they are multiples of "
+                           << kRowGranule;
         return WalkResult::interrupt();
       }
       auto ring = load->getAttrOfType<IntegerAttr>(kRingAttr);
@@ -46,8 +48,9 @@ struct PlanSharedMemory : impl::PlanSharedMemoryBase<PlanSharedMemory> {
     if (walk.wasInterrupted())
       return signalPassFailure();
     if (total > limit) {
-      InFlightDiagnostic error = getOperation().emitError() << "needs " << total << " bytes of shared memory, but a block may use "
-                                                            << limit.getValue() << ": smaller tiles or fewer stages fit";
+      InFlightDiagnostic error = getOperation().emitError()
+                                 << "needs " << total << " bytes of shared memory, but a block may use "
+                                 << limit.getValue() << ": smaller tiles or fewer stages fit";
       for (LoadOp load : loads)
         error.attachNote(load.getLoc()) << "one of its tiles, " << load.getType();
       return signalPassFailure();

@@ -1,4 +1,5 @@
 // mlir-opt for tile programs: every pass of ours by name, no dialect that we do not use.
+#include "compiler/cpu/Passes.h"
 #include "compiler/dialect/Tile.h"
 #include "compiler/passes/Passes.h"
 
@@ -14,9 +15,11 @@
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
-  registry.insert<nsa::tile::TileDialect, mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
-                  mlir::LLVM::LLVMDialect, mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
+  registry
+      .insert<nsa::tile::TileDialect, mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
+              mlir::LLVM::LLVMDialect, mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
   mlir::registerTransformsPasses();
   nsa::tile::registerTilePasses();
+  nsa::cpu::registerCpuPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "developer's tool for tile programs\n", registry));
 }

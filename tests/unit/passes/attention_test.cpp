@@ -1,4 +1,5 @@
-// The attention template through the renderer and the passes, for every kind of problem that it serves and every target.
+// The attention template through the renderer and the passes, for every kind of problem that it serves and every
+// target.
 #include "compiler/dialect/Diagnostics.h"
 #include "compiler/dialect/Tile.h"
 #include "compiler/dialect/TileProgram.h"
@@ -175,8 +176,8 @@ TEST_F(AttentionTest, NamesSurviveThePasses) {
       }
     }
   });
-  for (const char *name : {"q_tile", "k_tile", "v_tile", "s_all", "s", "m_next", "p", "p_rounded", "o_next", "o_all", "l_all",
-                           "position", "out_tile", "lse_tile", "q_first", "has_rows"})
+  for (const char *name : {"q_tile", "k_tile", "v_tile", "s_all", "s", "m_next", "p", "p_rounded", "o_next", "o_all",
+                           "l_all", "position", "out_tile", "lse_tile", "q_first", "has_rows"})
     EXPECT_TRUE(names.count(name)) << name;
 }
 
