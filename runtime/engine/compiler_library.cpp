@@ -1,7 +1,5 @@
 #include "runtime/engine/compiler_library.h"
 
-#include "runtime/base/digest.h"
-
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
@@ -162,7 +160,10 @@ Result<CompiledKernel> CompilerLibrary::compile(const CompileRequest &request) c
   if (!parsed)
     return parsed.status();
   kernel.manifest = std::move(*parsed);
-  kernel.content = Digest().field(kernel.manifestText).field(kernel.binary).finishHex();
+  // The digest of all that went into the binary, which only the compiler knows.
+  kernel.content = kernel.manifest.evidence["content"];
+  if (kernel.content.empty())
+    return Status::error(ErrorCode::kInternal, "the compiler library's manifest does not name its content");
   readTimings(api->timings(result.get()), kernel.renderMs, kernel.compileMs);
   return kernel;
 }

@@ -32,7 +32,7 @@ struct CompiledKernel {
   std::string manifestText;
   Manifest manifest;
   std::vector<std::byte> binary;
-  std::string content; // digest of manifest and binary: the store's key
+  std::string content; // digest of what produced the binary: the store's key
   double renderMs = 0;
   double compileMs = 0; // everything after rendering
 };

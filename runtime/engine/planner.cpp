@@ -133,6 +133,8 @@ Status Planner::cacheMiss(const Search &search) const {
   info.field = "miss_policy";
   info.value = "fail";
   info.message = "no stored kernel for '" + search.core->problemKey + "' on '" + choiceDevice + "' in " + cache.path();
+  if (std::string trouble = cache.trouble(); !trouble.empty())
+    info.message += "; " + trouble;
   for (const std::string &fallback : search.core->fallbacks)
     info.message += "; " + fallback;
   info.hint = "store one: nsa tune --op " + search.problem.op + " --config C.json --device " +

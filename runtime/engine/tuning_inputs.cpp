@@ -17,7 +17,7 @@ struct Budget {
   double flops;
   double bytes;
 };
-constexpr Budget kCpuBudget = {2e9, 256e6};
+constexpr Budget kCpuBudget = {4e9, 256e6};
 constexpr Budget kGpuBudget = {1e13, 2e9};
 
 // Sizes below which a tensor is not cut further: the shape would no longer be the problem's.
