@@ -1,5 +1,6 @@
 // mlir-opt for tile programs: every pass of ours by name, no dialect that we do not use.
 #include "compiler/cpu/Passes.h"
+#include "compiler/cpu/Passes.h"
 #include "compiler/dialect/Tile.h"
 #include "compiler/passes/Passes.h"
 
@@ -20,6 +21,7 @@ int main(int argc, char **argv) {
               mlir::LLVM::LLVMDialect, mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
   mlir::registerTransformsPasses();
   nsa::tile::registerTilePasses();
+  nsa::cpu::registerCpuPasses();
   nsa::cpu::registerCpuPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "developer's tool for tile programs\n", registry));
 }
