@@ -1,0 +1,252 @@
+// The one-way dependencies of docs/architecture.md, held over every include of the source and every link edge of
+// the build. kLayers is the drawing; an edge that is not in it fails with the file or target that made it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nsa {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Layer {
+  std::string_view folder;
+  std::vector<std::string_view> mayUse; // besides itself
+};
+
+// The longest matching folder is a path's layer.
+const std::vector<Layer> kLayers = {
+    {"runtime/include", {}},
+    {"runtime/base", {}},
+    {"compiler/api", {}},
+    {"cache", {"runtime/base"}},
+    {"autotune", {"runtime/base"}},
+    {"compiler", {"compiler/api", "runtime/base"}},
+    {"templates", {}},
+    {"runtime", {"runtime/base", "runtime/include", "cache", "autotune", "compiler/api"}},
+};
+// May use everything, themselves included.
+const std::vector<std::string_view> kTop = {"tools", "tests", "bench"};
+
+// Libraries that only some layers may see, by how their headers or link names begin.
+struct Restricted {
+  std::string_view prefix;
+  std::vector<std::string_view> folders;
+};
+const std::vector<Restricted> kRestrictedHeaders = {
+    {"llvm/", {"compiler", "tools/nsa-opt", "tests"}},
+    {"llvm-c/", {"compiler", "tests"}},
+    {"mlir/", {"compiler", "tools/nsa-opt", "tests"}},
+    {"sqlite3.h", {"cache", "tests"}},
+    {"zstd.h", {"cache", "tests"}},
+    {"sodium.h", {"runtime/base", "cache"}},
+    {"nlohmann/", {"runtime", "tools", "tests", "bench"}}, // not runtime/base: the compiler has no JSON
+    {"cuda", {"runtime/cuda", "compiler/cuda", "tests", "bench"}},
+    {"nvrtc.h", {"compiler/cuda", "tests"}},
+};
+const std::vector<Restricted> kRestrictedLinks = {
+    {"LLVM", {"compiler", "tools/nsa-opt"}},
+    {"MLIR", {"compiler", "tools/nsa-opt"}},
+    {"nsa_llvm", {"compiler", "tools/nsa-opt"}},
+    {"SQLite", {"cache"}},
+    {"CUDA::", {}},
+    {"cuda", {}},
+    {"nvrtc", {}},
+    {"nlohmann_json", {"runtime", "tools", "bench"}},
+};
+
+bool isBelow(std::string_view path, std::string_view folder) {
+  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+}
+
+bool isTop(std::string_view path) {
+  return std::any_of(kTop.begin(), kTop.end(), [&](std::string_view folder) { return isBelow(path, folder); });
+}
+
+const Layer *layerOf(std::string_view path) {
+  const Layer *best = nullptr;
+  for (const Layer &layer : kLayers)
+    if (isBelow(path, layer.folder) && (!best || layer.folder.size() > best->folder.size()))
+      best = &layer;
+  return best;
+}
+
+// "" when a file or target in folder `from` may use one in folder `to`.
+std::string edgeError(std::string_view from, std::string_view to) {
+  if (isTop(from))
+    return "";
+  const Layer *user = layerOf(from), *used = layerOf(to);
+  if (!user)
+    return std::string(from) + " is in no layer";
+  if (!used)
+    return isTop(to) ? std::string(user->folder) + " must not use " + std::string(to)
+                     : std::string(to) + " is in no layer";
+  if (user == used || std::find(user->mayUse.begin(), user->mayUse.end(), used->folder) != user->mayUse.end())
+    return "";
+  return std::string(user->folder) + " must not use " + std::string(used->folder);
+}
+
+std::string restrictedError(const std::vector<Restricted> &rules, std::string_view from, std::string_view name) {
+  for (const Restricted &rule : rules)
+    if (name.starts_with(rule.prefix)) {
+      // runtime/base is below runtime but has its own, narrower rights.
+      bool allowed = std::any_of(rule.folders.begin(), rule.folders.end(), [&](std::string_view folder) {
+        return isBelow(from, folder) && !(folder == "runtime" && isBelow(from, "runtime/base"));
+      });
+      if (!allowed)
+        return std::string(from) + " must not use " + std::string(name);
+    }
+  return "";
+}
+
+struct Include {
+  std::string name;
+  bool isQuoted = false;
+};
+
+std::vector<Include> includesOf(std::istream &stream) {
+  std::vector<Include> includes;
+  for (std::string line; std::getline(stream, line);) {
+    size_t at = line.find_first_not_of(" \t");
+    if (at == std::string::npos || line[at] != '#')
+      continue;
+    at = line.find_first_not_of(" \t", at + 1);
+    if (at == std::string::npos || line.compare(at, 7, "include") != 0)
+      continue;
+    size_t open = line.find_first_of("\"<", at + 7);
+    if (open == std::string::npos)
+      continue;
+    size_t close = line.find_first_of("\">", open + 1);
+    if (close != std::string::npos)
+      includes.push_back({line.substr(open + 1, close - open - 1), line[open] == '"'});
+  }
+  return includes;
+}
+
+// The repository path that an include names; "" when it is none of ours.
+std::string resolve(const fs::path &root, const fs::path &directory, const Include &include) {
+  if (fs::exists(root / "runtime/include" / include.name))
+    return "runtime/include/" + include.name;
+  std::string top = include.name.substr(0, include.name.find('/'));
+  bool isOurs = layerOf(include.name) || isTop(include.name);
+  if (isOurs && (fs::is_directory(root / top)))
+    return include.name; // also what TableGen writes below the build folder
+  if (include.isQuoted && fs::exists(directory / include.name))
+    return fs::relative(directory / include.name, root).generic_string();
+  return "";
+}
+
+bool isSource(const fs::path &path) {
+  static const std::vector<std::string> kEndings = {".h", ".hpp", ".c", ".cpp", ".cu", ".cuh", ".inc"};
+  return std::find(kEndings.begin(), kEndings.end(), path.extension()) != kEndings.end();
+}
+
+std::vector<std::string> readLines(const fs::path &path) {
+  std::ifstream stream(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);)
+    lines.push_back(line);
+  return lines;
+}
+
+TEST(Layering, RulesCatchForbiddenEdges) {
+  EXPECT_EQ(edgeError("cache", "runtime/base"), "");
+  EXPECT_EQ(edgeError("runtime/engine", "cache"), "");
+  EXPECT_EQ(edgeError("runtime/engine", "compiler/api"), "");
+  EXPECT_EQ(edgeError("compiler/cpu", "compiler/dialect"), "");
+  EXPECT_EQ(edgeError("tools/nsa", "compiler/driver"), "");
+  EXPECT_NE(edgeError("runtime/base", "cache"), "");
+  EXPECT_NE(edgeError("runtime/base", "runtime/engine"), "");
+  EXPECT_NE(edgeError("cache", "autotune"), "");
+  EXPECT_NE(edgeError("autotune", "cache"), "");
+  EXPECT_NE(edgeError("cache", "runtime/engine"), "");
+  EXPECT_NE(edgeError("runtime/engine", "compiler/driver"), "");
+  EXPECT_NE(edgeError("compiler/driver", "runtime/engine"), "");
+  EXPECT_NE(edgeError("compiler/driver", "cache"), "");
+  EXPECT_NE(edgeError("runtime/include", "runtime/base"), "");
+  EXPECT_NE(edgeError("runtime/engine", "tests/reference"), "");
+  EXPECT_NE(edgeError("somewhere", "cache"), "");
+  EXPECT_NE(restrictedError(kRestrictedHeaders, "runtime/engine", "llvm/IR/Module.h"), "");
+  EXPECT_NE(restrictedError(kRestrictedHeaders, "runtime/base", "nlohmann/json.hpp"), "");
+  EXPECT_EQ(restrictedError(kRestrictedHeaders, "runtime/engine", "nlohmann/json.hpp"), "");
+  EXPECT_NE(restrictedError(kRestrictedHeaders, "autotune", "cuda.h"), "");
+  EXPECT_NE(restrictedError(kRestrictedLinks, "runtime", "LLVMSupport"), "");
+  EXPECT_NE(restrictedError(kRestrictedLinks, "runtime", "CUDA::cuda_driver"), "");
+}
+
+TEST(Layering, ReadsIncludes) {
+  std::istringstream text("#include \"a/b.h\"\n  #  include <c.h>\n// #include \"d.h\"\n#define include\n");
+  std::vector<Include> includes = includesOf(text);
+  ASSERT_EQ(includes.size(), 2u);
+  EXPECT_EQ(includes[0].name, "a/b.h");
+  EXPECT_TRUE(includes[0].isQuoted);
+  EXPECT_EQ(includes[1].name, "c.h");
+  EXPECT_FALSE(includes[1].isQuoted);
+}
+
+TEST(Layering, EveryIncludeIsDrawn) {
+  const fs::path root = NSA_SOURCE_DIR;
+  std::map<std::string, int> files;
+  for (const char *top : {"runtime", "cache", "autotune", "compiler", "templates", "tools", "bench", "tests"})
+    for (const auto &entry : fs::recursive_directory_iterator(root / top)) {
+      if (!entry.is_regular_file() || !isSource(entry.path()))
+        continue;
+      ++files[top];
+      std::string file = fs::relative(entry.path(), root).generic_string();
+      std::string folder = fs::path(file).parent_path().generic_string();
+      std::ifstream stream(entry.path());
+      for (const Include &include : includesOf(stream)) {
+        EXPECT_EQ(restrictedError(kRestrictedHeaders, folder, include.name), "") << file;
+        std::string used = resolve(root, entry.path().parent_path(), include);
+        if (!used.empty())
+          EXPECT_EQ(edgeError(folder, used), "") << file << " includes " << include.name;
+        else if (include.isQuoted)
+          EXPECT_TRUE(include.name.starts_with("mlir/") || include.name.starts_with("llvm/") ||
+                      include.name.starts_with("llvm-c/"))
+              << file << " includes \"" << include.name << "\", which is no path from the repository root";
+        // A kernel has no toolkit and no C++ library: NVRTC gets our own text only.
+        if (folder.starts_with("templates"))
+          EXPECT_TRUE(include.isQuoted) << file << " includes <" << include.name << ">";
+      }
+    }
+  for (const char *top : {"runtime", "cache", "autotune", "compiler"})
+    EXPECT_GT(files[top], 1) << top << " was not looked at";
+}
+
+TEST(Layering, EveryLinkIsDrawn) {
+  std::map<std::string, std::string> folders;
+  std::vector<std::pair<std::string, std::string>> links;
+  for (const std::string &line : readLines(NSA_LINKS_FILE)) {
+    std::istringstream words(line);
+    std::string kind, name, value;
+    words >> kind >> name >> value;
+    if (kind == "target")
+      folders[name] = value;
+    else
+      links.emplace_back(name, value);
+  }
+  ASSERT_TRUE(folders.count("nsa_base") && folders.count("nsa_cache") && folders.count("nsa_autotune"));
+  int seen = 0;
+  for (const auto &[name, linked] : links) {
+    const std::string &folder = folders.at(name);
+    if (folder.empty())
+      continue; // interface targets of the top-level file, e.g. around LLVM's components
+    EXPECT_EQ(restrictedError(kRestrictedLinks, folder, linked), "") << name << " links " << linked;
+    auto used = folders.find(linked);
+    if (used == folders.end() || used->second.empty())
+      continue;
+    ++seen;
+    EXPECT_EQ(edgeError(folder, used->second), "") << name << " links " << linked;
+  }
+  EXPECT_GE(seen, 2) << "nsa_cache and nsa_autotune at least";
+}
+
+} // namespace
+} // namespace nsa
