@@ -46,7 +46,13 @@ std::vector<int64_t> lseShape(const AttentionInputs &inputs) {
   return {inputs.q.shape.begin(), inputs.q.shape.end() - 1};
 }
 
-reference::TensorView view(const HostTensor &tensor, bool hasColumns) {
+std::span<const int32_t> integers(const HostTensor &tensor) {
+  return {reinterpret_cast<const int32_t *>(tensor.bytes.data()), static_cast<size_t>(tensor.elements())};
+}
+
+} // namespace
+
+reference::TensorView tensorView(const HostTensor &tensor, bool hasColumns) {
   const std::vector<int64_t> &shape = tensor.shape;
   const size_t heads = hasColumns ? shape.size() - 2 : shape.size() - 1; // the dimension of heads
   reference::TensorView result{.data = tensor.bytes.data(), .dtype = tensor.dtype};
@@ -55,12 +61,6 @@ reference::TensorView view(const HostTensor &tensor, bool hasColumns) {
   result.batchStride = heads == 2 ? shape[1] * result.timeStride : 0;
   return result;
 }
-
-std::span<const int32_t> integers(const HostTensor &tensor) {
-  return {reinterpret_cast<const int32_t *>(tensor.bytes.data()), static_cast<size_t>(tensor.elements())};
-}
-
-} // namespace
 
 AttentionInputs drawAttentionInputs(const Spec &spec, const Maxima &maxima, uint64_t seed) {
   assert(spec.layout == Layout::kDense && "packed inputs come with their own lengths");
@@ -81,9 +81,9 @@ reference::Attention referenceProblem(const AttentionInputs &inputs) {
   problem.kvHeads = inputs.spec.kvHeads;
   problem.qkDim = inputs.spec.qkDim;
   problem.vDim = inputs.spec.vDim;
-  problem.q = view(inputs.q, true);
-  problem.k = view(inputs.k, true);
-  problem.v = view(inputs.v, true);
+  problem.q = tensorView(inputs.q, true);
+  problem.k = tensorView(inputs.k, true);
+  problem.v = tensorView(inputs.v, true);
   problem.sequences = inputs.spec.layout == Layout::kPacked
                           ? reference::packedSequences(integers(*inputs.cuSeqlensQ), integers(*inputs.cuSeqlensK))
                           : reference::denseSequences(inputs.q.shape[0], inputs.q.shape[1], inputs.k.shape[1]);
@@ -92,7 +92,8 @@ reference::Attention referenceProblem(const AttentionInputs &inputs) {
 
 reference::ErrorReport compareWithReference(const AttentionInputs &inputs, const AttentionOutputs &outputs) {
   const reference::Attention problem = referenceProblem(inputs);
-  return reference::compare(problem, reference::attend(problem), view(outputs.out, true), view(outputs.lse, false));
+  return reference::compare(problem, reference::attend(problem), tensorView(outputs.out, true),
+                            tensorView(outputs.lse, false));
 }
 
 int64_t attendedPairs(const AttentionInputs &inputs) {

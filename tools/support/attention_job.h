@@ -35,6 +35,8 @@ AttentionInputs drawAttentionInputs(const Spec &spec, const Maxima &maxima, uint
 
 // Borrows the inputs. Packed inputs must have well-formed cu_seqlens.
 reference::Attention referenceProblem(const AttentionInputs &inputs);
+// Any contiguous tensor [.., time, heads] with or without columns behind.
+reference::TensorView tensorView(const HostTensor &tensor, bool hasColumns);
 reference::ErrorReport compareWithReference(const AttentionInputs &inputs, const AttentionOutputs &outputs);
 
 // (query, key) pairs that the operator attends, per query head, all sequences together.
