@@ -69,8 +69,8 @@ Status convert(const nsa_engine_options *options, EngineOptions &result) {
   result.compileThreads = options->compile_threads;
   result.cpuFeatures = textOf(options->cpu_features);
   if (options->log) {
-    NSA_RETURN_IF_ERROR(checkEnum("log_level", static_cast<int>(options->log_level), NSA_LOG_OFF,
-                                  "must be a value of nsa_log_level"));
+    NSA_RETURN_IF_ERROR(
+        checkEnum("log_level", static_cast<int>(options->log_level), NSA_LOG_OFF, "must be a value of nsa_log_level"));
     result.logLevel = static_cast<LogLevel>(options->log_level);
     result.log = [callback = options->log, user = options->log_user](LogLevel level, std::string_view tag,
                                                                      std::string_view message) {
@@ -99,7 +99,8 @@ Status convert(const nsa_maxima *maxima, const Spec &spec, Maxima &result) {
   result.batch = maxima->max_batch;
   result.tokensQ = maxima->max_tokens_q;
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-  bool derivable = result.batch >= 0 && result.batch <= kMost && maxima->max_seqlen_q >= 0 && maxima->max_seqlen_q <= kMost;
+  bool derivable =
+      result.batch >= 0 && result.batch <= kMost && maxima->max_seqlen_q >= 0 && maxima->max_seqlen_q <= kMost;
   if (result.tokensQ == 0 && derivable)
     result.tokensQ = std::min(result.batch * maxima->max_seqlen_q, spec.layout == Layout::kPacked ? kMost : INT64_MAX);
   result.seqlenQ = maxima->max_seqlen_q;

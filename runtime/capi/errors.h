@@ -33,7 +33,8 @@ template <typename T> Status checkStruct(const T *value, const char *name) {
   NSA_RETURN_IF_ERROR(requirePointer(value, name));
   if (value->size != sizeof(T))
     return Status::invalid(std::string(name) + ".size", std::to_string(value->size),
-                           "must be " + std::to_string(sizeof(T)), "initialise it with NSA_INIT, and use one version of nsa.h");
+                           "must be " + std::to_string(sizeof(T)),
+                           "initialise it with NSA_INIT, and use one version of nsa.h");
   if constexpr (requires { value->reserved; })
     for (auto reserved : value->reserved)
       if (reserved != 0)

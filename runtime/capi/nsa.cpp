@@ -61,8 +61,7 @@ nsa_status nsa_engine_create(const nsa_engine_options *options, nsa_engine **eng
     *engine = nullptr;
     EngineOptions converted;
     NSA_RETURN_IF_ERROR(convert(options, converted));
-    Result<std::shared_ptr<Engine>> opened =
-        Engine::open(std::move(converted), EngineOptions::processEnvironment());
+    Result<std::shared_ptr<Engine>> opened = Engine::open(std::move(converted), EngineOptions::processEnvironment());
     if (!opened)
       return opened.status();
     *engine = new nsa_engine{std::move(*opened)};

@@ -10,9 +10,9 @@ constexpr int64_t kSharedBytesWithoutOptIn = 48 * 1024;
 Result<std::unique_ptr<Kernel>> CudaKernel::load(const PrimaryContext &context, const DeviceInfo &device,
                                                  const Manifest &manifest, std::span<const std::byte> cubin) {
   if (manifest.sharedBytes > device.sharedBytesOptIn)
-    return Status::error(ErrorCode::kUnsupported,
-                         "the kernel needs " + std::to_string(manifest.sharedBytes) + " bytes of shared memory per block, " +
-                             device.name + " has " + std::to_string(device.sharedBytesOptIn));
+    return Status::error(ErrorCode::kUnsupported, "the kernel needs " + std::to_string(manifest.sharedBytes) +
+                                                      " bytes of shared memory per block, " + device.name + " has " +
+                                                      std::to_string(device.sharedBytesOptIn));
   ContextScope scope(context);
   NSA_RETURN_IF_ERROR(scope.status());
   const Driver &driver = context.driver;
@@ -25,16 +25,17 @@ Result<std::unique_ptr<Kernel>> CudaKernel::load(const PrimaryContext &context, 
     std::string reason = driver.check(loaded, "moduleLoadData").error().message;
     return Status::error(ErrorCode::kUnsupported,
                          "code for " + manifest.target + " does not run on " + device.name + " (compute capability " +
-                             std::to_string(device.computeMajor) + "." + std::to_string(device.computeMinor) + ", driver " +
-                             versionText(driver.version()) + "): " + reason,
+                             std::to_string(device.computeMajor) + "." + std::to_string(device.computeMinor) +
+                             ", driver " + versionText(driver.version()) + "): " + reason,
                          "NVRTC's major version must not exceed the driver's");
   }
   if (loaded != kSuccess)
     return driver.check(loaded, "moduleLoadData");
   NSA_CUDA_CALL(driver, moduleGetFunction, (&kernel->function, kernel->module, manifest.entry.c_str()));
   if (manifest.sharedBytes > kSharedBytesWithoutOptIn)
-    NSA_CUDA_CALL(driver, funcSetAttribute,
-                  (kernel->function, FunctionAttribute::kMaxDynamicSharedBytes, static_cast<int>(manifest.sharedBytes)));
+    NSA_CUDA_CALL(
+        driver, funcSetAttribute,
+        (kernel->function, FunctionAttribute::kMaxDynamicSharedBytes, static_cast<int>(manifest.sharedBytes)));
   // Asking for attributes also makes a driver in lazy mode load the code now.
   NSA_CUDA_CALL(driver, funcGetAttribute, (&kernel->registers, FunctionAttribute::kRegisters, kernel->function));
   NSA_CUDA_CALL(driver, funcGetAttribute, (&kernel->localBytes, FunctionAttribute::kLocalBytes, kernel->function));

@@ -11,7 +11,7 @@ struct Architecture {
 };
 
 // Ascending. The suffix `a` gives wgmma, TMA and their successors; such code runs on exactly its own capability.
-constexpr Architecture kArchitectures[] = {{8, 0, "sm_80"},  {8, 6, "sm_86"},   {8, 9, "sm_89"},
+constexpr Architecture kArchitectures[] = {{8, 0, "sm_80"},  {8, 6, "sm_86"},    {8, 9, "sm_89"},
                                            {9, 0, "sm_90a"}, {10, 0, "sm_100a"}, {12, 0, "sm_120a"}};
 
 Result<std::string> deviceName(const Driver &driver, DeviceId device) {

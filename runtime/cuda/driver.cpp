@@ -7,7 +7,8 @@ namespace nsa::cuda {
 
 namespace {
 
-constexpr const char *kInstallHint = "install an NVIDIA driver of version 525 (CUDA 12.0) or newer, or use device \"cpu\"";
+constexpr const char *kInstallHint =
+    "install an NVIDIA driver of version 525 (CUDA 12.0) or newer, or use device \"cpu\"";
 
 Status unavailable(std::string message, std::string hint = kInstallHint) {
   return Status::error(ErrorCode::kUnavailable, std::move(message), std::move(hint));
@@ -30,14 +31,16 @@ Result<const Driver *> Driver::open(const char *file) {
     const char *reason = dlerror();
     return unavailable("no CUDA driver: " + std::string(reason ? reason : file));
   }
-  // cuDriverGetVersion works before cuInit and in every driver, so an old one can be named before its entries are missed.
+  // cuDriverGetVersion works before cuInit and in every driver, so an old one can be named before its entries are
+  // missed.
   auto getVersion = reinterpret_cast<DriverResult (*)(int *)>(dlsym(library, "cuDriverGetVersion"));
   if (!getVersion)
     return unavailable(std::string(file) + " is not a CUDA driver (it has no cuDriverGetVersion)");
   auto driver = std::make_unique<Driver>();
   DriverResult result = getVersion(&driver->driverVersion);
   if (result == kErrorStubLibrary)
-    return unavailable(std::string(file) + " is the CUDA toolkit's stub, which only serves linking; there is no driver");
+    return unavailable(std::string(file) +
+                       " is the CUDA toolkit's stub, which only serves linking; there is no driver");
   if (result != kSuccess)
     return unavailable("the CUDA driver does not say its version (error " + std::to_string(result) + ")");
   if (driver->driverVersion < kOldestDriver)
@@ -67,9 +70,11 @@ Result<const Driver *> Driver::open(const char *file) {
 
   result = driver->init(0);
   if (result == kErrorStubLibrary)
-    return unavailable(std::string(file) + " is the CUDA toolkit's stub, which only serves linking; there is no driver");
+    return unavailable(std::string(file) +
+                       " is the CUDA toolkit's stub, which only serves linking; there is no driver");
   if (result == kErrorNoDevice)
-    return unavailable("the CUDA driver finds no GPU", "check nvidia-smi and CUDA_VISIBLE_DEVICES, or use device \"cpu\"");
+    return unavailable("the CUDA driver finds no GPU",
+                       "check nvidia-smi and CUDA_VISIBLE_DEVICES, or use device \"cpu\"");
   if (result != kSuccess)
     return unavailable("the CUDA driver does not start: " + driver->check(result, "init").error().message,
                        "check nvidia-smi; after a driver update the machine must be restarted");

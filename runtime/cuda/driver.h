@@ -26,7 +26,8 @@ public:
 
   int version() const { return driverVersion; } // 12040 = 12.4
 
-  // Ok, or a device error that names the call, the driver's code and its text. Running out of memory keeps its own code.
+  // Ok, or a device error that names the call, the driver's code and its text. Running out of memory keeps its own
+  // code.
   Status check(DriverResult result, const char *call) const;
 
 private:

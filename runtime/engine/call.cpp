@@ -12,8 +12,8 @@ namespace nsa {
 
 namespace {
 
-constexpr std::string_view kTensorNameTexts[kTensorNames] = {"q",   "k",   "v",            "k_win",       "v_win",
-                                                             "out", "lse", "cu_seqlens_q", "cu_seqlens_k"};
+constexpr std::string_view kTensorNameTexts[kTensorNames] = {
+    "q", "k", "v", "k_win", "v_win", "out", "lse", "cu_seqlens_q", "cu_seqlens_k"};
 
 // Checks one operator's bindings. Members are what the checks establish on the way, each used by the later ones.
 class CallChecker {

@@ -38,7 +38,7 @@ enum class Scalar : int { kSeqlenQ, kSeqlenK, kMaxSeqlenQ, kMaxSeqlenK, kTotalQ,
 inline constexpr int kScalars = 8;
 
 struct ViewSlots {
-  const void *data = nullptr; // nullptr: absent
+  const void *data = nullptr;          // nullptr: absent
   std::array<int64_t, 3> strides = {}; // of the view's coordinates, elements
   uint64_t flags = 0;
 };

@@ -87,9 +87,10 @@ void readTimings(const char *text, double &renderMs, double &otherMs) {
 }
 
 Status unavailable(std::string message) {
-  return Status::error(ErrorCode::kUnavailable, std::move(message),
-                       "install libnsa_compiler.so beside libnsa.so, set compiler_path or NSA_COMPILER, or ship a cache "
-                       "that holds this kernel");
+  return Status::error(
+      ErrorCode::kUnavailable, std::move(message),
+      "install libnsa_compiler.so beside libnsa.so, set compiler_path or NSA_COMPILER, or ship a cache "
+      "that holds this kernel");
 }
 
 } // namespace

@@ -22,7 +22,8 @@ Json timesJson(const PlanTimes &times) {
 
 } // namespace
 
-std::string describePlan(const PlanCore &core, PlanSource source, const PlanTimes &times, const std::string &deviceKey) {
+std::string describePlan(const PlanCore &core, PlanSource source, const PlanTimes &times,
+                         const std::string &deviceKey) {
   const Manifest &manifest = core.kernel->manifest();
   int32_t grid[3] = {};
   bool evaluated = core.kernel->grid(GridSizes::ofMaxima(core.spec, core.maxima), grid).isOk();
@@ -40,14 +41,10 @@ std::string describePlan(const PlanCore &core, PlanSource source, const PlanTime
                  {"shared_bytes", manifest.sharedBytes},
                  {"scratch_bytes", manifest.scratchBytes},
                  {"evidence", core.kernel->evidence()}};
-  Json plan = {{"problem", core.problemKey},
-               {"device", deviceKey},
-               {"source", planSourceName(source)},
-               {"tuned", core.tuned},
-               {"fallbacks", core.fallbacks},
-               {"workspace_bytes", core.kernel->workspaceBytes()},
-               {"milliseconds", timesJson(times)},
-               {"launches", Json::array({std::move(launch)})}};
+  Json plan = {{"problem", core.problemKey},       {"device", deviceKey},
+               {"source", planSourceName(source)}, {"tuned", core.tuned},
+               {"fallbacks", core.fallbacks},      {"workspace_bytes", core.kernel->workspaceBytes()},
+               {"milliseconds", timesJson(times)}, {"launches", Json::array({std::move(launch)})}};
   return dump(plan);
 }
 
@@ -98,7 +95,8 @@ std::string describeExplain(const ExplainDescription &explain) {
   else if (explain.candidates.empty())
     json["would"] = "fail: " + explain.candidatesTrouble;
   else
-    json["would"] = explain.policy == MissPolicy::kTune ? "compile and measure candidates" : "compile the first candidate";
+    json["would"] =
+        explain.policy == MissPolicy::kTune ? "compile and measure candidates" : "compile the first candidate";
   json["in_memory"] = explain.inMemory;
   json["miss_policy"] = missPolicyName(explain.policy);
 

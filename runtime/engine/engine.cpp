@@ -112,8 +112,8 @@ Result<std::unique_ptr<Plan>> Engine::plan(const Spec &spec, const Maxima &maxim
     info.code = ErrorCode::kCapturing;
     info.field = "stream";
     info.value = "capturing";
-    info.message = "the stream captures a graph, and the plan for '" + Problem::make(spec, maxima).key() +
-                   "' is not in memory";
+    info.message =
+        "the stream captures a graph, and the plan for '" + Problem::make(spec, maxima).key() + "' is not in memory";
     info.hint = "make the plan once, with the same spec and maxima, before the capture begins";
     return failed(Status(std::move(info)));
   }

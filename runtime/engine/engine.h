@@ -4,8 +4,8 @@
 // running one touches nothing of the engine but its device.
 #pragma once
 
-#include "runtime/engine/planner.h"
 #include "runtime/engine/plan_key.h"
+#include "runtime/engine/planner.h"
 
 #include <array>
 #include <memory>

@@ -104,7 +104,8 @@ Status LoadedKernel::bindGrid() {
   for (int axis = 0; axis < 3; ++axis) {
     const Expression &formula = parsed.grid[axis];
     if (formula.names().size() > kMaxGridNames)
-      return Status::invalid("grid", formula.text(), "a formula takes at most " + std::to_string(kMaxGridNames) + " names");
+      return Status::invalid("grid", formula.text(),
+                             "a formula takes at most " + std::to_string(kMaxGridNames) + " names");
     for (const std::string &name : formula.names()) {
       GridName bound;
       auto size = std::find_if(std::begin(kGridSizes), std::end(kGridSizes),
@@ -145,7 +146,8 @@ Status LoadedKernel::grid(const GridSizes &sizes, int32_t (&result)[3]) const {
       info.code = ErrorCode::kUnsupported;
       info.field = std::string("grid.") + "xyz"[axis];
       info.value = std::to_string(*value);
-      info.rule = parsed.grid[axis].text() + " must be from 0 to " + std::to_string(gridLimits[axis]) + " on this device";
+      info.rule =
+          parsed.grid[axis].text() + " must be from 0 to " + std::to_string(gridLimits[axis]) + " on this device";
       info.hint = "split the batch into several calls";
       return Status(std::move(info));
     }

@@ -18,7 +18,7 @@ Result<MissPolicy> parseMissPolicy(std::string_view field, std::string_view name
 
 // Empty, zero or unset means: the environment's value, else the built-in one.
 struct EngineOptions {
-  std::string device;       // "cpu", "cuda:N"; stays empty when nobody chose
+  std::string device; // "cpu", "cuda:N"; stays empty when nobody chose
   std::string cachePath;
   std::optional<MissPolicy> missPolicy;
   double tuneBudgetSeconds = 0;
@@ -30,7 +30,7 @@ struct EngineOptions {
   int cpuThreads = 0;
   int compileThreads = 0;
   std::string cpuFeatures;
-  Logger::Sink log;         // unset: lines on stderr
+  Logger::Sink log; // unset: lines on stderr
   std::optional<LogLevel> logLevel;
 
   using Environment = std::function<const char *(const char *name)>; // nullptr: not set

@@ -16,7 +16,9 @@ namespace {
 constexpr int kFailuresPerTemplate = 3;
 
 std::string configText(const Problem &problem, const Spec &spec) {
-  auto number = [](const char *name, int64_t value) { return ", \"" + std::string(name) + "\": " + std::to_string(value); };
+  auto number = [](const char *name, int64_t value) {
+    return ", \"" + std::string(name) + "\": " + std::to_string(value);
+  };
   std::string text = "{\"dtype\": \"" + problem.fixed.at("dtype") + "\"" + number("query_heads", spec.queryHeads) +
                      number("kv_heads", spec.kvHeads) + number("qk_dim", spec.qkDim) + number("v_dim", spec.vDim);
   if (spec.op == Operator::kWindow)
@@ -113,7 +115,8 @@ Status Planner::adopt(Search &search, std::string content, Manifest manifest, st
       kernel = found->second;
   }
   if (!kernel) {
-    Result<std::shared_ptr<const LoadedKernel>> loaded = LoadedKernel::load(device, content, std::move(manifest), binary);
+    Result<std::shared_ptr<const LoadedKernel>> loaded =
+        LoadedKernel::load(device, content, std::move(manifest), binary);
     if (!loaded)
       return loaded.status();
     Counters::raise(counters.kernelsLoaded);
@@ -249,7 +252,8 @@ Result<std::shared_ptr<const PlanCore>> Planner::tuneNow(Search &search, std::st
     return candidates.status();
 
   Stopwatch watch;
-  TuningSession session({device, **library, options, logger, counters}, search.spec, search.maxima, wanted, *candidates);
+  TuningSession session({device, **library, options, logger, counters}, search.spec, search.maxima, wanted,
+                        *candidates);
   Result<TuneReport> tuned = session.run();
   if (!tuned)
     return tuned.status();

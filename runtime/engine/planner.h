@@ -21,8 +21,8 @@ namespace nsa {
 class Planner {
 public:
   // `choiceDevice` is the device's name in the store: its key, and with a template folder what that holds.
-  Planner(Device &device, std::string choiceDevice, KernelCache &cache, const EngineOptions &options, const Logger &logger,
-          Counters &counters);
+  Planner(Device &device, std::string choiceDevice, KernelCache &cache, const EngineOptions &options,
+          const Logger &logger, Counters &counters);
 
   Result<std::shared_ptr<const PlanCore>> make(const Spec &spec, const Maxima &maxima);
   // Tunes and stores, whatever the policy and the store say. `report` receives JSON.

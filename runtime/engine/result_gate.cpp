@@ -7,7 +7,7 @@ namespace nsa {
 
 namespace {
 
-constexpr double kRowFactor = 4;    // no single row above so many times the tolerance
+constexpr double kRowFactor = 4; // no single row above so many times the tolerance
 constexpr double kLseTolerance = 1e-3;
 
 // Relative RMS against exact arithmetic. Two right results differ by less than the sum of two such errors; correct

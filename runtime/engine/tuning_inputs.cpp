@@ -168,7 +168,8 @@ int64_t TuningInputs::timeExtent(const std::vector<int64_t> &lengths) const {
 Result<Bindings> TuningInputs::bind(const Lengths &lengths) {
   bool packed = spec.layout == Layout::kPacked;
   Bindings bindings;
-  auto set = [&](TensorName name, void *data, DType dtype, const std::vector<int64_t> &times, int64_t heads, int64_t dim) {
+  auto set = [&](TensorName name, void *data, DType dtype, const std::vector<int64_t> &times, int64_t heads,
+                 int64_t dim) {
     Tensor tensor;
     tensor.data = data;
     tensor.dtype = dtype;
@@ -238,7 +239,8 @@ Result<TuningResult> TuningInputs::readChecked() {
   }
   std::vector<uint16_t> narrow(result.out.size());
   NSA_RETURN_IF_ERROR(device->download(narrow.data(), out.data(), narrow.size() * sizeof(uint16_t)));
-  std::transform(narrow.begin(), narrow.end(), result.out.begin(), spec.dtype == DType::kBf16 ? bf16ToFloat : fp16ToFloat);
+  std::transform(narrow.begin(), narrow.end(), result.out.begin(),
+                 spec.dtype == DType::kBf16 ? bf16ToFloat : fp16ToFloat);
   return result;
 }
 

@@ -20,11 +20,12 @@ using namespace nsa;
 
 namespace {
 
-constexpr const char *kAllParams = "param view q bf16 3\nparam view k bf16 3\nparam view v bf16 3\nparam view out bf16 3\n"
-                                   "param view lse fp32 3\nparam view cu_seqlens_q int32 1\n"
-                                   "param view cu_seqlens_k int32 1\nparam i32 seqlen_q\nparam i32 seqlen_k\n"
-                                   "param i32 max_seqlen_q\nparam i32 max_seqlen_k\nparam i32 total_q\n"
-                                   "param i32 total_k\nparam i32 window\nparam f32 scale_log2\nparam view status int32 1\n";
+constexpr const char *kAllParams =
+    "param view q bf16 3\nparam view k bf16 3\nparam view v bf16 3\nparam view out bf16 3\n"
+    "param view lse fp32 3\nparam view cu_seqlens_q int32 1\n"
+    "param view cu_seqlens_k int32 1\nparam i32 seqlen_q\nparam i32 seqlen_k\n"
+    "param i32 max_seqlen_q\nparam i32 max_seqlen_k\nparam i32 total_q\n"
+    "param i32 total_k\nparam i32 window\nparam f32 scale_log2\nparam view status int32 1\n";
 
 // One call with all its pieces in reach, so that a test spoils exactly one.
 struct Call {
@@ -182,8 +183,8 @@ TEST_F(CApi, StoredKernelRunsOncePerProgram) {
   memcpy(&programs, call.memory[3], sizeof programs);
   EXPECT_EQ(programs, 2u * 2 * 2); // ceildiv(16 * 2, 16), kv_heads, batch
   std::string text = nsa_plan_describe(plan.handle);
-  for (const char *part : {"\"source\": \"database\"", "\"template\": \"counting\"", "\"tuned\": true", "\"config\": \"tile=16\"",
-                           "\"milliseconds\"", "\"fallbacks\": []"})
+  for (const char *part : {"\"source\": \"database\"", "\"template\": \"counting\"", "\"tuned\": true",
+                           "\"config\": \"tile=16\"", "\"milliseconds\"", "\"fallbacks\": []"})
     EXPECT_NE(text.find(part), std::string::npos) << text;
   Plan second(engine, call);
   ASSERT_EQ(second.status, NSA_OK);
@@ -197,7 +198,10 @@ TEST_F(CApi, EverySlotIsFilled) {
   for (nsa_layout layout : {NSA_LAYOUT_DENSE, NSA_LAYOUT_PACKED}) {
     Call call(layout);
     // q first in the kernel's arguments: the copy of the slots lands there.
-    store(call, {.templateName = layout == NSA_LAYOUT_DENSE ? "copy_dense" : "copy_packed", .params = kAllParams, .grid = "1 ; 1 ; 1"},
+    store(call,
+          {.templateName = layout == NSA_LAYOUT_DENSE ? "copy_dense" : "copy_packed",
+           .params = kAllParams,
+           .grid = "1 ; 1 ; 1"},
           test::copyingCode(41));
     Engine engine(cache);
     Plan plan(engine, call);
@@ -209,16 +213,45 @@ TEST_F(CApi, EverySlotIsFilled) {
     bool packed = layout == NSA_LAYOUT_PACKED;
     const uint64_t batchStride = packed ? 0 : 1;
     auto address = [](const void *pointer) { return reinterpret_cast<uint64_t>(pointer); };
-    const uint64_t expected[40] = {
-        address(call.memory[0]), batchStride * 16 * 4 * 8, 4 * 8, 8, 1,
-        address(call.memory[1]), batchStride * 32 * 2 * 8, 2 * 8, 8, 1,
-        address(call.memory[2]), batchStride * 32 * 2 * 16, 2 * 16, 16, 1,
-        address(call.memory[3]), batchStride * 16 * 4 * 16, 4 * 16, 17, 0,
-        address(call.lseMemory), batchStride * 16 * 4, 4, 1, 0,
-        packed ? address(call.offsetsQ) : 0, packed ? 1u : 0u, 0,
-        packed ? address(call.offsetsK) : 0, packed ? 1u : 0u, 0,
-        packed ? 0u : 16u, packed ? 0u : 32u, 20, 40, 16, 32, 7,
-        std::bit_cast<uint32_t>(1 / std::sqrt(8.0f) * std::numbers::log2e_v<float>)};
+    const uint64_t expected[40] = {address(call.memory[0]),
+                                   batchStride * 16 * 4 * 8,
+                                   4 * 8,
+                                   8,
+                                   1,
+                                   address(call.memory[1]),
+                                   batchStride * 32 * 2 * 8,
+                                   2 * 8,
+                                   8,
+                                   1,
+                                   address(call.memory[2]),
+                                   batchStride * 32 * 2 * 16,
+                                   2 * 16,
+                                   16,
+                                   1,
+                                   address(call.memory[3]),
+                                   batchStride * 16 * 4 * 16,
+                                   4 * 16,
+                                   17,
+                                   0,
+                                   address(call.lseMemory),
+                                   batchStride * 16 * 4,
+                                   4,
+                                   1,
+                                   0,
+                                   packed ? address(call.offsetsQ) : 0,
+                                   packed ? 1u : 0u,
+                                   0,
+                                   packed ? address(call.offsetsK) : 0,
+                                   packed ? 1u : 0u,
+                                   0,
+                                   packed ? 0u : 16u,
+                                   packed ? 0u : 32u,
+                                   20,
+                                   40,
+                                   16,
+                                   32,
+                                   7,
+                                   std::bit_cast<uint32_t>(1 / std::sqrt(8.0f) * std::numbers::log2e_v<float>)};
     for (size_t i = 0; i < 39; ++i) {
       // The lengths' alignment flag depends on where this test's stack put them.
       if (i == 27 || i == 30)
@@ -303,73 +336,82 @@ TEST_F(CApi, RulesOfDenseTensors) {
   Engine engine(cache);
   Plan plan(engine, call);
   ASSERT_EQ(plan.status, NSA_OK) << plan.error.message;
-  checkRules(*this, plan, NSA_LAYOUT_DENSE, {
-      {"q", "absent", "must be bound", [](Call &c) { c.drop(NSA_Q); }},
-      {"k", "absent", "must be bound", [](Call &c) { c.drop(NSA_K); }},
-      {"v", "absent", "must be bound", [](Call &c) { c.drop(NSA_V); }},
-      {"out", "absent", "must be bound", [](Call &c) { c.drop(NSA_OUT); }},
-      {"q", "bound twice", "once", [](Call &c) { c.bindings.push_back({NSA_Q, &c.tensors[NSA_Q]}); }},
-      {"q", "null", "point to a tensor", [](Call &c) { c.bindings[0].tensor = nullptr; }},
-      {"bindings.name", "77", "nsa_name", [](Call &c) { c.bindings[0].name = static_cast<nsa_name>(77); }},
-      {"q.size", "8", "must be", [](Call &c) { c.tensors[NSA_Q].size = 8; }},
-      {"q.dtype", "9", "nsa_dtype", [](Call &c) { c.tensors[NSA_Q].dtype = static_cast<nsa_dtype>(9); }},
-      {"q.dtype", "fp16", "must be bf16", [](Call &c) { c.tensors[NSA_Q].dtype = NSA_FP16; }},
-      {"k.dtype", "fp32", "must be bf16", [](Call &c) { c.tensors[NSA_K].dtype = NSA_FP32; }},
-      {"out.dtype", "fp32", "must be bf16", [](Call &c) { c.tensors[NSA_OUT].dtype = NSA_FP32; }},
-      {"lse.dtype", "bf16", "must be fp32", [](Call &c) { c.tensors[NSA_LSE].dtype = NSA_BF16; }},
-      {"q.rank", "0", "1 to 5", [](Call &c) { c.tensors[NSA_Q].rank = 0; }},
-      {"q.rank", "6", "1 to 5", [](Call &c) { c.tensors[NSA_Q].rank = 6; }},
-      {"q.rank", "3", "must be 4", [](Call &c) { c.tensors[NSA_Q].rank = 3; }},
-      {"k.rank", "1", "must be 4", [](Call &c) { c.tensors[NSA_K].rank = 1; }},
-      {"lse.rank", "4", "must be 3", [](Call &c) { c.tensors[NSA_LSE].rank = 4; }},
-      {"q.shape", "[2, 16, 3, 8]", "query_heads", [](Call &c) { c.tensors[NSA_Q].shape[2] = 3; }},
-      {"q.shape", "[2, 16, 4, 9]", "qk_dim", [](Call &c) { c.tensors[NSA_Q].shape[3] = 9; }},
-      {"q.shape", "-1", "2^31", [](Call &c) { c.tensors[NSA_Q].shape[1] = -1; }},
-      {"q.shape", "4611686018427387904", "2^31", [](Call &c) { c.tensors[NSA_Q].shape[1] = int64_t{1} << 62; }},
-      {"k.shape", "[1, 32, 2, 8]", "batch of q", [](Call &c) { c.tensors[NSA_K].shape[0] = 1; }},
-      {"k.shape", "[2, 32, 4, 8]", "kv_heads", [](Call &c) { c.tensors[NSA_K].shape[2] = 4; }},
-      {"v.shape", "[2, 31, 2, 16]", "as k", [](Call &c) { c.tensors[NSA_V].shape[1] = 31; }},
-      {"v.shape", "[2, 32, 2, 8]", "v_dim", [](Call &c) { c.tensors[NSA_V].shape[3] = 8; }},
-      {"out.shape", "[2, 15, 4, 16]", "as q", [](Call &c) { c.tensors[NSA_OUT].shape[1] = 15; }},
-      {"out.shape", "[2, 16, 4, 8]", "v_dim", [](Call &c) { c.tensors[NSA_OUT].shape[3] = 8; }},
-      {"lse.shape", "[2, 17, 4]", "as q", [](Call &c) { c.tensors[NSA_LSE].shape[1] = 17; }},
-      {"lse.shape", "[2, 16, 2]", "query_heads", [](Call &c) { c.tensors[NSA_LSE].shape[2] = 2; }},
-      {"lse.shape", "[1, 16, 4]", "batch of q", [](Call &c) { c.tensors[NSA_LSE].shape[0] = 1; }},
-      {"q.strides", "2", "contiguous", [](Call &c) { c.tensors[NSA_Q].strides[3] = 2; }},
-      {"out.strides", "3", "contiguous", [](Call &c) { c.tensors[NSA_OUT].strides[3] = 3; }},
-      {"k.strides", "-16", "negative", [](Call &c) { c.tensors[NSA_K].strides[1] = -16; }},
-      {"k.strides", "4611686018427387904", "63 bits", [](Call &c) { c.tensors[NSA_K].strides[0] = int64_t{1} << 62; }},
-      {"out.strides", "0", "share memory", [](Call &c) { c.tensors[NSA_OUT].strides[1] = 0; }},
-      {"lse.strides", "0", "share memory", [](Call &c) { c.tensors[NSA_LSE].strides[2] = 0; }},
-      {"q.data", "null", "must point to", [](Call &c) { c.tensors[NSA_Q].data = nullptr; }},
-      {"lse.data", "null", "must point to", [](Call &c) { c.tensors[NSA_LSE].data = nullptr; }},
-      {"v.data", "", "multiple of the element", [](Call &c) { c.tensors[NSA_V].data = reinterpret_cast<char *>(c.memory[2]) + 1; }},
-      {"batch", "3", "max_batch = 2", [](Call &c) {
-         for (nsa_name name : {NSA_Q, NSA_K, NSA_V, NSA_OUT, NSA_LSE})
-           c.tensors[name].shape[0] = 3;
-       }},
-      {"seqlen_q", "21", "max_seqlen_q = 20", [](Call &c) {
-         for (nsa_name name : {NSA_Q, NSA_OUT, NSA_LSE})
-           c.tensors[name].shape[1] = 21;
-       }},
-      {"seqlen_k", "41", "max_seqlen_k = 40", [](Call &c) {
-         for (nsa_name name : {NSA_K, NSA_V})
-           c.tensors[name].shape[1] = 41;
-       }},
-      {"seqlen_q", "16", "at most seqlen_k = 15", [](Call &c) {
-         for (nsa_name name : {NSA_K, NSA_V})
-           c.tensors[name].shape[1] = 15;
-       }},
-      {"cu_seqlens_q", "bound", "packed layout", [](Call &c) { c.set(NSA_CU_SEQLENS_Q, c.offsetsQ, NSA_INT32, {3}); }},
-  });
+  checkRules(
+      *this, plan, NSA_LAYOUT_DENSE,
+      {
+          {"q", "absent", "must be bound", [](Call &c) { c.drop(NSA_Q); }},
+          {"k", "absent", "must be bound", [](Call &c) { c.drop(NSA_K); }},
+          {"v", "absent", "must be bound", [](Call &c) { c.drop(NSA_V); }},
+          {"out", "absent", "must be bound", [](Call &c) { c.drop(NSA_OUT); }},
+          {"q", "bound twice", "once", [](Call &c) { c.bindings.push_back({NSA_Q, &c.tensors[NSA_Q]}); }},
+          {"q", "null", "point to a tensor", [](Call &c) { c.bindings[0].tensor = nullptr; }},
+          {"bindings.name", "77", "nsa_name", [](Call &c) { c.bindings[0].name = static_cast<nsa_name>(77); }},
+          {"q.size", "8", "must be", [](Call &c) { c.tensors[NSA_Q].size = 8; }},
+          {"q.dtype", "9", "nsa_dtype", [](Call &c) { c.tensors[NSA_Q].dtype = static_cast<nsa_dtype>(9); }},
+          {"q.dtype", "fp16", "must be bf16", [](Call &c) { c.tensors[NSA_Q].dtype = NSA_FP16; }},
+          {"k.dtype", "fp32", "must be bf16", [](Call &c) { c.tensors[NSA_K].dtype = NSA_FP32; }},
+          {"out.dtype", "fp32", "must be bf16", [](Call &c) { c.tensors[NSA_OUT].dtype = NSA_FP32; }},
+          {"lse.dtype", "bf16", "must be fp32", [](Call &c) { c.tensors[NSA_LSE].dtype = NSA_BF16; }},
+          {"q.rank", "0", "1 to 5", [](Call &c) { c.tensors[NSA_Q].rank = 0; }},
+          {"q.rank", "6", "1 to 5", [](Call &c) { c.tensors[NSA_Q].rank = 6; }},
+          {"q.rank", "3", "must be 4", [](Call &c) { c.tensors[NSA_Q].rank = 3; }},
+          {"k.rank", "1", "must be 4", [](Call &c) { c.tensors[NSA_K].rank = 1; }},
+          {"lse.rank", "4", "must be 3", [](Call &c) { c.tensors[NSA_LSE].rank = 4; }},
+          {"q.shape", "[2, 16, 3, 8]", "query_heads", [](Call &c) { c.tensors[NSA_Q].shape[2] = 3; }},
+          {"q.shape", "[2, 16, 4, 9]", "qk_dim", [](Call &c) { c.tensors[NSA_Q].shape[3] = 9; }},
+          {"q.shape", "-1", "2^31", [](Call &c) { c.tensors[NSA_Q].shape[1] = -1; }},
+          {"q.shape", "4611686018427387904", "2^31", [](Call &c) { c.tensors[NSA_Q].shape[1] = int64_t{1} << 62; }},
+          {"k.shape", "[1, 32, 2, 8]", "batch of q", [](Call &c) { c.tensors[NSA_K].shape[0] = 1; }},
+          {"k.shape", "[2, 32, 4, 8]", "kv_heads", [](Call &c) { c.tensors[NSA_K].shape[2] = 4; }},
+          {"v.shape", "[2, 31, 2, 16]", "as k", [](Call &c) { c.tensors[NSA_V].shape[1] = 31; }},
+          {"v.shape", "[2, 32, 2, 8]", "v_dim", [](Call &c) { c.tensors[NSA_V].shape[3] = 8; }},
+          {"out.shape", "[2, 15, 4, 16]", "as q", [](Call &c) { c.tensors[NSA_OUT].shape[1] = 15; }},
+          {"out.shape", "[2, 16, 4, 8]", "v_dim", [](Call &c) { c.tensors[NSA_OUT].shape[3] = 8; }},
+          {"lse.shape", "[2, 17, 4]", "as q", [](Call &c) { c.tensors[NSA_LSE].shape[1] = 17; }},
+          {"lse.shape", "[2, 16, 2]", "query_heads", [](Call &c) { c.tensors[NSA_LSE].shape[2] = 2; }},
+          {"lse.shape", "[1, 16, 4]", "batch of q", [](Call &c) { c.tensors[NSA_LSE].shape[0] = 1; }},
+          {"q.strides", "2", "contiguous", [](Call &c) { c.tensors[NSA_Q].strides[3] = 2; }},
+          {"out.strides", "3", "contiguous", [](Call &c) { c.tensors[NSA_OUT].strides[3] = 3; }},
+          {"k.strides", "-16", "negative", [](Call &c) { c.tensors[NSA_K].strides[1] = -16; }},
+          {"k.strides", "4611686018427387904", "63 bits",
+           [](Call &c) { c.tensors[NSA_K].strides[0] = int64_t{1} << 62; }},
+          {"out.strides", "0", "share memory", [](Call &c) { c.tensors[NSA_OUT].strides[1] = 0; }},
+          {"lse.strides", "0", "share memory", [](Call &c) { c.tensors[NSA_LSE].strides[2] = 0; }},
+          {"q.data", "null", "must point to", [](Call &c) { c.tensors[NSA_Q].data = nullptr; }},
+          {"lse.data", "null", "must point to", [](Call &c) { c.tensors[NSA_LSE].data = nullptr; }},
+          {"v.data", "", "multiple of the element",
+           [](Call &c) { c.tensors[NSA_V].data = reinterpret_cast<char *>(c.memory[2]) + 1; }},
+          {"batch", "3", "max_batch = 2",
+           [](Call &c) {
+             for (nsa_name name : {NSA_Q, NSA_K, NSA_V, NSA_OUT, NSA_LSE})
+               c.tensors[name].shape[0] = 3;
+           }},
+          {"seqlen_q", "21", "max_seqlen_q = 20",
+           [](Call &c) {
+             for (nsa_name name : {NSA_Q, NSA_OUT, NSA_LSE})
+               c.tensors[name].shape[1] = 21;
+           }},
+          {"seqlen_k", "41", "max_seqlen_k = 40",
+           [](Call &c) {
+             for (nsa_name name : {NSA_K, NSA_V})
+               c.tensors[name].shape[1] = 41;
+           }},
+          {"seqlen_q", "16", "at most seqlen_k = 15",
+           [](Call &c) {
+             for (nsa_name name : {NSA_K, NSA_V})
+               c.tensors[name].shape[1] = 15;
+           }},
+          {"cu_seqlens_q", "bound", "packed layout",
+           [](Call &c) { c.set(NSA_CU_SEQLENS_Q, c.offsetsQ, NSA_INT32, {3}); }},
+      });
 
   EXPECT_EQ(nsa_run(plan.handle, nullptr, 2, nullptr, 0, nullptr, &plan.error), NSA_INVALID_ARGUMENT);
   EXPECT_STREQ(plan.error.field, "bindings");
   EXPECT_EQ(nsa_run(plan.handle, call.bindings.data(), call.bindings.size(), nullptr, 0, nullptr, &plan.error),
             NSA_INVALID_ARGUMENT);
   EXPECT_STREQ(plan.error.field, "workspace_bytes");
-  EXPECT_EQ(nsa_run(plan.handle, call.bindings.data(), call.bindings.size(), static_cast<char *>(plan.workspace) + 8, 64,
-                    nullptr, &plan.error),
+  EXPECT_EQ(nsa_run(plan.handle, call.bindings.data(), call.bindings.size(), static_cast<char *>(plan.workspace) + 8,
+                    64, nullptr, &plan.error),
             NSA_INVALID_ARGUMENT);
   EXPECT_STREQ(plan.error.field, "workspace");
 }
@@ -380,33 +422,39 @@ TEST_F(CApi, RulesOfPackedTensors) {
   Engine engine(cache);
   Plan plan(engine, call);
   ASSERT_EQ(plan.status, NSA_OK) << plan.error.message;
-  checkRules(*this, plan, NSA_LAYOUT_PACKED, {
-      {"cu_seqlens_q", "absent", "packed layout needs", [](Call &c) { c.drop(NSA_CU_SEQLENS_Q), c.drop(NSA_CU_SEQLENS_K); }},
-      {"cu_seqlens_q.dtype", "fp32", "must be int32", [](Call &c) { c.tensors[NSA_CU_SEQLENS_Q].dtype = NSA_FP32; }},
-      {"cu_seqlens_k.rank", "2", "must be 1", [](Call &c) { c.tensors[NSA_CU_SEQLENS_K].rank = 2; }},
-      {"cu_seqlens_q.shape", "[0]", "batch + 1", [](Call &c) { c.tensors[NSA_CU_SEQLENS_Q].shape[0] = 0; }},
-      {"cu_seqlens_k.shape", "[2]", "batch + 1", [](Call &c) { c.tensors[NSA_CU_SEQLENS_K].shape[0] = 2; }},
-      {"cu_seqlens_q.data", "null", "must point to", [](Call &c) { c.tensors[NSA_CU_SEQLENS_Q].data = nullptr; }},
-      {"q.rank", "4", "must be 3", [](Call &c) { c.tensors[NSA_Q].rank = 4; }},
-      {"out.shape", "[15, 4, 16]", "as q", [](Call &c) { c.tensors[NSA_OUT].shape[0] = 15; }},
-      {"v.shape", "[33, 2, 16]", "as k", [](Call &c) { c.tensors[NSA_V].shape[0] = 33; }},
-      {"tokens_q", "41", "max_tokens_q = 40", [](Call &c) {
-         for (nsa_name name : {NSA_Q, NSA_OUT, NSA_LSE})
-           c.tensors[name].shape[0] = 41;
-       }},
-      {"batch", "3", "max_batch = 2", [](Call &c) {
-         static int32_t four[4] = {};
-         for (nsa_name name : {NSA_CU_SEQLENS_Q, NSA_CU_SEQLENS_K})
-           c.set(name, four, NSA_INT32, {4});
-       }},
-      // Contents: the CPU reads them on the host and names the place.
-      {"cu_seqlens_q[0]", "1", "must be 0", [](Call &c) { c.offsetsQ[0] = 1; }},
-      {"cu_seqlens_q[2]", "4", "less than the one before, 5", [](Call &c) { c.offsetsQ[2] = 4; }},
-      {"cu_seqlens_q[2]", "17", "rows of q = 16", [](Call &c) { c.offsetsQ[2] = 17; }},
-      {"cu_seqlens_k[1]", "-9", "less than the one before", [](Call &c) { c.offsetsK[1] = -9; }},
-      {"cu_seqlens_k[2]", "33", "rows of k = 32", [](Call &c) { c.offsetsK[2] = 33; }},
-      {"seqlen_q of sequence 0", "5", "its seqlen_k = 4", [](Call &c) { c.offsetsK[1] = 4; }},
-  });
+  checkRules(
+      *this, plan, NSA_LAYOUT_PACKED,
+      {
+          {"cu_seqlens_q", "absent", "packed layout needs",
+           [](Call &c) { c.drop(NSA_CU_SEQLENS_Q), c.drop(NSA_CU_SEQLENS_K); }},
+          {"cu_seqlens_q.dtype", "fp32", "must be int32",
+           [](Call &c) { c.tensors[NSA_CU_SEQLENS_Q].dtype = NSA_FP32; }},
+          {"cu_seqlens_k.rank", "2", "must be 1", [](Call &c) { c.tensors[NSA_CU_SEQLENS_K].rank = 2; }},
+          {"cu_seqlens_q.shape", "[0]", "batch + 1", [](Call &c) { c.tensors[NSA_CU_SEQLENS_Q].shape[0] = 0; }},
+          {"cu_seqlens_k.shape", "[2]", "batch + 1", [](Call &c) { c.tensors[NSA_CU_SEQLENS_K].shape[0] = 2; }},
+          {"cu_seqlens_q.data", "null", "must point to", [](Call &c) { c.tensors[NSA_CU_SEQLENS_Q].data = nullptr; }},
+          {"q.rank", "4", "must be 3", [](Call &c) { c.tensors[NSA_Q].rank = 4; }},
+          {"out.shape", "[15, 4, 16]", "as q", [](Call &c) { c.tensors[NSA_OUT].shape[0] = 15; }},
+          {"v.shape", "[33, 2, 16]", "as k", [](Call &c) { c.tensors[NSA_V].shape[0] = 33; }},
+          {"tokens_q", "41", "max_tokens_q = 40",
+           [](Call &c) {
+             for (nsa_name name : {NSA_Q, NSA_OUT, NSA_LSE})
+               c.tensors[name].shape[0] = 41;
+           }},
+          {"batch", "3", "max_batch = 2",
+           [](Call &c) {
+             static int32_t four[4] = {};
+             for (nsa_name name : {NSA_CU_SEQLENS_Q, NSA_CU_SEQLENS_K})
+               c.set(name, four, NSA_INT32, {4});
+           }},
+          // Contents: the CPU reads them on the host and names the place.
+          {"cu_seqlens_q[0]", "1", "must be 0", [](Call &c) { c.offsetsQ[0] = 1; }},
+          {"cu_seqlens_q[2]", "4", "less than the one before, 5", [](Call &c) { c.offsetsQ[2] = 4; }},
+          {"cu_seqlens_q[2]", "17", "rows of q = 16", [](Call &c) { c.offsetsQ[2] = 17; }},
+          {"cu_seqlens_k[1]", "-9", "less than the one before", [](Call &c) { c.offsetsK[1] = -9; }},
+          {"cu_seqlens_k[2]", "33", "rows of k = 32", [](Call &c) { c.offsetsK[2] = 33; }},
+          {"seqlen_q of sequence 0", "5", "its seqlen_k = 4", [](Call &c) { c.offsetsK[1] = 4; }},
+      });
 }
 
 TEST_F(CApi, LengthsBeyondTheMaximaAreNamedWithTheirSequence) {
@@ -463,7 +511,8 @@ TEST_F(CApi, RulesOfSpecAndMaxima) {
     EXPECT_EQ(plan.status, NSA_INVALID_ARGUMENT) << row.field << " = " << row.value;
     EXPECT_EQ(plan.handle, nullptr);
     EXPECT_STREQ(plan.error.field, row.field);
-    EXPECT_NE(std::string(plan.error.value).find(row.value), std::string::npos) << row.field << ": " << plan.error.value;
+    EXPECT_NE(std::string(plan.error.value).find(row.value), std::string::npos)
+        << row.field << ": " << plan.error.value;
     EXPECT_STRNE(plan.error.rule, "");
   }
   EXPECT_EQ(engine.stats().plans_failed, 16u) << "requests that were readable but wrong";

@@ -35,8 +35,7 @@ TEST(CudaDriver, FakeDriversOfEachFault) {
     Result<const Driver *> driver = Driver::open(row.file);
     ASSERT_FALSE(driver.isOk()) << row.file;
     EXPECT_EQ(driver.status().code(), ErrorCode::kUnavailable);
-    EXPECT_NE(driver.status().error().message.find(row.message), std::string::npos)
-        << driver.status().error().message;
+    EXPECT_NE(driver.status().error().message.find(row.message), std::string::npos) << driver.status().error().message;
     EXPECT_FALSE(driver.status().error().hint.empty());
   }
 }
@@ -45,7 +44,7 @@ TEST(CudaDriver, TargetsOfComputeCapabilities) {
   const struct {
     int major, minor;
     const char *target;
-  } rows[] = {{8, 0, "sm_80"},   {8, 6, "sm_86"},   {8, 7, "sm_86"},    {8, 9, "sm_89"}, {9, 0, "sm_90a"},
+  } rows[] = {{8, 0, "sm_80"},    {8, 6, "sm_86"},    {8, 7, "sm_86"},    {8, 9, "sm_89"},   {9, 0, "sm_90a"},
               {10, 0, "sm_100a"}, {10, 3, "sm_100a"}, {12, 0, "sm_120a"}, {12, 1, "sm_120a"}};
   for (const auto &row : rows) {
     Result<std::string> target = targetOf(row.major, row.minor);

@@ -1,5 +1,6 @@
 /* A libcuda.so.1 with one fault, chosen at compile time, for the messages that a host reads:
- * NSA_FAKE_VERSION is what it reports, NSA_FAKE_INIT what cuInit returns, NSA_FAKE_LOOKUP what cuGetProcAddress does. */
+ * NSA_FAKE_VERSION is what it reports, NSA_FAKE_INIT what cuInit returns, NSA_FAKE_LOOKUP what cuGetProcAddress does.
+ */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -33,10 +33,18 @@ TEST(Options, DefaultsWithoutEnvironment) {
 
 TEST(Options, EnvironmentFillsWhatIsUnset) {
   EngineOptions options;
-  Variables variables = {{"NSA_DEVICE", "cpu"},          {"NSA_CACHE_DIR", "/c"},       {"NSA_MISS", "tune"},
-                         {"NSA_TUNE_BUDGET", "2.5"},     {"NSA_COMPILER", "/l.so"},     {"NSA_NVRTC", "/n.so"},
-                         {"NSA_TEMPLATE_DIR", "/t"},     {"NSA_FORCE_VARIANT", "v"},    {"NSA_DUMP_DIR", "/d"},
-                         {"NSA_CPU_THREADS", "3"},       {"NSA_COMPILE_THREADS", "5"},  {"NSA_LOG", "debug"},
+  Variables variables = {{"NSA_DEVICE", "cpu"},
+                         {"NSA_CACHE_DIR", "/c"},
+                         {"NSA_MISS", "tune"},
+                         {"NSA_TUNE_BUDGET", "2.5"},
+                         {"NSA_COMPILER", "/l.so"},
+                         {"NSA_NVRTC", "/n.so"},
+                         {"NSA_TEMPLATE_DIR", "/t"},
+                         {"NSA_FORCE_VARIANT", "v"},
+                         {"NSA_DUMP_DIR", "/d"},
+                         {"NSA_CPU_THREADS", "3"},
+                         {"NSA_COMPILE_THREADS", "5"},
+                         {"NSA_LOG", "debug"},
                          {"NSA_CPU_FEATURES", "x86-64-v3"}};
   ASSERT_TRUE(resolve(options, variables).isOk());
   EXPECT_EQ(options.device, "cpu");
@@ -93,9 +101,9 @@ TEST(Options, MalformedVariablesAreNamed) {
   const struct {
     const char *variable;
     const char *value;
-  } rows[] = {{"NSA_MISS", "sometimes"},      {"NSA_TUNE_BUDGET", "soon"}, {"NSA_TUNE_BUDGET", "-1"},
-              {"NSA_TUNE_BUDGET", "nan"},     {"NSA_CPU_THREADS", "two"},  {"NSA_CPU_THREADS", "-1"},
-              {"NSA_CPU_THREADS", "3x"},      {"NSA_CPU_THREADS", "5000"}, {"NSA_COMPILE_THREADS", "1.5"},
+  } rows[] = {{"NSA_MISS", "sometimes"},  {"NSA_TUNE_BUDGET", "soon"}, {"NSA_TUNE_BUDGET", "-1"},
+              {"NSA_TUNE_BUDGET", "nan"}, {"NSA_CPU_THREADS", "two"},  {"NSA_CPU_THREADS", "-1"},
+              {"NSA_CPU_THREADS", "3x"},  {"NSA_CPU_THREADS", "5000"}, {"NSA_COMPILE_THREADS", "1.5"},
               {"NSA_LOG", "loud"}};
   for (const auto &row : rows) {
     EngineOptions options;

@@ -21,9 +21,7 @@ inline std::vector<std::byte> codeOf(std::initializer_list<int> bytes) {
 
 // Raises the 64-bit word that slot 0 points to, once for each program:
 //   mov rax, [rdi] ; lock inc qword [rax] ; ret
-inline std::vector<std::byte> countingCode() {
-  return codeOf({0x48, 0x8b, 0x07, 0xf0, 0x48, 0xff, 0x00, 0xc3});
-}
+inline std::vector<std::byte> countingCode() { return codeOf({0x48, 0x8b, 0x07, 0xf0, 0x48, 0xff, 0x00, 0xc3}); }
 
 // Copies `count` slots to where slot 0 points to:
 //   mov rsi, rdi ; mov rdi, [rdi] ; mov ecx, count ; rep movsq ; ret

@@ -1,5 +1,5 @@
-// What goes wrong around a plan: no compiler, no driver, a cache that is damaged, foreign, read-only or not there. Cache
-// trouble is warned about once and never fails a plan; the rest is an error that says what to do.
+// What goes wrong around a plan: no compiler, no driver, a cache that is damaged, foreign, read-only or not there.
+// Cache trouble is warned about once and never fails a plan; the rest is an error that says what to do.
 #include "runtime/cuda/driver.h"
 #include "runtime/engine/compiler_library.h"
 #include "runtime/engine/engine.h"
@@ -45,9 +45,7 @@ protected:
     return engine ? *engine : nullptr;
   }
   Status planStatus(Engine &engine) { return engine.plan(spec, maxima, nullptr).status(); }
-  void store(const test::KernelText &text = {}) {
-    test::storeKernel(cache, spec, maxima, text, test::countingCode());
-  }
+  void store(const test::KernelText &text = {}) { test::storeKernel(cache, spec, maxima, text, test::countingCode()); }
 
   test::TemporaryFolder folder;
   std::string cache = folder.file("kernels.db");

@@ -1,0 +1,79 @@
+# The steps of the embed tests; CASE says which. WORK keeps the install tree and the hosts' builds between them.
+set(tree ${WORK}/tree)
+# Nothing of this shell or of the build tree may help: the programs find what the package gives them.
+foreach(variable LD_LIBRARY_PATH NSA_COMPILER NSA_CACHE_DIR NSA_DEVICE NSA_MISS NSA_TEMPLATE_DIR NSA_FORCE_VARIANT)
+  unset(ENV{${variable}})
+endforeach()
+
+function(run)
+  execute_process(COMMAND ${ARGV} COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+# Each program twice, in processes of their own, on a cache that is empty at first.
+function(run_cold_and_warm directory)
+  foreach(program window_c window_cpp)
+    set(cache ${directory}/cache_${program})
+    file(REMOVE_RECURSE ${cache})
+    run(${directory}/${program} ${cache}/kernels.db cold)
+    run(${directory}/${program} ${cache}/kernels.db warm)
+  endforeach()
+endfunction()
+
+if(CASE STREQUAL "nsa_embed_install")
+  file(REMOVE_RECURSE ${WORK})
+  # The store refuses folders that everyone may write; a checkout's may be such.
+  file(MAKE_DIRECTORY ${WORK})
+  file(CHMOD ${WORK} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+  run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${tree})
+  foreach(file include/nsa/nsa.h include/nsa/nsa.hpp ${LIBDIR}/libnsa.so ${LIBDIR}/libnsa.so.0
+          ${LIBDIR}/libnsa_compiler.so ${LIBDIR}/cmake/nsa/nsaConfig.cmake ${LIBDIR}/pkgconfig/nsa.pc)
+    if(NOT EXISTS ${tree}/${file})
+      message(FATAL_ERROR "the install tree lacks ${file}")
+    endif()
+  endforeach()
+  execute_process(COMMAND ldd ${tree}/${LIBDIR}/libnsa.so OUTPUT_VARIABLE libraries COMMAND_ERROR_IS_FATAL ANY)
+  message(STATUS "${libraries}")
+  string(REGEX MATCHALL "[^ \t\n]+\\.so[^ \n]*" names "${libraries}")
+  foreach(name IN LISTS names)
+    get_filename_component(name ${name} NAME)
+    if(NOT name MATCHES "^(linux-vdso|libc|libm|libstdc\\+\\+|libgcc_s|libsqlite3|ld-linux-x86-64)\\.so")
+      message(FATAL_ERROR "libnsa.so needs ${name}")
+    endif()
+  endforeach()
+
+elseif(CASE STREQUAL "nsa_embed_package")
+  set(build ${WORK}/package)
+  run(${CMAKE_COMMAND} -S ${HOST} -B ${build} -D CMAKE_PREFIX_PATH=${tree} -D CMAKE_C_COMPILER=${CC}
+    -D CMAKE_CXX_COMPILER=${CXX} -D CMAKE_C_FLAGS=-Werror -D CMAKE_CXX_FLAGS=-Werror)
+  run(${CMAKE_COMMAND} --build ${build})
+  run_cold_and_warm(${build})
+
+elseif(CASE STREQUAL "nsa_embed_pkgconfig")
+  set(build ${WORK}/pkgconfig)
+  file(MAKE_DIRECTORY ${build})
+  set(ENV{PKG_CONFIG_PATH} ${tree}/${LIBDIR}/pkgconfig)
+  execute_process(COMMAND pkg-config --cflags --libs nsa OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE
+    COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(flags UNIX_COMMAND "${flags}")
+  set(rpath -Wl,-rpath,${tree}/${LIBDIR})
+  run(${CC} -std=c11 -Wall -Wextra -Werror ${HOST}/window.c -o ${build}/window_c ${flags} ${rpath} -lm)
+  run(${CXX} -std=c++17 -Wall -Wextra -Werror ${HOST}/window.cpp -o ${build}/window_cpp ${flags} ${rpath})
+  run_cold_and_warm(${build})
+
+elseif(CASE STREQUAL "nsa_embed_moved")
+  # The tree in another place, without its compiler, serves what an earlier process stored; a miss says what is missing.
+  set(moved ${WORK}/moved)
+  file(REMOVE_RECURSE ${moved})
+  file(COPY ${tree}/${LIBDIR} DESTINATION ${moved})
+  file(REMOVE ${moved}/${LIBDIR}/libnsa_compiler.so)
+  set(ENV{LD_PRELOAD} ${moved}/${LIBDIR}/libnsa.so.0)
+  set(program ${WORK}/package/window_c)
+  run(${program} ${WORK}/package/cache_window_c/kernels.db warm)
+  execute_process(COMMAND ${program} ${moved}/empty/kernels.db cold RESULT_VARIABLE code ERROR_VARIABLE text)
+  if(code EQUAL 0 OR NOT text MATCHES "${moved}/${LIBDIR}/libnsa_compiler.so.*NSA_COMPILER")
+    message(FATAL_ERROR "expected a clear error about the missing compiler library, got ${code}: ${text}")
+  endif()
+
+else()
+  message(FATAL_ERROR "no case ${CASE}")
+endif()
