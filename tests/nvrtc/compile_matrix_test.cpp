@@ -30,8 +30,10 @@ constexpr Shape kShapes[] = {{32, 32, 8, "bf16", 0},    {64, 64, 8, "bf16", 0}, 
                              {256, 256, 16, "fp32", 0}, {33, 33, 3, "fp32", 1},    {192, 128, 128, "fp32", 0}};
 
 struct Job {
+  Job(const CompileCall &call, bool isDefault) : call(call), isDefault(isDefault) {}
+
   CompileCall call;
-  bool isDefault = true;
+  bool isDefault; // the cheapest candidate
   Status status;
   Manifest manifest;
 };
@@ -110,7 +112,7 @@ TEST(CompileMatrix, EveryTemplateAndProblemCornerOnEveryArchitecture) {
       for (const CompileCall::Listed &candidate : *listed)
         if (seen.insert(candidate.templateName).second) {
           call.templateName = candidate.templateName;
-          jobs.push_back({call});
+          jobs.emplace_back(call, /*isDefault=*/true);
         }
     }
   compileAll(jobs);
@@ -128,9 +130,11 @@ TEST(CompileMatrix, EveryConfigCornerOnEveryArchitecture) {
       auto listed = call.list();
       ASSERT_TRUE(listed) << listed.status().toString();
       std::map<std::string, std::map<std::string, std::map<int64_t, const CompileCall::Listed *>>> byValue;
-      for (const CompileCall::Listed &candidate : *listed)
-        for (const auto &[name, value] : *parseValues(candidate.config))
+      for (const CompileCall::Listed &candidate : *listed) {
+        auto config = parseValues(candidate.config);
+        for (const auto &[name, value] : *config)
           byValue[candidate.templateName][name].emplace(std::atoll(value.c_str()), &candidate);
+      }
       std::set<const CompileCall::Listed *> corners;
       for (const auto &[name, choices] : byValue)
         for (const auto &[choice, values] : choices) {
@@ -140,7 +144,7 @@ TEST(CompileMatrix, EveryConfigCornerOnEveryArchitecture) {
       for (const CompileCall::Listed *corner : corners) {
         call.templateName = corner->templateName;
         call.config = *parseValues(corner->config);
-        jobs.push_back({call, /*isDefault=*/false});
+        jobs.emplace_back(call, /*isDefault=*/false);
       }
     }
   compileAll(jobs);
