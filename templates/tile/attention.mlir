@@ -56,28 +56,28 @@ func.func @attention(
   // Where this sequence lies. Packed tensors are one batch entry; their offsets are device data and are checked here.
   %entry, %q_begin, %k_begin, %q_length, %k_length, %offsets_code = scf.if %packed -> (i32, i32, i32, i32, i32, i32) {
     %next = arith.addi %batch, %one : i32
-    %q_first = tile.load_scalar %cu_seqlens_q[%batch] : !tile.view<i32, 1>
+    %q_begin = tile.load_scalar %cu_seqlens_q[%batch] : !tile.view<i32, 1>
     %q_past = tile.load_scalar %cu_seqlens_q[%next] : !tile.view<i32, 1>
-    %k_first = tile.load_scalar %cu_seqlens_k[%batch] : !tile.view<i32, 1>
+    %k_begin = tile.load_scalar %cu_seqlens_k[%batch] : !tile.view<i32, 1>
     %k_past = tile.load_scalar %cu_seqlens_k[%next] : !tile.view<i32, 1>
-    %q_count = arith.subi %q_past, %q_first : i32
-    %k_count = arith.subi %k_past, %k_first : i32
+    %q_length = arith.subi %q_past, %q_begin : i32
+    %k_length = arith.subi %k_past, %k_begin : i32
 
-    %q_negative = arith.cmpi slt, %q_first, %zero : i32
-    %q_decreasing = arith.cmpi slt, %q_past, %q_first : i32
+    %q_negative = arith.cmpi slt, %q_begin, %zero : i32
+    %q_decreasing = arith.cmpi slt, %q_past, %q_begin : i32
     %q_outside = arith.cmpi sgt, %q_past, %total_q : i32
     %q_unordered = arith.ori %q_negative, %q_decreasing : i1
     %q_bad = arith.ori %q_unordered, %q_outside : i1
-    %k_negative = arith.cmpi slt, %k_first, %zero : i32
-    %k_decreasing = arith.cmpi slt, %k_past, %k_first : i32
+    %k_negative = arith.cmpi slt, %k_begin, %zero : i32
+    %k_decreasing = arith.cmpi slt, %k_past, %k_begin : i32
     %k_outside = arith.cmpi sgt, %k_past, %total_k : i32
     %k_unordered = arith.ori %k_negative, %k_decreasing : i1
     %k_bad = arith.ori %k_unordered, %k_outside : i1
     %bad_cu_seqlens_q = arith.constant 1 : i32
     %bad_cu_seqlens_k = arith.constant 2 : i32
     %k_code = arith.select %k_bad, %bad_cu_seqlens_k, %zero : i32
-    %code = arith.select %q_bad, %bad_cu_seqlens_q, %k_code : i32
-    scf.yield %zero, %q_first, %k_first, %q_count, %k_count, %code : i32, i32, i32, i32, i32, i32
+    %offsets_code = arith.select %q_bad, %bad_cu_seqlens_q, %k_code : i32
+    scf.yield %zero, %q_begin, %k_begin, %q_length, %k_length, %offsets_code : i32, i32, i32, i32, i32, i32
   } else {
     scf.yield %batch, %zero, %zero, %seqlen_q, %seqlen_k, %zero : i32, i32, i32, i32, i32, i32
   }
