@@ -180,6 +180,25 @@ TEST(Nvrtc, TheMajorFollowsTheDriver) {
   EXPECT_EQ(Nvrtc::candidates({"/a/libnvrtc.so", 12040}), std::vector<std::string>{"/a/libnvrtc.so"});
 }
 
+TEST(Nvrtc, ANewerMajorThanTheDriversIsRefused) {
+  NSA_REQUIRE_NVRTC();
+  CompileCall call = gpuCall();
+  call.driverVersion = 12000; // the oldest that is served
+  for (const std::string &path : Nvrtc::candidates({})) {
+    auto nvrtc = Nvrtc::open({path, 0});
+    if (!nvrtc || !(*nvrtc)->version().starts_with("13."))
+      continue;
+    call.nvrtcPath = path;
+    auto compiled = call.compile();
+    ASSERT_FALSE(compiled);
+    EXPECT_EQ(compiled.status().code(), ErrorCode::kUnavailable);
+    EXPECT_NE(compiled.status().error().message.find("the driver 12.0 cannot load"), std::string::npos)
+        << compiled.status().toString();
+    return;
+  }
+  GTEST_SKIP() << "no NVRTC 13 here";
+}
+
 TEST(Nvrtc, ReadsPtxasReport) {
   auto resources =
       parsePtxasReport("ptxas info    : 0 bytes gmem\n"
