@@ -11,12 +11,6 @@
 
 namespace nsa {
 
-// How many of the `count` columns from `first` on exist.
-NSA_DEVICE constexpr int32 columns_from(int32 first, int32 columns, int32 count) {
-  const int32 left = columns - first;
-  return left <= 0 ? 0 : left < count ? left : count;
-}
-
 // Sixteen bytes, element by element.
 template <typename T> NSA_DEVICE Chunk gather_chunk(const T *source, int32 elements) {
   constexpr int32 kPerWord = 4 / static_cast<int32>(sizeof(T));
@@ -92,8 +86,7 @@ NSA_DEVICE void for_each_pair(bool aligned, int32 columns, const Move &move) {
 // Global to registers: each thread reads what it holds.
 template <typename Result, typename T, int32 kRank, typename RowOf>
 NSA_DEVICE Result load_fragment(const View<T, kRank> &view, int32 columns, const RowOf &row_of) {
-  const T zero{};
-  auto result = splat<Result>(zero);
+  auto result = splat<Result>(T{});
 #pragma unroll
   for (int32 slab = 0; slab < Result::kSlabs; ++slab)
 #pragma unroll
@@ -103,10 +96,7 @@ NSA_DEVICE Result load_fragment(const View<T, kRank> &view, int32 columns, const
         continue;
       const T *source = view.data + row.offset + Result::column(0, 0);
       const auto move = [&](int32 tile, int32 elements, bool pair) {
-        const T *from = source + tile * kTileColumns;
-        auto &to = result.pairs[slab][tile][half];
-        to = pair ? *reinterpret_cast<const Pair<T> *>(from)
-                  : Pair<T>::make(elements > 0 ? from[0] : zero, elements > 1 ? from[1] : zero);
+        result.pairs[slab][tile][half] = load_pair(source + tile * kTileColumns, elements, pair);
       };
       if (view.rows_aligned())
         for_each_pair<Result>(true, columns, move);
@@ -130,16 +120,7 @@ NSA_DEVICE void store_tile(const Fragment<T, kRows, kCols, kWarps> &fragment, co
         continue;
       T *target = view.data + row.offset + Tile::column(0, 0);
       const auto move = [&](int32 tile, int32 elements, bool pair) {
-        T *to = target + tile * kTileColumns;
-        const Pair<T> from = fragment.pairs[slab][tile][half];
-        if (pair) {
-          *reinterpret_cast<Pair<T> *>(to) = from;
-          return;
-        }
-        if (elements > 0)
-          to[0] = from.get(0);
-        if (elements > 1)
-          to[1] = from.get(1);
+        store_pair(target + tile * kTileColumns, fragment.pairs[slab][tile][half], elements, pair);
       };
       if (view.rows_aligned())
         for_each_pair<Tile>(true, columns, move);

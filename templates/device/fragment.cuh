@@ -4,34 +4,9 @@
 #pragma once
 
 #include "layout.cuh"
-#include "ptx_convert.cuh"
+#include "pair.cuh"
 
 namespace nsa {
-
-// Two neighbouring columns of a row: one register for 16-bit types, as mma wants them.
-template <typename T> struct alignas(2 * sizeof(T)) Pair {
-  T values[2];
-
-  NSA_DEVICE static Pair make(T low, T high) { return {{low, high}}; }
-  NSA_DEVICE T get(int32 index) const { return values[index]; }
-};
-
-template <typename T>
-  requires kIsHalf<T>
-struct Pair<T> {
-  uint32 bits;
-
-  NSA_DEVICE static Pair make(T low, T high) {
-    return {static_cast<uint32>(low.bits) | static_cast<uint32>(high.bits) << 16};
-  }
-  NSA_DEVICE static Pair make(float low, float high) {
-    if constexpr (kSameType<T, bf16>)
-      return {pack_bf16(low, high)};
-    else
-      return {pack_f16(low, high)};
-  }
-  NSA_DEVICE T get(int32 index) const { return T{static_cast<uint16>(bits >> (16 * index))}; }
-};
 
 template <typename T, int32 kRows_, int32 kCols_, int32 kWarps_> struct Fragment {
   using Element = T;

@@ -25,6 +25,9 @@ struct f16 {
   uint16 bits;
 };
 
+// As templates spell element types.
+using f32 = float;
+
 inline constexpr int32 kWarpSize = 32;
 
 template <typename A, typename B> inline constexpr bool kSameType = false;

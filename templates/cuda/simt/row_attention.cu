@@ -1,0 +1,239 @@
+// Causal attention over the keys in (p - window, p], one warp per (query, head) row and no tensor cores: the operators
+// `window` and `dense` for head sizes that no tile of templates/tile/attention.mlir can hold, and the simple variant that
+// short lengths are measured against. Each lane holds pairs of columns; a key costs one product of the whole warp.
+// Only allowed keys are ever read, so nothing else can reach a result.
+//
+//! template row_attention
+//! operator dense, window
+//! targets gpu
+//! fixed   dtype, qk_dim, v_dim, group, packed
+//! let     windowed = op == window
+//! choice  rows_per_block = 2 | 4 | 8
+//! choice  keys_in_flight = 1 | 2 | 4
+// Registers of a lane: its columns of the query, the result and the keys and values in flight. Past them a single key
+// is left, whatever the head size: slow, but it serves.
+//! require keys_in_flight == 1 || (keys_in_flight + 1) * (qk_dim + v_dim) <= 5120
+// As in tile/attention.mlir: 1024 keys of a row. Scalar products instead of matrices, five shuffles and an update of the
+// result for each batch of keys.
+//! cost    1024 * (8 * (qk_dim + v_dim) + 600 / keys_in_flight) + 8192 / rows_per_block
+//! grid    ceildiv(max_seqlen_q * group, rows_per_block), kv_heads, batch
+//! threads 32 * rows_per_block
+//! param view q dtype 3
+//! param view k dtype 3
+//! param view v dtype 3
+//! param view out dtype 3
+//! param view lse fp32 3
+//! param view cu_seqlens_q int32 1
+//! param view cu_seqlens_k int32 1
+//! param i32 seqlen_q
+//! param i32 seqlen_k
+//! param i32 max_seqlen_q
+//! param i32 max_seqlen_k
+//! param i32 total_q
+//! param i32 total_k
+//! param i32 window
+//! param f32 scale_log2
+//! param view status int32 1
+
+#include "pair.cuh"
+#include "ptx_math.cuh"
+#include "ptx_warp.cuh"
+#include "report.cuh"
+#include "view.cuh"
+
+using namespace nsa;
+
+using Element = ${element};
+constexpr int32 kQkDim = ${qk_dim};
+constexpr int32 kVDim = ${v_dim};
+constexpr int32 kGroup = ${group};
+constexpr bool kPacked = ${packed};
+constexpr bool kWindowed = ${windowed};
+constexpr int32 kRowsPerBlock = ${rows_per_block};
+constexpr int32 kKeysInFlight = ${keys_in_flight};
+
+struct Arguments {
+  View<Element, 3> q;
+  View<Element, 3> k;
+  View<Element, 3> v;
+  View<Element, 3> out;
+  View<float, 3> lse;
+  View<int32, 1> cu_seqlens_q;
+  View<int32, 1> cu_seqlens_k;
+  alignas(8) int32 seqlen_q;
+  alignas(8) int32 seqlen_k;
+  alignas(8) int32 max_seqlen_q;
+  alignas(8) int32 max_seqlen_k;
+  alignas(8) int32 total_q;
+  alignas(8) int32 total_k;
+  alignas(8) int32 window;
+  alignas(8) float scale_log2;
+  View<int32, 1> status;
+};
+
+// Where the block's sequence lies, and the first rule that it breaks (0: none). The codes are those of device_status.h.
+struct Sequence {
+  int32 entry;
+  int32 q_begin;
+  int32 k_begin;
+  int32 q_length;
+  int32 k_length;
+  int32 code;
+};
+
+NSA_DEVICE bool out_of_order(int32 begin, int32 end, int32 total) { return begin < 0 || end < begin || end > total; }
+
+NSA_DEVICE Sequence find_sequence(const Arguments &args, int32 batch) {
+  Sequence sequence = {batch, 0, 0, args.seqlen_q, args.seqlen_k, 0};
+  if constexpr (kPacked) {
+    const int32 q_end = load_scalar(args.cu_seqlens_q, batch + 1);
+    const int32 k_end = load_scalar(args.cu_seqlens_k, batch + 1);
+    sequence.entry = 0;
+    sequence.q_begin = load_scalar(args.cu_seqlens_q, batch);
+    sequence.k_begin = load_scalar(args.cu_seqlens_k, batch);
+    sequence.q_length = q_end - sequence.q_begin;
+    sequence.k_length = k_end - sequence.k_begin;
+    if (out_of_order(sequence.q_begin, q_end, args.total_q))
+      sequence.code = 1;
+    else if (out_of_order(sequence.k_begin, k_end, args.total_k))
+      sequence.code = 2;
+  }
+  if (sequence.code == 0) {
+    sequence.code = sequence.q_length > sequence.k_length    ? 3
+                    : sequence.q_length > args.max_seqlen_q ? 4
+                    : sequence.k_length > args.max_seqlen_k ? 5
+                                                            : 0;
+  }
+  return sequence;
+}
+
+// The lane's columns of a row: pairs, 64 columns apart.
+template <int32 kDim> struct Columns {
+  static constexpr int32 kPairs = (kDim + 2 * kWarpSize - 1) / (2 * kWarpSize);
+  float values[kPairs][2];
+
+  NSA_DEVICE static int32 first(int32 pair) {
+    return 2 * (pair * kWarpSize + static_cast<int32>(threadIdx.x) % kWarpSize);
+  }
+};
+
+// kTogether: rows begin on 16-byte boundaries, so both columns of a pair move at once.
+template <int32 kDim, bool kTogether> NSA_DEVICE Columns<kDim> load_columns(const Element *row, bool exists) {
+  Columns<kDim> result;
+#pragma unroll
+  for (int32 pair = 0; pair < result.kPairs; ++pair) {
+    const int32 column = result.first(pair);
+    const int32 elements = exists ? columns_from(column, kDim, 2) : 0;
+    const Pair<Element> loaded = load_pair(row + column, elements, kTogether);
+    result.values[pair][0] = to_float(loaded.get(0));
+    result.values[pair][1] = to_float(loaded.get(1));
+  }
+  return result;
+}
+
+template <int32 kDim, bool kTogether> NSA_DEVICE void store_columns(Element *row, const Columns<kDim> &columns, float factor) {
+#pragma unroll
+  for (int32 pair = 0; pair < columns.kPairs; ++pair) {
+    const int32 column = columns.first(pair);
+    const float *values = columns.values[pair];
+    const auto rounded = Pair<Element>::make(values[0] * factor, values[1] * factor);
+    store_pair(row + column, rounded, columns_from(column, kDim, 2), kTogether);
+  }
+}
+
+// The product of two rows, the same in all lanes.
+NSA_DEVICE float multiply(const Columns<kQkDim> &a, const Columns<kQkDim> &b) {
+  float sum = 0;
+#pragma unroll
+  for (int32 pair = 0; pair < a.kPairs; ++pair)
+    sum = fmaf(a.values[pair][0], b.values[pair][0], fmaf(a.values[pair][1], b.values[pair][1], sum));
+#pragma unroll
+  for (int32 distance = kWarpSize / 2; distance > 0; distance /= 2)
+    sum += shuffle_xor(sum, distance);
+  return sum;
+}
+
+// One row: online softmax in base 2 over batches of keys.
+template <bool kTogether>
+NSA_DEVICE void attend(const Arguments &args, const Sequence &sequence, int32 kv_head, int32 row) {
+  const int32 query = row / kGroup;
+  const int32 head = kv_head * kGroup + row % kGroup;
+  const int32 time = sequence.q_begin + query;
+  const int32 past_key = sequence.k_length - sequence.q_length + query + 1;
+  const int32 first_key = kWindowed ? max(past_key - args.window, 0) : 0;
+
+  const auto q = load_columns<kQkDim, kTogether>(args.q.data + args.q.at(sequence.entry, time, head).offset, true);
+  Columns<kVDim> o = {};
+  float m = -infinity();
+  float l = 0;
+  for (int32 key = first_key; key < past_key; key += kKeysInFlight) {
+    Columns<kQkDim> k[kKeysInFlight];
+    Columns<kVDim> v[kKeysInFlight];
+#pragma unroll
+    for (int32 i = 0; i < kKeysInFlight; ++i) {
+      const int32 key_time = sequence.k_begin + key + i;
+      const bool exists = key + i < past_key;
+      k[i] = load_columns<kQkDim, kTogether>(args.k.data + args.k.at(sequence.entry, key_time, kv_head).offset, exists);
+      v[i] = load_columns<kVDim, kTogether>(args.v.data + args.v.at(sequence.entry, key_time, kv_head).offset, exists);
+    }
+    float s[kKeysInFlight];
+    float m_next = m;
+#pragma unroll
+    for (int32 i = 0; i < kKeysInFlight; ++i) {
+      s[i] = multiply(q, k[i]);
+      if (key + i >= past_key)
+        s[i] = -infinity();
+      m_next = max_number(m_next, s[i]);
+    }
+    // While all scores are -inf their weights are taken against 0 instead, and are 0.
+    const float m_minus = m_next == -infinity() ? 0.0f : -m_next * args.scale_log2;
+    const float decay = exp2_approx(fmaf(m, args.scale_log2, m_minus));
+    l *= decay;
+#pragma unroll
+    for (int32 pair = 0; pair < o.kPairs; ++pair) {
+      o.values[pair][0] *= decay;
+      o.values[pair][1] *= decay;
+    }
+#pragma unroll
+    for (int32 i = 0; i < kKeysInFlight; ++i) {
+      const float p = exp2_approx(fmaf(s[i], args.scale_log2, m_minus));
+      l += p;
+#pragma unroll
+      for (int32 pair = 0; pair < o.kPairs; ++pair) {
+        o.values[pair][0] = fmaf(p, v[i].values[pair][0], o.values[pair][0]);
+        o.values[pair][1] = fmaf(p, v[i].values[pair][1], o.values[pair][1]);
+      }
+    }
+    m = m_next;
+  }
+
+  // A row without weight has the result 0 and the log-sum-exp -inf.
+  store_columns<kVDim, kTogether>(args.out.data + args.out.at(sequence.entry, time, head).offset, o, l == 0 ? 0.0f : 1 / l);
+  if (args.lse.present() && threadIdx.x % kWarpSize == 0) {
+    constexpr float kLn2 = 0.693147181f;
+    const float lse = l == 0 ? -infinity() : (m * args.scale_log2 + log2_approx(l)) * kLn2;
+    args.lse.data[args.lse.at(sequence.entry, time, head).offset] = lse;
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(kRowsPerBlock * kWarpSize)
+row_attention(const __grid_constant__ Arguments args) {
+  const int32 block = blockIdx.x;
+  const int32 kv_head = blockIdx.y;
+  const int32 batch = blockIdx.z;
+  const Sequence sequence = find_sequence(args, batch);
+  report(sequence.code != 0 && block + kv_head == 0, sequence.code, batch, args.status);
+  if (sequence.code != 0)
+    return;
+
+  // The last rows see most keys: they start first.
+  const int32 rows = sequence.q_length * kGroup;
+  const int32 row_blocks = (rows + kRowsPerBlock - 1) / kRowsPerBlock;
+  const int32 row = (row_blocks - 1 - block) * kRowsPerBlock + static_cast<int32>(threadIdx.x) / kWarpSize;
+  if (block >= row_blocks || row >= rows)
+    return;
+  if (args.q.rows_aligned() && args.k.rows_aligned() && args.v.rows_aligned() && args.out.rows_aligned())
+    attend<true>(args, sequence, kv_head, row);
+  else
+    attend<false>(args, sequence, kv_head, row);
+}
