@@ -79,19 +79,19 @@ private:
       return broken(name, ".dtype", std::string(dtypeName(t.dtype)), "must be " + std::string(dtypeName(dtype)));
     if (t.rank != rank)
       return broken(name, ".rank", std::to_string(t.rank), "must be " + std::to_string(rank));
-    bool emptyTensor = false;
+    // Without elements no stride is ever used; row-major ones come out as 0 then.
+    bool emptyTensor = std::find(t.shape.begin(), t.shape.begin() + rank, 0) != t.shape.begin() + rank;
     for (size_t axis = 0; axis < static_cast<size_t>(rank); ++axis) {
       int64_t extent = t.shape[axis];
       int64_t stride = t.strides[axis];
       // Kernels count rows in 32 bits; offsets in memory are 64 bits wide.
       if (extent < 0 || extent > std::numeric_limits<int32_t>::max())
         return broken(name, ".shape", shapeText(t), "each extent must be from 0 to 2^31 - 1");
-      emptyTensor |= extent == 0;
       if (extent <= 1)
         continue; // the stride is never used
       if (stride < 0)
         return broken(name, ".strides", std::to_string(stride), "must not be negative");
-      if (written && stride == 0)
+      if (written && stride == 0 && !emptyTensor)
         return broken(name, ".strides", "0", "elements of an output must not share memory");
       if (stride > std::numeric_limits<int64_t>::max() / (extent * 4))
         return broken(name, ".strides", std::to_string(stride), "the last element's byte offset must fit 63 bits");
