@@ -140,6 +140,10 @@ std::string resolve(const fs::path &root, const fs::path &directory, const Inclu
     return include.name; // also what TableGen writes below the build folder
   if (include.isQuoted && fs::exists(directory / include.name))
     return fs::relative(directory / include.name, root).generic_string();
+  // The compiler hands templates the device library by bare names.
+  bool isTemplate = isBelow(fs::relative(directory, root).generic_string(), "templates");
+  if (isTemplate && fs::exists(root / "templates/device" / include.name))
+    return "templates/device/" + include.name;
   return "";
 }
 
@@ -207,7 +211,7 @@ TEST(Layering, EveryIncludeIsDrawn) {
         std::string used = resolve(root, entry.path().parent_path(), include);
         if (!used.empty())
           EXPECT_EQ(edgeError(folder, used), "") << file << " includes " << include.name;
-        else if (include.isQuoted)
+        else if (include.isQuoted && !isTop(folder)) // tests may simulate a library under its own names
           EXPECT_TRUE(include.name.starts_with("mlir/") || include.name.starts_with("llvm/") ||
                       include.name.starts_with("llvm-c/"))
               << file << " includes \"" << include.name << "\", which is no path from the repository root";
