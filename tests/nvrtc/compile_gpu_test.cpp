@@ -14,6 +14,7 @@ namespace {
 CompileCall gpuCall(const char *target = "sm_90a") {
   CompileCall call;
   call.target = target;
+  call.templateName = "attention";
   return call;
 }
 

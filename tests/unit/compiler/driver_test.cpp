@@ -392,6 +392,7 @@ TEST_F(BrokenTemplates, ChangingOneOperationChangesCpuAndCuda) {
     EXPECT_TRUE(compiled) << compiled.status().toString();
     return compiled ? compiled->bytes : std::string();
   };
+  call.templateName = "attention";
   std::string cpuBefore = emit("cpu", NSA_COMPILER_STAGE_LLVM);
   std::string cudaBefore = emit("sm_80", NSA_COMPILER_STAGE_CUDA);
   std::string binaryBefore = emit("cpu", NSA_COMPILER_STAGE_BINARY);
