@@ -23,7 +23,8 @@ namespace nsa::cpu {
 Result<std::unique_ptr<llvm::Module>> translateToLlvm(mlir::ModuleOp module, llvm::LLVMContext &context,
                                                       std::string_view features);
 
-// O3 without the loop and SLP vectorisers: the vectors are ours, and widening them again undoes the register blocking.
+// The few passes that this code needs. LowerToCpu chooses vectors, blocking and unrolling itself; all of O3 takes ten
+// times as long for the same inner loops, and its unroller doubles the code.
 Status optimize(llvm::Module &module);
 
 // The bytes of an ELF relocatable object.

@@ -8,21 +8,24 @@ using namespace mlir;
 
 namespace {
 
-// Registers for accumulators: of 32 (AVX-512) or 16 (AVX2), what the vectors of A, a broadcast of B and, without mask
-// registers, the masks and the masked B leave over.
-int64_t accumulatorLimit(int64_t lanes, bool masked) {
+// AVX-512 has 32 vector registers and masks of their own. AVX2 has 16 that hold the masks as well; beyond 8 masked sums
+// LLVM spills.
+bool fitsRegisters(int64_t lanes, bool masked, const MicroTile &tile) {
+  const int64_t sums = tile.panels * tile.columns;
+  const int64_t operands = tile.panels + 1;
   if (lanes == 16)
-    return 24;
-  return masked ? 8 : 12;
+    return sums <= 24 && sums + operands <= 32;
+  return sums <= (masked ? 8 : 16 - operands);
 }
 
-// Cycles of one step along k, for two multiply-adds and two loads per cycle and a multiply-add latency of four.
+// Cycles of one step along k, for two multiply-adds and two loads per cycle, a multiply-add latency of four and one
+// cycle for the loop itself.
 double cyclesPerStep(int64_t panels, int64_t columns) {
   if (columns == 0)
     return 0;
   const double multiplyAdds = double(panels * columns) / 2;
   const double loads = double(panels + columns) / 2;
-  return std::max({multiplyAdds, loads, 4.0});
+  return std::max({multiplyAdds, loads, 4.0}) + 1;
 }
 
 double cyclesPerStep(int64_t panels, int64_t columns, const MicroTile &tile) {
@@ -127,10 +130,9 @@ private:
 } // namespace
 
 MicroTile chooseMicroTile(int64_t lanes, int64_t panels, int64_t columns, bool masked) {
-  const int64_t limit = accumulatorLimit(lanes, masked);
   MicroTile best;
   for (int64_t p = 1; p <= std::min<int64_t>(panels, 4); ++p) {
-    for (int64_t c = 1; c <= std::min(columns, limit / p); ++c) {
+    for (int64_t c = 1; c <= columns && fitsRegisters(lanes, masked, {p, c}); ++c) {
       const MicroTile candidate{p, c};
       if (cyclesPerStep(panels, columns, candidate) < cyclesPerStep(panels, columns, best))
         best = candidate;

@@ -38,7 +38,8 @@ private:
   void storeRow(Value row, Value words);
   void fillRow(Value words, int64_t firstColumn);
   void transpose(Value panel, bool intoPanel);
-  SmallVector<Value> transposed(SmallVector<Value> vectors);
+  void transposeBlock(Value block);
+  void exchange(Value first, int64_t count, int64_t step, ArrayRef<int64_t> strides);
 
   CpuBuilder &b;
   const RowTransfer &transfer;
@@ -91,53 +92,65 @@ void RowMover::storeRow(Value row, Value words) {
   b.branch(address.exists, copy, nullptr);
 }
 
-// Butterflies: stage s exchanges bit s of the lane number with bit s of the vector number.
-SmallVector<Value> RowMover::transposed(SmallVector<Value> vectors) {
-  for (int64_t stride = 1; stride < b.lanes; stride *= 2) {
+// Loads `count` vectors at `first`, first + step, .., exchanges bit t of the lane number with bit t of the vector
+// number for the strides 2^t in `strides` (in vectors of the whole block), and stores them back.
+void RowMover::exchange(Value first, int64_t count, int64_t step, ArrayRef<int64_t> strides) {
+  SmallVector<Value> vectors;
+  for (int64_t i = 0; i < count; ++i)
+    vectors.push_back(b.load(vector, b.at(first, i * step * storage.rowWords(), carried), alignment));
+  for (int64_t stride : strides) {
     SmallVector<int64_t> low, high;
     for (int64_t lane = 0; lane < b.lanes; ++lane) {
       const bool isOdd = (lane & stride) != 0;
       low.push_back(isOdd ? b.lanes + lane - stride : lane);
       high.push_back(isOdd ? b.lanes + lane : lane + stride);
     }
-    for (int64_t i = 0; i < b.lanes; ++i) {
-      if (i & stride)
+    for (int64_t i = 0; i < count; ++i) {
+      if ((i * step) & stride)
         continue;
-      Value first = vectors[i], second = vectors[i + stride];
-      vectors[i] = vector::ShuffleOp::create(b, first, second, low);
-      vectors[i + stride] = vector::ShuffleOp::create(b, first, second, high);
+      Value &even = vectors[i], &odd = vectors[i + stride / step];
+      Value lower = vector::ShuffleOp::create(b, even, odd, low);
+      odd = vector::ShuffleOp::create(b, even, odd, high);
+      even = lower;
     }
   }
-  return vectors;
+  for (int64_t i = 0; i < count; ++i)
+    b.store(vectors[i], b.at(first, i * step * storage.rowWords(), carried), alignment);
+}
+
+// Transposes a block of lanes x lanes words of the staging area in place: butterflies, two bits of the index at a time.
+// Four vectors per loop instead of all keep the code small; instruction selection spends 0.1 ms on each shuffle.
+void RowMover::transposeBlock(Value block) {
+  b.loop(0, b.lanes, 4,
+         [&](Value row) { exchange(b.at(block, b.mul(row, storage.rowWords()), carried), 4, 1, {1, 2}); });
+  SmallVector<int64_t> strides = {4};
+  if (b.lanes == 16)
+    strides.push_back(8);
+  b.loop(0, 4, 1,
+         [&](Value row) { exchange(b.at(block, b.mul(row, storage.rowWords()), carried), b.lanes / 4, 4, strides); });
 }
 
 // Between the staging area (lanes x rowWords, by rows) and a panel of the tile.
 void RowMover::transpose(Value panel, bool intoPanel) {
   Value panelStart = b.at(transfer.tile, b.mul(panel, storage.panelWords()), carried);
-  auto block = [&](Value firstColumn, int64_t columns) {
-    Value rows = b.at(transfer.staging, firstColumn, carried);
+  auto move = [&](Value firstColumn, int64_t columns) {
+    Value block = b.at(transfer.staging, firstColumn, carried);
     Value vectors = b.at(panelStart, b.mul(firstColumn, b.lanes), carried);
-    auto rowAt = [&](int64_t i) { return b.at(rows, i * storage.rowWords(), carried); };
-    auto columnAt = [&](int64_t j) { return b.at(vectors, j * b.lanes, carried); };
-    SmallVector<Value> values;
-    for (int64_t i = 0; i < b.lanes; ++i) {
-      if (intoPanel)
-        values.push_back(b.load(vector, rowAt(i), alignment));
-      else
-        values.push_back(i < columns ? b.load(vector, columnAt(i), alignment) : zeroVector());
-    }
-    values = transposed(values);
-    for (int64_t i = 0; i < b.lanes; ++i) {
-      if (!intoPanel)
-        b.store(values[i], rowAt(i), alignment);
-      else if (i < columns)
-        b.store(values[i], columnAt(i), alignment);
-    }
+    if (intoPanel)
+      transposeBlock(block);
+    b.loop(0, columns, 1, [&](Value column) {
+      Value inStaging = b.at(block, b.mul(column, storage.rowWords()), carried);
+      Value inPanel = b.at(vectors, b.mul(column, b.lanes), carried);
+      Value value = b.load(vector, intoPanel ? inStaging : inPanel, alignment);
+      b.store(value, intoPanel ? inPanel : inStaging, alignment);
+    });
+    if (!intoPanel)
+      transposeBlock(block);
   };
   const int64_t full = storage.columns / b.lanes * b.lanes;
-  b.loop(0, full, b.lanes, [&](Value column) { block(column, b.lanes); });
+  b.loop(0, full, b.lanes, [&](Value column) { move(column, b.lanes); });
   if (full < storage.columns)
-    block(b.i64(full), storage.columns - full);
+    move(b.i64(full), storage.columns - full);
 }
 
 void RowMover::load() {
