@@ -84,6 +84,9 @@ TEST(WorkerPool, ScratchGrowsWhileOthersRun) {
 }
 
 TEST(WorkerPool, AChildGetsItsOwnWorkers) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the thread sanitizer forbids threads after a fork";
+#endif
   WorkerPool pool(3);
   ASSERT_TRUE(pool.reserveScratch(64).isOk());
   runOnce(pool, 100, 1, 1);
