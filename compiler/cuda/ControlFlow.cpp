@@ -139,7 +139,8 @@ LogicalResult KernelEmitter::declareCarried(scf::ForOp op) {
     std::string name = names.declare(argument, "carried");
     StringRef type = isTile(argument) ? StringRef("auto") : cudaType(argument.getType());
     writer.line(type + " " + name + " = " + *start + ";");
-    values[argument] = values[result] = {name};
+    values[argument] = {name};
+    values[result] = {name};
     if (replaces(next, argument))
       reserved[next] = name;
   }
@@ -243,7 +244,7 @@ LogicalResult KernelEmitter::emitPipelinedFor(scf::ForOp op, ArrayRef<LoadOp> ri
   {
     CudaNames::Scope scope(names);
     std::string stage = names.declare("stage");
-    std::string first = lower + " + " + stage + " * " + step;
+    std::string first = (lower == "0" ? "" : lower + " + ") + stage + " * " + step;
     CudaWriter::Scope body(writer, "for (int32 " + stage + " = 0; " + stage + " < " + Twine(stages - 1) + "; ++" + stage + ")");
     writer.line("if (" + first + " < " + upper + ")");
     writer.line("  " + fetch + "(" + first + ", " + stage + ");");

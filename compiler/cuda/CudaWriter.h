@@ -31,6 +31,8 @@ public:
 
   // `text` may hold line breaks; each of its lines is indented.
   void line(const llvm::Twine &text);
+  // A statement that is broken before `?`, `:`, `&&` and `||` where it would be too long.
+  void wrapped(llvm::StringRef text);
   // A blank line, unless nothing stands above it in the scope.
   void gap();
 

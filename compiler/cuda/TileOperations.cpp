@@ -202,7 +202,7 @@ LogicalResult KernelEmitter::emitScalar(Operation *op) {
     return success();
   }
   std::string name = names.declare(result, "value");
-  writer.line("const " + cudaType(result.getType()) + " " + name + " = " + translated->text + ";");
+  writer.wrapped(("const " + cudaType(result.getType()) + " " + name + " = " + translated->text + ";").str());
   values[result] = {name};
   return success();
 }
