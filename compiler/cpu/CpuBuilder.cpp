@@ -1,5 +1,7 @@
 #include "compiler/cpu/CpuBuilder.h"
 
+#include "mlir/IR/Matchers.h"
+
 #include "llvm/ADT/Sequence.h"
 
 namespace nsa::cpu {
@@ -37,6 +39,8 @@ Value CpuBuilder::laneNumbers() {
 Value CpuBuilder::splat(Value scalar) { return vector::BroadcastOp::create(*this, vectorOf(scalar.getType()), scalar); }
 
 Value CpuBuilder::at(Value pointer, Value index, Type element) {
+  if (matchPattern(index, m_Zero()))
+    return pointer;
   return LLVM::GEPOp::create(*this, pointerType(), element, pointer, ArrayRef<LLVM::GEPArg>{index},
                              LLVM::GEPNoWrapFlags::inbounds);
 }

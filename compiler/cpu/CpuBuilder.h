@@ -28,8 +28,9 @@ public:
   mlir::Value i64(int64_t value) { return integer(getI64Type(), value); }
   mlir::Value laneNumbers(); // 0, 1, .. as i32
 
-  mlir::Value add(mlir::Value a, mlir::Value b) { return mlir::arith::AddIOp::create(*this, a, b); }
-  mlir::Value mul(mlir::Value a, int64_t b) { return mlir::arith::MulIOp::create(*this, a, i64(b)); }
+  // Constants fold, so that addresses read as a person would write them.
+  mlir::Value add(mlir::Value a, mlir::Value b) { return createOrFold<mlir::arith::AddIOp>(a, b); }
+  mlir::Value mul(mlir::Value a, int64_t b) { return createOrFold<mlir::arith::MulIOp>(a, i64(b)); }
   mlir::Value fma(mlir::Value a, mlir::Value b, mlir::Value c) { return mlir::LLVM::FMAOp::create(*this, a, b, c); }
   mlir::Value splat(mlir::Value scalar);
 

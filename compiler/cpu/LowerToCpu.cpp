@@ -277,13 +277,13 @@ LogicalResult FunctionLowering::lowerMap(tile::MapOp map) {
   b.loop(0, storage.panels(), 1, [&](Value panel) {
     Value firstRow = b.mul(panel, b.lanes);
     loadInputs(/*rows=*/true, firstRow);
-    Value rowNumber = b.splat(arith::TruncIOp::create(b, b.getI32Type(), firstRow));
+    Value rowNumber = b.splat(b.createOrFold<arith::TruncIOp>(b.getI32Type(), firstRow));
     mapping.map(map.getRow(), b.add(rowNumber, b.laneNumbers()));
     Value firstWord = b.mul(panel, storage.panelWords());
     b.loop(0, storage.columns, 1, [&](Value column) {
       Value words = b.add(firstWord, b.mul(column, b.lanes));
       loadInputs(/*rows=*/false, words);
-      mapping.map(map.getColumn(), b.splat(arith::TruncIOp::create(b, b.getI32Type(), column)));
+      mapping.map(map.getColumn(), b.splat(b.createOrFold<arith::TruncIOp>(b.getI32Type(), column)));
       for (Operation &op : map.getBody().front().without_terminator())
         if (succeeded(status))
           status = cloner.clone(op, mapping);
@@ -366,7 +366,7 @@ void FunctionLowering::lowerDot(tile::DotOp dot) {
 Value FunctionLowering::rowPointer(const View &view, ValueRange coordinates) {
   Value offset = b.i64(0);
   for (auto [coordinate, stride] : llvm::zip_equal(coordinates, view.strides)) {
-    Value wide = arith::ExtSIOp::create(b, b.getI64Type(), mapping.lookup(coordinate));
+    Value wide = b.createOrFold<arith::ExtSIOp>(b.getI64Type(), mapping.lookup(coordinate));
     offset = b.add(offset, arith::MulIOp::create(b, wide, stride));
   }
   return b.at(view.pointer, offset, memoryType(view.element));

@@ -31,7 +31,7 @@ public:
 
 private:
   bool isColumnVector() const { return !storage.rowMajor && storage.columns == 1; }
-  Value number(Value row) { return arith::TruncIOp::create(b, b.getI32Type(), row); }
+  Value number(Value row) { return b.createOrFold<arith::TruncIOp>(b.getI32Type(), row); }
   Value zeroVector() { return carried.isInteger() ? b.integer(vector, 0) : b.real(vector, 0.0); }
   void forEachPiece(llvm::function_ref<void(Value column, int64_t lanes)> piece);
   void loadRow(Value row, Value words);

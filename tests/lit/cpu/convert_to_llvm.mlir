@@ -1,0 +1,23 @@
+// RUN: nsa-opt %s --tile-convert-to-llvm | FileCheck %s
+
+// CHECK-LABEL: llvm.func @kernel(%arg0: !llvm.ptr {llvm.noalias}, %arg1: i64)
+// CHECK: llvm.br ^[[HEAD:.*]](
+// CHECK: ^[[HEAD]](
+// CHECK: llvm.cond_br
+// CHECK: llvm.getelementptr inbounds %arg0
+// CHECK: llvm.fadd %{{.*}} : vector<16xf32>
+// CHECK-NOT: unrealized_conversion_cast
+// CHECK: llvm.return
+func.func @kernel(%p: !llvm.ptr {llvm.noalias}, %n: i64) {
+  %zero = arith.constant 0 : i64
+  %step = arith.constant 16 : i64
+  %one = arith.constant 1.0 : f32
+  %ones = vector.broadcast %one : f32 to vector<16xf32>
+  scf.for %i = %zero to %n step %step : i64 {
+    %at = llvm.getelementptr inbounds %p[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+    %x = llvm.load %at {alignment = 4 : i64} : !llvm.ptr -> vector<16xf32>
+    %y = arith.addf %x, %ones : vector<16xf32>
+    llvm.store %y, %at {alignment = 4 : i64} : vector<16xf32>, !llvm.ptr
+  }
+  return
+}
