@@ -152,6 +152,7 @@ const Nvrtc *Nvrtc::load(const std::string &path, std::string &reason) {
     return nullptr;
   }
   nvrtc->major = major;
+  nvrtc->minor = minor;
   nvrtc->versionText = std::to_string(major) + "." + std::to_string(minor);
   nvrtc->functions = functions.release();
   return opened.emplace(path, std::move(nvrtc)).first->second.get();
@@ -204,6 +205,10 @@ Result<NvrtcOutput> Nvrtc::compile(const std::string &source, const std::string 
     return failed("create program", code);
 
   std::vector<std::string> texts = options(arch);
+  // From 12.9 on NVRTC keeps a cache of its own where there is a driver, and a hit leaves ptxas' report out of the log.
+  // It does not change the result, so it is not among the options of the content key.
+  if (major > 12 || (major == 12 && minor >= 9))
+    texts.push_back("--no-cache");
   std::vector<const char *> pointers;
   for (const std::string &text : texts)
     pointers.push_back(text.c_str());

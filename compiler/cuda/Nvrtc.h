@@ -53,6 +53,7 @@ private:
   const Functions *functions = nullptr;
   std::string versionText;
   int major = 0;
+  int minor = 0;
   std::vector<int> archs;
 };
 
