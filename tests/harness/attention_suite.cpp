@@ -41,6 +41,18 @@ TEST_F(AttentionTest, DrawnCasesMatchTheReference) {
   }
 }
 
+TEST_F(AttentionTest, TheRowVariantMatchesTheReference) {
+  if (!session->isCuda())
+    return; // it is a GPU template
+  useVariant("row_attention");
+  std::mt19937_64 random(freshSeed());
+  const DrawLimits limits{.maxTokens = maxTokens(600), .maxPairWork = 5e8};
+  for (int i = 0; i < 24 && !HasFailure(); ++i) {
+    AttentionData data = AttentionData::draw(drawAttentionCase(random, limits), random);
+    check(data);
+  }
+}
+
 // The bytes of one output row, to compare runs bit for bit.
 std::vector<double> row(const PlacedTensor &tensor, int64_t query, int64_t head) {
   std::vector<double> values;
@@ -461,6 +473,7 @@ void checkMalformed(Session &session, AttentionData data, const std::function<vo
 
 TEST_F(AttentionTest, MalformedLengthsAreReportedWithTheirPlaceAndWriteNothing) {
   std::mt19937_64 random(freshSeed());
+  // The first and the last sequence are long, so that one wrong offset makes one sequence bad and not its neighbour.
   AttentionCase shape{.name = "malformed",
                       .op = Operator::kWindow,
                       .dtype = DType::kBf16,
@@ -470,23 +483,24 @@ TEST_F(AttentionTest, MalformedLengthsAreReportedWithTheirPlaceAndWriteNothing) 
                       .qkDim = 16,
                       .vDim = 16,
                       .window = 9,
-                      .sequences = {{10, 12}, {20, 25}, {8, 9}}};
+                      .sequences = {{10, 300}, {5, 60}, {8, 60}, {40, 200}}};
   const AttentionData data = AttentionData::draw(shape, random);
-  checkMalformed(
-      *session, data, [](AttentionData &d) { d.cuSeqlensQ[2] = 5; }, "cu_seqlens_q", session->isCuda() ? "1" : "[2]",
-      10, 30);
-  checkMalformed(
-      *session, data, [](AttentionData &d) { d.cuSeqlensQ[3] = 1000000; }, "cu_seqlens_q",
-      session->isCuda() ? "2" : "[3]", 30, 38);
-  checkMalformed(
-      *session, data, [](AttentionData &d) { d.cuSeqlensK[1] = -7; }, "cu_seqlens_k", session->isCuda() ? "0" : "[1]",
-      0, 10);
-  checkMalformed(
-      *session, data, [](AttentionData &d) { d.cuSeqlensK[3] = 0x7fffffff; }, "cu_seqlens_k",
-      session->isCuda() ? "2" : "[3]", 30, 38);
-  checkMalformed(
-      *session, data, [](AttentionData &d) { d.cuSeqlensK[2] = d.cuSeqlensK[1] + 3; }, "seqlen_q", "1", 10,
-      30); // T_q > T
+  // The host names the entry, a kernel the sequence.
+  const bool gpu = session->isCuda();
+  auto damaged = [&](std::vector<int32_t> AttentionData::*list, size_t entry, int32_t value) {
+    return [=](AttentionData &d) { (d.*list)[entry] = value; };
+  };
+  checkMalformed(*session, data, damaged(&AttentionData::cuSeqlensQ, 2, 9), "cu_seqlens_q", gpu ? "sequence 1" : "[2]",
+                 10, 15);
+  checkMalformed(*session, data, damaged(&AttentionData::cuSeqlensQ, 4, 1000000), "cu_seqlens_q",
+                 gpu ? "sequence 3" : "[4]", 23, 63);
+  checkMalformed(*session, data, damaged(&AttentionData::cuSeqlensK, 2, 299), "cu_seqlens_k",
+                 gpu ? "sequence 1" : "[2]", 10, 15);
+  checkMalformed(*session, data, damaged(&AttentionData::cuSeqlensK, 4, 0x7fffffff), "cu_seqlens_k",
+                 gpu ? "sequence 3" : "[4]", 23, 63);
+  checkMalformed(*session, data, damaged(&AttentionData::cuSeqlensK, 3, 362), gpu ? "queries" : "seqlen_q",
+                 "sequence 2", 15,
+                 23); // T_q > T
 }
 
 TEST_F(AttentionTest, RepeatsGiveTheSameBits) {

@@ -2,6 +2,8 @@
 
 #include "runtime/cuda/driver.h"
 
+#include <map>
+
 namespace nsa::test {
 namespace {
 
@@ -60,13 +62,16 @@ Status Launch::download(AttentionData &data) const {
   return Status::ok();
 }
 
-Session &Session::get() {
+Session &Session::get(const std::string &variant) {
   // Never destroyed: the driver may be gone before static destructors run.
-  static Session *session = new Session();
+  static auto *sessions = new std::map<std::string, std::unique_ptr<Session>>();
+  std::unique_ptr<Session> &session = (*sessions)[variant];
+  if (!session)
+    session.reset(new Session(variant));
   return *session;
 }
 
-Session::Session() {
+Session::Session(const std::string &variant) : variantName(variant) {
   const std::string name = kTestDevice;
   if (name != "cpu") {
     if (Result<const cuda::Driver *> driver = cuda::Driver::get(); !driver) {
@@ -84,6 +89,7 @@ Session::Session() {
   settings.device = name;
   settings.cachePath = ":memory:";
   settings.missPolicy = NSA_MISS_DEFAULT;
+  settings.forceVariant = variant;
   Result<tools::EngineHandle> engine = tools::createEngine(settings);
   if (!engine) {
     ADD_FAILURE() << engine.status().toString();
@@ -153,7 +159,8 @@ void AttentionTest::checkKernel() {
   SCOPED_TRACE(description.dump(2));
   ASSERT_TRUE(description.contains("launches") && description["launches"].size() == 1);
   const nlohmann::json &launch = description["launches"][0];
-  EXPECT_EQ(launch.value("template", ""), "attention");
+  EXPECT_EQ(launch.value("template", ""), session->variant());
+  EXPECT_TRUE(description["fallbacks"].empty()) << "something that should have served did not";
   EXPECT_EQ(launch.value("target", "").starts_with("sm_"), session->isCuda());
   EXPECT_EQ(launch.value("target", "") == "cpu", !session->isCuda());
 }

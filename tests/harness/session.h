@@ -41,8 +41,11 @@ private:
 
 class Session {
 public:
-  // The device of the executable: "cpu" or "cuda:0". Opened once.
-  static Session &get();
+  // The device of the executable: "cpu" or "cuda:0". Opened once for each template that is to serve: the tile
+  // program defines the operators, "row_attention" is a hand-scheduled variant of them.
+  static Session &get(const std::string &variant = "attention");
+
+  const std::string &variant() const { return variantName; }
 
   // Empty when the device can be used; else why not. With a driver present a failure is no reason to skip.
   const std::string &skipReason() const { return reason; }
@@ -57,8 +60,9 @@ public:
   const nlohmann::json &description() const { return lastDescription; }
 
 private:
-  Session();
+  explicit Session(const std::string &variant);
 
+  std::string variantName;
   std::string reason;
   std::unique_ptr<tools::Accelerator> device;
   tools::EngineHandle engineHandle;
@@ -73,11 +77,13 @@ class AttentionTest : public ::testing::Test {
 protected:
   void SetUp() override;
 
-  // Runs the case; fails unless the tile program ran, on this device, within the tolerance, and nothing was written
-  // outside of the outputs.
+  // Runs the case; fails unless the session's template ran, on this device, within the tolerance, and nothing was
+  // written outside of the outputs.
   void check(AttentionData &data);
-  // The kernel that served: the tile program on the session's device, from a source that is not hidden.
+  // The kernel that served: the session's template on its device, with nothing that failed before it.
   void checkKernel();
+  // From here on the tests' runs are served by this template.
+  void useVariant(const std::string &variant) { session = &Session::get(variant); }
   Session *session = nullptr;
 };
 
