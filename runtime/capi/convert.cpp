@@ -33,12 +33,13 @@ Status convertTensor(TensorName name, const nsa_tensor &tensor, Tensor &result) 
   };
   if (tensor.size != sizeof(nsa_tensor))
     return broken(".size", std::to_string(tensor.size), "must be " + std::to_string(sizeof(nsa_tensor)));
-  if (tensor.dtype < NSA_BF16 || tensor.dtype > NSA_INT32)
-    return broken(".dtype", std::to_string(tensor.dtype), "must be a value of nsa_dtype");
+  int dtype = numberOf(tensor.dtype);
+  if (dtype < NSA_BF16 || dtype > NSA_INT32)
+    return broken(".dtype", std::to_string(dtype), "must be a value of nsa_dtype");
   if (tensor.rank < 1 || tensor.rank > kMaxTensorRank)
     return broken(".rank", std::to_string(tensor.rank), "must be from 1 to 5");
   result.data = tensor.data;
-  result.dtype = static_cast<DType>(tensor.dtype);
+  result.dtype = static_cast<DType>(dtype);
   result.rank = tensor.rank;
   std::copy_n(tensor.shape, tensor.rank, result.shape.begin());
   std::copy_n(tensor.strides, tensor.rank, result.strides.begin());
@@ -55,9 +56,9 @@ Status convert(const nsa_engine_options *options, EngineOptions &result) {
   result.cachePath = textOf(options->cache_path);
   if (options->miss_policy_set != 0) {
     NSA_RETURN_IF_ERROR(checkEnum("miss_policy_set", options->miss_policy_set, 1, "must be 0 or 1"));
-    NSA_RETURN_IF_ERROR(checkEnum("miss_policy", static_cast<int>(options->miss_policy), NSA_MISS_TUNE,
+    NSA_RETURN_IF_ERROR(checkEnum("miss_policy", numberOf(options->miss_policy), NSA_MISS_TUNE,
                                   "must be NSA_MISS_DEFAULT, NSA_MISS_FAIL or NSA_MISS_TUNE"));
-    result.missPolicy = static_cast<MissPolicy>(options->miss_policy);
+    result.missPolicy = static_cast<MissPolicy>(numberOf(options->miss_policy));
   }
   result.tuneBudgetSeconds = options->tune_budget_seconds;
   result.compilerPath = textOf(options->compiler_path);
@@ -70,8 +71,8 @@ Status convert(const nsa_engine_options *options, EngineOptions &result) {
   result.cpuFeatures = textOf(options->cpu_features);
   if (options->log) {
     NSA_RETURN_IF_ERROR(
-        checkEnum("log_level", static_cast<int>(options->log_level), NSA_LOG_OFF, "must be a value of nsa_log_level"));
-    result.logLevel = static_cast<LogLevel>(options->log_level);
+        checkEnum("log_level", numberOf(options->log_level), NSA_LOG_OFF, "must be a value of nsa_log_level"));
+    result.logLevel = static_cast<LogLevel>(numberOf(options->log_level));
     result.log = [callback = options->log, user = options->log_user](LogLevel level, std::string_view tag,
                                                                      std::string_view message) {
       callback(user, static_cast<nsa_log_level>(level), std::string(tag).c_str(), std::string(message).c_str());
@@ -82,9 +83,9 @@ Status convert(const nsa_engine_options *options, EngineOptions &result) {
 
 Status convert(const nsa_spec *spec, Spec &result) {
   NSA_RETURN_IF_ERROR(checkStruct(spec, "spec"));
-  result.op = static_cast<Operator>(spec->op);
-  result.dtype = static_cast<DType>(spec->dtype);
-  result.layout = static_cast<Layout>(spec->layout);
+  result.op = static_cast<Operator>(numberOf(spec->op));
+  result.dtype = static_cast<DType>(numberOf(spec->dtype));
+  result.layout = static_cast<Layout>(numberOf(spec->layout));
   result.queryHeads = spec->query_heads;
   result.kvHeads = spec->kv_heads;
   result.qkDim = spec->qk_dim;
@@ -112,7 +113,7 @@ Status convert(const nsa_binding *bindings, size_t count, Bindings &result) {
   if (count != 0)
     NSA_RETURN_IF_ERROR(requirePointer(bindings, "bindings"));
   for (size_t i = 0; i < count; ++i) {
-    auto index = static_cast<int>(bindings[i].name);
+    int index = numberOf(bindings[i].name);
     if (index < 0 || index >= kTensorNames)
       return Status::invalid("bindings.name", std::to_string(index), "must be a value of nsa_name");
     auto name = static_cast<TensorName>(index);

@@ -63,8 +63,9 @@ Status fromDlpack(const DlTensor &source, nsa_tensor &target) {
 
 Status toDlpack(nsa_tensor &source, std::string_view device, DlTensor &target) {
   NSA_RETURN_IF_ERROR(checkStruct(&source, "tensor"));
-  if (source.dtype < NSA_BF16 || source.dtype > NSA_INT32)
-    return Status::invalid("tensor.dtype", std::to_string(source.dtype), "must be a value of nsa_dtype");
+  int dtype = numberOf(source.dtype);
+  if (dtype < NSA_BF16 || dtype > NSA_INT32)
+    return Status::invalid("tensor.dtype", std::to_string(dtype), "must be a value of nsa_dtype");
   if (source.rank < 1 || source.rank > kMaxTensorRank)
     return Status::invalid("tensor.rank", std::to_string(source.rank), "must be from 1 to 5");
   DlTensor result = {};
@@ -80,8 +81,8 @@ Status toDlpack(nsa_tensor &source, std::string_view device, DlTensor &target) {
   }
   result.data = source.data;
   result.rank = source.rank;
-  result.dtype.code = kTypes[source.dtype].code;
-  result.dtype.bits = kTypes[source.dtype].bits;
+  result.dtype.code = kTypes[dtype].code;
+  result.dtype.bits = kTypes[dtype].bits;
   result.dtype.lanes = 1;
   result.shape = source.shape;
   result.strides = source.strides;

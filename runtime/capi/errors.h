@@ -5,6 +5,7 @@
 #include "runtime/base/status.h"
 #include "runtime/include/nsa/nsa.h"
 
+#include <cstring>
 #include <exception>
 #include <new>
 
@@ -24,6 +25,14 @@ template <typename Body> nsa_status guarded(nsa_error *error, Body body) {
   } catch (...) {
     return report(Status::error(ErrorCode::kInternal, "an exception of unknown type"), error);
   }
+}
+
+// The number in an enumeration that a host filled. Read as bytes: to C++ a value outside the enumerators is undefined.
+template <typename Enum> int numberOf(const Enum &value) {
+  static_assert(sizeof(Enum) == sizeof(int));
+  int number;
+  memcpy(&number, &value, sizeof number);
+  return number;
 }
 
 Status requirePointer(const void *pointer, const char *name);
