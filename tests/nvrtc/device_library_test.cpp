@@ -1,0 +1,92 @@
+// Every header of the device library stands alone on every architecture, and what the default kernels are made of: tensor
+// cores fed by ldmatrix and cp.async, and nothing in local memory.
+#include "compiler/driver/DeviceSource.h"
+#include "tests/nvrtc/nvrtc_expected.h"
+#include "tests/nvrtc/sass.h"
+#include "tests/unit/compiler/compile_call.h"
+
+#include <gtest/gtest.h>
+
+using namespace nsa;
+using namespace nsa::test;
+
+namespace {
+
+constexpr const char *kArchitectures[] = {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"};
+
+TEST(DeviceLibrary, EachHeaderCompilesAlone) {
+  NSA_REQUIRE_NVRTC();
+  auto nvrtc = Nvrtc::open({});
+  auto files = TemplateFiles::read(NSA_TEST_TEMPLATES);
+  ASSERT_TRUE(files) << files.status().toString();
+  int headers = 0;
+  for (const TemplateFile &file : files->files()) {
+    if (!file.path.starts_with("device/"))
+      continue;
+    ++headers;
+    std::string source = "#include \"" + file.path.substr(7) + "\"\nextern \"C\" __global__ void empty() {}\n";
+    auto device = inlineDeviceLibrary(source, "alone.cu", *files);
+    ASSERT_TRUE(device) << device.status().toString();
+    for (const char *architecture : kArchitectures) {
+      auto compiled = (*nvrtc)->compile(device->text, file.path, architecture, Nvrtc::Output::kCubin);
+      EXPECT_TRUE(compiled) << compiled.status().toString();
+    }
+  }
+  EXPECT_GE(headers, 10);
+}
+
+std::map<uint32_t, int> opcodesOfDefault(const char *architecture, const char *dtype, const char *size) {
+  CompileCall call;
+  call.target = architecture;
+  call.templateName = "attention";
+  call.fixed = {{"dtype", dtype}, {"group", "8"}, {"packed", "0"}, {"qk_dim", size}, {"v_dim", size}};
+  auto compiled = call.compile();
+  EXPECT_TRUE(compiled) << compiled.status().toString();
+  return compiled ? countOpcodes(compiled->bytes) : std::map<uint32_t, int>();
+}
+
+TEST(DefaultKernel, RunsOnTensorCoresWithoutLocalMemory) {
+  NSA_REQUIRE_NVRTC();
+  for (const char *architecture : kArchitectures)
+    for (const char *dtype : {"bf16", "fp16"})
+      for (const char *size : {"64", "128"}) {
+        SCOPED_TRACE(std::string(architecture) + " " + dtype + " " + size);
+        auto opcodes = opcodesOfDefault(architecture, dtype, size);
+        EXPECT_GT(opcodes[kHmma], 0);
+        EXPECT_GT(opcodes[kLdsm], 0);
+        EXPECT_GT(opcodes[kLdgsts], 0);
+        EXPECT_EQ(opcodes[kLdl], 0);
+        EXPECT_EQ(opcodes[kStl], 0);
+      }
+}
+
+TEST(DefaultKernel, KeepsFloatInFullPrecision) {
+  NSA_REQUIRE_NVRTC();
+  auto opcodes = opcodesOfDefault("sm_90a", "fp32", "64");
+  EXPECT_EQ(opcodes[kHmma], 0) << "TF32 is a tensor core type";
+  EXPECT_EQ(opcodes[kLdl], 0);
+  EXPECT_EQ(opcodes[kStl], 0);
+}
+
+// The counter itself: a run-time index into an array goes through local memory.
+TEST(Sass, CountsWhatIsThere) {
+  NSA_REQUIRE_NVRTC();
+  auto nvrtc = Nvrtc::open({});
+  const char *source = R"(
+extern "C" __global__ void probe(int *data) {
+  int local[64];
+  for (int i = 0; i < 64; ++i)
+    local[data[i] % 64] = i;
+  data[0] = local[data[64]];
+})";
+  auto compiled = (*nvrtc)->compile(source, "probe.cu", "sm_80", Nvrtc::Output::kCubin);
+  ASSERT_TRUE(compiled) << compiled.status().toString();
+  auto opcodes = countOpcodes(std::string_view(compiled->bytes.data(), compiled->bytes.size()));
+  EXPECT_GT(opcodes[kLdl], 0);
+  EXPECT_GT(opcodes[kStl], 0);
+  EXPECT_EQ(opcodes[kHmma], 0);
+  EXPECT_TRUE(countOpcodes("no cubin").empty());
+  EXPECT_TRUE(countOpcodes(std::string_view(compiled->bytes.data(), 100)).empty());
+}
+
+} // namespace
