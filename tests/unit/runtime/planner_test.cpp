@@ -1,0 +1,233 @@
+// The miss path with the real compiler on the CPU: what each policy compiles, stores and finds again; the tuner's gate
+// against a planted template that is wrong by one token; forced variants, edited templates, dumped sources.
+#include "runtime/engine/engine.h"
+#include "tests/unit/runtime/temporary_folder.h"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <vector>
+
+using namespace nsa;
+using Json = nlohmann::json;
+
+namespace {
+
+const char *noVariable(const char *) { return nullptr; }
+
+std::string readFile(const std::string &path) {
+  std::ifstream stream(path);
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+void replaceOnce(std::string &text, const std::string &from, const std::string &to) {
+  size_t at = text.find(from);
+  ASSERT_NE(at, std::string::npos) << "the template no longer has '" << from << "'";
+  text.replace(at, from.size(), to);
+}
+
+class PlannerTest : public testing::Test {
+protected:
+  PlannerTest() {
+    spec.dtype = DType::kF32;
+    spec.queryHeads = 4;
+    spec.kvHeads = 2;
+    spec.qkDim = spec.vDim = 32;
+    spec.window = 24;
+    maxima = {1, 96, 96, 160};
+    options.device = "cpu";
+    options.cachePath = folder.file("kernels.db");
+    options.compilerPath = NSA_COMPILER_LIBRARY;
+    options.tuneBudgetSeconds = 20;
+    options.log = [](LogLevel, std::string_view, std::string_view) {};
+  }
+
+  std::shared_ptr<Engine> open(MissPolicy policy) {
+    options.missPolicy = policy;
+    Result<std::shared_ptr<Engine>> engine = Engine::open(options, noVariable);
+    EXPECT_TRUE(engine.isOk()) << engine.status().toString();
+    return *engine;
+  }
+  Json describe(Engine &engine) {
+    Result<std::unique_ptr<Plan>> plan = engine.plan(spec, maxima, nullptr);
+    EXPECT_TRUE(plan.isOk()) << plan.status().toString();
+    return plan ? Json::parse((*plan)->describe()) : Json();
+  }
+
+  // A copy of the templates with few choices, so that a test compiles few kernels.
+  std::string copyTemplates() {
+    std::string copy = folder.file("templates");
+    std::filesystem::copy(NSA_TEMPLATES, copy, std::filesystem::copy_options::recursive);
+    tile = readFile(copy + "/tile/attention.mlir");
+    replaceOnce(tile, "query_tile = 16 | 32 | 64 | 128", "query_tile = 16 | 32");
+    replaceOnce(tile, "key_tile = 16 | 32 | 64 | 128", "key_tile = 16 | 32");
+    write(copy, "attention", tile);
+    return copy;
+  }
+  static void write(const std::string &copy, const std::string &name, const std::string &text) {
+    std::ofstream(copy + "/tile/" + name + ".mlir") << text;
+  }
+  // The tile program with a window one token too wide, which says of itself that it is the cheapest.
+  std::string wrongTemplate() {
+    std::string wrong = tile;
+    replaceOnce(wrong, "//! template attention", "//! template too_wide");
+    replaceOnce(wrong, "@attention(", "@too_wide(");
+    replaceOnce(wrong, "//! cost    ", "//! cost    0 * ");
+    replaceOnce(wrong, "arith.cmpi slt, %age, %window_tile", "arith.cmpi sle, %age, %window_tile");
+    replaceOnce(wrong, "arith.subi %last_position, %window : i32", "arith.subi %last_position, %past_key : i32");
+    return wrong;
+  }
+
+  test::TemporaryFolder folder;
+  EngineOptions options;
+  Spec spec;
+  Maxima maxima;
+  std::string tile;
+};
+
+TEST_F(PlannerTest, DefaultCompilesOnceAndIsFoundAgain) {
+  auto first = open(MissPolicy::kDefault);
+  Json compiled = describe(*first);
+  EXPECT_EQ(compiled["source"], "compiled");
+  EXPECT_EQ(compiled["tuned"], false);
+  EXPECT_EQ(compiled["launches"][0]["template"], "attention");
+  EXPECT_GT(compiled["milliseconds"]["compile"], 0);
+  EXPECT_EQ(describe(*first)["source"], "memory");
+  EXPECT_EQ(first->counters().kernelsCompiled, 1u);
+
+  auto second = open(MissPolicy::kFail);
+  Json stored = describe(*second);
+  EXPECT_EQ(stored["source"], "database");
+  EXPECT_EQ(stored["launches"][0]["content"], compiled["launches"][0]["content"]);
+  EXPECT_EQ(second->counters().kernelsCompiled, 0u);
+  // Other maxima in the same buckets share the kernel, not the plan.
+  maxima.seqlenK = 150;
+  EXPECT_EQ(describe(*second)["source"], "database");
+  EXPECT_EQ(second->counters().kernelsLoaded, 1u);
+}
+
+TEST_F(PlannerTest, ThreadsThatMissTogetherCompileOnce) {
+  auto engine = open(MissPolicy::kDefault);
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 8; ++i)
+      threads.emplace_back([&] { EXPECT_TRUE(engine->plan(spec, maxima, nullptr).isOk()); });
+  }
+  EXPECT_EQ(engine->counters().kernelsCompiled, 1u);
+  EXPECT_EQ(engine->counters().plansFromMemory, 7u);
+}
+
+TEST_F(PlannerTest, TuneMeasuresAndStoresTheEvidence) {
+  describe(*open(MissPolicy::kDefault)); // an untuned choice does not satisfy the policy
+  auto engine = open(MissPolicy::kTune);
+  Json tuned = describe(*engine);
+  EXPECT_EQ(tuned["tuned"], true);
+  EXPECT_GT(tuned["milliseconds"]["tune"], 0);
+  EXPECT_EQ(tuned["fallbacks"].size(), 1u) << tuned["fallbacks"];
+  EXPECT_GE(engine->counters().kernelsCompiled, 12u);
+  EXPECT_GE(engine->counters().kernelsMeasured, 4u);
+  EXPECT_EQ(engine->counters().kernelsRejected, 0u) << "every configuration of the tile program is right";
+
+  auto second = open(MissPolicy::kTune);
+  Json stored = describe(*second);
+  EXPECT_EQ(stored["source"], "database");
+  EXPECT_EQ(stored["tuned"], true);
+  Result<std::string> text = second->explain(spec, maxima);
+  ASSERT_TRUE(text.isOk());
+  Json explained = Json::parse(*text);
+  EXPECT_EQ(explained["database"]["evidence"].size(), explained["candidates"].size());
+  EXPECT_EQ(second->counters().kernelsCompiled, 0u);
+}
+
+TEST_F(PlannerTest, AWrongCandidateIsRejectedAndRecorded) {
+  options.templateDir = copyTemplates();
+  write(options.templateDir, "too_wide", wrongTemplate());
+  spec.layout = Layout::kPacked; // uneven lengths and an empty sequence in the comparison
+  maxima.batch = 3;
+  maxima.tokensQ = 288;
+  auto engine = open(MissPolicy::kFail);
+  Result<std::string> text = engine->tune(spec, maxima);
+  ASSERT_TRUE(text.isOk()) << text.status().toString();
+  Json report = Json::parse(*text);
+  EXPECT_EQ(report["winner"]["template"], "attention");
+  size_t rejected = 0;
+  for (const Json &candidate : report["candidates"]) {
+    if (candidate["template"] != "too_wide")
+      continue;
+    EXPECT_EQ(candidate["outcome"], "rejected") << candidate;
+    EXPECT_NE(candidate["detail"].get<std::string>().find("differs"), std::string::npos) << candidate;
+    ++rejected;
+  }
+  EXPECT_EQ(rejected, 4u);
+  EXPECT_EQ(report["candidates"][0]["template"], "too_wide") << "it was the default, by its own claim";
+  Json plan = describe(*engine);
+  EXPECT_EQ(plan["source"], "memory");
+  EXPECT_EQ(plan["launches"][0]["template"], "attention");
+}
+
+TEST_F(PlannerTest, AnEditedTemplateIsAMiss) {
+  options.templateDir = copyTemplates();
+  describe(*open(MissPolicy::kDefault));
+  EXPECT_EQ(describe(*open(MissPolicy::kDefault))["source"], "database");
+  write(options.templateDir, "attention", tile + "\n// another revision\n");
+  EXPECT_EQ(describe(*open(MissPolicy::kDefault))["source"], "compiled");
+}
+
+TEST_F(PlannerTest, WithoutItsTemplateAnOperatorFails) {
+  options.templateDir = copyTemplates();
+  std::filesystem::remove(options.templateDir + "/tile/attention.mlir");
+  std::filesystem::remove_all(options.templateDir + "/cuda");
+  Status status = open(MissPolicy::kDefault)->plan(spec, maxima, nullptr).status();
+  EXPECT_FALSE(status.isOk());
+  EXPECT_FALSE(status.error().toString().empty());
+}
+
+TEST_F(PlannerTest, ABrokenTemplateNamesItsLine) {
+  options.templateDir = copyTemplates();
+  replaceOnce(tile, "//! grid ", "//! grit ");
+  write(options.templateDir, "attention", tile);
+  Status status = open(MissPolicy::kDefault)->plan(spec, maxima, nullptr).status();
+  ASSERT_FALSE(status.isOk());
+  EXPECT_NE(status.toString().find("attention.mlir:"), std::string::npos) << status.toString();
+  EXPECT_NE(status.toString().find("grit"), std::string::npos) << status.toString();
+}
+
+TEST_F(PlannerTest, AForcedVariantThatDoesNotExistIsAnError) {
+  options.forceVariant = "no_such_template";
+  Status status = open(MissPolicy::kDefault)->plan(spec, maxima, nullptr).status();
+  ASSERT_FALSE(status.isOk());
+  EXPECT_NE(status.toString().find("no_such_template"), std::string::npos) << status.toString();
+}
+
+TEST_F(PlannerTest, AForcedVariantLeavesNoChoiceBehind) {
+  options.forceVariant = "attention";
+  EXPECT_EQ(describe(*open(MissPolicy::kDefault))["source"], "compiled");
+  options.forceVariant = "";
+  EXPECT_EQ(open(MissPolicy::kFail)->plan(spec, maxima, nullptr).status().code(), ErrorCode::kCacheMiss);
+}
+
+TEST_F(PlannerTest, DumpedSourcesAreReadable) {
+  options.dumpDir = folder.file("dump");
+  describe(*open(MissPolicy::kDefault));
+  size_t files = 0;
+  for (const auto &entry : std::filesystem::directory_iterator(options.dumpDir)) {
+    EXPECT_GT(entry.file_size(), 0u) << entry.path();
+    EXPECT_EQ(entry.path().filename().string().find("window_attention_cpu_"), 0u) << entry.path();
+    ++files;
+  }
+  EXPECT_EQ(files, 5u) << "template, schedule, LLVM, manifest, image";
+}
+
+TEST_F(PlannerTest, AFolderThatCannotBeWrittenOnlyWarns) {
+  std::vector<std::string> log;
+  options.log = [&](LogLevel, std::string_view, std::string_view message) { log.emplace_back(message); };
+  options.dumpDir = "/proc/nsa_dump";
+  EXPECT_EQ(describe(*open(MissPolicy::kDefault))["source"], "compiled");
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_NE(log[0].find("/proc/nsa_dump"), std::string::npos);
+}
+
+} // namespace
