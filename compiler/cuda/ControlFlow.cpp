@@ -191,8 +191,6 @@ LogicalResult KernelEmitter::emitFor(scf::ForOp op) {
   std::string key = names.declare(op.getInductionVar(), "i");
   values[op.getInductionVar()] = {key};
   StringRef type = cudaType(op.getInductionVar().getType());
-  if (type.empty())
-    return op.emitOpError() << "counts in " << op.getInductionVar().getType() << "; kernels count in i32 or i64";
   CudaWriter::Scope body(writer, "for (" + type + " " + key + " = " + (*bounds)[0].text + "; " + key + " < " + (*bounds)[1].text +
                                      "; " + key + " += " + (*bounds)[2].text + ")");
   return emitLoopBody(op, {}, "");
@@ -229,8 +227,6 @@ LogicalResult KernelEmitter::emitPipelinedFor(scf::ForOp op, ArrayRef<LoadOp> ri
   if (failed(bounds))
     return failure();
   StringRef type = cudaType(op.getInductionVar().getType());
-  if (type.empty())
-    return op.emitOpError() << "counts in " << op.getInductionVar().getType() << "; kernels count in i32 or i64";
   const std::string &lower = (*bounds)[0].text, &upper = (*bounds)[1].text, &step = (*bounds)[2].text;
   // Once a constant, the distance of the copies is written as one number.
   int64_t number;

@@ -72,6 +72,8 @@ static CudaExpression conditional(const CudaExpression &condition, const CudaExp
 
 // The operand read without a sign.
 static CudaExpression asUnsigned(const CudaExpression &a, Type type) {
+  if (llvm::all_of(a.text, [](char c) { return llvm::isDigit(c); }))
+    return {a.text + "u"};
   return staticCast(type.isInteger(64) ? "uint64" : "uint32", a);
 }
 

@@ -1,0 +1,174 @@
+// What the emitter cannot say is an error on the operation.
+// RUN: split-file %s %t
+// RUN: not emit-cuda --scheduled %t/no_warps.mlir 2>&1 | FileCheck %s --check-prefix=WARPS
+// RUN: not emit-cuda --scheduled %t/no_layout.mlir 2>&1 | FileCheck %s --check-prefix=LAYOUT
+// RUN: not emit-cuda --scheduled %t/no_place.mlir 2>&1 | FileCheck %s --check-prefix=PLACE
+// RUN: not emit-cuda --scheduled %t/map_of_shared.mlir 2>&1 | FileCheck %s --check-prefix=MAP
+// RUN: not emit-cuda --scheduled %t/right_in_registers.mlir 2>&1 | FileCheck %s --check-prefix=RIGHT
+// RUN: not emit-cuda --scheduled %t/left_in_shared.mlir 2>&1 | FileCheck %s --check-prefix=LEFT
+// RUN: not emit-cuda --scheduled %t/rows.mlir 2>&1 | FileCheck %s --check-prefix=ROWS
+// RUN: not emit-cuda --scheduled %t/untranslated.mlir 2>&1 | FileCheck %s --check-prefix=UNTRANSLATED
+// RUN: not emit-cuda --scheduled %t/half_arithmetic.mlir 2>&1 | FileCheck %s --check-prefix=HALF
+// RUN: not emit-cuda --scheduled %t/index_loop.mlir 2>&1 | FileCheck %s --check-prefix=INDEX
+// RUN: not emit-cuda --scheduled %t/ring_outside.mlir 2>&1 | FileCheck %s --check-prefix=RING
+// RUN: not emit-cuda --scheduled %t/ring_depths.mlir 2>&1 | FileCheck %s --check-prefix=DEPTHS
+// RUN: not emit-cuda --scheduled %t/argument.mlir 2>&1 | FileCheck %s --check-prefix=ARGUMENT
+
+// WARPS: error: has no 'tile.warps'
+//--- no_warps.mlir
+func.func @f() {
+  return
+}
+
+// LAYOUT: error: makes a tile without 'tile.layout'
+//--- no_layout.mlir
+func.func @f(%y: !tile.view<f32, 1>, %c: f32) attributes {tile.warps = 1 : i32} {
+  %always = arith.constant true
+  %t = tile.splat %c : tensor<16xf32>
+  tile.store %t, %y rows(%r) {
+    tile.at [%r] if %always
+  } : tensor<16xf32>, !tile.view<f32, 1>
+  return
+}
+
+// PLACE: error: 'tile.load' op has no 'tile.shared_offset'
+//--- no_place.mlir
+func.func @f(%x: !tile.view<bf16, 1>) attributes {tile.warps = 1 : i32} {
+  %always = arith.constant true
+  %t = tile.load %x rows(%r) {
+    tile.at [%r] if %always
+  } {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 1> -> tensor<16x16xbf16>
+  return
+}
+
+// MAP: error: makes a tile of rank 2 in the layout shared, which is not in registers
+//--- map_of_shared.mlir
+func.func @f(%x: !tile.view<f32, 1>) attributes {tile.warps = 1 : i32} {
+  %always = arith.constant true
+  %t = tile.load %x rows(%r) {
+    tile.at [%r] if %always
+  } {tile.layout = #tile.layout<shared>, tile.shared_offset = 0 : i64} : !tile.view<f32, 1> -> tensor<16x16xf32>
+  %u = arith.negf %t {tile.layout = #tile.layout<accumulator>} : tensor<16x16xf32>
+  tile.store %u, %x rows(%r) {
+    tile.at [%r] if %always
+  } : tensor<16x16xf32>, !tile.view<f32, 1>
+  return
+}
+
+// RIGHT: error: 'tile.dot' op has a right side that is not in shared memory
+//--- right_in_registers.mlir
+func.func @f(%x: !tile.view<bf16, 1>, %y: !tile.view<f32, 1>, %c: f32) attributes {tile.warps = 1 : i32} {
+  %always = arith.constant true
+  %t = tile.load %x rows(%r) {
+    tile.at [%r] if %always
+  } {tile.layout = #tile.layout<accumulator>} : !tile.view<bf16, 1> -> tensor<16x16xbf16>
+  %zeros = tile.splat %c {tile.layout = #tile.layout<accumulator>} : tensor<16x16xf32>
+  %p = tile.dot %t, %t, %zeros {tile.layout = #tile.layout<accumulator>} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  tile.store %p, %y rows(%r) {
+    tile.at [%r] if %always
+  } : tensor<16x16xf32>, !tile.view<f32, 1>
+  return
+}
+
+// LEFT: error: 'tile.dot' op has a left side in shared memory, but 16-bit types are multiplied from registers
+//--- left_in_shared.mlir
+func.func @f(%x: !tile.view<bf16, 1>, %y: !tile.view<f32, 1>, %c: f32) attributes {tile.warps = 1 : i32} {
+  %always = arith.constant true
+  %t = tile.load %x rows(%r) {
+    tile.at [%r] if %always
+  } {tile.layout = #tile.layout<shared>, tile.shared_offset = 0 : i64} : !tile.view<bf16, 1> -> tensor<16x16xbf16>
+  %zeros = tile.splat %c {tile.layout = #tile.layout<accumulator>} : tensor<16x16xf32>
+  %p = tile.dot %t, %t, %zeros {tile.layout = #tile.layout<accumulator>} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  tile.store %p, %y rows(%r) {
+    tile.at [%r] if %always
+  } : tensor<16x16xf32>, !tile.view<f32, 1>
+  return
+}
+
+// ROWS: error: makes a tile of 24 rows, which 1 warps of 16 rows cannot split
+//--- rows.mlir
+func.func @f(%y: !tile.view<f32, 1>, %c: f32) attributes {tile.warps = 1 : i32} {
+  %always = arith.constant true
+  %t = tile.splat %c {tile.layout = #tile.layout<row>} : tensor<24xf32>
+  tile.store %t, %y rows(%r) {
+    tile.at [%r] if %always
+  } : tensor<24xf32>, !tile.view<f32, 1>
+  return
+}
+
+// UNTRANSLATED: error: 'math.cos' op has no translation to CUDA
+//--- untranslated.mlir
+func.func @f(%y: !tile.view<f32, 1>, %c: f32) attributes {tile.warps = 1 : i32} {
+  %always = arith.constant true
+  %d = math.cos %c : f32
+  %t = tile.splat %d {tile.layout = #tile.layout<row>} : tensor<16xf32>
+  tile.store %t, %y rows(%r) {
+    tile.at [%r] if %always
+  } : tensor<16xf32>, !tile.view<f32, 1>
+  return
+}
+
+// HALF: error: 'arith.addf' op has no translation to CUDA
+//--- half_arithmetic.mlir
+func.func @f(%y: !tile.view<bf16, 1>) attributes {tile.warps = 1 : i32} {
+  %always = arith.constant true
+  %t = tile.load %y rows(%r) {
+    tile.at [%r] if %always
+  } {tile.layout = #tile.layout<row>} : !tile.view<bf16, 1> -> tensor<16xbf16>
+  %u = arith.addf %t, %t {tile.layout = #tile.layout<row>} : tensor<16xbf16>
+  tile.store %u, %y rows(%r) {
+    tile.at [%r] if %always
+  } : tensor<16xbf16>, !tile.view<bf16, 1>
+  return
+}
+
+// INDEX: error: 'arith.constant' op has no translation to CUDA
+//--- index_loop.mlir
+func.func @f(%status: !tile.view<i32, 1>, %n: i32) attributes {tile.warps = 1 : i32} {
+  %always = arith.constant true
+  %zero = arith.constant 0 : index
+  %ten = arith.constant 10 : index
+  %one = arith.constant 1 : index
+  scf.for %i = %zero to %ten step %one {
+    tile.report %always, %n, %n to %status : !tile.view<i32, 1>
+  }
+  return
+}
+
+// RING: error: 'tile.load' op is a ring outside of a loop's body
+//--- ring_outside.mlir
+func.func @f(%x: !tile.view<f32, 1>, %y: !tile.view<f32, 1>, %c: f32) attributes {tile.warps = 1 : i32} {
+  %always = arith.constant true
+  %t = tile.load %x rows(%r) {
+    tile.at [%r] if %always
+  } {tile.layout = #tile.layout<shared>, tile.ring = 2 : i32, tile.shared_offset = 0 : i64} : !tile.view<f32, 1> -> tensor<16x16xf32>
+  %zeros = tile.splat %c {tile.layout = #tile.layout<accumulator>} : tensor<16x16xf32>
+  %p = tile.dot %t, %t, %zeros {tile.layout = #tile.layout<accumulator>} : tensor<16x16xf32>, tensor<16x16xf32> -> tensor<16x16xf32>
+  tile.store %p, %y rows(%r) {
+    tile.at [%r] if %always
+  } : tensor<16x16xf32>, !tile.view<f32, 1>
+  return
+}
+
+// DEPTHS: error: 'tile.load' op has a ring of 3 : i32; the loads of a loop have one depth, at least 2
+//--- ring_depths.mlir
+func.func @f(%x: !tile.view<f32, 1>, %n: i32) attributes {tile.warps = 1 : i32} {
+  %always = arith.constant true
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  scf.for %i = %zero to %n step %one : i32 {
+    %t = tile.load %x rows(%r) {
+      tile.at [%i] if %always
+    } {tile.layout = #tile.layout<shared>, tile.ring = 2 : i32, tile.shared_offset = 0 : i64} : !tile.view<f32, 1> -> tensor<16x16xf32>
+    %u = tile.load %x rows(%r) {
+      tile.at [%r] if %always
+    } {tile.layout = #tile.layout<shared>, tile.ring = 3 : i32, tile.shared_offset = 2048 : i64} : !tile.view<f32, 1> -> tensor<16x16xf32>
+  }
+  return
+}
+
+// ARGUMENT: error: takes an argument of type 'f64', which no kernel can
+//--- argument.mlir
+func.func @f(%d: f64) attributes {tile.warps = 1 : i32} {
+  return
+}
