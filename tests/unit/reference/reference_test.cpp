@@ -1,5 +1,6 @@
 // The reference against the mask brute force, against results known by hand, and the metrics against
 // their own traps (a NaN that compares false, a zero row).
+#include "tests/harness/seed.h"
 #include "tests/reference/attention.h"
 #include "tests/reference/brute_force.h"
 #include "tests/reference/elements.h"
@@ -59,15 +60,8 @@ void expectSame(const AttentionResult &actual, const AttentionResult &expected) 
     ASSERT_NEAR(actual.lse[i], expected.lse[i], 1e-12) << "row " << i;
 }
 
-uint64_t freshSeed() {
-  const uint64_t seed = std::random_device()();
-  ::testing::Test::RecordProperty("seed", std::to_string(seed));
-  std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
-  return seed;
-}
-
 TEST(Reference, EqualsTheMaskBruteForceOnDenseBatches) {
-  std::mt19937_64 random(freshSeed());
+  std::mt19937_64 random(test::freshSeed());
   for (int round = 0; round < 40; ++round) {
     const int64_t kvHeads = 1 + random() % 3, keys = random() % 40;
     const int64_t queries = keys ? random() % (keys + 1) : 0;
@@ -85,7 +79,7 @@ TEST(Reference, EqualsTheMaskBruteForceOnDenseBatches) {
 }
 
 TEST(Reference, EqualsTheMaskBruteForceOnPackedBatches) {
-  std::mt19937_64 random(freshSeed());
+  std::mt19937_64 random(test::freshSeed());
   for (int round = 0; round < 40; ++round) {
     std::vector<int32_t> cuQ = {0}, cuK = {0};
     for (int s = 0; s < 5; ++s) {
