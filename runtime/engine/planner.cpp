@@ -23,6 +23,8 @@ std::string configText(const Problem &problem, const Spec &spec) {
                      number("kv_heads", spec.kvHeads) + number("qk_dim", spec.qkDim) + number("v_dim", spec.vDim);
   if (spec.op == Operator::kWindow)
     text += number("window", spec.window);
+  if (spec.layout == Layout::kPacked)
+    text += ", \"layout\": \"packed\"";
   return text + "}";
 }
 
@@ -140,9 +142,11 @@ Status Planner::cacheMiss(const Search &search) const {
     info.message += "; " + trouble;
   for (const std::string &fallback : search.core->fallbacks)
     info.message += "; " + fallback;
-  info.hint = "store one: nsa tune --op " + search.problem.op + " --config C.json --device " +
-              (device.isGpu() ? "cuda:0" : "cpu") + " --cache " + cache.path() + ", with C.json holding " +
-              configText(search.problem, search.spec);
+  std::string where = options.device.empty() ? (device.isGpu() ? "cuda:0" : "cpu") : options.device;
+  info.hint = "store one: nsa tune --op " + search.problem.op + " --config C.json --batch " +
+              std::to_string(search.maxima.batch) + " --seqlen-q " + std::to_string(search.maxima.seqlenQ) +
+              " --seqlen-k " + std::to_string(search.maxima.seqlenK) + " --device " + where + " --cache " +
+              cache.path() + ", with C.json holding " + configText(search.problem, search.spec);
   return Status(std::move(info));
 }
 
