@@ -72,7 +72,8 @@ LogicalResult KernelEmitter::emitIf(scf::IfOp op) {
     if (known != reserved.end()) {
       variables.push_back(known->second);
     } else {
-      FailureOr<std::string> type = isTile(result) ? tileType(result) : FailureOr<std::string>(cudaType(result.getType()).str());
+      FailureOr<std::string> type =
+          isTile(result) ? tileType(result) : FailureOr<std::string>(cudaType(result.getType()).str());
       if (failed(type))
         return failure();
       variables.push_back(names.declare(result, "result"));
@@ -80,7 +81,8 @@ LogicalResult KernelEmitter::emitIf(scf::IfOp op) {
     }
   }
 
-  bool hasElse = !op.getElseRegion().empty() && (op.getNumResults() > 0 || !op.elseBlock()->without_terminator().empty());
+  bool hasElse =
+      !op.getElseRegion().empty() && (op.getNumResults() > 0 || !op.elseBlock()->without_terminator().empty());
   CudaWriter::Scope arm(writer, "if (" + *condition + ")");
   if (failed(emitArm(*op.thenBlock(), variables)))
     return failure();
@@ -117,8 +119,8 @@ LogicalResult KernelEmitter::emitArm(Block &block, ArrayRef<std::string> variabl
 // Loops
 //===----------------------------------------------------------------------===//
 
-// Whether `next`, the value that a loop carries on as `carried`, may be computed into the variable of `carried`: nothing
-// reads the old value any more.
+// Whether `next`, the value that a loop carries on as `carried`, may be computed into the variable of `carried`:
+// nothing reads the old value any more.
 static bool replaces(Value next, BlockArgument carried) {
   Operation *producer = next.getDefiningOp();
   Block *body = carried.getOwner();
@@ -191,8 +193,8 @@ LogicalResult KernelEmitter::emitFor(scf::ForOp op) {
   std::string key = names.declare(op.getInductionVar(), "i");
   values[op.getInductionVar()] = {key};
   StringRef type = cudaType(op.getInductionVar().getType());
-  CudaWriter::Scope body(writer, "for (" + type + " " + key + " = " + (*bounds)[0].text + "; " + key + " < " + (*bounds)[1].text +
-                                     "; " + key + " += " + (*bounds)[2].text + ")");
+  CudaWriter::Scope body(writer, "for (" + type + " " + key + " = " + (*bounds)[0].text + "; " + key + " < " +
+                                     (*bounds)[1].text + "; " + key + " += " + (*bounds)[2].text + ")");
   return emitLoopBody(op, {}, "");
 }
 
@@ -207,22 +209,26 @@ LogicalResult KernelEmitter::emitLoopBody(scf::ForOp op, ArrayRef<LoadOp> ring, 
   if (failed(emitBlock(*op.getBody())) || failed(assignCarried(op)))
     return failure();
   // The next iteration overwrites what this one copied; its own ring is guarded by the barrier at its start.
-  bool copies = op.getBody()->walk([&](LoadOp load) {
-                    return isShared(load) && !llvm::is_contained(ring, load) ? WalkResult::interrupt() : WalkResult::advance();
-                  }).wasInterrupted();
+  bool copies =
+      op.getBody()
+          ->walk([&](LoadOp load) {
+            return isShared(load) && !llvm::is_contained(ring, load) ? WalkResult::interrupt() : WalkResult::advance();
+          })
+          .wasInterrupted();
   if (copies)
     writer.line("__syncthreads();");
   return success();
 }
 
 // With S stages the copies of an iteration are begun S - 1 iterations before. At the start of an iteration, all but the
-// newest S - 2 groups of copies are complete, and the barrier says so for all threads; it also says that all have left the
-// previous iteration, whose stage the next copies take.
+// newest S - 2 groups of copies are complete, and the barrier says so for all threads; it also says that all have left
+// the previous iteration, whose stage the next copies take.
 LogicalResult KernelEmitter::emitPipelinedFor(scf::ForOp op, ArrayRef<LoadOp> ring) {
   int64_t stages = ring.front()->getAttrOfType<IntegerAttr>(kRingAttr).getInt();
   for (LoadOp load : ring)
     if (load->getAttrOfType<IntegerAttr>(kRingAttr).getInt() != stages || stages < 2)
-      return load.emitOpError() << "has a ring of " << load->getAttr(kRingAttr) << "; the loads of a loop have one depth, at least 2";
+      return load.emitOpError() << "has a ring of " << load->getAttr(kRingAttr)
+                                << "; the loads of a loop have one depth, at least 2";
   FailureOr<SmallVector<CudaExpression>> bounds = expressions({op.getLowerBound(), op.getUpperBound(), op.getStep()});
   if (failed(bounds))
     return failure();
@@ -241,7 +247,8 @@ LogicalResult KernelEmitter::emitPipelinedFor(scf::ForOp op, ArrayRef<LoadOp> ri
     CudaNames::Scope scope(names);
     std::string stage = names.declare("stage");
     std::string first = (lower == "0" ? "" : lower + " + ") + stage + " * " + step;
-    CudaWriter::Scope body(writer, "for (int32 " + stage + " = 0; " + stage + " < " + Twine(stages - 1) + "; ++" + stage + ")");
+    CudaWriter::Scope body(writer,
+                           "for (int32 " + stage + " = 0; " + stage + " < " + Twine(stages - 1) + "; ++" + stage + ")");
     writer.line("if (" + first + " < " + upper + ")");
     writer.line("  " + fetch + "(" + first + ", " + stage + ");");
     writer.line("commit_copies();");
@@ -254,8 +261,8 @@ LogicalResult KernelEmitter::emitPipelinedFor(scf::ForOp op, ArrayRef<LoadOp> ri
   values[op.getInductionVar()] = {key};
   std::string next = "next_stage<" + std::to_string(stages) + ">(" + stage + ")";
   std::string previous = "previous_stage<" + std::to_string(stages) + ">(" + stage + ")";
-  CudaWriter::Scope body(writer, "for (" + type + " " + key + " = " + lower + ", " + stage + " = 0; " + key + " < " + upper + "; " +
-                                     key + " += " + step + ", " + stage + " = " + next + ")");
+  CudaWriter::Scope body(writer, "for (" + type + " " + key + " = " + lower + ", " + stage + " = 0; " + key + " < " +
+                                     upper + "; " + key + " += " + step + ", " + stage + " = " + next + ")");
   writer.line("wait_copies<" + Twine(stages - 2) + ">();");
   writer.line("__syncthreads();");
   writer.line("if (" + upper + " - " + key + " > " + ahead + ")");
@@ -270,7 +277,10 @@ LogicalResult KernelEmitter::emitFetch(scf::ForOp op, ArrayRef<LoadOp> ring, Str
   std::string key = names.declare(op.getInductionVar(), "i");
   std::string stage = names.declare("stage");
   values[op.getInductionVar()] = {key};
-  CudaWriter::Scope body(writer, "const auto " + fetch + " = [&](" + cudaType(op.getInductionVar().getType()) + " " + key + ", int32 " + stage + ")", ";");
+  CudaWriter::Scope body(writer,
+                         "const auto " + fetch + " = [&](" + cudaType(op.getInductionVar().getType()) + " " + key +
+                             ", int32 " + stage + ")",
+                         ";");
   for (LoadOp load : ring)
     if (failed(emitCopy(load, sharedTiles[load] + "[" + stage + "]")))
       return failure();

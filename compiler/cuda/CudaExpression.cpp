@@ -38,7 +38,8 @@ StringRef cudaType(Type type) {
 static std::string parenthesized(const CudaExpression &e) { return "(" + e.text + ")"; }
 
 // And beside Or is bracketed, though C++ does not ask for it: readers do.
-static CudaExpression binary(const CudaExpression &a, StringRef symbol, const CudaExpression &b, Precedence precedence) {
+static CudaExpression binary(const CudaExpression &a, StringRef symbol, const CudaExpression &b,
+                             Precedence precedence) {
   bool logical = precedence == Precedence::kAnd || precedence == Precedence::kOr;
   auto side = [&](const CudaExpression &e, bool right) {
     bool tighter = e.precedence < precedence || (e.precedence == precedence && (!right || logical));
@@ -56,8 +57,7 @@ static CudaExpression unary(StringRef symbol, const CudaExpression &a) {
 
 static CudaExpression call(StringRef function, Operands arguments) {
   std::string text = function.str() + "(";
-  llvm::interleave(
-      arguments, [&](const CudaExpression &e) { text += e.text; }, [&] { text += ", "; });
+  llvm::interleave(arguments, [&](const CudaExpression &e) { text += e.text; }, [&] { text += ", "; });
   return {text + ")"};
 }
 
@@ -65,8 +65,11 @@ static CudaExpression staticCast(StringRef type, const CudaExpression &a) {
   return {("static_cast<" + type + ">(" + a.text + ")").str()};
 }
 
-static CudaExpression conditional(const CudaExpression &condition, const CudaExpression &yes, const CudaExpression &no) {
-  auto operand = [](const CudaExpression &e) { return e.precedence == Precedence::kConditional ? parenthesized(e) : e.text; };
+static CudaExpression conditional(const CudaExpression &condition, const CudaExpression &yes,
+                                  const CudaExpression &no) {
+  auto operand = [](const CudaExpression &e) {
+    return e.precedence == Precedence::kConditional ? parenthesized(e) : e.text;
+  };
   return {operand(condition) + " ? " + operand(yes) + " : " + no.text, Precedence::kConditional};
 }
 
@@ -107,7 +110,8 @@ std::optional<CudaExpression> cudaConstant(Attribute value) {
     if (number == std::numeric_limits<int32_t>::min() || number == std::numeric_limits<int64_t>::min())
       return binary({std::to_string(number + 1), Precedence::kUnary}, "-", {"1"}, Precedence::kAdd);
     bool wide = integer.getType().isInteger(64);
-    return CudaExpression{std::to_string(number) + (wide ? "ll" : ""), number < 0 ? Precedence::kUnary : Precedence::kPrimary};
+    return CudaExpression{std::to_string(number) + (wide ? "ll" : ""),
+                          number < 0 ? Precedence::kUnary : Precedence::kPrimary};
   }
   if (auto number = dyn_cast<FloatAttr>(value)) {
     APFloat wide = number.getValue();

@@ -12,7 +12,21 @@
 namespace nsa::cuda {
 
 // Tightest first, as in C++.
-enum class Precedence { kPrimary, kUnary, kMultiply, kAdd, kShift, kCompare, kEqual, kBitAnd, kBitXor, kBitOr, kAnd, kOr, kConditional };
+enum class Precedence {
+  kPrimary,
+  kUnary,
+  kMultiply,
+  kAdd,
+  kShift,
+  kCompare,
+  kEqual,
+  kBitAnd,
+  kBitXor,
+  kBitOr,
+  kAnd,
+  kOr,
+  kConditional
+};
 
 struct CudaExpression {
   std::string text;

@@ -9,13 +9,14 @@ namespace nsa::cuda {
 
 // What emitted code says itself, and the words of C++ that MLIR would accept as names.
 static constexpr llvm::StringLiteral kReserved[] = {
-    "alignas", "and", "args", "asm", "auto", "bf16", "bool", "break", "case", "char", "class", "concept", "const",
-    "continue", "default", "delete", "do", "dot", "double", "else", "enum", "explicit", "export", "extern", "f16",
-    "false", "float", "for", "goto", "if", "infinity", "inline", "int", "int32", "int64", "long", "map", "max",
-    "min", "mutable", "namespace", "new", "not", "operator", "or", "private", "protected", "public", "register",
-    "report", "requires", "return", "shared", "short", "signed", "sizeof", "splat", "static", "struct",
-    "switch", "template", "this", "throw", "true", "try", "typedef", "typename", "uint32", "union", "unsigned", "using",
-    "virtual", "void", "volatile", "while", "xor"};
+    "alignas",   "and",      "args",   "asm",      "auto",    "bf16",    "bool",      "break",  "case",     "char",
+    "class",     "concept",  "const",  "continue", "default", "delete",  "do",        "dot",    "double",   "else",
+    "enum",      "explicit", "export", "extern",   "f16",     "false",   "float",     "for",    "goto",     "if",
+    "infinity",  "inline",   "int",    "int32",    "int64",   "long",    "map",       "max",    "min",      "mutable",
+    "namespace", "new",      "not",    "operator", "or",      "private", "protected", "public", "register", "report",
+    "requires",  "return",   "shared", "short",    "signed",  "sizeof",  "splat",     "static", "struct",   "switch",
+    "template",  "this",     "throw",  "true",     "try",     "typedef", "typename",  "uint32", "union",    "unsigned",
+    "using",     "virtual",  "void",   "volatile", "while",   "xor"};
 
 CudaNames::CudaNames() {
   scopes.emplace_back();

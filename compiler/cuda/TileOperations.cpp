@@ -64,7 +64,8 @@ FailureOr<std::string> KernelEmitter::tileType(Value tile) {
     return producer->emitError() << "makes a tile of " << type.getElementType() << ", which has no counterpart in CUDA";
   int64_t rows = type.getDimSize(0);
   if (rows % (16 * warps) != 0)
-    return producer->emitError() << "makes a tile of " << rows << " rows, which " << warps << " warps of 16 rows cannot split";
+    return producer->emitError() << "makes a tile of " << rows << " rows, which " << warps
+                                 << " warps of 16 rows cannot split";
   std::string head = (element + ", " + Twine(rows) + ", ").str();
   if (type.getRank() == 1 && *layout == Layout::Row) {
     include("map.cuh");
@@ -74,13 +75,15 @@ FailureOr<std::string> KernelEmitter::tileType(Value tile) {
     include("map.cuh");
     return "Fragment<" + head + std::to_string(type.getDimSize(1)) + ", kWarps>";
   }
-  return producer->emitError() << "makes a tile of rank " << type.getRank() << " in the layout " << stringifyLayout(*layout)
-                               << ", which is not in registers";
+  return producer->emitError() << "makes a tile of rank " << type.getRank() << " in the layout "
+                               << stringifyLayout(*layout) << ", which is not in registers";
 }
 
 std::string KernelEmitter::sharedTileType(LoadOp op) {
   RankedTensorType type = typeOf(op.getResult());
-  return ("SharedTile<" + cudaType(type.getElementType()) + ", " + Twine(type.getDimSize(0)) + ", " + Twine(type.getDimSize(1)) + ">").str();
+  return ("SharedTile<" + cudaType(type.getElementType()) + ", " + Twine(type.getDimSize(0)) + ", " +
+          Twine(type.getDimSize(1)) + ">")
+      .str();
 }
 
 FailureOr<CudaExpression> KernelEmitter::expression(Value value) {
@@ -343,7 +346,8 @@ FailureOr<CudaCall> KernelEmitter::tileCall(Operation *op) {
   return elementwiseCall(op);
 }
 
-// The parameter that stands for an element of `input` in a map's lambda. It may hide the tile, which has no use in there.
+// The parameter that stands for an element of `input` in a map's lambda. It may hide the tile, which has no use in
+// there.
 static std::string parameterName(const std::string &input, llvm::StringSet<> &taken) {
   StringRef base = llvm::all_of(input, [](char c) { return llvm::isAlnum(c) || c == '_'; }) ? StringRef(input) : "x";
   std::string name = base.str();
@@ -398,9 +402,8 @@ FailureOr<CudaCall> KernelEmitter::mapCall(MapOp op) {
   bool rounds = rounding && rounding.getIn().getType().isF32() && rounding.getOut().hasOneUse();
   if (rounds)
     values[rounding.getOut()] = {};
-  FailureOr<std::string> body = lambda(llvm::join(parameters, ", "), op.getBody().front(), [&] {
-    return text(rounds ? rounding.getIn() : yielded);
-  });
+  FailureOr<std::string> body = lambda(llvm::join(parameters, ", "), op.getBody().front(),
+                                       [&] { return text(rounds ? rounding.getIn() : yielded); });
   if (failed(body))
     return failure();
   call.arguments.front() = *body;
@@ -417,7 +420,7 @@ FailureOr<CudaCall> KernelEmitter::elementwiseCall(Operation *op) {
   CudaCall call{"map<" + *type + ">", {""}};
   if (auto iota = dyn_cast<IotaOp>(op)) {
     bool isMatrix = typeOf(result).getRank() == 2;
-    call.arguments.front() = !isMatrix                   ? "[](int32 row) { return row; }"
+    call.arguments.front() = !isMatrix                  ? "[](int32 row) { return row; }"
                              : iota.getDimension() == 0 ? "[](int32 row, int32) { return row; }"
                                                         : "[](int32, int32 column) { return column; }";
     return call;
@@ -454,8 +457,8 @@ FailureOr<CudaCall> KernelEmitter::dotCall(DotOp op) {
   std::optional<Layout> left = layoutOf(op.getA()), right = layoutOf(op.getB());
   bool isFloat = typeOf(op.getB()).getElementType().isF32();
   if (typeOf(op.getA()).getElementType() != typeOf(op.getB()).getElementType())
-    return op.emitOpError() << "multiplies " << typeOf(op.getA()).getElementType() << " by " << typeOf(op.getB()).getElementType()
-                            << ", which no kernel can";
+    return op.emitOpError() << "multiplies " << typeOf(op.getA()).getElementType() << " by "
+                            << typeOf(op.getB()).getElementType() << ", which no kernel can";
   if (right != Layout::Shared)
     return op.emitOpError("has a right side that is not in shared memory");
   if (left == Layout::Shared ? !isFloat : failed(tileType(op.getA())))

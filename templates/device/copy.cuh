@@ -52,7 +52,8 @@ NSA_DEVICE void load_tile(SharedTile<T, kRows, kCols> tile, const View<T, kRank>
       const int32 row = index / Tile::kChunksPerRow;
       const int32 chunk = index % Tile::kChunksPerRow;
       const Row source = row_of(row);
-      const int32 elements = source.exists ? columns_from(chunk * Tile::kChunkElements, columns, Tile::kChunkElements) : 0;
+      const int32 elements =
+          source.exists ? columns_from(chunk * Tile::kChunkElements, columns, Tile::kChunkElements) : 0;
       // A copy of nothing still wants an address; the base is one that exists.
       const T *address = elements > 0 ? view.data + source.offset + chunk * Tile::kChunkElements : view.data;
       cp_async_16(tile.address(row, chunk), address, elements * static_cast<int32>(sizeof(T)));
@@ -63,7 +64,8 @@ NSA_DEVICE void load_tile(SharedTile<T, kRows, kCols> tile, const View<T, kRank>
       const int32 row = index / Tile::kChunksPerRow;
       const int32 chunk = index % Tile::kChunksPerRow;
       const Row source = row_of(row);
-      const int32 elements = source.exists ? columns_from(chunk * Tile::kChunkElements, columns, Tile::kChunkElements) : 0;
+      const int32 elements =
+          source.exists ? columns_from(chunk * Tile::kChunkElements, columns, Tile::kChunkElements) : 0;
       tile.chunk(row, chunk) = gather_chunk(view.data + source.offset + chunk * Tile::kChunkElements, elements);
     }
   }
@@ -72,8 +74,7 @@ NSA_DEVICE void load_tile(SharedTile<T, kRows, kCols> tile, const View<T, kRank>
 // Calls move(tile, elements, pair) for the column tiles of a row that have columns below `columns`: `elements` is how
 // many of the thread's two columns exist, and `pair` whether one access may move both. Where a whole tile exists, which
 // is known when compiling, nothing is asked per thread.
-template <typename Tile, typename Move>
-NSA_DEVICE void for_each_pair(bool aligned, int32 columns, const Move &move) {
+template <typename Tile, typename Move> NSA_DEVICE void for_each_pair(bool aligned, int32 columns, const Move &move) {
 #pragma unroll
   for (int32 tile = 0; tile < Tile::kTiles; ++tile) {
     if ((tile + 1) * kTileColumns <= columns)
@@ -108,8 +109,8 @@ NSA_DEVICE Result load_fragment(const View<T, kRank> &view, int32 columns, const
 
 // Registers to global.
 template <typename T, int32 kRows, int32 kCols, int32 kWarps, int32 kRank, typename RowOf>
-NSA_DEVICE void store_tile(const Fragment<T, kRows, kCols, kWarps> &fragment, const View<T, kRank> &view,
-                           int32 columns, const RowOf &row_of) {
+NSA_DEVICE void store_tile(const Fragment<T, kRows, kCols, kWarps> &fragment, const View<T, kRank> &view, int32 columns,
+                           const RowOf &row_of) {
   using Tile = Fragment<T, kRows, kCols, kWarps>;
 #pragma unroll
   for (int32 slab = 0; slab < Tile::kSlabs; ++slab)

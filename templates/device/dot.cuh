@@ -60,8 +60,7 @@ NSA_DEVICE Result load_operand(SharedTile<T, kRows, kCols> tile) {
 }
 
 // One 16x8 tile of the accumulator: c += a b.
-template <typename T>
-NSA_DEVICE void multiply(Pair<float> (&c)[2], const uint32 (&a)[4], uint32 b0, uint32 b1) {
+template <typename T> NSA_DEVICE void multiply(Pair<float> (&c)[2], const uint32 (&a)[4], uint32 b0, uint32 b1) {
   float elements[4] = {c[0].values[0], c[0].values[1], c[1].values[0], c[1].values[1]};
   mma_m16n8k16(T{}, elements, a, b0, b1);
   c[0] = {{elements[0], elements[1]}};

@@ -1,10 +1,10 @@
 // dot_annihilating(a, b, acc): dot(a, b, acc) in which a zero of `a` contributes zero whatever stands in `b`, NaN and
 // Inf included. Every other element of `a` contributes as ever. For 16-bit operands; floats are in dot_float.cuh.
 //
-// Matrix units know only 0 * NaN = NaN. So the block looks once whether `b` is finite, and then takes the plain product.
-// If it is not, non-finite elements are multiplied as zeros, and four products of indicators find the elements that an
-// Inf of either sign reaches through a left element that is not zero; NaN counts as both signs, and Inf - Inf = NaN.
-// All threads of the block take part.
+// Matrix units know only 0 * NaN = NaN. So the block looks once whether `b` is finite, and then takes the plain
+// product. If it is not, non-finite elements are multiplied as zeros, and four products of indicators find the elements
+// that an Inf of either sign reaches through a left element that is not zero; NaN counts as both signs, and Inf - Inf =
+// NaN. All threads of the block take part.
 #pragma once
 
 #include "dot.cuh"

@@ -35,8 +35,9 @@ NSA_DEVICE void load_right_transposed(RightFloats &right, SharedTile<float, kRow
   }
 }
 
-// `b` is stored as K x N. The thread's two columns are half of chunk 2 * tile or 2 * tile + 1. Its lane decides only the
-// lowest bit of the chunk, so XOR is split in a constant, which becomes the load's offset, and one of two addresses.
+// `b` is stored as K x N. The thread's two columns are half of chunk 2 * tile or 2 * tile + 1. Its lane decides only
+// the lowest bit of the chunk, so XOR is split in a constant, which becomes the load's offset, and one of two
+// addresses.
 template <int32 kRows, int32 kCols>
 NSA_DEVICE void load_right(RightFloats &right, SharedTile<float, kRows, kCols> b, int32 depth, int32 tile) {
   constexpr int32 kChunksPerRow = SharedTile<float, kRows, kCols>::kChunksPerRow;

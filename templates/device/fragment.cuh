@@ -23,9 +23,7 @@ template <typename T, int32 kRows_, int32 kCols_, int32 kWarps_> struct Fragment
   NSA_DEVICE static int32 row(int32 slab, int32 half) { return fragment_row(threadIdx.x, kSlabs, slab, half); }
   NSA_DEVICE static int32 column(int32 tile, int32 index) { return fragment_column(threadIdx.x, tile, index); }
 
-  NSA_DEVICE T get(int32 slab, int32 tile, int32 half, int32 index) const {
-    return pairs[slab][tile][half].get(index);
-  }
+  NSA_DEVICE T get(int32 slab, int32 tile, int32 half, int32 index) const { return pairs[slab][tile][half].get(index); }
 };
 
 template <typename T, int32 kRows_, int32 kWarps_> struct RowVector {

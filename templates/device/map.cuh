@@ -41,8 +41,10 @@ NSA_DEVICE Result map(const Function &function, const Inputs &...inputs) {
 #pragma unroll
         for (int32 half = 0; half < 2; ++half) {
           const int32 row = Result::row(slab, half);
-          const auto low = call_with_indices(function, row, Result::column(tile, 0), inputs.get(slab, tile, half, 0)...);
-          const auto high = call_with_indices(function, row, Result::column(tile, 1), inputs.get(slab, tile, half, 1)...);
+          const auto low =
+              call_with_indices(function, row, Result::column(tile, 0), inputs.get(slab, tile, half, 0)...);
+          const auto high =
+              call_with_indices(function, row, Result::column(tile, 1), inputs.get(slab, tile, half, 1)...);
           result.pairs[slab][tile][half] = Pair<typename Result::Element>::make(low, high);
         }
     }

@@ -18,13 +18,9 @@ NSA_DEVICE float to_float(f16 value) {
 
 NSA_DEVICE void convert(float value, float &result) { result = value; }
 
-NSA_DEVICE void convert(float value, bf16 &result) {
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
-}
+NSA_DEVICE void convert(float value, bf16 &result) { asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(value)); }
 
-NSA_DEVICE void convert(float value, f16 &result) {
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
-}
+NSA_DEVICE void convert(float value, f16 &result) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(value)); }
 
 // `to<bf16>(x)`.
 template <typename T> NSA_DEVICE T to(float value) {

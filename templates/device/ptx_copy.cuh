@@ -5,9 +5,7 @@
 
 namespace nsa {
 
-NSA_DEVICE uint32 shared_address(const void *pointer) {
-  return static_cast<uint32>(__cvta_generic_to_shared(pointer));
-}
+NSA_DEVICE uint32 shared_address(const void *pointer) { return static_cast<uint32>(__cvta_generic_to_shared(pointer)); }
 
 // Writes 16 bytes: the first `bytes` from `source`, zeros after them. Nothing is read when `bytes` is 0.
 // Source and destination are multiples of 16 bytes.

@@ -9,9 +9,7 @@ inline constexpr uint32 kAllLanes = 0xffffffffu;
 
 template <typename T> NSA_DEVICE T shuffle(T value, int32 lane) { return __shfl_sync(kAllLanes, value, lane); }
 
-template <typename T> NSA_DEVICE T shuffle_xor(T value, int32 mask) {
-  return __shfl_xor_sync(kAllLanes, value, mask);
-}
+template <typename T> NSA_DEVICE T shuffle_xor(T value, int32 mask) { return __shfl_xor_sync(kAllLanes, value, mask); }
 
 NSA_DEVICE bool any_lane(bool condition) { return __any_sync(kAllLanes, condition); }
 

@@ -1,5 +1,5 @@
-// Every header of the device library stands alone on every architecture, and what the default kernels are made of: tensor
-// cores fed by ldmatrix and cp.async, and nothing in local memory.
+// Every header of the device library stands alone on every architecture, and what the default kernels are made of:
+// tensor cores fed by ldmatrix and cp.async, and nothing in local memory.
 #include "compiler/driver/DeviceSource.h"
 #include "tests/nvrtc/nvrtc_expected.h"
 #include "tests/nvrtc/sass.h"

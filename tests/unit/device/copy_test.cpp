@@ -1,5 +1,5 @@
-// Tiles between global memory and shared memory or registers: what exists arrives, what does not is zero, and nothing past
-// the last column of the last row is touched (the matrices end at a page that may not be read).
+// Tiles between global memory and shared memory or registers: what exists arrives, what does not is zero, and nothing
+// past the last column of the last row is touched (the matrices end at a page that may not be read).
 #include "copy.cuh"
 #include "dot.cuh"
 #include "simulated_data.h"
@@ -39,7 +39,8 @@ template <typename T, int kCols> void copyRoundTrip(int columns, bool aligned) {
       const auto staged = load_operand<Fragment<T, kTile, kCols, kWarps>>(tile);
       for (int tileIndex = 0; tileIndex < staged.kTiles; ++tileIndex)
         for (int half = 0; half < 2; ++half)
-          simulator::check(staged.pairs[0][tileIndex][half].bits == direct.pairs[0][tileIndex][half].bits, "staged and direct differ");
+          simulator::check(staged.pairs[0][tileIndex][half].bits == direct.pairs[0][tileIndex][half].bits,
+                           "staged and direct differ");
     }
     for (int tileIndex = 0; tileIndex < direct.kTiles; ++tileIndex)
       for (int half = 0; half < 2; ++half)
@@ -53,7 +54,8 @@ template <typename T, int kCols> void copyRoundTrip(int columns, bool aligned) {
   for (int row = 0; row < kTile + kOffset; ++row)
     for (int column = 0; column < columns; ++column) {
       bool stored = row >= kOffset && (row - kOffset) % kSkipped != 0;
-      EXPECT_EQ(target.value(row, column), stored ? source.value(row, column) : untouched.value(row, column)) << row << ", " << column;
+      EXPECT_EQ(target.value(row, column), stored ? source.value(row, column) : untouched.value(row, column))
+          << row << ", " << column;
     }
 }
 
@@ -84,7 +86,8 @@ TEST(Copy, OneElementPerRow) {
   GuardedMatrix<float> source(kTile, 1, 1, 1), target(kTile, 1, 1, 2), untouched(kTile, 1, 1, 2);
   View<float, 1> from = source.view(false), to = target.view(false);
   simulator::runBlock(kThreads, {}, simulator::Order::kForward, [&] {
-    const auto rows = load_rows<RowVector<float, kTile, kWarps>>(from, [&](int32 r) { return from.at(r).only_if(r < 20); });
+    const auto rows =
+        load_rows<RowVector<float, kTile, kWarps>>(from, [&](int32 r) { return from.at(r).only_if(r < 20); });
     store_rows(rows, to, [&](int32 r) { return to.at(r).only_if(r >= 10); });
   });
   for (int row = 0; row < kTile; ++row)

@@ -11,7 +11,8 @@ using namespace nsa::test;
 
 namespace {
 
-template <typename T, int kRows, int kCols, int kDepth, int kWarps, bool kTransposed, bool kAnnihilating> class Product {
+template <typename T, int kRows, int kCols, int kDepth, int kWarps, bool kTransposed, bool kAnnihilating>
+class Product {
 public:
   static constexpr int kThreads = 32 * kWarps;
   GuardedMatrix<T> a{kRows, kDepth, kDepth, 1};
@@ -29,12 +30,14 @@ public:
       load_tile<kThreads>(left, aView, a.columns, [&](int32 r) { return aView.at(r); });
       load_tile<kThreads>(right, bView, b.columns, [&](int32 r) { return bView.at(r); });
       __syncthreads();
-      const auto acc = load_fragment<Fragment<float, kRows, kCols, kWarps>>(cView, kCols, [&](int32 r) { return cView.at(r); });
+      const auto acc =
+          load_fragment<Fragment<float, kRows, kCols, kWarps>>(cView, kCols, [&](int32 r) { return cView.at(r); });
       const auto product = [&] {
         if constexpr (kSharedLeft) {
           return multiply(left, right, acc);
         } else {
-          const auto registers = load_fragment<Fragment<T, kRows, kDepth, kWarps>>(aView, kDepth, [&](int32 r) { return aView.at(r); });
+          const auto registers =
+              load_fragment<Fragment<T, kRows, kDepth, kWarps>>(aView, kDepth, [&](int32 r) { return aView.at(r); });
           return multiply(registers, right, acc);
         }
       }();

@@ -1,5 +1,5 @@
-// Index arithmetic of the device library, compiled by the host: every element has one place, and eight rows that ldmatrix
-// reads together lie in different banks.
+// Index arithmetic of the device library, compiled by the host: every element has one place, and eight rows that
+// ldmatrix reads together lie in different banks.
 #include "layout.cuh"
 
 #include <gtest/gtest.h>
@@ -54,14 +54,17 @@ TEST(Fragment, HoldsEachElementOnce) {
           for (int half = 0; half < 2; ++half)
             for (int tile = 0; tile < kColumns / kTileColumns; ++tile)
               for (int index = 0; index < 2; ++index)
-                EXPECT_TRUE(elements.insert({fragment_row(thread, slabs, slab, half), fragment_column(thread, tile, index)}).second);
+                EXPECT_TRUE(
+                    elements.insert({fragment_row(thread, slabs, slab, half), fragment_column(thread, tile, index)})
+                        .second);
       EXPECT_EQ(elements.size(), static_cast<size_t>(16 * slabs * warps * kColumns));
       EXPECT_EQ(*elements.begin(), std::make_tuple(0, 0));
       EXPECT_EQ(*elements.rbegin(), std::make_tuple(16 * slabs * warps - 1, kColumns - 1));
     }
 }
 
-// PTX ISA, "Matrix Fragments for mma.m16n8k16": c0, c1 in row lane / 4, c2, c3 eight rows below; columns 2 * (lane % 4) + i.
+// PTX ISA, "Matrix Fragments for mma.m16n8k16": c0, c1 in row lane / 4, c2, c3 eight rows below; columns 2 * (lane % 4)
+// + i.
 TEST(Fragment, IsTheAccumulatorOfThePtxManual) {
   EXPECT_EQ(fragment_row(0, 1, 0, 0), 0);
   EXPECT_EQ(fragment_row(31, 1, 0, 0), 7);

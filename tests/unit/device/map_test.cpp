@@ -22,7 +22,8 @@ TEST(Map, SeesElementsRowsAndIndices) {
   simulator::runBlock(kThreads, {}, simulator::Order::kForward, [&] {
     const auto x = load_fragment<Tile>(from, kCols, [&](int32 r) { return from.at(r); });
     const auto rows = map<Rows>([](int32 row) { return 100.0f * row; });
-    const auto y = map<Tile>([](float x, float r, int32 row, int32 column) { return x + r + row + 0.5f * column; }, x, rows);
+    const auto y =
+        map<Tile>([](float x, float r, int32 row, int32 column) { return x + r + row + 0.5f * column; }, x, rows);
     store_tile(y, to, kCols, [&](int32 r) { return to.at(r); });
   });
   for (int row = 0; row < kRows; ++row)

@@ -1,5 +1,5 @@
-// Matrices of the device library's element types for tests: drawn numbers, and memory that ends at a page which must not be
-// touched. Owned by one test.
+// Matrices of the device library's element types for tests: drawn numbers, and memory that ends at a page which must
+// not be touched. Owned by one test.
 #pragma once
 
 #include "ptx_convert.cuh"
@@ -14,8 +14,8 @@
 
 namespace nsa::test {
 
-// rows x stride elements, of which `columns` are drawn and the others are NaN. Past the last column of the last row come at
-// most 15 bytes of NaN, so that the start is aligned, and then a page that faults.
+// rows x stride elements, of which `columns` are drawn and the others are NaN. Past the last column of the last row
+// come at most 15 bytes of NaN, so that the start is aligned, and then a page that faults.
 template <typename T> class GuardedMatrix {
 public:
   GuardedMatrix(int rows, int columns, int stride, unsigned seed) : rows(rows), columns(columns), stride(stride) {

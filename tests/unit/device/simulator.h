@@ -1,8 +1,8 @@
-// Runs device code of templates/device on the host: one fibre per CUDA thread, which runs until a warp or the block has to
-// meet. The folder simulated/ holds C++ twins of the PTX wrappers, written after the PTX ISA; everything else is the real
-// device library. What it adds to a GPU: lanes that meet at different operations, a thread that leaves others waiting, and
-// an asynchronous copy out of bounds are errors; copies arrive as late as allowed; shared memory starts as NaN.
-// One simulation at a time; threads take turns, so results repeat.
+// Runs device code of templates/device on the host: one fibre per CUDA thread, which runs until a warp or the block has
+// to meet. The folder simulated/ holds C++ twins of the PTX wrappers, written after the PTX ISA; everything else is the
+// real device library. What it adds to a GPU: lanes that meet at different operations, a thread that leaves others
+// waiting, and an asynchronous copy out of bounds are errors; copies arrive as late as allowed; shared memory starts as
+// NaN. One simulation at a time; threads take turns, so results repeat.
 #pragma once
 
 #include <cmath>
@@ -37,8 +37,8 @@ enum class Order { kForward, kBackward, kWarpsBackward };
 // Runs `body` once for each of `threads` threads of one block. Throws std::runtime_error on an error of the kernel.
 void runBlock(int threads, Index3 block, Order order, const std::function<void()> &body);
 
-// All lanes of the calling thread's warp meet, each with an argument; `perform` then runs once with all 32. `operation` must be
-// the same for all of them.
+// All lanes of the calling thread's warp meet, each with an argument; `perform` then runs once with all 32. `operation`
+// must be the same for all of them.
 void meetWarp(const char *operation, void *argument, const std::function<void(void *const *)> &perform);
 void meetBlock(const char *operation, void *argument, const std::function<void(const std::vector<void *> &)> &perform);
 

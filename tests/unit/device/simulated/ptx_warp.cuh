@@ -21,7 +21,9 @@ template <typename T> T shuffle(T value, int32 lane) {
   return mine.result;
 }
 
-template <typename T> T shuffle_xor(T value, int32 mask) { return shuffle(value, static_cast<int32>(threadIdx.x % 32) ^ mask); }
+template <typename T> T shuffle_xor(T value, int32 mask) {
+  return shuffle(value, static_cast<int32>(threadIdx.x % 32) ^ mask);
+}
 
 inline bool any_lane(bool condition) {
   simulator::meetWarp("vote", &condition, [](void *const *lanes) {
