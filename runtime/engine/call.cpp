@@ -105,11 +105,14 @@ private:
     return Status::ok();
   }
 
-  Status checkExtent(TensorName name, int axis, int64_t expected, const std::string &source) const {
+  // `source` (and what it is called there) says where the expected extent comes from.
+  Status checkExtent(TensorName name, int axis, int64_t expected, std::string_view source,
+                     std::string_view sourceName = "") const {
     if (tensor(name).shape[static_cast<size_t>(axis)] == expected)
       return Status::ok();
     return broken(name, ".shape", shapeText(tensor(name)),
-                  "dimension " + std::to_string(axis) + " must be " + std::to_string(expected) + " (" + source + ")");
+                  "dimension " + std::to_string(axis) + " must be " + std::to_string(expected) + " (" +
+                      std::string(source) + std::string(sourceName) + ")");
   }
 
   int64_t strideOf(const Tensor &t, int axis) const {
@@ -163,8 +166,8 @@ private:
     if (!packed)
       NSA_RETURN_IF_ERROR(checkExtent(name, 0, call.grid.batch, "batch of q"));
     if (like)
-      NSA_RETURN_IF_ERROR(checkExtent(name, timeAxis, tensor(*like).shape[static_cast<size_t>(timeAxis)],
-                                      "as " + std::string(tensorName(*like))));
+      NSA_RETURN_IF_ERROR(
+          checkExtent(name, timeAxis, tensor(*like).shape[static_cast<size_t>(timeAxis)], "as ", tensorName(*like)));
     setView(view, t, {packed ? 0 : strideOf(t, 0), strideOf(t, timeAxis), strideOf(t, headAxis)});
     return Status::ok();
   }

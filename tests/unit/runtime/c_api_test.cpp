@@ -8,15 +8,31 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <gtest/gtest.h>
+#include <new>
 #include <numbers>
 #include <string>
 #include <thread>
 #include <vector>
 
 using namespace nsa;
+
+// The program's allocation functions serve libnsa.so too: what it allocates is counted here, by thread.
+namespace {
+thread_local size_t allocations = 0;
+} // namespace
+
+void *operator new(size_t bytes) {
+  ++allocations;
+  if (void *memory = std::malloc(bytes ? bytes : 1))
+    return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void *memory) noexcept { std::free(memory); }
+void operator delete(void *memory, size_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -260,6 +276,26 @@ TEST_F(CApi, EverySlotIsFilled) {
     }
     EXPECT_NE(slots[39], 0u) << "status word";
     EXPECT_EQ(slots[40], 1u) << "status stride";
+  }
+}
+
+TEST_F(CApi, ARunAllocatesNothing) {
+  for (nsa_layout layout : {NSA_LAYOUT_DENSE, NSA_LAYOUT_PACKED}) {
+    Call call(layout);
+    store(call, {.templateName = "lean", .params = kAllParams, .grid = "1 ; 1 ; 1"}, test::countingCode());
+    Engine engine(cache);
+    Plan plan(engine, call);
+    ASSERT_EQ(plan.status, NSA_OK) << plan.error.message;
+    size_t before = allocations;
+    nsa_status status = plan.run(call);
+    size_t made = allocations - before;
+    EXPECT_EQ(status, NSA_OK) << plan.error.message;
+    EXPECT_EQ(made, 0u) << (layout == NSA_LAYOUT_PACKED ? "packed" : "dense");
+    // The counter sees the library: an error is composed text.
+    call.drop(NSA_Q);
+    before = allocations;
+    EXPECT_EQ(plan.run(call), NSA_INVALID_ARGUMENT);
+    EXPECT_GT(allocations, before);
   }
 }
 
