@@ -22,13 +22,6 @@ NSA_DEVICE float log2_approx(float x) {
   return result;
 }
 
-// 1/x to within one unit in the last place.
-NSA_DEVICE float reciprocal_approx(float x) {
-  float result;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
-  return result;
-}
-
 // A number wins over NaN.
 NSA_DEVICE float max_number(float a, float b) {
   float result;

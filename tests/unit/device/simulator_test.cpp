@@ -22,8 +22,9 @@ TEST(Simulator, ABarrierThatSomeThreadsSkip) {
 
 TEST(Simulator, LanesThatMeetAtDifferentOperations) {
   EXPECT_THROW(run([] {
+                 uint32 matrices[4];
                  if (threadIdx.x % 2)
-                   any_lane(true);
+                   ldmatrix_x4(matrices, 0);
                  else
                    shuffle(1, 0);
                }),

@@ -11,7 +11,6 @@ inline float infinity() { return INFINITY; }
 inline float not_a_number() { return NAN; }
 inline float exp2_approx(float x) { return std::exp2(x); }
 inline float log2_approx(float x) { return std::log2(x); }
-inline float reciprocal_approx(float x) { return 1 / x; }
 inline float max_number(float a, float b) { return std::fmax(a, b); }
 inline float min_number(float a, float b) { return std::fmin(a, b); }
 inline float max_or_nan(float a, float b) { return std::isnan(a) || std::isnan(b) ? NAN : std::fmax(a, b); }
