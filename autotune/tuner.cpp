@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <numeric>
 #include <optional>
@@ -21,6 +22,9 @@ constexpr double kCompileShare = 0.5;
 // Few rounds cannot tell neighbours apart, and disturbances only ever slow a run down: beside the best third
 // stays whoever came this close to the leader in his better rounds (docs/tuning.md). Halves with each rung.
 constexpr double kFirstMargin = 0.05;
+// Costs order the candidates of one template; between templates they are guesses. So many of each one's cheapest come
+// first, in turns, and no template goes unmeasured because another one thinks better of itself.
+constexpr size_t kFirstOfTemplate = 4;
 
 constexpr double kNoTime = std::numeric_limits<double>::quiet_NaN();
 
@@ -62,14 +66,20 @@ public:
   }
 
 private:
-  // The incumbent first, then the cheapest predicted ones; those beyond maxCompiled are pruned.
+  // The incumbent first, then the cheapest of each template, then the cheapest of all. Those beyond maxCompiled are
+  // pruned, but never a template's only one.
   void order() {
     ranked.resize(report.candidates.size());
     std::iota(ranked.begin(), ranked.end(), size_t{0});
     std::sort(ranked.begin() + 1, ranked.end(), [&](size_t a, size_t b) { return isSimpler(a, b); });
-    size_t kept = std::min(ranked.size(), std::max<size_t>(options.maxCompiled, 1));
+    std::map<std::string_view, size_t> seen; // by template
+    std::vector<size_t> turn(ranked.size()); // by candidate: how many of its template come before it
+    for (size_t index : ranked)
+      turn[index] = std::min(seen[report.candidates[index].candidate.templateName]++, kFirstOfTemplate);
+    std::stable_sort(ranked.begin() + 1, ranked.end(), [&](size_t a, size_t b) { return turn[a] < turn[b]; });
+    size_t kept = std::min(ranked.size(), std::max(options.maxCompiled, seen.size()));
     for (size_t i = kept; i < ranked.size(); ++i)
-      report.candidates[ranked[i]].detail = "beyond the " + std::to_string(kept) + " cheapest predicted";
+      report.candidates[ranked[i]].detail = "not compiled: beyond the " + std::to_string(kept) + " cheapest predicted";
     ranked.resize(kept);
   }
 
@@ -283,7 +293,7 @@ private:
   const TuneOptions &options;
   const double start;
   TuneReport report;
-  std::vector<size_t> ranked;             // to be compiled: the incumbent, then by predicted cost
+  std::vector<size_t> ranked;             // to be compiled, in this order
   std::vector<std::vector<double>> times; // [candidate][round], kNoTime where it did not run
   std::mt19937_64 random;
   std::optional<Status> firstError;

@@ -208,7 +208,53 @@ TEST(Tuner, OnlyTheCheapestPredictedAreCompiled) {
   EXPECT_GT(report->candidates[11].rounds, 0);
   EXPECT_EQ(report->candidates[12].outcome, CandidateOutcome::kPruned);
   EXPECT_EQ(report->candidates[39].outcome, CandidateOutcome::kPruned);
-  EXPECT_EQ(report->candidates[39].detail, "beyond the 12 cheapest predicted");
+  EXPECT_EQ(report->candidates[39].detail, "not compiled: beyond the 12 cheapest predicted");
+}
+
+// Three templates whose costs lie worlds apart: what one says of itself must not keep the others from the race.
+TEST(Tuner, EveryTemplatesCheapestAreCompiled) {
+  FakeMachine machine{.trueMs = std::vector<double>(60, 1.0)};
+  machine.trueMs[50] = 0.5;
+  std::vector<Candidate> candidates = candidatesFor(machine); // the incumbent and 39 more of the cheap template
+  for (size_t i = 40; i < 59; ++i) {
+    candidates[i].templateName = "row_attention";
+    candidates[i].predictedCost = 1e6 + std::fabs(static_cast<double>(i) - 50); // its cheapest: 50, 49, 51, 48
+  }
+  candidates[59].templateName = "only_one";
+  candidates[59].predictedCost = 1e12;
+  TuneOptions options;
+  options.maxCompiled = 12;
+  Result<TuneReport> report = tune(candidates, machine.callbacks(), options);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(machine.compiles, 12u);
+  EXPECT_EQ(report->winner, 50u);
+  std::set<size_t> measured;
+  for (size_t i = 0; i < candidates.size(); ++i)
+    if (report->candidates[i].rounds > 0)
+      measured.insert(i);
+  EXPECT_EQ(measured, (std::set<size_t>{0, 1, 2, 3, 4, 5, 6, 48, 49, 50, 51, 59}));
+
+  machine.compiles = 0;
+  options.maxCompiled = 1;
+  report = tune(candidates, machine.callbacks(), options);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(machine.compiles, 3u) << "one of each template, however small the limit";
+  EXPECT_EQ(report->winner, 50u);
+}
+
+TEST(Tuner, ATightBudgetStillMeetsEveryTemplate) {
+  FakeMachine machine{.trueMs = std::vector<double>(20, 1.0)};
+  machine.compileSeconds = 5;
+  std::vector<Candidate> candidates = candidatesFor(machine);
+  candidates[19].templateName = "row_attention";
+  machine.trueMs[19] = 0.5;
+  TuneOptions options;
+  options.budgetSeconds = 20; // half of it: two compiles
+  options.compileThreads = 1;
+  Result<TuneReport> report = tune(candidates, machine.callbacks(), options);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(machine.compiles, 2u);
+  EXPECT_EQ(report->winner, 19u);
 }
 
 TEST(Tuner, RoundsAreInterleavedInRandomOrder) {
