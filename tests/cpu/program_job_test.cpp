@@ -98,6 +98,33 @@ TEST_F(ProgramJob, TuningIsStoredWithItsEvidence) {
   EXPECT_TRUE(explained["database"].value("tuned", false));
 }
 
+TEST_F(ProgramJob, TheMainJobsTunerHasAChoice) {
+  const std::string spec =
+      "--op window --config " + data + "/window.json --input " + input + " --device cpu --cache " + database;
+  const nlohmann::json report = runJson("tune " + spec + " --tune-budget 60");
+  EXPECT_GE(report.value("compiled", 0), 12) << report.dump(2);
+  EXPECT_GE(report.value("measured", 0), 4) << report.dump(2);
+  const nlohmann::json listing = runJson("cache list --cache " + database);
+  ASSERT_EQ(listing["choices"].size(), 1u);
+  size_t timed = 0;
+  for (const nlohmann::json &measurement : listing["choices"][0]["evidence"])
+    timed += measurement.value("milliseconds", 0.0) > 0;
+  EXPECT_EQ(timed, report.value("measured", size_t{0})) << "every time that was taken is kept";
+}
+
+// A person is not shown one by one what never ran.
+TEST_F(ProgramJob, ATableSumsUpWhatWasNotCompiled) {
+  const std::string table = run("tune --op window --config " + data +
+                                "/window_64.json --seqlen-k 64 --device cpu --cache " + database + " --tune-budget 0.001");
+  EXPECT_NE(table.find("winner "), std::string::npos) << table;
+  EXPECT_EQ(table.find("pruned"), std::string::npos) << table;
+  EXPECT_NE(table.find(" more were not compiled: out of budget\n"), std::string::npos) << table;
+  const nlohmann::json listing = runJson("cache list --cache " + database);
+  const std::string shown = run("cache show " + listing["choices"][0].value("kernel", "") + " --cache " + database);
+  EXPECT_EQ(shown.find("pruned"), std::string::npos) << shown;
+  EXPECT_NE(shown.find(" more were not compiled: out of budget\n"), std::string::npos) << shown;
+}
+
 TEST_F(ProgramJob, DoctorFindsAWorkingCpu) {
   const nlohmann::json report = runJson("doctor --cache " + database);
   EXPECT_TRUE(report.value("cpu", false)) << report.dump(2);

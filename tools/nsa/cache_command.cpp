@@ -87,10 +87,13 @@ void printEvidence(const StoredChoice &choice) {
   std::printf("\nchosen for %s\non %s, %s; %s\n", choice.problem.c_str(), choice.device.c_str(),
               choice.tuned ? "measured" : "not measured", choice.provenance.c_str());
   for (const Measurement &measurement : choice.evidence) {
+    if (measurement.outcome == "pruned")
+      continue;
     const std::string time = measurement.milliseconds > 0 ? millisecondsText(measurement.milliseconds) : "-";
     std::printf("  %-8s %12s  %s %s%s%s\n", measurement.outcome.c_str(), time.c_str(), measurement.templateName.c_str(),
                 measurement.config.c_str(), measurement.detail.empty() ? "" : ": ", measurement.detail.c_str());
   }
+  std::printf("%s", prunedText(toJson(choice)["evidence"]).c_str());
 }
 
 // The content that `key` begins, if it is exactly one.

@@ -118,6 +118,17 @@ std::string millisecondsText(double milliseconds) {
   return text;
 }
 
+std::string prunedText(const nlohmann::json &candidates) {
+  std::map<std::string, size_t> reasons;
+  for (const nlohmann::json &candidate : candidates)
+    if (candidate.value("outcome", "") == "pruned")
+      ++reasons[candidate.value("detail", "")];
+  std::string text;
+  for (const auto &[reason, count] : reasons)
+    text += std::to_string(count) + " more " + (count == 1 ? "was " : "were ") + reason + "\n";
+  return text;
+}
+
 void printJson(const nlohmann::json &value) {
   std::printf("%s\n", value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
 }

@@ -61,6 +61,9 @@ std::string compilerLibraryPath(const std::string &chosen);
 
 // "1.23 ms"; three significant digits.
 std::string millisecondsText(double milliseconds);
+// One line for each reason why candidates were left out of a tuning: "41 more were not compiled: beyond the ...".
+// Takes rows with `outcome` and `detail`; JSON reports keep every one of them.
+std::string prunedText(const nlohmann::json &candidates);
 void printJson(const nlohmann::json &value);
 
 } // namespace nsa::tools

@@ -20,6 +20,8 @@ void printTable(const nlohmann::json &report) {
               report.value("budget_exhausted", false) ? " (the budget ended it)" : "");
   std::printf("%-10s %12s %10s %7s  %s\n", "outcome", "median", "x default", "rounds", "candidate");
   for (const nlohmann::json &candidate : report["candidates"]) {
+    if (candidate.value("outcome", "") == "pruned")
+      continue;
     const double milliseconds = candidate.value("milliseconds", 0.0);
     char ratio[16] = "-";
     if (milliseconds > 0)
@@ -30,6 +32,7 @@ void printTable(const nlohmann::json &report) {
                 candidate.value("template", "").c_str(), candidate.value("config", "").c_str(),
                 detail.empty() ? "" : ": ", detail.c_str());
   }
+  std::printf("%s", prunedText(report["candidates"]).c_str());
   if (report.value("tie", false))
     std::printf("Another candidate was as fast as the winner: measuring again may choose that one.\n");
 }
