@@ -70,12 +70,17 @@ protected:
   static void write(const std::string &copy, const std::string &name, const std::string &text) {
     std::ofstream(copy + "/tile/" + name + ".mlir") << text;
   }
-  // The tile program with a window one token too wide, which says of itself that it is the cheapest.
+  // The tile program under another name, which says of itself that it costs `cost`.
+  std::string planted(const std::string &name, const std::string &cost) {
+    std::string text = tile;
+    replaceOnce(text, "//! template attention", "//! template " + name);
+    replaceOnce(text, "@attention(", "@" + name + "(");
+    replaceOnce(text, "//! cost    ", "//! cost    " + cost + " + 0 * ");
+    return text;
+  }
+  // With a window one token too wide.
   std::string wrongTemplate() {
-    std::string wrong = tile;
-    replaceOnce(wrong, "//! template attention", "//! template too_wide");
-    replaceOnce(wrong, "@attention(", "@too_wide(");
-    replaceOnce(wrong, "//! cost    ", "//! cost    0 * ");
+    std::string wrong = planted("too_wide", "0");
     replaceOnce(wrong, "arith.cmpi slt, %age, %window_tile", "arith.cmpi sle, %age, %window_tile");
     replaceOnce(wrong, "arith.subi %last_position, %window : i32", "arith.subi %last_position, %past_key : i32");
     return wrong;
@@ -166,6 +171,49 @@ TEST_F(PlannerTest, AWrongCandidateIsRejectedAndRecorded) {
   Json plan = describe(*engine);
   EXPECT_EQ(plan["source"], "memory");
   EXPECT_EQ(plan["launches"][0]["template"], "attention");
+}
+
+// Beside the tile program stand one that is right but looks at every key from the first on, and claims to be the
+// default, and one whose loop ends after the first tile of keys: by far the fastest, and wrong.
+TEST_F(PlannerTest, PlantedTemplatesDoNotDeceiveTheTuner) {
+  options.templateDir = copyTemplates();
+  std::string plodding = planted("plodding", "0");
+  replaceOnce(plodding, "arith.select %windowed, %oldest_real_key, %zero", "arith.select %windowed, %zero, %zero");
+  write(options.templateDir, "plodding", plodding);
+  std::string hasty = planted("hasty", "1");
+  replaceOnce(hasty, "    %m_all, %l_all, %o_all = scf.for %key = %first_key to %past_key step",
+              "    %first_tile_end = arith.addi %first_key, %key_tile : i32\n"
+              "    %early_end = arith.minsi %first_tile_end, %past_key : i32\n"
+              "    %m_all, %l_all, %o_all = scf.for %key = %first_key to %early_end step");
+  write(options.templateDir, "hasty", hasty);
+  spec.window = 64;
+  maxima = {1, 1024, 1024, 1024}; // the plodding one looks at eight times the keys
+  auto engine = open(MissPolicy::kTune);
+  Json plan = describe(*engine);
+  EXPECT_EQ(plan["launches"][0]["template"], "attention");
+  EXPECT_EQ(engine->counters().kernelsCompiled, 12u);
+  EXPECT_EQ(engine->counters().kernelsMeasured, 8u);
+  EXPECT_EQ(engine->counters().kernelsRejected, 4u);
+
+  // What the next process reads.
+  Result<std::string> text = open(MissPolicy::kFail)->explain(spec, maxima);
+  ASSERT_TRUE(text.isOk()) << text.status().toString();
+  Json stored = Json::parse(*text)["database"];
+  EXPECT_EQ(stored["template"], "attention");
+  EXPECT_EQ(stored["tuned"], true);
+  ASSERT_EQ(stored["evidence"].size(), 12u);
+  EXPECT_EQ(stored["evidence"][0]["template"], "plodding") << "it was the default, by its own claim";
+  for (const Json &entry : stored["evidence"]) {
+    const bool wrong = entry["template"] == "hasty";
+    EXPECT_EQ(entry["outcome"] == "rejected", wrong) << entry;
+    EXPECT_EQ(entry["milliseconds"] > 0, !wrong) << entry;
+    if (wrong)
+      EXPECT_NE(entry["detail"].get<std::string>().find("differs"), std::string::npos) << entry;
+    if (entry["template"] == "plodding")
+      EXPECT_EQ(entry["outcome"], "measured") << entry;
+    if (entry["outcome"] == "winner")
+      EXPECT_LT(entry["ratio_to_default"], 0.9) << entry;
+  }
 }
 
 TEST_F(PlannerTest, AnEditedTemplateIsAMiss) {
