@@ -81,10 +81,6 @@ std::shared_ptr<const PlanCore> Planner::fromDatabase(Search &search) {
   search.core->times.lookupMs = watch.milliseconds();
   if (!hit)
     return nullptr;
-  if (*options.missPolicy == MissPolicy::kTune && !hit->choice.tuned) {
-    search.core->fallbacks.push_back("the stored kernel was never measured, and the policy is to tune");
-    return nullptr;
-  }
   auto refuse = [&](const Status &status) {
     search.core->fallbacks.push_back("the stored kernel cannot serve: " + status.toString());
     logger.log(LogLevel::kWarning, "planner", search.core->fallbacks.back());
@@ -95,9 +91,8 @@ std::shared_ptr<const PlanCore> Planner::fromDatabase(Search &search) {
     return refuse(manifest.status());
   if (Status status = checkServes(*manifest, search.problem, device.target()); !status.isOk())
     return refuse(status);
-  if (!options.forceVariant.empty() && manifest->templateName != options.forceVariant) {
-    search.core->fallbacks.push_back("the stored kernel is of template " + manifest->templateName + ", forced is " +
-                                     options.forceVariant);
+  if (std::string reason = whyPassedOver(hit->choice, *manifest); !reason.empty()) {
+    search.core->fallbacks.push_back(std::move(reason));
     return nullptr;
   }
   if (Status status = adopt(search, hit->kernel.content, std::move(*manifest), hit->kernel.binary); !status.isOk())
@@ -106,6 +101,14 @@ std::shared_ptr<const PlanCore> Planner::fromDatabase(Search &search) {
   search.core->tuned = hit->choice.tuned;
   Counters::raise(counters.plansFromDatabase);
   return search.core;
+}
+
+std::string Planner::whyPassedOver(const StoredChoice &choice, const Manifest &manifest) const {
+  if (*options.missPolicy == MissPolicy::kTune && !choice.tuned)
+    return "the stored kernel was never measured, and the policy is to tune";
+  if (!options.forceVariant.empty() && manifest.templateName != options.forceVariant)
+    return "the stored kernel is of template " + manifest.templateName + ", forced is " + options.forceVariant;
+  return "";
 }
 
 Status Planner::adopt(Search &search, std::string content, Manifest manifest, std::span<const std::byte> binary) {
@@ -298,8 +301,12 @@ Result<std::string> Planner::explain(const Spec &spec, const Maxima &maxima, boo
       explain.choiceTemplate = manifest->templateName;
       explain.choiceConfig = formatValues(manifest->config);
     }
-    explain.choiceTrouble = serves.isOk() ? "" : serves.toString();
+    explain.choiceTrouble = serves.isOk() ? whyPassedOver(hit->choice, *manifest) : serves.toString();
     explain.choice = std::move(hit->choice);
+  }
+  if (explain.policy == MissPolicy::kFail) {
+    explain.candidatesTrouble = "not asked for: the miss policy is to fail";
+    return describeExplain(explain);
   }
   Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
   Result<std::vector<Candidate>> candidates =

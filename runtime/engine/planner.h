@@ -27,7 +27,7 @@ public:
   Result<std::shared_ptr<const PlanCore>> make(const Spec &spec, const Maxima &maxima);
   // Tunes and stores, whatever the policy and the store say. `report` receives JSON.
   Result<std::shared_ptr<const PlanCore>> tune(const Spec &spec, const Maxima &maxima, std::string &report);
-  // What `make` would do, as JSON. Compiles and stores nothing.
+  // What `make` would do, as JSON. Compiles and stores nothing; like it, opens no compiler where the policy is to fail.
   Result<std::string> explain(const Spec &spec, const Maxima &maxima, bool inMemory);
 
 private:
@@ -42,6 +42,8 @@ private:
 
   // Null: not served by the database; the reason, if worth telling, is among the core's fallbacks.
   std::shared_ptr<const PlanCore> fromDatabase(Search &search);
+  // "" when this engine may run what was found; else why it passes it over, although nothing is wrong with it.
+  std::string whyPassedOver(const StoredChoice &choice, const Manifest &manifest) const;
   Result<std::shared_ptr<const PlanCore>> compileDefault(Search &search);
   Result<std::shared_ptr<const PlanCore>> tuneNow(Search &search, std::string *report);
   Status cacheMiss(const Search &search) const;

@@ -147,6 +147,27 @@ TEST_F(PlannerTest, TuneMeasuresAndStoresTheEvidence) {
   EXPECT_EQ(second->counters().kernelsCompiled, 0u);
 }
 
+// What explain says is what a plan then does.
+TEST_F(PlannerTest, ExplainKnowsWhatAPlanWouldPassOver) {
+  describe(*open(MissPolicy::kDefault));
+  auto would = [&](MissPolicy policy) {
+    Result<std::string> text = open(policy)->explain(spec, maxima);
+    EXPECT_TRUE(text.isOk()) << text.status().toString();
+    return text ? Json::parse(*text) : Json();
+  };
+  EXPECT_EQ(would(MissPolicy::kDefault)["would"], "run what the database holds");
+  Json tune = would(MissPolicy::kTune);
+  EXPECT_EQ(tune["would"], "compile and measure candidates");
+  EXPECT_NE(tune["database"]["trouble"].get<std::string>().find("never measured"), std::string::npos) << tune;
+  Json fail = would(MissPolicy::kFail);
+  EXPECT_EQ(fail["would"], "run what the database holds");
+  EXPECT_TRUE(fail["candidates"].empty());
+  options.forceVariant = "row_attention";
+  fail = would(MissPolicy::kFail);
+  EXPECT_EQ(fail["would"], "fail with a cache miss");
+  EXPECT_NE(fail["database"]["trouble"].get<std::string>().find("forced is row_attention"), std::string::npos) << fail;
+}
+
 TEST_F(PlannerTest, AWrongCandidateIsRejectedAndRecorded) {
   options.templateDir = copyTemplates();
   write(options.templateDir, "too_wide", wrongTemplate());

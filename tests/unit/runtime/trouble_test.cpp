@@ -222,8 +222,17 @@ TEST_F(Trouble, AForkedChildPlansAndRuns) {
   EXPECT_TRUE(planStatus(*engine).isOk());
 }
 
+TEST_F(Trouble, ExplainUnderPolicyFailOpensNoCompiler) {
+  auto engine = open();
+  Result<std::string> text = engine->explain(spec, maxima);
+  ASSERT_TRUE(text.isOk());
+  EXPECT_NE(text->find("fail with a cache miss"), std::string::npos) << *text;
+  EXPECT_EQ(text->find("/no/such/libnsa_compiler.so"), std::string::npos) << "it was looked for: " << *text;
+}
+
 TEST_F(Trouble, ExplainSaysWhatIsStoredAndWhyNothingElseIsPossible) {
   store();
+  options.missPolicy = MissPolicy::kDefault;
   auto engine = open();
   Result<std::string> text = engine->explain(spec, maxima);
   ASSERT_TRUE(text.isOk());
