@@ -77,6 +77,7 @@ std::string describeTuning(const TuningDescription &tuning) {
                  {"ratio_to_default", winner.ratioToIncumbent}}},
                {"tie", tuning.report.tie},
                {"budget_exhausted", tuning.report.budgetExhausted},
+               {"store_trouble", tuning.storeTrouble},
                {"compiled", compiled},
                {"measured", measured},
                {"rejected", rejected},

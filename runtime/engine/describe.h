@@ -21,6 +21,7 @@ struct TuningDescription {
   uint64_t seed = 0;
   double milliseconds = 0;
   TuneReport report;
+  std::string storeTrouble; // why the winner was not kept; "" when it was
 };
 std::string describeTuning(const TuningDescription &tuning);
 

@@ -4,6 +4,10 @@
 
 namespace nsa {
 
+namespace {
+constexpr std::string_view kInMemory = ":memory:";
+} // namespace
+
 KernelCache::KernelCache(std::string path, Logger logger)
     : file(std::move(path)), logger(std::move(logger)), generation(processGeneration() - 1) {
   store();
@@ -66,12 +70,18 @@ std::optional<KernelCache::Hit> KernelCache::find(const std::string &problem, co
   return Hit{std::move(*choice), std::move(*kernel)};
 }
 
-void KernelCache::put(const StoredKernel &kernel, const StoredChoice *choice) {
+Status KernelCache::put(const StoredKernel &kernel, const StoredChoice *choice) {
   KernelStore *into = store();
   if (!into)
-    return;
-  if (Status status = into->put(kernel, choice); !status.isOk())
+    return Status::error(ErrorCode::kIoError, trouble());
+  Status status = into->put(kernel, choice);
+  // That the file cannot be written was said when it was opened.
+  if (!status.isOk() && !into->isReadOnly())
     warn(status.toString());
+  // The store keeps its rows in memory when it cannot use the file.
+  if (status.isOk() && into->path() == kInMemory && file != kInMemory)
+    return Status::error(ErrorCode::kIoError, trouble());
+  return status;
 }
 
 std::string KernelCache::trouble() const {

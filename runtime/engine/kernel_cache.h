@@ -26,7 +26,8 @@ public:
 
   std::optional<Hit> find(const std::string &problem, const std::string &device);
   std::optional<StoredChoice> findChoice(const std::string &problem, const std::string &device);
-  void put(const StoredKernel &kernel, const StoredChoice *choice);
+  // Why nothing was kept, which a launch may ignore: it was warned about.
+  Status put(const StoredKernel &kernel, const StoredChoice *choice);
 
   const std::string &path() const { return file; }
   // "" while the store works; else why it does not.

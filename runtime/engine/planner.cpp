@@ -183,7 +183,7 @@ std::string Planner::provenance() const {
   return text;
 }
 
-void Planner::store(const Search &search, const CompiledKernel &kernel, std::vector<Measurement> evidence) {
+Status Planner::store(const Search &search, const CompiledKernel &kernel, std::vector<Measurement> evidence) {
   StoredKernel stored{kernel.content, kernel.manifestText, kernel.binary};
   StoredChoice choice;
   choice.problem = search.core->problemKey;
@@ -192,8 +192,13 @@ void Planner::store(const Search &search, const CompiledKernel &kernel, std::vec
   choice.tuned = !evidence.empty();
   choice.provenance = provenance();
   choice.evidence = std::move(evidence);
+  if (options.forceVariant.empty())
+    return cache.put(stored, &choice);
   // A forced variant is one run's wish, not the best choice for the problem: only its kernel is kept.
-  cache.put(stored, options.forceVariant.empty() ? &choice : nullptr);
+  NSA_RETURN_IF_ERROR(cache.put(stored, nullptr));
+  return Status::error(ErrorCode::kInvalidArgument,
+                       "template " + options.forceVariant + " was forced, so it is nobody's choice",
+                       "tune without force_variant");
 }
 
 void Planner::dump(const CompileRequest &request, const CompiledKernel &kernel) {
@@ -231,7 +236,7 @@ Result<std::shared_ptr<const PlanCore>> Planner::compileDefault(Search &search) 
       search.core->times.compileMs += kernel->compileMs;
       dump(wanted, *kernel);
       NSA_RETURN_IF_ERROR(adopt(search, kernel->content, kernel->manifest, kernel->binary));
-      store(search, *kernel, {});
+      (void)store(search, *kernel, {}); // the cache has warned
       return Status::ok();
     };
     Status status = attempt();
@@ -277,13 +282,13 @@ Result<std::shared_ptr<const PlanCore>> Planner::tuneNow(Search &search, std::st
     kernels.emplace(winner.content, session.winnerKernel());
   }
   NSA_RETURN_IF_ERROR(adopt(search, winner.content, winner.manifest, winner.binary));
-  store(search, winner, session.evidence());
+  Status kept = store(search, winner, session.evidence());
   search.core->source = PlanSource::kCompiled;
   search.core->tuned = true;
   Counters::raise(counters.plansCompiled);
   if (report)
     *report = describeTuning({search.core->problemKey, choiceDevice, session.shapeText(), session.seed(),
-                              search.core->times.tuneMs, std::move(*tuned)});
+                              search.core->times.tuneMs, std::move(*tuned), kept.isOk() ? "" : kept.toString()});
   return std::shared_ptr<const PlanCore>(search.core);
 }
 

@@ -50,7 +50,8 @@ private:
 
   // Loads or finds the kernel and completes the core with it.
   Status adopt(Search &search, std::string content, Manifest manifest, std::span<const std::byte> binary);
-  void store(const Search &search, const CompiledKernel &kernel, std::vector<Measurement> evidence);
+  // Why the choice was not kept; a plan goes on without.
+  Status store(const Search &search, const CompiledKernel &kernel, std::vector<Measurement> evidence);
   void dump(const CompileRequest &request, const CompiledKernel &kernel);
   CompileRequest request(const Problem &problem) const;
   Result<std::shared_ptr<const CompilerLibrary>> compiler();

@@ -11,13 +11,13 @@ namespace {
 
 class ProgramJob : public ::testing::Test {
 protected:
-  // Standard output; the exit code must be 0.
-  std::string run(const std::string &arguments) {
+  // Standard output; the exit code must be the expected one.
+  std::string run(const std::string &arguments, int expected = 0) {
     const std::string command = "env -u NSA_MISS -u NSA_CACHE_DIR '" NSA_PROGRAM "' " + arguments + " >" +
                                 scratch.path("stdout") + " 2>" + scratch.path("stderr");
     const int status = std::system(command.c_str());
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << command << "\n"
-                                                               << test::readFile(scratch.path("stderr"));
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == expected) << command << "\n"
+                                                                      << test::readFile(scratch.path("stderr"));
     return test::readFile(scratch.path("stdout"));
   }
   nlohmann::json runJson(const std::string &arguments) {
@@ -123,6 +123,15 @@ TEST_F(ProgramJob, ATableSumsUpWhatWasNotCompiled) {
   const std::string shown = run("cache show " + listing["choices"][0].value("kernel", "") + " --cache " + database);
   EXPECT_EQ(shown.find("pruned"), std::string::npos) << shown;
   EXPECT_NE(shown.find(" more were not compiled: out of budget\n"), std::string::npos) << shown;
+}
+
+TEST_F(ProgramJob, AWinnerThatCannotBeStoredIsAFailure) {
+  scratch.write("file", "not a folder");
+  const std::string spec = "tune --op window --config " + data + "/window_64.json --seqlen-k 64 --device cpu" +
+                           " --tune-budget 0.001 --cache ";
+  EXPECT_NE(run(spec + scratch.path("file") + "/below/kernels.db", 1).find("winner "), std::string::npos);
+  EXPECT_NE(test::readFile(scratch.path("stderr")).find("the winner was not stored"), std::string::npos);
+  run(spec + ":memory:"); // asked for, so no failure
 }
 
 TEST_F(ProgramJob, DoctorFindsAWorkingCpu) {

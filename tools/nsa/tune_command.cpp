@@ -51,6 +51,8 @@ Status tuneSpec(const TuneFlags &flags) {
     printJson(*report);
   else
     printTable(*report);
+  if (std::string trouble = report->value("store_trouble", ""); !trouble.empty())
+    return Status::error(ErrorCode::kIoError, "the winner was not stored: " + trouble);
   return Status::ok();
 }
 

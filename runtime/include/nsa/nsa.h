@@ -208,7 +208,8 @@ NSA_API const char *nsa_plan_describe(const nsa_plan *plan) NSA_NOEXCEPT;
 /* What would run for a spec, without compiling or storing anything; JSON, freed with nsa_free. */
 NSA_API nsa_status nsa_explain(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json, nsa_error *error) NSA_NOEXCEPT;
 
-/* Tunes one spec now, whatever the policy, and stores the result; JSON report, freed with nsa_free. */
+/* Tunes one spec now, whatever the policy, and stores the result; JSON report, freed with nsa_free. Its `store_trouble`
+ * says why the winner was not stored ("" when it was): this engine uses it, the next process will not. */
 NSA_API nsa_status nsa_tune(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json, nsa_error *error) NSA_NOEXCEPT;
 
 /* Counters since the engine opened. */
