@@ -150,7 +150,8 @@ private:
     manifest.evidence["features"] = request.cpuFeatures;
     manifest.evidence["llvm"] = llvmVersion();
     Digest content;
-    content.field(kCpuBackendRevision).field(rendered).field(request.cpuFeatures).field(llvmVersion());
+    // The image is part of the key, so that no change of a pass can be forgotten in it.
+    content.field("cpu").field(rendered).field(request.cpuFeatures).field(result.bytes);
     finishManifest(content, {}, kCpuBackendRevision, result);
     return Status::ok();
   }
