@@ -26,8 +26,9 @@ std::string objectOf(const char *text, bool optimized = true) {
   llvm::LLVMContext llvmContext;
   auto translated = translateToLlvm(*module, llvmContext, "x86-64-v3");
   EXPECT_TRUE(translated.isOk()) << translated.status().toString();
-  if (optimized)
+  if (optimized) {
     EXPECT_TRUE(optimize(**translated).isOk());
+  }
   auto object = emitObject(**translated);
   EXPECT_TRUE(object.isOk()) << object.status().toString();
   return *object;
