@@ -79,6 +79,19 @@ int64_t CudaDevice::gridLimit(int axis) const { return axis == 0 ? 2147483647 : 
 Status CudaDevice::readStatusWord(void *word, void *hostStream) {
   ContextScope scope(context);
   NSA_RETURN_IF_ERROR(scope.status());
+  // Copying to the host or waiting would end the capture with an error of its own.
+  Result<bool> capturing = isCapturing(hostStream);
+  if (!capturing)
+    return capturing.status();
+  if (*capturing) {
+    ErrorInfo info;
+    info.code = ErrorCode::kCapturing;
+    info.field = "stream";
+    info.value = "capturing";
+    info.rule = "the status word is read when its kernels have run, and a captured one has not";
+    info.hint = "ask after the graph was launched";
+    return Status(std::move(info));
+  }
   auto pointer = reinterpret_cast<DevicePointer>(word);
   int32_t values[kDeviceStatusWords] = {};
   // In the host's stream, after its kernels.

@@ -60,9 +60,11 @@ TEST_F(GpuGraph, ACapturedRunReplaysOnNewContents) {
 
   ASSERT_EQ(api.beginCapture(stream, GraphApi::kCaptureGlobal), cuda::kSuccess);
   const Status captured = launch->enqueue();
+  const Status asked = launch->finish();
   Graph graph = nullptr;
   ASSERT_EQ(api.endCapture(stream, &graph), cuda::kSuccess);
   ASSERT_TRUE(captured.isOk()) << captured.toString();
+  EXPECT_EQ(asked.code(), ErrorCode::kCapturing) << asked.toString();
   GraphExec exec = nullptr;
   ASSERT_EQ(api.instantiate(&exec, graph, 0), cuda::kSuccess);
   EXPECT_TRUE(std::isnan(data.out.get(0, 0, 0, 0))) << "a captured run must not run yet";

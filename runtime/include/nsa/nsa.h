@@ -14,7 +14,8 @@
  *    A CPU engine ignores it and `nsa_run` returns when the result is there.
  *
  * Threads: an engine may be used by many threads at once. A plan is immutable and may be run by many
- * threads at once, each with its own workspace. Handles must outlive their use.
+ * threads at once, each with its own workspace. Handles must outlive their use; a graph that captured a run uses its plan,
+ * tensors and workspace with each launch.
  *
  * The launch path: nsa_run allocates nothing, takes no lock, reads no file and no environment, formats no
  * text (but on an error) and never synchronises; it may be captured into a CUDA graph.
@@ -196,7 +197,7 @@ NSA_API nsa_status nsa_plan_workspace_size(const nsa_plan *plan, size_t *bytes, 
 NSA_API nsa_status nsa_run(const nsa_plan *plan, const nsa_binding *bindings, size_t binding_count, void *workspace,
                            size_t workspace_bytes, void *stream, nsa_error *error) NSA_NOEXCEPT;
 
-/* Waits for `stream` (which must not capture), reads and clears the plan's status word. NSA_OK, or NSA_DEVICE_ERROR with the violated
+/* Waits for `stream` (NSA_CAPTURING while it captures), reads and clears the plan's status word. NSA_OK, or NSA_DEVICE_ERROR with the violated
  * rule in `error`. On the CPU nsa_run has reported it already. */
 NSA_API nsa_status nsa_plan_status(nsa_plan *plan, void *stream, nsa_error *error) NSA_NOEXCEPT;
 
