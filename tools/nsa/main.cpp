@@ -2,6 +2,8 @@
 #include "tools/nsa/command.h"
 
 #include <cstdio>
+#include <exception>
+#include <new>
 
 namespace {
 
@@ -42,8 +44,16 @@ int main(int argc, char **argv) {
     return kUsage;
   }
 
-  if (const nsa::Status status = action(); !status.isOk()) {
-    std::fprintf(stderr, "nsa: %s\n", status.toString().c_str());
+  try {
+    if (const nsa::Status status = action(); !status.isOk()) {
+      std::fprintf(stderr, "nsa: %s\n", status.toString().c_str());
+      return kFailure;
+    }
+  } catch (const std::bad_alloc &) {
+    std::fprintf(stderr, "nsa: not enough memory for the tensors\n");
+    return kFailure;
+  } catch (const std::exception &exception) {
+    std::fprintf(stderr, "nsa: %s\n", exception.what());
     return kFailure;
   }
   return 0;

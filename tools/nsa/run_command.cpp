@@ -109,7 +109,6 @@ Status run(const RunFlags &flags) {
   report["plan"] = describePlan(plan->get());
   report["milliseconds"] = report["plan"]["milliseconds"];
   report["milliseconds"]["run"] = *runMs;
-  report["output"] = flags.outputPath;
   Status verdict;
   if (flags.check) {
     const reference::Tolerance tolerance = reference::toleranceOf(inputs.spec.dtype);
@@ -126,6 +125,8 @@ Status run(const RunFlags &flags) {
         tensor->shape.erase(tensor->shape.begin());
     verdict = writeSafetensors(flags.outputPath, {{"out", &outputs->out}, {"lse", &outputs->lse}});
   }
+  if (verdict.isOk())
+    report["output"] = flags.outputPath;
   if (flags.json)
     printJson(report);
   else

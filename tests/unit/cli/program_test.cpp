@@ -19,8 +19,8 @@ struct Outcome {
 
 class Program : public ::testing::Test {
 protected:
-  Outcome run(const std::string &arguments) {
-    const std::string command = "env -u NSA_MISS -u NSA_CACHE_DIR NSA_COMPILER=" + scratch.path("absent.so") +
+  Outcome run(const std::string &arguments, const std::string &before = "") {
+    const std::string command = before + "env -u NSA_MISS -u NSA_CACHE_DIR NSA_COMPILER=" + scratch.path("absent.so") +
                                 " NSA_DEVICE=cpu XDG_CACHE_HOME=" + scratch.path("xdg") + " '" NSA_PROGRAM "' " +
                                 arguments + " >" + scratch.path("stdout") + " 2>" + scratch.path("stderr");
     const int status = std::system(command.c_str());
@@ -115,6 +115,25 @@ TEST_F(Program, BadFilesAreNamedAndNothingIsWritten) {
   expectFailure("run --op window --config " + config + " --input " +
                     scratch.write("cut.safetensors", readFile(input).substr(0, 200)) + rest,
                 "truncated");
+  EXPECT_FALSE(std::filesystem::exists(output));
+}
+
+TEST_F(Program, TensorsBeyondTheMemoryAreAFailureNotACrash) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer needs the address space";
+#endif
+  // A hole of 8 GiB in a file that says it is q, read with 1 GiB of address space.
+  const uint64_t bytes = uint64_t{8} << 30;
+  std::string header = R"({"q":{"dtype":"F32","shape":[33554432,8,8],"data_offsets":[0,)" + std::to_string(bytes) + "]}}";
+  const uint64_t length = header.size();
+  header.insert(0, reinterpret_cast<const char *>(&length), sizeof length);
+  const std::string input = scratch.write("huge.safetensors", header);
+  std::filesystem::resize_file(input, header.size() + bytes);
+  const Outcome outcome = run("run --op window --config " + config + " --input " + input + " --output " + output +
+                                  " --cache :memory: --device cpu",
+                              "ulimit -v 1048576; ");
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  EXPECT_NE(outcome.err.find("not enough memory"), std::string::npos) << outcome.err;
   EXPECT_FALSE(std::filesystem::exists(output));
 }
 
