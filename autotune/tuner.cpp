@@ -76,7 +76,8 @@ private:
     std::vector<size_t> turn(ranked.size()); // by candidate: how many of its template come before it
     for (size_t index : ranked)
       turn[index] = std::min(seen[report.candidates[index].candidate.templateName]++, kFirstOfTemplate);
-    std::stable_sort(ranked.begin() + 1, ranked.end(), [&](size_t a, size_t b) { return turn[a] < turn[b]; });
+    std::sort(ranked.begin() + 1, ranked.end(),
+              [&](size_t a, size_t b) { return turn[a] != turn[b] ? turn[a] < turn[b] : isSimpler(a, b); });
     size_t kept = std::min(ranked.size(), std::max(options.maxCompiled, seen.size()));
     for (size_t i = kept; i < ranked.size(); ++i)
       report.candidates[ranked[i]].detail = "not compiled: beyond the " + std::to_string(kept) + " cheapest predicted";

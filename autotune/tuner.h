@@ -39,7 +39,7 @@ struct TuneCallbacks {
   std::function<Status(size_t index)> compile;
   // Compares the candidate's result with the reference; an error rejects it (its text is kept).
   std::function<Status(size_t index)> check;
-  // Milliseconds of one run of the candidate, warm. An error drops it.
+  // Milliseconds of one run of the candidate. An error drops it.
   std::function<Result<double>(size_t index)> measure;
   // Monotonic seconds, for the budget.
   std::function<double()> now;

@@ -118,8 +118,8 @@ struct WorkerPool::Crew {
       ScratchMemory memory(new (std::align_val_t(kScratchAlignment), std::nothrow) std::byte[bytes]);
       if (!memory)
         return false;
-      worker.scratch.store(memory.get(), std::memory_order_release);
       worker.memory.push_back(std::move(memory));
+      worker.scratch.store(worker.memory.back().get(), std::memory_order_release);
     }
     return true;
   }

@@ -66,7 +66,7 @@ public:
   virtual void release(void *memory) = 0;
   virtual Status upload(void *to, const void *from, size_t bytes) = 0;
   virtual Status download(void *to, const void *from, size_t bytes) = 0;
-  // Milliseconds of one `launch`, median of a few repetitions, with caches as cold as a first touch finds them.
+  // Milliseconds of one `launch`, median of a few repetitions. On a GPU each begins with a cold L2.
   virtual Result<double> time(const std::function<Status(void *stream)> &launch) = 0;
 };
 

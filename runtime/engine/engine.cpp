@@ -68,7 +68,9 @@ Status Engine::openDevice() {
       return Status::ok();
     }
     gpuTrouble = gpu.status().toString();
-    logger.log(LogLevel::kInfo, "engine", "the CPU serves: " + gpuTrouble);
+    // A machine without a GPU is no news; one whose GPU cannot be used is.
+    LogLevel level = gpu.status().code() == ErrorCode::kUnavailable ? LogLevel::kInfo : LogLevel::kWarning;
+    logger.log(level, "engine", "the CPU serves: " + gpuTrouble);
   }
   Result<std::unique_ptr<Device>> cpu = cpu::CpuDevice::open(options.cpuThreads, options.cpuFeatures);
   if (!cpu)
