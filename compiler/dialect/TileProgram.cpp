@@ -91,6 +91,16 @@ OwningOpRef<ModuleOp> parseTileProgram(StringRef text, StringRef file, MLIRConte
     emitError(start, "a tile program is exactly one func.func");
     module = nullptr;
   }
+  // Any operation on values of any type, such as arith.select, could make one; no target could tell its slots.
+  if (module && module
+                    ->walk([](Operation *op) {
+                      if (llvm::none_of(op->getResultTypes(), llvm::IsaPred<ViewType>))
+                        return WalkResult::advance();
+                      op->emitOpError("makes a view; views are arguments of the program only");
+                      return WalkResult::interrupt();
+                    })
+                    .wasInterrupted())
+    module = nullptr;
   if (!module)
     diagnostics = collector.text();
   return module;

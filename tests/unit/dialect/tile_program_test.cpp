@@ -101,6 +101,16 @@ TEST_F(TileProgramTest, RefusesAnythingButOneFunction) {
   }
 }
 
+TEST_F(TileProgramTest, RefusesViewsThatAreNoArguments) {
+  EXPECT_FALSE(parse("func.func @f(%a: !tile.view<f32, 1>, %b: !tile.view<f32, 1>, %first: i1) {\n"
+                     "  %either = arith.select %first, %a, %b : !tile.view<f32, 1>\n"
+                     "  return\n"
+                     "}\n"));
+  EXPECT_EQ(diagnostics,
+            "tile/test.mlir:2:13: error: 'arith.select' op makes a view; views are arguments of the program "
+            "only\n");
+}
+
 TEST_F(TileProgramTest, RefusesADeclaration) {
   EXPECT_FALSE(parse("func.func private @f()"));
   EXPECT_EQ(diagnostics, "tile/test.mlir:1:1: error: a tile program is exactly one func.func\n");
