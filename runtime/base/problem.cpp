@@ -121,6 +121,16 @@ Status Maxima::validate(const Spec &spec) const {
     if (bound.fits32 && bound.value > std::numeric_limits<int32_t>::max())
       return Status::invalid(bound.name, std::to_string(bound.value), "must be below 2^31");
   }
+  // Kernels number the rows of a sequence, one for each query and head of the group, and its keys in 32 bits, and count
+  // up to a tile past the last one.
+  constexpr int64_t kLargestTile = 128;
+  constexpr int64_t kMostRows = (int64_t{1} << 31) - kLargestTile;
+  if (seqlenQ > kMostRows / spec.group())
+    return Status::invalid("max_seqlen_q", std::to_string(seqlenQ),
+                           "must be at most " + std::to_string(kMostRows / spec.group()) +
+                               " with query_heads / kv_heads = " + std::to_string(spec.group()));
+  if (seqlenK > kMostRows)
+    return Status::invalid("max_seqlen_k", std::to_string(seqlenK), "must be at most " + std::to_string(kMostRows));
   return Status::ok();
 }
 

@@ -94,7 +94,9 @@ TEST(Maxima, EveryBrokenRuleNamesFieldAndValue) {
                {&Maxima::batch, kTooLarge, "max_batch"},
                {&Maxima::tokensQ, kTooLarge, "max_tokens_q"},
                {&Maxima::seqlenQ, kTooLarge, "max_seqlen_q"},
-               {&Maxima::seqlenK, kTooLarge, "max_seqlen_k"}};
+               {&Maxima::seqlenK, kTooLarge, "max_seqlen_k"},
+               {&Maxima::seqlenQ, (kTooLarge - 128) / 8 + 1, "max_seqlen_q"}, // eight rows a query
+               {&Maxima::seqlenK, kTooLarge - 127, "max_seqlen_k"}};
   spec.layout = Layout::kPacked;
   for (const auto &c : cases) {
     Maxima maxima = kMaxima;
@@ -109,6 +111,7 @@ TEST(Maxima, EveryBrokenRuleNamesFieldAndValue) {
 TEST(Maxima, LegalCorners) {
   Spec spec = validSpec();
   EXPECT_TRUE((Maxima{1, 0, 0, 0}).validate(spec).isOk()) << "T = 0 and T_q = 0 are legal";
+  EXPECT_TRUE((Maxima{1, 0, ((int64_t{1} << 31) - 128) / 8, (int64_t{1} << 31) - 128}).validate(spec).isOk());
   Maxima manyTokens{1024, int64_t{1} << 32, 1 << 22, 1 << 22};
   EXPECT_TRUE(manyTokens.validate(spec).isOk()) << "dense totals are 64-bit";
 }
