@@ -158,6 +158,8 @@ private:
 
   void finishManifest(Digest &content, const std::vector<const TemplateFile *> &headers, std::string_view backend,
                       CompileOutput &result) {
+    // What the launcher reads beside the binary: a header's new grid over an old text is another kernel.
+    content.field(manifest.serialize());
     Digest revision;
     revision.field(backend).field(source.file->text);
     for (const TemplateFile *header : headers)

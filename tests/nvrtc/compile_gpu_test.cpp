@@ -71,10 +71,19 @@ TEST(CompileGpu, EqualRequestsGiveEqualBytesAndDigestsFollowWhatMatters) {
   auto copied = call.compile();
   ASSERT_TRUE(copied);
   EXPECT_EQ(copied->manifest, first->manifest) << "a folder's name is no part of anything";
-  folder.write("device/types.cuh", folder.read("device/types.cuh") + "// a comment\n");
+  const std::string types = folder.read("device/types.cuh");
+  folder.write("device/types.cuh", types + "// a comment\n");
   auto edited = call.compile();
   ASSERT_TRUE(edited) << edited.status().toString();
   EXPECT_NE(revision(*edited), revision(*first)) << "a device header is part of the revision";
+
+  folder.write("device/types.cuh", types);
+  folder.replace("tile/attention.mlir", "//! grid    ceildiv(max_seqlen_q * group, query_tile)",
+                 "//! grid    ceildiv(group * max_seqlen_q, query_tile)");
+  auto launched = call.compile();
+  ASSERT_TRUE(launched) << launched.status().toString();
+  EXPECT_TRUE(launched->bytes == first->bytes);
+  EXPECT_NE(content(*launched), content(*first)) << "the same text under another grid is another kernel";
 }
 
 // A small template of the second kind, with everything such a template declares.
