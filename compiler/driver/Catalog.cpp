@@ -15,6 +15,14 @@ Status checkDeclared(const TemplateHeader &header, const CompilerRequest &reques
   return Status::ok();
 }
 
+// Whether the template has every choice that the request pins.
+bool hasChoices(const TemplateHeader &header, const std::map<std::string, std::string> &config) {
+  return std::all_of(config.begin(), config.end(), [&](const auto &pinned) {
+    return std::any_of(header.choices.begin(), header.choices.end(),
+                       [&](const TemplateHeader::Choice &choice) { return choice.name == pinned.first; });
+  });
+}
+
 bool servesTarget(const TemplateHeader &header, const Target &target) {
   return header.targets.empty() || std::any_of(header.targets.begin(), header.targets.end(),
                                                [&](const std::string &word) { return target.matches(word); });
@@ -74,7 +82,9 @@ Result<std::vector<Selection>> Catalog::candidates(const CompilerRequest &reques
     return given.status();
 
   std::vector<Selection> selections;
-  Status firstRefusal;
+  // Why nothing is left: the first template's reason, but rather one's that the config was meant for.
+  Status reason;
+  bool isMeant = false;
   for (const Template *source : *serving) {
     Status refusal = checkDeclared(source->header, request);
     if (refusal.isOk()) {
@@ -88,11 +98,16 @@ Result<std::vector<Selection>> Catalog::candidates(const CompilerRequest &reques
       else
         refusal = offered.status();
     }
-    if (firstRefusal.isOk())
-      firstRefusal = refusal;
+    if (refusal.isOk())
+      continue;
+    const bool knowsConfig = hasChoices(source->header, request.config);
+    if (reason.isOk() || (knowsConfig && !isMeant)) {
+      reason = refusal;
+      isMeant = knowsConfig;
+    }
   }
   if (selections.empty())
-    return firstRefusal;
+    return reason;
   std::sort(selections.begin(), selections.end(), [](const Selection &a, const Selection &b) {
     return std::tie(a.candidate.cost, a.source->header.name, a.candidate.configText) <
            std::tie(b.candidate.cost, b.source->header.name, b.candidate.configText);

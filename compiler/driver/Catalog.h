@@ -29,7 +29,7 @@ public:
   static Result<Catalog> read(const TemplateFiles &files);
 
   // Cheapest predicted first; ties by template name, then config text. Never empty: when no template offers
-  // anything the error is the first one's.
+  // anything the error is that of the first one which knows the pinned choices, else of the first one.
   Result<std::vector<Selection>> candidates(const CompilerRequest &request) const;
 
 private:

@@ -229,6 +229,12 @@ INSTANTIATE_TEST_SUITE_P(
         BadRequest{"Template", [](CompileCall &c) { c.templateName = "atention"; }, kInvalid, "template", "attention"},
         BadRequest{"UnknownChoice", [](CompileCall &c) { c.config["tile"] = "3"; }, kInvalid, "tile", "key_tile"},
         BadRequest{"ChoiceValue", [](CompileCall &c) { c.config["key_tile"] = "17"; }, kInvalid, "key_tile", "16 | 32"},
+        BadRequest{"ChoiceValueOfOneTemplate",
+                   [](CompileCall &c) {
+                     c.target = "sm_80";
+                     c.config["query_tile"] = "17";
+                   },
+                   kInvalid, "query_tile", "16 | 32"},
         BadRequest{"NotAdmissible", [](CompileCall &c) { c.config["warps"] = "4"; }, ErrorCode::kUnsupported, "config",
                    "require cpu ? warps == 1"},
         BadRequest{"Features", [](CompileCall &c) { c.cpuFeatures = "avx"; }, kInvalid, "cpu_features", "x86-64-v3"},
