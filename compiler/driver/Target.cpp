@@ -12,10 +12,9 @@ constexpr int64_t kKiB = 1024;
 
 // For the CPU "shared memory" is what a worker keeps hot: about half of a core's L2.
 constexpr Target kTargets[] = {
-    {"cpu", false, 1024 * kKiB, 1, 0, false},      {"sm_80", true, 163 * kKiB, 1024, 255, true},
-    {"sm_86", true, 99 * kKiB, 1024, 255, true},   {"sm_89", true, 99 * kKiB, 1024, 255, true},
-    {"sm_90a", true, 227 * kKiB, 1024, 255, true}, {"sm_100a", true, 227 * kKiB, 1024, 255, true},
-    {"sm_120a", true, 99 * kKiB, 1024, 255, true},
+    {"cpu", false, 1024 * kKiB, 1},     {"sm_80", true, 163 * kKiB, 1024},  {"sm_86", true, 99 * kKiB, 1024},
+    {"sm_89", true, 99 * kKiB, 1024},   {"sm_90a", true, 227 * kKiB, 1024}, {"sm_100a", true, 227 * kKiB, 1024},
+    {"sm_120a", true, 99 * kKiB, 1024},
 };
 
 // MLIR's name of a tensor's element type.

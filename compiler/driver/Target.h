@@ -18,8 +18,6 @@ struct Target {
   // Of one thread block, with the opt-in above 48 KiB (CUDA C++ Programming Guide, "Compute Capabilities").
   int64_t sharedBytesPerBlock;
   int32_t threadsPerBlock;
-  int32_t registersPerThread;
-  bool hasBf16Mma; // mma.sync m16n8k16 with bf16 operands
 
   // An unknown name is an error that lists the known ones.
   static Result<const Target *> find(std::string_view name);
