@@ -3,6 +3,7 @@
 #include "mlir/IR/Matchers.h"
 
 #include "llvm/ADT/Sequence.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace nsa::cpu {
 
@@ -48,6 +49,8 @@ Value CpuBuilder::at(Value pointer, Value index, Type element) {
 Value CpuBuilder::at(Value pointer, int64_t index, Type element) {
   if (index == 0)
     return pointer;
+  if (!llvm::isInt<32>(index)) // a constant of GEPOp has 32 bits; a tile may be larger
+    return at(pointer, i64(index), element);
   return LLVM::GEPOp::create(*this, pointerType(), element, pointer, ArrayRef<LLVM::GEPArg>{int32_t(index)},
                              LLVM::GEPNoWrapFlags::inbounds);
 }
