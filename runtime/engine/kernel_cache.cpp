@@ -52,9 +52,12 @@ template <typename T> T KernelCache::orWarn(Result<T> result) {
   return T();
 }
 
-std::optional<StoredChoice> KernelCache::findChoice(const std::string &problem, const std::string &device) {
-  KernelStore *from = store();
-  return from ? orWarn(from->findChoice(problem, device)) : std::nullopt;
+void KernelCache::warnOfDamage(const KernelStore &store) {
+  StoreCounters counters = store.counters();
+  if (counters.replacedFiles != 0)
+    warn("cache file '" + file + "' is damaged; it was renamed aside and a new one is made");
+  else if (counters.damagedRows != 0)
+    warn("cache file '" + file + "' holds damaged rows; they are skipped, and written anew when they are compiled again");
 }
 
 std::optional<KernelCache::Hit> KernelCache::find(const std::string &problem, const std::string &device) {
@@ -62,9 +65,10 @@ std::optional<KernelCache::Hit> KernelCache::find(const std::string &problem, co
   if (!from)
     return std::nullopt;
   std::optional<StoredChoice> choice = orWarn(from->findChoice(problem, device));
-  if (!choice)
-    return std::nullopt;
-  std::optional<StoredKernel> kernel = orWarn(from->findKernel(choice->content));
+  std::optional<StoredKernel> kernel;
+  if (choice)
+    kernel = orWarn(from->findKernel(choice->content));
+  warnOfDamage(*from);
   if (!kernel)
     return std::nullopt;
   return Hit{std::move(*choice), std::move(*kernel)};

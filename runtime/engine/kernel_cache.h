@@ -25,7 +25,6 @@ public:
   KernelCache(std::string path, Logger logger);
 
   std::optional<Hit> find(const std::string &problem, const std::string &device);
-  std::optional<StoredChoice> findChoice(const std::string &problem, const std::string &device);
   // Why nothing was kept, which a launch may ignore: it was warned about.
   Status put(const StoredKernel &kernel, const StoredChoice *choice);
 
@@ -37,6 +36,8 @@ public:
 private:
   KernelStore *store(); // nullptr: working without
   void warn(const std::string &text);
+  // What the store skips without a word.
+  void warnOfDamage(const KernelStore &store);
   // The value, or a default one after a warning.
   template <typename T> T orWarn(Result<T> result);
 

@@ -174,6 +174,26 @@ TEST_F(Trouble, ADamagedCacheNeverFailsAPlan) {
   auto engine = open();
   ASSERT_NE(engine, nullptr);
   EXPECT_EQ(planStatus(*engine).code(), ErrorCode::kCacheMiss) << "a miss, as an empty cache";
+  ASSERT_EQ(log.size(), 1u) << "warned once";
+  EXPECT_NE(log[0].find("damaged"), std::string::npos) << log[0];
+}
+
+TEST_F(Trouble, ADamagedRowIsAMissAndWarnedAboutOnce) {
+  store();
+  // One byte of the stored manifest, which the digest covers; its text is in the file as it is.
+  std::fstream file(cache, std::ios::in | std::ios::out | std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  size_t at = bytes.find("entry +0");
+  ASSERT_NE(at, std::string::npos);
+  file.seekp(static_cast<std::streamoff>(at) + 7);
+  file.put('1');
+  file.close();
+  auto engine = open();
+  EXPECT_EQ(planStatus(*engine).code(), ErrorCode::kCacheMiss);
+  EXPECT_EQ(planStatus(*engine).code(), ErrorCode::kCacheMiss);
+  EXPECT_EQ(engine->storeCounters().damagedRows, 2u);
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_NE(log[0].find("damaged rows"), std::string::npos) << log[0];
 }
 
 TEST_F(Trouble, AFileThatIsNoDatabaseNeverFailsAnEngine) {
