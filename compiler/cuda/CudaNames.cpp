@@ -7,20 +7,24 @@
 
 namespace nsa::cuda {
 
-// What emitted code says itself, and the words of C++ that MLIR would accept as names.
-static constexpr llvm::StringLiteral kReserved[] = {
-    "alignas",   "and",      "args",   "asm",      "auto",    "bf16",    "bool",      "break",  "case",     "char",
-    "class",     "concept",  "const",  "continue", "default", "delete",  "do",        "dot",    "double",   "else",
-    "enum",      "explicit", "export", "extern",   "f16",     "false",   "float",     "for",    "goto",     "if",
-    "infinity",  "inline",   "int",    "int32",    "int64",   "long",    "map",       "max",    "min",      "mutable",
-    "namespace", "new",      "not",    "operator", "or",      "private", "protected", "public", "register", "report",
-    "requires",  "return",   "shared", "short",    "signed",  "sizeof",  "splat",     "static", "struct",   "switch",
-    "template",  "this",     "throw",  "true",     "try",     "typedef", "typename",  "uint32", "union",    "unsigned",
-    "using",     "virtual",  "void",   "volatile", "while",   "xor"};
+// What emitted code says itself, types, constants and functions of the device library, and the words of C++: MLIR would
+// accept any of them as a name.
+static constexpr llvm::StringLiteral kReserved =
+    "alignas alignof and and_eq args Arguments asm auto bf16 bitand bitor blockIdx bool break case catch char "
+    "char16_t char32_t char8_t class co_await co_return co_yield commit_copies compl concept const const_cast "
+    "consteval constexpr constinit continue decltype default delete do dot dot_annihilating dot_transposed "
+    "dot_transposed_annihilating double dynamic_cast else enum exp2_approx explicit export extern f16 fabsf false "
+    "float fmaf for Fragment friend goto if infinity inline int int32 int64 kThreads kWarps kWarpSize load_fragment "
+    "load_operand load_rows load_scalar load_tile log2_approx long map max max_number max_or_nan min min_number "
+    "min_or_nan mutable namespace new next_stage noexcept not not_a_number not_eq nsa nullptr operator or or_eq "
+    "previous_stage private protected public reduce_add reduce_max register reinterpret_cast report requires return "
+    "Ring RowVector rsqrtf shared SharedTile short signed sizeof splat sqrtf static static_assert static_cast "
+    "store_rows store_tile struct switch template this thread_local throw to to_float true try typedef typeid "
+    "typename uint32 uint64 union unsigned using View virtual void volatile wait_copies wchar_t while xor xor_eq";
 
 CudaNames::CudaNames() {
   scopes.emplace_back();
-  for (llvm::StringRef word : kReserved)
+  for (llvm::StringRef word : llvm::split(kReserved, ' '))
     scopes.back().insert(word);
 }
 
