@@ -67,11 +67,15 @@ Session &Session::get(const std::string &variant) {
   static auto *sessions = new std::map<std::string, std::unique_ptr<Session>>();
   std::unique_ptr<Session> &session = (*sessions)[variant];
   if (!session)
-    session.reset(new Session(variant));
+    session = open(variant, "");
   return *session;
 }
 
-Session::Session(const std::string &variant) : variantName(variant) {
+std::unique_ptr<Session> Session::open(const std::string &variant, const std::string &templateDir) {
+  return std::unique_ptr<Session>(new Session(variant, templateDir));
+}
+
+Session::Session(const std::string &variant, const std::string &templateDir) : variantName(variant) {
   const std::string name = kTestDevice;
   if (name != "cpu") {
     if (Result<const cuda::Driver *> driver = cuda::Driver::get(); !driver) {
@@ -90,6 +94,7 @@ Session::Session(const std::string &variant) : variantName(variant) {
   settings.cachePath = ":memory:";
   settings.missPolicy = NSA_MISS_DEFAULT;
   settings.forceVariant = variant;
+  settings.templateDir = templateDir;
   Result<tools::EngineHandle> engine = tools::createEngine(settings);
   if (!engine) {
     ADD_FAILURE() << engine.status().toString();

@@ -44,6 +44,8 @@ public:
   // The device of the executable: "cpu" or "cuda:0". Opened once for each template that is to serve: the tile
   // program defines the operators, "row_attention" is a hand-scheduled variant of them.
   static Session &get(const std::string &variant = "attention");
+  // One more, whose templates come from a folder.
+  static std::unique_ptr<Session> open(const std::string &variant, const std::string &templateDir);
 
   const std::string &variant() const { return variantName; }
 
@@ -60,7 +62,7 @@ public:
   const nlohmann::json &description() const { return lastDescription; }
 
 private:
-  explicit Session(const std::string &variant);
+  Session(const std::string &variant, const std::string &templateDir);
 
   std::string variantName;
   std::string reason;
