@@ -10,6 +10,9 @@ namespace nsa {
 
 namespace {
 
+// A reference must come soon: the cheapest configurations fit where any does.
+constexpr size_t kDefinitionAttempts = 3;
+
 uint64_t drawSeed() {
   std::random_device device;
   return uint64_t{device()} << 32 | device();
@@ -77,18 +80,27 @@ Result<TuneReport> TuningSession::run() {
 }
 
 Status TuningSession::compile(size_t index) {
+  Result<std::shared_ptr<PlanCore>> core = build(candidates[index], compiled[index]);
+  if (!core)
+    return core.status();
+  cores[index] = std::move(*core);
+  return Status::ok();
+}
+
+Result<std::shared_ptr<PlanCore>> TuningSession::build(const Candidate &candidate,
+                                                       std::optional<CompiledKernel> &kernel) {
   CompileRequest candidateRequest = request;
-  candidateRequest.templateName = candidates[index].templateName;
-  Result<std::map<std::string, std::string>> config = parseValues(candidates[index].config);
+  candidateRequest.templateName = candidate.templateName;
+  Result<std::map<std::string, std::string>> config = parseValues(candidate.config);
   if (!config)
     return config.status();
   candidateRequest.config = std::move(*config);
-  Result<CompiledKernel> kernel = environment.compiler.compile(candidateRequest);
-  if (!kernel)
-    return kernel.status();
+  Result<CompiledKernel> made = environment.compiler.compile(candidateRequest);
+  if (!made)
+    return made.status();
   Counters::raise(environment.counters.kernelsCompiled);
   Result<std::shared_ptr<const LoadedKernel>> loaded =
-      LoadedKernel::load(environment.device, kernel->content, kernel->manifest, kernel->binary);
+      LoadedKernel::load(environment.device, made->content, made->manifest, made->binary);
   if (!loaded)
     return loaded.status();
   Counters::raise(environment.counters.kernelsLoaded);
@@ -98,13 +110,23 @@ Status TuningSession::compile(size_t index) {
   core->spec = spec;
   core->maxima = maxima;
   core->kernel = std::move(*loaded);
-  cores[index] = std::move(core);
-  compiled[index] = std::move(*kernel);
-  return Status::ok();
+  kernel = std::move(*made);
+  return core;
 }
 
-Status TuningSession::runOnce(size_t index, const Bindings &bindings, void *stream) {
-  const PlanCore &core = *cores[index];
+std::shared_ptr<PlanCore> TuningSession::buildDefinition() {
+  CompileRequest definition = request;
+  definition.templateName = definingTemplate(spec.op);
+  Result<std::vector<Candidate>> listed = environment.compiler.list(definition);
+  for (size_t i = 0; listed && i < std::min(listed->size(), kDefinitionAttempts); ++i) {
+    std::optional<CompiledKernel> kernel;
+    if (Result<std::shared_ptr<PlanCore>> core = build((*listed)[i], kernel))
+      return *core;
+  }
+  return nullptr;
+}
+
+Status TuningSession::runOnce(const PlanCore &core, const Bindings &bindings, void *stream) {
   size_t needed = core.kernel->workspaceBytes();
   if (needed > workspaceBytes) {
     Result<DeviceBuffer> grown = DeviceBuffer::allocate(environment.device, needed);
@@ -118,15 +140,20 @@ Status TuningSession::runOnce(size_t index, const Bindings &bindings, void *stre
 
 Status TuningSession::prepareReference() {
   std::string_view name = definingTemplate(spec.op);
-  size_t index = 0;
-  while (index < candidates.size() && !(candidates[index].templateName == name && compiled[index]))
-    ++index;
+  std::shared_ptr<PlanCore> core;
+  bool isCandidate = false;
+  for (size_t i = 0; i < candidates.size() && !core; ++i)
+    if (candidates[i].templateName == name) {
+      isCandidate = true;
+      core = cores[i];
+    }
+  if (!isCandidate)
+    core = buildDefinition();
   // Where no configuration of the tile program fits the device, the incumbent is all there is to compare with.
-  for (size_t any = 0; index == candidates.size() && any < candidates.size(); ++any)
-    if (compiled[any])
-      index = any;
+  for (size_t i = 0; i < candidates.size() && !core; ++i)
+    core = cores[i];
   NSA_RETURN_IF_ERROR(inputs->poisonOutputs());
-  NSA_RETURN_IF_ERROR(runOnce(index, inputs->checked(), nullptr));
+  NSA_RETURN_IF_ERROR(runOnce(*core, inputs->checked(), nullptr));
   NSA_RETURN_IF_ERROR(environment.device.readStatusWord(statusWord, nullptr));
   Result<TuningResult> result = inputs->readChecked();
   if (!result)
@@ -141,7 +168,7 @@ Status TuningSession::check(size_t index) {
   if (!reference)
     NSA_RETURN_IF_ERROR(prepareReference());
   NSA_RETURN_IF_ERROR(inputs->poisonOutputs());
-  NSA_RETURN_IF_ERROR(runOnce(index, inputs->checked(), nullptr));
+  NSA_RETURN_IF_ERROR(runOnce(*cores[index], inputs->checked(), nullptr));
   NSA_RETURN_IF_ERROR(environment.device.readStatusWord(statusWord, nullptr));
   Result<TuningResult> result = inputs->readChecked();
   if (!result)
@@ -150,7 +177,7 @@ Status TuningSession::check(size_t index) {
 }
 
 Result<double> TuningSession::measure(size_t index) {
-  return environment.device.time([&](void *stream) { return runOnce(index, inputs->timed(), stream); });
+  return environment.device.time([&](void *stream) { return runOnce(*cores[index], inputs->timed(), stream); });
 }
 
 std::vector<Measurement> TuningSession::evidence() const {

@@ -46,7 +46,11 @@ private:
   Status compile(size_t index);
   Status check(size_t index);
   Result<double> measure(size_t index);
-  Status runOnce(size_t index, const Bindings &bindings, void *stream);
+  // Compiles and loads a candidate.
+  Result<std::shared_ptr<PlanCore>> build(const Candidate &candidate, std::optional<CompiledKernel> &kernel);
+  // The tile program's kernel where it is no candidate, because another template was forced. Null: it does not serve.
+  std::shared_ptr<PlanCore> buildDefinition();
+  Status runOnce(const PlanCore &core, const Bindings &bindings, void *stream);
   Status prepareReference();
 
   Environment environment;

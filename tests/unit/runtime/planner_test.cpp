@@ -237,6 +237,15 @@ TEST_F(PlannerTest, PlantedTemplatesDoNotDeceiveTheTuner) {
   }
 }
 
+TEST_F(PlannerTest, AForcedTemplateIsComparedWithTheTileProgramToo) {
+  options.templateDir = copyTemplates();
+  write(options.templateDir, "too_wide", wrongTemplate());
+  options.forceVariant = "too_wide";
+  Status status = open(MissPolicy::kTune)->plan(spec, maxima, nullptr).status();
+  ASSERT_FALSE(status.isOk()) << "it was compared with itself";
+  EXPECT_NE(status.toString().find("differs from the tile program"), std::string::npos) << status.toString();
+}
+
 TEST_F(PlannerTest, AnEditedTemplateIsAMiss) {
   options.templateDir = copyTemplates();
   describe(*open(MissPolicy::kDefault));
