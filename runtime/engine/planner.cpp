@@ -62,8 +62,15 @@ Result<std::shared_ptr<const PlanCore>> Planner::make(const Spec &spec, const Ma
   switch (*options.missPolicy) {
   case MissPolicy::kFail:
     return cacheMiss(search);
-  case MissPolicy::kTune:
-    return tuneNow(search, nullptr);
+  case MissPolicy::kTune: {
+    Result<std::shared_ptr<const PlanCore>> tuned = tuneNow(search, nullptr);
+    if (tuned || tuned.status().code() != ErrorCode::kOutOfMemory)
+      return tuned;
+    // The host may have taken nearly all memory: no room for a tuner's tensors, but enough to run.
+    search.core->fallbacks.push_back("not tuned: " + tuned.status().toString());
+    logger.log(LogLevel::kWarning, "planner", search.core->fallbacks.back());
+    break;
+  }
   case MissPolicy::kDefault:
     break;
   }

@@ -246,6 +246,22 @@ TEST_F(PlannerTest, AForcedTemplateIsComparedWithTheTileProgramToo) {
   EXPECT_NE(status.toString().find("differs from the tile program"), std::string::npos) << status.toString();
 }
 
+TEST_F(PlannerTest, WithoutMemoryForTuningTheDefaultServes) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer ends the process instead of refusing memory";
+#endif
+  spec.queryHeads = spec.kvHeads = 1 << 30; // 2^48 bytes of keys, more than any address space
+  spec.qkDim = 256;
+  maxima = {1, 64, 64, 256};
+  auto engine = open(MissPolicy::kTune);
+  Json plan = describe(*engine);
+  EXPECT_EQ(plan["source"], "compiled");
+  EXPECT_EQ(plan["tuned"], false);
+  ASSERT_EQ(plan["fallbacks"].size(), 1u) << plan["fallbacks"];
+  EXPECT_NE(plan["fallbacks"][0].get<std::string>().find("not tuned: out of memory"), std::string::npos) << plan;
+  EXPECT_EQ(engine->tune(spec, maxima).status().code(), ErrorCode::kOutOfMemory) << "asked for, it is an error";
+}
+
 TEST_F(PlannerTest, AnEditedTemplateIsAMiss) {
   options.templateDir = copyTemplates();
   describe(*open(MissPolicy::kDefault));
