@@ -11,11 +11,11 @@ Status deviceStatus(int32_t code, int32_t place) {
     return Status::ok();
   case DeviceStatusCode::kBadCuSeqlensQ:
     info.field = "cu_seqlens_q";
-    info.rule = "must not decrease and must stay within [0, total_q]";
+    info.rule = "must begin with 0, must not decrease and must stay within [0, total_q]";
     break;
   case DeviceStatusCode::kBadCuSeqlensK:
     info.field = "cu_seqlens_k";
-    info.rule = "must not decrease and must stay within [0, total_k]";
+    info.rule = "must begin with 0, must not decrease and must stay within [0, total_k]";
     break;
   case DeviceStatusCode::kMoreQueriesThanKeys:
     info.field = "cu_seqlens_q";

@@ -12,8 +12,8 @@ namespace nsa {
 
 enum class DeviceStatusCode : int32_t {
   kOk = 0,
-  kBadCuSeqlensQ = 1, // decreasing, or out of [0, total_q]
-  kBadCuSeqlensK = 2, // decreasing, or out of [0, total_k]
+  kBadCuSeqlensQ = 1, // not from 0, decreasing, or out of [0, total_q]
+  kBadCuSeqlensK = 2, // not from 0, decreasing, or out of [0, total_k]
   kMoreQueriesThanKeys = 3,
   kSeqlenQOverMaximum = 4,
   kSeqlenKOverMaximum = 5,

@@ -63,16 +63,25 @@ func.func @attention(
     %q_length = arith.subi %q_past, %q_begin : i32
     %k_length = arith.subi %k_past, %k_begin : i32
 
+    // The first sequence begins at 0, the others where the one before ends.
+    %is_first_sequence = arith.cmpi eq, %batch, %zero : i32
+    %q_latest_begin = arith.select %is_first_sequence, %zero, %total_q : i32
+    %k_latest_begin = arith.select %is_first_sequence, %zero, %total_k : i32
+
     %q_negative = arith.cmpi slt, %q_begin, %zero : i32
+    %q_late = arith.cmpi sgt, %q_begin, %q_latest_begin : i32
     %q_decreasing = arith.cmpi slt, %q_past, %q_begin : i32
     %q_outside = arith.cmpi sgt, %q_past, %total_q : i32
     %q_unordered = arith.ori %q_negative, %q_decreasing : i1
-    %q_bad = arith.ori %q_unordered, %q_outside : i1
+    %q_misplaced = arith.ori %q_late, %q_outside : i1
+    %q_bad = arith.ori %q_unordered, %q_misplaced : i1
     %k_negative = arith.cmpi slt, %k_begin, %zero : i32
+    %k_late = arith.cmpi sgt, %k_begin, %k_latest_begin : i32
     %k_decreasing = arith.cmpi slt, %k_past, %k_begin : i32
     %k_outside = arith.cmpi sgt, %k_past, %total_k : i32
     %k_unordered = arith.ori %k_negative, %k_decreasing : i1
-    %k_bad = arith.ori %k_unordered, %k_outside : i1
+    %k_misplaced = arith.ori %k_late, %k_outside : i1
+    %k_bad = arith.ori %k_unordered, %k_misplaced : i1
     %bad_cu_seqlens_q = arith.constant 1 : i32
     %bad_cu_seqlens_k = arith.constant 2 : i32
     %k_code = arith.select %k_bad, %bad_cu_seqlens_k, %zero : i32

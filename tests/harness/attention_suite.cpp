@@ -490,6 +490,10 @@ TEST_F(AttentionTest, MalformedLengthsAreReportedWithTheirPlaceAndWriteNothing) 
   auto damaged = [&](std::vector<int32_t> AttentionData::*list, size_t entry, int32_t value) {
     return [=](AttentionData &d) { (d.*list)[entry] = value; };
   };
+  checkMalformed(*session, data, damaged(&AttentionData::cuSeqlensQ, 0, 1), "cu_seqlens_q", gpu ? "sequence 0" : "[0]",
+                 0, 10);
+  checkMalformed(*session, data, damaged(&AttentionData::cuSeqlensK, 0, 3), "cu_seqlens_k", gpu ? "sequence 0" : "[0]",
+                 0, 10);
   checkMalformed(*session, data, damaged(&AttentionData::cuSeqlensQ, 2, 9), "cu_seqlens_q", gpu ? "sequence 1" : "[2]",
                  10, 15);
   checkMalformed(*session, data, damaged(&AttentionData::cuSeqlensQ, 4, 1000000), "cu_seqlens_q",
@@ -501,6 +505,14 @@ TEST_F(AttentionTest, MalformedLengthsAreReportedWithTheirPlaceAndWriteNothing) 
   checkMalformed(*session, data, damaged(&AttentionData::cuSeqlensK, 3, 362), gpu ? "queries" : "seqlen_q",
                  "sequence 2", 15,
                  23); // T_q > T
+  checkMalformed(*session, data, damaged(&AttentionData::cuSeqlensQ, 3, 60), "max_seqlen_q", "sequence 2", 15, 60);
+  checkMalformed(
+      *session, data,
+      [](AttentionData &d) {
+        d.cuSeqlensK[1] = 10;
+        d.cuSeqlensK[2] = 320;
+      },
+      "max_seqlen_k", "sequence 1", 10, 15);
 }
 
 TEST_F(AttentionTest, RepeatsGiveTheSameBits) {

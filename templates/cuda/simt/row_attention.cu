@@ -81,7 +81,10 @@ struct Sequence {
   int32 code;
 };
 
-NSA_DEVICE bool out_of_order(int32 begin, int32 end, int32 total) { return begin < 0 || end < begin || end > total; }
+// The first sequence begins at 0, the others where the one before ends.
+NSA_DEVICE bool out_of_order(int32 batch, int32 begin, int32 end, int32 total) {
+  return begin < 0 || (batch == 0 && begin > 0) || end < begin || end > total;
+}
 
 NSA_DEVICE Sequence find_sequence(const Arguments &args, int32 batch) {
   Sequence sequence = {batch, 0, 0, args.seqlen_q, args.seqlen_k, 0};
@@ -93,9 +96,9 @@ NSA_DEVICE Sequence find_sequence(const Arguments &args, int32 batch) {
     sequence.k_begin = load_scalar(args.cu_seqlens_k, batch);
     sequence.q_length = q_end - sequence.q_begin;
     sequence.k_length = k_end - sequence.k_begin;
-    if (out_of_order(sequence.q_begin, q_end, args.total_q))
+    if (out_of_order(batch, sequence.q_begin, q_end, args.total_q))
       sequence.code = 1;
-    else if (out_of_order(sequence.k_begin, k_end, args.total_k))
+    else if (out_of_order(batch, sequence.k_begin, k_end, args.total_k))
       sequence.code = 2;
   }
   if (sequence.code == 0) {

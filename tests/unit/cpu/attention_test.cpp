@@ -35,11 +35,11 @@ std::string templateText() {
   return text.str();
 }
 
-std::string program(const Case &c) {
+std::string program(const Case &c, bool packed = false) {
   const char *element = c.dtype == DType::kBf16 ? "bf16" : c.dtype == DType::kF16 ? "f16" : "f32";
   return fill(templateText(), {{"element", element},
                                {"mma_element", "f32"},
-                               {"packed", "0"},
+                               {"packed", packed ? "1" : "0"},
                                {"windowed", c.window ? "1" : "0"},
                                {"group", std::to_string(c.group)},
                                {"query_tile", std::to_string(c.queryTile)},
@@ -171,6 +171,69 @@ const Case kCases[] = {
 INSTANTIATE_TEST_SUITE_P(Cases, CpuAttention,
                          testing::Combine(testing::ValuesIn(runnableFeatures()), testing::ValuesIn(kCases)));
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CpuAttention);
+
+// What a kernel says itself of lengths that only the device can see; the CPU device asks the host's copy before.
+class CpuAttentionLengths : public testing::TestWithParam<std::string> {};
+
+TEST_P(CpuAttentionLengths, BrokenOnesAreReportedAndTouchNothing) {
+  const Case c{DType::kF32, 2, 16, 16, 40, 50, 0, 16, 16};
+  const TileKernel kernel(program(c, /*packed=*/true), GetParam());
+  constexpr int32_t kMaxQ = 20, kMaxK = 30;
+  struct Lengths {
+    std::vector<int32_t> q, k; // three sequences; the tensors hold 40 and 50 tokens
+    int32_t code, place;
+  };
+  constexpr int32_t kLeast = std::numeric_limits<int32_t>::min(), kMost = std::numeric_limits<int32_t>::max();
+  const Lengths cases[] = {
+      {{0, 10, 10, 30}, {0, 20, 20, 50}, 0, 0},    {{0, 0, 0, 0}, {0, 0, 0, 0}, 0, 0},
+      {{1, 10, 10, 30}, {0, 20, 20, 50}, 1, 0},    {{-1, 10, 10, 30}, {0, 20, 20, 50}, 1, 0},
+      {{0, 10, 10, 9}, {0, 20, 20, 50}, 1, 2},     {{0, 10, 22, 41}, {0, 20, 40, 50}, 1, 2},
+      {{0, 10, 10, kMost}, {0, 20, 20, 50}, 1, 2}, {{0, 10, 10, kLeast}, {0, 20, 20, 50}, 1, 2},
+      {{0, 10, 10, 30}, {2, 20, 20, 50}, 2, 0},    {{0, 10, 10, 30}, {kLeast, 20, 20, 50}, 2, 0},
+      {{0, 10, 10, 10}, {0, 20, 20, 19}, 2, 2},    {{0, 10, 10, 30}, {0, 20, 20, 51}, 2, 2},
+      {{0, 10, 10, 30}, {0, 20, 20, kMost}, 2, 2}, {{0, 10, 13, 30}, {0, 20, 22, 50}, 3, 1},
+      {{0, 10, 10, 31}, {0, 20, 20, 50}, 4, 2},    {{0, 10, 10, 30}, {0, 10, 10, 41}, 5, 2},
+  };
+  const int64_t heads = kKvHeads * c.group;
+  Tensor q(c.dtype, 40, heads, c.qkDim), k(c.dtype, 50, kKvHeads, c.qkDim), v(c.dtype, 50, kKvHeads, c.vDim);
+  std::mt19937 engine(7);
+  q.draw(engine);
+  k.draw(engine);
+  v.draw(engine);
+  for (const Lengths &lengths : cases) {
+    SCOPED_TRACE(testing::PrintToString(lengths.q) + " " + testing::PrintToString(lengths.k));
+    Tensor out(c.dtype, 40, heads, c.vDim), lse(DType::kF32, 40, heads, 1);
+    for (int64_t row = 0; row < 40; ++row) {
+      out.poison(row);
+      lse.poison(row);
+    }
+    int32_t status[2] = {0, 0};
+    Slots slots;
+    slots.view(q.memory.as<void>(), q.strides()).view(k.memory.as<void>(), k.strides());
+    slots.view(v.memory.as<void>(), v.strides()).view(out.memory.as<void>(), out.strides());
+    slots.view(lse.memory.as<void>(), lse.strides()).view(lengths.q.data(), {1}).view(lengths.k.data(), {1});
+    slots.i32(0).i32(0).i32(kMaxQ).i32(kMaxK).i32(40).i32(50).i32(0).f32(0.36f).view(status, {1});
+    for (int32_t z = 0; z < 3; ++z)
+      for (int32_t y = 0; y < kKvHeads; ++y)
+        for (int32_t x = 0; x < (kMaxQ * c.group + c.queryTile - 1) / c.queryTile; ++x)
+          kernel.run(slots, x, y, z);
+    EXPECT_EQ(status[0], lengths.code);
+    EXPECT_EQ(status[1], lengths.place);
+    // Rows of the sequences that are well are written, and no others.
+    for (int64_t time = 0; time < 40; ++time) {
+      bool isWritten = false;
+      for (int32_t s = 0; s < 3; ++s)
+        isWritten |= time >= lengths.q[size_t(s)] && time < lengths.q[size_t(s) + 1] &&
+                     !(lengths.code != 0 && s == lengths.place);
+      for (int64_t head = 0; head < heads; ++head)
+        ASSERT_EQ(std::isnan(out.at(time, head, 0)) || std::isnan(lse.at(time, head, 0)), !isWritten)
+            << "time " << time << " head " << head;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, CpuAttentionLengths, testing::ValuesIn(runnableFeatures()));
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CpuAttentionLengths);
 
 } // namespace
 } // namespace nsa::test
