@@ -229,8 +229,9 @@ NSA_API nsa_status nsa_engine_stats(const nsa_engine *engine, nsa_stats *stats, 
 NSA_API nsa_status nsa_engine_describe(nsa_engine *engine, char **json, nsa_error *error) NSA_NOEXCEPT;
 NSA_API void nsa_free(void *text) NSA_NOEXCEPT;
 
-/* DLPack 1.x. Fills a borrowed view of a DLManagedTensorVersioned (or the DLTensor inside one); the DLPack
- * object stays the caller's. `dl_tensor` points to a DLTensor. Null strides mean row-major, byte_offset is added. */
+/* DLPack 1.x. Fills a borrowed view of the DLTensor that `dl_tensor` points to (the member of a
+ * DLManagedTensorVersioned, not that itself); the DLPack object stays the caller's. Null strides mean row-major,
+ * byte_offset is added. */
 NSA_API nsa_status nsa_tensor_from_dlpack(const void *dl_tensor, nsa_tensor *tensor, nsa_error *error) NSA_NOEXCEPT;
 /* Fills a caller-owned DLTensor that borrows the tensor's data and its shape and strides arrays.
  * device: "cpu" or "cuda:N". */

@@ -533,6 +533,8 @@ TEST_F(CApi, RulesOfSpecAndMaxima) {
       {"v_dim", "0", [](Call &c) { c.spec.v_dim = 0; }},
       {"window", "0", [](Call &c) { c.spec.window = 0; }},
       {"scale", "nan", [](Call &c) { c.spec.scale = std::numeric_limits<float>::quiet_NaN(); }},
+      {"scale", "-1", [](Call &c) { c.spec.scale = -1; }},
+      {"scale", "inf", [](Call &c) { c.spec.scale = std::numeric_limits<float>::infinity(); }},
       {"maxima.size", "0", [](Call &c) { c.maxima.size = 0; }},
       {"maxima.reserved", "5", [](Call &c) { c.maxima.reserved[0] = 5; }},
       {"max_batch", "0", [](Call &c) { c.maxima.max_batch = 0; }},
@@ -551,7 +553,7 @@ TEST_F(CApi, RulesOfSpecAndMaxima) {
         << row.field << ": " << plan.error.value;
     EXPECT_STRNE(plan.error.rule, "");
   }
-  EXPECT_EQ(engine.stats().plans_failed, 16u) << "requests that were readable but wrong";
+  EXPECT_EQ(engine.stats().plans_failed, 18u) << "requests that were readable but wrong";
 }
 
 TEST_F(CApi, RulesOfOptions) {
