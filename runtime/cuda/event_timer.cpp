@@ -5,7 +5,9 @@
 namespace nsa::cuda {
 
 namespace {
-constexpr int kRepetitions = 5;
+constexpr int kMostRepetitions = 5;
+// One long run tells as much as several short ones: what disturbs it is a smaller part of it.
+constexpr float kEnoughMs = 5;
 } // namespace
 
 EventTimer::~EventTimer() {
@@ -36,17 +38,21 @@ Result<double> EventTimer::time(const std::function<Status(void *stream)> &launc
   NSA_RETURN_IF_ERROR(scope.status());
   NSA_RETURN_IF_ERROR(prepare());
   const Driver &driver = context.driver;
-  float milliseconds[kRepetitions];
-  for (float &elapsed : milliseconds) {
+  float milliseconds[kMostRepetitions];
+  int count = 0;
+  float total = 0;
+  while (count < kMostRepetitions && total < kEnoughMs) {
+    float &elapsed = milliseconds[count++];
     NSA_CUDA_CALL(driver, memsetD8Async, (flushBuffer, 0, flushBytes, stream));
     NSA_CUDA_CALL(driver, eventRecord, (start, stream));
     NSA_RETURN_IF_ERROR(launch(stream));
     NSA_CUDA_CALL(driver, eventRecord, (stop, stream));
     NSA_CUDA_CALL(driver, eventSynchronize, (stop));
     NSA_CUDA_CALL(driver, eventElapsedTime, (&elapsed, start, stop));
+    total += elapsed;
   }
-  std::sort(std::begin(milliseconds), std::end(milliseconds));
-  return static_cast<double>(milliseconds[kRepetitions / 2]);
+  std::sort(milliseconds, milliseconds + count);
+  return static_cast<double>(milliseconds[count / 2]);
 }
 
 } // namespace nsa::cuda

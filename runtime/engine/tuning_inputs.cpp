@@ -12,13 +12,20 @@ namespace nsa {
 
 namespace {
 
-// One timed run shall stay in the order of 50 ms, and all tensors within a fraction of the memory.
+// One timed run shall stay in the order of 10 ms, and all tensors within a fraction of the memory.
 struct Budget {
   double flops;
   double bytes;
 };
 constexpr Budget kCpuBudget = {4e9, 256e6};
-constexpr Budget kGpuBudget = {1e13, 2e9};
+constexpr Budget kGpuBudget = {2e12, 2e9};
+// The compared run is read back and looked at by the host, once per candidate: as small as still shows every kind of
+// tile, which a thousand queries do.
+constexpr Budget kCheckBudget = {4e9, 32e6};
+constexpr int64_t kMostCheckedQueries = 1024;
+constexpr int64_t kMostCheckedKeys = 2048;
+// Random numbers are drawn for so many elements and then repeated: drawing a gigabyte takes longer than tuning.
+constexpr int64_t kDrawnElements = int64_t{1} << 22;
 
 // Sizes below which a tensor is not cut further: the shape would no longer be the problem's.
 constexpr int64_t kLeastQueries = 64;
@@ -94,11 +101,16 @@ Result<TuningInputs> TuningInputs::make(Device &device, const Spec &spec, const 
   std::mt19937_64 draw(seed);
   auto between = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(draw); };
   bool packed = spec.layout == Layout::kPacked;
+  Maxima checkMaxima = maxima;
+  checkMaxima.batch = sizes.batch;
+  checkMaxima.seqlenQ = std::min(sizes.seqlenQ, kMostCheckedQueries);
+  checkMaxima.seqlenK = std::min(sizes.seqlenK, kMostCheckedKeys);
+  const Sizes checkSizes = fit(kCheckBudget, spec, checkMaxima);
   Lengths checked;
-  for (int64_t i = 0; i < sizes.batch; ++i) {
+  for (int64_t i = 0; i < checkSizes.batch; ++i) {
     bool drawn = packed || i == 0; // in the dense layout all sequences are equally long
-    int64_t lengthQ = drawn ? between((sizes.seqlenQ + 1) / 2, sizes.seqlenQ) : checked.q[0];
-    int64_t lengthK = drawn ? between(lengthQ, sizes.seqlenK) : checked.k[0];
+    int64_t lengthQ = drawn ? between((checkSizes.seqlenQ + 1) / 2, checkSizes.seqlenQ) : checked.q[0];
+    int64_t lengthK = drawn ? between(lengthQ, checkSizes.seqlenK) : checked.k[0];
     if (packed && i == 1)
       lengthQ = lengthK = 0;
     checked.q.push_back(lengthQ);
@@ -117,6 +129,9 @@ Result<TuningInputs> TuningInputs::make(Device &device, const Spec &spec, const 
   Result<Bindings> checkedBindings = inputs.bind(checked);
   if (!checkedBindings)
     return checkedBindings.status();
+  const int64_t checkedRows = std::reduce(checked.q.begin(), checked.q.end()) * spec.queryHeads;
+  inputs.checkedOutBytes = checkedRows * spec.vDim * dtypeBytes(spec.dtype);
+  inputs.checkedLseBytes = checkedRows * static_cast<int64_t>(sizeof(float));
   inputs.timedBindings = std::move(*timedBindings);
   inputs.checkedBindings = std::move(*checkedBindings);
   inputs.shape = "batch=" + std::to_string(sizes.batch) + " seqlen_q=" + std::to_string(sizes.seqlenQ) +
@@ -128,16 +143,14 @@ Status TuningInputs::allocate(const Lengths &largest) {
   int64_t queries = std::reduce(largest.q.begin(), largest.q.end());
   int64_t keys = std::reduce(largest.k.begin(), largest.k.end());
   int64_t bytes = dtypeBytes(spec.dtype);
-  outBytes = queries * spec.queryHeads * spec.vDim * bytes;
-  lseBytes = queries * spec.queryHeads * static_cast<int64_t>(sizeof(float));
   const struct {
     DeviceBuffer &buffer;
     int64_t bytes;
   } buffers[] = {{q, queries * spec.queryHeads * spec.qkDim * bytes},
                  {k, keys * spec.kvHeads * spec.qkDim * bytes},
                  {v, keys * spec.kvHeads * spec.vDim * bytes},
-                 {out, outBytes},
-                 {lse, lseBytes}};
+                 {out, queries * spec.queryHeads * spec.vDim * bytes},
+                 {lse, queries * spec.queryHeads * static_cast<int64_t>(sizeof(float))}};
   for (const auto &wanted : buffers) {
     Result<DeviceBuffer> buffer = DeviceBuffer::allocate(*device, static_cast<size_t>(wanted.bytes));
     if (!buffer)
@@ -149,16 +162,22 @@ Status TuningInputs::allocate(const Lengths &largest) {
 
 Status TuningInputs::fillRandom(const DeviceBuffer &buffer, int64_t elements, uint64_t seed) {
   NormalDraw draw(seed);
-  auto count = static_cast<size_t>(elements);
-  if (spec.dtype == DType::kF32) {
-    std::vector<float> host(count);
-    std::generate(host.begin(), host.end(), std::ref(draw));
-    return device->upload(buffer.data(), host.data(), count * sizeof(float));
+  const int64_t elementBytes = dtypeBytes(spec.dtype);
+  const int64_t drawn = std::min(elements, kDrawnElements);
+  std::vector<std::byte> host(static_cast<size_t>(drawn * elementBytes));
+  for (int64_t i = 0; i < drawn; ++i) {
+    const float value = draw();
+    const uint16_t narrow = spec.dtype == DType::kBf16 ? floatToBf16(value) : floatToFp16(value);
+    const void *source = spec.dtype == DType::kF32 ? static_cast<const void *>(&value) : &narrow;
+    std::memcpy(host.data() + i * elementBytes, source, static_cast<size_t>(elementBytes));
   }
-  auto *narrow = spec.dtype == DType::kBf16 ? floatToBf16 : floatToFp16;
-  std::vector<uint16_t> host(count);
-  std::generate(host.begin(), host.end(), [&] { return narrow(draw()); });
-  return device->upload(buffer.data(), host.data(), count * sizeof(uint16_t));
+  auto *target = static_cast<std::byte *>(buffer.data());
+  for (int64_t begin = 0; begin < elements; begin += drawn) {
+    const int64_t count = std::min(drawn, elements - begin);
+    NSA_RETURN_IF_ERROR(
+        device->upload(target + begin * elementBytes, host.data(), static_cast<size_t>(count * elementBytes)));
+  }
+  return Status::ok();
 }
 
 int64_t TuningInputs::timeExtent(const std::vector<int64_t> &lengths) const {
@@ -216,9 +235,9 @@ Result<Bindings> TuningInputs::bind(const Lengths &lengths) {
 
 Status TuningInputs::poisonOutputs() {
   // All bits set is a NaN in bf16, fp16 and fp32.
-  std::vector<std::byte> poison(static_cast<size_t>(std::max(outBytes, lseBytes)), std::byte{0xff});
-  NSA_RETURN_IF_ERROR(device->upload(out.data(), poison.data(), static_cast<size_t>(outBytes)));
-  return device->upload(lse.data(), poison.data(), static_cast<size_t>(lseBytes));
+  std::vector<std::byte> poison(static_cast<size_t>(std::max(checkedOutBytes, checkedLseBytes)), std::byte{0xff});
+  NSA_RETURN_IF_ERROR(device->upload(out.data(), poison.data(), static_cast<size_t>(checkedOutBytes)));
+  return device->upload(lse.data(), poison.data(), static_cast<size_t>(checkedLseBytes));
 }
 
 Result<TuningResult> TuningInputs::readChecked() {

@@ -1,5 +1,5 @@
 // Tensors for tuning: two calls over the same device buffers, one as large as the spec's maxima allow within a
-// budget (it is timed), one with drawn, uneven lengths (results are compared on it).
+// budget (it is timed), one small with drawn, uneven lengths (results are compared on it).
 // Ownership: owns the device memory. Thread-safety: one thread at a time.
 #pragma once
 
@@ -25,7 +25,7 @@ public:
 
   const Bindings &timed() const { return timedBindings; }
   const Bindings &checked() const { return checkedBindings; }
-  // Fills the outputs with NaN, so that an element nobody writes is seen.
+  // Fills the checked call's outputs with NaN, so that an element nobody writes is seen.
   Status poisonOutputs();
   // Reads back the checked call's outputs.
   Result<TuningResult> readChecked();
@@ -46,8 +46,8 @@ private:
   Device *device;
   Spec spec;
   DeviceBuffer q, k, v, out, lse;
-  int64_t outBytes = 0;
-  int64_t lseBytes = 0;
+  int64_t checkedOutBytes = 0;
+  int64_t checkedLseBytes = 0;
   std::vector<DeviceBuffer> offsets; // cu_seqlens of both calls
   Bindings timedBindings;
   Bindings checkedBindings;
