@@ -60,7 +60,7 @@ typedef int32_t nsa_compiler_status;
 typedef struct nsa_compiler_api {
   size_t size;
   uint32_t abi_version;
-  const char *source_id; /* digest of the compiler's own revision (emitter version, device library) */
+  const char *source_id; /* digest of the compiler's sources and embedded templates; kernels carry it as evidence */
 
   /* Lists the admissible candidates (template x config), cheapest predicted first. */
   nsa_compiler_status (*list)(const nsa_compiler_request *request, nsa_compiler_result **result);

@@ -3,6 +3,7 @@
 #include "compiler/api/nsa_compiler.h"
 
 #include "compiler/driver/Compiler.h"
+#include "runtime/base/compiler_revision.h"
 
 #include <new>
 
@@ -104,7 +105,7 @@ extern "C" __attribute__((visibility("default"))) const nsa_compiler_api *nsa_co
     return nullptr;
   static const nsa_compiler_api api = {sizeof(nsa_compiler_api),
                                        NSA_COMPILER_ABI_VERSION,
-                                       compilerSourceId().c_str(),
+                                       compilerRevision().data(),
                                        list,
                                        compile,
                                        candidateCount,

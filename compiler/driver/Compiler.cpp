@@ -4,6 +4,7 @@
 #include "compiler/driver/DeviceSource.h"
 #include "compiler/driver/TilePipeline.h"
 #include "compiler/render/Renderer.h"
+#include "runtime/base/compiler_revision.h"
 #include "runtime/base/digest.h"
 
 #include <optional>
@@ -11,10 +12,6 @@
 namespace nsa {
 
 namespace {
-
-// Raised whenever a backend makes something else of the same template: then stored kernels are made anew.
-constexpr std::string_view kCudaBackendRevision = "cuda 1";
-constexpr std::string_view kCpuBackendRevision = "cpu 1";
 
 // The template files of a request and the headers in them.
 struct Sources {
@@ -139,7 +136,7 @@ private:
     content.field("cuda").field(device->text).field((*nvrtc)->version());
     for (const std::string &option : Nvrtc::options(request.target->name))
       content.field(option);
-    finishManifest(content, device->headers, kCudaBackendRevision, result);
+    finishManifest(content, device->headers, result);
     return Status::ok();
   }
 
@@ -152,20 +149,20 @@ private:
     Digest content;
     // The image is part of the key, so that no change of a pass can be forgotten in it.
     content.field("cpu").field(rendered).field(request.cpuFeatures).field(result.bytes);
-    finishManifest(content, {}, kCpuBackendRevision, result);
+    finishManifest(content, {}, result);
     return Status::ok();
   }
 
-  void finishManifest(Digest &content, const std::vector<const TemplateFile *> &headers, std::string_view backend,
-                      CompileOutput &result) {
+  void finishManifest(Digest &content, const std::vector<const TemplateFile *> &headers, CompileOutput &result) {
     // What the launcher reads beside the binary: a header's new grid over an old text is another kernel.
     content.field(manifest.serialize());
     Digest revision;
-    revision.field(backend).field(source.file->text);
+    revision.field(source.file->text);
     for (const TemplateFile *header : headers)
       revision.field(header->path).field(header->text);
     manifest.revision = revision.finishHex();
     manifest.evidence["content"] = content.finishHex();
+    manifest.evidence["compiler"] = compilerRevision();
     result.manifest = manifest.serialize();
   }
 
@@ -204,18 +201,6 @@ Result<CompileOutput> compileCandidate(const CompilerRequest &request) {
   NSA_RETURN_IF_ERROR(Compilation(request, *sources.files, std::move(selections->front()), timings).run(output));
   output.timings = timings.text();
   return output;
-}
-
-const std::string &compilerSourceId() {
-  static const std::string &id = *[] {
-    Digest digest;
-    digest.field(kCudaBackendRevision).field(kCpuBackendRevision).field(llvmVersion());
-    for (const TemplateFile &file : TemplateFiles::embedded().files())
-      if (file.path.starts_with("device/"))
-        digest.field(file.path).field(file.text);
-    return new std::string(digest.finishHex());
-  }();
-  return id;
 }
 
 } // namespace nsa

@@ -26,7 +26,4 @@ struct CompileOutput {
 Result<std::vector<CandidateSummary>> listCandidates(const CompilerRequest &request);
 Result<CompileOutput> compileCandidate(const CompilerRequest &request);
 
-// A digest of what makes this compiler's output what it is, the templates apart.
-const std::string &compilerSourceId();
-
 } // namespace nsa

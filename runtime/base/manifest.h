@@ -9,7 +9,7 @@
 //   target sm_90a
 //   fixed dtype=bf16 group=8 ...       the compiled-in problem values, names ascending
 //   config key_tile=64 query_tile=64   the tuned choices, names ascending
-//   revision <hex>                     digest of template + device library + emitter version
+//   revision <hex>                     digest of the template and the device headers it uses
 //   param view q bf16 3                one kernel argument per line, in order
 //   param i32 window
 //   grid ceildiv(max_seqlen_q * 8, 64) ; kv_heads ; batch

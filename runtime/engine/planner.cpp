@@ -1,5 +1,6 @@
 #include "runtime/engine/planner.h"
 
+#include "runtime/base/compiler_revision.h"
 #include "runtime/engine/describe.h"
 #include "runtime/engine/source_dump.h"
 #include "runtime/engine/stopwatch.h"
@@ -39,6 +40,13 @@ Status checkServes(const Manifest &manifest, const Problem &problem, const std::
       return Status::invalid(name, value, "must be " + wanted->second);
   return Status::ok();
 }
+
+std::string_view revisionOf(const Manifest &manifest) {
+  auto found = manifest.evidence.find("compiler");
+  return found == manifest.evidence.end() ? std::string_view() : found->second;
+}
+
+bool isOfAnotherCompiler(const Manifest &manifest) { return revisionOf(manifest) != compilerRevision(); }
 
 } // namespace
 
@@ -102,11 +110,45 @@ std::shared_ptr<const PlanCore> Planner::fromDatabase(Search &search) {
     search.core->fallbacks.push_back(std::move(reason));
     return nullptr;
   }
+  if (*options.missPolicy != MissPolicy::kFail && isOfAnotherCompiler(*manifest))
+    if (std::shared_ptr<const PlanCore> made = makeAgain(search, *hit, *manifest))
+      return made;
   if (Status status = adopt(search, hit->kernel.content, std::move(*manifest), hit->kernel.binary); !status.isOk())
     return refuse(status);
   search.core->source = PlanSource::kDatabase;
   search.core->tuned = hit->choice.tuned;
   Counters::raise(counters.plansFromDatabase);
+  return search.core;
+}
+
+// A stored choice outlives a change of the compiler or of a template, its binary does not: the same configuration is
+// compiled again. Null where that cannot be; the stored kernel serves then.
+std::shared_ptr<const PlanCore> Planner::makeAgain(Search &search, const KernelCache::Hit &hit,
+                                                   const Manifest &manifest) {
+  Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
+  // A library of another build than this one knows better which revision is current.
+  if (!library || (*library)->sourceId() == revisionOf(manifest))
+    return nullptr;
+  CompileRequest wanted = request(search.problem);
+  wanted.templateName = manifest.templateName;
+  wanted.config = manifest.config;
+  Result<CompiledKernel> kernel = (*library)->compile(wanted);
+  if (!kernel) {
+    search.core->fallbacks.push_back("the stored kernel is of another compiler revision and cannot be made again: " +
+                                     kernel.status().toString());
+    logger.log(LogLevel::kWarning, "planner", search.core->fallbacks.back());
+    return nullptr;
+  }
+  Counters::raise(counters.kernelsCompiled);
+  search.core->times.renderMs += kernel->renderMs;
+  search.core->times.compileMs += kernel->compileMs;
+  dump(wanted, *kernel);
+  if (!adopt(search, kernel->content, kernel->manifest, kernel->binary).isOk())
+    return nullptr;
+  (void)store(search, *kernel, hit.choice.evidence); // the cache has warned
+  search.core->source = PlanSource::kCompiled;
+  search.core->tuned = hit.choice.tuned;
+  Counters::raise(counters.plansCompiled);
   return search.core;
 }
 
@@ -314,6 +356,9 @@ Result<std::string> Planner::explain(const Spec &spec, const Maxima &maxima, boo
       explain.choiceConfig = formatValues(manifest->config);
     }
     explain.choiceTrouble = serves.isOk() ? whyPassedOver(hit->choice, *manifest) : serves.toString();
+    if (serves.isOk() && explain.choiceTrouble.empty() && isOfAnotherCompiler(*manifest) &&
+        explain.policy != MissPolicy::kFail)
+      explain.choiceTrouble = "made by another revision of the compiler: it is compiled again with the same config";
     explain.choice = std::move(hit->choice);
   }
   if (explain.policy == MissPolicy::kFail) {

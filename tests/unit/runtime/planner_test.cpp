@@ -148,6 +148,37 @@ TEST_F(PlannerTest, TuneMeasuresAndStoresTheEvidence) {
 }
 
 // What explain says is what a plan then does.
+TEST_F(PlannerTest, AKernelOfAnotherCompilerIsMadeAgainWithItsConfig) {
+  Json before = describe(*open(MissPolicy::kTune));
+  {
+    // As an older build would have left it, but for the binary.
+    std::string warning;
+    auto store = KernelStore::open({.path = options.cachePath}, warning);
+    ASSERT_TRUE(store) << store.status().toString();
+    std::vector<StoredChoice> choices = *(*store)->listChoices();
+    ASSERT_EQ(choices.size(), 1u);
+    StoredKernel kernel = **(*store)->findKernel(choices[0].content);
+    Manifest manifest = *Manifest::parse(kernel.manifest);
+    manifest.evidence["compiler"] = "older";
+    kernel.manifest = manifest.serialize();
+    kernel.content = "older";
+    choices[0].content = kernel.content;
+    ASSERT_TRUE((*store)->put(kernel, &choices[0]).isOk());
+  }
+  Json failing = describe(*open(MissPolicy::kFail));
+  EXPECT_EQ(failing["source"], "database") << "under `fail` nothing is compiled, and the old kernel serves";
+  EXPECT_EQ(failing["launches"][0]["content"], "older");
+
+  auto engine = open(MissPolicy::kDefault);
+  Json again = describe(*engine);
+  EXPECT_EQ(again["source"], "compiled");
+  EXPECT_EQ(again["tuned"], true);
+  EXPECT_EQ(again["launches"][0]["content"], before["launches"][0]["content"]);
+  EXPECT_EQ(again["launches"][0]["config"], before["launches"][0]["config"]);
+  EXPECT_EQ(engine->counters().kernelsCompiled, 1u);
+  EXPECT_EQ(describe(*open(MissPolicy::kDefault))["source"], "database");
+}
+
 TEST_F(PlannerTest, ExplainKnowsWhatAPlanWouldPassOver) {
   describe(*open(MissPolicy::kDefault));
   auto would = [&](MissPolicy policy) {

@@ -1,0 +1,13 @@
+// Names the state of compiler/ and templates/ that this build was made from. The compiler writes it into the manifests
+// of its kernels and the runtime compares: a kernel of another revision is made again when a compiler is at hand.
+// Thread-safety: a constant.
+#pragma once
+
+#include <string_view>
+
+namespace nsa {
+
+// 64 hex digits: SHA-256 over the paths and contents of all sources of the compiler and of all templates.
+std::string_view compilerRevision();
+
+} // namespace nsa
