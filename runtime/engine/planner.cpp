@@ -41,13 +41,6 @@ Status checkServes(const Manifest &manifest, const Problem &problem, const std::
   return Status::ok();
 }
 
-std::string_view revisionOf(const Manifest &manifest) {
-  auto found = manifest.evidence.find("compiler");
-  return found == manifest.evidence.end() ? std::string_view() : found->second;
-}
-
-bool isOfAnotherCompiler(const Manifest &manifest) { return revisionOf(manifest) != compilerRevision(); }
-
 } // namespace
 
 Planner::Planner(Device &device, std::string choiceDevice, KernelCache &cache, const EngineOptions &options,
@@ -110,7 +103,7 @@ std::shared_ptr<const PlanCore> Planner::fromDatabase(Search &search) {
     search.core->fallbacks.push_back(std::move(reason));
     return nullptr;
   }
-  if (*options.missPolicy != MissPolicy::kFail && isOfAnotherCompiler(*manifest))
+  if (isSuperseded(*manifest))
     if (std::shared_ptr<const PlanCore> made = makeAgain(search, *hit, *manifest))
       return made;
   if (Status status = adopt(search, hit->kernel.content, std::move(*manifest), hit->kernel.binary); !status.isOk())
@@ -121,13 +114,23 @@ std::shared_ptr<const PlanCore> Planner::fromDatabase(Search &search) {
   return search.core;
 }
 
+// Whether a compiler is at hand, and it is not the one that made this kernel. The runtime knows the revision of its own
+// build, so that a hit opens no compiler; a compiler library of another build has the last word.
+bool Planner::isSuperseded(const Manifest &manifest) {
+  auto found = manifest.evidence.find("compiler");
+  std::string_view revision = found == manifest.evidence.end() ? std::string_view() : found->second;
+  if (*options.missPolicy == MissPolicy::kFail || revision == compilerRevision())
+    return false;
+  Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
+  return library && (*library)->sourceId() != revision;
+}
+
 // A stored choice outlives a change of the compiler or of a template, its binary does not: the same configuration is
 // compiled again. Null where that cannot be; the stored kernel serves then.
 std::shared_ptr<const PlanCore> Planner::makeAgain(Search &search, const KernelCache::Hit &hit,
                                                    const Manifest &manifest) {
   Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
-  // A library of another build than this one knows better which revision is current.
-  if (!library || (*library)->sourceId() == revisionOf(manifest))
+  if (!library)
     return nullptr;
   CompileRequest wanted = request(search.problem);
   wanted.templateName = manifest.templateName;
@@ -356,8 +359,7 @@ Result<std::string> Planner::explain(const Spec &spec, const Maxima &maxima, boo
       explain.choiceConfig = formatValues(manifest->config);
     }
     explain.choiceTrouble = serves.isOk() ? whyPassedOver(hit->choice, *manifest) : serves.toString();
-    if (serves.isOk() && explain.choiceTrouble.empty() && isOfAnotherCompiler(*manifest) &&
-        explain.policy != MissPolicy::kFail)
+    if (serves.isOk() && explain.choiceTrouble.empty() && isSuperseded(*manifest))
       explain.choiceTrouble = "made by another revision of the compiler: it is compiled again with the same config";
     explain.choice = std::move(hit->choice);
   }

@@ -42,6 +42,7 @@ private:
 
   // Null: not served by the database; the reason, if worth telling, is among the core's fallbacks.
   std::shared_ptr<const PlanCore> fromDatabase(Search &search);
+  bool isSuperseded(const Manifest &manifest);
   std::shared_ptr<const PlanCore> makeAgain(Search &search, const KernelCache::Hit &hit, const Manifest &manifest);
   // "" when this engine may run what was found; else why it passes it over, although nothing is wrong with it.
   std::string whyPassedOver(const StoredChoice &choice, const Manifest &manifest) const;
