@@ -95,7 +95,10 @@ FileVerdict tryOpen(const fs::path &path, const std::string &name, int flags, Da
   Connection connection = Connection::open(name, flags, code);
   if (!connection)
     return verdictOf(code);
-  FileVerdict verdict = adoptDatabase(connection, mayWrite);
+  // Before anything that would take a lock or look at a log: a file of somebody else stays as it is.
+  FileVerdict verdict = checkHeader(connection);
+  if (verdict == FileVerdict::kUsable)
+    verdict = adoptDatabase(connection, mayWrite);
   if (verdict != FileVerdict::kUsable) {
     connection.leaveFileAlone();
     return verdict;
@@ -147,7 +150,7 @@ const char *describe(FileVerdict verdict) {
   case FileVerdict::kDamaged:
     return "it is damaged";
   case FileVerdict::kForeign:
-    return "it is a database of another program";
+    return "it is no kernel database and is left untouched (name another file)";
   case FileVerdict::kNewer:
     return "it was written by a newer version of this library and is left untouched";
   case FileVerdict::kLocked:
@@ -201,10 +204,10 @@ DatabaseFile openDatabaseFile(const std::string &name, bool readOnly, std::optio
     return verdict == FileVerdict::kUsable && damaged == file.identity ? FileVerdict::kDamaged : verdict;
   };
   FileVerdict verdict = attempt();
-  if (verdict == FileVerdict::kDamaged || verdict == FileVerdict::kForeign) {
+  if (verdict == FileVerdict::kDamaged) {
     DirectoryLock lock(directory);
     verdict = attempt(); // another process may have replaced it meanwhile
-    if (verdict == FileVerdict::kDamaged || verdict == FileVerdict::kForeign) {
+    if (verdict == FileVerdict::kDamaged) {
       std::string what = describe(verdict);
       file = {};
       fs::path aside;

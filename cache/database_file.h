@@ -1,6 +1,6 @@
 // Opens the file of a store under every circumstance: makes missing directories, refuses what others may
-// write, renames a damaged file aside, falls back to reading, and in the end to memory. All file policy is
-// here; what is in the file is the store's.
+// write, renames a damaged kernel database aside, leaves every other file alone, falls back to reading, and
+// in the end to memory. All file policy is here; what is in the file is the store's.
 // Thread-safety: none; distinct processes may open, replace and use one file at once.
 #pragma once
 

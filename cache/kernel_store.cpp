@@ -230,11 +230,12 @@ void KernelStore::State::noteFailure(int code) {
   if (replaced || file.readOnly || file.path == ":memory:")
     return;
   replaced = true;
-  ++counters.replacedFiles;
   FileIdentity damaged = file.identity;
   file.connection.leaveFileAlone();
   file.connection.close();
   file = openDatabaseFile(file.path, false, damaged);
+  if (file.path != ":memory:")
+    ++counters.replacedFiles;
 }
 
 KernelStore::KernelStore() : state(std::make_unique<State>()) {}

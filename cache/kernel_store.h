@@ -1,7 +1,7 @@
 // The kernel store: one sqlite database (WAL) that keeps compiled kernels by content and tuned
 // choices by problem and device, with the measured evidence. docs/cache_format.md has the schema.
-// Damage is never fatal: a row whose digest does not match is skipped and counted; a file that is
-// no database is renamed aside; a read-only or full disk means "work without".
+// Damage is never fatal: a row whose digest does not match is skipped and counted; a damaged kernel
+// database is renamed aside; a read-only or full disk, or a file of something else, means "work without".
 // Thread-safety: a store may be used by many threads at once (one connection behind a mutex; the
 // launch path never touches it). Distinct processes may share a file. A store does not survive a fork: in
 // the child every lookup is a miss and every put fails, the file is left alone.
@@ -64,7 +64,7 @@ public:
   };
   // Creates the file and missing directories (mode 0700) unless read-only. `warning` receives one line when
   // the store works in a reduced way: a damaged file was renamed aside, the medium is read-only, or the file
-  // cannot be used at all (world-writable, of a newer schema, no directory) and the store is in memory.
+  // cannot be used at all (world-writable, not ours, of a newer schema) and the store is in memory.
   static Result<std::unique_ptr<KernelStore>> open(const Options &options, std::string &warning);
   ~KernelStore();
 

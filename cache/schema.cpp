@@ -2,7 +2,10 @@
 
 #include "runtime/base/manifest.h"
 
+#include <array>
 #include <chrono>
+#include <cstring>
+#include <string_view>
 #include <thread>
 
 namespace nsa {
@@ -12,6 +15,11 @@ namespace {
 using sqlite::Connection;
 
 constexpr int kBusyTimeoutMs = 5000;
+
+// Of sqlite's file format.
+constexpr std::string_view kMagic("SQLite format 3\0", 16);
+constexpr size_t kHeaderBytes = 100;
+constexpr size_t kApplicationIdOffset = 68;
 
 // The manifest's version has no column: every row of a schema holds the same one.
 static_assert(kManifestVersion == 1 && kSchemaVersion == 1, "a new manifest version is a new schema version");
@@ -78,6 +86,15 @@ int readMarks(Connection &connection, Marks &marks) {
                             marks.tables);
 }
 
+// From one moment of the database: another process may be making the schema.
+int readMarksAtOnce(Connection &connection, Marks &marks) {
+  if (int code = connection.execute("BEGIN"))
+    return code;
+  int code = readMarks(connection, marks);
+  connection.execute("ROLLBACK");
+  return code;
+}
+
 // Two processes that open a new file at once both come here; the second finds the schema made.
 int createSchema(Connection &connection, Marks &marks) {
   if (int code = connection.execute("BEGIN IMMEDIATE"))
@@ -95,13 +112,20 @@ int createSchema(Connection &connection, Marks &marks) {
   return code;
 }
 
-// Changing the mode needs the file alone and does not wait for it by itself. A file that stays in another mode
-// (a file system without shared memory) works too, only slower.
-void useWriteAheadLog(Connection &connection) {
+// For what sqlite does not wait for by itself.
+template <typename Attempt> int waitWhileBusy(Attempt attempt) {
   using Clock = std::chrono::steady_clock;
   Clock::time_point end = Clock::now() + std::chrono::milliseconds(kBusyTimeoutMs);
-  while ((connection.execute("PRAGMA journal_mode = WAL") & 0xff) == SQLITE_BUSY && Clock::now() < end)
+  int code;
+  while (((code = attempt()) & 0xff) == SQLITE_BUSY && Clock::now() < end)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return code;
+}
+
+// Changing the mode needs the file alone. A file that stays in another mode (a file system without shared memory)
+// works too, only slower.
+void useWriteAheadLog(Connection &connection) {
+  (void)waitWhileBusy([&] { return connection.execute("PRAGMA journal_mode = WAL"); });
 }
 
 } // namespace
@@ -122,10 +146,25 @@ FileVerdict verdictOf(int code) {
   }
 }
 
+FileVerdict checkHeader(const Connection &connection) {
+  std::array<std::byte, kHeaderBytes> header;
+  size_t size = 0;
+  if (int code = waitWhileBusy([&] { return connection.readHead(header, size); }))
+    return verdictOf(code);
+  if (size == 0)
+    return FileVerdict::kUsable;
+  if (size < header.size() || std::memcmp(header.data(), kMagic.data(), kMagic.size()) != 0)
+    return FileVerdict::kForeign;
+  uint32_t application = 0;
+  for (size_t i = 0; i < sizeof application; ++i)
+    application = application << 8 | std::to_integer<uint32_t>(header[kApplicationIdOffset + i]);
+  return application == kApplicationId ? FileVerdict::kUsable : FileVerdict::kForeign;
+}
+
 FileVerdict adoptDatabase(Connection &connection, bool mayWrite) {
   connection.setBusyTimeout(kBusyTimeoutMs);
   Marks marks;
-  if (int code = readMarks(connection, marks))
+  if (int code = readMarksAtOnce(connection, marks))
     return verdictOf(code);
   bool isEmpty = marks.isEmpty();
   if (!isEmpty && marks.application != kApplicationId)
@@ -134,6 +173,13 @@ FileVerdict adoptDatabase(Connection &connection, bool mayWrite) {
     return FileVerdict::kNewer;
 
   mayWrite = mayWrite && !connection.isReadOnly();
+  // The schema comes before the log: while the mark is in the log alone, the header does not say whose file it is.
+  if (isEmpty) {
+    if (!mayWrite)
+      return FileVerdict::kUnreachable;
+    if (int code = createSchema(connection, marks))
+      return verdictOf(code);
+  }
   if (mayWrite)
     useWriteAheadLog(connection);
   // NORMAL survives a killed process; a power cut may lose the last rows but not the file.
@@ -141,12 +187,6 @@ FileVerdict adoptDatabase(Connection &connection, bool mayWrite) {
   if (int code = connection.execute("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
                                     "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON"))
     return verdictOf(code);
-  if (isEmpty) {
-    if (!mayWrite)
-      return FileVerdict::kUnreachable;
-    if (int code = createSchema(connection, marks))
-      return verdictOf(code);
-  }
   return marks.areOurs() ? FileVerdict::kUsable : FileVerdict::kDamaged;
 }
 

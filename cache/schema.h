@@ -12,8 +12,8 @@ inline constexpr int64_t kSchemaVersion = 1;
 
 enum class FileVerdict {
   kUsable,
-  kDamaged,     // not a database, or one whose structure does not hold
-  kForeign,     // a database of some other program
+  kDamaged,     // a kernel database by its header, whose structure does not hold
+  kForeign,     // not provably a kernel database, so nothing of ours to touch
   kNewer,       // a schema of a later version of this library
   kLocked,      // another process kept it locked for the whole timeout
   kUnreachable, // cannot be opened, read or created
@@ -21,6 +21,10 @@ enum class FileVerdict {
 
 // What a sqlite code says about a file that is being opened. SQLITE_OK is usable.
 FileVerdict verdictOf(int code);
+
+// Whether the file is empty or its header says that it is ours: all others must not be touched. kUsable or kForeign, or
+// what the failure of reading says.
+FileVerdict checkHeader(const sqlite::Connection &connection);
 
 // Recognises the database and sets the connection up; makes the schema in an empty file when `mayWrite`.
 // A file of another program or of a newer schema is only read.

@@ -1,5 +1,7 @@
 #include "cache/sqlite.h"
 
+#include <algorithm>
+
 namespace nsa::sqlite {
 
 Connection::Connection(Connection &&other) noexcept
@@ -50,6 +52,22 @@ int Connection::integer(const char *sql, int64_t &value) {
 }
 
 bool Connection::isReadOnly() const { return sqlite3_db_readonly(handle, "main") == 1; }
+
+int Connection::readHead(std::span<std::byte> head, size_t &size) const {
+  sqlite3_file *file = nullptr;
+  sqlite3_int64 bytes = 0;
+  int code = sqlite3_file_control(handle, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  if (code == SQLITE_OK)
+    code = file->pMethods->xLock(file, SQLITE_LOCK_SHARED);
+  if (code != SQLITE_OK)
+    return code;
+  code = file->pMethods->xFileSize(file, &bytes);
+  size = std::min(head.size(), static_cast<size_t>(bytes));
+  if (code == SQLITE_OK && size != 0)
+    code = file->pMethods->xRead(file, head.data(), static_cast<int>(size), 0);
+  file->pMethods->xUnlock(file, SQLITE_LOCK_NONE);
+  return code;
+}
 
 int64_t Connection::changes() const { return sqlite3_changes64(handle); }
 

@@ -39,6 +39,9 @@ public:
   // The one integer that a pragma or query gives.
   int integer(const char *sql, int64_t &value);
   bool isReadOnly() const;
+  // The first bytes of the file, fewer when it is shorter; SQLITE_BUSY while somebody writes it. Looks at no log and
+  // changes nothing. Through sqlite's own descriptor: closing another one would drop the locks of the whole process.
+  int readHead(std::span<std::byte> head, size_t &size) const;
   int64_t changes() const;
   // The last error as text.
   std::string message() const;

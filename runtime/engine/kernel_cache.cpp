@@ -56,6 +56,8 @@ void KernelCache::warnOfDamage(const KernelStore &store) {
   StoreCounters counters = store.counters();
   if (counters.replacedFiles != 0)
     warn("cache file '" + file + "' is damaged; it was renamed aside and a new one is made");
+  else if (counters.damagedRows != 0 && store.path() == kInMemory)
+    warn("cache file '" + file + "' is damaged and not used any more; kernels are kept in memory only");
   else if (counters.damagedRows != 0)
     warn("cache file '" + file + "' holds damaged rows; they are skipped, and written anew when they are compiled again");
 }

@@ -99,7 +99,7 @@ TEST_F(DamageTest, SwappedRowsAreFound) {
 TEST_F(DamageTest, TruncatedFileIsRenamedAside) {
   fill(20);
   std::string bytes = readFile(path);
-  for (size_t length : {size_t{5}, size_t{99}, size_t{1000}, size_t{4096}, bytes.size() / 2, bytes.size() - 4096}) {
+  for (size_t length : {size_t{100}, size_t{1000}, size_t{4096}, bytes.size() / 2, bytes.size() - 4096}) {
     SCOPED_TRACE(std::to_string(length) + " of " + std::to_string(bytes.size()) + " bytes");
     writeFile(path, std::string_view(bytes).substr(0, length));
     expectReplaced("it is damaged", bytes.substr(0, length));
@@ -127,16 +127,61 @@ TEST_F(DamageTest, EmptyFileIsANewStore) {
   expectKernel(*store, 1);
 }
 
-TEST_F(DamageTest, ForeignFileIsRenamedAside) {
-  std::string text(10000, 'x');
-  writeFile(path, text);
-  expectReplaced("it is damaged", text);
+// Whatever is not ours by its header, with files beside it that look like its log: used by nobody, changed by nobody.
+TEST_F(DamageTest, FilesThatAreNotOursStayUntouched) {
+  sql("CREATE TABLE letters (sender TEXT); INSERT INTO letters VALUES ('someone')");
+  std::string unmarked = readFile(path);
+  sql("PRAGMA application_id = 252006675");
+  std::string marked = readFile(path);
+  std::filesystem::remove(path);
+  fill();
+  std::string ours = readFile(path), lostMark = ours, lostMagic = ours;
+  lostMark[68] ^= 1;
+  lostMagic[0] ^= 1;
+  for (const std::string &bytes : {std::string(10000, 'x'), std::string("dear diary"), unmarked, marked, lostMark,
+                                   lostMagic, ours.substr(0, 5), ours.substr(0, 99)}) {
+    SCOPED_TRACE(std::to_string(bytes.size()) + " bytes, beginning " + bytes.substr(0, 6));
+    writeFile(path, bytes);
+    writeFile(path + "-wal", "a log");
+    writeFile(path + "-shm", "its index");
+    for (bool readOnly : {false, true}) {
+      std::string warning;
+      std::unique_ptr<KernelStore> store = openStore(path, warning, readOnly);
+      EXPECT_NE(warning.find("it is no kernel database"), std::string::npos) << warning;
+      EXPECT_NE(warning.find("name another file"), std::string::npos) << warning;
+      EXPECT_NE(warning.find("memory only"), std::string::npos) << warning;
+      EXPECT_EQ(store->path(), ":memory:");
+      EXPECT_TRUE(store->put(makeKernel(1), nullptr).isOk());
+      expectKernel(*store, 1);
+    }
+    EXPECT_TRUE(readFile(path) == bytes);
+    EXPECT_EQ(readFile(path + "-wal"), "a log");
+    EXPECT_EQ(readFile(path + "-shm"), "its index");
+    std::filesystem::directory_iterator entries(directory);
+    EXPECT_EQ(std::distance(begin(entries), end(entries)), 3) << "a file was made or removed";
+  }
 }
 
-TEST_F(DamageTest, ForeignDatabaseIsRenamedAside) {
-  sql("CREATE TABLE letters (sender TEXT); INSERT INTO letters VALUES ('someone')");
-  std::string bytes = readFile(path);
-  expectReplaced("it is a database of another program", bytes);
+// A log of another program's database holds what its file does not have yet.
+TEST_F(DamageTest, ForeignDatabaseWithALogStaysUntouched) {
+  sqlite3 *database = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(database, "PRAGMA journal_mode = WAL; CREATE TABLE letters (sender TEXT)", nullptr, nullptr,
+                         nullptr),
+            SQLITE_OK);
+  std::string bytes = readFile(path), log = readFile(path + "-wal");
+  ASSERT_FALSE(log.empty());
+  std::string warning;
+  EXPECT_EQ(openStore(path, warning)->path(), ":memory:");
+  EXPECT_TRUE(readFile(path) == bytes);
+  EXPECT_TRUE(readFile(path + "-wal") == log);
+  sqlite3_close(database);
+}
+
+// The header must say so from the first moment, also when nothing ever moved the log into the file.
+TEST_F(DamageTest, ANewFileIsOursByItsHeader) {
+  std::unique_ptr<KernelStore> store = openStore();
+  EXPECT_EQ(readFile(path).substr(68, 4), "NSAK");
 }
 
 TEST_F(DamageTest, MissingTableIsDamage) {
@@ -147,34 +192,39 @@ TEST_F(DamageTest, MissingTableIsDamage) {
 
 TEST_F(DamageTest, NamesOfRenamedFilesCount) {
   for (int n = 1; n <= 3; ++n) {
-    std::string text = "not a database, number " + std::to_string(n);
-    writeFile(path, text);
+    std::string bytes = damagedDatabase(1000 + static_cast<size_t>(n));
+    writeFile(path, bytes);
     for (const char *ending : {"-wal", "-shm"})
       std::filesystem::remove(path + ending);
-    expectReplaced("it is damaged", text, n);
+    expectReplaced("it is damaged", bytes, n);
   }
 }
 
 // A log left beside a damaged file must not be replayed into the new one.
 TEST_F(DamageTest, LogGoesWithItsFile) {
-  std::string text(8192, 'x'), log(8192, 'y');
-  writeFile(path, text);
+  std::string bytes = damagedDatabase(8192), log(8192, 'y');
+  writeFile(path, bytes);
   writeFile(path + "-wal", log);
-  expectReplaced("it is damaged", text);
+  expectReplaced("it is damaged", bytes);
   EXPECT_TRUE(readFile(path + ".damaged-1-wal") == log);
 }
 
-// The log of a killed process holds what the file does not have yet, here all of it.
-TEST_F(DamageTest, FileLostBesideAGoodLogIsRecovered) {
+// The log of a killed process may be good where the file is not: what it brings back must be right.
+TEST_F(DamageTest, FileLostBesideAGoodLogGivesNoWrongKernel) {
   std::string log;
   {
     std::unique_ptr<KernelStore> store = openStore();
-    ASSERT_TRUE(store->put(makeKernel(1), nullptr).isOk());
+    for (int i = 0; i < 5; ++i)
+      ASSERT_TRUE(store->put(makeKernel(i), nullptr).isOk());
     log = readFile(path + "-wal");
   }
-  writeFile(path, std::string(8192, 'x'));
+  writeFile(path, damagedDatabase(8192));
   writeFile(path + "-wal", log);
-  expectKernel(*openStore(), 1);
+  std::string warning;
+  std::unique_ptr<KernelStore> store = openStore(path, warning);
+  for (int i = 0; i < 5; ++i)
+    if (holdsKernel(*store, i))
+      expectKernel(*store, i);
 }
 
 TEST_F(DamageTest, NewerSchemaIsLeftUntouched) {
@@ -195,12 +245,29 @@ TEST_F(DamageTest, NewerSchemaIsLeftUntouched) {
 }
 
 TEST_F(DamageTest, ReadOnlyStoreLeavesADamagedFileWhereItIs) {
-  writeFile(path, "not a database");
+  std::string bytes = damagedDatabase(5000);
+  writeFile(path, bytes);
   std::string warning;
   std::unique_ptr<KernelStore> store = openStore(path, warning, true);
   EXPECT_NE(warning.find("it is damaged"), std::string::npos) << warning;
   EXPECT_EQ(store->path(), ":memory:");
-  EXPECT_EQ(readFile(path), "not a database");
+  EXPECT_TRUE(readFile(path) == bytes);
+  EXPECT_FALSE(std::filesystem::exists(path + ".damaged-1"));
+}
+
+// A file whose header goes while it is open is not provably ours any more.
+TEST_F(DamageTest, HeaderLostInUseLeavesTheFileAlone) {
+  fill(40);
+  std::unique_ptr<KernelStore> store = openStore();
+  std::string text(readFile(path).size(), 'x');
+  writeFile(path, text);
+  for (int i = 0; i < 40; ++i)
+    EXPECT_FALSE(holdsKernel(*store, i));
+  EXPECT_EQ(store->counters().replacedFiles, 0u);
+  EXPECT_TRUE(store->put(makeKernel(1), nullptr).isOk());
+  expectKernel(*store, 1);
+  EXPECT_EQ(store->path(), ":memory:");
+  EXPECT_TRUE(readFile(path) == text);
   EXPECT_FALSE(std::filesystem::exists(path + ".damaged-1"));
 }
 

@@ -61,7 +61,7 @@ TEST_F(ProcessesTest, RacingToCreatePutAndRead) {
 }
 
 TEST_F(ProcessesTest, RacingToReplaceADamagedFile) {
-  writeFile(path, std::string(9000, 'x'));
+  writeFile(path, damagedDatabase(9000));
   std::vector<pid_t> children;
   for (int p = 0; p < 8; ++p)
     children.push_back(start([&, p] {

@@ -65,6 +65,13 @@ void StoreTest::writeFile(const std::string &file, std::string_view bytes) const
   ASSERT_TRUE(stream.good());
 }
 
+std::string damagedDatabase(size_t bytes) {
+  std::string text(bytes, 'x');
+  text.replace(0, 16, "SQLite format 3", 16);
+  text.replace(68, 4, "NSAK");
+  return text;
+}
+
 StoredKernel makeKernel(int number, size_t bytes) {
   StoredKernel kernel;
   kernel.content = Digest().update("kernel " + std::to_string(number)).finishHex();

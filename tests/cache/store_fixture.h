@@ -28,6 +28,9 @@ protected:
   void writeFile(const std::string &file, std::string_view bytes) const;
 };
 
+// Ours by its header, and nothing of it readable.
+std::string damagedDatabase(size_t bytes);
+
 StoredKernel makeKernel(int number, size_t bytes = 20000);
 StoredChoice makeChoice(int number, bool tuned);
 
