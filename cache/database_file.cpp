@@ -185,6 +185,8 @@ DatabaseFile openDatabaseFile(const std::string &name, bool readOnly, std::optio
   // Through links to the real place: there the permissions count, and there a damaged file is renamed.
   std::error_code error;
   fs::path path = fs::weakly_canonical(fs::absolute(name, error), error);
+  if (error == std::errc::no_such_file_or_directory) // another process renamed it between two looks
+    path = fs::weakly_canonical(fs::absolute(name, error), error);
   if (error)
     return workWithout(name, error.message());
   fs::path directory = path.parent_path();
