@@ -56,6 +56,23 @@ bool makeDirectories(const fs::path &directory, std::string &reason) {
   return false;
 }
 
+// What makeDirectories or sqlite would fail with, found without making anything; "" when nothing is in the way.
+std::string whyNotMade(const fs::path &directory) {
+  struct stat status {};
+  if (::stat(directory.c_str(), &status) != 0 && directory.has_parent_path() && directory.parent_path() != directory)
+    return whyNotMade(directory.parent_path());
+  if (S_ISDIR(status.st_mode) && ::access(directory.c_str(), W_OK | X_OK) == 0)
+    return "";
+  return "nothing can be made in " + quoted(directory) + ": " +
+         std::strerror(S_ISDIR(status.st_mode) ? errno : ENOTDIR);
+}
+
+// A reader's view of a file that is not there: an empty store, and nothing to say unless it could not be made either.
+DatabaseFile openMissing(const fs::path &path) {
+  const std::string reason = whyNotMade(path.parent_path());
+  return reason.empty() ? openInMemory("") : workWithout(path, reason);
+}
+
 bool isWritableByAll(const fs::path &path) {
   struct stat status;
   return ::stat(path.c_str(), &status) == 0 && (status.st_mode & S_IWOTH);
@@ -198,7 +215,7 @@ DatabaseFile openDatabaseFile(const std::string &name, bool readOnly, std::optio
   if (isWritableByAll(path))
     return workWithout(path, "everyone may write it and so plant kernels (chmod o-w it, if its content is trusted)");
   if (readOnly)
-    return isPresent(path) ? openReadOnly(path, true) : workWithout(path, "it does not exist");
+    return isPresent(path) ? openReadOnly(path, true) : openMissing(path);
 
   DatabaseFile file;
   auto attempt = [&] {

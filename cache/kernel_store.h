@@ -60,7 +60,7 @@ class KernelStore {
 public:
   struct Options {
     std::string path;      // file; ":memory:" keeps nothing
-    bool readOnly = false; // never write, never create
+    bool readOnly = false; // never write, never create; a missing file is an empty store in memory
   };
   // Creates the file and missing directories (mode 0700) unless read-only. `warning` receives one line when
   // the store works in a reduced way: a damaged file was renamed aside, the medium is read-only, or the file

@@ -9,9 +9,7 @@ constexpr std::string_view kInMemory = ":memory:";
 } // namespace
 
 KernelCache::KernelCache(std::string path, Logger logger)
-    : file(std::move(path)), logger(std::move(logger)), generation(processGeneration() - 1) {
-  store();
-}
+    : file(std::move(path)), logger(std::move(logger)), generation(processGeneration() - 1) {}
 
 KernelStore *KernelCache::store() {
   std::string warning;
@@ -34,6 +32,19 @@ KernelStore *KernelCache::store() {
   if (!warning.empty())
     warn(warning);
   return result;
+}
+
+bool KernelCache::isOpen() const {
+  std::lock_guard lock(mutex);
+  return generation == processGeneration();
+}
+
+std::unique_ptr<KernelStore> KernelCache::openToRead(std::string &trouble) const {
+  Result<std::unique_ptr<KernelStore>> fresh = KernelStore::open({.path = file, .readOnly = true}, trouble);
+  if (fresh)
+    return std::move(*fresh);
+  trouble = fresh.status().toString();
+  return nullptr;
 }
 
 void KernelCache::warn(const std::string &text) {
@@ -64,13 +75,26 @@ void KernelCache::warnOfDamage(const KernelStore &store) {
 
 std::optional<KernelCache::Hit> KernelCache::find(const std::string &problem, const std::string &device) {
   KernelStore *from = store();
-  if (!from)
-    return std::nullopt;
-  std::optional<StoredChoice> choice = orWarn(from->findChoice(problem, device));
+  return from ? findIn(*from, problem, device) : std::nullopt;
+}
+
+std::optional<KernelCache::Hit> KernelCache::peek(const std::string &problem, const std::string &device) {
+  if (isOpen())
+    return find(problem, device);
+  std::string warning;
+  std::unique_ptr<KernelStore> from = openToRead(warning);
+  if (!warning.empty())
+    warn(warning);
+  return from ? findIn(*from, problem, device) : std::nullopt;
+}
+
+std::optional<KernelCache::Hit> KernelCache::findIn(KernelStore &from, const std::string &problem,
+                                                    const std::string &device) {
+  std::optional<StoredChoice> choice = orWarn(from.findChoice(problem, device));
   std::optional<StoredKernel> kernel;
   if (choice)
-    kernel = orWarn(from->findKernel(choice->content));
-  warnOfDamage(*from);
+    kernel = orWarn(from.findKernel(choice->content));
+  warnOfDamage(from);
   if (!kernel)
     return std::nullopt;
   return Hit{std::move(*choice), std::move(*kernel)};
@@ -91,6 +115,11 @@ Status KernelCache::put(const StoredKernel &kernel, const StoredChoice *choice) 
 }
 
 std::string KernelCache::trouble() const {
+  if (!isOpen()) {
+    std::string found;
+    (void)openToRead(found);
+    return found;
+  }
   std::lock_guard lock(mutex);
   return reason;
 }

@@ -22,19 +22,25 @@ public:
     StoredKernel kernel;
   };
 
+  // Opens nothing yet: the first find or put makes the file when it is missing.
   KernelCache(std::string path, Logger logger);
 
   std::optional<Hit> find(const std::string &problem, const std::string &device);
+  // The same for who only asks: makes and renames nothing.
+  std::optional<Hit> peek(const std::string &problem, const std::string &device);
   // Why nothing was kept, which a launch may ignore: it was warned about.
   Status put(const StoredKernel &kernel, const StoredChoice *choice);
 
   const std::string &path() const { return file; }
-  // "" while the store works; else why it does not.
+  // "" while the store works; else why it does not. Makes nothing either.
   std::string trouble() const;
   StoreCounters counters() const;
 
 private:
   KernelStore *store(); // nullptr: working without
+  bool isOpen() const;
+  std::unique_ptr<KernelStore> openToRead(std::string &trouble) const; // nullptr: working without
+  std::optional<Hit> findIn(KernelStore &from, const std::string &problem, const std::string &device);
   void warn(const std::string &text);
   // What the store skips without a word.
   void warnOfDamage(const KernelStore &store);

@@ -351,7 +351,7 @@ Result<std::string> Planner::explain(const Spec &spec, const Maxima &maxima, boo
   explain.device = choiceDevice;
   explain.inMemory = inMemory;
   explain.policy = *options.missPolicy;
-  if (std::optional<KernelCache::Hit> hit = cache.find(explain.problem, choiceDevice)) {
+  if (std::optional<KernelCache::Hit> hit = cache.peek(explain.problem, choiceDevice)) {
     Result<Manifest> manifest = Manifest::parse(hit->kernel.manifest);
     Status serves = manifest ? checkServes(*manifest, search.problem, device.target()) : manifest.status();
     if (manifest) {

@@ -178,7 +178,7 @@ NSA_API const char *nsa_version(void) NSA_NOEXCEPT;
 NSA_API const char *nsa_source_id(void) NSA_NOEXCEPT;
 NSA_API const char *nsa_status_name(nsa_status status) NSA_NOEXCEPT;
 
-/* Opens the device, the cache and nothing else: no compiler, no NVRTC. options may be NULL. */
+/* Opens the device and nothing else: no compiler, no NVRTC, and the cache with the first plan. options may be NULL. */
 NSA_API nsa_status nsa_engine_create(const nsa_engine_options *options, nsa_engine **engine, nsa_error *error) NSA_NOEXCEPT;
 NSA_API void nsa_engine_destroy(nsa_engine *engine) NSA_NOEXCEPT;
 

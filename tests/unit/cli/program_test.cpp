@@ -178,6 +178,19 @@ TEST_F(Program, ExplainSaysWhyNothingWouldRun) {
   EXPECT_FALSE(report["database"].value("found", true));
 }
 
+TEST_F(Program, LookingMakesNothing) {
+  const std::string diary(5000, 'x');
+  for (const std::string &arguments : {"explain --op window --config " + shape + " --device cpu", std::string("doctor"), std::string("cache list"),
+                                       std::string("cache show 00")}) {
+    (void)run(arguments);
+    EXPECT_NE(std::system(("test -e " + scratch.path("xdg")).c_str()), 0) << arguments << " made a cache folder";
+    const std::string file = scratch.write("diary.txt", diary);
+    (void)run(arguments + " --cache " + file);
+    EXPECT_EQ(readFile(file), diary) << arguments;
+    EXPECT_NE(std::system(("ls " + file + "?* 2>/dev/null").c_str()), 0) << arguments << " left a file";
+  }
+}
+
 TEST_F(Program, DoctorSaysWhatIsMissingAndFailsWithoutAWorkingCpu) {
   const Outcome outcome = run("doctor --cache :memory:");
   EXPECT_EQ(outcome.code, 1);

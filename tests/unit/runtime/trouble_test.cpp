@@ -209,13 +209,38 @@ TEST_F(Trouble, AFileThatIsNoDatabaseNeverFailsAnEngine) {
   EXPECT_FALSE(std::filesystem::exists(cache + ".damaged-1"));
 }
 
+TEST_F(Trouble, ExplainingAndDescribingMakeAndRenameNothing) {
+  options.cachePath = folder.file("below/kernels.db");
+  auto engine = open();
+  ASSERT_NE(engine, nullptr);
+  (void)engine->describe();
+  EXPECT_TRUE(engine->explain(spec, maxima));
+  engine.reset();
+  EXPECT_FALSE(std::filesystem::exists(folder.file("below")));
+  EXPECT_EQ(log.size(), 0u);
+
+  options.cachePath = cache;
+  std::string damaged(5000, 'x');
+  damaged.replace(0, 16, "SQLite format 3", 16);
+  damaged.replace(68, 4, "NSAK");
+  std::ofstream(cache) << damaged;
+  engine = open();
+  EXPECT_NE(engine->describe().find("damaged"), std::string::npos);
+  EXPECT_TRUE(engine->explain(spec, maxima));
+  EXPECT_EQ(log.size(), 1u);
+  EXPECT_FALSE(std::filesystem::exists(cache + ".damaged-1"));
+  EXPECT_EQ(planStatus(*engine).code(), ErrorCode::kCacheMiss);
+  EXPECT_TRUE(std::filesystem::exists(cache + ".damaged-1")) << "a plan may store, so it repairs";
+}
+
 TEST_F(Trouble, AnImpossibleFolderNeverFailsAnEngine) {
   std::ofstream(folder.file("file")) << "not a folder";
   options.cachePath = folder.file("file") + "/below/kernels.db";
   auto engine = open();
   ASSERT_NE(engine, nullptr);
-  EXPECT_EQ(log.size(), 1u);
+  EXPECT_NE(engine->describe().find("Not a directory"), std::string::npos) << engine->describe();
   EXPECT_EQ(planStatus(*engine).code(), ErrorCode::kCacheMiss);
+  EXPECT_EQ(log.size(), 1u);
   EXPECT_NE(engine->describe().find("\"trouble\""), std::string::npos);
 }
 
