@@ -130,7 +130,7 @@ TEST_F(AttentionTest, EveryKindOfProblemHasACandidate) {
 TEST_F(AttentionTest, DefaultsAreOfSensibleSize) {
   auto gpu = candidatesOf({"sm_90a", Operator::kWindow, DType::kBf16, 8, 0, 64, 64});
   ASSERT_FALSE(gpu.empty());
-  EXPECT_EQ(gpu.front().configText, "key_tile=64 query_tile=64 stages=2 warps=4");
+  EXPECT_EQ(gpu.front().configText, "key_tile=64 query_tile=128 stages=2 warps=4");
   auto cpu = candidatesOf({"cpu", Operator::kWindow, DType::kBf16, 8, 0, 64, 64});
   ASSERT_FALSE(cpu.empty());
   EXPECT_EQ(cpu.front().configText, "key_tile=64 query_tile=64 stages=1 warps=1");
