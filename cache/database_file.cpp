@@ -58,7 +58,7 @@ bool makeDirectories(const fs::path &directory, std::string &reason) {
 
 // What makeDirectories or sqlite would fail with, found without making anything; "" when nothing is in the way.
 std::string whyNotMade(const fs::path &directory) {
-  struct stat status {};
+  struct stat status{};
   if (::stat(directory.c_str(), &status) != 0 && directory.has_parent_path() && directory.parent_path() != directory)
     return whyNotMade(directory.parent_path());
   if (S_ISDIR(status.st_mode) && ::access(directory.c_str(), W_OK | X_OK) == 0)

@@ -10,9 +10,8 @@ namespace {
 constexpr int kFailure = 1;
 constexpr int kUsage = 2;
 
-} // namespace
-
-int main(int argc, char **argv) {
+// Parses and acts; the exit code.
+int runProgram(int argc, char **argv) {
   using namespace nsa::tools;
   CLI::App app("Native sparse attention kernels that build themselves.", "nsa");
   app.set_version_flag("--version", std::string("nsa ") + nsa_version() + " (" + nsa_source_id() + ")",
@@ -57,4 +56,17 @@ int main(int argc, char **argv) {
     return kFailure;
   }
   return 0;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  const int code = runProgram(argc, argv);
+  // What a full disk swallowed must not look like success; std::cout writes through stdout.
+  const bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
+  if (lost && code == 0) {
+    std::fprintf(stderr, "nsa: stdout cannot be written\n");
+    return kFailure;
+  }
+  return code;
 }

@@ -72,6 +72,18 @@ TEST_F(Program, HelpAndVersionSucceedOnStdout) {
   EXPECT_EQ(version.out.rfind("nsa 0.", 0), 0u) << version.out;
 }
 
+TEST_F(Program, ALostStdoutIsAFailure) {
+  for (const std::string &arguments :
+       {std::string("--version"), std::string("run --help"),
+        "explain --op window --config " + shape + " --device cpu --cache :memory: --json"}) {
+    const int status =
+        std::system(("'" NSA_PROGRAM "' " + arguments + " >/dev/full 2>" + scratch.path("stderr")).c_str());
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 1) << arguments;
+    EXPECT_NE(readFile(scratch.path("stderr")).find("stdout cannot be written"), std::string::npos) << arguments;
+  }
+}
+
 TEST_F(Program, UsageErrorsAreTwo) {
   expectUsageError("", "subcommand");
   expectUsageError("fly", "unknown verb 'fly'");
@@ -124,7 +136,8 @@ TEST_F(Program, TensorsBeyondTheMemoryAreAFailureNotACrash) {
 #endif
   // A hole of 8 GiB in a file that says it is q, read with 1 GiB of address space.
   const uint64_t bytes = uint64_t{8} << 30;
-  std::string header = R"({"q":{"dtype":"F32","shape":[33554432,8,8],"data_offsets":[0,)" + std::to_string(bytes) + "]}}";
+  std::string header =
+      R"({"q":{"dtype":"F32","shape":[33554432,8,8],"data_offsets":[0,)" + std::to_string(bytes) + "]}}";
   const uint64_t length = header.size();
   header.insert(0, reinterpret_cast<const char *>(&length), sizeof length);
   const std::string input = scratch.write("huge.safetensors", header);
@@ -180,8 +193,8 @@ TEST_F(Program, ExplainSaysWhyNothingWouldRun) {
 
 TEST_F(Program, LookingMakesNothing) {
   const std::string diary(5000, 'x');
-  for (const std::string &arguments : {"explain --op window --config " + shape + " --device cpu", std::string("doctor"), std::string("cache list"),
-                                       std::string("cache show 00")}) {
+  for (const std::string &arguments : {"explain --op window --config " + shape + " --device cpu", std::string("doctor"),
+                                       std::string("cache list"), std::string("cache show 00")}) {
     (void)run(arguments);
     EXPECT_NE(std::system(("test -e " + scratch.path("xdg")).c_str()), 0) << arguments << " made a cache folder";
     const std::string file = scratch.write("diary.txt", diary);
