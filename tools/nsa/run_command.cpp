@@ -79,6 +79,10 @@ Status run(const RunFlags &flags) {
     return attention.status();
   const AttentionInputs &inputs = attention->inputs;
 
+  // Before anything is compiled or tuned for it.
+  Result<OutputFile> output = OutputFile::create(flags.outputPath);
+  if (!output)
+    return output.status();
   Result<EngineHandle> engine = createEngine(flags.engine.settings);
   if (!engine)
     return engine.status();
@@ -123,7 +127,7 @@ Status run(const RunFlags &flags) {
     if (attention->withoutBatch)
       for (HostTensor *tensor : {&outputs->out, &outputs->lse})
         tensor->shape.erase(tensor->shape.begin());
-    verdict = writeSafetensors(flags.outputPath, {{"out", &outputs->out}, {"lse", &outputs->lse}});
+    verdict = writeSafetensors(std::move(output), {{"out", &outputs->out}, {"lse", &outputs->lse}});
   }
   if (verdict.isOk())
     report["output"] = flags.outputPath;

@@ -173,8 +173,10 @@ Result<HostTensor> SafetensorsFile::read(const std::string &name) const {
   return tensor;
 }
 
-Status writeSafetensors(const std::string &path,
+Status writeSafetensors(Result<OutputFile> file,
                         const std::vector<std::pair<std::string, const HostTensor *>> &tensors) {
+  if (!file)
+    return file.status();
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   uint64_t offset = 0;
   for (const auto &[name, tensor] : tensors) {
@@ -188,9 +190,6 @@ Status writeSafetensors(const std::string &path,
   header.resize((header.size() + 7) / 8 * 8, ' '); // so that the data is aligned for those who map the file
   const uint64_t headerBytes = header.size();
 
-  Result<OutputFile> file = OutputFile::create(path);
-  if (!file)
-    return file.status();
   NSA_RETURN_IF_ERROR(file->write(std::as_bytes(std::span(&headerBytes, 1))));
   NSA_RETURN_IF_ERROR(file->write(std::as_bytes(std::span(header))));
   for (const auto &[name, tensor] : tensors)

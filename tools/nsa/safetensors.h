@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/base/status.h"
+#include "tools/nsa/file_io.h"
 #include "tools/support/host_tensor.h"
 
 #include <cstdint>
@@ -37,7 +38,8 @@ private:
   std::map<std::string, Entry> tensors;
 };
 
-Status writeSafetensors(const std::string &path,
+// Takes what `OutputFile::create` gave, so that a job finds a target that cannot be written before it computes.
+Status writeSafetensors(Result<OutputFile> file,
                         const std::vector<std::pair<std::string, const HostTensor *>> &tensors);
 
 } // namespace nsa::tools

@@ -26,7 +26,7 @@ Result<AttentionFile> read(const Tensors &tensors, std::string_view config = "{}
   std::vector<std::pair<std::string, const HostTensor *>> list;
   for (const auto &[name, value] : tensors)
     list.emplace_back(name, &value);
-  EXPECT_TRUE(writeSafetensors(scratch.path("t"), list).isOk());
+  EXPECT_TRUE(writeSafetensors(OutputFile::create(scratch.path("t")), list).isOk());
   const Result<SafetensorsFile> file = SafetensorsFile::open(scratch.path("t"));
   EXPECT_TRUE(file);
   const Result<ConfigFile> parsed = ConfigFile::read(scratch.write("c.json", config));

@@ -49,7 +49,7 @@ protected:
   std::string writeInput() {
     const HostTensor q = HostTensor::make(DType::kF32, {6, 2, 8}), k = HostTensor::make(DType::kF32, {9, 1, 8});
     const std::string path = scratch.path("in.safetensors");
-    EXPECT_TRUE(writeSafetensors(path, {{"q", &q}, {"k", &k}, {"v", &k}}).isOk());
+    EXPECT_TRUE(writeSafetensors(OutputFile::create(path), {{"q", &q}, {"k", &k}, {"v", &k}}).isOk());
     return path;
   }
 
@@ -168,6 +168,15 @@ TEST_F(Program, AFailedRunLeavesTheOldOutput) {
                     " --cache :memory: --device cpu --miss fail",
                 "cache miss");
   EXPECT_EQ(readFile(output), "the old result");
+}
+
+// An unknown device would be refused when the engine opens: the output is looked at before.
+TEST_F(Program, AnOutputThatCannotBeWrittenIsFoundFirst) {
+  const std::string job = "run --op window --config " + config + " --input " + writeInput() + " --device tpu --output ";
+  expectFailure(job + scratch.path("absent/out.safetensors"), "the folder must exist and be writable");
+  expectFailure(job + scratch.path(""), "is not a regular file");
+  expectFailure(job + output, "tpu");
+  EXPECT_NE(std::system(("ls " + output + "* 2>/dev/null").c_str()), 0) << "a temporary file was left";
 }
 
 TEST_F(Program, UnknownDevicesAreRefused) {

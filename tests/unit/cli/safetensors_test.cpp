@@ -123,7 +123,8 @@ TEST(Safetensors, EveryTypeComesBackAsItWasWritten) {
   const std::string path = scratch.path("types.safetensors");
   ASSERT_TRUE(
       writeSafetensors(
-          path, {{"b", &tensors[0]}, {"h", &tensors[1]}, {"f", &tensors[2]}, {"i", &tensors[3]}, {"none", &tensors[4]}})
+          OutputFile::create(path),
+          {{"b", &tensors[0]}, {"h", &tensors[1]}, {"f", &tensors[2]}, {"i", &tensors[3]}, {"none", &tensors[4]}})
           .isOk());
   const Result<SafetensorsFile> file = SafetensorsFile::open(path);
   ASSERT_TRUE(file) << file.status().toString();
@@ -155,8 +156,9 @@ TEST(Safetensors, MetadataAndOtherTypesDoNotDisturb) {
 TEST(Safetensors, AnOutputThatCannotBeWrittenLeavesNothing) {
   const Scratch scratch;
   const HostTensor tensor = HostTensor::make(DType::kF32, {1 << 16});
-  EXPECT_FALSE(writeSafetensors(scratch.path("absent/out"), {{"a", &tensor}}).isOk());
-  EXPECT_FALSE(writeSafetensors(scratch.path(""), {{"a", &tensor}}).isOk()) << "a folder was taken for a file";
+  EXPECT_FALSE(writeSafetensors(OutputFile::create(scratch.path("absent/out")), {{"a", &tensor}}).isOk());
+  EXPECT_FALSE(writeSafetensors(OutputFile::create(scratch.path("")), {{"a", &tensor}}).isOk())
+      << "a folder was taken for a file";
   EXPECT_TRUE(scratch.list().empty());
 }
 
@@ -171,7 +173,7 @@ TEST(Safetensors, ADiskThatFillsUpLeavesTheOldFile) {
   small.rlim_cur = 1 << 12;
   auto *handler = std::signal(SIGXFSZ, SIG_IGN);
   setrlimit(RLIMIT_FSIZE, &small);
-  const Status status = writeSafetensors(path, {{"a", &tensor}});
+  const Status status = writeSafetensors(OutputFile::create(path), {{"a", &tensor}});
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
   EXPECT_EQ(status.code(), ErrorCode::kIoError) << status.toString();
