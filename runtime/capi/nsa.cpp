@@ -3,6 +3,7 @@
 
 #include "runtime/capi/convert.h"
 #include "runtime/capi/errors.h"
+#include "runtime/capi/source_id.h" // made by the build
 #include "runtime/engine/engine.h"
 
 #include <cstdlib>
