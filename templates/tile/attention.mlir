@@ -27,7 +27,7 @@
 //! let     load = (qk_pad + v_pad) * dtype_bytes * (cpu ? 4 : 12) / query_tile
 //! let     fixed_cost = cpu ? 150000 : stages == 1 ? 800000 : 200000 + shared_bytes / 4
 //! let     cpu_bytes = 4 * (query_tile * (qk_pad + key_tile + v_pad) + key_tile * (qk_pad + v_pad))
-//! let     crowding = cpu ? cpu_bytes / 1024 : max(0, registers - 96) / 4 + 15 * max(0, warps - 4)
+//! let     crowding = cpu ? cpu_bytes / 1024 : max(0, registers - 96) / (dtype_bytes == 2 ? 4 : 1) + 15 * max(0, warps - 4)
 //! cost    (1024 + key_tile + query_tile / group) * (work + load + fixed_cost / (query_tile * key_tile) + crowding)
 //! grid    ceildiv(max_seqlen_q * group, query_tile), kv_heads, batch
 //! threads 32 * warps
