@@ -41,12 +41,14 @@ TEST_F(ProgramJob, TheSecondProcessFindsWhatTheFirstStored) {
   EXPECT_EQ(cold["plan"].value("source", ""), "compiled");
   EXPECT_EQ(cold["plan"]["launches"][0].value("template", ""), "attention");
   EXPECT_GT(cold["milliseconds"].value("compile", 0.0), 0.0);
+  EXPECT_TRUE(cold.value("compiler_mapped", false));
   EXPECT_TRUE(cold["error"].value("within", false)) << cold.dump(2);
   const std::string first = test::readFile(output);
 
   const nlohmann::json warm = runJson(job + " --miss fail");
   EXPECT_EQ(warm["plan"].value("source", ""), "database");
   EXPECT_EQ(warm["milliseconds"].value("compile", 1.0), 0.0);
+  EXPECT_FALSE(warm.value("compiler_mapped", true));
   EXPECT_EQ(test::readFile(output), first) << "the same kernel gave other bits";
 
   const Result<SafetensorsFile> file = SafetensorsFile::open(output);

@@ -6,6 +6,7 @@
 #include "tools/support/accelerator.h"
 
 #include <cstdio>
+#include <fstream>
 #include <memory>
 
 namespace nsa::tools {
@@ -31,6 +32,15 @@ std::string inputsText(const AttentionInputs &inputs) {
   return text;
 }
 
+// Whether this process has opened the compiler, read off its own memory map.
+bool isCompilerMapped() {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+    if (line.find("libnsa_compiler") != std::string::npos)
+      return true;
+  return false;
+}
+
 // Whatever the engine fell back from, and where each millisecond went.
 void printReport(const nlohmann::json &report) {
   const nlohmann::json &plan = report["plan"];
@@ -47,6 +57,7 @@ void printReport(const nlohmann::json &report) {
     times += (times.empty() ? "" : ", ") + std::string(phase) + " " +
              millisecondsText(report["milliseconds"].value(phase, 0.0));
   std::printf("time     %s\n", times.c_str());
+  std::printf("compiler %s\n", report.value("compiler_mapped", false) ? "mapped into this process" : "not mapped");
   if (report.contains("error")) {
     const nlohmann::json &error = report["error"];
     std::printf("error    relative RMS %.3g (limit %.3g), worst row %.3g (limit %.3g), lse %.3g (limit %.3g): %s\n",
@@ -113,6 +124,7 @@ Status run(const RunFlags &flags) {
   report["plan"] = describePlan(plan->get());
   report["milliseconds"] = report["plan"]["milliseconds"];
   report["milliseconds"]["run"] = *runMs;
+  report["compiler_mapped"] = isCompilerMapped();
   Status verdict;
   if (flags.check) {
     const reference::Tolerance tolerance = reference::toleranceOf(inputs.spec.dtype);
