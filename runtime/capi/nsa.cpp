@@ -16,11 +16,12 @@ struct nsa_engine {
   std::shared_ptr<Engine> engine;
 };
 
-struct nsa_plan {
-  std::unique_ptr<Plan> plan;
-};
-
+// A plan's handle is the plan itself: nsa_plan is a name for the host and never defined.
 namespace {
+
+nsa_plan *handleOf(Plan *plan) { return reinterpret_cast<nsa_plan *>(plan); }
+Plan *planOf(nsa_plan *handle) { return reinterpret_cast<Plan *>(handle); }
+const Plan *planOf(const nsa_plan *handle) { return reinterpret_cast<const Plan *>(handle); }
 
 // A text that the host frees with nsa_free.
 Status giveText(const Result<std::string> &text, char **target) {
@@ -80,21 +81,24 @@ nsa_status nsa_plan_create(nsa_engine *engine, const nsa_spec *cSpec, const nsa_
     Spec spec;
     Maxima maxima;
     NSA_RETURN_IF_ERROR(readRequest(engine, cSpec, cMaxima, spec, maxima));
-    Result<std::unique_ptr<Plan>> made = engine->engine->plan(spec, maxima, stream);
+    Result<PlanPointer> made = engine->engine->plan(spec, maxima, stream);
     if (!made)
       return made.status();
-    *plan = new nsa_plan{std::move(*made)};
+    *plan = handleOf(made->release());
     return Status::ok();
   });
 }
 
-void nsa_plan_destroy(nsa_plan *plan) noexcept { delete plan; }
+void nsa_plan_destroy(nsa_plan *plan) noexcept {
+  if (plan)
+    Plan::giveBack(planOf(plan));
+}
 
 nsa_status nsa_plan_workspace_size(const nsa_plan *plan, size_t *bytes, nsa_error *error) noexcept {
   return guarded(error, [&]() -> Status {
     NSA_RETURN_IF_ERROR(requirePointer(plan, "plan"));
     NSA_RETURN_IF_ERROR(requirePointer(bytes, "bytes"));
-    *bytes = plan->plan->workspaceBytes();
+    *bytes = planOf(plan)->workspaceBytes();
     return Status::ok();
   });
 }
@@ -105,20 +109,20 @@ nsa_status nsa_run(const nsa_plan *plan, const nsa_binding *bindings, size_t bin
     NSA_RETURN_IF_ERROR(requirePointer(plan, "plan"));
     Bindings converted;
     NSA_RETURN_IF_ERROR(convert(bindings, binding_count, converted));
-    return plan->plan->run(converted, workspace, workspace_bytes, stream);
+    return planOf(plan)->run(converted, workspace, workspace_bytes, stream);
   });
 }
 
 nsa_status nsa_plan_status(nsa_plan *plan, void *stream, nsa_error *error) noexcept {
   return guarded(error, [&]() -> Status {
     NSA_RETURN_IF_ERROR(requirePointer(plan, "plan"));
-    return plan->plan->status(stream);
+    return planOf(plan)->status(stream);
   });
 }
 
 const char *nsa_plan_describe(const nsa_plan *plan) noexcept {
   try {
-    return plan ? plan->plan->describe().c_str() : "";
+    return plan ? planOf(plan)->describe().c_str() : "";
   } catch (...) {
     return ""; // no memory for the text
   }

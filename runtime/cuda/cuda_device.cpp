@@ -3,6 +3,8 @@
 #include "runtime/base/device_status.h"
 #include "runtime/cuda/cuda_kernel.h"
 
+#include <algorithm>
+
 namespace nsa::cuda {
 
 CudaDevice::CudaDevice(const Driver &driver, DeviceInfo info)
@@ -26,13 +28,9 @@ Status CudaDevice::start() {
   NSA_RETURN_IF_ERROR(scope.status());
   // Non-blocking: it must not wait for, or hold up, the host's work on the legacy stream.
   NSA_CUDA_CALL(driver, streamCreate, (&stream, kStreamNonBlocking));
-  statusWords.emplace(context, stream);
+  statusWords.emplace(context);
   timer.emplace(context, stream, static_cast<size_t>(info.l2Bytes) * 2);
-  // The first slab now, while nothing captures.
-  Result<void *> word = statusWords->acquire();
-  if (word)
-    statusWords->release(*word);
-  return word.status();
+  return statusWords->addSlab(); // now, while nothing captures
 }
 
 CudaDevice::~CudaDevice() {
@@ -76,10 +74,10 @@ Result<bool> CudaDevice::isCapturing(void *hostStream) const {
 
 int64_t CudaDevice::gridLimit(int axis) const { return axis == 0 ? 2147483647 : 65535; }
 
-Status CudaDevice::readStatusWord(void *word, void *hostStream) {
+Status CudaDevice::readStatusWord(int32_t *word, void *hostStream) {
   ContextScope scope(context);
   NSA_RETURN_IF_ERROR(scope.status());
-  // Copying to the host or waiting would end the capture with an error of its own.
+  // Waiting would end the capture with an error of its own.
   Result<bool> capturing = isCapturing(hostStream);
   if (!capturing)
     return capturing.status();
@@ -92,16 +90,10 @@ Status CudaDevice::readStatusWord(void *word, void *hostStream) {
     info.hint = "ask after the graph was launched";
     return Status(std::move(info));
   }
-  auto pointer = reinterpret_cast<DevicePointer>(word);
-  int32_t values[kDeviceStatusWords] = {};
-  // In the host's stream, after its kernels.
-  NSA_CUDA_CALL(driver, memcpyDtoHAsync, (values, pointer, sizeof values, static_cast<Stream>(hostStream)));
   NSA_CUDA_CALL(driver, streamSynchronize, (static_cast<Stream>(hostStream)));
-  if (values[0] == 0)
-    return Status::ok();
-  NSA_CUDA_CALL(driver, memsetD8Async, (pointer, 0, sizeof values, static_cast<Stream>(hostStream)));
-  NSA_CUDA_CALL(driver, streamSynchronize, (static_cast<Stream>(hostStream)));
-  return deviceStatus(values[0], values[1]);
+  int32_t code = word[0], place = word[1];
+  std::fill_n(word, kDeviceStatusWords, 0);
+  return deviceStatus(code, place);
 }
 
 Result<void *> CudaDevice::allocate(size_t bytes) {

@@ -29,9 +29,9 @@ public:
   Result<bool> isCapturing(void *stream) const override;
   int64_t gridLimit(int axis) const override;
 
-  Result<void *> acquireStatusWord() override { return statusWords->acquire(); }
-  void releaseStatusWord(void *word) override { statusWords->release(word); }
-  Status readStatusWord(void *word, void *stream) override;
+  Result<int32_t *> acquireStatusWord() override { return statusWords->acquire(); }
+  void releaseStatusWord(int32_t *word) override { statusWords->release(word); }
+  Status readStatusWord(int32_t *word, void *stream) override;
 
   Result<void *> allocate(size_t bytes) override;
   void release(void *memory) override;
@@ -47,7 +47,7 @@ private:
   DeviceInfo info;
   std::string deviceKey;
   PrimaryContext context;
-  Stream stream = nullptr; // own, for copies, status words and tuning
+  Stream stream = nullptr; // own, for copies and tuning
   std::optional<StatusWords> statusWords;
   std::mutex timerMutex;
   std::optional<EventTimer> timer;

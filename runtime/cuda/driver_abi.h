@@ -47,6 +47,7 @@ enum class CaptureStatus : int { kNone = 0, kActive = 1, kInvalidated = 2 };
 
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr unsigned kEventDefault = 0;
+inline constexpr unsigned kHostMapped = 2; // CU_MEMHOSTALLOC_DEVICEMAP
 
 // Launch attributes (clusters, priorities) come with the hand-scheduled templates that need them.
 struct LaunchConfig {
@@ -82,6 +83,8 @@ struct LaunchConfig {
   X(launchKernelEx,           cuLaunchKernelEx,           (const LaunchConfig *config, Function function, void **arguments, void **extra)) \
   X(memAlloc,                 cuMemAlloc,                 (DevicePointer *pointer, size_t bytes))         \
   X(memFree,                  cuMemFree,                  (DevicePointer pointer))                        \
+  X(memHostAlloc,             cuMemHostAlloc,             (void **pointer, size_t bytes, unsigned flags)) \
+  X(memFreeHost,              cuMemFreeHost,              (void *pointer))                                \
   X(memcpyHtoDAsync,          cuMemcpyHtoDAsync,          (DevicePointer to, const void *from, size_t bytes, Stream stream)) \
   X(memcpyDtoHAsync,          cuMemcpyDtoHAsync,          (void *to, DevicePointer from, size_t bytes, Stream stream)) \
   X(memsetD8Async,            cuMemsetD8Async,            (DevicePointer to, unsigned char value, size_t bytes, Stream stream)) \

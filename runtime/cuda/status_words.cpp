@@ -2,54 +2,54 @@
 
 #include "runtime/base/device_status.h"
 
+#include <algorithm>
+
 namespace nsa::cuda {
 
 namespace {
 constexpr size_t kWordsPerSlab = 4096;
-constexpr size_t kBytesPerWord = kDeviceStatusWords * sizeof(int32_t);
 } // namespace
 
 StatusWords::~StatusWords() {
   if (!context.inOwnProcess())
     return;
   ContextScope scope(context);
-  for (DevicePointer slab : slabs)
-    context.driver.memFree(slab);
+  for (void *slab : slabs)
+    context.driver.memFreeHost(slab);
 }
 
-Result<void *> StatusWords::acquire() {
-  std::lock_guard lock(mutex);
-  if (free.empty())
-    NSA_RETURN_IF_ERROR(addSlab());
-  DevicePointer word = free.back();
-  free.pop_back();
-  return reinterpret_cast<void *>(word);
+Result<int32_t *> StatusWords::acquire() {
+  {
+    std::lock_guard lock(mutex);
+    if (!free.empty()) {
+      int32_t *word = free.back();
+      free.pop_back();
+      return word;
+    }
+  }
+  NSA_RETURN_IF_ERROR(addSlab());
+  return acquire();
 }
 
-void StatusWords::release(void *word) {
-  if (!word || !context.inOwnProcess())
-    return;
-  ContextScope scope(context);
-  auto pointer = reinterpret_cast<DevicePointer>(word);
-  // Cleared before another plan may get it, else that plan would report this one's error; a word that cannot be
-  // cleared is not handed out again.
-  if (context.driver.memsetD8Async(pointer, 0, kBytesPerWord, stream) != kSuccess ||
-      context.driver.streamSynchronize(stream) != kSuccess)
-    return;
+void StatusWords::release(int32_t *word) {
+  std::fill_n(word, kDeviceStatusWords, 0);
   std::lock_guard lock(mutex);
-  free.push_back(pointer);
+  free.push_back(word);
 }
 
 Status StatusWords::addSlab() {
   ContextScope scope(context);
   NSA_RETURN_IF_ERROR(scope.status());
-  DevicePointer slab = 0;
-  NSA_CUDA_CALL(context.driver, memAlloc, (&slab, kWordsPerSlab * kBytesPerWord));
+  constexpr size_t kIntegers = kWordsPerSlab * kDeviceStatusWords;
+  // One address for host and device: every device served has unified addressing.
+  void *slab = nullptr;
+  NSA_CUDA_CALL(context.driver, memHostAlloc, (&slab, kIntegers * sizeof(int32_t), kHostMapped));
+  auto *words = static_cast<int32_t *>(slab);
+  std::fill_n(words, kIntegers, 0);
+  std::lock_guard lock(mutex);
   slabs.push_back(slab);
-  NSA_CUDA_CALL(context.driver, memsetD8Async, (slab, 0, kWordsPerSlab * kBytesPerWord, stream));
-  NSA_CUDA_CALL(context.driver, streamSynchronize, (stream));
   for (size_t i = kWordsPerSlab; i-- > 0;)
-    free.push_back(slab + i * kBytesPerWord);
+    free.push_back(words + i * kDeviceStatusWords);
   return Status::ok();
 }
 

@@ -1,10 +1,12 @@
-// Device memory for the status words of plans, handed out from slabs made at start, so that a plan can be
-// made while a stream captures (cuMemAlloc is forbidden then).
-// Ownership: borrows context and stream. Thread-safety: one mutex; never on the launch path.
+// The status words of plans: host memory that the device addresses too. A kernel touches its word only to report, so
+// the way over the bus costs nothing, and the host reads and clears a word without a driver call.
+// Words come from slabs, the first of which is made at start: a plan can be made while a stream captures.
+// Ownership: borrows the context. Thread-safety: one mutex; never on the launch path.
 #pragma once
 
 #include "runtime/cuda/context.h"
 
+#include <cstdint>
 #include <mutex>
 #include <vector>
 
@@ -12,22 +14,19 @@ namespace nsa::cuda {
 
 class StatusWords {
 public:
-  // `stream` must not synchronise with the legacy stream: words are cleared on it when they come back.
-  StatusWords(const PrimaryContext &context, Stream stream) : context(context), stream(stream) {}
+  explicit StatusWords(const PrimaryContext &context) : context(context) {}
   ~StatusWords();
 
-  // Adds a slab when no word is free.
-  Result<void *> acquire();
-  void release(void *word);
+  // Zeroed. Adds a slab when no word is free.
+  Result<int32_t *> acquire();
+  void release(int32_t *word);
+  Status addSlab();
 
 private:
-  Status addSlab(); // with the mutex held
-
   const PrimaryContext &context;
-  Stream stream;
   std::mutex mutex;
-  std::vector<DevicePointer> slabs;
-  std::vector<DevicePointer> free;
+  std::vector<void *> slabs;
+  std::vector<int32_t *> free;
 };
 
 } // namespace nsa::cuda

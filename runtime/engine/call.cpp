@@ -15,12 +15,17 @@ namespace {
 constexpr std::string_view kTensorNameTexts[kTensorNames] = {
     "q", "k", "v", "k_win", "v_win", "out", "lse", "cu_seqlens_q", "cu_seqlens_k"};
 
+void setScalar(std::array<uint64_t, kScalars> &scalars, Scalar name, int64_t value) {
+  scalars[static_cast<size_t>(name)] = static_cast<uint32_t>(value);
+}
+
 // Checks one operator's bindings. Members are what the checks establish on the way, each used by the later ones.
 class CallChecker {
 public:
-  CallChecker(const Spec &spec, const Maxima &maxima, const Bindings &bindings, Call &call)
-      : spec(spec), maxima(maxima), bindings(bindings), call(call), packed(spec.layout == Layout::kPacked),
-        timeAxis(packed ? 0 : 1), headAxis(timeAxis + 1), dimAxis(timeAxis + 2) {}
+  CallChecker(const CallRules &rules, const Bindings &bindings, Call &call)
+      : rules(rules), spec(rules.spec), maxima(rules.maxima), bindings(bindings), call(call),
+        packed(spec.layout == Layout::kPacked), timeAxis(packed ? 0 : 1), headAxis(timeAxis + 1),
+        dimAxis(timeAxis + 2) {}
 
   Status run() {
     TensorName k = bound(TensorName::kKWin) ? TensorName::kKWin : TensorName::kK;
@@ -228,18 +233,14 @@ private:
   }
 
   void fillScalars() {
-    auto set = [&](Scalar name, uint64_t value) { call.scalars[static_cast<size_t>(name)] = value; };
-    auto set32 = [&](Scalar name, int64_t value) { set(name, static_cast<uint32_t>(value)); };
-    set32(Scalar::kSeqlenQ, packed ? 0 : timeQ);
-    set32(Scalar::kSeqlenK, packed ? 0 : timeK);
-    set32(Scalar::kMaxSeqlenQ, maxima.seqlenQ);
-    set32(Scalar::kMaxSeqlenK, maxima.seqlenK);
-    set32(Scalar::kTotalQ, timeQ);
-    set32(Scalar::kTotalK, timeK);
-    set32(Scalar::kWindow, spec.op == Operator::kWindow ? spec.window : std::numeric_limits<int32_t>::max());
-    set(Scalar::kScaleLog2, std::bit_cast<uint32_t>(spec.effectiveScale() * std::numbers::log2e_v<float>));
+    call.scalars = rules.scalars;
+    setScalar(call.scalars, Scalar::kSeqlenQ, packed ? 0 : timeQ);
+    setScalar(call.scalars, Scalar::kSeqlenK, packed ? 0 : timeK);
+    setScalar(call.scalars, Scalar::kTotalQ, timeQ);
+    setScalar(call.scalars, Scalar::kTotalK, timeK);
   }
 
+  const CallRules &rules;
   const Spec &spec;
   const Maxima &maxima;
   const Bindings &bindings;
@@ -287,11 +288,21 @@ GridSizes GridSizes::ofMaxima(const Spec &spec, const Maxima &maxima) {
   return sizes;
 }
 
-Status prepareCall(const Spec &spec, const Maxima &maxima, const Bindings &bindings, Call &call) {
-  return CallChecker(spec, maxima, bindings, call).run();
+CallRules::CallRules(const Spec &spec, const Maxima &maxima) : spec(spec), maxima(maxima) {
+  setScalar(scalars, Scalar::kMaxSeqlenQ, maxima.seqlenQ);
+  setScalar(scalars, Scalar::kMaxSeqlenK, maxima.seqlenK);
+  setScalar(scalars, Scalar::kWindow,
+            spec.op == Operator::kWindow ? spec.window : std::numeric_limits<int32_t>::max());
+  setScalar(scalars, Scalar::kScaleLog2,
+            std::bit_cast<int32_t>(spec.effectiveScale() * std::numbers::log2e_v<float>));
 }
 
-Status checkHostLengths(const Spec &spec, const Maxima &maxima, const Call &call) {
+Status prepareCall(const CallRules &rules, const Bindings &bindings, Call &call) {
+  return CallChecker(rules, bindings, call).run();
+}
+
+Status checkHostLengths(const CallRules &rules, const Call &call) {
+  const auto &[spec, maxima, scalars] = rules;
   if (spec.layout != Layout::kPacked)
     return Status::ok();
   const ViewSlots &q = call.view(View::kCuSeqlensQ);

@@ -54,12 +54,23 @@ struct GridSizes {
   int64_t maxTokensQ = 0;
 
   static GridSizes ofMaxima(const Spec &spec, const Maxima &maxima);
+  bool operator==(const GridSizes &) const = default;
+};
+
+// What a call is checked against, and all of its arguments that no tensor changes: worked out once, with the plan.
+struct CallRules {
+  CallRules() = default;
+  CallRules(const Spec &spec, const Maxima &maxima);
+
+  Spec spec;
+  Maxima maxima;
+  std::array<uint64_t, kScalars> scalars = {}; // low bytes first, as a slot; 0 where the tensors say
 };
 
 // Checked, and ready to be written into slots.
 struct Call {
   std::array<ViewSlots, kViews> views;
-  std::array<uint64_t, kScalars> scalars = {}; // low bytes first, as a slot
+  std::array<uint64_t, kScalars> scalars = {}; // as in CallRules, complete
   GridSizes grid;
   bool empty = false; // no query: nothing to launch
 
@@ -67,9 +78,9 @@ struct Call {
 };
 
 // Checks presence, dtype, rank, shape, maxima, strides and pointers; fills everything but the status view.
-Status prepareCall(const Spec &spec, const Maxima &maxima, const Bindings &bindings, Call &call);
+Status prepareCall(const CallRules &rules, const Bindings &bindings, Call &call);
 
 // The rules of lengths that kernels check in device memory, for tensors that the host can read.
-Status checkHostLengths(const Spec &spec, const Maxima &maxima, const Call &call);
+Status checkHostLengths(const CallRules &rules, const Call &call);
 
 } // namespace nsa

@@ -22,11 +22,11 @@ Json timesJson(const PlanTimes &times) {
 
 } // namespace
 
-std::string describePlan(const PlanCore &core, PlanSource source, const PlanTimes &times,
+std::string describePlan(const PlanCore &core, const Spec &spec, const Maxima &maxima, PlanSource source,
                          const std::string &deviceKey) {
   const Manifest &manifest = core.kernel->manifest();
   int32_t grid[3] = {};
-  bool evaluated = core.kernel->grid(GridSizes::ofMaxima(core.spec, core.maxima), grid).isOk();
+  bool evaluated = core.kernel->grid(GridSizes::ofMaxima(spec, maxima), grid).isOk();
   assert(evaluated && "checked when the plan was made");
   (void)evaluated;
   Json launch = {{"template", manifest.templateName},
@@ -44,7 +44,7 @@ std::string describePlan(const PlanCore &core, PlanSource source, const PlanTime
   Json plan = {{"problem", core.problemKey},       {"device", deviceKey},
                {"source", planSourceName(source)}, {"tuned", core.tuned},
                {"fallbacks", core.fallbacks},      {"workspace_bytes", core.kernel->workspaceBytes()},
-               {"milliseconds", timesJson(times)}, {"launches", Json::array({std::move(launch)})}};
+               {"milliseconds", timesJson(source == PlanSource::kMemory ? PlanTimes() : core.times)}, {"launches", Json::array({std::move(launch)})}};
   return dump(plan);
 }
 

@@ -14,7 +14,8 @@
 
 namespace nsa {
 
-std::string describePlan(const PlanCore &core, PlanSource source, const PlanTimes &times, const std::string &deviceKey);
+std::string describePlan(const PlanCore &core, const Spec &spec, const Maxima &maxima, PlanSource source,
+                         const std::string &deviceKey);
 
 struct TuningDescription {
   std::string problem, device, shape;

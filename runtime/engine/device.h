@@ -54,12 +54,13 @@ public:
   // Largest grid, per axis.
   virtual int64_t gridLimit(int axis) const = 0;
 
-  // The word in which a kernel reports lengths that break a rule. The CPU needs none (nullptr): its plans check on
-  // the host. Acquiring allocates nothing while words of the first slab are free, so it is legal during capture.
-  virtual Result<void *> acquireStatusWord() { return nullptr; }
-  virtual void releaseStatusWord(void *word) {}
+  // The kDeviceStatusWords integers, zero at first, in which a kernel reports lengths that break a rule: memory that
+  // host and device both address. The CPU needs none (nullptr): its plans check on the host. Acquiring allocates
+  // nothing while words of the first slab are free, so it is legal during capture.
+  virtual Result<int32_t *> acquireStatusWord() { return nullptr; }
+  virtual void releaseStatusWord(int32_t *word) {}
   // Waits for `stream`, then reads the word and clears it.
-  virtual Status readStatusWord(void *word, void *stream) { return Status::ok(); }
+  virtual Status readStatusWord(int32_t *word, void *stream) { return Status::ok(); }
 
   // Memory and time, for the tuner.
   virtual Result<void *> allocate(size_t bytes) = 0;

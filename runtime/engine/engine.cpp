@@ -3,7 +3,6 @@
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/engine/describe.h"
-#include "runtime/engine/stopwatch.h"
 #include "runtime/engine/template_folder.h"
 
 #include <charconv>
@@ -24,7 +23,7 @@ Status checkRequest(const Spec &spec, const Maxima &maxima) {
 } // namespace
 
 Result<std::shared_ptr<Engine>> Engine::open(EngineOptions options, const EngineOptions::Environment &environment) {
-  std::shared_ptr<Engine> engine(new Engine);
+  std::shared_ptr<Engine> engine(new Engine, [](Engine *handle) { handle->release(); });
   engine->options = std::move(options);
   EngineOptions &resolved = engine->options;
   NSA_RETURN_IF_ERROR(resolved.resolve(environment));
@@ -42,6 +41,7 @@ Result<std::shared_ptr<Engine>> Engine::open(EngineOptions options, const Engine
   engine->cache = std::make_unique<KernelCache>(resolved.cachePath, engine->logger);
   engine->planner = std::make_unique<Planner>(*engine->ownDevice, std::move(choiceDevice), *engine->cache, resolved,
                                               engine->logger, engine->ownCounters);
+  engine->pool.emplace(*engine->ownDevice);
   return engine;
 }
 
@@ -79,19 +79,34 @@ Status Engine::openDevice() {
   return Status::ok();
 }
 
-std::shared_ptr<const PlanCore> Engine::findInMemory(const PlanKey &key) const {
-  std::shared_lock lock(plansMutex);
-  auto found = plans.find(key);
-  return found == plans.end() ? nullptr : found->second;
+void Engine::release() {
+  if (!pool || pool->close())
+    delete this;
 }
 
-std::shared_ptr<const PlanCore> Engine::remember(const PlanKey &key, std::shared_ptr<const PlanCore> core) {
-  std::unique_lock lock(plansMutex);
-  return plans[key] = std::move(core);
+void Engine::take(Plan *plan) {
+  if (pool->giveBack(plan))
+    delete this;
 }
 
-Result<std::unique_ptr<Plan>> Engine::plan(const Spec &spec, const Maxima &maxima, void *stream) {
-  Stopwatch watch;
+const PlanCore *Engine::findInMemory(const PlanKey &key, const Spec &spec, const Maxima &maxima) const {
+  const PlanCore *core = plans.find(key);
+  int32_t grid[3];
+  return core && core->kernel->grid(GridSizes::ofMaxima(spec, maxima), grid).isOk() ? core : nullptr;
+}
+
+Result<PlanPointer> Engine::hand(const PlanCore &core, PlanSource source, const Spec &spec, const Maxima &maxima) {
+  Result<Plan *> plan = pool->take();
+  if (!plan)
+    return plan.status();
+  (*plan)->engine = this;
+  (*plan)->core = &core;
+  (*plan)->source = source;
+  (*plan)->rules = CallRules(spec, maxima);
+  return PlanPointer(*plan);
+}
+
+Result<PlanPointer> Engine::plan(const Spec &spec, const Maxima &maxima, void *stream) {
   auto failed = [&](Status status) {
     Counters::raise(ownCounters.plansFailed);
     return status;
@@ -99,12 +114,12 @@ Result<std::unique_ptr<Plan>> Engine::plan(const Spec &spec, const Maxima &maxim
   if (Status status = checkRequest(spec, maxima); !status.isOk())
     return failed(std::move(status));
   PlanKey key = PlanKey::make(spec, maxima);
-  auto fromMemory = [&](std::shared_ptr<const PlanCore> core) {
-    Counters::raise(ownCounters.plansFromMemory);
-    return Plan::make(shared_from_this(), std::move(core), PlanSource::kMemory, {.lookupMs = watch.milliseconds()});
+  auto fromMemory = [&](const PlanCore &core) {
+    ownCounters.plansFromMemory.raise();
+    return hand(core, PlanSource::kMemory, spec, maxima);
   };
-  if (std::shared_ptr<const PlanCore> core = findInMemory(key))
-    return fromMemory(std::move(core));
+  if (const PlanCore *core = findInMemory(key, spec, maxima))
+    return fromMemory(*core);
 
   Result<bool> capturing = ownDevice->isCapturing(stream);
   if (!capturing)
@@ -120,19 +135,19 @@ Result<std::unique_ptr<Plan>> Engine::plan(const Spec &spec, const Maxima &maxim
     return failed(Status(std::move(info)));
   }
 
-  std::lock_guard missLock(missMutexes[PlanKeyHash()(key) % missMutexes.size()]);
-  if (std::shared_ptr<const PlanCore> core = findInMemory(key))
-    return fromMemory(std::move(core));
+  std::lock_guard missLock(missMutexes[key.hash() % missMutexes.size()]);
+  if (const PlanCore *core = findInMemory(key, spec, maxima))
+    return fromMemory(*core);
   Result<std::shared_ptr<const PlanCore>> made = planner->make(spec, maxima);
   if (!made)
     return failed(made.status());
-  std::shared_ptr<const PlanCore> core = remember(key, std::move(*made));
-  return Plan::make(shared_from_this(), core, core->source, core->times);
+  const PlanCore *core = plans.put(key, std::move(*made));
+  return hand(*core, core->source, spec, maxima);
 }
 
 Result<std::string> Engine::explain(const Spec &spec, const Maxima &maxima) {
   NSA_RETURN_IF_ERROR(checkRequest(spec, maxima));
-  return planner->explain(spec, maxima, findInMemory(PlanKey::make(spec, maxima)) != nullptr);
+  return planner->explain(spec, maxima, findInMemory(PlanKey::make(spec, maxima), spec, maxima) != nullptr);
 }
 
 Result<std::string> Engine::tune(const Spec &spec, const Maxima &maxima) {
@@ -141,12 +156,7 @@ Result<std::string> Engine::tune(const Spec &spec, const Maxima &maxima) {
   Result<std::shared_ptr<const PlanCore>> core = planner->tune(spec, maxima, report);
   if (!core)
     return core.status();
-  {
-    // Other maxima of the same problem find the new choice in the database with their next plan.
-    std::unique_lock lock(plansMutex);
-    std::erase_if(plans, [&](const auto &entry) { return entry.second->problemKey == (*core)->problemKey; });
-  }
-  remember(PlanKey::make(spec, maxima), std::move(*core));
+  plans.put(PlanKey::make(spec, maxima), std::move(*core));
   return report;
 }
 

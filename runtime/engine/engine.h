@@ -1,27 +1,27 @@
-// The engine: one device, one cache, the plans in memory. The C++ side of nsa_engine.
-// Ownership: shared by the handle and its plans, so that either may be destroyed first.
-// Thread-safety: all functions may be called by many threads at once. Finding a plan in memory takes a shared lock;
-// running one touches nothing of the engine but its device.
+// The engine: one device, one cache, the plans in memory; all of it belongs to one process (engine_handle.h follows forks).
+// Ownership: lives until its handle is released and the last plan is given back, so that either may go first.
+// Thread-safety: all functions may be called by many threads at once. Finding a plan in memory locks only what the
+// calling thread shares with few others; running one touches nothing of the engine but its device and a count.
 #pragma once
 
-#include "runtime/engine/plan_key.h"
+#include "runtime/engine/plan_map.h"
+#include "runtime/engine/plan_pool.h"
 #include "runtime/engine/planner.h"
 
 #include <array>
 #include <memory>
 #include <mutex>
-#include <shared_mutex>
+#include <optional>
 #include <string>
-#include <unordered_map>
 
 namespace nsa {
 
-class Engine : public std::enable_shared_from_this<Engine> {
+class Engine {
 public:
-  // Opens the device and the cache; neither the compiler nor NVRTC.
+  // Opens the device; neither the cache nor the compiler nor NVRTC. The pointer is the handle.
   static Result<std::shared_ptr<Engine>> open(EngineOptions options, const EngineOptions::Environment &environment);
 
-  Result<std::unique_ptr<Plan>> plan(const Spec &spec, const Maxima &maxima, void *stream);
+  Result<PlanPointer> plan(const Spec &spec, const Maxima &maxima, void *stream);
   Result<std::string> explain(const Spec &spec, const Maxima &maxima);
   Result<std::string> tune(const Spec &spec, const Maxima &maxima);
   std::string describe() const;
@@ -29,13 +29,17 @@ public:
   Device &device() { return *ownDevice; }
   const Counters &counters() const { return ownCounters; }
   StoreCounters storeCounters() const { return cache->counters(); }
-  void countRun() { Counters::raise(ownCounters.runs); }
+  void countRun() { ownCounters.runs.raise(); }
 
 private:
+  friend class Plan;
   Engine() = default;
   Status openDevice();
-  std::shared_ptr<const PlanCore> findInMemory(const PlanKey &key) const;
-  std::shared_ptr<const PlanCore> remember(const PlanKey &key, std::shared_ptr<const PlanCore> core);
+  // nullptr: not in memory, or its grid does not fit the device with exactly these maxima.
+  const PlanCore *findInMemory(const PlanKey &key, const Spec &spec, const Maxima &maxima) const;
+  Result<PlanPointer> hand(const PlanCore &core, PlanSource source, const Spec &spec, const Maxima &maxima);
+  void take(Plan *plan);
+  void release();
 
   EngineOptions options;
   Logger logger;
@@ -45,8 +49,8 @@ private:
   std::unique_ptr<KernelCache> cache;
   std::unique_ptr<Planner> planner; // holds kernels, which must go before the device
 
-  mutable std::shared_mutex plansMutex;
-  std::unordered_map<PlanKey, std::shared_ptr<const PlanCore>, PlanKeyHash> plans;
+  PlanMap plans;
+  std::optional<PlanPool> pool;
   // Misses of one problem wait for each other and find the first one's plan; other problems rarely share a lock.
   std::array<std::mutex, 16> missMutexes;
 };

@@ -7,9 +7,7 @@ namespace nsa {
 
 namespace {
 
-// Bounds of what a launch keeps on its stack; attention uses 41 slots and 8 names.
-constexpr int kMaxSlots = 128;
-constexpr size_t kMaxGridNames = 32;
+constexpr size_t kMaxGridNames = 32; // of one formula, as a launch keeps them on its stack; attention uses 3
 
 struct ViewRule {
   std::string_view name;
@@ -66,7 +64,7 @@ Result<std::shared_ptr<const LoadedKernel>> LoadedKernel::load(Device &device, s
 }
 
 Status LoadedKernel::bindArguments() {
-  if (parsed.slotCount() > kMaxSlots)
+  if (static_cast<size_t>(parsed.slotCount()) > kMaxSlots)
     return Status::invalid("param", std::to_string(parsed.slotCount()) + " slots",
                            "a kernel takes at most " + std::to_string(kMaxSlots));
   auto own = parsed.fixed.find("dtype");
@@ -156,14 +154,9 @@ Status LoadedKernel::grid(const GridSizes &sizes, int32_t (&result)[3]) const {
   return Status::ok();
 }
 
-Status LoadedKernel::launch(const Call &call, const void *statusWord, void *workspace, void *stream) const {
-  int32_t size[3];
-  NSA_RETURN_IF_ERROR(grid(call.grid, size));
-  if (size[0] == 0 || size[1] == 0 || size[2] == 0)
-    return Status::ok();
+void LoadedKernel::fillArguments(const Call &call, const void *statusWord, Slots &slots) const {
   const ViewSlots status = {statusWord, {1, 0, 0}, 0};
-  uint64_t slots[kMaxSlots];
-  uint64_t *next = slots;
+  uint64_t *next = slots.data();
   for (const Argument &argument : arguments) {
     if (!argument.isView) {
       *next++ = call.scalars[static_cast<size_t>(argument.index)];
@@ -176,7 +169,16 @@ Status LoadedKernel::launch(const Call &call, const void *statusWord, void *work
       *next++ = static_cast<uint64_t>(view.strides[static_cast<size_t>(i)]);
     *next++ = view.flags;
   }
-  return kernel->launch(slots, size, workspace, stream);
+}
+
+Status LoadedKernel::launch(const Call &call, const void *statusWord, void *workspace, void *stream) const {
+  int32_t size[3];
+  NSA_RETURN_IF_ERROR(grid(call.grid, size));
+  if (size[0] == 0 || size[1] == 0 || size[2] == 0)
+    return Status::ok();
+  Slots slots;
+  fillArguments(call, statusWord, slots);
+  return kernel->launch(slots.data(), size, workspace, stream);
 }
 
 std::map<std::string, std::string> LoadedKernel::evidence() const {

@@ -6,11 +6,14 @@
 #include "runtime/engine/call.h"
 #include "runtime/engine/device.h"
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace nsa {
+
+inline constexpr size_t kMaxSlots = 128; // of one kernel; attention uses 41
 
 class LoadedKernel {
 public:
@@ -18,8 +21,10 @@ public:
   static Result<std::shared_ptr<const LoadedKernel>> load(Device &device, std::string content, Manifest manifest,
                                                           std::span<const std::byte> binary);
 
-  // Evaluates the grid, fills the slots on the stack and launches. Allocates nothing.
+  // Evaluates the grid, fills the arguments on the stack and launches. Allocates nothing.
   Status launch(const Call &call, const void *statusWord, void *workspace, void *stream) const;
+  using Slots = std::array<uint64_t, kMaxSlots>;
+  void fillArguments(const Call &call, const void *statusWord, Slots &slots) const;
   // Unsupported when a size exceeds what the device launches; names axis and formula.
   Status grid(const GridSizes &sizes, int32_t (&result)[3]) const;
 

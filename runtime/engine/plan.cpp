@@ -11,11 +11,11 @@ std::string_view planSourceName(PlanSource source) {
   return kNames[static_cast<int>(source)];
 }
 
-Status PlanCore::run(const Device &device, const Bindings &bindings, void *statusWord, void *workspace,
-                     size_t workspaceBytes, void *stream) const {
+Status runKernel(const LoadedKernel &kernel, const CallRules &rules, const Device &device, const Bindings &bindings,
+                 int32_t *statusWord, void *workspace, size_t workspaceBytes, void *stream) {
   Call call;
-  NSA_RETURN_IF_ERROR(prepareCall(spec, maxima, bindings, call));
-  size_t needed = kernel->workspaceBytes();
+  NSA_RETURN_IF_ERROR(prepareCall(rules, bindings, call));
+  size_t needed = kernel.workspaceBytes();
   if (workspaceBytes < needed || (needed != 0 && !workspace))
     return Status::invalid("workspace_bytes", std::to_string(workspace ? workspaceBytes : 0),
                            "must be at least " + std::to_string(needed), "ask nsa_plan_workspace_size");
@@ -23,42 +23,37 @@ Status PlanCore::run(const Device &device, const Bindings &bindings, void *statu
     return Status::invalid("workspace", std::to_string(reinterpret_cast<uintptr_t>(workspace)),
                            "must be a multiple of " + std::to_string(kWorkspaceAlignment) + " bytes");
   if (device.isGpu())
-    return call.empty ? Status::ok() : kernel->launch(call, statusWord, workspace, stream);
+    return call.empty ? Status::ok() : kernel.launch(call, statusWord, workspace, stream);
 
-  NSA_RETURN_IF_ERROR(checkHostLengths(spec, maxima, call));
+  NSA_RETURN_IF_ERROR(checkHostLengths(rules, call));
   if (call.empty)
     return Status::ok();
   int32_t word[kDeviceStatusWords] = {};
-  NSA_RETURN_IF_ERROR(kernel->launch(call, word, workspace, stream));
+  NSA_RETURN_IF_ERROR(kernel.launch(call, word, workspace, stream));
   // The kernel checks again what the host has checked: another thread may have changed the lengths meanwhile.
   return deviceStatus(word[0], word[1]);
 }
 
-Result<std::unique_ptr<Plan>> Plan::make(std::shared_ptr<Engine> engine, std::shared_ptr<const PlanCore> core,
-                                         PlanSource source, PlanTimes times) {
-  std::unique_ptr<Plan> plan(new Plan(std::move(engine), std::move(core), source, times));
-  Result<void *> word = plan->engine->device().acquireStatusWord();
-  if (!word)
-    return word.status();
-  plan->statusWord = *word;
-  return plan;
-}
-
-Plan::~Plan() {
-  if (statusWord)
-    engine->device().releaseStatusWord(statusWord);
-}
+Plan::~Plan() { delete description.load(); }
 
 Status Plan::run(const Bindings &bindings, void *workspace, size_t workspaceBytes, void *stream) const {
   engine->countRun();
-  return core->run(engine->device(), bindings, statusWord, workspace, workspaceBytes, stream);
+  return runKernel(*core->kernel, rules, engine->device(), bindings, statusWord, workspace, workspaceBytes, stream);
 }
 
 Status Plan::status(void *stream) { return engine->device().readStatusWord(statusWord, stream); }
 
 const std::string &Plan::describe() const {
-  std::call_once(described, [this] { description = describePlan(*core, source, times, engine->device().key()); });
-  return description;
+  const std::string *found = description.load(std::memory_order_acquire);
+  if (found)
+    return *found;
+  auto composed = std::make_unique<const std::string>(
+      describePlan(*core, rules.spec, rules.maxima, source, engine->device().key()));
+  if (description.compare_exchange_strong(found, composed.get()))
+    return *composed.release();
+  return *found; // another thread was faster
 }
+
+void Plan::giveBack(Plan *plan) { plan->engine->take(plan); }
 
 } // namespace nsa

@@ -1,12 +1,13 @@
-// What one spec and its maxima run: a loaded kernel and how it was found. The engine keeps a PlanCore per problem it
-// has planned; each Plan that a caller holds adds its own status word.
-// Ownership: a Plan keeps its engine alive. Thread-safety: immutable; `run` may be called by many threads at once.
+// What a caller holds for one spec and its maxima: the kernel of its problem, the rules of its calls, its own status
+// word. What the plans of one problem have in common, a loaded kernel and how it was found, is a PlanCore.
+// Ownership: cores are the engine's and live as long as it; plans are its pool's, and the engine outlives them.
+// Thread-safety: immutable while held; `run` may be called by many threads at once.
 #pragma once
 
 #include "runtime/engine/loaded_kernel.h"
 
+#include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -22,25 +23,20 @@ struct PlanTimes {
 };
 
 struct PlanCore {
-  Spec spec;
-  Maxima maxima;
   std::string problemKey;
   std::shared_ptr<const LoadedKernel> kernel;
   PlanSource source = PlanSource::kMemory;
   bool tuned = false;
   std::vector<std::string> fallbacks; // what was tried before and why it did not serve
   PlanTimes times;
-
-  // Checks the bindings and launches. No lock, no allocation, no text but on an error.
-  Status run(const Device &device, const Bindings &bindings, void *statusWord, void *workspace, size_t workspaceBytes,
-             void *stream) const;
 };
+
+// Checks the bindings and launches. No lock, no allocation, no text but on an error.
+Status runKernel(const LoadedKernel &kernel, const CallRules &rules, const Device &device, const Bindings &bindings,
+                 int32_t *statusWord, void *workspace, size_t workspaceBytes, void *stream);
 
 class Plan {
 public:
-  // `source` is where this plan came from, which is memory for the second one of a core.
-  static Result<std::unique_ptr<Plan>> make(std::shared_ptr<Engine> engine, std::shared_ptr<const PlanCore> core,
-                                            PlanSource source, PlanTimes times);
   ~Plan();
 
   Status run(const Bindings &bindings, void *workspace, size_t workspaceBytes, void *stream) const;
@@ -49,17 +45,28 @@ public:
   // JSON, composed when first asked for.
   const std::string &describe() const;
 
-private:
-  Plan(std::shared_ptr<Engine> engine, std::shared_ptr<const PlanCore> core, PlanSource source, PlanTimes times)
-      : engine(std::move(engine)), core(std::move(core)), source(source), times(times) {}
+  // Back to the pool it came from; the last plan of an engine whose handle is gone takes the engine along.
+  static void giveBack(Plan *plan);
 
-  std::shared_ptr<Engine> engine;
-  std::shared_ptr<const PlanCore> core;
-  PlanSource source;
-  PlanTimes times;
-  void *statusWord = nullptr;
-  mutable std::once_flag described;
-  mutable std::string description;
+private:
+  friend class Engine;
+  friend class PlanPool;
+  Plan() = default;
+
+  Engine *engine = nullptr;
+  const PlanCore *core = nullptr;
+  PlanSource source = PlanSource::kMemory; // of this plan, which is memory for the second one of a core
+  CallRules rules;
+  mutable std::atomic<const std::string *> description = nullptr;
+  // The pool's.
+  int32_t *statusWord = nullptr;
+  size_t shard = 0;
+  Plan *next = nullptr;
 };
+
+struct PlanReturn {
+  void operator()(Plan *plan) const { Plan::giveBack(plan); }
+};
+using PlanPointer = std::unique_ptr<Plan, PlanReturn>;
 
 } // namespace nsa

@@ -50,8 +50,6 @@ Planner::Planner(Device &device, std::string choiceDevice, KernelCache &cache, c
 
 Planner::Search Planner::begin(const Spec &spec, const Maxima &maxima) const {
   Search search{spec, maxima, Problem::make(spec, maxima), std::make_shared<PlanCore>()};
-  search.core->spec = spec;
-  search.core->maxima = maxima;
   search.core->problemKey = search.problem.key();
   return search;
 }

@@ -41,7 +41,7 @@ Result<TuneReport> TuningSession::run() {
   if (!made)
     return made.status();
   inputs.emplace(std::move(*made));
-  Result<void *> word = device.acquireStatusWord();
+  Result<int32_t *> word = device.acquireStatusWord();
   if (!word)
     return word.status();
   statusWord = *word;
@@ -107,8 +107,6 @@ Result<std::shared_ptr<PlanCore>> TuningSession::build(const Candidate &candidat
   int32_t grid[3];
   NSA_RETURN_IF_ERROR((*loaded)->grid(GridSizes::ofMaxima(spec, maxima), grid));
   auto core = std::make_shared<PlanCore>();
-  core->spec = spec;
-  core->maxima = maxima;
   core->kernel = std::move(*loaded);
   kernel = std::move(*made);
   return core;
@@ -135,7 +133,8 @@ Status TuningSession::runOnce(const PlanCore &core, const Bindings &bindings, vo
     workspace = std::move(*grown);
     workspaceBytes = needed;
   }
-  return core.run(environment.device, bindings, statusWord, workspace.data(), workspaceBytes, stream);
+  return runKernel(*core.kernel, CallRules(spec, maxima), environment.device, bindings, statusWord, workspace.data(),
+                   workspaceBytes, stream);
 }
 
 Status TuningSession::prepareReference() {

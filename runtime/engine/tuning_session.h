@@ -65,7 +65,7 @@ private:
   size_t workspaceBytes = 0;
   std::optional<TuningResult> reference;
   uint64_t inputSeed;
-  void *statusWord = nullptr;
+  int32_t *statusWord = nullptr;
   TuneReport report;
 };
 

@@ -42,6 +42,7 @@ static_assert(same(cuda::FunctionAttribute::kMaxDynamicSharedBytes, CU_FUNC_ATTR
 static_assert(same(cuda::CaptureStatus::kActive, CU_STREAM_CAPTURE_STATUS_ACTIVE));
 static_assert(same(cuda::CaptureStatus::kInvalidated, CU_STREAM_CAPTURE_STATUS_INVALIDATED));
 static_assert(same(cuda::kStreamNonBlocking, CU_STREAM_NON_BLOCKING));
+static_assert(same(cuda::kHostMapped, CU_MEMHOSTALLOC_DEVICEMAP));
 
 // Each entry: as many parameters as the toolkit's declaration, each of the same size.
 template <typename... Ours, typename... Theirs>

@@ -1,0 +1,42 @@
+// Which of a few shards the calling thread works on, so that threads that plan and run at once share no cache line.
+// Thread-safety: any thread; two threads may get one shard, so what is in it still needs a lock or an atomic.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace nsa {
+
+inline constexpr size_t kThreadShards = 16;
+inline constexpr size_t kShardAlignment = 128; // two cache lines: processors fetch them in pairs
+
+// Given out in the order in which threads first ask.
+inline size_t threadShard() {
+  static constinit std::atomic<size_t> threads{0};
+  static constinit thread_local size_t number = 0;
+  if (number == 0)
+    number = 1 + threads.fetch_add(1, std::memory_order_relaxed) % kThreadShards;
+  return number - 1;
+}
+
+// A count that every call of every thread raises.
+class ShardedCounter {
+public:
+  void raise() { cells[threadShard()].value.fetch_add(1, std::memory_order_relaxed); }
+  operator uint64_t() const {
+    uint64_t sum = 0;
+    for (const Cell &cell : cells)
+      sum += cell.value.load(std::memory_order_relaxed);
+    return sum;
+  }
+
+private:
+  struct alignas(kShardAlignment) Cell {
+    std::atomic<uint64_t> value{0};
+  };
+  std::array<Cell, kThreadShards> cells;
+};
+
+} // namespace nsa

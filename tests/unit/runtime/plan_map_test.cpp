@@ -1,0 +1,113 @@
+// The map of plans: its key says the same as the database's, and readers on many threads never see another problem's
+// core while writers add and replace.
+#include "runtime/engine/plan_map.h"
+
+#include "runtime/engine/plan.h"
+
+#include <atomic>
+#include <gtest/gtest.h>
+#include <map>
+#include <random>
+#include <string>
+#include <thread>
+
+using namespace nsa;
+
+namespace {
+
+struct Request {
+  Spec spec;
+  Maxima maxima;
+  PlanKey key() const { return PlanKey::make(spec, maxima); }
+  std::string text() const { return Problem::make(spec, maxima).key(); }
+};
+
+Request draw(std::mt19937_64 &random) {
+  auto upTo = [&](int64_t bits) { // log-uniform, and often next to a power of two
+    int64_t power = int64_t{1} << (random() % static_cast<uint64_t>(bits));
+    return std::max<int64_t>(1, power + static_cast<int64_t>(random() % 3) - 1);
+  };
+  Request request;
+  Spec &spec = request.spec;
+  spec.op = random() % 2 ? Operator::kDense : Operator::kWindow;
+  spec.dtype = static_cast<DType>(random() % 3);
+  spec.layout = random() % 2 ? Layout::kDense : Layout::kPacked;
+  spec.kvHeads = static_cast<int32_t>(1 + random() % 5);
+  spec.queryHeads = spec.kvHeads * static_cast<int32_t>(1 + random() % 3);
+  spec.qkDim = random() % 2 ? 64 : 128;
+  spec.vDim = random() % 2 ? 64 : 128;
+  spec.window = static_cast<int32_t>(upTo(8));
+  spec.scale = random() % 2 ? 0.0f : 0.5f;
+  request.maxima = {.batch = upTo(3), .tokensQ = upTo(6), .seqlenQ = upTo(6), .seqlenK = upTo(7)};
+  return request;
+}
+
+TEST(PlanKey, IsEqualExactlyWhereTheProblemsTextIs) {
+  const uint64_t seed = std::random_device()();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  std::map<std::string, PlanKey> keys;
+  size_t met = 0;
+  for (int i = 0; i < 200000; ++i) {
+    Request request = draw(random);
+    auto [entry, isNew] = keys.emplace(request.text(), request.key());
+    ASSERT_EQ(entry->second, request.key()) << request.text();
+    ASSERT_EQ(entry->second.hash(), request.key().hash());
+    met += !isNew;
+  }
+  EXPECT_GT(met, 1000u) << "requests of one problem must meet";
+  std::map<size_t, std::string> texts; // distinct texts have distinct keys; their hashes collide next to never
+  for (const auto &[text, key] : keys)
+    EXPECT_TRUE(texts.emplace(key.hash(), text).second) << text << " and " << texts[key.hash()];
+}
+
+// A core that says which problem it belongs to.
+std::shared_ptr<const PlanCore> coreOf(int problem, int version) {
+  auto core = std::make_shared<PlanCore>();
+  core->problemKey = std::to_string(problem);
+  core->times.lookupMs = version;
+  return core;
+}
+
+PlanKey keyOf(int problem) {
+  Request request;
+  request.spec.queryHeads = request.spec.kvHeads = 1;
+  request.spec.qkDim = 1 + problem;
+  request.spec.vDim = 1;
+  request.maxima = {.batch = 1, .tokensQ = 1, .seqlenQ = 1, .seqlenK = 1};
+  return request.key();
+}
+
+TEST(PlanMap, ReadersSeeTheirOwnProblemWhileWritersAddAndReplace) {
+  constexpr int kProblems = 3000, kReaders = 4, kVersions = 3;
+  PlanMap map;
+  std::atomic<int> known = 0; // problems below it are in the map
+  std::atomic<bool> done = false;
+  std::atomic<size_t> wrong = 0, lost = 0;
+  {
+    std::vector<std::jthread> readers;
+    for (int reader = 0; reader < kReaders; ++reader)
+      readers.emplace_back([&, reader] {
+        std::mt19937_64 random(static_cast<uint64_t>(reader));
+        while (!done) {
+          const int present = known, problem = static_cast<int>(random() % kProblems);
+          const PlanCore *core = map.find(keyOf(problem));
+          lost += !core && problem < present;
+          wrong += core && core->problemKey != std::to_string(problem);
+        }
+      });
+    for (int version = 1; version <= kVersions; ++version)
+      for (int problem = 0; problem < kProblems; ++problem) {
+        map.put(keyOf(problem), coreOf(problem, version));
+        known = std::max<int>(known, problem + 1);
+      }
+    done = true;
+  }
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_EQ(lost, 0u);
+  for (int problem = 0; problem < kProblems; ++problem)
+    EXPECT_EQ(map.find(keyOf(problem))->times.lookupMs, kVersions);
+  EXPECT_EQ(map.find(keyOf(kProblems)), nullptr);
+}
+
+} // namespace
