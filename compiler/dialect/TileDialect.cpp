@@ -42,8 +42,8 @@ LogicalResult ViewType::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
 }
 
 // An integer attribute of `bits` bits and at least `least`, on an operation that `isOwner` says may carry it.
-static LogicalResult verifyInteger(Operation *op, NamedAttribute attribute, bool isOwner, StringRef owner, unsigned bits,
-                                   int64_t least) {
+static LogicalResult verifyInteger(Operation *op, NamedAttribute attribute, bool isOwner, StringRef owner,
+                                   unsigned bits, int64_t least) {
   StringRef name = attribute.getName().getValue();
   if (!isOwner)
     return op->emitOpError() << "'" << name << "' belongs on " << owner;

@@ -116,8 +116,9 @@ TEST_F(ProgramJob, TheMainJobsTunerHasAChoice) {
 
 // A person is not shown one by one what never ran.
 TEST_F(ProgramJob, ATableSumsUpWhatWasNotCompiled) {
-  const std::string table = run("tune --op window --config " + data +
-                                "/window_64.json --seqlen-k 64 --device cpu --cache " + database + " --tune-budget 0.001");
+  const std::string table =
+      run("tune --op window --config " + data + "/window_64.json --seqlen-k 64 --device cpu --cache " + database +
+          " --tune-budget 0.001");
   EXPECT_NE(table.find("winner "), std::string::npos) << table;
   EXPECT_EQ(table.find("pruned"), std::string::npos) << table;
   EXPECT_NE(table.find(" more were not compiled: out of budget\n"), std::string::npos) << table;

@@ -1,6 +1,5 @@
 // mlir-opt for tile programs: every pass of ours by name, no dialect that we do not use.
 #include "compiler/cpu/Passes.h"
-#include "compiler/cpu/Passes.h"
 #include "compiler/dialect/Tile.h"
 #include "compiler/passes/Passes.h"
 
