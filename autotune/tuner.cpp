@@ -1,5 +1,7 @@
 #include "autotune/tuner.h"
 
+#include "autotune/round_table.h"
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -17,36 +19,21 @@ namespace {
 
 constexpr int kRungs = 3;
 constexpr int kRungGrowth = 3;
-// Compiling may use this share of the budget; what is left measures what was compiled.
-constexpr double kCompileShare = 0.5;
-// Few rounds cannot tell neighbours apart, and disturbances only ever slow a run down: beside the best third
-// stays whoever came this close to the leader in his better rounds (docs/tuning.md). Halves with each rung.
-constexpr double kFirstMargin = 0.05;
+// Compiling may use this share of the budget, compiling and checking together the second; the rest measures.
+constexpr double kCompileShare = 0.5, kCheckShare = 0.7;
+// Standard errors. Leaving the race takes fewer than being told apart from the winner: who leaves is judged by his
+// better rounds as well, and a tie is still said of those who left (docs/tuning.md).
+constexpr double kDropErrors = 2, kTieErrors = 3;
+// So many times slower than the leader in its best round: no disturbance explains it.
+constexpr double kHopeless = 3;
 // Costs order the candidates of one template; between templates they are guesses. So many of each one's cheapest come
 // first, in turns, and no template goes unmeasured because another one thinks better of itself.
 constexpr size_t kFirstOfTemplate = 4;
 
-constexpr double kNoTime = std::numeric_limits<double>::quiet_NaN();
-
-// The value that a quarter of the others stays below; of three it is the least.
-double lowerQuartile(std::vector<double> values) {
-  auto quarter = values.begin() + static_cast<ptrdiff_t>(values.size() / 4);
-  std::nth_element(values.begin(), quarter, values.end());
-  return *quarter;
-}
-
-double median(std::vector<double> values) {
-  auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1)
-    return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
-
 class Tuner {
 public:
   Tuner(const std::vector<Candidate> &candidates, const TuneCallbacks &callbacks, const TuneOptions &options)
-      : callbacks(callbacks), options(options), start(callbacks.now()), times(candidates.size()), random(options.seed) {
+      : callbacks(callbacks), options(options), start(callbacks.now()), table(candidates.size()), random(options.seed) {
     report.candidates.reserve(candidates.size());
     for (const Candidate &candidate : candidates)
       report.candidates.emplace_back().candidate = candidate;
@@ -151,7 +138,7 @@ private:
   std::vector<size_t> checked(const std::vector<size_t> &indices) {
     std::vector<size_t> good;
     for (size_t i = 0; i < indices.size(); ++i) {
-      if (!good.empty() && spent(1)) {
+      if (!good.empty() && spent(kCheckShare)) {
         report.candidates[indices[i]].detail = "not checked: out of budget";
         continue;
       }
@@ -171,8 +158,7 @@ private:
     for (int rung = 0, n = rounds; rung < kRungs; ++rung, n *= kRungGrowth)
       total += n;
     int done = 0;
-    double margin = kFirstMargin;
-    for (int rung = 0; rung < kRungs; ++rung, rounds *= kRungGrowth, margin /= 2) {
+    for (int rung = 0; rung < kRungs; ++rung, rounds *= kRungGrowth) {
       // Nobody to compare with: further rounds would tell nothing.
       if (alive.size() < 2 && rung > 0)
         return;
@@ -180,23 +166,22 @@ private:
         if (!measureRound(alive) || alive.empty())
           return;
         announce("measure", static_cast<size_t>(++done), static_cast<size_t>(total));
+        if (rung == 0)
+          dropTheHopeless(alive);
       }
       if (rung + 1 < kRungs)
-        dropTheSlow(alive, margin);
+        dropTheSlow(alive);
     }
   }
 
-  // One round: every candidate alive once, in fresh random order. False when the budget ended in it; the times
-  // of such a round are forgotten, because they have no counterpart.
+  // One round: every candidate alive once, in fresh random order. False when the budget ended in it.
   bool measureRound(std::vector<size_t> &alive) {
     std::vector<size_t> sequence = alive;
     std::shuffle(sequence.begin(), sequence.end(), random);
-    for (std::vector<double> &column : times)
-      column.push_back(kNoTime);
+    table.beginRound();
     for (size_t index : sequence) {
       if (spent(1)) {
-        for (std::vector<double> &column : times)
-          column.pop_back();
+        table.abandonRound();
         return false;
       }
       Result<double> time = callbacks.measure(index);
@@ -204,70 +189,65 @@ private:
       if (time && !(std::isfinite(*time) && *time > 0))
         status = Status::error(ErrorCode::kDeviceError, "measured " + std::to_string(*time) + " ms");
       if (status.isOk()) {
-        times[index].back() = *time;
+        table.record(index, *time);
         continue;
       }
       fail(index, CandidateOutcome::kRejected, status);
-      std::fill(times[index].begin(), times[index].end(), kNoTime);
+      table.forget(index);
       std::erase(alive, index);
     }
-    // All times are kept, so the ratios can be taken to another incumbent: the next one in rank.
+    // The next one in rank: ratios are taken to it, and it stays in the race to the end.
     if (!alive.empty() && std::find(alive.begin(), alive.end(), report.incumbent) == alive.end())
       report.incumbent = alive.front();
     return true;
   }
 
-  // To the incumbent's time, over the rounds in which both ran: in such a round both saw the same clocks and heat.
-  std::vector<double> ratios(size_t index) const {
-    const std::vector<double> &own = times[index], &base = times[report.incumbent];
-    std::vector<double> result;
-    for (size_t round = 0; round < own.size(); ++round)
-      if (!std::isnan(own[round]) && !std::isnan(base[round]))
-        result.push_back(own[round] / base[round]);
-    return result;
+  size_t leaderOf(const std::vector<size_t> &alive, const RoundFit &fit) const {
+    return *std::min_element(alive.begin(), alive.end(), [&](size_t a, size_t b) { return fit.cost[a] < fit.cost[b]; });
   }
 
-  void dropTheSlow(std::vector<size_t> &alive, double margin) {
-    std::vector<double> medians;
-    for (size_t index : alive)
-      medians.push_back(median(ratios(index)));
-    std::vector<double> sorted = medians;
-    std::sort(sorted.begin(), sorted.end());
-    double bestThird = sorted[(sorted.size() + kRungGrowth - 1) / kRungGrowth - 1];
-    double nearLeader = sorted.front() * (1 + margin);
-    std::vector<size_t> kept;
-    for (size_t i = 0; i < alive.size(); ++i)
-      if (medians[i] <= bestThird || lowerQuartile(ratios(alive[i])) <= nearLeader || alive[i] == report.incumbent)
-        kept.push_back(alive[i]);
-    alive = std::move(kept);
+  void dropTheHopeless(std::vector<size_t> &alive) {
+    const RoundFit fit = table.fit();
+    const double limit = fit.cost[leaderOf(alive, fit)] + std::log(kHopeless);
+    std::erase_if(alive, [&](size_t index) { return index != report.incumbent && fit.optimistic[index] > limit; });
   }
 
-  // The least ratio wins, but among those within `simplerWithin` of it the cheapest predicted.
+  // Stays who may still be the best, or as good as the best and simpler.
+  void dropTheSlow(std::vector<size_t> &alive) {
+    const RoundFit fit = table.fit();
+    const size_t leader = leaderOf(alive, fit);
+    std::erase_if(alive, [&](size_t index) {
+      const double error = fit.differenceError(table.rounds(index), table.rounds(leader));
+      const double limit = fit.cost[leader] + std::log1p(options.simplerWithin) + kDropErrors * error;
+      return index != report.incumbent && index != leader && std::min(fit.optimistic[index], fit.cost[index]) > limit;
+    });
+  }
+
+  // The least cost wins, but among those within `simplerWithin` of it the cheapest predicted. Whoever else may be that
+  // near, as far as the noise lets tell, makes it a tie: another session could name him.
   void decide(const std::vector<size_t> &alive) {
-    for (size_t index = 0; index < times.size(); ++index) {
+    const RoundFit fit = table.fit();
+    for (size_t index = 0; index < report.candidates.size(); ++index) {
       CandidateReport &candidate = report.candidates[index];
-      std::vector<double> own;
-      std::copy_if(times[index].begin(), times[index].end(), std::back_inserter(own),
-                   [](double time) { return !std::isnan(time); });
-      if (own.empty())
+      candidate.rounds = table.rounds(index);
+      if (candidate.rounds == 0)
         continue;
       candidate.outcome = CandidateOutcome::kMeasured;
-      candidate.rounds = static_cast<int>(own.size());
-      candidate.ratioToIncumbent = median(ratios(index));
-      candidate.medianMs = median(std::move(own));
+      candidate.ratioToIncumbent = std::exp(fit.cost[index] - fit.cost[report.incumbent]);
+      candidate.medianMs = table.medianMs(index);
     }
     report.winner = report.incumbent;
     if (report.candidates[report.incumbent].rounds > 0) {
-      double best = std::numeric_limits<double>::infinity();
+      report.noise = fit.noise;
+      const size_t leader = leaderOf(alive, fit);
+      const double near = fit.cost[leader] + std::log1p(options.simplerWithin);
+      report.winner = leader;
       for (size_t index : alive)
-        best = std::min(best, report.candidates[index].ratioToIncumbent);
-      std::vector<size_t> close;
-      for (size_t index : alive)
-        if (report.candidates[index].ratioToIncumbent <= best * (1 + options.simplerWithin))
-          close.push_back(index);
-      report.winner =
-          *std::min_element(close.begin(), close.end(), [&](size_t a, size_t b) { return isSimpler(a, b); });
-      report.tie = close.size() > 1;
+        if (fit.cost[index] <= near && isSimpler(index, report.winner))
+          report.winner = index;
+      for (size_t index = 0; index < report.candidates.size(); ++index)
+        if (const int rounds = table.rounds(index); rounds > 0 && index != report.winner)
+          report.tie |= fit.cost[index] <= near + kTieErrors * fit.differenceError(rounds, table.rounds(leader));
     } else {
       for (size_t index : alive)
         if (index != report.incumbent)
@@ -294,8 +274,8 @@ private:
   const TuneOptions &options;
   const double start;
   TuneReport report;
-  std::vector<size_t> ranked;             // to be compiled, in this order
-  std::vector<std::vector<double>> times; // [candidate][round], kNoTime where it did not run
+  std::vector<size_t> ranked; // to be compiled, in this order
+  RoundTable table;
   std::mt19937_64 random;
   std::optional<Status> firstError;
 };

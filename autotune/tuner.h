@@ -29,7 +29,7 @@ struct CandidateReport {
   Candidate candidate;
   CandidateOutcome outcome = CandidateOutcome::kPruned;
   double medianMs = 0;
-  double ratioToIncumbent = 0; // median over rounds of time / incumbent's time in the same round
+  double ratioToIncumbent = 0; // of the costs that the fit over all rounds gives them
   int rounds = 0;
   std::string detail;
 };
@@ -59,7 +59,8 @@ struct TuneOptions {
 struct TuneReport {
   size_t winner = 0;    // index into candidates
   size_t incumbent = 0; // what the ratios are relative to: candidate 0, or the next one that works
-  bool tie = false;     // a second candidate was within `simplerWithin`
+  bool tie = false;     // another candidate may be within `simplerWithin` of the best: a second session could name it
+  double noise = 0;     // standard deviation of one measured time, relative; 0 when nothing was measured
   bool budgetExhausted = false;
   std::vector<CandidateReport> candidates; // in the order given
 };

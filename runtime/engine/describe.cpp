@@ -76,6 +76,7 @@ std::string describeTuning(const TuningDescription &tuning) {
                  {"milliseconds", winner.medianMs},
                  {"ratio_to_default", winner.ratioToIncumbent}}},
                {"tie", tuning.report.tie},
+               {"noise", tuning.report.noise},
                {"budget_exhausted", tuning.report.budgetExhausted},
                {"store_trouble", tuning.storeTrouble},
                {"compiled", compiled},
