@@ -7,9 +7,12 @@
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Matchers.h"
 
 namespace nsa::cpu {
 
@@ -20,10 +23,44 @@ using namespace mlir;
 
 namespace {
 
+// A loop that is known to run tests at its end, where MLIR's pattern tests first: as rotating it later would leave it.
+struct LowerCountedLoop : OpRewritePattern<scf::ForOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(scf::ForOp loop, PatternRewriter &rewriter) const override {
+    IntegerAttr lower, upper;
+    if (loop.getUnsignedCmp() || !matchPattern(loop.getLowerBound(), m_Constant(&lower)) ||
+        !matchPattern(loop.getUpperBound(), m_Constant(&upper)) || lower.getInt() >= upper.getInt())
+      return failure();
+    Location loc = loop.getLoc();
+    Block *before = rewriter.getInsertionBlock();
+    Block *after = rewriter.splitBlock(before, rewriter.getInsertionPoint());
+    Block *first = &loop.getRegion().front(), *last = &loop.getRegion().back();
+    rewriter.inlineRegionBefore(loop.getRegion(), after);
+
+    rewriter.setInsertionPointToEnd(before);
+    SmallVector<Value> initial = {loop.getLowerBound()};
+    llvm::append_range(initial, loop.getInitArgs());
+    cf::BranchOp::create(rewriter, loc, first, initial);
+
+    Operation *yield = last->getTerminator();
+    rewriter.setInsertionPoint(yield);
+    SmallVector<Value> results(yield->getOperands());
+    Value counter = arith::AddIOp::create(rewriter, loc, first->getArgument(0), loop.getStep());
+    Value isMore = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::slt, counter, loop.getUpperBound());
+    SmallVector<Value> next = {counter};
+    llvm::append_range(next, results);
+    rewriter.replaceOpWithNewOp<cf::CondBranchOp>(yield, isMore, first, next, after, ValueRange());
+    rewriter.replaceOp(loop, results);
+    return success();
+  }
+};
+
 struct ConvertToLlvm : impl::ConvertToLlvmBase<ConvertToLlvm> {
   void runOnOperation() override {
     LLVMTypeConverter converter(&getContext());
     RewritePatternSet patterns(&getContext());
+    patterns.add<LowerCountedLoop>(&getContext(), /*benefit=*/2);
     populateSCFToControlFlowConversionPatterns(patterns);
     cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
     arith::populateArithToLLVMConversionPatterns(converter, patterns);

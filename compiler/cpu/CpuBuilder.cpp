@@ -24,17 +24,31 @@ unsigned elementBytes(Type type) {
 
 } // namespace
 
+void CpuBuilder::begin(Block *block) {
+  entry = block;
+  setInsertionPointToEnd(block);
+}
+
+Value CpuBuilder::constant(TypedAttr value) {
+  Value &known = constants[value];
+  if (!known) {
+    OpBuilder::InsertionGuard guard(*this);
+    setInsertionPointToStart(entry);
+    known = arith::ConstantOp::create(*this, value);
+  }
+  return known;
+}
+
 Value CpuBuilder::integer(Type type, int64_t value) {
-  return arith::ConstantOp::create(*this, splatAttribute(type, getIntegerAttr(getElementTypeOrSelf(type), value)));
+  return constant(splatAttribute(type, getIntegerAttr(getElementTypeOrSelf(type), value)));
 }
 
 Value CpuBuilder::real(Type type, double value) {
-  return arith::ConstantOp::create(*this, splatAttribute(type, getFloatAttr(getElementTypeOrSelf(type), value)));
+  return constant(splatAttribute(type, getFloatAttr(getElementTypeOrSelf(type), value)));
 }
 
 Value CpuBuilder::laneNumbers() {
-  auto numbers = llvm::to_vector(llvm::seq<int32_t>(0, int32_t(lanes)));
-  return arith::ConstantOp::create(*this, getI32VectorAttr(numbers));
+  return constant(getI32VectorAttr(llvm::to_vector(llvm::seq<int32_t>(0, int32_t(lanes)))));
 }
 
 Value CpuBuilder::splat(Value scalar) { return vector::BroadcastOp::create(*this, vectorOf(scalar.getType()), scalar); }
@@ -46,12 +60,12 @@ Value CpuBuilder::at(Value pointer, Value index, Type element) {
                              LLVM::GEPNoWrapFlags::inbounds);
 }
 
-Value CpuBuilder::at(Value pointer, int64_t index, Type element) {
-  if (index == 0)
+Value CpuBuilder::at(Value pointer, int64_t bytes) {
+  if (!llvm::isInt<32>(bytes)) // a constant of GEPOp has 32 bits; a tile may be larger
+    return at(pointer, i64(bytes), getI8Type());
+  if (bytes == 0)
     return pointer;
-  if (!llvm::isInt<32>(index)) // a constant of GEPOp has 32 bits; a tile may be larger
-    return at(pointer, i64(index), element);
-  return LLVM::GEPOp::create(*this, pointerType(), element, pointer, ArrayRef<LLVM::GEPArg>{int32_t(index)},
+  return LLVM::GEPOp::create(*this, pointerType(), getI8Type(), pointer, ArrayRef<LLVM::GEPArg>{int32_t(bytes)},
                              LLVM::GEPNoWrapFlags::inbounds);
 }
 
@@ -63,28 +77,38 @@ void CpuBuilder::store(Value value, Value pointer, unsigned alignment) {
   LLVM::StoreOp::create(*this, value, pointer, alignment ? alignment : elementBytes(value.getType()));
 }
 
-void CpuBuilder::loop(int64_t begin, int64_t end, int64_t step, llvm::function_ref<void(Value)> body) {
-  loop(begin, end, step, ValueRange(), [&](Value i, ValueRange) {
-    body(i);
+void CpuBuilder::walk(int64_t count, ArrayRef<Cursor> cursors, llvm::function_ref<void(Value, ValueRange)> body) {
+  walk(count, cursors, ValueRange(), [&](Value i, ValueRange pointers, ValueRange) {
+    body(i, pointers);
     return SmallVector<Value>();
   });
 }
 
-SmallVector<Value> CpuBuilder::loop(int64_t begin, int64_t end, int64_t step, ValueRange carried,
-                                    llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
-  if (end <= begin)
+SmallVector<Value> CpuBuilder::walk(int64_t count, ArrayRef<Cursor> cursors, ValueRange carried,
+                                    llvm::function_ref<SmallVector<Value>(Value, ValueRange, ValueRange)> body) {
+  SmallVector<Value> initial;
+  for (const Cursor &cursor : cursors)
+    initial.push_back(cursor.start);
+  if (count <= 0)
     return SmallVector<Value>(carried);
-  if (end <= begin + step)
-    return body(i64(begin), carried);
-  auto loop = scf::ForOp::create(*this, i64(begin), i64(end), i64(step), carried);
+  if (count == 1)
+    return body(i64(0), initial, carried);
+  llvm::append_range(initial, carried);
+  auto loop = scf::ForOp::create(*this, i64(0), i64(count), i64(1), initial);
   OpBuilder::InsertionGuard guard(*this);
   Block *block = loop.getBody();
   if (!block->empty())
     block->getTerminator()->erase();
   setInsertionPointToEnd(block);
-  SmallVector<Value> next = body(loop.getInductionVar(), loop.getRegionIterArgs());
-  scf::YieldOp::create(*this, next);
-  return SmallVector<Value>(loop.getResults());
+  ValueRange arguments = loop.getRegionIterArgs(), results = loop.getResults();
+  ValueRange pointers = arguments.take_front(cursors.size());
+  SmallVector<Value> next = body(loop.getInductionVar(), pointers, arguments.drop_front(cursors.size()));
+  SmallVector<Value> advanced;
+  for (auto [pointer, cursor] : llvm::zip_equal(pointers, cursors))
+    advanced.push_back(at(pointer, cursor.stride));
+  llvm::append_range(advanced, next);
+  scf::YieldOp::create(*this, advanced);
+  return SmallVector<Value>(results.drop_front(cursors.size()));
 }
 
 void CpuBuilder::branch(Value condition, llvm::function_ref<void()> thenBody, llvm::function_ref<void()> elseBody) {

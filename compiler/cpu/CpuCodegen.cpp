@@ -8,6 +8,11 @@
 #include "mlir/Target/LLVMIR/Export.h"
 
 #include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/CodeGen/CodeGenTargetMachineImpl.h"
+#include "llvm/CodeGen/MachineModuleInfo.h"
+#include "llvm/CodeGen/Passes.h"
+#include "llvm/CodeGen/TargetPassConfig.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -138,16 +143,32 @@ Status optimize(llvm::Module &module) {
 }
 
 Result<std::string> emitObject(llvm::Module &module) {
-  auto machine = targetMachineOf(module);
-  if (!machine)
-    return machine.status();
+  auto found = targetMachineOf(module);
+  if (!found)
+    return found.status();
+  auto &machine = static_cast<llvm::CodeGenTargetMachineImpl &>(**found);
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
   passes.add(new llvm::TargetLibraryInfoWrapperPass(noLibrary()));
-  if ((*machine)->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile,
-                                      /*DisableVerify=*/true))
+  auto *moduleInfo = new llvm::MachineModuleInfoWrapperPass(&machine);
+  llvm::TargetPassConfig *config = machine.createPassConfig(passes);
+  config->setDisableVerify(true);
+  passes.add(config);
+  passes.add(moduleInfo);
+  passes.add(llvm::createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()));
+  // In place of addISelPasses, which improves loops and addresses that LowerToCpu has written as they should be (loop
+  // strength reduction alone is an eighth of a compile) and lowers what it never emits.
+  config->addISelPrepare();
+  if (config->addInstSelector())
+    return Status::error(ErrorCode::kInternal, "LLVM cannot select instructions");
+  passes.add(llvm::Pass::createPass(&llvm::FinalizeISelID));
+  config->addMachinePasses();
+  config->setInitialized();
+  if (machine.addAsmPrinter(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile,
+                            moduleInfo->getMMI().getContext()))
     return Status::error(ErrorCode::kInternal, "LLVM cannot emit an object file");
+  passes.add(llvm::createFreeMachineFunctionPass());
   passes.run(module);
   return std::string(bytes.data(), bytes.size());
 }

@@ -1,6 +1,8 @@
 #include "compiler/cpu/DotLowering.h"
 
 #include <algorithm>
+#include <tuple>
+#include <vector>
 
 namespace nsa::cpu {
 
@@ -37,108 +39,148 @@ double cyclesPerStep(int64_t panels, int64_t columns, const MicroTile &tile) {
   return double(panels / tile.panels) * ofPanels(tile.panels) + (rest ? ofPanels(rest) : 0.0);
 }
 
+// One loop body for whole tiles and one for each kind of rest.
+int64_t emittedMultiplyAdds(int64_t panels, int64_t columns, const MicroTile &tile) {
+  auto bodies = [](int64_t size, int64_t step) { return (size >= step ? step : 0) + size % step; };
+  return bodies(panels, tile.panels) * bodies(columns, tile.columns);
+}
+
+// The estimates are no better than this, and what is emitted has to be compiled.
+constexpr double kEquallyFast = 1.04;
+
 class DotEmitter {
 public:
-  DotEmitter(CpuBuilder &b, const DotOperands &dot) : b(b), dot(dot) {}
+  DotEmitter(CpuBuilder &b, const DotOperands &dot)
+      : b(b), dot(dot), vectorBytes(b.lanes * 4), panelBytes(dot.resultStorage.panelWords() * 4),
+        stepJ(dot.transposeB ? dot.bStorage.rowWords() * 4 : 4),
+        stepK(dot.transposeB ? 4 : dot.bStorage.rowWords() * 4) {}
 
   void emit() {
     const int64_t panels = dot.resultStorage.panels();
     const MicroTile tile = chooseMicroTile(b.lanes, panels, dot.resultStorage.columns, dot.zeroAnnihilates);
-    const int64_t fullPanels = panels / tile.panels * tile.panels;
-    b.loop(0, fullPanels, tile.panels, [&](Value panel) { emitPanels(panel, tile); });
-    if (fullPanels < panels)
-      emitPanels(b.i64(fullPanels), {panels - fullPanels, tile.columns});
+    const int64_t aBytes = dot.aStorage.panelWords() * 4;
+    Place first = {dot.a, dot.b, dot.acc, dot.result};
+    walkPlaces(panels / tile.panels, first, {tile.panels * aBytes, 0, tile.panels * panelBytes},
+               [&](const Place &place) { emitPanels(place, tile); });
+    const int64_t done = panels / tile.panels * tile.panels;
+    if (done < panels)
+      emitPanels(moved(first, {done * aBytes, 0, done * panelBytes}), {panels - done, tile.columns});
   }
 
 private:
-  void emitPanels(Value panel, MicroTile tile) {
+  // Where a block of the product starts in A, B, the accumulator (null: zero) and the result.
+  struct Place {
+    Value a, b, acc, result;
+  };
+  // Bytes from one block to another; the accumulator lies as the result.
+  struct Strides {
+    int64_t a, b, result;
+  };
+
+  bool isInPlace() const { return dot.acc == dot.result; }
+
+  Place moved(const Place &place, const Strides &by) {
+    Value result = b.at(place.result, by.result);
+    Value acc = isInPlace() ? result : place.acc ? b.at(place.acc, by.result) : Value();
+    return {b.at(place.a, by.a), b.at(place.b, by.b), acc, result};
+  }
+
+  void walkPlaces(int64_t count, const Place &first, const Strides &by, llvm::function_ref<void(const Place &)> body) {
+    SmallVector<Cursor> cursors = {{first.result, by.result}};
+    if (by.a)
+      cursors.push_back({first.a, by.a});
+    if (by.b)
+      cursors.push_back({first.b, by.b});
+    if (first.acc && !isInPlace())
+      cursors.push_back({first.acc, by.result});
+    b.walk(count, cursors, [&](Value, ValueRange pointers) {
+      Place place = first;
+      place.result = pointers.front();
+      if (by.a)
+        place.a = pointers[1];
+      if (by.b)
+        place.b = pointers[by.a ? 2 : 1];
+      if (first.acc)
+        place.acc = isInPlace() ? place.result : pointers.back();
+      body(place);
+    });
+  }
+
+  void emitPanels(const Place &first, MicroTile tile) {
     const int64_t columns = dot.resultStorage.columns;
-    const int64_t fullColumns = columns / tile.columns * tile.columns;
-    b.loop(0, fullColumns, tile.columns, [&](Value column) { emitTile(panel, column, tile); });
-    if (fullColumns < columns)
-      emitTile(panel, b.i64(fullColumns), {tile.panels, columns - fullColumns});
+    walkPlaces(columns / tile.columns, first, {0, tile.columns * stepJ, tile.columns * vectorBytes},
+               [&](const Place &place) { emitTile(place, tile); });
+    const int64_t done = columns / tile.columns * tile.columns;
+    if (done < columns)
+      emitTile(moved(first, {0, done * stepJ, done * vectorBytes}), {tile.panels, columns - done});
   }
 
-  // Pointers to (panel + i, column), i below `count`.
-  SmallVector<Value> panelPointers(Value buffer, const TileStorage &storage, Value panel, Value column, int64_t count) {
-    Value words = b.mul(panel, storage.panelWords());
-    if (column)
-      words = b.add(words, b.mul(column, storage.lanes));
-    Value first = b.at(buffer, words, b.getF32Type());
-    SmallVector<Value> pointers;
-    for (int64_t i = 0; i < count; ++i)
-      pointers.push_back(b.at(first, i * storage.panelWords(), b.getF32Type()));
-    return pointers;
-  }
-
-  void emitTile(Value panel, Value column, MicroTile tile) {
-    const unsigned alignment = unsigned(b.lanes * 4);
+  void emitTile(const Place &place, MicroTile tile) {
+    const unsigned alignment = unsigned(vectorBytes);
     const Type element = b.getF32Type();
     const VectorType vector = b.vectorOf(element);
     SmallVector<Value> sums;
-    if (dot.acc) {
-      for (Value pointer : panelPointers(dot.acc, dot.resultStorage, panel, column, tile.panels))
-        for (int64_t j = 0; j < tile.columns; ++j)
-          sums.push_back(b.load(vector, b.at(pointer, j * b.lanes, element), alignment));
-    } else {
-      sums.assign(size_t(tile.panels * tile.columns), b.real(vector, 0.0));
-    }
-    SmallVector<Value> aPanels = panelPointers(dot.a, dot.aStorage, panel, Value(), tile.panels);
-    // B's element (k, j) is at k * stepK + j * stepJ from here.
-    const int64_t stepJ = dot.transposeB ? dot.bStorage.rowWords() : 1;
-    const int64_t stepK = dot.transposeB ? 1 : dot.bStorage.rowWords();
-    Value bColumn = b.at(dot.b, b.mul(column, stepJ), element);
-    Value zero = b.real(vector, 0.0);
-
-    sums = b.loop(0, dot.aStorage.columns, 1, sums, [&](Value k, ValueRange carried) {
-      SmallVector<Value> next(carried);
-      SmallVector<Value> a, isUsed;
-      for (Value pointer : aPanels) {
-        a.push_back(b.load(vector, b.at(pointer, b.mul(k, b.lanes), element), alignment));
-        if (dot.zeroAnnihilates)
-          isUsed.push_back(arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, a.back(), zero));
-      }
-      Value row = b.at(bColumn, b.mul(k, stepK), element);
-      for (int64_t j = 0; j < tile.columns; ++j) {
-        Value scalar = b.splat(b.load(element, b.at(row, j * stepJ, element)));
-        for (int64_t i = 0; i < tile.panels; ++i) {
-          Value &sum = next[size_t(i * tile.columns + j)];
-          if (!dot.zeroAnnihilates) {
-            sum = b.fma(a[i], scalar, sum);
-          } else if (b.lanes == 16) {
-            // One masked multiply-add.
-            sum = arith::SelectOp::create(b, isUsed[i], b.fma(a[i], scalar, sum), sum);
-          } else {
-            // Without mask registers a cleared B costs one `and`; 0 * 0 adds nothing.
-            sum = b.fma(a[i], arith::SelectOp::create(b, isUsed[i], scalar, zero), sum);
-          }
-        }
-      }
-      return next;
-    });
-
-    SmallVector<Value> results = panelPointers(dot.result, dot.resultStorage, panel, column, tile.panels);
     for (int64_t i = 0; i < tile.panels; ++i)
       for (int64_t j = 0; j < tile.columns; ++j)
-        b.store(sums[size_t(i * tile.columns + j)], b.at(results[i], j * b.lanes, element), alignment);
+        sums.push_back(place.acc ? b.load(vector, b.at(place.acc, i * panelBytes + j * vectorBytes), alignment)
+                                 : b.real(vector, 0.0));
+    Value zero = b.real(vector, 0.0);
+
+    sums = b.walk(dot.aStorage.columns, {{place.a, vectorBytes}, {place.b, stepK}}, sums,
+                  [&](Value, ValueRange pointers, ValueRange carried) {
+                    SmallVector<Value> next(carried);
+                    SmallVector<Value> a, isUsed;
+                    for (int64_t i = 0; i < tile.panels; ++i) {
+                      a.push_back(b.load(vector, b.at(pointers[0], i * dot.aStorage.panelWords() * 4), alignment));
+                      if (dot.zeroAnnihilates)
+                        isUsed.push_back(arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, a.back(), zero));
+                    }
+                    for (int64_t j = 0; j < tile.columns; ++j) {
+                      Value scalar = b.splat(b.load(element, b.at(pointers[1], j * stepJ)));
+                      for (int64_t i = 0; i < tile.panels; ++i) {
+                        Value &sum = next[size_t(i * tile.columns + j)];
+                        if (!dot.zeroAnnihilates) {
+                          sum = b.fma(a[i], scalar, sum);
+                        } else if (b.lanes == 16) {
+                          // One masked multiply-add.
+                          sum = arith::SelectOp::create(b, isUsed[i], b.fma(a[i], scalar, sum), sum);
+                        } else {
+                          // Without mask registers a cleared B costs one `and`; 0 * 0 adds nothing.
+                          sum = b.fma(a[i], arith::SelectOp::create(b, isUsed[i], scalar, zero), sum);
+                        }
+                      }
+                    }
+                    return next;
+                  });
+
+    for (int64_t i = 0; i < tile.panels; ++i)
+      for (int64_t j = 0; j < tile.columns; ++j)
+        b.store(sums[size_t(i * tile.columns + j)], b.at(place.result, i * panelBytes + j * vectorBytes), alignment);
   }
 
   CpuBuilder &b;
   const DotOperands &dot;
+  const int64_t vectorBytes;
+  const int64_t panelBytes; // of the result
+  // B's element (k, j) is k * stepK + j * stepJ bytes from its start.
+  const int64_t stepJ;
+  const int64_t stepK;
 };
 
 } // namespace
 
 MicroTile chooseMicroTile(int64_t lanes, int64_t panels, int64_t columns, bool masked) {
-  MicroTile best;
-  for (int64_t p = 1; p <= std::min<int64_t>(panels, 4); ++p) {
-    for (int64_t c = 1; c <= columns && fitsRegisters(lanes, masked, {p, c}); ++c) {
-      const MicroTile candidate{p, c};
-      if (cyclesPerStep(panels, columns, candidate) < cyclesPerStep(panels, columns, best))
-        best = candidate;
-    }
-  }
-  return best;
+  std::vector<MicroTile> shapes;
+  for (int64_t p = 1; p <= std::min<int64_t>(panels, 4); ++p)
+    for (int64_t c = 1; c <= columns && fitsRegisters(lanes, masked, {p, c}); ++c)
+      shapes.push_back({p, c});
+  auto cycles = [&](const MicroTile &tile) { return cyclesPerStep(panels, columns, tile); };
+  auto size = [&](const MicroTile &tile) {
+    return std::tuple(emittedMultiplyAdds(panels, columns, tile), cycles(tile), tile.panels + tile.columns);
+  };
+  const double fastest = cycles(*std::ranges::min_element(shapes, {}, cycles));
+  std::erase_if(shapes, [&](const MicroTile &tile) { return cycles(tile) > fastest * kEquallyFast; });
+  return *std::ranges::min_element(shapes, {}, size);
 }
 
 void lowerDot(CpuBuilder &b, const DotOperands &dot) { DotEmitter(b, dot).emit(); }

@@ -50,15 +50,16 @@ private:
   void lowerReport(tile::ReportOp report);
 
   // The words of a tile, in scratch.
-  Value bufferOf(Value tile) { return b.at(scratch, plan.offsetOf(tile), b.getI8Type()); }
+  Value bufferOf(Value tile) { return b.at(scratch, plan.offsetOf(tile)); }
   Value rowPointer(const View &view, ValueRange coordinates);
   RowTransfer transferOf(Value tile, const View &view, int64_t columns);
   RowAddress rowAddress(const View &view, Region &region, Value row, LogicalResult &status);
   void copyTiles(ValueRange to, ValueRange from);
-  Value loadLanes(Value buffer, Value words, Type element);
-  void storeLanes(Value value, Value buffer, Value words, Type element);
+  Value loadLanes(Value pointer, Type element);
+  void storeLanes(Value value, Value pointer, Type element);
   Type scalarType(Type type) { return type.isBF16() || type.isF16() ? b.getF32Type() : type; }
-  unsigned vectorAlignment() const { return unsigned(b.lanes * 4); }
+  int64_t vectorBytes() const { return b.lanes * 4; }
+  unsigned vectorAlignment() const { return unsigned(vectorBytes()); }
 
   func::FuncOp function;
   CpuBuilder b;
@@ -81,7 +82,7 @@ LogicalResult FunctionLowering::run() {
   // What stands behind a slot never lies in scratch.
   function.setArgAttr(0, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
   function.setArgAttr(2, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
-  b.setInsertionPointToStart(entry);
+  b.begin(entry);
   program = entry->getArgument(1);
   scratch = entry->getArgument(2);
   readArguments(oldEntry);
@@ -97,7 +98,7 @@ LogicalResult FunctionLowering::run() {
 void FunctionLowering::readArguments(Block &oldEntry) {
   Value slots = function.getArgument(0);
   int64_t slot = 0;
-  auto next = [&](Type type) { return b.load(type, b.at(slots, slot++, b.getI64Type()), 8); };
+  auto next = [&](Type type) { return b.load(type, b.at(slots, 8 * slot++), 8); };
   for (BlockArgument argument : oldEntry.getArguments()) {
     auto type = dyn_cast<tile::ViewType>(argument.getType());
     if (!type) {
@@ -134,7 +135,7 @@ LogicalResult FunctionLowering::lower(Operation &op) {
       .Case([&](tile::SplatOp splat) { return lowerSplat(splat), success(); })
       .Case([&](tile::ReportOp report) { return lowerReport(report), success(); })
       .Case([&](tile::ProgramIdOp id) {
-        mapping.map(id.getResult(), b.load(b.getI32Type(), b.at(program, int64_t(id.getAxis()), b.getI32Type())));
+        mapping.map(id.getResult(), b.load(b.getI32Type(), b.at(program, 4 * int64_t(id.getAxis()))));
         return success();
       })
       .Case([&](tile::PresentOp present) {
@@ -224,14 +225,11 @@ LogicalResult FunctionLowering::lowerBranch(scf::IfOp branch) {
 
 void FunctionLowering::copyTiles(ValueRange to, ValueRange from) {
   const VectorType vector = b.vectorOf(b.getI32Type());
-  for (const TileCopy &copy : plan.copies(to, from)) {
-    Value target = b.at(scratch, copy.toOffset, b.getI8Type());
-    Value source = b.at(scratch, copy.fromOffset, b.getI8Type());
-    b.loop(0, copy.storage.words(), b.lanes, [&](Value word) {
-      Value value = b.load(vector, b.at(source, word, b.getI32Type()), vectorAlignment());
-      b.store(value, b.at(target, word, b.getI32Type()), vectorAlignment());
+  for (const TileCopy &copy : plan.copies(to, from))
+    b.walk(copy.storage.words() / b.lanes, {{scratch, vectorBytes()}}, [&](Value, ValueRange at) {
+      Value value = b.load(vector, b.at(at[0], copy.fromOffset), vectorAlignment());
+      b.store(value, b.at(at[0], copy.toOffset), vectorAlignment());
     });
-  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -239,75 +237,69 @@ void FunctionLowering::copyTiles(ValueRange to, ValueRange from) {
 //===----------------------------------------------------------------------===//
 
 // Booleans lie in memory as words, and are masks in registers.
-Value FunctionLowering::loadLanes(Value buffer, Value words, Type element) {
+Value FunctionLowering::loadLanes(Value pointer, Type element) {
   Type carried = element.isInteger() ? Type(b.getI32Type()) : Type(b.getF32Type());
-  Value value = b.load(b.vectorOf(carried), b.at(buffer, words, carried), vectorAlignment());
+  Value value = b.load(b.vectorOf(carried), pointer, vectorAlignment());
   if (!element.isInteger(1))
     return value;
   return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, value, b.integer(value.getType(), 0));
 }
 
-void FunctionLowering::storeLanes(Value value, Value buffer, Value words, Type element) {
+void FunctionLowering::storeLanes(Value value, Value pointer, Type element) {
   if (element.isInteger(1))
     value = arith::ExtUIOp::create(b, b.vectorOf(b.getI32Type()), value);
-  b.store(value, b.at(buffer, words, getElementTypeOrSelf(value.getType())), vectorAlignment());
+  b.store(value, pointer, vectorAlignment());
 }
 
 LogicalResult FunctionLowering::lowerMap(tile::MapOp map) {
   const TileStorage storage = TileStorage::of(map.getResult(), b.lanes);
   assert(!storage.rowMajor && "AssignLayouts gives row_major to loads only");
-  Value result = bufferOf(map.getResult());
-  SmallVector<Value> buffers;
-  for (auto [input, element] : llvm::zip_equal(map.getInputs(), map.getElements())) {
-    buffers.push_back(tile::isTile(input) ? bufferOf(input) : Value());
+  for (auto [input, element] : llvm::zip_equal(map.getInputs(), map.getElements()))
     if (!tile::isTile(input))
       mapping.map(element, b.splat(mapping.lookup(input)));
-  }
-  auto isRow = [&](Value input) {
-    return tile::isTile(input) && cast<RankedTensorType>(input.getType()).getRank() == 1;
+  // All tiles lie in scratch, so one pointer and the tile's offset reach each of them.
+  auto loadInputs = [&](int64_t rank, Value at) {
+    for (auto [input, element] : llvm::zip_equal(map.getInputs(), map.getElements()))
+      if (auto type = dyn_cast<RankedTensorType>(input.getType()); type && type.getRank() == rank)
+        mapping.map(element, loadLanes(b.at(at, plan.offsetOf(input)), type.getElementType()));
   };
-  // What the loop over columns does not change is read before it.
-  auto loadInputs = [&](bool rows, Value words) {
-    for (auto [input, element, buffer] : llvm::zip_equal(map.getInputs(), map.getElements(), buffers))
-      if (buffer && isRow(input) == rows)
-        mapping.map(element, loadLanes(buffer, words, getElementTypeOrSelf(input.getType())));
-  };
+  const int64_t rank = cast<RankedTensorType>(map.getType()).getRank();
   ElementCloner cloner(b, ElementCloner::Shape::kVector);
   LogicalResult status = success();
-  b.loop(0, storage.panels(), 1, [&](Value panel) {
-    Value firstRow = b.mul(panel, b.lanes);
-    loadInputs(/*rows=*/true, firstRow);
-    Value rowNumber = b.splat(b.createOrFold<arith::TruncIOp>(b.getI32Type(), firstRow));
-    mapping.map(map.getRow(), b.add(rowNumber, b.laneNumbers()));
-    Value firstWord = b.mul(panel, storage.panelWords());
-    b.loop(0, storage.columns, 1, [&](Value column) {
-      Value words = b.add(firstWord, b.mul(column, b.lanes));
-      loadInputs(/*rows=*/false, words);
-      mapping.map(map.getColumn(), b.splat(b.createOrFold<arith::TruncIOp>(b.getI32Type(), column)));
-      for (Operation &op : map.getBody().front().without_terminator())
-        if (succeeded(status))
-          status = cloner.clone(op, mapping);
-      if (succeeded(status))
-        storeLanes(cloner.lookup(map.getYielded(), mapping), result, words, getElementTypeOrSelf(map.getType()));
-    });
-  });
+  b.walk(storage.panels(), {{scratch, vectorBytes()}, {scratch, storage.panelWords() * 4}},
+         [&](Value panel, ValueRange panelAt) {
+           // What the loop over columns does not change is read before it.
+           if (rank == 2)
+             loadInputs(1, panelAt[0]);
+           if (!map.getRow().use_empty()) {
+             Value firstRow = b.createOrFold<arith::TruncIOp>(b.getI32Type(), b.mul(panel, b.lanes));
+             mapping.map(map.getRow(), b.add(b.splat(firstRow), b.laneNumbers()));
+           }
+           b.walk(storage.columns, {{panelAt[1], vectorBytes()}}, [&](Value column, ValueRange at) {
+             loadInputs(rank, at[0]);
+             if (!map.getColumn().use_empty())
+               mapping.map(map.getColumn(), b.splat(b.createOrFold<arith::TruncIOp>(b.getI32Type(), column)));
+             for (Operation &op : map.getBody().front().without_terminator())
+               if (succeeded(status))
+                 status = cloner.clone(op, mapping);
+             if (succeeded(status))
+               storeLanes(cloner.lookup(map.getYielded(), mapping), b.at(at[0], plan.offsetOf(map.getResult())),
+                          getElementTypeOrSelf(map.getType()));
+           });
+         });
   return status;
 }
 
 void FunctionLowering::lowerSplat(tile::SplatOp splat) {
   if (!plan.hasBuffer(splat.getResult()))
     return;
-  const TileStorage storage = plan.storageOf(splat.getResult());
-  Value buffer = bufferOf(splat.getResult());
   Value value = b.splat(mapping.lookup(splat.getScalar()));
-  b.loop(0, storage.words(), b.lanes,
-         [&](Value word) { storeLanes(value, buffer, word, splat.getScalar().getType()); });
+  b.walk(plan.storageOf(splat.getResult()).words() / b.lanes, {{bufferOf(splat.getResult()), vectorBytes()}},
+         [&](Value, ValueRange at) { storeLanes(value, at[0], splat.getScalar().getType()); });
 }
 
 void FunctionLowering::lowerReduce(tile::ReduceOp reduce) {
   const TileStorage storage = plan.storageOf(reduce.getSource());
-  Value source = bufferOf(reduce.getSource());
-  Value result = bufferOf(reduce.getResult());
   Type element = b.getF32Type();
   auto combine = [&](Value a, Value c) -> Value {
     if (reduce.getKind() == tile::ReduceKind::Add)
@@ -318,38 +310,42 @@ void FunctionLowering::lowerReduce(tile::ReduceOp reduce) {
   };
   // Several partial results hide the latency of an addition.
   const int64_t ways = std::min<int64_t>(4, storage.columns);
-  const int64_t full = storage.columns / ways * ways;
-  b.loop(0, storage.panels(), 1, [&](Value panel) {
-    Value firstWord = b.mul(panel, storage.panelWords());
-    auto at = [&](Value column, int64_t offset) {
-      return loadLanes(source, b.add(firstWord, b.mul(b.add(column, b.i64(offset)), b.lanes)), element);
-    };
-    SmallVector<Value> partial;
-    for (int64_t i = 0; i < ways; ++i)
-      partial.push_back(at(b.i64(0), i));
-    partial = b.loop(ways, full, ways, partial, [&](Value column, ValueRange carried) {
-      SmallVector<Value> next;
-      for (int64_t i = 0; i < ways; ++i)
-        next.push_back(combine(carried[i], at(column, i)));
-      return next;
-    });
-    for (int64_t column = full; column < storage.columns; ++column)
-      partial[column - full] = combine(partial[column - full], at(b.i64(column), 0));
-    while (partial.size() > 1) {
-      Value last = partial.pop_back_val();
-      Value &pair = partial[(partial.size() - 1) / 2];
-      pair = combine(pair, last);
-    }
-    storeLanes(partial.front(), result, b.mul(panel, b.lanes), element);
-  });
+  const int64_t rest = storage.columns % ways;
+  b.walk(storage.panels(),
+         {{bufferOf(reduce.getSource()), storage.panelWords() * 4}, {bufferOf(reduce.getResult()), vectorBytes()}},
+         [&](Value, ValueRange panelAt) {
+           auto load = [&](Value at, int64_t column) { return loadLanes(b.at(at, column * vectorBytes()), element); };
+           SmallVector<Value> partial;
+           for (int64_t i = 0; i < ways; ++i)
+             partial.push_back(load(panelAt[0], i));
+           partial =
+               b.walk(storage.columns / ways - 1, {{b.at(panelAt[0], ways * vectorBytes()), ways * vectorBytes()}},
+                      partial, [&](Value, ValueRange at, ValueRange carried) {
+                        SmallVector<Value> next;
+                        for (int64_t i = 0; i < ways; ++i)
+                          next.push_back(combine(carried[i], load(at[0], i)));
+                        return next;
+                      });
+           for (int64_t i = 0; i < rest; ++i)
+             partial[i] = combine(partial[i], load(panelAt[0], storage.columns - rest + i));
+           while (partial.size() > 1) {
+             Value last = partial.pop_back_val();
+             Value &pair = partial[(partial.size() - 1) / 2];
+             pair = combine(pair, last);
+           }
+           storeLanes(partial.front(), panelAt[1], element);
+         });
 }
 
 void FunctionLowering::lowerDot(tile::DotOp dot) {
   DotOperands operands;
   operands.a = bufferOf(dot.getA());
   operands.b = bufferOf(dot.getB());
-  operands.acc = isZeroTile(dot.getAcc()) ? Value() : bufferOf(dot.getAcc());
   operands.result = bufferOf(dot.getResult());
+  if (!isZeroTile(dot.getAcc())) {
+    const bool inPlace = plan.offsetOf(dot.getAcc()) == plan.offsetOf(dot.getResult());
+    operands.acc = inPlace ? operands.result : bufferOf(dot.getAcc());
+  }
   operands.aStorage = plan.storageOf(dot.getA());
   operands.bStorage = plan.storageOf(dot.getB());
   operands.resultStorage = plan.storageOf(dot.getResult());
@@ -378,7 +374,7 @@ RowTransfer FunctionLowering::transferOf(Value tile, const View &view, int64_t c
   transfer.columns = columns;
   transfer.storage = plan.storageOf(tile);
   transfer.tile = bufferOf(tile);
-  transfer.staging = b.at(scratch, plan.scratchBytes(), b.getI8Type());
+  transfer.staging = b.at(scratch, plan.scratchBytes());
   staging = std::max(staging, stagingBytes(transfer.storage));
   return transfer;
 }

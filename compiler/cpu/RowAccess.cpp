@@ -24,16 +24,20 @@ class RowMover {
 public:
   RowMover(CpuBuilder &b, const RowTransfer &transfer)
       : b(b), transfer(transfer), storage(transfer.storage), carried(carriedType(b, transfer.element)),
-        vector(b.vectorOf(carried)), memory(memoryType(transfer.element)), alignment(unsigned(b.lanes * 4)) {}
+        vector(b.vectorOf(carried)), memory(memoryType(transfer.element)), alignment(unsigned(b.lanes * 4)),
+        vectorBytes(b.lanes * 4), rowBytes(storage.rowWords() * 4), panelBytes(storage.panelWords() * 4) {}
 
   void load();
   void store();
 
 private:
+  // A piece of a row: a vector of `lanes` words of the tile (or the staging area) and where it lies in the tensor.
+  using Piece = llvm::function_ref<void(Value words, Value tensor, int64_t lanes)>;
+
   bool isColumnVector() const { return !storage.rowMajor && storage.columns == 1; }
   Value number(Value row) { return b.createOrFold<arith::TruncIOp>(b.getI32Type(), row); }
-  Value zeroVector() { return carried.isInteger() ? b.integer(vector, 0) : b.real(vector, 0.0); }
-  void forEachPiece(llvm::function_ref<void(Value column, int64_t lanes)> piece);
+  Value zero(Type type) { return carried.isInteger() ? b.integer(type, 0) : b.real(type, 0.0); }
+  void forEachPiece(Value words, Value tensor, Piece piece);
   void loadRow(Value row, Value words);
   void storeRow(Value row, Value words);
   void fillRow(Value words, int64_t firstColumn);
@@ -48,24 +52,30 @@ private:
   const VectorType vector;
   const Type memory;
   const unsigned alignment;
+  // Strides in bytes: of a vector, of a row that lies contiguously, of a panel of the tile.
+  const int64_t vectorBytes;
+  const int64_t rowBytes;
+  const int64_t panelBytes;
 };
 
-// Calls `piece(column, lanes)` for vectors that cover the columns of the tensor exactly: full ones, then halves. Masked
-// access would do too, but LLVM 22 stores a single 16 bit element under a constant mask as 32 bits.
-void RowMover::forEachPiece(llvm::function_ref<void(Value, int64_t)> piece) {
+// Vectors that cover the columns of the tensor exactly: full ones, then halves. Masked access would do too, but LLVM 22
+// stores a single 16 bit element under a constant mask as 32 bits.
+void RowMover::forEachPiece(Value words, Value tensor, Piece piece) {
+  const int64_t elementBytes = memory.getIntOrFloatBitWidth() / 8;
+  b.walk(transfer.columns / b.lanes, {{words, vectorBytes}, {tensor, b.lanes * elementBytes}},
+         [&](Value, ValueRange at) { piece(at[0], at[1], b.lanes); });
   int64_t column = transfer.columns / b.lanes * b.lanes;
-  b.loop(0, column, b.lanes, [&](Value first) { piece(first, b.lanes); });
   for (int64_t lanes = b.lanes / 2; lanes > 0; lanes /= 2) {
     if (!((transfer.columns - column) & lanes))
       continue;
-    piece(b.i64(column), lanes);
+    piece(b.at(words, column * 4), b.at(tensor, column * elementBytes), lanes);
     column += lanes;
   }
 }
 
 void RowMover::fillRow(Value words, int64_t firstColumn) {
-  b.loop(firstColumn, storage.rowWords(), b.lanes,
-         [&](Value column) { b.store(zeroVector(), b.at(words, column, carried), alignment); });
+  b.walk((storage.rowWords() - firstColumn) / b.lanes, {{b.at(words, firstColumn * 4), vectorBytes}},
+         [&](Value, ValueRange at) { b.store(zero(vector), at[0], alignment); });
 }
 
 // `words` is where the row lies contiguously: in the tile, or in the staging area.
@@ -73,9 +83,8 @@ void RowMover::loadRow(Value row, Value words) {
   RowAddress address = transfer.rowAddress(number(row));
   auto copy = [&] {
     fillRow(words, transfer.columns / b.lanes * b.lanes);
-    forEachPiece([&](Value column, int64_t lanes) {
-      Value bits = b.load(VectorType::get({lanes}, memory), b.at(address.pointer, column, memory));
-      b.store(decode(b, bits, transfer.element), b.at(words, column, carried));
+    forEachPiece(words, address.pointer, [&](Value to, Value from, int64_t lanes) {
+      b.store(decode(b, b.load(VectorType::get({lanes}, memory), from), transfer.element), to);
     });
   };
   b.branch(address.exists, copy, [&] { fillRow(words, 0); });
@@ -84,9 +93,8 @@ void RowMover::loadRow(Value row, Value words) {
 void RowMover::storeRow(Value row, Value words) {
   RowAddress address = transfer.rowAddress(number(row));
   auto copy = [&] {
-    forEachPiece([&](Value column, int64_t lanes) {
-      Value value = b.load(VectorType::get({lanes}, carried), b.at(words, column, carried));
-      b.store(encode(b, value, transfer.element), b.at(address.pointer, column, memory));
+    forEachPiece(words, address.pointer, [&](Value from, Value to, int64_t lanes) {
+      b.store(encode(b, b.load(VectorType::get({lanes}, carried), from), transfer.element), to);
     });
   };
   b.branch(address.exists, copy, nullptr);
@@ -97,7 +105,7 @@ void RowMover::storeRow(Value row, Value words) {
 void RowMover::exchange(Value first, int64_t count, int64_t step, ArrayRef<int64_t> strides) {
   SmallVector<Value> vectors;
   for (int64_t i = 0; i < count; ++i)
-    vectors.push_back(b.load(vector, b.at(first, i * step * storage.rowWords(), carried), alignment));
+    vectors.push_back(b.load(vector, b.at(first, i * step * rowBytes), alignment));
   for (int64_t stride : strides) {
     SmallVector<int64_t> low, high;
     for (int64_t lane = 0; lane < b.lanes; ++lane) {
@@ -115,109 +123,94 @@ void RowMover::exchange(Value first, int64_t count, int64_t step, ArrayRef<int64
     }
   }
   for (int64_t i = 0; i < count; ++i)
-    b.store(vectors[i], b.at(first, i * step * storage.rowWords(), carried), alignment);
+    b.store(vectors[i], b.at(first, i * step * rowBytes), alignment);
 }
 
 // Transposes a block of lanes x lanes words of the staging area in place: butterflies, two bits of the index at a time.
 // Four vectors per loop instead of all keep the code small; instruction selection spends 0.1 ms on each shuffle.
 void RowMover::transposeBlock(Value block) {
-  b.loop(0, b.lanes, 4,
-         [&](Value row) { exchange(b.at(block, b.mul(row, storage.rowWords()), carried), 4, 1, {1, 2}); });
+  b.walk(b.lanes / 4, {{block, 4 * rowBytes}}, [&](Value, ValueRange at) { exchange(at[0], 4, 1, {1, 2}); });
   SmallVector<int64_t> strides = {4};
   if (b.lanes == 16)
     strides.push_back(8);
-  b.loop(0, 4, 1,
-         [&](Value row) { exchange(b.at(block, b.mul(row, storage.rowWords()), carried), b.lanes / 4, 4, strides); });
+  b.walk(4, {{block, rowBytes}}, [&](Value, ValueRange at) { exchange(at[0], b.lanes / 4, 4, strides); });
 }
 
 // Between the staging area (lanes x rowWords, by rows) and a panel of the tile.
 void RowMover::transpose(Value panel, bool intoPanel) {
-  Value panelStart = b.at(transfer.tile, b.mul(panel, storage.panelWords()), carried);
-  auto move = [&](Value firstColumn, int64_t columns) {
-    Value block = b.at(transfer.staging, firstColumn, carried);
-    Value vectors = b.at(panelStart, b.mul(firstColumn, b.lanes), carried);
+  auto move = [&](Value block, Value vectors, int64_t columns) {
     if (intoPanel)
       transposeBlock(block);
-    b.loop(0, columns, 1, [&](Value column) {
-      Value inStaging = b.at(block, b.mul(column, storage.rowWords()), carried);
-      Value inPanel = b.at(vectors, b.mul(column, b.lanes), carried);
+    b.walk(columns, {{block, rowBytes}, {vectors, vectorBytes}}, [&](Value, ValueRange at) {
+      Value inStaging = at[0], inPanel = at[1];
       Value value = b.load(vector, intoPanel ? inStaging : inPanel, alignment);
       b.store(value, intoPanel ? inPanel : inStaging, alignment);
     });
     if (!intoPanel)
       transposeBlock(block);
   };
+  b.walk(storage.columns / b.lanes, {{transfer.staging, vectorBytes}, {panel, b.lanes * vectorBytes}},
+         [&](Value, ValueRange at) { move(at[0], at[1], b.lanes); });
   const int64_t full = storage.columns / b.lanes * b.lanes;
-  b.loop(0, full, b.lanes, [&](Value column) { move(column, b.lanes); });
   if (full < storage.columns)
-    move(b.i64(full), storage.columns - full);
+    move(b.at(transfer.staging, full * 4), b.at(panel, full * vectorBytes), storage.columns - full);
 }
 
 void RowMover::load() {
   if (storage.rowMajor) {
-    b.loop(0, storage.rows, 1,
-           [&](Value row) { loadRow(row, b.at(transfer.tile, b.mul(row, storage.rowWords()), carried)); });
+    b.walk(storage.rows, {{transfer.tile, rowBytes}}, [&](Value row, ValueRange at) { loadRow(row, at[0]); });
     return;
   }
   if (isColumnVector()) {
-    b.loop(0, storage.rows, 1, [&](Value row) {
+    b.walk(storage.rows, {{transfer.tile, 4}}, [&](Value row, ValueRange at) {
       RowAddress address = transfer.rowAddress(number(row));
-      Value at = b.at(transfer.tile, row, carried);
       b.branch(
-          address.exists, [&] { b.store(loadElement(b, address.pointer, transfer.element), at); },
-          [&] { b.store(carried.isInteger() ? b.integer(carried, 0) : b.real(carried, 0.0), at); });
+          address.exists, [&] { b.store(loadElement(b, address.pointer, transfer.element), at[0]); },
+          [&] { b.store(zero(carried), at[0]); });
     });
     // The lanes of rows beyond the tile's.
-    Value zero = carried.isInteger() ? b.integer(carried, 0) : b.real(carried, 0.0);
-    b.loop(storage.rows, storage.panels() * b.lanes, 1,
-           [&](Value row) { b.store(zero, b.at(transfer.tile, row, carried)); });
+    b.walk(storage.panels() * b.lanes - storage.rows, {{b.at(transfer.tile, storage.rows * 4), 4}},
+           [&](Value, ValueRange at) { b.store(zero(carried), at[0]); });
     return;
   }
-  auto loadPanel = [&](Value panel, int64_t rows) {
-    Value first = b.mul(panel, b.lanes);
-    b.loop(0, rows, 1, [&](Value lane) {
-      loadRow(b.add(first, lane), b.at(transfer.staging, b.mul(lane, storage.rowWords()), carried));
-    });
-    b.loop(rows, b.lanes, 1,
-           [&](Value lane) { fillRow(b.at(transfer.staging, b.mul(lane, storage.rowWords()), carried), 0); });
+  auto loadPanel = [&](Value firstRow, Value panel, int64_t rows) {
+    b.walk(rows, {{transfer.staging, rowBytes}},
+           [&](Value lane, ValueRange at) { loadRow(b.add(firstRow, lane), at[0]); });
+    b.walk(b.lanes - rows, {{b.at(transfer.staging, rows * rowBytes), rowBytes}},
+           [&](Value, ValueRange at) { fillRow(at[0], 0); });
     transpose(panel, /*intoPanel=*/true);
   };
   const int64_t fullPanels = storage.rows / b.lanes;
-  b.loop(0, fullPanels, 1, [&](Value panel) { loadPanel(panel, b.lanes); });
+  b.walk(fullPanels, {{transfer.tile, panelBytes}},
+         [&](Value panel, ValueRange at) { loadPanel(b.mul(panel, b.lanes), at[0], b.lanes); });
   if (fullPanels < storage.panels())
-    loadPanel(b.i64(fullPanels), storage.rows % b.lanes);
+    loadPanel(b.i64(fullPanels * b.lanes), b.at(transfer.tile, fullPanels * panelBytes), storage.rows % b.lanes);
 }
 
 void RowMover::store() {
   if (storage.rowMajor) {
-    b.loop(0, storage.rows, 1,
-           [&](Value row) { storeRow(row, b.at(transfer.tile, b.mul(row, storage.rowWords()), carried)); });
+    b.walk(storage.rows, {{transfer.tile, rowBytes}}, [&](Value row, ValueRange at) { storeRow(row, at[0]); });
     return;
   }
   if (isColumnVector()) {
-    b.loop(0, storage.rows, 1, [&](Value row) {
+    b.walk(storage.rows, {{transfer.tile, 4}}, [&](Value row, ValueRange at) {
       RowAddress address = transfer.rowAddress(number(row));
       b.branch(
-          address.exists,
-          [&] {
-            Value value = b.load(carried, b.at(transfer.tile, row, carried));
-            b.store(encode(b, value, transfer.element), address.pointer);
-          },
+          address.exists, [&] { b.store(encode(b, b.load(carried, at[0]), transfer.element), address.pointer); },
           nullptr);
     });
     return;
   }
-  auto storePanel = [&](Value panel, int64_t rows) {
+  auto storePanel = [&](Value firstRow, Value panel, int64_t rows) {
     transpose(panel, /*intoPanel=*/false);
-    Value first = b.mul(panel, b.lanes);
-    b.loop(0, rows, 1, [&](Value lane) {
-      storeRow(b.add(first, lane), b.at(transfer.staging, b.mul(lane, storage.rowWords()), carried));
-    });
+    b.walk(rows, {{transfer.staging, rowBytes}},
+           [&](Value lane, ValueRange at) { storeRow(b.add(firstRow, lane), at[0]); });
   };
   const int64_t fullPanels = storage.rows / b.lanes;
-  b.loop(0, fullPanels, 1, [&](Value panel) { storePanel(panel, b.lanes); });
+  b.walk(fullPanels, {{transfer.tile, panelBytes}},
+         [&](Value panel, ValueRange at) { storePanel(b.mul(panel, b.lanes), at[0], b.lanes); });
   if (fullPanels < storage.panels())
-    storePanel(b.i64(fullPanels), storage.rows % b.lanes);
+    storePanel(b.i64(fullPanels * b.lanes), b.at(transfer.tile, fullPanels * panelBytes), storage.rows % b.lanes);
 }
 
 } // namespace

@@ -21,3 +21,26 @@ func.func @kernel(%p: !llvm.ptr {llvm.noalias}, %n: i64) {
   }
   return
 }
+
+// A loop that is known to run tests at its end only.
+// CHECK-LABEL: llvm.func @counted(
+// CHECK: llvm.br ^[[BODY:.*]](
+// CHECK: ^[[BODY]](%[[I:.*]]: i64, %[[AT:.*]]: !llvm.ptr):
+// CHECK: llvm.store
+// CHECK: %[[NEXT:.*]] = llvm.add %[[I]]
+// CHECK: %[[MORE:.*]] = llvm.icmp "slt" %[[NEXT]]
+// CHECK: llvm.cond_br %[[MORE]], ^[[BODY]](%[[NEXT]], %{{.*}}), ^[[AFTER:.*]]
+// CHECK: ^[[AFTER]]:
+// CHECK: llvm.store
+func.func @counted(%p: !llvm.ptr) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %eight = arith.constant 8 : i64
+  %end = scf.for %i = %zero to %eight step %one iter_args(%at = %p) -> (!llvm.ptr) : i64 {
+    llvm.store %i, %at {alignment = 8 : i64} : i64, !llvm.ptr
+    %next = llvm.getelementptr inbounds %at[8] : (!llvm.ptr) -> !llvm.ptr, i8
+    scf.yield %next : !llvm.ptr
+  }
+  llvm.store %zero, %end {alignment = 8 : i64} : i64, !llvm.ptr
+  return
+}

@@ -6,17 +6,18 @@
 // CHECK-LABEL: func.func @map(
 // CHECK-SAME: %[[SLOTS:.*]]: !llvm.ptr {llvm.noalias}, %{{.*}}: !llvm.ptr, %[[SCRATCH:.*]]: !llvm.ptr {llvm.noalias})
 // CHECK-SAME: tile.scratch_bytes = 12288 : i64
-// CHECK: llvm.getelementptr inbounds %[[SLOTS]][3]
+// CHECK: llvm.getelementptr inbounds %[[SLOTS]][24]
 // CHECK: %[[STAGING:.*]] = llvm.getelementptr inbounds %[[SCRATCH]][8192]
 // CHECK: scf.if
 // CHECK: vector.shuffle
 // CHECK: %[[SCALE:.*]] = vector.broadcast %{{.*}} : f32 to vector<16xf32>
-// CHECK: scf.for %[[PANEL:.*]] = %{{.*}} to %c2_i64
-// CHECK: scf.for %[[COLUMN:.*]] = %{{.*}} to %c64_i64
-// CHECK: %[[AT:.*]] = llvm.getelementptr inbounds %[[SCRATCH]]
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c2_i64
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c64_i64 step %{{.*}} iter_args(%[[AT:[^ ]*]] =
 // CHECK: %[[E:.*]] = llvm.load %[[AT]] {alignment = 64 : i64} : !llvm.ptr -> vector<16xf32>
 // CHECK: %[[Y:.*]] = arith.mulf %[[E]], %[[SCALE]] : vector<16xf32>
 // CHECK: llvm.store %[[Y]], %[[AT]]
+// CHECK: %[[NEXT:.*]] = llvm.getelementptr inbounds %[[AT]][64]
+// CHECK: scf.yield %[[NEXT]]
 // Three panels of eight rows.
 // AVX2-LABEL: func.func @map(
 // AVX2-SAME: tile.scratch_bytes = 8192 : i64
@@ -38,25 +39,25 @@ func.func @map(%x: !tile.view<f32, 1>, %scale: f32) {
 
 // -----
 
-// The right side is loaded by rows, without a transpose. Two panels by twelve columns stay in registers; a zero accumulator is
-// no tile; a zero in A is masked out. AVX2 clears B instead.
+// The right side is loaded by rows, without a transpose. Two panels by eight columns stay in registers, behind the pointers into
+// A and B; a zero accumulator is no tile; a zero in A is masked out. AVX2 clears B instead.
 // CHECK-LABEL: func.func @dot(
+// CHECK: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
 // CHECK: scf.for %{{.*}} = %{{.*}} to %c24_i64
 // CHECK-NOT: vector.shuffle
-// CHECK: scf.for %{{.*}} = %{{.*}} to %c24_i64
-// CHECK: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
-// CHECK: :24 = scf.for %{{.*}} = %{{.*}} to %c64_i64{{.*}} iter_args(%[[SUM:[^ ]*]] = %[[ZERO]],
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c3_i64
+// CHECK: :18 = scf.for %{{.*}} = %{{.*}} to %c64_i64{{.*}} iter_args(%{{[^ ]*}} = %{{[^ ]*}}, %{{[^ ]*}} = %{{[^ ]*}}, %[[SUM:[^ ]*]] = %[[ZERO]],
 // CHECK: %[[A:.*]] = llvm.load %{{.*}} : !llvm.ptr -> vector<16xf32>
 // CHECK: %[[USED:.*]] = arith.cmpf une, %[[A]], %[[ZERO]]
 // CHECK: %[[B:.*]] = vector.broadcast %{{.*}} : f32 to vector<16xf32>
 // CHECK: %[[FMA:.*]] = llvm.intr.fma(%[[A]], %[[B]], %[[SUM]])
 // CHECK: arith.select %[[USED]], %[[FMA]], %[[SUM]]
 // The reduction is elementwise: four partial maxima.
-// CHECK: :4 = scf.for
+// CHECK: :5 = scf.for
 // CHECK: arith.cmpf ogt
 // CHECK-NEXT: arith.select
 // AVX2-LABEL: func.func @dot(
-// AVX2: :8 = scf.for
+// AVX2: :10 = scf.for
 // AVX2: arith.select %{{.*}} : vector<8xi1>, vector<8xf32>
 // AVX2-NEXT: llvm.intr.fma
 func.func @dot(%x: !tile.view<f32, 1>) {
@@ -138,7 +139,7 @@ func.func @pieces(%x: !tile.view<bf16, 1>, %limit: i32) {
 // CHECK-LABEL: func.func @scalars(
 // CHECK-SAME: %[[SLOTS:.*]]: !llvm.ptr {llvm.noalias}, %[[PROGRAM:.*]]: !llvm.ptr,
 // CHECK: %[[STATUS:.*]] = llvm.load %[[SLOTS]] {{.*}} -> !llvm.ptr
-// CHECK: %[[Y:.*]] = llvm.getelementptr inbounds %[[PROGRAM]][1]
+// CHECK: %[[Y:.*]] = llvm.getelementptr inbounds %[[PROGRAM]][4]
 // CHECK: llvm.load %[[Y]] {alignment = 4 : i64} : !llvm.ptr -> i32
 // CHECK: llvm.ptrtoint
 // CHECK: arith.cmpi ne
