@@ -1,9 +1,9 @@
 #include "cache/kernel_store.h"
 
 #include "cache/database_file.h"
+#include "cache/fork_fence.h"
 #include "cache/schema.h"
 #include "runtime/base/digest.h"
-#include "runtime/base/process.h"
 
 #include <algorithm>
 #include <cmath>
@@ -80,20 +80,46 @@ double finiteOrZero(double value) { return std::isfinite(value) ? value : 0; }
 
 } // namespace
 
-struct KernelStore::State {
+struct KernelStore::State final : ForkFence::Member {
+  explicit State(const Options &options) : askedReadOnly(options.readOnly) {
+    std::unique_lock fence = ForkFence::hold();
+    file = openDatabaseFile(options.path, askedReadOnly);
+    ForkFence::join(*this);
+  }
+  ~State() {
+    std::unique_lock fence = ForkFence::hold();
+    ForkFence::leave(*this);
+    file.connection.close();
+  }
+
   DatabaseFile file;
-  uint32_t generation = processGeneration();
+  const bool askedReadOnly;
   bool replaced = false; // a file is replaced once per store: what breaks twice is not the file
   StoreCounters counters;
   mutable std::mutex mutex;
 
-  ~State() {
-    if (isForeignProcess())
-      file.connection.abandon();
+  void lockAndClose() override {
+    mutex.lock();
+    // What is in memory has no locks to lose; each side goes on with its copy.
+    if (isInMemory() || !file.connection)
+      return;
+    file.connection.leaveFileAlone(); // a fork is no moment to copy a log
+    file.connection.close();
   }
+  void unlock() override { mutex.unlock(); }
 
-  // In a child the mutex may be held by a thread that does not exist here: asked before locking.
-  bool isForeignProcess() const { return generation != processGeneration(); }
+  // The connection for one call.
+  class Use {
+  public:
+    explicit Use(State &state) : lock(state.mutex) {
+      if (!state.file.connection)
+        state.file = openDatabaseFile(state.file.path, state.askedReadOnly);
+    }
+
+  private:
+    std::lock_guard<std::mutex> lock;
+  };
+  bool isInMemory() const { return file.path == ":memory:"; }
 
   enum class RowState { kIntact, kMissing, kDamaged };
   int readKernel(const std::string &content, StoredKernel &kernel, RowState &row);
@@ -103,8 +129,17 @@ struct KernelStore::State {
   Status write(const StoredKernel &kernel, const Manifest &manifest, std::span<const std::byte> compressed,
                const StoredChoice *choice);
 
-  Status ioError() const {
-    return Status::error(ErrorCode::kIoError, "cache file '" + file.path + "': " + file.connection.message());
+  // Runs `body` between BEGIN IMMEDIATE and COMMIT; all or nothing of it is kept.
+  template <typename Body> int transact(Body body);
+
+  // The error of the call that gave `code`, with what that means for the file.
+  Status failed(int code) {
+    Status status = Status::error(ErrorCode::kIoError, "cache file '" + file.path + "': " + sqlite3_errstr(code));
+    noteFailure(code);
+    return status;
+  }
+  Status readOnlyError() const {
+    return Status::error(ErrorCode::kIoError, "cache file '" + file.path + "' is open for reading only");
   }
   // Counts what sqlite calls corrupt. Such a file stays so: it makes room for a new one.
   void noteFailure(int code);
@@ -205,21 +240,24 @@ int KernelStore::State::writeChoice(const StoredChoice &choice) {
   return code;
 }
 
-Status KernelStore::State::write(const StoredKernel &kernel, const Manifest &manifest,
-                                 std::span<const std::byte> compressed, const StoredChoice *choice) {
+template <typename Body> int KernelStore::State::transact(Body body) {
   int code = Query(file.connection, "BEGIN IMMEDIATE").run();
   if (code == SQLITE_OK)
-    code = writeKernel(kernel, manifest, compressed);
-  if (code == SQLITE_OK && choice)
-    code = writeChoice(*choice);
+    code = body();
   if (code == SQLITE_OK)
     code = Query(file.connection, "COMMIT").run();
-  if (code == SQLITE_OK)
-    return Status::ok();
-  Status status = ioError(); // before the next statement replaces sqlite's message
-  file.connection.execute("ROLLBACK");
-  noteFailure(code);
-  return status;
+  if (code != SQLITE_OK)
+    file.connection.execute("ROLLBACK");
+  return code;
+}
+
+Status KernelStore::State::write(const StoredKernel &kernel, const Manifest &manifest,
+                                 std::span<const std::byte> compressed, const StoredChoice *choice) {
+  int code = transact([&] {
+    int result = writeKernel(kernel, manifest, compressed);
+    return result == SQLITE_OK && choice ? writeChoice(*choice) : result;
+  });
+  return code == SQLITE_OK ? Status::ok() : failed(code);
 }
 
 void KernelStore::State::noteFailure(int code) {
@@ -227,26 +265,26 @@ void KernelStore::State::noteFailure(int code) {
   if (primary != SQLITE_CORRUPT && primary != SQLITE_NOTADB)
     return;
   ++counters.damagedRows;
-  if (replaced || file.readOnly || file.path == ":memory:")
+  if (replaced || file.readOnly || isInMemory())
     return;
   replaced = true;
   FileIdentity damaged = file.identity;
   file.connection.leaveFileAlone();
   file.connection.close();
   file = openDatabaseFile(file.path, false, damaged);
-  if (file.path != ":memory:")
+  if (!isInMemory())
     ++counters.replacedFiles;
 }
 
-KernelStore::KernelStore() : state(std::make_unique<State>()) {}
+KernelStore::KernelStore(const Options &options) : state(std::make_unique<State>(options)) {}
 KernelStore::~KernelStore() = default;
 
 Result<std::unique_ptr<KernelStore>> KernelStore::open(const Options &options, std::string &warning) {
   warning.clear();
   if (options.path.empty())
     return Status::invalid("cache_path", "''", "must name a file", "':memory:' keeps nothing");
-  std::unique_ptr<KernelStore> store(new KernelStore());
-  store->state->file = openDatabaseFile(options.path, options.readOnly);
+  std::unique_ptr<KernelStore> store(new KernelStore(options));
+  State::Use use(*store->state); // a fork may have closed it by now
   warning = store->state->file.warning;
   if (!store->state->file.connection)
     return Status::error(ErrorCode::kOutOfMemory, "sqlite cannot make a database in memory");
@@ -254,9 +292,7 @@ Result<std::unique_ptr<KernelStore>> KernelStore::open(const Options &options, s
 }
 
 Result<std::optional<StoredChoice>> KernelStore::findChoice(const std::string &problem, const std::string &device) {
-  if (state->isForeignProcess())
-    return std::optional<StoredChoice>();
-  std::lock_guard lock(state->mutex);
+  State::Use use(*state);
   std::vector<StoredChoice> choices;
   int code;
   {
@@ -274,9 +310,7 @@ Result<std::optional<StoredChoice>> KernelStore::findChoice(const std::string &p
 }
 
 Result<std::optional<StoredKernel>> KernelStore::findKernel(const std::string &content) {
-  if (state->isForeignProcess())
-    return std::optional<StoredKernel>();
-  std::lock_guard lock(state->mutex);
+  State::Use use(*state);
   StoredKernel kernel;
   State::RowState row;
   int code = state->readKernel(content, kernel, row);
@@ -292,9 +326,6 @@ Result<std::optional<StoredKernel>> KernelStore::findKernel(const std::string &c
 }
 
 Status KernelStore::put(const StoredKernel &kernel, const StoredChoice *choice) {
-  if (state->isForeignProcess())
-    return Status::error(ErrorCode::kUnavailable, "the kernel store does not survive a fork",
-                         "open the engine after forking");
   auto fail = [&](Status status) {
     std::lock_guard lock(state->mutex);
     ++state->counters.failedWrites;
@@ -315,10 +346,10 @@ Status KernelStore::put(const StoredKernel &kernel, const StoredChoice *choice) 
   if (!compressed)
     return fail(compressed.status());
 
-  std::lock_guard lock(state->mutex);
+  State::Use use(*state);
   if (state->file.readOnly) {
     ++state->counters.failedWrites;
-    return Status::error(ErrorCode::kIoError, "cache file '" + state->file.path + "' is open for reading only");
+    return state->readOnlyError();
   }
   Status status = state->write(kernel, *manifest, *compressed, choice);
   if (!status.isOk())
@@ -326,11 +357,49 @@ Status KernelStore::put(const StoredKernel &kernel, const StoredChoice *choice) 
   return status;
 }
 
+Result<std::optional<LeaseRow>> KernelStore::findLease(const LeaseKey &key) {
+  State::Use use(*state);
+  if (state->file.readOnly)
+    return state->readOnlyError();
+  std::optional<LeaseRow> row;
+  if (int code = readLease(state->file.connection, key, row))
+    return state->failed(code);
+  return row;
+}
+
+Result<bool> KernelStore::swapLease(const LeaseKey &key, const std::optional<LeaseRow> &expected, const LeaseRow &row) {
+  State::Use use(*state);
+  if (state->file.readOnly)
+    return state->readOnlyError();
+  bool swapped = false;
+  int code = state->transact([&] {
+    std::optional<LeaseRow> current;
+    int result = readLease(state->file.connection, key, current);
+    swapped = result == SQLITE_OK && current == expected;
+    return swapped ? writeLease(state->file.connection, key, row) : result;
+  });
+  if (code != SQLITE_OK)
+    return state->failed(code);
+  return swapped;
+}
+
+Result<bool> KernelStore::renewLease(const LeaseKey &key, const std::string &owner, int64_t expiresMs) {
+  State::Use use(*state);
+  if (int code = nsa::renewLease(state->file.connection, key, owner, expiresMs))
+    return state->failed(code);
+  return state->file.connection.changes() != 0;
+}
+
+void KernelStore::dropLease(const LeaseKey &key, const std::string &owner) {
+  State::Use use(*state);
+  // One that cannot be deleted is not renewed any more.
+  if (int code = deleteLease(state->file.connection, key, owner))
+    state->noteFailure(code);
+}
+
 Result<std::vector<KernelSummary>> KernelStore::listKernels() {
   std::vector<KernelSummary> kernels;
-  if (state->isForeignProcess())
-    return kernels;
-  std::lock_guard lock(state->mutex);
+  State::Use use(*state);
   int code;
   {
     Query query(state->file.connection, kListKernels);
@@ -341,16 +410,12 @@ Result<std::vector<KernelSummary>> KernelStore::listKernels() {
   }
   if (code == SQLITE_OK)
     return kernels;
-  Status status = state->ioError();
-  state->noteFailure(code);
-  return status;
+  return state->failed(code);
 }
 
 Result<std::vector<StoredChoice>> KernelStore::listChoices() {
   std::vector<StoredChoice> choices;
-  if (state->isForeignProcess())
-    return choices;
-  std::lock_guard lock(state->mutex);
+  State::Use use(*state);
   int code;
   {
     Query query(state->file.connection, kListChoices);
@@ -358,28 +423,20 @@ Result<std::vector<StoredChoice>> KernelStore::listChoices() {
   }
   if (code == SQLITE_OK)
     return choices;
-  Status status = state->ioError();
-  state->noteFailure(code);
-  return status;
+  return state->failed(code);
 }
 
 StoreCounters KernelStore::counters() const {
-  if (state->isForeignProcess())
-    return {};
   std::lock_guard lock(state->mutex);
   return state->counters;
 }
 
 std::string KernelStore::path() const {
-  if (state->isForeignProcess())
-    return ":memory:";
   std::lock_guard lock(state->mutex);
   return state->file.path;
 }
 
 bool KernelStore::isReadOnly() const {
-  if (state->isForeignProcess())
-    return true;
   std::lock_guard lock(state->mutex);
   return state->file.readOnly;
 }

@@ -3,10 +3,11 @@
 // Damage is never fatal: a row whose digest does not match is skipped and counted; a damaged kernel
 // database is renamed aside; a read-only or full disk, or a file of something else, means "work without".
 // Thread-safety: a store may be used by many threads at once (one connection behind a mutex; the
-// launch path never touches it). Distinct processes may share a file. A store does not survive a fork: in
-// the child every lookup is a miss and every put fails, the file is left alone.
+// launch path never touches it). Distinct processes may share a file. A store survives a fork in parent and child: it
+// waits for the calls in progress, and each side opens the file anew with its next call (cache/fork_fence.h).
 #pragma once
 
+#include "cache/lease_table.h"
 #include "runtime/base/manifest.h"
 #include "runtime/base/status.h"
 
@@ -77,6 +78,14 @@ public:
   // was and is counted; the caller goes on with the kernel in its hands.
   Status put(const StoredKernel &kernel, const StoredChoice *choice);
 
+  // For KeyLease (cache/lease.h). An error: this store has no leases, because nothing can be written or the file failed.
+  Result<std::optional<LeaseRow>> findLease(const LeaseKey &key);
+  // Puts the row in the place of `expected`; false when another one stands there.
+  Result<bool> swapLease(const LeaseKey &key, const std::optional<LeaseRow> &expected, const LeaseRow &row);
+  // False: the lease is another owner's by now.
+  Result<bool> renewLease(const LeaseKey &key, const std::string &owner, int64_t expiresMs);
+  void dropLease(const LeaseKey &key, const std::string &owner);
+
   Result<std::vector<KernelSummary>> listKernels();
   Result<std::vector<StoredChoice>> listChoices();
   StoreCounters counters() const;
@@ -85,7 +94,7 @@ public:
   bool isReadOnly() const;
 
 private:
-  KernelStore();
+  explicit KernelStore(const Options &options);
   struct State;
   std::unique_ptr<State> state;
 };

@@ -22,11 +22,11 @@ constexpr size_t kHeaderBytes = 100;
 constexpr size_t kApplicationIdOffset = 68;
 
 // The manifest's version has no column: every row of a schema holds the same one.
-static_assert(kManifestVersion == 1 && kSchemaVersion == 1, "a new manifest version is a new schema version");
+static_assert(kManifestVersion == 1 && kSchemaVersion == 2, "a new manifest version is a new schema version");
 
 // PRAGMA application_id and user_version are part of the transaction, so a file is either without marks and
 // empty or complete.
-constexpr const char *kCreateSchema = R"sql(
+constexpr const char *kCreateTables = R"sql(
 CREATE TABLE kernels (
   content      TEXT    NOT NULL PRIMARY KEY,
   template     TEXT    NOT NULL,
@@ -61,17 +61,34 @@ CREATE TABLE evidence (
   FOREIGN KEY (problem, device) REFERENCES choices (problem, device) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
 PRAGMA application_id = 1314079051;
-PRAGMA user_version = 1;
 )sql";
-static_assert(kApplicationId == 1314079051 && kSchemaVersion == 1, "the text above repeats both numbers");
+// Since version 2.
+constexpr const char *kCreateLeases = R"sql(
+CREATE TABLE leases (
+  problem TEXT    NOT NULL,
+  device  TEXT    NOT NULL,
+  work    TEXT    NOT NULL,
+  owner   TEXT    NOT NULL,
+  host    TEXT    NOT NULL,
+  pid     INTEGER NOT NULL,
+  started INTEGER NOT NULL,
+  expires INTEGER NOT NULL,
+  PRIMARY KEY (problem, device, work)
+) STRICT, WITHOUT ROWID;
+PRAGMA user_version = 2;
+)sql";
+static_assert(kApplicationId == 1314079051 && kSchemaVersion == 2, "the texts above repeat both numbers");
 
 struct Marks {
   int64_t application = 0;
   int64_t version = 0;
   int64_t objects = 0; // all tables and indexes
-  int64_t tables = 0;  // those of our schema
+  int64_t tables = 0;  // those of version 1
+  int64_t leases = 0;  // the table of that name
   bool isEmpty() const { return application == 0 && version == 0 && objects == 0; }
-  bool areOurs() const { return application == kApplicationId && version == kSchemaVersion && tables == 3; }
+  bool areOurs() const {
+    return application == kApplicationId && tables == 3 && (version == 1 || (version == kSchemaVersion && leases == 1));
+  }
 };
 
 int readMarks(Connection &connection, Marks &marks) {
@@ -80,6 +97,9 @@ int readMarks(Connection &connection, Marks &marks) {
   if (int code = connection.integer("PRAGMA user_version", marks.version))
     return code;
   if (int code = connection.integer("SELECT count(*) FROM sqlite_schema", marks.objects))
+    return code;
+  if (int code = connection.integer("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'leases'",
+                                    marks.leases))
     return code;
   return connection.integer("SELECT count(*) FROM sqlite_schema"
                             " WHERE type = 'table' AND name IN ('kernels', 'choices', 'evidence')",
@@ -95,16 +115,18 @@ int readMarksAtOnce(Connection &connection, Marks &marks) {
   return code;
 }
 
-// Two processes that open a new file at once both come here; the second finds the schema made.
-int createSchema(Connection &connection, Marks &marks) {
+// Two processes that open a new or an older file at once both come here; the second finds the work done.
+int completeSchema(Connection &connection, Marks &marks) {
   if (int code = connection.execute("BEGIN IMMEDIATE"))
     return code;
   int code = readMarks(connection, marks);
-  if (code == SQLITE_OK && marks.isEmpty()) {
-    code = connection.execute(kCreateSchema);
-    if (code == SQLITE_OK)
-      code = readMarks(connection, marks);
-  }
+  bool isEmpty = marks.isEmpty();
+  if (code == SQLITE_OK && isEmpty)
+    code = connection.execute(kCreateTables);
+  if (code == SQLITE_OK && (isEmpty || (marks.areOurs() && marks.version == 1)))
+    code = connection.execute(kCreateLeases);
+  if (code == SQLITE_OK)
+    code = readMarks(connection, marks);
   if (code == SQLITE_OK)
     code = connection.execute("COMMIT");
   if (code != SQLITE_OK)
@@ -174,10 +196,10 @@ FileVerdict adoptDatabase(Connection &connection, bool mayWrite) {
 
   mayWrite = mayWrite && !connection.isReadOnly();
   // The schema comes before the log: while the mark is in the log alone, the header does not say whose file it is.
-  if (isEmpty) {
-    if (!mayWrite)
-      return FileVerdict::kUnreachable;
-    if (int code = createSchema(connection, marks))
+  if (isEmpty && !mayWrite)
+    return FileVerdict::kUnreachable;
+  if (isEmpty || (mayWrite && marks.areOurs() && marks.version < kSchemaVersion)) {
+    if (int code = completeSchema(connection, marks))
       return verdictOf(code);
   }
   if (mayWrite)

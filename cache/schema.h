@@ -8,7 +8,7 @@
 namespace nsa {
 
 inline constexpr int64_t kApplicationId = 0x4e53414b; // "NSAK"
-inline constexpr int64_t kSchemaVersion = 1;
+inline constexpr int64_t kSchemaVersion = 2;
 
 enum class FileVerdict {
   kUsable,
@@ -26,7 +26,8 @@ FileVerdict verdictOf(int code);
 // what the failure of reading says.
 FileVerdict checkHeader(const sqlite::Connection &connection);
 
-// Recognises the database and sets the connection up; makes the schema in an empty file when `mayWrite`.
+// Recognises the database and sets the connection up; when `mayWrite` it makes the schema in an empty file and brings an
+// older one up to date. An older one that cannot be written is read as it is.
 // A file of another program or of a newer schema is only read.
 FileVerdict adoptDatabase(sqlite::Connection &connection, bool mayWrite);
 

@@ -2,11 +2,14 @@
 
 #include "runtime/base/digest.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <random>
 #include <sstream>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <sqlite3.h>
 
@@ -63,6 +66,24 @@ void StoreTest::writeFile(const std::string &file, std::string_view bytes) const
   std::ofstream stream(file, std::ios::binary | std::ios::trunc);
   stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   ASSERT_TRUE(stream.good());
+}
+
+pid_t startProcess(const std::function<void()> &body) {
+  constexpr unsigned kLongestSeconds = 120;
+  std::fflush(nullptr);
+  pid_t child = fork();
+  if (child != 0)
+    return child;
+  alarm(kLongestSeconds);
+  body();
+  std::fflush(nullptr);
+  _exit(testing::Test::HasFailure() ? 1 : 0);
+}
+
+void expectGoodEnd(pid_t child) {
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
 }
 
 std::string damagedDatabase(size_t bytes) {

@@ -6,7 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
+#include <sys/types.h>
 
 namespace nsa {
 
@@ -27,6 +29,10 @@ protected:
   std::string readFile(const std::string &file) const;
   void writeFile(const std::string &file, std::string_view bytes) const;
 };
+
+// A child that runs `body` and exits 0 when no expectation in it failed; one that hangs is ended by SIGALRM.
+pid_t startProcess(const std::function<void()> &body);
+void expectGoodEnd(pid_t child);
 
 // Ours by its header, and nothing of it readable.
 std::string damagedDatabase(size_t bytes);

@@ -1,0 +1,139 @@
+#include "cache/lease.h"
+
+#include "runtime/base/digest.h"
+#include "runtime/base/process.h"
+
+#include <condition_variable>
+#include <csignal>
+#include <mutex>
+#include <random>
+#include <system_error>
+#include <thread>
+
+namespace nsa {
+
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+std::string drawOwner() {
+  std::random_device device;
+  uint32_t words[4] = {device(), device(), device(), device()};
+  return toHex(std::as_bytes(std::span(words)));
+}
+
+int64_t wallMs() {
+  using namespace std::chrono;
+  return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+}
+
+// A host's signals are for its own threads.
+class SignalsBlocked {
+public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+  SignalsBlocked(const SignalsBlocked &) = delete;
+  SignalsBlocked &operator=(const SignalsBlocked &) = delete;
+
+private:
+  sigset_t before;
+};
+
+} // namespace
+
+// Renews while it lives.
+struct KeyLease::Heart {
+  uint32_t generation = processGeneration();
+  std::mutex mutex;
+  std::condition_variable stopped;
+  bool stop = false;
+  std::thread thread;
+
+  void beat(const KeyLease &lease) {
+    std::unique_lock lock(mutex);
+    while (!stopped.wait_for(lock, lease.times.renewal, [this] { return stop; })) {
+      lock.unlock();
+      // What cannot be renewed now is tried again; a lease that was lost is not taken back.
+      Result<bool> renewed = lease.store.renewLease(lease.key, lease.owner, lease.expiryMs());
+      lock.lock();
+      if (renewed && !*renewed)
+        return;
+    }
+  }
+
+  void end() {
+    {
+      std::lock_guard lock(mutex);
+      stop = true;
+    }
+    stopped.notify_all();
+    thread.join();
+  }
+};
+
+KeyLease::KeyLease(KernelStore &store, LeaseKey key, LeaseTimes times)
+    : store(store), key(std::move(key)), times(times), self(ProcessIdentity::ofThis()) {}
+
+KeyLease::~KeyLease() { release(); }
+
+int64_t KeyLease::expiryMs() const { return wallMs() + times.lease.count(); }
+
+bool KeyLease::isOver(const LeaseRow &row) {
+  if (seen != row) {
+    seen = row;
+    seenSince = SteadyClock::now();
+  }
+  if (SteadyClock::now() - seenSince >= times.lease)
+    return true;
+  if (!self.host.empty() && row.process.host == self.host)
+    return hasEnded(row.process);
+  return wallMs() > row.expiresMs;
+}
+
+KeyLease::State KeyLease::look() {
+  Result<std::optional<LeaseRow>> row = store.findLease(key);
+  if (!row)
+    return State::kUnavailable;
+  if (!row->has_value()) {
+    seen.reset();
+    return State::kFree;
+  }
+  return isOver(**row) ? State::kFree : State::kElsewhere;
+}
+
+KeyLease::State KeyLease::take() {
+  owner = drawOwner();
+  Result<bool> taken = store.swapLease(key, seen, {owner, self, expiryMs()});
+  if (!taken)
+    return State::kUnavailable;
+  if (!*taken)
+    return State::kElsewhere;
+  heart = std::make_unique<Heart>();
+  try {
+    SignalsBlocked blocked;
+    heart->thread = std::thread([this] { heart->beat(*this); });
+  } catch (const std::system_error &) { // no more threads: what cannot be renewed is not kept
+    heart.reset();
+    store.dropLease(key, owner);
+    return State::kUnavailable;
+  }
+  return State::kMine;
+}
+
+void KeyLease::release() {
+  if (!heart)
+    return;
+  if (heart->generation != processGeneration()) {
+    (void)heart.release(); // its thread, and the lease, are the parent's
+    return;
+  }
+  heart->end();
+  heart.reset();
+  store.dropLease(key, owner);
+}
+
+} // namespace nsa

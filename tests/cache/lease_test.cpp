@@ -1,0 +1,305 @@
+// Who may make a key: one at a time, whoever dies, sleeps, or has another idea of the time.
+#include "cache/lease.h"
+#include "tests/cache/store_fixture.h"
+
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+#include <sqlite3.h>
+
+namespace nsa {
+namespace {
+
+using namespace std::chrono_literals;
+using State = KeyLease::State;
+using Clock = std::chrono::steady_clock;
+
+const LeaseKey kKey{"window | seqlen_k=64", "cpu", "tune"};
+const LeaseTimes kShort{.lease = 300ms, .renewal = 50ms};
+
+class LeaseTest : public StoreTest {
+protected:
+  std::string row(const std::string &column) const { return sql("SELECT " + column + " FROM leases"); }
+
+  // Looks until the lease is free; how long that took.
+  static std::chrono::milliseconds untilFree(KeyLease &lease, std::chrono::milliseconds longest = 5000ms) {
+    Clock::time_point begin = Clock::now();
+    while (lease.look() == State::kElsewhere && Clock::now() - begin < longest)
+      std::this_thread::sleep_for(2ms);
+    return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin);
+  }
+
+  // A child that holds the lease and waits for its end.
+  pid_t startHolder(const LeaseTimes &times) {
+    int ready[2];
+    EXPECT_EQ(pipe(ready), 0);
+    pid_t child = startProcess([&] {
+      std::unique_ptr<KernelStore> own = openStore();
+      KeyLease lease(*own, kKey, times);
+      EXPECT_EQ(lease.look(), State::kFree);
+      EXPECT_EQ(lease.take(), State::kMine);
+      EXPECT_EQ(write(ready[1], "x", 1), 1);
+      for (;;)
+        pause();
+    });
+    char byte;
+    EXPECT_EQ(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    return child;
+  }
+
+  static void end(pid_t child) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+};
+
+TEST_F(LeaseTest, OneHoldsTheOthersSeeIt) {
+  std::unique_ptr<KernelStore> store = openStore(), otherStore = openStore();
+  KeyLease first(*store, kKey), second(*otherStore, kKey), sameStore(*store, kKey);
+  EXPECT_EQ(first.look(), State::kFree);
+  EXPECT_EQ(second.look(), State::kFree);
+  EXPECT_EQ(first.take(), State::kMine);
+  EXPECT_EQ(second.take(), State::kElsewhere) << "it was free at the last look, not any more";
+  EXPECT_EQ(second.look(), State::kElsewhere);
+  EXPECT_EQ(sameStore.look(), State::kElsewhere);
+  first.release();
+  EXPECT_EQ(second.look(), State::kFree);
+  EXPECT_EQ(second.take(), State::kMine);
+  EXPECT_EQ(first.look(), State::kElsewhere);
+}
+
+TEST_F(LeaseTest, EndsWithItsScope) {
+  std::unique_ptr<KernelStore> store = openStore();
+  {
+    KeyLease lease(*store, kKey);
+    EXPECT_EQ(lease.take(), State::kMine);
+    EXPECT_EQ(row("count(*)"), "1");
+  }
+  EXPECT_EQ(row("count(*)"), "0");
+}
+
+TEST_F(LeaseTest, KeysDoNotWaitForEachOther) {
+  std::unique_ptr<KernelStore> store = openStore();
+  KeyLease lease(*store, kKey);
+  ASSERT_EQ(lease.take(), State::kMine);
+  for (LeaseKey key : {LeaseKey{"other", kKey.device, kKey.work}, LeaseKey{kKey.problem, "other", kKey.work},
+                       LeaseKey{kKey.problem, kKey.device, "default"}}) {
+    KeyLease other(*store, key);
+    EXPECT_EQ(other.look(), State::kFree);
+    EXPECT_EQ(other.take(), State::kMine);
+  }
+}
+
+TEST_F(LeaseTest, IsRenewedWhileItIsHeld) {
+  std::unique_ptr<KernelStore> store = openStore();
+  KeyLease holder(*store, kKey, kShort), other(*store, kKey, kShort);
+  ASSERT_EQ(holder.take(), State::kMine);
+  EXPECT_GE(untilFree(other, 3 * kShort.lease), 3 * kShort.lease);
+}
+
+TEST_F(LeaseTest, ADeadHolderIsNotWaitedFor) {
+  pid_t child = startHolder({});
+  std::unique_ptr<KernelStore> store = openStore();
+  KeyLease lease(*store, kKey); // ten seconds
+  EXPECT_EQ(lease.look(), State::kElsewhere);
+  ASSERT_EQ(kill(child, SIGKILL), 0);
+  EXPECT_LT(untilFree(lease), 2000ms) << "dead, but not reaped";
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_EQ(lease.look(), State::kFree);
+  EXPECT_EQ(lease.take(), State::kMine);
+}
+
+TEST_F(LeaseTest, AProcessWithAUsedPidIsNotTheHolder) {
+  std::unique_ptr<KernelStore> store = openStore();
+  KeyLease holder(*store, kKey, {.lease = 10s, .renewal = 10s}), other(*store, kKey);
+  ASSERT_EQ(holder.take(), State::kMine);
+  EXPECT_EQ(other.look(), State::kElsewhere);
+  sql("UPDATE leases SET started = started - 1");
+  EXPECT_EQ(other.look(), State::kFree);
+  for (const char *pid : {"0", "-1", "9223372036854775807"}) { // damage
+    sql(std::string("UPDATE leases SET pid = ") + pid);
+    EXPECT_EQ(other.look(), State::kFree) << pid;
+  }
+}
+
+// As a process whose machine sleeps, or that hangs in a debugger.
+TEST_F(LeaseTest, AStoppedHolderIsWaitedForUntilItsLeaseEnds) {
+  pid_t child = startHolder(kShort);
+  ASSERT_EQ(kill(child, SIGSTOP), 0);
+  std::unique_ptr<KernelStore> store = openStore();
+  KeyLease lease(*store, kKey, kShort);
+  std::chrono::milliseconds waited = untilFree(lease);
+  EXPECT_GE(waited, kShort.lease);
+  ASSERT_EQ(lease.take(), State::kMine);
+  std::string owner = row("owner");
+  ASSERT_EQ(kill(child, SIGCONT), 0);
+  std::this_thread::sleep_for(4 * kShort.renewal);
+  EXPECT_EQ(row("owner"), owner) << "a lost lease is not taken back";
+  end(child);
+}
+
+// The wall clock counts for processes of other hosts alone, and not when it is far off.
+TEST_F(LeaseTest, HoldersOnOtherHosts) {
+  std::unique_ptr<KernelStore> store = openStore();
+  auto plant = [&](const std::string &expires) {
+    sql("INSERT OR REPLACE INTO leases VALUES ('" + kKey.problem + "', 'cpu', 'tune', 'x', 'elsewhere', 1, 1, " +
+        expires + ")");
+  };
+  auto seconds = [](const std::string &offset) { return "(unixepoch() + " + offset + ") * 1000"; };
+  plant(seconds("-1"));
+  EXPECT_EQ(KeyLease(*store, kKey).look(), State::kFree) << "expired";
+
+  for (const char *offset : {"10", "1000000000"}) { // theirs was set back since, or ours is behind
+    plant(seconds(offset));
+    KeyLease lease(*store, kKey, kShort);
+    EXPECT_EQ(lease.look(), State::kElsewhere);
+    EXPECT_GE(untilFree(lease), kShort.lease - 50ms);
+    EXPECT_EQ(lease.take(), State::kMine);
+  }
+  plant(seconds("100"));
+  KeyLease lease(*store, kKey, kShort);
+  for (int i = 0; i < 10; ++i) { // they renew it
+    EXPECT_EQ(lease.look(), State::kElsewhere);
+    std::this_thread::sleep_for(kShort.lease / 3);
+    plant(seconds(std::to_string(101 + i)));
+  }
+}
+
+// A clock that jumps moves no lease of a living process of this host.
+TEST_F(LeaseTest, TheWallClockDoesNotCountOnOneHost) {
+  std::unique_ptr<KernelStore> store = openStore();
+  KeyLease holder(*store, kKey, {.lease = 10s, .renewal = 10s});
+  ASSERT_EQ(holder.take(), State::kMine);
+  sql("UPDATE leases SET expires = 0");
+  KeyLease other(*store, kKey);
+  EXPECT_EQ(other.look(), State::kElsewhere);
+}
+
+TEST_F(LeaseTest, WhereNothingCanBeWrittenThereAreNone) {
+  openStore();
+  std::string warning;
+  std::unique_ptr<KernelStore> store = openStore(path, warning, true);
+  KeyLease lease(*store, kKey);
+  EXPECT_EQ(lease.look(), State::kUnavailable);
+  EXPECT_EQ(lease.take(), State::kUnavailable);
+}
+
+TEST_F(LeaseTest, AStoreInMemoryHasThemForItsThreads) {
+  path = ":memory:";
+  std::unique_ptr<KernelStore> store = openStore();
+  KeyLease first(*store, kKey), second(*store, kKey);
+  EXPECT_EQ(first.take(), State::kMine);
+  EXPECT_EQ(second.look(), State::kElsewhere);
+}
+
+// No file may grow: what a full disk looks like to sqlite.
+TEST_F(LeaseTest, AFullDiskMeansWorkWithout) {
+  StoredChoice choice = makeChoice(1, true);
+  ASSERT_TRUE(openStore()->put(makeKernel(1), &choice).isOk());
+  expectGoodEnd(startProcess([&] {
+    std::unique_ptr<KernelStore> store = openStore();
+    KeyLease held(*store, {"held before", "cpu", "tune"}, kShort);
+    EXPECT_EQ(held.take(), State::kMine);
+    signal(SIGXFSZ, SIG_IGN);
+    rlimit none{0, 0};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &none), 0);
+    KeyLease lease(*store, kKey, kShort);
+    EXPECT_EQ(lease.look(), State::kFree);
+    EXPECT_EQ(lease.take(), State::kUnavailable);
+    EXPECT_FALSE(store->put(makeKernel(2), nullptr).isOk());
+    // What cannot be deleted either is not renewed, and so ends by itself.
+    held.release();
+    KeyLease next(*store, {"held before", "cpu", "tune"}, kShort);
+    EXPECT_LT(untilFree(next), 10 * kShort.lease);
+    EXPECT_EQ(next.take(), State::kUnavailable);
+    expectKernel(*store, 1);
+    EXPECT_EQ(store->counters().damagedRows, 0u) << "a full disk is no damage";
+    EXPECT_EQ(store->path(), path);
+  }));
+  std::unique_ptr<KernelStore> store = openStore();
+  expectKernel(*store, 1);
+  EXPECT_EQ(KeyLease(*store, kKey).look(), State::kFree);
+  store.reset();
+  EXPECT_EQ(sql("PRAGMA integrity_check"), "ok");
+}
+
+// Another process writes for a while: that is waited for.
+TEST_F(LeaseTest, ABusyFileIsNoReasonToWorkWithout) {
+  std::unique_ptr<KernelStore> store = openStore();
+  sqlite3 *other = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+  {
+    std::jthread writer([&] {
+      std::this_thread::sleep_for(300ms);
+      EXPECT_EQ(sqlite3_exec(other, "COMMIT", nullptr, nullptr, nullptr), SQLITE_OK);
+    });
+    KeyLease lease(*store, kKey);
+    EXPECT_EQ(lease.look(), State::kFree) << "looking needs no lock";
+    EXPECT_EQ(lease.take(), State::kMine);
+  }
+  sqlite3_close(other);
+}
+
+TEST_F(LeaseTest, TheChildOfAForkHoldsNothing) {
+  std::unique_ptr<KernelStore> store = openStore();
+  auto lease = std::make_unique<KeyLease>(*store, kKey);
+  ASSERT_EQ(lease->take(), State::kMine);
+  expectGoodEnd(startProcess([&] {
+    EXPECT_EQ(KeyLease(*store, kKey).look(), State::kElsewhere) << "it is the parent's";
+    lease.reset();
+    EXPECT_EQ(KeyLease(*store, kKey).look(), State::kElsewhere);
+  }));
+  EXPECT_EQ(KeyLease(*store, kKey).look(), State::kElsewhere);
+  lease.reset();
+  EXPECT_EQ(row("count(*)"), "0");
+}
+
+// Held by one at a time, also while processes race to make the file and holders are killed.
+TEST_F(LeaseTest, ProcessesTakeTurns) {
+  struct Shared {
+    std::atomic<int> inside, turns, most;
+  };
+  void *page = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(page, MAP_FAILED);
+  auto *shared = new (page) Shared{};
+  constexpr int kProcesses = 8, kTurns = 15;
+  std::vector<pid_t> children;
+  for (int p = 0; p < kProcesses; ++p)
+    children.push_back(startProcess([&, p] {
+      std::unique_ptr<KernelStore> store = openStore();
+      for (int turn = 0; turn < kTurns; ++turn) {
+        KeyLease lease(*store, kKey);
+        while (lease.look() != State::kFree || lease.take() != State::kMine)
+          std::this_thread::sleep_for(1ms);
+        int inside = ++shared->inside;
+        if (inside > shared->most)
+          shared->most = inside;
+        std::this_thread::sleep_for(1ms);
+        ++shared->turns;
+        --shared->inside;
+        if (p == 0 && turn == kTurns / 2)
+          kill(getpid(), SIGKILL); // holding it
+      }
+    }));
+  for (int p = 0; p < kProcesses; ++p) {
+    if (p != 0)
+      expectGoodEnd(children[static_cast<size_t>(p)]);
+    else
+      waitpid(children[0], nullptr, 0);
+  }
+  EXPECT_EQ(shared->most, 1);
+  EXPECT_EQ(shared->turns, (kProcesses - 1) * kTurns + kTurns / 2 + 1);
+  munmap(page, sizeof(Shared));
+}
+
+} // namespace
+} // namespace nsa
