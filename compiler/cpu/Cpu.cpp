@@ -31,6 +31,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// After every pass, where assertions are on; nsa-opt and its tests always do. Programs are verified as they are parsed.
+#ifdef NDEBUG
+constexpr bool kVerifies = false;
+#else
+constexpr bool kVerifies = true;
+#endif
+
 // Milliseconds since the last call.
 class Stopwatch {
 public:
@@ -47,6 +54,7 @@ private:
 
 Status runPasses(mlir::ModuleOp module, mlir::PassManager &passes) {
   tile::DiagnosticText diagnostics(*module.getContext());
+  passes.enableVerifier(kVerifies);
   if (mlir::succeeded(passes.run(module)))
     return Status::ok();
   return Status::error(ErrorCode::kCompileFailed, diagnostics.text());
@@ -92,18 +100,21 @@ Result<CpuKernel> compileForCpu(mlir::ModuleOp module, const CpuOptions &options
   NSA_RETURN_IF_ERROR(runPasses(module, convert));
   kernel.timings.passes = watch.lap();
 
+  auto codegen = CpuCodegen::make(kernel.features);
+  if (!codegen)
+    return codegen.status();
   llvm::LLVMContext context;
-  auto translated = translateToLlvm(module, context, kernel.features);
+  auto translated = codegen->translate(module, context);
   if (!translated)
     return translated.status();
   kernel.timings.translate = watch.lap();
-  NSA_RETURN_IF_ERROR(optimize(**translated));
+  codegen->optimize(**translated);
   kernel.timings.optimize = watch.lap();
   if (options.stage == CpuStage::kLlvm) {
     kernel.llvmText = printLlvm(**translated);
     return kernel;
   }
-  auto object = emitObject(**translated);
+  auto object = codegen->emitObject(**translated);
   if (!object)
     return object.status();
   auto image = makeCpuImage(*object, kernel.entry);

@@ -16,17 +16,11 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Triple.h"
-#include "llvm/Transforms/InstCombine/InstCombine.h"
-#include "llvm/Transforms/Scalar/EarlyCSE.h"
-#include "llvm/Transforms/Scalar/LICM.h"
-#include "llvm/Transforms/Scalar/LoopPassManager.h"
-#include "llvm/Transforms/Scalar/LoopRotation.h"
-#include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Scalar.h"
 
 #include <mutex>
 
@@ -34,7 +28,6 @@ namespace nsa::cpu {
 namespace {
 
 constexpr const char *kTriple = "x86_64-unknown-linux-gnu";
-constexpr const char *kFeaturesFlag = "nsa.cpu_features";
 
 void registerTarget() {
   static std::once_flag once;
@@ -46,7 +39,28 @@ void registerTarget() {
   });
 }
 
-Result<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(llvm::StringRef features) {
+// What passes may know of the target. No function of libc or libm exists where an image runs, so none may introduce
+// one.
+void addTargetKnowledge(llvm::legacy::PassManager &passes, const llvm::TargetMachine &machine) {
+  llvm::TargetLibraryInfoImpl library{llvm::Triple(kTriple)};
+  library.disableAllFunctions();
+  passes.add(new llvm::TargetLibraryInfoWrapperPass(library));
+  passes.add(llvm::createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()));
+}
+
+} // namespace
+
+CpuCodegen::CpuCodegen(std::string features, std::string vectorBits,
+                       std::unique_ptr<llvm::CodeGenTargetMachineImpl> machine)
+    : features(std::move(features)), vectorBits(std::move(vectorBits)), machine(std::move(machine)) {}
+CpuCodegen::CpuCodegen(CpuCodegen &&) = default;
+CpuCodegen &CpuCodegen::operator=(CpuCodegen &&) = default;
+CpuCodegen::~CpuCodegen() = default;
+
+Result<CpuCodegen> CpuCodegen::make(std::string_view features) {
+  auto lanes = cpuVectorLanes(features);
+  if (!lanes)
+    return lanes.status();
   registerTarget();
   const llvm::Triple triple(kTriple);
   std::string message;
@@ -55,33 +69,18 @@ Result<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(llvm::StringRef f
     return Status::error(ErrorCode::kInternal, "LLVM has no x86-64 target: " + message);
   llvm::TargetOptions options;
   options.MCOptions.MCSaveTempLabels = false;
-  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
-      triple, features, "", options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Aggressive));
+  llvm::TargetMachine *machine =
+      target->createTargetMachine(triple, llvm::StringRef(features), "", options, llvm::Reloc::PIC_,
+                                  llvm::CodeModel::Small, llvm::CodeGenOptLevel::Aggressive);
   if (!machine)
-    return Status::error(ErrorCode::kInternal, "LLVM cannot generate code for '" + features.str() + "'");
-  return machine;
+    return Status::error(ErrorCode::kInternal, "LLVM cannot generate code for '" + std::string(features) + "'");
+  // Every target of LLVM that emits code has this type.
+  return CpuCodegen(
+      std::string(features), std::to_string(*lanes * 32),
+      std::unique_ptr<llvm::CodeGenTargetMachineImpl>(static_cast<llvm::CodeGenTargetMachineImpl *>(machine)));
 }
 
-// No function of libc or libm exists where an image runs, so no pass may introduce one.
-llvm::TargetLibraryInfoImpl noLibrary() {
-  llvm::TargetLibraryInfoImpl library{llvm::Triple(kTriple)};
-  library.disableAllFunctions();
-  return library;
-}
-
-Result<std::unique_ptr<llvm::TargetMachine>> targetMachineOf(const llvm::Module &module) {
-  const auto *flag = llvm::dyn_cast_or_null<llvm::MDString>(module.getModuleFlag(kFeaturesFlag));
-  assert(flag && "the module comes from translateToLlvm");
-  return makeTargetMachine(flag->getString());
-}
-
-} // namespace
-
-Result<std::unique_ptr<llvm::Module>> translateToLlvm(mlir::ModuleOp module, llvm::LLVMContext &context,
-                                                      std::string_view features) {
-  auto lanes = cpuVectorLanes(features);
-  if (!lanes)
-    return lanes.status();
+Result<std::unique_ptr<llvm::Module>> CpuCodegen::translate(mlir::ModuleOp module, llvm::LLVMContext &context) const {
   mlir::DialectRegistry registry;
   mlir::registerBuiltinDialectTranslation(registry);
   mlir::registerLLVMDialectTranslation(registry);
@@ -90,13 +89,8 @@ Result<std::unique_ptr<llvm::Module>> translateToLlvm(mlir::ModuleOp module, llv
   std::unique_ptr<llvm::Module> result = mlir::translateModuleToLLVMIR(module, context, "kernel");
   if (!result)
     return Status::error(ErrorCode::kInternal, "translation to LLVM IR failed");
-  auto machine = makeTargetMachine(features);
-  if (!machine)
-    return machine.status();
-  result->setTargetTriple((*machine)->getTargetTriple());
-  result->setDataLayout((*machine)->createDataLayout());
-  result->addModuleFlag(llvm::Module::Error, kFeaturesFlag, llvm::MDString::get(context, features));
-  const std::string vectorBits = std::to_string(*lanes * 32);
+  result->setTargetTriple(machine->getTargetTriple());
+  result->setDataLayout(machine->createDataLayout());
   for (llvm::Function &function : *result) {
     if (function.isDeclaration())
       continue;
@@ -111,62 +105,34 @@ Result<std::unique_ptr<llvm::Module>> translateToLlvm(mlir::ModuleOp module, llv
   return result;
 }
 
-Status optimize(llvm::Module &module) {
-  auto machine = targetMachineOf(module);
-  if (!machine)
-    return machine.status();
-  llvm::PassBuilder builder(machine->get());
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager callGraph;
-  llvm::ModuleAnalysisManager modules;
-  functions.registerPass([library = noLibrary()] { return llvm::TargetLibraryAnalysis(library); });
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(callGraph);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, callGraph, modules);
-
-  llvm::FunctionPassManager passes;
-  passes.addPass(llvm::SimplifyCFGPass());
-  passes.addPass(llvm::EarlyCSEPass());
-  passes.addPass(llvm::InstCombinePass());
-  llvm::LoopPassManager loopPasses;
-  loopPasses.addPass(llvm::LoopRotatePass());
-  loopPasses.addPass(llvm::LICMPass(llvm::LICMOptions()));
-  passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loopPasses), /*UseMemorySSA=*/true));
-  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
-  passes.addPass(llvm::InstCombinePass());
-  passes.addPass(llvm::SimplifyCFGPass());
-  llvm::createModuleToFunctionPassAdaptor(std::move(passes)).run(module, modules);
-  return Status::ok();
+void CpuCodegen::optimize(llvm::Module &module) const {
+  llvm::legacy::PassManager passes;
+  addTargetKnowledge(passes, *machine);
+  passes.add(llvm::createCFGSimplificationPass());
+  passes.add(llvm::createEarlyCSEPass());
+  passes.run(module);
 }
 
-Result<std::string> emitObject(llvm::Module &module) {
-  auto found = targetMachineOf(module);
-  if (!found)
-    return found.status();
-  auto &machine = static_cast<llvm::CodeGenTargetMachineImpl &>(**found);
+Result<std::string> CpuCodegen::emitObject(llvm::Module &module) const {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
-  passes.add(new llvm::TargetLibraryInfoWrapperPass(noLibrary()));
-  auto *moduleInfo = new llvm::MachineModuleInfoWrapperPass(&machine);
-  llvm::TargetPassConfig *config = machine.createPassConfig(passes);
+  addTargetKnowledge(passes, *machine);
+  auto *moduleInfo = new llvm::MachineModuleInfoWrapperPass(machine.get());
+  llvm::TargetPassConfig *config = machine->createPassConfig(passes);
   config->setDisableVerify(true);
   passes.add(config);
   passes.add(moduleInfo);
-  passes.add(llvm::createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()));
   // In place of addISelPasses, which improves loops and addresses that LowerToCpu has written as they should be (loop
-  // strength reduction alone is an eighth of a compile) and lowers what it never emits.
+  // strength reduction alone was an eighth of a compile) and lowers what it never emits.
   config->addISelPrepare();
   if (config->addInstSelector())
     return Status::error(ErrorCode::kInternal, "LLVM cannot select instructions");
   passes.add(llvm::Pass::createPass(&llvm::FinalizeISelID));
   config->addMachinePasses();
   config->setInitialized();
-  if (machine.addAsmPrinter(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile,
-                            moduleInfo->getMMI().getContext()))
+  if (machine->addAsmPrinter(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile,
+                             moduleInfo->getMMI().getContext()))
     return Status::error(ErrorCode::kInternal, "LLVM cannot emit an object file");
   passes.add(llvm::createFreeMachineFunctionPass());
   passes.run(module);

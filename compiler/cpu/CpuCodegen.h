@@ -1,6 +1,6 @@
 // LLVM dialect -> LLVM IR -> x86-64 object, for one of the feature levels of runtime/base/cpu_features.h.
 // Nothing of the machine that compiles takes part, so equal inputs give equal bytes everywhere.
-// Thread-safety: distinct contexts may be used from distinct threads.
+// Thread-safety: one object per thread.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -10,6 +10,7 @@
 #include <string_view>
 
 namespace llvm {
+class CodeGenTargetMachineImpl;
 class LLVMContext;
 class Module;
 } // namespace llvm
@@ -19,16 +20,30 @@ class ModuleOp;
 
 namespace nsa::cpu {
 
-// `module` is in the LLVM dialect. Functions get the attributes of the feature level.
-Result<std::unique_ptr<llvm::Module>> translateToLlvm(mlir::ModuleOp module, llvm::LLVMContext &context,
-                                                      std::string_view features);
+class CpuCodegen {
+public:
+  static Result<CpuCodegen> make(std::string_view features);
+  CpuCodegen(CpuCodegen &&);
+  CpuCodegen &operator=(CpuCodegen &&);
+  ~CpuCodegen();
 
-// The few passes that this code needs. LowerToCpu chooses vectors, blocking and unrolling itself; all of O3 takes ten
-// times as long for the same inner loops, and its unroller doubles the code.
-Status optimize(llvm::Module &module);
+  // `module` is in the LLVM dialect. Functions get the attributes of the feature level.
+  Result<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, llvm::LLVMContext &context) const;
 
-// The bytes of an ELF relocatable object.
-Result<std::string> emitObject(llvm::Module &module);
+  // Two cheap clean-ups. LowerToCpu chooses vectors, blocking, loops and addresses itself: all of O3 takes ten times as
+  // long for the same inner loops, and its unroller doubles the code.
+  void optimize(llvm::Module &module) const;
+
+  // The bytes of an ELF relocatable object.
+  Result<std::string> emitObject(llvm::Module &module) const;
+
+private:
+  CpuCodegen(std::string features, std::string vectorBits, std::unique_ptr<llvm::CodeGenTargetMachineImpl> machine);
+
+  std::string features;
+  std::string vectorBits;
+  std::unique_ptr<llvm::CodeGenTargetMachineImpl> machine;
+};
 
 std::string printLlvm(const llvm::Module &module);
 

@@ -17,19 +17,20 @@
 namespace nsa::cpu {
 namespace {
 
-// The object of a module in the LLVM dialect; `optimized` false keeps what O3 would fold.
+// The object of a module in the LLVM dialect; `optimized` false keeps what the clean-ups would fold.
 std::string objectOf(const char *text, bool optimized = true) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   context.loadDialect<mlir::LLVM::LLVMDialect>();
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
   EXPECT_TRUE(module);
   llvm::LLVMContext llvmContext;
-  auto translated = translateToLlvm(*module, llvmContext, "x86-64-v3");
+  auto codegen = CpuCodegen::make("x86-64-v3");
+  EXPECT_TRUE(codegen.isOk()) << codegen.status().toString();
+  auto translated = codegen->translate(*module, llvmContext);
   EXPECT_TRUE(translated.isOk()) << translated.status().toString();
-  if (optimized) {
-    EXPECT_TRUE(optimize(**translated).isOk());
-  }
-  auto object = emitObject(**translated);
+  if (optimized)
+    codegen->optimize(**translated);
+  auto object = codegen->emitObject(**translated);
   EXPECT_TRUE(object.isOk()) << object.status().toString();
   return *object;
 }
@@ -184,13 +185,9 @@ TEST(CpuImage, RefusesMissingEntryAndForeignBytes) {
 }
 
 TEST(CpuCodegen, RefusesUnknownFeatureLevel) {
-  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  context.loadDialect<mlir::LLVM::LLVMDialect>();
-  auto module = mlir::parseSourceString<mlir::ModuleOp>("llvm.func @kernel() { llvm.return }", &context);
-  llvm::LLVMContext llvmContext;
-  auto translated = translateToLlvm(*module, llvmContext, "x86-64-v9");
-  ASSERT_FALSE(translated.isOk());
-  EXPECT_NE(translated.status().toString().find("x86-64-v9"), std::string::npos);
+  auto codegen = CpuCodegen::make("x86-64-v9");
+  ASSERT_FALSE(codegen.isOk());
+  EXPECT_NE(codegen.status().toString().find("x86-64-v9"), std::string::npos);
 }
 
 } // namespace
