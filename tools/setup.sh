@@ -1,4 +1,4 @@
-# Sourced by tools/quickstart, tools/test and tools/bundle: installs what is missing and builds into build/.
+# Sourced by the scripts of this folder: installs what is missing and builds.
 # Nothing here runs as root that need not: packages go through apt-get (with sudo when not root).
 
 set -euo pipefail
@@ -11,18 +11,21 @@ packages=(
   libsqlite3-dev libzstd-dev zlib1g-dev libsodium-dev libxxhash-dev nlohmann-json3-dev
   libcli11-dev libfmt-dev libgtest-dev libgmock-dev pkgconf
 )
+# What only checking needs: the sanitizers' runtimes, the formatter, the linter.
+check_packages=(libclang-rt-22-dev clang-format-22 clang-tidy-22)
 
 say() { printf '== %s\n' "$*"; }
 
+# nsa_install_packages [more packages...]
 nsa_install_packages() {
-  local missing=()
+  local wanted=("${packages[@]}" "$@") missing=()
   if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     say "This system has no apt-get: nothing is installed. The build needs what these Debian packages hold:"
-    printf '   %s\n' "${packages[*]}"
+    printf '   %s\n' "${wanted[*]}"
     return 0
   fi
   local package
-  for package in "${packages[@]}"; do
+  for package in "${wanted[@]}"; do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
   done
   [ ${#missing[@]} -eq 0 ] && return 0
@@ -51,9 +54,12 @@ nsa_jobs() {
   echo $((cores < by_memory ? cores : by_memory))
 }
 
+# nsa_build [preset [target]]: release, the default, goes into build/, the others into build-<preset>/.
 nsa_build() {
-  say "Building into build/ with clang-22, $(nsa_jobs) job(s)"
-  cmake -S "$repository" -B "$build" --preset release -Wno-dev >"$build.configure.log" 2>&1 || { cat "$build.configure.log"; return 1; }
-  rm -f "$build.configure.log"
-  cmake --build "$build" -j "$(nsa_jobs)" -- --quiet
+  local preset=${1:-release} target=${2:-all} folder=$build
+  [ "$preset" = release ] || folder=$build-$preset
+  say "Building $target into ${folder##*/}/ with clang-22, $(nsa_jobs) job(s)"
+  cmake -S "$repository" -B "$folder" --preset "$preset" -Wno-dev >"$folder.configure.log" 2>&1 || { cat "$folder.configure.log"; return 1; }
+  rm -f "$folder.configure.log"
+  cmake --build "$folder" --target "$target" -j "$(nsa_jobs)" -- --quiet
 }
