@@ -3,12 +3,14 @@
 namespace nsa {
 
 Status deviceStatus(int32_t code, int32_t place) {
+  if (code == static_cast<int32_t>(DeviceStatusCode::kOk))
+    return Status::ok(); // before any text: every run on the CPU asks
   ErrorInfo info;
   info.code = ErrorCode::kDeviceError;
   info.value = "sequence " + std::to_string(place);
   switch (static_cast<DeviceStatusCode>(code)) {
   case DeviceStatusCode::kOk:
-    return Status::ok();
+    break; // answered above
   case DeviceStatusCode::kBadCuSeqlensQ:
     info.field = "cu_seqlens_q";
     info.rule = "must begin with 0, must not decrease and must stay within [0, total_q]";

@@ -98,7 +98,8 @@ private:
         return broken(name, ".strides", std::to_string(stride), "must not be negative");
       if (written && stride == 0 && !emptyTensor)
         return broken(name, ".strides", "0", "elements of an output must not share memory");
-      if (stride > std::numeric_limits<int64_t>::max() / (extent * 4))
+      // No element is wider than 4 bytes. A product, as a division for each axis is what a call would feel.
+      if (int64_t bytes; __builtin_mul_overflow(stride, extent * 4, &bytes))
         return broken(name, ".strides", std::to_string(stride), "the last element's byte offset must fit 63 bits");
     }
     if (!t.data && !emptyTensor)
