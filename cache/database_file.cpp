@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <system_error>
 #include <unistd.h>
 
 namespace nsa {
@@ -52,7 +53,7 @@ bool makeDirectories(const fs::path &directory, std::string &reason) {
   struct stat status;
   if (::stat(directory.c_str(), &status) == 0 && S_ISDIR(status.st_mode))
     return true;
-  reason = "directory " + quoted(directory) + " cannot be made: " + std::strerror(error);
+  reason = "directory " + quoted(directory) + " cannot be made: " + std::generic_category().message(error);
   return false;
 }
 
@@ -63,8 +64,8 @@ std::string whyNotMade(const fs::path &directory) {
     return whyNotMade(directory.parent_path());
   if (S_ISDIR(status.st_mode) && ::access(directory.c_str(), W_OK | X_OK) == 0)
     return "";
-  return "nothing can be made in " + quoted(directory) + ": " +
-         std::strerror(S_ISDIR(status.st_mode) ? errno : ENOTDIR);
+  const int error = S_ISDIR(status.st_mode) ? errno : ENOTDIR;
+  return "nothing can be made in " + quoted(directory) + ": " + std::generic_category().message(error);
 }
 
 // A reader's view of a file that is not there: an empty store, and nothing to say unless it could not be made either.

@@ -22,7 +22,7 @@ template <typename Body> nsa_compiler_status produce(nsa_compiler_result **resul
   if (!result)
     return static_cast<nsa_compiler_status>(ErrorCode::kInvalidArgument);
   *result = nullptr;
-  ErrorCode code = ErrorCode::kOutOfMemory;
+  ErrorCode code = ErrorCode::kInternal;
   try {
     *result = new nsa_compiler_result;
     Status status = body(**result);
@@ -31,6 +31,7 @@ template <typename Body> nsa_compiler_status produce(nsa_compiler_result **resul
       (*result)->error = status.error();
     return static_cast<nsa_compiler_status>(status.code());
   } catch (const std::bad_alloc &) {
+    code = ErrorCode::kOutOfMemory;
   } catch (...) {
     code = ErrorCode::kInternal;
   }
@@ -103,23 +104,24 @@ void destroy(nsa_compiler_result *result) { delete result; }
 extern "C" __attribute__((visibility("default"))) const nsa_compiler_api *nsa_compiler_get_api(uint32_t version) {
   if (version != NSA_COMPILER_ABI_VERSION)
     return nullptr;
-  static const nsa_compiler_api api = {sizeof(nsa_compiler_api),
-                                       NSA_COMPILER_ABI_VERSION,
-                                       compilerRevision().data(),
-                                       list,
-                                       compile,
-                                       candidateCount,
-                                       candidateTemplate,
-                                       candidateConfig,
-                                       candidateCost,
-                                       output,
-                                       manifest,
-                                       timings,
-                                       errorText<&ErrorInfo::field>,
-                                       errorText<&ErrorInfo::value>,
-                                       errorText<&ErrorInfo::rule>,
-                                       errorText<&ErrorInfo::message>,
-                                       errorText<&ErrorInfo::hint>,
-                                       destroy};
+  static const nsa_compiler_api api = {
+      sizeof(nsa_compiler_api),
+      NSA_COMPILER_ABI_VERSION,
+      compilerRevision().data(), // NOLINT(bugprone-suspicious-stringview-data-usage): a literal
+      list,
+      compile,
+      candidateCount,
+      candidateTemplate,
+      candidateConfig,
+      candidateCost,
+      output,
+      manifest,
+      timings,
+      errorText<&ErrorInfo::field>,
+      errorText<&ErrorInfo::value>,
+      errorText<&ErrorInfo::rule>,
+      errorText<&ErrorInfo::message>,
+      errorText<&ErrorInfo::hint>,
+      destroy};
   return &api;
 }

@@ -68,7 +68,7 @@ Status toDlpack(nsa_tensor &source, std::string_view device, DlTensor &target) {
     return Status::invalid("tensor.dtype", std::to_string(dtype), "must be a value of nsa_dtype");
   if (source.rank < 1 || source.rank > kMaxTensorRank)
     return Status::invalid("tensor.rank", std::to_string(source.rank), "must be from 1 to 5");
-  DlTensor result = {};
+  DlTensor result = {}; // NOLINT(bugprone-invalid-enum-default-initialization): device.type is set in both branches
   constexpr std::string_view kCudaPrefix = "cuda:";
   if (device == "cpu") {
     result.device.type = DlDeviceType::kCpu;
@@ -94,21 +94,21 @@ Status toDlpack(nsa_tensor &source, std::string_view device, DlTensor &target) {
 
 } // namespace nsa::capi
 
-nsa_status nsa_tensor_from_dlpack(const void *dl_tensor, nsa_tensor *tensor, nsa_error *error) noexcept {
+nsa_status nsa_tensor_from_dlpack(const void *dlTensor, nsa_tensor *tensor, nsa_error *error) noexcept {
   using namespace nsa::capi;
   return guarded(error, [&]() -> nsa::Status {
-    NSA_RETURN_IF_ERROR(requirePointer(dl_tensor, "dl_tensor"));
+    NSA_RETURN_IF_ERROR(requirePointer(dlTensor, "dl_tensor"));
     NSA_RETURN_IF_ERROR(requirePointer(tensor, "tensor"));
-    return fromDlpack(*static_cast<const DlTensor *>(dl_tensor), *tensor);
+    return fromDlpack(*static_cast<const DlTensor *>(dlTensor), *tensor);
   });
 }
 
-nsa_status nsa_tensor_to_dlpack(nsa_tensor *tensor, const char *device, void *dl_tensor, nsa_error *error) noexcept {
+nsa_status nsa_tensor_to_dlpack(nsa_tensor *tensor, const char *device, void *dlTensor, nsa_error *error) noexcept {
   using namespace nsa::capi;
   return guarded(error, [&]() -> nsa::Status {
     NSA_RETURN_IF_ERROR(requirePointer(tensor, "tensor"));
     NSA_RETURN_IF_ERROR(requirePointer(device, "device"));
-    NSA_RETURN_IF_ERROR(requirePointer(dl_tensor, "dl_tensor"));
-    return toDlpack(*tensor, device, *static_cast<DlTensor *>(dl_tensor));
+    NSA_RETURN_IF_ERROR(requirePointer(dlTensor, "dl_tensor"));
+    return toDlpack(*tensor, device, *static_cast<DlTensor *>(dlTensor));
   });
 }
