@@ -34,6 +34,7 @@ struct Measurement {
   double milliseconds = 0; // median; 0 when not measured
   double ratioToIncumbent = 0;
   std::string detail; // error text, max difference, ...
+  bool operator==(const Measurement &) const = default;
 };
 
 struct StoredChoice {

@@ -3,6 +3,7 @@
 #include "runtime/base/digest.h"
 #include "runtime/base/process.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <csignal>
 #include <mutex>
@@ -15,6 +16,10 @@ namespace nsa {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
+
+// Between two looks at another one's lease: a CPU kernel takes some 60 ms, a tuning seconds.
+constexpr std::chrono::microseconds kFirstPause{1000};
+constexpr std::chrono::microseconds kLongestPause{50000};
 
 std::string drawOwner() {
   std::random_device device;
@@ -122,6 +127,32 @@ KeyLease::State KeyLease::take() {
     return State::kUnavailable;
   }
   return State::kMine;
+}
+
+KeyLease::Outcome KeyLease::acquire(std::chrono::milliseconds longest, const std::function<bool()> &isDone) {
+  const SteadyClock::time_point end = SteadyClock::now() + longest;
+  std::chrono::microseconds pause = kFirstPause;
+  bool waited = false;
+  for (;;) {
+    State state = look();
+    if (state == State::kFree) {
+      // Of many who waited for one, none needs to write.
+      if (waited && isDone())
+        return Outcome::kDone;
+      state = take();
+    }
+    if (state == State::kMine) {
+      if (!isDone())
+        return Outcome::kMine;
+      release();
+      return Outcome::kDone;
+    }
+    if (state == State::kUnavailable || SteadyClock::now() >= end)
+      return Outcome::kAlone;
+    waited = true;
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause + pause / 2, kLongestPause);
+  }
 }
 
 void KeyLease::release() {

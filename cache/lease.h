@@ -10,6 +10,7 @@
 #include "cache/kernel_store.h"
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -39,6 +40,15 @@ public:
   // After `look` found it free: kMine, or kElsewhere when another caller was faster.
   State take();
   void release();
+
+  enum class Outcome {
+    kMine,  // to be made by this caller
+    kDone,  // another one has made it
+    kAlone, // there are no leases, or the wait took too long: to be made without one
+  };
+  // Waits for the lease, for `longest` at most. `isDone` looks for what others made: after each of them, and once more
+  // with the lease in hand, because one may have come and gone before.
+  Outcome acquire(std::chrono::milliseconds longest, const std::function<bool()> &isDone);
 
 private:
   struct Heart;

@@ -20,6 +20,15 @@ Json timesJson(const PlanTimes &times) {
           {"load", times.loadMs}};
 }
 
+Json evidenceJson(const Measurement &entry) {
+  return {{"template", entry.templateName},
+          {"config", entry.config},
+          {"outcome", entry.outcome},
+          {"milliseconds", entry.milliseconds},
+          {"ratio_to_default", entry.ratioToIncumbent},
+          {"detail", entry.detail}};
+}
+
 } // namespace
 
 std::string describePlan(const PlanCore &core, const Spec &spec, const Maxima &maxima, PlanSource source,
@@ -67,6 +76,7 @@ std::string describeTuning(const TuningDescription &tuning) {
   const CandidateReport &winner = tuning.report.candidates[tuning.report.winner];
   return dump({{"problem", tuning.problem},
                {"device", tuning.device},
+               {"tuned_elsewhere", false},
                {"shape", tuning.shape},
                {"seed", tuning.seed},
                {"milliseconds", tuning.milliseconds},
@@ -80,6 +90,33 @@ std::string describeTuning(const TuningDescription &tuning) {
                {"budget_exhausted", tuning.report.budgetExhausted},
                {"store_trouble", tuning.storeTrouble},
                {"compiled", compiled},
+               {"measured", measured},
+               {"rejected", rejected},
+               {"candidates", std::move(candidates)}});
+}
+
+std::string describeTuningElsewhere(const StoredChoice &choice, double milliseconds) {
+  Json candidates = Json::array(), winner;
+  size_t measured = 0, rejected = 0;
+  for (const Measurement &entry : choice.evidence) {
+    Json json = evidenceJson(entry);
+    const bool won = entry.outcome == candidateOutcomeName(CandidateOutcome::kWinner);
+    measured += won || entry.outcome == candidateOutcomeName(CandidateOutcome::kMeasured);
+    rejected += entry.outcome == candidateOutcomeName(CandidateOutcome::kRejected);
+    if (won)
+      winner = {{"template", json["template"]},
+                {"config", json["config"]},
+                {"milliseconds", json["milliseconds"]},
+                {"ratio_to_default", json["ratio_to_default"]}};
+    candidates.push_back(std::move(json));
+  }
+  return dump({{"problem", choice.problem},
+               {"device", choice.device},
+               {"tuned_elsewhere", true},
+               {"milliseconds", milliseconds},
+               {"winner", std::move(winner)},
+               {"store_trouble", ""},
+               {"compiled", measured + rejected},
                {"measured", measured},
                {"rejected", rejected},
                {"candidates", std::move(candidates)}});
@@ -112,12 +149,7 @@ std::string describeExplain(const ExplainDescription &explain) {
     database["trouble"] = explain.choiceTrouble;
     database["evidence"] = Json::array();
     for (const Measurement &entry : explain.choice->evidence)
-      database["evidence"].push_back({{"template", entry.templateName},
-                                      {"config", entry.config},
-                                      {"outcome", entry.outcome},
-                                      {"milliseconds", entry.milliseconds},
-                                      {"ratio_to_default", entry.ratioToIncumbent},
-                                      {"detail", entry.detail}});
+      database["evidence"].push_back(evidenceJson(entry));
   }
   json["database"] = std::move(database);
   json["candidates_trouble"] = explain.candidatesTrouble;

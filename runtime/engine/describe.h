@@ -25,6 +25,8 @@ struct TuningDescription {
   std::string storeTrouble; // why the winner was not kept; "" when it was
 };
 std::string describeTuning(const TuningDescription &tuning);
+// The same of a result that another caller stored while this one waited for it: without what only that one knows.
+std::string describeTuningElsewhere(const StoredChoice &choice, double milliseconds);
 
 struct ExplainDescription {
   std::string problem, device;

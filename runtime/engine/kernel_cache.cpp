@@ -1,26 +1,21 @@
 #include "runtime/engine/kernel_cache.h"
 
-#include "runtime/base/process.h"
-
 namespace nsa {
 
 namespace {
 constexpr std::string_view kInMemory = ":memory:";
 } // namespace
 
-KernelCache::KernelCache(std::string path, Logger logger)
-    : file(std::move(path)), logger(std::move(logger)), generation(processGeneration() - 1) {}
+KernelCache::KernelCache(std::string path, Logger logger) : file(std::move(path)), logger(std::move(logger)) {}
 
 KernelStore *KernelCache::store() {
   std::string warning;
   KernelStore *result = nullptr;
   {
     std::lock_guard lock(mutex);
-    if (generation == processGeneration())
+    if (tried)
       return opened.get();
-    generation = processGeneration();
-    // In a child the parent's connection may not even be closed: it is left behind.
-    (void)opened.release();
+    tried = true;
     Result<std::unique_ptr<KernelStore>> fresh = KernelStore::open({.path = file, .readOnly = false}, warning);
     if (fresh)
       opened = std::move(*fresh);
@@ -36,7 +31,7 @@ KernelStore *KernelCache::store() {
 
 bool KernelCache::isOpen() const {
   std::lock_guard lock(mutex);
-  return generation == processGeneration();
+  return tried;
 }
 
 std::unique_ptr<KernelStore> KernelCache::openToRead(std::string &trouble) const {
@@ -112,6 +107,12 @@ Status KernelCache::put(const StoredKernel &kernel, const StoredChoice *choice) 
   if (status.isOk() && into->path() == kInMemory && file != kInMemory)
     return Status::error(ErrorCode::kIoError, trouble());
   return status;
+}
+
+std::unique_ptr<KeyLease> KernelCache::lease(const std::string &problem, const std::string &device,
+                                             const std::string &work) {
+  KernelStore *in = store();
+  return in ? std::make_unique<KeyLease>(*in, LeaseKey{problem, device, work}) : nullptr;
 }
 
 std::string KernelCache::trouble() const {

@@ -1,10 +1,10 @@
 // The kernel store as the engine sees it: trouble with the file is warned about once and otherwise looks like an empty
 // store, so that no cache problem is ever a launch problem.
-// Thread-safety: all functions may be called by many threads at once. A child of a fork opens the file anew, because an
-// sqlite connection must not cross a fork.
+// Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
 #include "cache/kernel_store.h"
+#include "cache/lease.h"
 #include "runtime/base/log.h"
 
 #include <memory>
@@ -31,6 +31,9 @@ public:
   // Why nothing was kept, which a launch may ignore: it was warned about.
   Status put(const StoredKernel &kernel, const StoredChoice *choice);
 
+  // The right to make something of that name for the problem; null while the store does not work.
+  std::unique_ptr<KeyLease> lease(const std::string &problem, const std::string &device, const std::string &work);
+
   const std::string &path() const { return file; }
   // "" while the store works; else why it does not. Makes nothing either.
   std::string trouble() const;
@@ -50,7 +53,7 @@ private:
   std::string file;
   Logger logger;
   mutable std::mutex mutex;
-  uint32_t generation;
+  bool tried = false; // to open the store
   std::unique_ptr<KernelStore> opened;
   std::string reason;
   std::set<std::string> warned;

@@ -6,8 +6,8 @@
 #include "runtime/engine/stopwatch.h"
 #include "runtime/engine/tuning_session.h"
 
+#include <algorithm>
 #include <map>
-#include <optional>
 
 namespace nsa {
 
@@ -15,6 +15,12 @@ namespace {
 
 // A default must run soon: after so many failures of one template its other configurations are not tried.
 constexpr int kFailuresPerTemplate = 3;
+
+// What a lease may be for, besides the miss policies that make something.
+constexpr std::string_view kRemaking = "again";
+// Longer than any default takes to compile. Who waits for a tuning adds twice his own budget.
+constexpr std::chrono::milliseconds kLongestWait{60000};
+constexpr double kLongestBudget = 86400; // seconds: whatever the budget, a wait ends
 
 std::string configText(const Problem &problem, const Spec &spec) {
   auto number = [](const char *name, int64_t value) {
@@ -58,56 +64,116 @@ Result<std::shared_ptr<const PlanCore>> Planner::make(const Spec &spec, const Ma
   Search search = begin(spec, maxima);
   if (std::shared_ptr<const PlanCore> found = fromDatabase(search))
     return found;
-  switch (*options.missPolicy) {
-  case MissPolicy::kFail:
+  const MissPolicy policy = *options.missPolicy;
+  if (policy == MissPolicy::kFail)
     return cacheMiss(search);
-  case MissPolicy::kTune: {
+  // A default does not wait for a tuning, which takes much longer than to make one.
+  std::string_view work = search.superseded ? kRemaking : missPolicyName(policy);
+  std::shared_ptr<const PlanCore> found;
+  std::unique_ptr<KeyLease> lease =
+      claim(search, std::string(work), [&] { return (found = fromDatabase(search)) != nullptr; });
+  if (found || (search.superseded && (found = makeAgain(search))))
+    return found;
+  if (policy == MissPolicy::kTune) {
     Result<std::shared_ptr<const PlanCore>> tuned = tuneNow(search, nullptr);
     if (tuned || tuned.status().code() != ErrorCode::kOutOfMemory)
       return tuned;
     // The host may have taken nearly all memory: no room for a tuner's tensors, but enough to run.
     search.core->fallbacks.push_back("not tuned: " + tuned.status().toString());
     logger.log(LogLevel::kWarning, "planner", search.core->fallbacks.back());
-    break;
-  }
-  case MissPolicy::kDefault:
-    break;
   }
   return compileDefault(search);
 }
 
+// The work was asked for, so only what another caller finished after this call began may stand for it.
 Result<std::shared_ptr<const PlanCore>> Planner::tune(const Spec &spec, const Maxima &maxima, std::string &report) {
   Search search = begin(spec, maxima);
-  return tuneNow(search, &report);
+  std::vector<Measurement> before;
+  if (std::optional<KernelCache::Hit> hit = cache.find(search.core->problemKey, choiceDevice))
+    before = std::move(hit->choice.evidence);
+  std::shared_ptr<const PlanCore> found;
+  StoredChoice choice;
+  std::unique_ptr<KeyLease> lease = claim(search, std::string(missPolicyName(MissPolicy::kTune)), [&] {
+    std::optional<KernelCache::Hit> hit = cache.find(search.core->problemKey, choiceDevice);
+    if (!hit || !hit->choice.tuned || hit->choice.evidence == before)
+      return false;
+    std::optional<Manifest> manifest = accept(search, *hit);
+    if (manifest && !isSuperseded(*manifest))
+      found = load(search, *hit, std::move(*manifest));
+    choice = std::move(hit->choice);
+    return found != nullptr;
+  });
+  if (!found)
+    return tuneNow(search, &report);
+  report = describeTuningElsewhere(choice, search.watch.milliseconds());
+  return found;
+}
+
+// Null: there is nobody to wait for. The caller makes what it wants while it holds what it gets, unless `isDone` held.
+std::unique_ptr<KeyLease> Planner::claim(const Search &search, const std::string &work,
+                                         const std::function<bool()> &isDone) {
+  // A forced template is one run's wish: what it leaves behind, no other finds.
+  if (!options.forceVariant.empty())
+    return nullptr;
+  std::unique_ptr<KeyLease> lease = cache.lease(search.core->problemKey, choiceDevice, work);
+  if (!lease)
+    return nullptr;
+  std::chrono::milliseconds longest = kLongestWait;
+  if (work == missPolicyName(MissPolicy::kTune))
+    longest += std::chrono::milliseconds(static_cast<int64_t>(std::min(options.tuneBudgetSeconds, kLongestBudget) * 2e3));
+  const std::string subject = "'" + search.core->problemKey + "' (" + work + ")";
+  if (lease->look() == KeyLease::State::kElsewhere)
+    logger.log(LogLevel::kInfo, "planner", "another caller makes " + subject + ": waiting for it");
+  Stopwatch waited;
+  if (lease->acquire(longest, isDone) == KeyLease::Outcome::kAlone && waited.milliseconds() >= double(longest.count()))
+    logger.log(LogLevel::kWarning, "planner",
+               "waited " + std::to_string(longest.count() / 1000) + " s for another caller that makes " + subject +
+                   ": made here too");
+  return lease;
 }
 
 std::shared_ptr<const PlanCore> Planner::fromDatabase(Search &search) {
-  Stopwatch watch;
   std::optional<KernelCache::Hit> hit = cache.find(search.core->problemKey, choiceDevice);
-  search.core->times.lookupMs = watch.milliseconds();
+  search.core->times.lookupMs = search.watch.milliseconds();
   if (!hit)
     return nullptr;
-  auto refuse = [&](const Status &status) {
-    search.core->fallbacks.push_back("the stored kernel cannot serve: " + status.toString());
-    logger.log(LogLevel::kWarning, "planner", search.core->fallbacks.back());
+  // The same row again gives the same answer; its reasons are told once.
+  if (search.refused && search.refused->content == hit->choice.content && search.refused->tuned == hit->choice.tuned)
     return nullptr;
-  };
-  Result<Manifest> manifest = Manifest::parse(hit->kernel.manifest);
-  if (!manifest)
-    return refuse(manifest.status());
-  if (Status status = checkServes(*manifest, search.problem, device.target()); !status.isOk())
-    return refuse(status);
-  if (std::string reason = whyPassedOver(hit->choice, *manifest); !reason.empty()) {
-    search.core->fallbacks.push_back(std::move(reason));
-    return nullptr;
+  search.superseded.reset();
+  std::optional<Manifest> manifest = accept(search, *hit);
+  if (manifest) {
+    if (std::string reason = whyPassedOver(hit->choice, *manifest); !reason.empty())
+      search.core->fallbacks.push_back(std::move(reason));
+    else if (isSuperseded(*manifest))
+      search.superseded = hit;
+    else if (std::shared_ptr<const PlanCore> found = load(search, *hit, std::move(*manifest)))
+      return found;
   }
-  if (isSuperseded(*manifest))
-    if (std::shared_ptr<const PlanCore> made = makeAgain(search, *hit, *manifest))
-      return made;
-  if (Status status = adopt(search, hit->kernel.content, std::move(*manifest), hit->kernel.binary); !status.isOk())
-    return refuse(status);
+  search.refused = std::move(hit->choice);
+  return nullptr;
+}
+
+std::shared_ptr<const PlanCore> Planner::refuse(Search &search, const Status &status) const {
+  search.core->fallbacks.push_back("the stored kernel cannot serve: " + status.toString());
+  logger.log(LogLevel::kWarning, "planner", search.core->fallbacks.back());
+  return nullptr;
+}
+
+std::optional<Manifest> Planner::accept(Search &search, const KernelCache::Hit &hit) const {
+  Result<Manifest> manifest = Manifest::parse(hit.kernel.manifest);
+  Status status = manifest ? checkServes(*manifest, search.problem, device.target()) : manifest.status();
+  if (status.isOk())
+    return std::move(*manifest);
+  refuse(search, status);
+  return std::nullopt;
+}
+
+std::shared_ptr<const PlanCore> Planner::load(Search &search, const KernelCache::Hit &hit, Manifest manifest) {
+  if (Status status = adopt(search, hit.kernel.content, std::move(manifest), hit.kernel.binary); !status.isOk())
+    return refuse(search, status);
   search.core->source = PlanSource::kDatabase;
-  search.core->tuned = hit->choice.tuned;
+  search.core->tuned = hit.choice.tuned;
   Counters::raise(counters.plansFromDatabase);
   return search.core;
 }
@@ -124,12 +190,13 @@ bool Planner::isSuperseded(const Manifest &manifest) {
 }
 
 // A stored choice outlives a change of the compiler or of a template, its binary does not: the same configuration is
-// compiled again. Null where that cannot be; the stored kernel serves then.
-std::shared_ptr<const PlanCore> Planner::makeAgain(Search &search, const KernelCache::Hit &hit,
-                                                   const Manifest &manifest) {
+// compiled again. Where that cannot be, the stored kernel serves.
+std::shared_ptr<const PlanCore> Planner::makeAgain(Search &search) {
+  const KernelCache::Hit &hit = *search.superseded;
+  Manifest manifest = *Manifest::parse(hit.kernel.manifest); // accepted before
   Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
   if (!library)
-    return nullptr;
+    return load(search, hit, std::move(manifest));
   CompileRequest wanted = request(search.problem);
   wanted.templateName = manifest.templateName;
   wanted.config = manifest.config;
@@ -138,14 +205,14 @@ std::shared_ptr<const PlanCore> Planner::makeAgain(Search &search, const KernelC
     search.core->fallbacks.push_back("the stored kernel is of another compiler revision and cannot be made again: " +
                                      kernel.status().toString());
     logger.log(LogLevel::kWarning, "planner", search.core->fallbacks.back());
-    return nullptr;
+    return load(search, hit, std::move(manifest));
   }
   Counters::raise(counters.kernelsCompiled);
   search.core->times.renderMs += kernel->renderMs;
   search.core->times.compileMs += kernel->compileMs;
   dump(wanted, *kernel);
   if (!adopt(search, kernel->content, kernel->manifest, kernel->binary).isOk())
-    return nullptr;
+    return load(search, hit, std::move(manifest));
   (void)store(search, *kernel, hit.choice.evidence); // the cache has warned
   search.core->source = PlanSource::kCompiled;
   search.core->tuned = hit.choice.tuned;

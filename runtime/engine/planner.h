@@ -1,6 +1,7 @@
 // Finds or makes the kernel of a spec: database, then the miss policy. Memory is the engine's own affair.
 // Ownership: borrows device, cache, options and counters from its engine; owns the loaded kernels.
-// Thread-safety: all functions may be called by many threads at once; misses of one problem wait for each other.
+// Thread-safety: all functions may be called by many threads at once, in many processes with one cache: what one makes, the
+// others wait for (docs/cache_format.md, "Many processes").
 #pragma once
 
 #include "runtime/base/log.h"
@@ -10,9 +11,12 @@
 #include "runtime/engine/kernel_cache.h"
 #include "runtime/engine/options.h"
 #include "runtime/engine/plan.h"
+#include "runtime/engine/stopwatch.h"
 
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -25,7 +29,8 @@ public:
           const Logger &logger, Counters &counters);
 
   Result<std::shared_ptr<const PlanCore>> make(const Spec &spec, const Maxima &maxima);
-  // Tunes and stores, whatever the policy and the store say. `report` receives JSON.
+  // Tunes and stores, whatever the policy and the store say; takes the result of another caller that tunes the same at
+  // this moment. `report` receives JSON.
   Result<std::shared_ptr<const PlanCore>> tune(const Spec &spec, const Maxima &maxima, std::string &report);
   // What `make` would do, as JSON. Compiles and stores nothing; like it, opens no compiler where the policy is to fail.
   Result<std::string> explain(const Spec &spec, const Maxima &maxima, bool inMemory);
@@ -37,13 +42,21 @@ private:
     Maxima maxima;
     Problem problem;
     std::shared_ptr<PlanCore> core;
+    Stopwatch watch{};
+    std::optional<StoredChoice> refused{};        // the last row that was found and did not serve
+    std::optional<KernelCache::Hit> superseded{}; // of another compiler revision, with nothing else against it
   };
   Search begin(const Spec &spec, const Maxima &maxima) const;
 
   // Null: not served by the database; the reason, if worth telling, is among the core's fallbacks.
   std::shared_ptr<const PlanCore> fromDatabase(Search &search);
+  // Nothing, and a word about it, when the row is damaged or foreign.
+  std::optional<Manifest> accept(Search &search, const KernelCache::Hit &hit) const;
+  std::shared_ptr<const PlanCore> load(Search &search, const KernelCache::Hit &hit, Manifest manifest);
+  std::shared_ptr<const PlanCore> refuse(Search &search, const Status &status) const; // null
   bool isSuperseded(const Manifest &manifest);
-  std::shared_ptr<const PlanCore> makeAgain(Search &search, const KernelCache::Hit &hit, const Manifest &manifest);
+  std::shared_ptr<const PlanCore> makeAgain(Search &search);
+  std::unique_ptr<KeyLease> claim(const Search &search, const std::string &work, const std::function<bool()> &isDone);
   // "" when this engine may run what was found; else why it passes it over, although nothing is wrong with it.
   std::string whyPassedOver(const StoredChoice &choice, const Manifest &manifest) const;
   Result<std::shared_ptr<const PlanCore>> compileDefault(Search &search);

@@ -33,6 +33,8 @@ void printTable(const nlohmann::json &report) {
                 detail.empty() ? "" : ": ", detail.c_str());
   }
   std::printf("%s", prunedText(report["candidates"]).c_str());
+  if (report.value("tuned_elsewhere", false))
+    std::printf("Another caller was tuning the same: this is its result.\n");
   if (report.value("tie", false))
     std::printf("Another candidate was as fast as the winner: measuring again may choose that one.\n");
 }

@@ -52,7 +52,7 @@ protected:
     return *engine;
   }
   Json describe(Engine &engine) {
-    Result<std::unique_ptr<Plan>> plan = engine.plan(spec, maxima, nullptr);
+    Result<PlanPointer> plan = engine.plan(spec, maxima, nullptr);
     EXPECT_TRUE(plan.isOk()) << plan.status().toString();
     return plan ? Json::parse((*plan)->describe()) : Json();
   }
@@ -108,9 +108,9 @@ TEST_F(PlannerTest, DefaultCompilesOnceAndIsFoundAgain) {
   EXPECT_EQ(stored["source"], "database");
   EXPECT_EQ(stored["launches"][0]["content"], compiled["launches"][0]["content"]);
   EXPECT_EQ(second->counters().kernelsCompiled, 0u);
-  // Other maxima in the same buckets share the kernel, not the plan.
+  // Other maxima in the same buckets are the same problem.
   maxima.seqlenK = 150;
-  EXPECT_EQ(describe(*second)["source"], "database");
+  EXPECT_EQ(describe(*second)["source"], "memory");
   EXPECT_EQ(second->counters().kernelsLoaded, 1u);
 }
 
@@ -123,6 +123,82 @@ TEST_F(PlannerTest, ThreadsThatMissTogetherCompileOnce) {
   }
   EXPECT_EQ(engine->counters().kernelsCompiled, 1u);
   EXPECT_EQ(engine->counters().plansFromMemory, 7u);
+}
+
+// Engines that share a file are as good as processes: nothing but the file tells them of each other.
+TEST_F(PlannerTest, EnginesThatMissTogetherCompileOnce) {
+  std::vector<std::shared_ptr<Engine>> engines;
+  for (int i = 0; i < 6; ++i)
+    engines.push_back(open(MissPolicy::kDefault));
+  {
+    std::vector<std::jthread> threads;
+    for (auto &engine : engines)
+      threads.emplace_back([&] { EXPECT_TRUE(engine->plan(spec, maxima, nullptr).isOk()); });
+  }
+  uint64_t compiled = 0, found = 0;
+  for (auto &engine : engines) {
+    compiled += engine->counters().kernelsCompiled;
+    found += engine->counters().plansFromDatabase;
+  }
+  EXPECT_EQ(compiled, 1u);
+  EXPECT_EQ(found, 5u);
+}
+
+TEST_F(PlannerTest, ThreadsThatTuneTheSameTuneOnce) {
+  options.templateDir = copyTemplates();
+  auto engine = open(MissPolicy::kDefault), other = open(MissPolicy::kFail);
+  std::vector<Json> reports(6);
+  {
+    std::vector<std::jthread> threads;
+    for (size_t i = 0; i < reports.size(); ++i)
+      threads.emplace_back([&, i] {
+        Result<std::string> text = (i % 2 ? engine : other)->tune(spec, maxima);
+        ASSERT_TRUE(text.isOk()) << text.status().toString();
+        reports[i] = Json::parse(*text);
+      });
+  }
+  int elsewhere = 0;
+  for (const Json &report : reports) {
+    elsewhere += report["tuned_elsewhere"] == true;
+    EXPECT_EQ(report["winner"], reports[0]["winner"]);
+    EXPECT_EQ(report["measured"], 4);
+    EXPECT_EQ(report["candidates"].size(), 4u);
+  }
+  EXPECT_EQ(elsewhere, 5);
+  EXPECT_EQ(engine->counters().kernelsCompiled + other->counters().kernelsCompiled, 4u);
+
+  // Asked for again, it is done again: only what others do at that moment is waited for.
+  Result<std::string> text = engine->tune(spec, maxima);
+  ASSERT_TRUE(text.isOk()) << text.status().toString();
+  EXPECT_EQ(Json::parse(*text)["tuned_elsewhere"], false);
+}
+
+// A failed maker leaves nothing behind, and each of those who waited finds the fault itself.
+TEST_F(PlannerTest, WhoWaitedForAFailureFailsAsWell) {
+  options.templateDir = copyTemplates();
+  replaceOnce(tile, "//! grid ", "//! grit ");
+  write(options.templateDir, "attention", tile);
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&, engine = open(MissPolicy::kDefault)] {
+      Status status = engine->plan(spec, maxima, nullptr).status();
+      EXPECT_NE(status.toString().find("grit"), std::string::npos) << status.toString();
+    });
+}
+
+TEST_F(PlannerTest, AForcedTemplateWaitsForNobody) {
+  auto engine = open(MissPolicy::kDefault);
+  std::string warning;
+  auto store = KernelStore::open({.path = options.cachePath}, warning);
+  ASSERT_TRUE(store) << store.status().toString();
+  KeyLease lease(**store, {Problem::make(spec, maxima).key(), engine->device().key(), "default"});
+  ASSERT_EQ(lease.take(), KeyLease::State::kMine);
+  options.forceVariant = "attention";
+  EXPECT_EQ(describe(*open(MissPolicy::kDefault))["source"], "compiled");
+  options.forceVariant = "";
+  EXPECT_EQ(open(MissPolicy::kFail)->plan(spec, maxima, nullptr).status().code(), ErrorCode::kCacheMiss);
+  options.cachePath = ":memory:";
+  EXPECT_EQ(describe(*open(MissPolicy::kDefault))["source"], "compiled") << "the file alone has the lease";
 }
 
 TEST_F(PlannerTest, TuneMeasuresAndStoresTheEvidence) {
