@@ -4,7 +4,7 @@
 #include "runtime/capi/convert.h"
 #include "runtime/capi/errors.h"
 #include "runtime/capi/source_id.h" // made by the build
-#include "runtime/engine/engine.h"
+#include "runtime/engine/engine_handle.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -13,7 +13,7 @@ using namespace nsa;
 using namespace nsa::capi;
 
 struct nsa_engine {
-  std::shared_ptr<Engine> engine;
+  std::unique_ptr<EngineHandle> handle;
 };
 
 // A plan's handle is the plan itself: nsa_plan is a name for the host and never defined.
@@ -35,12 +35,26 @@ Status giveText(const Result<std::string> &text, char **target) {
   return Status::ok();
 }
 
-// The request of plan, explain and tune.
-Status readRequest(const nsa_engine *engine, const nsa_spec *cSpec, const nsa_maxima *cMaxima, Spec &spec,
-                   Maxima &maxima) {
+// The engine of this process.
+Result<Engine *> engineOf(const nsa_engine *engine) {
   NSA_RETURN_IF_ERROR(requirePointer(engine, "engine"));
-  NSA_RETURN_IF_ERROR(convert(cSpec, spec));
-  return convert(cMaxima, spec, maxima);
+  return engine->handle->engine();
+}
+
+// The request of plan, explain and tune.
+struct Request {
+  Engine *engine;
+  Spec spec;
+  Maxima maxima;
+};
+
+Status readRequest(const nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, Request &request) {
+  Result<Engine *> found = engineOf(engine);
+  if (!found)
+    return found.status();
+  request.engine = *found;
+  NSA_RETURN_IF_ERROR(convert(spec, request.spec));
+  return convert(maxima, request.spec, request.maxima);
 }
 
 } // namespace
@@ -63,7 +77,8 @@ nsa_status nsa_engine_create(const nsa_engine_options *options, nsa_engine **eng
     *engine = nullptr;
     EngineOptions converted;
     NSA_RETURN_IF_ERROR(convert(options, converted));
-    Result<std::shared_ptr<Engine>> opened = Engine::open(std::move(converted), EngineOptions::processEnvironment());
+    Result<std::unique_ptr<EngineHandle>> opened =
+        EngineHandle::open(std::move(converted), EngineOptions::processEnvironment());
     if (!opened)
       return opened.status();
     *engine = new nsa_engine{std::move(*opened)};
@@ -73,15 +88,14 @@ nsa_status nsa_engine_create(const nsa_engine_options *options, nsa_engine **eng
 
 void nsa_engine_destroy(nsa_engine *engine) noexcept { delete engine; }
 
-nsa_status nsa_plan_create(nsa_engine *engine, const nsa_spec *cSpec, const nsa_maxima *cMaxima, void *stream,
+nsa_status nsa_plan_create(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, void *stream,
                            nsa_plan **plan, nsa_error *error) noexcept {
   return guarded(error, [&]() -> Status {
     NSA_RETURN_IF_ERROR(requirePointer(plan, "plan"));
     *plan = nullptr;
-    Spec spec;
-    Maxima maxima;
-    NSA_RETURN_IF_ERROR(readRequest(engine, cSpec, cMaxima, spec, maxima));
-    Result<PlanPointer> made = engine->engine->plan(spec, maxima, stream);
+    Request request;
+    NSA_RETURN_IF_ERROR(readRequest(engine, spec, maxima, request));
+    Result<PlanPointer> made = request.engine->plan(request.spec, request.maxima, stream);
     if (!made)
       return made.status();
     *plan = handleOf(made->release());
@@ -128,36 +142,36 @@ const char *nsa_plan_describe(const nsa_plan *plan) noexcept {
   }
 }
 
-nsa_status nsa_explain(nsa_engine *engine, const nsa_spec *cSpec, const nsa_maxima *cMaxima, char **json,
+nsa_status nsa_explain(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json,
                        nsa_error *error) noexcept {
   return guarded(error, [&]() -> Status {
     NSA_RETURN_IF_ERROR(requirePointer(json, "json"));
     *json = nullptr;
-    Spec spec;
-    Maxima maxima;
-    NSA_RETURN_IF_ERROR(readRequest(engine, cSpec, cMaxima, spec, maxima));
-    return giveText(engine->engine->explain(spec, maxima), json);
+    Request request;
+    NSA_RETURN_IF_ERROR(readRequest(engine, spec, maxima, request));
+    return giveText(request.engine->explain(request.spec, request.maxima), json);
   });
 }
 
-nsa_status nsa_tune(nsa_engine *engine, const nsa_spec *cSpec, const nsa_maxima *cMaxima, char **json,
+nsa_status nsa_tune(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json,
                     nsa_error *error) noexcept {
   return guarded(error, [&]() -> Status {
     NSA_RETURN_IF_ERROR(requirePointer(json, "json"));
     *json = nullptr;
-    Spec spec;
-    Maxima maxima;
-    NSA_RETURN_IF_ERROR(readRequest(engine, cSpec, cMaxima, spec, maxima));
-    return giveText(engine->engine->tune(spec, maxima), json);
+    Request request;
+    NSA_RETURN_IF_ERROR(readRequest(engine, spec, maxima, request));
+    return giveText(request.engine->tune(request.spec, request.maxima), json);
   });
 }
 
 nsa_status nsa_engine_stats(const nsa_engine *engine, nsa_stats *stats, nsa_error *error) noexcept {
   return guarded(error, [&]() -> Status {
-    NSA_RETURN_IF_ERROR(requirePointer(engine, "engine"));
+    Result<Engine *> found = engineOf(engine);
+    if (!found)
+      return found.status();
     NSA_RETURN_IF_ERROR(checkStruct(stats, "stats"));
-    const Counters &counters = engine->engine->counters();
-    StoreCounters store = engine->engine->storeCounters();
+    const Counters &counters = (*found)->counters();
+    StoreCounters store = (*found)->storeCounters();
     *stats = nsa_init_sized<nsa_stats>();
     stats->plans_from_memory = counters.plansFromMemory;
     stats->plans_from_database = counters.plansFromDatabase;
@@ -176,10 +190,10 @@ nsa_status nsa_engine_stats(const nsa_engine *engine, nsa_stats *stats, nsa_erro
 
 nsa_status nsa_engine_describe(nsa_engine *engine, char **json, nsa_error *error) noexcept {
   return guarded(error, [&]() -> Status {
-    NSA_RETURN_IF_ERROR(requirePointer(engine, "engine"));
     NSA_RETURN_IF_ERROR(requirePointer(json, "json"));
     *json = nullptr;
-    return giveText(engine->engine->describe(), json);
+    Result<Engine *> found = engineOf(engine);
+    return found ? giveText((*found)->describe(), json) : found.status();
   });
 }
 

@@ -1,5 +1,8 @@
 #include "runtime/engine/compiler_library.h"
 
+#include "runtime/base/process.h"
+
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
@@ -9,6 +12,41 @@ namespace nsa {
 namespace {
 
 constexpr const char *kFileName = "libnsa_compiler.so";
+
+// A call into the library, and what a fork makes of it: a child has a copy of LLVM's locks as they were, and those that
+// another thread of the parent held never open. So calls are counted, and a child whose parent was in a call at that
+// moment is refused instead of left hanging.
+class LibraryCall {
+public:
+  LibraryCall() {
+    const uint64_t own = uint64_t{processGeneration()} << kGenerationShift;
+    uint64_t seen = calls.load();
+    for (;;) {
+      const bool parents = (seen ^ own) >> kGenerationShift != 0;
+      if (parents && seen << kGenerationShift != 0)
+        stuck.store(true);
+      if (calls.compare_exchange_weak(seen, (parents ? own : seen) + 1))
+        return;
+    }
+  }
+  ~LibraryCall() { calls.fetch_sub(1); }
+  LibraryCall(const LibraryCall &) = delete;
+  LibraryCall &operator=(const LibraryCall &) = delete;
+
+  Status status() const {
+    if (!stuck.load())
+      return Status::ok();
+    return Status::error(ErrorCode::kUnavailable,
+                         "this process is a fork of one in which another thread was compiling at that moment, and the "
+                         "compiler's locks stay as they were",
+                         "fork before kernels are compiled or after, or start the process with spawn or exec");
+  }
+
+private:
+  static constexpr int kGenerationShift = 32;
+  static inline constinit std::atomic<uint64_t> calls{0}; // of this process, below its generation
+  static inline constinit std::atomic<bool> stuck{false};
+};
 
 // Owns a result of the library, on success and on failure.
 class ApiResult {
@@ -108,6 +146,8 @@ std::string CompilerLibrary::resolvePath(const std::string &path) {
 }
 
 Result<std::shared_ptr<const CompilerLibrary>> CompilerLibrary::open(const std::string &path) {
+  LibraryCall inside;
+  NSA_RETURN_IF_ERROR(inside.status());
   std::string file = resolvePath(path);
   void *library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!library) {
@@ -125,6 +165,8 @@ Result<std::shared_ptr<const CompilerLibrary>> CompilerLibrary::open(const std::
 }
 
 Result<std::vector<Candidate>> CompilerLibrary::list(const CompileRequest &request) const {
+  LibraryCall inside;
+  NSA_RETURN_IF_ERROR(inside.status());
   ApiRequest call(request, NSA_COMPILER_STAGE_BINARY);
   ApiResult result(*api);
   nsa_compiler_status code = api->list(&call.value, result.out());
@@ -144,6 +186,8 @@ Result<std::vector<Candidate>> CompilerLibrary::list(const CompileRequest &reque
 }
 
 Result<CompiledKernel> CompilerLibrary::compile(const CompileRequest &request) const {
+  LibraryCall inside;
+  NSA_RETURN_IF_ERROR(inside.status());
   ApiRequest call(request, NSA_COMPILER_STAGE_BINARY);
   ApiResult result(*api);
   nsa_compiler_status code = api->compile(&call.value, result.out());
@@ -170,6 +214,8 @@ Result<CompiledKernel> CompilerLibrary::compile(const CompileRequest &request) c
 }
 
 Result<std::string> CompilerLibrary::emit(const CompileRequest &request, nsa_compiler_stage stage) const {
+  LibraryCall inside;
+  NSA_RETURN_IF_ERROR(inside.status());
   ApiRequest call(request, stage);
   ApiResult result(*api);
   nsa_compiler_status code = api->compile(&call.value, result.out());

@@ -22,14 +22,38 @@ Status checkRequest(const Spec &spec, const Maxima &maxima) {
 
 } // namespace
 
-Result<std::shared_ptr<Engine>> Engine::open(EngineOptions options, const EngineOptions::Environment &environment) {
-  std::shared_ptr<Engine> engine(new Engine, [](Engine *handle) { handle->release(); });
-  engine->options = std::move(options);
-  EngineOptions &resolved = engine->options;
-  NSA_RETURN_IF_ERROR(resolved.resolve(environment));
-  engine->logger = Logger(resolved.log, *resolved.logLevel);
-  NSA_RETURN_IF_ERROR(engine->openDevice());
+void EngineRelease::operator()(Engine *engine) const { engine->release(); }
 
+Result<EnginePointer> Engine::open(EngineOptions options, const EngineOptions::Environment &environment) {
+  std::unique_ptr<Engine> engine(new Engine);
+  engine->options = std::move(options);
+  NSA_RETURN_IF_ERROR(engine->options.resolve(environment));
+  engine->logger = Logger(engine->options.log, *engine->options.logLevel);
+  NSA_RETURN_IF_ERROR(engine->openDevice());
+  return open(std::move(engine));
+}
+
+Result<EnginePointer> Engine::openInChild() const {
+  if (ownDevice->isGpu()) {
+    ErrorInfo info;
+    info.code = ErrorCode::kUnavailable;
+    info.message = "this process is a fork of the one that opened the engine, and CUDA does not survive a fork";
+    info.hint = "create the engine in the child, in a process whose parent has not used CUDA, or start the process "
+                "with spawn or exec instead of fork";
+    return Status(std::move(info));
+  }
+  std::unique_ptr<Engine> child(new Engine);
+  child->options = options;
+  child->logger = logger;
+  child->gpuTrouble = gpuTrouble;
+  // The parent's kind of device, also where nobody chose: its plans and the child's must agree.
+  NSA_RETURN_IF_ERROR(child->openCpu());
+  return open(std::move(child));
+}
+
+// All but the device, which is there.
+Result<EnginePointer> Engine::open(std::unique_ptr<Engine> engine) {
+  const EngineOptions &resolved = engine->options;
   std::string choiceDevice = engine->ownDevice->key();
   if (!resolved.templateDir.empty()) {
     // Choices made from a folder of templates hold for exactly that folder's content.
@@ -42,7 +66,7 @@ Result<std::shared_ptr<Engine>> Engine::open(EngineOptions options, const Engine
   engine->planner = std::make_unique<Planner>(*engine->ownDevice, std::move(choiceDevice), *engine->cache, resolved,
                                               engine->logger, engine->ownCounters);
   engine->pool.emplace(*engine->ownDevice);
-  return engine;
+  return EnginePointer(engine.release());
 }
 
 Status Engine::openDevice() {
@@ -72,6 +96,10 @@ Status Engine::openDevice() {
     LogLevel level = gpu.status().code() == ErrorCode::kUnavailable ? LogLevel::kInfo : LogLevel::kWarning;
     logger.log(level, "engine", "the CPU serves: " + gpuTrouble);
   }
+  return openCpu();
+}
+
+Status Engine::openCpu() {
   Result<std::unique_ptr<Device>> cpu = cpu::CpuDevice::open(options.cpuThreads, options.cpuFeatures);
   if (!cpu)
     return cpu.status();
@@ -80,12 +108,13 @@ Status Engine::openDevice() {
 }
 
 void Engine::release() {
-  if (!pool || pool->close())
+  if (pool->close())
     delete this;
 }
 
-void Engine::take(Plan *plan) {
-  if (pool->giveBack(plan))
+void Engine::takeBack(Plan *plan) {
+  // The pool of the parent may be locked for ever; its plans are left behind with it.
+  if (isOfThisProcess() && pool->giveBack(plan))
     delete this;
 }
 

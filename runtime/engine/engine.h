@@ -4,6 +4,7 @@
 // calling thread shares with few others; running one touches nothing of the engine but its device and a count.
 #pragma once
 
+#include "runtime/base/process.h"
 #include "runtime/engine/plan_map.h"
 #include "runtime/engine/plan_pool.h"
 #include "runtime/engine/planner.h"
@@ -16,10 +17,21 @@
 
 namespace nsa {
 
+class Engine;
+
+// The engine's handle: gives it up, which ends the engine when no plan is held.
+struct EngineRelease {
+  void operator()(Engine *engine) const;
+};
+using EnginePointer = std::unique_ptr<Engine, EngineRelease>;
+
 class Engine {
 public:
-  // Opens the device; neither the cache nor the compiler nor NVRTC. The pointer is the handle.
-  static Result<std::shared_ptr<Engine>> open(EngineOptions options, const EngineOptions::Environment &environment);
+  // Opens the device; neither the cache nor the compiler nor NVRTC.
+  static Result<EnginePointer> open(EngineOptions options, const EngineOptions::Environment &environment);
+  // An engine like this one, which is the parent's, for the child of a fork. Reads only what never changes.
+  Result<EnginePointer> openInChild() const;
+  bool isOfThisProcess() const { return generation == processGeneration(); }
 
   Result<PlanPointer> plan(const Spec &spec, const Maxima &maxima, void *stream);
   Result<std::string> explain(const Spec &spec, const Maxima &maxima);
@@ -33,15 +45,19 @@ public:
 
 private:
   friend class Plan;
+  friend struct EngineRelease;
   Engine() = default;
+  static Result<EnginePointer> open(std::unique_ptr<Engine> engine);
   Status openDevice();
+  Status openCpu();
   // nullptr: not in memory, or its grid does not fit the device with exactly these maxima.
   const PlanCore *findInMemory(const PlanKey &key, const Spec &spec, const Maxima &maxima) const;
   Result<PlanPointer> hand(const PlanCore &core, PlanSource source, const Spec &spec, const Maxima &maxima);
-  void take(Plan *plan);
+  void takeBack(Plan *plan);
   void release();
 
-  EngineOptions options;
+  const uint32_t generation = processGeneration();
+  EngineOptions options; // resolved
   Logger logger;
   std::string gpuTrouble;
   Counters ownCounters;

@@ -54,6 +54,6 @@ const std::string &Plan::describe() const {
   return *found; // another thread was faster
 }
 
-void Plan::giveBack(Plan *plan) { plan->engine->take(plan); }
+void Plan::giveBack(Plan *plan) { plan->engine->takeBack(plan); }
 
 } // namespace nsa

@@ -45,11 +45,11 @@ protected:
     options.log = [](LogLevel, std::string_view, std::string_view) {};
   }
 
-  std::shared_ptr<Engine> open(MissPolicy policy) {
+  EnginePointer open(MissPolicy policy) {
     options.missPolicy = policy;
-    Result<std::shared_ptr<Engine>> engine = Engine::open(options, noVariable);
+    Result<EnginePointer> engine = Engine::open(options, noVariable);
     EXPECT_TRUE(engine.isOk()) << engine.status().toString();
-    return *engine;
+    return std::move(*engine);
   }
   Json describe(Engine &engine) {
     Result<PlanPointer> plan = engine.plan(spec, maxima, nullptr);

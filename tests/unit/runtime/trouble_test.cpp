@@ -40,10 +40,10 @@ protected:
     };
   }
 
-  std::shared_ptr<Engine> open() {
-    Result<std::shared_ptr<Engine>> engine = Engine::open(options, noVariable);
+  EnginePointer open() {
+    Result<EnginePointer> engine = Engine::open(options, noVariable);
     EXPECT_TRUE(engine.isOk()) << engine.status().toString();
-    return engine ? *engine : nullptr;
+    return engine ? std::move(*engine) : nullptr;
   }
   Status planStatus(Engine &engine) { return engine.plan(spec, maxima, nullptr).status(); }
   void store(const test::KernelText &text = {}) { test::storeKernel(cache, spec, maxima, text, test::countingCode()); }
@@ -109,7 +109,7 @@ TEST_F(Trouble, NoDriverIsUnavailableWithAHint) {
   if (cuda::Driver::get().isOk())
     GTEST_SKIP() << "this machine has a CUDA driver";
   options.device = "cuda:0";
-  Result<std::shared_ptr<Engine>> engine = Engine::open(options, noVariable);
+  Result<EnginePointer> engine = Engine::open(options, noVariable);
   ASSERT_FALSE(engine.isOk());
   EXPECT_EQ(engine.status().code(), ErrorCode::kUnavailable);
   EXPECT_NE(engine.status().error().hint.find("cpu"), std::string::npos);
