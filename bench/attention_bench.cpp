@@ -1,22 +1,34 @@
 // nsa_bench_attention: speed of the attention operators on one device, with the compiler's best guess and with the
-// tuner's winner, written into a folder of results. Every measured kernel has been checked on sampled rows first.
+// tuner's winner, beside what torch carries when python3 has it, written into a folder of results row by row.
 #include "bench/bench_report.h"
+#include "bench/fma_peak.h"
 #include "bench/machine_facts.h"
+#include "bench/peer_process.h"
+#include "bench/plan_contender.h"
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <thread>
 
 namespace nsa::bench {
 namespace {
 
+// More than any L2; written before each sample.
+constexpr size_t kFlushBytes = size_t{192} << 20;
+
 struct Flags {
-  std::string device = "cpu", results, compiler;
+  std::string device = "cpu", results, compiler, peers;
   std::vector<std::string> dtypes = {"bf16"};
-  int repeats = 21;
+  int samples = 21;
   double tuneBudget = 60;
-  bool quick = false, noTune = false;
+  bool quick = false, noTune = false, noPeers = false;
 };
+
+double secondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 Result<tools::EngineHandle> openEngine(const Flags &flags, nsa_miss_policy policy) {
   tools::EngineSettings settings;
@@ -28,48 +40,168 @@ Result<tools::EngineHandle> openEngine(const Flags &flags, nsa_miss_policy polic
   return tools::createEngine(settings);
 }
 
-Status run(const Flags &flags) {
-  Result<std::unique_ptr<tools::Accelerator>> accelerator = tools::Accelerator::open(flags.device);
-  if (!accelerator)
-    return accelerator.status();
-  Result<tools::EngineHandle> guessing = openEngine(flags, NSA_MISS_DEFAULT);
-  if (!guessing)
-    return guessing.status();
-  Result<tools::EngineHandle> tuning = openEngine(flags, NSA_MISS_TUNE);
-  if (!tuning)
-    return tuning.status();
-  Result<nlohmann::json> machine = machineFacts(guessing->get());
-  if (!machine)
-    return machine.status();
-  const FmaPeak peak = measureFmaPeak(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
-  std::printf("%s, FMA peak %.0f GFLOP/s on %d threads\n", processorName().c_str(), peak.gflops, peak.threads);
+// Beside this program, wherever it was unpacked.
+std::string defaultPeerScript() {
+  std::error_code error;
+  return (std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / "peers/torch_attention.py").string();
+}
 
-  BenchReport report(*machine, peak);
-  for (BenchCase benchCase : benchCases((*accelerator)->isCuda(), flags.quick)) {
-    for (const std::string &name : flags.dtypes) {
-      Result<DType> dtype = parseDType(name);
-      if (!dtype)
-        return dtype.status();
-      benchCase.spec.dtype = *dtype;
-      const tools::AttentionInputs inputs = tools::drawAttentionInputs(benchCase.spec, benchCase.maxima, 1);
-      for (const bool tuned : {false, true}) {
-        if (tuned && flags.noTune)
-          continue;
-        Result<BenchResult> result = measure((tuned ? *tuning : *guessing).get(), **accelerator, inputs, flags.repeats);
-        if (!result)
-          return result.status();
-        const char *kind = tuned ? "tuned" : "default";
-        report.add(benchCase, kind, *result);
-        std::printf("%-7s %s %-8s T=%-6lld %-8s %9.4f ms (%.4f to %.4f) %8.2f TFLOP/s  %s %s\n",
-                    std::string(operatorName(benchCase.spec.op)).c_str(), name.c_str(), benchCase.name.c_str(),
-                    static_cast<long long>(benchCase.maxima.seqlenK), kind, result->medianMs, result->fastestMs,
-                    result->slowestMs, result->tflops, result->templateName.c_str(), result->config.c_str());
-        std::fflush(stdout);
+class AttentionBench {
+public:
+  explicit AttentionBench(const Flags &flags) : flags(flags) {}
+
+  Status run() {
+    const auto start = std::chrono::steady_clock::now();
+    NSA_RETURN_IF_ERROR(open());
+    for (const BenchCase &benchCase : benchCases(accelerator->isCuda(), flags.quick))
+      for (const std::string &name : flags.dtypes) {
+        Result<DType> dtype = parseDType(name);
+        if (!dtype)
+          return dtype.status();
+        BenchCase typed = benchCase;
+        typed.spec.dtype = *dtype;
+        NSA_RETURN_IF_ERROR(measureCase(typed));
+      }
+    std::printf("%.0f s in all, of which the tuner took %.0f\n", secondsSince(start), tuneSeconds);
+    return report->setFact("seconds", {{"all", std::round(secondsSince(start))}, {"tuning", std::round(tuneSeconds)}});
+  }
+
+private:
+  Status open() {
+    Result<std::unique_ptr<tools::Accelerator>> opened = tools::Accelerator::open(flags.device);
+    if (!opened)
+      return opened.status();
+    accelerator = std::move(*opened);
+    Result<tools::EngineHandle> engine = openEngine(flags, NSA_MISS_DEFAULT);
+    if (!engine)
+      return engine.status();
+    guessing = std::move(*engine);
+    if (engine = openEngine(flags, NSA_MISS_TUNE); !engine)
+      return engine.status();
+    tuning = std::move(*engine);
+    Result<nlohmann::json> machine = machineFacts(guessing.get());
+    if (!machine)
+      return machine.status();
+    deviceName = (*machine)["device"].value("name", "");
+
+    nlohmann::ordered_json facts = {{"machine", *machine}, {"samples", flags.samples}};
+    if (!accelerator->isCuda()) {
+      const FmaPeak peak = measureFmaPeak(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+      facts["fma_peak"] = {
+          {"vector_bits", peak.vectorBits}, {"threads", peak.threads}, {"gflops", std::round(peak.gflops)}};
+      cpuRoof.tflops = peak.gflops / 1000;
+    } else {
+      Result<tools::Buffer> buffer = accelerator->allocate(kFlushBytes);
+      if (!buffer)
+        return buffer.status();
+      flush = std::move(*buffer);
+    }
+    openPeers();
+    if (peers)
+      facts["peers"] = peers->versions();
+    Result<BenchReport> created = BenchReport::create(flags.results, "attention", facts);
+    if (!created)
+      return created.status();
+    report.emplace(std::move(*created));
+    return Status::ok();
+  }
+
+  void openPeers() {
+    const bool asked = !flags.peers.empty();
+    if (flags.noPeers || (!asked && !accelerator->isCuda()))
+      return;
+    Result<std::unique_ptr<PeerProcess>> started =
+        PeerProcess::start(asked ? flags.peers : defaultPeerScript(), flags.device);
+    if (started)
+      peers = std::move(*started);
+    else
+      std::printf("Other implementations are not measured: %s\n", started.status().toString().c_str());
+  }
+
+  Status measureCase(const BenchCase &benchCase) {
+    const tools::AttentionInputs inputs = tools::drawAttentionInputs(benchCase.spec, benchCase.maxima, 1);
+    Result<tools::DeviceAttention> job = tools::DeviceAttention::upload(*accelerator, inputs);
+    if (!job)
+      return job.status();
+    const Arena arena{*accelerator, inputs, *job, flush};
+
+    std::vector<std::unique_ptr<Contender>> contenders;
+    for (const bool tuned : {false, true}) {
+      if (tuned && flags.noTune)
+        continue;
+      Result<std::unique_ptr<PlanContender>> made =
+          PlanContender::make(tuned ? "nsa tuned" : "nsa default", (tuned ? tuning : guessing).get(), arena);
+      if (!made)
+        return made.status();
+      tuneSeconds += (*made)->tuneSeconds();
+      contenders.push_back(std::move(*made));
+    }
+    if (peers) {
+      Result<PeerProcess::Peers> prepared = peers->prepare(benchCase, flush.size());
+      if (!prepared) {
+        // Their trouble must not end our measurement.
+        std::printf("Other implementations are measured no more: %s\n", prepared.status().toString().c_str());
+        peers.reset();
+      } else {
+        for (const PeerProcess::Absent &absent : prepared->absent)
+          NSA_RETURN_IF_ERROR(addAbsent(benchCase, absent));
+        for (std::unique_ptr<Contender> &peer : prepared->contenders)
+          contenders.push_back(std::move(peer));
       }
     }
+    std::vector<Contender *> everybody;
+    for (const std::unique_ptr<Contender> &contender : contenders)
+      everybody.push_back(contender.get());
+    Result<std::vector<Times>> times = measureInTurns(everybody, flags.samples);
+    if (!times)
+      return times.status();
+    for (size_t i = 0; i < contenders.size(); ++i)
+      NSA_RETURN_IF_ERROR(add(benchCase, tools::attentionFlops(inputs), *contenders[i], (*times)[i]));
+    return Status::ok();
   }
-  return report.write(flags.results);
-}
+
+  Status add(const BenchCase &benchCase, double flops, const Contender &contender, const Times &times) {
+    nlohmann::ordered_json row = caseFields(benchCase);
+    const double tflops = flops / times.medianMs * 1e-9;
+    row["implementation"] = contender.name();
+    row["median_ms"] = times.medianMs;
+    row["fastest_ms"] = times.fastestMs;
+    row["slowest_ms"] = times.slowestMs;
+    row["tflops"] = tflops;
+    row["percent_of_roof"] = nullptr;
+    if (!accelerator->isCuda())
+      row["percent_of_roof"] = 100 * tflops / cpuRoof.tflops;
+    else if (const std::optional<Roof> roof = roofOf(deviceName, benchCase.spec.dtype))
+      row["percent_of_roof"] = 100 * floorMs(benchCase, flops, *roof) / times.medianMs;
+    const nlohmann::ordered_json facts = contender.facts();
+    row.update(facts);
+    std::printf("%-7s %s %-8s T=%-6lld %-15s %9.4f ms (%.4f to %.4f) %8.2f TFLOP/s  %s %s\n",
+                std::string(operatorName(benchCase.spec.op)).c_str(),
+                std::string(dtypeName(benchCase.spec.dtype)).c_str(), benchCase.name.c_str(),
+                static_cast<long long>(benchCase.maxima.seqlenK), contender.name().c_str(), times.medianMs,
+                times.fastestMs, times.slowestMs, tflops, facts.value("template", "").c_str(),
+                facts.value("config", facts.value("note", "")).c_str());
+    std::fflush(stdout);
+    return report->add(std::move(row));
+  }
+
+  Status addAbsent(const BenchCase &benchCase, const PeerProcess::Absent &absent) {
+    nlohmann::ordered_json row = caseFields(benchCase);
+    row["implementation"] = absent.name;
+    row["note"] = "does not serve: " + absent.reason;
+    return report->add(std::move(row));
+  }
+
+  const Flags &flags;
+  std::unique_ptr<tools::Accelerator> accelerator;
+  tools::EngineHandle guessing, tuning;
+  tools::Buffer flush;
+  std::unique_ptr<PeerProcess> peers;
+  std::optional<BenchReport> report;
+  std::string deviceName;
+  Roof cpuRoof; // the peak measured in this run
+  double tuneSeconds = 0;
+};
 
 } // namespace
 } // namespace nsa::bench
@@ -85,7 +217,7 @@ int main(int argc, char **argv) {
       ->delimiter(',')
       ->capture_default_str()
       ->type_name("LIST");
-  app.add_option("--repeats", flags.repeats, "Samples of each measurement")
+  app.add_option("--samples", flags.samples, "Samples of each implementation")
       ->check(CLI::PositiveNumber)
       ->capture_default_str()
       ->type_name("N");
@@ -94,6 +226,10 @@ int main(int argc, char **argv) {
       ->capture_default_str()
       ->type_name("SECONDS");
   app.add_option("--compiler", flags.compiler, "libnsa_compiler.so (default: beside libnsa.so)")->type_name("FILE");
+  app.add_option("--peers", flags.peers,
+                 "Script that measures other implementations (default, on a GPU: peers/torch_attention.py beside this)")
+      ->type_name("FILE");
+  app.add_flag("--no-peers", flags.noPeers, "Only this library");
   app.add_flag("--no-tune", flags.noTune, "Only the compiler's best guess");
   app.add_flag("--quick", flags.quick, "One small shape");
   try {
@@ -104,7 +240,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "nsa_bench_attention: %s\n", error.what());
     return 2;
   }
-  if (const nsa::Status status = nsa::bench::run(flags); !status.isOk()) {
+  if (const nsa::Status status = nsa::bench::AttentionBench(flags).run(); !status.isOk()) {
     std::fprintf(stderr, "nsa_bench_attention: %s\n", status.toString().c_str());
     return 1;
   }

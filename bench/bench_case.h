@@ -1,17 +1,18 @@
-// One measured shape: which shapes a device is measured on, and the measurement of one plan.
-// Thread-safety: one thread.
+// Which shapes a device is measured on, and the least time in which it could serve one.
+// Thread-safety: pure functions.
 #pragma once
 
-#include "tools/support/attention_job.h"
+#include "runtime/base/problem.h"
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace nsa::bench {
 
 struct BenchCase {
-  std::string name; // of the head geometry: "paper", ...
+  std::string name; // of the head geometry: "nsa192", ...
   Spec spec;
   Maxima maxima;
 };
@@ -20,16 +21,17 @@ struct BenchCase {
 // shape of `tools/quickstart`. `quick` is one small case.
 std::vector<BenchCase> benchCases(bool cuda, bool quick);
 
-struct BenchResult {
-  std::string templateName, config, source;
-  double medianMs = 0, fastestMs = 0, slowestMs = 0;
-  double tflops = 0;       // over exactly the attended pairs
-  double sampledError = 0; // relative RMS of a few rows against the fp64 reference
-};
+// The fields of a row of results that say what was computed.
+nlohmann::ordered_json caseFields(const BenchCase &benchCase);
 
-// `repeats` samples, each of as many runs as take a millisecond or more. The error of a plan whose result is wrong
-// is an error of the measurement: a wrong kernel has no speed.
-Result<BenchResult> measure(nsa_engine *engine, tools::Accelerator &accelerator, const tools::AttentionInputs &inputs,
-                            int repeats);
+// What the device can do at most: dense products of the type, and bytes between memory and processor.
+struct Roof {
+  double tflops = 0;
+  double terabytesPerSecond = 0;
+};
+// Of the devices whose roof was measured; nothing for others.
+std::optional<Roof> roofOf(const std::string &deviceName, DType dtype);
+// Whichever is longer: exactly the attended products, or every tensor once through memory.
+double floorMs(const BenchCase &benchCase, double flops, const Roof &roof);
 
 } // namespace nsa::bench

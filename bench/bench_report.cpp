@@ -1,5 +1,6 @@
 #include "bench/bench_report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -9,67 +10,91 @@ namespace {
 
 // Enough digits to compare, few enough to read in a diff.
 double rounded(double value) {
-  if (value == 0)
-    return 0;
-  const double unit = std::pow(10.0, std::floor(std::log10(std::fabs(value))) - 3);
-  return std::round(value / unit) * unit;
+  if (value == 0 || !std::isfinite(value))
+    return value;
+  const double unit = std::pow(10.0, 3 - std::floor(std::log10(std::fabs(value))));
+  return std::round(value * unit) / unit;
 }
 
-Status writeText(const std::filesystem::path &path, const std::string &text) {
-  std::ofstream file(path, std::ios::binary);
+std::string csvCell(const nlohmann::ordered_json &value) {
+  if (value.is_null())
+    return "";
+  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  if (text.find_first_of(",\"\n") == std::string::npos)
+    return text;
+  std::string quoted = "\"";
+  for (const char character : text)
+    quoted += character == '"' ? "\"\"" : std::string(1, character);
+  return quoted + "\"";
+}
+
+// The fields of all rows, each in the place where it first appears.
+std::string toCsv(const nlohmann::ordered_json &rows) {
+  std::vector<std::string> fields;
+  for (const auto &row : rows)
+    for (const auto &[field, unused] : row.items())
+      if (std::find(fields.begin(), fields.end(), field) == fields.end())
+        fields.push_back(field);
+  std::string csv;
+  for (const std::string &field : fields)
+    csv += (csv.empty() ? "" : ",") + field;
+  csv += "\n";
+  for (const auto &row : rows) {
+    std::string line;
+    for (const std::string &field : fields)
+      line += (&field == &fields.front() ? "" : ",") + (row.contains(field) ? csvCell(row[field]) : "");
+    csv += line + "\n";
+  }
+  return csv;
+}
+
+Status replaceFile(const std::filesystem::path &path, const std::string &text) {
+  const std::filesystem::path draft = path.string() + ".new";
+  std::ofstream file(draft, std::ios::binary);
   file << text;
   file.close();
-  return file ? Status::ok() : Status::error(ErrorCode::kIoError, path.string() + " cannot be written");
+  std::error_code error;
+  if (file)
+    std::filesystem::rename(draft, path, error);
+  return file && !error ? Status::ok() : Status::error(ErrorCode::kIoError, path.string() + " cannot be written");
 }
 
 } // namespace
 
-BenchReport::BenchReport(nlohmann::json machine, const FmaPeak &peak) {
-  json["machine"] = std::move(machine);
-  json["fma_peak"] = {{"vector_bits", peak.vectorBits}, {"threads", peak.threads}, {"gflops", std::round(peak.gflops)}};
-  json["results"] = nlohmann::ordered_json::array();
-}
-
-void BenchReport::add(const BenchCase &benchCase, const std::string &kind, const BenchResult &result) {
-  const Spec &spec = benchCase.spec;
-  json["results"].push_back({{"op", operatorName(spec.op)},
-                             {"dtype", dtypeName(spec.dtype)},
-                             {"heads", benchCase.name},
-                             {"query_heads", spec.queryHeads},
-                             {"kv_heads", spec.kvHeads},
-                             {"qk_dim", spec.qkDim},
-                             {"v_dim", spec.vDim},
-                             {"tokens", benchCase.maxima.seqlenK},
-                             {"window", spec.op == Operator::kWindow ? spec.window : 0},
-                             {"kind", kind},
-                             {"template", result.templateName},
-                             {"config", result.config},
-                             {"median_ms", rounded(result.medianMs)},
-                             {"fastest_ms", rounded(result.fastestMs)},
-                             {"slowest_ms", rounded(result.slowestMs)},
-                             {"tflops", rounded(result.tflops)},
-                             {"sampled_relative_rms", rounded(result.sampledError)}});
-}
-
-Status BenchReport::write(const std::string &folder) const {
+Result<BenchReport> BenchReport::create(std::string folder, std::string name, const nlohmann::ordered_json &facts,
+                                        const std::vector<Column> &table) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
     return Status::error(ErrorCode::kIoError, folder + ": " + error.message());
-  std::string csv;
-  for (const auto &row : json["results"]) {
-    if (csv.empty()) {
-      for (const auto &[name, unused] : row.items())
-        csv += (csv.empty() ? "" : ",") + name;
-      csv += "\n";
-    }
-    std::string line;
-    for (const auto &[unused, value] : row.items())
-      line += (line.empty() ? "" : ",") + (value.is_string() ? value.get<std::string>() : value.dump());
-    csv += line + "\n";
-  }
-  NSA_RETURN_IF_ERROR(writeText(std::filesystem::path(folder) / "attention.json", json.dump(1) + "\n"));
-  return writeText(std::filesystem::path(folder) / "attention.csv", csv);
+  BenchReport report;
+  report.folder = std::move(folder);
+  report.name = std::move(name);
+  report.json = facts;
+  for (const Column &column : table)
+    report.json["table"].push_back({{"title", column.title}, {"field", column.field}});
+  report.json["results"] = nlohmann::ordered_json::array();
+  NSA_RETURN_IF_ERROR(report.write());
+  return report;
+}
+
+Status BenchReport::add(nlohmann::ordered_json row) {
+  for (auto &[field, value] : row.items())
+    if (value.is_number_float())
+      value = rounded(value.get<double>());
+  json["results"].push_back(std::move(row));
+  return write();
+}
+
+Status BenchReport::setFact(const std::string &fact, nlohmann::ordered_json value) {
+  json[fact] = std::move(value);
+  return write();
+}
+
+Status BenchReport::write() const {
+  const std::filesystem::path base = std::filesystem::path(folder) / name;
+  NSA_RETURN_IF_ERROR(replaceFile(base.string() + ".json", json.dump(1) + "\n"));
+  return replaceFile(base.string() + ".csv", toCsv(json["results"]));
 }
 
 } // namespace nsa::bench

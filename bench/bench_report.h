@@ -1,25 +1,37 @@
-// The results of one run of the bench, as JSON for tools and CSV for people, in a folder of their own.
+// The results of one bench on one device: FOLDER/NAME.json for tools and FOLDER/NAME.csv for people. Both are written
+// anew after every row, each replacing the old file at once: a run that is cut short keeps what it has measured.
+// README's tables are rendered from the JSON (tools/render_tables).
 // Thread-safety: one thread.
 #pragma once
 
-#include "bench/bench_case.h"
-#include "bench/fma_peak.h"
+#include "runtime/base/status.h"
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 namespace nsa::bench {
 
 class BenchReport {
 public:
-  BenchReport(nlohmann::json machine, const FmaPeak &peak);
+  // A column of README's table of this bench: its title and the field of a row that it shows.
+  struct Column {
+    std::string title, field;
+  };
+  // `facts`: what is true of the whole run, above all "machine" (machineFacts). Makes the folder.
+  static Result<BenchReport> create(std::string folder, std::string name, const nlohmann::ordered_json &facts,
+                                    const std::vector<Column> &table = {});
 
-  // `kind`: "default" (the compiler's best guess) or "tuned".
-  void add(const BenchCase &benchCase, const std::string &kind, const BenchResult &result);
-  // attention.json and attention.csv; makes the folder.
-  Status write(const std::string &folder) const;
+  // Numbers are rounded to four digits. Rows may differ in their fields; a null is a field without a value.
+  Status add(nlohmann::ordered_json row);
+  // A fact that is known only later, as the time that all took.
+  Status setFact(const std::string &name, nlohmann::ordered_json value);
 
 private:
+  BenchReport() = default;
+  Status write() const;
+
+  std::string folder, name;
   nlohmann::ordered_json json;
 };
 

@@ -11,6 +11,7 @@ struct FmaPeak {
   double gflops = 0; // all threads together, two operations per fused multiply-add
 };
 
-FmaPeak measureFmaPeak(int threads);
+// The best of `repeats`, each of about 20 ms: a peak is what the machine can do, not what it did beside its neighbours.
+FmaPeak measureFmaPeak(int threads, int repeats = 5);
 
 } // namespace nsa::bench

@@ -30,7 +30,8 @@ struct AttentionOutputs {
   HostTensor out, lse;
 };
 
-// Unit-normal inputs from a seed, rounded to the spec's type. Dense layout: maxima give batch and lengths.
+// Unit-normal inputs from a seed (large tensors repeat a drawn block), rounded to the spec's type. Dense layout: maxima
+// give batch and lengths.
 AttentionInputs drawAttentionInputs(const Spec &spec, const Maxima &maxima, uint64_t seed);
 
 // Borrows the inputs. Packed inputs must have well-formed cu_seqlens.
@@ -48,7 +49,10 @@ class DeviceAttention {
 public:
   // Output and LSE are poisoned: what the kernel does not write reads as NaN.
   static Result<DeviceAttention> upload(Accelerator &accelerator, const AttentionInputs &inputs);
+  // Again, before another plan runs on the same tensors.
+  Status poisonOutputs();
 
+  // Grows the workspace to what the plan needs, so that one suffices for several plans.
   Status allocateWorkspace(const nsa_plan *plan);
   // Enqueues the operator on the accelerator's stream.
   Status enqueue(const nsa_plan *plan) const;

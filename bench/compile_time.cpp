@@ -1,0 +1,67 @@
+#include "bench/compile_time.h"
+
+#include "runtime/engine/compiler_library.h"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <vector>
+
+namespace nsa::bench {
+namespace {
+
+double wallMs() {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double processMs() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+} // namespace
+
+Result<CompileTime> measureCompileTime(const std::string &compilerPath, const Spec &spec, int samples) {
+  const double begin = wallMs();
+  Result<std::shared_ptr<const CompilerLibrary>> library = CompilerLibrary::open(compilerPath);
+  if (!library)
+    return library.status();
+  const Problem problem = Problem::make(spec, {.batch = 1, .tokensQ = 4096, .seqlenQ = 4096, .seqlenK = 4096});
+  CompileRequest request;
+  request.target = "cpu";
+  request.op = problem.op;
+  request.fixed = problem.fixed;
+  Result<std::vector<Candidate>> candidates = (*library)->list(request);
+  if (!candidates)
+    return candidates.status();
+  CompileTime result;
+  result.templateName = request.templateName = candidates->front().templateName;
+  result.config = candidates->front().config;
+  Result<std::map<std::string, std::string>> config = parseValues(result.config);
+  if (!config)
+    return config.status();
+  request.config = std::move(*config);
+  std::vector<double> wall, cpu;
+  for (int i = 0; i <= samples; ++i) {
+    const double wallBefore = wallMs(), cpuBefore = processMs();
+    if (Result<CompiledKernel> kernel = (*library)->compile(request); !kernel)
+      return kernel.status();
+    if (i == 0) {
+      result.openMs = wallMs() - begin;
+      continue;
+    }
+    wall.push_back(wallMs() - wallBefore);
+    cpu.push_back(processMs() - cpuBefore);
+  }
+  result.wallMs = median(std::move(wall));
+  result.cpuMs = median(std::move(cpu));
+  return result;
+}
+
+} // namespace nsa::bench

@@ -1,0 +1,34 @@
+// Whoever takes part in the measurement of one shape: a plan of ours, or another implementation on the same device.
+// Samples of all are taken in turns, so that clocks and temperature favour nobody.
+// Thread-safety: one thread.
+#pragma once
+
+#include "runtime/base/status.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace nsa::bench {
+
+class Contender {
+public:
+  virtual ~Contender() = default;
+  // "nsa default", "nsa tuned", "torch flash", ...
+  virtual const std::string &name() const = 0;
+  // Milliseconds of one run, begun with a cold L2 on a GPU. Its result has been checked before.
+  virtual Result<double> sample() = 0;
+  // What is to be told of it beside its times: template, config, registers, error.
+  virtual nlohmann::ordered_json facts() const = 0;
+};
+
+struct Times {
+  double fastestMs = 0, medianMs = 0, slowestMs = 0;
+  double cpuMs =
+      0; // median of this process's CPU time, all threads together: neighbours on the processor cost none of it
+};
+
+// `samples` rounds in each of which every contender runs once. One that fails is an error: it has run before.
+Result<std::vector<Times>> measureInTurns(const std::vector<Contender *> &contenders, int samples);
+
+} // namespace nsa::bench

@@ -1,0 +1,226 @@
+// nsa_bench_cpu: which share of the processor's FMA peak the generated fp32 kernels reach, on one core and on all, and
+// how long a kernel takes to compile. Peak and kernels run in turns, so both see the same clocks and neighbours.
+#include "bench/bench_case.h"
+#include "bench/bench_report.h"
+#include "bench/compile_time.h"
+#include "bench/fma_peak.h"
+#include "bench/machine_facts.h"
+#include "bench/plan_contender.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <set>
+#include <thread>
+
+namespace nsa::bench {
+namespace {
+
+struct Flags {
+  std::string results, compiler;
+  int samples = 11;
+  double tuneBudget = 30;
+  bool quick = false;
+};
+
+// The peak as a contender: the time in which so many threads do a billion operations each.
+class PeakContender final : public Contender {
+public:
+  explicit PeakContender(int threads) : threads(threads), contenderName("fma peak " + std::to_string(threads)) {}
+  const std::string &name() const override { return contenderName; }
+  Result<double> sample() override {
+    const FmaPeak peak = measureFmaPeak(threads, 1);
+    if (peak.gflops <= 0)
+      return Status::error(ErrorCode::kUnsupported, "this processor has neither AVX-512 nor FMA");
+    return threads * 1e3 / peak.gflops;
+  }
+  nlohmann::ordered_json facts() const override { return nlohmann::ordered_json::object(); }
+
+private:
+  int threads;
+  std::string contenderName;
+};
+
+// Two kernels and the peak at one number of threads.
+struct Lane {
+  int threads = 0;
+  tools::EngineHandle engines[2];
+  std::vector<std::unique_ptr<Contender>> contenders; // the peak, default, tuned
+};
+
+Result<Lane> openLane(const Flags &flags, int threads, const Arena &arena) {
+  Lane lane;
+  lane.threads = threads;
+  lane.contenders.push_back(std::make_unique<PeakContender>(threads));
+  for (const bool tuned : {false, true}) {
+    if (tuned && flags.quick)
+      continue;
+    tools::EngineSettings settings;
+    settings.cachePath = ":memory:"; // what an earlier run stored must not be measured
+    settings.missPolicy = tuned ? NSA_MISS_TUNE : NSA_MISS_DEFAULT;
+    settings.tuneBudgetSeconds = flags.tuneBudget;
+    settings.compilerPath = flags.compiler;
+    settings.cpuThreads = threads;
+    Result<tools::EngineHandle> engine = tools::createEngine(settings);
+    if (!engine)
+      return engine.status();
+    Result<std::unique_ptr<PlanContender>> plan =
+        PlanContender::make(tuned ? "tuned" : "default", engine->get(), arena);
+    if (!plan)
+      return plan.status();
+    lane.engines[tuned] = std::move(*engine);
+    lane.contenders.push_back(std::move(*plan));
+  }
+  return lane;
+}
+
+Status measureCase(const Flags &flags, const BenchCase &benchCase, tools::Accelerator &accelerator,
+                   BenchReport &report) {
+  const tools::AttentionInputs inputs = tools::drawAttentionInputs(benchCase.spec, benchCase.maxima, 1);
+  Result<tools::DeviceAttention> job = tools::DeviceAttention::upload(accelerator, inputs);
+  if (!job)
+    return job.status();
+  tools::Buffer noFlush;
+  const Arena arena{accelerator, inputs, *job, noFlush};
+  std::vector<Lane> lanes;
+  for (const int threads : std::set<int>{1, static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))}) {
+    Result<Lane> lane = openLane(flags, threads, arena);
+    if (!lane)
+      return lane.status();
+    lanes.push_back(std::move(*lane));
+  }
+  std::vector<Contender *> everybody;
+  for (const Lane &lane : lanes)
+    for (const std::unique_ptr<Contender> &contender : lane.contenders)
+      everybody.push_back(contender.get());
+  Result<std::vector<Times>> times = measureInTurns(everybody, flags.samples);
+  if (!times)
+    return times.status();
+
+  const double gigaflops = tools::attentionFlops(inputs) * 1e-9;
+  std::vector<double> oneThread; // GFLOP/s of the first lane
+  size_t next = 0;
+  for (const Lane &lane : lanes) {
+    const double peak = lane.threads * 1e3 / (*times)[next].medianMs;
+    const double peakByCpuTime =
+        lane.threads * 1e3 / (*times)[next].cpuMs; // of one core, as is the rate it is set against
+    for (size_t i = 0; i < lane.contenders.size(); ++i) {
+      const Times &own = (*times)[next++];
+      const double rate = i == 0 ? peak : gigaflops / own.medianMs * 1e3;
+      if (lane.threads == 1)
+        oneThread.push_back(rate);
+      nlohmann::ordered_json row;
+      row["what"] = i == 0 ? "fma peak" : lane.contenders[i]->name();
+      row["threads"] = lane.threads;
+      row.update(i == 0 ? nlohmann::ordered_json::object() : caseFields(benchCase));
+      row["median_ms"] = i == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(own.medianMs);
+      row["fastest_ms"] = i == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(own.fastestMs);
+      row["slowest_ms"] = i == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(own.slowestMs);
+      row["gflops"] = rate;
+      row["percent_of_peak"] = 100 * rate / peak;
+      row["percent_of_peak_by_cpu_time"] = i == 0 ? 100.0 : 100 * gigaflops / own.cpuMs * 1e3 / peakByCpuTime;
+      row["times_one_thread"] = rate / oneThread[i];
+      row.update(lane.contenders[i]->facts());
+      std::printf(
+          "%-8s %d thread(s) %9.2f GFLOP/s, %5.1f %% of the peak (%5.1f %% by CPU time), %.2f times one thread  %s\n",
+          row["what"].get<std::string>().c_str(), lane.threads, rate, 100 * rate / peak,
+          row["percent_of_peak_by_cpu_time"].get<double>(), rate / oneThread[i], row.value("config", "").c_str());
+      std::fflush(stdout);
+      NSA_RETURN_IF_ERROR(report.add(std::move(row)));
+    }
+  }
+  return Status::ok();
+}
+
+Status run(const Flags &flags) {
+  Result<std::unique_ptr<tools::Accelerator>> accelerator = tools::Accelerator::open("cpu");
+  if (!accelerator)
+    return accelerator.status();
+  tools::EngineSettings settings;
+  settings.cachePath = ":memory:";
+  settings.compilerPath = flags.compiler;
+  Result<tools::EngineHandle> engine = tools::createEngine(settings);
+  if (!engine)
+    return engine.status();
+  Result<nlohmann::json> machine = machineFacts(engine->get());
+  if (!machine)
+    return machine.status();
+  Result<nlohmann::json> description = tools::describeEngine(engine->get());
+  if (!description)
+    return description.status();
+  const std::string compilerPath = (*description)["compiler"].value("path", "");
+  Result<BenchReport> report = BenchReport::create(
+      flags.results, "cpu", {{"machine", *machine}, {"vector_bits", measureFmaPeak(1, 1).vectorBits}},
+      {{"what", "what"},
+       {"operator", "op"},
+       {"tokens", "tokens"},
+       {"threads", "threads"},
+       {"GFLOP/s", "gflops"},
+       {"% of the peak", "percent_of_peak"},
+       {"times one thread", "times_one_thread"},
+       {"median ms", "median_ms"},
+       {"CPU ms", "cpu_ms"},
+       {"config", "config"}});
+  if (!report)
+    return report.status();
+
+  BenchCase benchCase;
+  benchCase.name = "cpu128";
+  benchCase.spec.dtype = DType::kF32;
+  benchCase.spec.queryHeads = 8;
+  benchCase.spec.kvHeads = 1;
+  benchCase.spec.qkDim = benchCase.spec.vDim = 128;
+  benchCase.spec.window = 512;
+  const int64_t tokens = flags.quick ? 256 : 4096;
+  benchCase.maxima = {.batch = 1, .tokensQ = tokens, .seqlenQ = tokens, .seqlenK = tokens};
+  for (const Operator op : {Operator::kDense, Operator::kWindow}) {
+    benchCase.spec.op = op;
+    NSA_RETURN_IF_ERROR(measureCase(flags, benchCase, **accelerator, *report));
+    Result<CompileTime> compile = measureCompileTime(compilerPath, benchCase.spec, 5);
+    if (!compile)
+      return compile.status();
+    std::printf("compile  %.1f ms, %.1f ms of CPU time; the first with opening the library %.1f ms\n", compile->wallMs,
+                compile->cpuMs, compile->openMs);
+    NSA_RETURN_IF_ERROR(report->add({{"what", "compile"},
+                                     {"op", operatorName(op)},
+                                     {"median_ms", compile->wallMs},
+                                     {"cpu_ms", compile->cpuMs},
+                                     {"template", compile->templateName},
+                                     {"config", compile->config}}));
+  }
+  return Status::ok();
+}
+
+} // namespace
+} // namespace nsa::bench
+
+int main(int argc, char **argv) {
+  nsa::bench::Flags flags;
+  CLI::App app("Measures the generated CPU kernels against the processor's peak.", "nsa_bench_cpu");
+  app.add_option("--results", flags.results, "Folder for cpu.json and cpu.csv, e.g. bench/results/cpu")
+      ->required()
+      ->type_name("DIR");
+  app.add_option("--samples", flags.samples, "Samples of each measurement")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->type_name("N");
+  app.add_option("--tune-budget", flags.tuneBudget, "Seconds of tuning for each shape")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->type_name("SECONDS");
+  app.add_option("--compiler", flags.compiler, "libnsa_compiler.so (default: beside libnsa.so)")->type_name("FILE");
+  app.add_flag("--quick", flags.quick, "A short length, without tuning");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success &request) {
+    return app.exit(request);
+  } catch (const CLI::ParseError &error) {
+    std::fprintf(stderr, "nsa_bench_cpu: %s\n", error.what());
+    return 2;
+  }
+  if (const nsa::Status status = nsa::bench::run(flags); !status.isOk()) {
+    std::fprintf(stderr, "nsa_bench_cpu: %s\n", status.toString().c_str());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,20 @@
+"""What bench/peers/torch_attention.py says, without torch: the test of how the bench merges other implementations."""
+
+import json
+import sys
+
+print(json.dumps({"versions": {"fake": "1"}}), flush=True)
+for line in sys.stdin:
+    question = json.loads(line)
+    if question["command"] == "prepare":
+        assert question["op"] in ("dense", "window") and question["tokens"] > 0
+        answer = {
+            "implementations": [
+                {"name": "fake fast", "relative_error": 0.001, "note": "k and v expanded"},
+                {"name": "fake absent", "trouble": "no kernel, for a reason"},
+            ]
+        }
+    else:
+        assert question["name"] == "fake fast"
+        answer = {"milliseconds": 0.5}
+    print(json.dumps(answer), flush=True)

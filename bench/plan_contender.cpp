@@ -1,0 +1,91 @@
+#include "bench/plan_contender.h"
+
+#include <chrono>
+#include <cstdlib>
+
+namespace nsa::bench {
+namespace {
+
+constexpr int kWarmUps = 3; // caches, clocks and lazy loading
+constexpr int kCheckedQueries = 4;
+constexpr double kSampleMs = 1.0; // on the CPU: below it one run is too close to the clock's own steps
+
+// A few queries, the first and the last among them, each as a sequence of its own that ends with it.
+reference::ErrorReport checkSample(const tools::AttentionInputs &inputs, const tools::AttentionOutputs &outputs) {
+  reference::Attention problem = tools::referenceProblem(inputs);
+  const int64_t tokens = inputs.maxima.seqlenQ, offset = inputs.maxima.seqlenK - tokens;
+  problem.sequences.clear();
+  for (int64_t i = 0; i < kCheckedQueries; ++i) {
+    const int64_t query = i * (tokens - 1) / (kCheckedQueries - 1);
+    problem.sequences.push_back(
+        {.batch = 0, .queryBegin = query, .queries = 1, .keyBegin = 0, .keys = offset + query + 1, .firstRow = i});
+  }
+  return reference::compare(problem, reference::attend(problem), tools::tensorView(outputs.out, true),
+                            tools::tensorView(outputs.lse, false));
+}
+
+} // namespace
+
+Result<std::unique_ptr<PlanContender>> PlanContender::make(std::string name, nsa_engine *engine, const Arena &arena) {
+  std::unique_ptr<PlanContender> contender(new PlanContender(std::move(name), arena));
+  const tools::AttentionInputs &inputs = arena.inputs;
+  Result<tools::PlanHandle> plan = tools::createPlan(engine, inputs.spec, inputs.maxima, arena.accelerator.stream());
+  if (!plan)
+    return plan.status();
+  contender->plan = std::move(*plan);
+  contender->description = tools::describePlan(contender->plan.get());
+  NSA_RETURN_IF_ERROR(arena.job.allocateWorkspace(contender->plan.get()));
+  NSA_RETURN_IF_ERROR(arena.job.poisonOutputs());
+  for (int i = 0; i < kWarmUps; ++i)
+    if (Result<double> once = contender->sample(); !once)
+      return once.status();
+  Result<tools::AttentionOutputs> outputs = arena.job.download();
+  if (!outputs)
+    return outputs.status();
+  const reference::Tolerance tolerance = reference::toleranceOf(inputs.spec.dtype);
+  const reference::ErrorReport error = checkSample(inputs, *outputs);
+  if (!error.within(tolerance))
+    return Status::error(ErrorCode::kInternal,
+                         contender->contenderName + " is wrong, so it is not measured: " + error.toString(tolerance));
+  contender->relativeError = error.relativeRms;
+  return contender;
+}
+
+Result<double> PlanContender::sample() {
+  if (arena.flush.size() > 0) {
+    NSA_RETURN_IF_ERROR(arena.accelerator.fill(arena.flush.data(), 0, arena.flush.size()));
+    return arena.accelerator.time([&] { return arena.job.enqueue(plan.get()); });
+  }
+  int runs = 0;
+  Result<double> milliseconds = arena.accelerator.time([&]() -> Status {
+    const auto start = std::chrono::steady_clock::now();
+    do {
+      NSA_RETURN_IF_ERROR(arena.job.enqueue(plan.get()));
+      ++runs;
+    } while (std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count() < kSampleMs);
+    return Status::ok();
+  });
+  if (!milliseconds)
+    return milliseconds;
+  return *milliseconds / runs;
+}
+
+nlohmann::ordered_json PlanContender::facts() const {
+  const nlohmann::json &launch = description["launches"][0], &milliseconds = description["milliseconds"];
+  const nlohmann::json evidence = launch.value("evidence", nlohmann::json::object());
+  auto number = [&](const char *field) {
+    return evidence.contains(field) ? nlohmann::ordered_json(std::atoll(evidence[field].get<std::string>().c_str()))
+                                    : nlohmann::ordered_json();
+  };
+  return {{"relative_error", relativeError},
+          {"template", launch.value("template", "")},
+          {"config", launch.value("config", "")},
+          {"registers", number("registers")},
+          {"spilled_bytes", number("local_bytes")},
+          {"shared_bytes", launch.value("shared_bytes", 0)},
+          {"block_threads", launch.value("threads", 0)},
+          {"compile_ms", milliseconds.value("compile", 0.0)},
+          {"tune_ms", milliseconds.value("tune", 0.0)}};
+}
+
+} // namespace nsa::bench

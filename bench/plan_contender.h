@@ -1,0 +1,38 @@
+// A plan of ours as a contender: checked on sampled rows against the fp64 reference before it may be measured.
+// Ownership: borrows accelerator, tensors and flush buffer; owns its plan. Thread-safety: one thread.
+#pragma once
+
+#include "bench/contender.h"
+#include "tools/support/attention_job.h"
+
+namespace nsa::bench {
+
+// What all plans of one shape share.
+struct Arena {
+  tools::Accelerator &accelerator;
+  const tools::AttentionInputs &inputs;
+  tools::DeviceAttention &job;
+  tools::Buffer &flush; // larger than the L2; empty on the CPU
+};
+
+class PlanContender final : public Contender {
+public:
+  // Makes the plan (compiles or tunes), runs it and checks the result: a wrong kernel has no speed, so it is an error.
+  static Result<std::unique_ptr<PlanContender>> make(std::string name, nsa_engine *engine, const Arena &arena);
+
+  const std::string &name() const override { return contenderName; }
+  Result<double> sample() override;
+  nlohmann::ordered_json facts() const override;
+  double tuneSeconds() const { return description["milliseconds"].value("tune", 0.0) / 1000; }
+
+private:
+  PlanContender(std::string name, const Arena &arena) : contenderName(std::move(name)), arena(arena) {}
+
+  std::string contenderName;
+  Arena arena;
+  tools::PlanHandle plan;
+  nlohmann::json description;
+  double relativeError = 0;
+};
+
+} // namespace nsa::bench
