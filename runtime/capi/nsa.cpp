@@ -117,13 +117,13 @@ nsa_status nsa_plan_workspace_size(const nsa_plan *plan, size_t *bytes, nsa_erro
   });
 }
 
-nsa_status nsa_run(const nsa_plan *plan, const nsa_binding *bindings, size_t binding_count, void *workspace,
-                   size_t workspace_bytes, void *stream, nsa_error *error) noexcept {
+nsa_status nsa_run(const nsa_plan *plan, const nsa_binding *bindings, size_t bindingCount, void *workspace,
+                   size_t workspaceBytes, void *stream, nsa_error *error) noexcept {
   return guarded(error, [&]() -> Status {
     NSA_RETURN_IF_ERROR(requirePointer(plan, "plan"));
     Bindings converted;
-    NSA_RETURN_IF_ERROR(convert(bindings, binding_count, converted));
-    return planOf(plan)->run(converted, workspace, workspace_bytes, stream);
+    NSA_RETURN_IF_ERROR(convert(bindings, bindingCount, converted));
+    return planOf(plan)->run(converted, workspace, workspaceBytes, stream);
   });
 }
 

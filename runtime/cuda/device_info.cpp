@@ -1,5 +1,7 @@
 #include "runtime/cuda/device_info.h"
 
+#include <cmath>
+
 namespace nsa::cuda {
 
 namespace {
@@ -92,7 +94,7 @@ Result<DeviceInfo> readDeviceInfo(const Driver &driver, int ordinal) {
   info.sharedBytesOptIn = sharedBytesOptIn;
   // Two transfers per clock; kHz * bits / 8 is kB/s.
   double gigabytesPerSecond = 2.0 * memoryClockKHz * (memoryBusBits / 8.0) / 1e6;
-  info.bandwidthGBs = static_cast<int64_t>(gigabytesPerSecond / 100 + 0.5) * 100;
+  info.bandwidthGBs = std::llround(gigabytesPerSecond / 100) * 100;
 
   Result<std::string> target = targetOf(info.computeMajor, info.computeMinor);
   if (!target)

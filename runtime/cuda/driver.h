@@ -20,6 +20,7 @@ public:
   // Opens another file than libcuda.so.1, for the tests of the errors.
   static Result<const Driver *> open(const char *file);
 
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration takes none
 #define NSA_CUDA_MEMBER(field, symbol, parameters) DriverResult(*field) parameters = nullptr;
   NSA_CUDA_DRIVER_ENTRIES(NSA_CUDA_MEMBER)
 #undef NSA_CUDA_MEMBER

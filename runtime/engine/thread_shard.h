@@ -25,7 +25,7 @@ inline size_t threadShard() {
 class ShardedCounter {
 public:
   void raise() { cells[threadShard()].value.fetch_add(1, std::memory_order_relaxed); }
-  operator uint64_t() const {
+  operator uint64_t() const { // NOLINT(google-explicit-constructor): read like the atomic that it stands for
     uint64_t sum = 0;
     for (const Cell &cell : cells)
       sum += cell.value.load(std::memory_order_relaxed);
