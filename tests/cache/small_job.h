@@ -1,0 +1,48 @@
+// What the races and the killed runs make: small attention problems, each with a kernel of its own, run through the C ABI on
+// the CPU with the real compiler and compared with the fp64 reference; and a page that tells the parent how it went.
+// Thread-safety: all functions may be called by many threads at once.
+#pragma once
+
+#include "runtime/base/problem.h"
+#include "tools/support/engine.h"
+
+#include <new>
+#include <string>
+#include <sys/mman.h>
+
+namespace nsa::test {
+
+constexpr int kSmallJobs = 5;
+
+struct SmallJob {
+  Spec spec;
+  Maxima maxima;
+};
+SmallJob smallJob(int number); // 0 <= number < kSmallJobs
+
+// Plans, runs on fresh inputs and compares. An error names what was wrong; `source` is where the kernel came from.
+Status runSmallJob(nsa_engine *engine, int number, uint64_t seed, std::string *source = nullptr);
+// An engine for the CPU and this file; whatever it warns of is an error of the test.
+tools::EngineHandle openSmallEngine(const std::string &cachePath, nsa_miss_policy policy,
+                                    const std::string &templateDir = "");
+nsa_stats statsOf(const nsa_engine *engine);
+
+// A copy of the templates that admits four candidates only.
+void copyFewTemplates(const std::string &from, const std::string &to);
+
+// A value that a process shares with the children it starts.
+template <typename T> class SharedPage {
+public:
+  SharedPage()
+      : value(new (mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) T{}) {}
+  ~SharedPage() { munmap(value, sizeof(T)); }
+  SharedPage(const SharedPage &) = delete;
+  SharedPage &operator=(const SharedPage &) = delete;
+  T *operator->() const { return value; }
+  T &operator*() const { return *value; }
+
+private:
+  T *value;
+};
+
+} // namespace nsa::test
