@@ -1,0 +1,114 @@
+#include "tools/render_tables/tables.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <vector>
+
+namespace nsa::tables {
+namespace {
+
+constexpr const char *kDefault = "nsa default", *kTuned = "nsa tuned";
+
+std::string cell(const Json &row, const std::string &field) {
+  const auto found = row.find(field);
+  if (found == row.end() || found->is_null())
+    return "-";
+  if (found->is_string())
+    return *found;
+  if (!found->is_number_float())
+    return found->dump();
+  const double value = *found, size = std::fabs(value);
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f", size < 1 ? 3 : size < 10 ? 2 : size < 100 ? 1 : 0, value);
+  return text;
+}
+
+std::string line(const std::vector<std::string> &cells) {
+  std::string text = "|";
+  for (const std::string &one : cells)
+    text += " " + one + " |";
+  return text + "\n";
+}
+
+std::string heading(const std::vector<std::string> &titles) {
+  std::string rule = "|";
+  for (size_t i = 0; i < titles.size(); ++i)
+    rule += "---|";
+  return line(titles) + rule + "\n";
+}
+
+} // namespace
+
+std::string machineLine(const Json &report) {
+  const Json &machine = report["machine"], &device = machine["device"];
+  std::string text;
+  if (device.value("kind", "") == "gpu")
+    text = device.value("name", "") + ", driver " + device.value("driver", "");
+  else
+    text = machine.value("processor", "") + ", " + device.value("threads", "") + " threads";
+  if (report.contains("fma_peak"))
+    text += ", FMA peak " + cell(report["fma_peak"], "gflops") + " GFLOP/s";
+  if (report.contains("peers"))
+    for (const auto &[name, version] : report["peers"].items())
+      if (name != "device" && version.is_string())
+        text += ", " + name + " " + version.get<std::string>();
+  return text + ", source " + machine.value("source", "") + ", " + machine.value("date", "") + "\n";
+}
+
+std::string attentionTable(const Json &report) {
+  // The shapes in the order in which they were measured, and whoever was measured beside us.
+  std::vector<Json> shapes;
+  std::vector<std::string> peers;
+  std::map<std::string, std::map<std::string, Json>> rows; // by shape and implementation
+  for (const Json &row : report["results"]) {
+    Json shape;
+    for (const char *field : {"op", "dtype", "query_heads", "kv_heads", "qk_dim", "v_dim", "tokens", "window"})
+      shape[field] = row.value(field, Json());
+    if (!rows.count(shape.dump()))
+      shapes.push_back(shape);
+    const std::string who = row.value("implementation", "");
+    if (who != kDefault && who != kTuned && std::find(peers.begin(), peers.end(), who) == peers.end())
+      peers.push_back(who);
+    rows[shape.dump()][who] = row;
+  }
+  std::vector<std::string> titles = {"operator", "type",       "heads",    "head sizes",    "tokens",
+                                     "window",   "default ms", "tuned ms", "tuned TFLOP/s", "% of roof"};
+  for (const std::string &peer : peers)
+    titles.push_back(peer + " ms");
+  std::string text = heading(titles);
+  for (const Json &shape : shapes) {
+    std::map<std::string, Json> &own = rows[shape.dump()];
+    std::vector<std::string> cells = {cell(shape, "op"),
+                                      cell(shape, "dtype"),
+                                      cell(shape, "query_heads") + "/" + cell(shape, "kv_heads"),
+                                      cell(shape, "qk_dim") + "/" + cell(shape, "v_dim"),
+                                      cell(shape, "tokens"),
+                                      shape["window"] == 0 ? "-" : cell(shape, "window"),
+                                      cell(own[kDefault], "median_ms"),
+                                      cell(own[kTuned], "median_ms"),
+                                      cell(own[kTuned], "tflops"),
+                                      cell(own[kTuned], "percent_of_roof")};
+    for (const std::string &peer : peers)
+      cells.push_back(cell(own[peer], "median_ms"));
+    text += line(cells);
+  }
+  return text;
+}
+
+std::string plainTable(const Json &report) {
+  std::vector<std::string> titles;
+  for (const Json &column : report["table"])
+    titles.push_back(column.value("title", ""));
+  std::string text = heading(titles);
+  for (const Json &row : report["results"]) {
+    std::vector<std::string> cells;
+    for (const Json &column : report["table"])
+      cells.push_back(cell(row, column.value("field", "")));
+    text += line(cells);
+  }
+  return text;
+}
+
+} // namespace nsa::tables

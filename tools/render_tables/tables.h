@@ -1,0 +1,19 @@
+// README's tables from the JSON of one bench run.
+// Thread-safety: pure functions.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace nsa::tables {
+
+using Json = nlohmann::ordered_json;
+
+// "NVIDIA H200, driver 13.0, source 755d67d1c2aa, 2026-11-21": where and of what the numbers are.
+std::string machineLine(const Json &report);
+// A row for each shape: our times with the default and the tuned kernel, and beside them every other implementation's.
+std::string attentionTable(const Json &report);
+// The columns that the bench has named, a row for each result.
+std::string plainTable(const Json &report);
+
+} // namespace nsa::tables
