@@ -10,20 +10,46 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
 #include <functional>
 #include <gtest/gtest.h>
 #include <new>
 #include <numbers>
+#include <pthread.h>
 #include <string>
 #include <thread>
 #include <vector>
 
 using namespace nsa;
 
-// The program's allocation functions serve libnsa.so too: what it allocates is counted here, by thread.
+// The program's allocation and locking functions serve libnsa.so too: what it allocates and locks is counted here, by
+// thread. Sanitizers have locking functions of their own.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define NSA_COUNTS_LOCKS 0
+#elif defined(__has_feature)
+#define NSA_COUNTS_LOCKS !(__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define NSA_COUNTS_LOCKS 1
+#endif
+
 namespace {
 thread_local size_t allocations = 0;
+thread_local size_t locks = 0;
 } // namespace
+
+#if NSA_COUNTS_LOCKS
+#define NSA_COUNT_LOCKS(function, type)                                                                                \
+  extern "C" __attribute__((visibility("default"))) int function(type *lock) {                                         \
+    static const auto real = reinterpret_cast<int (*)(type *)>(dlsym(RTLD_NEXT, #function));                           \
+    ++locks;                                                                                                           \
+    return real(lock);                                                                                                 \
+  }
+NSA_COUNT_LOCKS(pthread_mutex_lock, pthread_mutex_t)
+NSA_COUNT_LOCKS(pthread_mutex_trylock, pthread_mutex_t)
+NSA_COUNT_LOCKS(pthread_rwlock_rdlock, pthread_rwlock_t)
+NSA_COUNT_LOCKS(pthread_rwlock_wrlock, pthread_rwlock_t)
+#undef NSA_COUNT_LOCKS
+#endif
 
 void *operator new(size_t bytes) {
   ++allocations;
@@ -279,24 +305,64 @@ TEST_F(CApi, EverySlotIsFilled) {
   }
 }
 
-TEST_F(CApi, ARunAllocatesNothing) {
+TEST_F(CApi, ARunAllocatesAndLocksNothing) {
   for (nsa_layout layout : {NSA_LAYOUT_DENSE, NSA_LAYOUT_PACKED}) {
     Call call(layout);
     store(call, {.templateName = "lean", .params = kAllParams, .grid = "1 ; 1 ; 1"}, test::countingCode());
     Engine engine(cache);
     Plan plan(engine, call);
     ASSERT_EQ(plan.status, NSA_OK) << plan.error.message;
-    size_t before = allocations;
+    size_t allocationsBefore = allocations, locksBefore = locks;
     nsa_status status = plan.run(call);
-    size_t made = allocations - before;
+    size_t allocated = allocations - allocationsBefore, locked = locks - locksBefore;
     EXPECT_EQ(status, NSA_OK) << plan.error.message;
-    EXPECT_EQ(made, 0u) << (layout == NSA_LAYOUT_PACKED ? "packed" : "dense");
+    EXPECT_EQ(allocated, 0u) << (layout == NSA_LAYOUT_PACKED ? "packed" : "dense");
+    EXPECT_EQ(locked, 0u) << (layout == NSA_LAYOUT_PACKED ? "packed" : "dense");
     // The counter sees the library: an error is composed text.
     call.drop(NSA_Q);
-    before = allocations;
+    allocationsBefore = allocations;
     EXPECT_EQ(plan.run(call), NSA_INVALID_ARGUMENT);
-    EXPECT_GT(allocations, before);
+    EXPECT_GT(allocations, allocationsBefore);
   }
+}
+
+TEST_F(CApi, APlanFromMemoryAllocatesNothing) {
+  Call call(NSA_LAYOUT_DENSE);
+  store(call, {}, test::countingCode());
+  Engine engine(cache);
+  ASSERT_EQ(Plan(engine, call).status, NSA_OK);
+  call.maxima.max_seqlen_k = 37; // of the same bucket, so of the same problem
+  nsa_plan *plan = nullptr;
+  nsa_error error;
+  const size_t allocationsBefore = allocations, locksBefore = locks;
+  const nsa_status status = nsa_plan_create(engine.handle, &call.spec, &call.maxima, nullptr, &plan, &error);
+  nsa_plan_destroy(plan);
+  const size_t allocated = allocations - allocationsBefore, locked = locks - locksBefore;
+  EXPECT_EQ(status, NSA_OK) << error.message;
+  EXPECT_EQ(allocated, 0u);
+  EXPECT_EQ(engine.stats().plans_from_memory, 1u);
+#if NSA_COUNTS_LOCKS
+  EXPECT_EQ(locked, 2u) << "the thread's own shard of the pool, once each way; the counter sees the library";
+#else
+  (void)locked;
+#endif
+}
+
+TEST_F(CApi, APlanBoundsItsRunsByItsOwnMaxima) {
+  Call call(NSA_LAYOUT_DENSE);
+  store(call, {}, test::countingCode());
+  Engine engine(cache);
+  Plan wide(engine, call);
+  call.maxima.max_seqlen_k = 33; // shares the kernel, not the bounds
+  Plan narrow(engine, call);
+  ASSERT_EQ(narrow.status, NSA_OK) << narrow.error.message;
+  EXPECT_EQ(engine.stats().plans_from_memory, 1u);
+  for (nsa_name name : {NSA_K, NSA_V})
+    call.tensors[name].shape[1] = 34;
+  EXPECT_EQ(wide.run(call), NSA_OK) << wide.error.message;
+  EXPECT_EQ(narrow.run(call), NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(narrow.error.field, "seqlen_k");
+  EXPECT_STREQ(narrow.error.value, "34");
 }
 
 TEST_F(CApi, EmptyWorkLaunchesNothing) {
@@ -632,6 +698,31 @@ TEST_F(CApi, APlanOutlivesItsEngine) {
   Plan plan(*engine, call);
   engine.reset();
   EXPECT_EQ(plan.run(call), NSA_OK) << plan.error.message;
+}
+
+// Whoever is last, a plan of any thread or the handle, takes the engine along: the address sanitizer sees what is left.
+TEST_F(CApi, PlansOfManyThreadsOutliveTheirEngine) {
+  Call call(NSA_LAYOUT_DENSE);
+  store(call, {}, test::countingCode());
+  for (int round = 0; round < 20; ++round) {
+    auto engine = std::make_unique<Engine>(cache);
+    std::vector<std::unique_ptr<Plan>> plans(24);
+    {
+      std::vector<std::jthread> threads;
+      for (size_t thread = 0; thread < 8; ++thread)
+        threads.emplace_back([&, thread] {
+          for (size_t i = thread; i < plans.size(); i += 8)
+            plans[i] = std::make_unique<Plan>(*engine, call);
+        });
+    }
+    std::vector<std::jthread> threads;
+    for (size_t thread = 0; thread < 8; ++thread)
+      threads.emplace_back([&, thread] {
+        for (size_t i = 0; i < plans.size(); i += 8)
+          plans[i + (thread + 3) % 8].reset(); // not the thread that made it
+      });
+    engine.reset();
+  }
 }
 
 TEST_F(CApi, EightThreadsPlanAndRun) {
