@@ -24,6 +24,25 @@ bool isReadFromMemory(OpOperand &operand) {
   return !dot || operand.get() != dot.getAcc() || !isZeroTile(operand.get());
 }
 
+bool isSamePlace(Value a, Value b) {
+  return TileStorage::of(a, /*lanes=*/1).isSamePlace(TileStorage::of(b, /*lanes=*/1));
+}
+
+// What an operation reads from memory where it stands.
+SmallVector<Value> readsOf(Operation &op) {
+  if (auto map = dyn_cast<tile::MapOp>(op); map && accumulatorMap(map.getResult()))
+    return {};
+  auto dot = dyn_cast<tile::DotOp>(op);
+  if (!dot)
+    return op.getOperands();
+  SmallVector<Value> reads = {dot.getA(), dot.getB()};
+  if (tile::MapOp map = accumulatorMap(dot.getAcc()))
+    llvm::append_range(reads, map.getInputs());
+  else if (!isZeroTile(dot.getAcc()))
+    reads.push_back(dot.getAcc());
+  return reads;
+}
+
 } // namespace
 
 TileStorage TileStorage::of(Value tile, int64_t lanes) {
@@ -40,6 +59,33 @@ TileStorage TileStorage::of(Value tile, int64_t lanes) {
 bool isZeroTile(Value tile) {
   auto splat = tile.getDefiningOp<tile::SplatOp>();
   return splat && matchPattern(splat.getScalar(), m_AnyZeroFloat());
+}
+
+tile::MapOp accumulatorMap(Value tile) {
+  auto map = tile.getDefiningOp<tile::MapOp>();
+  if (!map || tile.use_empty() || !map.getRow().use_empty() || !map.getColumn().use_empty())
+    return nullptr;
+  const bool isAccumulator = llvm::all_of(tile.getUses(), [](OpOperand &use) {
+    auto dot = dyn_cast<tile::DotOp>(use.getOwner());
+    return dot && &use == &dot.getAccMutable();
+  });
+  int sources = 0;
+  for (Value input : map.getInputs()) {
+    if (!tile::isTile(input) || cast<RankedTensorType>(input.getType()).getRank() == 1)
+      continue;
+    if (!isSamePlace(input, tile))
+      return nullptr;
+    ++sources;
+  }
+  return isAccumulator && sources == 1 ? map : nullptr;
+}
+
+Value accumulatorSource(tile::DotOp dot) {
+  tile::MapOp map = accumulatorMap(dot.getAcc());
+  if (!map)
+    return isZeroTile(dot.getAcc()) ? Value() : dot.getAcc();
+  return *llvm::find_if(map.getInputs(),
+                        [&](Value input) { return tile::isTile(input) && isSamePlace(input, dot.getAcc()); });
 }
 
 void forEachHandover(Operation *op, llvm::function_ref<void(ValueRange, ValueRange)> visit) {
@@ -82,7 +128,8 @@ BufferPlan BufferPlan::make(func::FuncOp function, int64_t lanes) {
 }
 
 void BufferPlan::number(Value value) {
-  if (!tile::isTile(value) || (isZeroTile(value) && llvm::none_of(value.getUses(), isReadFromMemory)))
+  if (!tile::isTile(value) || (isZeroTile(value) && llvm::none_of(value.getUses(), isReadFromMemory)) ||
+      accumulatorMap(value))
     return;
   indices[value] = int(storages.size());
   storages.push_back(TileStorage::of(value, lanes));
@@ -127,13 +174,14 @@ void BufferPlan::analyse(Operation &op, llvm::BitVector &live) {
     return;
   }
 
+  const SmallVector<Value> reads = readsOf(op);
   for (Value result : op.getResults()) {
-    keepApart(result, op.getOperands());
-    for (Value operand : op.getOperands()) {
+    keepApart(result, reads);
+    for (Value operand : reads) {
       if (!hasBuffer(result) || !hasBuffer(operand))
         continue;
       // In place where each element depends on its own place only. A dot reads `a` and `b` many times.
-      const bool isAccumulator = isa<tile::DotOp>(op) && operand == cast<tile::DotOp>(op).getAcc();
+      const bool isAccumulator = isa<tile::DotOp>(op) && operand == accumulatorSource(cast<tile::DotOp>(op));
       const bool isSameElement = isa<tile::MapOp>(op) && storageOf(operand).isSamePlace(storageOf(result));
       if (!isAccumulator && !isSameElement)
         forbidSharing(result, operand);
@@ -142,9 +190,7 @@ void BufferPlan::analyse(Operation &op, llvm::BitVector &live) {
   if (auto dot = dyn_cast<tile::DotOp>(op); dot && hasBuffer(dot.getResult()))
     for (Value side : {dot.getA(), dot.getB()})
       forbidSharing(dot.getResult(), side); // even if it is the accumulator as well
-  for (OpOperand &operand : op.getOpOperands())
-    if (isReadFromMemory(operand))
-      use(operand.get(), live);
+  use(reads, live);
 }
 
 // A value must not share a buffer with what is alive where it is written.
@@ -204,7 +250,10 @@ void BufferPlan::coalesce(func::FuncOp function) {
         merge(target, source);
     });
   });
-  function.walk([&](tile::DotOp dot) { merge(dot.getResult(), dot.getAcc()); });
+  function.walk([&](tile::DotOp dot) {
+    if (Value source = accumulatorSource(dot))
+      merge(dot.getResult(), source);
+  });
   function.walk([&](tile::MapOp map) {
     for (Value input : map.getInputs())
       if (merge(map.getResult(), input))

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "compiler/cpu/TileStorage.h"
+#include "compiler/dialect/Tile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -20,6 +21,13 @@ namespace nsa::cpu {
 
 // The accumulator of a dot that starts from zero: the products start in cleared registers and no tile exists.
 bool isZeroTile(mlir::Value tile);
+
+// A map that is read as the accumulator of dots only, and changes one tile of their shape by at most its rows: the dots
+// apply it to the sums that they start from, and no tile exists. Null when `tile` is made by anything else.
+tile::MapOp accumulatorMap(mlir::Value tile);
+
+// The tile in memory that a dot starts from, if there is one: the accumulator or what its map reads.
+mlir::Value accumulatorSource(tile::DotOp dot);
 
 // One copy of a whole tile between two places in scratch.
 struct TileCopy {

@@ -59,60 +59,65 @@ public:
     const int64_t panels = dot.resultStorage.panels();
     const MicroTile tile = chooseMicroTile(b.lanes, panels, dot.resultStorage.columns, dot.zeroAnnihilates);
     const int64_t aBytes = dot.aStorage.panelWords() * 4;
-    Place first = {dot.a, dot.b, dot.acc, dot.result};
-    walkPlaces(panels / tile.panels, first, {tile.panels * aBytes, 0, tile.panels * panelBytes},
-               [&](const Place &place) { emitPanels(place, tile); });
+    Place first = {dot.a, dot.b, dot.acc, dot.result, dot.firstRows};
+    auto strides = [&](int64_t count) { return Strides{count * aBytes, 0, count * panelBytes, count * vectorBytes}; };
+    walkPlaces(panels / tile.panels, first, strides(tile.panels), [&](const Place &place) { emitPanels(place, tile); });
     const int64_t done = panels / tile.panels * tile.panels;
     if (done < panels)
-      emitPanels(moved(first, {done * aBytes, 0, done * panelBytes}), {panels - done, tile.columns});
+      emitPanels(moved(first, strides(done)), {panels - done, tile.columns});
   }
 
 private:
-  // Where a block of the product starts in A, B, the accumulator (null: zero) and the result.
+  // Where a block of the product starts in A, B, the accumulator (null: zero), the result and tiles of rows (or null).
   struct Place {
-    Value a, b, acc, result;
+    Value a, b, acc, result, rows;
   };
   // Bytes from one block to another; the accumulator lies as the result.
   struct Strides {
-    int64_t a, b, result;
+    int64_t a, b, result, rows;
   };
 
   bool isInPlace() const { return dot.acc == dot.result; }
 
   Place moved(const Place &place, const Strides &by) {
-    Value result = b.at(place.result, by.result);
-    Value acc = isInPlace() ? result : place.acc ? b.at(place.acc, by.result) : Value();
-    return {b.at(place.a, by.a), b.at(place.b, by.b), acc, result};
+    auto at = [&](Value pointer, int64_t bytes) { return pointer ? b.at(pointer, bytes) : pointer; };
+    Value result = at(place.result, by.result);
+    return {at(place.a, by.a), at(place.b, by.b), isInPlace() ? result : at(place.acc, by.result), result,
+            at(place.rows, by.rows)};
   }
 
   void walkPlaces(int64_t count, const Place &first, const Strides &by, llvm::function_ref<void(const Place &)> body) {
-    SmallVector<Cursor> cursors = {{first.result, by.result}};
-    if (by.a)
-      cursors.push_back({first.a, by.a});
-    if (by.b)
-      cursors.push_back({first.b, by.b});
-    if (first.acc && !isInPlace())
-      cursors.push_back({first.acc, by.result});
+    SmallVector<Cursor> cursors;
+    SmallVector<Value Place::*> members;
+    auto carry = [&](Value Place::*member, int64_t stride) {
+      if (!(first.*member) || stride == 0)
+        return;
+      cursors.push_back({first.*member, stride});
+      members.push_back(member);
+    };
+    carry(&Place::result, by.result);
+    carry(&Place::a, by.a);
+    carry(&Place::b, by.b);
+    carry(&Place::rows, by.rows);
+    if (!isInPlace())
+      carry(&Place::acc, by.result);
     b.walk(count, cursors, [&](Value, ValueRange pointers) {
       Place place = first;
-      place.result = pointers.front();
-      if (by.a)
-        place.a = pointers[1];
-      if (by.b)
-        place.b = pointers[by.a ? 2 : 1];
-      if (first.acc)
-        place.acc = isInPlace() ? place.result : pointers.back();
+      for (auto [member, pointer] : llvm::zip_equal(members, pointers))
+        place.*member = pointer;
+      if (isInPlace())
+        place.acc = place.result;
       body(place);
     });
   }
 
   void emitPanels(const Place &first, MicroTile tile) {
     const int64_t columns = dot.resultStorage.columns;
-    walkPlaces(columns / tile.columns, first, {0, tile.columns * stepJ, tile.columns * vectorBytes},
+    walkPlaces(columns / tile.columns, first, {0, tile.columns * stepJ, tile.columns * vectorBytes, 0},
                [&](const Place &place) { emitTile(place, tile); });
     const int64_t done = columns / tile.columns * tile.columns;
     if (done < columns)
-      emitTile(moved(first, {0, done * stepJ, done * vectorBytes}), {tile.panels, columns - done});
+      emitTile(moved(first, {0, done * stepJ, done * vectorBytes, 0}), {tile.panels, columns - done});
   }
 
   void emitTile(const Place &place, MicroTile tile) {
@@ -120,10 +125,13 @@ private:
     const Type element = b.getF32Type();
     const VectorType vector = b.vectorOf(element);
     SmallVector<Value> sums;
-    for (int64_t i = 0; i < tile.panels; ++i)
+    for (int64_t i = 0; i < tile.panels; ++i) {
+      SmallVector<Value> panel;
       for (int64_t j = 0; j < tile.columns; ++j)
-        sums.push_back(place.acc ? b.load(vector, b.at(place.acc, i * panelBytes + j * vectorBytes), alignment)
-                                 : b.real(vector, 0.0));
+        panel.push_back(place.acc ? b.load(vector, b.at(place.acc, i * panelBytes + j * vectorBytes), alignment)
+                                  : b.real(vector, 0.0));
+      llvm::append_range(sums, dot.start ? dot.start(panel, b.at(place.rows, i * vectorBytes)) : panel);
+    }
     Value zero = b.real(vector, 0.0);
 
     sums = b.walk(dot.aStorage.columns, {{place.a, vectorBytes}, {place.b, stepK}}, sums,

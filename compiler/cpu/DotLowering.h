@@ -5,6 +5,8 @@
 #include "compiler/cpu/CpuBuilder.h"
 #include "compiler/cpu/TileStorage.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+
 namespace nsa::cpu {
 
 // Accumulators of the innermost loop: `panels` vectors of rows by `columns` columns stay in registers.
@@ -22,6 +24,10 @@ struct DotOperands {
   mlir::Value a; // pointers
   mlir::Value b;
   mlir::Value acc; // null: starts from zero
+  // Where given, sums start from what this makes of the accumulator's vectors. `rows` is as far from `firstRows` as the
+  // vectors' panel from the first one, in vectors.
+  llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange panel, mlir::Value rows)> start;
+  mlir::Value firstRows;
   mlir::Value result;
   TileStorage aStorage;
   TileStorage bStorage;

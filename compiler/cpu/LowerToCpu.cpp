@@ -2,6 +2,7 @@
 #include "compiler/cpu/CpuBuilder.h"
 #include "compiler/cpu/DotLowering.h"
 #include "compiler/cpu/ElementCloner.h"
+#include "compiler/cpu/LoadPlacement.h"
 #include "compiler/cpu/Passes.h"
 #include "compiler/cpu/RowAccess.h"
 #include "compiler/dialect/Tile.h"
@@ -44,7 +45,7 @@ private:
   LogicalResult lowerMap(tile::MapOp map);
   LogicalResult lowerLoad(tile::LoadOp load);
   LogicalResult lowerStore(tile::StoreOp store);
-  void lowerDot(tile::DotOp dot);
+  LogicalResult lowerDot(tile::DotOp dot);
   void lowerReduce(tile::ReduceOp reduce);
   void lowerSplat(tile::SplatOp splat);
   void lowerReport(tile::ReportOp report);
@@ -55,6 +56,8 @@ private:
   RowTransfer transferOf(Value tile, const View &view, int64_t columns);
   RowAddress rowAddress(const View &view, Region &region, Value row, LogicalResult &status);
   void copyTiles(ValueRange to, ValueRange from);
+  void splatScalars(tile::MapOp map);
+  void loadInputs(tile::MapOp map, int64_t rank, Value at);
   Value loadLanes(Value pointer, Type element);
   void storeLanes(Value value, Value pointer, Type element);
   Type scalarType(Type type) { return type.isBF16() || type.isF16() ? b.getF32Type() : type; }
@@ -130,7 +133,7 @@ LogicalResult FunctionLowering::lower(Operation &op) {
       .Case([&](tile::MapOp map) { return lowerMap(map); })
       .Case([&](tile::LoadOp load) { return lowerLoad(load); })
       .Case([&](tile::StoreOp store) { return lowerStore(store); })
-      .Case([&](tile::DotOp dot) { return lowerDot(dot), success(); })
+      .Case([&](tile::DotOp dot) { return lowerDot(dot); })
       .Case([&](tile::ReduceOp reduce) { return lowerReduce(reduce), success(); })
       .Case([&](tile::SplatOp splat) { return lowerSplat(splat), success(); })
       .Case([&](tile::ReportOp report) { return lowerReport(report), success(); })
@@ -251,18 +254,26 @@ void FunctionLowering::storeLanes(Value value, Value pointer, Type element) {
   b.store(value, pointer, vectorAlignment());
 }
 
-LogicalResult FunctionLowering::lowerMap(tile::MapOp map) {
-  const TileStorage storage = TileStorage::of(map.getResult(), b.lanes);
-  assert(!storage.rowMajor && "AssignLayouts gives row_major to loads only");
+void FunctionLowering::splatScalars(tile::MapOp map) {
   for (auto [input, element] : llvm::zip_equal(map.getInputs(), map.getElements()))
     if (!tile::isTile(input))
       mapping.map(element, b.splat(mapping.lookup(input)));
-  // All tiles lie in scratch, so one pointer and the tile's offset reach each of them.
-  auto loadInputs = [&](int64_t rank, Value at) {
-    for (auto [input, element] : llvm::zip_equal(map.getInputs(), map.getElements()))
-      if (auto type = dyn_cast<RankedTensorType>(input.getType()); type && type.getRank() == rank)
-        mapping.map(element, loadLanes(b.at(at, plan.offsetOf(input)), type.getElementType()));
-  };
+}
+
+// The vectors of the inputs of this rank. All tiles lie in scratch, so one pointer and a tile's offset reach each of
+// them.
+void FunctionLowering::loadInputs(tile::MapOp map, int64_t rank, Value at) {
+  for (auto [input, element] : llvm::zip_equal(map.getInputs(), map.getElements()))
+    if (auto type = dyn_cast<RankedTensorType>(input.getType()); type && type.getRank() == rank)
+      mapping.map(element, loadLanes(b.at(at, plan.offsetOf(input)), type.getElementType()));
+}
+
+LogicalResult FunctionLowering::lowerMap(tile::MapOp map) {
+  if (accumulatorMap(map.getResult()))
+    return success(); // the dots do it
+  const TileStorage storage = TileStorage::of(map.getResult(), b.lanes);
+  assert(!storage.rowMajor && "AssignLayouts gives row_major to loads only");
+  splatScalars(map);
   const int64_t rank = cast<RankedTensorType>(map.getType()).getRank();
   ElementCloner cloner(b, ElementCloner::Shape::kVector);
   LogicalResult status = success();
@@ -270,13 +281,13 @@ LogicalResult FunctionLowering::lowerMap(tile::MapOp map) {
          [&](Value panel, ValueRange panelAt) {
            // What the loop over columns does not change is read before it.
            if (rank == 2)
-             loadInputs(1, panelAt[0]);
+             loadInputs(map, 1, panelAt[0]);
            if (!map.getRow().use_empty()) {
              Value firstRow = b.createOrFold<arith::TruncIOp>(b.getI32Type(), b.mul(panel, b.lanes));
              mapping.map(map.getRow(), b.add(b.splat(firstRow), b.laneNumbers()));
            }
            b.walk(storage.columns, {{panelAt[1], vectorBytes()}}, [&](Value column, ValueRange at) {
-             loadInputs(rank, at[0]);
+             loadInputs(map, rank, at[0]);
              if (!map.getColumn().use_empty())
                mapping.map(map.getColumn(), b.splat(b.createOrFold<arith::TruncIOp>(b.getI32Type(), column)));
              for (Operation &op : map.getBody().front().without_terminator())
@@ -337,14 +348,35 @@ void FunctionLowering::lowerReduce(tile::ReduceOp reduce) {
          });
 }
 
-void FunctionLowering::lowerDot(tile::DotOp dot) {
+LogicalResult FunctionLowering::lowerDot(tile::DotOp dot) {
   DotOperands operands;
   operands.a = bufferOf(dot.getA());
   operands.b = bufferOf(dot.getB());
   operands.result = bufferOf(dot.getResult());
-  if (!isZeroTile(dot.getAcc())) {
-    const bool inPlace = plan.offsetOf(dot.getAcc()) == plan.offsetOf(dot.getResult());
-    operands.acc = inPlace ? operands.result : bufferOf(dot.getAcc());
+  if (Value source = accumulatorSource(dot)) {
+    const bool inPlace = plan.offsetOf(source) == plan.offsetOf(dot.getResult());
+    operands.acc = inPlace ? operands.result : bufferOf(source);
+  }
+  LogicalResult status = success();
+  ElementCloner cloner(b, ElementCloner::Shape::kVector);
+  tile::MapOp map = accumulatorMap(dot.getAcc());
+  auto start = [&](ValueRange panel, Value rows) {
+    loadInputs(map, 1, rows);
+    const auto source = llvm::find(map.getInputs(), accumulatorSource(dot)) - map.getInputs().begin();
+    SmallVector<Value> sums;
+    for (Value value : panel) {
+      mapping.map(map.getElements()[source], value);
+      for (Operation &op : map.getBody().front().without_terminator())
+        if (succeeded(status))
+          status = cloner.clone(op, mapping);
+      sums.push_back(succeeded(status) ? cloner.lookup(map.getYielded(), mapping) : value);
+    }
+    return sums;
+  };
+  if (map) {
+    splatScalars(map);
+    operands.start = start;
+    operands.firstRows = scratch;
   }
   operands.aStorage = plan.storageOf(dot.getA());
   operands.bStorage = plan.storageOf(dot.getB());
@@ -353,6 +385,7 @@ void FunctionLowering::lowerDot(tile::DotOp dot) {
   operands.zeroAnnihilates = dot.getZeroAnnihilates();
   assert(operands.bStorage.rowMajor && !operands.aStorage.rowMajor);
   cpu::lowerDot(b, operands);
+  return status;
 }
 
 //===----------------------------------------------------------------------===//
@@ -439,7 +472,10 @@ struct LowerToCpu : impl::LowerToCpuBase<LowerToCpu> {
       function.emitOpError() << "cannot be lowered for vectors of " << int64_t(lanes) << " lanes; there are 16 or 8";
       return signalPassFailure();
     }
-    if (failed(checkInput(function)) || failed(FunctionLowering(function, lanes).run()))
+    if (failed(checkInput(function)))
+      return signalPassFailure();
+    sinkLoads(function);
+    if (failed(FunctionLowering(function, lanes).run()))
       return signalPassFailure();
   }
 
