@@ -249,6 +249,54 @@ TEST_F(LeaseTest, ABusyFileIsNoReasonToWorkWithout) {
   sqlite3_close(other);
 }
 
+TEST_F(LeaseTest, WhoWaitedTakesWhatWasMade) {
+  std::unique_ptr<KernelStore> store = openStore(), otherStore = openStore();
+  auto holder = std::make_unique<KeyLease>(*store, kKey);
+  ASSERT_EQ(holder->take(), State::kMine);
+  std::atomic<bool> made = false;
+  std::jthread maker([&] {
+    std::this_thread::sleep_for(100ms);
+    made = true;
+    holder.reset();
+  });
+  KeyLease lease(*otherStore, kKey);
+  EXPECT_EQ(lease.acquire(5000ms, [&] { return made.load(); }), KeyLease::Outcome::kDone);
+  EXPECT_EQ(lease.look(), State::kFree) << "it took nothing for itself";
+}
+
+TEST_F(LeaseTest, WhoWaitedForAFailureMakesItItself) {
+  std::unique_ptr<KernelStore> store = openStore();
+  auto holder = std::make_unique<KeyLease>(*store, kKey);
+  ASSERT_EQ(holder->take(), State::kMine);
+  std::jthread maker([&] {
+    std::this_thread::sleep_for(100ms);
+    holder.reset();
+  });
+  KeyLease lease(*store, kKey);
+  int looks = 0;
+  EXPECT_EQ(lease.acquire(5000ms, [&] { return ++looks, false; }), KeyLease::Outcome::kMine);
+  EXPECT_EQ(looks, 2) << "after the other one, and with the lease in hand";
+}
+
+// What was finished between a caller's lookup and its lease is not made again.
+TEST_F(LeaseTest, LooksOnceMoreWithTheLeaseInHand) {
+  std::unique_ptr<KernelStore> store = openStore();
+  KeyLease lease(*store, kKey);
+  EXPECT_EQ(lease.acquire(5000ms, [] { return true; }), KeyLease::Outcome::kDone);
+  EXPECT_EQ(row("count(*)"), "0");
+}
+
+TEST_F(LeaseTest, AWaitEnds) {
+  std::unique_ptr<KernelStore> store = openStore();
+  KeyLease holder(*store, kKey), other(*store, kKey);
+  ASSERT_EQ(holder.take(), State::kMine);
+  Clock::time_point begin = Clock::now();
+  EXPECT_EQ(other.acquire(200ms, [] { return false; }), KeyLease::Outcome::kAlone);
+  EXPECT_GE(Clock::now() - begin, 200ms);
+  EXPECT_EQ(other.acquire(0ms, [] { return false; }), KeyLease::Outcome::kAlone);
+  EXPECT_EQ(holder.look(), State::kElsewhere) << "the holder keeps it";
+}
+
 TEST_F(LeaseTest, TheChildOfAForkHoldsNothing) {
   std::unique_ptr<KernelStore> store = openStore();
   auto lease = std::make_unique<KeyLease>(*store, kKey);
