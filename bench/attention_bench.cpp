@@ -123,7 +123,8 @@ private:
     Result<tools::DeviceAttention> job = tools::DeviceAttention::upload(*accelerator, inputs);
     if (!job)
       return job.status();
-    const Arena arena{*accelerator, inputs, *job, flush};
+    const SampledRows expected(inputs);
+    const Arena arena{*accelerator, inputs, expected, *job, flush};
 
     std::vector<std::unique_ptr<Contender>> contenders;
     for (const bool tuned : {false, true}) {

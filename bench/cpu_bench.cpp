@@ -81,7 +81,8 @@ Status measureCase(const Flags &flags, const BenchCase &benchCase, tools::Accele
   if (!job)
     return job.status();
   tools::Buffer noFlush;
-  const Arena arena{accelerator, inputs, *job, noFlush};
+  const SampledRows expected(inputs);
+  const Arena arena{accelerator, inputs, expected, *job, noFlush};
   std::vector<Lane> lanes;
   for (const int threads : std::set<int>{1, static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))}) {
     Result<Lane> lane = openLane(flags, threads, arena);

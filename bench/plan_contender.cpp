@@ -10,9 +10,10 @@ constexpr int kWarmUps = 3; // caches, clocks and lazy loading
 constexpr int kCheckedQueries = 4;
 constexpr double kSampleMs = 1.0; // on the CPU: below it one run is too close to the clock's own steps
 
-// A few queries, the first and the last among them, each as a sequence of its own that ends with it.
-reference::ErrorReport checkSample(const tools::AttentionInputs &inputs, const tools::AttentionOutputs &outputs) {
-  reference::Attention problem = tools::referenceProblem(inputs);
+} // namespace
+
+// Each query is a sequence of its own that ends with it.
+SampledRows::SampledRows(const tools::AttentionInputs &inputs) : problem(tools::referenceProblem(inputs)) {
   const int64_t tokens = inputs.maxima.seqlenQ, offset = inputs.maxima.seqlenK - tokens;
   problem.sequences.clear();
   for (int64_t i = 0; i < kCheckedQueries; ++i) {
@@ -20,11 +21,13 @@ reference::ErrorReport checkSample(const tools::AttentionInputs &inputs, const t
     problem.sequences.push_back(
         {.batch = 0, .queryBegin = query, .queries = 1, .keyBegin = 0, .keys = offset + query + 1, .firstRow = i});
   }
-  return reference::compare(problem, reference::attend(problem), tools::tensorView(outputs.out, true),
-                            tools::tensorView(outputs.lse, false));
+  expected = reference::attend(problem);
 }
 
-} // namespace
+reference::ErrorReport SampledRows::compare(const tools::AttentionOutputs &outputs) const {
+  return reference::compare(problem, expected, tools::tensorView(outputs.out, true),
+                            tools::tensorView(outputs.lse, false));
+}
 
 Result<std::unique_ptr<PlanContender>> PlanContender::make(std::string name, nsa_engine *engine, const Arena &arena) {
   std::unique_ptr<PlanContender> contender(new PlanContender(std::move(name), arena));
@@ -43,7 +46,7 @@ Result<std::unique_ptr<PlanContender>> PlanContender::make(std::string name, nsa
   if (!outputs)
     return outputs.status();
   const reference::Tolerance tolerance = reference::toleranceOf(inputs.spec.dtype);
-  const reference::ErrorReport error = checkSample(inputs, *outputs);
+  const reference::ErrorReport error = arena.expected.compare(*outputs);
   if (!error.within(tolerance))
     return Status::error(ErrorCode::kInternal,
                          contender->contenderName + " is wrong, so it is not measured: " + error.toString(tolerance));

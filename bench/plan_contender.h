@@ -7,10 +7,22 @@
 
 namespace nsa::bench {
 
+// A few queries, the first and the last among them, with what fp64 arithmetic makes of them.
+class SampledRows {
+public:
+  explicit SampledRows(const tools::AttentionInputs &inputs);
+  reference::ErrorReport compare(const tools::AttentionOutputs &outputs) const;
+
+private:
+  reference::Attention problem; // borrows the inputs
+  reference::AttentionResult expected;
+};
+
 // What all plans of one shape share.
 struct Arena {
   tools::Accelerator &accelerator;
   const tools::AttentionInputs &inputs;
+  const SampledRows &expected;
   tools::DeviceAttention &job;
   tools::Buffer &flush; // larger than the L2; empty on the CPU
 };
