@@ -12,7 +12,9 @@ def LowerToCpu : Pass<"tile-lower-to-cpu", "::mlir::func::FuncOp"> {
     `tile.scratch_bytes` says how much scratch it needs. Every tile has a place in scratch (BufferPlan.h), values that are not
     alive together share it, and what can be updated in place is. Vectors run along the rows of a tile: a dot is multiply-adds of a
     vector of A and a scalar of B, blocked so that the sums stay in registers, and reductions are elementwise. Loops stay loops,
-    whatever the size of the tiles. exp2, log2 and the 16 bit floats are expanded; nothing is left that calls a library.
+    whatever the size of the tiles, and carry the pointers they walk with, so that LLVM finds nothing to improve in them. A tile is
+    loaded where it is first read, and a map that only the accumulators of dots read is applied as they load their sums. exp2, log2
+    and the 16 bit floats are expanded; nothing is left that calls a library.
 
     Before:
     ```mlir
@@ -28,10 +30,12 @@ def LowerToCpu : Pass<"tile-lower-to-cpu", "::mlir::func::FuncOp"> {
     func.func @f(%slots: !llvm.ptr, %program: !llvm.ptr, %scratch: !llvm.ptr) attributes {tile.scratch_bytes = 4096 : i64} {
       ...
       %s = vector.broadcast %scale : f32 to vector<16xf32>
-      scf.for %column = %c0 to %c64 step %c1 : i64 {
+      scf.for %column = %c0 to %c64 step %c1 iter_args(%at = %tile) -> (!llvm.ptr) : i64 {
         %e = llvm.load %at {alignment = 64 : i64} : !llvm.ptr -> vector<16xf32>
         %0 = arith.mulf %e, %s : vector<16xf32>
         llvm.store %0, %at {alignment = 64 : i64} : vector<16xf32>, !llvm.ptr
+        %next = llvm.getelementptr inbounds %at[64] : (!llvm.ptr) -> !llvm.ptr, i8
+        scf.yield %next : !llvm.ptr
       }
     ```
   }];
@@ -44,6 +48,7 @@ def ConvertToLlvm : Pass<"tile-convert-to-llvm", "::mlir::ModuleOp"> {
   let summary = "loops of vectors become the LLVM dialect, in one conversion";
   let description = [{
     One application of MLIR's own patterns for scf, cf, arith, vector and func: a pass for each would walk the kernel five times.
+    A loop with constant bounds that runs at least once tests at its end, as rotating it would leave it.
 
     Before:
     ```mlir
