@@ -1,0 +1,104 @@
+#include "bench/bare_launch.h"
+
+#include "runtime/cpu/cpu_device.h"
+#include "runtime/cuda/cuda_device.h"
+
+#include <charconv>
+#include <string_view>
+
+namespace nsa::bench {
+namespace {
+
+constexpr std::string_view kCudaPrefix = "cuda:";
+
+template <typename Number> Number numberAfter(const std::string &text, size_t prefix) {
+  Number number = 0;
+  std::from_chars(text.data() + std::min(prefix, text.size()), text.data() + text.size(), number);
+  return number;
+}
+
+} // namespace
+
+Result<std::unique_ptr<BareLaunch>> BareLaunch::make(const std::string &name, const StoredKernel &stored) {
+  Result<Manifest> manifest = Manifest::parse(stored.manifest);
+  if (!manifest)
+    return manifest.status();
+  std::unique_ptr<BareLaunch> result(new BareLaunch);
+  const bool gpu = name.starts_with(kCudaPrefix);
+  Result<std::unique_ptr<Device>> device = gpu ? cuda::CudaDevice::open(numberAfter<int>(name, kCudaPrefix.size()))
+                                               : cpu::CpuDevice::open(0, "");
+  if (!device)
+    return device.status();
+  result->device = std::move(*device);
+  Result<std::shared_ptr<const LoadedKernel>> kernel =
+      LoadedKernel::load(*result->device, stored.content, *manifest, stored.binary);
+  if (!kernel)
+    return kernel.status();
+  result->kernel = std::move(*kernel);
+  if (gpu) {
+    Result<const cuda::Driver *> driver = cuda::Driver::get();
+    if (!driver)
+      return driver.status();
+    cuda::DeviceId id = 0;
+    NSA_CUDA_CALL(**driver, deviceGet, (&id, numberAfter<int>(name, kCudaPrefix.size())));
+    result->primary.emplace(**driver, id);
+    NSA_RETURN_IF_ERROR(result->loadOnGpu(*manifest, stored.binary));
+    return result;
+  }
+  result->pool = std::make_unique<cpu::WorkerPool>(1);
+  Result<std::unique_ptr<cpu::CpuImage>> image =
+      cpu::CpuImage::map(stored.binary, numberAfter<uint64_t>(manifest->entry, 1));
+  if (!image)
+    return image.status();
+  result->image = std::move(*image);
+  return result;
+}
+
+Status BareLaunch::loadOnGpu(const Manifest &manifest, std::span<const std::byte> cubin) {
+  NSA_RETURN_IF_ERROR(primary->retain());
+  cuda::ContextScope scope(*primary);
+  NSA_RETURN_IF_ERROR(scope.status());
+  const cuda::Driver &driver = primary->driver;
+  NSA_CUDA_CALL(driver, moduleLoadData, (&module, cubin.data()));
+  NSA_CUDA_CALL(driver, moduleGetFunction, (&function, module, manifest.entry.c_str()));
+  NSA_CUDA_CALL(driver, funcSetAttribute,
+                (function, cuda::FunctionAttribute::kMaxDynamicSharedBytes, static_cast<int>(manifest.sharedBytes)));
+  threads = static_cast<unsigned>(manifest.threads);
+  sharedBytes = static_cast<unsigned>(manifest.sharedBytes);
+  return Status::ok();
+}
+
+BareLaunch::~BareLaunch() {
+  if (!module)
+    return;
+  cuda::ContextScope scope(*primary);
+  primary->driver.moduleUnload(module);
+}
+
+Status BareLaunch::prepare(const CallRules &rules, const Bindings &bindings, LaunchArguments &arguments) const {
+  Call call;
+  NSA_RETURN_IF_ERROR(prepareCall(rules, bindings, call));
+  NSA_RETURN_IF_ERROR(kernel->grid(call.grid, arguments.grid));
+  kernel->fillArguments(call, nullptr, arguments.slots);
+  return Status::ok();
+}
+
+Status BareLaunch::launch(const LaunchArguments &arguments, void *workspace, void *stream) const {
+  if (pool) {
+    pool->run(image->entry(), arguments.slots.data(), arguments.grid, workspace);
+    return Status::ok();
+  }
+  cuda::LaunchConfig config = {};
+  config.gridX = static_cast<unsigned>(arguments.grid[0]);
+  config.gridY = static_cast<unsigned>(arguments.grid[1]);
+  config.gridZ = static_cast<unsigned>(arguments.grid[2]);
+  config.blockX = threads;
+  config.blockY = config.blockZ = 1;
+  config.sharedBytes = sharedBytes;
+  config.stream = static_cast<cuda::Stream>(stream);
+  void *parameters[] = {const_cast<uint64_t *>(arguments.slots.data())};
+  NSA_CUDA_CALL(primary->driver, launchKernelEx, (&config, function, parameters, nullptr));
+  return Status::ok();
+}
+
+} // namespace nsa::bench

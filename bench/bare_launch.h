@@ -1,0 +1,48 @@
+// The launch that nsa_run ends in, made by hand: the same kernel, grid and arguments, through the driver's
+// cuLaunchKernelEx on a GPU and the worker pool on the CPU. What nsa_run costs beyond it is the library's share.
+// Ownership: owns the loaded kernel. Thread-safety: `launch` may be called by many threads at once, each with arguments
+// of its own and, on a GPU, inside a ContextScope of `context`.
+#pragma once
+
+#include "cache/kernel_store.h"
+#include "runtime/cpu/cpu_image.h"
+#include "runtime/cpu/worker_pool.h"
+#include "runtime/cuda/context.h"
+#include "runtime/engine/loaded_kernel.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace nsa::bench {
+
+struct LaunchArguments {
+  LoadedKernel::Slots slots;
+  int32_t grid[3];
+};
+
+class BareLaunch {
+public:
+  static Result<std::unique_ptr<BareLaunch>> make(const std::string &device, const StoredKernel &kernel);
+  ~BareLaunch();
+
+  // What nsa_run would pass for these tensors, but for the status word.
+  Status prepare(const CallRules &rules, const Bindings &bindings, LaunchArguments &arguments) const;
+  Status launch(const LaunchArguments &arguments, void *workspace, void *stream) const;
+  const cuda::PrimaryContext *context() const { return primary ? &*primary : nullptr; } // nullptr: the CPU
+
+private:
+  BareLaunch() = default;
+  Status loadOnGpu(const Manifest &manifest, std::span<const std::byte> cubin);
+
+  std::unique_ptr<Device> device;
+  std::shared_ptr<const LoadedKernel> kernel; // fills the arguments
+  std::optional<cuda::PrimaryContext> primary;
+  cuda::Module module = nullptr;
+  cuda::Function function = nullptr;
+  unsigned threads = 1, sharedBytes = 0;
+  std::unique_ptr<cpu::WorkerPool> pool;
+  std::unique_ptr<cpu::CpuImage> image;
+};
+
+} // namespace nsa::bench

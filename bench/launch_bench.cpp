@@ -1,0 +1,483 @@
+// nsa_bench_launch: what a call costs beside its kernel. Plans from memory and from a warm database, and nsa_run over
+// the bare launch that it ends in, on one thread and on many.
+#include "bench/bare_launch.h"
+#include "bench/bench_report.h"
+#include "bench/machine_facts.h"
+#include "bench/median.h"
+#include "bench/scratch_folder.h"
+#include "tools/support/accelerator.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <barrier>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <functional>
+#include <random>
+#include <thread>
+
+namespace nsa::bench {
+namespace {
+
+struct Flags {
+  std::string device = "cpu", results, compiler;
+  int specs = 10000, threads = 8, rounds = 41;
+  bool quick = false;
+};
+
+struct Request {
+  Spec spec;
+  Maxima maxima;
+};
+
+// Small enough that launching is all there is to measure.
+Request tinyRequest() {
+  Request tiny;
+  tiny.spec.op = Operator::kWindow;
+  tiny.spec.queryHeads = tiny.spec.kvHeads = 1;
+  tiny.spec.qkDim = tiny.spec.vDim = 64;
+  tiny.spec.window = 16;
+  tiny.maxima = {.batch = 1, .tokensQ = 1, .seqlenQ = 1, .seqlenK = 1};
+  return tiny;
+}
+
+// Problems that one kernel serves, each with a choice of its own in the database; at most 10,000.
+std::vector<Request> distinctRequests(int count) {
+  std::vector<Request> requests;
+  for (int i = 0; i < 10000; ++i) {
+    Request request = tinyRequest();
+    auto power = [&](int divisor) { return int64_t{1} << (i / divisor % 10); };
+    request.spec.window = static_cast<int32_t>(power(1));
+    request.maxima.batch = power(10);
+    request.maxima.seqlenQ = power(100);
+    request.maxima.seqlenK = 1024 * power(1000);
+    request.maxima.tokensQ = request.maxima.batch * request.maxima.seqlenQ;
+    requests.push_back(request);
+  }
+  // The order of the database's keys must not be that of the calls.
+  std::shuffle(requests.begin(), requests.end(), std::mt19937_64(1));
+  requests.resize(static_cast<size_t>(std::min(count, 10000)));
+  return requests;
+}
+
+// Kernels as programs have them, each another binary.
+std::vector<Request> realRequests(bool quick) {
+  std::vector<Request> requests;
+  for (Operator op : {Operator::kWindow, Operator::kDense})
+    for (int32_t group : {1, 16})
+      for (int32_t dim : {64, 128}) {
+        Request request = tinyRequest();
+        request.spec.op = op;
+        request.spec.queryHeads = group * 4;
+        request.spec.kvHeads = 4;
+        request.spec.qkDim = request.spec.vDim = dim;
+        request.spec.window = 512;
+        request.maxima = {.batch = 1, .tokensQ = 4096, .seqlenQ = 4096, .seqlenK = 4096};
+        requests.push_back(request);
+      }
+  if (quick)
+    requests.resize(2);
+  return requests;
+}
+
+// Where threads outnumber cores a thread's own processor time is measured, else the time that passes.
+class CallClock {
+public:
+  explicit CallClock(int threads) : wall(threads <= static_cast<int>(std::thread::hardware_concurrency())) {}
+  const char *name() const { return wall ? "wall" : "cpu"; }
+  double nanoseconds() const {
+    timespec now;
+    clock_gettime(wall ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+  }
+
+private:
+  bool wall;
+};
+
+class LaunchBench {
+public:
+  LaunchBench(const Flags &flags, ScratchFolder folder) : flags(flags), folder(std::move(folder)) {}
+  Status run();
+
+private:
+  Result<tools::EngineHandle> openEngine(nsa_miss_policy policy, const std::string &cache) const;
+  Status fillDatabases();
+  Status measureDatabase();
+  Status measureMemory();
+  Status measureRuns();
+  Status measureRunsOn(int threads, const BareLaunch &bare, nsa_plan *plan);
+  // Samples of one thread's median call: `calls(thread)` makes the calls of one round.
+  Result<std::vector<double>> sample(int threads, int rounds, int callsPerRound,
+                                     const std::function<Status(int thread)> &calls) const;
+  Status add(const std::string &measure, int threads, const char *clock, std::vector<double> microseconds);
+
+  const Flags &flags;
+  ScratchFolder folder;
+  std::string many = folder.file("many.db"), real = folder.file("real.db");
+  std::vector<Request> distinct, kernels;
+  std::optional<StoredKernel> tinyKernel;
+  std::optional<BenchReport> report;
+};
+
+Status LaunchBench::add(const std::string &measure, int threads, const char *clock, std::vector<double> microseconds) {
+  std::sort(microseconds.begin(), microseconds.end());
+  std::printf("%-52s %2d threads  %10.3f us (%.3f to %.3f, %s)\n", measure.c_str(), threads, median(microseconds),
+              microseconds.front(), microseconds.back(), clock);
+  std::fflush(stdout);
+  return report->add({{"measure", measure},
+                      {"threads", threads},
+                      {"clock", clock},
+                      {"samples", microseconds.size()},
+                      {"median_us", median(microseconds)},
+                      {"fastest_us", microseconds.front()},
+                      {"slowest_us", microseconds.back()}});
+}
+
+Result<tools::EngineHandle> LaunchBench::openEngine(nsa_miss_policy policy, const std::string &cache) const {
+  tools::EngineSettings settings;
+  settings.device = flags.device;
+  settings.cachePath = cache;
+  settings.missPolicy = policy;
+  settings.compilerPath = flags.compiler;
+  return tools::createEngine(settings);
+}
+
+Status LaunchBench::fillDatabases() {
+  const Request tiny = tinyRequest();
+  kernels = realRequests(flags.quick);
+  {
+    Result<tools::EngineHandle> engine = openEngine(NSA_MISS_DEFAULT, real);
+    if (!engine)
+      return engine.status();
+    Result<nlohmann::json> machine = machineFacts(engine->get());
+    if (!machine)
+      return machine.status();
+    Result<BenchReport> made = BenchReport::create(flags.results, "launch", {{"machine", *machine}},
+                                                   {{"measure", "measure"},
+                                                    {"threads", "threads"},
+                                                    {"median us", "median_us"},
+                                                    {"fastest us", "fastest_us"},
+                                                    {"clock", "clock"}});
+    if (!made)
+      return made.status();
+    report = std::move(*made);
+    NSA_RETURN_IF_ERROR(tools::createPlan(engine->get(), tiny.spec, tiny.maxima).status());
+    for (const Request &request : kernels)
+      NSA_RETURN_IF_ERROR(tools::createPlan(engine->get(), request.spec, request.maxima).status());
+  }
+  std::string warning;
+  Result<std::unique_ptr<KernelStore>> from = KernelStore::open({.path = real, .readOnly = true}, warning);
+  if (!from)
+    return from.status();
+  Result<std::vector<StoredChoice>> choices = (*from)->listChoices();
+  if (!choices)
+    return choices.status();
+  const std::string problem = Problem::make(tiny.spec, tiny.maxima).key();
+  StoredChoice choice;
+  for (const StoredChoice &stored : *choices)
+    if (stored.problem == problem)
+      choice = stored;
+  Result<std::optional<StoredKernel>> kernel = (*from)->findKernel(choice.content);
+  if (!kernel)
+    return kernel.status();
+  if (!*kernel)
+    return Status::error(ErrorCode::kInternal, "the kernel of '" + problem + "' was not stored; " + warning);
+  tinyKernel = std::move(**kernel);
+
+  distinct = distinctRequests(flags.quick ? 200 : flags.specs);
+  Result<std::unique_ptr<KernelStore>> to = KernelStore::open({.path = many, .readOnly = false}, warning);
+  if (!to)
+    return to.status();
+  for (const Request &request : distinct) {
+    choice.problem = Problem::make(request.spec, request.maxima).key();
+    NSA_RETURN_IF_ERROR((*to)->put(*tinyKernel, &choice));
+  }
+  return Status::ok();
+}
+
+Status LaunchBench::measureDatabase() {
+  std::vector<double> first, further;
+  const CallClock clock(1);
+  for (int round = 0; round < (flags.quick ? 3 : 11); ++round) {
+    Result<tools::EngineHandle> engine = openEngine(NSA_MISS_FAIL, real);
+    if (!engine)
+      return engine.status();
+    std::vector<tools::PlanHandle> plans;
+    for (const Request &request : kernels) {
+      const double start = clock.nanoseconds();
+      Result<tools::PlanHandle> plan = tools::createPlan(engine->get(), request.spec, request.maxima);
+      const double microseconds = (clock.nanoseconds() - start) / 1e3;
+      if (!plan)
+        return plan.status();
+      (plans.empty() ? first : further).push_back(microseconds);
+      plans.push_back(std::move(*plan));
+    }
+  }
+  NSA_RETURN_IF_ERROR(add("plan from a warm database, opening the file", 1, clock.name(), first));
+  return add("plan from a warm database, another kernel", 1, clock.name(), further);
+}
+
+Result<std::vector<double>> LaunchBench::sample(int threads, int rounds, int callsPerRound,
+                                                const std::function<Status(int thread)> &calls) const {
+  const CallClock clock(threads);
+  std::vector<std::vector<double>> samples(static_cast<size_t>(threads));
+  std::vector<Status> failures(static_cast<size_t>(threads));
+  std::barrier together(threads);
+  auto work = [&](int thread) {
+    const auto index = static_cast<size_t>(thread);
+    for (int round = 0; round < rounds; ++round) {
+      together.arrive_and_wait();
+      const double start = clock.nanoseconds();
+      Status status = calls(thread);
+      samples[index].push_back((clock.nanoseconds() - start) / 1e3 / callsPerRound);
+      if (!status.isOk())
+        failures[index] = std::move(status);
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (int thread = 1; thread < threads; ++thread)
+      others.emplace_back(work, thread);
+    work(0);
+  }
+  std::vector<double> all;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    NSA_RETURN_IF_ERROR(failures[i]);
+    all.insert(all.end(), samples[i].begin() + 1, samples[i].end()); // the first round warms up
+  }
+  return all;
+}
+
+Status LaunchBench::measureMemory() {
+  Result<tools::EngineHandle> engine = openEngine(NSA_MISS_FAIL, many);
+  if (!engine)
+    return engine.status();
+  std::vector<nsa_spec> specs;
+  std::vector<nsa_maxima> maxima;
+  std::vector<double> known;
+  const CallClock clock(1);
+  for (const Request &request : distinct) {
+    const double start = clock.nanoseconds();
+    NSA_RETURN_IF_ERROR(tools::createPlan(engine->get(), request.spec, request.maxima).status());
+    known.push_back((clock.nanoseconds() - start) / 1e3);
+    specs.push_back(tools::toApi(request.spec));
+    maxima.push_back(tools::toApi(request.maxima));
+  }
+  NSA_RETURN_IF_ERROR(add("plan from a warm database, a loaded kernel", 1, clock.name(), known));
+
+  auto plans = [&](int thread, bool oneSpec) -> Status {
+    const size_t count = specs.size();
+    for (size_t i = 0; i < count; ++i) {
+      // Threads begin at different places of the same walk.
+      const size_t at = oneSpec ? 0 : (i + static_cast<size_t>(thread) * count / 8) % count;
+      nsa_plan *plan = nullptr;
+      nsa_error error;
+      if (nsa_plan_create(engine->get(), &specs[at], &maxima[at], nullptr, &plan, &error) != NSA_OK)
+        return tools::toStatus(error.code, error);
+      nsa_plan_destroy(plan);
+    }
+    return Status::ok();
+  };
+  for (const bool oneSpec : {false, true})
+    for (const int threads : {1, flags.threads}) {
+      Result<std::vector<double>> samples = sample(threads, flags.rounds, static_cast<int>(specs.size()),
+                                                   [&](int thread) { return plans(thread, oneSpec); });
+      if (!samples)
+        return samples.status();
+      NSA_RETURN_IF_ERROR(add(oneSpec ? "plan from memory and destroy, one spec"
+                                      : "plan from memory and destroy, " + std::to_string(specs.size()) + " specs",
+                              threads, CallClock(threads).name(), *samples));
+    }
+  return Status::ok();
+}
+
+// One thread's tensors, stream and both ways to launch.
+class Caller {
+public:
+  static Result<std::unique_ptr<Caller>> make(const std::string &device, const BareLaunch &bare, nsa_plan *plan) {
+    auto caller = std::make_unique<Caller>();
+    Result<std::unique_ptr<tools::Accelerator>> accelerator = tools::Accelerator::open(device);
+    if (!accelerator)
+      return accelerator.status();
+    caller->accelerator = std::move(*accelerator);
+    const Request request = tinyRequest();
+    Bindings internal;
+    for (const auto &[name, dim] : {std::pair{NSA_Q, request.spec.qkDim}, {NSA_K, request.spec.qkDim},
+                                    {NSA_V, request.spec.vDim}, {NSA_OUT, request.spec.vDim}}) {
+      Result<tools::Buffer> buffer = caller->accelerator->allocate(static_cast<size_t>(dim) * 2);
+      if (!buffer)
+        return buffer.status();
+      NSA_RETURN_IF_ERROR(caller->accelerator->fill(buffer->data(), 0, buffer->size()));
+      nsa_tensor &tensor = caller->tensors[caller->count] = NSA_INIT(nsa_tensor);
+      tensor.data = buffer->data();
+      tensor.dtype = NSA_BF16;
+      tensor.rank = 4;
+      Tensor &same = internal[static_cast<size_t>(name)].emplace();
+      same = {.data = buffer->data(), .dtype = DType::kBf16, .rank = 4, .shape = {1, 1, 1, dim}, .strides = {}};
+      same.strides = {dim, dim, dim, 1};
+      std::copy_n(same.shape.begin(), 4, tensor.shape);
+      std::copy_n(same.strides.begin(), 4, tensor.strides);
+      caller->bindings[caller->count++] = {name, &tensor};
+      caller->buffers.push_back(std::move(*buffer));
+    }
+    Result<size_t> bytes = tools::workspaceSize(plan);
+    if (!bytes)
+      return bytes.status();
+    Result<tools::Buffer> workspace = caller->accelerator->allocate(*bytes);
+    if (!workspace)
+      return workspace.status();
+    caller->workspace = std::move(*workspace);
+    NSA_RETURN_IF_ERROR(bare.prepare(CallRules(request.spec, request.maxima), internal, caller->arguments));
+    return caller;
+  }
+
+  Status bareLaunches(const BareLaunch &bare, int calls) const {
+    for (int i = 0; i < calls; ++i)
+      NSA_RETURN_IF_ERROR(bare.launch(arguments, workspace.data(), accelerator->stream()));
+    return Status::ok();
+  }
+  Status runs(const nsa_plan *plan, int calls) const {
+    nsa_error error;
+    for (int i = 0; i < calls; ++i)
+      if (nsa_run(plan, bindings.data(), count, workspace.data(), workspace.size(), accelerator->stream(), &error) !=
+          NSA_OK)
+        return tools::toStatus(error.code, error);
+    return Status::ok();
+  }
+  Status synchronize() const { return accelerator->synchronize(); }
+
+private:
+  std::unique_ptr<tools::Accelerator> accelerator;
+  std::vector<tools::Buffer> buffers;
+  std::array<nsa_tensor, 4> tensors;
+  std::array<nsa_binding, 4> bindings;
+  size_t count = 0;
+  tools::Buffer workspace;
+  LaunchArguments arguments;
+};
+
+// Both ways alternate within one round, so that the difference is of one moment of the machine.
+Status LaunchBench::measureRunsOn(int threads, const BareLaunch &bare, nsa_plan *plan) {
+  constexpr int kCalls = 200; // fewer than a stream's queue holds, so that no call waits for the device
+  std::vector<std::unique_ptr<Caller>> callers;
+  for (int i = 0; i < threads; ++i) {
+    Result<std::unique_ptr<Caller>> caller = Caller::make(flags.device, bare, plan);
+    if (!caller)
+      return caller.status();
+    callers.push_back(std::move(*caller));
+  }
+  const CallClock clock(threads);
+  const auto rounds = static_cast<size_t>(flags.rounds);
+  std::vector<std::vector<double>> bareTimes(callers.size()), runTimes(callers.size());
+  std::vector<Status> failures(callers.size());
+  std::barrier together(threads);
+  auto work = [&](size_t index) {
+    std::optional<cuda::ContextScope> scope;
+    if (bare.context())
+      scope.emplace(*bare.context());
+    auto timed = [&](std::vector<double> &times, const std::function<Status()> &calls) {
+      together.arrive_and_wait();
+      const double start = clock.nanoseconds();
+      Status status = calls();
+      times.push_back((clock.nanoseconds() - start) / 1e3 / kCalls);
+      if (status.isOk())
+        status = callers[index]->synchronize();
+      if (!status.isOk())
+        failures[index] = std::move(status);
+    };
+    for (size_t round = 0; round < rounds; ++round) {
+      timed(bareTimes[index], [&] { return callers[index]->bareLaunches(bare, kCalls); });
+      timed(runTimes[index], [&] { return callers[index]->runs(plan, kCalls); });
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (size_t i = 1; i < callers.size(); ++i)
+      others.emplace_back(work, i);
+    work(0);
+  }
+  std::vector<double> bareAll, runAll, over;
+  for (size_t i = 0; i < callers.size(); ++i) {
+    NSA_RETURN_IF_ERROR(failures[i]);
+    for (size_t round = 1; round < rounds; ++round) {
+      bareAll.push_back(bareTimes[i][round]);
+      runAll.push_back(runTimes[i][round]);
+      over.push_back(runTimes[i][round] - bareTimes[i][round]);
+    }
+  }
+  const char *bareName = bare.context() ? "bare cuLaunchKernelEx" : "bare call of the worker pool";
+  NSA_RETURN_IF_ERROR(add(bareName, threads, clock.name(), bareAll));
+  NSA_RETURN_IF_ERROR(add("nsa_run", threads, clock.name(), runAll));
+  return add("nsa_run over the bare launch", threads, clock.name(), over);
+}
+
+Status LaunchBench::measureRuns() {
+  Result<tools::EngineHandle> engine = openEngine(NSA_MISS_FAIL, real);
+  if (!engine)
+    return engine.status();
+  const Request tiny = tinyRequest();
+  Result<tools::PlanHandle> plan = tools::createPlan(engine->get(), tiny.spec, tiny.maxima);
+  if (!plan)
+    return plan.status();
+  Result<std::unique_ptr<BareLaunch>> bare = BareLaunch::make(flags.device, *tinyKernel);
+  if (!bare)
+    return bare.status();
+  for (const int threads : {1, flags.threads})
+    NSA_RETURN_IF_ERROR(measureRunsOn(threads, **bare, plan->get()));
+  return Status::ok();
+}
+
+Status LaunchBench::run() {
+  NSA_RETURN_IF_ERROR(fillDatabases());
+  NSA_RETURN_IF_ERROR(measureRuns());
+  NSA_RETURN_IF_ERROR(measureDatabase());
+  return measureMemory();
+}
+
+Status run(const Flags &flags) {
+  Result<ScratchFolder> folder = ScratchFolder::make();
+  if (!folder)
+    return folder.status();
+  return LaunchBench(flags, std::move(*folder)).run();
+}
+
+} // namespace
+} // namespace nsa::bench
+
+int main(int argc, char **argv) {
+  nsa::bench::Flags flags;
+  CLI::App app("Measures what planning and running cost beside the kernels.", "nsa_bench_launch");
+  app.add_option("--device", flags.device, "cpu or cuda:N")->capture_default_str()->type_name("DEVICE");
+  app.add_option("--results", flags.results, "Folder for launch.json and launch.csv, e.g. bench/results/h200")
+      ->required()
+      ->type_name("DIR");
+  app.add_option("--compiler", flags.compiler, "libnsa_compiler.so (default: beside libnsa.so)")->type_name("FILE");
+  app.add_option("--specs", flags.specs, "Distinct specs in memory")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str()
+      ->type_name("N");
+  app.add_option("--threads", flags.threads, "The larger number of threads")
+      ->check(CLI::Range(2, 256))
+      ->capture_default_str()
+      ->type_name("N");
+  app.add_option("--rounds", flags.rounds, "Samples of each measurement")
+      ->check(CLI::Range(3, 10000))
+      ->capture_default_str()
+      ->type_name("N");
+  app.add_flag("--quick", flags.quick, "Few specs and kernels");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success &request) {
+    return app.exit(request);
+  } catch (const CLI::ParseError &error) {
+    std::fprintf(stderr, "nsa_bench_launch: %s\n", error.what());
+    return 2;
+  }
+  if (const nsa::Status status = nsa::bench::run(flags); !status.isOk()) {
+    std::fprintf(stderr, "nsa_bench_launch: %s\n", status.toString().c_str());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,287 @@
+// nsa_bench_startup: from the start of a fresh process to its first result, with an empty and with a filled cache, beside
+// a process that does nothing and one that only opens a CUDA context. Each process is this program in another role.
+#include "bench/bench_report.h"
+#include "bench/machine_facts.h"
+#include "bench/median.h"
+#include "bench/scratch_folder.h"
+#include "runtime/cuda/context.h"
+#include "runtime/cuda/driver.h"
+#include "tools/support/attention_job.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <ctime>
+#include <map>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+namespace nsa::bench {
+namespace {
+
+constexpr std::string_view kCudaPrefix = "cuda:";
+
+struct Flags {
+  std::string device = "cpu", results, compiler, role, cache;
+  int runs = 10;
+  bool quick = false;
+};
+
+// The same clock in every process.
+double milliseconds() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+// The heads of the paper on a GPU; few tokens, so that no time goes into the arithmetic.
+tools::AttentionInputs firstInputs(bool cuda) {
+  tools::AttentionInputs inputs;
+  Spec &spec = inputs.spec;
+  spec.op = Operator::kWindow;
+  spec.queryHeads = cuda ? 64 : 8;
+  spec.kvHeads = cuda ? 4 : 1;
+  spec.qkDim = spec.vDim = cuda ? 128 : 64;
+  const int64_t tokens = 64;
+  inputs.maxima = {.batch = 1, .tokensQ = tokens, .seqlenQ = tokens, .seqlenK = tokens};
+  inputs.q = tools::HostTensor::make(spec.dtype, {1, tokens, spec.queryHeads, spec.qkDim});
+  inputs.k = tools::HostTensor::make(spec.dtype, {1, tokens, spec.kvHeads, spec.qkDim});
+  inputs.v = tools::HostTensor::make(spec.dtype, {1, tokens, spec.kvHeads, spec.vDim});
+  return inputs;
+}
+
+tools::EngineSettings settingsOf(const Flags &flags, const std::string &cache) {
+  tools::EngineSettings settings;
+  settings.device = flags.device;
+  settings.cachePath = cache;
+  settings.missPolicy = NSA_MISS_DEFAULT;
+  settings.compilerPath = flags.compiler;
+  return settings;
+}
+
+// What a process prints: when it came to which point, and where its kernel was from.
+struct Milestones {
+  double begun = 0, engine = 0, plan = 0, result = 0;
+  std::string source = "none";
+
+  void print() const { std::printf("%.6f %.6f %.6f %.6f %s\n", begun, engine, plan, result, source.c_str()); }
+};
+
+Status openContextOnly(const std::string &device, Milestones &times) {
+  Result<const cuda::Driver *> driver = cuda::Driver::get();
+  if (!driver)
+    return driver.status();
+  int ordinal = 0;
+  std::from_chars(device.data() + kCudaPrefix.size(), device.data() + device.size(), ordinal);
+  cuda::DeviceId id = 0;
+  NSA_CUDA_CALL(**driver, deviceGet, (&id, ordinal));
+  cuda::PrimaryContext context(**driver, id);
+  NSA_RETURN_IF_ERROR(context.retain());
+  times.engine = times.plan = times.result = milliseconds();
+  return Status::ok();
+}
+
+Status computeFirstResult(const Flags &flags, Milestones &times) {
+  const tools::AttentionInputs inputs = firstInputs(flags.device.starts_with(kCudaPrefix));
+  Result<tools::EngineHandle> engine = tools::createEngine(settingsOf(flags, flags.cache));
+  if (!engine)
+    return engine.status();
+  times.engine = milliseconds();
+  Result<tools::PlanHandle> plan = tools::createPlan(engine->get(), inputs.spec, inputs.maxima);
+  if (!plan)
+    return plan.status();
+  times.plan = milliseconds();
+  Result<std::unique_ptr<tools::Accelerator>> accelerator = tools::Accelerator::open(flags.device);
+  if (!accelerator)
+    return accelerator.status();
+  Result<tools::DeviceAttention> job = tools::DeviceAttention::upload(**accelerator, inputs);
+  if (!job)
+    return job.status();
+  NSA_RETURN_IF_ERROR(job->allocateWorkspace(plan->get()));
+  NSA_RETURN_IF_ERROR(job->enqueue(plan->get()));
+  NSA_RETURN_IF_ERROR((*accelerator)->synchronize());
+  Result<tools::AttentionOutputs> outputs = job->download();
+  if (!outputs)
+    return outputs.status();
+  times.result = milliseconds();
+  times.source = tools::describePlan(plan->get()).value("source", "");
+  // Zero values give a zero result; the output was poisoned.
+  for (const std::byte byte : outputs->out.bytes)
+    if (byte != std::byte(0))
+      return Status::error(ErrorCode::kInternal, "the first result is wrong, so its time says nothing");
+  return Status::ok();
+}
+
+Status playRole(const Flags &flags) {
+  Milestones times;
+  times.begun = times.engine = times.plan = times.result = milliseconds();
+  if (flags.role == "context")
+    NSA_RETURN_IF_ERROR(openContextOnly(flags.device, times));
+  if (flags.role == "result")
+    NSA_RETURN_IF_ERROR(computeFirstResult(flags, times));
+  times.print();
+  return Status::ok();
+}
+
+// Starts this program in a role and gives its milestones, counted from the start.
+Result<Milestones> startProcess(const Flags &flags, const std::string &role, const std::string &cache) {
+  std::vector<std::string> words = {"/proc/self/exe", "--role", role, "--device", flags.device, "--cache", cache};
+  if (!flags.compiler.empty())
+    words.insert(words.end(), {"--compiler", flags.compiler});
+  std::vector<char *> arguments;
+  for (std::string &word : words)
+    arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  int ends[2];
+  if (pipe(ends) != 0)
+    return Status::error(ErrorCode::kIoError, "no pipe can be made");
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_addclose(&actions, ends[0]);
+  posix_spawn_file_actions_addclose(&actions, ends[1]);
+  pid_t child = 0;
+  const double start = milliseconds();
+  const int failed = posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  std::string text;
+  std::array<char, 256> piece;
+  for (ssize_t bytes; (bytes = read(ends[0], piece.data(), piece.size())) > 0;)
+    text.append(piece.data(), static_cast<size_t>(bytes));
+  close(ends[0]);
+  int status = 0;
+  if (failed != 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    return Status::error(ErrorCode::kInternal, "the process in the role '" + role + "' failed");
+  Milestones times;
+  std::array<char, 32> source = {};
+  if (std::sscanf(text.c_str(), "%lf %lf %lf %lf %31s", &times.begun, &times.engine, &times.plan, &times.result,
+                  source.data()) != 5)
+    return Status::error(ErrorCode::kInternal, "the process in the role '" + role + "' printed: " + text);
+  for (double *time : {&times.begun, &times.engine, &times.plan, &times.result})
+    *time -= start;
+  times.source = source.data();
+  return times;
+}
+
+struct Measure {
+  std::string name, role;
+  bool coldCache = false;
+  std::string expectedSource = "none";
+  std::vector<Milestones> samples = {};
+
+  double medianOf(double Milestones::*time) const {
+    std::vector<double> values;
+    for (const Milestones &sample : samples)
+      values.push_back(sample.*time);
+    return median(values);
+  }
+};
+
+Status run(const Flags &flags) {
+  const bool cuda = flags.device.starts_with(kCudaPrefix);
+  Result<ScratchFolder> folder = ScratchFolder::make();
+  if (!folder)
+    return folder.status();
+  std::vector<Measure> measures = {{.name = "bare process", .role = "nothing"}};
+  if (cuda)
+    measures.push_back({.name = "bare CUDA context", .role = "context"});
+  measures.push_back({.name = "first result, cold cache", .role = "result", .coldCache = true,
+                      .expectedSource = "compiled"});
+  measures.push_back({.name = "first result, warm cache", .role = "result", .expectedSource = "database"});
+
+  // In turns, so that all see the same machine. The first turn brings the files into memory and fills the warm cache.
+  for (int turn = 0; turn <= (flags.quick ? 1 : flags.runs); ++turn)
+    for (Measure &measure : measures) {
+      const bool cold = measure.coldCache && turn > 0;
+      Result<Milestones> times = startProcess(
+          flags, measure.role, folder->file(cold ? "cold" + std::to_string(turn) + ".db" : "warm.db"));
+      if (!times)
+        return times.status();
+      if (turn == 0)
+        continue;
+      if (times->source != measure.expectedSource)
+        return Status::error(ErrorCode::kInternal, measure.name + ": the kernel came from " + times->source +
+                                                       ", expected " + measure.expectedSource);
+      measure.samples.push_back(*times);
+    }
+
+  Result<tools::EngineHandle> engine = tools::createEngine(settingsOf(flags, ":memory:"));
+  if (!engine)
+    return engine.status();
+  Result<nlohmann::json> machine = machineFacts(engine->get());
+  if (!machine)
+    return machine.status();
+  Result<BenchReport> report = BenchReport::create(flags.results, "startup", {{"machine", *machine}},
+                                                   {{"process", "measure"},
+                                                    {"median ms", "median_ms"},
+                                                    {"over the bare one", "over_bare_ms"},
+                                                    {"engine ms", "engine_ms"},
+                                                    {"plan ms", "plan_ms"},
+                                                    {"run ms", "run_ms"}});
+  if (!report)
+    return report.status();
+  const double bare = measures[cuda ? 1 : 0].medianOf(&Milestones::result);
+  for (const Measure &measure : measures) {
+    const double begun = measure.medianOf(&Milestones::begun), opened = measure.medianOf(&Milestones::engine),
+                 planned = measure.medianOf(&Milestones::plan), result = measure.medianOf(&Milestones::result);
+    const auto [fastest, slowest] =
+        std::minmax_element(measure.samples.begin(), measure.samples.end(),
+                            [](const Milestones &a, const Milestones &b) { return a.result < b.result; });
+    std::printf("%-26s %9.2f ms (%.2f to %.2f), %9.2f over the bare one: engine %.2f, plan %.2f, run %.2f\n",
+                measure.name.c_str(), result, fastest->result, slowest->result, result - bare, opened - begun,
+                planned - opened, result - planned);
+    NSA_RETURN_IF_ERROR(report->add({{"measure", measure.name},
+                                     {"samples", measure.samples.size()},
+                                     {"median_ms", result},
+                                     {"fastest_ms", fastest->result},
+                                     {"slowest_ms", slowest->result},
+                                     {"over_bare_ms", result - bare},
+                                     {"engine_ms", opened - begun},
+                                     {"plan_ms", planned - opened},
+                                     {"run_ms", result - planned}}));
+  }
+  return Status::ok();
+}
+
+} // namespace
+} // namespace nsa::bench
+
+int main(int argc, char **argv) {
+  nsa::bench::Flags flags;
+  CLI::App app("Measures fresh processes up to their first result.", "nsa_bench_startup");
+  app.add_option("--device", flags.device, "cpu or cuda:N")->capture_default_str()->type_name("DEVICE");
+  app.add_option("--results", flags.results, "Folder for startup.json and startup.csv, e.g. bench/results/h200")
+      ->type_name("DIR");
+  app.add_option("--runs", flags.runs, "Processes of each kind")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str()
+      ->type_name("N");
+  app.add_option("--compiler", flags.compiler, "libnsa_compiler.so (default: beside libnsa.so)")->type_name("FILE");
+  app.add_flag("--quick", flags.quick, "One process of each kind");
+  app.add_option("--role", flags.role)->group(""); // of the processes that this program starts
+  app.add_option("--cache", flags.cache)->group("");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success &request) {
+    return app.exit(request);
+  } catch (const CLI::ParseError &error) {
+    std::fprintf(stderr, "nsa_bench_startup: %s\n", error.what());
+    return 2;
+  }
+  if (flags.role.empty() && flags.results.empty()) {
+    std::fprintf(stderr, "nsa_bench_startup: --results is required\n");
+    return 2;
+  }
+  const nsa::Status status = flags.role.empty() ? nsa::bench::run(flags) : nsa::bench::playRole(flags);
+  if (!status.isOk()) {
+    std::fprintf(stderr, "nsa_bench_startup: %s\n", status.toString().c_str());
+    return 1;
+  }
+  return 0;
+}
