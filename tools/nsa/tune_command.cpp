@@ -36,7 +36,7 @@ void printTable(const nlohmann::json &report) {
   if (report.value("tuned_elsewhere", false))
     std::printf("Another caller was tuning the same: this is its result.\n");
   if (report.value("tie", false))
-    std::printf("Another candidate was as fast as the winner: measuring again may choose that one.\n");
+    std::printf("Another candidate may be as fast as the winner: measuring again may choose that one.\n");
 }
 
 Status tuneSpec(const TuneFlags &flags) {
