@@ -3,62 +3,22 @@
 #include "runtime/include/nsa/nsa.h"
 
 #include "runtime/base/manifest.h"
+#include "tests/unit/runtime/counted_calls.h"
 #include "tests/unit/runtime/stored_kernel.h"
 #include "tests/unit/runtime/temporary_folder.h"
 
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
 #include <functional>
 #include <gtest/gtest.h>
-#include <new>
 #include <numbers>
-#include <pthread.h>
 #include <string>
 #include <thread>
 #include <vector>
 
 using namespace nsa;
-
-// The program's allocation and locking functions serve libnsa.so too: what it allocates and locks is counted here, by
-// thread. Sanitizers have such functions of their own.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define NSA_COUNTS_CALLS 0
-#elif defined(__has_feature)
-#define NSA_COUNTS_CALLS !(__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#else
-#define NSA_COUNTS_CALLS 1
-#endif
-
-namespace {
-thread_local size_t allocations = 0;
-thread_local size_t locks = 0;
-} // namespace
-
-#if NSA_COUNTS_CALLS
-#define NSA_COUNT_LOCKS(function, type)                                                                                \
-  extern "C" __attribute__((visibility("default"))) int function(type *lock) {                                         \
-    static const auto real = reinterpret_cast<int (*)(type *)>(dlsym(RTLD_NEXT, #function));                           \
-    ++locks;                                                                                                           \
-    return real(lock);                                                                                                 \
-  }
-NSA_COUNT_LOCKS(pthread_mutex_lock, pthread_mutex_t)
-NSA_COUNT_LOCKS(pthread_mutex_trylock, pthread_mutex_t)
-NSA_COUNT_LOCKS(pthread_rwlock_rdlock, pthread_rwlock_t)
-NSA_COUNT_LOCKS(pthread_rwlock_wrlock, pthread_rwlock_t)
-#undef NSA_COUNT_LOCKS
-
-void *operator new(size_t bytes) {
-  ++allocations;
-  if (void *memory = std::malloc(bytes ? bytes : 1))
-    return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void *memory) noexcept { std::free(memory); }
-void operator delete(void *memory, size_t) noexcept { std::free(memory); }
-#endif
+using test::allocations, test::locks;
 
 namespace {
 

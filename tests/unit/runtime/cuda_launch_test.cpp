@@ -1,0 +1,198 @@
+// The road to a launch on a GPU, against a driver that computes nothing: what planning and running ask of the driver, how
+// a kernel's report reaches the host, captures, and forks.
+#include "nsa/nsa.h"
+#include "tests/unit/runtime/counted_calls.h"
+#include "tests/unit/runtime/fake_gpu.h"
+#include "tests/unit/runtime/stored_kernel.h"
+#include "tests/unit/runtime/temporary_folder.h"
+
+#include <cstring>
+#include <functional>
+#include <gtest/gtest.h>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace nsa;
+using test::allocations, test::locks;
+
+namespace {
+
+constexpr const char *kDeviceKey = "Fake GPU sms=1000 l2_bytes=1000 bandwidth_gbs=0";
+
+class CudaLaunch : public testing::Test {
+protected:
+  void SetUp() override {
+    spec.op = NSA_OP_WINDOW;
+    spec.query_heads = 4;
+    spec.kv_heads = 2;
+    spec.qk_dim = spec.v_dim = 8;
+    spec.window = 16;
+    maxima.max_batch = 2;
+    maxima.max_seqlen_q = maxima.max_seqlen_k = 32;
+    const nsa_name names[] = {NSA_Q, NSA_K, NSA_V, NSA_OUT};
+    for (size_t i = 0; i < 4; ++i) {
+      const int64_t heads = names[i] == NSA_Q || names[i] == NSA_OUT ? 4 : 2;
+      const int64_t shape[] = {2, 32, heads, 8};
+      tensors[i] = NSA_INIT(nsa_tensor);
+      tensors[i].data = reinterpret_cast<void *>(uintptr_t{0x10000} * (i + 1)); // never read
+      tensors[i].dtype = NSA_BF16;
+      tensors[i].rank = 4;
+      int64_t stride = 1;
+      for (size_t axis = 4; axis-- > 0; stride *= shape[axis]) {
+        tensors[i].shape[axis] = shape[axis];
+        tensors[i].strides[axis] = stride;
+      }
+      bindings[i] = {names[i], &tensors[i]};
+    }
+    store();
+    nsa_engine_options options = NSA_INIT(nsa_engine_options);
+    options.device = "cuda:0";
+    options.cache_path = cache.c_str();
+    options.miss_policy_set = 1;
+    options.miss_policy = NSA_MISS_FAIL;
+    ASSERT_EQ(nsa_engine_create(&options, &engine, &error), NSA_OK) << error.message;
+  }
+  void TearDown() override { nsa_engine_destroy(engine); }
+
+  void store() {
+    Spec internal;
+    internal.queryHeads = 4;
+    internal.kvHeads = 2;
+    internal.qkDim = internal.vDim = 8;
+    internal.window = 16;
+    std::string warning;
+    Result<std::unique_ptr<KernelStore>> to = KernelStore::open({.path = cache, .readOnly = false}, warning);
+    ASSERT_TRUE(to.isOk()) << to.status().toString();
+    test::KernelText text{.params = "param view status int32 1\nparam view out bf16 3\n", .target = "sm_90a"};
+    text.grid = "ceildiv(max_seqlen_q * group, 16) ; kv_heads ; batch";
+    StoredKernel kernel{"content", test::manifestOf(text, internal), test::codeOf({1, 2, 3})};
+    StoredChoice choice{.problem = Problem::make(internal, {2, 64, 32, 32}).key(),
+                        .device = kDeviceKey,
+                        .content = kernel.content,
+                        .tuned = true,
+                        .provenance = "",
+                        .evidence = {}};
+    Status status = (*to)->put(kernel, &choice);
+    ASSERT_TRUE(status.isOk()) << status.toString();
+  }
+
+  nsa_plan *plan() {
+    nsa_plan *made = nullptr;
+    EXPECT_EQ(nsa_plan_create(engine, &spec, &maxima, nullptr, &made, &error), NSA_OK) << error.message;
+    return made;
+  }
+  nsa_status run(const nsa_plan *of) { return nsa_run(of, bindings, 4, nullptr, 0, nullptr, &error); }
+
+  test::TemporaryFolder folder;
+  std::string cache = folder.file("kernels.db");
+  nsa_spec spec = NSA_INIT(nsa_spec);
+  nsa_maxima maxima = NSA_INIT(nsa_maxima);
+  nsa_tensor tensors[4];
+  nsa_binding bindings[4];
+  nsa_engine *engine = nullptr;
+  nsa_error error;
+};
+
+TEST_F(CudaLaunch, ARunIsOneLaunchAndNothingElse) {
+  nsa_plan *own = plan();
+  const long launches = fake_gpu_launches(), calls = fake_gpu_calls();
+  const size_t allocationsBefore = allocations, locksBefore = locks;
+  const nsa_status status = run(own);
+  const size_t allocated = allocations - allocationsBefore, locked = locks - locksBefore;
+  EXPECT_EQ(status, NSA_OK) << error.message;
+  EXPECT_EQ(fake_gpu_launches() - launches, 1);
+  // The host had no context current: asked, pushed, popped, and the launch.
+  EXPECT_EQ(fake_gpu_calls() - calls, 4);
+  EXPECT_EQ(allocated, 0u);
+  EXPECT_EQ(locked, 0u);
+  const unsigned *grid = fake_gpu_last_grid();
+  EXPECT_EQ(grid[0], 4u); // ceildiv(32 * 2, 16)
+  EXPECT_EQ(grid[1], 2u);
+  EXPECT_EQ(grid[2], 2u);
+  nsa_plan_destroy(own);
+}
+
+TEST_F(CudaLaunch, APlanFromMemoryAsksTheDriverNothing) {
+  nsa_plan_destroy(plan());
+  const long calls = fake_gpu_calls();
+  const size_t before = allocations;
+  for (int i = 0; i < 10000; ++i) // more than a slab has status words
+    nsa_plan_destroy(plan());
+  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(fake_gpu_calls(), calls);
+}
+
+TEST_F(CudaLaunch, AReportIsReadOnceAndLeavesNothingToTheNextPlan) {
+  nsa_plan *own = plan();
+  fake_gpu_report(3, 7);
+  ASSERT_EQ(run(own), NSA_OK);
+  EXPECT_EQ(nsa_plan_status(own, nullptr, &error), NSA_DEVICE_ERROR);
+  EXPECT_NE(std::string(error.message).find("sequence 7"), std::string::npos) << error.message;
+  EXPECT_EQ(nsa_plan_status(own, nullptr, &error), NSA_OK) << "it was cleared";
+  fake_gpu_report(3, 8);
+  ASSERT_EQ(run(own), NSA_OK);
+  nsa_plan_destroy(own); // unread
+  nsa_plan *next = plan();
+  EXPECT_EQ(next, own) << "the same memory serves again";
+  EXPECT_EQ(nsa_plan_status(next, nullptr, &error), NSA_OK) << error.message;
+  nsa_plan_destroy(next);
+}
+
+TEST_F(CudaLaunch, PlansHaveStatusWordsOfTheirOwn) {
+  nsa_plan *first = plan(), *second = plan();
+  fake_gpu_report(1, 0);
+  ASSERT_EQ(run(first), NSA_OK);
+  EXPECT_EQ(nsa_plan_status(second, nullptr, &error), NSA_OK) << error.message;
+  EXPECT_EQ(nsa_plan_status(first, nullptr, &error), NSA_DEVICE_ERROR);
+  nsa_plan_destroy(first);
+  nsa_plan_destroy(second);
+}
+
+TEST_F(CudaLaunch, WhileAStreamCapturesMemoryServes) {
+  nsa_plan *own = plan();
+  fake_gpu_capture(1);
+  nsa_plan *captured = plan();
+  EXPECT_EQ(run(captured), NSA_OK) << error.message;
+  EXPECT_EQ(nsa_plan_status(captured, nullptr, &error), NSA_CAPTURING);
+  maxima.max_batch = 100;
+  nsa_plan *unknown = nullptr;
+  EXPECT_EQ(nsa_plan_create(engine, &spec, &maxima, nullptr, &unknown, &error), NSA_CAPTURING);
+  EXPECT_NE(std::string(error.message).find("batch=128"), std::string::npos) << error.message;
+  fake_gpu_capture(0);
+  nsa_plan_destroy(captured);
+  nsa_plan_destroy(own);
+}
+
+TEST_F(CudaLaunch, AChildIsToldWhatToDoInsteadOfUsingCuda) {
+  nsa_plan *own = plan();
+  pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(30);
+    const long calls = fake_gpu_calls();
+    auto told = [&](nsa_status status) {
+      return status == NSA_UNAVAILABLE && strstr(error.message, "fork") && strstr(error.hint, "spawn");
+    };
+    nsa_plan *made = nullptr;
+    nsa_stats stats = NSA_INIT(nsa_stats);
+    if (!told(nsa_plan_create(engine, &spec, &maxima, nullptr, &made, &error)) || made)
+      _exit(1);
+    if (!told(run(own)))
+      _exit(2);
+    if (!told(nsa_plan_status(own, nullptr, &error)))
+      _exit(3);
+    if (!told(nsa_engine_stats(engine, &stats, &error)))
+      _exit(4);
+    nsa_plan_destroy(own);
+    nsa_engine_destroy(engine);
+    _exit(fake_gpu_calls() == calls ? 0 : 5);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_EQ(run(own), NSA_OK) << error.message;
+  nsa_plan_destroy(own);
+}
+
+} // namespace

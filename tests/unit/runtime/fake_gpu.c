@@ -1,0 +1,227 @@
+/* See fake_gpu.h. */
+#include "fake_gpu.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* cuda.h: CU_DEVICE_ATTRIBUTE_... */
+enum { kComputeMajor = 75, kComputeMinor = 76, kSharedBytes = 97 };
+
+struct launch_config {
+  unsigned grid[3], block[3], shared_bytes;
+  void *stream, *attributes;
+  unsigned attribute_count;
+};
+
+static long calls, launches;
+static unsigned last_grid[3];
+static int report_code, report_place, capturing;
+static int primary_context; /* its address stands for every handle */
+static __thread void *current_context;
+
+long fake_gpu_calls(void) { return calls; }
+long fake_gpu_launches(void) { return launches; }
+const unsigned *fake_gpu_last_grid(void) { return last_grid; }
+void fake_gpu_report(int code, int place) {
+  report_code = code;
+  report_place = place;
+}
+void fake_gpu_capture(int on) { capturing = on; }
+
+static int done(void) {
+  ++calls;
+  return 0;
+}
+
+static int init(unsigned flags) {
+  (void)flags;
+  return done();
+}
+
+static int get_error_name(int error, const char **text) {
+  (void)error;
+  *text = "fake";
+  return done();
+}
+
+static int get_error_string(int error, const char **text) {
+  (void)error;
+  *text = "fake";
+  return done();
+}
+
+static int device_get_count(int *count) {
+  *count = 1;
+  return done();
+}
+
+static int device_get(int *device, int ordinal) {
+  *device = ordinal;
+  return done();
+}
+
+static int device_get_name(char *name, int bytes, int device) {
+  (void)device;
+  strncpy(name, "Fake GPU", (size_t)bytes);
+  return done();
+}
+
+static int device_total_mem(size_t *bytes, int device) {
+  (void)device;
+  *bytes = (size_t)1 << 30;
+  return done();
+}
+
+static int device_get_attribute(int *value, int attribute, int device) {
+  (void)device;
+  *value = attribute == kComputeMajor ? 9 : attribute == kComputeMinor ? 0 : attribute == kSharedBytes ? 232448 : 1000;
+  return done();
+}
+
+static int device_primary_ctx_retain(void **context, int device) {
+  (void)device;
+  *context = &primary_context;
+  return done();
+}
+
+static int device_primary_ctx_release(int device) {
+  (void)device;
+  return done();
+}
+
+static int ctx_get_current(void **context) {
+  *context = current_context;
+  return done();
+}
+
+static int ctx_push_current(void *context) {
+  current_context = context;
+  return done();
+}
+
+static int ctx_pop_current(void **context) {
+  *context = current_context;
+  current_context = NULL;
+  return done();
+}
+
+static int module_load_data(void **module, const void *image) {
+  (void)image;
+  *module = &primary_context;
+  return done();
+}
+
+static int module_unload(void *module) {
+  (void)module;
+  return done();
+}
+
+static int module_get_function(void **function, void *module, const char *name) {
+  (void)module;
+  (void)name;
+  *function = &primary_context;
+  return done();
+}
+
+static int func_get_attribute(int *value, int attribute, void *function) {
+  (void)attribute;
+  (void)function;
+  *value = 32;
+  return done();
+}
+
+static int mem_host_alloc(void **pointer, size_t bytes, unsigned flags) {
+  (void)flags;
+  *pointer = malloc(bytes);
+  return done();
+}
+
+static int mem_free_host(void *pointer) {
+  free(pointer);
+  return done();
+}
+
+static int stream_create(void **stream, unsigned flags) {
+  (void)flags;
+  *stream = &primary_context;
+  return done();
+}
+
+static int stream_destroy(void *stream) {
+  (void)stream;
+  return done();
+}
+
+static int stream_synchronize(void *stream) {
+  (void)stream;
+  return done();
+}
+
+static int stream_is_capturing(void *stream, int *status) {
+  (void)stream;
+  *status = capturing;
+  return done();
+}
+
+static int launch_kernel_ex(const struct launch_config *config, void *function, void **arguments, void **extra) {
+  (void)function;
+  (void)extra;
+  ++launches;
+  memcpy(last_grid, config->grid, sizeof last_grid);
+  int32_t *status = *(int32_t **)arguments[0];
+  if (report_code) {
+    status[0] = report_code;
+    status[1] = report_place;
+  }
+  report_code = 0;
+  return done();
+}
+
+static int refuse(void) { return 999; } /* CUDA_ERROR_UNKNOWN */
+
+static const struct {
+  const char *symbol;
+  void *function;
+} entries[] = {
+    {"cuInit", (void *)init},
+    {"cuGetErrorName", (void *)get_error_name},
+    {"cuGetErrorString", (void *)get_error_string},
+    {"cuDeviceGetCount", (void *)device_get_count},
+    {"cuDeviceGet", (void *)device_get},
+    {"cuDeviceGetName", (void *)device_get_name},
+    {"cuDeviceTotalMem", (void *)device_total_mem},
+    {"cuDeviceGetAttribute", (void *)device_get_attribute},
+    {"cuDevicePrimaryCtxRetain", (void *)device_primary_ctx_retain},
+    {"cuDevicePrimaryCtxRelease", (void *)device_primary_ctx_release},
+    {"cuCtxGetCurrent", (void *)ctx_get_current},
+    {"cuCtxPushCurrent", (void *)ctx_push_current},
+    {"cuCtxPopCurrent", (void *)ctx_pop_current},
+    {"cuModuleLoadData", (void *)module_load_data},
+    {"cuModuleUnload", (void *)module_unload},
+    {"cuModuleGetFunction", (void *)module_get_function},
+    {"cuFuncGetAttribute", (void *)func_get_attribute},
+    {"cuMemHostAlloc", (void *)mem_host_alloc},
+    {"cuMemFreeHost", (void *)mem_free_host},
+    {"cuStreamCreate", (void *)stream_create},
+    {"cuStreamDestroy", (void *)stream_destroy},
+    {"cuStreamSynchronize", (void *)stream_synchronize},
+    {"cuStreamIsCapturing", (void *)stream_is_capturing},
+    {"cuLaunchKernelEx", (void *)launch_kernel_ex},
+};
+
+int cuDriverGetVersion(int *version) {
+  *version = 12040;
+  return 0;
+}
+
+int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags, int *found) {
+  (void)version;
+  (void)flags;
+  (void)found;
+  *function = (void *)refuse;
+  for (size_t i = 0; i < sizeof entries / sizeof *entries; ++i)
+    if (strcmp(symbol, entries[i].symbol) == 0)
+      *function = entries[i].function;
+  return 0;
+}

@@ -1,0 +1,20 @@
+// A CUDA driver (libcuda.so.1) with one GPU that computes nothing: it counts its calls, keeps the last launch, and can
+// be told to report through a kernel's status view or to be capturing. So the road to a launch is tested where there is
+// no GPU. A program that links it gives it to libnsa.so too.
+// Thread-safety: none.
+#pragma once
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+long fake_gpu_calls(void); // of the driver's functions
+long fake_gpu_launches(void);
+const unsigned *fake_gpu_last_grid(void);
+// The next launch writes code and place into its first argument, a status view.
+void fake_gpu_report(int code, int place);
+void fake_gpu_capture(int on);
+
+#ifdef __cplusplus
+}
+#endif
