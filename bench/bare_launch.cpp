@@ -25,8 +25,8 @@ Result<std::unique_ptr<BareLaunch>> BareLaunch::make(const std::string &name, co
     return manifest.status();
   std::unique_ptr<BareLaunch> result(new BareLaunch);
   const bool gpu = name.starts_with(kCudaPrefix);
-  Result<std::unique_ptr<Device>> device = gpu ? cuda::CudaDevice::open(numberAfter<int>(name, kCudaPrefix.size()))
-                                               : cpu::CpuDevice::open(0, "");
+  Result<std::unique_ptr<Device>> device =
+      gpu ? cuda::CudaDevice::open(numberAfter<int>(name, kCudaPrefix.size())) : cpu::CpuDevice::open(0, "");
   if (!device)
     return device.status();
   result->device = std::move(*device);

@@ -304,8 +304,10 @@ public:
     caller->accelerator = std::move(*accelerator);
     const Request request = tinyRequest();
     Bindings internal;
-    for (const auto &[name, dim] : {std::pair{NSA_Q, request.spec.qkDim}, {NSA_K, request.spec.qkDim},
-                                    {NSA_V, request.spec.vDim}, {NSA_OUT, request.spec.vDim}}) {
+    for (const auto &[name, dim] : {std::pair{NSA_Q, request.spec.qkDim},
+                                    {NSA_K, request.spec.qkDim},
+                                    {NSA_V, request.spec.vDim},
+                                    {NSA_OUT, request.spec.vDim}}) {
       Result<tools::Buffer> buffer = caller->accelerator->allocate(static_cast<size_t>(dim) * 2);
       if (!buffer)
         return buffer.status();

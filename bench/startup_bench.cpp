@@ -1,5 +1,6 @@
-// nsa_bench_startup: from the start of a fresh process to its first result, with an empty and with a filled cache, beside
-// a process that does nothing and one that only opens a CUDA context. Each process is this program in another role.
+// nsa_bench_startup: from the start of a fresh process to its first result, with an empty and with a filled cache,
+// beside a process that does nothing and one that only opens a CUDA context. Each process is this program in another
+// role.
 #include "bench/bench_report.h"
 #include "bench/machine_facts.h"
 #include "bench/median.h"
@@ -191,16 +192,16 @@ Status run(const Flags &flags) {
   std::vector<Measure> measures = {{.name = "bare process", .role = "nothing"}};
   if (cuda)
     measures.push_back({.name = "bare CUDA context", .role = "context"});
-  measures.push_back({.name = "first result, cold cache", .role = "result", .coldCache = true,
-                      .expectedSource = "compiled"});
+  measures.push_back(
+      {.name = "first result, cold cache", .role = "result", .coldCache = true, .expectedSource = "compiled"});
   measures.push_back({.name = "first result, warm cache", .role = "result", .expectedSource = "database"});
 
   // In turns, so that all see the same machine. The first turn brings the files into memory and fills the warm cache.
   for (int turn = 0; turn <= (flags.quick ? 1 : flags.runs); ++turn)
     for (Measure &measure : measures) {
       const bool cold = measure.coldCache && turn > 0;
-      Result<Milestones> times = startProcess(
-          flags, measure.role, folder->file(cold ? "cold" + std::to_string(turn) + ".db" : "warm.db"));
+      Result<Milestones> times =
+          startProcess(flags, measure.role, folder->file(cold ? "cold" + std::to_string(turn) + ".db" : "warm.db"));
       if (!times)
         return times.status();
       if (turn == 0)

@@ -15,9 +15,10 @@ Status PrimaryContext::retain() {
 Status PrimaryContext::checkProcess() const {
   if (inOwnProcess())
     return Status::ok();
-  return Status::error(ErrorCode::kUnavailable, "this process is a fork of the one that opened the CUDA device",
-                       "CUDA does not survive a fork: create the engine in the child of a process that has not used CUDA, or start the "
-                       "process with spawn or exec instead of fork");
+  return Status::error(
+      ErrorCode::kUnavailable, "this process is a fork of the one that opened the CUDA device",
+      "CUDA does not survive a fork: create the engine in the child of a process that has not used CUDA, or start the "
+      "process with spawn or exec instead of fork");
 }
 
 ContextScope::ContextScope(const PrimaryContext &context) : context(context) {

@@ -292,10 +292,8 @@ GridSizes GridSizes::ofMaxima(const Spec &spec, const Maxima &maxima) {
 CallRules::CallRules(const Spec &spec, const Maxima &maxima) : spec(spec), maxima(maxima) {
   setScalar(scalars, Scalar::kMaxSeqlenQ, maxima.seqlenQ);
   setScalar(scalars, Scalar::kMaxSeqlenK, maxima.seqlenK);
-  setScalar(scalars, Scalar::kWindow,
-            spec.op == Operator::kWindow ? spec.window : std::numeric_limits<int32_t>::max());
-  setScalar(scalars, Scalar::kScaleLog2,
-            std::bit_cast<int32_t>(spec.effectiveScale() * std::numbers::log2e_v<float>));
+  setScalar(scalars, Scalar::kWindow, spec.op == Operator::kWindow ? spec.window : std::numeric_limits<int32_t>::max());
+  setScalar(scalars, Scalar::kScaleLog2, std::bit_cast<int32_t>(spec.effectiveScale() * std::numbers::log2e_v<float>));
 }
 
 Status prepareCall(const CallRules &rules, const Bindings &bindings, Call &call) {

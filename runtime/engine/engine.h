@@ -1,5 +1,5 @@
-// The engine: one device, one cache, the plans in memory; all of it belongs to one process (engine_handle.h follows forks).
-// Ownership: lives until its handle is released and the last plan is given back, so that either may go first.
+// The engine: one device, one cache, the plans in memory; all of it belongs to one process (engine_handle.h follows
+// forks). Ownership: lives until its handle is released and the last plan is given back, so that either may go first.
 // Thread-safety: all functions may be called by many threads at once. Finding a plan in memory locks only what the
 // calling thread shares with few others; running one touches nothing of the engine but its device and a count.
 #pragma once

@@ -41,7 +41,7 @@ private:
   void grow();
 
   std::atomic<Table *> current;
-  std::mutex mutex; // of writers
+  std::mutex mutex;                           // of writers
   std::vector<std::unique_ptr<Table>> tables; // outgrown ones too: somebody may be reading them
   std::vector<std::shared_ptr<const PlanCore>> cores;
 };

@@ -1,5 +1,5 @@
-// CUDA does not survive a fork: in a child the parent's engine and plans answer with what to do instead, nothing hangs or
-// crashes, and a CPU engine works; the parent goes on.
+// CUDA does not survive a fork: in a child the parent's engine and plans answer with what to do instead, nothing hangs
+// or crashes, and a CPU engine works; the parent goes on.
 #include "tests/harness/seed.h"
 #include "tests/harness/session.h"
 
@@ -15,8 +15,7 @@ constexpr unsigned kHangSeconds = 60;
 class GpuFork : public AttentionTest {};
 
 bool saysWhatToDo(const Status &status) {
-  const bool right = status.code() == ErrorCode::kUnavailable &&
-                     status.toString().find("fork") != std::string::npos &&
+  const bool right = status.code() == ErrorCode::kUnavailable && status.toString().find("fork") != std::string::npos &&
                      status.error().hint.find("spawn") != std::string::npos;
   if (!right)
     std::fprintf(stderr, "in the child: %s\n", status.toString().c_str());

@@ -1,5 +1,5 @@
-// What the calling thread has allocated with operator new and locked with pthread's mutexes, libnsa.so's calls included:
-// counted_calls.cpp replaces the functions for the whole program.
+// What the calling thread has allocated with operator new and locked with pthread's mutexes, libnsa.so's calls
+// included: counted_calls.cpp replaces the functions for the whole program.
 #pragma once
 
 #include <cstddef>

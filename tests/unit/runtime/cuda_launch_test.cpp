@@ -1,5 +1,5 @@
-// The road to a launch on a GPU, against a driver that computes nothing: what planning and running ask of the driver, how
-// a kernel's report reaches the host, captures, and forks.
+// The road to a launch on a GPU, against a driver that computes nothing: what planning and running ask of the driver,
+// how a kernel's report reaches the host, captures, and forks.
 #include "nsa/nsa.h"
 #include "tests/unit/runtime/counted_calls.h"
 #include "tests/unit/runtime/fake_gpu.h"

@@ -1,5 +1,5 @@
-// A fork while another thread is inside the compiler: the child either compiles or is told why it cannot, and never waits
-// for a lock of LLVM whose owner it does not have.
+// A fork while another thread is inside the compiler: the child either compiles or is told why it cannot, and never
+// waits for a lock of LLVM whose owner it does not have.
 #include "runtime/engine/engine_handle.h"
 
 #include <atomic>
