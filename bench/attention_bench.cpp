@@ -7,6 +7,7 @@
 #include "bench/plan_contender.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -20,7 +21,8 @@ constexpr size_t kFlushBytes = size_t{192} << 20;
 
 struct Flags {
   std::string device = "cpu", results, compiler, peers;
-  std::vector<std::string> dtypes = {"bf16"};
+  std::vector<std::string> dtypes = {"bf16"}, heads, ops;
+  std::vector<int64_t> tokens;
   int samples = 21;
   double tuneBudget = 60;
   bool quick = false, noTune = false, noPeers = false;
@@ -53,7 +55,11 @@ public:
   Status run() {
     const auto start = std::chrono::steady_clock::now();
     NSA_RETURN_IF_ERROR(open());
-    for (const BenchCase &benchCase : benchCases(accelerator->isCuda(), flags.quick))
+    std::vector<BenchCase> cases = benchCases(accelerator->isCuda(), flags.quick);
+    std::erase_if(cases, [&](const BenchCase &benchCase) { return !isWanted(benchCase); });
+    if (cases.empty())
+      return Status::invalid("--heads, --ops, --tokens", "", "leave no shape of this device");
+    for (const BenchCase &benchCase : cases)
       for (const std::string &name : flags.dtypes) {
         Result<DType> dtype = parseDType(name);
         if (!dtype)
@@ -67,6 +73,14 @@ public:
   }
 
 private:
+  bool isWanted(const BenchCase &benchCase) const {
+    auto among = [](const auto &wanted, const auto &value) {
+      return wanted.empty() || std::find(wanted.begin(), wanted.end(), value) != wanted.end();
+    };
+    return among(flags.heads, benchCase.name) && among(flags.ops, operatorName(benchCase.spec.op)) &&
+           among(flags.tokens, benchCase.maxima.seqlenK);
+  }
+
   Status open() {
     Result<std::unique_ptr<tools::Accelerator>> opened = tools::Accelerator::open(flags.device);
     if (!opened)
@@ -218,6 +232,9 @@ int main(int argc, char **argv) {
       ->delimiter(',')
       ->capture_default_str()
       ->type_name("LIST");
+  app.add_option("--heads", flags.heads, "Only these: nsa128, nsa192, gqa4")->delimiter(',')->type_name("LIST");
+  app.add_option("--ops", flags.ops, "Only these: dense, window")->delimiter(',')->type_name("LIST");
+  app.add_option("--tokens", flags.tokens, "Only these lengths: 4096, 16384, 65536")->delimiter(',')->type_name("LIST");
   app.add_option("--samples", flags.samples, "Samples of each implementation")
       ->check(CLI::PositiveNumber)
       ->capture_default_str()

@@ -19,7 +19,7 @@ double rounded(double value) {
 std::string csvCell(const nlohmann::ordered_json &value) {
   if (value.is_null())
     return "";
-  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  std::string text = value.is_string() ? value.get<std::string>() : value.dump();
   if (text.find_first_of(",\"\n") == std::string::npos)
     return text;
   std::string quoted = "\"";

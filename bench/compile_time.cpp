@@ -1,8 +1,8 @@
 #include "bench/compile_time.h"
 
+#include "bench/median.h"
 #include "runtime/engine/compiler_library.h"
 
-#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <vector>
@@ -18,11 +18,6 @@ double processMs() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 } // namespace

@@ -1,5 +1,7 @@
 #include "bench/contender.h"
 
+#include "bench/median.h"
+
 #include <algorithm>
 #include <chrono>
 #include <ctime>
@@ -11,11 +13,6 @@ double cpuSeconds() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
-double median(std::vector<double> &values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 } // namespace
@@ -38,8 +35,8 @@ Result<std::vector<Times>> measureInTurns(const std::vector<Contender *> &conten
   std::vector<Times> times(contenders.size());
   for (size_t i = 0; i < contenders.size(); ++i) {
     times[i].medianMs = median(wall[i]);
-    times[i].fastestMs = wall[i].front();
-    times[i].slowestMs = wall[i].back();
+    times[i].fastestMs = *std::min_element(wall[i].begin(), wall[i].end());
+    times[i].slowestMs = *std::max_element(wall[i].begin(), wall[i].end());
     times[i].cpuMs = median(cpu[i]);
   }
   return times;

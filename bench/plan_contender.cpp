@@ -77,8 +77,9 @@ nlohmann::ordered_json PlanContender::facts() const {
   const nlohmann::json &launch = description["launches"][0], &milliseconds = description["milliseconds"];
   const nlohmann::json evidence = launch.value("evidence", nlohmann::json::object());
   auto number = [&](const char *field) {
-    return evidence.contains(field) ? nlohmann::ordered_json(std::atoll(evidence[field].get<std::string>().c_str()))
-                                    : nlohmann::ordered_json();
+    return evidence.contains(field)
+               ? nlohmann::ordered_json(std::strtoll(evidence[field].get<std::string>().c_str(), nullptr, 10))
+               : nlohmann::ordered_json();
   };
   return {{"relative_error", relativeError},
           {"template", launch.value("template", "")},
