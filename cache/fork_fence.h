@@ -1,6 +1,7 @@
 // Keeps sqlite whole across fork(). A child inherits sqlite's tables of open files, whose locks it does not hold: a
 // connection that it opened would share the parent's view and lock nothing (docs/decisions/0002-leases.md). So every
-// connection is closed before a fork, with no call inside sqlite, and parent and child open their own when they next need one.
+// connection is closed before a fork, with no call inside sqlite, and parent and child open their own when they next
+// need one.
 // Ownership: borrows its members, which leave before they end. Thread-safety: all functions, any thread.
 #pragma once
 

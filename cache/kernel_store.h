@@ -79,7 +79,8 @@ public:
   // was and is counted; the caller goes on with the kernel in its hands.
   Status put(const StoredKernel &kernel, const StoredChoice *choice);
 
-  // For KeyLease (cache/lease.h). An error: this store has no leases, because nothing can be written or the file failed.
+  // For KeyLease (cache/lease.h). An error: this store has no leases, because nothing can be written or the file
+  // failed.
   Result<std::optional<LeaseRow>> findLease(const LeaseKey &key);
   // Puts the row in the place of `expected`; false when another one stands there.
   Result<bool> swapLease(const LeaseKey &key, const std::optional<LeaseRow> &expected, const LeaseRow &row);

@@ -1,9 +1,10 @@
 // One caller's view of the right to make something alone: what one process makes, the others wait for and then take.
 // A lease only saves work. Whoever cannot have one (a file that cannot be written) works without, and two who both
 // believe to hold one do the work twice and store the same.
-// A holder renews its lease from a thread of its own until it releases it. A lease is over when its process has ended, which
-// is known at once on the same host; when nobody renewed it for `lease` by the looker's own steady clock; or, of another
-// host, when it has expired by the wall clock. So no clock that jumps can block anybody for longer than `lease`.
+// A holder renews its lease from a thread of its own until it releases it. A lease is over when its process has ended,
+// which is known at once on the same host; when nobody renewed it for `lease` by the looker's own steady clock; or, of
+// another host, when it has expired by the wall clock. So no clock that jumps can block anybody for longer than
+// `lease`.
 // Ownership: borrows its store. Thread-safety: one thread at a time; in the child of a fork it holds nothing.
 #pragma once
 
@@ -24,8 +25,8 @@ struct LeaseTimes {
 class KeyLease {
 public:
   enum class State {
-    kFree,        // nobody's, or left behind by its holder
-    kElsewhere,   // another caller works on it
+    kFree,      // nobody's, or left behind by its holder
+    kElsewhere, // another caller works on it
     kMine,
     kUnavailable, // there are no leases here: work without
   };

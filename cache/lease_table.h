@@ -1,5 +1,5 @@
-// The rows of the table `leases`: who is making what, and until when. docs/cache_format.md has the columns and the rules;
-// those that take time are KeyLease's (cache/lease.h).
+// The rows of the table `leases`: who is making what, and until when. docs/cache_format.md has the columns and the
+// rules; those that take time are KeyLease's (cache/lease.h).
 // Thread-safety: none, as the connection.
 #pragma once
 

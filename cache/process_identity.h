@@ -9,7 +9,7 @@
 namespace nsa {
 
 struct ProcessIdentity {
-  std::string host;    // digest of the boot and the pid namespace: where `pid` has a meaning; "" when unknown
+  std::string host; // digest of the boot and the pid namespace: where `pid` has a meaning; "" when unknown
   int64_t pid = 0;
   int64_t started = 0; // clock ticks after boot
 

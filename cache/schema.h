@@ -26,9 +26,9 @@ FileVerdict verdictOf(int code);
 // what the failure of reading says.
 FileVerdict checkHeader(const sqlite::Connection &connection);
 
-// Recognises the database and sets the connection up; when `mayWrite` it makes the schema in an empty file and brings an
-// older one up to date. An older one that cannot be written is read as it is.
-// A file of another program or of a newer schema is only read.
+// Recognises the database and sets the connection up; when `mayWrite` it makes the schema in an empty file and brings
+// an older one up to date. An older one that cannot be written is read as it is. A file of another program or of a
+// newer schema is only read.
 FileVerdict adoptDatabase(sqlite::Connection &connection, bool mayWrite);
 
 } // namespace nsa

@@ -50,10 +50,14 @@ std::string describePlan(const PlanCore &core, const Spec &spec, const Maxima &m
                  {"shared_bytes", manifest.sharedBytes},
                  {"scratch_bytes", manifest.scratchBytes},
                  {"evidence", core.kernel->evidence()}};
-  Json plan = {{"problem", core.problemKey},       {"device", deviceKey},
-               {"source", planSourceName(source)}, {"tuned", core.tuned},
-               {"fallbacks", core.fallbacks},      {"workspace_bytes", core.kernel->workspaceBytes()},
-               {"milliseconds", timesJson(source == PlanSource::kMemory ? PlanTimes() : core.times)}, {"launches", Json::array({std::move(launch)})}};
+  Json plan = {{"problem", core.problemKey},
+               {"device", deviceKey},
+               {"source", planSourceName(source)},
+               {"tuned", core.tuned},
+               {"fallbacks", core.fallbacks},
+               {"workspace_bytes", core.kernel->workspaceBytes()},
+               {"milliseconds", timesJson(source == PlanSource::kMemory ? PlanTimes() : core.times)},
+               {"launches", Json::array({std::move(launch)})}};
   return dump(plan);
 }
 

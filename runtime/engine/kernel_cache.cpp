@@ -65,7 +65,8 @@ void KernelCache::warnOfDamage(const KernelStore &store) {
   else if (counters.damagedRows != 0 && store.path() == kInMemory)
     warn("cache file '" + file + "' is damaged and not used any more; kernels are kept in memory only");
   else if (counters.damagedRows != 0)
-    warn("cache file '" + file + "' holds damaged rows; they are skipped, and written anew when they are compiled again");
+    warn("cache file '" + file +
+         "' holds damaged rows; they are skipped, and written anew when they are compiled again");
 }
 
 std::optional<KernelCache::Hit> KernelCache::find(const std::string &problem, const std::string &device) {

@@ -120,7 +120,8 @@ std::unique_ptr<KeyLease> Planner::claim(const Search &search, const std::string
     return nullptr;
   std::chrono::milliseconds longest = kLongestWait;
   if (work == missPolicyName(MissPolicy::kTune))
-    longest += std::chrono::milliseconds(static_cast<int64_t>(std::min(options.tuneBudgetSeconds, kLongestBudget) * 2e3));
+    longest +=
+        std::chrono::milliseconds(static_cast<int64_t>(std::min(options.tuneBudgetSeconds, kLongestBudget) * 2e3));
   const std::string subject = "'" + search.core->problemKey + "' (" + work + ")";
   if (lease->look() == KeyLease::State::kElsewhere)
     logger.log(LogLevel::kInfo, "planner", "another caller makes " + subject + ": waiting for it");

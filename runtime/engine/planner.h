@@ -1,7 +1,7 @@
 // Finds or makes the kernel of a spec: database, then the miss policy. Memory is the engine's own affair.
 // Ownership: borrows device, cache, options and counters from its engine; owns the loaded kernels.
-// Thread-safety: all functions may be called by many threads at once, in many processes with one cache: what one makes, the
-// others wait for (docs/cache_format.md, "Many processes").
+// Thread-safety: all functions may be called by many threads at once, in many processes with one cache: what one makes,
+// the others wait for (docs/cache_format.md, "Many processes").
 #pragma once
 
 #include "runtime/base/log.h"

@@ -90,8 +90,8 @@ TEST_F(LeaseTest, KeysDoNotWaitForEachOther) {
   std::unique_ptr<KernelStore> store = openStore();
   KeyLease lease(*store, kKey);
   ASSERT_EQ(lease.take(), State::kMine);
-  for (LeaseKey key : {LeaseKey{"other", kKey.device, kKey.work}, LeaseKey{kKey.problem, "other", kKey.work},
-                       LeaseKey{kKey.problem, kKey.device, "default"}}) {
+  for (const LeaseKey &key : {LeaseKey{"other", kKey.device, kKey.work}, LeaseKey{kKey.problem, "other", kKey.work},
+                              LeaseKey{kKey.problem, kKey.device, "default"}}) {
     KeyLease other(*store, key);
     EXPECT_EQ(other.look(), State::kFree);
     EXPECT_EQ(other.take(), State::kMine);

@@ -79,7 +79,8 @@ TEST_F(RaceTest, EachKernelIsCompiledOnce) {
     race(NSA_MISS_DEFAULT, "", test::kSmallJobs, [&](nsa_engine *engine, int thread) {
       for (int i = 0; i < test::kSmallJobs; ++i) { // each thread in its own order
         const int job = (thread + i) % test::kSmallJobs;
-        const Status status = test::runSmallJob(engine, job, static_cast<uint64_t>(thread * 100 + job));
+        const Status status =
+            test::runSmallJob(engine, job, static_cast<uint64_t>(thread) * 100 + static_cast<uint64_t>(job));
         EXPECT_TRUE(status.isOk()) << status.toString();
         totals->right += status.isOk();
       }
@@ -89,8 +90,9 @@ TEST_F(RaceTest, EachKernelIsCompiledOnce) {
     EXPECT_EQ(sql("SELECT count(*) FROM kernels"), std::to_string(test::kSmallJobs));
   }
   EXPECT_EQ(totals->right, kRounds * kProcesses * kThreads * test::kSmallJobs);
-  std::printf("%d cold caches, %d processes x %d threads: %d right results, %d kernels compiled %d times, %.1f s\n", kRounds,
-              kProcesses, kThreads, totals->right.load(), kRounds * test::kSmallJobs, static_cast<int>(compiled),
+  std::printf("%d cold caches, %d processes x %d threads: %d right results, %d kernels compiled %d times, %.1f s\n",
+              kRounds, kProcesses, kThreads, totals->right.load(), kRounds * test::kSmallJobs,
+              static_cast<int>(compiled),
               std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 }
 

@@ -183,7 +183,8 @@ NSA_API nsa_status nsa_engine_create(const nsa_engine_options *options, nsa_engi
 NSA_API void nsa_engine_destroy(nsa_engine *engine) NSA_NOEXCEPT;
 
 /* Finds or makes the kernels of a spec and loads them. Looks in memory, then in the database, then follows
- * the miss policy. While `stream` captures a graph it succeeds only from memory (else NSA_CAPTURING names the key). */
+ * the miss policy; what another process is making at that moment it waits for and takes, for a minute at most (`tune`:
+ * and twice its budget). While `stream` captures a graph it succeeds only from memory (else NSA_CAPTURING names the key). */
 NSA_API nsa_status nsa_plan_create(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, void *stream,
                                    nsa_plan **plan, nsa_error *error) NSA_NOEXCEPT;
 NSA_API void nsa_plan_destroy(nsa_plan *plan) NSA_NOEXCEPT;
@@ -210,7 +211,8 @@ NSA_API const char *nsa_plan_describe(const nsa_plan *plan) NSA_NOEXCEPT;
 NSA_API nsa_status nsa_explain(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json, nsa_error *error) NSA_NOEXCEPT;
 
 /* Tunes one spec now, whatever the policy, and stores the result; JSON report, freed with nsa_free. Its `store_trouble`
- * says why the winner was not stored ("" when it was): this engine uses it, the next process will not. */
+ * says why the winner was not stored ("" when it was): this engine uses it, the next process will not. When another
+ * thread or process is tuning the same, waits and takes its result (`tuned_elsewhere`). */
 NSA_API nsa_status nsa_tune(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json, nsa_error *error) NSA_NOEXCEPT;
 
 /* Counters since the engine opened. */
