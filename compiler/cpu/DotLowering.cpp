@@ -31,12 +31,12 @@ double cyclesPerStep(int64_t panels, int64_t columns) {
 }
 
 double cyclesPerStep(int64_t panels, int64_t columns, const MicroTile &tile) {
+  const int64_t wholeColumns = columns / tile.columns, wholePanels = panels / tile.panels;
   auto ofPanels = [&](int64_t count) {
-    return double(columns / tile.columns) * cyclesPerStep(count, tile.columns) +
-           cyclesPerStep(count, columns % tile.columns);
+    return double(wholeColumns) * cyclesPerStep(count, tile.columns) + cyclesPerStep(count, columns % tile.columns);
   };
   const int64_t rest = panels % tile.panels;
-  return double(panels / tile.panels) * ofPanels(tile.panels) + (rest ? ofPanels(rest) : 0.0);
+  return double(wholePanels) * ofPanels(tile.panels) + (rest ? ofPanels(rest) : 0.0);
 }
 
 // One loop body for whole tiles and one for each kind of rest.
