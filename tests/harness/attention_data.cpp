@@ -85,7 +85,7 @@ reference::Attention AttentionData::problem() const {
   problem.op = shape.op;
   problem.window = shape.window;
   problem.scale = shape.scale;
-  problem.queryHeads = shape.kvHeads * shape.group;
+  problem.queryHeads = int64_t{shape.kvHeads} * shape.group;
   problem.kvHeads = shape.kvHeads;
   problem.qkDim = shape.qkDim;
   problem.vDim = shape.vDim;
@@ -107,7 +107,7 @@ AttentionData AttentionData::draw(const AttentionCase &shape, std::mt19937_64 &r
   const int64_t batches = packed ? 1 : static_cast<int64_t>(shape.sequences.size());
   const int64_t queries = packed ? shape.queryRows() + shape.unusedRows : shape.sequences[0].queries;
   const int64_t keys = packed ? shape.keyRows() + shape.unusedRows : shape.sequences[0].keys;
-  const int64_t queryHeads = shape.kvHeads * shape.group;
+  const int64_t queryHeads = int64_t{shape.kvHeads} * shape.group;
   data.q = PlacedTensor(shape.dtype, packed, {batches, queries, queryHeads, shape.qkDim}, shape.placement);
   data.k = PlacedTensor(shape.dtype, packed, {batches, keys, shape.kvHeads, shape.qkDim}, shape.placement);
   data.v = PlacedTensor(shape.dtype, packed, {batches, keys, shape.kvHeads, shape.vDim}, shape.placement);

@@ -84,7 +84,7 @@ void checkInfluence(Session &session, const AttentionCase &shape, uint64_t seed)
     for (int64_t query = 0; query < lengths.queries; ++query) {
       const int64_t position = lengths.keys - lengths.queries + query;
       const bool allowed = key <= position && (shape.op == Operator::kDense || key > position - shape.window);
-      for (int64_t head = 0; head < shape.kvHeads * shape.group; ++head)
+      for (int64_t head = 0; head < int64_t{shape.kvHeads} * shape.group; ++head)
         ASSERT_EQ(row(changed.out, query, head) != row(before, query, head), allowed)
             << "key " << key << ", query " << query << " at position " << position << ", head " << head;
     }

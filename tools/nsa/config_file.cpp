@@ -4,7 +4,6 @@
 #include "tools/nsa/json_input.h"
 
 #include <cmath>
-#include <functional>
 #include <limits>
 
 namespace nsa::tools {
@@ -35,11 +34,11 @@ Status readName(const std::string &key, const nlohmann::json &value, const char 
 
 struct Key {
   const char *name;
-  std::function<Status(const std::string &, const nlohmann::json &, ConfigFile &)> read;
+  Status (*read)(const std::string &, const nlohmann::json &, ConfigFile &);
 };
 
 // The one list of keys; names ascending, as error texts show them.
-const Key kKeys[] = {
+constexpr Key kKeys[] = {
     {"dtype", [](const std::string &key, const nlohmann::json &value,
                  ConfigFile &config) { return readName(key, value, "bf16, fp16, fp32", parseDType, config.dtype); }},
     {"kv_heads", [](const std::string &key, const nlohmann::json &value,

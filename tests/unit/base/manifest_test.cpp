@@ -49,7 +49,7 @@ constexpr const char *kText = "manifest 1\n"
                               "scratch 512\n"
                               "evidence registers=168\n";
 
-std::string with(std::string line, std::string replacement) {
+std::string with(const std::string &line, const std::string &replacement) {
   std::string text = kText;
   size_t at = text.find(line);
   EXPECT_NE(at, std::string::npos);

@@ -8,7 +8,7 @@ using namespace nsa;
 namespace {
 
 Result<std::vector<TemplateCandidate>> enumerate(const std::string &lines,
-                                                 std::map<std::string, std::string> pinned = {},
+                                                 const std::map<std::string, std::string> &pinned = {},
                                                  ResourceLimits limits = {}, TemplateKind kind = TemplateKind::kTile) {
   Result<TemplateHeader> header =
       TemplateHeader::parse("//! template t\n//! operator window\n//! grid 1, 1, 1\n" + lines, "t", kind);

@@ -44,6 +44,7 @@ TEST(CpuImage, PagesAreExecutableAndNotWritable) {
   for (std::string line; std::getline(maps, line);) {
     unsigned long begin = 0, end = 0;
     char rights[5] = "";
+    // NOLINTNEXTLINE(bugprone-unchecked-string-to-number-conversion): the kernel writes the line
     ASSERT_EQ(sscanf(line.c_str(), "%lx-%lx %4s", &begin, &end, rights), 3);
     if (address < begin || address >= end)
       continue;

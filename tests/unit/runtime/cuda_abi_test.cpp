@@ -53,12 +53,14 @@ constexpr bool sameParameters(cuda::DriverResult (*)(Ours...), CUresult (*)(Thei
 }
 
 TEST(CudaAbi, EntriesMatchTheToolkit) {
+// NOLINTBEGIN(bugprone-macro-parentheses): a type takes none
 #define NSA_COMPARE(field, symbol, parameters)                                                                         \
   {                                                                                                                    \
     using namespace nsa::cuda;                                                                                         \
     using Entry = DriverResult(*) parameters;                                                                          \
     EXPECT_TRUE(sameParameters(Entry(nullptr), static_cast<decltype(&::symbol)>(nullptr))) << #symbol;                 \
   }
+// NOLINTEND(bugprone-macro-parentheses)
   NSA_CUDA_DRIVER_ENTRIES(NSA_COMPARE)
 #undef NSA_COMPARE
 }
