@@ -10,6 +10,7 @@ thread_local size_t allocations = 0;
 thread_local size_t locks = 0;
 } // namespace nsa::test
 
+#if NSA_COUNTS_CALLS
 void *operator new(size_t bytes) {
   ++nsa::test::allocations;
   if (void *memory = std::malloc(bytes ? bytes : 1))
@@ -19,7 +20,6 @@ void *operator new(size_t bytes) {
 void operator delete(void *memory) noexcept { std::free(memory); }
 void operator delete(void *memory, size_t) noexcept { std::free(memory); }
 
-#if NSA_COUNTS_LOCKS
 #define NSA_COUNT_LOCKS(function, type)                                                                                \
   extern "C" __attribute__((visibility("default"))) int function(type *lock) {                                         \
     static const auto real = reinterpret_cast<int (*)(type *)>(dlsym(RTLD_NEXT, #function));                           \

@@ -4,18 +4,19 @@
 
 #include <cstddef>
 
-// Sanitizers have locking functions of their own.
+// Sanitizers have such functions of their own, which may not be replaced.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define NSA_COUNTS_LOCKS 0
+#define NSA_COUNTS_CALLS 0
 #elif defined(__has_feature)
-#define NSA_COUNTS_LOCKS !(__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#define NSA_COUNTS_CALLS !(__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
 #else
-#define NSA_COUNTS_LOCKS 1
+#define NSA_COUNTS_CALLS 1
 #endif
 
 namespace nsa::test {
 
+// Both stay 0 where NSA_COUNTS_CALLS is 0.
 extern thread_local size_t allocations;
-extern thread_local size_t locks; // stays 0 where NSA_COUNTS_LOCKS is 0
+extern thread_local size_t locks;
 
 } // namespace nsa::test
