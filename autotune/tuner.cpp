@@ -176,6 +176,14 @@ private:
 
   // One round: every candidate alive once, in fresh random order. False when the budget ended in it.
   bool measureRound(std::vector<size_t> &alive) {
+    const bool complete = measureEach(alive);
+    // The next one in rank: ratios are taken to it, and it stays in the race to the end.
+    if (!alive.empty() && std::find(alive.begin(), alive.end(), report.incumbent) == alive.end())
+      report.incumbent = alive.front();
+    return complete;
+  }
+
+  bool measureEach(std::vector<size_t> &alive) {
     std::vector<size_t> sequence = alive;
     std::shuffle(sequence.begin(), sequence.end(), random);
     table.beginRound();
@@ -196,9 +204,6 @@ private:
       table.forget(index);
       std::erase(alive, index);
     }
-    // The next one in rank: ratios are taken to it, and it stays in the race to the end.
-    if (!alive.empty() && std::find(alive.begin(), alive.end(), report.incumbent) == alive.end())
-      report.incumbent = alive.front();
     return true;
   }
 

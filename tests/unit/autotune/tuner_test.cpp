@@ -506,6 +506,26 @@ TEST(Tuner, BudgetEndsMeasuringWithTheBestSoFar) {
   EXPECT_TRUE(report.budgetExhausted);
 }
 
+// The incumbent fails in a round that the budget then cuts off: what does not run must not win for want of times.
+TEST(Tuner, IncumbentThatFailsInACutRoundDoesNotWin) {
+  int failedFirst = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    FakeMachine machine{.trueMs = {2000, 1000, 1500}};
+    machine.doesNotRun = {0};
+    TuneOptions options;
+    options.budgetSeconds = 0.5;
+    options.seed = seed;
+    TuneReport report = tuned(machine, options);
+    EXPECT_TRUE(report.budgetExhausted);
+    if (report.candidates[0].detail.find("launch failed") == std::string::npos)
+      continue; // its turn would have come after the end
+    ++failedFirst;
+    EXPECT_EQ(report.candidates[0].outcome, CandidateOutcome::kRejected) << seed;
+    EXPECT_EQ(report.winner, 1u) << seed;
+  }
+  EXPECT_GT(failedFirst, 0);
+}
+
 TEST(Tuner, CompilesOnSeveralThreadsEachOnce) {
   std::vector<std::atomic<int>> compiled(30);
   FakeMachine machine{.trueMs = std::vector<double>(30, 1.0)};
