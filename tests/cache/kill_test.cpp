@@ -127,7 +127,7 @@ TEST_F(KillTest, TheFirstTuningMayDieAtAnyMoment) {
   while (killed < kills && !HasFailure()) {
     test::SharedPage<Progress> progress;
     // A third of the moments is drawn from the clock, the others from the writes: most of those fall into transactions.
-    const bool byWrite = random() % 3 != 0;
+    const bool byWrite = killed % 3 != 0;
     progress->watch.fatalWrite = byWrite ? 1 + random() % writes : 0;
     progress->watch.fatalShare = random() % 257;
     const auto delay = std::chrono::microseconds(random() % static_cast<uint64_t>(runTime.count()));
