@@ -19,13 +19,33 @@ static bool isShared(LoadOp load) {
 
 static bool isRing(LoadOp load) { return load->hasAttr(kRingAttr); }
 
+// The loads of a loop's body that run ahead of it.
+static SmallVector<LoadOp> ringOf(scf::ForOp loop) {
+  SmallVector<LoadOp> ring;
+  for (LoadOp load : loop.getBody()->getOps<LoadOp>())
+    if (isRing(load))
+      ring.push_back(load);
+  return ring;
+}
+
+// Whether copies that were begun may still be under way when this operation is emitted. A pipelined loop begins its own
+// copies before it waits for them.
+static bool toleratesCopies(Operation &op, ArrayRef<LoadOp> begun) {
+  bool reads =
+      llvm::any_of(op.getOperands(), [&](Value operand) { return llvm::is_contained(begun, operand.getDefiningOp()); });
+  if (reads)
+    return false;
+  if (auto load = dyn_cast<LoadOp>(op))
+    return isShared(load) && !isRing(load);
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return !ringOf(loop).empty();
+  return isMemoryEffectFree(&op) && !isa<scf::IfOp>(op);
+}
+
 LogicalResult KernelEmitter::emitBlock(Block &block) {
   for (Operation &op : block.without_terminator()) {
-    bool isScalar = isMemoryEffectFree(&op) && op.getNumRegions() == 0 && !llvm::any_of(op.getResults(), isTile);
-    auto load = dyn_cast<LoadOp>(op);
-    bool isCopy = load && isShared(load) && !isRing(load);
     // Copies that follow each other are waited for together.
-    if (!isScalar && !isCopy && failed(finishCopies()))
+    if (!toleratesCopies(op, begun) && failed(finishCopies()))
       return failure();
     if (failed(emitOperation(op)))
       return failure();
@@ -99,9 +119,9 @@ LogicalResult KernelEmitter::emitIf(scf::IfOp op) {
 LogicalResult KernelEmitter::emitArm(Block &block, ArrayRef<std::string> variables) {
   CudaNames::Scope scope(names);
   Operation *yield = block.getTerminator();
-  // What an arm computes only to yield it goes into the variable at once.
+  // What an arm computes and yields goes into the variable at once.
   for (auto [value, variable] : llvm::zip(yield->getOperands(), variables))
-    if (isTile(value) && value.hasOneUse() && value.getParentBlock() == &block && value.getDefiningOp())
+    if (isTile(value) && value.getParentBlock() == &block && value.getDefiningOp())
       reserved[value] = variable;
   if (failed(emitBlock(block)))
     return failure();
@@ -119,17 +139,29 @@ LogicalResult KernelEmitter::emitArm(Block &block, ArrayRef<std::string> variabl
 // Loops
 //===----------------------------------------------------------------------===//
 
+// Whether nothing in `block` reads `carried` after the operation that makes `next`. A branch makes it in each arm.
+static bool isLastUse(Block &block, Value carried, Value next) {
+  Operation *producer = next.getDefiningOp();
+  if (!producer || producer->getBlock() != &block)
+    return false;
+  return llvm::all_of(carried.getUsers(), [&](Operation *user) {
+    Operation *place = block.findAncestorOpInBlock(*user);
+    if (!place || place->isBeforeInBlock(producer))
+      return true;
+    if (place != producer || isa<scf::ForOp>(producer))
+      return false;
+    auto branch = dyn_cast<scf::IfOp>(producer);
+    unsigned result = cast<OpResult>(next).getResultNumber();
+    return !branch || (isLastUse(*branch.thenBlock(), carried, branch.thenYield().getOperand(result)) &&
+                       isLastUse(*branch.elseBlock(), carried, branch.elseYield().getOperand(result)));
+  });
+}
+
 // Whether `next`, the value that a loop carries on as `carried`, may be computed into the variable of `carried`:
 // nothing reads the old value any more.
 static bool replaces(Value next, BlockArgument carried) {
-  Operation *producer = next.getDefiningOp();
   Block *body = carried.getOwner();
-  if (!producer || !isTile(next) || producer->getBlock() != body || !next.hasOneUse())
-    return false;
-  return llvm::all_of(carried.getUsers(), [&](Operation *user) {
-    Operation *place = body->findAncestorOpInBlock(*user);
-    return place->isBeforeInBlock(producer) || (user == producer && !isa<scf::IfOp, scf::ForOp>(user));
-  });
+  return isTile(next) && next.getParentBlock() == body && next.hasOneUse() && isLastUse(*body, carried, next);
 }
 
 LogicalResult KernelEmitter::declareCarried(scf::ForOp op) {
@@ -176,15 +208,11 @@ LogicalResult KernelEmitter::assignCarried(scf::ForOp op) {
 }
 
 LogicalResult KernelEmitter::emitFor(scf::ForOp op) {
+  if (SmallVector<LoadOp> ring = ringOf(op); !ring.empty())
+    return emitPipelinedFor(op, ring);
   writer.gap();
   if (failed(declareCarried(op)))
     return failure();
-  SmallVector<LoadOp> ring;
-  for (LoadOp load : op.getBody()->getOps<LoadOp>())
-    if (isRing(load))
-      ring.push_back(load);
-  if (!ring.empty())
-    return emitPipelinedFor(op, ring);
 
   CudaNames::Scope scope(names);
   FailureOr<SmallVector<CudaExpression>> bounds = expressions({op.getLowerBound(), op.getUpperBound(), op.getStep()});
@@ -240,6 +268,11 @@ LogicalResult KernelEmitter::emitPipelinedFor(scf::ForOp op, ArrayRef<LoadOp> ri
   std::string ahead = isNumber ? std::to_string(number * (stages - 1)) : std::to_string(stages - 1) + " * " + step;
 
   include("copy.cuh");
+  // What was begun before the loop is the oldest group.
+  if (!begun.empty()) {
+    writer.line("commit_copies();");
+    writer.gap();
+  }
   std::string fetch = names.declare("fetch");
   if (failed(emitFetch(op, ring, fetch)))
     return failure();
@@ -253,6 +286,18 @@ LogicalResult KernelEmitter::emitPipelinedFor(scf::ForOp op, ArrayRef<LoadOp> ri
     writer.line("  " + fetch + "(" + first + ", " + stage + ");");
     writer.line("commit_copies();");
   }
+  // Tiles that only the loop reads, and in shared memory, arrive before the first of the ring, for which it waits.
+  bool isAwaitedByLoop = llvm::all_of(begun, [&](LoadOp load) {
+    return layoutOf(load) == Layout::Shared &&
+           llvm::all_of(load->getUsers(), [&](Operation *user) { return op->isProperAncestor(user); });
+  });
+  if (isAwaitedByLoop)
+    begun.clear();
+  if (failed(awaitCopies(stages - 1)))
+    return failure();
+  writer.gap();
+  if (failed(declareCarried(op)))
+    return failure();
   writer.gap();
 
   CudaNames::Scope scope(names);

@@ -13,7 +13,7 @@ static constexpr llvm::StringLiteral kReserved =
     "alignas alignof and and_eq args Arguments asm auto bf16 bitand bitor blockIdx bool break case catch char "
     "char16_t char32_t char8_t class co_await co_return co_yield commit_copies compl concept const const_cast "
     "consteval constexpr constinit continue decltype default delete do dot dot_annihilating dot_transposed "
-    "dot_transposed_annihilating double dynamic_cast else enum exp2_approx explicit export extern f16 fabsf false "
+    "dot_transposed_annihilating double dynamic_cast else enum evenly_spaced exp2_approx explicit export extern f16 fabsf false "
     "float fmaf for Fragment friend goto if infinity inline int int32 int64 kThreads kWarps kWarpSize load_fragment "
     "load_operand load_rows load_scalar load_tile log2_approx long map max max_number max_or_nan min min_number "
     "min_or_nan mutable namespace new next_stage noexcept not not_a_number not_eq nsa nullptr operator or or_eq "

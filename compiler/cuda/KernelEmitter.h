@@ -55,6 +55,7 @@ private:
   mlir::LogicalResult emitStore(tile::StoreOp op);
   mlir::LogicalResult emitCopy(tile::LoadOp op, llvm::StringRef target);
   mlir::LogicalResult finishCopies();
+  mlir::LogicalResult awaitCopies(int64_t later);
   mlir::FailureOr<CudaCall> mapCall(tile::MapOp op);
   mlir::FailureOr<CudaCall> elementwiseCall(mlir::Operation *op);
   mlir::FailureOr<CudaCall> dotCall(tile::DotOp op);

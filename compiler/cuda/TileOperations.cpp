@@ -156,6 +156,9 @@ static bool isFoldable(Operation *op, const CudaExpression &expression) {
   // Maps would compute it for each element, loops in each iteration.
   if (isa<scf::ForOp, MapOp, SplatOp>(user) || (isa<scf::YieldOp>(user) && isa<scf::ForOp>(user->getParentOp())))
     return false;
+  // A condition of several parts is clearer with its name.
+  if (isa<scf::IfOp>(user) && isa<arith::AndIOp, arith::OrIOp>(op))
+    return false;
   return expression.text.size() <= (isa<tile::YieldOp>(user) ? kReturnedLength : kFoldedLength);
 }
 
@@ -233,6 +236,15 @@ FailureOr<std::string> KernelEmitter::rowsLambda(Region &rows, AtOp at, Value vi
   });
 }
 
+// Whether `value` grows by a constant from one row to the next, as far as it depends on the row at all.
+static bool isEven(Value value, Region &rows) {
+  if (value == rows.getArgument(0) || !rows.isAncestor(value.getParentRegion()))
+    return true;
+  Operation *producer = value.getDefiningOp();
+  return producer && isa<arith::AddIOp, arith::SubIOp>(producer) &&
+         llvm::all_of(producer->getOperands(), [&](Value operand) { return isEven(operand, rows); });
+}
+
 // Global to shared memory. The copy is only begun.
 LogicalResult KernelEmitter::emitCopy(LoadOp op, StringRef target) {
   FailureOr<std::string> view = text(op.getView());
@@ -240,7 +252,10 @@ LogicalResult KernelEmitter::emitCopy(LoadOp op, StringRef target) {
   if (failed(view) || failed(rows))
     return failure();
   include("copy.cuh");
-  statement("", {"load_tile<kThreads>", {target.str(), *view, std::to_string(op.getValidColumns()), *rows}});
+  bool isEvenlySpaced =
+      llvm::all_of(op.getAt().getCoordinates(), [&](Value coordinate) { return isEven(coordinate, op.getRows()); });
+  std::string rowOf = isEvenlySpaced ? "evenly_spaced(" + *rows + ")" : *rows;
+  statement("", {"load_tile<kThreads>", {target.str(), *view, std::to_string(op.getValidColumns()), rowOf}});
   return success();
 }
 
@@ -249,7 +264,14 @@ LogicalResult KernelEmitter::finishCopies() {
   if (begun.empty())
     return success();
   writer.line("commit_copies();");
-  writer.line("wait_copies<0>();");
+  return awaitCopies(0);
+}
+
+// The same for copies whose group is closed; `later` groups were closed after it.
+LogicalResult KernelEmitter::awaitCopies(int64_t later) {
+  if (begun.empty())
+    return success();
+  writer.line("wait_copies<" + Twine(later) + ">();");
   writer.line("__syncthreads();");
   for (LoadOp load : std::exchange(begun, {})) {
     if (layoutOf(load) != Layout::OperandA)
@@ -461,8 +483,8 @@ FailureOr<CudaCall> KernelEmitter::dotCall(DotOp op) {
                             << typeOf(op.getB()).getElementType() << ", which no kernel can";
   if (right != Layout::Shared)
     return op.emitOpError("has a right side that is not in shared memory");
-  if (left == Layout::Shared ? !isFloat : failed(tileType(op.getA())))
-    return op.emitOpError("has a left side in shared memory, but 16-bit types are multiplied from registers");
+  if (left != Layout::Shared && failed(tileType(op.getA())))
+    return failure();
   if (failed(tileType(op)) || failed(tileType(op.getAcc())))
     return failure();
   FailureOr<SmallVector<CudaExpression>> operands = expressions(op->getOperands());

@@ -26,6 +26,7 @@ namespace nsa::tile {
 // The attributes in which passes record their decisions (see the dialect's description).
 inline constexpr llvm::StringLiteral kWarpsAttr = "tile.warps";
 inline constexpr llvm::StringLiteral kLayoutAttr = "tile.layout";
+inline constexpr llvm::StringLiteral kStayInSharedAttr = "tile.stay_in_shared";
 inline constexpr llvm::StringLiteral kStagesAttr = "tile.stages";
 inline constexpr llvm::StringLiteral kRingAttr = "tile.ring";
 inline constexpr llvm::StringLiteral kSharedOffsetAttr = "tile.shared_offset";

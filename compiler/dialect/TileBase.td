@@ -28,6 +28,7 @@ def Tile_Dialect : Dialect {
     | `tile.warps = W : i32` | function | the template (GPU) |
     | `tile.layout = #tile.layout<..>` | operation with a tile result | AssignLayouts |
     | `tile.stages = S : i32` | `scf.for` | the template |
+    | `tile.stay_in_shared = B : i1` | `tile.load` | the template (GPU) |
     | `tile.ring = S : i32` | `tile.load` | AssignStages |
     | `tile.shared_offset = B : i64` | `tile.load` | PlanSharedMemory |
     | `tile.shared_bytes = B : i64` | function | PlanSharedMemory |

@@ -67,6 +67,13 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return verifyInteger(op, attribute, isa<LoadOp>(op), "a tile.load", 32, 1);
   if (name == kSharedOffsetAttr)
     return verifyInteger(op, attribute, isa<LoadOp>(op), "a tile.load", 64, 0);
+  if (name == kStayInSharedAttr) {
+    if (!isa<LoadOp>(op))
+      return op->emitOpError() << "'" << name << "' belongs on a tile.load";
+    if (!isa<BoolAttr>(attribute.getValue()))
+      return op->emitOpError() << "'" << name << "' is an i1, not " << attribute.getValue();
+    return success();
+  }
   if (name == kLayoutAttr) {
     if (!isa<LayoutAttr>(attribute.getValue()))
       return op->emitOpError() << "'tile.layout' is a #tile.layout<..>, not " << attribute.getValue();

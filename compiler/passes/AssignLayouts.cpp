@@ -42,10 +42,13 @@ public:
   Layout leftSide(Value tile) const {
     if (!gpu)
       return Layout::Lanes;
-    if (!elementOf(tile).isF32())
-      return Layout::OperandA;
+    auto load = tile.getDefiningOp<LoadOp>();
+    if (!elementOf(tile).isF32()) {
+      auto stays = load ? load->getAttrOfType<BoolAttr>(kStayInSharedAttr) : nullptr;
+      return stays && stays.getValue() ? Layout::Shared : Layout::OperandA;
+    }
     // There is no ldmatrix for f32: what was loaded is read where it lies, what was computed is where it was computed.
-    return tile.getDefiningOp<LoadOp>() ? Layout::Shared : Layout::Accumulator;
+    return load ? Layout::Shared : Layout::Accumulator;
   }
 
   // Whether `producer` can make its result in this layout.

@@ -93,6 +93,32 @@ def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::func::FuncOp"> {
 // GPU
 //===----------------------------------------------------------------------===//
 
+def MergeBranches : Pass<"tile-merge-branches", "::mlir::func::FuncOp"> {
+  let summary = "makes one branch of branches on the same condition";
+  let description = [{
+    What lies between two branches on one condition is copied into both arms, unless it loads or has side effects, and the
+    second's arms follow it. Each path is then one basic block, in which softmax and products overlap; it costs code size only.
+
+    Before:
+    ```mlir
+    %s = scf.if %is_edge -> (tensor<64x64xf32>) { ... mask ... } else { scf.yield %s_all : tensor<64x64xf32> }
+    %p = math.exp2 %s : tensor<64x64xf32>
+    %o = scf.if %is_edge -> (tensor<64x64xf32>) { ... %p ... } else { ... %p ... }
+    ```
+    After:
+    ```mlir
+    %o = scf.if %is_edge -> (tensor<64x64xf32>) {
+      ... mask ...
+      %p = math.exp2 %masked : tensor<64x64xf32>
+      ... %p ...
+    } else {
+      %p = math.exp2 %s_all : tensor<64x64xf32>
+      ... %p ...
+    }
+    ```
+  }];
+}
+
 def AssignStages : Pass<"tile-assign-stages", "::mlir::func::FuncOp"> {
   let summary = "chooses the loads that run ahead of their loop";
   let description = [{

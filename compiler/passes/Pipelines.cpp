@@ -17,6 +17,9 @@ namespace nsa::tile {
 
 static void addCommonPasses(OpPassManager &manager, LayoutTarget target) {
   manager.addPass(createFoldConfig());
+  // Instructions are scheduled within a basic block, and on a GPU the tensor cores wait where one ends early.
+  if (target == LayoutTarget::kGpu)
+    manager.addPass(createMergeBranches());
   manager.addPass(createFuseElementwise());
   manager.addPass(createAssignLayouts({target}));
 }

@@ -6,6 +6,7 @@
 
 #include "map.cuh"
 #include "ptx_copy.cuh"
+#include "ptx_warp.cuh"
 #include "shared_tile.cuh"
 #include "view.cuh"
 
@@ -33,41 +34,78 @@ template <typename T> NSA_DEVICE Chunk gather_chunk(const T *source, int32 eleme
   return result;
 }
 
+// Says of a row function that row r + n lies as far from row r wherever r is: a thread then steps from row to row
+// instead of asking for each one's place.
+template <typename RowOf> struct EvenlySpaced {
+  RowOf row_of;
+
+  NSA_DEVICE Row operator()(int32 row) const { return row_of(row); }
+};
+
+template <typename RowOf> NSA_DEVICE EvenlySpaced<RowOf> evenly_spaced(const RowOf &row_of) { return {row_of}; }
+
+template <typename RowOf> inline constexpr bool kIsEvenlySpaced = false;
+template <typename RowOf> inline constexpr bool kIsEvenlySpaced<EvenlySpaced<RowOf>> = true;
+
+// The part of load_tile for rows of whole 16-byte pieces. Neighbouring threads take the neighbouring chunks that the
+// swizzle permutes among themselves, so that a thread's later rows and chunks lie at constant distances from its first.
+template <int32 kThreads, typename T, int32 kRows, int32 kCols, int32 kRank, typename RowOf>
+NSA_DEVICE void begin_copies(SharedTile<T, kRows, kCols> tile, const View<T, kRank> &view, int32 columns,
+                             const RowOf &row_of) {
+  using Tile = SharedTile<T, kRows, kCols>;
+  constexpr int32 kLanes = swizzle_group(Tile::kChunksPerRow); // threads of a row
+  constexpr int32 kRowStep = kThreads / kLanes;
+  constexpr int32 kSteps = (kRows + kRowStep - 1) / kRowStep;
+  constexpr bool kSwizzleRepeats = kRowStep % 8 == 0;
+  const int32 lane = threadIdx.x % kLanes;
+  const int32 first_row = threadIdx.x / kLanes;
+  const uint32 first_target = tile.address(first_row, lane);
+  const Row first = row_of(first_row);
+  int64 pitch = 0; // from one of the thread's rows to the next
+  if constexpr (kIsEvenlySpaced<RowOf> && kSteps > 1)
+    pitch = row_of(first_row + kRowStep).offset - first.offset;
+
+#pragma unroll
+  for (int32 step = 0; step < kSteps; ++step) {
+    const int32 row = first_row + step * kRowStep;
+    if (kRows % kRowStep != 0 && row >= kRows)
+      break;
+    Row source = row_of(row);
+    if constexpr (kIsEvenlySpaced<RowOf>)
+      source.offset = first.offset + step * pitch;
+    const T *data = view.data + source.offset + lane * Tile::kChunkElements;
+#pragma unroll
+    for (int32 chunk = 0; chunk < Tile::kChunksPerRow; chunk += kLanes) {
+      const int32 first_column = chunk * Tile::kChunkElements;
+      const int32 elements = kCols == columns ? Tile::kChunkElements
+                                              : columns_from(first_column + lane * Tile::kChunkElements, columns,
+                                                             Tile::kChunkElements);
+      const uint32 target = kSwizzleRepeats
+                                ? first_target + (step * kRowStep * Tile::kChunksPerRow + chunk) * kChunkBytes
+                                : tile.address(row, chunk + lane);
+      cp_async_16(target, data + first_column, source.exists ? elements * static_cast<int32>(sizeof(T)) : 0);
+    }
+  }
+}
+
 // Global to shared by all kThreads threads of the block. With 16-byte rows the copies are asynchronous: commit and wait
 // for them (ptx_copy.cuh), then synchronise the block. Nobody may still be reading the tile.
 template <int32 kThreads, typename T, int32 kRows, int32 kCols, int32 kRank, typename RowOf>
 NSA_DEVICE void load_tile(SharedTile<T, kRows, kCols> tile, const View<T, kRank> &view, int32 columns,
                           const RowOf &row_of) {
-  using Tile = SharedTile<T, kRows, kCols>;
-  constexpr int32 kChunks = kRows * Tile::kChunksPerRow;
-  constexpr int32 kSteps = (kChunks + kThreads - 1) / kThreads;
-  constexpr int32 kUnroll = kSteps <= 16 ? kSteps : 8;
-
   if (view.rows_aligned()) {
-#pragma unroll kUnroll
-    for (int32 step = 0; step < kSteps; ++step) {
-      const int32 index = step * kThreads + static_cast<int32>(threadIdx.x);
-      if (kChunks % kThreads != 0 && index >= kChunks)
-        break;
-      const int32 row = index / Tile::kChunksPerRow;
-      const int32 chunk = index % Tile::kChunksPerRow;
-      const Row source = row_of(row);
-      const int32 elements =
-          source.exists ? columns_from(chunk * Tile::kChunkElements, columns, Tile::kChunkElements) : 0;
-      // A copy of nothing still wants an address; the base is one that exists.
-      const T *address = elements > 0 ? view.data + source.offset + chunk * Tile::kChunkElements : view.data;
-      cp_async_16(tile.address(row, chunk), address, elements * static_cast<int32>(sizeof(T)));
-    }
-  } else {
+    begin_copies<kThreads>(tile, view, columns, row_of);
+    return;
+  }
+  using Tile = SharedTile<T, kRows, kCols>;
 #pragma unroll 1
-    for (int32 index = threadIdx.x; index < kChunks; index += kThreads) {
-      const int32 row = index / Tile::kChunksPerRow;
-      const int32 chunk = index % Tile::kChunksPerRow;
-      const Row source = row_of(row);
-      const int32 elements =
-          source.exists ? columns_from(chunk * Tile::kChunkElements, columns, Tile::kChunkElements) : 0;
-      tile.chunk(row, chunk) = gather_chunk(view.data + source.offset + chunk * Tile::kChunkElements, elements);
-    }
+  for (int32 index = threadIdx.x; index < kRows * Tile::kChunksPerRow; index += kThreads) {
+    const int32 row = index / Tile::kChunksPerRow;
+    const int32 chunk = index % Tile::kChunksPerRow;
+    const Row source = row_of(row);
+    const int32 elements =
+        source.exists ? columns_from(chunk * Tile::kChunkElements, columns, Tile::kChunkElements) : 0;
+    tile.chunk(row, chunk) = gather_chunk(view.data + source.offset + chunk * Tile::kChunkElements, elements);
   }
 }
 
@@ -107,19 +145,51 @@ NSA_DEVICE Result load_fragment(const View<T, kRank> &view, int32 columns, const
   return result;
 }
 
-// Registers to global.
+// Two lanes that hold neighbouring columns of two column tiles hand each other two of them, so that each then holds
+// four columns of one tile: the even lane of `first`, the odd lane of `second`.
+template <typename T> struct alignas(4 * sizeof(T)) Quad {
+  Pair<T> pairs[2];
+};
+
+template <typename T>
+  requires kIsHalf<T>
+NSA_DEVICE Quad<T> exchange(Pair<T> first, Pair<T> second) {
+  const bool odd = threadIdx.x % 2 != 0;
+  const Pair<T> kept = odd ? second : first;
+  const Pair<T> received{shuffle_xor(odd ? first.bits : second.bits, 1)};
+  return odd ? Quad<T>{{received, kept}} : Quad<T>{{kept, received}};
+}
+
+// Registers to global. All lanes take part in the exchange, whether their row exists or not; it makes one lane's store
+// 8 bytes and a row's 32, the unit in which memory is written.
 template <typename T, int32 kRows, int32 kCols, int32 kWarps, int32 kRank, typename RowOf>
 NSA_DEVICE void store_tile(const Fragment<T, kRows, kCols, kWarps> &fragment, const View<T, kRank> &view, int32 columns,
                            const RowOf &row_of) {
   using Tile = Fragment<T, kRows, kCols, kWarps>;
+  const int32 lane = threadIdx.x % 4;
 #pragma unroll
   for (int32 slab = 0; slab < Tile::kSlabs; ++slab)
 #pragma unroll
     for (int32 half = 0; half < 2; ++half) {
       const Row row = row_of(Tile::row(slab, half));
+      T *target = view.data + row.offset;
+      if (kIsHalf<T> && Tile::kTiles % 2 == 0 && kCols == columns && view.rows_aligned()) {
+        if constexpr (kIsHalf<T>) {
+          Quad<T> quads[Tile::kTiles / 2];
+#pragma unroll
+          for (int32 i = 0; i < Tile::kTiles / 2; ++i)
+            quads[i] = exchange(fragment.pairs[slab][2 * i][half], fragment.pairs[slab][2 * i + 1][half]);
+          target += lane % 2 * kTileColumns + lane / 2 * 4;
+          if (row.exists)
+#pragma unroll
+            for (int32 i = 0; i < Tile::kTiles / 2; ++i)
+              *reinterpret_cast<Quad<T> *>(target + 2 * i * kTileColumns) = quads[i];
+        }
+        continue;
+      }
       if (!row.exists)
         continue;
-      T *target = view.data + row.offset + Tile::column(0, 0);
+      target += Tile::column(0, 0);
       const auto move = [&](int32 tile, int32 elements, bool pair) {
         store_pair(target + tile * kTileColumns, fragment.pairs[slab][tile][half], elements, pair);
       };

@@ -1,5 +1,5 @@
 // dot(a, b, acc) = acc + a b and dot_transposed(a, b, acc) = acc + a b^T for 16-bit operands, on mma.sync.
-// `a` and `acc` are fragments, `b` is a shared tile that the block has synchronised on.
+// `a` is a fragment or a shared tile, `acc` a fragment, `b` a shared tile; the block has synchronised on the shared ones.
 // Float operands are in dot_float.cuh, products in which zero annihilates NaN and Inf in dot_annihilating.cuh.
 #pragma once
 
@@ -15,18 +15,23 @@ inline constexpr int32 kMmaDepth = 16;
 using RightOperand = uint32[4];
 inline constexpr int32 kRightColumns = 2 * kTileColumns;
 
-// `b` is stored as K x N: rows are the depth.
-template <typename T, int32 kRows, int32 kCols>
-NSA_DEVICE void load_right(RightOperand &b, SharedTile<T, kRows, kCols> tile, int32 depth, int32 column) {
+// The lane's place for load_right. `b` is stored as K x N, rows are the depth; transposed as N x K, rows are the columns
+// of the product.
+template <bool kTransposed, typename T, int32 kRows, int32 kCols>
+NSA_DEVICE auto right_cursor(SharedTile<T, kRows, kCols> b) {
   const int32 lane = threadIdx.x % kWarpSize;
-  ldmatrix_x4_transposed(b, tile.address(depth + lane % 16, column / 8 + lane / 16));
+  if constexpr (kTransposed)
+    return b.cursor(lane / 16 * 8 + lane % 8, lane / 8 % 2);
+  else
+    return b.cursor(lane % 16, lane / 16);
 }
 
-// `b` is stored as N x K: rows are the columns of the product.
-template <typename T, int32 kRows, int32 kCols>
-NSA_DEVICE void load_right_transposed(RightOperand &b, SharedTile<T, kRows, kCols> tile, int32 depth, int32 column) {
-  const int32 lane = threadIdx.x % kWarpSize;
-  ldmatrix_x4(b, tile.address(column + lane / 16 * 8 + lane % 8, depth / 8 + lane / 8 % 2));
+template <bool kTransposed, int32 kChunksPerRow>
+NSA_DEVICE void load_right(RightOperand &right, SharedCursor<kChunksPerRow> b, int32 depth, int32 column) {
+  if constexpr (kTransposed)
+    ldmatrix_x4(right, b.at(column, depth / 8));
+  else
+    ldmatrix_x4_transposed(right, b.at(depth, column / 8));
 }
 
 // The four registers of a 16x16 left operand are two neighbouring column tiles of the fragment.
@@ -39,19 +44,31 @@ NSA_DEVICE void load_left(uint32 (&a)[4], const Fragment<T, kRows, kDepth, kWarp
   a[3] = fragment.pairs[slab][tile + 1][1].bits;
 }
 
+// The lane's place in a left operand that lies in shared memory, in the rows of its warp.
+template <int32 kSlabs, typename T, int32 kRows, int32 kCols>
+NSA_DEVICE auto left_cursor(SharedTile<T, kRows, kCols> a) {
+  static_assert(kCols % kMmaDepth == 0, "a left operand is made of 16x16 blocks");
+  const int32 lane = threadIdx.x % kWarpSize;
+  const int32 first_row = static_cast<int32>(threadIdx.x) / kWarpSize * kSlabs * kSlabRows;
+  return a.cursor(first_row + lane % 16, lane / 16);
+}
+
+template <int32 kChunksPerRow>
+NSA_DEVICE void load_left(uint32 (&a)[4], SharedCursor<kChunksPerRow> cursor, int32 slab, int32 depth) {
+  ldmatrix_x4(a, cursor.at(slab * kSlabRows, depth / 8));
+}
+
 // The left operand, from shared memory to registers.
 template <typename Result, typename T, int32 kRows, int32 kCols>
 NSA_DEVICE Result load_operand(SharedTile<T, kRows, kCols> tile) {
-  static_assert(kCols % kMmaDepth == 0, "a left operand is made of 16x16 blocks");
-  const int32 lane = threadIdx.x % kWarpSize;
+  const auto cursor = left_cursor<Result::kSlabs>(tile);
   Result result;
 #pragma unroll
   for (int32 slab = 0; slab < Result::kSlabs; ++slab)
 #pragma unroll
     for (int32 depth = 0; depth < kCols; depth += kMmaDepth) {
       uint32 block[4];
-      const int32 first_row = Result::row(slab, 0) - lane / 4;
-      ldmatrix_x4(block, tile.address(first_row + lane % 16, depth / 8 + lane / 16));
+      load_left(block, cursor, slab, depth);
 #pragma unroll
       for (int32 i = 0; i < 4; ++i)
         result.pairs[slab][depth / kTileColumns + i / 2][i % 2].bits = block[i];
@@ -67,52 +84,60 @@ template <typename T> NSA_DEVICE void multiply(Pair<float> (&c)[2], const uint32
   c[1] = {{elements[2], elements[3]}};
 }
 
-template <bool kTransposed, typename T, int32 kRows, int32 kCols>
-NSA_DEVICE void load_right(RightOperand &b, SharedTile<T, kRows, kCols> tile, int32 depth, int32 column) {
-  if constexpr (kTransposed)
-    load_right_transposed(b, tile, depth, column);
-  else
-    load_right(b, tile, depth, column);
-}
-
-template <bool kTransposed, typename T, int32 kRows, int32 kCols, int32 kDepth, int32 kWarps, int32 kRightRows,
-          int32 kRightCols>
-NSA_DEVICE Fragment<float, kRows, kCols, kWarps> dot_half(const Fragment<T, kRows, kDepth, kWarps> &a,
-                                                          SharedTile<T, kRightRows, kRightCols> b,
+// `left` is a fragment or, in shared memory, the cursor of one.
+template <bool kTransposed, int32 kDepth, typename Left, typename T, int32 kRows, int32 kCols, int32 kWarps,
+          int32 kRightRows, int32 kRightCols>
+NSA_DEVICE Fragment<float, kRows, kCols, kWarps> dot_half(const Left &left, SharedTile<T, kRightRows, kRightCols> b,
                                                           Fragment<float, kRows, kCols, kWarps> acc) {
   static_assert(kIsHalf<T>, "mma.sync multiplies 16-bit floats");
   static_assert(kRightRows == (kTransposed ? kCols : kDepth) && kRightCols == (kTransposed ? kDepth : kCols),
                 "the operands' inner sizes agree");
   static_assert(kDepth % kMmaDepth == 0, "the inner size is a multiple of 16");
   static_assert(kCols % kRightColumns == 0, "ldmatrix.x4 brings two column tiles at a time");
+  const auto right_place = right_cursor<kTransposed>(b);
 #pragma unroll
-  for (int32 depth = 0; depth < kDepth; depth += kMmaDepth)
+  for (int32 depth = 0; depth < kDepth; depth += kMmaDepth) {
+    uint32 blocks[acc.kSlabs][4];
+#pragma unroll
+    for (int32 slab = 0; slab < acc.kSlabs; ++slab)
+      load_left(blocks[slab], left, slab, depth);
 #pragma unroll
     for (int32 column = 0; column < kCols; column += kRightColumns) {
       RightOperand right;
-      load_right<kTransposed>(right, b, depth, column);
+      load_right<kTransposed>(right, right_place, depth, column);
 #pragma unroll
-      for (int32 slab = 0; slab < acc.kSlabs; ++slab) {
-        uint32 left[4];
-        load_left(left, a, slab, depth);
+      for (int32 slab = 0; slab < acc.kSlabs; ++slab)
 #pragma unroll
         for (int32 side = 0; side < 2; ++side)
-          multiply<T>(acc.pairs[slab][column / kTileColumns + side], left, right[2 * side], right[2 * side + 1]);
-      }
+          multiply<T>(acc.pairs[slab][column / kTileColumns + side], blocks[slab], right[2 * side],
+                      right[2 * side + 1]);
     }
+  }
   return acc;
+}
+
+template <bool kTransposed, typename T, int32 kRows, int32 kDepth, int32 kWarps, typename B, typename Acc>
+NSA_DEVICE Acc dot_half_of(const Fragment<T, kRows, kDepth, kWarps> &a, B b, const Acc &acc) {
+  static_assert(kRows == Acc::kRows && kWarps == Acc::kWarps, "left operand and accumulator have the same rows");
+  return dot_half<kTransposed, kDepth>(a, b, acc);
+}
+
+template <bool kTransposed, typename T, int32 kRows, int32 kDepth, typename B, typename Acc>
+NSA_DEVICE Acc dot_half_of(SharedTile<T, kRows, kDepth> a, B b, const Acc &acc) {
+  static_assert(kRows == Acc::kRows, "left operand and accumulator have the same rows");
+  return dot_half<kTransposed, kDepth>(left_cursor<Acc::kSlabs>(a), b, acc);
 }
 
 template <typename A, typename B, typename Acc>
   requires kIsHalf<typename B::Element>
 NSA_DEVICE Acc dot(const A &a, B b, const Acc &acc) {
-  return dot_half<false>(a, b, acc);
+  return dot_half_of<false>(a, b, acc);
 }
 
 template <typename A, typename B, typename Acc>
   requires kIsHalf<typename B::Element>
 NSA_DEVICE Acc dot_transposed(const A &a, B b, const Acc &acc) {
-  return dot_half<true>(a, b, acc);
+  return dot_half_of<true>(a, b, acc);
 }
 
 } // namespace nsa

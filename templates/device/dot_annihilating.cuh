@@ -2,13 +2,11 @@
 // Inf included. Every other element of `a` contributes as ever. For 16-bit operands; floats are in dot_float.cuh.
 //
 // Matrix units know only 0 * NaN = NaN. So the block looks once whether `b` is finite, and then takes the plain
-// product. If it is not, non-finite elements are multiplied as zeros, and four products of indicators find the elements
-// that an Inf of either sign reaches through a left element that is not zero; NaN counts as both signs, and Inf - Inf =
-// NaN. All threads of the block take part.
+// product; if it is not, each product is taken or left by a loop of fused multiply-adds. All threads of the block take
+// part.
 #pragma once
 
 #include "dot.cuh"
-#include "ptx_math.cuh"
 #include "ptx_warp.cuh"
 
 namespace nsa {
@@ -34,75 +32,54 @@ NSA_DEVICE bool any_non_finite(SharedTile<T, kRows, kCols> tile) {
   return any_thread(found != 0);
 }
 
-// 1 for each half that `holds`, else 0.
-template <typename T, typename Predicate> NSA_DEVICE uint32 indicator(uint32 halves, const Predicate &holds) {
-  const Pair<T> pair{halves};
-  return Pair<T>::make(holds(to_float(pair.get(0))) ? 1.0f : 0.0f, holds(to_float(pair.get(1))) ? 1.0f : 0.0f).bits;
+// Row or, transposed, column `depth` of the right operand, in the thread's two columns of a column tile.
+template <bool kTransposed, typename T, int32 kRows, int32 kCols>
+NSA_DEVICE Pair<T> right_pair(SharedTile<T, kRows, kCols> b, int32 depth, int32 tile) {
+  constexpr int32 kChunkElements = SharedTile<T, kRows, kCols>::kChunkElements;
+  if constexpr (kTransposed) {
+    const auto element = [&](int32 column) {
+      return reinterpret_cast<const T *>(b.chunk(column, depth / kChunkElements).words)[depth % kChunkElements];
+    };
+    return Pair<T>::make(element(fragment_column(threadIdx.x, tile, 0)), element(fragment_column(threadIdx.x, tile, 1)));
+  } else {
+    return {b.chunk(depth, tile).words[threadIdx.x % 4]};
+  }
 }
 
+// Rare, so it is kept short: a plain loop over the depth. `a` stands in registers, which have no run-time index: of the
+// column tiles one is chosen, and the lane that holds the element hands it to the row's others.
 template <bool kTransposed, typename T, int32 kRows, int32 kCols, int32 kDepth, int32 kWarps, int32 kRightRows,
           int32 kRightCols>
 NSA_DEVICE Fragment<float, kRows, kCols, kWarps> dot_non_finite(const Fragment<T, kRows, kDepth, kWarps> &a,
                                                                 SharedTile<T, kRightRows, kRightCols> b,
                                                                 Fragment<float, kRows, kCols, kWarps> acc) {
-  constexpr int32 kSteps = kDepth / kMmaDepth;
-#pragma unroll
-  for (int32 slab = 0; slab < acc.kSlabs; ++slab) {
-    // The negated comparisons hold for NaN.
-    uint32 left[kSteps][4], above[kSteps][4], below[kSteps][4];
-#pragma unroll
-    for (int32 step = 0; step < kSteps; ++step) {
-      load_left(left[step], a, slab, step * kMmaDepth);
-#pragma unroll
-      for (int32 i = 0; i < 4; ++i) {
-        above[step][i] = indicator<T>(left[step][i], [](float x) { return !(x <= 0); });
-        below[step][i] = indicator<T>(left[step][i], [](float x) { return !(x >= 0); });
-      }
-    }
-    // Rare, so it is kept short: a loop over the columns, which copies its part of the accumulator.
+  const int32 first_lane_of_row = threadIdx.x & (kWarpSize - 4);
 #pragma unroll 1
-    for (int32 column = 0; column < kCols; column += kRightColumns) {
-      Pair<float> sum[2][2] = {};
+  for (int32 depth = 0; depth < kDepth; ++depth) {
+    float left[acc.kSlabs][2];
 #pragma unroll
-      for (int32 tile = 0; tile < acc.kTiles; ++tile)
-        if (tile / 2 == column / kRightColumns) {
-          sum[tile % 2][0] = acc.pairs[slab][tile][0];
-          sum[tile % 2][1] = acc.pairs[slab][tile][1];
-        }
-      Pair<float> to_plus[2][2] = {}, to_minus[2][2] = {};
+    for (int32 slab = 0; slab < acc.kSlabs; ++slab)
 #pragma unroll
-      for (int32 step = 0; step < kSteps; ++step) {
-        RightOperand right;
-        load_right<kTransposed>(right, b, step * kMmaDepth, column);
-        RightOperand finite, plus, minus;
+      for (int32 half = 0; half < 2; ++half) {
+        uint32 bits = 0;
 #pragma unroll
-        for (int32 i = 0; i < 4; ++i) {
-          finite[i] = right[i] & ~((non_finite<T>(right[i]) >> 15) * 0xffffu);
-          plus[i] = indicator<T>(right[i], [](float x) { return !(x < infinity()); });
-          minus[i] = indicator<T>(right[i], [](float x) { return !(x > -infinity()); });
-        }
-#pragma unroll
-        for (int32 side = 0; side < 2; ++side) {
-          const int32 first = 2 * side, second = 2 * side + 1;
-          multiply<T>(sum[side], left[step], finite[first], finite[second]);
-          multiply<T>(to_plus[side], above[step], plus[first], plus[second]);
-          multiply<T>(to_plus[side], below[step], minus[first], minus[second]);
-          multiply<T>(to_minus[side], above[step], minus[first], minus[second]);
-          multiply<T>(to_minus[side], below[step], plus[first], plus[second]);
-        }
+        for (int32 tile = 0; tile < a.kTiles; ++tile)
+          bits |= a.pairs[slab][tile][half].bits & (tile == depth / kTileColumns ? 0xffffffffu : 0u);
+        const Pair<T> pair{shuffle(bits, first_lane_of_row + depth % kTileColumns / 2)};
+        left[slab][half] = to_float(pair.get(depth % 2));
       }
 #pragma unroll
-      for (int32 tile = 0; tile < acc.kTiles; ++tile)
-        if (tile / 2 == column / kRightColumns) {
+    for (int32 tile = 0; tile < acc.kTiles; ++tile) {
+      const Pair<T> right = right_pair<kTransposed>(b, depth, tile);
 #pragma unroll
-          for (int32 half = 0; half < 2; ++half)
+      for (int32 slab = 0; slab < acc.kSlabs; ++slab)
 #pragma unroll
-            for (int32 index = 0; index < 2; ++index) {
-              const float up = to_plus[tile % 2][half].get(index) > 0 ? infinity() : 0.0f;
-              const float down = to_minus[tile % 2][half].get(index) > 0 ? infinity() : 0.0f;
-              acc.pairs[slab][tile][half].values[index] = sum[tile % 2][half].get(index) + up - down;
-            }
-        }
+        for (int32 half = 0; half < 2; ++half)
+#pragma unroll
+          for (int32 index = 0; index < 2; ++index) {
+            float &element = acc.pairs[slab][tile][half].values[index];
+            element = left[slab][half] == 0 ? element : fmaf(left[slab][half], to_float(right.get(index)), element);
+          }
     }
   }
   return acc;

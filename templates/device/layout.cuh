@@ -35,6 +35,9 @@ NSA_DEVICE constexpr int32 swizzle_bits(int32 chunks_per_row) {
   return bits;
 }
 
+// The swizzle permutes chunks within aligned groups of this many.
+NSA_DEVICE constexpr int32 swizzle_group(int32 chunks_per_row) { return 1 << swizzle_bits(chunks_per_row); }
+
 NSA_DEVICE constexpr int32 swizzle(int32 row, int32 chunks_per_row) {
   const int32 bits = swizzle_bits(chunks_per_row);
   return (row >> (3 - bits)) & ((1 << bits) - 1);

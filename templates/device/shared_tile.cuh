@@ -1,5 +1,6 @@
 // SharedTile<T, kRows, kCols>: a tile in shared memory, rows of swizzled 16-byte chunks (layout.cuh).
-// It refers to memory that the kernel's shared block owns; copying it copies the reference.
+// It refers to memory that the kernel's shared block owns, from a multiple of 128 bytes on; copying it copies the
+// reference.
 #pragma once
 
 #include "layout.cuh"
@@ -9,6 +10,21 @@ namespace nsa {
 
 struct alignas(kChunkBytes) Chunk {
   uint32 words[4];
+};
+
+// Where one thread reads a tile of kChunksPerRow chunks per row: its own row and chunk, which differ from thread to
+// thread, plus a distance that all threads share and that is known when compiling. Rows of the distance are a multiple
+// of 8, after which the swizzle repeats; its chunks and the thread's chunk have no bit in common. Then the part of the
+// distance that the swizzle permutes is one XOR, which all distances of the same low bits share, and the rest is the
+// offset in the load instruction.
+template <int32 kChunksPerRow> struct SharedCursor {
+  uint32 first;
+
+  NSA_DEVICE uint32 at(int32 rows, int32 chunks) const {
+    constexpr int32 kPermuted = swizzle_group(kChunksPerRow) - 1;
+    return (first ^ static_cast<uint32>((chunks & kPermuted) * kChunkBytes)) +
+           static_cast<uint32>((rows * kChunksPerRow + (chunks & ~kPermuted)) * kChunkBytes);
+  }
 };
 
 template <typename T, int32 kRows_, int32 kCols_> struct SharedTile {
@@ -30,6 +46,8 @@ template <typename T, int32 kRows_, int32 kCols_> struct SharedTile {
   }
 
   NSA_DEVICE uint32 address(int32 row, int32 chunk) const { return shared_address(base) + byte_offset(row, chunk); }
+
+  NSA_DEVICE SharedCursor<kChunksPerRow> cursor(int32 row, int32 chunk) const { return {address(row, chunk)}; }
 
   NSA_DEVICE Chunk &chunk(int32 row, int32 chunk) const {
     return *reinterpret_cast<Chunk *>(base + byte_offset(row, chunk));

@@ -29,7 +29,8 @@ template <typename T, int32 kRank> struct View {
 
   template <typename... Index> NSA_DEVICE Row at(Index... index) const {
     static_assert(sizeof...(Index) == kRank, "a view takes one coordinate per stride");
-    const int64 coordinates[kRank] = {static_cast<int64>(index)...};
+    // Coordinates of rows that exist are not negative; an unsigned number saves instructions of a 64-bit product.
+    const int64 coordinates[kRank] = {static_cast<int64>(static_cast<uint32>(index))...};
     int64 offset = 0;
 #pragma unroll
     for (int32 i = 0; i < kRank; ++i)

@@ -10,16 +10,19 @@
 //! let     qk_pad = roundup(qk_dim, dot_step)
 //! let     v_pad  = roundup(v_dim, dot_step)
 //! choice  query_tile = 16 | 32 | 64 | 128
-//! choice  key_tile = 16 | 32 | 64 | 128
+//! choice  key_tile = 16 | 32 | 48 | 64 | 96 | 128
 //! choice  stages = 1 | 2 | 3
 //! choice  warps = 1 | 2 | 4 | 8
-//! require cpu ? warps == 1 && stages == 1 : query_tile % (16 * warps) == 0 && query_tile <= 32 * warps
-// A GPU block holds the ring of keys and values, and the queries on their way to the registers, in shared memory.
+//! choice  queries_shared = 0 | 1
+//! require cpu ? warps == 1 && stages == 1 && queries_shared == 0 && 128 % key_tile == 0 : query_tile % (16 * warps) == 0 && query_tile <= 32 * warps
+// Queries of 16 bits may stay in shared memory, which frees registers for wider tiles; floats always do.
+//! require dtype_bytes == 2 || queries_shared == 0
+// A GPU block holds the ring of keys and values, and the queries, in shared memory.
 //! let     shared_bytes = (query_tile * qk_pad + stages * key_tile * (qk_pad + v_pad)) * dtype_bytes
 //! require cpu || shared_bytes <= shared_limit
-// Registers of a GPU thread: result, scores and weights (16 bit types hold the queries too). Where a large head leaves
-// nothing below the limit, the smallest tile stays and spills: slow, but it serves.
-//! let     registers = query_tile * (v_pad + key_tile * 3 / 2 + (dtype_bytes == 2 ? qk_pad / 2 : 0)) / (32 * warps)
+// Registers of a GPU thread: result and scores, which become the weights in place, and the queries where they are held.
+// Where a large head leaves nothing below the limit, the smallest tile stays and spills: slow, but it serves.
+//! let     registers = query_tile * (v_pad + key_tile + (dtype_bytes == 2 && !queries_shared ? qk_pad / 2 : 0)) / (32 * warps)
 //! require cpu || registers <= 200 || (query_tile == 16 * warps && key_tile == 16)
 // Cost of one row, for 1024 allowed keys: each key costs its dot products, its softmax, its share of the tile's load and of
 // the tile's fixed cost; a tile reaches past the allowed keys by its own width and by the span of its queries.
@@ -137,14 +140,6 @@ func.func @attention(
     %oldest_real_key = arith.maxsi %oldest_key, %zero : i32
     %first_key = arith.select %windowed, %oldest_real_key, %zero : i32
 
-    %row_in_tile = tile.iota 0 : tensor<${query_tile}xi32>
-    %first_row_tile = tile.splat %first_row : tensor<${query_tile}xi32>
-    %group_tile = tile.splat %group : tensor<${query_tile}xi32>
-    %cached_tile = tile.splat %cached : tensor<${query_tile}xi32>
-    %row_index = arith.addi %first_row_tile, %row_in_tile : tensor<${query_tile}xi32>
-    %query_index = arith.divsi %row_index, %group_tile : tensor<${query_tile}xi32>
-    %position = arith.addi %cached_tile, %query_index : tensor<${query_tile}xi32>
-
     %scale_row = tile.splat %scale_log2 : tensor<${query_tile}xf32>
     %scale = tile.splat %scale_log2 : tensor<${query_tile}x${key_tile}xf32>
     %minus_inf_row = tile.splat %minus_inf : tensor<${query_tile}xf32>
@@ -161,7 +156,7 @@ func.func @attention(
       %member = arith.remsi %row, %group : i32
       %head = arith.addi %first_head, %member : i32
       tile.at [%entry, %time, %head] if %exists
-    } columns(${qk_dim}) : !tile.view<${element}, 3> -> tensor<${query_tile}x${qk_pad}x${element}>
+    } columns(${qk_dim}) {tile.stay_in_shared = ${queries_shared} : i1} : !tile.view<${element}, 3> -> tensor<${query_tile}x${qk_pad}x${element}>
 
     %m_all, %l_all, %o_all = scf.for %key = %first_key to %past_key step %key_tile
         iter_args(%m = %minus_inf_row, %l = %zero_row, %o = %no_output)
@@ -191,6 +186,13 @@ func.func @attention(
 
       %s_all = tile.dot %q_tile, %k_tile, %no_scores {transpose_b} : tensor<${query_tile}x${qk_pad}x${element}>, tensor<${key_tile}x${qk_pad}x${element}> -> tensor<${query_tile}x${key_tile}xf32>
       %s = scf.if %is_edge -> (tensor<${query_tile}x${key_tile}xf32>) {
+        %row_in_tile = tile.iota 0 : tensor<${query_tile}xi32>
+        %first_row_tile = tile.splat %first_row : tensor<${query_tile}xi32>
+        %group_tile = tile.splat %group : tensor<${query_tile}xi32>
+        %cached_tile = tile.splat %cached : tensor<${query_tile}xi32>
+        %row_index = arith.addi %first_row_tile, %row_in_tile : tensor<${query_tile}xi32>
+        %query_index = arith.divsi %row_index, %group_tile : tensor<${query_tile}xi32>
+        %position = arith.addi %cached_tile, %query_index : tensor<${query_tile}xi32>
         %column = tile.iota 1 : tensor<${query_tile}x${key_tile}xi32>
         %key_of_tile = tile.splat %key : tensor<${query_tile}x${key_tile}xi32>
         %key_index = arith.addi %key_of_tile, %column : tensor<${query_tile}x${key_tile}xi32>

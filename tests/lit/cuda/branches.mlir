@@ -10,17 +10,19 @@ func.func @branches(%x: !tile.view<f32, 1>, %a: i32, %b: i32, %c: i64) attribute
   %nan = arith.constant 0x7FC00000 : f32
   // Scalars: precedence, i1, unsigned, wide.
   // CHECK-NEXT:  const int32 head = blockIdx.y;
+  // A condition of several parts keeps its name.
+  // CHECK-NEXT:  const bool either = args.a < args.b || (head == 1 && args.c > 5ll);
   // CHECK-EMPTY:
   // CHECK-NEXT:  int32 low;
   // CHECK-NEXT:  int32 high;
-  // CHECK-NEXT:  if (args.a < args.b || (head == 1 && args.c > 5ll)) {
+  // CHECK-NEXT:  if (either) {
   // CHECK-NEXT:    low = (args.a + args.b) * (head - (args.a - 1));
   // CHECK-NEXT:    high = args.b;
   // CHECK-NEXT:  } else {
   // CHECK-NEXT:    low = static_cast<int32>(args.c);
   // CHECK-NEXT:    high = static_cast<int32>(static_cast<uint32>(args.a) >> 1u);
   // CHECK-NEXT:  }
-  // MUTANT:  if (args.a >= args.b || (head == 1 && args.c > 5ll)) {
+  // MUTANT:  const bool either = args.a >= args.b || (head == 1 && args.c > 5ll);
   %head = tile.program_id y
   %less = arith.cmpi slt, %a, %b : i32
   %is_second = arith.cmpi eq, %head, %one : i32

@@ -36,7 +36,7 @@ func.func @operations(%x: !tile.view<bf16, 3>, %y: !tile.view<f32, 1>, %list: !t
   tile.report %bad, %seven, %block to %list : !tile.view<i32, 1>
 
   // Copies that follow each other are waited for together.
-  // CHECK-NEXT:  load_tile<kThreads>(keys_shared, args.x, 30, [&](int32 r) { return args.x.at(0, first + r, block); });
+  // CHECK-NEXT:  load_tile<kThreads>(keys_shared, args.x, 30, evenly_spaced([&](int32 r) { return args.x.at(0, first + r, block); }));
   // CHECK-NEXT:  load_tile<kThreads>(queries_shared, args.x, 32, [&](int32 r) {
   // CHECK-NEXT:    const int32 time = first + r;
   // CHECK-NEXT:    return args.x.at(block, time, time / 7).only_if(time < args.count);

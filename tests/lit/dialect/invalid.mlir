@@ -272,6 +272,21 @@ func.func @shared_bytes() attributes {tile.shared_bytes = 16 : i32} { return }
 
 // -----
 
+// expected-error@+1 {{'tile.stay_in_shared' belongs on a tile.load}}
+func.func @stay_in_shared() attributes {tile.stay_in_shared = true} { return }
+
+// -----
+
+func.func @stay_in_shared_type(%x: !tile.view<bf16, 1>, %ok: i1) {
+  // expected-error@+1 {{'tile.stay_in_shared' is an i1, not 1 : i32}}
+  %t = tile.load %x rows(%r) {
+    tile.at [%r] if %ok
+  } {tile.stay_in_shared = 1 : i32} : !tile.view<bf16, 1> -> tensor<16x16xbf16>
+  return
+}
+
+// -----
+
 // expected-error@+1 {{'tile.swizzle' is not an attribute of the tile dialect}}
 func.func @unknown_attribute() attributes {tile.swizzle} { return }
 

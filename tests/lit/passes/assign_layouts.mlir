@@ -71,3 +71,27 @@ func.func @float(%view: !tile.view<f32, 1>, %acc: tensor<32x32xf32>, %ok: i1) at
   %o = tile.dot %p, %k, %acc : tensor<32x32xf32>, tensor<32x32xf32> -> tensor<32x32xf32>
   return
 }
+
+// The left side of 16-bit types may stay in shared memory.
+// CHECK-LABEL: func.func @stays
+// GPU: } {tile.layout = #tile.layout<shared>, tile.stay_in_shared = true} : !tile.view<bf16, 1> -> tensor<64x64xbf16>
+// CPU: } {tile.layout = #tile.layout<lanes>, tile.stay_in_shared = true} : !tile.view<bf16, 1> -> tensor<64x64xbf16>
+// GPU: } {tile.layout = #tile.layout<operand_a>, tile.stay_in_shared = false} : !tile.view<bf16, 1> -> tensor<64x64xbf16>
+func.func @stays(%view: !tile.view<bf16, 1>, %out: !tile.view<f32, 1>, %zero: f32, %ok: i1) attributes {tile.warps = 4 : i32} {
+  %none = tile.splat %zero : tensor<64x32xf32>
+  %q = tile.load %view rows(%r) {
+    tile.at [%r] if %ok
+  } {tile.stay_in_shared = true} : !tile.view<bf16, 1> -> tensor<64x64xbf16>
+  %p = tile.load %view rows(%r) {
+    tile.at [%r] if %ok
+  } {tile.stay_in_shared = false} : !tile.view<bf16, 1> -> tensor<64x64xbf16>
+  %k = tile.load %view rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+  %s = tile.dot %q, %k, %none {transpose_b} : tensor<64x64xbf16>, tensor<32x64xbf16> -> tensor<64x32xf32>
+  %t = tile.dot %p, %k, %s {transpose_b} : tensor<64x64xbf16>, tensor<32x64xbf16> -> tensor<64x32xf32>
+  tile.store %t, %out rows(%r) {
+    tile.at [%r] if %ok
+  } : tensor<64x32xf32>, !tile.view<f32, 1>
+  return
+}

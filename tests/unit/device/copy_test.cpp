@@ -16,7 +16,8 @@ constexpr int kTile = 32, kWarps = 2, kThreads = 64;
 // Row r of the tile is row r + 3 of the matrix; every fifth row does not exist.
 constexpr int kSkipped = 5, kOffset = 3;
 
-template <typename T, int kCols> void copyRoundTrip(int columns, bool aligned) {
+// kEven: the rows are evenly spaced, and copied so.
+template <typename T, int kCols, bool kEven = false> void copyRoundTrip(int columns, bool aligned) {
   constexpr int kGranule = 16 / static_cast<int>(sizeof(T));
   int stride = aligned ? (columns + kGranule - 1) / kGranule * kGranule : columns + 1;
   // The last row of the tile is the last of the matrix.
@@ -29,7 +30,10 @@ template <typename T, int kCols> void copyRoundTrip(int columns, bool aligned) {
     const auto rowOf = [&](const View<T, 1> &view) {
       return [&view](int32 r) { return view.at(r + kOffset).only_if(r % kSkipped != 0); };
     };
-    load_tile<kThreads>(tile, from, columns, rowOf(from));
+    if constexpr (kEven)
+      load_tile<kThreads>(tile, from, columns, evenly_spaced(rowOf(from)));
+    else
+      load_tile<kThreads>(tile, from, columns, rowOf(from));
     commit_copies();
     wait_copies<0>();
     __syncthreads();
@@ -80,6 +84,43 @@ TEST(Copy, FloatRows) {
   copyRoundTrip<float, 40>(40, true);
   copyRoundTrip<float, 40>(35, true);
   copyRoundTrip<float, 40>(33, false);
+}
+
+// Rows of 2, 4 and 8 chunks that the swizzle permutes, and with steps that are no multiple of 8 rows.
+TEST(Copy, EvenlySpacedRows) {
+  copyRoundTrip<bf16, 64, true>(64, true);
+  copyRoundTrip<bf16, 80, true>(80, true);
+  copyRoundTrip<bf16, 96, true>(90, true);
+  copyRoundTrip<bf16, 192, true>(192, true);
+  copyRoundTrip<bf16, 64, true>(64, false);
+  copyRoundTrip<float, 128, true>(128, true);
+}
+
+// A tile of fewer rows than one step of the block copies, and one whose rows are no multiple of a step.
+template <int kRows, int kWarpsOfBlock> void copyWithFewRows() {
+  constexpr int kCols = 64;
+  GuardedMatrix<bf16> source(kRows, kCols, kCols, 1);
+  View<bf16, 1> from = source.view(true);
+  simulator::runBlock(32 * kWarpsOfBlock, {}, simulator::Order::kForward, [&] {
+    const SharedTile<bf16, kRows, kCols> tile(shared_memory);
+    load_tile<32 * kWarpsOfBlock>(tile, from, kCols, evenly_spaced([&](int32 r) { return from.at(r); }));
+    commit_copies();
+    wait_copies<0>();
+    __syncthreads();
+    for (int row = 0; row < kRows; ++row)
+      for (int column = 0; column < kCols; ++column) {
+        const Chunk chunk = tile.chunk(row, column / 8);
+        const Pair<bf16> pair{chunk.words[column % 8 / 2]};
+        simulator::check(to_float(pair.get(column % 2)) == source.value(row, column), "a copied element is wrong");
+      }
+  });
+}
+
+TEST(Copy, TilesThatAreNoMultipleOfAStep) {
+  copyWithFewRows<16, 8>();
+  copyWithFewRows<48, 4>();
+  copyWithFewRows<48, 1>();
+  copyWithFewRows<96, 8>();
 }
 
 TEST(Copy, OneElementPerRow) {

@@ -19,7 +19,7 @@ public:
   GuardedMatrix<T> b{kTransposed ? kCols : kDepth, kTransposed ? kDepth : kCols, kTransposed ? kDepth : kCols, 2};
   GuardedMatrix<float> c{kRows, kCols, kCols, 3}, result{kRows, kCols, kCols, 4};
 
-  // kSharedLeft: `a` is read from shared memory, which only floats can.
+  // kSharedLeft: `a` is read from shared memory.
   template <bool kSharedLeft> void run() {
     View<T, 1> aView = a.view(false), bView = b.view(false);
     View<float, 1> cView = c.view(false), resultView = result.view(false);
@@ -85,10 +85,8 @@ template <typename T, int kRows, int kCols, int kDepth, int kWarps, bool kTransp
   Product<T, kRows, kCols, kDepth, kWarps, kTransposed, false> product;
   product.template run<false>();
   product.check();
-  if constexpr (kSameType<T, float>) {
-    product.template run<true>();
-    product.check();
-  }
+  product.template run<true>();
+  product.check();
 }
 
 TEST(Dot, Bf16) {

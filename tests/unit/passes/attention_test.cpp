@@ -130,10 +130,10 @@ TEST_F(AttentionTest, EveryKindOfProblemHasACandidate) {
 TEST_F(AttentionTest, DefaultsAreOfSensibleSize) {
   auto gpu = candidatesOf({"sm_90a", Operator::kWindow, DType::kBf16, 8, 0, 64, 64});
   ASSERT_FALSE(gpu.empty());
-  EXPECT_EQ(gpu.front().configText, "key_tile=64 query_tile=128 stages=2 warps=4");
+  EXPECT_EQ(gpu.front().configText, "key_tile=64 queries_shared=1 query_tile=128 stages=2 warps=4");
   auto cpu = candidatesOf({"cpu", Operator::kWindow, DType::kBf16, 8, 0, 64, 64});
   ASSERT_FALSE(cpu.empty());
-  EXPECT_EQ(cpu.front().configText, "key_tile=64 query_tile=64 stages=1 warps=1");
+  EXPECT_EQ(cpu.front().configText, "key_tile=64 queries_shared=0 query_tile=64 stages=1 warps=1");
 }
 
 // Branches on the config are gone; the others are those the device decides.
@@ -151,7 +151,7 @@ TEST_F(AttentionTest, OptionsFold) {
       for (mlir::BlockArgument argument : function.getArguments())
         if (tile::sourceName(argument) == "window")
           usesWindow = !argument.use_empty();
-      EXPECT_EQ(branches, 4) << c << ": rows, masking, the edge's product, the log-sum-exp";
+      EXPECT_EQ(branches, 3) << c << ": rows, the edge's masking and product, the log-sum-exp";
       EXPECT_EQ(scalarLoads, packed ? 4 : 0) << c;
       EXPECT_EQ(usesWindow, op == Operator::kWindow) << c;
     }
@@ -176,7 +176,7 @@ TEST_F(AttentionTest, NamesSurviveThePasses) {
       }
     }
   });
-  for (const char *name : {"q_tile", "k_tile", "v_tile", "s_all", "s", "m_next", "p", "p_rounded", "o_next", "o_all",
+  for (const char *name : {"q_tile", "k_tile", "v_tile", "s_all", "s_allowed", "m_next", "p", "p_rounded", "o_next", "o_all",
                            "l_all", "position", "out_tile", "lse_tile", "q_begin", "has_rows"})
     EXPECT_TRUE(names.count(name)) << name;
 }
