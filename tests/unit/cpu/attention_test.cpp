@@ -49,6 +49,7 @@ std::string program(const Case &c, bool packed = false) {
                                {"v_dim", std::to_string(c.vDim)},
                                {"v_pad", std::to_string(c.vDim)},
                                {"stages", "1"},
+                               {"queries_shared", "0"},
                                {"warps", "1"}});
 }
 
