@@ -66,9 +66,10 @@ const char *nsa_version(void) noexcept { return NSA_VERSION_TEXT; }
 const char *nsa_source_id(void) noexcept { return NSA_SOURCE_ID; }
 
 const char *nsa_status_name(nsa_status status) noexcept {
-  if (status < NSA_OK || status > NSA_INTERNAL)
+  const int number = numberOf(status);
+  if (number < NSA_OK || number > NSA_INTERNAL)
     return "unknown status";
-  return errorCodeName(static_cast<ErrorCode>(status)).data(); // a literal, so terminated
+  return errorCodeName(static_cast<ErrorCode>(number)).data(); // a literal, so terminated
 }
 
 nsa_status nsa_engine_create(const nsa_engine_options *options, nsa_engine **engine, nsa_error *error) noexcept {
