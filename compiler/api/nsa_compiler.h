@@ -38,18 +38,18 @@ typedef enum nsa_compiler_stage {
 
 typedef struct nsa_compiler_request {
   size_t size;
-  const char *target;               /* "cpu", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a" */
-  const char *op;                   /* operator name, e.g. "window" */
-  const nsa_compiler_value *fixed;  /* the problem's compiled-in values */
+  const char *target;              /* "cpu", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a" */
+  const char *op;                  /* operator name, e.g. "window" */
+  const nsa_compiler_value *fixed; /* the problem's compiled-in values */
   size_t fixed_count;
   const char *template_name;        /* NULL or "": any template that serves the operator */
   const nsa_compiler_value *config; /* choices; those left out take the cheapest admissible value */
   size_t config_count;
-  const char *template_dir;         /* NULL or "": the embedded templates; else a templates/ folder */
-  const char *nvrtc_path;           /* NULL or "": search; else the library's file name */
-  int32_t driver_version;           /* CUDA driver version (12040 = 12.4), 0 = none: picks NVRTC's major */
+  const char *template_dir; /* NULL or "": the embedded templates; else a templates/ folder */
+  const char *nvrtc_path;   /* NULL or "": search; else the library's file name */
+  int32_t driver_version;   /* CUDA driver version (12040 = 12.4), 0 = none: picks NVRTC's major */
   nsa_compiler_stage stage;
-  const char *cpu_features;         /* NULL or "": the host's; else "x86-64-v3", "x86-64-v4" */
+  const char *cpu_features; /* NULL or "": the host's; else "x86-64-v3", "x86-64-v4" */
 } nsa_compiler_request;
 
 typedef struct nsa_compiler_result nsa_compiler_result;

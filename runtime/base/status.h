@@ -73,10 +73,12 @@ private:
 // A value or the reason why there is none.
 template <typename T> class [[nodiscard]] Result {
 public:
-  Result(T value) : state(std::in_place_index<0>, std::move(value)) {} // NOLINT(google-explicit-constructor): `return x;`
-  Result(Status status) : state(std::in_place_index<1>, std::move(status)) { // NOLINT(google-explicit-constructor): same
+  // Both implicit, so that a function returns a value or an error as it is. NOLINTBEGIN(google-explicit-constructor)
+  Result(T value) : state(std::in_place_index<0>, std::move(value)) {}
+  Result(Status status) : state(std::in_place_index<1>, std::move(status)) {
     assert(!std::get<1>(state).isOk() && "a Result without a value needs an error");
   }
+  // NOLINTEND(google-explicit-constructor)
 
   bool isOk() const { return state.index() == 0; }
   explicit operator bool() const { return isOk(); }

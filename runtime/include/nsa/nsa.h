@@ -14,8 +14,8 @@
  *    A CPU engine ignores it and `nsa_run` returns when the result is there.
  *
  * Threads: an engine may be used by many threads at once. A plan is immutable and may be run by many
- * threads at once, each with its own workspace. Handles must outlive their use; a graph that captured a run uses its plan,
- * tensors and workspace with each launch.
+ * threads at once, each with its own workspace. Handles must outlive their use; a graph that captured a run uses its
+ * plan, tensors and workspace with each launch.
  *
  * The launch path: nsa_run allocates nothing, takes no lock, reads no file and no environment, formats no
  * text (but on an error) and never synchronises; it may be captured into a CUDA graph.
@@ -50,7 +50,7 @@ typedef enum nsa_status {
   NSA_COMPILE_FAILED = 5,   /* a template, NVRTC or LLVM refused */
   NSA_DEVICE_ERROR = 6,     /* the driver returned an error, or the device reported a bad input */
   NSA_IO_ERROR = 7,
-  NSA_CAPTURING = 8,        /* the stream captures and the plan is not in memory */
+  NSA_CAPTURING = 8, /* the stream captures and the plan is not in memory */
   NSA_OUT_OF_MEMORY = 9,
   NSA_INTERNAL = 10
 } nsa_status;
@@ -83,14 +83,14 @@ typedef enum nsa_layout {
 typedef struct nsa_spec {
   size_t size;
   nsa_op op;
-  nsa_dtype dtype;     /* of q, k, v and out: bf16, fp16 or fp32 */
+  nsa_dtype dtype; /* of q, k, v and out: bf16, fp16 or fp32 */
   nsa_layout layout;
   int32_t query_heads; /* a multiple of kv_heads, at most 128 times it */
   int32_t kv_heads;
   int32_t qk_dim;
   int32_t v_dim;
-  int32_t window;      /* tokens, >= 1; only read by NSA_OP_WINDOW */
-  float scale;         /* 0: 1/sqrt(qk_dim) */
+  int32_t window; /* tokens, >= 1; only read by NSA_OP_WINDOW */
+  float scale;    /* 0: 1/sqrt(qk_dim) */
   int32_t reserved[8];
 } nsa_spec;
 
@@ -111,7 +111,13 @@ typedef enum nsa_miss_policy {
   /* 3 is kept for background tuning */
 } nsa_miss_policy;
 
-typedef enum nsa_log_level { NSA_LOG_DEBUG = 0, NSA_LOG_INFO = 1, NSA_LOG_WARNING = 2, NSA_LOG_ERROR = 3, NSA_LOG_OFF = 4 } nsa_log_level;
+typedef enum nsa_log_level {
+  NSA_LOG_DEBUG = 0,
+  NSA_LOG_INFO = 1,
+  NSA_LOG_WARNING = 2,
+  NSA_LOG_ERROR = 3,
+  NSA_LOG_OFF = 4
+} nsa_log_level;
 /* Called from any thread, one line without a newline. Must not call back into the engine. */
 typedef void (*nsa_log_callback)(void *user, nsa_log_level level, const char *tag, const char *message);
 
@@ -119,23 +125,24 @@ typedef void (*nsa_log_callback)(void *user, nsa_log_level level, const char *ta
  * the engine opens, else the built-in value. */
 typedef struct nsa_engine_options {
   size_t size;
-  const char *device;        /* "cpu" or "cuda:N". NSA_DEVICE, else cuda:0 when usable, else cpu */
-  const char *cache_path;    /* database file, ":memory:" for none. NSA_CACHE_DIR/kernels.db, else $XDG_CACHE_HOME or ~/.cache, /nsa/kernels.db */
-  int32_t miss_policy_set;   /* 1: `miss_policy` counts; 0: NSA_MISS (default|fail|tune), else default */
+  const char *device;      /* "cpu" or "cuda:N". NSA_DEVICE, else cuda:0 when usable, else cpu */
+  const char *cache_path;  /* database file, ":memory:" for none. NSA_CACHE_DIR/kernels.db, else $XDG_CACHE_HOME or
+                              ~/.cache, /nsa/kernels.db */
+  int32_t miss_policy_set; /* 1: `miss_policy` counts; 0: NSA_MISS (default|fail|tune), else default */
   nsa_miss_policy miss_policy;
   double tune_budget_seconds; /* NSA_TUNE_BUDGET, else 30 */
-  const char *compiler_path; /* libnsa_compiler.so. NSA_COMPILER, else beside libnsa.so */
-  const char *nvrtc_path;    /* NSA_NVRTC, else searched */
-  const char *template_dir;  /* templates from a folder instead of the embedded ones. Choices made with it are kept apart
-                                and are made anew when the folder's content changes. NSA_TEMPLATE_DIR */
+  const char *compiler_path;  /* libnsa_compiler.so. NSA_COMPILER, else beside libnsa.so */
+  const char *nvrtc_path;     /* NSA_NVRTC, else searched */
+  const char *template_dir; /* templates from a folder instead of the embedded ones. Choices made with it are kept apart
+                               and are made anew when the folder's content changes. NSA_TEMPLATE_DIR */
   const char *force_variant; /* only this template may serve ("attention", ...). NSA_FORCE_VARIANT */
   const char *dump_dir;      /* rendered templates, sources and manifests are written here. NSA_DUMP_DIR */
   int32_t cpu_threads;       /* worker threads of the CPU device. NSA_CPU_THREADS, else all cores */
   int32_t compile_threads;   /* NSA_COMPILE_THREADS, else all cores */
   nsa_log_callback log;      /* NULL: warnings and errors go to stderr */
   void *log_user;
-  nsa_log_level log_level;   /* with a callback: the least level passed on. NSA_LOG for stderr */
-  const char *cpu_features;  /* "", "x86-64-v3" or "x86-64-v4": limits the CPU device's code. NSA_CPU_FEATURES */
+  nsa_log_level log_level;  /* with a callback: the least level passed on. NSA_LOG for stderr */
+  const char *cpu_features; /* "", "x86-64-v3" or "x86-64-v4": limits the CPU device's code. NSA_CPU_FEATURES */
   int64_t reserved[8];
 } nsa_engine_options;
 
@@ -153,8 +160,15 @@ typedef struct nsa_tensor {
  * LSE (fp32 [.., query_heads], any strides), and for packed layout CU_SEQLENS_Q and/or CU_SEQLENS_K
  * (one stands for both). */
 typedef enum nsa_name {
-  NSA_Q = 0, NSA_K = 1, NSA_V = 2, NSA_K_WIN = 3, NSA_V_WIN = 4,
-  NSA_OUT = 5, NSA_LSE = 6, NSA_CU_SEQLENS_Q = 7, NSA_CU_SEQLENS_K = 8
+  NSA_Q = 0,
+  NSA_K = 1,
+  NSA_V = 2,
+  NSA_K_WIN = 3,
+  NSA_V_WIN = 4,
+  NSA_OUT = 5,
+  NSA_LSE = 6,
+  NSA_CU_SEQLENS_Q = 7,
+  NSA_CU_SEQLENS_K = 8
 } nsa_name;
 
 typedef struct nsa_binding {
@@ -179,12 +193,14 @@ NSA_API const char *nsa_source_id(void) NSA_NOEXCEPT;
 NSA_API const char *nsa_status_name(nsa_status status) NSA_NOEXCEPT;
 
 /* Opens the device and nothing else: no compiler, no NVRTC, and the cache with the first plan. options may be NULL. */
-NSA_API nsa_status nsa_engine_create(const nsa_engine_options *options, nsa_engine **engine, nsa_error *error) NSA_NOEXCEPT;
+NSA_API nsa_status nsa_engine_create(const nsa_engine_options *options, nsa_engine **engine,
+                                     nsa_error *error) NSA_NOEXCEPT;
 NSA_API void nsa_engine_destroy(nsa_engine *engine) NSA_NOEXCEPT;
 
 /* Finds or makes the kernels of a spec and loads them. Looks in memory, then in the database, then follows
  * the miss policy; what another process is making at that moment it waits for and takes, for a minute at most (`tune`:
- * and twice its budget). While `stream` captures a graph it succeeds only from memory (else NSA_CAPTURING names the key). */
+ * and twice its budget). While `stream` captures a graph it succeeds only from memory (else NSA_CAPTURING names the
+ * key). */
 NSA_API nsa_status nsa_plan_create(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, void *stream,
                                    nsa_plan **plan, nsa_error *error) NSA_NOEXCEPT;
 NSA_API void nsa_plan_destroy(nsa_plan *plan) NSA_NOEXCEPT;
@@ -198,22 +214,24 @@ NSA_API nsa_status nsa_plan_workspace_size(const nsa_plan *plan, size_t *bytes, 
 NSA_API nsa_status nsa_run(const nsa_plan *plan, const nsa_binding *bindings, size_t binding_count, void *workspace,
                            size_t workspace_bytes, void *stream, nsa_error *error) NSA_NOEXCEPT;
 
-/* Waits for `stream` (NSA_CAPTURING while it captures), reads and clears the plan's status word. NSA_OK, or NSA_DEVICE_ERROR with the violated
- * rule in `error`. On the CPU nsa_run has reported it already. */
+/* Waits for `stream` (NSA_CAPTURING while it captures), reads and clears the plan's status word. NSA_OK, or
+ * NSA_DEVICE_ERROR with the violated rule in `error`. On the CPU nsa_run has reported it already. */
 NSA_API nsa_status nsa_plan_status(nsa_plan *plan, void *stream, nsa_error *error) NSA_NOEXCEPT;
 
 /* A JSON text that says what the plan runs: `problem`, `device`, `source` (memory, database, compiled), `tuned`,
- * `fallbacks` (what was tried before and why it did not serve), `milliseconds` of lookup, render, compile, tune and load,
- * `launches` with template, config, content, target, grid. Valid as long as the plan. */
+ * `fallbacks` (what was tried before and why it did not serve), `milliseconds` of lookup, render, compile, tune and
+ * load, `launches` with template, config, content, target, grid. Valid as long as the plan. */
 NSA_API const char *nsa_plan_describe(const nsa_plan *plan) NSA_NOEXCEPT;
 
 /* What would run for a spec, without compiling or storing anything; JSON, freed with nsa_free. */
-NSA_API nsa_status nsa_explain(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json, nsa_error *error) NSA_NOEXCEPT;
+NSA_API nsa_status nsa_explain(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json,
+                               nsa_error *error) NSA_NOEXCEPT;
 
 /* Tunes one spec now, whatever the policy, and stores the result; JSON report, freed with nsa_free. Its `store_trouble`
  * says why the winner was not stored ("" when it was): this engine uses it, the next process will not. When another
  * thread or process is tuning the same, waits and takes its result (`tuned_elsewhere`). */
-NSA_API nsa_status nsa_tune(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json, nsa_error *error) NSA_NOEXCEPT;
+NSA_API nsa_status nsa_tune(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json,
+                            nsa_error *error) NSA_NOEXCEPT;
 
 /* Counters since the engine opened. */
 typedef struct nsa_stats {
@@ -237,7 +255,8 @@ NSA_API void nsa_free(void *text) NSA_NOEXCEPT;
 NSA_API nsa_status nsa_tensor_from_dlpack(const void *dl_tensor, nsa_tensor *tensor, nsa_error *error) NSA_NOEXCEPT;
 /* Fills a caller-owned DLTensor that borrows the tensor's data and its shape and strides arrays.
  * device: "cpu" or "cuda:N". */
-NSA_API nsa_status nsa_tensor_to_dlpack(nsa_tensor *tensor, const char *device, void *dl_tensor, nsa_error *error) NSA_NOEXCEPT;
+NSA_API nsa_status nsa_tensor_to_dlpack(nsa_tensor *tensor, const char *device, void *dl_tensor,
+                                        nsa_error *error) NSA_NOEXCEPT;
 
 #ifdef __cplusplus
 } /* extern "C" */

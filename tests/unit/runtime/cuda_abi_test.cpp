@@ -60,7 +60,7 @@ TEST(CudaAbi, EntriesMatchTheToolkit) {
     using Entry = DriverResult(*) parameters;                                                                          \
     EXPECT_TRUE(sameParameters(Entry(nullptr), static_cast<decltype(&::symbol)>(nullptr))) << #symbol;                 \
   }
-// NOLINTEND(bugprone-macro-parentheses)
+  // NOLINTEND(bugprone-macro-parentheses)
   NSA_CUDA_DRIVER_ENTRIES(NSA_COMPARE)
 #undef NSA_COMPARE
 }
