@@ -77,9 +77,9 @@ NSA_DEVICE void begin_copies(SharedTile<T, kRows, kCols> tile, const View<T, kRa
 #pragma unroll
     for (int32 chunk = 0; chunk < Tile::kChunksPerRow; chunk += kLanes) {
       const int32 first_column = chunk * Tile::kChunkElements;
-      const int32 elements = kCols == columns ? Tile::kChunkElements
-                                              : columns_from(first_column + lane * Tile::kChunkElements, columns,
-                                                             Tile::kChunkElements);
+      const int32 elements =
+          kCols == columns ? Tile::kChunkElements
+                           : columns_from(first_column + lane * Tile::kChunkElements, columns, Tile::kChunkElements);
       const uint32 target = kSwizzleRepeats
                                 ? first_target + (step * kRowStep * Tile::kChunksPerRow + chunk) * kChunkBytes
                                 : tile.address(row, chunk + lane);

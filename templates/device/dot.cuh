@@ -1,6 +1,6 @@
 // dot(a, b, acc) = acc + a b and dot_transposed(a, b, acc) = acc + a b^T for 16-bit operands, on mma.sync.
-// `a` is a fragment or a shared tile, `acc` a fragment, `b` a shared tile; the block has synchronised on the shared ones.
-// Float operands are in dot_float.cuh, products in which zero annihilates NaN and Inf in dot_annihilating.cuh.
+// `a` is a fragment or a shared tile, `acc` a fragment, `b` a shared tile; the block has synchronised on the shared
+// ones. Float operands are in dot_float.cuh, products in which zero annihilates NaN and Inf in dot_annihilating.cuh.
 #pragma once
 
 #include "fragment.cuh"
@@ -15,8 +15,8 @@ inline constexpr int32 kMmaDepth = 16;
 using RightOperand = uint32[4];
 inline constexpr int32 kRightColumns = 2 * kTileColumns;
 
-// The lane's place for load_right. `b` is stored as K x N, rows are the depth; transposed as N x K, rows are the columns
-// of the product.
+// The lane's place for load_right. `b` is stored as K x N, rows are the depth; transposed as N x K, rows are the
+// columns of the product.
 template <bool kTransposed, typename T, int32 kRows, int32 kCols>
 NSA_DEVICE auto right_cursor(SharedTile<T, kRows, kCols> b) {
   const int32 lane = threadIdx.x % kWarpSize;

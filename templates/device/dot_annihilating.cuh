@@ -40,7 +40,8 @@ NSA_DEVICE Pair<T> right_pair(SharedTile<T, kRows, kCols> b, int32 depth, int32 
     const auto element = [&](int32 column) {
       return reinterpret_cast<const T *>(b.chunk(column, depth / kChunkElements).words)[depth % kChunkElements];
     };
-    return Pair<T>::make(element(fragment_column(threadIdx.x, tile, 0)), element(fragment_column(threadIdx.x, tile, 1)));
+    return Pair<T>::make(element(fragment_column(threadIdx.x, tile, 0)),
+                         element(fragment_column(threadIdx.x, tile, 1)));
   } else {
     return {b.chunk(depth, tile).words[threadIdx.x % 4]};
   }
