@@ -97,7 +97,7 @@ protected:
 
 TEST_F(KillTest, TheFirstTuningMayDieAtAnyMoment) {
   const char *wanted = std::getenv("NSA_TEST_KILLS");
-  const int kills = wanted ? static_cast<int>(std::strtol(wanted, nullptr, 10)) : 50;
+  const int kills = wanted ? static_cast<int>(std::strtol(wanted, nullptr, 10)) : 200;
   const char *given = std::getenv("NSA_TEST_SEED");
   const auto seed = given ? static_cast<uint32_t>(std::strtoul(given, nullptr, 0)) : std::random_device()();
   std::printf("seed %u\n", seed);

@@ -91,7 +91,7 @@ void copyFewTemplates(const std::string &from, const std::string &to) {
   text << std::ifstream(path).rdbuf();
   std::string few = text.str();
   replaceOnce(few, "query_tile = 16 | 32 | 64 | 128", "query_tile = 16 | 32");
-  replaceOnce(few, "key_tile = 16 | 32 | 64 | 128", "key_tile = 16 | 32");
+  replaceOnce(few, "key_tile = 16 | 32 | 48 | 64 | 96 | 128", "key_tile = 16 | 32");
   std::ofstream(path) << few;
 }
 

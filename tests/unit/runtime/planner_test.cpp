@@ -64,7 +64,7 @@ protected:
     std::filesystem::copy(NSA_TEMPLATES, copy, std::filesystem::copy_options::recursive);
     tile = readFile(copy + "/tile/attention.mlir");
     replaceOnce(tile, "query_tile = 16 | 32 | 64 | 128", "query_tile = 16 | 32");
-    replaceOnce(tile, "key_tile = 16 | 32 | 64 | 128", "key_tile = 16 | 32");
+    replaceOnce(tile, "key_tile = 16 | 32 | 48 | 64 | 96 | 128", "key_tile = 16 | 32");
     write(copy, "attention", tile);
     return copy;
   }
