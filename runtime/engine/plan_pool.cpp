@@ -74,16 +74,19 @@ bool PlanPool::giveBack(Plan *plan) {
 }
 
 bool PlanPool::close() {
-  // All shards at once: the sum must be of one moment.
-  std::array<std::unique_lock<std::mutex>, kThreadShards> locks;
-  size_t held = 0;
-  for (size_t i = 0; i < kThreadShards; ++i) {
-    locks[i] = std::unique_lock(shards[i].mutex);
-    held += shards[i].held;
-    shards[i].closed = true;
+  {
+    // All shards at once: the sum must be of one moment.
+    std::array<std::unique_lock<std::mutex>, kThreadShards> locks;
+    size_t held = 0;
+    for (size_t i = 0; i < kThreadShards; ++i) {
+      locks[i] = std::unique_lock(shards[i].mutex);
+      held += shards[i].held;
+      shards[i].closed = true;
+    }
+    // This call counts as one more: the shards that are open again must not let the others' locks be taken from it.
+    heldWhenClosed.store(held + 1);
   }
-  heldWhenClosed.store(held);
-  return held == 0;
+  return heldWhenClosed.fetch_sub(1) == 1;
 }
 
 } // namespace nsa

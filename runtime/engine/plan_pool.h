@@ -23,7 +23,8 @@ public:
   Result<Plan *> take();
   // True for the last plan of a closed pool.
   bool giveBack(Plan *plan);
-  // No plan is taken from now on. True when none is held.
+  // No plan is taken from now on. True when none is held. Of `close` and all that follow it one call says true, and no
+  // other touches the pool any more: whoever gets it ends the pool.
   bool close();
 
 private:
@@ -38,7 +39,7 @@ private:
 
   Device &device;
   std::array<Shard, kThreadShards> shards;
-  std::atomic<size_t> heldWhenClosed{0};
+  std::atomic<size_t> heldWhenClosed{0}; // and not given back since; `close` itself is one while it works
 };
 
 } // namespace nsa
