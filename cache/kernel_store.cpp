@@ -441,4 +441,9 @@ bool KernelStore::isReadOnly() const {
   return state->file.readOnly;
 }
 
+std::string KernelStore::trouble() const {
+  std::lock_guard lock(state->mutex);
+  return state->file.warning;
+}
+
 } // namespace nsa

@@ -94,6 +94,9 @@ public:
   // The file, or ":memory:" when nothing is kept.
   std::string path() const;
   bool isReadOnly() const;
+  // Why the store works in a reduced way, in the words of `open`'s warning; "" when it does not. A file may be lost
+  // later too: damaged in use, or out of reach when it is opened anew after a fork.
+  std::string trouble() const;
 
 private:
   explicit KernelStore(const Options &options);

@@ -20,8 +20,7 @@ KernelStore *KernelCache::store() {
     if (fresh)
       opened = std::move(*fresh);
     else
-      warning = fresh.status().toString();
-    reason = warning;
+      warning = notOpened = fresh.status().toString();
     result = opened.get();
   }
   if (!warning.empty())
@@ -58,13 +57,11 @@ template <typename T> T KernelCache::orWarn(Result<T> result) {
   return T();
 }
 
-void KernelCache::warnOfDamage(const KernelStore &store) {
+void KernelCache::warnOfTrouble(const KernelStore &store) {
+  if (std::string trouble = store.trouble(); !trouble.empty())
+    warn(trouble);
   StoreCounters counters = store.counters();
-  if (counters.replacedFiles != 0)
-    warn("cache file '" + file + "' is damaged; it was renamed aside and a new one is made");
-  else if (counters.damagedRows != 0 && store.path() == kInMemory)
-    warn("cache file '" + file + "' is damaged and not used any more; kernels are kept in memory only");
-  else if (counters.damagedRows != 0)
+  if (counters.damagedRows != 0 && counters.replacedFiles == 0 && store.path() != kInMemory)
     warn("cache file '" + file +
          "' holds damaged rows; they are skipped, and written anew when they are compiled again");
 }
@@ -90,7 +87,7 @@ std::optional<KernelCache::Hit> KernelCache::findIn(KernelStore &from, const std
   std::optional<StoredKernel> kernel;
   if (choice)
     kernel = orWarn(from.findKernel(choice->content));
-  warnOfDamage(from);
+  warnOfTrouble(from);
   if (!kernel)
     return std::nullopt;
   return Hit{std::move(*choice), std::move(*kernel)};
@@ -104,6 +101,7 @@ Status KernelCache::put(const StoredKernel &kernel, const StoredChoice *choice) 
   // That the file cannot be written was said when it was opened.
   if (!status.isOk() && !into->isReadOnly())
     warn(status.toString());
+  warnOfTrouble(*into);
   // The store keeps its rows in memory when it cannot use the file.
   if (status.isOk() && into->path() == kInMemory && file != kInMemory)
     return Status::error(ErrorCode::kIoError, trouble());
@@ -123,7 +121,7 @@ std::string KernelCache::trouble() const {
     return found;
   }
   std::lock_guard lock(mutex);
-  return reason;
+  return opened ? opened->trouble() : notOpened;
 }
 
 StoreCounters KernelCache::counters() const {

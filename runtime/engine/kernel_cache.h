@@ -45,8 +45,8 @@ private:
   std::unique_ptr<KernelStore> openToRead(std::string &trouble) const; // nullptr: working without
   std::optional<Hit> findIn(KernelStore &from, const std::string &problem, const std::string &device);
   void warn(const std::string &text);
-  // What the store skips without a word.
-  void warnOfDamage(const KernelStore &store);
+  // What has happened to the store since it was opened, and what it skips without a word.
+  void warnOfTrouble(const KernelStore &store);
   // The value, or a default one after a warning.
   template <typename T> T orWarn(Result<T> result);
 
@@ -55,7 +55,7 @@ private:
   mutable std::mutex mutex;
   bool tried = false; // to open the store
   std::unique_ptr<KernelStore> opened;
-  std::string reason;
+  std::string notOpened; // why
   std::set<std::string> warned;
 };
 

@@ -288,6 +288,7 @@ TEST_F(DamageTest, CorruptionInUseIsAMissAndHeals) {
   EXPECT_EQ(counters.misses, 80u);
   EXPECT_GE(counters.damagedRows, 1u);
   EXPECT_EQ(counters.replacedFiles, 1u);
+  EXPECT_NE(store->trouble().find("a new one is made"), std::string::npos) << store->trouble();
   EXPECT_TRUE(store->put(makeKernel(1), nullptr).isOk());
   expectKernel(*store, 1);
   EXPECT_EQ(store->path(), path);

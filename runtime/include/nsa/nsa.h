@@ -14,8 +14,9 @@
  *    A CPU engine ignores it and `nsa_run` returns when the result is there.
  *
  * Threads: an engine may be used by many threads at once. A plan is immutable and may be run by many
- * threads at once, each with its own workspace. Handles must outlive their use; a graph that captured a run uses its
- * plan, tensors and workspace with each launch.
+ * threads at once, each with its own workspace. Handles must outlive their use: a plan is in use until the work of its
+ * runs is done, and by a graph that captured one, as are tensors and workspace, with each launch. An engine may be
+ * destroyed before its plans.
  *
  * The launch path: nsa_run allocates nothing, takes no lock, reads no file and no environment, formats no
  * text (but on an error) and never synchronises; it may be captured into a CUDA graph.

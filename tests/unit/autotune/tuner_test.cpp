@@ -387,8 +387,8 @@ TEST(Tuner, QuietMachineTellsThreePercentApart) {
   EXPECT_LE(ties, 2) << "two outliers among the three times of one that left early";
 }
 
-// Every ratio is told against the incumbent, but no comparison hangs on its times: two in five of its runs are
-// disturbed by half, and the others' order and distance stay what they are.
+// Every ratio is told against the incumbent, but no comparison hangs on its times: half of its runs take half as long
+// again, and the others' order and distance stay what they are.
 TEST(Tuner, DisturbedIncumbentDoesNotBiasTheRounds) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     FakeMachine machine{.trueMs = {1.0, 0.904, 0.9, 0.906, 0.902, 0.908}, .noise = 0.003};

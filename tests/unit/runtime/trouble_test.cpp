@@ -290,6 +290,28 @@ TEST_F(Trouble, AForkedChildPlansAndRuns) {
   EXPECT_TRUE(planStatus(*engine).isOk());
 }
 
+// A fork closes the file, and when it is opened anew it is something else: as when it was so from the beginning.
+TEST_F(Trouble, AFileThatIsLostAtAForkIsWarnedAboutOnce) {
+  store();
+  KernelCache kernels(cache, Logger(options.log, LogLevel::kWarning));
+  const std::string problem = Problem::make(spec, maxima).key();
+  EXPECT_TRUE(kernels.find(problem, test::cpuDeviceKey()).has_value());
+  EXPECT_EQ(kernels.trouble(), "");
+  pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0)
+    _exit(0);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  std::ofstream(cache) << std::string(10000, 'x');
+  EXPECT_FALSE(kernels.find(problem, test::cpuDeviceKey()).has_value());
+  Status status = kernels.put({"content", test::manifestOf({}, spec), test::countingCode()}, nullptr);
+  EXPECT_EQ(status.code(), ErrorCode::kIoError) << "it will not be there for the next process";
+  EXPECT_NE(status.error().message.find("no kernel database"), std::string::npos) << status.toString();
+  EXPECT_EQ(kernels.trouble(), status.error().message);
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_NE(log[0].find("no kernel database"), std::string::npos) << log[0];
+}
+
 TEST_F(Trouble, ExplainUnderPolicyFailOpensNoCompiler) {
   auto engine = open();
   Result<std::string> text = engine->explain(spec, maxima);
