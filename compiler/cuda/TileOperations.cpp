@@ -236,13 +236,15 @@ FailureOr<std::string> KernelEmitter::rowsLambda(Region &rows, AtOp at, Value vi
   });
 }
 
-// Whether `value` grows by a constant from one row to the next, as far as it depends on the row at all.
+// Whether `value` grows by a constant from one row to the next, or does not depend on the row.
 static bool isEven(Value value, Region &rows) {
-  if (value == rows.getArgument(0) || !rows.isAncestor(value.getParentRegion()))
+  auto isFixed = [&](Value operand) { return !rows.isAncestor(operand.getParentRegion()); };
+  if (value == rows.getArgument(0) || isFixed(value))
     return true;
-  Operation *producer = value.getDefiningOp();
-  return producer && isa<arith::AddIOp, arith::SubIOp>(producer) &&
-         llvm::all_of(producer->getOperands(), [&](Value operand) { return isEven(operand, rows); });
+  if (auto sum = value.getDefiningOp<arith::AddIOp>())
+    return isEven(sum.getLhs(), rows) && isEven(sum.getRhs(), rows);
+  auto difference = value.getDefiningOp<arith::SubIOp>();
+  return difference && isEven(difference.getLhs(), rows) && isFixed(difference.getRhs());
 }
 
 // Global to shared memory. The copy is only begun.
@@ -483,6 +485,8 @@ FailureOr<CudaCall> KernelEmitter::dotCall(DotOp op) {
                             << typeOf(op.getB()).getElementType() << ", which no kernel can";
   if (right != Layout::Shared)
     return op.emitOpError("has a right side that is not in shared memory");
+  if (left == Layout::Shared && !isFloat && op.getZeroAnnihilates())
+    return op.emitOpError("annihilates by zeros of a left side in shared memory; 16-bit ones stand in registers");
   if (left != Layout::Shared && failed(tileType(op.getA())))
     return failure();
   if (failed(tileType(op)) || failed(tileType(op.getAcc())))

@@ -34,8 +34,8 @@ template <typename T> NSA_DEVICE Chunk gather_chunk(const T *source, int32 eleme
   return result;
 }
 
-// Says of a row function that row r + n lies as far from row r wherever r is: a thread then steps from row to row
-// instead of asking for each one's place.
+// Says of a row function that row r + n lies as far from row r wherever r is, and that no coordinate falls from one row
+// to the next: a thread then steps from row to row instead of asking for each one's place.
 template <typename RowOf> struct EvenlySpaced {
   RowOf row_of;
 
@@ -60,10 +60,12 @@ NSA_DEVICE void begin_copies(SharedTile<T, kRows, kCols> tile, const View<T, kRa
   const int32 lane = threadIdx.x % kLanes;
   const int32 first_row = threadIdx.x / kLanes;
   const uint32 first_target = tile.address(first_row, lane);
-  const Row first = row_of(first_row);
+  // From the last row back: the first ones may lie before the tensor, where a view's offsets make a leap (view.cuh).
+  constexpr int32 kLastStep = kSteps - 1;
+  const Row last = row_of(first_row + kLastStep * kRowStep);
   int64 pitch = 0; // from one of the thread's rows to the next
   if constexpr (kIsEvenlySpaced<RowOf> && kSteps > 1)
-    pitch = row_of(first_row + kRowStep).offset - first.offset;
+    pitch = last.offset - row_of(first_row + (kLastStep - 1) * kRowStep).offset;
 
 #pragma unroll
   for (int32 step = 0; step < kSteps; ++step) {
@@ -72,7 +74,7 @@ NSA_DEVICE void begin_copies(SharedTile<T, kRows, kCols> tile, const View<T, kRa
       break;
     Row source = row_of(row);
     if constexpr (kIsEvenlySpaced<RowOf>)
-      source.offset = first.offset + step * pitch;
+      source.offset = last.offset - (kLastStep - step) * pitch;
     const T *data = view.data + source.offset + lane * Tile::kChunkElements;
 #pragma unroll
     for (int32 chunk = 0; chunk < Tile::kChunksPerRow; chunk += kLanes) {

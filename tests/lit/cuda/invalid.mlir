@@ -5,6 +5,7 @@
 // RUN: not emit-cuda --scheduled %t/no_place.mlir 2>&1 | FileCheck %s --check-prefix=PLACE
 // RUN: not emit-cuda --scheduled %t/map_of_shared.mlir 2>&1 | FileCheck %s --check-prefix=MAP
 // RUN: not emit-cuda --scheduled %t/right_in_registers.mlir 2>&1 | FileCheck %s --check-prefix=RIGHT
+// RUN: not emit-cuda --scheduled %t/left_in_shared.mlir 2>&1 | FileCheck %s --check-prefix=LEFT
 // RUN: not emit-cuda --scheduled %t/rows.mlir 2>&1 | FileCheck %s --check-prefix=ROWS
 // RUN: not emit-cuda --scheduled %t/untranslated.mlir 2>&1 | FileCheck %s --check-prefix=UNTRANSLATED
 // RUN: not emit-cuda --scheduled %t/half_arithmetic.mlir 2>&1 | FileCheck %s --check-prefix=HALF
@@ -63,6 +64,21 @@ func.func @f(%x: !tile.view<bf16, 1>, %y: !tile.view<f32, 1>, %c: f32) attribute
   } {tile.layout = #tile.layout<accumulator>} : !tile.view<bf16, 1> -> tensor<16x16xbf16>
   %zeros = tile.splat %c {tile.layout = #tile.layout<accumulator>} : tensor<16x16xf32>
   %p = tile.dot %t, %t, %zeros {tile.layout = #tile.layout<accumulator>} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  tile.store %p, %y rows(%r) {
+    tile.at [%r] if %always
+  } : tensor<16x16xf32>, !tile.view<f32, 1>
+  return
+}
+
+// LEFT: error: 'tile.dot' op annihilates by zeros of a left side in shared memory; 16-bit ones stand in registers
+//--- left_in_shared.mlir
+func.func @f(%x: !tile.view<bf16, 1>, %y: !tile.view<f32, 1>, %c: f32) attributes {tile.warps = 1 : i32} {
+  %always = arith.constant true
+  %t = tile.load %x rows(%r) {
+    tile.at [%r] if %always
+  } {tile.layout = #tile.layout<shared>, tile.shared_offset = 0 : i64} : !tile.view<bf16, 1> -> tensor<16x16xbf16>
+  %zeros = tile.splat %c {tile.layout = #tile.layout<accumulator>} : tensor<16x16xf32>
+  %p = tile.dot %t, %t, %zeros {tile.layout = #tile.layout<accumulator>, zero_annihilates} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
   tile.store %p, %y rows(%r) {
     tile.at [%r] if %always
   } : tensor<16x16xf32>, !tile.view<f32, 1>

@@ -96,14 +96,15 @@ TEST(Copy, EvenlySpacedRows) {
   copyRoundTrip<float, 128, true>(128, true);
 }
 
-// A tile of fewer rows than one step of the block copies, and one whose rows are no multiple of a step.
-template <int kRows, int kWarpsOfBlock> void copyWithFewRows() {
+// The tile's first kBefore rows lie before the matrix.
+template <int kRows, int kWarpsOfBlock, int kBefore = 0> void copyEvenRows() {
   constexpr int kCols = 64;
-  GuardedMatrix<bf16> source(kRows, kCols, kCols, 1);
+  GuardedMatrix<bf16> source(kRows - kBefore, kCols, kCols, 1);
   View<bf16, 1> from = source.view(true);
   simulator::runBlock(32 * kWarpsOfBlock, {}, simulator::Order::kForward, [&] {
     const SharedTile<bf16, kRows, kCols> tile(shared_memory);
-    load_tile<32 * kWarpsOfBlock>(tile, from, kCols, evenly_spaced([&](int32 r) { return from.at(r); }));
+    load_tile<32 * kWarpsOfBlock>(
+        tile, from, kCols, evenly_spaced([&](int32 r) { return from.at(r - kBefore).only_if(r >= kBefore); }));
     commit_copies();
     wait_copies<0>();
     __syncthreads();
@@ -111,16 +112,24 @@ template <int kRows, int kWarpsOfBlock> void copyWithFewRows() {
       for (int column = 0; column < kCols; ++column) {
         const Chunk chunk = tile.chunk(row, column / 8);
         const Pair<bf16> pair{chunk.words[column % 8 / 2]};
-        simulator::check(to_float(pair.get(column % 2)) == source.value(row, column), "a copied element is wrong");
+        const float expected = row < kBefore ? 0 : source.value(row - kBefore, column);
+        simulator::check(to_float(pair.get(column % 2)) == expected, "a copied element is wrong");
       }
   });
 }
 
+// Fewer rows than one step of the block copies, and rows that are no multiple of a step.
 TEST(Copy, TilesThatAreNoMultipleOfAStep) {
-  copyWithFewRows<16, 8>();
-  copyWithFewRows<48, 4>();
-  copyWithFewRows<48, 1>();
-  copyWithFewRows<96, 8>();
+  copyEvenRows<16, 8>();
+  copyEvenRows<48, 4>();
+  copyEvenRows<48, 1>();
+  copyEvenRows<96, 8>();
+}
+
+TEST(Copy, TilesThatBeginBeforeTheTensor) {
+  copyEvenRows<48, 1, 17>();
+  copyEvenRows<48, 1, 47>();
+  copyEvenRows<96, 8, 40>();
 }
 
 TEST(Copy, OneElementPerRow) {
