@@ -286,8 +286,9 @@ LogicalResult KernelEmitter::emitPipelinedFor(scf::ForOp op, ArrayRef<LoadOp> ri
     writer.line("  " + fetch + "(" + first + ", " + stage + ");");
     writer.line("commit_copies();");
   }
-  // Tiles that only the loop reads, and in shared memory, arrive before the first of the ring, for which it waits.
-  bool isAwaitedByLoop = llvm::all_of(begun, [&](LoadOp load) {
+  // Tiles that only the loop reads, and in shared memory, arrive before the first of the ring, for which it waits. A
+  // loop around it would begin to copy them anew; where this one did not run, they have to have arrived by then.
+  bool isAwaitedByLoop = !op->getParentOfType<scf::ForOp>() && llvm::all_of(begun, [&](LoadOp load) {
     return layoutOf(load) == Layout::Shared &&
            llvm::all_of(load->getUsers(), [&](Operation *user) { return op->isProperAncestor(user); });
   });

@@ -1,0 +1,45 @@
+// A pipelined loop in another: what the outer one copies has arrived before the inner one, which may not run at all, and
+// no thread begins to overwrite it before all have left the iteration. Rows that fall are not stepped through.
+// RUN: emit-cuda %s | FileCheck %s
+
+// CHECK: for (int32 block = 0;
+// CHECK-NEXT: load_tile<kThreads>(q_shared, args.k, 8, evenly_spaced(
+// CHECK-NEXT: commit_copies();
+// CHECK: load_tile<kThreads>(k_tile_ring[stage], args.k, 8, [&](int32 r) { return args.k.at(key - r, block); });
+// CHECK: for (int32 stage = 0;
+// CHECK: commit_copies();
+// CHECK-NEXT: }
+// CHECK-NEXT: wait_copies<1>();
+// CHECK-NEXT: __syncthreads();
+// CHECK: for (int32 key = 0,
+// CHECK-NEXT: wait_copies<0>();
+// CHECK-NEXT: __syncthreads();
+// CHECK: store_rows(
+// CHECK-NEXT: __syncthreads();
+func.func @nested(%k: !tile.view<f32, 2>, %out: !tile.view<f32, 1>, %count: i32) attributes {tile.warps = 1 : i32} {
+  %always = arith.constant true
+  %zero = arith.constant 0 : i32
+  %step = arith.constant 16 : i32
+  %zero_f = arith.constant 0.0 : f32
+  %none = tile.splat %zero_f : tensor<16xf32>
+  %no_scores = tile.splat %zero_f : tensor<16x16xf32>
+  scf.for %block = %zero to %count step %step : i32 {
+    %q = tile.load %k rows(%r) {
+      tile.at [%r, %block] if %always
+    } : !tile.view<f32, 2> -> tensor<16x8xf32>
+    %sum_all = scf.for %key = %zero to %block step %step iter_args(%sum = %none) -> (tensor<16xf32>) : i32 {
+      %k_tile = tile.load %k rows(%r) {
+        %time = arith.subi %key, %r : i32
+        tile.at [%time, %block] if %always
+      } : !tile.view<f32, 2> -> tensor<16x8xf32>
+      %scores = tile.dot %q, %k_tile, %no_scores {transpose_b} : tensor<16x8xf32>, tensor<16x8xf32> -> tensor<16x16xf32>
+      %row_sum = tile.reduce add %scores : tensor<16x16xf32> -> tensor<16xf32>
+      %sum_next = arith.addf %sum, %row_sum : tensor<16xf32>
+      scf.yield %sum_next : tensor<16xf32>
+    } {tile.stages = 2 : i32}
+    tile.store %sum_all, %out rows(%r) {
+      tile.at [%r] if %always
+    } : tensor<16xf32>, !tile.view<f32, 1>
+  }
+  return
+}
