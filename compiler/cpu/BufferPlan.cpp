@@ -24,8 +24,20 @@ bool isReadFromMemory(OpOperand &operand) {
   return !dot || operand.get() != dot.getAcc() || !isZeroTile(operand.get());
 }
 
-bool isSamePlace(Value a, Value b) {
-  return TileStorage::of(a, /*lanes=*/1).isSamePlace(TileStorage::of(b, /*lanes=*/1));
+// The only matrix that a map reads, if sums can start from it: vectors of floats that lie as the result's.
+Value changedTile(tile::MapOp map) {
+  const TileStorage result = TileStorage::of(map.getResult(), /*lanes=*/1);
+  Value found;
+  for (Value input : map.getInputs()) {
+    auto type = dyn_cast<RankedTensorType>(input.getType());
+    if (!type || type.getRank() == 1)
+      continue;
+    const TileStorage storage = TileStorage::of(input, /*lanes=*/1);
+    if (found || storage.isInteger || !storage.isSamePlace(result))
+      return nullptr;
+    found = input;
+  }
+  return found;
 }
 
 // What an operation reads from memory where it stands.
@@ -69,23 +81,13 @@ tile::MapOp accumulatorMap(Value tile) {
     auto dot = dyn_cast<tile::DotOp>(use.getOwner());
     return dot && &use == &dot.getAccMutable();
   });
-  int sources = 0;
-  for (Value input : map.getInputs()) {
-    if (!tile::isTile(input) || cast<RankedTensorType>(input.getType()).getRank() == 1)
-      continue;
-    if (!isSamePlace(input, tile))
-      return nullptr;
-    ++sources;
-  }
-  return isAccumulator && sources == 1 ? map : nullptr;
+  return isAccumulator && changedTile(map) ? map : nullptr;
 }
 
 Value accumulatorSource(tile::DotOp dot) {
-  tile::MapOp map = accumulatorMap(dot.getAcc());
-  if (!map)
-    return isZeroTile(dot.getAcc()) ? Value() : dot.getAcc();
-  return *llvm::find_if(map.getInputs(),
-                        [&](Value input) { return tile::isTile(input) && isSamePlace(input, dot.getAcc()); });
+  if (tile::MapOp map = accumulatorMap(dot.getAcc()))
+    return changedTile(map);
+  return isZeroTile(dot.getAcc()) ? Value() : dot.getAcc();
 }
 
 void forEachHandover(Operation *op, llvm::function_ref<void(ValueRange, ValueRange)> visit) {

@@ -70,3 +70,43 @@ func.func @order(%x: !tile.view<f32, 1>, %y: !tile.view<f32, 1>) {
   tile.store %b, %x rows(%r) { tile.at [%r] if %yes } : tensor<16xf32>, !tile.view<f32, 1>
   return
 }
+
+// -----
+
+// Sums are floats: a map of integers is a tile of its own.
+// CHECK-LABEL: func.func @integers(
+// CHECK: %[[FLOATS:.*]] = arith.sitofp %{{.*}} : vector<16xi32> to vector<16xf32>
+// CHECK: llvm.store %[[FLOATS]]
+// CHECK: llvm.intr.fma
+// CHECK-NOT: arith.sitofp
+// CHECK: return
+func.func @integers(%x: !tile.view<f32, 1>, %counts: !tile.view<i32, 1>) {
+  %yes = arith.constant true
+  %p = tile.load %x rows(%r) { tile.at [%r] if %yes } : !tile.view<f32, 1> -> tensor<16x16xf32>
+  %v = tile.load %x rows(%r) { tile.at [%r] if %yes } : !tile.view<f32, 1> -> tensor<16x16xf32>
+  %count = tile.load %counts rows(%r) { tile.at [%r] if %yes } : !tile.view<i32, 1> -> tensor<16x16xi32>
+  %start = arith.sitofp %count : tensor<16x16xi32> to tensor<16x16xf32>
+  %y = tile.dot %p, %v, %start : tensor<16x16xf32>, tensor<16x16xf32> -> tensor<16x16xf32>
+  tile.store %y, %x rows(%r) { tile.at [%r] if %yes } : tensor<16x16xf32>, !tile.view<f32, 1>
+  return
+}
+
+// -----
+
+// With one column a row lies as the tile does, and still is not what the sums start from: it is read after it.
+// CHECK-LABEL: func.func @one_column(
+// CHECK: arith.mulf
+// CHECK: llvm.intr.fma
+// CHECK: return
+func.func @one_column(%x: !tile.view<f32, 1>) {
+  %yes = arith.constant true
+  %d = tile.load %x rows(%r) { tile.at [%r] if %yes } : !tile.view<f32, 1> -> tensor<16xf32>
+  %p = tile.load %x rows(%r) { tile.at [%r] if %yes } : !tile.view<f32, 1> -> tensor<16x16xf32>
+  %v = tile.load %x rows(%r) { tile.at [%r] if %yes } : !tile.view<f32, 1> -> tensor<16x1xf32>
+  %o = tile.load %x rows(%r) { tile.at [%r] if %yes } : !tile.view<f32, 1> -> tensor<16x1xf32>
+  %wide = tile.broadcast %d : tensor<16xf32> -> tensor<16x1xf32>
+  %decayed = arith.mulf %wide, %o : tensor<16x1xf32>
+  %y = tile.dot %p, %v, %decayed : tensor<16x16xf32>, tensor<16x1xf32> -> tensor<16x1xf32>
+  tile.store %y, %x rows(%r) { tile.at [%r] if %yes } : tensor<16x1xf32>, !tile.view<f32, 1>
+  return
+}

@@ -137,6 +137,18 @@ TEST_P(CpuAccumulator, IsCarriedByALoop) {
   EXPECT_EQ(z, o);
 }
 
+TEST_P(CpuAccumulator, LastsThroughALoop) {
+  run(kScaled + R"(
+        %y = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %a) -> (${T}) : i32 {
+          %next = tile.dot %sum, %b, %ods : ${DOT}
+          scf.yield %next : ${T}
+        })",
+      "%a", 2);
+  const std::vector<double> once = expected(start(), a);
+  expectNear(y, expected(start(), std::vector<float>(once.begin(), once.end())));
+  EXPECT_EQ(z, a);
+}
+
 // What somebody else reads, or depends on the place in the tile, is made as a tile.
 TEST_P(CpuAccumulator, IsATileWhenItMustBe) {
   run(kScaled + "%y = tile.dot %a, %b, %ods : ${DOT}", "%ods");
