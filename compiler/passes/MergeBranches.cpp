@@ -23,7 +23,7 @@ scf::IfOp findPartner(scf::IfOp first) {
     auto branch = dyn_cast<scf::IfOp>(op);
     if (branch && branch.getCondition() == first.getCondition())
       return branch;
-    if (!isMemoryEffectFree(op) || isa<LoadOp>(op))
+    if (!isMemoryEffectFree(op))
       return nullptr;
   }
   return nullptr;

@@ -44,3 +44,22 @@ func.func @counted(%p: !llvm.ptr) {
   llvm.store %zero, %end {alignment = 8 : i64} : i64, !llvm.ptr
   return
 }
+
+// One that is known not to run tests first.
+// CHECK-LABEL: llvm.func @never(
+// CHECK: llvm.br ^[[TEST:[^(]*]](
+// CHECK: ^[[TEST]](%[[I:.*]]: i64):
+// CHECK-NEXT: %[[MORE:.*]] = llvm.icmp "slt" %[[I]]
+// CHECK-NEXT: llvm.cond_br %[[MORE]], ^[[BODY:.*]], ^[[AFTER:.*]]
+// CHECK: ^[[BODY]]:
+// CHECK-NEXT: llvm.store
+// CHECK: ^[[AFTER]]:
+// CHECK-NEXT: llvm.return
+func.func @never(%p: !llvm.ptr) {
+  %one = arith.constant 1 : i64
+  %eight = arith.constant 8 : i64
+  scf.for %i = %eight to %eight step %one : i64 {
+    llvm.store %i, %p {alignment = 8 : i64} : i64, !llvm.ptr
+  }
+  return
+}

@@ -93,7 +93,7 @@ func.func @in_a_loop(%c: i1, %x: tensor<16xf32>, %n: i32, %view: !tile.view<f32,
 
 // Nothing that loads or writes is copied into arms, and other conditions are other branches.
 // CHECK-LABEL: func.func @kept
-// CHECK-COUNT-4: scf.if
+// CHECK-COUNT-5: scf.if
 // CHECK: return
 func.func @kept(%c: i1, %d: i1, %code: i32, %list: !tile.view<i32, 1>) {
   scf.if %c {
@@ -109,6 +109,14 @@ func.func @kept(%c: i1, %d: i1, %code: i32, %list: !tile.view<i32, 1>) {
   }
   scf.if %d {
     tile.report %d, %code, %code to %list : !tile.view<i32, 1>
+  }
+  %row = tile.load %list rows(%r) {
+    tile.at [%r] if %d
+  } : !tile.view<i32, 1> -> tensor<16xi32>
+  scf.if %d {
+    tile.store %row, %list rows(%r) {
+      tile.at [%r] if %d
+    } : tensor<16xi32>, !tile.view<i32, 1>
   }
   return
 }
