@@ -24,8 +24,8 @@ public:
 
 struct Times {
   double fastestMs = 0, medianMs = 0, slowestMs = 0;
-  double cpuMs =
-      0; // median of this process's CPU time, all threads together: neighbours on the processor cost none of it
+  // Median of this process's CPU time, all threads together: neighbours on the processor cost none of it.
+  double cpuMs = 0;
 };
 
 // `samples` rounds in each of which every contender runs once. One that fails is an error: it has run before.
