@@ -103,8 +103,8 @@ template <int kRows, int kWarpsOfBlock, int kBefore = 0> void copyEvenRows() {
   View<bf16, 1> from = source.view(true);
   simulator::runBlock(32 * kWarpsOfBlock, {}, simulator::Order::kForward, [&] {
     const SharedTile<bf16, kRows, kCols> tile(shared_memory);
-    load_tile<32 * kWarpsOfBlock>(
-        tile, from, kCols, evenly_spaced([&](int32 r) { return from.at(r - kBefore).only_if(r >= kBefore); }));
+    load_tile<32 * kWarpsOfBlock>(tile, from, kCols,
+                                  evenly_spaced([&](int32 r) { return from.at(r - kBefore).only_if(r >= kBefore); }));
     commit_copies();
     wait_copies<0>();
     __syncthreads();
