@@ -3,7 +3,7 @@
 #include "runtime/base/device_status.h"
 #include "runtime/cuda/cuda_kernel.h"
 
-#include <algorithm>
+#include <atomic>
 
 namespace nsa::cuda {
 
@@ -91,9 +91,9 @@ Status CudaDevice::readStatusWord(int32_t *word, void *hostStream) {
     return Status(std::move(info));
   }
   NSA_CUDA_CALL(driver, streamSynchronize, (static_cast<Stream>(hostStream)));
-  int32_t code = word[0], place = word[1];
-  std::fill_n(word, kDeviceStatusWords, 0);
-  return deviceStatus(code, place);
+  // Of several threads that ask at once one takes a report. Without a code the place means nothing and may stay.
+  const int32_t code = std::atomic_ref(word[0]).exchange(0);
+  return deviceStatus(code, std::atomic_ref(word[1]).load());
 }
 
 Result<void *> CudaDevice::allocate(size_t bytes) {

@@ -143,12 +143,16 @@ Result<PlanPointer> Engine::plan(const Spec &spec, const Maxima &maxima, void *s
   if (Status status = checkRequest(spec, maxima); !status.isOk())
     return failed(std::move(status));
   PlanKey key = PlanKey::make(spec, maxima);
-  auto fromMemory = [&](const PlanCore &core) {
-    ownCounters.plansFromMemory.raise();
-    return hand(core, PlanSource::kMemory, spec, maxima);
+  auto give = [&](const PlanCore &core, PlanSource source) -> Result<PlanPointer> {
+    Result<PlanPointer> plan = hand(core, source, spec, maxima);
+    if (!plan)
+      return failed(plan.status());
+    if (source == PlanSource::kMemory)
+      ownCounters.plansFromMemory.raise();
+    return plan;
   };
   if (const PlanCore *core = findInMemory(key, spec, maxima))
-    return fromMemory(*core);
+    return give(*core, PlanSource::kMemory);
 
   Result<bool> capturing = ownDevice->isCapturing(stream);
   if (!capturing)
@@ -166,12 +170,12 @@ Result<PlanPointer> Engine::plan(const Spec &spec, const Maxima &maxima, void *s
 
   std::lock_guard missLock(missMutexes[key.hash() % missMutexes.size()]);
   if (const PlanCore *core = findInMemory(key, spec, maxima))
-    return fromMemory(*core);
+    return give(*core, PlanSource::kMemory);
   Result<std::shared_ptr<const PlanCore>> made = planner->make(spec, maxima);
   if (!made)
     return failed(made.status());
   const PlanCore *core = plans.put(key, std::move(*made));
-  return hand(*core, core->source, spec, maxima);
+  return give(*core, core->source);
 }
 
 Result<std::string> Engine::explain(const Spec &spec, const Maxima &maxima) {

@@ -216,7 +216,8 @@ NSA_API nsa_status nsa_run(const nsa_plan *plan, const nsa_binding *bindings, si
                            size_t workspace_bytes, void *stream, nsa_error *error) NSA_NOEXCEPT;
 
 /* Waits for `stream` (NSA_CAPTURING while it captures), reads and clears the plan's status word. NSA_OK, or
- * NSA_DEVICE_ERROR with the violated rule in `error`. On the CPU nsa_run has reported it already. */
+ * NSA_DEVICE_ERROR with the violated rule in `error`. On the CPU nsa_run has reported it already. The word is the
+ * plan's, not the stream's: the first report since it was cleared, of any run, is told once. */
 NSA_API nsa_status nsa_plan_status(nsa_plan *plan, void *stream, nsa_error *error) NSA_NOEXCEPT;
 
 /* A JSON text that says what the plan runs: `problem`, `device`, `source` (memory, database, compiled), `tuned`,

@@ -6,12 +6,15 @@
 #include "tests/unit/runtime/stored_kernel.h"
 #include "tests/unit/runtime/temporary_folder.h"
 
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <gtest/gtest.h>
 #include <string>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
+#include <vector>
 
 using namespace nsa;
 using test::allocations, test::locks;
@@ -147,6 +150,50 @@ TEST_F(CudaLaunch, PlansHaveStatusWordsOfTheirOwn) {
   EXPECT_EQ(nsa_plan_status(first, nullptr, &error), NSA_DEVICE_ERROR);
   nsa_plan_destroy(first);
   nsa_plan_destroy(second);
+}
+
+TEST_F(CudaLaunch, OneOfTheThreadsThatAskIsToldAReport) {
+  nsa_plan *own = plan();
+  for (int round = 0; round < 100; ++round) {
+    fake_gpu_report(3, round);
+    ASSERT_EQ(run(own), NSA_OK);
+    std::atomic<int> told = 0;
+    {
+      std::vector<std::jthread> threads;
+      for (int thread = 0; thread < 3; ++thread)
+        threads.emplace_back([&] {
+          nsa_error text;
+          if (nsa_plan_status(own, nullptr, &text) != NSA_DEVICE_ERROR)
+            return;
+          ++told;
+          EXPECT_TRUE(strstr(text.message, ("sequence " + std::to_string(round)).c_str())) << text.message;
+        });
+    }
+    ASSERT_EQ(told, 1);
+  }
+  nsa_plan_destroy(own);
+}
+
+// More plans are held than the first slab has status words, and no second one can be had.
+TEST_F(CudaLaunch, APlanWithoutAStatusWordIsAnErrorAndCountsAsOne) {
+  constexpr size_t kWords = 4096;
+  std::vector<nsa_plan *> held;
+  fake_gpu_refuse_host_memory(1);
+  while (held.size() < kWords)
+    held.push_back(plan());
+  nsa_plan *refused = nullptr;
+  EXPECT_EQ(nsa_plan_create(engine, &spec, &maxima, nullptr, &refused, &error), NSA_OUT_OF_MEMORY) << error.message;
+  EXPECT_EQ(refused, nullptr);
+  nsa_stats stats = NSA_INIT(nsa_stats);
+  ASSERT_EQ(nsa_engine_stats(engine, &stats, nullptr), NSA_OK);
+  EXPECT_EQ(stats.plans_failed, 1u);
+  EXPECT_EQ(stats.plans_from_database + stats.plans_from_memory, kWords);
+  nsa_plan_destroy(held.back());
+  held.back() = plan(); // one that was given back has its word
+  fake_gpu_refuse_host_memory(0);
+  held.push_back(plan());
+  for (nsa_plan *one : held)
+    nsa_plan_destroy(one);
 }
 
 TEST_F(CudaLaunch, WhileAStreamCapturesMemoryServes) {

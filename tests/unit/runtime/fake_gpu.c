@@ -16,7 +16,7 @@ struct launch_config {
 
 static long calls, launches;
 static unsigned last_grid[3];
-static int report_code, report_place, capturing;
+static int report_code, report_place, capturing, refuses_host_memory;
 static int primary_context; /* its address stands for every handle */
 static __thread void *current_context;
 
@@ -28,6 +28,7 @@ void fake_gpu_report(int code, int place) {
   report_place = place;
 }
 void fake_gpu_capture(int on) { capturing = on; }
+void fake_gpu_refuse_host_memory(int on) { refuses_host_memory = on; }
 
 static int done(void) {
   ++calls;
@@ -133,8 +134,11 @@ static int func_get_attribute(int *value, int attribute, void *function) {
 
 static int mem_host_alloc(void **pointer, size_t bytes, unsigned flags) {
   (void)flags;
+  ++calls;
+  if (refuses_host_memory)
+    return 2; /* CUDA_ERROR_OUT_OF_MEMORY */
   *pointer = malloc(bytes);
-  return done();
+  return 0;
 }
 
 static int mem_free_host(void *pointer) {

@@ -14,6 +14,7 @@ const unsigned *fake_gpu_last_grid(void);
 // The next launch writes code and place into its first argument, a status view.
 void fake_gpu_report(int code, int place);
 void fake_gpu_capture(int on);
+void fake_gpu_refuse_host_memory(int on); // as a machine that can pin no more
 
 #ifdef __cplusplus
 }
