@@ -97,8 +97,7 @@ TEST(Copy, EvenlySpacedRows) {
 }
 
 // The tile's first kBefore rows lie before the matrix.
-template <int kRows, int kWarpsOfBlock, int kBefore = 0> void copyEvenRows() {
-  constexpr int kCols = 64;
+template <int kRows, int kWarpsOfBlock, int kBefore = 0, int kCols = 64> void copyEvenRows() {
   GuardedMatrix<bf16> source(kRows - kBefore, kCols, kCols, 1);
   View<bf16, 1> from = source.view(true);
   simulator::runBlock(32 * kWarpsOfBlock, {}, simulator::Order::kForward, [&] {
@@ -118,11 +117,13 @@ template <int kRows, int kWarpsOfBlock, int kBefore = 0> void copyEvenRows() {
   });
 }
 
-// Fewer rows than one step of the block copies, and rows that are no multiple of a step.
+// Fewer rows than one step of the block copies, and rows that are no multiple of a step. A warp of its own copies four
+// rows at a step, between which the swizzle does not repeat.
 TEST(Copy, TilesThatAreNoMultipleOfAStep) {
   copyEvenRows<16, 8>();
   copyEvenRows<48, 4>();
   copyEvenRows<48, 1>();
+  copyEvenRows<16, 1, 0, 192>();
   copyEvenRows<96, 8>();
 }
 
