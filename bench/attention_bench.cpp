@@ -151,6 +151,7 @@ private:
       tuneSeconds += (*made)->tuneSeconds();
       contenders.push_back(std::move(*made));
     }
+    const size_t ours = contenders.size();
     if (peers) {
       Result<PeerProcess::Peers> prepared = peers->prepare(benchCase, flush.size());
       if (!prepared) {
@@ -167,11 +168,15 @@ private:
     std::vector<Contender *> everybody;
     for (const std::unique_ptr<Contender> &contender : contenders)
       everybody.push_back(contender.get());
-    Result<std::vector<Times>> times = measureInTurns(everybody, flags.samples);
-    if (!times)
-      return times.status();
-    for (size_t i = 0; i < contenders.size(); ++i)
-      NSA_RETURN_IF_ERROR(add(benchCase, tools::attentionFlops(inputs), *contenders[i], (*times)[i]));
+    const std::vector<Result<Times>> times = measureInTurns(everybody, flags.samples);
+    for (size_t i = 0; i < contenders.size(); ++i) {
+      if (times[i])
+        NSA_RETURN_IF_ERROR(add(benchCase, tools::attentionFlops(inputs), *contenders[i], *times[i]));
+      else if (i < ours)
+        return times[i].status();
+      else
+        NSA_RETURN_IF_ERROR(addAbsent(benchCase, {contenders[i]->name(), times[i].status().error().message}));
+    }
     return Status::ok();
   }
 

@@ -17,29 +17,37 @@ double cpuSeconds() {
 
 } // namespace
 
-Result<std::vector<Times>> measureInTurns(const std::vector<Contender *> &contenders, int samples) {
+std::vector<Result<Times>> measureInTurns(const std::vector<Contender *> &contenders, int samples) {
   std::vector<std::vector<double>> wall(contenders.size()), cpu(contenders.size());
+  std::vector<Status> failures(contenders.size());
   for (int round = 0; round < samples; ++round)
     for (size_t i = 0; i < contenders.size(); ++i) {
+      if (!failures[i].isOk())
+        continue;
       const auto start = std::chrono::steady_clock::now();
       const double cpuBefore = cpuSeconds();
       Result<double> sample = contenders[i]->sample();
-      if (!sample)
-        return sample.status();
+      if (!sample) {
+        failures[i] = sample.status();
+        continue;
+      }
       // A sample may be the mean of several runs: what part of the elapsed time was the process's own holds for each.
       const double busy =
           (cpuSeconds() - cpuBefore) / std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       wall[i].push_back(*sample);
       cpu[i].push_back(*sample * busy);
     }
-  std::vector<Times> times(contenders.size());
+  std::vector<Result<Times>> results;
   for (size_t i = 0; i < contenders.size(); ++i) {
-    times[i].medianMs = median(wall[i]);
-    times[i].fastestMs = *std::min_element(wall[i].begin(), wall[i].end());
-    times[i].slowestMs = *std::max_element(wall[i].begin(), wall[i].end());
-    times[i].cpuMs = median(cpu[i]);
+    if (!failures[i].isOk()) {
+      results.emplace_back(failures[i]);
+      continue;
+    }
+    const auto [fastest, slowest] = std::minmax_element(wall[i].begin(), wall[i].end());
+    results.emplace_back(
+        Times{.fastestMs = *fastest, .medianMs = median(wall[i]), .slowestMs = *slowest, .cpuMs = median(cpu[i])});
   }
-  return times;
+  return results;
 }
 
 } // namespace nsa::bench

@@ -28,7 +28,8 @@ struct Times {
   double cpuMs = 0;
 };
 
-// `samples` rounds in each of which every contender runs once. One that fails is an error: it has run before.
-Result<std::vector<Times>> measureInTurns(const std::vector<Contender *> &contenders, int samples);
+// `samples` rounds in each of which every contender runs once. One that fails leaves the turns, and its error stands
+// for its times: the others' must not be lost with it.
+std::vector<Result<Times>> measureInTurns(const std::vector<Contender *> &contenders, int samples);
 
 } // namespace nsa::bench

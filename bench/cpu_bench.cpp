@@ -94,19 +94,21 @@ Status measureCase(const Flags &flags, const BenchCase &benchCase, tools::Accele
   for (const Lane &lane : lanes)
     for (const std::unique_ptr<Contender> &contender : lane.contenders)
       everybody.push_back(contender.get());
-  Result<std::vector<Times>> times = measureInTurns(everybody, flags.samples);
-  if (!times)
-    return times.status();
+  std::vector<Times> times;
+  for (const Result<Times> &one : measureInTurns(everybody, flags.samples)) {
+    if (!one)
+      return one.status();
+    times.push_back(*one);
+  }
 
   const double gigaflops = tools::attentionFlops(inputs) * 1e-9;
   std::vector<double> oneThread; // GFLOP/s of the first lane
   size_t next = 0;
   for (const Lane &lane : lanes) {
-    const double peak = lane.threads * 1e3 / (*times)[next].medianMs;
-    const double peakByCpuTime =
-        lane.threads * 1e3 / (*times)[next].cpuMs; // of one core, as is the rate it is set against
+    const double peak = lane.threads * 1e3 / times[next].medianMs;
+    const double peakByCpuTime = lane.threads * 1e3 / times[next].cpuMs; // of one core, as is the rate beside it
     for (size_t i = 0; i < lane.contenders.size(); ++i) {
-      const Times &own = (*times)[next++];
+      const Times &own = times[next++];
       const double rate = i == 0 ? peak : gigaflops / own.medianMs * 1e3;
       if (lane.threads == 1)
         oneThread.push_back(rate);

@@ -38,7 +38,7 @@ public:
     if (!answer)
       return answer.status();
     if (!answer->contains("milliseconds") || !(*answer)["milliseconds"].is_number())
-      return peerError(contenderName + ": " + textOf(*answer, "trouble", "no time in " + answer->dump()));
+      return peerError(textOf(*answer, "trouble", "no time in " + answer->dump()));
     return (*answer)["milliseconds"].get<double>();
   }
 
