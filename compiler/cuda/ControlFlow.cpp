@@ -36,7 +36,7 @@ static bool toleratesCopies(Operation &op, ArrayRef<LoadOp> begun) {
   if (reads)
     return false;
   if (auto load = dyn_cast<LoadOp>(op))
-    return isShared(load) && !isRing(load);
+    return isShared(load);
   if (auto loop = dyn_cast<scf::ForOp>(op))
     return !ringOf(loop).empty();
   return isMemoryEffectFree(&op) && !isa<scf::IfOp>(op);

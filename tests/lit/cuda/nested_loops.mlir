@@ -1,8 +1,14 @@
-// A pipelined loop in another: what the outer one copies has arrived before the inner one, which may not run at all, and
-// no thread begins to overwrite it before all have left the iteration. Rows that fall are not stepped through.
+// A pipelined loop in another. A loop without a ring waits for what stands before it. What the outer one copies
+// has arrived before the inner one, which may not run at all, and no thread begins to overwrite it before all have left
+// the iteration. Rows that fall are not stepped through.
 // RUN: emit-cuda %s | FileCheck %s
 
-// CHECK: for (int32 block = 0;
+// CHECK: load_tile<kThreads>(all_shared,
+// CHECK-NEXT: commit_copies();
+// CHECK-NEXT: wait_copies<0>();
+// CHECK-NEXT: __syncthreads();
+// CHECK-EMPTY:
+// CHECK-NEXT: for (int32 block = 0;
 // CHECK-NEXT: load_tile<kThreads>(q_shared, args.k, 8, evenly_spaced(
 // CHECK-NEXT: commit_copies();
 // CHECK: load_tile<kThreads>(k_tile_ring[stage], args.k, 8, [&](int32 r) { return args.k.at(key - r, block); });
@@ -23,6 +29,9 @@ func.func @nested(%k: !tile.view<f32, 2>, %out: !tile.view<f32, 1>, %count: i32)
   %zero_f = arith.constant 0.0 : f32
   %none = tile.splat %zero_f : tensor<16xf32>
   %no_scores = tile.splat %zero_f : tensor<16x16xf32>
+  %all = tile.load %k rows(%r) {
+    tile.at [%r, %zero] if %always
+  } : !tile.view<f32, 2> -> tensor<16x8xf32>
   scf.for %block = %zero to %count step %step : i32 {
     %q = tile.load %k rows(%r) {
       tile.at [%r, %block] if %always
@@ -32,7 +41,8 @@ func.func @nested(%k: !tile.view<f32, 2>, %out: !tile.view<f32, 1>, %count: i32)
         %time = arith.subi %key, %r : i32
         tile.at [%time, %block] if %always
       } : !tile.view<f32, 2> -> tensor<16x8xf32>
-      %scores = tile.dot %q, %k_tile, %no_scores {transpose_b} : tensor<16x8xf32>, tensor<16x8xf32> -> tensor<16x16xf32>
+      %first_scores = tile.dot %all, %k_tile, %no_scores {transpose_b} : tensor<16x8xf32>, tensor<16x8xf32> -> tensor<16x16xf32>
+      %scores = tile.dot %q, %k_tile, %first_scores {transpose_b} : tensor<16x8xf32>, tensor<16x8xf32> -> tensor<16x16xf32>
       %row_sum = tile.reduce add %scores : tensor<16x16xf32> -> tensor<16xf32>
       %sum_next = arith.addf %sum, %row_sum : tensor<16xf32>
       scf.yield %sum_next : tensor<16xf32>
