@@ -268,7 +268,8 @@ Status LaunchBench::measureMemory() {
     const size_t count = specs.size();
     for (size_t i = 0; i < count; ++i) {
       // Threads begin at different places of the same walk.
-      const size_t at = oneSpec ? 0 : (i + static_cast<size_t>(thread) * count / 8) % count;
+      const size_t at =
+          oneSpec ? 0 : (i + static_cast<size_t>(thread) * count / static_cast<size_t>(flags.threads)) % count;
       nsa_plan *plan = nullptr;
       nsa_error error;
       if (nsa_plan_create(engine->get(), &specs[at], &maxima[at], nullptr, &plan, &error) != NSA_OK)
