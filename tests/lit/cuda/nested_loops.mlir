@@ -1,9 +1,16 @@
-// A pipelined loop in another. A loop without a ring waits for what stands before it. What the outer one copies
-// has arrived before the inner one, which may not run at all, and no thread begins to overwrite it before all have left
-// the iteration. Rows that fall are not stepped through.
+// What a branch or a loop without a ring has before it arrives before it. A pipelined loop in another: what the outer one
+// copies has arrived before the inner one, which may not run at all, and no thread begins to overwrite it before all have
+// left the iteration. Rows that fall are not stepped through.
 // RUN: emit-cuda %s | FileCheck %s
 
 // CHECK: load_tile<kThreads>(all_shared,
+// CHECK-NEXT: commit_copies();
+// CHECK-NEXT: wait_copies<0>();
+// CHECK-NEXT: __syncthreads();
+// CHECK-EMPTY:
+// CHECK-NEXT: int32 limit;
+// CHECK-NEXT: if (args.count > 16) {
+// CHECK: load_tile<kThreads>(other_shared,
 // CHECK-NEXT: commit_copies();
 // CHECK-NEXT: wait_copies<0>();
 // CHECK-NEXT: __syncthreads();
@@ -32,7 +39,18 @@ func.func @nested(%k: !tile.view<f32, 2>, %out: !tile.view<f32, 1>, %count: i32)
   %all = tile.load %k rows(%r) {
     tile.at [%r, %zero] if %always
   } : !tile.view<f32, 2> -> tensor<16x8xf32>
-  scf.for %block = %zero to %count step %step : i32 {
+  %is_long = arith.cmpi sgt, %count, %step : i32
+  %limit = scf.if %is_long -> (i32) {
+    %product = arith.muli %count, %step : i32
+    scf.yield %product : i32
+  } else {
+    %sum = arith.addi %count, %step : i32
+    scf.yield %sum : i32
+  }
+  %other = tile.load %k rows(%r) {
+    tile.at [%r, %limit] if %always
+  } : !tile.view<f32, 2> -> tensor<16x8xf32>
+  scf.for %block = %zero to %limit step %step : i32 {
     %q = tile.load %k rows(%r) {
       tile.at [%r, %block] if %always
     } : !tile.view<f32, 2> -> tensor<16x8xf32>
@@ -42,7 +60,8 @@ func.func @nested(%k: !tile.view<f32, 2>, %out: !tile.view<f32, 1>, %count: i32)
         tile.at [%time, %block] if %always
       } : !tile.view<f32, 2> -> tensor<16x8xf32>
       %first_scores = tile.dot %all, %k_tile, %no_scores {transpose_b} : tensor<16x8xf32>, tensor<16x8xf32> -> tensor<16x16xf32>
-      %scores = tile.dot %q, %k_tile, %first_scores {transpose_b} : tensor<16x8xf32>, tensor<16x8xf32> -> tensor<16x16xf32>
+      %other_scores = tile.dot %other, %k_tile, %first_scores {transpose_b} : tensor<16x8xf32>, tensor<16x8xf32> -> tensor<16x16xf32>
+      %scores = tile.dot %q, %k_tile, %other_scores {transpose_b} : tensor<16x8xf32>, tensor<16x8xf32> -> tensor<16x16xf32>
       %row_sum = tile.reduce add %scores : tensor<16x16xf32> -> tensor<16xf32>
       %sum_next = arith.addf %sum, %row_sum : tensor<16xf32>
       scf.yield %sum_next : tensor<16xf32>
