@@ -1,6 +1,6 @@
-// What a branch or a loop without a ring has before it arrives before it. A pipelined loop in another: what the outer one
-// copies has arrived before the inner one, which may not run at all, and no thread begins to overwrite it before all have
-// left the iteration. Rows that fall are not stepped through.
+// Copies that a branch, a store or a loop without a ring finds under way arrive before it. A pipelined loop in another:
+// what the outer one copies has arrived before the inner one, which may not run at all, and no thread begins to
+// overwrite it before all have left the iteration. Rows that fall are not stepped through.
 // RUN: emit-cuda %s | FileCheck %s
 
 // CHECK: load_tile<kThreads>(all_shared,
@@ -10,6 +10,11 @@
 // CHECK-EMPTY:
 // CHECK-NEXT: int32 limit;
 // CHECK-NEXT: if (args.count > 16) {
+// CHECK: load_tile<kThreads>(more_shared,
+// CHECK-NEXT: commit_copies();
+// CHECK-NEXT: wait_copies<0>();
+// CHECK-NEXT: __syncthreads();
+// CHECK-NEXT: store_rows(
 // CHECK: load_tile<kThreads>(other_shared,
 // CHECK-NEXT: commit_copies();
 // CHECK-NEXT: wait_copies<0>();
@@ -29,7 +34,7 @@
 // CHECK-NEXT: __syncthreads();
 // CHECK: store_rows(
 // CHECK-NEXT: __syncthreads();
-func.func @nested(%k: !tile.view<f32, 2>, %out: !tile.view<f32, 1>, %count: i32) attributes {tile.warps = 1 : i32} {
+func.func @copies(%k: !tile.view<f32, 2>, %out: !tile.view<f32, 1>, %count: i32) attributes {tile.warps = 1 : i32} {
   %always = arith.constant true
   %zero = arith.constant 0 : i32
   %step = arith.constant 16 : i32
@@ -47,6 +52,12 @@ func.func @nested(%k: !tile.view<f32, 2>, %out: !tile.view<f32, 1>, %count: i32)
     %sum = arith.addi %count, %step : i32
     scf.yield %sum : i32
   }
+  %more = tile.load %k rows(%r) {
+    tile.at [%r, %step] if %always
+  } : !tile.view<f32, 2> -> tensor<16x8xf32>
+  tile.store %none, %out rows(%r) {
+    tile.at [%r] if %always
+  } : tensor<16xf32>, !tile.view<f32, 1>
   %other = tile.load %k rows(%r) {
     tile.at [%r, %limit] if %always
   } : !tile.view<f32, 2> -> tensor<16x8xf32>
@@ -59,7 +70,8 @@ func.func @nested(%k: !tile.view<f32, 2>, %out: !tile.view<f32, 1>, %count: i32)
         %time = arith.subi %key, %r : i32
         tile.at [%time, %block] if %always
       } : !tile.view<f32, 2> -> tensor<16x8xf32>
-      %first_scores = tile.dot %all, %k_tile, %no_scores {transpose_b} : tensor<16x8xf32>, tensor<16x8xf32> -> tensor<16x16xf32>
+      %more_scores = tile.dot %more, %k_tile, %no_scores {transpose_b} : tensor<16x8xf32>, tensor<16x8xf32> -> tensor<16x16xf32>
+      %first_scores = tile.dot %all, %k_tile, %more_scores {transpose_b} : tensor<16x8xf32>, tensor<16x8xf32> -> tensor<16x16xf32>
       %other_scores = tile.dot %other, %k_tile, %first_scores {transpose_b} : tensor<16x8xf32>, tensor<16x8xf32> -> tensor<16x16xf32>
       %scores = tile.dot %q, %k_tile, %other_scores {transpose_b} : tensor<16x8xf32>, tensor<16x8xf32> -> tensor<16x16xf32>
       %row_sum = tile.reduce add %scores : tensor<16x16xf32> -> tensor<16xf32>
