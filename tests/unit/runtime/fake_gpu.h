@@ -8,6 +8,7 @@
 extern "C" {
 #endif
 
+// Names in C's case. NOLINTBEGIN(readability-identifier-naming)
 long fake_gpu_calls(void); // of the driver's functions
 long fake_gpu_launches(void);
 const unsigned *fake_gpu_last_grid(void);
@@ -15,6 +16,7 @@ const unsigned *fake_gpu_last_grid(void);
 void fake_gpu_report(int code, int place);
 void fake_gpu_capture(int on);
 void fake_gpu_refuse_host_memory(int on); // as a machine that can pin no more
+// NOLINTEND(readability-identifier-naming)
 
 #ifdef __cplusplus
 }
