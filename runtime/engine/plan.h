@@ -1,7 +1,7 @@
 // What a caller holds for one spec and its maxima: the kernel of its problem, the rules of its calls, its own status
 // word. What the plans of one problem have in common, a loaded kernel and how it was found, is a PlanCore.
 // Ownership: cores are the engine's and live as long as it; plans are its pool's, and the engine outlives them.
-// Thread-safety: immutable while held; `run` may be called by many threads at once.
+// Thread-safety: immutable while held but for the word; all functions may be called by many threads at once.
 #pragma once
 
 #include "runtime/engine/loaded_kernel.h"

@@ -274,22 +274,6 @@ TEST_F(Trouble, AReadOnlyCacheServesAndIsWarnedAboutOnce) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-TEST_F(Trouble, AForkedChildPlansAndRuns) {
-  store();
-  auto engine = open();
-  ASSERT_TRUE(planStatus(*engine).isOk());
-  spec.window = 3; // another problem: the child must ask the database itself
-  store();
-  pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0)
-    _exit(planStatus(*engine).isOk() ? 0 : 1);
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-  EXPECT_TRUE(planStatus(*engine).isOk());
-}
-
 // A fork closes the file, and when it is opened anew it is something else: as when it was so from the beginning.
 TEST_F(Trouble, AFileThatIsLostAtAForkIsWarnedAboutOnce) {
   store();
