@@ -60,12 +60,14 @@ NSA_DEVICE void begin_copies(SharedTile<T, kRows, kCols> tile, const View<T, kRa
   const int32 lane = threadIdx.x % kLanes;
   const int32 first_row = threadIdx.x / kLanes;
   const uint32 first_target = tile.address(first_row, lane);
-  // From the last row back: the first ones may lie before the tensor, where a view's offsets make a leap (view.cuh).
+  // What the last rows say of the way from row to row holds for all that exist. The first ones may lie before the
+  // tensor, where a view's offsets make a leap (view.cuh).
   constexpr int32 kLastStep = kSteps - 1;
   const Row last = row_of(first_row + kLastStep * kRowStep);
-  int64 pitch = 0; // from one of the thread's rows to the next
+  int64 pitch = 0;
   if constexpr (kIsEvenlySpaced<RowOf> && kSteps > 1)
     pitch = last.offset - row_of(first_row + (kLastStep - 1) * kRowStep).offset;
+  int64 offset = last.offset - kLastStep * pitch;
 
 #pragma unroll
   for (int32 step = 0; step < kSteps; ++step) {
@@ -74,7 +76,8 @@ NSA_DEVICE void begin_copies(SharedTile<T, kRows, kCols> tile, const View<T, kRa
       break;
     Row source = row_of(row);
     if constexpr (kIsEvenlySpaced<RowOf>)
-      source.offset = last.offset - (kLastStep - step) * pitch;
+      source.offset = offset;
+    offset += pitch;
     const T *data = view.data + source.offset + lane * Tile::kChunkElements;
 #pragma unroll
     for (int32 chunk = 0; chunk < Tile::kChunksPerRow; chunk += kLanes) {
