@@ -1,6 +1,6 @@
 // Copies that a branch, a store or a loop without a ring finds under way arrive before it. A pipelined loop in another:
 // what the outer one copies has arrived before the inner one, which may not run at all, and no thread begins to
-// overwrite it before all have left the iteration. Rows that fall are not stepped through.
+// overwrite it before all have left the iteration. Rows that fall, or lie unevenly, are not stepped through.
 // RUN: emit-cuda %s | FileCheck %s
 
 // CHECK: load_tile<kThreads>(all_shared,
@@ -10,7 +10,7 @@
 // CHECK-EMPTY:
 // CHECK-NEXT: int32 limit;
 // CHECK-NEXT: if (args.count > 16) {
-// CHECK: load_tile<kThreads>(more_shared,
+// CHECK: load_tile<kThreads>(more_shared, args.k, 8, [&](int32 r) { return args.k.at(r, args.count + r / 16); });
 // CHECK-NEXT: commit_copies();
 // CHECK-NEXT: wait_copies<0>();
 // CHECK-NEXT: __syncthreads();
@@ -53,7 +53,9 @@ func.func @copies(%k: !tile.view<f32, 2>, %out: !tile.view<f32, 1>, %count: i32)
     scf.yield %sum : i32
   }
   %more = tile.load %k rows(%r) {
-    tile.at [%r, %step] if %always
+    %part = arith.divsi %r, %step : i32
+    %place = arith.addi %count, %part : i32
+    tile.at [%r, %place] if %always
   } : !tile.view<f32, 2> -> tensor<16x8xf32>
   tile.store %none, %out rows(%r) {
     tile.at [%r] if %always
