@@ -53,26 +53,6 @@ func.func @read_twice(%x: !tile.view<f32, 1>) {
 
 // -----
 
-// A load stays before a store that may write what it reads: both loads (whose missing rows are zero), then both stores.
-// CHECK-LABEL: func.func @order(
-// CHECK: scf.for
-// CHECK: } else {
-// CHECK: scf.for
-// CHECK: } else {
-// CHECK: scf.for
-// CHECK-NOT: else
-// CHECK: return
-func.func @order(%x: !tile.view<f32, 1>, %y: !tile.view<f32, 1>) {
-  %yes = arith.constant true
-  %a = tile.load %x rows(%r) { tile.at [%r] if %yes } : !tile.view<f32, 1> -> tensor<16xf32>
-  %b = tile.load %y rows(%r) { tile.at [%r] if %yes } : !tile.view<f32, 1> -> tensor<16xf32>
-  tile.store %a, %y rows(%r) { tile.at [%r] if %yes } : tensor<16xf32>, !tile.view<f32, 1>
-  tile.store %b, %x rows(%r) { tile.at [%r] if %yes } : tensor<16xf32>, !tile.view<f32, 1>
-  return
-}
-
-// -----
-
 // Sums are floats: a map of integers is a tile of its own.
 // CHECK-LABEL: func.func @integers(
 // CHECK: %[[FLOATS:.*]] = arith.sitofp %{{.*}} : vector<16xi32> to vector<16xf32>
