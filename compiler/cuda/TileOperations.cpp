@@ -500,7 +500,10 @@ FailureOr<CudaCall> KernelEmitter::dotCall(DotOp op) {
     callee += "_transposed";
   if (op.getZeroAnnihilates())
     callee += "_annihilating";
-  return CudaCall{callee, {(*operands)[0].text, (*operands)[1].text, (*operands)[2].text}};
+  CudaCall call{callee, {}};
+  for (CudaExpression &operand : *operands)
+    call.arguments.push_back(std::move(operand.text));
+  return call;
 }
 
 } // namespace nsa::cuda

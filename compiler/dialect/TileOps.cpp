@@ -200,6 +200,8 @@ LogicalResult DotOp::verify() {
                          << (getTransposeB() ? " (transposed)" : "");
   if (result.getDimSize(0) != a.getDimSize(0) || result.getDimSize(1) != columns)
     return emitOpError() << "makes " << a.getDimSize(0) << "x" << columns << ", but its accumulator is " << result;
+  if (getWhere() && !getZeroAnnihilates())
+    return emitOpError("says where zero annihilates, but not that it does");
   return success();
 }
 

@@ -206,16 +206,17 @@ def Tile_DotOp : Tile_Op<"dot", [Pure,
   let summary = "acc + a b, or acc + a b^T, accumulated in f32";
   let description = [{
     `transpose_b`: `b` is given as NxK. `zero_annihilates`: an element of `a` that is zero contributes zero whatever stands
-    in `b`, NaN and Inf included; other elements of `a` contribute as ever.
+    in `b`, NaN and Inf included; other elements of `a` contribute as ever. `where`: that matters only where the condition
+    holds, the same for the whole program; elsewhere a target may take the plain product.
 
     ```mlir
     %scores = tile.dot %queries, %keys, %zeros {transpose_b} : tensor<64x64xbf16>, tensor<32x64xbf16> -> tensor<64x32xf32>
     ```
   }];
-  let arguments = (ins Tile_FloatMatrix:$a, Tile_FloatMatrix:$b, Tile_F32Matrix:$acc, UnitAttr:$transpose_b,
-                       UnitAttr:$zero_annihilates);
+  let arguments = (ins Tile_FloatMatrix:$a, Tile_FloatMatrix:$b, Tile_F32Matrix:$acc, Optional<I1>:$where,
+                       UnitAttr:$transpose_b, UnitAttr:$zero_annihilates);
   let results = (outs Tile_F32Matrix:$result);
-  let assemblyFormat = "$a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `->` type($result)";
+  let assemblyFormat = "$a `,` $b `,` $acc (`where` $where^)? attr-dict `:` type($a) `,` type($b) `->` type($result)";
   let hasVerifier = 1;
 }
 

@@ -32,6 +32,7 @@ StringRef nameAt(SMRange range) {
 
 void nameResults(const AsmParserState::OperationDefinition &definition) {
   Operation *op = definition.op;
+  Builder builder(op->getContext());
   SmallVector<std::string> names(op->getNumResults());
   for (auto [i, group] : llvm::enumerate(definition.resultGroups)) {
     unsigned end =
@@ -40,7 +41,12 @@ void nameResults(const AsmParserState::OperationDefinition &definition) {
     for (unsigned index = group.startIndex; index < end && !name.empty(); ++index)
       names[index] = end - group.startIndex == 1 ? name.str() : (name + "_" + Twine(index - group.startIndex)).str();
   }
-  setSourceNames(op, names);
+  if (names.size() == 1 && !names[0].empty()) {
+    op->setLoc(NameLoc::get(builder.getStringAttr(names[0]), op->getLoc()));
+  } else if (names.size() > 1) {
+    SmallVector<StringRef> views(names.begin(), names.end());
+    op->setLoc(FusedLoc::get(op->getContext(), {op->getLoc()}, builder.getStrArrayAttr(views)));
+  }
 }
 
 void nameArguments(const AsmParserState::BlockDefinition &definition) {
@@ -98,17 +104,6 @@ OwningOpRef<ModuleOp> parseTileProgram(StringRef text, StringRef file, MLIRConte
   if (!module)
     diagnostics = collector.text();
   return module;
-}
-
-void setSourceNames(Operation *op, ArrayRef<std::string> names) {
-  assert(names.size() == op->getNumResults() && "one name for each result");
-  Builder builder(op->getContext());
-  if (names.size() == 1 && !names[0].empty()) {
-    op->setLoc(NameLoc::get(builder.getStringAttr(names[0]), op->getLoc()));
-  } else if (names.size() > 1) {
-    SmallVector<StringRef> views(names.begin(), names.end());
-    op->setLoc(FusedLoc::get(op->getContext(), {op->getLoc()}, builder.getStrArrayAttr(views)));
-  }
 }
 
 std::string sourceName(Value value) {

@@ -22,7 +22,4 @@ mlir::OwningOpRef<mlir::ModuleOp> parseTileProgram(llvm::StringRef text, llvm::S
 // it was made by a pass, or the text calls it by a number.
 std::string sourceName(mlir::Value value);
 
-// Names the results of an operation that a pass made; one name for each, empty for none.
-void setSourceNames(mlir::Operation *op, llvm::ArrayRef<std::string> names);
-
 } // namespace nsa::tile

@@ -17,9 +17,9 @@ namespace nsa::tile {
 
 static void addCommonPasses(OpPassManager &manager, LayoutTarget target) {
   manager.addPass(createFoldConfig());
-  // Instructions are scheduled within a basic block, and on a GPU the tensor cores wait where one ends early.
+  // A GPU decides for the tile of a block whether zeros must annihilate; a CPU has the two kinds of product.
   if (target == LayoutTarget::kGpu)
-    manager.addPass(createMergeBranches());
+    manager.addPass(createJoinProducts());
   manager.addPass(createFuseElementwise());
   manager.addPass(createAssignLayouts({target}));
 }

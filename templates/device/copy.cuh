@@ -12,26 +12,12 @@
 
 namespace nsa {
 
-// Sixteen bytes, element by element.
-template <typename T> NSA_DEVICE Chunk gather_chunk(const T *source, int32 elements) {
-  constexpr int32 kPerWord = 4 / static_cast<int32>(sizeof(T));
-  Chunk result;
-#pragma unroll
-  for (int32 word = 0; word < 4; ++word) {
-    uint32 bits = 0;
-#pragma unroll
-    for (int32 i = 0; i < kPerWord; ++i) {
-      const int32 element = word * kPerWord + i;
-      if (element < elements) {
-        if constexpr (kPerWord == 2)
-          bits |= static_cast<uint32>(source[element].bits) << (16 * i);
-        else
-          bits = __float_as_uint(source[element]);
-      }
-    }
-    result.words[word] = bits;
-  }
-  return result;
+// Four bytes, element by element; elements from `elements` on are zero.
+template <typename T> NSA_DEVICE uint32 gather_word(const T *source, int32 elements) {
+  if constexpr (sizeof(T) == 4)
+    return elements > 0 ? __float_as_uint(*source) : 0;
+  else
+    return load_pair(source, elements, false).bits;
 }
 
 // Says of a row function that row r + n lies as far from row r wherever r is, and that no coordinate falls from one row
@@ -102,15 +88,16 @@ NSA_DEVICE void load_tile(SharedTile<T, kRows, kCols> tile, const View<T, kRank>
     begin_copies<kThreads>(tile, view, columns, row_of);
     return;
   }
-  using Tile = SharedTile<T, kRows, kCols>;
+  constexpr int32 kWordElements = 4 / static_cast<int32>(sizeof(T));
+  constexpr int32 kWordsPerRow = kCols / kWordElements;
 #pragma unroll 1
-  for (int32 index = threadIdx.x; index < kRows * Tile::kChunksPerRow; index += kThreads) {
-    const int32 row = index / Tile::kChunksPerRow;
-    const int32 chunk = index % Tile::kChunksPerRow;
+  for (int32 index = threadIdx.x; index < kRows * kWordsPerRow; index += kThreads) {
+    const int32 row = index / kWordsPerRow;
+    const int32 word = index % kWordsPerRow;
+    const int32 column = word * kWordElements;
     const Row source = row_of(row);
-    const int32 elements =
-        source.exists ? columns_from(chunk * Tile::kChunkElements, columns, Tile::kChunkElements) : 0;
-    tile.chunk(row, chunk) = gather_chunk(view.data + source.offset + chunk * Tile::kChunkElements, elements);
+    tile.chunk(row, word / 4).words[word % 4] =
+        gather_word(view.data + source.offset + column, source.exists ? columns - column : 0);
   }
 }
 

@@ -86,18 +86,20 @@ NSA_DEVICE Fragment<float, kRows, kCols, kWarps> dot_non_finite(const Fragment<T
   return acc;
 }
 
+// `where`, the same for all threads of the block: elsewhere no zero meets an element that is not finite, or it does not
+// matter.
 template <typename A, typename B, typename Acc>
   requires kIsHalf<typename B::Element>
-NSA_DEVICE Acc dot_annihilating(const A &a, B b, const Acc &acc) {
-  if (any_non_finite<Acc::kWarps * kWarpSize>(b))
+NSA_DEVICE Acc dot_annihilating(const A &a, B b, const Acc &acc, bool where = true) {
+  if (where && any_non_finite<Acc::kWarps * kWarpSize>(b))
     return dot_non_finite<false>(a, b, acc);
   return dot(a, b, acc);
 }
 
 template <typename A, typename B, typename Acc>
   requires kIsHalf<typename B::Element>
-NSA_DEVICE Acc dot_transposed_annihilating(const A &a, B b, const Acc &acc) {
-  if (any_non_finite<Acc::kWarps * kWarpSize>(b))
+NSA_DEVICE Acc dot_transposed_annihilating(const A &a, B b, const Acc &acc, bool where = true) {
+  if (where && any_non_finite<Acc::kWarps * kWarpSize>(b))
     return dot_non_finite<true>(a, b, acc);
   return dot_transposed(a, b, acc);
 }

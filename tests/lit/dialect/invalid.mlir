@@ -272,6 +272,14 @@ func.func @shared_bytes() attributes {tile.shared_bytes = 16 : i32} { return }
 
 // -----
 
+func.func @where_alone(%c: i1, %a: tensor<16x32xbf16>, %b: tensor<32x16xbf16>, %acc: tensor<16x16xf32>) {
+  // expected-error@+1 {{says where zero annihilates, but not that it does}}
+  %r = tile.dot %a, %b, %acc where %c : tensor<16x32xbf16>, tensor<32x16xbf16> -> tensor<16x16xf32>
+  return
+}
+
+// -----
+
 // expected-error@+1 {{'tile.stay_in_shared' belongs on a tile.load}}
 func.func @stay_in_shared() attributes {tile.stay_in_shared = true} { return }
 

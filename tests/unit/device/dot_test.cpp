@@ -144,6 +144,31 @@ TEST(DotAnnihilating, ZeroTimesInfOrNanIsZeroAndAllElseIsAsEver) {
   checkAnnihilating<float, 1, true>();
 }
 
+// Elsewhere than `where` it is the plain product: NaN reaches all that its row meets.
+TEST(DotAnnihilating, IsPlainWhereItMayBe) {
+  GuardedMatrix<bf16> a(16, 16, 16, 1), b(16, 16, 16, 2);
+  GuardedMatrix<float> result(16, 16, 16, 3);
+  for (int row = 0; row < 16; ++row)
+    a.at(row, 3) = to<bf16>(0.0f);
+  b.at(3, 5) = to<bf16>(NAN);
+  View<bf16, 1> aView = a.view(false), bView = b.view(false);
+  View<float, 1> resultView = result.view(false);
+  for (const bool where : {false, true}) {
+    simulator::runBlock(32, {}, simulator::Order::kForward, [&] {
+      const SharedTile<bf16, 16, 16> left(shared_memory), right(shared_memory + left.kBytes);
+      load_tile<32>(left, aView, 16, [&](int32 r) { return aView.at(r); });
+      load_tile<32>(right, bView, 16, [&](int32 r) { return bView.at(r); });
+      __syncthreads();
+      const auto registers = load_operand<Fragment<bf16, 16, 16, 1>>(left);
+      const auto product = dot_annihilating(registers, right, splat<Fragment<float, 16, 16, 1>>(0.0f), where);
+      store_tile(product, resultView, 16, [&](int32 r) { return resultView.at(r); });
+    });
+    for (int row = 0; row < 16; ++row)
+      for (int column = 0; column < 16; ++column)
+        EXPECT_EQ(std::isnan(result.value(row, column)), !where && column == 5) << row << ", " << column;
+  }
+}
+
 TEST(DotAnnihilating, EqualsThePlainProductOfFiniteNumbers) {
   Product<bf16, 32, 32, 32, 2, false, true> annihilating;
   Product<bf16, 32, 32, 32, 2, false, false> plain;

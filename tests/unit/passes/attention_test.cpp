@@ -151,7 +151,7 @@ TEST_F(AttentionTest, OptionsFold) {
       for (mlir::BlockArgument argument : function.getArguments())
         if (tile::sourceName(argument) == "window")
           usesWindow = !argument.use_empty();
-      EXPECT_EQ(branches, 3) << c << ": rows, the edge's masking and product, the log-sum-exp";
+      EXPECT_EQ(branches, 3) << c << ": rows, the edge's masking, the log-sum-exp";
       EXPECT_EQ(scalarLoads, packed ? 4 : 0) << c;
       EXPECT_EQ(usesWindow, op == Operator::kWindow) << c;
     }
@@ -176,7 +176,7 @@ TEST_F(AttentionTest, NamesSurviveThePasses) {
       }
     }
   });
-  for (const char *name : {"q_tile", "k_tile", "v_tile", "s_all", "s_allowed", "m_next", "p", "p_rounded", "o_next",
+  for (const char *name : {"q_tile", "k_tile", "v_tile", "s_all", "s", "m_next", "p", "p_rounded", "o_next",
                            "o_all", "l_all", "position", "out_tile", "lse_tile", "q_begin", "has_rows"})
     EXPECT_TRUE(names.count(name)) << name;
 }

@@ -1,0 +1,45 @@
+#include "compiler/passes/Passes.h"
+
+#include "compiler/dialect/Tile.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace nsa::tile {
+
+#define GEN_PASS_DEF_JOINPRODUCTS
+#include "compiler/passes/Passes.h.inc"
+
+namespace {
+
+// The product that is all an arm computes, and what it yields.
+DotOp onlyProduct(Block *arm) {
+  if (!arm || !llvm::hasSingleElement(arm->without_terminator()))
+    return nullptr;
+  auto dot = dyn_cast<DotOp>(arm->front());
+  Operation *yield = arm->getTerminator();
+  return dot && yield->getNumOperands() == 1 && yield->getOperand(0) == dot.getResult() ? dot : nullptr;
+}
+
+struct JoinProducts : impl::JoinProductsBase<JoinProducts> {
+  void runOnOperation() override {
+    getOperation().walk([](scf::IfOp branch) {
+      DotOp careful = onlyProduct(branch.thenBlock()), plain = onlyProduct(branch.elseBlock());
+      // The arms are told apart by a condition that holds where zeros annihilate, not by its opposite.
+      if (!careful || !plain || !careful.getZeroAnnihilates() || plain.getZeroAnnihilates() ||
+          careful.getTransposeB() != plain.getTransposeB() || careful.getOperands() != plain.getOperands())
+        return;
+      careful->moveBefore(branch);
+      careful.getWhereMutable().assign(branch.getCondition());
+      careful->setLoc(branch.getLoc());
+      branch.replaceAllUsesWith(careful->getResults());
+      branch.erase();
+    });
+  }
+};
+
+} // namespace
+
+} // namespace nsa::tile
