@@ -79,7 +79,8 @@ TEST_F(ProgramJob, CompileShowsEveryStage) {
   const nlohmann::json report =
       runJson(base + "--target cpu --emit image --output " + image + " --set query_tile=32 --set key_tile=16");
   EXPECT_EQ(test::readFile(image).size(), report.value("bytes", size_t{0}));
-  EXPECT_NE(report.value("manifest", "").find("key_tile=16 queries_shared=0 query_tile=32"), std::string::npos) << report.dump(2);
+  EXPECT_NE(report.value("manifest", "").find("key_tile=16 queries_shared=0 query_tile=32"), std::string::npos)
+      << report.dump(2);
   EXPECT_GE(runJson(base + "--target cpu --list")["candidates"].size(), 12u);
 }
 

@@ -176,8 +176,8 @@ TEST_F(AttentionTest, NamesSurviveThePasses) {
       }
     }
   });
-  for (const char *name : {"q_tile", "k_tile", "v_tile", "s_all", "s", "m_next", "p", "p_rounded", "o_next",
-                           "o_all", "l_all", "position", "out_tile", "lse_tile", "q_begin", "has_rows"})
+  for (const char *name : {"q_tile", "k_tile", "v_tile", "s_all", "s", "m_next", "p", "p_rounded", "o_next", "o_all",
+                           "l_all", "position", "out_tile", "lse_tile", "q_begin", "has_rows"})
     EXPECT_TRUE(names.count(name)) << name;
 }
 
