@@ -83,8 +83,9 @@ protected:
     }));
     EXPECT_LT(Clock::now() - begin, LeaseTimes().lease) << "it waited for a dead process";
     EXPECT_EQ(sql("SELECT count(*) FROM choices"), std::to_string(kProblems));
+    // Who dies after the commit and before the release leaves one row, of which the next run has no need; it expires.
     if (policy == NSA_MISS_TUNE)
-      EXPECT_EQ(sql("SELECT count(*) FROM leases"), "0");
+      EXPECT_LE(std::stoi(sql("SELECT count(*) FROM leases")), 1);
   }
 
   void removeFiles() {
