@@ -26,13 +26,21 @@ Status readPairs(const char *field, const nsa_compiler_value *pairs, size_t coun
   return Status::ok();
 }
 
-// Problem values are sizes; `packed` is a truth value and dtype a name. Everything else a template checks itself.
+bool isFlag(const std::string &name) { return name == "packed" || name == "gate_per_group"; }
+
+// Problem values are sizes, truth values or names. Everything else a template checks itself.
 Status checkFixed(const std::string &name, const std::string &text) {
+  if (name == "cmp_kind")
+    return parseCmpKind(text).status();
+  if (name == "mlp_activation")
+    return parseActivation(text).status();
+  if (name == "gate")
+    return parseGate(text).status();
   int64_t value;
-  bool isFlag = name == "packed";
-  if (parseInteger(text, value) && value >= (isFlag ? 0 : 1) && value <= (isFlag ? 1 : INT32_MAX))
+  const bool flag = isFlag(name);
+  if (parseInteger(text, value) && value >= (flag ? 0 : 1) && value <= (flag ? 1 : INT32_MAX))
     return Status::ok();
-  return Status::invalid(name, text, isFlag ? "must be 0 or 1" : "must be an integer from 1 to 2147483647");
+  return Status::invalid(name, text, flag ? "must be 0 or 1" : "must be an integer from 1 to 2147483647");
 }
 
 Status checkStage(nsa_compiler_stage stage, const Target &target) {

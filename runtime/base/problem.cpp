@@ -14,7 +14,11 @@ namespace nsa {
 namespace {
 
 // The names in the order of the enumerators: one list makes printing, parsing and error texts.
-constexpr std::string_view kOperatorNames[] = {"dense", "window"};
+constexpr std::string_view kOperatorNames[] = {"dense", "window",  "compress", "cmp",    "select",
+                                               "sel",   "combine", "nsa",      "decode", "sequences"};
+constexpr std::string_view kCmpKindNames[] = {"mean", "linear", "mlp"};
+constexpr std::string_view kActivationNames[] = {"relu", "gelu", "silu"};
+constexpr std::string_view kGateNames[] = {"value", "sigmoid", "softmax"};
 constexpr std::string_view kDTypeNames[] = {"bf16", "fp16", "fp32", "int32"};
 constexpr std::string_view kLayoutNames[] = {"dense", "packed"};
 
@@ -56,9 +60,18 @@ std::string_view operatorName(Operator op) { return kOperatorNames[static_cast<i
 std::string_view dtypeName(DType dtype) { return kDTypeNames[static_cast<int>(dtype)]; }
 std::string_view layoutName(Layout layout) { return kLayoutNames[static_cast<int>(layout)]; }
 
+std::string_view cmpKindName(CmpKind kind) { return kCmpKindNames[static_cast<int>(kind)]; }
+std::string_view activationName(Activation activation) { return kActivationNames[static_cast<int>(activation)]; }
+std::string_view gateName(Gate gate) { return kGateNames[static_cast<int>(gate)]; }
+
 Result<Operator> parseOperator(std::string_view name) { return parseEnum<Operator>("op", kOperatorNames, name); }
 Result<DType> parseDType(std::string_view name) { return parseEnum<DType>("dtype", kDTypeNames, name); }
 Result<Layout> parseLayout(std::string_view name) { return parseEnum<Layout>("layout", kLayoutNames, name); }
+Result<CmpKind> parseCmpKind(std::string_view name) { return parseEnum<CmpKind>("cmp_kind", kCmpKindNames, name); }
+Result<Activation> parseActivation(std::string_view name) {
+  return parseEnum<Activation>("mlp_activation", kActivationNames, name);
+}
+Result<Gate> parseGate(std::string_view name) { return parseEnum<Gate>("gate", kGateNames, name); }
 
 int dtypeBytes(DType dtype) { return dtype == DType::kBf16 || dtype == DType::kF16 ? 2 : 4; }
 
@@ -67,6 +80,12 @@ bool lookupEnumerator(std::string_view name, int64_t &value) {
   if (index < 0)
     index = indexOf(kDTypeNames, name);
   if (index < 0)
+    index = indexOf(kCmpKindNames, name);
+  if (index < 0)
+    index = indexOf(kActivationNames, name);
+  if (index < 0)
+    index = indexOf(kGateNames, name);
+  if (index < 0)
     return false;
   value = index;
   return true;
@@ -74,33 +93,130 @@ bool lookupEnumerator(std::string_view name, int64_t &value) {
 
 float Spec::effectiveScale() const { return scale != 0 ? scale : 1.0f / std::sqrt(static_cast<float>(qkDim)); }
 
+namespace {
+
+// What an operator reads of a spec: a set bit is a field, or fields that go together.
+enum Field : uint32_t {
+  kHeads = 1, // query_heads
+  kQk = 2,    // qk_dim, scale
+  kV = 4,     // v_dim
+  kWindowField = 8,
+  kCmpGeometry = 16, // cmp_block, cmp_stride
+  kPhi = 32,         // cmp_kind, mlp_hidden, mlp_activation
+  kSelGeometry = 64, // sel_block, sel_count
+  kForced = 128,     // init_blocks, local_blocks
+  kGates = 256,      // gate, gate_per_group, branches
+};
+
+uint32_t fieldsOf(Operator op) {
+  switch (op) {
+  case Operator::kDense:
+    return kHeads | kQk | kV;
+  case Operator::kWindow:
+    return kHeads | kQk | kV | kWindowField;
+  case Operator::kCompress:
+    return kQk | kV | kCmpGeometry | kPhi;
+  case Operator::kCmp:
+    return kHeads | kQk | kV | kCmpGeometry;
+  case Operator::kSelect:
+    return kHeads | kQk | kCmpGeometry | kSelGeometry | kForced;
+  case Operator::kSel:
+    return kHeads | kQk | kV | kSelGeometry;
+  case Operator::kCombine:
+    return kHeads | kV | kGates;
+  case Operator::kNsa:
+  case Operator::kDecode:
+    return kHeads | kQk | kV | kWindowField | kCmpGeometry | kPhi | kSelGeometry | kForced | kGates;
+  case Operator::kSequences:
+    return kCmpGeometry;
+  }
+  return 0;
+}
+
+Status atLeast(const char *name, int32_t value, int32_t least, const char *why = "") {
+  if (value >= least)
+    return Status::ok();
+  return Status::invalid(name, std::to_string(value), "must be at least " + std::to_string(least) + why);
+}
+
+Status checkMultiple(const char *name, int32_t value, int32_t stride) {
+  if (value % stride == 0)
+    return Status::ok();
+  return Status::invalid(name, std::to_string(value), "must be a multiple of cmp_stride = " + std::to_string(stride));
+}
+
+template <size_t N> Status checkEnumerator(const char *name, const std::string_view (&names)[N], int value) {
+  if (inRange(names, value))
+    return Status::ok();
+  std::string rule = "must be one of ";
+  for (size_t i = 0; i < N; ++i)
+    rule.append(i ? ", " : "").append(names[i]);
+  return Status::invalid(name, std::to_string(value), std::move(rule));
+}
+
+} // namespace
+
 Status Spec::validate() const {
-  if (!inRange(kOperatorNames, static_cast<int>(op)))
-    return Status::invalid("op", std::to_string(static_cast<int>(op)), "must be an operator (dense, window)");
+  NSA_RETURN_IF_ERROR(checkEnumerator("op", kOperatorNames, static_cast<int>(op)));
   if (!inRange(kDTypeNames, static_cast<int>(dtype)))
     return Status::invalid("dtype", std::to_string(static_cast<int>(dtype)), "must be bf16, fp16 or fp32");
   if (dtype == DType::kI32)
     return Status::invalid("dtype", "int32", "must be bf16, fp16 or fp32");
-  if (!inRange(kLayoutNames, static_cast<int>(layout)))
-    return Status::invalid("layout", std::to_string(static_cast<int>(layout)), "must be dense or packed");
+  NSA_RETURN_IF_ERROR(checkEnumerator("layout", kLayoutNames, static_cast<int>(layout)));
 
-  const struct {
-    const char *name;
-    int32_t value;
-  } positive[] = {{"query_heads", queryHeads}, {"kv_heads", kvHeads}, {"qk_dim", qkDim}, {"v_dim", vDim}};
-  for (const auto &field : positive)
-    if (field.value < 1)
-      return Status::invalid(field.name, std::to_string(field.value), "must be at least 1");
-  if (queryHeads % kvHeads != 0)
-    return Status::invalid("query_heads", std::to_string(queryHeads),
-                           "must be a multiple of kv_heads = " + std::to_string(kvHeads));
-  if (group() > 128)
-    return Status::invalid("query_heads", std::to_string(queryHeads),
-                           "must be at most 128 times kv_heads = " + std::to_string(kvHeads));
-  if (op == Operator::kWindow && window < 1)
-    return Status::invalid("window", std::to_string(window), "must be at least 1 (the query's own token counts)");
-  if (!std::isfinite(scale) || scale < 0)
+  const uint32_t fields = fieldsOf(op);
+  if (fields & kHeads)
+    NSA_RETURN_IF_ERROR(atLeast("query_heads", queryHeads, 1));
+  NSA_RETURN_IF_ERROR(atLeast("kv_heads", kvHeads, 1));
+  if (fields & kQk)
+    NSA_RETURN_IF_ERROR(atLeast("qk_dim", qkDim, 1));
+  if (fields & kV)
+    NSA_RETURN_IF_ERROR(atLeast("v_dim", vDim, 1));
+  if (fields & kHeads) {
+    if (queryHeads % kvHeads != 0)
+      return Status::invalid("query_heads", std::to_string(queryHeads),
+                             "must be a multiple of kv_heads = " + std::to_string(kvHeads));
+    if (group() > 128)
+      return Status::invalid("query_heads", std::to_string(queryHeads),
+                             "must be at most 128 times kv_heads = " + std::to_string(kvHeads));
+  }
+  if (fields & kWindowField)
+    NSA_RETURN_IF_ERROR(atLeast("window", window, 1, " (the query's own token counts)"));
+  if ((fields & kQk) && (!std::isfinite(scale) || scale < 0))
     return Status::invalid("scale", formatFloat(scale), "must be finite and positive, or 0 for 1/sqrt(qk_dim)");
+  if (fields & kCmpGeometry) {
+    NSA_RETURN_IF_ERROR(atLeast("cmp_stride", cmpStride, 1));
+    NSA_RETURN_IF_ERROR(atLeast("cmp_block", cmpBlock, 1));
+    NSA_RETURN_IF_ERROR(checkMultiple("cmp_block", cmpBlock, cmpStride));
+  }
+  if (fields & kSelGeometry) {
+    NSA_RETURN_IF_ERROR(atLeast("sel_block", selBlock, 1));
+    NSA_RETURN_IF_ERROR(atLeast("sel_count", selCount, 1));
+    if (selCount > 64)
+      return Status::invalid("sel_count", std::to_string(selCount), "must be at most 64");
+    if (fields & kCmpGeometry)
+      NSA_RETURN_IF_ERROR(checkMultiple("sel_block", selBlock, cmpStride));
+  }
+  if (fields & kForced) {
+    NSA_RETURN_IF_ERROR(atLeast("init_blocks", initBlocks, 0));
+    NSA_RETURN_IF_ERROR(atLeast("local_blocks", localBlocks, 1, " (the query's own block counts)"));
+    if (int64_t{initBlocks} + localBlocks > selCount)
+      return Status::invalid("sel_count", std::to_string(selCount),
+                             "must be at least init_blocks + local_blocks = " +
+                                 std::to_string(int64_t{initBlocks} + localBlocks));
+  }
+  if (fields & kPhi) {
+    NSA_RETURN_IF_ERROR(checkEnumerator("cmp_kind", kCmpKindNames, static_cast<int>(cmpKind)));
+    if (cmpKind == CmpKind::kMlp) {
+      NSA_RETURN_IF_ERROR(atLeast("mlp_hidden", mlpHidden, 1));
+      NSA_RETURN_IF_ERROR(checkEnumerator("mlp_activation", kActivationNames, static_cast<int>(mlpActivation)));
+    }
+  }
+  if (fields & kGates) {
+    NSA_RETURN_IF_ERROR(checkEnumerator("gate", kGateNames, static_cast<int>(gate)));
+    if (branches < 1 || branches > kAllBranches)
+      return Status::invalid("branches", std::to_string(branches), "must name at least one of cmp, sel, win");
+  }
   return Status::ok();
 }
 
@@ -125,10 +241,11 @@ Status Maxima::validate(const Spec &spec) const {
   // up to a tile past the last one.
   constexpr int64_t kLargestTile = 128;
   constexpr int64_t kMostRows = (int64_t{1} << 31) - kLargestTile;
-  if (seqlenQ > kMostRows / spec.group())
+  const int64_t group = std::max(spec.group(), 1);
+  if (seqlenQ > kMostRows / group)
     return Status::invalid("max_seqlen_q", std::to_string(seqlenQ),
-                           "must be at most " + std::to_string(kMostRows / spec.group()) +
-                               " with query_heads / kv_heads = " + std::to_string(spec.group()));
+                           "must be at most " + std::to_string(kMostRows / group) +
+                               " with query_heads / kv_heads = " + std::to_string(group));
   if (seqlenK > kMostRows)
     return Status::invalid("max_seqlen_k", std::to_string(seqlenK), "must be at most " + std::to_string(kMostRows));
   return Status::ok();
@@ -136,19 +253,50 @@ Status Maxima::validate(const Spec &spec) const {
 
 Problem Problem::make(const Spec &spec, const Maxima &maxima) {
   assert(spec.validate().isOk() && maxima.validate(spec).isOk());
+  assert(spec.op != Operator::kNsa && spec.op != Operator::kDecode);
+  const uint32_t fields = fieldsOf(spec.op);
   Problem problem;
   problem.op = std::string(operatorName(spec.op));
-  problem.fixed = {{"dtype", std::string(dtypeName(spec.dtype))},
-                   {"group", std::to_string(spec.group())},
-                   {"packed", spec.layout == Layout::kPacked ? "1" : "0"},
-                   {"qk_dim", std::to_string(spec.qkDim)},
-                   {"v_dim", std::to_string(spec.vDim)}};
-  problem.buckets = {{"batch", bucket(maxima.batch)},
-                     {"kv_heads", bucket(spec.kvHeads)},
-                     {"seqlen_k", bucket(maxima.seqlenK)},
-                     {"seqlen_q", bucket(maxima.seqlenQ)}};
+  problem.buckets["batch"] = bucket(maxima.batch);
+  if (spec.op == Operator::kSequences) {
+    // It moves no element: one kernel serves every type, all heads and all lengths.
+    problem.fixed = {{"dtype", "fp32"},
+                     {"cmp_block", std::to_string(spec.cmpBlock)},
+                     {"cmp_stride", std::to_string(spec.cmpStride)}};
+    return problem;
+  }
+  auto fix = [&](const char *name, int64_t value) { problem.fixed[name] = std::to_string(value); };
+  problem.fixed["dtype"] = std::string(dtypeName(spec.dtype));
+  fix("packed", spec.layout == Layout::kPacked);
+  if (fields & kHeads)
+    fix("group", spec.group());
+  if (fields & kQk)
+    fix("qk_dim", spec.qkDim);
+  if (fields & kV)
+    fix("v_dim", spec.vDim);
+  if (fields & kCmpGeometry) {
+    fix("cmp_block", spec.cmpBlock);
+    fix("cmp_stride", spec.cmpStride);
+  }
+  if (fields & kSelGeometry) {
+    fix("sel_block", spec.selBlock);
+    fix("sel_count", spec.selCount);
+  }
+  if (fields & kPhi) {
+    problem.fixed["cmp_kind"] = std::string(cmpKindName(spec.cmpKind));
+    const bool isMlp = spec.cmpKind == CmpKind::kMlp;
+    fix("mlp_hidden", isMlp ? spec.mlpHidden : 1);
+    problem.fixed["mlp_activation"] = std::string(activationName(isMlp ? spec.mlpActivation : Activation::kRelu));
+  }
+  if (fields & kGates) {
+    problem.fixed["gate"] = std::string(gateName(spec.gate));
+    fix("gate_per_group", spec.gatePerGroup);
+  }
+  problem.buckets["kv_heads"] = bucket(spec.kvHeads);
+  problem.buckets["seqlen_k"] = bucket(maxima.seqlenK);
+  problem.buckets["seqlen_q"] = bucket(maxima.seqlenQ);
   // A window beyond every length computes what the longest length allows, so it is the same problem.
-  if (spec.op == Operator::kWindow)
+  if (fields & kWindowField)
     problem.buckets["window"] = bucket(std::min<int64_t>(spec.window, maxima.seqlenK));
   return problem;
 }

@@ -14,22 +14,48 @@
 
 namespace nsa {
 
-enum class Operator : int { kDense = 0, kWindow = 1 };
+// Those of spec.md 12, and after kDecode the kernels that only serve inside of them.
+enum class Operator : int {
+  kDense = 0,
+  kWindow = 1,
+  kCompress = 2,
+  kCmp = 3,
+  kSelect = 4,
+  kSel = 5,
+  kCombine = 6,
+  kNsa = 7,
+  kDecode = 8,
+  kSequences = 9, // lengths in device memory, checked once for all kernels of a plan
+};
+inline constexpr int kPublicOperators = 9; // numbers of nsa_op
+enum class CmpKind : int { kMean = 0, kLinear = 1, kMlp = 2 };
+enum class Activation : int { kRelu = 0, kGelu = 1, kSilu = 2 };
+enum class Gate : int { kValue = 0, kSigmoid = 1, kSoftmax = 2 };
 enum class DType : int { kBf16 = 0, kF16 = 1, kF32 = 2, kI32 = 3 };
 enum class Layout : int { kDense = 0, kPacked = 1 };
 
-std::string_view operatorName(Operator op); // "dense", "window"
+std::string_view operatorName(Operator op); // "dense", "window", "compress", ...
 std::string_view dtypeName(DType dtype);    // "bf16", "fp16", "fp32", "int32" as in spec.md 1
 std::string_view layoutName(Layout layout); // "dense", "packed"
-Result<Operator> parseOperator(std::string_view name);
+std::string_view cmpKindName(CmpKind kind);
+std::string_view activationName(Activation activation);
+std::string_view gateName(Gate gate);
+Result<Operator> parseOperator(std::string_view name); // kernels' operators included
 Result<DType> parseDType(std::string_view name);
 Result<Layout> parseLayout(std::string_view name);
+Result<CmpKind> parseCmpKind(std::string_view name);
+Result<Activation> parseActivation(std::string_view name);
+Result<Gate> parseGate(std::string_view name);
 int dtypeBytes(DType dtype);
-// Operator and dtype names as expression operands (`op == window`, `dtype == fp32`): the enumerator's
-// number. False for any other name.
+// Names of operators, dtypes, kinds of compression, activations and gates as expression operands (`op == window`,
+// `dtype == fp32`, `cmp_kind == mean`): the enumerator's number. False for any other name.
 bool lookupEnumerator(std::string_view name, int64_t &value);
 
-// The user's request (spec.md 1). Field names are those of the API and of config files.
+// The branches of NSA, as bits of Spec::branches; gates and branch outputs are in this order.
+inline constexpr int32_t kBranchCmp = 1, kBranchSel = 2, kBranchWin = 4, kAllBranches = 7;
+
+// The user's request (spec.md 1). Field names are those of the API and of config files. An operator reads what it needs
+// and ignores the rest.
 struct Spec {
   Operator op = Operator::kWindow;
   DType dtype = DType::kBf16;
@@ -38,12 +64,27 @@ struct Spec {
   int32_t kvHeads = 0;
   int32_t qkDim = 0;
   int32_t vDim = 0;
-  int32_t window = 512; // tokens, own token included; ignored by dense
-  float scale = 0;      // softmax scale; 0 = 1/sqrt(qk_dim)
+  int32_t window = 512;  // tokens, own token included
+  float scale = 0;       // softmax scale; 0 = 1/sqrt(qk_dim)
+  int32_t cmpBlock = 32; // tokens
+  int32_t cmpStride = 16;
+  int32_t selBlock = 64; // tokens
+  int32_t selCount = 16; // blocks of a query and group, forced ones included
+  int32_t initBlocks = 1;
+  int32_t localBlocks = 2;
+  CmpKind cmpKind = CmpKind::kMean;
+  int32_t mlpHidden = 0;
+  Activation mlpActivation = Activation::kRelu;
+  Gate gate = Gate::kValue;
+  bool gatePerGroup = false; // gates are [.., kv_heads, 3], else [.., query_heads, 3]
+  int32_t branches = kAllBranches;
 
-  int32_t group() const { return queryHeads / kvHeads; }
+  int32_t group() const { return kvHeads ? queryHeads / kvHeads : 0; }
   float effectiveScale() const;
-  // Every rule of spec.md 1; the error names field, value and rule.
+  bool hasBranch(int32_t branch) const { return (branches & branch) != 0; }
+  // N_c of spec.md 3: how many compressed blocks `tokens` tokens have.
+  int64_t compressedBlocks(int64_t tokens) const { return tokens < cmpBlock ? 0 : (tokens - cmpBlock) / cmpStride + 1; }
+  // Every rule of spec.md 1 that concerns the operator; the error names field, value and rule.
   Status validate() const;
 };
 
@@ -61,11 +102,11 @@ struct Maxima {
 
 struct Problem {
   // `fixed` is what templates receive; `buckets` only takes part in choosing.
-  std::map<std::string, std::string> fixed;   // dtype, group, packed, qk_dim, v_dim
+  std::map<std::string, std::string> fixed;   // dtype, qk_dim, ...: those that the operator compiles in
   std::map<std::string, std::string> buckets; // batch, kv_heads, seqlen_k, seqlen_q, window (by operator)
   std::string op;
 
-  // Both arguments have passed validate().
+  // Both arguments have passed validate(). For operators that are one kernel: not for nsa and decode.
   static Problem make(const Spec &spec, const Maxima &maxima);
   // "window dtype=bf16 group=8 packed=0 qk_dim=64 v_dim=64 | batch=1 kv_heads=1 ...": the database key.
   std::string key() const;

@@ -28,7 +28,7 @@ TEST(Spec, EveryBrokenRuleNamesFieldAndValue) {
     std::function<void(Spec &)> change;
     std::string field, value;
   } cases[] = {
-      {[](Spec &s) { s.op = static_cast<Operator>(7); }, "op", "7"},
+      {[](Spec &s) { s.op = static_cast<Operator>(10); }, "op", "10"},
       {[](Spec &s) { s.dtype = DType::kI32; }, "dtype", "int32"},
       {[](Spec &s) { s.dtype = static_cast<DType>(-1); }, "dtype", "-1"},
       {[](Spec &s) { s.layout = static_cast<Layout>(2); }, "layout", "2"},
@@ -54,6 +54,68 @@ TEST(Spec, EveryBrokenRuleNamesFieldAndValue) {
     EXPECT_EQ(status.error().value, c.value);
     EXPECT_FALSE(status.error().rule.empty());
   }
+}
+
+TEST(Spec, EveryBrokenRuleOfTheOtherOperators) {
+  struct {
+    Operator op;
+    std::function<void(Spec &)> change;
+    std::string field, value;
+  } cases[] = {
+      {Operator::kCompress, [](Spec &s) { s.cmpStride = 0; }, "cmp_stride", "0"},
+      {Operator::kCmp, [](Spec &s) { s.cmpBlock = 0; }, "cmp_block", "0"},
+      {Operator::kCmp, [](Spec &s) { s.cmpBlock = 33; }, "cmp_block", "33"},
+      {Operator::kSelect, [](Spec &s) { s.selBlock = 60; }, "sel_block", "60"},
+      {Operator::kSel, [](Spec &s) { s.selBlock = 0; }, "sel_block", "0"},
+      {Operator::kSel, [](Spec &s) { s.selCount = 0; }, "sel_count", "0"},
+      {Operator::kSel, [](Spec &s) { s.selCount = 65; }, "sel_count", "65"},
+      {Operator::kSelect, [](Spec &s) { s.initBlocks = -1; }, "init_blocks", "-1"},
+      {Operator::kSelect, [](Spec &s) { s.localBlocks = 0; }, "local_blocks", "0"},
+      {Operator::kNsa, [](Spec &s) { s.selCount = 2; }, "sel_count", "2"},
+      {Operator::kNsa, [](Spec &s) { s.window = 0; }, "window", "0"},
+      {Operator::kCompress, [](Spec &s) { s.cmpKind = static_cast<CmpKind>(3); }, "cmp_kind", "3"},
+      {Operator::kCompress, [](Spec &s) { s.cmpKind = CmpKind::kMlp; }, "mlp_hidden", "0"},
+      {Operator::kCompress,
+       [](Spec &s) {
+         s.cmpKind = CmpKind::kMlp;
+         s.mlpHidden = 8;
+         s.mlpActivation = static_cast<Activation>(-1);
+       },
+       "mlp_activation", "-1"},
+      {Operator::kCombine, [](Spec &s) { s.gate = static_cast<Gate>(3); }, "gate", "3"},
+      {Operator::kCombine, [](Spec &s) { s.branches = 0; }, "branches", "0"},
+      {Operator::kCombine, [](Spec &s) { s.branches = 8; }, "branches", "8"},
+  };
+  for (const auto &c : cases) {
+    Spec spec = validSpec();
+    spec.op = c.op;
+    ASSERT_TRUE(spec.validate().isOk()) << spec.validate().toString();
+    c.change(spec);
+    Status status = spec.validate();
+    ASSERT_FALSE(status.isOk()) << c.field << " " << c.value;
+    EXPECT_EQ(status.error().field, c.field);
+    EXPECT_EQ(status.error().value, c.value);
+    EXPECT_FALSE(status.error().rule.empty());
+  }
+}
+
+TEST(Spec, AnOperatorReadsOnlyItsOwnFields) {
+  Spec spec = validSpec();
+  spec.selCount = spec.cmpStride = spec.localBlocks = spec.branches = 0;
+  EXPECT_TRUE(spec.validate().isOk()); // window reads none of them
+  spec = validSpec();
+  spec.op = Operator::kCompress;
+  spec.queryHeads = 0;
+  EXPECT_TRUE(spec.validate().isOk()); // compression sees no query
+}
+
+TEST(Spec, CompressedBlocksBeginWithTheFirstWholeBlock) {
+  Spec spec;
+  EXPECT_EQ(spec.compressedBlocks(0), 0);
+  EXPECT_EQ(spec.compressedBlocks(31), 0);
+  EXPECT_EQ(spec.compressedBlocks(32), 1);
+  EXPECT_EQ(spec.compressedBlocks(47), 1);
+  EXPECT_EQ(spec.compressedBlocks(48), 2);
 }
 
 TEST(Spec, LegalCorners) {
@@ -137,6 +199,23 @@ TEST(Names, RoundTrip) {
 TEST(Problem, KeyIsFixed) {
   EXPECT_EQ(Problem::make(validSpec(), kMaxima).key(), "window dtype=bf16 group=8 packed=0 qk_dim=192 v_dim=128 | "
                                                        "batch=2 kv_heads=4 seqlen_k=2048 seqlen_q=2048 window=512");
+}
+
+TEST(Problem, EachOperatorCompilesInWhatItReads) {
+  Spec spec = validSpec();
+  auto keyOf = [&](Operator op) {
+    spec.op = op;
+    return Problem::make(spec, kMaxima).key();
+  };
+  EXPECT_EQ(keyOf(Operator::kSelect),
+            "select cmp_block=32 cmp_stride=16 dtype=bf16 group=8 packed=0 qk_dim=192 sel_block=64 sel_count=16 | "
+            "batch=2 kv_heads=4 seqlen_k=2048 seqlen_q=2048");
+  EXPECT_EQ(keyOf(Operator::kCompress),
+            "compress cmp_block=32 cmp_kind=mean cmp_stride=16 dtype=bf16 mlp_activation=relu mlp_hidden=1 packed=0 "
+            "qk_dim=192 v_dim=128 | batch=2 kv_heads=4 seqlen_k=2048 seqlen_q=2048");
+  EXPECT_EQ(keyOf(Operator::kCombine), "combine dtype=bf16 gate=value gate_per_group=0 group=8 packed=0 v_dim=128 | "
+                                       "batch=2 kv_heads=4 seqlen_k=2048 seqlen_q=2048");
+  EXPECT_EQ(keyOf(Operator::kSequences), "sequences cmp_block=32 cmp_stride=16 dtype=fp32 | batch=2");
 }
 
 TEST(Problem, WhatCannotChangeTheKernelIsNotInTheKey) {
