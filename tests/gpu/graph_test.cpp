@@ -28,11 +28,7 @@ protected:
   void expectMatch(AttentionData &data, Launch &launch) {
     ASSERT_TRUE(launch.finish().isOk());
     ASSERT_TRUE(launch.download(data).isOk());
-    const reference::Attention problem = data.problem();
-    const reference::Tolerance tolerance = reference::toleranceOf(data.shape.dtype);
-    const reference::ErrorReport error =
-        reference::compare(problem, reference::attend(problem), data.out.view(), data.lse.view());
-    EXPECT_TRUE(error.within(tolerance)) << error.toString(tolerance);
+    checkOutputs(data);
   }
 
   const cuda::Driver *driver = nullptr;

@@ -31,6 +31,8 @@ public:
   Status finish();
   // Brings output and LSE back into `data`.
   Status download(AttentionData &data) const;
+  // Enqueues, waits and brings output and LSE back.
+  Status runInto(AttentionData &data);
   Status upload(const AttentionData &data);
 
 private:
@@ -71,7 +73,7 @@ private:
   nlohmann::json lastDescription;
 };
 
-// Defined by each executable's suite.
+// Defined by each executable.
 extern const char *const kTestDevice;
 
 // Opens the session, or skips with its reason.
@@ -82,6 +84,9 @@ protected:
   // Runs the case; fails unless the session's template ran, on this device, within the tolerance, and nothing was
   // written outside of the outputs.
   void check(AttentionData &data);
+  // What stands in both outputs, or in out alone, is the reference's within the tolerance.
+  static void checkOutputs(const AttentionData &data);
+  static void checkOut(const AttentionData &data);
   // The kernel that served: the session's template on its device, with nothing that failed before it.
   void checkKernel();
   // From here on the tests' runs are served by this template.
