@@ -91,23 +91,6 @@ bool lookupEnumerator(std::string_view name, int64_t &value) {
   return true;
 }
 
-float Spec::effectiveScale() const { return scale != 0 ? scale : 1.0f / std::sqrt(static_cast<float>(qkDim)); }
-
-namespace {
-
-// What an operator reads of a spec: a set bit is a field, or fields that go together.
-enum Field : uint32_t {
-  kHeads = 1, // query_heads
-  kQk = 2,    // qk_dim, scale
-  kV = 4,     // v_dim
-  kWindowField = 8,
-  kCmpGeometry = 16, // cmp_block, cmp_stride
-  kPhi = 32,         // cmp_kind, mlp_hidden, mlp_activation
-  kSelGeometry = 64, // sel_block, sel_count
-  kForced = 128,     // init_blocks, local_blocks
-  kGates = 256,      // gate, gate_per_group, branches
-};
-
 uint32_t fieldsOf(Operator op) {
   switch (op) {
   case Operator::kDense:
@@ -132,6 +115,10 @@ uint32_t fieldsOf(Operator op) {
   }
   return 0;
 }
+
+float Spec::effectiveScale() const { return scale != 0 ? scale : 1.0f / std::sqrt(static_cast<float>(qkDim)); }
+
+namespace {
 
 Status atLeast(const char *name, int32_t value, int32_t least, const char *why = "") {
   if (value >= least)

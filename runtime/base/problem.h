@@ -28,6 +28,12 @@ enum class Operator : int {
   kSequences = 9, // lengths in device memory, checked once for all kernels of a plan
 };
 inline constexpr int kPublicOperators = 9; // numbers of nsa_op
+// Whether kernels of the operator have choices to measure.
+constexpr bool isTuned(Operator op) { return op != Operator::kSequences; }
+// Whether more than one template serves the operator, so that one may be forced.
+constexpr bool hasVariants(Operator op) {
+  return op == Operator::kDense || op == Operator::kWindow || op == Operator::kCmp;
+}
 enum class CmpKind : int { kMean = 0, kLinear = 1, kMlp = 2 };
 enum class Activation : int { kRelu = 0, kGelu = 1, kSilu = 2 };
 enum class Gate : int { kValue = 0, kSigmoid = 1, kSoftmax = 2 };
@@ -53,6 +59,20 @@ bool lookupEnumerator(std::string_view name, int64_t &value);
 
 // The branches of NSA, as bits of Spec::branches; gates and branch outputs are in this order.
 inline constexpr int32_t kBranchCmp = 1, kBranchSel = 2, kBranchWin = 4, kAllBranches = 7;
+
+// What an operator reads of a spec: each bit a field, or fields that go together.
+enum SpecField : uint32_t {
+  kHeads = 1, // query_heads
+  kQk = 2,    // qk_dim, scale
+  kV = 4,     // v_dim
+  kWindowField = 8,
+  kCmpGeometry = 16, // cmp_block, cmp_stride
+  kPhi = 32,         // cmp_kind, mlp_hidden, mlp_activation
+  kSelGeometry = 64, // sel_block, sel_count
+  kForced = 128,     // init_blocks, local_blocks
+  kGates = 256,      // gate, gate_per_group, branches
+};
+uint32_t fieldsOf(Operator op);
 
 // The user's request (spec.md 1). Field names are those of the API and of config files. An operator reads what it needs
 // and ignores the rest.
@@ -83,7 +103,10 @@ struct Spec {
   float effectiveScale() const;
   bool hasBranch(int32_t branch) const { return (branches & branch) != 0; }
   // N_c of spec.md 3: how many compressed blocks `tokens` tokens have.
-  int64_t compressedBlocks(int64_t tokens) const { return tokens < cmpBlock ? 0 : (tokens - cmpBlock) / cmpStride + 1; }
+  int64_t compressedBlocks(int64_t tokens) const {
+    // Operators that compress nothing leave the fields as they find them.
+    return cmpStride < 1 || tokens < cmpBlock ? 0 : (tokens - cmpBlock) / cmpStride + 1;
+  }
   // Every rule of spec.md 1 that concerns the operator; the error names field, value and rule.
   Status validate() const;
 };

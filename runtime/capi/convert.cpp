@@ -11,12 +11,19 @@ namespace nsa::capi {
 namespace {
 
 static_assert(NSA_INTERNAL == static_cast<int>(ErrorCode::kInternal));
-static_assert(NSA_OP_WINDOW == static_cast<int>(Operator::kWindow));
+static_assert(NSA_OP_DECODE + 1 == kPublicOperators);
+static_assert(NSA_OP_NSA == static_cast<int>(Operator::kNsa));
+static_assert(NSA_CMP_MLP == static_cast<int>(CmpKind::kMlp));
+static_assert(NSA_SILU == static_cast<int>(Activation::kSilu));
+static_assert(NSA_GATE_SOFTMAX == static_cast<int>(Gate::kSoftmax));
+static_assert(NSA_BRANCHES_ALL == kAllBranches && NSA_BRANCH_WIN == kBranchWin);
 static_assert(NSA_INT32 == static_cast<int>(DType::kI32));
 static_assert(NSA_LAYOUT_PACKED == static_cast<int>(Layout::kPacked));
 static_assert(NSA_MISS_TUNE == static_cast<int>(MissPolicy::kTune));
 static_assert(NSA_LOG_OFF == static_cast<int>(LogLevel::kOff));
 static_assert(NSA_CU_SEQLENS_K == static_cast<int>(TensorName::kCuSeqlensK));
+static_assert(NSA_READS == static_cast<int>(TensorName::kReads));
+static_assert(NSA_B2_V == static_cast<int>(TensorName::kB2V) && NSA_NAMES == kTensorNames);
 
 std::string textOf(const char *text) { return text ? text : ""; }
 
@@ -83,6 +90,9 @@ Status convert(const nsa_engine_options *options, EngineOptions &result) {
 
 Status convert(const nsa_spec *spec, Spec &result) {
   NSA_RETURN_IF_ERROR(checkStruct(spec, "spec"));
+  // The library has operators of its own behind the public ones; decode is not computed yet.
+  NSA_RETURN_IF_ERROR(checkEnum("op", numberOf(spec->op), NSA_OP_NSA,
+                                "must be dense, window, compress, cmp, select, sel, combine or nsa"));
   result.op = static_cast<Operator>(numberOf(spec->op));
   result.dtype = static_cast<DType>(numberOf(spec->dtype));
   result.layout = static_cast<Layout>(numberOf(spec->layout));
@@ -92,6 +102,19 @@ Status convert(const nsa_spec *spec, Spec &result) {
   result.vDim = spec->v_dim;
   result.window = spec->window;
   result.scale = spec->scale;
+  result.cmpBlock = spec->cmp_block;
+  result.cmpStride = spec->cmp_stride;
+  result.cmpKind = static_cast<CmpKind>(numberOf(spec->cmp_kind));
+  result.mlpHidden = spec->mlp_hidden;
+  result.mlpActivation = static_cast<Activation>(numberOf(spec->mlp_activation));
+  result.selBlock = spec->sel_block;
+  result.selCount = spec->sel_count;
+  result.initBlocks = spec->init_blocks;
+  result.localBlocks = spec->local_blocks;
+  result.gate = static_cast<Gate>(numberOf(spec->gate));
+  NSA_RETURN_IF_ERROR(checkEnum("gate_per_group", spec->gate_per_group, 1, "must be 0 or 1"));
+  result.gatePerGroup = spec->gate_per_group != 0;
+  result.branches = spec->branches;
   return Status::ok();
 }
 
@@ -120,10 +143,9 @@ Status convert(const nsa_binding *bindings, size_t count, Bindings &result) {
     if (!bindings[i].tensor)
       return Status::invalid(std::string(tensorName(name)), "null", "a binding must point to a tensor",
                              "leave out what is absent");
-    std::optional<Tensor> &slot = result[static_cast<size_t>(index)];
-    if (slot)
+    if (result.find(name))
       return Status::invalid(std::string(tensorName(name)), "bound twice", "each name may be bound once");
-    NSA_RETURN_IF_ERROR(convertTensor(name, *bindings[i].tensor, slot.emplace()));
+    NSA_RETURN_IF_ERROR(convertTensor(name, *bindings[i].tensor, result[name]));
   }
   return Status::ok();
 }

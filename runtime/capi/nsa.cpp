@@ -72,6 +72,22 @@ const char *nsa_status_name(nsa_status status) noexcept {
   return errorCodeName(static_cast<ErrorCode>(number)).data(); // a literal, so terminated
 }
 
+void nsa_spec_init(nsa_spec *spec) noexcept {
+  if (!spec)
+    return;
+  const Spec defaults;
+  *spec = nsa_init_sized<nsa_spec>();
+  spec->dtype = static_cast<nsa_dtype>(defaults.dtype);
+  spec->window = defaults.window;
+  spec->cmp_block = defaults.cmpBlock;
+  spec->cmp_stride = defaults.cmpStride;
+  spec->sel_block = defaults.selBlock;
+  spec->sel_count = defaults.selCount;
+  spec->init_blocks = defaults.initBlocks;
+  spec->local_blocks = defaults.localBlocks;
+  spec->branches = defaults.branches;
+}
+
 nsa_status nsa_engine_create(const nsa_engine_options *options, nsa_engine **engine, nsa_error *error) noexcept {
   return guarded(error, [&]() -> Status {
     NSA_RETURN_IF_ERROR(requirePointer(engine, "engine"));

@@ -1,6 +1,6 @@
 #include "runtime/engine/call.h"
 
-#include "runtime/base/manifest.h"
+#include "runtime/engine/signature.h"
 
 #include <algorithm>
 #include <bit>
@@ -12,45 +12,44 @@ namespace nsa {
 
 namespace {
 
-constexpr std::string_view kTensorNameTexts[kTensorNames] = {
-    "q", "k", "v", "k_win", "v_win", "out", "lse", "cu_seqlens_q", "cu_seqlens_k"};
-
-void setScalar(std::array<uint64_t, kScalars> &scalars, Scalar name, int64_t value) {
-  scalars[static_cast<size_t>(name)] = static_cast<uint32_t>(value);
-}
+constexpr int32_t kUnbounded = std::numeric_limits<int32_t>::max();
 
 // Checks one operator's bindings. Members are what the checks establish on the way, each used by the later ones.
 class CallChecker {
 public:
   CallChecker(const CallRules &rules, const Bindings &bindings, Call &call)
       : rules(rules), spec(rules.spec), maxima(rules.maxima), bindings(bindings), call(call),
-        packed(spec.layout == Layout::kPacked), timeAxis(packed ? 0 : 1), headAxis(timeAxis + 1),
-        dimAxis(timeAxis + 2) {}
+        operands(operandsOf(spec.op)), packed(spec.layout == Layout::kPacked), timeAxis(packed ? 0 : 1) {}
 
   Status run() {
-    TensorName k = bound(TensorName::kKWin) ? TensorName::kKWin : TensorName::kK;
-    TensorName v = bound(TensorName::kVWin) ? TensorName::kVWin : TensorName::kV;
-    NSA_RETURN_IF_ERROR(checkPresence(k, v));
+    NSA_RETURN_IF_ERROR(checkPresence());
     NSA_RETURN_IF_ERROR(checkLengths());
-    NSA_RETURN_IF_ERROR(checkRows(TensorName::kQ, View::kQ, spec.queryHeads, spec.qkDim, nullptr, false));
-    NSA_RETURN_IF_ERROR(readSizes(k));
-    NSA_RETURN_IF_ERROR(checkRows(k, View::kK, spec.kvHeads, spec.qkDim, nullptr, false));
-    NSA_RETURN_IF_ERROR(checkRows(v, View::kV, spec.kvHeads, spec.vDim, &k, false));
-    const TensorName q = TensorName::kQ;
-    NSA_RETURN_IF_ERROR(checkRows(TensorName::kOut, View::kOut, spec.queryHeads, spec.vDim, &q, true));
-    if (bound(TensorName::kLse))
-      NSA_RETURN_IF_ERROR(checkLse());
+    for (const Operand &operand : operands)
+      if (const TensorName *name = boundName(operand))
+        NSA_RETURN_IF_ERROR(checkOperand(operand, *name));
+    fillSizes();
     NSA_RETURN_IF_ERROR(checkMaxima());
     fillScalars();
     return Status::ok();
   }
 
 private:
-  const Tensor *bound(TensorName name) const {
-    const std::optional<Tensor> &tensor = bindings[static_cast<size_t>(name)];
-    return tensor ? &*tensor : nullptr;
+  // The operands whose time dimension is one quantity, and whose tensor said first how long it is.
+  struct Time {
+    const TensorName *source = nullptr;
+    int64_t extent = 0;
+  };
+
+  const Tensor &tensor(TensorName name) const { return *bindings.find(name); }
+
+  // What serves for an operand; nullptr: nothing.
+  const TensorName *boundName(const Operand &operand) const {
+    if (!takes(spec, operand.name))
+      return nullptr;
+    if (bindings.find(operand.name))
+      return &operand.name;
+    return bindings.find(operand.otherwise) ? &operand.otherwise : nullptr;
   }
-  const Tensor &tensor(TensorName name) const { return *bound(name); }
 
   static Status broken(TensorName name, const char *aspect, std::string value, std::string rule) {
     return Status::invalid(std::string(tensorName(name)) + aspect, std::move(value), std::move(rule));
@@ -63,17 +62,27 @@ private:
     return text + "]";
   }
 
-  Status checkPresence(TensorName k, TensorName v) const {
-    for (TensorName name : {TensorName::kQ, k, v, TensorName::kOut})
-      if (!bound(name))
-        return broken(name, "", "absent", "must be bound");
-    bool anyLengths = bound(TensorName::kCuSeqlensQ) || bound(TensorName::kCuSeqlensK);
-    if (packed && !anyLengths)
+  Status checkPresence() const {
+    uint64_t known = 0;
+    for (const Operand &operand : operands) {
+      if (!takes(spec, operand.name))
+        continue;
+      known |= Bindings::bit(operand.name) | Bindings::bit(operand.otherwise);
+      if (!operand.isOptional() && !boundName(operand))
+        return broken(operand.otherwise, "", "absent", "must be bound");
+    }
+    const bool takesLengths = packed && readsLengths(spec.op);
+    const bool anyLengths = bindings.find(TensorName::kCuSeqlensQ) || bindings.find(TensorName::kCuSeqlensK);
+    if (takesLengths && !anyLengths)
       return broken(TensorName::kCuSeqlensQ, "", "absent", "packed layout needs cu_seqlens_q or cu_seqlens_k");
-    if (!packed)
-      for (TensorName name : {TensorName::kCuSeqlensQ, TensorName::kCuSeqlensK})
-        if (bound(name))
-          return broken(name, "", "bound", "belongs to the packed layout only");
+    for (TensorName name : {TensorName::kCuSeqlensQ, TensorName::kCuSeqlensK}) {
+      if (!packed && bindings.find(name))
+        return broken(name, "", "bound", "belongs to the packed layout only");
+      known |= Bindings::bit(name);
+    }
+    if (uint64_t unknown = bindings.names() & ~known)
+      return broken(static_cast<TensorName>(std::countr_zero(unknown)), "", "bound",
+                    "is no tensor of operator " + std::string(operatorName(spec.op)) + " with this spec");
     return Status::ok();
   }
 
@@ -121,95 +130,111 @@ private:
                       std::string(source) + std::string(sourceName) + ")");
   }
 
-  int64_t strideOf(const Tensor &t, int axis) const {
+  static int64_t strideOf(const Tensor &t, int axis) {
     auto index = static_cast<size_t>(axis);
     // Of an extent of 1 any stride is legal, and 0 keeps it out of the alignment flag.
     return t.shape[index] <= 1 ? 0 : t.strides[index];
   }
 
-  void setView(View view, const Tensor &t, std::array<int64_t, 3> strides) {
-    ViewSlots &slots = call.views[static_cast<size_t>(view)];
-    slots.data = t.data;
-    slots.strides = strides;
-    uint64_t bits = reinterpret_cast<uintptr_t>(t.data);
-    for (int64_t stride : strides)
-      bits |= static_cast<uint64_t>(stride * dtypeBytes(t.dtype));
-    slots.flags = bits % 16 == 0 ? kViewRowsAligned16 : 0;
+  void setTensor(TensorName name, const Tensor &t, const std::array<int64_t, kMaxCoordinates> &strides) {
+    call.tensors[static_cast<size_t>(name)] = ViewSlots::make(t.data, t.dtype, strides);
   }
 
   Status checkLengths() {
-    if (!packed)
+    if (!packed || !readsLengths(spec.op))
       return Status::ok();
     const TensorName names[] = {TensorName::kCuSeqlensQ, TensorName::kCuSeqlensK};
-    const View views[] = {View::kCuSeqlensQ, View::kCuSeqlensK};
     for (size_t i = 0; i < 2; ++i) {
       // One given stands for both.
-      TensorName name = bound(names[i]) ? names[i] : names[1 - i];
+      TensorName name = bindings.find(names[i]) ? names[i] : names[1 - i];
       NSA_RETURN_IF_ERROR(checkTensor(name, DType::kI32, 1, false));
       const Tensor &t = tensor(name);
       if (t.shape[0] < 1)
         return broken(name, ".shape", shapeText(t), "must have batch + 1 elements, so at least 1");
       if (i == 0)
-        call.grid.batch = t.shape[0] - 1;
+        call.sizes.batch = t.shape[0] - 1;
       else
-        NSA_RETURN_IF_ERROR(checkExtent(name, 0, call.grid.batch + 1, "batch + 1, as cu_seqlens_q"));
-      setView(views[i], t, {strideOf(t, 0), 0, 0});
+        NSA_RETURN_IF_ERROR(checkExtent(name, 0, call.sizes.batch + 1, "batch + 1, as cu_seqlens_q"));
+      setTensor(names[i], t, {strideOf(t, 0)});
     }
     return Status::ok();
   }
 
-  // A tensor of rows: [batch, time, heads, dim], or [total, heads, dim]. Time and batch must equal `like`'s.
-  Status checkRows(TensorName name, View view, int64_t heads, int64_t dim, const TensorName *like, bool written) {
-    NSA_RETURN_IF_ERROR(checkTensor(name, spec.dtype, dimAxis + 1, written));
+  Status checkTime(Time &time, const TensorName &name, Lead lead) {
+    const int64_t extent = tensor(name).shape[static_cast<size_t>(timeAxis)];
+    if (time.source)
+      return checkExtent(name, timeAxis, time.extent, "as ", tensorName(*time.source));
+    // How many compressed blocks there are follows from the tokens, where the host knows them.
+    if (lead == Lead::kBlocks && !packed) {
+      const Time &tokens = keys.source ? keys : queries;
+      NSA_RETURN_IF_ERROR(checkExtent(name, timeAxis, spec.compressedBlocks(tokens.extent), "compressed blocks of ",
+                                      tensorName(*tokens.source)));
+    }
+    time = {&name, extent};
+    return Status::ok();
+  }
+
+  Status checkOperand(const Operand &operand, const TensorName &name) {
+    const TensorRule &rule = tensorRule(operand.name);
+    const int leading = rule.lead == Lead::kNone ? 0 : timeAxis + 1;
+    NSA_RETURN_IF_ERROR(
+        checkTensor(name, elementDType(rule.type, spec.dtype), leading + rule.axisCount, operand.isWritten()));
     const Tensor &t = tensor(name);
-    NSA_RETURN_IF_ERROR(checkExtent(name, headAxis, heads, heads == spec.queryHeads ? "query_heads" : "kv_heads"));
-    NSA_RETURN_IF_ERROR(checkExtent(name, dimAxis, dim, view == View::kQ || view == View::kK ? "qk_dim" : "v_dim"));
-    if (dim > 1 && t.strides[static_cast<size_t>(dimAxis)] != 1)
-      return broken(name, ".strides", std::to_string(t.strides[static_cast<size_t>(dimAxis)]),
+    for (int i = 0; i < rule.axisCount; ++i) {
+      const Axis axis = rule.axes[static_cast<size_t>(i)];
+      NSA_RETURN_IF_ERROR(checkExtent(name, leading + i, axisExtent(axis, spec), axisSource(axis)));
+    }
+    const int last = leading + rule.axisCount - 1;
+    if (rule.contiguous && t.shape[static_cast<size_t>(last)] > 1 && t.strides[static_cast<size_t>(last)] != 1)
+      return broken(name, ".strides", std::to_string(t.strides[static_cast<size_t>(last)]),
                     "the last dimension must be contiguous (stride 1)");
-    if (!packed && name == TensorName::kQ)
-      call.grid.batch = t.shape[0];
-    if (!packed)
-      NSA_RETURN_IF_ERROR(checkExtent(name, 0, call.grid.batch, "batch of q"));
-    if (like)
-      NSA_RETURN_IF_ERROR(
-          checkExtent(name, timeAxis, tensor(*like).shape[static_cast<size_t>(timeAxis)], "as ", tensorName(*like)));
-    setView(view, t, {packed ? 0 : strideOf(t, 0), strideOf(t, timeAxis), strideOf(t, headAxis)});
-    return Status::ok();
-  }
-
-  Status checkLse() {
-    const TensorName name = TensorName::kLse;
-    NSA_RETURN_IF_ERROR(checkTensor(name, DType::kF32, headAxis + 1, true));
-    const Tensor &t = tensor(name);
-    if (!packed)
-      NSA_RETURN_IF_ERROR(checkExtent(name, 0, call.grid.batch, "batch of q"));
-    NSA_RETURN_IF_ERROR(checkExtent(name, timeAxis, timeQ, "as q"));
-    NSA_RETURN_IF_ERROR(checkExtent(name, headAxis, spec.queryHeads, "query_heads"));
-    setView(View::kLse, t, {packed ? 0 : strideOf(t, 0), strideOf(t, timeAxis), strideOf(t, headAxis)});
-    return Status::ok();
-  }
-
-  Status readSizes(TensorName k) {
-    timeQ = tensor(TensorName::kQ).shape[static_cast<size_t>(timeAxis)];
-    const Tensor &keys = tensor(k);
-    // The rank is not checked yet, and the axis must exist.
-    timeK = keys.rank > timeAxis ? keys.shape[static_cast<size_t>(timeAxis)] : 0;
-    call.grid.kvHeads = spec.kvHeads;
-    call.grid.queryHeads = spec.queryHeads;
-    call.grid.group = spec.group();
-    if (packed) {
-      // No sequence is longer than all together, so a short batch gets a small grid.
-      call.grid.maxTokensQ = timeQ;
-      call.grid.maxSeqlenQ = std::min(maxima.seqlenQ, timeQ);
-      call.grid.maxSeqlenK = std::min(maxima.seqlenK, timeK);
-    } else {
-      call.grid.maxTokensQ = call.grid.batch * timeQ;
-      call.grid.maxSeqlenQ = timeQ;
-      call.grid.maxSeqlenK = timeK;
+    if (rule.lead != Lead::kNone && !packed) {
+      if (!batchSource) {
+        batchSource = &name;
+        call.sizes.batch = t.shape[0];
+      }
+      NSA_RETURN_IF_ERROR(checkExtent(name, 0, call.sizes.batch, "batch of ", tensorName(*batchSource)));
     }
-    call.empty = call.grid.batch == 0 || timeQ == 0;
+    if (rule.lead != Lead::kNone)
+      NSA_RETURN_IF_ERROR(checkTime(timeOf(rule.lead), name, rule.lead));
+    setTensor(operand.name, t, coordinateStrides(t, rule, leading));
     return Status::ok();
+  }
+
+  // [entry, time] before the others where time counts; a matrix of a block's tokens has [token, element] for its first.
+  std::array<int64_t, kMaxCoordinates> coordinateStrides(const Tensor &t, const TensorRule &rule, int leading) const {
+    std::array<int64_t, kMaxCoordinates> strides = {};
+    size_t next = 0;
+    if (rule.lead != Lead::kNone) {
+      strides[next++] = packed ? 0 : strideOf(t, 0);
+      strides[next++] = strideOf(t, timeAxis);
+    }
+    const Axis first = rule.axes[0];
+    if (first == Axis::kBlockQk || first == Axis::kBlockV)
+      strides[next++] = strideOf(t, 0) * (first == Axis::kBlockQk ? spec.qkDim : spec.vDim);
+    for (int i = 0; i < rule.axisCount - rule.contiguous; ++i)
+      strides[next++] = strideOf(t, leading + i);
+    return strides;
+  }
+
+  Time &timeOf(Lead lead) { return lead == Lead::kQueries ? queries : lead == Lead::kKeys ? keys : blocks; }
+
+  void fillSizes() {
+    call.timeQ = queries.extent;
+    // An operator that sees no key tensor has as many tokens as queries, unless cu_seqlens_k says otherwise.
+    timeK = keys.source ? keys.extent : packed ? maxima.seqlenK : queries.extent;
+    GridSizes &sizes = call.sizes;
+    if (packed && !readsLengths(spec.op))
+      sizes.batch = 1;
+    sizes.kvHeads = spec.kvHeads;
+    sizes.queryHeads = spec.queryHeads;
+    sizes.group = spec.group();
+    // No sequence is longer than all together, so a short packed batch gets a small grid.
+    sizes.maxTokensQ = packed ? queries.extent : sizes.batch * queries.extent;
+    sizes.maxSeqlenQ = packed ? std::min(maxima.seqlenQ, queries.extent) : queries.extent;
+    sizes.maxSeqlenK = packed ? std::min(maxima.seqlenK, timeK) : timeK;
+    sizes.maxBlocksC = spec.compressedBlocks(sizes.maxSeqlenK);
+    call.empty = sizes.batch == 0 || (queries.source ? queries.extent : keys.extent) == 0;
   }
 
   static Status atMost(const char *field, int64_t value, const char *maximum, int64_t limit) {
@@ -221,24 +246,27 @@ private:
   }
 
   Status checkMaxima() const {
-    NSA_RETURN_IF_ERROR(atMost("batch", call.grid.batch, "max_batch", maxima.batch));
+    NSA_RETURN_IF_ERROR(atMost("batch", call.sizes.batch, "max_batch", maxima.batch));
     if (packed)
-      return atMost("tokens_q", timeQ, "max_tokens_q", maxima.tokensQ);
-    NSA_RETURN_IF_ERROR(atMost("seqlen_q", timeQ, "max_seqlen_q", maxima.seqlenQ));
-    NSA_RETURN_IF_ERROR(atMost("seqlen_k", timeK, "max_seqlen_k", maxima.seqlenK));
-    NSA_RETURN_IF_ERROR(atMost("tokens_q", call.grid.maxTokensQ, "max_tokens_q", maxima.tokensQ));
-    if (timeQ > timeK)
-      return Status::invalid("seqlen_q", std::to_string(timeQ),
+      return atMost("tokens_q", queries.extent, "max_tokens_q", maxima.tokensQ);
+    NSA_RETURN_IF_ERROR(atMost("seqlen_q", queries.extent, "max_seqlen_q", maxima.seqlenQ));
+    if (keys.source)
+      NSA_RETURN_IF_ERROR(atMost("seqlen_k", keys.extent, "max_seqlen_k", maxima.seqlenK));
+    NSA_RETURN_IF_ERROR(atMost("tokens_q", call.sizes.maxTokensQ, "max_tokens_q", maxima.tokensQ));
+    if (queries.extent > timeK)
+      return Status::invalid("seqlen_q", std::to_string(queries.extent),
                              "must be at most seqlen_k = " + std::to_string(timeK) + ": queries are the last tokens");
     return Status::ok();
   }
 
   void fillScalars() {
     call.scalars = rules.scalars;
-    setScalar(call.scalars, Scalar::kSeqlenQ, packed ? 0 : timeQ);
+    setScalar(call.scalars, Scalar::kSeqlenQ, packed ? 0 : queries.extent);
     setScalar(call.scalars, Scalar::kSeqlenK, packed ? 0 : timeK);
-    setScalar(call.scalars, Scalar::kTotalQ, timeQ);
-    setScalar(call.scalars, Scalar::kTotalK, timeK);
+    setScalar(call.scalars, Scalar::kTotalQ, queries.source ? queries.extent : kUnbounded);
+    setScalar(call.scalars, Scalar::kTotalK, keys.source ? keys.extent : kUnbounded);
+    setScalar(call.scalars, Scalar::kTotalC, blocks.source ? blocks.extent : kUnbounded);
+    setScalar(call.scalars, Scalar::kBatch, call.sizes.batch);
   }
 
   const CallRules &rules;
@@ -246,9 +274,11 @@ private:
   const Maxima &maxima;
   const Bindings &bindings;
   Call &call;
+  const std::span<const Operand> operands;
   const bool packed;
-  const int timeAxis, headAxis, dimAxis;
-  int64_t timeQ = 0;
+  const int timeAxis;
+  const TensorName *batchSource = nullptr;
+  Time queries, keys, blocks;
   int64_t timeK = 0;
 };
 
@@ -275,24 +305,14 @@ Status checkHostOffsets(const char *name, const ViewSlots &view, int64_t batch, 
 
 } // namespace
 
-std::string_view tensorName(TensorName name) { return kTensorNameTexts[static_cast<size_t>(name)]; }
-
-GridSizes GridSizes::ofMaxima(const Spec &spec, const Maxima &maxima) {
-  GridSizes sizes;
-  sizes.batch = maxima.batch;
-  sizes.kvHeads = spec.kvHeads;
-  sizes.queryHeads = spec.queryHeads;
-  sizes.group = spec.group();
-  sizes.maxSeqlenQ = maxima.seqlenQ;
-  sizes.maxSeqlenK = maxima.seqlenK;
-  sizes.maxTokensQ = maxima.tokensQ;
-  return sizes;
-}
-
 CallRules::CallRules(const Spec &spec, const Maxima &maxima) : spec(spec), maxima(maxima) {
   setScalar(scalars, Scalar::kMaxSeqlenQ, maxima.seqlenQ);
   setScalar(scalars, Scalar::kMaxSeqlenK, maxima.seqlenK);
-  setScalar(scalars, Scalar::kWindow, spec.op == Operator::kWindow ? spec.window : std::numeric_limits<int32_t>::max());
+  setScalar(scalars, Scalar::kQueryBegin, 0);
+  setScalar(scalars, Scalar::kQueryEnd, kUnbounded);
+  setScalar(scalars, Scalar::kWindow, spec.op == Operator::kDense ? kUnbounded : spec.window);
+  setScalar(scalars, Scalar::kInitBlocks, spec.initBlocks);
+  setScalar(scalars, Scalar::kLocalBlocks, spec.localBlocks);
   setScalar(scalars, Scalar::kScaleLog2, std::bit_cast<int32_t>(spec.effectiveScale() * std::numbers::log2e_v<float>));
 }
 
@@ -302,14 +322,15 @@ Status prepareCall(const CallRules &rules, const Bindings &bindings, Call &call)
 
 Status checkHostLengths(const CallRules &rules, const Call &call) {
   const auto &[spec, maxima, scalars] = rules;
-  if (spec.layout != Layout::kPacked)
+  if (spec.layout != Layout::kPacked || !readsLengths(spec.op))
     return Status::ok();
-  const ViewSlots &q = call.view(View::kCuSeqlensQ);
-  const ViewSlots &k = call.view(View::kCuSeqlensK);
+  const ViewSlots &q = call[TensorName::kCuSeqlensQ];
+  const ViewSlots &k = call[TensorName::kCuSeqlensK];
   auto total = [&](Scalar name) { return static_cast<int64_t>(call.scalars[static_cast<size_t>(name)]); };
-  NSA_RETURN_IF_ERROR(checkHostOffsets("cu_seqlens_q", q, call.grid.batch, total(Scalar::kTotalQ), "the rows of q"));
-  NSA_RETURN_IF_ERROR(checkHostOffsets("cu_seqlens_k", k, call.grid.batch, total(Scalar::kTotalK), "the rows of k"));
-  for (int64_t i = 0; i < call.grid.batch; ++i) {
+  NSA_RETURN_IF_ERROR(checkHostOffsets("cu_seqlens_q", q, call.sizes.batch, total(Scalar::kTotalQ), "the rows of q"));
+  NSA_RETURN_IF_ERROR(checkHostOffsets("cu_seqlens_k", k, call.sizes.batch, total(Scalar::kTotalK), "the rows of k"));
+  int64_t blocks = 0;
+  for (int64_t i = 0; i < call.sizes.batch; ++i) {
     int64_t seqlenQ = lengthAt(q, i + 1) - lengthAt(q, i);
     int64_t seqlenK = lengthAt(k, i + 1) - lengthAt(k, i);
     auto broken = [&](const char *name, int64_t value, std::string rule) {
@@ -322,7 +343,12 @@ Status checkHostLengths(const CallRules &rules, const Call &call) {
       return broken("seqlen_q", seqlenQ, "must be at most the plan's max_seqlen_q = " + std::to_string(maxima.seqlenQ));
     if (seqlenK > maxima.seqlenK)
       return broken("seqlen_k", seqlenK, "must be at most the plan's max_seqlen_k = " + std::to_string(maxima.seqlenK));
+    blocks += spec.compressedBlocks(seqlenK);
   }
+  const int64_t rows = total(Scalar::kTotalC);
+  if (blocks > rows)
+    return Status::invalid("k_comp.shape", std::to_string(rows) + " rows",
+                           "must hold the " + std::to_string(blocks) + " compressed blocks of all sequences");
   return Status::ok();
 }
 

@@ -31,34 +31,61 @@ Json evidenceJson(const Measurement &entry) {
 
 } // namespace
 
-std::string describePlan(const PlanCore &core, const Spec &spec, const Maxima &maxima, PlanSource source,
-                         const std::string &deviceKey) {
-  const Manifest &manifest = core.kernel->manifest();
-  int32_t grid[3] = {};
-  bool evaluated = core.kernel->grid(GridSizes::ofMaxima(spec, maxima), grid).isOk();
-  assert(evaluated && "checked when the plan was made");
-  (void)evaluated;
-  Json launch = {{"template", manifest.templateName},
-                 {"config", formatValues(manifest.config)},
-                 {"content", core.kernel->content()},
-                 {"target", manifest.target},
-                 {"source", planSourceName(source)},
-                 {"tuned", core.tuned},
-                 {"grid", grid},
-                 {"grid_formula", {manifest.grid[0].text(), manifest.grid[1].text(), manifest.grid[2].text()}},
-                 {"threads", manifest.threads},
-                 {"shared_bytes", manifest.sharedBytes},
-                 {"scratch_bytes", manifest.scratchBytes},
-                 {"evidence", core.kernel->evidence()}};
-  Json plan = {{"problem", core.problemKey},
-               {"device", deviceKey},
-               {"source", planSourceName(source)},
-               {"tuned", core.tuned},
-               {"fallbacks", core.fallbacks},
-               {"workspace_bytes", core.kernel->workspaceBytes()},
-               {"milliseconds", timesJson(source == PlanSource::kMemory ? PlanTimes() : core.times)},
-               {"launches", Json::array({std::move(launch)})}};
-  return dump(plan);
+std::string describePlan(const PlanDescription &plan) {
+  const GridSizes sizes = GridSizes::ofMaxima(plan.spec, plan.maxima);
+  Json launches = Json::array(), fallbacks = Json::array();
+  PlanTimes times;
+  bool tuned = true;
+  std::string problem;
+  for (const PlanCore::Part &part : plan.core.parts) {
+    const KernelCore &core = *part.kernel;
+    const Manifest &manifest = core.kernel->manifest();
+    const PlanSource source = plan.source == PlanSource::kMemory ? plan.source : core.source;
+    int32_t grid[3] = {};
+    bool evaluated = core.kernel->grid(sizes, grid).isOk();
+    assert(evaluated && "checked when the plan was made");
+    (void)evaluated;
+    launches.push_back({{"operator", manifest.op},
+                        {"template", manifest.templateName},
+                        {"config", formatValues(manifest.config)},
+                        {"content", core.kernel->content()},
+                        {"target", manifest.target},
+                        {"source", planSourceName(source)},
+                        {"tuned", core.tuned},
+                        {"grid", grid},
+                        {"grid_formula", {manifest.grid[0].text(), manifest.grid[1].text(), manifest.grid[2].text()}},
+                        {"threads", manifest.threads},
+                        {"shared_bytes", manifest.sharedBytes},
+                        {"scratch_bytes", manifest.scratchBytes},
+                        {"evidence", core.kernel->evidence()}});
+    for (const std::string &fallback : core.fallbacks)
+      fallbacks.push_back(fallback);
+    times.lookupMs += core.times.lookupMs;
+    times.renderMs += core.times.renderMs;
+    times.compileMs += core.times.compileMs;
+    times.tuneMs += core.times.tuneMs;
+    times.loadMs += core.times.loadMs;
+    tuned = tuned && (core.tuned || !isTuned(part.step.spec.op));
+    problem += (problem.empty() ? "" : "; ") + core.problemKey;
+  }
+  return dump({{"operator", operatorName(plan.spec.op)},
+               {"problem", problem},
+               {"device", plan.deviceKey},
+               {"source", planSourceName(plan.source)},
+               {"tuned", tuned},
+               {"fallbacks", std::move(fallbacks)},
+               {"workspace_bytes", plan.workspaceBytes},
+               {"milliseconds", timesJson(plan.source == PlanSource::kMemory ? PlanTimes() : times)},
+               {"launches", std::move(launches)}});
+}
+
+std::string joinTexts(const std::vector<std::string> &texts) {
+  if (texts.size() == 1)
+    return texts.front();
+  Json kernels = Json::array();
+  for (const std::string &text : texts)
+    kernels.push_back(Json::parse(text));
+  return dump({{"kernels", std::move(kernels)}});
 }
 
 std::string describeTuning(const TuningDescription &tuning) {

@@ -14,8 +14,15 @@
 
 namespace nsa {
 
-std::string describePlan(const PlanCore &core, const Spec &spec, const Maxima &maxima, PlanSource source,
-                         const std::string &deviceKey);
+struct PlanDescription {
+  const PlanCore &core;
+  const Spec &spec;
+  const Maxima &maxima;
+  PlanSource source;
+  std::string deviceKey;
+  size_t workspaceBytes;
+};
+std::string describePlan(const PlanDescription &plan);
 
 struct TuningDescription {
   std::string problem, device, shape;
@@ -49,6 +56,9 @@ struct EngineDescription {
   std::string compilerPath, compilerTrouble;
   MissPolicy policy = MissPolicy::kDefault;
 };
+// The texts of an operator's kernels as one: `kernels`, in the order of their launches. One text stays as it is.
+std::string joinTexts(const std::vector<std::string> &texts);
+
 std::string describeEngine(const EngineDescription &engine);
 
 } // namespace nsa

@@ -15,6 +15,14 @@ namespace {
 
 constexpr std::string_view kCudaPrefix = "cuda:";
 
+// The keys of an operator's kernels, quoted.
+std::string problemTexts(const Spec &spec, const Maxima &maxima) {
+  std::string text;
+  for (const Step &step : stepsOf(spec, maxima))
+    text += (text.empty() ? "'" : ", '") + Problem::make(step.spec, step.maxima).key() + "'";
+  return text;
+}
+
 Status checkRequest(const Spec &spec, const Maxima &maxima) {
   NSA_RETURN_IF_ERROR(spec.validate());
   return maxima.validate(spec);
@@ -120,8 +128,7 @@ void Engine::takeBack(Plan *plan) {
 
 const PlanCore *Engine::findInMemory(const PlanKey &key, const Spec &spec, const Maxima &maxima) const {
   const PlanCore *core = plans.find(key);
-  int32_t grid[3];
-  return core && core->kernel->grid(GridSizes::ofMaxima(spec, maxima), grid).isOk() ? core : nullptr;
+  return core && core->checkGrids(spec, maxima).isOk() ? core : nullptr;
 }
 
 Result<PlanPointer> Engine::hand(const PlanCore &core, PlanSource source, const Spec &spec, const Maxima &maxima) {
@@ -132,6 +139,7 @@ Result<PlanPointer> Engine::hand(const PlanCore &core, PlanSource source, const 
   (*plan)->core = &core;
   (*plan)->source = source;
   (*plan)->rules = CallRules(spec, maxima);
+  (*plan)->layout = WorkspaceLayout(spec, maxima, core.kernels, ownDevice->isGpu());
   return PlanPointer(*plan);
 }
 
@@ -162,8 +170,7 @@ Result<PlanPointer> Engine::plan(const Spec &spec, const Maxima &maxima, void *s
     info.code = ErrorCode::kCapturing;
     info.field = "stream";
     info.value = "capturing";
-    info.message =
-        "the stream captures a graph, and the plan for '" + Problem::make(spec, maxima).key() + "' is not in memory";
+    info.message = "the stream captures a graph, and the plan for " + problemTexts(spec, maxima) + " is not in memory";
     info.hint = "make the plan once, with the same spec and maxima, before the capture begins";
     return failed(Status(std::move(info)));
   }
@@ -171,26 +178,57 @@ Result<PlanPointer> Engine::plan(const Spec &spec, const Maxima &maxima, void *s
   std::lock_guard missLock(missMutexes[key.hash() % missMutexes.size()]);
   if (const PlanCore *core = findInMemory(key, spec, maxima))
     return give(*core, PlanSource::kMemory);
-  Result<std::shared_ptr<const PlanCore>> made = planner->make(spec, maxima);
+  Result<std::shared_ptr<const PlanCore>> made = make(spec, maxima);
   if (!made)
     return failed(made.status());
   const PlanCore *core = plans.put(key, std::move(*made));
+  Counters::raise(core->source == PlanSource::kCompiled ? ownCounters.plansCompiled : ownCounters.plansFromDatabase);
   return give(*core, core->source);
+}
+
+Result<std::shared_ptr<const PlanCore>> Engine::make(const Spec &spec, const Maxima &maxima) {
+  std::vector<PlanCore::Part> parts;
+  for (const Step &step : stepsOf(spec, maxima)) {
+    Result<std::shared_ptr<const KernelCore>> kernel = planner->make(step.spec, step.maxima);
+    if (!kernel)
+      return kernel.status();
+    parts.push_back({step, std::move(*kernel)});
+  }
+  return std::make_shared<const PlanCore>(std::move(parts));
 }
 
 Result<std::string> Engine::explain(const Spec &spec, const Maxima &maxima) {
   NSA_RETURN_IF_ERROR(checkRequest(spec, maxima));
-  return planner->explain(spec, maxima, findInMemory(PlanKey::make(spec, maxima), spec, maxima) != nullptr);
+  const bool inMemory = findInMemory(PlanKey::make(spec, maxima), spec, maxima) != nullptr;
+  std::vector<std::string> texts;
+  for (const Step &step : stepsOf(spec, maxima)) {
+    if (!isTuned(step.spec.op))
+      continue; // nothing to choose, so nothing to explain
+    Result<std::string> text = planner->explain(step.spec, step.maxima, inMemory);
+    if (!text)
+      return text;
+    texts.push_back(std::move(*text));
+  }
+  return joinTexts(texts);
 }
 
 Result<std::string> Engine::tune(const Spec &spec, const Maxima &maxima) {
   NSA_RETURN_IF_ERROR(checkRequest(spec, maxima));
-  std::string report;
-  Result<std::shared_ptr<const PlanCore>> core = planner->tune(spec, maxima, report);
-  if (!core)
-    return core.status();
-  plans.put(PlanKey::make(spec, maxima), std::move(*core));
-  return report;
+  std::vector<std::string> reports;
+  std::vector<PlanCore::Part> parts;
+  for (const Step &step : stepsOf(spec, maxima)) {
+    std::string report;
+    Result<std::shared_ptr<const KernelCore>> kernel =
+        isTuned(step.spec.op) ? planner->tune(step.spec, step.maxima, report) : planner->make(step.spec, step.maxima);
+    if (!kernel)
+      return kernel.status();
+    if (!report.empty())
+      reports.push_back(std::move(report));
+    parts.push_back({step, std::move(*kernel)});
+  }
+  const PlanCore *core = plans.put(PlanKey::make(spec, maxima), std::make_shared<const PlanCore>(std::move(parts)));
+  Counters::raise(core->source == PlanSource::kCompiled ? ownCounters.plansCompiled : ownCounters.plansFromDatabase);
+  return joinTexts(reports);
 }
 
 std::string Engine::describe() const {

@@ -50,6 +50,7 @@ private:
   static Result<EnginePointer> open(std::unique_ptr<Engine> engine);
   Status openDevice();
   Status openCpu();
+  Result<std::shared_ptr<const PlanCore>> make(const Spec &spec, const Maxima &maxima);
   // nullptr: not in memory, or its grid does not fit the device with exactly these maxima.
   const PlanCore *findInMemory(const PlanKey &key, const Spec &spec, const Maxima &maxima) const;
   Result<PlanPointer> hand(const PlanCore &core, PlanSource source, const Spec &spec, const Maxima &maxima);

@@ -9,36 +9,15 @@ namespace {
 
 constexpr size_t kMaxGridNames = 32; // of one formula, as a launch keeps them on its stack; attention uses 3
 
-struct ViewRule {
-  std::string_view name;
-  int rank;
-  DType dtype; // kBf16 stands for the operator's own type
-};
-constexpr ViewRule kViewRules[kViews] = {{"q", 3, DType::kBf16},           {"k", 3, DType::kBf16},
-                                         {"v", 3, DType::kBf16},           {"out", 3, DType::kBf16},
-                                         {"lse", 3, DType::kF32},          {"cu_seqlens_q", 1, DType::kI32},
-                                         {"cu_seqlens_k", 1, DType::kI32}, {"status", 1, DType::kI32}};
-
-struct ScalarRule {
-  std::string_view name;
-  ManifestParam::Kind kind;
-};
-constexpr ScalarRule kScalarRules[kScalars] = {
-    {"seqlen_q", ManifestParam::Kind::kI32},     {"seqlen_k", ManifestParam::Kind::kI32},
-    {"max_seqlen_q", ManifestParam::Kind::kI32}, {"max_seqlen_k", ManifestParam::Kind::kI32},
-    {"total_q", ManifestParam::Kind::kI32},      {"total_k", ManifestParam::Kind::kI32},
-    {"window", ManifestParam::Kind::kI32},       {"scale_log2", ManifestParam::Kind::kF32}};
-
-constexpr struct {
-  std::string_view name;
-  int64_t GridSizes::*size;
-} kGridSizes[] = {{"batch", &GridSizes::batch},
-                  {"kv_heads", &GridSizes::kvHeads},
-                  {"query_heads", &GridSizes::queryHeads},
-                  {"group", &GridSizes::group},
-                  {"max_seqlen_q", &GridSizes::maxSeqlenQ},
-                  {"max_seqlen_k", &GridSizes::maxSeqlenK},
-                  {"max_tokens_q", &GridSizes::maxTokensQ}};
+// The entry of a manifest's name in a list of rules; -1: not among them.
+template <typename Rule> int findRule(int count, const Rule &(*rule)(int), std::string_view name) {
+  for (int i = 0; i < count; ++i)
+    if (rule(i).name == name)
+      return i;
+  return -1;
+}
+const ViewRule &viewRuleAt(int i) { return viewRule(static_cast<View>(i)); }
+const ScalarRule &scalarRuleAt(int i) { return scalarRule(static_cast<Scalar>(i)); }
 
 Status unknownParam(const ManifestParam &param, std::string rule) {
   return Status::invalid("param " + param.name, param.kind == ManifestParam::Kind::kView ? "view" : "scalar",
@@ -75,23 +54,19 @@ Status LoadedKernel::bindArguments() {
     Argument argument;
     argument.isView = param.kind == ManifestParam::Kind::kView;
     if (argument.isView) {
-      auto rule = std::find_if(std::begin(kViewRules), std::end(kViewRules),
-                               [&](const ViewRule &known) { return known.name == param.name; });
-      if (rule == std::end(kViewRules))
+      argument.index = findRule(kViews, viewRuleAt, param.name);
+      if (argument.index < 0)
         return unknownParam(param, "no operator has such a tensor");
-      DType expected = rule->dtype == DType::kBf16 ? *element : rule->dtype;
-      if (param.rank != rule->rank || param.dtype != dtypeName(expected))
+      const ViewRule &rule = viewRuleAt(argument.index);
+      const DType expected = elementDType(rule.type, *element);
+      if (param.rank != rule.rank || param.dtype != dtypeName(expected))
         return unknownParam(param, "must be of dtype " + std::string(dtypeName(expected)) + " and rank " +
-                                       std::to_string(rule->rank));
-      argument.index = static_cast<int>(rule - std::begin(kViewRules));
+                                       std::to_string(rule.rank));
       argument.rank = param.rank;
     } else {
-      auto rule = std::find_if(std::begin(kScalarRules), std::end(kScalarRules), [&](const ScalarRule &known) {
-        return known.name == param.name && known.kind == param.kind;
-      });
-      if (rule == std::end(kScalarRules))
+      argument.index = findRule(kScalars, scalarRuleAt, param.name);
+      if (argument.index < 0 || scalarRuleAt(argument.index).kind != param.kind)
         return unknownParam(param, "no operator has such a number");
-      argument.index = static_cast<int>(rule - std::begin(kScalarRules));
     }
     arguments.push_back(argument);
   }
@@ -106,11 +81,10 @@ Status LoadedKernel::bindGrid() {
                              "a formula takes at most " + std::to_string(kMaxGridNames) + " names");
     for (const std::string &name : formula.names()) {
       GridName bound;
-      auto size = std::find_if(std::begin(kGridSizes), std::end(kGridSizes),
-                               [&](const auto &known) { return known.name == name; });
+      const GridSizeRule *size = findGridSize(name);
       auto fixed = parsed.fixed.find(name);
       auto config = parsed.config.find(name);
-      if (size != std::end(kGridSizes)) {
+      if (size) {
         bound.size = size->size;
       } else if (fixed != parsed.fixed.end() || config != parsed.config.end()) {
         const std::string &text = fixed != parsed.fixed.end() ? fixed->second : config->second;
@@ -154,8 +128,8 @@ Status LoadedKernel::grid(const GridSizes &sizes, int32_t (&result)[3]) const {
   return Status::ok();
 }
 
-void LoadedKernel::fillArguments(const Call &call, const void *statusWord, Slots &slots) const {
-  const ViewSlots status = {statusWord, {1, 0, 0}, 0};
+void LoadedKernel::fillArguments(const KernelCall &call, const void *statusWord, Slots &slots) const {
+  const ViewSlots status = {statusWord, {1}, 0};
   uint64_t *next = slots.data();
   for (const Argument &argument : arguments) {
     if (!argument.isView) {
@@ -171,7 +145,7 @@ void LoadedKernel::fillArguments(const Call &call, const void *statusWord, Slots
   }
 }
 
-Status LoadedKernel::launch(const Call &call, const void *statusWord, void *workspace, void *stream) const {
+Status LoadedKernel::launch(const KernelCall &call, const void *statusWord, void *workspace, void *stream) const {
   int32_t size[3];
   NSA_RETURN_IF_ERROR(grid(call.grid, size));
   if (size[0] == 0 || size[1] == 0 || size[2] == 0)

@@ -3,8 +3,8 @@
 // Thread-safety: immutable.
 #pragma once
 
-#include "runtime/engine/call.h"
 #include "runtime/engine/device.h"
+#include "runtime/engine/kernel_arguments.h"
 
 #include <array>
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace nsa {
 
-inline constexpr size_t kMaxSlots = 128; // of one kernel; attention uses 41
+inline constexpr size_t kMaxSlots = 128; // of one kernel; compression with all weights uses about 70
 
 class LoadedKernel {
 public:
@@ -22,9 +22,9 @@ public:
                                                           std::span<const std::byte> binary);
 
   // Evaluates the grid, fills the arguments on the stack and launches. Allocates nothing.
-  Status launch(const Call &call, const void *statusWord, void *workspace, void *stream) const;
+  Status launch(const KernelCall &call, const void *statusWord, void *workspace, void *stream) const;
   using Slots = std::array<uint64_t, kMaxSlots>;
-  void fillArguments(const Call &call, const void *statusWord, Slots &slots) const;
+  void fillArguments(const KernelCall &call, const void *statusWord, Slots &slots) const;
   // Unsupported when a size exceeds what the device launches; names axis and formula.
   Status grid(const GridSizes &sizes, int32_t (&result)[3]) const;
 

@@ -1,10 +1,11 @@
-// What a caller holds for one spec and its maxima: the kernel of its problem, the rules of its calls, its own status
-// word. What the plans of one problem have in common, a loaded kernel and how it was found, is a PlanCore.
-// Ownership: cores are the engine's and live as long as it; plans are its pool's, and the engine outlives them.
-// Thread-safety: immutable while held but for the word; all functions may be called by many threads at once.
+// What a caller holds for one spec and its maxima: the kernels of its operator, the rules of its calls, the layout of
+// its workspace, its own status word. What the plans of one problem have in common, loaded kernels and how they were
+// found, is a PlanCore. Ownership: cores are the engine's and live as long as it; plans are its pool's, and the engine
+// outlives them. Thread-safety: immutable while held but for the word; all functions may be called by many threads at
+// once.
 #pragma once
 
-#include "runtime/engine/loaded_kernel.h"
+#include "runtime/engine/pipeline.h"
 
 #include <atomic>
 #include <memory>
@@ -22,7 +23,8 @@ struct PlanTimes {
   double lookupMs = 0, renderMs = 0, compileMs = 0, tuneMs = 0, loadMs = 0;
 };
 
-struct PlanCore {
+// One kernel with how it was found or made.
+struct KernelCore {
   std::string problemKey;
   std::shared_ptr<const LoadedKernel> kernel;
   PlanSource source = PlanSource::kMemory;
@@ -31,9 +33,22 @@ struct PlanCore {
   PlanTimes times;
 };
 
-// Checks the bindings and launches. No lock, no allocation, no text but on an error.
-Status runKernel(const LoadedKernel &kernel, const CallRules &rules, const Device &device, const Bindings &bindings,
-                 int32_t *statusWord, void *workspace, size_t workspaceBytes, void *stream);
+// The kernels of an operator, in the order of their launches.
+struct PlanCore {
+  struct Part {
+    Step step;
+    std::shared_ptr<const KernelCore> kernel;
+  };
+  PlanCore() = default;
+  explicit PlanCore(std::vector<Part> parts);
+
+  std::vector<Part> parts;
+  RoleKernels kernels = {};
+  PlanSource source = PlanSource::kMemory; // what it took: compiling any counts as compiled
+
+  // Whether the device launches every grid that these maxima ask for.
+  Status checkGrids(const Spec &spec, const Maxima &maxima) const;
+};
 
 class Plan {
 public:
@@ -41,7 +56,7 @@ public:
 
   Status run(const Bindings &bindings, void *workspace, size_t workspaceBytes, void *stream) const;
   Status status(void *stream);
-  size_t workspaceBytes() const { return core->kernel->workspaceBytes(); }
+  size_t workspaceBytes() const { return layout.bytes; }
   // JSON, composed when first asked for.
   const std::string &describe() const;
 
@@ -57,6 +72,7 @@ private:
   const PlanCore *core = nullptr;
   PlanSource source = PlanSource::kMemory; // of this plan, which is memory for the second one of a core
   CallRules rules;
+  WorkspaceLayout layout;
   mutable std::atomic<const std::string *> description = nullptr;
   // The pool's.
   int32_t *statusWord = nullptr;

@@ -1,9 +1,9 @@
 // The key of the plan map: a problem (runtime/base/problem.h) as a plain struct of numbers, so that planning from
 // memory composes no text. Requests that differ only within one bucket have one key, as they have one stored choice.
-// Two requests have equal keys exactly when Problem::key() gives them equal texts.
+// Two requests have equal keys exactly when their steps (pipeline.h) have equal Problem::key() texts.
 #pragma once
 
-#include "runtime/base/problem.h"
+#include "runtime/engine/pipeline.h"
 
 #include <algorithm>
 #include <array>
@@ -17,12 +17,27 @@ struct PlanKey {
   uint8_t op, dtype, layout;
   uint8_t batchBits, kvHeadsBits, seqlenQBits, seqlenKBits, windowBits; // logarithms of the buckets
   int32_t group, qkDim, vDim;
-  uint32_t padding;
+  uint8_t routes, cmpKind, activation, gate; // what the operator does not read is zero, here and below
+  int32_t cmpBlock, cmpStride, selBlock;
+  int32_t mlpHidden;
+  uint8_t selCount, gatePerGroup, branches, padding;
+  uint32_t morePadding;
   bool operator==(const PlanKey &) const = default;
 
   // Both arguments have passed validate().
   static PlanKey make(const Spec &spec, const Maxima &maxima) {
-    bool window = spec.op == Operator::kWindow;
+    uint32_t fields = fieldsOf(spec.op);
+    if (spec.op == Operator::kNsa) {
+      if (!spec.hasBranch(kBranchWin))
+        fields &= ~uint32_t{kWindowField};
+      if (!spec.hasBranch(kBranchSel))
+        fields &= ~uint32_t{kSelGeometry};
+      if (!spec.hasBranch(kBranchSel) && !spec.hasBranch(kBranchCmp))
+        fields &= ~uint32_t{kCmpGeometry | kPhi};
+    }
+    auto number = [&](uint32_t field, auto value) { return fields & field ? value : decltype(value){}; };
+    auto byte = [&](uint32_t field, auto value) { return fields & field ? static_cast<uint8_t>(value) : uint8_t{0}; };
+    const bool isMlp = spec.cmpKind == CmpKind::kMlp;
     return {static_cast<uint8_t>(spec.op),
             static_cast<uint8_t>(spec.dtype),
             static_cast<uint8_t>(spec.layout),
@@ -30,10 +45,22 @@ struct PlanKey {
             bits(spec.kvHeads),
             bits(maxima.seqlenQ),
             bits(maxima.seqlenK),
-            window ? bits(std::min<int64_t>(spec.window, maxima.seqlenK)) : uint8_t{0},
-            spec.group(),
-            spec.qkDim,
-            spec.vDim,
+            byte(kWindowField, bits(std::min<int64_t>(spec.window, maxima.seqlenK))),
+            number(kHeads, spec.group()),
+            number(kQk, spec.qkDim),
+            number(kV, spec.vDim),
+            routesOf(spec, maxima),
+            byte(kPhi, spec.cmpKind),
+            isMlp ? byte(kPhi, spec.mlpActivation) : uint8_t{0},
+            byte(kGates, spec.gate),
+            number(kCmpGeometry, spec.cmpBlock),
+            number(kCmpGeometry, spec.cmpStride),
+            number(kSelGeometry, spec.selBlock),
+            isMlp ? number(kPhi, spec.mlpHidden) : 0,
+            byte(kSelGeometry, spec.selCount),
+            byte(kGates, spec.gatePerGroup),
+            spec.op == Operator::kNsa ? branchSteps(spec) : uint8_t{0},
+            0,
             0};
   }
 
@@ -43,11 +70,17 @@ struct PlanKey {
       auto product = static_cast<unsigned __int128>(a) * b;
       return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
     };
-    auto words = std::bit_cast<std::array<uint64_t, 3>>(*this);
-    return fold(fold(words[0] ^ 0x9e3779b97f4a7c15, words[1] ^ 0xd1b54a32d192ed03) ^ words[2], 0xa0761d6478bd642f);
+    auto words = std::bit_cast<std::array<uint64_t, 6>>(*this);
+    const uint64_t first = fold(words[0] ^ 0x9e3779b97f4a7c15, words[1] ^ 0xd1b54a32d192ed03);
+    const uint64_t second = fold(words[2] ^ 0x8bb84b93962eacc9, words[3] ^ 0x2d358dccaa6c78a5);
+    return fold(first ^ words[4], second ^ words[5] ^ 0xa0761d6478bd642f);
   }
 
 private:
+  // Which branches have kernels: the selected one needs those of the compressed one.
+  static uint8_t branchSteps(const Spec &spec) {
+    return static_cast<uint8_t>(spec.branches | (spec.hasBranch(kBranchSel) ? kBranchCmp : 0));
+  }
   static uint8_t bits(int64_t value) {
     return value <= 1 ? uint8_t{0} : static_cast<uint8_t>(std::bit_width(static_cast<uint64_t>(value - 1)));
   }

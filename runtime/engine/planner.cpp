@@ -55,27 +55,27 @@ Planner::Planner(Device &device, std::string choiceDevice, KernelCache &cache, c
       counters(counters) {}
 
 Planner::Search Planner::begin(const Spec &spec, const Maxima &maxima) const {
-  Search search{spec, maxima, Problem::make(spec, maxima), std::make_shared<PlanCore>()};
+  Search search{spec, maxima, Problem::make(spec, maxima), std::make_shared<KernelCore>()};
   search.core->problemKey = search.problem.key();
   return search;
 }
 
-Result<std::shared_ptr<const PlanCore>> Planner::make(const Spec &spec, const Maxima &maxima) {
+Result<std::shared_ptr<const KernelCore>> Planner::make(const Spec &spec, const Maxima &maxima) {
   Search search = begin(spec, maxima);
-  if (std::shared_ptr<const PlanCore> found = fromDatabase(search))
+  if (std::shared_ptr<const KernelCore> found = fromDatabase(search))
     return found;
   const MissPolicy policy = *options.missPolicy;
   if (policy == MissPolicy::kFail)
     return cacheMiss(search);
   // A default does not wait for a tuning, which takes much longer than to make one.
   std::string_view work = search.superseded ? kRemaking : missPolicyName(policy);
-  std::shared_ptr<const PlanCore> found;
+  std::shared_ptr<const KernelCore> found;
   std::unique_ptr<KeyLease> lease =
       claim(search, std::string(work), [&] { return (found = fromDatabase(search)) != nullptr; });
   if (found || (search.superseded && (found = makeAgain(search))))
     return found;
-  if (policy == MissPolicy::kTune) {
-    Result<std::shared_ptr<const PlanCore>> tuned = tuneNow(search, nullptr);
+  if (policy == MissPolicy::kTune && isTuned(spec.op)) {
+    Result<std::shared_ptr<const KernelCore>> tuned = tuneNow(search, nullptr);
     if (tuned || tuned.status().code() != ErrorCode::kOutOfMemory)
       return tuned;
     // The host may have taken nearly all memory: no room for a tuner's tensors, but enough to run.
@@ -86,12 +86,12 @@ Result<std::shared_ptr<const PlanCore>> Planner::make(const Spec &spec, const Ma
 }
 
 // The work was asked for, so only what another caller finished after this call began may stand for it.
-Result<std::shared_ptr<const PlanCore>> Planner::tune(const Spec &spec, const Maxima &maxima, std::string &report) {
+Result<std::shared_ptr<const KernelCore>> Planner::tune(const Spec &spec, const Maxima &maxima, std::string &report) {
   Search search = begin(spec, maxima);
   std::vector<Measurement> before;
   if (std::optional<KernelCache::Hit> hit = cache.find(search.core->problemKey, choiceDevice))
     before = std::move(hit->choice.evidence);
-  std::shared_ptr<const PlanCore> found;
+  std::shared_ptr<const KernelCore> found;
   StoredChoice choice;
   std::unique_ptr<KeyLease> lease = claim(search, std::string(missPolicyName(MissPolicy::kTune)), [&] {
     std::optional<KernelCache::Hit> hit = cache.find(search.core->problemKey, choiceDevice);
@@ -113,7 +113,7 @@ Result<std::shared_ptr<const PlanCore>> Planner::tune(const Spec &spec, const Ma
 std::unique_ptr<KeyLease> Planner::claim(const Search &search, const std::string &work,
                                          const std::function<bool()> &isDone) {
   // A forced template is one run's wish: what it leaves behind, no other finds.
-  if (!options.forceVariant.empty())
+  if (!forcedTemplate(search.spec.op).empty())
     return nullptr;
   std::unique_ptr<KeyLease> lease = cache.lease(search.core->problemKey, choiceDevice, work);
   if (!lease)
@@ -133,7 +133,7 @@ std::unique_ptr<KeyLease> Planner::claim(const Search &search, const std::string
   return lease;
 }
 
-std::shared_ptr<const PlanCore> Planner::fromDatabase(Search &search) {
+std::shared_ptr<const KernelCore> Planner::fromDatabase(Search &search) {
   std::optional<KernelCache::Hit> hit = cache.find(search.core->problemKey, choiceDevice);
   search.core->times.lookupMs = search.watch.milliseconds();
   if (!hit)
@@ -148,14 +148,14 @@ std::shared_ptr<const PlanCore> Planner::fromDatabase(Search &search) {
       search.core->fallbacks.push_back(std::move(reason));
     else if (isSuperseded(*manifest))
       search.superseded = hit;
-    else if (std::shared_ptr<const PlanCore> found = load(search, *hit, std::move(*manifest)))
+    else if (std::shared_ptr<const KernelCore> found = load(search, *hit, std::move(*manifest)))
       return found;
   }
   search.refused = std::move(hit->choice);
   return nullptr;
 }
 
-std::shared_ptr<const PlanCore> Planner::refuse(Search &search, const Status &status) const {
+std::shared_ptr<const KernelCore> Planner::refuse(Search &search, const Status &status) const {
   search.core->fallbacks.push_back("the stored kernel cannot serve: " + status.toString());
   logger.log(LogLevel::kWarning, "planner", search.core->fallbacks.back());
   return nullptr;
@@ -170,12 +170,11 @@ std::optional<Manifest> Planner::accept(Search &search, const KernelCache::Hit &
   return std::nullopt;
 }
 
-std::shared_ptr<const PlanCore> Planner::load(Search &search, const KernelCache::Hit &hit, Manifest manifest) {
+std::shared_ptr<const KernelCore> Planner::load(Search &search, const KernelCache::Hit &hit, Manifest manifest) {
   if (Status status = adopt(search, hit.kernel.content, std::move(manifest), hit.kernel.binary); !status.isOk())
     return refuse(search, status);
   search.core->source = PlanSource::kDatabase;
   search.core->tuned = hit.choice.tuned;
-  Counters::raise(counters.plansFromDatabase);
   return search.core;
 }
 
@@ -192,13 +191,13 @@ bool Planner::isSuperseded(const Manifest &manifest) {
 
 // A stored choice outlives a change of the compiler or of a template, its binary does not: the same configuration is
 // compiled again. Where that cannot be, the stored kernel serves.
-std::shared_ptr<const PlanCore> Planner::makeAgain(Search &search) {
+std::shared_ptr<const KernelCore> Planner::makeAgain(Search &search) {
   const KernelCache::Hit &hit = *search.superseded;
   Manifest manifest = *Manifest::parse(hit.kernel.manifest); // accepted before
   Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
   if (!library)
     return load(search, hit, std::move(manifest));
-  CompileRequest wanted = request(search.problem);
+  CompileRequest wanted = request(search);
   wanted.templateName = manifest.templateName;
   wanted.config = manifest.config;
   Result<CompiledKernel> kernel = (*library)->compile(wanted);
@@ -217,15 +216,15 @@ std::shared_ptr<const PlanCore> Planner::makeAgain(Search &search) {
   (void)store(search, *kernel, hit.choice.evidence); // the cache has warned
   search.core->source = PlanSource::kCompiled;
   search.core->tuned = hit.choice.tuned;
-  Counters::raise(counters.plansCompiled);
   return search.core;
 }
 
 std::string Planner::whyPassedOver(const StoredChoice &choice, const Manifest &manifest) const {
-  if (*options.missPolicy == MissPolicy::kTune && !choice.tuned)
+  if (*options.missPolicy == MissPolicy::kTune && !choice.tuned && isTuned(*parseOperator(manifest.op)))
     return "the stored kernel was never measured, and the policy is to tune";
-  if (!options.forceVariant.empty() && manifest.templateName != options.forceVariant)
-    return "the stored kernel is of template " + manifest.templateName + ", forced is " + options.forceVariant;
+  const std::string forced = forcedTemplate(*parseOperator(manifest.op));
+  if (!forced.empty() && manifest.templateName != forced)
+    return "the stored kernel is of template " + manifest.templateName + ", forced is " + forced;
   return "";
 }
 
@@ -271,12 +270,12 @@ Status Planner::cacheMiss(const Search &search) const {
   return Status(std::move(info));
 }
 
-CompileRequest Planner::request(const Problem &problem) const {
+CompileRequest Planner::request(const Search &search) const {
   CompileRequest request;
   request.target = device.target();
-  request.op = problem.op;
-  request.fixed = problem.fixed;
-  request.templateName = options.forceVariant;
+  request.op = search.problem.op;
+  request.fixed = search.problem.fixed;
+  request.templateName = forcedTemplate(search.spec.op);
   request.templateDir = options.templateDir;
   request.nvrtcPath = options.nvrtcPath;
   request.cpuFeatures = device.cpuFeatures();
@@ -310,7 +309,7 @@ Status Planner::store(const Search &search, const CompiledKernel &kernel, std::v
   choice.tuned = !evidence.empty();
   choice.provenance = provenance();
   choice.evidence = std::move(evidence);
-  if (options.forceVariant.empty())
+  if (forcedTemplate(search.spec.op).empty())
     return cache.put(stored, &choice);
   // A forced variant is one run's wish, not the best choice for the problem: only its kernel is kept.
   NSA_RETURN_IF_ERROR(cache.put(stored, nullptr));
@@ -326,11 +325,11 @@ void Planner::dump(const CompileRequest &request, const CompiledKernel &kernel) 
     logger.log(LogLevel::kWarning, "planner", status.toString());
 }
 
-Result<std::shared_ptr<const PlanCore>> Planner::compileDefault(Search &search) {
+Result<std::shared_ptr<const KernelCore>> Planner::compileDefault(Search &search) {
   Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
   if (!library)
     return library.status();
-  CompileRequest wanted = request(search.problem);
+  CompileRequest wanted = request(search);
   Result<std::vector<Candidate>> candidates = (*library)->list(wanted);
   if (!candidates)
     return candidates.status();
@@ -360,8 +359,7 @@ Result<std::shared_ptr<const PlanCore>> Planner::compileDefault(Search &search) 
     Status status = attempt();
     if (status.isOk()) {
       search.core->source = PlanSource::kCompiled;
-      Counters::raise(counters.plansCompiled);
-      return std::shared_ptr<const PlanCore>(search.core);
+      return std::shared_ptr<const KernelCore>(search.core);
     }
     ++failures[candidate.templateName];
     search.core->fallbacks.push_back(candidate.templateName + " " + candidate.config + ": " + status.toString());
@@ -372,11 +370,11 @@ Result<std::shared_ptr<const PlanCore>> Planner::compileDefault(Search &search) 
   return firstFailure;
 }
 
-Result<std::shared_ptr<const PlanCore>> Planner::tuneNow(Search &search, std::string *report) {
+Result<std::shared_ptr<const KernelCore>> Planner::tuneNow(Search &search, std::string *report) {
   Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
   if (!library)
     return library.status();
-  CompileRequest wanted = request(search.problem);
+  CompileRequest wanted = request(search);
   Result<std::vector<Candidate>> candidates = (*library)->list(wanted);
   if (!candidates)
     return candidates.status();
@@ -403,11 +401,10 @@ Result<std::shared_ptr<const PlanCore>> Planner::tuneNow(Search &search, std::st
   Status kept = store(search, winner, session.evidence());
   search.core->source = PlanSource::kCompiled;
   search.core->tuned = true;
-  Counters::raise(counters.plansCompiled);
   if (report)
     *report = describeTuning({search.core->problemKey, choiceDevice, session.shapeText(), session.seed(),
                               search.core->times.tuneMs, std::move(*tuned), kept.isOk() ? "" : kept.toString()});
-  return std::shared_ptr<const PlanCore>(search.core);
+  return std::shared_ptr<const KernelCore>(search.core);
 }
 
 Result<std::string> Planner::explain(const Spec &spec, const Maxima &maxima, bool inMemory) {
@@ -435,7 +432,7 @@ Result<std::string> Planner::explain(const Spec &spec, const Maxima &maxima, boo
   }
   Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
   Result<std::vector<Candidate>> candidates =
-      library ? (*library)->list(request(search.problem)) : Result<std::vector<Candidate>>(library.status());
+      library ? (*library)->list(request(search)) : Result<std::vector<Candidate>>(library.status());
   if (candidates)
     explain.candidates = std::move(*candidates);
   else

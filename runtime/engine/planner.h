@@ -28,10 +28,10 @@ public:
   Planner(Device &device, std::string choiceDevice, KernelCache &cache, const EngineOptions &options,
           const Logger &logger, Counters &counters);
 
-  Result<std::shared_ptr<const PlanCore>> make(const Spec &spec, const Maxima &maxima);
+  Result<std::shared_ptr<const KernelCore>> make(const Spec &spec, const Maxima &maxima);
   // Tunes and stores, whatever the policy and the store say; takes the result of another caller that tunes the same at
   // this moment. `report` receives JSON.
-  Result<std::shared_ptr<const PlanCore>> tune(const Spec &spec, const Maxima &maxima, std::string &report);
+  Result<std::shared_ptr<const KernelCore>> tune(const Spec &spec, const Maxima &maxima, std::string &report);
   // What `make` would do, as JSON. Compiles and stores nothing; like it, opens no compiler where the policy is to fail.
   Result<std::string> explain(const Spec &spec, const Maxima &maxima, bool inMemory);
 
@@ -41,7 +41,7 @@ private:
     Spec spec;
     Maxima maxima;
     Problem problem;
-    std::shared_ptr<PlanCore> core;
+    std::shared_ptr<KernelCore> core;
     Stopwatch watch{};
     std::optional<StoredChoice> refused{};        // the last row that was found and did not serve
     std::optional<KernelCache::Hit> superseded{}; // of another compiler revision, with nothing else against it
@@ -49,18 +49,20 @@ private:
   Search begin(const Spec &spec, const Maxima &maxima) const;
 
   // Null: not served by the database; the reason, if worth telling, is among the core's fallbacks.
-  std::shared_ptr<const PlanCore> fromDatabase(Search &search);
+  std::shared_ptr<const KernelCore> fromDatabase(Search &search);
   // Nothing, and a word about it, when the row is damaged or foreign.
   std::optional<Manifest> accept(Search &search, const KernelCache::Hit &hit) const;
-  std::shared_ptr<const PlanCore> load(Search &search, const KernelCache::Hit &hit, Manifest manifest);
-  std::shared_ptr<const PlanCore> refuse(Search &search, const Status &status) const; // null
+  std::shared_ptr<const KernelCore> load(Search &search, const KernelCache::Hit &hit, Manifest manifest);
+  std::shared_ptr<const KernelCore> refuse(Search &search, const Status &status) const; // null
   bool isSuperseded(const Manifest &manifest);
-  std::shared_ptr<const PlanCore> makeAgain(Search &search);
+  std::shared_ptr<const KernelCore> makeAgain(Search &search);
   std::unique_ptr<KeyLease> claim(const Search &search, const std::string &work, const std::function<bool()> &isDone);
+  // The template that alone may serve an operator; "" when any may.
+  std::string forcedTemplate(Operator op) const { return hasVariants(op) ? options.forceVariant : ""; }
   // "" when this engine may run what was found; else why it passes it over, although nothing is wrong with it.
   std::string whyPassedOver(const StoredChoice &choice, const Manifest &manifest) const;
-  Result<std::shared_ptr<const PlanCore>> compileDefault(Search &search);
-  Result<std::shared_ptr<const PlanCore>> tuneNow(Search &search, std::string *report);
+  Result<std::shared_ptr<const KernelCore>> compileDefault(Search &search);
+  Result<std::shared_ptr<const KernelCore>> tuneNow(Search &search, std::string *report);
   Status cacheMiss(const Search &search) const;
 
   // Loads or finds the kernel and completes the core with it.
@@ -68,7 +70,7 @@ private:
   // Why the choice was not kept; a plan goes on without.
   Status store(const Search &search, const CompiledKernel &kernel, std::vector<Measurement> evidence);
   void dump(const CompileRequest &request, const CompiledKernel &kernel);
-  CompileRequest request(const Problem &problem) const;
+  CompileRequest request(const Search &search) const;
   Result<std::shared_ptr<const CompilerLibrary>> compiler();
   std::string provenance() const;
 

@@ -1,12 +1,14 @@
 #include "runtime/engine/tuning_inputs.h"
 
 #include "runtime/base/half.h"
+#include "runtime/engine/call.h"
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <tuple>
 
 namespace nsa {
 
@@ -24,6 +26,8 @@ constexpr Budget kGpuBudget = {2e12, 2e9};
 constexpr Budget kCheckBudget = {4e9, 32e6};
 constexpr int64_t kMostCheckedQueries = 1024;
 constexpr int64_t kMostCheckedKeys = 2048;
+// A log-sum-exp that makes weights of random queries and keys small, as real ones are.
+constexpr float kTypicalLse = 8;
 // Random numbers are drawn for so many elements and then repeated: drawing a gigabyte takes longer than tuning.
 constexpr int64_t kDrawnElements = int64_t{1} << 22;
 
@@ -35,14 +39,40 @@ struct Sizes {
   int64_t batch, seqlenQ, seqlenK;
 };
 
+// Keys that a query of `keys` tokens meets, and elements that a query and a token move.
+double keysOf(const Spec &spec, double keys) {
+  switch (spec.op) {
+  case Operator::kWindow:
+    return std::min(keys, static_cast<double>(spec.window));
+  case Operator::kCmp:
+  case Operator::kSelect:
+    return keys / spec.cmpStride;
+  case Operator::kSel:
+    return std::min(keys, static_cast<double>(spec.selCount) * spec.selBlock);
+  case Operator::kCompress:
+  case Operator::kCombine:
+    return 1;
+  default:
+    return keys;
+  }
+}
+
 bool exceeds(const Budget &budget, const Spec &spec, const Sizes &sizes) {
-  double keys = static_cast<double>(sizes.seqlenK);
-  if (spec.op == Operator::kWindow)
-    keys = std::min(keys, static_cast<double>(spec.window));
-  double rowsQ = static_cast<double>(sizes.batch) * static_cast<double>(sizes.seqlenQ) * spec.queryHeads;
+  const double keys = keysOf(spec, static_cast<double>(sizes.seqlenK));
+  const double queryHeads = std::max(spec.queryHeads, 1);
+  double rowsQ = static_cast<double>(sizes.batch) * static_cast<double>(sizes.seqlenQ) * queryHeads;
   double rowsK = static_cast<double>(sizes.batch) * static_cast<double>(sizes.seqlenK) * spec.kvHeads;
   double dims = static_cast<double>(spec.qkDim) + spec.vDim;
-  return 2 * rowsQ * keys * dims > budget.flops || (rowsQ + rowsK) * dims * dtypeBytes(spec.dtype) > budget.bytes;
+  double bytes = (rowsQ + rowsK) * dims * dtypeBytes(spec.dtype);
+  double flops = 2 * rowsQ * keys * dims;
+  if (spec.op == Operator::kCombine)
+    bytes *= 2;
+  if (spec.op == Operator::kCompress && spec.cmpKind != CmpKind::kMean) {
+    const double hidden = spec.cmpKind == CmpKind::kMlp ? spec.mlpHidden : std::max(spec.qkDim, spec.vDim);
+    flops = 2 * rowsK / spec.cmpStride * spec.cmpBlock * dims * hidden;
+    bytes += 2 * spec.cmpBlock * dims * hidden * dtypeBytes(spec.dtype);
+  }
+  return flops > budget.flops || bytes > budget.bytes;
 }
 
 // Fewer sequences first, then fewer queries, then fewer keys.
@@ -50,6 +80,8 @@ Sizes fit(const Budget &budget, const Spec &spec, const Maxima &maxima) {
   Sizes sizes = {std::max<int64_t>(maxima.batch, 1), std::max<int64_t>(maxima.seqlenQ, 1),
                  std::max<int64_t>(maxima.seqlenK, 1)};
   sizes.seqlenQ = std::min({sizes.seqlenQ, sizes.seqlenK, std::max<int64_t>(maxima.tokensQ, 1)});
+  if (spec.op == Operator::kCompress) // sees no query
+    sizes.seqlenQ = 1;
   sizes.batch = std::min(sizes.batch, std::max<int64_t>(maxima.tokensQ / sizes.seqlenQ, 1));
   while (exceeds(budget, spec, sizes)) {
     if (sizes.batch > 1)
@@ -79,35 +111,27 @@ private:
   std::mt19937_64 generator;
 };
 
-std::array<int64_t, kMaxTensorRank> rowMajor(const Tensor &tensor) {
-  std::array<int64_t, kMaxTensorRank> strides = {};
-  int64_t stride = 1;
-  for (auto axis = static_cast<size_t>(tensor.rank); axis-- > 0;) {
-    strides[axis] = stride;
-    stride *= tensor.shape[axis];
-  }
-  return strides;
-}
-
 } // namespace
 
 Result<TuningInputs> TuningInputs::make(Device &device, const Spec &spec, const Maxima &maxima, uint64_t seed) {
-  TuningInputs inputs(device, spec);
+  TuningInputs inputs(device, spec, maxima, seed);
   Sizes sizes = fit(device.isGpu() ? kGpuBudget : kCpuBudget, spec, maxima);
-  Lengths timed = {std::vector(static_cast<size_t>(sizes.batch), sizes.seqlenQ),
-                   std::vector(static_cast<size_t>(sizes.batch), sizes.seqlenK)};
+  Lengths &timed = inputs.timedLengths;
+  timed = {std::vector(static_cast<size_t>(sizes.batch), sizes.seqlenQ),
+           std::vector(static_cast<size_t>(sizes.batch), sizes.seqlenK)};
 
   // Uneven lengths for the comparison: no multiple of a tile, prefixes of other sizes, in a packed batch an empty one.
-  std::mt19937_64 draw(seed);
-  auto between = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(draw); };
-  bool packed = spec.layout == Layout::kPacked;
+  auto between = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(inputs.draw);
+  };
+  const bool packed = spec.layout == Layout::kPacked;
   Maxima checkMaxima = maxima;
   checkMaxima.batch = sizes.batch;
   checkMaxima.seqlenQ = std::min(sizes.seqlenQ, kMostCheckedQueries);
   checkMaxima.seqlenK = std::min(sizes.seqlenK, kMostCheckedKeys);
   const Sizes checkSizes = fit(kCheckBudget, spec, checkMaxima);
-  Lengths checked;
   for (int64_t i = 0; i < checkSizes.batch; ++i) {
+    Lengths &checked = inputs.checkedLengths;
     bool drawn = packed || i == 0; // in the dense layout all sequences are equally long
     int64_t lengthQ = drawn ? between((checkSizes.seqlenQ + 1) / 2, checkSizes.seqlenQ) : checked.q[0];
     int64_t lengthK = drawn ? between(lengthQ, checkSizes.seqlenK) : checked.k[0];
@@ -117,58 +141,149 @@ Result<TuningInputs> TuningInputs::make(Device &device, const Spec &spec, const 
     checked.k.push_back(lengthK);
   }
 
-  NSA_RETURN_IF_ERROR(inputs.allocate(timed));
-  int64_t rowsQ = sizes.batch * sizes.seqlenQ * spec.queryHeads;
-  int64_t rowsK = sizes.batch * sizes.seqlenK * spec.kvHeads;
-  NSA_RETURN_IF_ERROR(inputs.fillRandom(inputs.q, rowsQ * spec.qkDim, draw()));
-  NSA_RETURN_IF_ERROR(inputs.fillRandom(inputs.k, rowsK * spec.qkDim, draw()));
-  NSA_RETURN_IF_ERROR(inputs.fillRandom(inputs.v, rowsK * spec.vDim, draw()));
-  Result<Bindings> timedBindings = inputs.bind(timed);
-  if (!timedBindings)
-    return timedBindings.status();
-  Result<Bindings> checkedBindings = inputs.bind(checked);
-  if (!checkedBindings)
-    return checkedBindings.status();
-  const int64_t checkedRows = std::reduce(checked.q.begin(), checked.q.end()) * spec.queryHeads;
-  inputs.checkedOutBytes = checkedRows * spec.vDim * dtypeBytes(spec.dtype);
-  inputs.checkedLseBytes = checkedRows * static_cast<int64_t>(sizeof(float));
-  inputs.timedBindings = std::move(*timedBindings);
-  inputs.checkedBindings = std::move(*checkedBindings);
+  inputs.timedCall = inputs.begin(inputs.timedLengths);
+  inputs.checkedCall = inputs.begin(inputs.checkedLengths);
+  if (packed) {
+    NSA_RETURN_IF_ERROR(inputs.addTable(inputs.timedCall, inputs.timedLengths));
+    NSA_RETURN_IF_ERROR(inputs.addTable(inputs.checkedCall, inputs.checkedLengths));
+  }
+  NSA_RETURN_IF_ERROR(inputs.fillOperator());
   inputs.shape = "batch=" + std::to_string(sizes.batch) + " seqlen_q=" + std::to_string(sizes.seqlenQ) +
                  " seqlen_k=" + std::to_string(sizes.seqlenK);
   return inputs;
 }
 
-Status TuningInputs::allocate(const Lengths &largest) {
-  int64_t queries = std::reduce(largest.q.begin(), largest.q.end());
-  int64_t keys = std::reduce(largest.k.begin(), largest.k.end());
-  int64_t bytes = dtypeBytes(spec.dtype);
-  const struct {
-    DeviceBuffer &buffer;
-    int64_t bytes;
-  } buffers[] = {{q, queries * spec.queryHeads * spec.qkDim * bytes},
-                 {k, keys * spec.kvHeads * spec.qkDim * bytes},
-                 {v, keys * spec.kvHeads * spec.vDim * bytes},
-                 {out, queries * spec.queryHeads * spec.vDim * bytes},
-                 {lse, queries * spec.queryHeads * static_cast<int64_t>(sizeof(float))}};
-  for (const auto &wanted : buffers) {
-    Result<DeviceBuffer> buffer = DeviceBuffer::allocate(*device, static_cast<size_t>(wanted.bytes));
-    if (!buffer)
-      return buffer.status();
-    wanted.buffer = std::move(*buffer);
+// The tensors of each operator, by the views of docs/operators.md.
+Status TuningInputs::fillOperator() {
+  using enum Rows;
+  using enum View;
+  const int64_t heads = spec.queryHeads, kvHeads = spec.kvHeads, qk = spec.qkDim, v = spec.vDim;
+  auto in = [&](View view, Rows rows, const std::vector<int64_t> &extents) { return fill(view, rows, extents, false); };
+  auto out = [&](View view, Rows rows, const std::vector<int64_t> &extents) { return fill(view, rows, extents, true); };
+  switch (spec.op) {
+  case Operator::kDense:
+  case Operator::kWindow:
+  case Operator::kCmp:
+  case Operator::kSel: {
+    const Rows keys = spec.op == Operator::kCmp ? kBlocks : kKeys;
+    NSA_RETURN_IF_ERROR(in(kQ, kQueries, {heads, qk}));
+    NSA_RETURN_IF_ERROR(in(kK, keys, {kvHeads, qk}));
+    NSA_RETURN_IF_ERROR(in(kV, keys, {kvHeads, v}));
+    if (spec.op == Operator::kSel)
+      NSA_RETURN_IF_ERROR(in(kBlockList, kQueries, {kvHeads, spec.selCount}));
+    NSA_RETURN_IF_ERROR(out(kOut, kQueries, {heads, v}));
+    return out(kLse, kQueries, {heads});
+  }
+  case Operator::kSelect:
+    NSA_RETURN_IF_ERROR(in(kQ, kQueries, {heads, qk}));
+    NSA_RETURN_IF_ERROR(in(kK, kBlocks, {kvHeads, qk}));
+    NSA_RETURN_IF_ERROR(in(kLse, kQueries, {heads}));
+    return out(kBlockList, kQueries, {kvHeads, spec.selCount});
+  case Operator::kCombine:
+    for (View view : {kOCmp, kOSel, kOWin})
+      NSA_RETURN_IF_ERROR(in(view, kQueries, {heads, v}));
+    NSA_RETURN_IF_ERROR(in(kGates, kQueries, {spec.gatePerGroup ? kvHeads : heads, 3}));
+    return out(kOut, kQueries, {heads, v});
+  case Operator::kCompress:
+    NSA_RETURN_IF_ERROR(in(kK, kKeys, {kvHeads, qk}));
+    NSA_RETURN_IF_ERROR(in(kV, kKeys, {kvHeads, v}));
+    for (const auto &[dim, pe, w, b, w1, b1, w2, b2] : {std::tuple(qk, kPeK, kWK, kBK, kW1K, kB1K, kW2K, kB2K),
+                                                        std::tuple(v, kPeV, kWV, kBV, kW1V, kB1V, kW2V, kB2V)}) {
+      if (spec.cmpKind != CmpKind::kMean)
+        NSA_RETURN_IF_ERROR(in(pe, kNone, {spec.cmpBlock, dim}));
+      if (spec.cmpKind == CmpKind::kLinear) {
+        NSA_RETURN_IF_ERROR(in(w, kNone, {spec.cmpBlock, dim, dim}));
+        NSA_RETURN_IF_ERROR(in(b, kNone, {1, dim}));
+      } else if (spec.cmpKind == CmpKind::kMlp) {
+        NSA_RETURN_IF_ERROR(in(w1, kNone, {spec.cmpBlock, dim, spec.mlpHidden}));
+        NSA_RETURN_IF_ERROR(in(b1, kNone, {1, spec.mlpHidden}));
+        NSA_RETURN_IF_ERROR(in(w2, kNone, {spec.mlpHidden, dim}));
+        NSA_RETURN_IF_ERROR(in(b2, kNone, {1, dim}));
+      }
+    }
+    NSA_RETURN_IF_ERROR(out(kKComp, kBlocks, {kvHeads, qk}));
+    return out(kVComp, kBlocks, {kvHeads, v});
+  case Operator::kNsa:
+  case Operator::kDecode:
+  case Operator::kSequences:
+    break;
+  }
+  return Status::error(ErrorCode::kInternal,
+                       "operator " + std::string(operatorName(spec.op)) + " is not tuned as one kernel");
+}
+
+int64_t TuningInputs::rowsOf(Rows rows, const Lengths &lengths) const {
+  if (rows == Rows::kNone)
+    return 1;
+  const std::vector<int64_t> &tokens = rows == Rows::kQueries ? lengths.q : lengths.k;
+  if (rows != Rows::kBlocks)
+    return std::reduce(tokens.begin(), tokens.end());
+  int64_t count = 0;
+  for (int64_t length : tokens)
+    count += spec.compressedBlocks(length);
+  return count;
+}
+
+// Row-major, with [entry, time] before the extents where rows are counted.
+void TuningInputs::bind(KernelCall &call, View view, void *data, Rows rows, const Lengths &lengths,
+                        const std::vector<int64_t> &extents) const {
+  const ViewRule &rule = viewRule(view);
+  const bool counted = rows != Rows::kNone;
+  std::array<int64_t, kMaxCoordinates> strides = {};
+  int64_t row = std::reduce(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
+  size_t next = 0;
+  if (counted) {
+    const auto sequences = static_cast<int64_t>(lengths.q.size());
+    strides[next++] = spec.layout == Layout::kPacked ? 0 : rowsOf(rows, lengths) / sequences * row;
+    strides[next++] = row;
+  }
+  for (size_t axis = 0; next < static_cast<size_t>(rule.rank); ++axis) {
+    row /= extents[axis];
+    strides[next++] = row;
+  }
+  call[view] = ViewSlots::make(data, elementDType(rule.type, spec.dtype), strides);
+}
+
+Status TuningInputs::fill(View view, Rows rows, const std::vector<int64_t> &extents, bool isOutput) {
+  const DType dtype = elementDType(viewRule(view).type, spec.dtype);
+  const int64_t row = std::reduce(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
+  const int64_t checkedElements = rowsOf(rows, checkedLengths) * row;
+  const int64_t elements = std::max(rowsOf(rows, timedLengths) * row, checkedElements);
+  const bool isList = view == View::kBlockList && !isOutput;
+  // Lists say where they lead, so each call has its own.
+  for (bool isTimed : {true, false}) {
+    KernelCall &call = isTimed ? timedCall : checkedCall;
+    const Lengths &lengths = isTimed ? timedLengths : checkedLengths;
+    if (isTimed || isList) {
+      Result<DeviceBuffer> buffer =
+          DeviceBuffer::allocate(*device, static_cast<size_t>(std::max<int64_t>(elements, 1) * dtypeBytes(dtype)));
+      if (!buffer)
+        return buffer.status();
+      buffers.push_back(std::move(*buffer));
+      if (isList)
+        NSA_RETURN_IF_ERROR(fillLists(buffers.back(), lengths));
+      else if (!isOutput)
+        NSA_RETURN_IF_ERROR(fillRandom(buffers.back(), dtype, elements, view == View::kLse ? kTypicalLse : 0));
+    }
+    bind(call, view, buffers.back().data(), rows, lengths, extents);
+  }
+  if (isOutput) {
+    using enum TuningResult::Kind;
+    const auto kind = view == View::kLse ? kLse : view == View::kBlockList ? kLists : kRows;
+    outputs.push_back({view, kind, extents.back(), checkedElements, buffers.back().data(), dtype});
   }
   return Status::ok();
 }
 
-Status TuningInputs::fillRandom(const DeviceBuffer &buffer, int64_t elements, uint64_t seed) {
-  NormalDraw draw(seed);
-  const int64_t elementBytes = dtypeBytes(spec.dtype);
+Status TuningInputs::fillRandom(const DeviceBuffer &buffer, DType dtype, int64_t elements, float shift) {
+  NormalDraw normal(draw());
+  const int64_t elementBytes = dtypeBytes(dtype);
   const int64_t drawn = std::min(elements, kDrawnElements);
   std::vector<std::byte> host(static_cast<size_t>(drawn * elementBytes));
   for (int64_t i = 0; i < drawn; ++i) {
-    const float value = draw();
-    const uint16_t narrow = spec.dtype == DType::kBf16 ? floatToBf16(value) : floatToFp16(value);
-    const void *source = spec.dtype == DType::kF32 ? static_cast<const void *>(&value) : &narrow;
+    const float value = normal() + shift;
+    const uint16_t narrow = dtype == DType::kBf16 ? floatToBf16(value) : floatToFp16(value);
+    const void *source = dtype == DType::kF32 ? static_cast<const void *>(&value) : &narrow;
     std::memcpy(host.data() + i * elementBytes, source, static_cast<size_t>(elementBytes));
   }
   auto *target = static_cast<std::byte *>(buffer.data());
@@ -180,86 +295,115 @@ Status TuningInputs::fillRandom(const DeviceBuffer &buffer, int64_t elements, ui
   return Status::ok();
 }
 
-int64_t TuningInputs::timeExtent(const std::vector<int64_t> &lengths) const {
-  return spec.layout == Layout::kPacked ? std::reduce(lengths.begin(), lengths.end()) : lengths[0];
+// Lists as local as those of a trained model: neighbouring queries draw from one small set of blocks, the first and the
+// own one are always among them.
+Status TuningInputs::fillLists(const DeviceBuffer &buffer, const Lengths &lengths) {
+  constexpr int64_t kNeighbours = 32; // queries that share a set
+  const auto count = static_cast<size_t>(spec.selCount);
+  std::vector<int32_t> host;
+  for (size_t sequence = 0; sequence < lengths.q.size(); ++sequence) {
+    std::vector<std::vector<int32_t>> sets(static_cast<size_t>(spec.kvHeads));
+    for (int64_t query = 0; query < lengths.q[sequence]; ++query) {
+      const int64_t own = (lengths.k[sequence] - lengths.q[sequence] + query) / spec.selBlock;
+      for (std::vector<int32_t> &set : sets) {
+        if (query % kNeighbours == 0) {
+          set.resize(2 * count);
+          for (int32_t &block : set)
+            block = static_cast<int32_t>(std::uniform_int_distribution<int64_t>(0, own)(draw));
+        }
+        std::vector<int32_t> list = {0, static_cast<int32_t>(own)};
+        for (size_t tries = 0; tries < 2 * count; ++tries)
+          list.push_back(set[draw() % set.size()]);
+        std::sort(list.begin() + 2, list.end());
+        // The two forced ones first, then as many of the drawn as there is room for.
+        std::vector<int32_t> chosen;
+        for (int32_t block : list)
+          if (chosen.size() < count && std::find(chosen.begin(), chosen.end(), block) == chosen.end())
+            chosen.push_back(block);
+        std::sort(chosen.begin(), chosen.end());
+        chosen.resize(count, -1);
+        host.insert(host.end(), chosen.begin(), chosen.end());
+      }
+    }
+  }
+  return host.empty() ? Status::ok() : device->upload(buffer.data(), host.data(), host.size() * sizeof(int32_t));
 }
 
-Result<Bindings> TuningInputs::bind(const Lengths &lengths) {
-  bool packed = spec.layout == Layout::kPacked;
-  Bindings bindings;
-  auto set = [&](TensorName name, void *data, DType dtype, const std::vector<int64_t> &times, int64_t heads,
-                 int64_t dim) {
-    Tensor tensor;
-    tensor.data = data;
-    tensor.dtype = dtype;
-    if (!packed)
-      tensor.shape[static_cast<size_t>(tensor.rank++)] = static_cast<int64_t>(times.size());
-    tensor.shape[static_cast<size_t>(tensor.rank++)] = timeExtent(times);
-    tensor.shape[static_cast<size_t>(tensor.rank++)] = heads;
-    if (dim)
-      tensor.shape[static_cast<size_t>(tensor.rank++)] = dim;
-    tensor.strides = rowMajor(tensor);
-    bindings[static_cast<size_t>(name)] = tensor;
-  };
-  set(TensorName::kQ, q.data(), spec.dtype, lengths.q, spec.queryHeads, spec.qkDim);
-  set(TensorName::kK, k.data(), spec.dtype, lengths.k, spec.kvHeads, spec.qkDim);
-  set(TensorName::kV, v.data(), spec.dtype, lengths.k, spec.kvHeads, spec.vDim);
-  set(TensorName::kOut, out.data(), spec.dtype, lengths.q, spec.queryHeads, spec.vDim);
-  set(TensorName::kLse, lse.data(), DType::kF32, lengths.q, spec.queryHeads, 0);
-  if (!packed)
-    return bindings;
+KernelCall TuningInputs::begin(const Lengths &lengths) const {
+  const bool packed = spec.layout == Layout::kPacked;
+  KernelCall call;
+  call.scalars = CallRules(spec, maxima).scalars;
+  const int64_t longestQ = *std::max_element(lengths.q.begin(), lengths.q.end());
+  const int64_t longestK = *std::max_element(lengths.k.begin(), lengths.k.end());
+  setScalar(call.scalars, Scalar::kSeqlenQ, packed ? 0 : longestQ);
+  setScalar(call.scalars, Scalar::kSeqlenK, packed ? 0 : longestK);
+  setScalar(call.scalars, Scalar::kTotalQ, packed ? rowsOf(Rows::kQueries, lengths) : longestQ);
+  setScalar(call.scalars, Scalar::kTotalK, packed ? rowsOf(Rows::kKeys, lengths) : longestK);
+  setScalar(call.scalars, Scalar::kTotalC, rowsOf(Rows::kBlocks, lengths));
+  setScalar(call.scalars, Scalar::kBatch, static_cast<int64_t>(lengths.q.size()));
+  Maxima sizes;
+  sizes.batch = static_cast<int64_t>(lengths.q.size());
+  sizes.tokensQ = rowsOf(Rows::kQueries, lengths);
+  sizes.seqlenQ = longestQ;
+  sizes.seqlenK = longestK;
+  call.grid = GridSizes::ofMaxima(spec, sizes);
+  return call;
+}
 
-  const struct {
-    TensorName name;
-    const std::vector<int64_t> &lengths;
-  } offsetTensors[] = {{TensorName::kCuSeqlensQ, lengths.q}, {TensorName::kCuSeqlensK, lengths.k}};
-  for (const auto &wanted : offsetTensors) {
-    std::vector<int32_t> host(wanted.lengths.size() + 1);
-    for (size_t i = 0; i < wanted.lengths.size(); ++i)
-      host[i + 1] = host[i] + static_cast<int32_t>(wanted.lengths[i]);
-    Result<DeviceBuffer> buffer = DeviceBuffer::allocate(*device, host.size() * sizeof(int32_t));
-    if (!buffer)
-      return buffer.status();
-    NSA_RETURN_IF_ERROR(device->upload(buffer->data(), host.data(), host.size() * sizeof(int32_t)));
-    Tensor tensor;
-    tensor.data = buffer->data();
-    tensor.dtype = DType::kI32;
-    tensor.rank = 1;
-    tensor.shape[0] = static_cast<int64_t>(host.size());
-    tensor.strides[0] = 1;
-    bindings[static_cast<size_t>(wanted.name)] = tensor;
-    offsets.push_back(std::move(*buffer));
+// What the kernel `sequences` would have written.
+Status TuningInputs::addTable(KernelCall &call, const Lengths &lengths) {
+  std::vector<int32_t> host;
+  int64_t q = 0, k = 0, blocks = 0;
+  for (size_t i = 0; i < lengths.q.size(); ++i) {
+    const int64_t count = spec.compressedBlocks(lengths.k[i]);
+    for (int64_t field : {q, lengths.q[i], k, lengths.k[i], blocks, count, int64_t{0}, int64_t{0}})
+      host.push_back(static_cast<int32_t>(field));
+    q += lengths.q[i];
+    k += lengths.k[i];
+    blocks += count;
   }
-  return bindings;
+  Result<DeviceBuffer> buffer = DeviceBuffer::allocate(*device, host.size() * sizeof(int32_t));
+  if (!buffer)
+    return buffer.status();
+  NSA_RETURN_IF_ERROR(device->upload(buffer->data(), host.data(), host.size() * sizeof(int32_t)));
+  call[View::kSequences] = ViewSlots::make(buffer->data(), DType::kI32, {kSequenceFields, 1});
+  buffers.push_back(std::move(*buffer));
+  return Status::ok();
 }
 
 Status TuningInputs::poisonOutputs() {
-  // All bits set is a NaN in bf16, fp16 and fp32.
-  std::vector<std::byte> poison(static_cast<size_t>(std::max(checkedOutBytes, checkedLseBytes)), std::byte{0xff});
-  NSA_RETURN_IF_ERROR(device->upload(out.data(), poison.data(), static_cast<size_t>(checkedOutBytes)));
-  return device->upload(lse.data(), poison.data(), static_cast<size_t>(checkedLseBytes));
+  for (const Output &output : outputs) {
+    // All bits set is a NaN in bf16, fp16 and fp32, and no block.
+    const std::vector<std::byte> poison(static_cast<size_t>(output.elements * dtypeBytes(output.dtype)),
+                                        std::byte{0xff});
+    // -1 is what the tail of a list holds: lists are poisoned with something else.
+    const std::vector<int32_t> noBlocks(output.dtype == DType::kI32 ? static_cast<size_t>(output.elements) : 0, -2);
+    const void *source = noBlocks.empty() ? static_cast<const void *>(poison.data()) : noBlocks.data();
+    NSA_RETURN_IF_ERROR(device->upload(output.data, source, poison.size()));
+  }
+  return Status::ok();
 }
 
 Result<TuningResult> TuningInputs::readChecked() {
-  const Tensor &outTensor = *checkedBindings[static_cast<size_t>(TensorName::kOut)];
-  const Tensor &lseTensor = *checkedBindings[static_cast<size_t>(TensorName::kLse)];
-  auto elements = [](const Tensor &tensor) {
-    return static_cast<size_t>(
-        std::accumulate(tensor.shape.begin(), tensor.shape.begin() + tensor.rank, int64_t{1}, std::multiplies<>()));
-  };
   TuningResult result;
-  result.rowElements = spec.vDim;
-  result.out.resize(elements(outTensor));
-  result.lse.resize(elements(lseTensor));
-  NSA_RETURN_IF_ERROR(device->download(result.lse.data(), lse.data(), result.lse.size() * sizeof(float)));
-  if (spec.dtype == DType::kF32) {
-    NSA_RETURN_IF_ERROR(device->download(result.out.data(), out.data(), result.out.size() * sizeof(float)));
-    return result;
+  for (const Output &output : outputs) {
+    std::vector<std::byte> host(static_cast<size_t>(output.elements * dtypeBytes(output.dtype)));
+    NSA_RETURN_IF_ERROR(device->download(host.data(), output.data, host.size()));
+    std::vector<float> values(static_cast<size_t>(output.elements));
+    for (size_t i = 0; i < values.size(); ++i) {
+      const std::byte *element = host.data() + i * static_cast<size_t>(dtypeBytes(output.dtype));
+      int32_t wide = 0;
+      uint16_t narrow = 0;
+      std::memcpy(output.dtype == DType::kBf16 || output.dtype == DType::kF16 ? static_cast<void *>(&narrow) : &wide,
+                  element, static_cast<size_t>(dtypeBytes(output.dtype)));
+      values[i] = output.dtype == DType::kBf16  ? bf16ToFloat(narrow)
+                  : output.dtype == DType::kF16 ? fp16ToFloat(narrow)
+                  : output.dtype == DType::kI32 ? static_cast<float>(wide)
+                                                : std::bit_cast<float>(wide);
+    }
+    result.outputs.push_back(
+        {std::string(viewRule(output.view).name), output.kind, output.rowElements, std::move(values)});
   }
-  std::vector<uint16_t> narrow(result.out.size());
-  NSA_RETURN_IF_ERROR(device->download(narrow.data(), out.data(), narrow.size() * sizeof(uint16_t)));
-  std::transform(narrow.begin(), narrow.end(), result.out.begin(),
-                 spec.dtype == DType::kBf16 ? bf16ToFloat : fp16ToFloat);
   return result;
 }
 

@@ -1,56 +1,80 @@
-// Tensors for tuning: two calls over the same device buffers, one as large as the spec's maxima allow within a
-// budget (it is timed), one small with drawn, uneven lengths (results are compared on it).
+// Tensors for tuning one kernel: two calls over the same device buffers, one as large as the spec's maxima allow within
+// a budget (it is timed), one small with drawn, uneven lengths (results are compared on it).
 // Ownership: owns the device memory. Thread-safety: one thread at a time.
 #pragma once
 
-#include "runtime/engine/call.h"
 #include "runtime/engine/device.h"
+#include "runtime/engine/kernel_arguments.h"
 
 #include <cstdint>
+#include <random>
 #include <string>
 #include <vector>
 
 namespace nsa {
 
-// What one run left in the outputs, widened to float.
+// What one run left in an output, widened to float.
 struct TuningResult {
-  int64_t rowElements = 0; // v_dim
-  std::vector<float> out;
-  std::vector<float> lse;
+  enum class Kind { kRows, kLse, kLists };
+  struct Output {
+    std::string name; // of the view
+    Kind kind;
+    int64_t rowElements; // of kRows and kLists
+    std::vector<float> values;
+  };
+  std::vector<Output> outputs;
 };
 
 class TuningInputs {
 public:
   static Result<TuningInputs> make(Device &device, const Spec &spec, const Maxima &maxima, uint64_t seed);
 
-  const Bindings &timed() const { return timedBindings; }
-  const Bindings &checked() const { return checkedBindings; }
+  const KernelCall &timed() const { return timedCall; }
+  const KernelCall &checked() const { return checkedCall; }
   // Fills the checked call's outputs with NaN, so that an element nobody writes is seen.
   Status poisonOutputs();
   // Reads back the checked call's outputs.
   Result<TuningResult> readChecked();
-  // "batch=1 seqlen_q=2048 seqlen_k=2048 tokens_q=2048": what was timed.
+  // "batch=1 seqlen_q=2048 seqlen_k=2048": what was timed.
   const std::string &shapeText() const { return shape; }
 
 private:
-  TuningInputs(Device &device, const Spec &spec) : device(&device), spec(spec) {}
+  TuningInputs(Device &device, const Spec &spec, const Maxima &maxima, uint64_t seed)
+      : device(&device), spec(spec), maxima(maxima), draw(seed) {}
 
   struct Lengths {
     std::vector<int64_t> q, k; // per sequence
   };
-  Status allocate(const Lengths &largest);
-  Result<Bindings> bind(const Lengths &lengths);
-  Status fillRandom(const DeviceBuffer &buffer, int64_t elements, uint64_t seed);
-  int64_t timeExtent(const std::vector<int64_t> &lengths) const;
+  // How many rows a tensor has in a call, by what they count.
+  enum class Rows { kQueries, kKeys, kBlocks, kNone };
+
+  Status fill(View view, Rows rows, const std::vector<int64_t> &extents, bool isOutput);
+  Status fillOperator();
+  Status fillRandom(const DeviceBuffer &buffer, DType dtype, int64_t elements, float shift);
+  Status fillLists(const DeviceBuffer &buffer, const Lengths &lengths);
+  KernelCall begin(const Lengths &lengths) const;
+  Status addTable(KernelCall &call, const Lengths &lengths);
+  int64_t rowsOf(Rows rows, const Lengths &lengths) const;
+  void bind(KernelCall &call, View view, void *data, Rows rows, const Lengths &lengths,
+            const std::vector<int64_t> &extents) const;
+
+  struct Output {
+    View view;
+    TuningResult::Kind kind;
+    int64_t rowElements;
+    int64_t elements; // of the checked call
+    void *data;
+    DType dtype;
+  };
 
   Device *device;
   Spec spec;
-  DeviceBuffer q, k, v, out, lse;
-  int64_t checkedOutBytes = 0;
-  int64_t checkedLseBytes = 0;
-  std::vector<DeviceBuffer> offsets; // cu_seqlens of both calls
-  Bindings timedBindings;
-  Bindings checkedBindings;
+  Maxima maxima;
+  std::mt19937_64 draw;
+  Lengths timedLengths, checkedLengths;
+  std::vector<DeviceBuffer> buffers;
+  std::vector<Output> outputs;
+  KernelCall timedCall, checkedCall;
   std::string shape;
 };
 

@@ -1,5 +1,6 @@
 #include "runtime/engine/tuning_session.h"
 
+#include "runtime/base/device_status.h"
 #include "runtime/engine/result_gate.h"
 
 #include <algorithm>
@@ -24,10 +25,8 @@ double monotonicSeconds() {
 
 } // namespace
 
-std::string_view definingTemplate(Operator op) {
-  // Window and dense are one tile program: dense is a window that never closes.
-  return "attention";
-}
+// Dense, window and compressed attention are one tile program; other operators have no second template.
+std::string_view definingTemplate(Operator op) { return hasVariants(op) ? "attention" : ""; }
 
 TuningSession::TuningSession(const Environment &environment, const Spec &spec, const Maxima &maxima,
                              CompileRequest request, std::vector<Candidate> candidates)
@@ -80,15 +79,15 @@ Result<TuneReport> TuningSession::run() {
 }
 
 Status TuningSession::compile(size_t index) {
-  Result<std::shared_ptr<PlanCore>> core = build(candidates[index], compiled[index]);
+  Result<std::shared_ptr<KernelCore>> core = build(candidates[index], compiled[index]);
   if (!core)
     return core.status();
   cores[index] = std::move(*core);
   return Status::ok();
 }
 
-Result<std::shared_ptr<PlanCore>> TuningSession::build(const Candidate &candidate,
-                                                       std::optional<CompiledKernel> &kernel) {
+Result<std::shared_ptr<KernelCore>> TuningSession::build(const Candidate &candidate,
+                                                         std::optional<CompiledKernel> &kernel) {
   CompileRequest candidateRequest = request;
   candidateRequest.templateName = candidate.templateName;
   Result<std::map<std::string, std::string>> config = parseValues(candidate.config);
@@ -106,25 +105,25 @@ Result<std::shared_ptr<PlanCore>> TuningSession::build(const Candidate &candidat
   Counters::raise(environment.counters.kernelsLoaded);
   int32_t grid[3];
   NSA_RETURN_IF_ERROR((*loaded)->grid(GridSizes::ofMaxima(spec, maxima), grid));
-  auto core = std::make_shared<PlanCore>();
+  auto core = std::make_shared<KernelCore>();
   core->kernel = std::move(*loaded);
   kernel = std::move(*made);
   return core;
 }
 
-std::shared_ptr<PlanCore> TuningSession::buildDefinition() {
+std::shared_ptr<KernelCore> TuningSession::buildDefinition() {
   CompileRequest definition = request;
   definition.templateName = definingTemplate(spec.op);
   Result<std::vector<Candidate>> listed = environment.compiler.list(definition);
   for (size_t i = 0; listed && i < std::min(listed->size(), kDefinitionAttempts); ++i) {
     std::optional<CompiledKernel> kernel;
-    if (Result<std::shared_ptr<PlanCore>> core = build((*listed)[i], kernel))
+    if (Result<std::shared_ptr<KernelCore>> core = build((*listed)[i], kernel))
       return *core;
   }
   return nullptr;
 }
 
-Status TuningSession::runOnce(const PlanCore &core, const Bindings &bindings, void *stream) {
+Status TuningSession::runOnce(const KernelCore &core, const KernelCall &call, void *stream) {
   size_t needed = core.kernel->workspaceBytes();
   if (needed > workspaceBytes) {
     Result<DeviceBuffer> grown = DeviceBuffer::allocate(environment.device, needed);
@@ -133,16 +132,19 @@ Status TuningSession::runOnce(const PlanCore &core, const Bindings &bindings, vo
     workspace = std::move(*grown);
     workspaceBytes = needed;
   }
-  return runKernel(*core.kernel, CallRules(spec, maxima), environment.device, bindings, statusWord, workspace.data(),
-                   workspaceBytes, stream);
+  if (environment.device.isGpu())
+    return core.kernel->launch(call, statusWord, workspace.data(), stream);
+  int32_t word[kDeviceStatusWords] = {};
+  NSA_RETURN_IF_ERROR(core.kernel->launch(call, word, workspace.data(), stream));
+  return deviceStatus(word[0], word[1]);
 }
 
 Status TuningSession::prepareReference() {
   std::string_view name = definingTemplate(spec.op);
-  std::shared_ptr<PlanCore> core;
+  std::shared_ptr<KernelCore> core;
   bool isCandidate = false;
   for (size_t i = 0; i < candidates.size() && !core; ++i)
-    if (candidates[i].templateName == name) {
+    if (name.empty() || candidates[i].templateName == name) {
       isCandidate = true;
       core = cores[i];
     }

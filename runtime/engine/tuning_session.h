@@ -17,7 +17,7 @@
 
 namespace nsa {
 
-// The tile program that defines an operator; other templates must match it.
+// The tile program that defines an operator, which other templates must match; "" where there is but one template.
 std::string_view definingTemplate(Operator op);
 
 class TuningSession {
@@ -47,10 +47,10 @@ private:
   Status check(size_t index);
   Result<double> measure(size_t index);
   // Compiles and loads a candidate.
-  Result<std::shared_ptr<PlanCore>> build(const Candidate &candidate, std::optional<CompiledKernel> &kernel);
+  Result<std::shared_ptr<KernelCore>> build(const Candidate &candidate, std::optional<CompiledKernel> &kernel);
   // The tile program's kernel where it is no candidate, because another template was forced. Null: it does not serve.
-  std::shared_ptr<PlanCore> buildDefinition();
-  Status runOnce(const PlanCore &core, const Bindings &bindings, void *stream);
+  std::shared_ptr<KernelCore> buildDefinition();
+  Status runOnce(const KernelCore &core, const KernelCall &call, void *stream);
   Status prepareReference();
 
   Environment environment;
@@ -59,7 +59,7 @@ private:
   CompileRequest request;
   std::vector<Candidate> candidates;
   std::vector<std::optional<CompiledKernel>> compiled; // one slot per candidate: written by its own compile call
-  std::vector<std::shared_ptr<PlanCore>> cores;
+  std::vector<std::shared_ptr<KernelCore>> cores;
   std::optional<TuningInputs> inputs;
   DeviceBuffer workspace;
   size_t workspaceBytes = 0;

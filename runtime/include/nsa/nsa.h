@@ -70,28 +70,64 @@ typedef enum nsa_dtype { NSA_BF16 = 0, NSA_FP16 = 1, NSA_FP32 = 2, NSA_INT32 = 3
 
 /* Operators, named as in the specification. */
 typedef enum nsa_op {
-  NSA_OP_DENSE = 0, /* causal attention over all keys up to the query's own position */
-  NSA_OP_WINDOW = 1 /* over the last `window` keys, the own one included */
+  NSA_OP_DENSE = 0,    /* causal attention over all keys up to the query's own position */
+  NSA_OP_WINDOW = 1,   /* over the last `window` keys, the own one included */
+  NSA_OP_COMPRESS = 2, /* blocks of keys and values to one row each */
+  NSA_OP_CMP = 3,      /* attention over the compressed blocks that end at or before the query */
+  NSA_OP_SELECT = 4,   /* the blocks that each query and group attends */
+  NSA_OP_SEL = 5,      /* attention over listed blocks */
+  NSA_OP_COMBINE = 6,  /* the gated sum of the branches */
+  NSA_OP_NSA = 7,      /* all of that */
+  NSA_OP_DECODE = 8    /* kept for decoding from a cache */
 } nsa_op;
+
+/* How a block of keys or values becomes one row. `x` is the block's tokens, `pe` an optional embedding of their places.
+ *   mean:   the mean of x
+ *   linear: sum_i (x[i] + pe[i]) W[i] + b
+ *   mlp:    act((concat_i (x[i] + pe[i])) W1 + b1) W2 + b2 */
+typedef enum nsa_cmp_kind { NSA_CMP_MEAN = 0, NSA_CMP_LINEAR = 1, NSA_CMP_MLP = 2 } nsa_cmp_kind;
+typedef enum nsa_activation { NSA_RELU = 0, NSA_GELU = 1 /* with erf */, NSA_SILU = 2 } nsa_activation;
+
+/* What gates hold: the factors, or logits to take the sigmoid or, over the three branches, the softmax of. */
+typedef enum nsa_gate { NSA_GATE_VALUE = 0, NSA_GATE_SIGMOID = 1, NSA_GATE_SOFTMAX = 2 } nsa_gate;
+
+/* Bits of nsa_spec.branches. */
+enum { NSA_BRANCH_CMP = 1, NSA_BRANCH_SEL = 2, NSA_BRANCH_WIN = 4, NSA_BRANCHES_ALL = 7 };
 
 typedef enum nsa_layout {
   NSA_LAYOUT_DENSE = 0, /* [batch, time, heads, dim] */
   NSA_LAYOUT_PACKED = 1 /* [total, heads, dim] with cu_seqlens_q / cu_seqlens_k, int32 [batch+1] */
 } nsa_layout;
 
-/* What is computed. Query head g*h + i belongs to kv head g, h = query_heads / kv_heads. Queries sit at the
+/* What is computed; an operator reads the fields it needs and ignores the rest. nsa_spec_init sets those which have a
+ * default. Query head g*h + i belongs to kv head g, h = query_heads / kv_heads. Queries sit at the
  * end of their keys: query i of T_q has position T - T_q + i (bottom-right alignment). */
 typedef struct nsa_spec {
   size_t size;
   nsa_op op;
   nsa_dtype dtype; /* of q, k, v and out: bf16, fp16 or fp32 */
   nsa_layout layout;
-  int32_t query_heads; /* a multiple of kv_heads, at most 128 times it */
+  int32_t query_heads; /* a multiple of kv_heads, at most 128 times it; not read by compress */
   int32_t kv_heads;
   int32_t qk_dim;
   int32_t v_dim;
-  int32_t window; /* tokens, >= 1; only read by NSA_OP_WINDOW */
+  int32_t window; /* tokens, >= 1, the query's own included: window, nsa. 512 */
   float scale;    /* 0: 1/sqrt(qk_dim) */
+  /* Compression: compress, cmp, select, nsa. */
+  int32_t cmp_block;  /* tokens of a compressed block, a multiple of cmp_stride. 32 */
+  int32_t cmp_stride; /* tokens between the begins of two. 16 */
+  nsa_cmp_kind cmp_kind;
+  int32_t mlp_hidden; /* mlp: width of the hidden layer */
+  nsa_activation mlp_activation;
+  /* Selection: select, sel, nsa. */
+  int32_t sel_block;    /* tokens of a selected block; where it is compressed too, a multiple of cmp_stride. 64 */
+  int32_t sel_count;    /* blocks that a query and group attend, forced ones included; at most 64. 16 */
+  int32_t init_blocks;  /* forced: the first ones, >= 0. 1 */
+  int32_t local_blocks; /* forced: the last ones up to the query's own, >= 1. 2 */
+  /* Gates: combine, nsa. */
+  nsa_gate gate;
+  int32_t gate_per_group; /* 1: gates are [.., kv_heads, 3], 0: [.., query_heads, 3] */
+  int32_t branches;       /* NSA_BRANCH_ bits; what is off is not computed. NSA_BRANCHES_ALL */
   int32_t reserved[8];
 } nsa_spec;
 
@@ -136,7 +172,8 @@ typedef struct nsa_engine_options {
   const char *nvrtc_path;     /* NSA_NVRTC, else searched */
   const char *template_dir; /* templates from a folder instead of the embedded ones. Choices made with it are kept apart
                                and are made anew when the folder's content changes. NSA_TEMPLATE_DIR */
-  const char *force_variant; /* only this template may serve ("attention", ...). NSA_FORCE_VARIANT */
+  const char *force_variant; /* only this template may serve dense, window and cmp attention ("attention",
+                                "row_attention"). NSA_FORCE_VARIANT */
   const char *dump_dir;      /* rendered templates, sources and manifests are written here. NSA_DUMP_DIR */
   int32_t cpu_threads;       /* worker threads of the CPU device. NSA_CPU_THREADS, else all cores */
   int32_t compile_threads;   /* NSA_COMPILE_THREADS, else all cores */
@@ -157,9 +194,30 @@ typedef struct nsa_tensor {
   int64_t strides[5]; /* elements; the last dimension of q, k, v, out must be contiguous */
 } nsa_tensor;
 
-/* Tensor names of the operators. dense and window take Q, K_WIN (else K), V_WIN (else V), OUT, optionally
- * LSE (fp32 [.., query_heads], any strides), and for packed layout CU_SEQLENS_Q and/or CU_SEQLENS_K
- * (one stands for both). */
+/* Tensor names of the operators. `..` is [batch, time] in the dense layout and [total] in the packed one, where all
+ * operators but combine take CU_SEQLENS_Q and/or CU_SEQLENS_K, int32 [batch + 1] (one stands for both). `else` names
+ * what serves when the first is not bound, so one K and V may serve all branches. Brackets mark what may be left out.
+ *
+ *   dense, window  Q, K_WIN else K, V_WIN else V            -> OUT, [LSE], [READS]
+ *   compress       K_CMP else K, V_CMP else V, weights      -> K_COMP, V_COMP
+ *   cmp            Q_CMP else Q, K_COMP, V_COMP             -> OUT, [LSE], [READS]
+ *   select         Q_CMP else Q, K_COMP, [LSE of cmp]       -> BLOCK_LIST
+ *   sel            Q, K_SEL else K, V_SEL else V, BLOCK_LIST -> OUT, [LSE], [READS]
+ *   combine        O_CMP, O_SEL, O_WIN (of the branches that are on), GATES -> OUT
+ *   nsa            Q, Q_CMP else Q, K_* else K, V_* else V, weights, GATES
+ *                  -> OUT, [O_*], [LSE_*], [BLOCK_LIST], [K_COMP], [V_COMP], [READS]
+ *
+ * Shapes: Q [.., query_heads, qk_dim]; K* [.., kv_heads, qk_dim]; V* [.., kv_heads, v_dim]; OUT, O_* [.., query_heads,
+ * v_dim]; LSE* fp32 [.., query_heads]; BLOCK_LIST int32 [.., kv_heads, sel_count], ascending block numbers of the
+ * sequence, -1 only as a tail; GATES [.., heads, 3] in the order cmp, sel, win; READS int32 [.., kv_heads]: tokens and
+ * compressed blocks that the query's group attended. K_COMP, V_COMP [.., kv_heads, dim] with a row per compressed block
+ * in the place of time: N_c(T) = T < cmp_block ? 0 : (T - cmp_block) / cmp_stride + 1 rows of a sequence of T tokens;
+ * those of packed sequences follow each other without gaps, in at least as many rows. In the dense layout cmp and
+ * select take T to be the number of queries; a cached prefix needs the packed layout there.
+ *
+ * Weights, of the operator's dtype, for keys (D = qk_dim) and values (_V, D = v_dim), shared by all heads:
+ *   linear  W_K [cmp_block, D, D], [PE_K] [cmp_block, D], [B_K] [D]
+ *   mlp     W1_K [cmp_block * D, mlp_hidden], [B1_K] [mlp_hidden], W2_K [mlp_hidden, D], [B2_K] [D], [PE_K] */
 typedef enum nsa_name {
   NSA_Q = 0,
   NSA_K = 1,
@@ -169,8 +227,39 @@ typedef enum nsa_name {
   NSA_OUT = 5,
   NSA_LSE = 6,
   NSA_CU_SEQLENS_Q = 7,
-  NSA_CU_SEQLENS_K = 8
+  NSA_CU_SEQLENS_K = 8,
+  NSA_Q_CMP = 9,
+  NSA_K_CMP = 10,
+  NSA_V_CMP = 11,
+  NSA_K_SEL = 12,
+  NSA_V_SEL = 13,
+  NSA_K_COMP = 14,
+  NSA_V_COMP = 15,
+  NSA_BLOCK_LIST = 16,
+  NSA_GATES = 17,
+  NSA_O_CMP = 18,
+  NSA_O_SEL = 19,
+  NSA_O_WIN = 20,
+  NSA_LSE_CMP = 21,
+  NSA_LSE_SEL = 22,
+  NSA_LSE_WIN = 23,
+  NSA_READS = 24,
+  NSA_PE_K = 25,
+  NSA_PE_V = 26,
+  NSA_W_K = 27,
+  NSA_W_V = 28,
+  NSA_B_K = 29,
+  NSA_B_V = 30,
+  NSA_W1_K = 31,
+  NSA_W1_V = 32,
+  NSA_B1_K = 33,
+  NSA_B1_V = 34,
+  NSA_W2_K = 35,
+  NSA_W2_V = 36,
+  NSA_B2_K = 37,
+  NSA_B2_V = 38
 } nsa_name;
+enum { NSA_NAMES = 39 };
 
 typedef struct nsa_binding {
   nsa_name name;
@@ -192,6 +281,9 @@ NSA_API uint32_t nsa_abi_version(void) NSA_NOEXCEPT;
 NSA_API const char *nsa_version(void) NSA_NOEXCEPT;
 NSA_API const char *nsa_source_id(void) NSA_NOEXCEPT;
 NSA_API const char *nsa_status_name(nsa_status status) NSA_NOEXCEPT;
+
+/* Fills in the defaults that the fields of nsa_spec name, bf16, and all other fields zero. */
+NSA_API void nsa_spec_init(nsa_spec *spec) NSA_NOEXCEPT;
 
 /* Opens the device and nothing else: no compiler, no NVRTC, and the cache with the first plan. options may be NULL. */
 NSA_API nsa_status nsa_engine_create(const nsa_engine_options *options, nsa_engine **engine,
@@ -220,12 +312,14 @@ NSA_API nsa_status nsa_run(const nsa_plan *plan, const nsa_binding *bindings, si
  * plan's, not the stream's: the first report since it was cleared, of any run, is told once. */
 NSA_API nsa_status nsa_plan_status(nsa_plan *plan, void *stream, nsa_error *error) NSA_NOEXCEPT;
 
-/* A JSON text that says what the plan runs: `problem`, `device`, `source` (memory, database, compiled), `tuned`,
- * `fallbacks` (what was tried before and why it did not serve), `milliseconds` of lookup, render, compile, tune and
- * load, `launches` with template, config, content, target, grid. Valid as long as the plan. */
+/* A JSON text that says what the plan runs: `operator`, `problem`, `device`, `source` (memory, database, compiled),
+ * `tuned`, `fallbacks` (what was tried before and why it did not serve), `milliseconds` of lookup, render, compile,
+ * tune and load, `launches` in their order, with operator, template, config, content, target, grid. Valid as long as
+ * the plan. */
 NSA_API const char *nsa_plan_describe(const nsa_plan *plan) NSA_NOEXCEPT;
 
-/* What would run for a spec, without compiling or storing anything; JSON, freed with nsa_free. */
+/* What would run for a spec, without compiling or storing anything; JSON, freed with nsa_free. For an operator of
+ * several tuned kernels `kernels`, in the order of their launches; so does nsa_tune. */
 NSA_API nsa_status nsa_explain(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json,
                                nsa_error *error) NSA_NOEXCEPT;
 

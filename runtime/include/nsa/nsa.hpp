@@ -79,6 +79,18 @@ struct Spec {
   std::int32_t vDim = 0;
   std::int32_t window = 512;
   float scale = 0;
+  std::int32_t cmpBlock = 32;
+  std::int32_t cmpStride = 16;
+  nsa_cmp_kind cmpKind = NSA_CMP_MEAN;
+  std::int32_t mlpHidden = 0;
+  nsa_activation mlpActivation = NSA_RELU;
+  std::int32_t selBlock = 64;
+  std::int32_t selCount = 16;
+  std::int32_t initBlocks = 1;
+  std::int32_t localBlocks = 2;
+  nsa_gate gate = NSA_GATE_VALUE;
+  bool gatePerGroup = false;
+  std::int32_t branches = NSA_BRANCHES_ALL;
 
   nsa_spec c() const {
     nsa_spec spec = NSA_INIT(nsa_spec);
@@ -91,6 +103,18 @@ struct Spec {
     spec.v_dim = vDim;
     spec.window = window;
     spec.scale = scale;
+    spec.cmp_block = cmpBlock;
+    spec.cmp_stride = cmpStride;
+    spec.cmp_kind = cmpKind;
+    spec.mlp_hidden = mlpHidden;
+    spec.mlp_activation = mlpActivation;
+    spec.sel_block = selBlock;
+    spec.sel_count = selCount;
+    spec.init_blocks = initBlocks;
+    spec.local_blocks = localBlocks;
+    spec.gate = gate;
+    spec.gate_per_group = gatePerGroup ? 1 : 0;
+    spec.branches = branches;
     return spec;
   }
 };
@@ -188,12 +212,16 @@ public:
   // Enqueues on `stream`; on the CPU returns when the result is there.
   void run(std::initializer_list<Binding> bindings, void *workspace, std::size_t workspaceBytes,
            void *stream = nullptr) const {
-    nsa_binding converted[kMostBindings];
-    if (bindings.size() > kMostBindings)
+    run(bindings.begin(), bindings.size(), workspace, workspaceBytes, stream);
+  }
+  void run(const Binding *bindings, std::size_t bindingCount, void *workspace, std::size_t workspaceBytes,
+           void *stream = nullptr) const {
+    nsa_binding converted[NSA_NAMES];
+    if (bindingCount > NSA_NAMES)
       throw std::invalid_argument("nsa::Plan::run: more bindings than there are names");
     std::size_t count = 0;
-    for (const Binding &binding : bindings)
-      converted[count++] = {binding.name, &binding.tensor.c()};
+    for (; count < bindingCount; ++count)
+      converted[count] = {bindings[count].name, &bindings[count].tensor.c()};
     detail::check([&](nsa_error *error) {
       return nsa_run(plan.get(), converted, count, workspace, workspaceBytes, stream, error);
     });
@@ -209,7 +237,6 @@ public:
 
 private:
   friend class Engine;
-  static constexpr std::size_t kMostBindings = NSA_CU_SEQLENS_K + 1;
   struct Destroy {
     void operator()(nsa_plan *handle) const { nsa_plan_destroy(handle); }
   };

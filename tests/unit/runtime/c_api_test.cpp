@@ -37,7 +37,7 @@ struct Call {
   int32_t offsetsK[3] = {0, 9, 32};
   nsa_spec spec = NSA_INIT(nsa_spec);
   nsa_maxima maxima = NSA_INIT(nsa_maxima);
-  nsa_tensor tensors[9];
+  nsa_tensor tensors[NSA_NAMES];
   std::vector<nsa_binding> bindings;
 
   explicit Call(nsa_layout layout) {
@@ -467,6 +467,8 @@ TEST_F(CApi, RulesOfDenseTensors) {
            }},
           {"cu_seqlens_q", "bound", "packed layout",
            [](Call &c) { c.set(NSA_CU_SEQLENS_Q, c.offsetsQ, NSA_INT32, {3}); }},
+          {"gates", "bound", "no tensor of operator window",
+           [](Call &c) { c.set(NSA_GATES, c.offsetsQ, NSA_INT32, {3}); }},
       });
 
   EXPECT_EQ(nsa_run(plan.handle, nullptr, 2, nullptr, 0, nullptr, &plan.error), NSA_INVALID_ARGUMENT);
@@ -549,7 +551,9 @@ TEST_F(CApi, RulesOfSpecAndMaxima) {
   } rows[] = {
       {"spec.size", "3", [](Call &c) { c.spec.size = 3; }},
       {"spec.reserved", "1", [](Call &c) { c.spec.reserved[7] = 1; }},
-      {"op", "7", [](Call &c) { c.spec.op = static_cast<nsa_op>(7); }},
+      {"op", "8", [](Call &c) { c.spec.op = NSA_OP_DECODE; }},
+      {"op", "9", [](Call &c) { c.spec.op = static_cast<nsa_op>(9); }},
+      {"gate_per_group", "2", [](Call &c) { c.spec.gate_per_group = 2; }},
       {"dtype", "int32", [](Call &c) { c.spec.dtype = NSA_INT32; }},
       {"dtype", "-1", [](Call &c) { c.spec.dtype = static_cast<nsa_dtype>(-1); }},
       {"layout", "2", [](Call &c) { c.spec.layout = static_cast<nsa_layout>(2); }},
@@ -581,7 +585,7 @@ TEST_F(CApi, RulesOfSpecAndMaxima) {
         << row.field << ": " << plan.error.value;
     EXPECT_STRNE(plan.error.rule, "");
   }
-  EXPECT_EQ(engine.stats().plans_failed, 18u) << "requests that were readable but wrong";
+  EXPECT_EQ(engine.stats().plans_failed, 17u) << "requests that were readable but wrong";
 }
 
 TEST_F(CApi, RulesOfOptions) {

@@ -1,0 +1,139 @@
+// What kernels take: views and numbers by the names that manifests use, and the sizes that grid formulas may use.
+// Thread-safety: values and constants.
+#pragma once
+
+#include "runtime/base/manifest.h"
+#include "runtime/base/problem.h"
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace nsa {
+
+// docs/operators.md says what each holds, by operator.
+enum class View : int {
+  kQ,
+  kK,
+  kV,
+  kOut,
+  kLse,
+  kReads,
+  kBlockList,
+  kKComp,
+  kVComp,
+  kGates,
+  kOCmp,
+  kOSel,
+  kOWin,
+  kReadsCmp,
+  kReadsSel,
+  kReadsWin,
+  kPeK,
+  kPeV,
+  kWK,
+  kWV,
+  kBK,
+  kBV,
+  kW1K,
+  kW1V,
+  kB1K,
+  kB1V,
+  kW2K,
+  kW2V,
+  kB2K,
+  kB2V,
+  kSequences,
+  kCuSeqlensQ,
+  kCuSeqlensK,
+  kStatus
+};
+inline constexpr int kViews = 34;
+
+inline constexpr int kMaxCoordinates = 4;
+enum class ElementType : uint8_t { kOwn, kF32, kI32 }; // kOwn: the operator's
+DType elementDType(ElementType type, DType own);
+
+struct ViewRule {
+  std::string_view name;
+  int rank; // coordinates
+  ElementType type;
+};
+const ViewRule &viewRule(View view);
+
+enum class Scalar : int {
+  kSeqlenQ,
+  kSeqlenK,
+  kMaxSeqlenQ,
+  kMaxSeqlenK,
+  kTotalQ,
+  kTotalK,
+  kTotalC,
+  kQueryBegin,
+  kQueryEnd,
+  kWindow,
+  kInitBlocks,
+  kLocalBlocks,
+  kScaleLog2,
+  kBatch
+};
+inline constexpr int kScalars = 14;
+
+struct ScalarRule {
+  std::string_view name;
+  ManifestParam::Kind kind;
+};
+const ScalarRule &scalarRule(Scalar scalar);
+using ScalarSlots = std::array<uint64_t, kScalars>; // low bytes first
+inline void setScalar(ScalarSlots &scalars, Scalar name, int64_t value) {
+  scalars[static_cast<size_t>(name)] = static_cast<uint32_t>(value);
+}
+
+struct ViewSlots {
+  const void *data = nullptr;                        // nullptr: absent
+  std::array<int64_t, kMaxCoordinates> strides = {}; // of the view's coordinates, elements
+  uint64_t flags = 0;
+
+  static ViewSlots make(const void *data, DType dtype, const std::array<int64_t, kMaxCoordinates> &strides) {
+    uint64_t bits = reinterpret_cast<uintptr_t>(data);
+    for (int64_t stride : strides)
+      bits |= static_cast<uint64_t>(stride * dtypeBytes(dtype));
+    return {data, strides, bits % 16 == 0 ? kViewRowsAligned16 : 0};
+  }
+};
+
+// Sizes that grid formulas may use.
+struct GridSizes {
+  int64_t batch = 0;
+  int64_t kvHeads = 0;
+  int64_t queryHeads = 0;
+  int64_t group = 0;
+  int64_t maxSeqlenQ = 0;
+  int64_t maxSeqlenK = 0;
+  int64_t maxTokensQ = 0;
+  int64_t maxBlocksC = 0; // compressed blocks of one sequence
+
+  static GridSizes ofMaxima(const Spec &spec, const Maxima &maxima);
+  bool operator==(const GridSizes &) const = default;
+};
+struct GridSizeRule {
+  std::string_view name;
+  int64_t GridSizes::*size;
+};
+// nullptr: no size of that name.
+const GridSizeRule *findGridSize(std::string_view name);
+
+// One launch.
+struct KernelCall {
+  std::array<ViewSlots, kViews> views;
+  ScalarSlots scalars = {};
+  GridSizes grid;
+
+  ViewSlots &operator[](View view) { return views[static_cast<size_t>(view)]; }
+  const ViewSlots &operator[](View view) const { return views[static_cast<size_t>(view)]; }
+};
+
+// The table that the kernel `sequences` makes of lengths in device memory, one row of so many int32 per sequence.
+inline constexpr int64_t kSequenceFields = 8;
+
+} // namespace nsa

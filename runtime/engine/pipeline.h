@@ -1,0 +1,90 @@
+// The kernels of an operator, in order, and what runs through them: one for most operators, the whole forward for nsa.
+// docs/operators.md has the launches, the routes and the formula of the workspace.
+// Thread-safety: values and pure functions.
+#pragma once
+
+#include "runtime/engine/call.h"
+#include "runtime/engine/device.h"
+#include "runtime/engine/loaded_kernel.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace nsa {
+
+// What a kernel does in an operator.
+enum class Role : uint8_t {
+  kSequences, // checks lengths in device memory and tabulates them
+  kCompress,
+  kCmp,
+  kSelect,
+  kSel,
+  kWin,
+  kCombine,
+  kMain // of an operator that is one kernel
+};
+inline constexpr int kRoles = 8;
+
+// One kernel that an operator needs: a request of its own, with choices of its own.
+struct Step {
+  Role role;
+  Spec spec;
+  Maxima maxima;
+};
+// Steps in the order of their launches. Exact shortcuts are taken here: where every length that the maxima allow has
+// all its blocks selected, or fits the window, the branch is dense attention.
+std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima);
+// What of that the exact maxima decide, and no bucket of them: part of a plan's key.
+uint8_t routesOf(const Spec &spec, const Maxima &maxima);
+
+using RoleKernels = std::array<const LoadedKernel *, kRoles>; // null: not part of the operator
+
+// Where the pieces of a plan's workspace lie, in bytes from its begin. Queries of nsa go through in chunks, so that
+// branch outputs are bounded whatever the length; everything else is linear in tokens with a small factor.
+struct WorkspaceLayout {
+  WorkspaceLayout() = default;
+  WorkspaceLayout(const Spec &spec, const Maxima &maxima, const RoleKernels &kernels, bool isGpu);
+
+  size_t scratch = 0; // of one kernel at a time
+  size_t sequences = 0;
+  size_t kComp = 0, vComp = 0;
+  size_t lse = 0, blockList = 0;    // of a chunk
+  std::array<size_t, 3> out = {};   // of a chunk, by branch
+  std::array<size_t, 3> reads = {}; // of a chunk, by branch
+  int64_t chunk = 0;                // queries: of each sequence in the dense layout, of all in the packed one
+  size_t bytes = 0;
+};
+
+// One run: everything on the stack, nothing but launches.
+struct PipelineRun {
+  const CallRules &rules;
+  const RoleKernels &kernels;
+  const WorkspaceLayout &layout;
+  const Call &call;
+  std::byte *workspace;
+  const void *statusWord;
+  void *stream;
+
+  Status run() const;
+
+private:
+  Status runSingle() const;
+  Status runSelect() const;
+  Status runNsa() const;
+  Status runChunk(int64_t begin, int64_t end, const std::array<ViewSlots, 2> &compressed) const;
+  // The numbers, the sizes and the table of sequences.
+  KernelCall fresh() const;
+  Status launch(Role role, const KernelCall &kernelCall) const;
+  Status launchSequences() const;
+  ViewSlots table() const;
+  ViewSlots perQuery(size_t offset, DType dtype, int64_t heads, int64_t columns, int64_t begin,
+                     int64_t columnStride = 0) const;
+};
+
+} // namespace nsa

@@ -1,0 +1,260 @@
+#include "runtime/engine/signature.h"
+
+#include <iterator>
+
+namespace nsa {
+
+namespace {
+
+using enum Axis;
+using enum ElementType;
+using enum Operand::Role;
+using T = TensorName;
+using V = View;
+
+constexpr std::string_view kTensorNameTexts[] = {
+    "q",     "k",       "v",       "k_win",   "v_win",  "out",    "lse",        "cu_seqlens_q", "cu_seqlens_k", "q_cmp",
+    "k_cmp", "v_cmp",   "k_sel",   "v_sel",   "k_comp", "v_comp", "block_list", "gates",        "o_cmp",        "o_sel",
+    "o_win", "lse_cmp", "lse_sel", "lse_win", "reads",  "pe_k",   "pe_v",       "w_k",          "w_v",          "b_k",
+    "b_v",   "w1_k",    "w1_v",    "b1_k",    "b1_v",   "w2_k",   "w2_v",       "b2_k",         "b2_v"};
+static_assert(std::size(kTensorNameTexts) == kTensorNames);
+
+constexpr TensorRule kQueryRows = {kOwn, Lead::kQueries, 2, {kQueryHeads, kQkDim}, true};
+constexpr TensorRule kKeyRows = {kOwn, Lead::kKeys, 2, {kKvHeads, kQkDim}, true};
+constexpr TensorRule kValueRows = {kOwn, Lead::kKeys, 2, {kKvHeads, kVDim}, true};
+constexpr TensorRule kOutRows = {kOwn, Lead::kQueries, 2, {kQueryHeads, kVDim}, true};
+constexpr TensorRule kLseRule = {kF32, Lead::kQueries, 1, {kQueryHeads}, false};
+constexpr TensorRule kOffsets = {kI32, Lead::kNone, 0, {}, false};
+
+constexpr TensorRule kTensorRules[] = {
+    kQueryRows,                                                // q
+    kKeyRows,                                                  // k
+    kValueRows,                                                // v
+    kKeyRows,                                                  // k_win
+    kValueRows,                                                // v_win
+    kOutRows,                                                  // out
+    kLseRule,                                                  // lse
+    kOffsets,                                                  // cu_seqlens_q
+    kOffsets,                                                  // cu_seqlens_k
+    kQueryRows,                                                // q_cmp
+    kKeyRows,                                                  // k_cmp
+    kValueRows,                                                // v_cmp
+    kKeyRows,                                                  // k_sel
+    kValueRows,                                                // v_sel
+    {kOwn, Lead::kBlocks, 2, {kKvHeads, kQkDim}, true},        // k_comp
+    {kOwn, Lead::kBlocks, 2, {kKvHeads, kVDim}, true},         // v_comp
+    {kI32, Lead::kQueries, 2, {kKvHeads, kSelCount}, false},   // block_list
+    {kOwn, Lead::kQueries, 2, {kGateHeads, kBranches}, false}, // gates
+    kOutRows,                                                  // o_cmp
+    kOutRows,                                                  // o_sel
+    kOutRows,                                                  // o_win
+    kLseRule,                                                  // lse_cmp
+    kLseRule,                                                  // lse_sel
+    kLseRule,                                                  // lse_win
+    {kI32, Lead::kQueries, 1, {kKvHeads}, false},              // reads
+    {kOwn, Lead::kNone, 2, {kCmpBlock, kQkDim}, true},         // pe_k
+    {kOwn, Lead::kNone, 2, {kCmpBlock, kVDim}, true},          // pe_v
+    {kOwn, Lead::kNone, 3, {kCmpBlock, kQkDim, kQkDim}, true}, // w_k
+    {kOwn, Lead::kNone, 3, {kCmpBlock, kVDim, kVDim}, true},   // w_v
+    {kOwn, Lead::kNone, 1, {kQkDim}, true},                    // b_k
+    {kOwn, Lead::kNone, 1, {kVDim}, true},                     // b_v
+    {kOwn, Lead::kNone, 2, {kBlockQk, kHidden}, true},         // w1_k
+    {kOwn, Lead::kNone, 2, {kBlockV, kHidden}, true},          // w1_v
+    {kOwn, Lead::kNone, 1, {kHidden}, true},                   // b1_k
+    {kOwn, Lead::kNone, 1, {kHidden}, true},                   // b1_v
+    {kOwn, Lead::kNone, 2, {kHidden, kQkDim}, true},           // w2_k
+    {kOwn, Lead::kNone, 2, {kHidden, kVDim}, true},            // w2_v
+    {kOwn, Lead::kNone, 1, {kQkDim}, true},                    // b2_k
+    {kOwn, Lead::kNone, 1, {kVDim}, true},                     // b2_v
+};
+static_assert(std::size(kTensorRules) == kTensorNames);
+
+constexpr Operand kAttention[] = {{T::kQ, T::kQ, kIn, V::kQ},
+                                  {T::kKWin, T::kK, kIn, V::kK},
+                                  {T::kVWin, T::kV, kIn, V::kV},
+                                  {T::kOut, T::kOut, kOut, V::kOut},
+                                  {T::kLse, T::kLse, kOptionalOut, V::kLse},
+                                  {T::kReads, T::kReads, kOptionalOut, V::kReads}};
+
+// Weights, shared by compress and nsa.
+#define NSA_PHI_OPERANDS                                                                                               \
+  {T::kPeK, T::kPeK, kOptionalIn, V::kPeK}, {T::kPeV, T::kPeV, kOptionalIn, V::kPeV}, {T::kWK, T::kWK, kIn, V::kWK},   \
+      {T::kWV, T::kWV, kIn, V::kWV}, {T::kBK, T::kBK, kOptionalIn, V::kBK}, {T::kBV, T::kBV, kOptionalIn, V::kBV},     \
+      {T::kW1K, T::kW1K, kIn, V::kW1K}, {T::kW1V, T::kW1V, kIn, V::kW1V}, {T::kB1K, T::kB1K, kOptionalIn, V::kB1K},    \
+      {T::kB1V, T::kB1V, kOptionalIn, V::kB1V}, {T::kW2K, T::kW2K, kIn, V::kW2K}, {T::kW2V, T::kW2V, kIn, V::kW2V},    \
+      {T::kB2K, T::kB2K, kOptionalIn, V::kB2K}, {                                                                      \
+    T::kB2V, T::kB2V, kOptionalIn, V::kB2V                                                                             \
+  }
+
+constexpr Operand kCompressOperands[] = {{T::kKCmp, T::kK, kIn, V::kK},
+                                         {T::kVCmp, T::kV, kIn, V::kV},
+                                         NSA_PHI_OPERANDS,
+                                         {T::kKComp, T::kKComp, kOut, V::kKComp},
+                                         {T::kVComp, T::kVComp, kOut, V::kVComp}};
+
+constexpr Operand kCmpOperands[] = {{T::kQCmp, T::kQ, kIn, V::kQ},
+                                    {T::kKComp, T::kKComp, kIn, V::kK},
+                                    {T::kVComp, T::kVComp, kIn, V::kV},
+                                    {T::kOut, T::kOut, kOut, V::kOut},
+                                    {T::kLse, T::kLse, kOptionalOut, V::kLse},
+                                    {T::kReads, T::kReads, kOptionalOut, V::kReads}};
+
+constexpr Operand kSelectOperands[] = {{T::kQCmp, T::kQ, kIn, V::kQ},
+                                       {T::kKComp, T::kKComp, kIn, V::kK},
+                                       {T::kLse, T::kLse, kOptionalIn, V::kLse},
+                                       {T::kBlockList, T::kBlockList, kOut, V::kBlockList}};
+
+constexpr Operand kSelOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
+                                    {T::kKSel, T::kK, kIn, V::kK},
+                                    {T::kVSel, T::kV, kIn, V::kV},
+                                    {T::kBlockList, T::kBlockList, kIn, V::kBlockList},
+                                    {T::kOut, T::kOut, kOut, V::kOut},
+                                    {T::kLse, T::kLse, kOptionalOut, V::kLse},
+                                    {T::kReads, T::kReads, kOptionalOut, V::kReads}};
+
+constexpr Operand kCombineOperands[] = {{T::kOCmp, T::kOCmp, kIn, V::kOCmp},
+                                        {T::kOSel, T::kOSel, kIn, V::kOSel},
+                                        {T::kOWin, T::kOWin, kIn, V::kOWin},
+                                        {T::kGates, T::kGates, kIn, V::kGates},
+                                        {T::kOut, T::kOut, kOut, V::kOut}};
+
+// The views are of the kernel that first reads or writes the tensor.
+constexpr Operand kNsaOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
+                                    {T::kQCmp, T::kQ, kIn, V::kQ},
+                                    {T::kKCmp, T::kK, kIn, V::kK},
+                                    {T::kVCmp, T::kV, kIn, V::kV},
+                                    {T::kKSel, T::kK, kIn, V::kK},
+                                    {T::kVSel, T::kV, kIn, V::kV},
+                                    {T::kKWin, T::kK, kIn, V::kK},
+                                    {T::kVWin, T::kV, kIn, V::kV},
+                                    NSA_PHI_OPERANDS,
+                                    {T::kGates, T::kGates, kIn, V::kGates},
+                                    {T::kOut, T::kOut, kOut, V::kOut},
+                                    {T::kOCmp, T::kOCmp, kOptionalOut, V::kOut},
+                                    {T::kOSel, T::kOSel, kOptionalOut, V::kOut},
+                                    {T::kOWin, T::kOWin, kOptionalOut, V::kOut},
+                                    {T::kLseCmp, T::kLseCmp, kOptionalOut, V::kLse},
+                                    {T::kLseSel, T::kLseSel, kOptionalOut, V::kLse},
+                                    {T::kLseWin, T::kLseWin, kOptionalOut, V::kLse},
+                                    {T::kBlockList, T::kBlockList, kOptionalOut, V::kBlockList},
+                                    {T::kKComp, T::kKComp, kOptionalOut, V::kKComp},
+                                    {T::kVComp, T::kVComp, kOptionalOut, V::kVComp},
+                                    {T::kReads, T::kReads, kOptionalOut, V::kReads}};
+#undef NSA_PHI_OPERANDS
+
+} // namespace
+
+std::string_view tensorName(TensorName name) { return kTensorNameTexts[static_cast<size_t>(name)]; }
+
+const TensorRule &tensorRule(TensorName name) { return kTensorRules[static_cast<size_t>(name)]; }
+
+int64_t axisExtent(Axis axis, const Spec &spec) {
+  switch (axis) {
+  case kQueryHeads:
+    return spec.queryHeads;
+  case kKvHeads:
+    return spec.kvHeads;
+  case kGateHeads:
+    return spec.gatePerGroup ? spec.kvHeads : spec.queryHeads;
+  case kQkDim:
+    return spec.qkDim;
+  case kVDim:
+    return spec.vDim;
+  case kSelCount:
+    return spec.selCount;
+  case kBranches:
+    return 3;
+  case kCmpBlock:
+    return spec.cmpBlock;
+  case kBlockQk:
+    return int64_t{spec.cmpBlock} * spec.qkDim;
+  case kBlockV:
+    return int64_t{spec.cmpBlock} * spec.vDim;
+  case kHidden:
+    return spec.mlpHidden;
+  }
+  return 0;
+}
+
+std::string_view axisSource(Axis axis) {
+  constexpr std::string_view kSources[] = {
+      "query_heads", "kv_heads",           "gate heads",        "qk_dim",    "v_dim", "sel_count", "cmp, sel, win",
+      "cmp_block",   "cmp_block * qk_dim", "cmp_block * v_dim", "mlp_hidden"};
+  return kSources[static_cast<size_t>(axis)];
+}
+
+std::span<const Operand> operandsOf(Operator op) {
+  switch (op) {
+  case Operator::kDense:
+  case Operator::kWindow:
+    return kAttention;
+  case Operator::kCompress:
+    return kCompressOperands;
+  case Operator::kCmp:
+    return kCmpOperands;
+  case Operator::kSelect:
+    return kSelectOperands;
+  case Operator::kSel:
+    return kSelOperands;
+  case Operator::kCombine:
+    return kCombineOperands;
+  case Operator::kNsa:
+    return kNsaOperands;
+  case Operator::kDecode:
+  case Operator::kSequences:
+    break;
+  }
+  return {};
+}
+
+bool takes(const Spec &spec, TensorName name) {
+  const bool importance = spec.op != Operator::kNsa || spec.hasBranch(kBranchCmp) || spec.hasBranch(kBranchSel);
+  const auto branch = [&](int32_t bit) {
+    return (spec.op != Operator::kNsa && spec.op != Operator::kCombine) || spec.hasBranch(bit);
+  };
+  switch (name) {
+  case T::kPeK:
+  case T::kPeV:
+    return importance && spec.cmpKind != CmpKind::kMean;
+  case T::kWK:
+  case T::kWV:
+  case T::kBK:
+  case T::kBV:
+    return importance && spec.cmpKind == CmpKind::kLinear;
+  case T::kW1K:
+  case T::kW1V:
+  case T::kB1K:
+  case T::kB1V:
+  case T::kW2K:
+  case T::kW2V:
+  case T::kB2K:
+  case T::kB2V:
+    return importance && spec.cmpKind == CmpKind::kMlp;
+  case T::kKCmp:
+  case T::kVCmp:
+  case T::kQCmp:
+  case T::kKComp:
+  case T::kVComp:
+    return importance;
+  case T::kOCmp:
+  case T::kLseCmp:
+    return branch(kBranchCmp);
+  case T::kKSel:
+  case T::kVSel:
+  case T::kOSel:
+  case T::kLseSel:
+  case T::kBlockList:
+    return branch(kBranchSel);
+  case T::kKWin:
+  case T::kVWin:
+  case T::kOWin:
+  case T::kLseWin:
+    return branch(kBranchWin);
+  default:
+    return true;
+  }
+}
+
+bool readsLengths(Operator op) { return op != Operator::kCombine; }
+
+} // namespace nsa

@@ -1,0 +1,62 @@
+// Which tensors an operator takes, and what each must look like: the one table from which calls are checked and
+// arguments are filled (spec.md 2 and 12).
+// Thread-safety: constants.
+#pragma once
+
+#include "runtime/engine/kernel_arguments.h"
+#include "runtime/engine/tensor.h"
+
+#include <span>
+#include <string_view>
+
+namespace nsa {
+
+// What the first dimensions of a tensor count: [batch, time] in the dense layout, [total] in the packed one.
+enum class Lead : uint8_t { kNone, kQueries, kKeys, kBlocks };
+
+// Extents beyond those.
+enum class Axis : uint8_t {
+  kQueryHeads,
+  kKvHeads,
+  kGateHeads, // query_heads, or kv_heads with gate_per_group
+  kQkDim,
+  kVDim,
+  kSelCount,
+  kBranches, // 3
+  kCmpBlock,
+  kBlockQk, // cmp_block * qk_dim: addressed as two coordinates
+  kBlockV,
+  kHidden
+};
+int64_t axisExtent(Axis axis, const Spec &spec);
+std::string_view axisSource(Axis axis); // "query_heads", "3 branches", ...
+
+struct TensorRule {
+  ElementType type;
+  Lead lead;
+  uint8_t axisCount;
+  std::array<Axis, 3> axes;
+  bool contiguous; // the last dimension, which is then no coordinate
+};
+// Not for cu_seqlens_q and cu_seqlens_k, which have rules of their own.
+const TensorRule &tensorRule(TensorName name);
+
+struct Operand {
+  enum class Role : uint8_t { kIn, kOptionalIn, kOut, kOptionalOut };
+  TensorName name;
+  TensorName otherwise; // serves where `name` is not bound; `name` itself when there is no other
+  Role role;
+  View view; // of the kernel, for operators that are one kernel
+
+  bool isOptional() const { return role == Role::kOptionalIn || role == Role::kOptionalOut; }
+  bool isWritten() const { return role == Role::kOut || role == Role::kOptionalOut; }
+};
+
+// In the order in which they are checked. Operands that the spec rules out (weights of another phi, branches that are
+// off) are left out by `takes`.
+std::span<const Operand> operandsOf(Operator op);
+bool takes(const Spec &spec, TensorName name);
+// Whether sequences have lengths that cu_seqlens give in the packed layout.
+bool readsLengths(Operator op);
+
+} // namespace nsa

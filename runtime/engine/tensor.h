@@ -1,0 +1,104 @@
+// Tensors as callers bind them: by name, with any strides.
+// Ownership: borrows the data. Thread-safety: values.
+#pragma once
+
+#include "runtime/base/problem.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+namespace nsa {
+
+inline constexpr int kMaxTensorRank = 5;
+
+struct Tensor {
+  void *data = nullptr;
+  DType dtype = DType::kBf16;
+  int rank = 0;
+  std::array<int64_t, kMaxTensorRank> shape = {};
+  std::array<int64_t, kMaxTensorRank> strides = {}; // elements
+};
+
+// The numbers are part of the C ABI (nsa_name in nsa/nsa.h).
+enum class TensorName : int {
+  kQ,
+  kK,
+  kV,
+  kKWin,
+  kVWin,
+  kOut,
+  kLse,
+  kCuSeqlensQ,
+  kCuSeqlensK,
+  kQCmp,
+  kKCmp,
+  kVCmp,
+  kKSel,
+  kVSel,
+  kKComp,
+  kVComp,
+  kBlockList,
+  kGates,
+  kOCmp,
+  kOSel,
+  kOWin,
+  kLseCmp,
+  kLseSel,
+  kLseWin,
+  kReads,
+  kPeK,
+  kPeV,
+  kWK,
+  kWV,
+  kBK,
+  kBV,
+  kW1K,
+  kW1V,
+  kB1K,
+  kB1V,
+  kW2K,
+  kW2V,
+  kB2K,
+  kB2V
+};
+inline constexpr int kTensorNames = 39;
+std::string_view tensorName(TensorName name); // "q", "k_win", "cu_seqlens_q", ...
+
+// What the caller bound, by name. Tensors that are not bound are not touched: a call has few of the many names.
+class Bindings {
+public:
+  Bindings() {}
+  Bindings(const Bindings &other) { *this = other; }
+  Bindings &operator=(const Bindings &other) {
+    bound = other.bound;
+    for (size_t i = 0; i < kTensorNames; ++i)
+      if (bound >> i & 1)
+        std::construct_at(&tensors[i], other.tensors[i]);
+    return *this;
+  }
+
+  const Tensor *find(TensorName name) const { return bound & bit(name) ? &tensors[indexOf(name)] : nullptr; }
+  // The slot of a name, bound from now on.
+  Tensor &operator[](TensorName name) {
+    if (!find(name))
+      std::construct_at(&tensors[indexOf(name)]);
+    bound |= bit(name);
+    return tensors[indexOf(name)];
+  }
+  // Of all that is bound, a bit per name.
+  uint64_t names() const { return bound; }
+  static uint64_t bit(TensorName name) { return uint64_t{1} << indexOf(name); }
+
+private:
+  static size_t indexOf(TensorName name) { return static_cast<size_t>(name); }
+  static_assert(kTensorNames <= 64);
+
+  uint64_t bound = 0;
+  union {
+    std::array<Tensor, kTensorNames> tensors;
+  };
+};
+
+} // namespace nsa
