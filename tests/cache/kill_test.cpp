@@ -4,6 +4,7 @@
 #include "tests/cache/death_watch.h"
 #include "tests/cache/small_job.h"
 #include "tests/cache/store_fixture.h"
+#include "tests/harness/seed.h"
 
 #include <chrono>
 #include <csignal>
@@ -28,14 +29,8 @@ struct Progress {
 
 class KillTest : public StoreTest {
 protected:
-  void SetUp() override {
-    StoreTest::SetUp();
-    templates = directory + "/templates";
-    test::copyFewTemplates(NSA_TEMPLATES, templates);
-  }
-
   void tuneAll(Progress &progress) const {
-    tools::EngineHandle engine = test::openSmallEngine(path, NSA_MISS_TUNE, templates);
+    tools::EngineHandle engine = test::openSmallEngine(path, NSA_MISS_TUNE, templates.path());
     for (int job = 0; job < kProblems; ++job) {
       const Status status = test::runSmallJob(engine.get(), job, 1);
       EXPECT_TRUE(status.isOk()) << status.toString();
@@ -72,7 +67,7 @@ protected:
   void expectNextRunRight(nsa_miss_policy policy, const Progress &progress) {
     const auto begin = Clock::now();
     expectGoodEnd(startProcess([&] {
-      tools::EngineHandle engine = test::openSmallEngine(path, policy, templates);
+      tools::EngineHandle engine = test::openSmallEngine(path, policy, templates.path());
       for (int job = 0; job < kProblems; ++job) {
         std::string source;
         const Status status = test::runSmallJob(engine.get(), job, std::random_device()(), &source);
@@ -93,16 +88,13 @@ protected:
       std::filesystem::remove(path + ending);
   }
 
-  std::string templates;
+  const test::FewTemplates templates{NSA_TEMPLATES};
 };
 
 TEST_F(KillTest, TheFirstTuningMayDieAtAnyMoment) {
   const char *wanted = std::getenv("NSA_TEST_KILLS");
   const int kills = wanted ? static_cast<int>(std::strtol(wanted, nullptr, 10)) : 200;
-  const char *given = std::getenv("NSA_TEST_SEED");
-  const auto seed = given ? static_cast<uint32_t>(std::strtoul(given, nullptr, 0)) : std::random_device()();
-  std::printf("seed %u\n", seed);
-  std::mt19937 random(seed);
+  std::mt19937 random(test::freshSeed());
 
   // A run that lives: how long it takes and how often it writes. The first one warms the page cache.
   std::chrono::microseconds runTime{};

@@ -1,5 +1,6 @@
 // Many processes on one file, some of them killed in the middle of a write.
 #include "tests/cache/store_fixture.h"
+#include "tests/harness/seed.h"
 
 #include <atomic>
 #include <csignal>
@@ -77,10 +78,7 @@ TEST_F(ProcessesTest, RacingToReplaceADamagedFile) {
 }
 
 TEST_F(ProcessesTest, KilledWriterLeavesAGoodFile) {
-  uint32_t seed = std::random_device()();
-  RecordProperty("seed", static_cast<int>(seed));
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937 random(seed);
+  std::mt19937 random(test::freshSeed());
   for (int trial = 0; trial < 20; ++trial) {
     pid_t child = startProcess([&] {
       std::string warning;

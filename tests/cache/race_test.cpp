@@ -97,9 +97,8 @@ TEST_F(RaceTest, EachKernelIsCompiledOnce) {
 }
 
 TEST_F(RaceTest, EachProblemIsTunedOnce) {
-  const std::string templates = directory + "/templates";
-  test::copyFewTemplates(NSA_TEMPLATES, templates);
-  race(NSA_MISS_TUNE, templates, 1, [&](nsa_engine *engine, int thread) {
+  const test::FewTemplates templates(NSA_TEMPLATES);
+  race(NSA_MISS_TUNE, templates.path(), 1, [&](nsa_engine *engine, int thread) {
     const Status status = test::runSmallJob(engine, 0, static_cast<uint64_t>(thread));
     EXPECT_TRUE(status.isOk()) << status.toString();
     totals->right += status.isOk();
@@ -111,10 +110,9 @@ TEST_F(RaceTest, EachProblemIsTunedOnce) {
 
 // Who asks while another one tunes takes that result; who asks later is served later.
 TEST_F(RaceTest, WhatIsAskedForAtOnceIsTunedOnce) {
-  const std::string templates = directory + "/templates";
-  test::copyFewTemplates(NSA_TEMPLATES, templates);
+  const test::FewTemplates templates(NSA_TEMPLATES);
   test::SharedPage<std::atomic<int>> sessions;
-  race(NSA_MISS_DEFAULT, templates, 1, [&](nsa_engine *engine, int thread) {
+  race(NSA_MISS_DEFAULT, templates.path(), 1, [&](nsa_engine *engine, int thread) {
     const test::SmallJob job = test::smallJob(0);
     Result<nlohmann::json> report = tools::tune(engine, job.spec, job.maxima);
     ASSERT_TRUE(report) << report.status().toString();

@@ -2,20 +2,11 @@
 
 #include "tools/support/attention_job.h"
 
-#include <filesystem>
-#include <fstream>
 #include <gtest/gtest.h>
-#include <sstream>
 
 namespace nsa::test {
 
 namespace {
-
-void replaceOnce(std::string &text, const std::string &from, const std::string &to) {
-  size_t at = text.find(from);
-  ASSERT_NE(at, std::string::npos) << "the template no longer has '" << from << "'";
-  text.replace(at, from.size(), to);
-}
 
 void failOnWarning(void *, nsa_log_level, const char *tag, const char *message) {
   ADD_FAILURE() << tag << ": " << message;
@@ -82,17 +73,6 @@ nsa_stats statsOf(const nsa_engine *engine) {
   nsa_stats stats = NSA_INIT(nsa_stats);
   EXPECT_EQ(nsa_engine_stats(engine, &stats, nullptr), NSA_OK);
   return stats;
-}
-
-void copyFewTemplates(const std::string &from, const std::string &to) {
-  std::filesystem::copy(from, to, std::filesystem::copy_options::recursive);
-  const std::string path = to + "/tile/attention.mlir";
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  std::string few = text.str();
-  replaceOnce(few, "query_tile = 16 | 32 | 64 | 128", "query_tile = 16 | 32");
-  replaceOnce(few, "key_tile = 16 | 32 | 48 | 64 | 96 | 128", "key_tile = 16 | 32");
-  std::ofstream(path) << few;
 }
 
 } // namespace nsa::test

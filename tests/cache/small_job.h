@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/base/problem.h"
+#include "tests/harness/template_folder.h"
 #include "tools/support/engine.h"
 
 #include <new>
@@ -27,8 +28,14 @@ tools::EngineHandle openSmallEngine(const std::string &cachePath, nsa_miss_polic
                                     const std::string &templateDir = "");
 nsa_stats statsOf(const nsa_engine *engine);
 
-// A copy of the templates that admits four candidates only.
-void copyFewTemplates(const std::string &from, const std::string &to);
+// The templates, four candidates of them.
+class FewTemplates : public TemplateFolder {
+public:
+  explicit FewTemplates(const std::string &templates) {
+    copyFrom(templates);
+    keepFewChoices();
+  }
+};
 
 // A value that a process shares with the children it starts.
 template <typename T> class SharedPage {

@@ -3,26 +3,13 @@
 #include "runtime/base/digest.h"
 
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <random>
-#include <sstream>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <sqlite3.h>
 
 namespace nsa {
-
-void StoreTest::SetUp() {
-  std::string name = (std::filesystem::temp_directory_path() / "nsa-cache-test-XXXXXX").string();
-  ASSERT_NE(mkdtemp(name.data()), nullptr);
-  directory = name;
-  path = directory + "/kernels.db";
-}
-
-void StoreTest::TearDown() { std::filesystem::remove_all(directory); }
 
 std::unique_ptr<KernelStore> StoreTest::openStore(const std::string &file, std::string &warning, bool readOnly) const {
   Result<std::unique_ptr<KernelStore>> store = KernelStore::open({file, readOnly}, warning);
@@ -53,19 +40,6 @@ std::string StoreTest::sql(const std::string &statement) const {
       << statement << ": " << sqlite3_errmsg(database);
   sqlite3_close(database);
   return value;
-}
-
-std::string StoreTest::readFile(const std::string &file) const {
-  std::ifstream stream(file, std::ios::binary);
-  std::stringstream bytes;
-  bytes << stream.rdbuf();
-  return bytes.str();
-}
-
-void StoreTest::writeFile(const std::string &file, std::string_view bytes) const {
-  std::ofstream stream(file, std::ios::binary | std::ios::trunc);
-  stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  ASSERT_TRUE(stream.good());
 }
 
 pid_t startProcess(const std::function<void()> &body) {

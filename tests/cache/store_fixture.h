@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cache/kernel_store.h"
+#include "tests/harness/scratch.h"
 
 #include <gtest/gtest.h>
 
@@ -12,13 +13,13 @@
 
 namespace nsa {
 
+using test::readFile, test::writeFile;
+
 class StoreTest : public testing::Test {
 protected:
-  void SetUp() override;
-  void TearDown() override;
-
-  std::string directory; // mode 0700
-  std::string path;      // directory/kernels.db
+  test::Scratch scratch;
+  std::string directory = scratch.path(); // mode 0700
+  std::string path = scratch.file("kernels.db");
 
   // Opens and expects no warning.
   std::unique_ptr<KernelStore> openStore() const;
@@ -26,8 +27,6 @@ protected:
 
   // Runs SQL on the file behind the store's back; the first value of the first row.
   std::string sql(const std::string &statement) const;
-  std::string readFile(const std::string &file) const;
-  void writeFile(const std::string &file, std::string_view bytes) const;
 };
 
 // A child that runs `body` and exits 0 when no expectation in it failed; one that hangs is ended by SIGALRM.

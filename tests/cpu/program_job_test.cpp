@@ -1,6 +1,6 @@
 // The command line doing its work on the CPU device: a cold and a warm run over the trained model's tensors, every
 // stage of `compile`, tuning, and what the database then shows.
-#include "tests/unit/cli/scratch.h"
+#include "tests/harness/scratch.h"
 #include "tools/nsa/safetensors.h"
 
 #include <nlohmann/json.hpp>
@@ -14,11 +14,11 @@ protected:
   // Standard output; the exit code must be the expected one.
   std::string run(const std::string &arguments, int expected = 0) {
     const std::string command = "env -u NSA_MISS -u NSA_CACHE_DIR '" NSA_PROGRAM "' " + arguments + " >" +
-                                scratch.path("stdout") + " 2>" + scratch.path("stderr");
+                                scratch.file("stdout") + " 2>" + scratch.file("stderr");
     const int status = std::system(command.c_str());
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == expected) << command << "\n"
-                                                                      << test::readFile(scratch.path("stderr"));
-    return test::readFile(scratch.path("stdout"));
+                                                                      << test::readFile(scratch.file("stderr"));
+    return test::readFile(scratch.file("stdout"));
   }
   nlohmann::json runJson(const std::string &arguments) {
     const std::string text = run(arguments + " --json");
@@ -30,8 +30,8 @@ protected:
   test::Scratch scratch;
   const std::string data = NSA_TEST_DATA;
   const std::string input = data + "/nsa_layer3_2048_group0.safetensors";
-  const std::string output = scratch.path("out.safetensors");
-  const std::string database = scratch.path("kernels.db");
+  const std::string output = scratch.file("out.safetensors");
+  const std::string database = scratch.file("kernels.db");
   const std::string job = "run --op window --config " + data + "/window.json --input " + input + " --output " + output +
                           " --device cpu --cache " + database + " --check";
 };
@@ -75,7 +75,7 @@ TEST_F(ProgramJob, CompileShowsEveryStage) {
   EXPECT_NE(run(base + "--target sm_80 --emit scheduled").find("tile.layout"), std::string::npos);
   EXPECT_NE(run(base + "--target sm_90a --emit cuda").find("__global__"), std::string::npos);
   EXPECT_NE(run(base + "--target cpu --emit llvm").find("define"), std::string::npos);
-  const std::string image = scratch.path("kernel.image");
+  const std::string image = scratch.file("kernel.image");
   const nlohmann::json report =
       runJson(base + "--target cpu --emit image --output " + image + " --set query_tile=32 --set key_tile=16");
   EXPECT_EQ(test::readFile(image).size(), report.value("bytes", size_t{0}));
@@ -133,8 +133,8 @@ TEST_F(ProgramJob, AWinnerThatCannotBeStoredIsAFailure) {
   scratch.write("file", "not a folder");
   const std::string spec = "tune --op window --config " + data + "/window_64.json --seqlen-k 64 --device cpu" +
                            " --tune-budget 0.001 --cache ";
-  EXPECT_NE(run(spec + scratch.path("file") + "/below/kernels.db", 1).find("winner "), std::string::npos);
-  EXPECT_NE(test::readFile(scratch.path("stderr")).find("the winner was not stored"), std::string::npos);
+  EXPECT_NE(run(spec + scratch.file("file") + "/below/kernels.db", 1).find("winner "), std::string::npos);
+  EXPECT_NE(test::readFile(scratch.file("stderr")).find("the winner was not stored"), std::string::npos);
   run(spec + ":memory:"); // asked for, so no failure
 }
 

@@ -1,10 +1,10 @@
 // The database's promise: a fresh process with the driver's own cache off and no compiler library runs a stored
 // kernel, and maps neither compiler nor NVRTC.
+#include "tests/harness/scratch.h"
 #include "tests/harness/session.h"
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,26 +13,18 @@ namespace {
 
 class GpuWarmProcess : public AttentionTest {
 protected:
-  GpuWarmProcess() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "nsa-warm-XXXXXX").string();
-    folder = mkdtemp(pattern.data());
-  }
-  ~GpuWarmProcess() override { std::filesystem::remove_all(folder); }
-
   // The probe stands beside this executable, in the build tree and in the bundle.
   nlohmann::json probe(const std::string &arguments) {
     const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe");
-    const std::string report = (folder / "report.json").string();
+    const std::string report = scratch.file("report.json");
     const std::string command = "CUDA_CACHE_DISABLE=1 '" + (own.parent_path() / "nsa_warm_probe").string() +
-                                "' cuda:0 '" + (folder / "kernels.db").string() + "' " + arguments + " >'" + report +
-                                "'";
+                                "' cuda:0 '" + scratch.file("kernels.db") + "' " + arguments + " >'" + report + "'";
     const int status = std::system(command.c_str());
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << command;
-    std::ifstream file(report);
-    return nlohmann::json::parse(file, nullptr, false);
+    return nlohmann::json::parse(readFile(report), nullptr, false);
   }
 
-  std::filesystem::path folder;
+  Scratch scratch;
 };
 
 TEST_F(GpuWarmProcess, AStoredKernelNeedsNoCompiler) {

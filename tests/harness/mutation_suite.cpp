@@ -3,7 +3,7 @@
 #include "compiler/driver/TemplateFiles.h"
 #include "tests/harness/seed.h"
 #include "tests/harness/session.h"
-#include "tests/unit/compiler/template_folder.h"
+#include "tests/harness/template_folder.h"
 
 #include <cmath>
 #include <numbers>

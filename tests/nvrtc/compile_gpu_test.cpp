@@ -1,8 +1,8 @@
 // The GPU end of the compiler through its C surface: stages, manifests, digests, hand-scheduled templates, and what
 // NVRTC refuses. Compiles only; no GPU is needed.
+#include "tests/harness/template_folder.h"
 #include "tests/nvrtc/nvrtc_expected.h"
 #include "tests/unit/compiler/compile_call.h"
-#include "tests/unit/compiler/template_folder.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // From tensors to a spec: names, ranks, lengths, and every disagreement.
-#include "tests/unit/cli/scratch.h"
+#include "tests/harness/scratch.h"
 #include "tools/nsa/attention_file.h"
 
 #include <cstring>
@@ -26,8 +26,8 @@ Result<AttentionFile> read(const Tensors &tensors, std::string_view config = "{}
   std::vector<std::pair<std::string, const HostTensor *>> list;
   for (const auto &[name, value] : tensors)
     list.emplace_back(name, &value);
-  EXPECT_TRUE(writeSafetensors(OutputFile::create(scratch.path("t")), list).isOk());
-  const Result<SafetensorsFile> file = SafetensorsFile::open(scratch.path("t"));
+  EXPECT_TRUE(writeSafetensors(OutputFile::create(scratch.file("t")), list).isOk());
+  const Result<SafetensorsFile> file = SafetensorsFile::open(scratch.file("t"));
   EXPECT_TRUE(file);
   const Result<ConfigFile> parsed = ConfigFile::read(scratch.write("c.json", config));
   EXPECT_TRUE(parsed) << parsed.status().toString();

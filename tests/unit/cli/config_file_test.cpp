@@ -1,5 +1,5 @@
 // The configuration file: every key, every wrong value, and what is needed where no tensors stand in.
-#include "tests/unit/cli/scratch.h"
+#include "tests/harness/scratch.h"
 #include "tools/nsa/config_file.h"
 
 namespace nsa::tools {

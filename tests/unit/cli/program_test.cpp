@@ -1,6 +1,6 @@
 // The program as a user meets it: exit codes, where texts go, and nothing left behind by a failure.
 // Runs that need a kernel point at a compiler library that is not there, so that they end the same everywhere.
-#include "tests/unit/cli/scratch.h"
+#include "tests/harness/scratch.h"
 #include "tools/nsa/safetensors.h"
 
 #include <nlohmann/json.hpp>
@@ -20,14 +20,14 @@ struct Outcome {
 class Program : public ::testing::Test {
 protected:
   Outcome run(const std::string &arguments, const std::string &before = "") {
-    const std::string command = before + "env -u NSA_MISS -u NSA_CACHE_DIR NSA_COMPILER=" + scratch.path("absent.so") +
-                                " NSA_DEVICE=cpu XDG_CACHE_HOME=" + scratch.path("xdg") + " '" NSA_PROGRAM "' " +
-                                arguments + " >" + scratch.path("stdout") + " 2>" + scratch.path("stderr");
+    const std::string command = before + "env -u NSA_MISS -u NSA_CACHE_DIR NSA_COMPILER=" + scratch.file("absent.so") +
+                                " NSA_DEVICE=cpu XDG_CACHE_HOME=" + scratch.file("xdg") + " '" NSA_PROGRAM "' " +
+                                arguments + " >" + scratch.file("stdout") + " 2>" + scratch.file("stderr");
     const int status = std::system(command.c_str());
     Outcome outcome;
     outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    outcome.out = readFile(scratch.path("stdout"));
-    outcome.err = readFile(scratch.path("stderr"));
+    outcome.out = readFile(scratch.file("stdout"));
+    outcome.err = readFile(scratch.file("stderr"));
     return outcome;
   }
 
@@ -48,7 +48,7 @@ protected:
   // A small valid job.
   std::string writeInput() {
     const HostTensor q = HostTensor::make(DType::kF32, {6, 2, 8}), k = HostTensor::make(DType::kF32, {9, 1, 8});
-    const std::string path = scratch.path("in.safetensors");
+    const std::string path = scratch.file("in.safetensors");
     EXPECT_TRUE(writeSafetensors(OutputFile::create(path), {{"q", &q}, {"k", &k}, {"v", &k}}).isOk());
     return path;
   }
@@ -56,7 +56,7 @@ protected:
   Scratch scratch;
   std::string config = scratch.write("config.json", R"({"window": 4})");
   std::string shape = scratch.write("shape.json", R"({"query_heads": 4, "kv_heads": 1, "qk_dim": 64, "window": 64})");
-  std::string output = scratch.path("out.safetensors");
+  std::string output = scratch.file("out.safetensors");
 };
 
 TEST_F(Program, HelpAndVersionSucceedOnStdout) {
@@ -77,10 +77,10 @@ TEST_F(Program, ALostStdoutIsAFailure) {
        {std::string("--version"), std::string("run --help"),
         "explain --op window --config " + shape + " --device cpu --cache :memory: --json"}) {
     const int status =
-        std::system(("'" NSA_PROGRAM "' " + arguments + " >/dev/full 2>" + scratch.path("stderr")).c_str());
+        std::system(("'" NSA_PROGRAM "' " + arguments + " >/dev/full 2>" + scratch.file("stderr")).c_str());
     ASSERT_TRUE(WIFEXITED(status));
     EXPECT_EQ(WEXITSTATUS(status), 1) << arguments;
-    EXPECT_NE(readFile(scratch.path("stderr")).find("stdout cannot be written"), std::string::npos) << arguments;
+    EXPECT_NE(readFile(scratch.file("stderr")).find("stdout cannot be written"), std::string::npos) << arguments;
   }
 }
 
@@ -114,7 +114,7 @@ TEST_F(Program, UsageErrorsAreTwo) {
 TEST_F(Program, BadFilesAreNamedAndNothingIsWritten) {
   const std::string input = writeInput();
   const std::string rest = " --output " + output + " --cache :memory:";
-  expectFailure("run --op window --config " + scratch.path("no.json") + " --input " + input + rest, "no.json");
+  expectFailure("run --op window --config " + scratch.file("no.json") + " --input " + input + rest, "no.json");
   expectFailure("run --op window --config " + scratch.write("bad.json", "{") + " --input " + input + rest, "bad.json");
   expectFailure("run --op window --config " + scratch.write("typo.json", R"({"windw": 1})") + " --input " + input +
                     rest,
@@ -122,7 +122,7 @@ TEST_F(Program, BadFilesAreNamedAndNothingIsWritten) {
   expectFailure("run --op window --config " + scratch.write("other.json", R"({"kv_heads": 2})") + " --input " + input +
                     rest,
                 "kv_heads = 2");
-  expectFailure("run --op window --config " + config + " --input " + scratch.path("no.safetensors") + rest,
+  expectFailure("run --op window --config " + config + " --input " + scratch.file("no.safetensors") + rest,
                 "no.safetensors");
   expectFailure("run --op window --config " + config + " --input " +
                     scratch.write("cut.safetensors", readFile(input).substr(0, 200)) + rest,
@@ -173,8 +173,8 @@ TEST_F(Program, AFailedRunLeavesTheOldOutput) {
 // An unknown device would be refused when the engine opens: the output is looked at before.
 TEST_F(Program, AnOutputThatCannotBeWrittenIsFoundFirst) {
   const std::string job = "run --op window --config " + config + " --input " + writeInput() + " --device tpu --output ";
-  expectFailure(job + scratch.path("absent/out.safetensors"), "the folder must exist and be writable");
-  expectFailure(job + scratch.path(""), "is not a regular file");
+  expectFailure(job + scratch.file("absent/out.safetensors"), "the folder must exist and be writable");
+  expectFailure(job + scratch.file(""), "is not a regular file");
   expectFailure(job + output, "tpu");
   EXPECT_NE(std::system(("ls " + output + "* 2>/dev/null").c_str()), 0) << "a temporary file was left";
 }
@@ -187,8 +187,8 @@ TEST_F(Program, UnknownDevicesAreRefused) {
 }
 
 TEST_F(Program, AMissingDatabaseIsNamed) {
-  expectFailure("cache list --cache " + scratch.path("none.db"), "none.db");
-  expectFailure("cache show abc --cache " + scratch.path("none.db"), "none.db");
+  expectFailure("cache list --cache " + scratch.file("none.db"), "none.db");
+  expectFailure("cache show abc --cache " + scratch.file("none.db"), "none.db");
 }
 
 TEST_F(Program, ExplainSaysWhyNothingWouldRun) {
@@ -205,7 +205,7 @@ TEST_F(Program, LookingMakesNothing) {
   for (const std::string &arguments : {"explain --op window --config " + shape + " --device cpu", std::string("doctor"),
                                        std::string("cache list"), std::string("cache show 00")}) {
     (void)run(arguments);
-    EXPECT_NE(std::system(("test -e " + scratch.path("xdg")).c_str()), 0) << arguments << " made a cache folder";
+    EXPECT_NE(std::system(("test -e " + scratch.file("xdg")).c_str()), 0) << arguments << " made a cache folder";
     const std::string file = scratch.write("diary.txt", diary);
     (void)run(arguments + " --cache " + file);
     EXPECT_EQ(readFile(file), diary) << arguments;

@@ -1,6 +1,6 @@
 // The safetensors reader against every way in which a file can be wrong, and the writer's promise that a
 // file is complete or not there.
-#include "tests/unit/cli/scratch.h"
+#include "tests/harness/scratch.h"
 #include "tools/nsa/safetensors.h"
 
 #include <csignal>
@@ -106,8 +106,8 @@ INSTANTIATE_TEST_SUITE_P(Files, MalformedFile, ::testing::ValuesIn(malformedFile
 
 TEST(Safetensors, MissingFilesAndFoldersAreErrors) {
   const Scratch scratch;
-  EXPECT_NE(SafetensorsFile::open(scratch.path("absent")).status().toString().find("No such file"), std::string::npos);
-  EXPECT_NE(SafetensorsFile::open(scratch.path("")).status().toString().find("not a regular file"), std::string::npos);
+  EXPECT_NE(SafetensorsFile::open(scratch.file("absent")).status().toString().find("No such file"), std::string::npos);
+  EXPECT_NE(SafetensorsFile::open(scratch.file("")).status().toString().find("not a regular file"), std::string::npos);
 }
 
 TEST(Safetensors, EveryTypeComesBackAsItWasWritten) {
@@ -120,7 +120,7 @@ TEST(Safetensors, EveryTypeComesBackAsItWasWritten) {
     tensors.push_back(tensor);
   }
   tensors.push_back(HostTensor::make(DType::kF32, {0, 4})); // no bytes at all
-  const std::string path = scratch.path("types.safetensors");
+  const std::string path = scratch.file("types.safetensors");
   ASSERT_TRUE(
       writeSafetensors(
           OutputFile::create(path),
@@ -156,8 +156,8 @@ TEST(Safetensors, MetadataAndOtherTypesDoNotDisturb) {
 TEST(Safetensors, AnOutputThatCannotBeWrittenLeavesNothing) {
   const Scratch scratch;
   const HostTensor tensor = HostTensor::make(DType::kF32, {1 << 16});
-  EXPECT_FALSE(writeSafetensors(OutputFile::create(scratch.path("absent/out")), {{"a", &tensor}}).isOk());
-  EXPECT_FALSE(writeSafetensors(OutputFile::create(scratch.path("")), {{"a", &tensor}}).isOk())
+  EXPECT_FALSE(writeSafetensors(OutputFile::create(scratch.file("absent/out")), {{"a", &tensor}}).isOk());
+  EXPECT_FALSE(writeSafetensors(OutputFile::create(scratch.file("")), {{"a", &tensor}}).isOk())
       << "a folder was taken for a file";
   EXPECT_TRUE(scratch.list().empty());
 }

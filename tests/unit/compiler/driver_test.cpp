@@ -1,8 +1,8 @@
 // libnsa_compiler.so through its C surface: candidates, stages, manifests, and every way a request can be wrong.
 // Nothing here needs NVRTC; what does stands in tests/nvrtc.
 #include "runtime/base/cpu_features.h"
+#include "tests/harness/template_folder.h"
 #include "tests/unit/compiler/compile_call.h"
-#include "tests/unit/compiler/template_folder.h"
 
 #include <gtest/gtest.h>
 #include <thread>

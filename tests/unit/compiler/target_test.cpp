@@ -3,7 +3,7 @@
 #include "compiler/driver/Target.h"
 #include "compiler/driver/TemplateFiles.h"
 #include "compiler/render/TemplateHeader.h"
-#include "tests/unit/compiler/template_folder.h"
+#include "tests/harness/template_folder.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 // Dots that start from a map of their accumulator, which no tile is made for: what is alive when, and the register
 // blocking they work in.
 #include "compiler/cpu/DotLowering.h"
+#include "tests/harness/seed.h"
 #include "tests/unit/cpu/tile_kernel.h"
 
 #include <gtest/gtest.h>
@@ -16,9 +17,7 @@ constexpr int64_t kSize = 19; // neither panels nor columns come out even
 class CpuAccumulator : public testing::TestWithParam<std::string> {
 protected:
   void SetUp() override {
-    const uint32_t seed = std::random_device{}();
-    std::printf("seed %u\n", seed);
-    std::mt19937 engine(seed);
+    std::mt19937 engine(freshSeed());
     std::uniform_real_distribution<float> uniform(-1, 1);
     for (std::vector<float> *values : {&a, &b, &o, &d})
       for (float &value : *values)

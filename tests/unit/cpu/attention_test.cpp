@@ -1,6 +1,7 @@
 // The attention template on the CPU backend alone, against the fp64 reference: every byte that a query may not attend
 // is NaN while its row is computed.
 #include "runtime/base/half.h"
+#include "tests/harness/seed.h"
 #include "tests/reference/attention.h"
 #include "tests/reference/elements.h"
 #include "tests/unit/cpu/tile_kernel.h"
@@ -85,9 +86,7 @@ class CpuAttention : public testing::TestWithParam<std::tuple<std::string, Case>
 
 TEST_P(CpuAttention, MatchesReference) {
   const auto &[features, c] = GetParam();
-  const uint32_t seed = std::random_device{}();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::mt19937 engine(seed);
+  std::mt19937 engine(freshSeed());
   const int64_t heads = kKvHeads * c.group;
   Tensor q(c.dtype, c.queries, heads, c.qkDim), k(c.dtype, c.keys, kKvHeads, c.qkDim),
       v(c.dtype, c.keys, kKvHeads, c.vDim);

@@ -1,5 +1,6 @@
 // Tiles through loops and branches, where values share buffers: what a wrong liveness would overwrite. And the
 // operations on slots: present, load_scalar, report.
+#include "tests/harness/seed.h"
 #include "tests/unit/cpu/tile_kernel.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,7 @@ constexpr int64_t kRows = 19, kColumns = 6;
 class CpuControlFlow : public testing::TestWithParam<std::string> {
 protected:
   void SetUp() override {
-    std::mt19937 engine(std::random_device{}());
+    std::mt19937 engine(freshSeed());
     std::uniform_real_distribution<float> uniform(-2, 2);
     for (std::vector<float> *values : {&x, &y})
       for (float &value : *values)

@@ -1,6 +1,7 @@
 // Each tile operation on the CPU against plain loops, at sizes that are no multiple of anything, for every feature
 // level.
 #include "runtime/base/half.h"
+#include "tests/harness/seed.h"
 #include "tests/unit/cpu/tile_kernel.h"
 
 #include <gtest/gtest.h>
@@ -16,11 +17,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 const float kNan = std::numeric_limits<float>::quiet_NaN();
 
 std::mt19937 &generator() {
-  static std::mt19937 engine = [] {
-    const uint32_t seed = std::random_device{}();
-    std::printf("seed %u\n", seed);
-    return std::mt19937(seed);
-  }();
+  static std::mt19937 engine(freshSeed());
   return engine;
 }
 

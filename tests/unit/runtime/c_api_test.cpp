@@ -3,9 +3,9 @@
 #include "runtime/include/nsa/nsa.h"
 
 #include "runtime/base/manifest.h"
+#include "tests/harness/scratch.h"
 #include "tests/unit/runtime/counted_calls.h"
 #include "tests/unit/runtime/stored_kernel.h"
-#include "tests/unit/runtime/temporary_folder.h"
 
 #include <bit>
 #include <cmath>
@@ -168,7 +168,7 @@ protected:
     test::storeKernel(cache, call.internalSpec(), call.internalMaxima(), text, std::move(code));
   }
 
-  test::TemporaryFolder folder;
+  test::Scratch folder;
   std::string cache = folder.file("kernels.db");
 };
 

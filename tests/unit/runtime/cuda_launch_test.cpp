@@ -1,10 +1,10 @@
 // The road to a launch on a GPU, against a driver that computes nothing: what planning and running ask of the driver,
 // how a kernel's report reaches the host, captures, and forks.
 #include "nsa/nsa.h"
+#include "tests/harness/scratch.h"
 #include "tests/unit/runtime/counted_calls.h"
 #include "tests/unit/runtime/fake_gpu.h"
 #include "tests/unit/runtime/stored_kernel.h"
-#include "tests/unit/runtime/temporary_folder.h"
 
 #include <atomic>
 #include <cstring>
@@ -87,7 +87,7 @@ protected:
   }
   nsa_status run(const nsa_plan *of) { return nsa_run(of, bindings, 4, nullptr, 0, nullptr, &error); }
 
-  test::TemporaryFolder folder;
+  test::Scratch folder;
   std::string cache = folder.file("kernels.db");
   nsa_spec spec = NSA_INIT(nsa_spec);
   nsa_maxima maxima = NSA_INIT(nsa_maxima);

@@ -1,8 +1,8 @@
 // A host that forks while other threads plan and run: the child's engine must work, and must never wait for a lock that
 // a thread of the parent held. A child that hangs is killed by its alarm and fails the test.
 #include "nsa/nsa.h"
+#include "tests/harness/scratch.h"
 #include "tests/unit/runtime/stored_kernel.h"
-#include "tests/unit/runtime/temporary_folder.h"
 
 #include <atomic>
 #include <cstring>
@@ -112,7 +112,7 @@ protected:
     return opened;
   }
 
-  test::TemporaryFolder folder;
+  test::Scratch folder;
   std::string cache = folder.file("kernels.db");
   nsa_engine *engine = nullptr;
 };

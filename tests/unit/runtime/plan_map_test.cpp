@@ -3,6 +3,7 @@
 #include "runtime/engine/plan_map.h"
 
 #include "runtime/engine/plan.h"
+#include "tests/harness/seed.h"
 
 #include <atomic>
 #include <gtest/gtest.h>
@@ -61,9 +62,7 @@ Request draw(std::mt19937_64 &random) {
 }
 
 TEST(PlanKey, IsEqualExactlyWhereTheProblemsTextIs) {
-  const uint64_t seed = std::random_device()();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937_64 random(seed);
+  std::mt19937_64 random(test::freshSeed());
   std::map<std::string, PlanKey> keys;
   size_t met = 0;
   for (int i = 0; i < 100000; ++i) {

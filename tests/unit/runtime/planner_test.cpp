@@ -1,34 +1,23 @@
 // The miss path with the real compiler on the CPU: what each policy compiles, stores and finds again; the tuner's gate
 // against a planted template that is wrong by one token; forced variants, edited templates, dumped sources.
 #include "runtime/engine/engine.h"
-#include "tests/unit/runtime/temporary_folder.h"
+#include "tests/harness/template_folder.h"
 
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <vector>
 
 using namespace nsa;
+using test::replaceOnce;
 using Json = nlohmann::json;
 
 namespace {
 
 const char *noVariable(const char *) { return nullptr; }
-
-std::string readFile(const std::string &path) {
-  std::ifstream stream(path);
-  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-}
-
-void replaceOnce(std::string &text, const std::string &from, const std::string &to) {
-  size_t at = text.find(from);
-  ASSERT_NE(at, std::string::npos) << "the template no longer has '" << from << "'";
-  text.replace(at, from.size(), to);
-}
 
 class PlannerTest : public testing::Test {
 protected:
@@ -60,16 +49,13 @@ protected:
 
   // A copy of the templates with few choices, so that a test compiles few kernels.
   std::string copyTemplates() {
-    std::string copy = folder.file("templates");
-    std::filesystem::copy(NSA_TEMPLATES, copy, std::filesystem::copy_options::recursive);
-    tile = readFile(copy + "/tile/attention.mlir");
-    replaceOnce(tile, "query_tile = 16 | 32 | 64 | 128", "query_tile = 16 | 32");
-    replaceOnce(tile, "key_tile = 16 | 32 | 48 | 64 | 96 | 128", "key_tile = 16 | 32");
-    write(copy, "attention", tile);
-    return copy;
+    templates.copyFrom(NSA_TEMPLATES);
+    templates.keepFewChoices();
+    tile = templates.read("tile/attention.mlir");
+    return templates.path();
   }
-  static void write(const std::string &copy, const std::string &name, const std::string &text) {
-    std::ofstream(copy + "/tile/" + name + ".mlir") << text;
+  void write(const std::string &name, const std::string &text) const {
+    templates.write("tile/" + name + ".mlir", text);
   }
   // The tile program under another name, which says of itself that it costs `cost`.
   std::string planted(const std::string &name, const std::string &cost) {
@@ -87,7 +73,8 @@ protected:
     return wrong;
   }
 
-  test::TemporaryFolder folder;
+  test::Scratch folder;
+  test::TemplateFolder templates;
   EngineOptions options;
   Spec spec;
   Maxima maxima;
@@ -178,7 +165,7 @@ TEST_F(PlannerTest, ThreadsThatTuneTheSameTuneOnce) {
 TEST_F(PlannerTest, WhoWaitedForAFailureFailsAsWell) {
   options.templateDir = copyTemplates();
   replaceOnce(tile, "//! grid ", "//! grit ");
-  write(options.templateDir, "attention", tile);
+  write("attention", tile);
   std::vector<std::jthread> threads;
   for (int i = 0; i < 4; ++i)
     threads.emplace_back([&, engine = open(MissPolicy::kDefault)] {
@@ -297,7 +284,7 @@ TEST_F(PlannerTest, ExplainKnowsWhatAPlanWouldPassOver) {
 
 TEST_F(PlannerTest, AWrongCandidateIsRejectedAndRecorded) {
   options.templateDir = copyTemplates();
-  write(options.templateDir, "too_wide", wrongTemplate());
+  write("too_wide", wrongTemplate());
   spec.layout = Layout::kPacked; // uneven lengths and an empty sequence in the comparison
   maxima.batch = 3;
   maxima.tokensQ = 288;
@@ -327,13 +314,13 @@ TEST_F(PlannerTest, PlantedTemplatesDoNotDeceiveTheTuner) {
   options.templateDir = copyTemplates();
   std::string plodding = planted("plodding", "0");
   replaceOnce(plodding, "arith.select %windowed, %oldest_real_key, %zero", "arith.select %windowed, %zero, %zero");
-  write(options.templateDir, "plodding", plodding);
+  write("plodding", plodding);
   std::string hasty = planted("hasty", "1");
   replaceOnce(hasty, "    %m_all, %l_all, %o_all = scf.for %key = %first_key to %past_key step",
               "    %first_tile_end = arith.addi %first_key, %key_tile : i32\n"
               "    %early_end = arith.minsi %first_tile_end, %past_key : i32\n"
               "    %m_all, %l_all, %o_all = scf.for %key = %first_key to %early_end step");
-  write(options.templateDir, "hasty", hasty);
+  write("hasty", hasty);
   spec.window = 64;
   maxima = {1, 1024, 1024, 1024}; // the plodding one looks at eight times the keys
   auto engine = open(MissPolicy::kTune);
@@ -366,7 +353,7 @@ TEST_F(PlannerTest, PlantedTemplatesDoNotDeceiveTheTuner) {
 
 TEST_F(PlannerTest, AForcedTemplateIsComparedWithTheTileProgramToo) {
   options.templateDir = copyTemplates();
-  write(options.templateDir, "too_wide", wrongTemplate());
+  write("too_wide", wrongTemplate());
   options.forceVariant = "too_wide";
   Status status = open(MissPolicy::kTune)->plan(spec, maxima, nullptr).status();
   ASSERT_FALSE(status.isOk()) << "it was compared with itself";
@@ -393,13 +380,13 @@ TEST_F(PlannerTest, AnEditedTemplateIsAMiss) {
   options.templateDir = copyTemplates();
   describe(*open(MissPolicy::kDefault));
   EXPECT_EQ(describe(*open(MissPolicy::kDefault))["source"], "database");
-  write(options.templateDir, "attention", tile + "\n// another revision\n");
+  write("attention", tile + "\n// another revision\n");
   EXPECT_EQ(describe(*open(MissPolicy::kDefault))["source"], "compiled");
 }
 
 TEST_F(PlannerTest, WithoutItsTemplateAnOperatorFails) {
   options.templateDir = copyTemplates();
-  std::filesystem::remove(options.templateDir + "/tile/attention.mlir");
+  templates.remove("tile/attention.mlir");
   std::filesystem::remove_all(options.templateDir + "/cuda");
   Status status = open(MissPolicy::kDefault)->plan(spec, maxima, nullptr).status();
   EXPECT_FALSE(status.isOk());
@@ -409,7 +396,7 @@ TEST_F(PlannerTest, WithoutItsTemplateAnOperatorFails) {
 TEST_F(PlannerTest, ABrokenTemplateNamesItsLine) {
   options.templateDir = copyTemplates();
   replaceOnce(tile, "//! grid ", "//! grit ");
-  write(options.templateDir, "attention", tile);
+  write("attention", tile);
   Status status = open(MissPolicy::kDefault)->plan(spec, maxima, nullptr).status();
   ASSERT_FALSE(status.isOk());
   EXPECT_NE(status.toString().find("attention.mlir:"), std::string::npos) << status.toString();

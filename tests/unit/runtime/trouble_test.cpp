@@ -3,8 +3,8 @@
 #include "runtime/cuda/driver.h"
 #include "runtime/engine/compiler_library.h"
 #include "runtime/engine/engine.h"
+#include "tests/harness/scratch.h"
 #include "tests/unit/runtime/stored_kernel.h"
-#include "tests/unit/runtime/temporary_folder.h"
 
 #include <filesystem>
 #include <fstream>
@@ -48,7 +48,7 @@ protected:
   Status planStatus(Engine &engine) { return engine.plan(spec, maxima, nullptr).status(); }
   void store(const test::KernelText &text = {}) { test::storeKernel(cache, spec, maxima, text, test::countingCode()); }
 
-  test::TemporaryFolder folder;
+  test::Scratch folder;
   std::string cache = folder.file("kernels.db");
   Spec spec;
   Maxima maxima;
@@ -157,8 +157,8 @@ TEST_F(Trouble, AForcedVariantPassesOverTheStoredChoice) {
 
 TEST_F(Trouble, AChoiceOfOneTemplateFolderDoesNotServeAnother) {
   store();
-  std::ofstream(folder.file("x.mlir")) << "//! template x\n";
-  options.templateDir = folder.file("");
+  folder.write("x.mlir", "//! template x\n");
+  options.templateDir = folder.path();
   EXPECT_EQ(planStatus(*open()).code(), ErrorCode::kCacheMiss);
 }
 
@@ -198,7 +198,7 @@ TEST_F(Trouble, ADamagedRowIsAMissAndWarnedAboutOnce) {
 }
 
 TEST_F(Trouble, AFileThatIsNoDatabaseNeverFailsAnEngine) {
-  std::ofstream(cache) << std::string(10000, 'x');
+  test::writeFile(cache, std::string(10000, 'x'));
   auto engine = open();
   ASSERT_NE(engine, nullptr);
   EXPECT_EQ(planStatus(*engine).code(), ErrorCode::kCacheMiss);
@@ -223,7 +223,7 @@ TEST_F(Trouble, ExplainingAndDescribingMakeAndRenameNothing) {
   std::string damaged(5000, 'x');
   damaged.replace(0, 16, "SQLite format 3", 16);
   damaged.replace(68, 4, "NSAK");
-  std::ofstream(cache) << damaged;
+  test::writeFile(cache, damaged);
   engine = open();
   EXPECT_NE(engine->describe().find("damaged"), std::string::npos);
   EXPECT_TRUE(engine->explain(spec, maxima));
@@ -234,8 +234,7 @@ TEST_F(Trouble, ExplainingAndDescribingMakeAndRenameNothing) {
 }
 
 TEST_F(Trouble, AnImpossibleFolderNeverFailsAnEngine) {
-  std::ofstream(folder.file("file")) << "not a folder";
-  options.cachePath = folder.file("file") + "/below/kernels.db";
+  options.cachePath = folder.write("file", "not a folder") + "/below/kernels.db";
   auto engine = open();
   ASSERT_NE(engine, nullptr);
   EXPECT_NE(engine->describe().find("Not a directory"), std::string::npos) << engine->describe();
@@ -248,7 +247,7 @@ TEST_F(Trouble, AnImpossibleFolderNeverFailsAnEngine) {
 TEST_F(Trouble, AReadOnlyCacheServesAndIsWarnedAboutOnce) {
   store();
   chmod(cache.c_str(), 0444);
-  chmod(folder.file("").c_str(), 0555);
+  chmod(folder.path().c_str(), 0555);
   pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
@@ -267,7 +266,7 @@ TEST_F(Trouble, AReadOnlyCacheServesAndIsWarnedAboutOnce) {
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
-  chmod(folder.file("").c_str(), 0700);
+  chmod(folder.path().c_str(), 0700);
   ASSERT_TRUE(WIFEXITED(status));
   if (WEXITSTATUS(status) == 77)
     GTEST_SKIP() << "this root cannot become another user";
@@ -286,7 +285,7 @@ TEST_F(Trouble, AFileThatIsLostAtAForkIsWarnedAboutOnce) {
   if (child == 0)
     _exit(0);
   ASSERT_EQ(waitpid(child, nullptr, 0), child);
-  std::ofstream(cache) << std::string(10000, 'x');
+  test::writeFile(cache, std::string(10000, 'x'));
   EXPECT_FALSE(kernels.find(problem, test::cpuDeviceKey()).has_value());
   Status status = kernels.put({"content", test::manifestOf({}, spec), test::countingCode()}, nullptr);
   EXPECT_EQ(status.code(), ErrorCode::kIoError) << "it will not be there for the next process";

@@ -1,0 +1,44 @@
+// A folder of its own below the system's temporary one, removed with all that is in it: for the files of one test or of
+// one bench run. Thread-safety: one thread.
+#pragma once
+
+#include "runtime/base/status.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+namespace nsa::tools {
+
+class ScratchFolder {
+public:
+  // Only this user may look into it.
+  static Result<ScratchFolder> make() {
+    std::error_code error;
+    std::string pattern = std::filesystem::temp_directory_path(error) / "nsa-XXXXXX";
+    if (error || !mkdtemp(pattern.data()))
+      return Status::error(ErrorCode::kIoError, "no folder can be made as " + pattern, "set TMPDIR");
+    return ScratchFolder(std::move(pattern));
+  }
+  ScratchFolder(ScratchFolder &&other) noexcept : folder(std::exchange(other.folder, "")) {}
+  ScratchFolder &operator=(ScratchFolder &&) = delete;
+  ~ScratchFolder() {
+    if (folder.empty())
+      return;
+    std::error_code ignored;
+    // Whatever was forbidden in it.
+    std::filesystem::permissions(folder, std::filesystem::perms::owner_all, ignored);
+    std::filesystem::remove_all(folder, ignored);
+  }
+
+  const std::string &path() const { return folder; }
+  std::string file(const std::string &name) const { return folder + "/" + name; }
+
+private:
+  explicit ScratchFolder(std::string folder) : folder(std::move(folder)) {}
+
+  std::string folder;
+};
+
+} // namespace nsa::tools
