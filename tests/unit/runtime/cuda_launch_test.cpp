@@ -49,11 +49,7 @@ protected:
       bindings[i] = {names[i], &tensors[i]};
     }
     store();
-    nsa_engine_options options = NSA_INIT(nsa_engine_options);
-    options.device = "cuda:0";
-    options.cache_path = cache.c_str();
-    options.miss_policy_set = 1;
-    options.miss_policy = NSA_MISS_FAIL;
+    const nsa_engine_options options = test::storedKernelOptions("cuda:0", cache);
     ASSERT_EQ(nsa_engine_create(&options, &engine, &error), NSA_OK) << error.message;
   }
   void TearDown() override { nsa_engine_destroy(engine); }

@@ -100,12 +100,7 @@ protected:
   void TearDown() override { nsa_engine_destroy(engine); }
 
   nsa_engine *open() {
-    nsa_engine_options options = NSA_INIT(nsa_engine_options);
-    options.device = "cpu";
-    options.cache_path = cache.c_str();
-    options.miss_policy_set = 1;
-    options.miss_policy = NSA_MISS_FAIL;
-    options.cpu_threads = 2;
+    const nsa_engine_options options = test::storedKernelOptions("cpu", cache);
     nsa_engine *opened = nullptr;
     nsa_error error;
     EXPECT_EQ(nsa_engine_create(&options, &opened, &error), NSA_OK) << error.message;

@@ -5,6 +5,7 @@
 #include "cache/kernel_store.h"
 #include "runtime/base/cpu_features.h"
 #include "runtime/base/problem.h"
+#include "runtime/include/nsa/nsa.h"
 
 #include <gtest/gtest.h>
 #include <string>
@@ -60,6 +61,17 @@ inline void storeKernel(const std::string &path, const Spec &spec, const Maxima 
   choice.tuned = true;
   Status status = (*store)->put(kernel, &choice);
   ASSERT_TRUE(status.isOk()) << status.toString();
+}
+
+// For an engine that runs what is stored and makes nothing. Borrows both texts.
+inline nsa_engine_options storedKernelOptions(const char *device, const std::string &cache) {
+  nsa_engine_options options = NSA_INIT(nsa_engine_options);
+  options.device = device;
+  options.cache_path = cache.c_str();
+  options.miss_policy_set = 1;
+  options.miss_policy = NSA_MISS_FAIL;
+  options.cpu_threads = 2;
+  return options;
 }
 
 } // namespace nsa::test

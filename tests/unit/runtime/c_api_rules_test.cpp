@@ -1,0 +1,287 @@
+// Every rule of spec.md 1-2 with the field, value and rule that its error names.
+#include "tests/unit/runtime/c_api_fixture.h"
+
+#include <limits>
+
+namespace nsa::test::c_api {
+namespace {
+
+// One row: what is spoiled, and what the error must name.
+struct Rule {
+  const char *field;
+  const char *value;
+  const char *rule;
+  std::function<void(Call &)> spoil;
+};
+
+void checkRules(Plan &plan, nsa_layout layout, const std::vector<Rule> &rules) {
+  for (const Rule &rule : rules) {
+    Call call(layout);
+    rule.spoil(call);
+    EXPECT_EQ(plan.run(call), NSA_INVALID_ARGUMENT) << rule.field << ": " << rule.rule;
+    EXPECT_STREQ(plan.error.field, rule.field);
+    EXPECT_NE(std::string(plan.error.value).find(rule.value), std::string::npos)
+        << rule.field << ": " << plan.error.value;
+    EXPECT_NE(std::string(plan.error.rule).find(rule.rule), std::string::npos) << rule.field << ": " << plan.error.rule;
+    EXPECT_STRNE(plan.error.message, "");
+    EXPECT_EQ(call.memory[3][0], 0) << "a refused call must not write";
+  }
+}
+
+TEST_F(CApi, RulesOfDenseTensors) {
+  Call call(NSA_LAYOUT_DENSE);
+  store(call, {.scratchBytes = 64}, countingCode());
+  Engine engine(cache);
+  Plan plan(engine, call);
+  ASSERT_EQ(plan.status, NSA_OK) << plan.error.message;
+  checkRules(
+      plan, NSA_LAYOUT_DENSE,
+      {
+          {"q", "absent", "must be bound", [](Call &c) { c.drop(NSA_Q); }},
+          {"k", "absent", "must be bound", [](Call &c) { c.drop(NSA_K); }},
+          {"v", "absent", "must be bound", [](Call &c) { c.drop(NSA_V); }},
+          {"out", "absent", "must be bound", [](Call &c) { c.drop(NSA_OUT); }},
+          {"q", "bound twice", "once", [](Call &c) { c.bindings.push_back({NSA_Q, &c.tensors[NSA_Q]}); }},
+          {"q", "null", "point to a tensor", [](Call &c) { c.bindings[0].tensor = nullptr; }},
+          {"bindings.name", "77", "nsa_name", [](Call &c) { c.bindings[0].name = static_cast<nsa_name>(77); }},
+          {"q.size", "8", "must be", [](Call &c) { c.tensors[NSA_Q].size = 8; }},
+          {"q.dtype", "9", "nsa_dtype", [](Call &c) { c.tensors[NSA_Q].dtype = static_cast<nsa_dtype>(9); }},
+          {"q.dtype", "fp16", "must be bf16", [](Call &c) { c.tensors[NSA_Q].dtype = NSA_FP16; }},
+          {"k.dtype", "fp32", "must be bf16", [](Call &c) { c.tensors[NSA_K].dtype = NSA_FP32; }},
+          {"out.dtype", "fp32", "must be bf16", [](Call &c) { c.tensors[NSA_OUT].dtype = NSA_FP32; }},
+          {"lse.dtype", "bf16", "must be fp32", [](Call &c) { c.tensors[NSA_LSE].dtype = NSA_BF16; }},
+          {"q.rank", "0", "1 to 5", [](Call &c) { c.tensors[NSA_Q].rank = 0; }},
+          {"q.rank", "6", "1 to 5", [](Call &c) { c.tensors[NSA_Q].rank = 6; }},
+          {"q.rank", "3", "must be 4", [](Call &c) { c.tensors[NSA_Q].rank = 3; }},
+          {"k.rank", "1", "must be 4", [](Call &c) { c.tensors[NSA_K].rank = 1; }},
+          {"lse.rank", "4", "must be 3", [](Call &c) { c.tensors[NSA_LSE].rank = 4; }},
+          {"q.shape", "[2, 16, 3, 8]", "query_heads", [](Call &c) { c.tensors[NSA_Q].shape[2] = 3; }},
+          {"q.shape", "[2, 16, 4, 9]", "qk_dim", [](Call &c) { c.tensors[NSA_Q].shape[3] = 9; }},
+          {"q.shape", "-1", "2^31", [](Call &c) { c.tensors[NSA_Q].shape[1] = -1; }},
+          {"q.shape", "4611686018427387904", "2^31", [](Call &c) { c.tensors[NSA_Q].shape[1] = int64_t{1} << 62; }},
+          {"k.shape", "[1, 32, 2, 8]", "batch of q", [](Call &c) { c.tensors[NSA_K].shape[0] = 1; }},
+          {"k.shape", "[2, 32, 4, 8]", "kv_heads", [](Call &c) { c.tensors[NSA_K].shape[2] = 4; }},
+          {"v.shape", "[2, 31, 2, 16]", "as k", [](Call &c) { c.tensors[NSA_V].shape[1] = 31; }},
+          {"v.shape", "[2, 32, 2, 8]", "v_dim", [](Call &c) { c.tensors[NSA_V].shape[3] = 8; }},
+          {"out.shape", "[2, 15, 4, 16]", "as q", [](Call &c) { c.tensors[NSA_OUT].shape[1] = 15; }},
+          {"out.shape", "[2, 16, 4, 8]", "v_dim", [](Call &c) { c.tensors[NSA_OUT].shape[3] = 8; }},
+          {"lse.shape", "[2, 17, 4]", "as q", [](Call &c) { c.tensors[NSA_LSE].shape[1] = 17; }},
+          {"lse.shape", "[2, 16, 2]", "query_heads", [](Call &c) { c.tensors[NSA_LSE].shape[2] = 2; }},
+          {"lse.shape", "[1, 16, 4]", "batch of q", [](Call &c) { c.tensors[NSA_LSE].shape[0] = 1; }},
+          {"q.strides", "2", "contiguous", [](Call &c) { c.tensors[NSA_Q].strides[3] = 2; }},
+          {"out.strides", "3", "contiguous", [](Call &c) { c.tensors[NSA_OUT].strides[3] = 3; }},
+          {"k.strides", "-16", "negative", [](Call &c) { c.tensors[NSA_K].strides[1] = -16; }},
+          {"k.strides", "4611686018427387904", "63 bits",
+           [](Call &c) { c.tensors[NSA_K].strides[0] = int64_t{1} << 62; }},
+          {"out.strides", "0", "share memory", [](Call &c) { c.tensors[NSA_OUT].strides[1] = 0; }},
+          {"lse.strides", "0", "share memory", [](Call &c) { c.tensors[NSA_LSE].strides[2] = 0; }},
+          {"q.data", "null", "must point to", [](Call &c) { c.tensors[NSA_Q].data = nullptr; }},
+          {"lse.data", "null", "must point to", [](Call &c) { c.tensors[NSA_LSE].data = nullptr; }},
+          {"v.data", "", "multiple of the element",
+           [](Call &c) { c.tensors[NSA_V].data = reinterpret_cast<char *>(c.memory[2]) + 1; }},
+          {"batch", "3", "max_batch = 2",
+           [](Call &c) {
+             for (nsa_name name : {NSA_Q, NSA_K, NSA_V, NSA_OUT, NSA_LSE})
+               c.tensors[name].shape[0] = 3;
+           }},
+          {"seqlen_q", "21", "max_seqlen_q = 20",
+           [](Call &c) {
+             for (nsa_name name : {NSA_Q, NSA_OUT, NSA_LSE})
+               c.tensors[name].shape[1] = 21;
+           }},
+          {"seqlen_k", "41", "max_seqlen_k = 40",
+           [](Call &c) {
+             for (nsa_name name : {NSA_K, NSA_V})
+               c.tensors[name].shape[1] = 41;
+           }},
+          {"seqlen_q", "16", "at most seqlen_k = 15",
+           [](Call &c) {
+             for (nsa_name name : {NSA_K, NSA_V})
+               c.tensors[name].shape[1] = 15;
+           }},
+          {"cu_seqlens_q", "bound", "packed layout",
+           [](Call &c) { c.set(NSA_CU_SEQLENS_Q, c.offsetsQ, NSA_INT32, {3}); }},
+          {"gates", "bound", "no tensor of operator window",
+           [](Call &c) { c.set(NSA_GATES, c.offsetsQ, NSA_INT32, {3}); }},
+      });
+
+  EXPECT_EQ(nsa_run(plan.handle, nullptr, 2, nullptr, 0, nullptr, &plan.error), NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(plan.error.field, "bindings");
+  EXPECT_EQ(nsa_run(plan.handle, call.bindings.data(), call.bindings.size(), nullptr, 0, nullptr, &plan.error),
+            NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(plan.error.field, "workspace_bytes");
+  EXPECT_EQ(nsa_run(plan.handle, call.bindings.data(), call.bindings.size(), static_cast<char *>(plan.workspace) + 8,
+                    64, nullptr, &plan.error),
+            NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(plan.error.field, "workspace");
+}
+
+TEST_F(CApi, RulesOfPackedTensors) {
+  Call call(NSA_LAYOUT_PACKED);
+  store(call, {}, countingCode());
+  Engine engine(cache);
+  Plan plan(engine, call);
+  ASSERT_EQ(plan.status, NSA_OK) << plan.error.message;
+  checkRules(
+      plan, NSA_LAYOUT_PACKED,
+      {
+          {"cu_seqlens_q", "absent", "packed layout needs",
+           [](Call &c) { c.drop(NSA_CU_SEQLENS_Q), c.drop(NSA_CU_SEQLENS_K); }},
+          {"cu_seqlens_q.dtype", "fp32", "must be int32",
+           [](Call &c) { c.tensors[NSA_CU_SEQLENS_Q].dtype = NSA_FP32; }},
+          {"cu_seqlens_k.rank", "2", "must be 1", [](Call &c) { c.tensors[NSA_CU_SEQLENS_K].rank = 2; }},
+          {"cu_seqlens_q.shape", "[0]", "batch + 1", [](Call &c) { c.tensors[NSA_CU_SEQLENS_Q].shape[0] = 0; }},
+          {"cu_seqlens_k.shape", "[2]", "batch + 1", [](Call &c) { c.tensors[NSA_CU_SEQLENS_K].shape[0] = 2; }},
+          {"cu_seqlens_q.data", "null", "must point to", [](Call &c) { c.tensors[NSA_CU_SEQLENS_Q].data = nullptr; }},
+          {"q.rank", "4", "must be 3", [](Call &c) { c.tensors[NSA_Q].rank = 4; }},
+          {"out.shape", "[15, 4, 16]", "as q", [](Call &c) { c.tensors[NSA_OUT].shape[0] = 15; }},
+          {"v.shape", "[33, 2, 16]", "as k", [](Call &c) { c.tensors[NSA_V].shape[0] = 33; }},
+          {"tokens_q", "41", "max_tokens_q = 40",
+           [](Call &c) {
+             for (nsa_name name : {NSA_Q, NSA_OUT, NSA_LSE})
+               c.tensors[name].shape[0] = 41;
+           }},
+          {"batch", "3", "max_batch = 2",
+           [](Call &c) {
+             static int32_t four[4] = {};
+             for (nsa_name name : {NSA_CU_SEQLENS_Q, NSA_CU_SEQLENS_K})
+               c.set(name, four, NSA_INT32, {4});
+           }},
+          // Contents: the CPU reads them on the host and names the place.
+          {"cu_seqlens_q[0]", "1", "must be 0", [](Call &c) { c.offsetsQ[0] = 1; }},
+          {"cu_seqlens_q[2]", "4", "less than the one before, 5", [](Call &c) { c.offsetsQ[2] = 4; }},
+          {"cu_seqlens_q[2]", "17", "rows of q = 16", [](Call &c) { c.offsetsQ[2] = 17; }},
+          {"cu_seqlens_k[1]", "-9", "less than the one before", [](Call &c) { c.offsetsK[1] = -9; }},
+          {"cu_seqlens_k[2]", "33", "rows of k = 32", [](Call &c) { c.offsetsK[2] = 33; }},
+          {"seqlen_q of sequence 0", "5", "its seqlen_k = 4", [](Call &c) { c.offsetsK[1] = 4; }},
+      });
+}
+
+TEST_F(CApi, LengthsBeyondTheMaximaAreNamedWithTheirSequence) {
+  Call call(NSA_LAYOUT_PACKED);
+  call.maxima.max_seqlen_q = 10;
+  call.maxima.max_seqlen_k = 22;
+  store(call, {}, countingCode());
+  Engine engine(cache);
+  Plan plan(engine, call);
+  ASSERT_EQ(plan.status, NSA_OK) << plan.error.message;
+  EXPECT_EQ(plan.run(call), NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(plan.error.field, "seqlen_q of sequence 1");
+  EXPECT_STREQ(plan.error.value, "11");
+  call.offsetsQ[1] = 7;
+  EXPECT_EQ(plan.run(call), NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(plan.error.field, "seqlen_k of sequence 1");
+  EXPECT_STREQ(plan.error.value, "23");
+  call.offsetsK[1] = 10;
+  EXPECT_EQ(plan.run(call), NSA_OK) << plan.error.message;
+}
+
+TEST_F(CApi, RulesOfSpecAndMaxima) {
+  Engine engine(cache);
+  const struct {
+    const char *field;
+    const char *value;
+    std::function<void(Call &)> spoil;
+  } rows[] = {
+      {"spec.size", "3", [](Call &c) { c.spec.size = 3; }},
+      {"spec.reserved", "1", [](Call &c) { c.spec.reserved[7] = 1; }},
+      {"op", "8", [](Call &c) { c.spec.op = NSA_OP_DECODE; }},
+      {"op", "9", [](Call &c) { c.spec.op = static_cast<nsa_op>(9); }},
+      {"gate_per_group", "2", [](Call &c) { c.spec.gate_per_group = 2; }},
+      {"dtype", "int32", [](Call &c) { c.spec.dtype = NSA_INT32; }},
+      {"dtype", "-1", [](Call &c) { c.spec.dtype = static_cast<nsa_dtype>(-1); }},
+      {"layout", "2", [](Call &c) { c.spec.layout = static_cast<nsa_layout>(2); }},
+      {"query_heads", "0", [](Call &c) { c.spec.query_heads = 0; }},
+      {"query_heads", "5", [](Call &c) { c.spec.query_heads = 5; }},
+      {"query_heads", "258", [](Call &c) { c.spec.query_heads = 258; }},
+      {"kv_heads", "-2", [](Call &c) { c.spec.kv_heads = -2; }},
+      {"qk_dim", "0", [](Call &c) { c.spec.qk_dim = 0; }},
+      {"v_dim", "0", [](Call &c) { c.spec.v_dim = 0; }},
+      {"window", "0", [](Call &c) { c.spec.window = 0; }},
+      {"scale", "nan", [](Call &c) { c.spec.scale = std::numeric_limits<float>::quiet_NaN(); }},
+      {"scale", "-1", [](Call &c) { c.spec.scale = -1; }},
+      {"scale", "inf", [](Call &c) { c.spec.scale = std::numeric_limits<float>::infinity(); }},
+      {"maxima.size", "0", [](Call &c) { c.maxima.size = 0; }},
+      {"maxima.reserved", "5", [](Call &c) { c.maxima.reserved[0] = 5; }},
+      {"max_batch", "0", [](Call &c) { c.maxima.max_batch = 0; }},
+      {"max_tokens_q", "-1", [](Call &c) { c.maxima.max_tokens_q = -1; }},
+      {"max_seqlen_q", "-1", [](Call &c) { c.maxima.max_seqlen_q = -1; }},
+      {"max_seqlen_k", "2147483648", [](Call &c) { c.maxima.max_seqlen_k = int64_t{1} << 31; }},
+  };
+  for (const auto &row : rows) {
+    Call call(NSA_LAYOUT_DENSE);
+    row.spoil(call);
+    Plan plan(engine, call);
+    EXPECT_EQ(plan.status, NSA_INVALID_ARGUMENT) << row.field << " = " << row.value;
+    EXPECT_EQ(plan.handle, nullptr);
+    EXPECT_STREQ(plan.error.field, row.field);
+    EXPECT_NE(std::string(plan.error.value).find(row.value), std::string::npos)
+        << row.field << ": " << plan.error.value;
+    EXPECT_STRNE(plan.error.rule, "");
+  }
+  EXPECT_EQ(engine.stats().plans_failed, 17u) << "requests that were readable but wrong";
+}
+
+TEST_F(CApi, RulesOfOptions) {
+  const struct {
+    const char *field;
+    std::function<void(nsa_engine_options &)> spoil;
+  } rows[] = {
+      {"options.size", [](nsa_engine_options &o) { o.size = 1; }},
+      {"options.reserved", [](nsa_engine_options &o) { o.reserved[3] = -1; }},
+      {"device", [](nsa_engine_options &o) { o.device = "tpu"; }},
+      {"device", [](nsa_engine_options &o) { o.device = "cuda:"; }},
+      {"device", [](nsa_engine_options &o) { o.device = "cuda:-1"; }},
+      {"miss_policy_set", [](nsa_engine_options &o) { o.miss_policy_set = 2; }},
+      {"miss_policy", [](nsa_engine_options &o) { o.miss_policy = static_cast<nsa_miss_policy>(3); }},
+      {"log_level", [](nsa_engine_options &o) { o.log_level = static_cast<nsa_log_level>(9); }},
+      {"tune_budget_seconds", [](nsa_engine_options &o) { o.tune_budget_seconds = -1; }},
+      {"cpu_threads", [](nsa_engine_options &o) { o.cpu_threads = -1; }},
+      {"cpu_features", [](nsa_engine_options &o) { o.cpu_features = "sse2"; }},
+      {"template_dir", [](nsa_engine_options &o) { o.template_dir = "/no/such/folder"; }},
+  };
+  for (const auto &row : rows) {
+    Engine engine(cache, row.spoil);
+    EXPECT_EQ(engine.status, NSA_INVALID_ARGUMENT) << row.field;
+    EXPECT_EQ(engine.handle, nullptr);
+    EXPECT_STREQ(engine.error.field, row.field);
+    EXPECT_STRNE(engine.error.rule, "");
+  }
+}
+
+TEST_F(CApi, NullPointersAreNamed) {
+  Engine engine(cache);
+  Call call(NSA_LAYOUT_DENSE);
+  nsa_error error;
+  nsa_plan *plan = nullptr;
+  char *json = nullptr;
+  size_t bytes = 0;
+  nsa_stats stats = NSA_INIT(nsa_stats);
+  EXPECT_EQ(nsa_engine_create(nullptr, nullptr, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.field, "engine");
+  EXPECT_EQ(nsa_plan_create(nullptr, &call.spec, &call.maxima, nullptr, &plan, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.field, "engine");
+  EXPECT_EQ(nsa_plan_create(engine.handle, nullptr, &call.maxima, nullptr, &plan, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.field, "spec");
+  EXPECT_EQ(nsa_plan_create(engine.handle, &call.spec, nullptr, nullptr, &plan, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.field, "maxima");
+  EXPECT_EQ(nsa_plan_create(engine.handle, &call.spec, &call.maxima, nullptr, nullptr, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.field, "plan");
+  EXPECT_EQ(nsa_run(nullptr, nullptr, 0, nullptr, 0, nullptr, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_EQ(nsa_plan_workspace_size(nullptr, &bytes, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_EQ(nsa_plan_status(nullptr, nullptr, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_EQ(nsa_explain(engine.handle, &call.spec, &call.maxima, nullptr, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_EQ(nsa_tune(nullptr, &call.spec, &call.maxima, &json, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_EQ(nsa_engine_describe(nullptr, &json, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_EQ(nsa_engine_stats(nullptr, &stats, &error), NSA_INVALID_ARGUMENT);
+  stats.size = 1;
+  EXPECT_EQ(nsa_engine_stats(engine.handle, &stats, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_EQ(nsa_engine_create(nullptr, nullptr, nullptr), NSA_INVALID_ARGUMENT) << "the error may be null";
+  EXPECT_STREQ(nsa_plan_describe(nullptr), "");
+  nsa_engine_destroy(nullptr);
+  nsa_plan_destroy(nullptr);
+  nsa_free(nullptr);
+}
+
+} // namespace
+} // namespace nsa::test::c_api
