@@ -2,6 +2,7 @@
 
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/cuda_device.h"
+#include "runtime/engine/pipeline.h"
 
 #include <charconv>
 #include <string_view>
@@ -78,8 +79,9 @@ BareLaunch::~BareLaunch() {
 Status BareLaunch::prepare(const CallRules &rules, const Bindings &bindings, LaunchArguments &arguments) const {
   Call call;
   NSA_RETURN_IF_ERROR(prepareCall(rules, bindings, call));
-  NSA_RETURN_IF_ERROR(kernel->grid(call.grid, arguments.grid));
-  kernel->fillArguments(call, nullptr, arguments.slots);
+  const KernelCall launch = singleCall(rules.spec.op, call, {});
+  NSA_RETURN_IF_ERROR(kernel->grid(launch.grid, arguments.grid));
+  kernel->fillArguments(launch, nullptr, arguments.slots);
   return Status::ok();
 }
 

@@ -314,7 +314,7 @@ public:
       tensor.data = buffer->data();
       tensor.dtype = NSA_BF16;
       tensor.rank = 4;
-      Tensor &same = internal[static_cast<size_t>(name)].emplace();
+      Tensor &same = internal[static_cast<TensorName>(name)];
       same = {.data = buffer->data(), .dtype = DType::kBf16, .rank = 4, .shape = {1, 1, 1, dim}, .strides = {}};
       same.strides = {dim, dim, dim, 1};
       std::copy_n(same.shape.begin(), 4, tensor.shape);

@@ -172,17 +172,20 @@ Status PipelineRun::run() const {
   return runSingle();
 }
 
-Status PipelineRun::runSingle() const {
-  KernelCall main = fresh();
-  for (const Operand &operand : operandsOf(rules.spec.op))
-    main[operand.view] = call[operand.name];
-  return launch(Role::kMain, main);
+KernelCall singleCall(Operator op, const Call &call, const ViewSlots &table) {
+  KernelCall result;
+  result.scalars = call.scalars;
+  result.grid = call.sizes;
+  result[View::kSequences] = table;
+  for (const Operand &operand : operandsOf(op))
+    result[operand.view] = call[operand.name];
+  return result;
 }
 
+Status PipelineRun::runSingle() const { return launch(Role::kMain, singleCall(rules.spec.op, call, table())); }
+
 Status PipelineRun::runSelect() const {
-  KernelCall select = fresh();
-  for (const Operand &operand : operandsOf(Operator::kSelect))
-    select[operand.view] = call[operand.name];
+  KernelCall select = singleCall(Operator::kSelect, call, table());
   if (!select[View::kLse].data) {
     const Spec &spec = rules.spec;
     select[View::kLse] = perQuery(layout.lse, DType::kF32, spec.queryHeads, 1, 0);
@@ -209,9 +212,7 @@ Status PipelineRun::runNsa() const {
       return ViewSlots::make(workspace + offset, spec.dtype, {packed ? 0 : call.sizes.maxBlocksC * row, row, dim});
     };
     compressed = {rows(T::kKComp, layout.kComp, spec.qkDim), rows(T::kVComp, layout.vComp, spec.vDim)};
-    KernelCall compress = fresh();
-    for (const Operand &operand : operandsOf(Operator::kCompress))
-      compress[operand.view] = call[operand.name];
+    KernelCall compress = singleCall(Operator::kCompress, call, table());
     compress[View::kKComp] = compressed[0];
     compress[View::kVComp] = compressed[1];
     NSA_RETURN_IF_ERROR(launch(Role::kCompress, compress));

@@ -61,6 +61,9 @@ struct WorkspaceLayout {
   size_t bytes = 0;
 };
 
+// The launch of an operator that is one kernel; `table` is that of its sequences, absent in the dense layout.
+KernelCall singleCall(Operator op, const Call &call, const ViewSlots &table);
+
 // One run: everything on the stack, nothing but launches.
 struct PipelineRun {
   const CallRules &rules;
