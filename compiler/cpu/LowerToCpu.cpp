@@ -40,6 +40,7 @@ private:
   void readArguments(Block &oldEntry);
   LogicalResult lowerBlock(Block &block);
   LogicalResult lower(Operation &op);
+  LogicalResult lowerScalar(Operation &op);
   LogicalResult lowerLoop(scf::ForOp loop);
   LogicalResult lowerBranch(scf::IfOp branch);
   LogicalResult lowerMap(tile::MapOp map);
@@ -52,9 +53,11 @@ private:
 
   // The words of a tile, in scratch.
   Value bufferOf(Value tile) { return b.at(scratch, plan.offsetOf(tile)); }
+  View selectView(Value condition, const View &yes, const View &no);
   Value rowPointer(const View &view, ValueRange coordinates);
-  RowTransfer transferOf(Value tile, const View &view, int64_t columns);
-  RowAddress rowAddress(const View &view, Region &region, Value row, LogicalResult &status);
+  RowTransfer transferOf(Value tile, const View &view, const tile::TileColumns &columns);
+  Value firstColumn(const tile::TileColumns &columns);
+  RowAddress rowAddress(const View &view, Region &region, Value row, Value firstColumn, LogicalResult &status);
   void copyTiles(ValueRange to, ValueRange from);
   void splatScalars(tile::MapOp map);
   void loadInputs(tile::MapOp map, int64_t rank, Value at);
@@ -146,16 +149,25 @@ LogicalResult FunctionLowering::lower(Operation &op) {
         mapping.map(present.getResult(), arith::CmpIOp::create(b, arith::CmpIPredicate::ne, address, b.i64(0)));
         return success();
       })
+      .Case([&](arith::SelectOp choice) {
+        if (!isa<tile::ViewType>(choice.getType()))
+          return lowerScalar(op);
+        views[choice.getResult()] = selectView(mapping.lookup(choice.getCondition()), views.at(choice.getTrueValue()),
+                                               views.at(choice.getFalseValue()));
+        return success();
+      })
       .Case([&](tile::LoadScalarOp load) {
         const View &view = views.at(load.getView());
         mapping.map(load.getResult(), loadElement(b, rowPointer(view, load.getCoordinates()), view.element));
         return success();
       })
-      .Default([&](Operation *other) {
-        if (llvm::any_of(other->getResults(), tile::isTile))
-          return LogicalResult(other->emitOpError("makes a tile but is not fused; run tile-cpu first"));
-        return ElementCloner(b, ElementCloner::Shape::kScalar).clone(*other, mapping);
-      });
+      .Default([&](Operation *other) { return lowerScalar(*other); });
+}
+
+LogicalResult FunctionLowering::lowerScalar(Operation &op) {
+  if (llvm::any_of(op.getResults(), tile::isTile))
+    return op.emitOpError("makes a tile but is not fused; run tile-cpu first");
+  return ElementCloner(b, ElementCloner::Shape::kScalar).clone(op, mapping);
 }
 
 //===----------------------------------------------------------------------===//
@@ -392,6 +404,14 @@ LogicalResult FunctionLowering::lowerDot(tile::DotOp dot) {
 // Tensors
 //===----------------------------------------------------------------------===//
 
+View FunctionLowering::selectView(Value condition, const View &yes, const View &no) {
+  auto select = [&](Value a, Value c) -> Value { return arith::SelectOp::create(b, condition, a, c); };
+  View view = {select(yes.pointer, no.pointer), {}, yes.element};
+  for (auto [a, c] : llvm::zip_equal(yes.strides, no.strides))
+    view.strides.push_back(select(a, c));
+  return view;
+}
+
 Value FunctionLowering::rowPointer(const View &view, ValueRange coordinates) {
   Value offset = b.i64(0);
   for (auto [coordinate, stride] : llvm::zip_equal(coordinates, view.strides)) {
@@ -401,10 +421,22 @@ Value FunctionLowering::rowPointer(const View &view, ValueRange coordinates) {
   return b.at(view.pointer, offset, memoryType(view.element));
 }
 
-RowTransfer FunctionLowering::transferOf(Value tile, const View &view, int64_t columns) {
+// Of the tile's chunk, in its row; null for whole rows.
+Value FunctionLowering::firstColumn(const tile::TileColumns &columns) {
+  if (!columns.chunk)
+    return nullptr;
+  return b.mul(b.createOrFold<arith::ExtSIOp>(b.getI64Type(), mapping.lookup(columns.chunk)), columns.width);
+}
+
+RowTransfer FunctionLowering::transferOf(Value tile, const View &view, const tile::TileColumns &columns) {
   RowTransfer transfer;
   transfer.element = view.element;
-  transfer.columns = columns;
+  transfer.columns = columns.count.value_or(columns.width);
+  if (!columns.count) {
+    Value rowColumns = b.createOrFold<arith::ExtSIOp>(b.getI64Type(), mapping.lookup(columns.rowColumns));
+    Value left = arith::SubIOp::create(b, rowColumns, firstColumn(columns));
+    transfer.runtimeColumns = arith::MinSIOp::create(b, left, b.i64(columns.width));
+  }
   transfer.storage = plan.storageOf(tile);
   transfer.tile = bufferOf(tile);
   transfer.staging = b.at(scratch, plan.scratchBytes());
@@ -413,21 +445,27 @@ RowTransfer FunctionLowering::transferOf(Value tile, const View &view, int64_t c
 }
 
 // The region of a load or a store, once more for the row with this number.
-RowAddress FunctionLowering::rowAddress(const View &view, Region &region, Value row, LogicalResult &status) {
+RowAddress FunctionLowering::rowAddress(const View &view, Region &region, Value row, Value firstColumn,
+                                        LogicalResult &status) {
   mapping.map(region.getArgument(0), row);
   auto at = cast<tile::AtOp>(region.front().getTerminator());
   if (failed(lowerBlock(region.front()))) {
     status = failure();
     return {view.pointer, b.integer(b.getI1Type(), 0)};
   }
-  return {rowPointer(view, at.getCoordinates()), mapping.lookup(at.getExists())};
+  Value pointer = rowPointer(view, at.getCoordinates());
+  if (firstColumn)
+    pointer = b.at(pointer, firstColumn, memoryType(view.element));
+  return {pointer, mapping.lookup(at.getExists())};
 }
 
 LogicalResult FunctionLowering::lowerLoad(tile::LoadOp load) {
   const View &view = views.at(load.getView());
-  RowTransfer transfer = transferOf(load.getResult(), view, load.getValidColumns());
+  const tile::TileColumns columns = load.getTileColumns();
+  RowTransfer transfer = transferOf(load.getResult(), view, columns);
   LogicalResult status = success();
-  auto address = [&](Value row) { return rowAddress(view, load.getRows(), row, status); };
+  Value first = firstColumn(columns);
+  auto address = [&](Value row) { return rowAddress(view, load.getRows(), row, first, status); };
   transfer.rowAddress = address;
   lowerLoadRows(b, transfer);
   return status;
@@ -435,9 +473,11 @@ LogicalResult FunctionLowering::lowerLoad(tile::LoadOp load) {
 
 LogicalResult FunctionLowering::lowerStore(tile::StoreOp store) {
   const View &view = views.at(store.getView());
-  RowTransfer transfer = transferOf(store.getTile(), view, store.getValidColumns());
+  const tile::TileColumns columns = store.getTileColumns();
+  RowTransfer transfer = transferOf(store.getTile(), view, columns);
   LogicalResult status = success();
-  auto address = [&](Value row) { return rowAddress(view, store.getRows(), row, status); };
+  Value first = firstColumn(columns);
+  auto address = [&](Value row) { return rowAddress(view, store.getRows(), row, first, status); };
   transfer.rowAddress = address;
   lowerStoreRows(b, transfer);
   return status;

@@ -38,6 +38,7 @@ private:
   Value number(Value row) { return b.createOrFold<arith::TruncIOp>(b.getI32Type(), row); }
   Value zero(Type type) { return carried.isInteger() ? b.integer(type, 0) : b.real(type, 0.0); }
   void forEachPiece(Value words, Value tensor, Piece piece);
+  void forEachRuntimePiece(Value words, Value tensor, int64_t elementBytes, Piece piece);
   void loadRow(Value row, Value words);
   void storeRow(Value row, Value words);
   void fillRow(Value words, int64_t firstColumn);
@@ -62,6 +63,10 @@ private:
 // stores a single 16 bit element under a constant mask as 32 bits.
 void RowMover::forEachPiece(Value words, Value tensor, Piece piece) {
   const int64_t elementBytes = memory.getIntOrFloatBitWidth() / 8;
+  if (transfer.runtimeColumns) {
+    forEachRuntimePiece(words, tensor, elementBytes, piece);
+    return;
+  }
   b.walk(transfer.columns / b.lanes, {{words, vectorBytes}, {tensor, b.lanes * elementBytes}},
          [&](Value, ValueRange at) { piece(at[0], at[1], b.lanes); });
   int64_t column = transfer.columns / b.lanes * b.lanes;
@@ -70,6 +75,26 @@ void RowMover::forEachPiece(Value words, Value tensor, Piece piece) {
       continue;
     piece(b.at(words, column * 4), b.at(tensor, column * elementBytes), lanes);
     column += lanes;
+  }
+}
+
+// The same for a number of columns that only the run knows.
+void RowMover::forEachRuntimePiece(Value words, Value tensor, int64_t elementBytes, Piece piece) {
+  Value columns = transfer.runtimeColumns;
+  auto pieceFrom = [&](Value column, int64_t lanes) {
+    piece(b.at(words, column, carried), b.at(tensor, column, memory), lanes);
+  };
+  auto below = [&](int64_t lanes) { return arith::AndIOp::create(b, columns, b.i64(-lanes)); };
+  auto loop = scf::ForOp::create(b, b.i64(0), below(b.lanes), b.i64(b.lanes));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    pieceFrom(loop.getInductionVar(), b.lanes);
+  }
+  for (int64_t lanes = b.lanes / 2; lanes > 0; lanes /= 2) {
+    Value isLeft =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, arith::AndIOp::create(b, columns, b.i64(lanes)), b.i64(0));
+    b.branch(isLeft, [&] { pieceFrom(below(2 * lanes), lanes); }, nullptr);
   }
 }
 
@@ -82,7 +107,7 @@ void RowMover::fillRow(Value words, int64_t firstColumn) {
 void RowMover::loadRow(Value row, Value words) {
   RowAddress address = transfer.rowAddress(number(row));
   auto copy = [&] {
-    fillRow(words, transfer.columns / b.lanes * b.lanes);
+    fillRow(words, transfer.runtimeColumns ? 0 : transfer.columns / b.lanes * b.lanes);
     forEachPiece(words, address.pointer, [&](Value to, Value from, int64_t lanes) {
       b.store(decode(b, b.load(VectorType::get({lanes}, memory), from), transfer.element), to);
     });

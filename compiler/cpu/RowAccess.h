@@ -18,11 +18,12 @@ struct RowAddress {
 };
 
 struct RowTransfer {
-  mlir::Type element;  // of the tensor: bf16, f16, f32 or i32
-  int64_t columns = 1; // that exist in the tensor
-  TileStorage storage; // of the tile
-  mlir::Value tile;    // pointer
-  mlir::Value staging; // pointer; needed when stagingBytes() is not 0
+  mlir::Type element;         // of the tensor: bf16, f16, f32 or i32
+  int64_t columns = 1;        // that exist in the tensor
+  mlir::Value runtimeColumns; // if given, how many of `columns` do: an i64
+  TileStorage storage;        // of the tile
+  mlir::Value tile;           // pointer
+  mlir::Value staging;        // pointer; needed when stagingBytes() is not 0
   // Emits the code that finds a row of the tile (its number is an i32) at the builder's position.
   llvm::function_ref<RowAddress(mlir::Value)> rowAddress;
 };

@@ -228,8 +228,14 @@ LogicalResult KernelEmitter::emitFor(scf::ForOp op) {
 
 LogicalResult KernelEmitter::emitLoopBody(scf::ForOp op, ArrayRef<LoadOp> ring, StringRef stage) {
   for (LoadOp load : ring) {
+    std::string place = sharedTiles[load] + "[" + stage.str() + "]";
+    if (layoutOf(load) == Layout::OperandA) {
+      if (failed(takeOperand(load, place)))
+        return failure();
+      continue;
+    }
     std::string name = names.declare(load.getResult(), "tile");
-    writer.line("const auto " + name + " = " + sharedTiles[load] + "[" + stage + "];");
+    writer.line("const auto " + name + " = " + place + ";");
     values[load.getResult()] = {name};
   }
   if (!ring.empty())

@@ -38,8 +38,7 @@ StringRef cudaType(Type type) {
 static std::string parenthesized(const CudaExpression &e) { return "(" + e.text + ")"; }
 
 // And beside Or is bracketed, though C++ does not ask for it: readers do.
-static CudaExpression binary(const CudaExpression &a, StringRef symbol, const CudaExpression &b,
-                             Precedence precedence) {
+CudaExpression cudaBinary(const CudaExpression &a, StringRef symbol, const CudaExpression &b, Precedence precedence) {
   bool logical = precedence == Precedence::kAnd || precedence == Precedence::kOr;
   auto side = [&](const CudaExpression &e, bool right) {
     bool tighter = e.precedence < precedence || (e.precedence == precedence && (!right || logical));
@@ -65,8 +64,7 @@ static CudaExpression staticCast(StringRef type, const CudaExpression &a) {
   return {("static_cast<" + type + ">(" + a.text + ")").str()};
 }
 
-static CudaExpression conditional(const CudaExpression &condition, const CudaExpression &yes,
-                                  const CudaExpression &no) {
+CudaExpression cudaSelect(const CudaExpression &condition, const CudaExpression &yes, const CudaExpression &no) {
   auto operand = [](const CudaExpression &e) {
     return e.precedence == Precedence::kConditional ? parenthesized(e) : e.text;
   };
@@ -108,7 +106,7 @@ std::optional<CudaExpression> cudaConstant(Attribute value) {
     int64_t number = integer.getInt();
     // The most negative number has no literal: `-2147483648` is a negated 64-bit one.
     if (number == std::numeric_limits<int32_t>::min() || number == std::numeric_limits<int64_t>::min())
-      return binary({std::to_string(number + 1), Precedence::kUnary}, "-", {"1"}, Precedence::kAdd);
+      return cudaBinary({std::to_string(number + 1), Precedence::kUnary}, "-", {"1"}, Precedence::kAdd);
     bool wide = integer.getType().isInteger(64);
     return CudaExpression{std::to_string(number) + (wide ? "ll" : ""),
                           number < 0 ? Precedence::kUnary : Precedence::kPrimary};
@@ -132,7 +130,7 @@ std::optional<CudaExpression> cudaConstant(Attribute value) {
 //===----------------------------------------------------------------------===//
 
 static CudaExpression compare(const CudaExpression &a, StringRef symbol, const CudaExpression &b) {
-  return binary(a, symbol, b, symbol == "==" || symbol == "!=" ? Precedence::kEqual : Precedence::kCompare);
+  return cudaBinary(a, symbol, b, symbol == "==" || symbol == "!=" ? Precedence::kEqual : Precedence::kCompare);
 }
 
 static CudaExpression compareIntegers(arith::CmpIOp op, CudaExpression a, CudaExpression b) {
@@ -167,7 +165,7 @@ static CudaExpression compareIntegers(arith::CmpIOp op, CudaExpression a, CudaEx
 // C++ compares ordered, except for `!=`. An unordered comparison is the negation of the opposite ordered one.
 static CudaExpression compareFloats(arith::CmpFOp op, const CudaExpression &a, const CudaExpression &b) {
   using P = arith::CmpFPredicate;
-  auto differ = [&] { return binary(compare(a, "<", b), "||", compare(a, ">", b), Precedence::kOr); };
+  auto differ = [&] { return cudaBinary(compare(a, "<", b), "||", compare(a, ">", b), Precedence::kOr); };
   switch (op.getPredicate()) {
   case P::AlwaysFalse:
     return {"false"};
@@ -186,7 +184,7 @@ static CudaExpression compareFloats(arith::CmpFOp op, const CudaExpression &a, c
   case P::ONE:
     return differ();
   case P::ORD:
-    return binary(compare(a, "==", a), "&&", compare(b, "==", b), Precedence::kAnd);
+    return cudaBinary(compare(a, "==", a), "&&", compare(b, "==", b), Precedence::kAnd);
   case P::UEQ:
     return unary("!", differ());
   case P::UGT:
@@ -200,7 +198,7 @@ static CudaExpression compareFloats(arith::CmpFOp op, const CudaExpression &a, c
   case P::UNE:
     return compare(a, "!=", b);
   case P::UNO:
-    return binary(compare(a, "!=", a), "||", compare(b, "!=", b), Precedence::kOr);
+    return cudaBinary(compare(a, "!=", a), "||", compare(b, "!=", b), Precedence::kOr);
   }
   llvm_unreachable("all float predicates are handled");
 }
@@ -268,7 +266,7 @@ std::optional<CudaExpression> cudaExpression(Operation *op, Operands operands) {
     return std::nullopt;
 
   if (isa<arith::SelectOp>(op))
-    return conditional(operands[0], operands[1], operands[2]);
+    return cudaSelect(operands[0], operands[1], operands[2]);
   if (isa<arith::TruncFOp>(op) && result.getIntOrFloatBitWidth() == 16)
     return call(("to<" + type + ">").str(), operands);
   if (isa<arith::ExtFOp>(op) && result.isF32())
@@ -278,9 +276,9 @@ std::optional<CudaExpression> cudaExpression(Operation *op, Operands operands) {
 
   if (std::optional<Spelling> spelling = operatorOf(op)) {
     if (!result.isInteger(1))
-      return binary(operands[0], spelling->symbol, operands[1], spelling->precedence);
+      return cudaBinary(operands[0], spelling->symbol, operands[1], spelling->precedence);
     if (!spelling->logical.empty())
-      return binary(operands[0], spelling->logical, operands[1], spelling->logicalPrecedence);
+      return cudaBinary(operands[0], spelling->logical, operands[1], spelling->logicalPrecedence);
     return std::nullopt;
   }
   if (StringRef function = functionOf(op); !function.empty() && !result.isInteger(1))
@@ -304,8 +302,8 @@ std::optional<CudaExpression> cudaExpression(Operation *op, Operands operands) {
     if (isa<arith::MinUIOp, arith::MaxUIOp>(op))
       return staticCast(type, call(isa<arith::MinUIOp>(op) ? "min" : "max", {a, b}));
     if (isa<arith::ShRUIOp>(op))
-      return staticCast(type, binary(a, ">>", b, Precedence::kShift));
-    return staticCast(type, binary(a, isa<arith::DivUIOp>(op) ? "/" : "%", b, Precedence::kMultiply));
+      return staticCast(type, cudaBinary(a, ">>", b, Precedence::kShift));
+    return staticCast(type, cudaBinary(a, isa<arith::DivUIOp>(op) ? "/" : "%", b, Precedence::kMultiply));
   }
   return std::nullopt;
 }

@@ -39,6 +39,13 @@ llvm::StringRef cudaType(mlir::Type type);
 // A literal. None for a type that has none.
 std::optional<CudaExpression> cudaConstant(mlir::Attribute value);
 
+// `a symbol b`, with the brackets that it takes.
+CudaExpression cudaBinary(const CudaExpression &a, llvm::StringRef symbol, const CudaExpression &b,
+                          Precedence precedence);
+
+// `condition ? yes : no`.
+CudaExpression cudaSelect(const CudaExpression &condition, const CudaExpression &yes, const CudaExpression &no);
+
 // An elementwise or scalar operation of arith or math on one element of each operand. None if there is no translation.
 std::optional<CudaExpression> cudaExpression(mlir::Operation *op, llvm::ArrayRef<CudaExpression> operands);
 

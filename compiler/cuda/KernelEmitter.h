@@ -56,6 +56,7 @@ private:
   mlir::LogicalResult emitCopy(tile::LoadOp op, llvm::StringRef target);
   mlir::LogicalResult finishCopies();
   mlir::LogicalResult awaitCopies(int64_t later);
+  mlir::LogicalResult takeOperand(tile::LoadOp op, llvm::StringRef place);
   mlir::FailureOr<CudaCall> mapCall(tile::MapOp op);
   mlir::FailureOr<CudaCall> elementwiseCall(mlir::Operation *op);
   mlir::FailureOr<CudaCall> dotCall(tile::DotOp op);
@@ -63,7 +64,13 @@ private:
   mlir::FailureOr<CudaCall> tileCall(mlir::Operation *op);
 
   // Text.
-  mlir::FailureOr<std::string> rowsLambda(mlir::Region &rows, tile::AtOp at, mlir::Value view);
+  struct ColumnsText {
+    std::string first; // empty: the row's own first
+    std::string count;
+  };
+  mlir::FailureOr<ColumnsText> columnsText(const tile::TileColumns &columns);
+  mlir::FailureOr<std::string> rowsLambda(mlir::Region &rows, tile::AtOp at, mlir::Value view,
+                                          const std::string &firstColumn);
   mlir::FailureOr<std::string> lambda(llvm::StringRef parameters, mlir::Block &body,
                                       const std::function<mlir::FailureOr<std::string>()> &result);
   mlir::FailureOr<std::string> tileType(mlir::Value tile);

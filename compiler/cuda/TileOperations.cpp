@@ -188,6 +188,16 @@ LogicalResult KernelEmitter::emitScalar(Operation *op) {
     values[present] = {*view + ".present()"};
     return success();
   }
+  if (auto choice = dyn_cast<arith::SelectOp>(op); choice && isa<ViewType>(choice.getType())) {
+    FailureOr<SmallVector<CudaExpression>> operands = expressions(op->getOperands());
+    if (failed(operands))
+      return failure();
+    std::string name = names.declare(choice, "view");
+    writer.wrapped("const auto " + name + " = " + cudaSelect((*operands)[0], (*operands)[1], (*operands)[2]).text +
+                   ";");
+    values[choice] = {name};
+    return success();
+  }
   Attribute constant;
   if (matchPattern(op, m_Constant(&constant))) {
     if (std::optional<CudaExpression> literal = cudaConstant(constant)) {
@@ -217,7 +227,25 @@ LogicalResult KernelEmitter::emitScalar(Operation *op) {
 // Memory
 //===----------------------------------------------------------------------===//
 
-FailureOr<std::string> KernelEmitter::rowsLambda(Region &rows, AtOp at, Value view) {
+// The first column of a chunk, and how many of the tile's columns exist.
+FailureOr<KernelEmitter::ColumnsText> KernelEmitter::columnsText(const TileColumns &columns) {
+  ColumnsText result;
+  if (columns.count)
+    result.count = std::to_string(*columns.count);
+  if (!columns.chunk)
+    return result;
+  FailureOr<SmallVector<CudaExpression>> operands = expressions({columns.chunk, columns.rowColumns});
+  if (failed(operands))
+    return failure();
+  CudaExpression first = cudaBinary((*operands)[0], "*", {std::to_string(columns.width)}, Precedence::kMultiply);
+  result.first = first.text;
+  if (!columns.count)
+    result.count = cudaBinary((*operands)[1], "-", first, Precedence::kAdd).text;
+  return result;
+}
+
+// Where the rows of a tile lie in a view, and which of their columns are the tile's.
+FailureOr<std::string> KernelEmitter::rowsLambda(Region &rows, AtOp at, Value view, const std::string &firstColumn) {
   FailureOr<std::string> viewText = text(view);
   if (failed(viewText))
     return failure();
@@ -232,7 +260,8 @@ FailureOr<std::string> KernelEmitter::rowsLambda(Region &rows, AtOp at, Value vi
     CudaCall call{*viewText + ".at", {}};
     for (CudaExpression &coordinate : *coordinates)
       call.arguments.push_back(std::move(coordinate.text));
-    return call.text() + (*exists == "true" ? "" : ".only_if(" + *exists + ")");
+    return call.text() + (firstColumn.empty() ? "" : ".from_column(" + firstColumn + ")") +
+           (*exists == "true" ? "" : ".only_if(" + *exists + ")");
   });
 }
 
@@ -250,14 +279,17 @@ static bool isEven(Value value, Region &rows) {
 // Global to shared memory. The copy is only begun.
 LogicalResult KernelEmitter::emitCopy(LoadOp op, StringRef target) {
   FailureOr<std::string> view = text(op.getView());
-  FailureOr<std::string> rows = rowsLambda(op.getRows(), op.getAt(), op.getView());
-  if (failed(view) || failed(rows))
+  FailureOr<ColumnsText> columns = columnsText(op.getTileColumns());
+  if (failed(view) || failed(columns))
+    return failure();
+  FailureOr<std::string> rows = rowsLambda(op.getRows(), op.getAt(), op.getView(), columns->first);
+  if (failed(rows))
     return failure();
   include("copy.cuh");
   bool isEvenlySpaced =
       llvm::all_of(op.getAt().getCoordinates(), [&](Value coordinate) { return isEven(coordinate, op.getRows()); });
   std::string rowOf = isEvenlySpaced ? "evenly_spaced(" + *rows + ")" : *rows;
-  statement("", {"load_tile<kThreads>", {target.str(), *view, std::to_string(op.getValidColumns()), rowOf}});
+  statement("", {"load_tile<kThreads>", {target.str(), *view, columns->count, rowOf}});
   return success();
 }
 
@@ -276,27 +308,35 @@ LogicalResult KernelEmitter::awaitCopies(int64_t later) {
   writer.line("wait_copies<" + Twine(later) + ">();");
   writer.line("__syncthreads();");
   for (LoadOp load : std::exchange(begun, {})) {
-    if (layoutOf(load) != Layout::OperandA)
-      continue;
-    FailureOr<std::string> type = tileType(load);
-    if (failed(type))
+    if (layoutOf(load) == Layout::OperandA && failed(takeOperand(load, sharedTiles[load])))
       return failure();
-    include("dot.cuh");
-    define(load, "const auto", {"load_operand<" + *type + ">", {sharedTiles[load]}});
   }
+  return success();
+}
+
+// A left side, from where it has arrived to registers.
+LogicalResult KernelEmitter::takeOperand(LoadOp op, StringRef place) {
+  FailureOr<std::string> type = tileType(op);
+  if (failed(type))
+    return failure();
+  include("dot.cuh");
+  define(op, "const auto", {"load_operand<" + *type + ">", {place.str()}});
   return success();
 }
 
 FailureOr<CudaCall> KernelEmitter::loadCall(LoadOp op) {
   FailureOr<std::string> type = tileType(op);
   FailureOr<std::string> view = text(op.getView());
-  FailureOr<std::string> rows = rowsLambda(op.getRows(), op.getAt(), op.getView());
-  if (failed(type) || failed(view) || failed(rows))
+  FailureOr<ColumnsText> columns = columnsText(op.getTileColumns());
+  if (failed(type) || failed(view) || failed(columns))
+    return failure();
+  FailureOr<std::string> rows = rowsLambda(op.getRows(), op.getAt(), op.getView(), columns->first);
+  if (failed(rows))
     return failure();
   include("copy.cuh");
   if (typeOf(op).getRank() == 1)
     return CudaCall{"load_rows<" + *type + ">", {*view, *rows}};
-  return CudaCall{"load_fragment<" + *type + ">", {*view, std::to_string(op.getValidColumns()), *rows}};
+  return CudaCall{"load_fragment<" + *type + ">", {*view, columns->count, *rows}};
 }
 
 LogicalResult KernelEmitter::emitStore(StoreOp op) {
@@ -304,14 +344,17 @@ LogicalResult KernelEmitter::emitStore(StoreOp op) {
     return failure();
   FailureOr<std::string> tile = text(op.getTile());
   FailureOr<std::string> view = text(op.getView());
-  FailureOr<std::string> rows = rowsLambda(op.getRows(), op.getAt(), op.getView());
-  if (failed(tile) || failed(view) || failed(rows))
+  FailureOr<ColumnsText> columns = columnsText(op.getTileColumns());
+  if (failed(tile) || failed(view) || failed(columns))
+    return failure();
+  FailureOr<std::string> rows = rowsLambda(op.getRows(), op.getAt(), op.getView(), columns->first);
+  if (failed(rows))
     return failure();
   include("copy.cuh");
   if (typeOf(op.getTile()).getRank() == 1)
     statement("", {"store_rows", {*tile, *view, *rows}});
   else
-    statement("", {"store_tile", {*tile, *view, std::to_string(op.getValidColumns()), *rows}});
+    statement("", {"store_tile", {*tile, *view, columns->count, *rows}});
   return success();
 }
 

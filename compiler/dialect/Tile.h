@@ -40,6 +40,16 @@ bool isTile(mlir::Value value);
 // None before AssignLayouts, and for values that are no tiles.
 std::optional<Layout> layoutOf(mlir::Value tile);
 
+// The columns that a load or a store moves.
+struct TileColumns {
+  int64_t width = 1; // of the tile
+  // How many of them exist, where that is known: `columns`, or all. Where it is not, what `rowColumns` leaves.
+  std::optional<int64_t> count;
+  // The tile is this chunk of its rows, `width` columns each; null: rows begin where the tile does.
+  mlir::Value chunk;
+  mlir::Value rowColumns;
+};
+
 } // namespace nsa::tile
 
 #define GET_OP_CLASSES

@@ -1,6 +1,8 @@
 #include "compiler/dialect/Tile.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -108,14 +110,41 @@ LogicalResult LoadScalarOp::verify() {
 
 static int64_t columnsOf(RankedTensorType tile) { return tile.getRank() == 2 ? tile.getDimSize(1) : 1; }
 
-static LogicalResult verifyRowAccess(Operation *op, RankedTensorType tile, ViewType view,
-                                     std::optional<uint64_t> columns) {
+// Whether all chunks of rows with this many columns are whole, as far as constants tell.
+static bool isMultiple(Value columns, int64_t width) {
+  IntegerAttr constant;
+  if (matchPattern(columns, m_Constant(&constant)))
+    return constant.getInt() % width == 0;
+  auto choice = columns.getDefiningOp<arith::SelectOp>();
+  return choice && isMultiple(choice.getTrueValue(), width) && isMultiple(choice.getFalseValue(), width);
+}
+
+template <typename Access> static TileColumns tileColumns(Access access, Type tile) {
+  TileColumns result;
+  result.width = columnsOf(cast<RankedTensorType>(tile));
+  result.chunk = access.getChunk();
+  result.rowColumns = access.getRowColumns();
+  if (!result.chunk)
+    result.count = access.getColumns().value_or(result.width);
+  else if (isMultiple(result.rowColumns, result.width))
+    result.count = result.width;
+  return result;
+}
+
+template <typename Access> static LogicalResult verifyRowAccess(Access access, Type type) {
+  auto tile = cast<RankedTensorType>(type);
+  ViewType view = access.getView().getType();
+  std::optional<uint64_t> columns = access.getColumns();
   if (tile.getElementType() != view.getElementType())
-    return op->emitOpError() << "moves elements of " << view.getElementType() << " to or from a tile of "
-                             << tile.getElementType();
+    return access.emitOpError() << "moves elements of " << view.getElementType() << " to or from a tile of "
+                                << tile.getElementType();
   if (columns && (*columns < 1 || static_cast<int64_t>(*columns) > columnsOf(tile)))
-    return op->emitOpError() << "columns(" << *columns << ") is not in 1 .. " << columnsOf(tile)
-                             << ", the tile's columns";
+    return access.emitOpError() << "columns(" << *columns << ") is not in 1 .. " << columnsOf(tile)
+                                << ", the tile's columns";
+  if (bool(access.getChunk()) != bool(access.getRowColumns()))
+    return access.emitOpError("has the number of a chunk without the columns of a row, or these without it");
+  if (columns && access.getChunk())
+    return access.emitOpError("has both columns and a chunk, which says them of the row");
   return success();
 }
 
@@ -140,21 +169,15 @@ static LogicalResult verifyRows(Operation *op, Region &rows, ViewType view) {
   return failure(walk.wasInterrupted());
 }
 
-LogicalResult LoadOp::verify() {
-  return verifyRowAccess(*this, cast<RankedTensorType>(getType()), getView().getType(), getColumns());
-}
+LogicalResult LoadOp::verify() { return verifyRowAccess(*this, getType()); }
 LogicalResult LoadOp::verifyRegions() { return verifyRows(*this, getRows(), getView().getType()); }
 AtOp LoadOp::getAt() { return cast<AtOp>(getRows().front().getTerminator()); }
-int64_t LoadOp::getValidColumns() { return getColumns().value_or(columnsOf(cast<RankedTensorType>(getType()))); }
+TileColumns LoadOp::getTileColumns() { return tileColumns(*this, getType()); }
 
-LogicalResult StoreOp::verify() {
-  return verifyRowAccess(*this, cast<RankedTensorType>(getTile().getType()), getView().getType(), getColumns());
-}
+LogicalResult StoreOp::verify() { return verifyRowAccess(*this, getTile().getType()); }
 LogicalResult StoreOp::verifyRegions() { return verifyRows(*this, getRows(), getView().getType()); }
 AtOp StoreOp::getAt() { return cast<AtOp>(getRows().front().getTerminator()); }
-int64_t StoreOp::getValidColumns() {
-  return getColumns().value_or(columnsOf(cast<RankedTensorType>(getTile().getType())));
-}
+TileColumns StoreOp::getTileColumns() { return tileColumns(*this, getTile().getType()); }
 
 //===----------------------------------------------------------------------===//
 // Tiles

@@ -71,7 +71,7 @@ def Tile_ReportOp : Tile_Op<"report", [MemoryEffects<[MemRead, MemWrite]>]> {
 //===----------------------------------------------------------------------===//
 
 def Tile_LoadOp : Tile_Op<"load", [
-    MemoryEffects<[MemRead]>, SingleBlock,
+    MemoryEffects<[MemRead]>, SingleBlock, AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "a tile whose rows lie anywhere in a view";
   let description = [{
@@ -86,31 +86,44 @@ def Tile_LoadOp : Tile_Op<"load", [
       tile.at [%batch, %time, %head] if %exists
     } columns(72) : !tile.view<bf16, 3> -> tensor<64x80xbf16>
     ```
+
+    `chunk`: rows are longer than the tile, which takes one chunk of them, as wide as the tile; of the row's columns those that
+    its number of columns leaves out are zero and not read. The number of the chunk is not negative and tells one that the row
+    begins.
+
+    ```mlir
+    %weights = tile.load %w rows(%r) {
+      %exists = arith.cmpi slt, %r, %inputs : i32
+      tile.at [%r] if %exists
+    } chunk(%n of %outputs) : !tile.view<bf16, 1> -> tensor<64x32xbf16>
+    ```
   }];
-  let arguments = (ins Tile_ViewType:$view, OptionalAttr<I64Attr>:$columns);
+  let arguments = (ins Tile_ViewType:$view, OptionalAttr<I64Attr>:$columns, Optional<I32>:$chunk,
+                       Optional<I32>:$row_columns);
   let regions = (region SizedRegion<1>:$rows);
   let results = (outs Tile_AnyTile:$result);
   let assemblyFormat = [{
-    $view custom<Rows>($rows) (`columns` `(` $columns^ `)`)? attr-dict `:` qualified(type($view)) `->` type($result)
+    $view custom<Rows>($rows) (`columns` `(` $columns^ `)`)? (`chunk` `(` $chunk^ `of` $row_columns `)`)? attr-dict
+    `:` qualified(type($view)) `->` type($result)
   }];
   let extraClassDeclaration = [{
     /// The i32 argument of the region: the number of the row in the tile.
     ::mlir::BlockArgument getRow() { return getRows().getArgument(0); }
     AtOp getAt();
-    /// Columns that are read: `columns`, or all of the tile's (1 for a tile of rank 1).
-    int64_t getValidColumns();
+    /// Which columns are read.
+    TileColumns getTileColumns();
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
 }
 
 def Tile_StoreOp : Tile_Op<"store", [
-    MemoryEffects<[MemWrite]>, SingleBlock,
+    MemoryEffects<[MemWrite]>, SingleBlock, AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "writes the rows of a tile anywhere in a view";
   let description = [{
-    The reverse of `tile.load`: rows whose `tile.at` says that they do not exist, and columns from `columns` on, are not
-    written. A tile of rank 1 stores one element per row.
+    The reverse of `tile.load`: rows whose `tile.at` says that they do not exist, and columns that `columns` or `chunk` leave
+    out, are not written. A tile of rank 1 stores one element per row.
 
     ```mlir
     tile.store %result, %out rows(%r) {
@@ -120,17 +133,19 @@ def Tile_StoreOp : Tile_Op<"store", [
     } columns(72) : tensor<64x80xbf16>, !tile.view<bf16, 3>
     ```
   }];
-  let arguments = (ins Tile_AnyTile:$tile, Tile_ViewType:$view, OptionalAttr<I64Attr>:$columns);
+  let arguments = (ins Tile_AnyTile:$tile, Tile_ViewType:$view, OptionalAttr<I64Attr>:$columns, Optional<I32>:$chunk,
+                       Optional<I32>:$row_columns);
   let regions = (region SizedRegion<1>:$rows);
   let assemblyFormat = [{
-    $tile `,` $view custom<Rows>($rows) (`columns` `(` $columns^ `)`)? attr-dict `:` type($tile) `,` qualified(type($view))
+    $tile `,` $view custom<Rows>($rows) (`columns` `(` $columns^ `)`)? (`chunk` `(` $chunk^ `of` $row_columns `)`)? attr-dict
+    `:` type($tile) `,` qualified(type($view))
   }];
   let extraClassDeclaration = [{
     /// The i32 argument of the region: the number of the row in the tile.
     ::mlir::BlockArgument getRow() { return getRows().getArgument(0); }
     AtOp getAt();
-    /// Columns that are written: `columns`, or all of the tile's (1 for a tile of rank 1).
-    int64_t getValidColumns();
+    /// Which columns are written.
+    TileColumns getTileColumns();
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;

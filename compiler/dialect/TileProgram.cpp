@@ -91,12 +91,12 @@ OwningOpRef<ModuleOp> parseTileProgram(StringRef text, StringRef file, MLIRConte
     emitError(start, "a tile program is exactly one func.func");
     module = nullptr;
   }
-  // Any operation on values of any type, such as arith.select, could make one; no target could tell its slots.
+  // Any operation on values of any type, such as scf.if, could make one; targets can tell the slots of a choice only.
   if (module && module
                     ->walk([](Operation *op) {
-                      if (llvm::none_of(op->getResultTypes(), llvm::IsaPred<ViewType>))
+                      if (isa<arith::SelectOp>(op) || llvm::none_of(op->getResultTypes(), llvm::IsaPred<ViewType>))
                         return WalkResult::advance();
-                      op->emitOpError("makes a view; views are arguments of the program only");
+                      op->emitOpError("makes a view; views are arguments, or chosen from them by arith.select");
                       return WalkResult::interrupt();
                     })
                     .wasInterrupted())

@@ -164,7 +164,14 @@ private:
 
   void demand(Value tile, Layout layout, Operation *by) {
     SmallVector<Demand> &known = demandsOf(tile);
-    if (llvm::none_of(known, [&](const Demand &other) { return other.layout == layout; }))
+    auto holds = [&](Layout other) {
+      return llvm::find_if(known, [&](const Demand &side) { return side.layout == other; });
+    };
+    // Of 16-bit types both are the same fragments: who takes an accumulator takes an operand as well.
+    const auto accumulator = holds(Layout::Accumulator), operand = holds(Layout::OperandA);
+    if (layout == Layout::OperandA && accumulator != known.end() && !elementOf(tile).isF32())
+      *accumulator = {layout, by};
+    else if (holds(layout) == known.end() && (layout != Layout::Accumulator || operand == known.end()))
       known.push_back({layout, by});
   }
 

@@ -2,6 +2,7 @@
 
 #include "compiler/dialect/Tile.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -24,12 +25,29 @@ bool isPredictable(LoadOp load, scf::ForOp loop) {
       predictable &= ofRegion || !ofLoop || operand == loop.getInductionVar();
     }
   });
-  return predictable && loop.isDefinedOutsideOfLoop(load.getView());
+  return predictable && llvm::all_of(load->getOperands(), [&](Value operand) {
+           return loop.isDefinedOutsideOfLoop(operand) || operand == loop.getInductionVar();
+         });
+}
+
+// Left sides of 16 bit types go on to registers from there.
+bool passesShared(LoadOp load) {
+  std::optional<Layout> layout = layoutOf(load);
+  return layout == Layout::Shared || layout == Layout::OperandA;
+}
+
+// Whether two views may be one: a view may be chosen from others.
+bool mayBe(Value view, Value other) {
+  if (auto choice = view.getDefiningOp<arith::SelectOp>())
+    return mayBe(choice.getTrueValue(), other) || mayBe(choice.getFalseValue(), other);
+  return other.getDefiningOp<arith::SelectOp>() ? mayBe(other, view) : view == other;
 }
 
 bool storesTo(scf::ForOp loop, Value view) {
   return loop.getBody()
-      ->walk([&](StoreOp store) { return store.getView() == view ? WalkResult::interrupt() : WalkResult::advance(); })
+      ->walk([&](StoreOp store) {
+        return mayBe(store.getView(), view) ? WalkResult::interrupt() : WalkResult::advance();
+      })
       .wasInterrupted();
 }
 
@@ -41,7 +59,7 @@ struct AssignStages : impl::AssignStagesBase<AssignStages> {
         return;
       // Loads in a branch of the body run in some iterations only: they are not in a ring.
       for (LoadOp load : loop.getBody()->getOps<LoadOp>())
-        if (layoutOf(load) == Layout::Shared && isPredictable(load, loop) && !storesTo(loop, load.getView()))
+        if (passesShared(load) && isPredictable(load, loop) && !storesTo(loop, load.getView()))
           load->setAttr(kRingAttr, stages);
     });
   }

@@ -73,6 +73,8 @@ def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::func::FuncOp"> {
     | one value per row | `row` | `lanes` |
     | all other tiles | `accumulator` | `lanes` |
 
+    Of 16 bit types `operand_a` and `accumulator` are the same fragments: what a dot takes as its left side, a map may read too.
+
     Before:
     ```mlir
     %s = tile.dot %q, %k, %zeros {transpose_b} : tensor<64x64xbf16>, tensor<32x64xbf16> -> tensor<64x32xf32>
@@ -120,9 +122,9 @@ def JoinProducts : Pass<"tile-join-products", "::mlir::func::FuncOp"> {
 def AssignStages : Pass<"tile-assign-stages", "::mlir::func::FuncOp"> {
   let summary = "chooses the loads that run ahead of their loop";
   let description = [{
-    In a loop with `tile.stages = S`, S > 1, a load into shared memory becomes a ring of S tiles when its rows of a later
-    iteration can be told now: they depend on the induction variable and on values from outside the loop only, and the loop
-    does not store to the view. Other loads stay synchronous.
+    In a loop with `tile.stages = S`, S > 1, a load into or through shared memory becomes a ring of S tiles when its rows of a
+    later iteration can be told now: they depend on the induction variable and on values from outside the loop only, and the
+    loop does not store to the view. Other loads stay synchronous.
 
     Before:
     ```mlir

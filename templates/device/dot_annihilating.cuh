@@ -7,30 +7,9 @@
 #pragma once
 
 #include "dot.cuh"
-#include "ptx_warp.cuh"
+#include "non_finite.cuh"
 
 namespace nsa {
-
-// All 16-bit halves of a word at once: bit 15 of each half that is Inf or NaN. Only a full exponent carries into it.
-template <typename T> NSA_DEVICE uint32 non_finite(uint32 halves) {
-  constexpr uint32 kExponent = kSameType<T, bf16> ? 0x7f807f80u : 0x7c007c00u;
-  constexpr uint32 kExponentUnit = kSameType<T, bf16> ? 0x00800080u : 0x04000400u;
-  return ((halves & kExponent) + kExponentUnit) & 0x80008000u;
-}
-
-template <int32 kThreads, typename T, int32 kRows, int32 kCols>
-NSA_DEVICE bool any_non_finite(SharedTile<T, kRows, kCols> tile) {
-  constexpr int32 kChunksPerRow = SharedTile<T, kRows, kCols>::kChunksPerRow;
-  uint32 found = 0;
-#pragma unroll 4
-  for (int32 index = threadIdx.x; index < kRows * kChunksPerRow; index += kThreads) {
-    const Chunk chunk = tile.chunk(index / kChunksPerRow, index % kChunksPerRow);
-#pragma unroll
-    for (int32 word = 0; word < 4; ++word)
-      found |= non_finite<T>(chunk.words[word]);
-  }
-  return any_thread(found != 0);
-}
 
 // Row or, transposed, column `depth` of the right operand, in the thread's two columns of a column tile.
 template <bool kTransposed, typename T, int32 kRows, int32 kCols>

@@ -1,9 +1,11 @@
 // dot and dot_transposed (dot.cuh) for float operands: fused multiply-adds in full float precision, never TF32.
 // The accumulator has the layout of mma.sync, so maps and reductions are the same for all types. `a` is a fragment or
-// a shared tile, `b` a shared tile that the block has synchronised on.
+// a shared tile, `b` a shared tile that the block has synchronised on. Where zero annihilates Inf and NaN, the block
+// looks once whether `b` holds any, as in dot_annihilating.cuh.
 #pragma once
 
 #include "fragment.cuh"
+#include "non_finite.cuh"
 #include "ptx_warp.cuh"
 #include "shared_tile.cuh"
 
@@ -157,7 +159,9 @@ NSA_DEVICE Acc dot(const A &a, B b, const Acc &acc) {
 template <typename A, typename B, typename Acc>
   requires kSameType<typename B::Element, float>
 NSA_DEVICE Acc dot_annihilating(const A &a, B b, const Acc &acc, bool where = true) {
-  return where ? dot_float<false, true>(a, b, acc) : dot_float<false, false>(a, b, acc);
+  if (where && any_non_finite<Acc::kWarps * kWarpSize>(b))
+    return dot_float<false, true>(a, b, acc);
+  return dot_float<false, false>(a, b, acc);
 }
 
 template <typename A, typename B, typename Acc>
@@ -169,7 +173,9 @@ NSA_DEVICE Acc dot_transposed(const A &a, B b, const Acc &acc) {
 template <typename A, typename B, typename Acc>
   requires kSameType<typename B::Element, float>
 NSA_DEVICE Acc dot_transposed_annihilating(const A &a, B b, const Acc &acc, bool where = true) {
-  return where ? dot_float<true, true>(a, b, acc) : dot_float<true, false>(a, b, acc);
+  if (where && any_non_finite<Acc::kWarps * kWarpSize>(b))
+    return dot_float<true, true>(a, b, acc);
+  return dot_float<true, false>(a, b, acc);
 }
 
 } // namespace nsa

@@ -13,6 +13,9 @@ struct Row {
   bool exists;
 
   NSA_DEVICE Row only_if(bool condition) const { return {offset, exists && condition}; }
+
+  // The part of the row that begins at this column.
+  NSA_DEVICE Row from_column(int32 column) const { return {offset + column, exists}; }
 };
 
 template <typename T, int32 kRank> struct View {

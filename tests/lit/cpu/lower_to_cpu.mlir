@@ -136,6 +136,41 @@ func.func @pieces(%x: !tile.view<bf16, 1>, %limit: i32) {
 
 // -----
 
+// A chunk of longer rows: the row's address moves by its first column, and what is left of the row decides at run time which
+// pieces exist. The view is one of two: so are its address and its stride.
+// CHECK-LABEL: func.func @chunk(
+// CHECK: %[[CHOSEN:.*]] = arith.select %[[FIRST:[^,]*]], %{{.*}}, %{{.*}} : !llvm.ptr
+// CHECK: %[[STRIDE:.*]] = arith.select %[[FIRST]], %{{.*}}, %{{.*}} : i64
+// CHECK: %[[WIDE:.*]] = arith.extsi %{{.*}} : i32 to i64
+// CHECK: %[[COLUMN:.*]] = arith.muli %{{.*}}, %c16_i64 : i64
+// CHECK: %[[REST:.*]] = arith.subi %[[WIDE]], %[[COLUMN]] : i64
+// CHECK: %[[COLUMNS:.*]] = arith.minsi %[[REST]], %c16_i64 : i64
+// CHECK: arith.muli %{{.*}}, %[[STRIDE]] : i64
+// CHECK: %[[ROW:.*]] = llvm.getelementptr inbounds %[[CHOSEN]][%{{.*}}] : (!llvm.ptr, i64) -> !llvm.ptr, i16
+// CHECK: llvm.getelementptr inbounds %[[ROW]][%[[COLUMN]]] : (!llvm.ptr, i64) -> !llvm.ptr, i16
+// CHECK: %[[WHOLE:.*]] = arith.andi %[[COLUMNS]], %c-16_i64 : i64
+// CHECK: scf.for %{{.*}} = %c0_i64 to %[[WHOLE]] step %c16_i64
+// CHECK: llvm.load %{{.*}} {alignment = 2 : i64} : !llvm.ptr -> vector<16xi16>
+// CHECK: arith.andi %[[COLUMNS]], %c8_i64 : i64
+// CHECK: scf.if
+// CHECK: llvm.load %{{.*}} {alignment = 2 : i64} : !llvm.ptr -> vector<8xi16>
+// CHECK: llvm.load %{{.*}} {alignment = 2 : i64} : !llvm.ptr -> vector<1xi16>
+func.func @chunk(%x: !tile.view<bf16, 1>, %y: !tile.view<bf16, 1>, %n: i32, %columns: i32) {
+  %yes = arith.constant true
+  %zero = arith.constant 0 : i32
+  %first = arith.cmpi eq, %n, %zero : i32
+  %view = arith.select %first, %x, %y : !tile.view<bf16, 1>
+  %t = tile.load %view rows(%r) {
+    tile.at [%r] if %yes
+  } chunk(%n of %columns) : !tile.view<bf16, 1> -> tensor<16x16xbf16>
+  tile.store %t, %view rows(%r) {
+    tile.at [%r] if %yes
+  } chunk(%n of %columns) : tensor<16x16xbf16>, !tile.view<bf16, 1>
+  return
+}
+
+// -----
+
 // CHECK-LABEL: func.func @scalars(
 // CHECK-SAME: %[[SLOTS:.*]]: !llvm.ptr {llvm.noalias}, %[[PROGRAM:.*]]: !llvm.ptr,
 // CHECK: %[[STATUS:.*]] = llvm.load %[[SLOTS]] {{.*}} -> !llvm.ptr

@@ -63,6 +63,27 @@ func.func @load_columns(%view: !tile.view<f32, 1>, %ok: i1) {
 
 // -----
 
+func.func @load_chunk_of_columns(%view: !tile.view<f32, 1>, %ok: i1, %i: i32) {
+  // expected-error@+1 {{has both columns and a chunk, which says them of the row}}
+  %x = tile.load %view rows(%r) {
+    tile.at [%r] if %ok
+  } columns(8) chunk(%i of %i) : !tile.view<f32, 1> -> tensor<16x16xf32>
+  return
+}
+
+// -----
+
+func.func @load_chunk_alone(%view: !tile.view<f32, 1>, %ok: i1, %i: i32) {
+  // expected-error@+1 {{has the number of a chunk without the columns of a row, or these without it}}
+  %x = "tile.load"(%view, %i) <{operandSegmentSizes = array<i32: 1, 1, 0>}> ({
+  ^bb0(%r: i32):
+    tile.at [%r] if %ok
+  }) : (!tile.view<f32, 1>, i32) -> tensor<16x16xf32>
+  return
+}
+
+// -----
+
 func.func @load_dynamic(%view: !tile.view<f32, 1>, %ok: i1) {
   // expected-error@+1 {{must be tile (static tensor of rank 1 or 2)}}
   %x = tile.load %view rows(%r) {
@@ -85,7 +106,7 @@ func.func @load_coordinates(%view: !tile.view<f32, 2>, %ok: i1) {
 
 func.func @load_argument(%view: !tile.view<f32, 1>, %ok: i1) {
   // expected-error@+1 {{has a region of one argument, the i32 number of the row}}
-  %x = "tile.load"(%view) ({
+  %x = "tile.load"(%view) <{operandSegmentSizes = array<i32: 1, 0, 0>}> ({
   ^bb0(%r: i32, %more: i32):
     tile.at [%r] if %ok
   }) : (!tile.view<f32, 1>) -> tensor<16x16xf32>
@@ -120,6 +141,16 @@ func.func @store_columns_of_row(%view: !tile.view<f32, 1>, %tile: tensor<16xf32>
   tile.store %tile, %view rows(%r) {
     tile.at [%r] if %ok
   } columns(2) : tensor<16xf32>, !tile.view<f32, 1>
+  return
+}
+
+// -----
+
+func.func @store_columns_of_chunk(%view: !tile.view<f32, 1>, %tile: tensor<16x16xf32>, %ok: i1, %i: i32) {
+  // expected-error@+1 {{has both columns and a chunk, which says them of the row}}
+  tile.store %tile, %view rows(%r) {
+    tile.at [%r] if %ok
+  } columns(8) chunk(%i of %i) : tensor<16x16xf32>, !tile.view<f32, 1>
   return
 }
 

@@ -54,6 +54,24 @@ func.func @rows(%q: !tile.view<bf16, 3>, %lse: !tile.view<f32, 3>, %first: i32, 
   return
 }
 
+// CHECK-LABEL: func.func @chunks
+// CHECK-SAME: %[[X:[^:]*]]: !tile.view<bf16, 1>, %[[Y:[^:]*]]: !tile.view<bf16, 1>, %[[N:[^:]*]]: i32, %[[COLUMNS:[^:]*]]: i32, %[[FIRST:[^:]*]]: i1
+func.func @chunks(%x: !tile.view<bf16, 1>, %y: !tile.view<bf16, 1>, %n: i32, %columns: i32, %first: i1) {
+  // CHECK: %[[VIEW:.*]] = arith.select %[[FIRST]], %[[X]], %[[Y]] : !tile.view<bf16, 1>
+  %view = arith.select %first, %x, %y : !tile.view<bf16, 1>
+  // CHECK: %[[TILE:.*]] = tile.load %[[VIEW]] rows(%{{.*}}) {
+  // CHECK: } chunk(%[[N]] of %[[COLUMNS]]) : !tile.view<bf16, 1> -> tensor<64x16xbf16>
+  %tile = tile.load %view rows(%r) {
+    tile.at [%r] if %first
+  } chunk(%n of %columns) : !tile.view<bf16, 1> -> tensor<64x16xbf16>
+  // CHECK: tile.store %[[TILE]], %[[VIEW]] rows(%{{.*}}) {
+  // CHECK: } chunk(%[[N]] of %[[COLUMNS]]) : tensor<64x16xbf16>, !tile.view<bf16, 1>
+  tile.store %tile, %view rows(%r) {
+    tile.at [%r] if %first
+  } chunk(%n of %columns) : tensor<64x16xbf16>, !tile.view<bf16, 1>
+  return
+}
+
 // CHECK-LABEL: func.func @tiles
 func.func @tiles(%q: tensor<64x32xbf16>, %k: tensor<16x32xbf16>, %v: tensor<16x48xbf16>, %acc: tensor<64x48xf32>, %zero: f32) -> tensor<64x48xf32> {
   // CHECK: tile.iota 1 : tensor<64x16xi32>

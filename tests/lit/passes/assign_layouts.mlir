@@ -95,3 +95,28 @@ func.func @stays(%view: !tile.view<bf16, 1>, %out: !tile.view<f32, 1>, %zero: f3
   } : tensor<64x32xf32>, !tile.view<f32, 1>
   return
 }
+
+// A map reads the fragments of a left side as they are, in whatever order the two ask for it.
+// CHECK-LABEL: func.func @operand_of_map
+func.func @operand_of_map(%view: !tile.view<bf16, 1>, %b: tensor<16x16xbf16>, %acc: tensor<16x16xf32>, %ok: i1) attributes {tile.warps = 1 : i32} {
+  // GPU: } {tile.layout = #tile.layout<operand_a>} : !tile.view<bf16, 1> -> tensor<16x16xbf16>
+  // GPU: } {tile.layout = #tile.layout<operand_a>} : !tile.view<bf16, 1> -> tensor<16x16xbf16>
+  // GPU: } {tile.layout = #tile.layout<accumulator>} : !tile.view<bf16, 1> -> tensor<16x16xbf16>
+  %x = tile.load %view rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<bf16, 1> -> tensor<16x16xbf16>
+  %y = tile.load %view rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<bf16, 1> -> tensor<16x16xbf16>
+  %z = tile.load %view rows(%r) {
+    tile.at [%r] if %ok
+  } : !tile.view<bf16, 1> -> tensor<16x16xbf16>
+  %s = tile.dot %x, %b, %acc : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  // GPU: tile.map{{.*}} -> tensor<16x16xbf16> attributes {tile.layout = #tile.layout<operand_a>}
+  %sum = tile.map(%c = %x : tensor<16x16xbf16>, %d = %y : tensor<16x16xbf16>, %e = %z : tensor<16x16xbf16>) at (%row, %column) -> tensor<16x16xbf16> {
+    tile.yield %e : bf16
+  }
+  %t = tile.dot %y, %b, %s : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  %u = tile.dot %sum, %b, %t : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x16xf32>
+  return
+}

@@ -14,6 +14,22 @@ func.func @ahead(%view: !tile.view<bf16, 1>, %first: i32, %past: i32, %step: i32
   return
 }
 
+// So are those of left sides, which go on to registers, and chunks of rows whose number is known ahead.
+// CHECK-LABEL: func.func @operand
+// CHECK: } chunk(%{{.*}} of %{{.*}}) {tile.layout = #tile.layout<operand_a>, tile.ring = 2 : i32} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+// CHECK: } chunk(%{{.*}} of %{{.*}}) {tile.layout = #tile.layout<shared>, tile.ring = 2 : i32} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+func.func @operand(%view: !tile.view<bf16, 1>, %chunk: i32, %columns: i32, %n: i32, %ok: i1) {
+  scf.for %key = %n to %columns step %n : i32 {
+    %a = tile.load %view rows(%r) {
+      tile.at [%key] if %ok
+    } chunk(%chunk of %columns) {tile.layout = #tile.layout<operand_a>} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+    %b = tile.load %view rows(%r) {
+      tile.at [%r] if %ok
+    } chunk(%key of %columns) {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+  } {tile.stages = 2 : i32}
+  return
+}
+
 // One stage is no ring, and neither is a loop that the template says nothing about.
 // CHECK-LABEL: func.func @one_stage
 // CHECK-NOT: tile.ring
@@ -33,9 +49,10 @@ func.func @one_stage(%view: !tile.view<bf16, 1>, %n: i32, %ok: i1) {
 }
 
 // Rows known only inside the iteration, through a loop-carried value or through memory, are loaded when they are needed; so are
-// loads of some iterations only, loads that do not go to shared memory, and loads of what the loop writes.
+// loads of some iterations only, loads that do not go to shared memory, loads of what the loop writes, and chunks that the
+// iteration chooses.
 // CHECK-NOT: tile.ring
-func.func @iteration_data(%view: !tile.view<bf16, 1>, %list: !tile.view<i32, 1>, %n: i32, %ok: i1) {
+func.func @iteration_data(%view: !tile.view<bf16, 1>, %other: !tile.view<bf16, 1>, %list: !tile.view<i32, 1>, %n: i32, %ok: i1) {
   %last = scf.for %key = %n to %n step %n iter_args(%carried = %n) -> (i32) : i32 {
     %a = tile.load %view rows(%r) {
       tile.at [%carried] if %ok
@@ -51,11 +68,16 @@ func.func @iteration_data(%view: !tile.view<bf16, 1>, %list: !tile.view<i32, 1>,
     }
     %d = tile.load %view rows(%r) {
       tile.at [%key] if %ok
-    } {tile.layout = #tile.layout<operand_a>} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+    } {tile.layout = #tile.layout<accumulator>} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+    %f = tile.load %view rows(%r) {
+      tile.at [%key] if %ok
+    } chunk(%block of %n) {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
     scf.yield %block : i32
   } {tile.stages = 2 : i32}
+  %same = arith.select %ok, %view, %view : !tile.view<bf16, 1>
+  %chosen = arith.select %ok, %other, %same : !tile.view<bf16, 1>
   scf.for %key = %n to %n step %n : i32 {
-    %e = tile.load %view rows(%r) {
+    %e = tile.load %chosen rows(%r) {
       tile.at [%key] if %ok
     } {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
     tile.store %e, %view rows(%r) {

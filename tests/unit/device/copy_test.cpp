@@ -133,6 +133,40 @@ TEST(Copy, TilesThatBeginBeforeTheTensor) {
   copyEvenRows<96, 8, 40>();
 }
 
+// The third chunk of 16 columns in rows of 40: half of it exists.
+TEST(Copy, ChunksOfLongerRows) {
+  constexpr int kColumns = 40, kChunk = 16, kFirst = 2 * kChunk, kLeft = kColumns - kFirst;
+  GuardedMatrix<bf16> source(kTile, kColumns, kColumns, 1), target(kTile, kColumns, kColumns, 2);
+  GuardedMatrix<bf16> untouched(kTile, kColumns, kColumns, 2);
+  for (bool aligned : {true, false}) {
+    View<bf16, 1> from = source.view(aligned), to = target.view(aligned);
+    simulator::runBlock(kThreads, {}, simulator::Order::kForward, [&] {
+      const SharedTile<bf16, kTile, kChunk> tile(shared_memory);
+      const auto rowOf = [&](int32 r) { return from.at(r).from_column(kFirst); };
+      load_tile<kThreads>(tile, from, kLeft, evenly_spaced(rowOf));
+      commit_copies();
+      wait_copies<0>();
+      __syncthreads();
+      using Registers = Fragment<bf16, kTile, kChunk, kWarps>;
+      const auto staged = load_operand<Registers>(tile);
+      const auto direct = load_fragment<Registers>(from, kLeft, rowOf);
+      for (int tileIndex = 0; tileIndex < Registers::kTiles; ++tileIndex)
+        for (int half = 0; half < 2; ++half)
+          for (int index = 0; index < 2; ++index) {
+            const int column = Registers::column(tileIndex, index);
+            const float expected = column < kLeft ? source.value(Registers::row(0, half), kFirst + column) : 0;
+            simulator::check(to_float(staged.get(0, tileIndex, half, index)) == expected, "a copied element is wrong");
+            simulator::check(to_float(direct.get(0, tileIndex, half, index)) == expected, "a loaded element is wrong");
+          }
+      store_tile(staged, to, kLeft, [&](int32 r) { return to.at(r).from_column(kFirst); });
+    });
+    for (int row = 0; row < kTile; ++row)
+      for (int column = 0; column < kColumns; ++column)
+        EXPECT_EQ(target.value(row, column), column < kFirst ? untouched.value(row, column) : source.value(row, column))
+            << row << ", " << column;
+  }
+}
+
 TEST(Copy, OneElementPerRow) {
   GuardedMatrix<float> source(kTile, 1, 1, 1), target(kTile, 1, 1, 2), untouched(kTile, 1, 1, 2);
   View<float, 1> from = source.view(false), to = target.view(false);

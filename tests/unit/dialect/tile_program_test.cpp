@@ -101,14 +101,23 @@ TEST_F(TileProgramTest, RefusesAnythingButOneFunction) {
   }
 }
 
-TEST_F(TileProgramTest, RefusesViewsThatAreNoArguments) {
+TEST_F(TileProgramTest, TakesViewsThatAreChosenAndNoOthers) {
+  EXPECT_TRUE(parse("func.func @f(%a: !tile.view<f32, 1>, %b: !tile.view<f32, 1>, %first: i1) {\n"
+                    "  %either = arith.select %first, %a, %b : !tile.view<f32, 1>\n"
+                    "  return\n"
+                    "}\n"))
+      << diagnostics;
   EXPECT_FALSE(parse("func.func @f(%a: !tile.view<f32, 1>, %b: !tile.view<f32, 1>, %first: i1) {\n"
-                     "  %either = arith.select %first, %a, %b : !tile.view<f32, 1>\n"
+                     "  %either = scf.if %first -> (!tile.view<f32, 1>) {\n"
+                     "    scf.yield %a : !tile.view<f32, 1>\n"
+                     "  } else {\n"
+                     "    scf.yield %b : !tile.view<f32, 1>\n"
+                     "  }\n"
                      "  return\n"
                      "}\n"));
   EXPECT_EQ(diagnostics,
-            "tile/test.mlir:2:13: error: 'arith.select' op makes a view; views are arguments of the program "
-            "only\n");
+            "tile/test.mlir:2:13: error: 'scf.if' op makes a view; views are arguments, or chosen from them "
+            "by arith.select\n");
 }
 
 TEST_F(TileProgramTest, RefusesADeclaration) {
