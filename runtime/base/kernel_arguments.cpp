@@ -1,4 +1,4 @@
-#include "runtime/engine/kernel_arguments.h"
+#include "runtime/base/kernel_arguments.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,4 +1,4 @@
-#include "runtime/engine/signature.h"
+#include "runtime/base/signature.h"
 
 #include <iterator>
 

@@ -3,13 +3,57 @@
 // Thread-safety: constants.
 #pragma once
 
-#include "runtime/engine/kernel_arguments.h"
-#include "runtime/engine/tensor.h"
+#include "runtime/base/kernel_arguments.h"
 
 #include <span>
 #include <string_view>
 
 namespace nsa {
+
+// The numbers are part of the C ABI (nsa_name in nsa/nsa.h).
+enum class TensorName : int {
+  kQ,
+  kK,
+  kV,
+  kKWin,
+  kVWin,
+  kOut,
+  kLse,
+  kCuSeqlensQ,
+  kCuSeqlensK,
+  kQCmp,
+  kKCmp,
+  kVCmp,
+  kKSel,
+  kVSel,
+  kKComp,
+  kVComp,
+  kBlockList,
+  kGates,
+  kOCmp,
+  kOSel,
+  kOWin,
+  kLseCmp,
+  kLseSel,
+  kLseWin,
+  kReads,
+  kPeK,
+  kPeV,
+  kWK,
+  kWV,
+  kBK,
+  kBV,
+  kW1K,
+  kW1V,
+  kB1K,
+  kB1V,
+  kW2K,
+  kW2V,
+  kB2K,
+  kB2V
+};
+inline constexpr int kTensorNames = 39;
+std::string_view tensorName(TensorName name); // "q", "k_win", "cu_seqlens_q", ...
 
 // What the first dimensions of a tensor count: [batch, time] in the dense layout, [total] in the packed one.
 enum class Lead : uint8_t { kNone, kQueries, kKeys, kBlocks };

@@ -1,6 +1,6 @@
 #include "runtime/engine/call.h"
 
-#include "runtime/engine/signature.h"
+#include "runtime/base/signature.h"
 
 #include <algorithm>
 #include <bit>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "runtime/base/status.h"
-#include "runtime/engine/kernel_arguments.h"
+#include "runtime/base/kernel_arguments.h"
 #include "runtime/engine/tensor.h"
 
 #include <array>

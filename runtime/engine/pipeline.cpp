@@ -1,6 +1,6 @@
 #include "runtime/engine/pipeline.h"
 
-#include "runtime/engine/signature.h"
+#include "runtime/base/signature.h"
 
 #include <algorithm>
 

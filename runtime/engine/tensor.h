@@ -2,12 +2,11 @@
 // Ownership: borrows the data. Thread-safety: values.
 #pragma once
 
-#include "runtime/base/problem.h"
+#include "runtime/base/signature.h"
 
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <string_view>
 
 namespace nsa {
 
@@ -20,51 +19,6 @@ struct Tensor {
   std::array<int64_t, kMaxTensorRank> shape = {};
   std::array<int64_t, kMaxTensorRank> strides = {}; // elements
 };
-
-// The numbers are part of the C ABI (nsa_name in nsa/nsa.h).
-enum class TensorName : int {
-  kQ,
-  kK,
-  kV,
-  kKWin,
-  kVWin,
-  kOut,
-  kLse,
-  kCuSeqlensQ,
-  kCuSeqlensK,
-  kQCmp,
-  kKCmp,
-  kVCmp,
-  kKSel,
-  kVSel,
-  kKComp,
-  kVComp,
-  kBlockList,
-  kGates,
-  kOCmp,
-  kOSel,
-  kOWin,
-  kLseCmp,
-  kLseSel,
-  kLseWin,
-  kReads,
-  kPeK,
-  kPeV,
-  kWK,
-  kWV,
-  kBK,
-  kBV,
-  kW1K,
-  kW1V,
-  kB1K,
-  kB1V,
-  kW2K,
-  kW2V,
-  kB2K,
-  kB2V
-};
-inline constexpr int kTensorNames = 39;
-std::string_view tensorName(TensorName name); // "q", "k_win", "cu_seqlens_q", ...
 
 // What the caller bound, by name. Tensors that are not bound are not touched: a call has few of the many names.
 class Bindings {

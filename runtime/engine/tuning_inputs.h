@@ -4,7 +4,7 @@
 #pragma once
 
 #include "runtime/engine/device.h"
-#include "runtime/engine/kernel_arguments.h"
+#include "runtime/base/kernel_arguments.h"
 
 #include <cstdint>
 #include <random>

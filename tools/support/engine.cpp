@@ -32,6 +32,18 @@ nsa_spec toApi(const Spec &spec) {
   result.v_dim = spec.vDim;
   result.window = spec.window;
   result.scale = spec.scale;
+  result.cmp_block = spec.cmpBlock;
+  result.cmp_stride = spec.cmpStride;
+  result.cmp_kind = static_cast<nsa_cmp_kind>(spec.cmpKind);
+  result.mlp_hidden = spec.mlpHidden;
+  result.mlp_activation = static_cast<nsa_activation>(spec.mlpActivation);
+  result.sel_block = spec.selBlock;
+  result.sel_count = spec.selCount;
+  result.init_blocks = spec.initBlocks;
+  result.local_blocks = spec.localBlocks;
+  result.gate = static_cast<nsa_gate>(spec.gate);
+  result.gate_per_group = spec.gatePerGroup;
+  result.branches = spec.branches;
   return result;
 }
 

@@ -1,0 +1,174 @@
+#include "tests/harness/operator_case.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace nsa::test {
+namespace {
+
+constexpr Operator kOperators[] = {Operator::kCompress, Operator::kCmp,     Operator::kSelect,
+                                   Operator::kSel,      Operator::kCombine, Operator::kNsa};
+constexpr DType kTypes[] = {DType::kBf16, DType::kF16, DType::kF32};
+
+// Small enough for the reference, and with more blocks than are selected.
+Spec smallSpec(Operator op, DType dtype) {
+  Spec spec;
+  spec.op = op;
+  spec.dtype = dtype;
+  spec.queryHeads = 8;
+  spec.kvHeads = 2;
+  spec.qkDim = 48;
+  spec.vDim = 32;
+  spec.window = 40;
+  spec.cmpBlock = 16;
+  spec.cmpStride = 8;
+  spec.selBlock = 16;
+  spec.selCount = 5;
+  return spec;
+}
+
+int64_t between(std::mt19937_64 &random, int64_t low, int64_t high) {
+  return std::uniform_int_distribution<int64_t>(low, high)(random);
+}
+
+template <typename T, size_t N> T oneOf(std::mt19937_64 &random, const T (&values)[N]) { return values[random() % N]; }
+
+// What the reference has to compute for a case.
+double workOf(const Spec &spec, const tools::SequenceLengths &lengths) {
+  double pairs = 0, tokens = 0;
+  for (size_t i = 0; i < lengths.q.size(); ++i) {
+    pairs += static_cast<double>(lengths.q[i]) * static_cast<double>(lengths.k[i]);
+    tokens += static_cast<double>(lengths.k[i]);
+  }
+  double weights = 0;
+  if (spec.cmpKind != CmpKind::kMean) {
+    const double inner = double(spec.qkDim) * spec.qkDim + double(spec.vDim) * spec.vDim;
+    weights = tokens / spec.cmpStride * spec.cmpBlock * spec.kvHeads *
+              (spec.cmpKind == CmpKind::kMlp ? spec.mlpHidden * (spec.qkDim + spec.vDim) : inner);
+  }
+  return pairs * spec.queryHeads * (spec.qkDim + spec.vDim) + weights;
+}
+
+} // namespace
+
+std::string OperatorCase::text() const {
+  auto list = [](const std::vector<int64_t> &values) {
+    std::string text;
+    for (int64_t value : values)
+      text += (text.empty() ? "" : ",") + std::to_string(value);
+    return text;
+  };
+  auto number = [](const char *what, int64_t value) { return std::string(" ") + what + " " + std::to_string(value); };
+  return std::string(operatorName(spec.op)) + " " + std::string(dtypeName(spec.dtype)) + " " +
+         std::string(layoutName(spec.layout)) + number("heads", spec.queryHeads) + "/" + std::to_string(spec.kvHeads) +
+         number("dims", spec.qkDim) + "/" + std::to_string(spec.vDim) + number("l", spec.cmpBlock) +
+         number("d", spec.cmpStride) + " " + std::string(cmpKindName(spec.cmpKind)) + number("hidden", spec.mlpHidden) +
+         number("l'", spec.selBlock) + number("n", spec.selCount) + number("init", spec.initBlocks) +
+         number("local", spec.localBlocks) + number("w", spec.window) + " gate " + std::string(gateName(spec.gate)) +
+         (spec.gatePerGroup ? " per group" : "") + number("branches", spec.branches) + " queries " + list(lengths.q) +
+         " keys " + list(lengths.k);
+}
+
+std::vector<OperatorCase> operatorTable() {
+  std::vector<OperatorCase> table;
+  auto add = [&](std::string name, const Spec &spec, tools::SequenceLengths lengths) {
+    table.push_back({std::move(name), spec, std::move(lengths)});
+  };
+  for (Operator op : kOperators)
+    for (DType dtype : kTypes) {
+      const std::string name = std::string(operatorName(op)) + "_" + std::string(dtypeName(dtype));
+      Spec spec = smallSpec(op, dtype);
+      add(name + "_dense", spec, {{200, 200}, {200, 200}});
+      spec.layout = Layout::kPacked;
+      // An empty sequence, one shorter than a block, prefixes of other lengths.
+      add(name + "_packed", spec, {{90, 0, 7, 33}, {150, 0, 7, 129}});
+    }
+  // Geometry, on the whole forward.
+  auto nsa = [&](std::string name, auto change, tools::SequenceLengths lengths) {
+    Spec spec = smallSpec(Operator::kNsa, DType::kBf16);
+    change(spec);
+    add("nsa_" + std::move(name), spec, std::move(lengths));
+  };
+  nsa("no_overlap", [](Spec &s) { s.cmpBlock = s.cmpStride = s.selBlock = 16; }, {{210}, {210}});
+  nsa("long_compressed_blocks", [](Spec &s) { s.cmpBlock = 48; }, {{210}, {210}});
+  nsa("paper_geometry",
+      [](Spec &s) {
+        s.cmpBlock = 32;
+        s.cmpStride = 16;
+        s.selBlock = 64;
+        s.selCount = 4;
+        s.queryHeads = 16;
+        s.kvHeads = 1;
+        s.qkDim = s.vDim = 64;
+        s.window = 100;
+      },
+      {{470}, {470}});
+  nsa("no_forced_first_block", [](Spec &s) { s.initBlocks = 0; }, {{210}, {210}});
+  nsa("all_forced", [](Spec &s) { s.initBlocks = s.localBlocks = 2, s.selCount = 4; }, {{210}, {210}});
+  nsa("every_block_selected", [](Spec &s) { s.selCount = 14; }, {{210}, {210}});
+  nsa("window_beyond_the_sequence", [](Spec &s) { s.window = 1000; }, {{210}, {210}});
+  nsa("shorter_than_a_block", [](Spec &) {}, {{9}, {9}});
+  nsa("one_query_at_a_prefix", [](Spec &) {}, {{1}, {201}});
+  nsa("queries_end_a_prefix", [](Spec &) {}, {{37}, {201}});
+  nsa("odd_heads", [](Spec &s) { s.qkDim = 37, s.vDim = 21; }, {{170}, {170}});
+  nsa("one_head_a_group", [](Spec &s) { s.queryHeads = s.kvHeads = 3; }, {{170}, {170}});
+  nsa("wide_group", [](Spec &s) { s.queryHeads = 64, s.kvHeads = 1, s.qkDim = s.vDim = 16; }, {{130}, {130}});
+  nsa("group_of_128", [](Spec &s) { s.queryHeads = 128, s.kvHeads = 1, s.qkDim = s.vDim = 16; }, {{120}, {120}});
+  nsa("gate_sigmoid", [](Spec &s) { s.gate = Gate::kSigmoid; }, {{120}, {120}});
+  nsa("gate_softmax_per_group", [](Spec &s) { s.gate = Gate::kSoftmax, s.gatePerGroup = true; }, {{120}, {120}});
+  nsa("linear", [](Spec &s) { s.cmpKind = CmpKind::kLinear; }, {{120}, {120}});
+  for (Activation activation : {Activation::kRelu, Activation::kGelu, Activation::kSilu})
+    nsa("mlp_" + std::string(activationName(activation)),
+        [&](Spec &s) { s.cmpKind = CmpKind::kMlp, s.mlpHidden = 40, s.mlpActivation = activation; }, {{120}, {120}});
+  for (int32_t branches = 1; branches < kAllBranches; ++branches)
+    nsa("branches_" + std::to_string(branches), [&](Spec &s) { s.branches = branches; }, {{150}, {150}});
+  return table;
+}
+
+OperatorCase drawOperatorCase(Operator op, std::mt19937_64 &random, const OperatorDrawLimits &limits) {
+  constexpr int32_t kGroups[] = {1, 2, 3, 4, 6, 8, 16, 32};
+  constexpr int32_t kDims[] = {8, 16, 24, 40, 64, 80, 128};
+  for (;;) {
+    OperatorCase drawn;
+    Spec &spec = drawn.spec;
+    spec.op = op;
+    spec.dtype = oneOf(random, kTypes);
+    spec.layout = random() % 2 ? Layout::kPacked : Layout::kDense;
+    spec.kvHeads = static_cast<int32_t>(between(random, 1, 3));
+    spec.queryHeads = spec.kvHeads * oneOf(random, kGroups);
+    spec.qkDim = random() % 4 ? oneOf(random, kDims) : static_cast<int32_t>(between(random, 1, 100));
+    spec.vDim = random() % 4 ? oneOf(random, kDims) : static_cast<int32_t>(between(random, 1, 100));
+    spec.scale = random() % 4 ? 0 : 0.3f;
+    spec.window = static_cast<int32_t>(between(random, 1, limits.maxTokens));
+    spec.cmpStride = static_cast<int32_t>(between(random, 1, 16));
+    spec.cmpBlock = spec.cmpStride * static_cast<int32_t>(between(random, 1, 4));
+    spec.selBlock = spec.cmpStride * static_cast<int32_t>(between(random, 1, 5));
+    spec.initBlocks = static_cast<int32_t>(between(random, 0, 2));
+    spec.localBlocks = static_cast<int32_t>(between(random, 1, 3));
+    spec.selCount = static_cast<int32_t>(between(random, spec.initBlocks + spec.localBlocks, 20));
+    spec.cmpKind = static_cast<CmpKind>(random() % 3);
+    spec.mlpHidden = static_cast<int32_t>(between(random, 1, 70));
+    spec.mlpActivation = static_cast<Activation>(random() % 3);
+    spec.gate = static_cast<Gate>(random() % 3);
+    spec.gatePerGroup = random() % 2;
+    spec.branches = random() % 2 ? kAllBranches : static_cast<int32_t>(between(random, 1, kAllBranches));
+    const bool packed = spec.layout == Layout::kPacked;
+    // Dense calls of operators without tokens take them to be as many as queries.
+    const bool prefixed = packed || (op != Operator::kCmp && op != Operator::kSelect);
+    const int64_t sequences = between(random, 1, 3);
+    for (int64_t i = 0; i < sequences; ++i) {
+      const bool own = packed || i == 0;
+      const int64_t keys =
+          own ? (packed && random() % 5 == 0 ? 0 : between(random, 1, limits.maxTokens)) : drawn.lengths.k[0];
+      const int64_t queries = !own ? drawn.lengths.q[0] : prefixed && random() % 2 ? between(random, 0, keys) : keys;
+      drawn.lengths.k.push_back(keys);
+      drawn.lengths.q.push_back(queries);
+    }
+    if (workOf(spec, drawn.lengths) > limits.maxWork || !spec.validate().isOk())
+      continue;
+    drawn.name = "drawn";
+    return drawn;
+  }
+}
+
+} // namespace nsa::test

@@ -1,0 +1,283 @@
+#include "tools/support/operator_check.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace nsa::tools {
+namespace {
+
+using reference::AttentionResult;
+using reference::BlockLists;
+using reference::BlockListView;
+using reference::Sequence;
+using reference::TensorView;
+using T = TensorName;
+
+std::span<const int32_t> integers(const HostTensor &tensor) {
+  return {reinterpret_cast<const int32_t *>(tensor.bytes.data()), static_cast<size_t>(tensor.elements())};
+}
+
+// All of one operator's checks. Members are what they share.
+class Checker {
+public:
+  Checker(const OperatorInputs &inputs, const NamedTensors &outputs, const std::vector<int64_t> &rows)
+      : inputs(inputs), spec(inputs.spec), outputs(outputs), rows(rows), sequences(sequencesOf(inputs)),
+        compared(sequences), tolerance(reference::toleranceOf(spec.dtype)) {
+    if (!rows.empty())
+      compared = reference::renumberRows(reference::singleRows(sequences, rows));
+  }
+
+  OperatorCheck run() {
+    switch (spec.op) {
+    case Operator::kDense:
+    case Operator::kWindow:
+      checkAttention(T::kQ, T::kKWin, T::kK, T::kVWin, T::kV);
+      break;
+    case Operator::kCmp:
+      checkAttention(T::kQCmp, T::kKComp, T::kKComp, T::kVComp, T::kVComp);
+      break;
+    case Operator::kSel:
+      checkAttention(T::kQ, T::kKSel, T::kK, T::kVSel, T::kV);
+      break;
+    case Operator::kCompress:
+      checkCompression();
+      break;
+    case Operator::kSelect:
+      checkLists(in(T::kQCmp, T::kQ), in(T::kKComp, T::kKComp));
+      break;
+    case Operator::kCombine:
+      checkCombination();
+      break;
+    case Operator::kNsa:
+      checkForward();
+      break;
+    case Operator::kDecode:
+    case Operator::kSequences:
+      assert(false && "has no tensors of its own");
+    }
+    return std::move(result);
+  }
+
+private:
+  const HostTensor *output(T name) const {
+    auto found = outputs.find(name);
+    return found == outputs.end() ? nullptr : &found->second;
+  }
+  TensorView out(T name) const {
+    const HostTensor *tensor = output(name);
+    return tensor ? viewOf(spec, name, *tensor) : TensorView();
+  }
+  TensorView in(T name, T otherwise) const {
+    const HostTensor *tensor = inputs.find(name, otherwise);
+    return tensor ? viewOf(spec, name, *tensor) : TensorView();
+  }
+  BlockListView listView(const HostTensor &tensor) const {
+    const int64_t time = int64_t{spec.kvHeads} * spec.selCount;
+    const bool packed = spec.layout == Layout::kPacked;
+    return {integers(tensor).data(), packed ? 0 : inputs.extents.timeQ * time, time, spec.selCount, 1};
+  }
+
+  void addRows(T name, std::span<const Sequence> rows, int64_t heads, int64_t columns, std::span<const double> expected,
+               T lseName = T::kQ, std::span<const double> lse = {}) {
+    if (!output(name))
+      return;
+    OutputCheck check{.name = std::string(tensorName(name)), .within = false, .text = {}, .error = {}, .lists = {}};
+    reference::ErrorReport report = reference::compareRows(rows, heads, columns, expected, out(name));
+    if (!lse.empty() && output(lseName))
+      reference::compareLse(rows, heads, lse, out(lseName), report);
+    check.within = report.within(tolerance);
+    check.text = report.toString(tolerance);
+    check.error = report;
+    result.outputs.push_back(std::move(check));
+  }
+
+  void addReads(T name, const std::vector<int64_t> &expected) {
+    const HostTensor *tensor = output(name);
+    if (!tensor)
+      return;
+    OutputCheck check{.name = std::string(tensorName(name)), .within = true, .text = {}, .error = {}, .lists = {}};
+    const std::span<const int32_t> values = integers(*tensor);
+    const bool packed = spec.layout == Layout::kPacked;
+    for (const Sequence &sequence : compared)
+      for (int64_t query = 0; query < sequence.queries; ++query)
+        for (int64_t head = 0; head < spec.kvHeads && check.within; ++head) {
+          const int64_t time = (packed ? 0 : sequence.batch * inputs.extents.timeQ) + sequence.queryBegin + query;
+          const int64_t actual = values[static_cast<size_t>(time * spec.kvHeads + head)];
+          const int64_t wanted = expected[static_cast<size_t>((sequence.firstRow + query) * spec.kvHeads + head)];
+          check.within = actual == wanted;
+          if (!check.within)
+            check.text = "time " + std::to_string(time) + ", group " + std::to_string(head) + ": " +
+                         std::to_string(actual) + " must be " + std::to_string(wanted);
+        }
+    if (check.within)
+      check.text = "all counts equal";
+    result.outputs.push_back(std::move(check));
+  }
+
+  void addLists(const reference::ListReport &report) {
+    result.outputs.push_back(
+        {.name = "block_list", .within = report.isRight(), .text = report.toString(), .error = {}, .lists = report});
+  }
+
+  void checkAttention(T q, T k, T otherK, T v, T otherV) {
+    reference::Attention attention;
+    attention.spec = spec;
+    attention.q = in(q, T::kQ);
+    attention.k = in(k, otherK);
+    attention.v = in(v, otherV);
+    attention.sequences = compared;
+    if (spec.op == Operator::kSel)
+      attention.blockLists =
+          reference::readBlockLists(compared, listView(inputs[T::kBlockList]), spec.kvHeads, spec.selCount);
+    const AttentionResult expected = reference::attend(attention);
+    addRows(T::kOut, compared, spec.queryHeads, spec.vDim, expected.out, T::kLse, expected.lse);
+    addReads(T::kReads, expected.reads);
+  }
+
+  void checkCompressed(const reference::Compressed &expected) {
+    const std::vector<Sequence> rows = reference::compressedRows(sequences, spec);
+    const TensorView k = expected.k.view(), v = expected.v.view();
+    addRows(T::kKComp, rows, spec.kvHeads, spec.qkDim, reference::readRows(rows, k, spec.kvHeads, spec.qkDim));
+    addRows(T::kVComp, rows, spec.kvHeads, spec.vDim, reference::readRows(rows, v, spec.kvHeads, spec.vDim));
+  }
+
+  void checkCompression() {
+    const reference::Nsa nsa = referenceNsa(inputs);
+    checkCompressed(reference::compress({spec, nsa.kCmp, nsa.vCmp, nsa.phiK, nsa.phiV, sequences}));
+  }
+
+  void checkLists(const TensorView &q, const TensorView &kComp) {
+    const HostTensor *lists = output(T::kBlockList);
+    if (!lists)
+      return;
+    addLists(reference::checkLists({spec, q, kComp, compared},
+                                   reference::readBlockLists(compared, listView(*lists), spec.kvHeads, spec.selCount)));
+  }
+
+  void checkCombination() {
+    reference::Combination combination;
+    combination.spec = spec;
+    combination.gates = in(T::kGates, T::kGates);
+    combination.sequences = compared;
+    std::array<std::vector<double>, reference::kBranchCount> branches;
+    const T names[] = {T::kOCmp, T::kOSel, T::kOWin};
+    for (size_t i = 0; i < branches.size(); ++i) {
+      if (!spec.hasBranch(1 << i))
+        continue;
+      branches[i] = reference::readRows(compared, in(names[i], names[i]), spec.queryHeads, spec.vDim);
+      combination.branches[i] = branches[i];
+    }
+    addRows(T::kOut, compared, spec.queryHeads, spec.vDim, reference::combine(combination));
+  }
+
+  void checkForward() {
+    reference::Nsa nsa = referenceNsa(inputs);
+    const bool compresses = spec.hasBranch(kBranchCmp) || spec.hasBranch(kBranchSel);
+    if (compresses && output(T::kKComp) && output(T::kVComp)) {
+      checkCompressed(reference::compress({spec, nsa.kCmp, nsa.vCmp, nsa.phiK, nsa.phiV, sequences}));
+      nsa.kComp = out(T::kKComp);
+      nsa.vComp = out(T::kVComp);
+    }
+    if (spec.hasBranch(kBranchSel) && output(T::kBlockList)) {
+      reference::Compressed own;
+      if (!nsa.kComp.isGiven())
+        own = reference::compress({spec, nsa.kCmp, nsa.vCmp, nsa.phiK, nsa.phiV, sequences});
+      checkLists(nsa.qCmp.isGiven() ? nsa.qCmp : nsa.q, nsa.kComp.isGiven() ? nsa.kComp : own.k.view());
+      nsa.blockLists = listView(outputs.at(T::kBlockList));
+    }
+    nsa.rows = rows;
+    const reference::NsaResult expected = reference::forward(nsa);
+    const T parts[] = {T::kOCmp, T::kOSel, T::kOWin};
+    const T lses[] = {T::kLseCmp, T::kLseSel, T::kLseWin};
+    for (size_t i = 0; i < reference::kBranchCount; ++i)
+      if (spec.hasBranch(1 << i))
+        addRows(parts[i], compared, spec.queryHeads, spec.vDim, expected.branches[i].out, lses[i],
+                expected.branches[i].lse);
+    addRows(T::kOut, compared, spec.queryHeads, spec.vDim, expected.out);
+    addReads(T::kReads, expected.reads);
+  }
+
+  const OperatorInputs &inputs;
+  const Spec &spec;
+  const NamedTensors &outputs;
+  const std::vector<int64_t> &rows; // to compare; none: all
+  std::vector<Sequence> sequences;  // whole
+  std::vector<Sequence> compared;   // these, or single queries of them
+  reference::Tolerance tolerance;
+  OperatorCheck result;
+};
+
+} // namespace
+
+bool OperatorCheck::within() const {
+  return !outputs.empty() && std::all_of(outputs.begin(), outputs.end(), [](const OutputCheck &c) { return c.within; });
+}
+
+std::string OperatorCheck::toString() const {
+  std::string text;
+  for (const OutputCheck &check : outputs)
+    text += check.name + ": " + (check.within ? "" : "NOT within the contract: ") + check.text + "\n";
+  return text;
+}
+
+TensorView viewOf(const Spec &spec, TensorName name, const HostTensor &tensor) {
+  const TensorRule &rule = tensorRule(name);
+  TensorView view;
+  view.data = tensor.bytes.data();
+  view.dtype = tensor.dtype;
+  const std::vector<int64_t> &shape = tensor.shape;
+  if (rule.lead == Lead::kNone) {
+    // (0, i, row, column): a matrix per token of the block, one matrix, or one row.
+    const Axis first = rule.axes[0];
+    const bool split = first == Axis::kBlockQk || first == Axis::kBlockV;
+    view.headStride = split ? shape.back() : rule.axisCount == 3 ? shape.back() : 0;
+    view.timeStride = split                 ? (first == Axis::kBlockQk ? spec.qkDim : spec.vDim) * shape.back()
+                      : rule.axisCount == 3 ? shape[1] * shape[2]
+                      : rule.axisCount == 2 ? shape.back()
+                                            : 0;
+    return view;
+  }
+  const size_t heads = spec.layout == Layout::kPacked ? 1 : 2;
+  view.headStride = rule.axisCount == 2 ? shape.back() : 1;
+  view.timeStride = shape[heads] * view.headStride;
+  view.batchStride = heads == 2 ? shape[1] * view.timeStride : 0;
+  return view;
+}
+
+std::vector<Sequence> sequencesOf(const OperatorInputs &inputs) {
+  if (inputs.spec.layout == Layout::kDense)
+    return reference::denseSequences(inputs.extents.batch, inputs.extents.timeQ, inputs.extents.timeK);
+  if (!readsLengths(inputs.spec.op))
+    return reference::denseSequences(1, inputs.extents.timeQ, inputs.extents.timeQ);
+  return reference::packedSequences(integers(inputs[T::kCuSeqlensQ]), integers(inputs[T::kCuSeqlensK]), inputs.spec);
+}
+
+reference::Nsa referenceNsa(const OperatorInputs &inputs) {
+  auto view = [&](T name, T otherwise) {
+    const HostTensor *tensor = inputs.find(name, otherwise);
+    return tensor ? viewOf(inputs.spec, name, *tensor) : TensorView();
+  };
+  auto own = [&](T name) { return view(name, name); };
+  reference::Nsa nsa;
+  nsa.spec = inputs.spec;
+  nsa.q = own(T::kQ);
+  nsa.qCmp = own(T::kQCmp);
+  nsa.kCmp = view(T::kKCmp, T::kK);
+  nsa.vCmp = view(T::kVCmp, T::kV);
+  nsa.kSel = view(T::kKSel, T::kK);
+  nsa.vSel = view(T::kVSel, T::kV);
+  nsa.kWin = view(T::kKWin, T::kK);
+  nsa.vWin = view(T::kVWin, T::kV);
+  nsa.gates = own(T::kGates);
+  nsa.phiK = {own(T::kPeK), own(T::kWK), own(T::kBK), own(T::kW1K), own(T::kB1K), own(T::kW2K), own(T::kB2K)};
+  nsa.phiV = {own(T::kPeV), own(T::kWV), own(T::kBV), own(T::kW1V), own(T::kB1V), own(T::kW2V), own(T::kB2V)};
+  nsa.sequences = sequencesOf(inputs);
+  return nsa;
+}
+
+OperatorCheck checkOperator(const OperatorInputs &inputs, const NamedTensors &outputs,
+                            const std::vector<int64_t> &rows) {
+  return Checker(inputs, outputs, rows).run();
+}
+
+} // namespace nsa::tools

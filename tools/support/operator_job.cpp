@@ -1,0 +1,233 @@
+#include "tools/support/operator_job.h"
+
+#include "tests/reference/elements.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <random>
+
+namespace nsa::tools {
+namespace {
+
+// So many elements are drawn and then repeated: drawing a gigabyte takes longer than everything that is done with it. A
+// prime, so that no row begins like another one.
+constexpr int64_t kDrawnElements = 4'194'301;
+
+// All bits set is a NaN in all of our floating point types, but -1, which ends a list, in integers.
+constexpr unsigned char kPoison = 0xff, kIntegerPoison = 0x77;
+
+template <typename Draw> HostTensor drawTensor(DType dtype, std::vector<int64_t> shape, Draw draw) {
+  HostTensor tensor = HostTensor::make(dtype, std::move(shape));
+  const int64_t count = tensor.elements(), drawn = std::min(count, kDrawnElements);
+  for (int64_t i = 0; i < drawn; ++i)
+    reference::storeElement(dtype, tensor.bytes.data(), i, draw());
+  const int64_t bytes = dtypeBytes(dtype);
+  for (int64_t done = drawn; done < count; done += drawn)
+    std::memcpy(tensor.bytes.data() + done * bytes, tensor.bytes.data(),
+                static_cast<size_t>(std::min(drawn, count - done) * bytes));
+  return tensor;
+}
+
+nsa_tensor contiguousTensor(void *data, DType dtype, const std::vector<int64_t> &shape) {
+  nsa_tensor tensor = NSA_INIT(nsa_tensor);
+  tensor.data = data;
+  tensor.dtype = static_cast<nsa_dtype>(dtype);
+  tensor.rank = static_cast<int32_t>(shape.size());
+  int64_t stride = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    tensor.shape[i] = shape[i];
+    tensor.strides[i] = stride;
+    stride *= std::max<int64_t>(1, shape[i]);
+  }
+  return tensor;
+}
+
+HostTensor offsets(const std::vector<int64_t> &lengths) {
+  HostTensor tensor = HostTensor::make(DType::kI32, {static_cast<int64_t>(lengths.size()) + 1});
+  auto *values = reinterpret_cast<int32_t *>(tensor.bytes.data());
+  for (size_t i = 0; i < lengths.size(); ++i)
+    values[i + 1] = values[i] + static_cast<int32_t>(lengths[i]);
+  return tensor;
+}
+
+// The own block, the first ones with a coin, and any others up to it, in order.
+HostTensor drawLists(const Spec &spec, const SequenceLengths &lengths, const CallExtents &extents,
+                     std::mt19937_64 &random) {
+  HostTensor tensor = HostTensor::make(DType::kI32, shapeOf(spec, TensorName::kBlockList, extents));
+  auto *list = reinterpret_cast<int32_t *>(tensor.bytes.data());
+  for (size_t sequence = 0; sequence < lengths.q.size(); ++sequence)
+    for (int64_t query = 0; query < lengths.q[sequence]; ++query)
+      for (int32_t group = 0; group < spec.kvHeads; ++group, list += spec.selCount) {
+        const int64_t own = (lengths.k[sequence] - lengths.q[sequence] + query) / spec.selBlock;
+        std::set<int64_t> blocks = {own};
+        const auto wanted = static_cast<size_t>(1 + random() % static_cast<uint64_t>(spec.selCount));
+        while (blocks.size() < std::min(wanted, static_cast<size_t>(own + 1)))
+          blocks.insert(static_cast<int64_t>(random() % static_cast<uint64_t>(own + 1)));
+        std::fill_n(list, spec.selCount, -1);
+        std::copy(blocks.begin(), blocks.end(), list);
+      }
+  return tensor;
+}
+
+} // namespace
+
+std::vector<int64_t> shapeOf(const Spec &spec, TensorName name, const CallExtents &extents) {
+  const TensorRule &rule = tensorRule(name);
+  std::vector<int64_t> shape;
+  if (rule.lead != Lead::kNone) {
+    if (spec.layout == Layout::kDense)
+      shape.push_back(extents.batch);
+    shape.push_back(rule.lead == Lead::kQueries ? extents.timeQ
+                    : rule.lead == Lead::kKeys  ? extents.timeK
+                                                : extents.blocks);
+  }
+  for (int i = 0; i < rule.axisCount; ++i)
+    shape.push_back(axisExtent(rule.axes[static_cast<size_t>(i)], spec));
+  return shape;
+}
+
+DType dtypeOf(const Spec &spec, TensorName name) { return elementDType(tensorRule(name).type, spec.dtype); }
+
+const HostTensor *OperatorInputs::find(TensorName name, TensorName otherwise) const {
+  auto found = tensors.find(name);
+  if (found == tensors.end())
+    found = tensors.find(otherwise);
+  return found == tensors.end() ? nullptr : &found->second;
+}
+
+OperatorInputs layOut(const Spec &spec, const SequenceLengths &lengths) {
+  assert(lengths.q.size() == lengths.k.size() && !lengths.q.empty());
+  OperatorInputs inputs;
+  inputs.spec = spec;
+  CallExtents &extents = inputs.extents;
+  extents.batch = static_cast<int64_t>(lengths.q.size());
+  inputs.maxima.batch = extents.batch;
+  inputs.maxima.tokensQ = std::reduce(lengths.q.begin(), lengths.q.end());
+  inputs.maxima.seqlenQ = *std::max_element(lengths.q.begin(), lengths.q.end());
+  inputs.maxima.seqlenK = *std::max_element(lengths.k.begin(), lengths.k.end());
+  if (spec.layout == Layout::kDense) {
+    extents.timeQ = lengths.q[0];
+    extents.timeK = lengths.k[0];
+    extents.blocks = spec.compressedBlocks(lengths.k[0]);
+    return inputs;
+  }
+  extents.timeQ = inputs.maxima.tokensQ;
+  extents.timeK = std::reduce(lengths.k.begin(), lengths.k.end());
+  for (int64_t keys : lengths.k)
+    extents.blocks += spec.compressedBlocks(keys);
+  if (readsLengths(spec.op)) {
+    inputs.tensors[TensorName::kCuSeqlensQ] = offsets(lengths.q);
+    inputs.tensors[TensorName::kCuSeqlensK] = offsets(lengths.k);
+  }
+  return inputs;
+}
+
+OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  OperatorInputs inputs = layOut(spec, lengths);
+  std::normal_distribution<float> normal;
+  std::uniform_real_distribution<float> uniform;
+  for (const Operand &operand : operandsOf(spec.op)) {
+    const TensorName name = operand.name;
+    // Without a log-sum-exp of its own select finds the right one; a drawn one would mean nothing.
+    if (!takes(spec, name) || operand.isWritten() || name == TensorName::kLse || name == TensorName::kQCmp)
+      continue;
+    const TensorRule &rule = tensorRule(name);
+    std::vector<int64_t> shape = shapeOf(spec, name, inputs.extents);
+    if (name == TensorName::kBlockList) {
+      inputs.tensors[name] = drawLists(spec, lengths, inputs.extents, random);
+    } else if (name == TensorName::kGates && spec.gate == Gate::kValue) {
+      inputs.tensors[name] = drawTensor(spec.dtype, std::move(shape), [&] { return uniform(random); });
+    } else {
+      // A product over the inner dimension keeps the scale of its rows.
+      const bool isMatrix =
+          rule.lead == Lead::kNone && shape.size() >= 2 && name != TensorName::kPeK && name != TensorName::kPeV;
+      float inner = 1;
+      if (isMatrix)
+        for (size_t i = 0; i + 1 < shape.size(); ++i)
+          inner *= static_cast<float>(shape[i]);
+      const float scale = 1 / std::sqrt(inner);
+      inputs.tensors[name] = drawTensor(spec.dtype, std::move(shape), [&] { return scale * normal(random); });
+    }
+  }
+  if (spec.op == Operator::kCmp || spec.op == Operator::kSelect) {
+    inputs.tensors[TensorName::kQCmp] =
+        drawTensor(spec.dtype, shapeOf(spec, TensorName::kQCmp, inputs.extents), [&] { return normal(random); });
+  }
+  return inputs;
+}
+
+Status DeviceOperator::add(TensorName name, DType dtype, const std::vector<int64_t> &shape, const HostTensor *source) {
+  const int64_t elements = std::reduce(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  Result<Buffer> buffer = accelerator->allocate(static_cast<size_t>(elements * dtypeBytes(dtype)));
+  if (!buffer)
+    return buffer.status();
+  Entry &entry = entries[name];
+  entry.buffer = std::move(*buffer);
+  entry.tensor = contiguousTensor(entry.buffer.data(), dtype, shape);
+  entry.isOutput = !source;
+  bindings.push_back({static_cast<nsa_name>(name), &entry.tensor});
+  return source ? accelerator->upload(entry.buffer.data(), source->bytes.data(), source->bytes.size()) : Status::ok();
+}
+
+Result<DeviceOperator> DeviceOperator::upload(Accelerator &accelerator, const OperatorInputs &inputs,
+                                              const std::set<TensorName> &wanted) {
+  DeviceOperator job;
+  job.accelerator = &accelerator;
+  for (const auto &[name, tensor] : inputs.tensors)
+    NSA_RETURN_IF_ERROR(job.add(name, tensor.dtype, tensor.shape, &tensor));
+  for (const Operand &operand : operandsOf(inputs.spec.op)) {
+    const TensorName name = operand.name;
+    if (!operand.isWritten() || !takes(inputs.spec, name) || (operand.isOptional() && !wanted.count(name)))
+      continue;
+    NSA_RETURN_IF_ERROR(job.add(name, dtypeOf(inputs.spec, name), shapeOf(inputs.spec, name, inputs.extents), nullptr));
+  }
+  NSA_RETURN_IF_ERROR(job.poisonOutputs());
+  return job;
+}
+
+Status DeviceOperator::poisonOutputs() {
+  for (auto &[name, entry] : entries)
+    if (entry.isOutput)
+      NSA_RETURN_IF_ERROR(accelerator->fill(
+          entry.buffer.data(), entry.tensor.dtype == NSA_INT32 ? kIntegerPoison : kPoison, entry.buffer.size()));
+  return Status::ok();
+}
+
+Status DeviceOperator::allocateWorkspace(const nsa_plan *plan) {
+  Result<size_t> bytes = workspaceSize(plan);
+  if (!bytes)
+    return bytes.status();
+  if (*bytes > workspace.size()) {
+    Result<Buffer> buffer = accelerator->allocate(*bytes);
+    if (!buffer)
+      return buffer.status();
+    workspace = std::move(*buffer);
+  }
+  return workspace.size() ? accelerator->fill(workspace.data(), kPoison, workspace.size()) : Status::ok();
+}
+
+Status DeviceOperator::enqueue(const nsa_plan *plan) const {
+  nsa_error error{};
+  return toStatus(nsa_run(plan, bindings.data(), bindings.size(), workspace.data(), workspace.size(),
+                          accelerator->stream(), &error),
+                  error);
+}
+
+Result<NamedTensors> DeviceOperator::download() const {
+  NamedTensors outputs;
+  for (const auto &[name, entry] : entries) {
+    if (!entry.isOutput)
+      continue;
+    HostTensor target = HostTensor::make(static_cast<DType>(entry.tensor.dtype),
+                                         {entry.tensor.shape, entry.tensor.shape + entry.tensor.rank});
+    NSA_RETURN_IF_ERROR(accelerator->download(target.bytes.data(), entry.buffer.data(), target.bytes.size()));
+    outputs.emplace(name, std::move(target));
+  }
+  return outputs;
+}
+
+} // namespace nsa::tools

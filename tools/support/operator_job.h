@@ -1,0 +1,85 @@
+// One call of any operator from host tensors to host results: which tensors it takes and how large they are, their
+// place on a device, and the bindings of the C ABI. All of it follows from the operator's signature
+// (runtime/base/signature.h). Ownership: a DeviceOperator must not outlive its accelerator. Thread-safety: one thread
+// at a time.
+#pragma once
+
+#include "runtime/base/signature.h"
+#include "tools/support/accelerator.h"
+#include "tools/support/engine.h"
+#include "tools/support/host_tensor.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+namespace nsa::tools {
+
+// Contiguous tensors, shaped as the C ABI wants them.
+using NamedTensors = std::map<TensorName, HostTensor>;
+
+// What counts in the shapes of a call, besides the spec.
+struct CallExtents {
+  int64_t batch = 1; // sequences
+  int64_t timeQ = 0; // of each sequence in the dense layout, of all in the packed one; so the next two
+  int64_t timeK = 0;
+  int64_t blocks = 0; // compressed
+};
+std::vector<int64_t> shapeOf(const Spec &spec, TensorName name, const CallExtents &extents);
+DType dtypeOf(const Spec &spec, TensorName name);
+
+struct OperatorInputs {
+  Spec spec;
+  Maxima maxima;
+  CallExtents extents;
+  NamedTensors tensors;
+
+  const HostTensor &operator[](TensorName name) const { return tensors.at(name); }
+  // What serves for an operand: the tensor of its own name, else of the other. nullptr: nothing.
+  const HostTensor *find(TensorName name, TensorName otherwise) const;
+};
+
+// Lengths of each sequence; in the dense layout all are equal.
+struct SequenceLengths {
+  std::vector<int64_t> q, k;
+};
+// Maxima and extents that fit, and in the packed layout cu_seqlens among the tensors.
+OperatorInputs layOut(const Spec &spec, const SequenceLengths &lengths);
+// Draws every input that the operator takes: unit-normal rows from a seed (large tensors repeat a drawn block), weights
+// that keep their scale, gates between 0 and 1 or logits, block lists in order, causal and with the own block.
+OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint64_t seed);
+
+class DeviceOperator {
+public:
+  // With all required outputs, and those optional ones that are wanted. Outputs are poisoned: what no kernel writes
+  // reads as NaN.
+  static Result<DeviceOperator> upload(Accelerator &accelerator, const OperatorInputs &inputs,
+                                       const std::set<TensorName> &wanted);
+  // Again, before another plan runs on the same tensors.
+  Status poisonOutputs();
+  // Grows the workspace to what the plan needs, and poisons it.
+  Status allocateWorkspace(const nsa_plan *plan);
+  // Enqueues the operator on the accelerator's stream.
+  Status enqueue(const nsa_plan *plan) const;
+  Result<NamedTensors> download() const;
+  // The device's copy of a tensor, for tests that spoil it.
+  const nsa_tensor &tensor(TensorName name) const { return entries.at(name).tensor; }
+
+private:
+  struct Entry {
+    Buffer buffer;
+    nsa_tensor tensor{};
+    bool isOutput = false;
+  };
+  Status add(TensorName name, DType dtype, const std::vector<int64_t> &shape, const HostTensor *source);
+
+  Accelerator *accelerator = nullptr;
+  std::map<TensorName, Entry> entries;
+  std::vector<nsa_binding> bindings;
+  Buffer workspace;
+};
+
+} // namespace nsa::tools
