@@ -38,6 +38,7 @@ Value ElementCloner::expand(Operation &op, ValueRange operands) {
   return llvm::TypeSwitch<Operation *, Value>(&op)
       .Case([&](math::Exp2Op) { return expandExp2(b, operands[0]); })
       .Case([&](math::Log2Op) { return expandLog2(b, operands[0]); })
+      .Case([&](math::ErfOp) { return expandErf(b, operands[0]); })
       .Case([&](math::FmaOp) { return b.fma(operands[0], operands[1], operands[2]); })
       .Case([&](math::AbsFOp) { return LLVM::FAbsOp::create(b, operands[0].getType(), operands[0]); })
       .Case([&](math::SqrtOp) { return LLVM::SqrtOp::create(b, operands[0].getType(), operands[0]); })

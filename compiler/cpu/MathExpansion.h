@@ -1,4 +1,4 @@
-// exp2, log2 and the rounding to 16 bit floats as plain arithmetic: an image calls no libm and no compiler-rt, and
+// exp2, log2, erf and the rounding to 16 bit floats as plain arithmetic: an image calls no libm and no compiler-rt, and
 // every feature level computes the same bits.
 // Values are f32 or vectors of f32. Thread-safety: none beyond the builder's.
 #pragma once
@@ -12,6 +12,9 @@ mlir::Value expandExp2(CpuBuilder &b, mlir::Value x);
 
 // log2(0) = -inf, log2(x < 0) = NaN, NaN stays NaN; subnormal arguments count.
 mlir::Value expandLog2(CpuBuilder &b, mlir::Value x);
+
+// Relative error below 3e-7; erf(-x) = -erf(x), erf(+-inf) = +-1, NaN stays NaN.
+mlir::Value expandErf(CpuBuilder &b, mlir::Value x);
 
 // f32 -> the bits of a bf16 or f16 (integers of 16 bits), to nearest even, NaN stays NaN.
 mlir::Value encode16(CpuBuilder &b, mlir::Value x, mlir::Type type);

@@ -13,8 +13,8 @@ def LowerToCpu : Pass<"tile-lower-to-cpu", "::mlir::func::FuncOp"> {
     alive together share it, and what can be updated in place is. Vectors run along the rows of a tile: a dot is multiply-adds of a
     vector of A and a scalar of B, blocked so that the sums stay in registers, and reductions are elementwise. Loops stay loops,
     whatever the size of the tiles, and carry the pointers they walk with, so that LLVM finds nothing to improve in them. A tile is
-    loaded where it is first read, and a map that only the accumulators of dots read is applied as they load their sums. exp2, log2
-    and the 16 bit floats are expanded; nothing is left that calls a library.
+    loaded where it is first read, and a map that only the accumulators of dots read is applied as they load their sums. exp2, log2,
+    erf and the 16 bit floats are expanded; nothing is left that calls a library.
 
     Before:
     ```mlir

@@ -242,6 +242,7 @@ StringRef functionOf(Operation *op) {
       .Case<arith::MaximumFOp>([](auto) { return "max_or_nan"; })
       .Case<math::Exp2Op>([](auto) { return "exp2_approx"; })
       .Case<math::Log2Op>([](auto) { return "log2_approx"; })
+      .Case<math::ErfOp>([](auto) { return "erff"; })
       .Case<math::FmaOp>([](auto) { return "fmaf"; })
       .Case<math::AbsFOp>([](auto) { return "fabsf"; })
       .Case<math::SqrtOp>([](auto) { return "sqrtf"; })

@@ -237,6 +237,10 @@ FailureOr<KernelEmitter::ColumnsText> KernelEmitter::columnsText(const TileColum
   FailureOr<SmallVector<CudaExpression>> operands = expressions({columns.chunk, columns.rowColumns});
   if (failed(operands))
     return failure();
+  if ((*operands)[0].text == "0") {
+    result.count = columns.count ? result.count : (*operands)[1].text;
+    return result;
+  }
   CudaExpression first = cudaBinary((*operands)[0], "*", {std::to_string(columns.width)}, Precedence::kMultiply);
   result.first = first.text;
   if (!columns.count)
@@ -272,6 +276,9 @@ static bool isEven(Value value, Region &rows) {
     return true;
   if (auto sum = value.getDefiningOp<arith::AddIOp>())
     return isEven(sum.getLhs(), rows) && isEven(sum.getRhs(), rows);
+  IntegerAttr factor;
+  if (auto product = value.getDefiningOp<arith::MulIOp>())
+    return isEven(product.getLhs(), rows) && matchPattern(product.getRhs(), m_Constant(&factor)) && factor.getInt() > 0;
   auto difference = value.getDefiningOp<arith::SubIOp>();
   return difference && isEven(difference.getLhs(), rows) && isFixed(difference.getRhs());
 }

@@ -2,9 +2,11 @@
 // inputs of a fragment gives its row's value to every column. The function takes the inputs' elements and, if it
 // wants them, the row and column numbers after them. A function that returns float may make a 16-bit result:
 // two columns are then rounded by one instruction.
+// What such functions call is in ptx_math.cuh.
 #pragma once
 
 #include "fragment.cuh"
+#include "ptx_math.cuh"
 
 namespace nsa {
 

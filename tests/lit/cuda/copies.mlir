@@ -1,6 +1,7 @@
 // Copies that a branch, a store or a loop without a ring finds under way arrive before it. A pipelined loop in another:
 // what the outer one copies has arrived before the inner one, which may not run at all, and no thread begins to
-// overwrite it before all have left the iteration. Rows that fall, or lie unevenly, are not stepped through.
+// overwrite it before all have left the iteration. Rows that fall, or lie unevenly, are not stepped through; several apart
+// they may lie.
 // RUN: emit-cuda %s | FileCheck %s
 
 // CHECK: load_tile<kThreads>(all_shared,
@@ -15,7 +16,8 @@
 // CHECK-NEXT: wait_copies<0>();
 // CHECK-NEXT: __syncthreads();
 // CHECK-NEXT: store_rows(
-// CHECK: load_tile<kThreads>(other_shared,
+// CHECK: load_tile<kThreads>(
+// CHECK-NEXT: other_shared, args.k, 8, evenly_spaced([&](int32 r) { return args.k.at((args.count + r) * 4, limit); }));
 // CHECK-NEXT: commit_copies();
 // CHECK-NEXT: wait_copies<0>();
 // CHECK-NEXT: __syncthreads();
@@ -61,7 +63,10 @@ func.func @copies(%k: !tile.view<f32, 2>, %out: !tile.view<f32, 1>, %count: i32)
     tile.at [%r] if %always
   } : tensor<16xf32>, !tile.view<f32, 1>
   %other = tile.load %k rows(%r) {
-    tile.at [%r, %limit] if %always
+    %place = arith.addi %count, %r : i32
+    %apart = arith.constant 4 : i32
+    %far = arith.muli %place, %apart : i32
+    tile.at [%far, %limit] if %always
   } : !tile.view<f32, 2> -> tensor<16x8xf32>
   scf.for %block = %zero to %limit step %step : i32 {
     %q = tile.load %k rows(%r) {

@@ -409,6 +409,34 @@ TEST_P(CpuMath, Exp2) {
   std::printf("exp2: largest relative error %.3g\n", worst);
 }
 
+TEST_P(CpuMath, Erf) {
+  std::vector<float> x = {0.0f, -0.0f, kInfinity, -kInfinity, 3.4e38f, -4.5f, kNan, 1e-45f, 1e-40f, 1.0f, -1.0f};
+  const size_t special = x.size();
+  for (int i = 0; i < 20000; ++i)
+    x.push_back(std::uniform_real_distribution<float>(-5, 5)(generator()));
+  for (int i = 0; i < 2000; ++i)
+    x.push_back(std::exp2(std::uniform_real_distribution<float>(-126, 0)(generator())));
+  const std::vector<float> y = evaluate("math.erf", GetParam(), x);
+  EXPECT_EQ(y[0], 0.0f);
+  EXPECT_EQ(y[1], 0.0f);
+  EXPECT_EQ(std::signbit(y[1]), true);
+  for (int i : {2, 4})
+    EXPECT_EQ(y[i], 1.0f);
+  for (int i : {3, 5})
+    EXPECT_EQ(y[i], -1.0f);
+  EXPECT_TRUE(std::isnan(y[6]));
+  EXPECT_EQ(y[7], 1e-45f);
+  EXPECT_NEAR(y[8], 1.128e-40, 1e-43);
+  EXPECT_EQ(y[9], -y[10]);
+  double worst = 0;
+  for (size_t i = special; i < x.size(); ++i) {
+    const double expected = std::erf(double(x[i]));
+    worst = std::max(worst, std::fabs(y[i] - expected) / std::fabs(expected));
+  }
+  EXPECT_LE(worst, 3e-7);
+  std::printf("erf: largest relative error %.3g\n", worst);
+}
+
 TEST_P(CpuMath, Log2) {
   std::vector<float> x = {0.0f,  -0.0f,      1.0f, 2.0f,   0.5f,           kInfinity,
                           -1.0f, -kInfinity, kNan, 1e-45f, 1.1754944e-38f, 3.4e38f};

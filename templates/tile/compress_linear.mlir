@@ -1,0 +1,174 @@
+// Compression by a linear map: block c of a sequence becomes sum_i (x[c*d + i] + pe[i]) W[i] + b, in K and in V, each with
+// weights of its own that all heads share.
+// A product whose left side needs no memory of its own: for each i its rows are the tokens i of a tile of blocks, as they
+// lie. Inputs come in chunks, so that weights of any size pass through shared memory; chunks are outside and i inside, as
+// a loop over i is long enough to run ahead in.
+// x + pe is rounded to the tensors' type where the product takes no other: a relative error as large as that of the result.
+// A program computes one chunk of the columns of K or of V, for one head. Outputs that are absent are not computed.
+//
+//! template compress_linear
+//! operator compress
+//! fixed   dtype, packed, qk_dim, v_dim, cmp_block, cmp_stride, cmp_kind, mlp_hidden, mlp_activation
+//! require cmp_kind == linear
+//! choice  block_tile = 16 | 32 | 64 | 128
+//! choice  input_tile = 16 | 32 | 64 | 128
+//! choice  column_tile = 16 | 32 | 48 | 64 | 96 | 128 | 192 | 256
+//! choice  stages = 1 | 2 | 3 | 4
+//! choice  warps = 1 | 2 | 4 | 8
+//! require cpu ? warps == 1 && stages == 1 : block_tile % (16 * warps) == 0 && block_tile <= 32 * warps && stages > 1
+// No wider than the larger head, and no chunk that holds nothing but padding.
+//! let     widest = max(qk_dim, v_dim)
+//! require column_tile == 16 || column_tile < widest + 16
+//! require input_tile == 16 || input_tile < widest + 16
+//! let     k_chunks = ceildiv(qk_dim, column_tile)
+//! let     v_chunks = ceildiv(v_dim, column_tile)
+//! let     k_inputs = ceildiv(qk_dim, input_tile)
+//! let     v_inputs = ceildiv(v_dim, input_tile)
+//! let     shared_bytes = stages * input_tile * (block_tile * (dtype_bytes == 2) + column_tile) * dtype_bytes
+//! require cpu || shared_bytes <= shared_limit
+// Sums, the left side, and what is added to it.
+//! let     registers = block_tile * (column_tile + input_tile * dtype_bytes / 2) / (32 * warps)
+//! require cpu || registers <= 168
+// Cost of one block: products of all chunks with their padding, its tokens once for each chunk of columns, and its share
+// of the weights that a step brings and of the step itself.
+//! let     k_products = k_chunks * k_inputs
+//! let     v_products = v_chunks * v_inputs
+//! let     products = (k_products + v_products) * input_tile * column_tile
+//! let     tokens = (k_products + v_products) * input_tile * dtype_bytes * (cpu ? 16 : 6)
+//! let     weights = (k_products + v_products) * input_tile * column_tile * (cpu ? 16 : 6 * dtype_bytes) / block_tile
+//! let     steps = (k_products + v_products) * (cpu ? 20000 : stages == 2 ? 60000 : 40000 + shared_bytes / 8) / block_tile
+//! let     cpu_bytes = 4 * (block_tile * (input_tile + column_tile) + input_tile * column_tile)
+//! let     crowding = cpu ? max(0, cpu_bytes / 1024 - 96) : max(0, registers - 112) + 15 * max(0, warps - 4)
+//! cost    cmp_block * (products + tokens + weights + steps) * (1024 + crowding) / 1024
+//! grid    ceildiv(max_blocks_c, block_tile) * (k_chunks + v_chunks), kv_heads, batch
+//! threads 32 * warps
+
+func.func @compress_linear(
+    %k: !tile.view<${element}, 3>, %v: !tile.view<${element}, 3>,
+    %pe_k: !tile.view<${element}, 1>, %pe_v: !tile.view<${element}, 1>,
+    %w_k: !tile.view<${element}, 2>, %w_v: !tile.view<${element}, 2>,
+    %b_k: !tile.view<${element}, 1>, %b_v: !tile.view<${element}, 1>,
+    %k_comp: !tile.view<${element}, 3>, %v_comp: !tile.view<${element}, 3>,
+    %sequences: !tile.view<i32, 2>, %seqlen_k: i32) attributes {tile.warps = ${warps} : i32} {
+  %always = arith.constant true
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %packed = arith.constant ${packed} : i1
+  %cmp_block = arith.constant ${cmp_block} : i32
+  %cmp_stride = arith.constant ${cmp_stride} : i32
+  %block_tile = arith.constant ${block_tile} : i32
+  %input_tile = arith.constant ${input_tile} : i32
+  %zero_f = arith.constant 0.0 : f32
+
+  %program = tile.program_id x
+  %kv_head = tile.program_id y
+  %batch = tile.program_id z
+
+  // The chunks of K, then those of V; neighbouring programs read the same tokens.
+  %k_chunks = arith.constant ${k_chunks} : i32
+  %v_chunks = arith.constant ${v_chunks} : i32
+  %chunks = arith.addi %k_chunks, %v_chunks : i32
+  %part = arith.remsi %program, %chunks : i32
+  %tile = arith.divsi %program, %chunks : i32
+  %of_keys = arith.cmpi slt, %part, %k_chunks : i32
+  %v_part = arith.subi %part, %k_chunks : i32
+  %chunk = arith.select %of_keys, %part, %v_part : i32
+  %qk_dim = arith.constant ${qk_dim} : i32
+  %v_dim = arith.constant ${v_dim} : i32
+  %columns = arith.select %of_keys, %qk_dim, %v_dim : i32
+  %k_inputs = arith.constant ${k_inputs} : i32
+  %v_inputs = arith.constant ${v_inputs} : i32
+  %input_chunks = arith.select %of_keys, %k_inputs, %v_inputs : i32
+  %x = arith.select %of_keys, %k, %v : !tile.view<${element}, 3>
+  %pe = arith.select %of_keys, %pe_k, %pe_v : !tile.view<${element}, 1>
+  %w = arith.select %of_keys, %w_k, %w_v : !tile.view<${element}, 2>
+  %b = arith.select %of_keys, %b_k, %b_v : !tile.view<${element}, 1>
+  %out = arith.select %of_keys, %k_comp, %v_comp : !tile.view<${element}, 3>
+
+  // Where this sequence and its blocks lie. Packed ones are rows of a table, whose lengths were checked.
+  %entry, %begin, %blocks_begin, %blocks = scf.if %packed -> (i32, i32, i32, i32) {
+    %k_begin_field = arith.constant 2 : i32
+    %c_begin_field = arith.constant 4 : i32
+    %c_length_field = arith.constant 5 : i32
+    %k_begin = tile.load_scalar %sequences[%batch, %k_begin_field] : !tile.view<i32, 2>
+    %c_begin = tile.load_scalar %sequences[%batch, %c_begin_field] : !tile.view<i32, 2>
+    %c_length = tile.load_scalar %sequences[%batch, %c_length_field] : !tile.view<i32, 2>
+    scf.yield %zero, %k_begin, %c_begin, %c_length : i32, i32, i32, i32
+  } else {
+    %is_short = arith.cmpi slt, %seqlen_k, %cmp_block : i32
+    %later = arith.subi %seqlen_k, %cmp_block : i32
+    %strides = arith.divsi %later, %cmp_stride : i32
+    %whole = arith.addi %strides, %one : i32
+    %c_length = arith.select %is_short, %zero, %whole : i32
+    scf.yield %batch, %zero, %zero, %c_length : i32, i32, i32, i32
+  }
+
+  %first_block = arith.muli %tile, %block_tile : i32
+  %has_blocks = arith.cmpi slt, %first_block, %blocks : i32
+  %wanted = tile.present %out : !tile.view<${element}, 3>
+  %works = arith.andi %has_blocks, %wanted : i1
+  scf.if %works {
+    %past_tile = arith.addi %first_block, %block_tile : i32
+    %past_block = arith.minsi %past_tile, %blocks : i32
+    %has_pe = tile.present %pe : !tile.view<${element}, 1>
+    %no_sum = tile.splat %zero_f : tensor<${block_tile}x${column_tile}xf32>
+
+    %sums = scf.for %input_chunk = %zero to %input_chunks step %one
+        iter_args(%chunk_sum = %no_sum) -> (tensor<${block_tile}x${column_tile}xf32>) : i32 {
+      %first_input = arith.muli %input_chunk, %input_tile : i32
+      %token_sums = scf.for %i = %zero to %cmp_block step %one
+          iter_args(%sum = %chunk_sum) -> (tensor<${block_tile}x${column_tile}xf32>) : i32 {
+        %x_tile = tile.load %x rows(%r) {
+          %block = arith.addi %first_block, %r : i32
+          %exists = arith.cmpi slt, %block, %past_block : i32
+          %block_begin = arith.muli %block, %cmp_stride : i32
+          %index = arith.addi %block_begin, %i : i32
+          %time = arith.addi %begin, %index : i32
+          tile.at [%entry, %time, %kv_head] if %exists
+        } chunk(%input_chunk of %columns) : !tile.view<${element}, 3> -> tensor<${block_tile}x${input_tile}x${element}>
+        %w_tile = tile.load %w rows(%r) {
+          %input = arith.addi %first_input, %r : i32
+          %exists = arith.cmpi slt, %input, %columns : i32
+          tile.at [%i, %input] if %exists
+        } chunk(%chunk of %columns) : !tile.view<${element}, 2> -> tensor<${input_tile}x${column_tile}x${element}>
+
+        %inputs = scf.if %has_pe -> (tensor<${block_tile}x${input_tile}x${mma_element}>) {
+          %pe_tile = tile.load %pe rows(%r) {
+            tile.at [%i] if %always
+          } chunk(%input_chunk of %columns) : !tile.view<${element}, 1> -> tensor<${block_tile}x${input_tile}x${element}>
+          %x_wide = tile.cast %x_tile : tensor<${block_tile}x${input_tile}x${element}> -> tensor<${block_tile}x${input_tile}xf32>
+          %pe_wide = tile.cast %pe_tile : tensor<${block_tile}x${input_tile}x${element}> -> tensor<${block_tile}x${input_tile}xf32>
+          %placed = arith.addf %x_wide, %pe_wide : tensor<${block_tile}x${input_tile}xf32>
+          %rounded = tile.cast %placed : tensor<${block_tile}x${input_tile}xf32> -> tensor<${block_tile}x${input_tile}x${mma_element}>
+          scf.yield %rounded : tensor<${block_tile}x${input_tile}x${mma_element}>
+        } else {
+          %same = tile.cast %x_tile : tensor<${block_tile}x${input_tile}x${element}> -> tensor<${block_tile}x${input_tile}x${mma_element}>
+          scf.yield %same : tensor<${block_tile}x${input_tile}x${mma_element}>
+        }
+        %sum_next = tile.dot %inputs, %w_tile, %sum : tensor<${block_tile}x${input_tile}x${mma_element}>, tensor<${input_tile}x${column_tile}x${element}> -> tensor<${block_tile}x${column_tile}xf32>
+        scf.yield %sum_next : tensor<${block_tile}x${column_tile}xf32>
+      } {tile.stages = ${stages} : i32}
+      scf.yield %token_sums : tensor<${block_tile}x${column_tile}xf32>
+    }
+
+    %has_bias = tile.present %b : !tile.view<${element}, 1>
+    %biased = scf.if %has_bias -> (tensor<${block_tile}x${column_tile}xf32>) {
+      %bias = tile.load %b rows(%r) {
+        tile.at [%zero] if %always
+      } chunk(%chunk of %columns) : !tile.view<${element}, 1> -> tensor<${block_tile}x${column_tile}x${element}>
+      %bias_wide = tile.cast %bias : tensor<${block_tile}x${column_tile}x${element}> -> tensor<${block_tile}x${column_tile}xf32>
+      %sums_biased = arith.addf %sums, %bias_wide : tensor<${block_tile}x${column_tile}xf32>
+      scf.yield %sums_biased : tensor<${block_tile}x${column_tile}xf32>
+    } else {
+      scf.yield %sums : tensor<${block_tile}x${column_tile}xf32>
+    }
+    %result = tile.cast %biased : tensor<${block_tile}x${column_tile}xf32> -> tensor<${block_tile}x${column_tile}x${element}>
+    tile.store %result, %out rows(%r) {
+      %block = arith.addi %first_block, %r : i32
+      %exists = arith.cmpi slt, %block, %past_block : i32
+      %block_row = arith.addi %blocks_begin, %block : i32
+      tile.at [%entry, %block_row, %kv_head] if %exists
+    } chunk(%chunk of %columns) : tensor<${block_tile}x${column_tile}x${element}>, !tile.view<${element}, 3>
+  }
+  return
+}

@@ -1,0 +1,144 @@
+// Compression by the mean: block c of a sequence stands for its tokens c*d .. c*d + l - 1, in K and in V.
+// The tokens of neighbouring blocks overlap, so a program takes the tokens of a tile of blocks once, and a product with a
+// matrix of zeros and ones sums them: its row is a block, its column a token. What stands in a token outside of a block
+// must not reach it, NaN and Inf included: zero annihilates.
+// A program computes one chunk of the columns of K or of V, for one head. Outputs that are absent are not computed.
+//
+//! template compress_mean
+//! operator compress
+//! fixed   dtype, packed, qk_dim, v_dim, cmp_block, cmp_stride, cmp_kind, mlp_hidden, mlp_activation
+//! require cmp_kind == mean
+//! choice  block_tile = 16 | 32 | 64
+//! choice  token_tile = 16 | 32 | 64 | 128
+//! choice  column_tile = 16 | 32 | 48 | 64 | 96 | 128 | 192 | 256
+//! choice  stages = 1 | 2 | 3 | 4
+//! choice  warps = 1 | 2 | 4
+//! require cpu ? warps == 1 && stages == 1 : block_tile == 16 * warps && stages > 1
+// No wider than the larger head, and no chunk that holds nothing but padding.
+//! let     widest = max(qk_dim, v_dim)
+//! require column_tile == 16 || column_tile < widest + 16
+//! let     k_chunks = ceildiv(qk_dim, column_tile)
+//! let     v_chunks = ceildiv(v_dim, column_tile)
+//! let     shared_bytes = stages * token_tile * column_tile * dtype_bytes
+//! require cpu || shared_bytes <= shared_limit
+//! let     registers = block_tile * (column_tile + token_tile / (dtype_bytes == 2 ? 2 : 1)) / (32 * warps)
+//! require cpu || registers <= 160
+// A tile reads the tokens of its blocks and those that the last one shares with the next tile, rounded up to whole tiles
+// of tokens; each of them meets all blocks of the tile, in all columns of the chunks. A program begins with a wait.
+//! let     tokens = roundup((block_tile - 1) * cmp_stride + cmp_block, token_tile)
+//! let     columns = (k_chunks + v_chunks) * column_tile
+//! let     products = tokens * columns * (cpu ? block_tile : 24 + block_tile / 2)
+//! let     waits = (k_chunks + v_chunks) * (cpu ? 20000 : 60000 + 400 * tokens / token_tile / stages)
+//! let     crowding = cpu ? max(0, token_tile * column_tile * 4 / 1024 - 32) * 1000 : max(0, shared_bytes / 1024 - 32) * 2000
+//! cost    (products + waits + crowding) / block_tile
+//! grid    ceildiv(max_blocks_c, block_tile) * (k_chunks + v_chunks), kv_heads, batch
+//! threads 32 * warps
+
+func.func @compress_mean(
+    %k: !tile.view<${element}, 3>, %v: !tile.view<${element}, 3>,
+    %k_comp: !tile.view<${element}, 3>, %v_comp: !tile.view<${element}, 3>,
+    %sequences: !tile.view<i32, 2>, %seqlen_k: i32) attributes {tile.warps = ${warps} : i32} {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %packed = arith.constant ${packed} : i1
+  %cmp_block = arith.constant ${cmp_block} : i32
+  %cmp_stride = arith.constant ${cmp_stride} : i32
+  %block_tile = arith.constant ${block_tile} : i32
+  %token_tile = arith.constant ${token_tile} : i32
+  %zero_f = arith.constant 0.0 : f32
+  %one_f = arith.constant 1.0 : f32
+
+  %program = tile.program_id x
+  %kv_head = tile.program_id y
+  %batch = tile.program_id z
+
+  // The chunks of K, then those of V; neighbouring programs read neighbouring columns.
+  %k_chunks = arith.constant ${k_chunks} : i32
+  %v_chunks = arith.constant ${v_chunks} : i32
+  %chunks = arith.addi %k_chunks, %v_chunks : i32
+  %part = arith.remsi %program, %chunks : i32
+  %tile = arith.divsi %program, %chunks : i32
+  %of_keys = arith.cmpi slt, %part, %k_chunks : i32
+  %v_part = arith.subi %part, %k_chunks : i32
+  %chunk = arith.select %of_keys, %part, %v_part : i32
+  %qk_dim = arith.constant ${qk_dim} : i32
+  %v_dim = arith.constant ${v_dim} : i32
+  %columns = arith.select %of_keys, %qk_dim, %v_dim : i32
+  %x = arith.select %of_keys, %k, %v : !tile.view<${element}, 3>
+  %out = arith.select %of_keys, %k_comp, %v_comp : !tile.view<${element}, 3>
+
+  // Where this sequence and its blocks lie. Packed ones are rows of a table, whose lengths were checked.
+  %entry, %begin, %blocks_begin, %blocks = scf.if %packed -> (i32, i32, i32, i32) {
+    %k_begin_field = arith.constant 2 : i32
+    %c_begin_field = arith.constant 4 : i32
+    %c_length_field = arith.constant 5 : i32
+    %k_begin = tile.load_scalar %sequences[%batch, %k_begin_field] : !tile.view<i32, 2>
+    %c_begin = tile.load_scalar %sequences[%batch, %c_begin_field] : !tile.view<i32, 2>
+    %c_length = tile.load_scalar %sequences[%batch, %c_length_field] : !tile.view<i32, 2>
+    scf.yield %zero, %k_begin, %c_begin, %c_length : i32, i32, i32, i32
+  } else {
+    %is_short = arith.cmpi slt, %seqlen_k, %cmp_block : i32
+    %later = arith.subi %seqlen_k, %cmp_block : i32
+    %strides = arith.divsi %later, %cmp_stride : i32
+    %whole = arith.addi %strides, %one : i32
+    %c_length = arith.select %is_short, %zero, %whole : i32
+    scf.yield %batch, %zero, %zero, %c_length : i32, i32, i32, i32
+  }
+
+  %first_block = arith.muli %tile, %block_tile : i32
+  %has_blocks = arith.cmpi slt, %first_block, %blocks : i32
+  %wanted = tile.present %out : !tile.view<${element}, 3>
+  %works = arith.andi %has_blocks, %wanted : i1
+  scf.if %works {
+    %past_tile = arith.addi %first_block, %block_tile : i32
+    %past_block = arith.minsi %past_tile, %blocks : i32
+    %last_block = arith.subi %past_block, %one : i32
+    %first_token = arith.muli %first_block, %cmp_stride : i32
+    %last_begin = arith.muli %last_block, %cmp_stride : i32
+    %past_token = arith.addi %last_begin, %cmp_block : i32
+
+    %row = tile.iota 0 : tensor<${block_tile}xi32>
+    %stride_row = tile.splat %cmp_stride : tensor<${block_tile}xi32>
+    %first_row = tile.splat %first_token : tensor<${block_tile}xi32>
+    %row_begin = arith.muli %row, %stride_row : tensor<${block_tile}xi32>
+    %block_begin = arith.addi %first_row, %row_begin : tensor<${block_tile}xi32>
+    %block_begins = tile.broadcast %block_begin : tensor<${block_tile}xi32> -> tensor<${block_tile}x${token_tile}xi32>
+    %column = tile.iota 1 : tensor<${block_tile}x${token_tile}xi32>
+    %length = tile.splat %cmp_block : tensor<${block_tile}x${token_tile}xi32>
+    %zeros = tile.splat %zero_f : tensor<${block_tile}x${token_tile}xf32>
+    %ones = tile.splat %one_f : tensor<${block_tile}x${token_tile}xf32>
+    %no_sum = tile.splat %zero_f : tensor<${block_tile}x${column_tile}xf32>
+
+    %sums = scf.for %token = %first_token to %past_token step %token_tile
+        iter_args(%sum = %no_sum) -> (tensor<${block_tile}x${column_tile}xf32>) : i32 {
+      %x_tile = tile.load %x rows(%r) {
+        %index = arith.addi %token, %r : i32
+        %exists = arith.cmpi slt, %index, %past_token : i32
+        %time = arith.addi %begin, %index : i32
+        tile.at [%entry, %time, %kv_head] if %exists
+      } chunk(%chunk of %columns) : !tile.view<${element}, 3> -> tensor<${token_tile}x${column_tile}x${element}>
+
+      // Tokens before the block are negative numbers, so greater than all as unsigned ones.
+      %token_of_tile = tile.splat %token : tensor<${block_tile}x${token_tile}xi32>
+      %index = arith.addi %token_of_tile, %column : tensor<${block_tile}x${token_tile}xi32>
+      %place = arith.subi %index, %block_begins : tensor<${block_tile}x${token_tile}xi32>
+      %is_member = arith.cmpi ult, %place, %length : tensor<${block_tile}x${token_tile}xi32>
+      %member = arith.select %is_member, %ones, %zeros : tensor<${block_tile}x${token_tile}xi1>, tensor<${block_tile}x${token_tile}xf32>
+      %members = tile.cast %member : tensor<${block_tile}x${token_tile}xf32> -> tensor<${block_tile}x${token_tile}x${mma_element}>
+      %sum_next = tile.dot %members, %x_tile, %sum {zero_annihilates} : tensor<${block_tile}x${token_tile}x${mma_element}>, tensor<${token_tile}x${column_tile}x${element}> -> tensor<${block_tile}x${column_tile}xf32>
+      scf.yield %sum_next : tensor<${block_tile}x${column_tile}xf32>
+    } {tile.stages = ${stages} : i32}
+
+    %cmp_block_f = arith.sitofp %cmp_block : i32 to f32
+    %tokens_of_block = tile.splat %cmp_block_f : tensor<${block_tile}x${column_tile}xf32>
+    %mean = arith.divf %sums, %tokens_of_block : tensor<${block_tile}x${column_tile}xf32>
+    %result = tile.cast %mean : tensor<${block_tile}x${column_tile}xf32> -> tensor<${block_tile}x${column_tile}x${element}>
+    tile.store %result, %out rows(%r) {
+      %block = arith.addi %first_block, %r : i32
+      %exists = arith.cmpi slt, %block, %past_block : i32
+      %block_row = arith.addi %blocks_begin, %block : i32
+      tile.at [%entry, %block_row, %kv_head] if %exists
+    } chunk(%chunk of %columns) : tensor<${block_tile}x${column_tile}x${element}>, !tile.view<${element}, 3>
+  }
+  return
+}

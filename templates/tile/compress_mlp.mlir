@@ -1,0 +1,248 @@
+// Compression by a perceptron: block c of a sequence becomes act(concat_i(x[c*d + i] + pe[i]) W1 + b1) W2 + b2, in K and in
+// V, each with weights of its own that all heads share.
+// The first product is that of compress_linear.mlir, to one chunk of hidden values at a time; these stay in registers, are
+// the left side of the second product, and are never stored. x + pe and the hidden values are rounded to the tensors' type
+// where the product takes no other: relative errors as large as that of the result.
+// A program computes one chunk of the columns of K or of V, for one head. Several chunks of columns compute the hidden
+// values anew, so a chunk is a whole head as long as registers hold it. Outputs that are absent are not computed.
+//
+//! template compress_mlp
+//! operator compress
+//! fixed   dtype, packed, qk_dim, v_dim, cmp_block, cmp_stride, cmp_kind, mlp_hidden, mlp_activation
+//! let     is_relu = mlp_activation == relu
+//! let     is_gelu = mlp_activation == gelu
+//! require cmp_kind == mlp
+//! choice  block_tile = 16 | 32 | 64 | 128
+//! choice  input_tile = 16 | 32 | 64 | 128
+//! choice  hidden_tile = 16 | 32 | 64 | 96 | 128 | 192 | 256
+//! choice  column_tile = 16 | 32 | 48 | 64 | 96 | 128 | 192 | 256
+//! choice  stages = 1 | 2 | 3
+//! choice  warps = 1 | 2 | 4 | 8
+//! require cpu ? warps == 1 && stages == 1 : block_tile % (16 * warps) == 0 && block_tile <= 32 * warps && stages > 1
+// No wider than the larger head or the hidden layer, and no chunk that holds nothing but padding.
+//! let     widest = max(qk_dim, v_dim)
+//! require column_tile == 16 || column_tile < widest + 16
+//! require input_tile == 16 || input_tile < widest + 16
+//! require hidden_tile == 16 || hidden_tile < roundup(mlp_hidden, 16) + 64
+//! let     k_chunks = ceildiv(qk_dim, column_tile)
+//! let     v_chunks = ceildiv(v_dim, column_tile)
+//! let     k_inputs = ceildiv(qk_dim, input_tile)
+//! let     v_inputs = ceildiv(v_dim, input_tile)
+//! let     hidden_chunks = ceildiv(mlp_hidden, hidden_tile)
+//! let     ring_bytes = stages * input_tile * (block_tile * (dtype_bytes == 2) + hidden_tile) * dtype_bytes
+//! let     shared_bytes = ring_bytes + hidden_tile * column_tile * dtype_bytes
+//! require cpu || shared_bytes <= shared_limit
+// Sums, hidden values, the left side, and what is added to it. A single chunk of hidden values meets no sums yet.
+//! let     widths = hidden_chunks == 1 ? max(column_tile + hidden_tile * dtype_bytes / 4, hidden_tile + input_tile * dtype_bytes / 2) : column_tile + hidden_tile + input_tile * dtype_bytes / 2
+//! let     registers = block_tile * widths / (32 * warps)
+//! require cpu || registers <= 168
+// Cost of one block: both products with their padding, its tokens once for each chunk of hidden values, and its share of the
+// weights that a step brings and of the step itself.
+//! let     k_products = k_chunks * hidden_chunks * k_inputs
+//! let     v_products = v_chunks * hidden_chunks * v_inputs
+//! let     products = (k_products + v_products) * input_tile * hidden_tile
+//! let     tokens = (k_products + v_products) * input_tile * dtype_bytes * (cpu ? 16 : 6)
+//! let     weights = (k_products + v_products) * input_tile * hidden_tile * (cpu ? 16 : 6 * dtype_bytes) / block_tile
+//! let     steps = (k_products + v_products) * (cpu ? 20000 : stages == 2 ? 60000 : 40000 + shared_bytes / 8) / block_tile
+//! let     second = (k_chunks + v_chunks) * hidden_chunks * hidden_tile * column_tile
+//! let     cpu_bytes = 4 * (block_tile * (input_tile + hidden_tile) + input_tile * hidden_tile)
+//! let     crowding = cpu ? max(0, cpu_bytes / 1024 - 96) : max(0, registers - 112) + 15 * max(0, warps - 4)
+//! cost    (cmp_block * (products + tokens + weights + steps) + second) * (1024 + crowding) / 1024
+//! grid    ceildiv(max_blocks_c, block_tile) * (k_chunks + v_chunks), kv_heads, batch
+//! threads 32 * warps
+
+func.func @compress_mlp(
+    %k: !tile.view<${element}, 3>, %v: !tile.view<${element}, 3>,
+    %pe_k: !tile.view<${element}, 1>, %pe_v: !tile.view<${element}, 1>,
+    %w1_k: !tile.view<${element}, 2>, %w1_v: !tile.view<${element}, 2>,
+    %b1_k: !tile.view<${element}, 1>, %b1_v: !tile.view<${element}, 1>,
+    %w2_k: !tile.view<${element}, 1>, %w2_v: !tile.view<${element}, 1>,
+    %b2_k: !tile.view<${element}, 1>, %b2_v: !tile.view<${element}, 1>,
+    %k_comp: !tile.view<${element}, 3>, %v_comp: !tile.view<${element}, 3>,
+    %sequences: !tile.view<i32, 2>, %seqlen_k: i32) attributes {tile.warps = ${warps} : i32} {
+  %always = arith.constant true
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %packed = arith.constant ${packed} : i1
+  %cmp_block = arith.constant ${cmp_block} : i32
+  %cmp_stride = arith.constant ${cmp_stride} : i32
+  %block_tile = arith.constant ${block_tile} : i32
+  %input_tile = arith.constant ${input_tile} : i32
+  %hidden_tile = arith.constant ${hidden_tile} : i32
+  %hidden_chunks = arith.constant ${hidden_chunks} : i32
+  %mlp_hidden = arith.constant ${mlp_hidden} : i32
+  %is_relu = arith.constant ${is_relu} : i1
+  %is_gelu = arith.constant ${is_gelu} : i1
+  %zero_f = arith.constant 0.0 : f32
+
+  %program = tile.program_id x
+  %kv_head = tile.program_id y
+  %batch = tile.program_id z
+
+  // The chunks of K, then those of V; neighbouring programs read the same tokens.
+  %k_chunks = arith.constant ${k_chunks} : i32
+  %v_chunks = arith.constant ${v_chunks} : i32
+  %chunks = arith.addi %k_chunks, %v_chunks : i32
+  %part = arith.remsi %program, %chunks : i32
+  %tile = arith.divsi %program, %chunks : i32
+  %of_keys = arith.cmpi slt, %part, %k_chunks : i32
+  %v_part = arith.subi %part, %k_chunks : i32
+  %chunk = arith.select %of_keys, %part, %v_part : i32
+  %qk_dim = arith.constant ${qk_dim} : i32
+  %v_dim = arith.constant ${v_dim} : i32
+  %columns = arith.select %of_keys, %qk_dim, %v_dim : i32
+  %k_inputs = arith.constant ${k_inputs} : i32
+  %v_inputs = arith.constant ${v_inputs} : i32
+  %input_chunks = arith.select %of_keys, %k_inputs, %v_inputs : i32
+  %x = arith.select %of_keys, %k, %v : !tile.view<${element}, 3>
+  %pe = arith.select %of_keys, %pe_k, %pe_v : !tile.view<${element}, 1>
+  %w1 = arith.select %of_keys, %w1_k, %w1_v : !tile.view<${element}, 2>
+  %b1 = arith.select %of_keys, %b1_k, %b1_v : !tile.view<${element}, 1>
+  %w2 = arith.select %of_keys, %w2_k, %w2_v : !tile.view<${element}, 1>
+  %b2 = arith.select %of_keys, %b2_k, %b2_v : !tile.view<${element}, 1>
+  %out = arith.select %of_keys, %k_comp, %v_comp : !tile.view<${element}, 3>
+
+  // Where this sequence and its blocks lie. Packed ones are rows of a table, whose lengths were checked.
+  %entry, %begin, %blocks_begin, %blocks = scf.if %packed -> (i32, i32, i32, i32) {
+    %k_begin_field = arith.constant 2 : i32
+    %c_begin_field = arith.constant 4 : i32
+    %c_length_field = arith.constant 5 : i32
+    %k_begin = tile.load_scalar %sequences[%batch, %k_begin_field] : !tile.view<i32, 2>
+    %c_begin = tile.load_scalar %sequences[%batch, %c_begin_field] : !tile.view<i32, 2>
+    %c_length = tile.load_scalar %sequences[%batch, %c_length_field] : !tile.view<i32, 2>
+    scf.yield %zero, %k_begin, %c_begin, %c_length : i32, i32, i32, i32
+  } else {
+    %is_short = arith.cmpi slt, %seqlen_k, %cmp_block : i32
+    %later = arith.subi %seqlen_k, %cmp_block : i32
+    %strides = arith.divsi %later, %cmp_stride : i32
+    %whole = arith.addi %strides, %one : i32
+    %c_length = arith.select %is_short, %zero, %whole : i32
+    scf.yield %batch, %zero, %zero, %c_length : i32, i32, i32, i32
+  }
+
+  %first_block = arith.muli %tile, %block_tile : i32
+  %has_blocks = arith.cmpi slt, %first_block, %blocks : i32
+  %wanted = tile.present %out : !tile.view<${element}, 3>
+  %works = arith.andi %has_blocks, %wanted : i1
+  scf.if %works {
+    %past_tile = arith.addi %first_block, %block_tile : i32
+    %past_block = arith.minsi %past_tile, %blocks : i32
+    %has_pe = tile.present %pe : !tile.view<${element}, 1>
+    %has_b1 = tile.present %b1 : !tile.view<${element}, 1>
+    %has_b2 = tile.present %b2 : !tile.view<${element}, 1>
+    %no_hidden = tile.splat %zero_f : tensor<${block_tile}x${hidden_tile}xf32>
+    %no_output = tile.splat %zero_f : tensor<${block_tile}x${column_tile}xf32>
+
+    %outputs = scf.for %hidden_chunk = %zero to %hidden_chunks step %one
+        iter_args(%output = %no_output) -> (tensor<${block_tile}x${column_tile}xf32>) : i32 {
+      %first_hidden = arith.muli %hidden_chunk, %hidden_tile : i32
+      %w2_tile = tile.load %w2 rows(%r) {
+        %hidden_row = arith.addi %first_hidden, %r : i32
+        %exists = arith.cmpi slt, %hidden_row, %mlp_hidden : i32
+        tile.at [%hidden_row] if %exists
+      } chunk(%chunk of %columns) : !tile.view<${element}, 1> -> tensor<${hidden_tile}x${column_tile}x${element}>
+
+      %sums = scf.for %input_chunk = %zero to %input_chunks step %one
+          iter_args(%chunk_sum = %no_hidden) -> (tensor<${block_tile}x${hidden_tile}xf32>) : i32 {
+        %first_input = arith.muli %input_chunk, %input_tile : i32
+        %token_sums = scf.for %i = %zero to %cmp_block step %one
+            iter_args(%sum = %chunk_sum) -> (tensor<${block_tile}x${hidden_tile}xf32>) : i32 {
+          %x_tile = tile.load %x rows(%r) {
+            %block = arith.addi %first_block, %r : i32
+            %exists = arith.cmpi slt, %block, %past_block : i32
+            %block_begin = arith.muli %block, %cmp_stride : i32
+            %index = arith.addi %block_begin, %i : i32
+            %time = arith.addi %begin, %index : i32
+            tile.at [%entry, %time, %kv_head] if %exists
+          } chunk(%input_chunk of %columns) : !tile.view<${element}, 3> -> tensor<${block_tile}x${input_tile}x${element}>
+          %w1_tile = tile.load %w1 rows(%r) {
+            %input = arith.addi %first_input, %r : i32
+            %exists = arith.cmpi slt, %input, %columns : i32
+            tile.at [%i, %input] if %exists
+          } chunk(%hidden_chunk of %mlp_hidden) : !tile.view<${element}, 2> -> tensor<${input_tile}x${hidden_tile}x${element}>
+
+          %inputs = scf.if %has_pe -> (tensor<${block_tile}x${input_tile}x${mma_element}>) {
+            %pe_tile = tile.load %pe rows(%r) {
+              tile.at [%i] if %always
+            } chunk(%input_chunk of %columns) : !tile.view<${element}, 1> -> tensor<${block_tile}x${input_tile}x${element}>
+            %x_wide = tile.cast %x_tile : tensor<${block_tile}x${input_tile}x${element}> -> tensor<${block_tile}x${input_tile}xf32>
+            %pe_wide = tile.cast %pe_tile : tensor<${block_tile}x${input_tile}x${element}> -> tensor<${block_tile}x${input_tile}xf32>
+            %placed = arith.addf %x_wide, %pe_wide : tensor<${block_tile}x${input_tile}xf32>
+            %rounded = tile.cast %placed : tensor<${block_tile}x${input_tile}xf32> -> tensor<${block_tile}x${input_tile}x${mma_element}>
+            scf.yield %rounded : tensor<${block_tile}x${input_tile}x${mma_element}>
+          } else {
+            %same = tile.cast %x_tile : tensor<${block_tile}x${input_tile}x${element}> -> tensor<${block_tile}x${input_tile}x${mma_element}>
+            scf.yield %same : tensor<${block_tile}x${input_tile}x${mma_element}>
+          }
+          %sum_next = tile.dot %inputs, %w1_tile, %sum : tensor<${block_tile}x${input_tile}x${mma_element}>, tensor<${input_tile}x${hidden_tile}x${element}> -> tensor<${block_tile}x${hidden_tile}xf32>
+          scf.yield %sum_next : tensor<${block_tile}x${hidden_tile}xf32>
+        } {tile.stages = ${stages} : i32}
+        scf.yield %token_sums : tensor<${block_tile}x${hidden_tile}xf32>
+      }
+
+      %biased = scf.if %has_b1 -> (tensor<${block_tile}x${hidden_tile}xf32>) {
+        %bias = tile.load %b1 rows(%r) {
+          tile.at [%zero] if %always
+        } chunk(%hidden_chunk of %mlp_hidden) : !tile.view<${element}, 1> -> tensor<${block_tile}x${hidden_tile}x${element}>
+        %bias_wide = tile.cast %bias : tensor<${block_tile}x${hidden_tile}x${element}> -> tensor<${block_tile}x${hidden_tile}xf32>
+        %sums_biased = arith.addf %sums, %bias_wide : tensor<${block_tile}x${hidden_tile}xf32>
+        scf.yield %sums_biased : tensor<${block_tile}x${hidden_tile}xf32>
+      } else {
+        scf.yield %sums : tensor<${block_tile}x${hidden_tile}xf32>
+      }
+
+      // Hidden values of padding are 0 before the activation, and so are they after each of the three.
+      %active = scf.if %is_relu -> (tensor<${block_tile}x${hidden_tile}xf32>) {
+        %is_negative = arith.cmpf olt, %biased, %no_hidden : tensor<${block_tile}x${hidden_tile}xf32>
+        %relu = arith.select %is_negative, %no_hidden, %biased : tensor<${block_tile}x${hidden_tile}xi1>, tensor<${block_tile}x${hidden_tile}xf32>
+        scf.yield %relu : tensor<${block_tile}x${hidden_tile}xf32>
+      } else {
+        %one_f = arith.constant 1.0 : f32
+        %ones = tile.splat %one_f : tensor<${block_tile}x${hidden_tile}xf32>
+        %smooth = scf.if %is_gelu -> (tensor<${block_tile}x${hidden_tile}xf32>) {
+          %half_f = arith.constant 0.5 : f32
+          %root_f = arith.constant 0.707106781186548 : f32
+          %half = tile.splat %half_f : tensor<${block_tile}x${hidden_tile}xf32>
+          %root = tile.splat %root_f : tensor<${block_tile}x${hidden_tile}xf32>
+          %scaled = arith.mulf %biased, %root : tensor<${block_tile}x${hidden_tile}xf32>
+          %erf = math.erf %scaled : tensor<${block_tile}x${hidden_tile}xf32>
+          %share = arith.addf %erf, %ones : tensor<${block_tile}x${hidden_tile}xf32>
+          %halved = arith.mulf %biased, %half : tensor<${block_tile}x${hidden_tile}xf32>
+          %gelu = arith.mulf %halved, %share : tensor<${block_tile}x${hidden_tile}xf32>
+          scf.yield %gelu : tensor<${block_tile}x${hidden_tile}xf32>
+        } else {
+          %minus_log2_e_f = arith.constant -1.44269504088896 : f32
+          %minus_log2_e = tile.splat %minus_log2_e_f : tensor<${block_tile}x${hidden_tile}xf32>
+          %power = arith.mulf %biased, %minus_log2_e : tensor<${block_tile}x${hidden_tile}xf32>
+          %decay = math.exp2 %power : tensor<${block_tile}x${hidden_tile}xf32>
+          %divisor = arith.addf %decay, %ones : tensor<${block_tile}x${hidden_tile}xf32>
+          %silu = arith.divf %biased, %divisor : tensor<${block_tile}x${hidden_tile}xf32>
+          scf.yield %silu : tensor<${block_tile}x${hidden_tile}xf32>
+        }
+        scf.yield %smooth : tensor<${block_tile}x${hidden_tile}xf32>
+      }
+      %hidden = tile.cast %active : tensor<${block_tile}x${hidden_tile}xf32> -> tensor<${block_tile}x${hidden_tile}x${mma_element}>
+      %output_next = tile.dot %hidden, %w2_tile, %output : tensor<${block_tile}x${hidden_tile}x${mma_element}>, tensor<${hidden_tile}x${column_tile}x${element}> -> tensor<${block_tile}x${column_tile}xf32>
+      scf.yield %output_next : tensor<${block_tile}x${column_tile}xf32>
+    }
+
+    %outputs_biased = scf.if %has_b2 -> (tensor<${block_tile}x${column_tile}xf32>) {
+      %bias = tile.load %b2 rows(%r) {
+        tile.at [%zero] if %always
+      } chunk(%chunk of %columns) : !tile.view<${element}, 1> -> tensor<${block_tile}x${column_tile}x${element}>
+      %bias_wide = tile.cast %bias : tensor<${block_tile}x${column_tile}x${element}> -> tensor<${block_tile}x${column_tile}xf32>
+      %sum = arith.addf %outputs, %bias_wide : tensor<${block_tile}x${column_tile}xf32>
+      scf.yield %sum : tensor<${block_tile}x${column_tile}xf32>
+    } else {
+      scf.yield %outputs : tensor<${block_tile}x${column_tile}xf32>
+    }
+    %result = tile.cast %outputs_biased : tensor<${block_tile}x${column_tile}xf32> -> tensor<${block_tile}x${column_tile}x${element}>
+    tile.store %result, %out rows(%r) {
+      %block = arith.addi %first_block, %r : i32
+      %exists = arith.cmpi slt, %block, %past_block : i32
+      %block_row = arith.addi %blocks_begin, %block : i32
+      tile.at [%entry, %block_row, %kv_head] if %exists
+    } chunk(%chunk of %columns) : tensor<${block_tile}x${column_tile}x${element}>, !tile.view<${element}, 3>
+  }
+  return
+}
