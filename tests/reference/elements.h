@@ -1,4 +1,4 @@
-// One element of an array whose type is known at run time, as float.
+// One element of an array whose type is known at run time.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace nsa::reference {
 
 // `dtype` is a floating point one; `index` counts elements.
 float loadElement(DType dtype, const std::byte *data, int64_t index);
-// Rounds to nearest even.
-void storeElement(DType dtype, std::byte *data, int64_t index, float value);
+// Rounds once, from fp64 to nearest even.
+void storeElement(DType dtype, std::byte *data, int64_t index, double value);
 
 } // namespace nsa::reference
