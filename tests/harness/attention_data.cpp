@@ -82,18 +82,12 @@ nsa_tensor PlacedTensor::apiTensor(void *device) const {
 
 reference::Attention AttentionData::problem() const {
   reference::Attention problem;
-  problem.op = shape.op;
-  problem.window = shape.window;
-  problem.scale = shape.scale;
-  problem.queryHeads = int64_t{shape.kvHeads} * shape.group;
-  problem.kvHeads = shape.kvHeads;
-  problem.qkDim = shape.qkDim;
-  problem.vDim = shape.vDim;
+  problem.spec = shape.spec();
   problem.q = q.view();
   problem.k = k.view();
   problem.v = v.view();
   if (shape.layout == Layout::kPacked)
-    problem.sequences = reference::packedSequences(cuSeqlensQ, cuSeqlensK);
+    problem.sequences = reference::packedSequences(cuSeqlensQ, cuSeqlensK, problem.spec);
   else if (!shape.sequences.empty())
     problem.sequences = reference::denseSequences(static_cast<int64_t>(shape.sequences.size()),
                                                   shape.sequences[0].queries, shape.sequences[0].keys);
@@ -137,9 +131,9 @@ AttentionData AttentionData::draw(const AttentionCase &shape, std::mt19937_64 &r
     for (int64_t time = sequence.keyBegin + firstKey; time < sequence.keyBegin + sequence.keys; ++time)
       for (int64_t head = 0; head < shape.kvHeads; ++head) {
         for (int64_t column = 0; column < shape.qkDim; ++column)
-          data.k.set(sequence.batch, time, head, column, normal(random));
+          data.k.set(sequence.keyBatch, time, head, column, normal(random));
         for (int64_t column = 0; column < shape.vDim; ++column)
-          data.v.set(sequence.batch, time, head, column, valueMean + normal(random));
+          data.v.set(sequence.keyBatch, time, head, column, valueMean + normal(random));
       }
   }
   return data;

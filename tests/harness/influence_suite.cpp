@@ -3,6 +3,7 @@
 #include "tests/harness/session.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -120,8 +121,7 @@ TEST_F(AttentionTest, PoisonInDisallowedKeysNeverReachesARow) {
           ASSERT_TRUE(status.isOk()) << status.toString();
           // Only this query's rows are meant; its neighbours do attend poison.
           reference::Attention problem = clean.problem();
-          problem.sequences = {
-              {.batch = 0, .queryBegin = query, .queries = 1, .keyBegin = 0, .keys = position + 1, .firstRow = query}};
+          problem.sequences = reference::singleRows(problem.sequences, std::array{query});
           const reference::Tolerance tolerance = reference::toleranceOf(dtype);
           const reference::ErrorReport error = reference::compare(problem, expected, data.out.view(), data.lse.view());
           ASSERT_TRUE(error.within(tolerance))
@@ -149,8 +149,8 @@ TEST_F(AttentionTest, PoisonInOneSequenceStaysInIt) {
     reference::Attention problem = data.problem();
     const reference::Sequence middle = problem.sequences[1];
     for (int64_t time = middle.keyBegin; time < middle.keyBegin + middle.keys; ++time) {
-      data.k.fillRow(middle.batch, time, 0, kNan);
-      data.v.fillRow(middle.batch, time, 0, kInfinity);
+      data.k.fillRow(middle.keyBatch, time, 0, kNan);
+      data.v.fillRow(middle.keyBatch, time, 0, kInfinity);
     }
     const Status status = session->run(data);
     ASSERT_TRUE(status.isOk()) << status.toString();

@@ -1,136 +1,158 @@
 #include "tests/reference/attention.h"
 
-#include "tests/reference/elements.h"
+#include "tests/reference/parallel.h"
+#include "tests/reference/softmax.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cassert>
 #include <cmath>
 #include <limits>
-#include <thread>
+#include <numeric>
+#include <set>
 
 namespace nsa::reference {
 
-double TensorView::at(int64_t batch, int64_t time, int64_t head, int64_t column) const {
-  return loadElement(dtype, data, batch * batchStride + time * timeStride + head * headStride + column);
+double softmaxScale(const Spec &spec) {
+  return spec.scale != 0 ? spec.scale : 1.0 / std::sqrt(static_cast<double>(spec.qkDim));
 }
 
-std::vector<Sequence> denseSequences(int64_t batch, int64_t queries, int64_t keys) {
-  std::vector<Sequence> sequences;
-  for (int64_t b = 0; b < batch; ++b)
-    sequences.push_back(
-        {.batch = b, .queryBegin = 0, .queries = queries, .keyBegin = 0, .keys = keys, .firstRow = b * queries});
-  return sequences;
+std::vector<KeyRange> allowedKeys(const Attention &a, const Sequence &sequence, int64_t query, int64_t kvHead) {
+  const int64_t position = sequence.position(query);
+  std::vector<KeyRange> ranges;
+  auto add = [&](int64_t begin, int64_t end) {
+    if (begin < end)
+      ranges.push_back({begin, end});
+  };
+  switch (a.spec.op) {
+  case Operator::kDense:
+    add(0, position + 1);
+    break;
+  case Operator::kWindow:
+    add(std::max<int64_t>(0, position - a.spec.window + 1), position + 1);
+    break;
+  case Operator::kCmp:
+    // A block is visible iff its last token is: the visible ones are those of the first position + 1 tokens.
+    add(0, a.spec.compressedBlocks(position + 1));
+    break;
+  case Operator::kSel: {
+    const std::span<const int32_t> list = a.blockLists.at(sequence.firstRow + query, kvHead);
+    for (const int64_t block : std::set<int64_t>(list.begin(), list.end()))
+      if (block >= 0)
+        add(block * a.spec.selBlock, std::min((block + 1) * a.spec.selBlock, position + 1));
+    break;
+  }
+  default:
+    assert(false && "not an attention operator");
+  }
+  return ranges;
 }
-
-std::vector<Sequence> packedSequences(std::span<const int32_t> cuSeqlensQ, std::span<const int32_t> cuSeqlensK) {
-  assert(cuSeqlensQ.size() == cuSeqlensK.size() && !cuSeqlensQ.empty());
-  std::vector<Sequence> sequences;
-  for (size_t s = 0; s + 1 < cuSeqlensQ.size(); ++s)
-    sequences.push_back({.batch = 0,
-                         .queryBegin = cuSeqlensQ[s],
-                         .queries = cuSeqlensQ[s + 1] - cuSeqlensQ[s],
-                         .keyBegin = cuSeqlensK[s],
-                         .keys = cuSeqlensK[s + 1] - cuSeqlensK[s],
-                         .firstRow = cuSeqlensQ[s]});
-  return sequences;
-}
-
-int64_t Attention::rows() const {
-  int64_t rows = 0;
-  for (const Sequence &sequence : sequences)
-    rows += sequence.queries;
-  return rows;
-}
-
-double Attention::effectiveScale() const { return scale != 0 ? scale : 1.0 / std::sqrt(static_cast<double>(qkDim)); }
 
 namespace {
 
-// The keys and values of one sequence and kv head, read once into contiguous fp64.
+// Eight sums side by side: one alone would wait for each addition.
+double dot(const double *a, const double *b, int64_t count) {
+  constexpr int64_t kLanes = 8;
+  double sums[kLanes] = {}, rest = 0;
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    for (int64_t lane = 0; lane < kLanes; ++lane)
+      sums[lane] += a[i + lane] * b[i + lane];
+  for (; i < count; ++i)
+    rest += a[i] * b[i];
+  return std::accumulate(sums, sums + kLanes, rest);
+}
+
+// The keys and values of one sequence and kv head that some query may attend, read once into contiguous fp64.
 struct KeyValues {
+  std::vector<int64_t> slot; // of each key: where it lies in k and v. Neighbours lie side by side.
   std::vector<double> k, v;
 };
 
 KeyValues readKeyValues(const Attention &a, const Sequence &sequence, int64_t kvHead) {
+  const bool compressed = a.spec.op == Operator::kCmp;
+  const int64_t keys = compressed ? a.spec.compressedBlocks(sequence.keys) : sequence.keys;
+  const int64_t begin = compressed ? sequence.blockBegin : sequence.keyBegin;
+  // How many more ranges begin at a key than ended before it; summed up, how many ranges hold it.
+  std::vector<int64_t> steps(static_cast<size_t>(keys) + 1, 0);
+  for (int64_t query = 0; query < sequence.queries; ++query)
+    for (const KeyRange &range : allowedKeys(a, sequence, query, kvHead)) {
+      ++steps[range.begin];
+      --steps[range.end];
+    }
   KeyValues result;
-  for (int64_t t = 0; t < sequence.keys; ++t) {
-    for (int64_t c = 0; c < a.qkDim; ++c)
-      result.k.push_back(a.k.at(sequence.batch, sequence.keyBegin + t, kvHead, c));
-    for (int64_t c = 0; c < a.vDim; ++c)
-      result.v.push_back(a.v.at(sequence.batch, sequence.keyBegin + t, kvHead, c));
+  int64_t holders = 0, slots = 0;
+  for (int64_t key = 0; key < keys; ++key) {
+    result.slot.push_back(slots);
+    holders += steps[key];
+    if (holders == 0)
+      continue;
+    ++slots;
+    for (int64_t c = 0; c < a.spec.qkDim; ++c)
+      result.k.push_back(a.k.at(sequence.keyBatch, begin + key, kvHead, c));
+    for (int64_t c = 0; c < a.spec.vDim; ++c)
+      result.v.push_back(a.v.at(sequence.keyBatch, begin + key, kvHead, c));
   }
   return result;
 }
 
-void attendQuery(const Attention &a, const Sequence &sequence, const KeyValues &kv, int64_t query, int64_t head,
-                 AttentionResult &result) {
-  const int64_t position = sequence.keys - sequence.queries + query; // bottom-right alignment
-  const int64_t firstKey = a.op == Operator::kWindow ? std::max<int64_t>(0, position - a.window + 1) : 0;
-  const double scale = a.effectiveScale();
-
-  std::vector<double> q(a.qkDim);
-  for (int64_t c = 0; c < a.qkDim; ++c)
+void attendQuery(const Attention &a, const Sequence &sequence, const KeyValues &kv, const std::vector<KeyRange> &ranges,
+                 int64_t query, int64_t head, AttentionResult &result) {
+  const double scale = softmaxScale(a.spec);
+  std::vector<double> q(a.spec.qkDim);
+  for (int64_t c = 0; c < a.spec.qkDim; ++c)
     q[c] = a.q.at(sequence.batch, sequence.queryBegin + query, head, c);
 
-  std::vector<double> scores;
-  double maximum = -std::numeric_limits<double>::infinity();
-  for (int64_t key = firstKey; key <= position; ++key) {
-    double score = 0;
-    for (int64_t c = 0; c < a.qkDim; ++c)
-      score += q[c] * kv.k[key * a.qkDim + c];
-    scores.push_back(score * scale);
-    maximum = std::max(maximum, scores.back());
+  std::vector<double> weights;
+  for (const KeyRange &range : ranges) {
+    for (int64_t key = range.begin; key < range.end; ++key) {
+      const double *k = &kv.k[kv.slot[key] * a.spec.qkDim];
+      weights.push_back(scale * dot(q.data(), k, a.spec.qkDim));
+    }
   }
 
-  const int64_t row = (sequence.firstRow + query) * a.queryHeads + head;
-  double *out = &result.out[row * a.vDim];
-  double sum = 0;
-  for (int64_t key = firstKey; key <= position; ++key) {
-    const double weight = std::exp(scores[key - firstKey] - maximum);
-    sum += weight;
-    for (int64_t c = 0; c < a.vDim; ++c)
-      out[c] += weight * kv.v[key * a.vDim + c];
+  const int64_t row = (sequence.firstRow + query) * a.spec.queryHeads + head;
+  result.lse[row] = softmax(weights);
+  double *out = &result.out[row * a.spec.vDim];
+  auto weight = weights.begin();
+  for (const KeyRange &range : ranges) {
+    for (int64_t key = range.begin; key < range.end; ++key, ++weight) {
+      const double *v = &kv.v[kv.slot[key] * a.spec.vDim];
+      for (int64_t c = 0; c < a.spec.vDim; ++c)
+        out[c] += *weight * v[c];
+    }
   }
-  for (int64_t c = 0; c < a.vDim; ++c)
-    out[c] /= sum;
-  result.lse[row] = maximum + std::log(sum);
+}
+
+void attendSequence(const Attention &a, const Sequence &sequence, int threads, AttentionResult &result) {
+  const int64_t group = a.spec.queryHeads / a.spec.kvHeads;
+  for (int64_t kvHead = 0; kvHead < a.spec.kvHeads; ++kvHead) {
+    const KeyValues kv = readKeyValues(a, sequence, kvHead);
+    forEachIndex(sequence.queries, threads, 16, [&](int64_t query) {
+      const std::vector<KeyRange> ranges = allowedKeys(a, sequence, query, kvHead);
+      int64_t &reads = result.reads[(sequence.firstRow + query) * a.spec.kvHeads + kvHead];
+      for (const KeyRange &range : ranges)
+        reads += range.end - range.begin;
+      for (int64_t i = 0; i < group; ++i)
+        attendQuery(a, sequence, kv, ranges, query, kvHead * group + i, result);
+    });
+  }
 }
 
 } // namespace
 
-AttentionResult attend(const Attention &attention, int threads) {
-  assert(attention.kvHeads > 0 && attention.queryHeads % attention.kvHeads == 0);
-  const int64_t group = attention.queryHeads / attention.kvHeads;
-  // Rows are addressed absolutely, so that a packed batch may end before its tensor does.
-  int64_t rowEnd = 0;
-  for (const Sequence &sequence : attention.sequences)
-    rowEnd = std::max(rowEnd, sequence.firstRow + sequence.queries);
-
+AttentionResult attend(const Attention &a, int threads) {
+  assert(a.spec.kvHeads > 0 && a.spec.queryHeads % a.spec.kvHeads == 0);
+  const int64_t rows = rowEnd(a.sequences);
   AttentionResult result;
-  result.out.assign(rowEnd * attention.queryHeads * attention.vDim, 0.0);
-  result.lse.assign(rowEnd * attention.queryHeads, -std::numeric_limits<double>::infinity());
+  result.out.assign(rows * a.spec.queryHeads * a.spec.vDim, 0.0);
+  result.lse.assign(rows * a.spec.queryHeads, -std::numeric_limits<double>::infinity());
+  result.reads.assign(rows * a.spec.kvHeads, 0);
 
-  const int workers = threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
-  for (const Sequence &sequence : attention.sequences) {
-    if (sequence.queries == 0)
-      continue;
-    for (int64_t kvHead = 0; kvHead < attention.kvHeads; ++kvHead) {
-      const KeyValues kv = readKeyValues(attention, sequence, kvHead);
-      std::atomic<int64_t> next = 0;
-      auto work = [&] {
-        for (int64_t query = next++; query < sequence.queries; query = next++)
-          for (int64_t i = 0; i < group; ++i)
-            attendQuery(attention, sequence, kv, query, kvHead * group + i, result);
-      };
-      std::vector<std::thread> pool;
-      for (int64_t t = 1; t < std::min<int64_t>(workers, sequence.queries / 16); ++t)
-        pool.emplace_back(work);
-      work();
-      for (std::thread &thread : pool)
-        thread.join();
-    }
-  }
+  // Many sequences, which are short ones or single rows, run side by side; of a few it is the queries that do.
+  const int64_t sequences = static_cast<int64_t>(a.sequences.size());
+  const bool many = sequences >= 16;
+  forEachIndex(sequences, many ? threads : 1, 1,
+               [&](int64_t s) { attendSequence(a, a.sequences[s], many ? 1 : threads, result); });
   return result;
 }
 

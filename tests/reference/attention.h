@@ -1,61 +1,40 @@
-// Dense and window attention exactly as the contract states them (spec.md 1, 2, 7), in fp64 on the
-// inputs as they were rounded to their io type: plain loops to read, not to be fast.
+// The four attention operators exactly as the contract states them (spec.md 1, 2, 4, 6, 7), in fp64 on the inputs as
+// they were rounded to their io type: plain loops to read, not to be fast. They differ in the keys that a query may
+// attend and in nothing else. Keys that no query may attend are never read.
 // Checked against brute_force.h, which shares nothing with it but the argument types.
 // Ownership: views borrow. Thread-safety: pure functions; `attend` starts its own threads.
 #pragma once
 
-#include "runtime/base/problem.h"
+#include "tests/reference/block_list.h"
+#include "tests/reference/sequence.h"
 
-#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 namespace nsa::reference {
 
-// A strided tensor addressed by (batch, time, head, column). Packed tensors have batch stride 0; LSE has one column.
-struct TensorView {
-  const std::byte *data = nullptr;
-  DType dtype = DType::kF32;
-  int64_t batchStride = 0; // elements
-  int64_t timeStride = 0;
-  int64_t headStride = 0;
-
-  double at(int64_t batch, int64_t time, int64_t head, int64_t column) const;
-};
-
-// One sequence of a batch: where its queries and keys begin in time, and its first row of the result.
-struct Sequence {
-  int64_t batch = 0;
-  int64_t queryBegin = 0;
-  int64_t queries = 0; // T_q
-  int64_t keyBegin = 0;
-  int64_t keys = 0; // T
-  int64_t firstRow = 0;
-};
-
-std::vector<Sequence> denseSequences(int64_t batch, int64_t queries, int64_t keys);
-// cu_seqlens of batch + 1 entries each, well-formed.
-std::vector<Sequence> packedSequences(std::span<const int32_t> cuSeqlensQ, std::span<const int32_t> cuSeqlensK);
-
 struct Attention {
-  Operator op = Operator::kWindow;
-  int64_t window = 512; // tokens, own one included; not read by dense
-  double scale = 0;     // 0: 1/sqrt(qkDim)
-  int64_t queryHeads = 0;
-  int64_t kvHeads = 0;
-  int64_t qkDim = 0;
-  int64_t vDim = 0;
-  TensorView q{}, k{}, v{};
+  Spec spec{};              // op: dense, window, cmp or sel
+  TensorView q{}, k{}, v{}; // cmp: compressed keys and values
+  BlockLists blockLists{};  // sel: by row
   std::vector<Sequence> sequences{};
-
-  int64_t rows() const; // queries of all sequences
-  double effectiveScale() const;
 };
+
+// Half-open, never empty. Keys count from the sequence's first one; those of cmp are compressed blocks.
+struct KeyRange {
+  int64_t begin = 0, end = 0;
+};
+
+// What the query may attend: ascending and disjoint.
+std::vector<KeyRange> allowedKeys(const Attention &attention, const Sequence &sequence, int64_t query, int64_t kvHead);
+
+// The softmax scale in fp64: never derived from v_dim.
+double softmaxScale(const Spec &spec);
 
 struct AttentionResult {
-  std::vector<double> out; // [rows, queryHeads, vDim]
-  std::vector<double> lse; // [rows, queryHeads], natural logarithm
+  std::vector<double> out;    // [rows, query_heads, v_dim]; zeros where no key is allowed
+  std::vector<double> lse;    // [rows, query_heads], natural logarithm; -inf where no key is allowed
+  std::vector<int64_t> reads; // [rows, kv_heads]: keys attended
 };
 
 // threads = 0: one per core.

@@ -5,6 +5,8 @@
 
 #include "tests/reference/attention.h"
 
+#include <cstdint>
+#include <span>
 #include <string>
 
 namespace nsa::reference {
@@ -29,7 +31,16 @@ struct ErrorReport {
   std::string toString(const Tolerance &tolerance) const;
 };
 
-// Compares `out` (and `lse` unless its data is null) of all sequences with the reference's result.
+// Compares a tensor [.., heads, columns] with [rows, heads, columns] in fp64, at all queries of the sequences. A subset
+// of the rows is singleRows(sequences, rows); compressed rows are compressedRows(sequences, spec). Leaves `lse` alone.
+ErrorReport compareRows(std::span<const Sequence> sequences, int64_t heads, int64_t columns,
+                        std::span<const double> expected, const TensorView &actual);
+
+// Compares log-sum-exps [.., heads] with [rows, heads] and adds what it finds to the report; -inf equals only itself.
+void compareLse(std::span<const Sequence> sequences, int64_t heads, std::span<const double> expected,
+                const TensorView &actual, ErrorReport &report);
+
+// Both, of an attention operator: `out`, and `lse` unless it is not given.
 ErrorReport compare(const Attention &attention, const AttentionResult &reference, const TensorView &out,
                     const TensorView &lse);
 

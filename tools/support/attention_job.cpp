@@ -83,19 +83,14 @@ AttentionInputs drawAttentionInputs(const Spec &spec, const Maxima &maxima, uint
 
 reference::Attention referenceProblem(const AttentionInputs &inputs) {
   reference::Attention problem;
-  problem.op = inputs.spec.op;
-  problem.window = inputs.spec.window;
-  problem.scale = inputs.spec.scale;
-  problem.queryHeads = inputs.spec.queryHeads;
-  problem.kvHeads = inputs.spec.kvHeads;
-  problem.qkDim = inputs.spec.qkDim;
-  problem.vDim = inputs.spec.vDim;
+  problem.spec = inputs.spec;
   problem.q = tensorView(inputs.q, true);
   problem.k = tensorView(inputs.k, true);
   problem.v = tensorView(inputs.v, true);
-  problem.sequences = inputs.spec.layout == Layout::kPacked
-                          ? reference::packedSequences(integers(*inputs.cuSeqlensQ), integers(*inputs.cuSeqlensK))
-                          : reference::denseSequences(inputs.q.shape[0], inputs.q.shape[1], inputs.k.shape[1]);
+  problem.sequences =
+      inputs.spec.layout == Layout::kPacked
+          ? reference::packedSequences(integers(*inputs.cuSeqlensQ), integers(*inputs.cuSeqlensK), inputs.spec)
+          : reference::denseSequences(inputs.q.shape[0], inputs.q.shape[1], inputs.k.shape[1]);
   return problem;
 }
 

@@ -94,12 +94,12 @@ TEST_P(CpuAttention, MatchesReference) {
   k.draw(engine);
   v.draw(engine);
   reference::Attention attention;
-  attention.op = c.window ? Operator::kWindow : Operator::kDense;
-  attention.window = c.window;
-  attention.queryHeads = heads;
-  attention.kvHeads = kKvHeads;
-  attention.qkDim = c.qkDim;
-  attention.vDim = c.vDim;
+  attention.spec.op = c.window ? Operator::kWindow : Operator::kDense;
+  attention.spec.window = int32_t(c.window);
+  attention.spec.queryHeads = int32_t(heads);
+  attention.spec.kvHeads = int32_t(kKvHeads);
+  attention.spec.qkDim = int32_t(c.qkDim);
+  attention.spec.vDim = int32_t(c.vDim);
   attention.q = q.view();
   attention.k = k.view();
   attention.v = v.view();
@@ -114,7 +114,9 @@ TEST_P(CpuAttention, MatchesReference) {
     slots.view(v.memory.as<void>(), v.strides()).view(out.memory.as<void>(), out.strides());
     slots.view(lse.memory.as<void>(), lse.strides()).view(nullptr, {1}).view(nullptr, {1});
     slots.i32(int32_t(c.queries)).i32(int32_t(c.keys)).i32(int32_t(c.queries)).i32(int32_t(c.keys)).i32(0).i32(0);
-    slots.i32(int32_t(c.window)).f32(float(attention.effectiveScale() * 1.4426950408889634)).view(status, {1});
+    slots.i32(int32_t(c.window))
+        .f32(float(reference::softmaxScale(attention.spec) * 1.4426950408889634))
+        .view(status, {1});
     for (int64_t x = 0; x < (c.queries * c.group + c.queryTile - 1) / c.queryTile; ++x)
       for (int64_t y = 0; y < kKvHeads; ++y)
         kernel.run(slots, int32_t(x), int32_t(y));
