@@ -224,15 +224,16 @@ private:
     // An operator that sees no key tensor has as many tokens as queries, unless cu_seqlens_k says otherwise.
     timeK = keys.source ? keys.extent : packed ? maxima.seqlenK : queries.extent;
     GridSizes &sizes = call.sizes;
-    if (packed && !readsLengths(spec.op))
-      sizes.batch = 1;
+    const bool hasSequences = packed && readsLengths(spec.op);
+    if (packed && !hasSequences)
+      sizes.batch = 1; // rows alone
     sizes.kvHeads = spec.kvHeads;
     sizes.queryHeads = spec.queryHeads;
     sizes.group = spec.group();
     // No sequence is longer than all together, so a short packed batch gets a small grid.
     sizes.maxTokensQ = packed ? queries.extent : sizes.batch * queries.extent;
-    sizes.maxSeqlenQ = packed ? std::min(maxima.seqlenQ, queries.extent) : queries.extent;
-    sizes.maxSeqlenK = packed ? std::min(maxima.seqlenK, timeK) : timeK;
+    sizes.maxSeqlenQ = hasSequences ? std::min(maxima.seqlenQ, queries.extent) : queries.extent;
+    sizes.maxSeqlenK = hasSequences ? std::min(maxima.seqlenK, timeK) : timeK;
     sizes.maxBlocksC = spec.compressedBlocks(sizes.maxSeqlenK);
     call.empty = sizes.batch == 0 || (queries.source ? queries.extent : keys.extent) == 0;
   }
