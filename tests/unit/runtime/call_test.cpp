@@ -1,0 +1,214 @@
+// The rules of a call's tensors, for every operator: what is well-formed passes, and each broken rule names the tensor,
+// the value and the rule. (c_api_test holds the same of dense and window through the C ABI.)
+#include "runtime/engine/call.h"
+
+#include "runtime/base/signature.h"
+
+#include <functional>
+#include <gtest/gtest.h>
+#include <numeric>
+#include <string>
+
+using namespace nsa;
+
+namespace {
+
+using T = TensorName;
+
+// A call with all that its operator takes, in memory that nobody reads.
+struct TestCall {
+  Spec spec;
+  Maxima maxima = {.batch = 2, .tokensQ = 128, .seqlenQ = 64, .seqlenK = 96};
+  Bindings bindings;
+  std::array<int32_t, 3> offsetsQ = {0, 30, 80}, offsetsK = {0, 40, 120};
+  alignas(16) std::byte memory[64];
+
+  TestCall(Operator op, Layout layout) {
+    spec.op = op;
+    spec.layout = layout;
+    spec.queryHeads = 6;
+    spec.kvHeads = 2;
+    spec.qkDim = 24;
+    spec.vDim = 16;
+    spec.cmpBlock = 16;
+    spec.cmpStride = 8;
+    spec.selBlock = 16;
+    spec.selCount = 4;
+    spec.mlpHidden = 10;
+    bindAll();
+  }
+
+  int64_t timeQ() const { return spec.layout == Layout::kPacked ? 80 : 64; }
+  int64_t timeK() const {
+    const bool ownTokens = spec.op != Operator::kCmp && spec.op != Operator::kSelect;
+    return spec.layout == Layout::kPacked ? 120 : ownTokens ? 96 : timeQ();
+  }
+
+  void bindAll() {
+    bindings = {};
+    for (const Operand &operand : operandsOf(spec.op))
+      if (takes(spec, operand.name))
+        bind(operand.name);
+    if (spec.layout == Layout::kPacked && readsLengths(spec.op)) {
+      set(T::kCuSeqlensQ, offsetsQ.data(), DType::kI32, {3});
+      set(T::kCuSeqlensK, offsetsK.data(), DType::kI32, {3});
+    }
+  }
+  void bind(T name) {
+    const TensorRule &rule = tensorRule(name);
+    std::vector<int64_t> shape;
+    if (rule.lead != Lead::kNone) {
+      if (spec.layout == Layout::kDense)
+        shape.push_back(2);
+      const int64_t blocks = spec.layout == Layout::kPacked ? spec.compressedBlocks(40) + spec.compressedBlocks(80)
+                                                            : spec.compressedBlocks(timeK());
+      shape.push_back(rule.lead == Lead::kQueries ? timeQ() : rule.lead == Lead::kKeys ? timeK() : blocks);
+    }
+    for (int i = 0; i < rule.axisCount; ++i)
+      shape.push_back(axisExtent(rule.axes[static_cast<size_t>(i)], spec));
+    set(name, memory, elementDType(rule.type, spec.dtype), shape);
+  }
+  void set(T name, void *data, DType dtype, const std::vector<int64_t> &shape) {
+    Tensor &tensor = bindings[name];
+    tensor = {.data = data, .dtype = dtype, .rank = static_cast<int>(shape.size()), .shape = {}, .strides = {}};
+    int64_t stride = 1;
+    for (size_t axis = shape.size(); axis-- > 0;) {
+      tensor.shape[axis] = shape[axis];
+      tensor.strides[axis] = stride;
+      stride *= shape[axis];
+    }
+  }
+  // All but one.
+  void drop(T name) {
+    Bindings kept;
+    for (int i = 0; i < kTensorNames; ++i)
+      if (const auto other = static_cast<T>(i); other != name && bindings.find(other))
+        kept[other] = *bindings.find(other);
+    bindings = kept;
+  }
+
+  Status check() {
+    Call call;
+    const CallRules rules(spec, maxima);
+    NSA_RETURN_IF_ERROR(prepareCall(rules, bindings, call));
+    return checkHostLengths(rules, call);
+  }
+};
+
+constexpr Operator kOperators[] = {Operator::kDense,  Operator::kWindow, Operator::kCompress, Operator::kCmp,
+                                   Operator::kSelect, Operator::kSel,    Operator::kCombine,  Operator::kNsa};
+
+TEST(Call, WellFormedCallsPass) {
+  for (Operator op : kOperators)
+    for (Layout layout : {Layout::kDense, Layout::kPacked})
+      for (CmpKind kind : {CmpKind::kMean, CmpKind::kLinear, CmpKind::kMlp}) {
+        TestCall call(op, layout);
+        call.spec.cmpKind = kind;
+        call.bindAll();
+        EXPECT_TRUE(call.check().isOk()) << operatorName(op) << " " << layoutName(layout) << ": "
+                                         << call.check().toString();
+      }
+}
+
+TEST(Call, EachRequiredTensorIsMissedByName) {
+  for (Operator op : kOperators) {
+    TestCall complete(op, Layout::kDense);
+    for (const Operand &operand : operandsOf(op)) {
+      if (!takes(complete.spec, operand.name))
+        continue;
+      TestCall call(op, Layout::kDense);
+      call.drop(operand.name);
+      // q stays where it stands for q_cmp.
+      const bool served = operand.isOptional() || call.bindings.find(operand.otherwise);
+      const Status status = call.check();
+      EXPECT_EQ(status.isOk(), served) << operatorName(op) << " without " << tensorName(operand.name);
+      if (!served)
+        EXPECT_EQ(status.error().field, tensorName(operand.otherwise)) << operatorName(op);
+    }
+  }
+}
+
+TEST(Call, OneKAndVServeAllBranches) {
+  TestCall call(Operator::kNsa, Layout::kDense);
+  for (T name : {T::kKCmp, T::kVCmp, T::kKSel, T::kVSel, T::kKWin, T::kVWin})
+    call.drop(name);
+  EXPECT_EQ(call.check().error().field, "k");
+  call.bind(T::kK);
+  EXPECT_EQ(call.check().error().field, "v");
+  call.bind(T::kV);
+  EXPECT_TRUE(call.check().isOk()) << call.check().toString();
+}
+
+TEST(Call, BrokenRulesNameTensorValueAndRule) {
+  struct Row {
+    Operator op;
+    Layout layout;
+    const char *field, *value, *rule;
+    std::function<void(TestCall &)> spoil;
+  };
+  const Row rows[] = {
+      {Operator::kCmp, Layout::kDense, "k_comp.shape", "[2, 8, 2, 24]", "must be 7 (compressed blocks of q_cmp)",
+       [](TestCall &c) { c.bindings[T::kKComp].shape[1] = 8; }},
+      {Operator::kCmp, Layout::kDense, "v_comp.shape", "[2, 6, 2, 16]", "must be 7 (as k_comp)",
+       [](TestCall &c) { c.bindings[T::kVComp].shape[1] = 6; }},
+      {Operator::kCompress, Layout::kDense, "k_comp.shape", "[2, 10, 2, 24]", "must be 11 (compressed blocks of k_cmp)",
+       [](TestCall &c) { c.bindings[T::kKComp].shape[1] = 10; }},
+      {Operator::kCompress, Layout::kPacked, "k_comp.shape", "12 rows", "must hold the 13 compressed blocks",
+       [](TestCall &c) { c.bindings[T::kKComp].shape[0] = c.bindings[T::kVComp].shape[0] = 12; }},
+      {Operator::kCompress, Layout::kDense, "w_k", "bound", "no tensor of operator compress",
+       [](TestCall &c) { c.set(T::kWK, c.memory, DType::kBf16, {16, 24, 24}); }},
+      {Operator::kSelect, Layout::kDense, "block_list.shape", "[2, 64, 2, 5]", "must be 4 (sel_count)",
+       [](TestCall &c) { c.bindings[T::kBlockList].shape[3] = 5; }},
+      {Operator::kSelect, Layout::kDense, "block_list.dtype", "bf16", "must be int32",
+       [](TestCall &c) { c.bindings[T::kBlockList].dtype = DType::kBf16; }},
+      {Operator::kSelect, Layout::kDense, "block_list.strides", "0", "must not share memory",
+       [](TestCall &c) { c.bindings[T::kBlockList].strides[3] = 0; }},
+      {Operator::kSel, Layout::kDense, "block_list.rank", "3", "must be 4",
+       [](TestCall &c) { c.bindings[T::kBlockList].rank = 3; }},
+      {Operator::kSel, Layout::kDense, "reads.shape", "[2, 64, 3]", "must be 2 (kv_heads)",
+       [](TestCall &c) { c.bindings[T::kReads].shape[2] = 3; }},
+      {Operator::kCombine, Layout::kDense, "gates.shape", "[2, 64, 6, 2]", "must be 3 (cmp, sel, win)",
+       [](TestCall &c) { c.bindings[T::kGates].shape[3] = 2; }},
+      {Operator::kCombine, Layout::kDense, "gates.shape", "[2, 64, 6, 3]", "must be 2 (gate heads)",
+       [](TestCall &c) { c.spec.gatePerGroup = true; }},
+      {Operator::kCombine, Layout::kDense, "o_sel", "bound", "no tensor of operator combine",
+       [](TestCall &c) { c.spec.branches = kBranchCmp | kBranchWin; }},
+      {Operator::kCombine, Layout::kPacked, "tokens_q", "80", "max_tokens_q = 70",
+       [](TestCall &c) { c.maxima.tokensQ = 70; }},
+      {Operator::kNsa, Layout::kDense, "v_sel.shape", "[2, 95, 2, 16]", "must be 96 (as k_cmp)",
+       [](TestCall &c) { c.bindings[T::kVSel].shape[1] = 95; }},
+      {Operator::kNsa, Layout::kDense, "k_cmp.strides", "2", "must be contiguous",
+       [](TestCall &c) { c.bindings[T::kKCmp].strides[3] = 2; }},
+      {Operator::kNsa, Layout::kPacked, "cu_seqlens_k[2]", "39", "must not be less",
+       [](TestCall &c) { c.offsetsK[2] = 39; }},
+      {Operator::kNsa, Layout::kPacked, "seqlen_q of sequence 1", "50", "at most its seqlen_k = 40",
+       [](TestCall &c) { c.offsetsK[2] = 80; }},
+  };
+  for (const Row &row : rows) {
+    TestCall call(row.op, row.layout);
+    ASSERT_TRUE(call.check().isOk()) << operatorName(row.op) << ": " << call.check().toString();
+    row.spoil(call);
+    const Status status = call.check();
+    ASSERT_FALSE(status.isOk()) << operatorName(row.op) << " " << row.field << " " << row.rule;
+    EXPECT_EQ(status.error().field, row.field) << status.toString();
+    EXPECT_EQ(status.error().value, row.value) << status.toString();
+    EXPECT_NE(status.error().rule.find(row.rule), std::string::npos) << status.toString();
+  }
+}
+
+TEST(Call, WeightsHaveShapesOfTheirKind) {
+  for (CmpKind kind : {CmpKind::kLinear, CmpKind::kMlp})
+    for (const Operand &operand : operandsOf(Operator::kCompress)) {
+      TestCall call(Operator::kCompress, Layout::kDense);
+      call.spec.cmpKind = kind;
+      call.bindAll();
+      if (!takes(call.spec, operand.name) || tensorRule(operand.name).lead != Lead::kNone)
+        continue;
+      call.bindings[operand.name].shape[0] += 1;
+      const Status status = call.check();
+      ASSERT_FALSE(status.isOk()) << tensorName(operand.name);
+      EXPECT_EQ(status.error().field, std::string(tensorName(operand.name)) + ".shape");
+    }
+}
+
+} // namespace

@@ -1,0 +1,89 @@
+// Which kernels an operator takes, which routes the maxima open, and how large its workspace is.
+#include "runtime/engine/pipeline.h"
+
+#include <gtest/gtest.h>
+#include <string>
+
+using namespace nsa;
+
+namespace {
+
+Spec nsa128() {
+  Spec spec;
+  spec.op = Operator::kNsa;
+  spec.queryHeads = 64;
+  spec.kvHeads = 4;
+  spec.qkDim = spec.vDim = 128;
+  return spec;
+}
+
+Maxima lengths(int64_t tokens) { return {.batch = 1, .tokensQ = tokens, .seqlenQ = tokens, .seqlenK = tokens}; }
+
+std::string stepsText(const Spec &spec, const Maxima &maxima) {
+  std::string text;
+  for (const Step &step : stepsOf(spec, maxima))
+    text += (text.empty() ? "" : " ") + std::string(operatorName(step.spec.op));
+  return text;
+}
+
+TEST(Pipeline, NsaIsItsBranches) {
+  Spec spec = nsa128();
+  EXPECT_EQ(stepsText(spec, lengths(8192)), "compress cmp select sel window combine");
+  spec.layout = Layout::kPacked;
+  EXPECT_EQ(stepsText(spec, lengths(8192)), "sequences compress cmp select sel window combine");
+  spec.branches = kBranchWin;
+  EXPECT_EQ(stepsText(spec, lengths(8192)), "sequences window combine");
+  spec.branches = kBranchCmp;
+  EXPECT_EQ(stepsText(spec, lengths(8192)), "sequences compress cmp combine");
+  spec.branches = kBranchSel; // scores need the compressed branch
+  EXPECT_EQ(stepsText(spec, lengths(8192)), "sequences compress cmp select sel combine");
+}
+
+TEST(Pipeline, ShortcutsAreTakenExactlyWhereNothingElseIsPossible) {
+  const Spec spec = nsa128(); // 16 blocks of 64, window 512
+  EXPECT_EQ(stepsText(spec, lengths(1025)), "compress cmp select sel window combine");
+  EXPECT_EQ(stepsText(spec, lengths(1024)), "compress cmp select dense window combine");
+  EXPECT_EQ(stepsText(spec, lengths(513)), "compress cmp select dense window combine");
+  EXPECT_EQ(stepsText(spec, lengths(512)), "compress cmp select dense dense combine");
+  // One bucket, two routes: the plan's key tells them apart.
+  EXPECT_NE(routesOf(spec, lengths(600)), routesOf(spec, lengths(512)));
+  EXPECT_NE(routesOf(spec, lengths(1024)), routesOf(spec, lengths(1025)));
+}
+
+TEST(Pipeline, SingleOperatorsAreOneKernelAndTheirLengths) {
+  Spec spec = nsa128();
+  for (Operator op :
+       {Operator::kDense, Operator::kWindow, Operator::kCompress, Operator::kCmp, Operator::kSel, Operator::kCombine}) {
+    spec.op = op;
+    spec.layout = Layout::kDense;
+    EXPECT_EQ(stepsText(spec, lengths(64)), operatorName(op));
+    spec.layout = Layout::kPacked;
+    const std::string sequences = op == Operator::kCombine ? "" : "sequences ";
+    EXPECT_EQ(stepsText(spec, lengths(64)), sequences + std::string(operatorName(op)));
+  }
+  spec.op = Operator::kSelect;
+  spec.layout = Layout::kDense;
+  EXPECT_EQ(stepsText(spec, lengths(64)), "cmp select");
+}
+
+// The kernels' scratch is theirs; without kernels the layout is the formula of docs/operators.md.
+TEST(Pipeline, TheWorkspaceIsBoundedByChunks) {
+  const Spec spec = nsa128();
+  // Any kernel that is there has its tensors; none has scratch on a GPU.
+  RoleKernels kernels = {};
+  const WorkspaceLayout none(spec, lengths(131072), kernels, true);
+  EXPECT_EQ(none.chunk, 10752);
+  const int64_t perQuery = 3 * (64 * 128 * 2 + 4 * 4) + 4 * 64 + 4 * 4 * 16;
+  EXPECT_LE(none.chunk * perQuery, int64_t{512} << 20);
+  EXPECT_LT(none.bytes, size_t{2} << 30);
+  EXPECT_GE(none.bytes, static_cast<size_t>(none.chunk * 3 * (64 * 128 * 2)));
+
+  const WorkspaceLayout small(spec, lengths(100), kernels, true);
+  EXPECT_EQ(small.chunk, 100);
+  Maxima batched = lengths(131072);
+  batched.batch = 1024;
+  EXPECT_EQ(WorkspaceLayout(spec, batched, kernels, true).chunk, 64);
+  EXPECT_LT(WorkspaceLayout(spec, lengths(131072), kernels, false).chunk, none.chunk);
+}
+
+} // namespace
