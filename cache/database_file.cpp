@@ -17,6 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using sqlite::Connection;
+using Clock = std::chrono::steady_clock;
 
 constexpr int kMaxRenamed = 1000;
 
@@ -26,7 +27,7 @@ DatabaseFile openInMemory(std::string warning) {
   file.warning = std::move(warning);
   int code;
   file.connection = Connection::open(file.path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, code);
-  if (file.connection && adoptDatabase(file.connection, true) != FileVerdict::kUsable)
+  if (file.connection && adoptDatabase(file.connection, true, Clock::now()) != FileVerdict::kUsable)
     file.connection.close();
   return file;
 }
@@ -107,16 +108,17 @@ std::string immutableUri(const fs::path &path) {
   return uri + "?immutable=1";
 }
 
-FileVerdict tryOpen(const fs::path &path, const std::string &name, int flags, DatabaseFile &file) {
+FileVerdict tryOpen(const fs::path &path, const std::string &name, int flags, Clock::time_point end,
+                    DatabaseFile &file) {
   bool mayWrite = flags & SQLITE_OPEN_READWRITE;
   int code;
   Connection connection = Connection::open(name, flags, code);
   if (!connection)
     return verdictOf(code);
   // Before anything that would take a lock or look at a log: a file of somebody else stays as it is.
-  FileVerdict verdict = checkHeader(connection);
+  FileVerdict verdict = checkHeader(connection, end);
   if (verdict == FileVerdict::kUsable)
-    verdict = adoptDatabase(connection, mayWrite);
+    verdict = adoptDatabase(connection, mayWrite, end);
   if (verdict != FileVerdict::kUsable) {
     connection.leaveFileAlone();
     return verdict;
@@ -180,12 +182,12 @@ const char *describe(FileVerdict verdict) {
   return "it cannot be opened or created";
 }
 
-DatabaseFile openReadOnly(const fs::path &path, bool asked) {
+DatabaseFile openReadOnly(const fs::path &path, bool asked, Clock::time_point end) {
   DatabaseFile file;
-  FileVerdict verdict = tryOpen(path, path.string(), SQLITE_OPEN_READONLY, file);
+  FileVerdict verdict = tryOpen(path, path.string(), SQLITE_OPEN_READONLY, end, file);
   // A database with a write-ahead log needs files beside it; where none can be made it is read as it stands.
   if (verdict == FileVerdict::kUnreachable)
-    verdict = tryOpen(path, immutableUri(path), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, file);
+    verdict = tryOpen(path, immutableUri(path), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, end, file);
   if (verdict != FileVerdict::kUsable)
     return workWithout(path, describe(verdict));
   file.readOnly = true;
@@ -196,7 +198,8 @@ DatabaseFile openReadOnly(const fs::path &path, bool asked) {
 
 } // namespace
 
-DatabaseFile openDatabaseFile(const std::string &name, bool readOnly, std::optional<FileIdentity> damaged) {
+DatabaseFile openDatabaseFile(const std::string &name, bool readOnly, std::chrono::milliseconds lockedWait,
+                              std::optional<FileIdentity> damaged) {
   if (name == ":memory:")
     return openInMemory("");
 
@@ -215,12 +218,13 @@ DatabaseFile openDatabaseFile(const std::string &name, bool readOnly, std::optio
     return workWithout(path, "everyone may write its directory and so plant kernels (use a directory of your own)");
   if (isWritableByAll(path))
     return workWithout(path, "everyone may write it and so plant kernels (chmod o-w it, if its content is trusted)");
+  const Clock::time_point end = Clock::now() + lockedWait;
   if (readOnly)
-    return isPresent(path) ? openReadOnly(path, true) : openMissing(path);
+    return isPresent(path) ? openReadOnly(path, true, end) : openMissing(path);
 
   DatabaseFile file;
   auto attempt = [&] {
-    FileVerdict verdict = tryOpen(path, path.string(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, file);
+    FileVerdict verdict = tryOpen(path, path.string(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, end, file);
     return verdict == FileVerdict::kUsable && damaged == file.identity ? FileVerdict::kDamaged : verdict;
   };
   FileVerdict verdict = attempt();
@@ -241,7 +245,7 @@ DatabaseFile openDatabaseFile(const std::string &name, bool readOnly, std::optio
   if (verdict == FileVerdict::kUsable && !file.readOnly)
     return file;
   if (verdict == FileVerdict::kUsable || (verdict == FileVerdict::kUnreachable && isPresent(path)))
-    return openReadOnly(path, false);
+    return openReadOnly(path, false, end);
   return workWithout(path, describe(verdict));
 }
 

@@ -6,6 +6,7 @@
 
 #include "cache/sqlite.h"
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,7 +28,9 @@ struct DatabaseFile {
   std::string warning; // one line when something is reduced or was repaired
 };
 
-// `damaged`: this file has failed in use and is to be replaced, unless another process already did.
-DatabaseFile openDatabaseFile(const std::string &path, bool readOnly, std::optional<FileIdentity> damaged = {});
+// `lockedWait`: for a file that another process keeps locked. `damaged`: this file has failed in use and is to be
+// replaced, unless another process already did.
+DatabaseFile openDatabaseFile(const std::string &path, bool readOnly, std::chrono::milliseconds lockedWait,
+                              std::optional<FileIdentity> damaged = {});
 
 } // namespace nsa

@@ -81,9 +81,9 @@ double finiteOrZero(double value) { return std::isfinite(value) ? value : 0; }
 } // namespace
 
 struct KernelStore::State final : ForkFence::Member {
-  explicit State(const Options &options) : askedReadOnly(options.readOnly) {
+  explicit State(const Options &options) : askedReadOnly(options.readOnly), lockedWait(options.lockedWait) {
     std::unique_lock fence = ForkFence::hold();
-    file = openDatabaseFile(options.path, askedReadOnly);
+    file = openDatabaseFile(options.path, askedReadOnly, lockedWait);
     ForkFence::join(*this);
   }
   ~State() {
@@ -94,6 +94,7 @@ struct KernelStore::State final : ForkFence::Member {
 
   DatabaseFile file;
   const bool askedReadOnly;
+  const std::chrono::milliseconds lockedWait;
   bool replaced = false; // a file is replaced once per store: what breaks twice is not the file
   StoreCounters counters;
   mutable std::mutex mutex;
@@ -113,7 +114,7 @@ struct KernelStore::State final : ForkFence::Member {
   public:
     explicit Use(State &state) : lock(state.mutex) {
       if (!state.file.connection)
-        state.file = openDatabaseFile(state.file.path, state.askedReadOnly);
+        state.file = openDatabaseFile(state.file.path, state.askedReadOnly, state.lockedWait);
     }
 
   private:
@@ -271,7 +272,7 @@ void KernelStore::State::noteFailure(int code) {
   FileIdentity damaged = file.identity;
   file.connection.leaveFileAlone();
   file.connection.close();
-  file = openDatabaseFile(file.path, false, damaged);
+  file = openDatabaseFile(file.path, false, lockedWait, damaged);
   if (!isInMemory())
     ++counters.replacedFiles;
 }

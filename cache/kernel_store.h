@@ -11,6 +11,7 @@
 #include "runtime/base/manifest.h"
 #include "runtime/base/status.h"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -63,6 +64,9 @@ public:
   struct Options {
     std::string path;      // file; ":memory:" keeps nothing
     bool readOnly = false; // never write, never create; a missing file is an empty store in memory
+    // How long a file is waited for that another process keeps locked. Who makes a new one syncs it several times, and
+    // a disk under load may take a second for each.
+    std::chrono::milliseconds lockedWait{20000};
   };
   // Creates the file and missing directories (mode 0700) unless read-only. `warning` receives one line when
   // the store works in a reduced way: a damaged file was renamed aside, the medium is read-only, or the file

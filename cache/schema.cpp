@@ -2,8 +2,8 @@
 
 #include "runtime/base/manifest.h"
 
+#include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstring>
 #include <string_view>
 #include <thread>
@@ -14,7 +14,15 @@ namespace {
 
 using sqlite::Connection;
 
-constexpr int kBusyTimeoutMs = 5000;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+// Of one operation on an open file.
+constexpr milliseconds kBusyTimeout{5000};
+// For the right to change the journal mode, which nobody needs: who has it may be about to change it, too.
+constexpr milliseconds kModeTimeout{1000};
+// Between two looks at a file that another process keeps locked: while many look, few would get anything done.
+constexpr milliseconds kFirstPause{1}, kLongestPause{20};
 
 // Of sqlite's file format.
 constexpr std::string_view kMagic("SQLite format 3\0", 16);
@@ -89,6 +97,14 @@ struct Marks {
   bool areOurs() const {
     return application == kApplicationId && tables == 3 && (version == 1 || (version == kSchemaVersion && leases == 1));
   }
+  bool lackTables() const { return isEmpty() || (areOurs() && version < kSchemaVersion); }
+  FileVerdict verdict() const {
+    if (!isEmpty() && application != kApplicationId)
+      return FileVerdict::kForeign;
+    if (version > kSchemaVersion)
+      return FileVerdict::kNewer;
+    return areOurs() ? FileVerdict::kUsable : FileVerdict::kDamaged;
+  }
 };
 
 int readMarks(Connection &connection, Marks &marks) {
@@ -115,15 +131,26 @@ int readMarksAtOnce(Connection &connection, Marks &marks) {
   return code;
 }
 
-// Two processes that open a new or an older file at once both come here; the second finds the work done.
-int completeSchema(Connection &connection, Marks &marks) {
-  if (int code = connection.execute("BEGIN IMMEDIATE"))
-    return code;
-  int code = readMarks(connection, marks);
-  bool isEmpty = marks.isEmpty();
-  if (code == SQLITE_OK && isEmpty)
+milliseconds untilThen(Clock::time_point end) {
+  return std::max(milliseconds(0), std::chrono::duration_cast<milliseconds>(end - Clock::now()));
+}
+
+// For what sqlite does not wait for by itself, or not in the right way.
+template <typename Attempt> int waitWhileBusy(Clock::time_point end, Attempt attempt) {
+  milliseconds pause = kFirstPause;
+  int code;
+  while (((code = attempt()) & 0xff) == SQLITE_BUSY && Clock::now() < end) {
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, kLongestPause);
+  }
+  return code;
+}
+
+int createWhatLacks(Connection &connection, Marks &marks) {
+  int code = readMarks(connection, marks); // once more, with the lock in hand
+  if (code == SQLITE_OK && marks.isEmpty())
     code = connection.execute(kCreateTables);
-  if (code == SQLITE_OK && (isEmpty || (marks.areOurs() && marks.version == 1)))
+  if (code == SQLITE_OK && marks.lackTables())
     code = connection.execute(kCreateLeases);
   if (code == SQLITE_OK)
     code = readMarks(connection, marks);
@@ -134,20 +161,31 @@ int completeSchema(Connection &connection, Marks &marks) {
   return code;
 }
 
-// For what sqlite does not wait for by itself.
-template <typename Attempt> int waitWhileBusy(Attempt attempt) {
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point end = Clock::now() + std::chrono::milliseconds(kBusyTimeoutMs);
-  int code;
-  while (((code = attempt()) & 0xff) == SQLITE_BUSY && Clock::now() < end)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  return code;
+// Of many who find a new or an older file at once, one makes what it lacks. The others look until it is there: in the
+// queue for the lock they would wait for all that the first still does with it.
+int completeSchema(Connection &connection, Marks &marks, Clock::time_point end) {
+  bool mine = false;
+  int code = waitWhileBusy(end, [&] {
+    int result = readMarksAtOnce(connection, marks);
+    if (result != SQLITE_OK || !marks.lackTables())
+      return result;
+    connection.setBusyTimeout(milliseconds(0));
+    result = connection.execute("BEGIN IMMEDIATE");
+    connection.setBusyTimeout(untilThen(end));
+    mine = result == SQLITE_OK;
+    return result;
+  });
+  return code == SQLITE_OK && mine ? createWhatLacks(connection, marks) : code;
 }
 
-// Changing the mode needs the file alone. A file that stays in another mode (a file system without shared memory)
-// works too, only slower.
-void useWriteAheadLog(Connection &connection) {
-  (void)waitWhileBusy([&] { return connection.execute("PRAGMA journal_mode = WAL"); });
+// Changing the mode needs the file alone. A file that stays in another mode (a file system without shared memory, or
+// one that others keep reading) works too, only slower.
+void useWriteAheadLog(Connection &connection, Clock::time_point end) {
+  end = std::min(end, Clock::now() + kModeTimeout);
+  (void)waitWhileBusy(end, [&] {
+    connection.setBusyTimeout(untilThen(end));
+    return connection.execute("PRAGMA journal_mode = WAL");
+  });
 }
 
 } // namespace
@@ -168,10 +206,10 @@ FileVerdict verdictOf(int code) {
   }
 }
 
-FileVerdict checkHeader(const Connection &connection) {
+FileVerdict checkHeader(const Connection &connection, Clock::time_point end) {
   std::array<std::byte, kHeaderBytes> header;
   size_t size = 0;
-  if (int code = waitWhileBusy([&] { return connection.readHead(header, size); }))
+  if (int code = waitWhileBusy(end, [&] { return connection.readHead(header, size); }))
     return verdictOf(code);
   if (size == 0)
     return FileVerdict::kUsable;
@@ -183,33 +221,30 @@ FileVerdict checkHeader(const Connection &connection) {
   return application == kApplicationId ? FileVerdict::kUsable : FileVerdict::kForeign;
 }
 
-FileVerdict adoptDatabase(Connection &connection, bool mayWrite) {
-  connection.setBusyTimeout(kBusyTimeoutMs);
+FileVerdict adoptDatabase(Connection &connection, bool mayWrite, Clock::time_point end) {
+  connection.setBusyTimeout(untilThen(end));
   Marks marks;
   if (int code = readMarksAtOnce(connection, marks))
     return verdictOf(code);
-  bool isEmpty = marks.isEmpty();
-  if (!isEmpty && marks.application != kApplicationId)
-    return FileVerdict::kForeign;
-  if (marks.version > kSchemaVersion)
-    return FileVerdict::kNewer;
+  if (!marks.isEmpty() && (marks.verdict() == FileVerdict::kForeign || marks.verdict() == FileVerdict::kNewer))
+    return marks.verdict();
 
   mayWrite = mayWrite && !connection.isReadOnly();
-  // The schema comes before the log: while the mark is in the log alone, the header does not say whose file it is.
-  if (isEmpty && !mayWrite)
+  if (marks.isEmpty() && !mayWrite)
     return FileVerdict::kUnreachable;
-  if (isEmpty || (mayWrite && marks.areOurs() && marks.version < kSchemaVersion)) {
-    if (int code = completeSchema(connection, marks))
-      return verdictOf(code);
-  }
-  if (mayWrite)
-    useWriteAheadLog(connection);
   // NORMAL survives a killed process; a power cut may lose the last rows but not the file.
   // trusted_schema and cell_size_check: the file may have been damaged or made by someone else.
   if (int code = connection.execute("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
                                     "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON"))
     return verdictOf(code);
-  return marks.areOurs() ? FileVerdict::kUsable : FileVerdict::kDamaged;
+  // The schema comes before the log: while the mark is in the log alone, the header does not say whose file it is.
+  if (mayWrite && marks.lackTables())
+    if (int code = completeSchema(connection, marks, end))
+      return verdictOf(code);
+  if (mayWrite)
+    useWriteAheadLog(connection, end);
+  connection.setBusyTimeout(kBusyTimeout);
+  return marks.verdict();
 }
 
 } // namespace nsa

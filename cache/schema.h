@@ -5,6 +5,8 @@
 
 #include "cache/sqlite.h"
 
+#include <chrono>
+
 namespace nsa {
 
 inline constexpr int64_t kApplicationId = 0x4e53414b; // "NSAK"
@@ -15,7 +17,7 @@ enum class FileVerdict {
   kDamaged,     // a kernel database by its header, whose structure does not hold
   kForeign,     // not provably a kernel database, so nothing of ours to touch
   kNewer,       // a schema of a later version of this library
-  kLocked,      // another process kept it locked for the whole timeout
+  kLocked,      // another process kept it locked until the end of the wait
   kUnreachable, // cannot be opened, read or created
 };
 
@@ -23,12 +25,12 @@ enum class FileVerdict {
 FileVerdict verdictOf(int code);
 
 // Whether the file is empty or its header says that it is ours: all others must not be touched. kUsable or kForeign, or
-// what the failure of reading says.
-FileVerdict checkHeader(const sqlite::Connection &connection);
+// what the failure of reading says. A locked file is waited for until `end`.
+FileVerdict checkHeader(const sqlite::Connection &connection, std::chrono::steady_clock::time_point end);
 
 // Recognises the database and sets the connection up; when `mayWrite` it makes the schema in an empty file and brings
 // an older one up to date. An older one that cannot be written is read as it is. A file of another program or of a
-// newer schema is only read.
-FileVerdict adoptDatabase(sqlite::Connection &connection, bool mayWrite);
+// newer schema is only read. A locked file is waited for until `end`; later operations wait five seconds each.
+FileVerdict adoptDatabase(sqlite::Connection &connection, bool mayWrite, std::chrono::steady_clock::time_point end);
 
 } // namespace nsa

@@ -38,7 +38,9 @@ void Connection::abandon() {
   handle = nullptr;
 }
 
-void Connection::setBusyTimeout(int milliseconds) { sqlite3_busy_timeout(handle, milliseconds); }
+void Connection::setBusyTimeout(std::chrono::milliseconds timeout) {
+  sqlite3_busy_timeout(handle, static_cast<int>(timeout.count()));
+}
 
 void Connection::leaveFileAlone() { sqlite3_db_config(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr); }
 

@@ -3,6 +3,7 @@
 // Thread-safety: none; the store's mutex guards a connection and its queries.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -31,7 +32,7 @@ public:
   // checkpoint and unlink under the parent's feet.
   void abandon();
 
-  void setBusyTimeout(int milliseconds);
+  void setBusyTimeout(std::chrono::milliseconds timeout);
   // Closing will not move the write-ahead log into the file.
   void leaveFileAlone();
 
