@@ -1,12 +1,12 @@
 // nsa_bench_attention: speed of the attention operators on one device, with the compiler's best guess and with the
 // tuner's winner, beside what torch carries when python3 has it, written into a folder of results row by row.
+#include "bench/bench_program.h"
 #include "bench/bench_report.h"
 #include "bench/fma_peak.h"
 #include "bench/machine_facts.h"
 #include "bench/peer_process.h"
 #include "bench/plan_contender.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -19,13 +19,13 @@ namespace {
 // More than any L2; written before each sample.
 constexpr size_t kFlushBytes = size_t{192} << 20;
 
-struct Flags {
-  std::string device = "cpu", results, compiler, peers;
+struct Flags : CommonFlags {
+  std::string peers;
   std::vector<std::string> dtypes = {"bf16"}, heads, ops;
   std::vector<int64_t> tokens;
   int samples = 21;
   double tuneBudget = 60;
-  bool quick = false, noTune = false, noPeers = false;
+  bool noTune = false, noPeers = false;
 };
 
 double secondsSince(std::chrono::steady_clock::time_point start) {
@@ -33,12 +33,9 @@ double secondsSince(std::chrono::steady_clock::time_point start) {
 }
 
 Result<tools::EngineHandle> openEngine(const Flags &flags, nsa_miss_policy policy) {
-  tools::EngineSettings settings;
-  settings.device = flags.device;
-  settings.cachePath = ":memory:"; // what an earlier run stored must not be measured
-  settings.missPolicy = policy;
+  // What an earlier run stored must not be measured.
+  tools::EngineSettings settings = flags.engineSettings(policy, ":memory:");
   settings.tuneBudgetSeconds = flags.tuneBudget;
-  settings.compilerPath = flags.compiler;
   return tools::createEngine(settings);
 }
 
@@ -228,44 +225,27 @@ private:
 
 int main(int argc, char **argv) {
   nsa::bench::Flags flags;
-  CLI::App app("Measures the attention operators on one device.", "nsa_bench_attention");
-  app.add_option("--device", flags.device, "cpu or cuda:N")->capture_default_str()->type_name("DEVICE");
-  app.add_option("--results", flags.results, "Folder for attention.json and attention.csv, e.g. bench/results/h200")
-      ->required()
-      ->type_name("DIR");
-  app.add_option("--dtypes", flags.dtypes, "bf16, fp16, fp32; separated by commas")
+  nsa::bench::BenchProgram program("attention", "Measures the attention operators on one device.", flags,
+                                   "One small shape");
+  program.addDevice();
+  program.addCount("--samples", flags.samples, "Samples of each implementation", 1, 10000);
+  program.addTuneBudget(flags.tuneBudget);
+  CLI::App &options = program.options();
+  options.add_option("--dtypes", flags.dtypes, "bf16, fp16, fp32; separated by commas")
       ->delimiter(',')
       ->capture_default_str()
       ->type_name("LIST");
-  app.add_option("--heads", flags.heads, "Only these: nsa128, nsa192, gqa4")->delimiter(',')->type_name("LIST");
-  app.add_option("--ops", flags.ops, "Only these: dense, window")->delimiter(',')->type_name("LIST");
-  app.add_option("--tokens", flags.tokens, "Only these lengths: 4096, 16384, 65536")->delimiter(',')->type_name("LIST");
-  app.add_option("--samples", flags.samples, "Samples of each implementation")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str()
-      ->type_name("N");
-  app.add_option("--tune-budget", flags.tuneBudget, "Seconds of tuning for each shape")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str()
-      ->type_name("SECONDS");
-  app.add_option("--compiler", flags.compiler, "libnsa_compiler.so (default: beside libnsa.so)")->type_name("FILE");
-  app.add_option("--peers", flags.peers,
-                 "Script that measures other implementations (default, on a GPU: peers/torch_attention.py beside this)")
+  options.add_option("--heads", flags.heads, "Only these: nsa128, nsa192, gqa4")->delimiter(',')->type_name("LIST");
+  options.add_option("--ops", flags.ops, "Only these: dense, window")->delimiter(',')->type_name("LIST");
+  options.add_option("--tokens", flags.tokens, "Only these lengths: 4096, 16384, 65536")
+      ->delimiter(',')
+      ->type_name("LIST");
+  options
+      .add_option(
+          "--peers", flags.peers,
+          "Script that measures other implementations (default, on a GPU: peers/torch_attention.py beside this)")
       ->type_name("FILE");
-  app.add_flag("--no-peers", flags.noPeers, "Only this library");
-  app.add_flag("--no-tune", flags.noTune, "Only the compiler's best guess");
-  app.add_flag("--quick", flags.quick, "One small shape");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success &request) {
-    return app.exit(request);
-  } catch (const CLI::ParseError &error) {
-    std::fprintf(stderr, "nsa_bench_attention: %s\n", error.what());
-    return 2;
-  }
-  if (const nsa::Status status = nsa::bench::AttentionBench(flags).run(); !status.isOk()) {
-    std::fprintf(stderr, "nsa_bench_attention: %s\n", status.toString().c_str());
-    return 1;
-  }
-  return 0;
+  options.add_flag("--no-peers", flags.noPeers, "Only this library");
+  options.add_flag("--no-tune", flags.noTune, "Only the compiler's best guess");
+  return program.run(argc, argv, [&] { return nsa::bench::AttentionBench(flags).run(); });
 }

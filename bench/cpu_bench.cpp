@@ -1,13 +1,13 @@
 // nsa_bench_cpu: which share of the processor's FMA peak the generated fp32 kernels reach, on one core and on all, and
 // how long a kernel takes to compile. Peak and kernels run in turns, so both see the same clocks and neighbours.
 #include "bench/bench_case.h"
+#include "bench/bench_program.h"
 #include "bench/bench_report.h"
 #include "bench/compile_time.h"
 #include "bench/fma_peak.h"
 #include "bench/machine_facts.h"
 #include "bench/plan_contender.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <set>
@@ -16,11 +16,9 @@
 namespace nsa::bench {
 namespace {
 
-struct Flags {
-  std::string results, compiler;
+struct Flags : CommonFlags {
   int samples = 11;
   double tuneBudget = 30;
-  bool quick = false;
 };
 
 // The peak as a contender: the time in which so many threads do a billion operations each.
@@ -55,11 +53,9 @@ Result<Lane> openLane(const Flags &flags, int threads, const Arena &arena) {
   for (const bool tuned : {false, true}) {
     if (tuned && flags.quick)
       continue;
-    tools::EngineSettings settings;
-    settings.cachePath = ":memory:"; // what an earlier run stored must not be measured
-    settings.missPolicy = tuned ? NSA_MISS_TUNE : NSA_MISS_DEFAULT;
+    // What an earlier run stored must not be measured.
+    tools::EngineSettings settings = flags.engineSettings(tuned ? NSA_MISS_TUNE : NSA_MISS_DEFAULT, ":memory:");
     settings.tuneBudgetSeconds = flags.tuneBudget;
-    settings.compilerPath = flags.compiler;
     settings.cpuThreads = threads;
     Result<tools::EngineHandle> engine = tools::createEngine(settings);
     if (!engine)
@@ -136,13 +132,10 @@ Status measureCase(const Flags &flags, const BenchCase &benchCase, tools::Accele
 }
 
 Status run(const Flags &flags) {
-  Result<std::unique_ptr<tools::Accelerator>> accelerator = tools::Accelerator::open("cpu");
+  Result<std::unique_ptr<tools::Accelerator>> accelerator = tools::Accelerator::open(flags.device);
   if (!accelerator)
     return accelerator.status();
-  tools::EngineSettings settings;
-  settings.cachePath = ":memory:";
-  settings.compilerPath = flags.compiler;
-  Result<tools::EngineHandle> engine = tools::createEngine(settings);
+  Result<tools::EngineHandle> engine = tools::createEngine(flags.engineSettings(NSA_MISS_DEFAULT, ":memory:"));
   if (!engine)
     return engine.status();
   Result<nlohmann::json> machine = machineFacts(engine->get());
@@ -199,31 +192,9 @@ Status run(const Flags &flags) {
 
 int main(int argc, char **argv) {
   nsa::bench::Flags flags;
-  CLI::App app("Measures the generated CPU kernels against the processor's peak.", "nsa_bench_cpu");
-  app.add_option("--results", flags.results, "Folder for cpu.json and cpu.csv, e.g. bench/results/cpu")
-      ->required()
-      ->type_name("DIR");
-  app.add_option("--samples", flags.samples, "Samples of each measurement")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str()
-      ->type_name("N");
-  app.add_option("--tune-budget", flags.tuneBudget, "Seconds of tuning for each shape")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str()
-      ->type_name("SECONDS");
-  app.add_option("--compiler", flags.compiler, "libnsa_compiler.so (default: beside libnsa.so)")->type_name("FILE");
-  app.add_flag("--quick", flags.quick, "A short length, without tuning");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success &request) {
-    return app.exit(request);
-  } catch (const CLI::ParseError &error) {
-    std::fprintf(stderr, "nsa_bench_cpu: %s\n", error.what());
-    return 2;
-  }
-  if (const nsa::Status status = nsa::bench::run(flags); !status.isOk()) {
-    std::fprintf(stderr, "nsa_bench_cpu: %s\n", status.toString().c_str());
-    return 1;
-  }
-  return 0;
+  nsa::bench::BenchProgram program("cpu", "Measures the generated CPU kernels against the processor's peak.", flags,
+                                   "A short length, without tuning");
+  program.addCount("--samples", flags.samples, "Samples of each measurement", 1, 10000);
+  program.addTuneBudget(flags.tuneBudget);
+  return program.run(argc, argv, [&] { return nsa::bench::run(flags); });
 }

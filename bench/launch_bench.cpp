@@ -1,85 +1,27 @@
 // nsa_bench_launch: what a call costs beside its kernel. Plans from memory and from a warm database, and nsa_run over
 // the bare launch that it ends in, on one thread and on many.
 #include "bench/bare_launch.h"
+#include "bench/bench_program.h"
 #include "bench/bench_report.h"
+#include "bench/launch_caller.h"
+#include "bench/launch_request.h"
 #include "bench/machine_facts.h"
 #include "bench/median.h"
-#include "bench/scratch_folder.h"
-#include "tools/support/accelerator.h"
+#include "tools/support/scratch_folder.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <barrier>
-#include <chrono>
 #include <cstdio>
 #include <ctime>
 #include <functional>
-#include <random>
 #include <thread>
 
 namespace nsa::bench {
 namespace {
 
-struct Flags {
-  std::string device = "cpu", results, compiler;
-  int specs = 10000, threads = 8, rounds = 41;
-  bool quick = false;
+struct Flags : CommonFlags {
+  int specs = kMostDistinctRequests, threads = 8, rounds = 41;
 };
-
-struct Request {
-  Spec spec;
-  Maxima maxima;
-};
-
-// Small enough that launching is all there is to measure.
-Request tinyRequest() {
-  Request tiny;
-  tiny.spec.op = Operator::kWindow;
-  tiny.spec.queryHeads = tiny.spec.kvHeads = 1;
-  tiny.spec.qkDim = tiny.spec.vDim = 64;
-  tiny.spec.window = 16;
-  tiny.maxima = {.batch = 1, .tokensQ = 1, .seqlenQ = 1, .seqlenK = 1};
-  return tiny;
-}
-
-// Problems that one kernel serves, each with a choice of its own in the database; at most 10,000.
-std::vector<Request> distinctRequests(int count) {
-  std::vector<Request> requests;
-  for (int i = 0; i < 10000; ++i) {
-    Request request = tinyRequest();
-    auto power = [&](int divisor) { return int64_t{1} << (i / divisor % 10); };
-    request.spec.window = static_cast<int32_t>(power(1));
-    request.maxima.batch = power(10);
-    request.maxima.seqlenQ = power(100);
-    request.maxima.seqlenK = 1024 * power(1000);
-    request.maxima.tokensQ = request.maxima.batch * request.maxima.seqlenQ;
-    requests.push_back(request);
-  }
-  // The order of the database's keys must not be that of the calls.
-  std::shuffle(requests.begin(), requests.end(), std::mt19937_64(1));
-  requests.resize(static_cast<size_t>(std::min(count, 10000)));
-  return requests;
-}
-
-// Kernels as programs have them, each another binary.
-std::vector<Request> realRequests(bool quick) {
-  std::vector<Request> requests;
-  for (Operator op : {Operator::kWindow, Operator::kDense})
-    for (int32_t group : {1, 16})
-      for (int32_t dim : {64, 128}) {
-        Request request = tinyRequest();
-        request.spec.op = op;
-        request.spec.queryHeads = group * 4;
-        request.spec.kvHeads = 4;
-        request.spec.qkDim = request.spec.vDim = dim;
-        request.spec.window = 512;
-        request.maxima = {.batch = 1, .tokensQ = 4096, .seqlenQ = 4096, .seqlenK = 4096};
-        requests.push_back(request);
-      }
-  if (quick)
-    requests.resize(2);
-  return requests;
-}
 
 // Where threads outnumber cores a thread's own processor time is measured, else the time that passes.
 class CallClock {
@@ -96,9 +38,17 @@ private:
   bool wall;
 };
 
+// `work(thread)` on so many threads at once, the calling one among them.
+void onThreads(int threads, const std::function<void(int thread)> &work) {
+  std::vector<std::jthread> others;
+  for (int thread = 1; thread < threads; ++thread)
+    others.emplace_back(work, thread);
+  work(0);
+}
+
 class LaunchBench {
 public:
-  LaunchBench(const Flags &flags, ScratchFolder folder) : flags(flags), folder(std::move(folder)) {}
+  LaunchBench(const Flags &flags, tools::ScratchFolder folder) : flags(flags), folder(std::move(folder)) {}
   Status run();
 
 private:
@@ -114,9 +64,9 @@ private:
   Status add(const std::string &measure, int threads, const char *clock, std::vector<double> microseconds);
 
   const Flags &flags;
-  ScratchFolder folder;
+  tools::ScratchFolder folder;
   std::string many = folder.file("many.db"), real = folder.file("real.db");
-  std::vector<Request> distinct, kernels;
+  std::vector<LaunchRequest> distinct, kernels;
   std::optional<StoredKernel> tinyKernel;
   std::optional<BenchReport> report;
 };
@@ -136,16 +86,11 @@ Status LaunchBench::add(const std::string &measure, int threads, const char *clo
 }
 
 Result<tools::EngineHandle> LaunchBench::openEngine(nsa_miss_policy policy, const std::string &cache) const {
-  tools::EngineSettings settings;
-  settings.device = flags.device;
-  settings.cachePath = cache;
-  settings.missPolicy = policy;
-  settings.compilerPath = flags.compiler;
-  return tools::createEngine(settings);
+  return tools::createEngine(flags.engineSettings(policy, cache));
 }
 
 Status LaunchBench::fillDatabases() {
-  const Request tiny = tinyRequest();
+  const LaunchRequest tiny = tinyRequest();
   kernels = realRequests(flags.quick);
   {
     Result<tools::EngineHandle> engine = openEngine(NSA_MISS_DEFAULT, real);
@@ -161,7 +106,7 @@ Status LaunchBench::fillDatabases() {
       return made.status();
     report = std::move(*made);
     NSA_RETURN_IF_ERROR(tools::createPlan(engine->get(), tiny.spec, tiny.maxima).status());
-    for (const Request &request : kernels)
+    for (const LaunchRequest &request : kernels)
       NSA_RETURN_IF_ERROR(tools::createPlan(engine->get(), request.spec, request.maxima).status());
   }
   std::string warning;
@@ -187,7 +132,7 @@ Status LaunchBench::fillDatabases() {
   Result<std::unique_ptr<KernelStore>> to = KernelStore::open({.path = many, .readOnly = false}, warning);
   if (!to)
     return to.status();
-  for (const Request &request : distinct) {
+  for (const LaunchRequest &request : distinct) {
     choice.problem = Problem::make(request.spec, request.maxima).key();
     NSA_RETURN_IF_ERROR((*to)->put(*tinyKernel, &choice));
   }
@@ -202,7 +147,7 @@ Status LaunchBench::measureDatabase() {
     if (!engine)
       return engine.status();
     std::vector<tools::PlanHandle> plans;
-    for (const Request &request : kernels) {
+    for (const LaunchRequest &request : kernels) {
       const double start = clock.nanoseconds();
       Result<tools::PlanHandle> plan = tools::createPlan(engine->get(), request.spec, request.maxima);
       const double microseconds = (clock.nanoseconds() - start) / 1e3;
@@ -222,7 +167,7 @@ Result<std::vector<double>> LaunchBench::sample(int threads, int rounds, int cal
   std::vector<std::vector<double>> samples(static_cast<size_t>(threads));
   std::vector<Status> failures(static_cast<size_t>(threads));
   std::barrier together(threads);
-  auto work = [&](int thread) {
+  onThreads(threads, [&](int thread) {
     const auto index = static_cast<size_t>(thread);
     for (int round = 0; round < rounds; ++round) {
       together.arrive_and_wait();
@@ -232,13 +177,7 @@ Result<std::vector<double>> LaunchBench::sample(int threads, int rounds, int cal
       if (!status.isOk())
         failures[index] = std::move(status);
     }
-  };
-  {
-    std::vector<std::jthread> others;
-    for (int thread = 1; thread < threads; ++thread)
-      others.emplace_back(work, thread);
-    work(0);
-  }
+  });
   std::vector<double> all;
   for (size_t i = 0; i < samples.size(); ++i) {
     NSA_RETURN_IF_ERROR(failures[i]);
@@ -255,7 +194,7 @@ Status LaunchBench::measureMemory() {
   std::vector<nsa_maxima> maxima;
   std::vector<double> known;
   const CallClock clock(1);
-  for (const Request &request : distinct) {
+  for (const LaunchRequest &request : distinct) {
     const double start = clock.nanoseconds();
     NSA_RETURN_IF_ERROR(tools::createPlan(engine->get(), request.spec, request.maxima).status());
     known.push_back((clock.nanoseconds() - start) / 1e3);
@@ -291,79 +230,12 @@ Status LaunchBench::measureMemory() {
   return Status::ok();
 }
 
-// One thread's tensors, stream and both ways to launch.
-class Caller {
-public:
-  static Result<std::unique_ptr<Caller>> make(const std::string &device, const BareLaunch &bare, nsa_plan *plan) {
-    auto caller = std::make_unique<Caller>();
-    Result<std::unique_ptr<tools::Accelerator>> accelerator = tools::Accelerator::open(device);
-    if (!accelerator)
-      return accelerator.status();
-    caller->accelerator = std::move(*accelerator);
-    const Request request = tinyRequest();
-    Bindings internal;
-    for (const auto &[name, dim] : {std::pair{NSA_Q, request.spec.qkDim},
-                                    {NSA_K, request.spec.qkDim},
-                                    {NSA_V, request.spec.vDim},
-                                    {NSA_OUT, request.spec.vDim}}) {
-      Result<tools::Buffer> buffer = caller->accelerator->allocate(static_cast<size_t>(dim) * 2);
-      if (!buffer)
-        return buffer.status();
-      NSA_RETURN_IF_ERROR(caller->accelerator->fill(buffer->data(), 0, buffer->size()));
-      nsa_tensor &tensor = caller->tensors[caller->count] = NSA_INIT(nsa_tensor);
-      tensor.data = buffer->data();
-      tensor.dtype = NSA_BF16;
-      tensor.rank = 4;
-      Tensor &same = internal[static_cast<TensorName>(name)];
-      same = {.data = buffer->data(), .dtype = DType::kBf16, .rank = 4, .shape = {1, 1, 1, dim}, .strides = {}};
-      same.strides = {dim, dim, dim, 1};
-      std::copy_n(same.shape.begin(), 4, tensor.shape);
-      std::copy_n(same.strides.begin(), 4, tensor.strides);
-      caller->bindings[caller->count++] = {name, &tensor};
-      caller->buffers.push_back(std::move(*buffer));
-    }
-    Result<size_t> bytes = tools::workspaceSize(plan);
-    if (!bytes)
-      return bytes.status();
-    Result<tools::Buffer> workspace = caller->accelerator->allocate(*bytes);
-    if (!workspace)
-      return workspace.status();
-    caller->workspace = std::move(*workspace);
-    NSA_RETURN_IF_ERROR(bare.prepare(CallRules(request.spec, request.maxima), internal, caller->arguments));
-    return caller;
-  }
-
-  Status bareLaunches(const BareLaunch &bare, int calls) const {
-    for (int i = 0; i < calls; ++i)
-      NSA_RETURN_IF_ERROR(bare.launch(arguments, workspace.data(), accelerator->stream()));
-    return Status::ok();
-  }
-  Status runs(const nsa_plan *plan, int calls) const {
-    nsa_error error;
-    for (int i = 0; i < calls; ++i)
-      if (nsa_run(plan, bindings.data(), count, workspace.data(), workspace.size(), accelerator->stream(), &error) !=
-          NSA_OK)
-        return tools::toStatus(error.code, error);
-    return Status::ok();
-  }
-  Status synchronize() const { return accelerator->synchronize(); }
-
-private:
-  std::unique_ptr<tools::Accelerator> accelerator;
-  std::vector<tools::Buffer> buffers;
-  std::array<nsa_tensor, 4> tensors;
-  std::array<nsa_binding, 4> bindings;
-  size_t count = 0;
-  tools::Buffer workspace;
-  LaunchArguments arguments;
-};
-
 // Both ways alternate within one round, so that the difference is of one moment of the machine.
 Status LaunchBench::measureRunsOn(int threads, const BareLaunch &bare, nsa_plan *plan) {
   constexpr int kCalls = 200; // fewer than a stream's queue holds, so that no call waits for the device
-  std::vector<std::unique_ptr<Caller>> callers;
+  std::vector<std::unique_ptr<LaunchCaller>> callers;
   for (int i = 0; i < threads; ++i) {
-    Result<std::unique_ptr<Caller>> caller = Caller::make(flags.device, bare, plan);
+    Result<std::unique_ptr<LaunchCaller>> caller = LaunchCaller::make(flags.device, bare, plan);
     if (!caller)
       return caller.status();
     callers.push_back(std::move(*caller));
@@ -373,7 +245,8 @@ Status LaunchBench::measureRunsOn(int threads, const BareLaunch &bare, nsa_plan 
   std::vector<std::vector<double>> bareTimes(callers.size()), runTimes(callers.size());
   std::vector<Status> failures(callers.size());
   std::barrier together(threads);
-  auto work = [&](size_t index) {
+  onThreads(threads, [&](int thread) {
+    const auto index = static_cast<size_t>(thread);
     std::optional<cuda::ContextScope> scope;
     if (bare.context())
       scope.emplace(*bare.context());
@@ -391,13 +264,7 @@ Status LaunchBench::measureRunsOn(int threads, const BareLaunch &bare, nsa_plan 
       timed(bareTimes[index], [&] { return callers[index]->bareLaunches(bare, kCalls); });
       timed(runTimes[index], [&] { return callers[index]->runs(plan, kCalls); });
     }
-  };
-  {
-    std::vector<std::jthread> others;
-    for (size_t i = 1; i < callers.size(); ++i)
-      others.emplace_back(work, i);
-    work(0);
-  }
+  });
   std::vector<double> bareAll, runAll, over;
   for (size_t i = 0; i < callers.size(); ++i) {
     NSA_RETURN_IF_ERROR(failures[i]);
@@ -417,7 +284,7 @@ Status LaunchBench::measureRuns() {
   Result<tools::EngineHandle> engine = openEngine(NSA_MISS_FAIL, real);
   if (!engine)
     return engine.status();
-  const Request tiny = tinyRequest();
+  const LaunchRequest tiny = tinyRequest();
   Result<tools::PlanHandle> plan = tools::createPlan(engine->get(), tiny.spec, tiny.maxima);
   if (!plan)
     return plan.status();
@@ -437,7 +304,7 @@ Status LaunchBench::run() {
 }
 
 Status run(const Flags &flags) {
-  Result<ScratchFolder> folder = ScratchFolder::make();
+  Result<tools::ScratchFolder> folder = tools::ScratchFolder::make();
   if (!folder)
     return folder.status();
   return LaunchBench(flags, std::move(*folder)).run();
@@ -448,36 +315,11 @@ Status run(const Flags &flags) {
 
 int main(int argc, char **argv) {
   nsa::bench::Flags flags;
-  CLI::App app("Measures what planning and running cost beside the kernels.", "nsa_bench_launch");
-  app.add_option("--device", flags.device, "cpu or cuda:N")->capture_default_str()->type_name("DEVICE");
-  app.add_option("--results", flags.results, "Folder for launch.json and launch.csv, e.g. bench/results/h200")
-      ->required()
-      ->type_name("DIR");
-  app.add_option("--compiler", flags.compiler, "libnsa_compiler.so (default: beside libnsa.so)")->type_name("FILE");
-  app.add_option("--specs", flags.specs, "Distinct specs in memory")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str()
-      ->type_name("N");
-  app.add_option("--threads", flags.threads, "The larger number of threads")
-      ->check(CLI::Range(2, 256))
-      ->capture_default_str()
-      ->type_name("N");
-  app.add_option("--rounds", flags.rounds, "Samples of each measurement")
-      ->check(CLI::Range(3, 10000))
-      ->capture_default_str()
-      ->type_name("N");
-  app.add_flag("--quick", flags.quick, "Few specs and kernels");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success &request) {
-    return app.exit(request);
-  } catch (const CLI::ParseError &error) {
-    std::fprintf(stderr, "nsa_bench_launch: %s\n", error.what());
-    return 2;
-  }
-  if (const nsa::Status status = nsa::bench::run(flags); !status.isOk()) {
-    std::fprintf(stderr, "nsa_bench_launch: %s\n", status.toString().c_str());
-    return 1;
-  }
-  return 0;
+  nsa::bench::BenchProgram program("launch", "Measures what planning and running cost beside the kernels.", flags,
+                                   "Few specs and kernels");
+  program.addDevice();
+  program.addCount("--specs", flags.specs, "Distinct specs in memory", 1, nsa::bench::kMostDistinctRequests);
+  program.addCount("--threads", flags.threads, "The larger number of threads", 2, 256);
+  program.addCount("--rounds", flags.rounds, "Samples of each measurement", 3, 10000);
+  return program.run(argc, argv, [&] { return nsa::bench::run(flags); });
 }

@@ -1,15 +1,15 @@
 // nsa_bench_startup: from the start of a fresh process to its first result, with an empty and with a filled cache,
 // beside a process that does nothing and one that only opens a CUDA context. Each process is this program in another
 // role.
+#include "bench/bench_program.h"
 #include "bench/bench_report.h"
 #include "bench/machine_facts.h"
 #include "bench/median.h"
-#include "bench/scratch_folder.h"
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/driver.h"
 #include "tools/support/attention_job.h"
+#include "tools/support/scratch_folder.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -27,10 +27,9 @@ namespace {
 
 constexpr std::string_view kCudaPrefix = "cuda:";
 
-struct Flags {
-  std::string device = "cpu", results, compiler, role, cache;
+struct Flags : CommonFlags {
+  std::string role, cache;
   int runs = 10;
-  bool quick = false;
 };
 
 // The same clock in every process.
@@ -54,15 +53,6 @@ tools::AttentionInputs firstInputs(bool cuda) {
   inputs.k = tools::HostTensor::make(spec.dtype, {1, tokens, spec.kvHeads, spec.qkDim});
   inputs.v = tools::HostTensor::make(spec.dtype, {1, tokens, spec.kvHeads, spec.vDim});
   return inputs;
-}
-
-tools::EngineSettings settingsOf(const Flags &flags, const std::string &cache) {
-  tools::EngineSettings settings;
-  settings.device = flags.device;
-  settings.cachePath = cache;
-  settings.missPolicy = NSA_MISS_DEFAULT;
-  settings.compilerPath = flags.compiler;
-  return settings;
 }
 
 // What a process prints: when it came to which point, and where its kernel was from.
@@ -89,7 +79,7 @@ Status openContextOnly(const std::string &device, Milestones &times) {
 
 Status computeFirstResult(const Flags &flags, Milestones &times) {
   const tools::AttentionInputs inputs = firstInputs(flags.device.starts_with(kCudaPrefix));
-  Result<tools::EngineHandle> engine = tools::createEngine(settingsOf(flags, flags.cache));
+  Result<tools::EngineHandle> engine = tools::createEngine(flags.engineSettings(NSA_MISS_DEFAULT, flags.cache));
   if (!engine)
     return engine.status();
   times.engine = milliseconds();
@@ -186,7 +176,7 @@ struct Measure {
 
 Status run(const Flags &flags) {
   const bool cuda = flags.device.starts_with(kCudaPrefix);
-  Result<ScratchFolder> folder = ScratchFolder::make();
+  Result<tools::ScratchFolder> folder = tools::ScratchFolder::make();
   if (!folder)
     return folder.status();
   std::vector<Measure> measures = {{.name = "bare process", .role = "nothing"}};
@@ -212,7 +202,7 @@ Status run(const Flags &flags) {
       measure.samples.push_back(*times);
     }
 
-  Result<tools::EngineHandle> engine = tools::createEngine(settingsOf(flags, ":memory:"));
+  Result<tools::EngineHandle> engine = tools::createEngine(flags.engineSettings(NSA_MISS_DEFAULT, ":memory:"));
   if (!engine)
     return engine.status();
   Result<nlohmann::json> machine = machineFacts(engine->get());
@@ -255,34 +245,18 @@ Status run(const Flags &flags) {
 
 int main(int argc, char **argv) {
   nsa::bench::Flags flags;
-  CLI::App app("Measures fresh processes up to their first result.", "nsa_bench_startup");
-  app.add_option("--device", flags.device, "cpu or cuda:N")->capture_default_str()->type_name("DEVICE");
-  app.add_option("--results", flags.results, "Folder for startup.json and startup.csv, e.g. bench/results/h200")
-      ->type_name("DIR");
-  app.add_option("--runs", flags.runs, "Processes of each kind")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str()
-      ->type_name("N");
-  app.add_option("--compiler", flags.compiler, "libnsa_compiler.so (default: beside libnsa.so)")->type_name("FILE");
-  app.add_flag("--quick", flags.quick, "One process of each kind");
-  app.add_option("--role", flags.role)->group(""); // of the processes that this program starts
-  app.add_option("--cache", flags.cache)->group("");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success &request) {
-    return app.exit(request);
-  } catch (const CLI::ParseError &error) {
-    std::fprintf(stderr, "nsa_bench_startup: %s\n", error.what());
-    return 2;
-  }
-  if (flags.role.empty() && flags.results.empty()) {
-    std::fprintf(stderr, "nsa_bench_startup: --results is required\n");
-    return 2;
-  }
-  const nsa::Status status = flags.role.empty() ? nsa::bench::run(flags) : nsa::bench::playRole(flags);
-  if (!status.isOk()) {
-    std::fprintf(stderr, "nsa_bench_startup: %s\n", status.toString().c_str());
-    return 1;
-  }
-  return 0;
+  nsa::bench::BenchProgram program("startup", "Measures fresh processes up to their first result.", flags,
+                                   "One process of each kind");
+  program.addDevice();
+  program.addCount("--runs", flags.runs, "Processes of each kind", 1, 1000);
+  CLI::App &options = program.options();
+  options.add_option("--role", flags.role)->group(""); // of the processes that this program starts
+  options.add_option("--cache", flags.cache)->group("");
+  options.get_option("--results")->required(false);
+  options.callback([&flags] {
+    if (flags.role.empty() && flags.results.empty())
+      throw CLI::RequiredError("--results");
+  });
+  return program.run(argc, argv,
+                     [&] { return flags.role.empty() ? nsa::bench::run(flags) : nsa::bench::playRole(flags); });
 }

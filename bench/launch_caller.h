@@ -1,0 +1,34 @@
+// One thread of nsa_bench_launch: its tensors, its stream and both ways to launch the tiny kernel on them.
+// Ownership: owns all of it. Thread-safety: one thread.
+#pragma once
+
+#include "bench/bare_launch.h"
+#include "tools/support/accelerator.h"
+#include "tools/support/engine.h"
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace nsa::bench {
+
+class LaunchCaller {
+public:
+  static Result<std::unique_ptr<LaunchCaller>> make(const std::string &device, const BareLaunch &bare, nsa_plan *plan);
+
+  Status bareLaunches(const BareLaunch &bare, int calls) const;
+  Status runs(const nsa_plan *plan, int calls) const;
+  Status synchronize() const { return accelerator->synchronize(); }
+
+private:
+  std::unique_ptr<tools::Accelerator> accelerator;
+  std::vector<tools::Buffer> buffers;
+  std::array<nsa_tensor, 4> tensors;
+  std::array<nsa_binding, 4> bindings;
+  size_t count = 0;
+  tools::Buffer workspace;
+  LaunchArguments arguments;
+};
+
+} // namespace nsa::bench
