@@ -159,14 +159,17 @@ TEST(Attention, ACompressedBlockIsVisibleOnceItsLastTokenIs) {
     EXPECT_EQ(result.reads[position], visible);
     for (int64_t head = 0; head < 2; ++head) {
       EXPECT_EQ(std::isinf(result.lse[position * 2 + head]), visible == 0);
-      if (visible == 0)
+      if (visible == 0) {
         EXPECT_LT(result.lse[position * 2 + head], 0);
+      }
       for (int64_t c = 0; c < 3; ++c) {
         const double out = result.out[(position * 2 + head) * 3 + c];
-        if (visible == 0)
+        if (visible == 0) {
           EXPECT_EQ(out, 0);
-        if (visible == 1)
+        }
+        if (visible == 1) {
           EXPECT_NEAR(out, inputs.attention.v.at(0, 0, 0, c), 1e-12);
+        }
       }
     }
   }

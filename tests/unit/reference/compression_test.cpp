@@ -40,10 +40,11 @@ void expectSameRounding(const OwnedTensor &actual, const OwnedTensor &expected) 
         std::abs(ordinal(actual.dtype, &actual.bytes[i * size]) - ordinal(actual.dtype, &expected.bytes[i * size]));
     differing += distance != 0;
     // What is left of sums that cancel may be more than a number away, but it is next to nothing.
-    if (distance > 1)
+    if (distance > 1) {
       ASSERT_NEAR(loadElement(actual.dtype, actual.bytes.data(), i),
                   loadElement(expected.dtype, expected.bytes.data(), i), 1e-13)
           << "element " << i;
+    }
   }
   EXPECT_LE(differing, 1 + count / 50);
 }

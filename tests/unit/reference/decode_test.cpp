@@ -69,14 +69,15 @@ void expectStepsEqual(std::mt19937_64 &random, const DrawnNsa &drawn, int64_t to
     for (size_t s = 0; s < batch; ++s)
       for (int64_t i = 0; i < counts[s]; ++i) {
         const int64_t here = step.sequences[s].firstRow + i, there = static_cast<int64_t>(s) * tokens + lengths[s] + i;
-        for (int64_t c = 0; c < spec.queryHeads * spec.vDim; ++c)
+        for (int64_t c = 0; c < int64_t{spec.queryHeads} * spec.vDim; ++c)
           ASSERT_EQ(result.out[here * spec.queryHeads * spec.vDim + c],
                     whole.out[there * spec.queryHeads * spec.vDim + c])
               << "sequence " << s << " token " << lengths[s] + i;
         for (int64_t head = 0; head < spec.kvHeads; ++head) {
           ASSERT_EQ(result.reads[here * spec.kvHeads + head], whole.reads[there * spec.kvHeads + head]);
-          if (spec.hasBranch(kBranchSel))
+          if (spec.hasBranch(kBranchSel)) {
             ASSERT_TRUE(std::ranges::equal(result.blockLists.at(here, head), whole.blockLists.at(there, head)));
+          }
         }
       }
     for (size_t s = 0; s < batch; ++s) {
@@ -177,8 +178,9 @@ TEST(Decode, PoolsHoldWhatTheContractSays) {
                   compressed.k.view().at(s, c, spec.kvHeads - 1, 0));
       }
       // What nobody wrote is still NaN: a block is not there before its last token is.
-      if (spec.compressedBlocks(length) * spec.cmpStride < (layout.pagesPerSequence - 2) * layout.pageTokens)
+      if (spec.compressedBlocks(length) * spec.cmpStride < (layout.pagesPerSequence - 2) * layout.pageTokens) {
         EXPECT_TRUE(std::isnan(cache.compressed().k.at(s, spec.compressedBlocks(length), 0, 0)));
+      }
     }
   }
 }
@@ -223,7 +225,7 @@ TEST(Decode, GivenListsReplaceTheSelection) {
   const std::vector<int32_t> empty(static_cast<size_t>(20 * spec.kvHeads * spec.selCount), -1);
   const NsaResult result = cache.attend(last, {.data = empty.data(),
                                                .batchStride = 0,
-                                               .timeStride = spec.kvHeads * spec.selCount,
+                                               .timeStride = int64_t{spec.kvHeads} * spec.selCount,
                                                .headStride = spec.selCount,
                                                .slotStride = 1});
   EXPECT_EQ(result.reads[0], spec.compressedBlocks(20) + std::min(spec.window, 20));

@@ -205,8 +205,9 @@ TEST(Nsa, ShortSequencesHaveNoCompressedBranch) {
     for (int64_t head = 0; head < 4; ++head) {
       EXPECT_EQ(result.branches[kCmp].lse[row * 4 + head] == -std::numeric_limits<double>::infinity(), !visible);
       for (int64_t c = 0; c < 4; ++c) {
-        if (!visible)
+        if (!visible) {
           EXPECT_EQ(result.branches[kCmp].out[(row * 4 + head) * 4 + c], 0);
+        }
         EXPECT_TRUE(std::isfinite(result.out[(row * 4 + head) * 4 + c]));
       }
     }

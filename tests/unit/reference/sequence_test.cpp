@@ -1,4 +1,5 @@
 // Where things lie: packed compressed rows, single rows of a batch, pages.
+#include "tests/harness/seed.h"
 #include "tests/reference/sequence.h"
 #include "tests/unit/reference/drawn.h"
 
@@ -48,7 +49,7 @@ TEST(Sequences, ASingleRowEndsWithItsQuery) {
 }
 
 TEST(Sequences, ReadRowsFollowsTheSequences) {
-  std::mt19937_64 random(3);
+  std::mt19937_64 random(test::freshSeed());
   const OwnedTensor tensor = drawTensor(random, DType::kF32, 1, 10, 2, 3);
   const std::vector<Sequence> sequences = {{.queryBegin = 6, .queries = 2, .keys = 2, .firstRow = 1}};
   const std::vector<double> rows = readRows(sequences, tensor.view(), 2, 3);
@@ -59,7 +60,7 @@ TEST(Sequences, ReadRowsFollowsTheSequences) {
 }
 
 TEST(TensorView, FollowsThePageTable) {
-  std::mt19937_64 random(4);
+  std::mt19937_64 random(test::freshSeed());
   const OwnedTensor pool = drawTensor(random, DType::kBf16, 4, 3, 2, 5); // pages of 3 rows
   const std::array<int32_t, 4> table = {2, 0, 3, 1};                     // two pages for each sequence
   TensorView view = pool.view();
