@@ -6,6 +6,7 @@
 #include "runtime/capi/source_id.h" // made by the build
 #include "runtime/engine/engine_handle.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -141,6 +142,32 @@ nsa_status nsa_run(const nsa_plan *plan, const nsa_binding *bindings, size_t bin
     Bindings converted;
     NSA_RETURN_IF_ERROR(convert(bindings, bindingCount, converted));
     return planOf(plan)->run(converted, workspace, workspaceBytes, stream);
+  });
+}
+
+nsa_status nsa_run_timed(const nsa_plan *plan, const nsa_binding *bindings, size_t bindingCount, void *workspace,
+                         size_t workspaceBytes, void *stream, nsa_part_time *times, size_t capacity, size_t *count,
+                         nsa_error *error) noexcept {
+  return guarded(error, [&]() -> Status {
+    NSA_RETURN_IF_ERROR(requirePointer(plan, "plan"));
+    NSA_RETURN_IF_ERROR(requirePointer(count, "count"));
+    if (capacity != 0)
+      NSA_RETURN_IF_ERROR(requirePointer(times, "times"));
+    *count = 0;
+    Bindings converted;
+    NSA_RETURN_IF_ERROR(convert(bindings, bindingCount, converted));
+    Result<std::vector<Plan::PartTime>> parts = planOf(plan)->runTimed(converted, workspace, workspaceBytes, stream);
+    if (!parts)
+      return parts.status();
+    *count = parts->size();
+    for (size_t i = 0; i < std::min(capacity, parts->size()); ++i) {
+      const Plan::PartTime &part = (*parts)[i];
+      times[i] = {};
+      part.name.copy(times[i].name, sizeof times[i].name - 1);
+      times[i].launches = part.launches;
+      times[i].milliseconds = part.milliseconds;
+    }
+    return Status::ok();
   });
 }
 

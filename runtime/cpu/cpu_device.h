@@ -3,6 +3,7 @@
 // Thread-safety: as Device.
 #pragma once
 
+#include "runtime/cpu/steady_clock.h"
 #include "runtime/cpu/worker_pool.h"
 #include "runtime/engine/device.h"
 
@@ -28,6 +29,7 @@ public:
   void release(void *memory) override;
   Status upload(void *to, const void *from, size_t bytes) override;
   Status download(void *to, const void *from, size_t bytes) override;
+  std::unique_ptr<LaunchClock> makeClock() override { return std::make_unique<SteadyClock>(); }
   Result<double> time(const std::function<Status(void *stream)> &launch) override;
 
 private:

@@ -4,6 +4,7 @@
 
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/device_info.h"
+#include "runtime/cuda/event_clock.h"
 #include "runtime/cuda/event_timer.h"
 #include "runtime/cuda/status_words.h"
 #include "runtime/engine/device.h"
@@ -37,6 +38,7 @@ public:
   void release(void *memory) override;
   Status upload(void *to, const void *from, size_t bytes) override;
   Status download(void *to, const void *from, size_t bytes) override;
+  std::unique_ptr<LaunchClock> makeClock() override { return std::make_unique<EventClock>(context); }
   Result<double> time(const std::function<Status(void *stream)> &launch) override;
 
 private:

@@ -3,8 +3,8 @@
 // Ownership: borrows the tensors and their data. Thread-safety: values; checking allocates only on an error.
 #pragma once
 
-#include "runtime/base/status.h"
 #include "runtime/base/kernel_arguments.h"
+#include "runtime/base/status.h"
 #include "runtime/engine/tensor.h"
 
 #include <array>

@@ -6,6 +6,7 @@
 
 #include "runtime/base/manifest.h"
 #include "runtime/base/status.h"
+#include "runtime/engine/launch_clock.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -67,6 +68,8 @@ public:
   virtual void release(void *memory) = 0;
   virtual Status upload(void *to, const void *from, size_t bytes) = 0;
   virtual Status download(void *to, const void *from, size_t bytes) = 0;
+  // For the launches of one run.
+  virtual std::unique_ptr<LaunchClock> makeClock() = 0;
   // Milliseconds of one `launch`, median of a few repetitions. On a GPU each begins with a cold L2.
   virtual Result<double> time(const std::function<Status(void *stream)> &launch) = 0;
 };

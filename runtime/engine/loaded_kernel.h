@@ -3,8 +3,8 @@
 // Thread-safety: immutable.
 #pragma once
 
-#include "runtime/engine/device.h"
 #include "runtime/base/kernel_arguments.h"
+#include "runtime/engine/device.h"
 
 #include <array>
 #include <memory>

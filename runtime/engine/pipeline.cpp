@@ -33,6 +33,11 @@ int64_t mostCompressedRows(const Spec &spec, const Maxima &maxima) {
 
 } // namespace
 
+std::string_view roleName(Role role, Operator op) {
+  constexpr std::string_view kNames[] = {"sequences", "compress", "cmp", "select", "sel", "win", "combine"};
+  return role == Role::kMain ? operatorName(op) : kNames[static_cast<size_t>(role)];
+}
+
 uint8_t routesOf(const Spec &spec, const Maxima &maxima) {
   if (!isComposite(spec.op))
     return 0;
@@ -126,7 +131,11 @@ WorkspaceLayout::WorkspaceLayout(const Spec &spec, const Maxima &maxima, const R
 }
 
 Status PipelineRun::launch(Role role, const KernelCall &kernelCall) const {
-  return kernels[static_cast<size_t>(role)]->launch(kernelCall, statusWord, workspace, stream);
+  NSA_RETURN_IF_ERROR(kernels[static_cast<size_t>(role)]->launch(kernelCall, statusWord, workspace, stream));
+  if (!trace)
+    return Status::ok();
+  trace->launched.push_back(role);
+  return trace->clock.mark(stream);
 }
 
 ViewSlots PipelineRun::table() const {
@@ -164,6 +173,8 @@ ViewSlots PipelineRun::perQuery(size_t offset, DType dtype, int64_t heads, int64
 }
 
 Status PipelineRun::run() const {
+  if (trace)
+    NSA_RETURN_IF_ERROR(trace->clock.mark(stream));
   NSA_RETURN_IF_ERROR(launchSequences());
   if (isComposite(rules.spec.op))
     return runNsa();

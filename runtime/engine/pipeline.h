@@ -14,6 +14,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace nsa {
@@ -30,6 +31,8 @@ enum class Role : uint8_t {
   kMain // of an operator that is one kernel
 };
 inline constexpr int kRoles = 8;
+// "sequences", "compress", "cmp", ...; of kMain the operator's own name.
+std::string_view roleName(Role role, Operator op);
 
 // One kernel that an operator needs: a request of its own, with choices of its own.
 struct Step {
@@ -64,6 +67,12 @@ struct WorkspaceLayout {
 // The launch of an operator that is one kernel; `table` is that of its sequences, absent in the dense layout.
 KernelCall singleCall(Operator op, const Call &call, const ViewSlots &table);
 
+// Which kernels a run launched, and when: for runs that are timed.
+struct LaunchTrace {
+  LaunchClock &clock;
+  std::vector<Role> launched{};
+};
+
 // One run: everything on the stack, nothing but launches.
 struct PipelineRun {
   const CallRules &rules;
@@ -73,6 +82,7 @@ struct PipelineRun {
   std::byte *workspace;
   const void *statusWord;
   void *stream;
+  LaunchTrace *trace = nullptr;
 
   Status run() const;
 

@@ -31,7 +31,40 @@ Status PlanCore::checkGrids(const Spec &spec, const Maxima &maxima) const {
 
 Plan::~Plan() { delete description.load(); }
 
-Status Plan::run(const Bindings &bindings, void *workspace, size_t workspaceBytes, void *stream) const {
+Result<std::vector<Plan::PartTime>> Plan::runTimed(const Bindings &bindings, void *workspace, size_t workspaceBytes,
+                                                   void *stream) const {
+  Result<bool> capturing = engine->device().isCapturing(stream);
+  if (!capturing)
+    return capturing.status();
+  if (*capturing) {
+    ErrorInfo info;
+    info.code = ErrorCode::kCapturing;
+    info.field = "stream";
+    info.value = "capturing";
+    info.rule = "a timed run waits for its kernels, and a captured one does not run";
+    info.hint = "time the plan outside of the capture";
+    return Status(std::move(info));
+  }
+  const std::unique_ptr<LaunchClock> clock = engine->device().makeClock();
+  LaunchTrace trace{*clock};
+  NSA_RETURN_IF_ERROR(run(bindings, workspace, workspaceBytes, stream, &trace));
+  Result<std::vector<double>> spans = clock->spans();
+  if (!spans)
+    return spans.status();
+  std::vector<PartTime> times;
+  for (size_t i = 0; i < trace.launched.size(); ++i) {
+    const std::string_view name = roleName(trace.launched[i], rules.spec.op);
+    auto part = std::find_if(times.begin(), times.end(), [&](const PartTime &time) { return time.name == name; });
+    if (part == times.end())
+      part = times.insert(times.end(), {name});
+    ++part->launches;
+    part->milliseconds += (*spans)[i];
+  }
+  return times;
+}
+
+Status Plan::run(const Bindings &bindings, void *workspace, size_t workspaceBytes, void *stream,
+                 LaunchTrace *trace) const {
   engine->countRun();
   Call call;
   NSA_RETURN_IF_ERROR(prepareCall(rules, bindings, call));
@@ -43,7 +76,8 @@ Status Plan::run(const Bindings &bindings, void *workspace, size_t workspaceByte
     return Status::invalid("workspace", std::to_string(reinterpret_cast<uintptr_t>(workspace)),
                            "must be a multiple of " + std::to_string(kWorkspaceAlignment) + " bytes");
   auto launch = [&](const void *word) {
-    return PipelineRun{rules, core->kernels, layout, call, static_cast<std::byte *>(workspace), word, stream}.run();
+    return PipelineRun{rules, core->kernels, layout, call, static_cast<std::byte *>(workspace), word, stream, trace}
+        .run();
   };
   if (engine->device().isGpu())
     return call.empty ? Status::ok() : launch(statusWord);

@@ -54,7 +54,17 @@ class Plan {
 public:
   ~Plan();
 
-  Status run(const Bindings &bindings, void *workspace, size_t workspaceBytes, void *stream) const;
+  Status run(const Bindings &bindings, void *workspace, size_t workspaceBytes, void *stream) const {
+    return run(bindings, workspace, workspaceBytes, stream, nullptr);
+  }
+  // The same, and waits: how long each part of the operator took, in the order of their first launches.
+  struct PartTime {
+    std::string_view name; // roleName
+    int launches = 0;
+    double milliseconds = 0; // of all of them
+  };
+  Result<std::vector<PartTime>> runTimed(const Bindings &bindings, void *workspace, size_t workspaceBytes,
+                                         void *stream) const;
   Status status(void *stream);
   size_t workspaceBytes() const { return layout.bytes; }
   // JSON, composed when first asked for.
@@ -67,6 +77,7 @@ private:
   friend class Engine;
   friend class PlanPool;
   Plan() = default;
+  Status run(const Bindings &bindings, void *workspace, size_t workspaceBytes, void *stream, LaunchTrace *trace) const;
 
   Engine *engine = nullptr;
   const PlanCore *core = nullptr;

@@ -3,8 +3,8 @@
 // Ownership: owns the device memory. Thread-safety: one thread at a time.
 #pragma once
 
-#include "runtime/engine/device.h"
 #include "runtime/base/kernel_arguments.h"
+#include "runtime/engine/device.h"
 
 #include <cstdint>
 #include <random>

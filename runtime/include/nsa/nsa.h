@@ -307,6 +307,19 @@ NSA_API nsa_status nsa_plan_workspace_size(const nsa_plan *plan, size_t *bytes, 
 NSA_API nsa_status nsa_run(const nsa_plan *plan, const nsa_binding *bindings, size_t binding_count, void *workspace,
                            size_t workspace_bytes, void *stream, nsa_error *error) NSA_NOEXCEPT;
 
+/* Where a run's time goes. */
+typedef struct nsa_part_time {
+  char name[24];       /* sequences, compress, cmp, select, sel, win, combine; of other operators their own name */
+  int32_t launches;    /* nsa goes through long sequences in chunks */
+  double milliseconds; /* of all of them, between the ends of launches: on a GPU by events on `stream` */
+} nsa_part_time;
+
+/* As nsa_run, and waits (NSA_CAPTURING while `stream` captures): fills up to `capacity` entries of `times` in the order
+ * of the first launches; *count is how many there are. */
+NSA_API nsa_status nsa_run_timed(const nsa_plan *plan, const nsa_binding *bindings, size_t binding_count,
+                                 void *workspace, size_t workspace_bytes, void *stream, nsa_part_time *times,
+                                 size_t capacity, size_t *count, nsa_error *error) NSA_NOEXCEPT;
+
 /* Waits for `stream` (NSA_CAPTURING while it captures), reads and clears the plan's status word. NSA_OK, or
  * NSA_DEVICE_ERROR with the violated rule in `error`. On the CPU nsa_run has reported it already. The word is the
  * plan's, not the stream's: the first report since it was cleared, of any run, is told once. */

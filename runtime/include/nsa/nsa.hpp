@@ -21,6 +21,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace nsa {
 // The library's own C++ classes have the same names; a host that is built with them must not mix the two up.
@@ -217,14 +218,25 @@ public:
   void run(const Binding *bindings, std::size_t bindingCount, void *workspace, std::size_t workspaceBytes,
            void *stream = nullptr) const {
     nsa_binding converted[NSA_NAMES];
-    if (bindingCount > NSA_NAMES)
-      throw std::invalid_argument("nsa::Plan::run: more bindings than there are names");
-    std::size_t count = 0;
-    for (; count < bindingCount; ++count)
-      converted[count] = {bindings[count].name, &bindings[count].tensor.c()};
+    const std::size_t count = convert(bindings, bindingCount, converted);
     detail::check([&](nsa_error *error) {
       return nsa_run(plan.get(), converted, count, workspace, workspaceBytes, stream, error);
     });
+  }
+
+  // Where a run's time goes; waits. See nsa_run_timed.
+  std::vector<nsa_part_time> runTimed(const Binding *bindings, std::size_t bindingCount, void *workspace,
+                                      std::size_t workspaceBytes, void *stream = nullptr) const {
+    nsa_binding converted[NSA_NAMES];
+    const std::size_t given = convert(bindings, bindingCount, converted);
+    std::vector<nsa_part_time> times(kMostParts);
+    std::size_t count = 0;
+    detail::check([&](nsa_error *error) {
+      return nsa_run_timed(plan.get(), converted, given, workspace, workspaceBytes, stream, times.data(), times.size(),
+                           &count, error);
+    });
+    times.resize(count);
+    return times;
   }
 
   // Waits for `stream` and throws when a kernel met lengths that break a rule.
@@ -237,6 +249,14 @@ public:
 
 private:
   friend class Engine;
+  static constexpr std::size_t kMostParts = 16;
+  static std::size_t convert(const Binding *bindings, std::size_t count, nsa_binding (&converted)[NSA_NAMES]) {
+    if (count > NSA_NAMES)
+      throw std::invalid_argument("nsa::Plan: more bindings than there are names");
+    for (std::size_t i = 0; i < count; ++i)
+      converted[i] = {bindings[i].name, &bindings[i].tensor.c()};
+    return count;
+  }
   struct Destroy {
     void operator()(nsa_plan *handle) const { nsa_plan_destroy(handle); }
   };

@@ -1,0 +1,28 @@
+// A LaunchClock for a device whose launches return when they are done.
+// Thread-safety: one thread at a time.
+#pragma once
+
+#include "runtime/engine/launch_clock.h"
+
+#include <chrono>
+
+namespace nsa::cpu {
+
+class SteadyClock final : public LaunchClock {
+public:
+  Status mark(void *) override {
+    moments.push_back(std::chrono::steady_clock::now());
+    return Status::ok();
+  }
+  Result<std::vector<double>> spans() override {
+    std::vector<double> result;
+    for (size_t i = 1; i < moments.size(); ++i)
+      result.push_back(std::chrono::duration<double, std::milli>(moments[i] - moments[i - 1]).count());
+    return result;
+  }
+
+private:
+  std::vector<std::chrono::steady_clock::time_point> moments;
+};
+
+} // namespace nsa::cpu
