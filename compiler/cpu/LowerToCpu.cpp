@@ -1,10 +1,12 @@
 #include "compiler/cpu/BufferPlan.h"
+#include "compiler/cpu/ColumnLowering.h"
 #include "compiler/cpu/CpuBuilder.h"
 #include "compiler/cpu/DotLowering.h"
 #include "compiler/cpu/ElementCloner.h"
 #include "compiler/cpu/LoadPlacement.h"
 #include "compiler/cpu/Passes.h"
 #include "compiler/cpu/RowAccess.h"
+#include "compiler/cpu/TopLowering.h"
 #include "compiler/dialect/Tile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -31,8 +33,8 @@ struct View {
 class FunctionLowering {
 public:
   FunctionLowering(func::FuncOp function, int64_t lanes)
-      : function(function), b(function.getLoc(), function.getContext(), lanes),
-        plan(BufferPlan::make(function, lanes)) {}
+      : function(function), b(function.getLoc(), function.getContext(), lanes), plan(BufferPlan::make(function, lanes)),
+        top(b, function, plan.scratchBytes()) {}
 
   LogicalResult run();
 
@@ -47,7 +49,7 @@ private:
   LogicalResult lowerLoad(tile::LoadOp load);
   LogicalResult lowerStore(tile::StoreOp store);
   LogicalResult lowerDot(tile::DotOp dot);
-  void lowerReduce(tile::ReduceOp reduce);
+  ColumnSource columnsOf(Value tile) { return {bufferOf(tile), plan.storageOf(tile)}; }
   void lowerSplat(tile::SplatOp splat);
   void lowerReport(tile::ReportOp report);
 
@@ -70,11 +72,12 @@ private:
   func::FuncOp function;
   CpuBuilder b;
   BufferPlan plan;
+  TopLowering top;
   IRMapping mapping; // scalars
   llvm::DenseMap<Value, View> views;
   Value program;
   Value scratch;
-  int64_t staging = 0; // bytes, after the plan's
+  int64_t staging = 0; // bytes, after the plan's and the lists'
 };
 
 LogicalResult FunctionLowering::run() {
@@ -97,7 +100,7 @@ LogicalResult FunctionLowering::run() {
   b.setInsertionPointToEnd(entry);
   func::ReturnOp::create(b);
   old.dropAllReferences();
-  function->setAttr(tile::kScratchBytesAttr, b.getI64IntegerAttr(plan.scratchBytes() + staging));
+  function->setAttr(tile::kScratchBytesAttr, b.getI64IntegerAttr(plan.scratchBytes() + top.bytes() + staging));
   return status;
 }
 
@@ -137,8 +140,25 @@ LogicalResult FunctionLowering::lower(Operation &op) {
       .Case([&](tile::LoadOp load) { return lowerLoad(load); })
       .Case([&](tile::StoreOp store) { return lowerStore(store); })
       .Case([&](tile::DotOp dot) { return lowerDot(dot); })
-      .Case([&](tile::ReduceOp reduce) { return lowerReduce(reduce), success(); })
+      .Case([&](tile::ReduceOp reduce) {
+        lowerReduce(b, reduce.getKind(), columnsOf(reduce.getSource()), bufferOf(reduce.getResult()));
+        return success();
+      })
+      .Case([&](tile::ShiftOp shift) {
+        lowerShift(b, columnsOf(shift.getSource()), bufferOf(shift.getFirst()), bufferOf(shift.getResult()));
+        return success();
+      })
       .Case([&](tile::SplatOp splat) { return lowerSplat(splat), success(); })
+      .Case([&](tile::TopCreateOp create) { return top.create(create, scratch), success(); })
+      .Case([&](tile::TopInsertOp insert) {
+        Value scores = insert.getScores();
+        top.insert(insert, scratch, plan.storageOf(scores), bufferOf(scores), mapping.lookup(insert.getFirst()));
+        return success();
+      })
+      .Case([&](tile::TopNextOp next) {
+        top.next(next, scratch, bufferOf(next.getAfter()), bufferOf(next.getColumn()));
+        return success();
+      })
       .Case([&](tile::ReportOp report) { return lowerReport(report), success(); })
       .Case([&](tile::ProgramIdOp id) {
         mapping.map(id.getResult(), b.load(b.getI32Type(), b.at(program, 4 * int64_t(id.getAxis()))));
@@ -248,7 +268,7 @@ void FunctionLowering::copyTiles(ValueRange to, ValueRange from) {
 }
 
 //===----------------------------------------------------------------------===//
-// Elementwise and reductions
+// Elementwise
 //===----------------------------------------------------------------------===//
 
 // Booleans lie in memory as words, and are masks in registers.
@@ -321,49 +341,14 @@ void FunctionLowering::lowerSplat(tile::SplatOp splat) {
          [&](Value, ValueRange at) { storeLanes(value, at[0], splat.getScalar().getType()); });
 }
 
-void FunctionLowering::lowerReduce(tile::ReduceOp reduce) {
-  const TileStorage storage = plan.storageOf(reduce.getSource());
-  Type element = b.getF32Type();
-  auto combine = [&](Value a, Value c) -> Value {
-    if (reduce.getKind() == tile::ReduceKind::Add)
-      return arith::AddFOp::create(b, a, c);
-    // One vmaxps.
-    Value isGreater = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, a, c);
-    return arith::SelectOp::create(b, isGreater, a, c);
-  };
-  // Several partial results hide the latency of an addition.
-  const int64_t ways = std::min<int64_t>(4, storage.columns);
-  const int64_t rest = storage.columns % ways;
-  b.walk(storage.panels(),
-         {{bufferOf(reduce.getSource()), storage.panelWords() * 4}, {bufferOf(reduce.getResult()), vectorBytes()}},
-         [&](Value, ValueRange panelAt) {
-           auto load = [&](Value at, int64_t column) { return loadLanes(b.at(at, column * vectorBytes()), element); };
-           SmallVector<Value> partial;
-           for (int64_t i = 0; i < ways; ++i)
-             partial.push_back(load(panelAt[0], i));
-           partial =
-               b.walk(storage.columns / ways - 1, {{b.at(panelAt[0], ways * vectorBytes()), ways * vectorBytes()}},
-                      partial, [&](Value, ValueRange at, ValueRange carried) {
-                        SmallVector<Value> next;
-                        for (int64_t i = 0; i < ways; ++i)
-                          next.push_back(combine(carried[i], load(at[0], i)));
-                        return next;
-                      });
-           for (int64_t i = 0; i < rest; ++i)
-             partial[i] = combine(partial[i], load(panelAt[0], storage.columns - rest + i));
-           while (partial.size() > 1) {
-             Value last = partial.pop_back_val();
-             Value &pair = partial[(partial.size() - 1) / 2];
-             pair = combine(pair, last);
-           }
-           storeLanes(partial.front(), panelAt[1], element);
-         });
-}
-
 LogicalResult FunctionLowering::lowerDot(tile::DotOp dot) {
   DotOperands operands;
   operands.a = bufferOf(dot.getA());
   operands.b = bufferOf(dot.getB());
+  if (Value first = dot.getFrom()) {
+    Value row = b.createOrFold<arith::ExtSIOp>(b.getI64Type(), mapping.lookup(first));
+    operands.b = b.at(operands.b, b.mul(row, plan.storageOf(dot.getB()).rowWords()), b.getF32Type());
+  }
   operands.result = bufferOf(dot.getResult());
   if (Value source = accumulatorSource(dot)) {
     const bool inPlace = plan.offsetOf(source) == plan.offsetOf(dot.getResult());
@@ -439,7 +424,7 @@ RowTransfer FunctionLowering::transferOf(Value tile, const View &view, const til
   }
   transfer.storage = plan.storageOf(tile);
   transfer.tile = bufferOf(tile);
-  transfer.staging = b.at(scratch, plan.scratchBytes());
+  transfer.staging = b.at(scratch, plan.scratchBytes() + top.bytes());
   staging = std::max(staging, stagingBytes(transfer.storage));
   return transfer;
 }

@@ -44,6 +44,8 @@ static bool toleratesCopies(Operation &op, ArrayRef<LoadOp> begun) {
 
 LogicalResult KernelEmitter::emitBlock(Block &block) {
   for (Operation &op : block.without_terminator()) {
+    if (onlyAhead.contains(&op))
+      continue;
     // Copies that follow each other are waited for together.
     if (!toleratesCopies(op, begun) && failed(finishCopies()))
       return failure();
@@ -60,17 +62,12 @@ LogicalResult KernelEmitter::emitOperation(Operation &op) {
     return emitFor(loop);
   if (auto store = dyn_cast<StoreOp>(op))
     return emitStore(store);
-  if (auto report = dyn_cast<ReportOp>(op)) {
-    FailureOr<SmallVector<CudaExpression>> operands = expressions(op.getOperands());
-    if (failed(operands))
-      return failure();
-    include("report.cuh");
-    CudaCall call{"report", {}};
-    for (CudaExpression &operand : *operands)
-      call.arguments.push_back(std::move(operand.text));
-    statement("", call);
-    return success();
-  }
+  if (auto report = dyn_cast<ReportOp>(op))
+    return emitReport(report);
+  if (auto create = dyn_cast<TopCreateOp>(op))
+    return emitCreate(create);
+  if (auto insert = dyn_cast<TopInsertOp>(op))
+    return emitInsert(insert);
   if (op.getNumResults() == 1 && isTile(op.getResult(0)))
     return emitTile(&op);
   return emitScalar(&op);
@@ -323,6 +320,30 @@ LogicalResult KernelEmitter::emitPipelinedFor(scf::ForOp op, ArrayRef<LoadOp> ri
   return emitLoopBody(op, ring, stage);
 }
 
+SmallVector<Operation *> KernelEmitter::scalarsAhead(scf::ForOp op, ArrayRef<LoadOp> ring) {
+  llvm::SmallPtrSet<Operation *, 16> needed;
+  SmallVector<Operation *> pending(ring.begin(), ring.end());
+  while (!pending.empty())
+    pending.pop_back_val()->walk([&](Operation *reader) {
+      for (Value operand : reader->getOperands())
+        if (Operation *scalar = operand.getDefiningOp();
+            scalar && scalar->getBlock() == op.getBody() && needed.insert(scalar).second)
+          pending.push_back(scalar);
+    });
+  SmallVector<Operation *> ordered;
+  for (Operation &scalar : llvm::reverse(*op.getBody())) {
+    if (!needed.contains(&scalar))
+      continue;
+    ordered.push_back(&scalar);
+    bool isOnlyAhead = llvm::all_of(scalar.getUsers(), [&](Operation *user) {
+      return onlyAhead.contains(user) || llvm::any_of(ring, [&](LoadOp load) { return load->isAncestor(user); });
+    });
+    if (isOnlyAhead)
+      onlyAhead.insert(&scalar);
+  }
+  return SmallVector<Operation *>(llvm::reverse(ordered));
+}
+
 // The copies of one iteration, as a function of its induction variable and the stage that they fill.
 LogicalResult KernelEmitter::emitFetch(scf::ForOp op, ArrayRef<LoadOp> ring, StringRef fetch) {
   CudaNames::Scope scope(names);
@@ -333,6 +354,9 @@ LogicalResult KernelEmitter::emitFetch(scf::ForOp op, ArrayRef<LoadOp> ring, Str
                          "const auto " + fetch + " = [&](" + cudaType(op.getInductionVar().getType()) + " " + key +
                              ", int32 " + stage + ")",
                          ";");
+  for (Operation *scalar : scalarsAhead(op, ring))
+    if (failed(emitScalar(scalar)))
+      return failure();
   for (LoadOp load : ring)
     if (failed(emitCopy(load, sharedTiles[load] + "[" + stage + "]")))
       return failure();

@@ -61,38 +61,46 @@ LogicalResult KernelEmitter::emitKernel() {
 }
 
 LogicalResult KernelEmitter::emitSharedMemory() {
-  SmallVector<LoadOp> loads;
-  function.walk([&](LoadOp load) {
-    std::optional<Layout> layout = layoutOf(load);
-    if (layout == Layout::Shared || layout == Layout::OperandA)
-      loads.push_back(load);
+  SmallVector<Operation *> places;
+  function.walk([&](Operation *op) {
+    auto load = dyn_cast<LoadOp>(op);
+    std::optional<Layout> layout = load ? layoutOf(load) : std::nullopt;
+    if (layout == Layout::Shared || layout == Layout::OperandA || isa<TopCreateOp>(op))
+      places.push_back(op);
   });
-  if (loads.empty())
+  if (places.empty())
     return success();
   std::string memory = names.declare("shared_memory");
   writer.line("extern __shared__ __align__(128) unsigned char " + memory + "[];");
-  include("shared_tile.cuh");
-  for (LoadOp load : loads) {
-    auto offset = load->getAttrOfType<IntegerAttr>(kSharedOffsetAttr);
+  for (Operation *op : places) {
+    auto offset = op->getAttrOfType<IntegerAttr>(kSharedOffsetAttr);
     if (!offset)
-      return load.emitOpError() << "has no '" << kSharedOffsetAttr << "': shared memory was not planned";
-    if (cudaType(cast<RankedTensorType>(load.getType()).getElementType()).empty() ||
-        cast<RankedTensorType>(load.getType()).getRank() != 2)
-      return load.emitOpError("cannot be in shared memory");
-    std::string type = sharedTileType(load);
-    std::string name = sourceName(load.getResult());
-    auto ring = load->getAttrOfType<IntegerAttr>(kRingAttr);
-    if (ring) {
-      include("ring.cuh");
-      type = "Ring<" + type + ", " + std::to_string(ring.getInt()) + ">";
-    }
-    // `k_tile` is what a loop reads; its ring is `k_tile_ring`, and a tile on its way to registers `q_tile_shared`.
-    name = names.declare((name.empty() ? "tile" : name) + (ring ? "_ring" : "_shared"));
+      return op->emitOpError() << "has no '" << kSharedOffsetAttr << "': shared memory was not planned";
     std::string place = offset.getInt() == 0 ? memory : memory + " + " + std::to_string(offset.getInt());
-    writer.line("const " + type + " " + name + "(" + place + ");");
-    sharedTiles[load] = name;
+    auto load = dyn_cast<LoadOp>(op);
+    if (failed(load ? declareShared(load, place) : declareLists(cast<TopCreateOp>(op), place)))
+      return failure();
   }
   writer.gap();
+  return success();
+}
+
+LogicalResult KernelEmitter::declareShared(LoadOp load, StringRef place) {
+  if (cudaType(cast<RankedTensorType>(load.getType()).getElementType()).empty() ||
+      cast<RankedTensorType>(load.getType()).getRank() != 2)
+    return load.emitOpError("cannot be in shared memory");
+  include("shared_tile.cuh");
+  std::string type = sharedTileType(load);
+  std::string name = sourceName(load.getResult());
+  auto ring = load->getAttrOfType<IntegerAttr>(kRingAttr);
+  if (ring) {
+    include("ring.cuh");
+    type = "Ring<" + type + ", " + std::to_string(ring.getInt()) + ">";
+  }
+  // `k_tile` is what a loop reads; its ring is `k_tile_ring`, and a tile on its way to registers `q_tile_shared`.
+  name = names.declare((name.empty() ? "tile" : name) + (ring ? "_ring" : "_shared"));
+  writer.line("const " + type + " " + name + "(" + place + ");");
+  sharedTiles[load] = name;
   return success();
 }
 

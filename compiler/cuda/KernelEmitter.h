@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 
 #include <functional>
 #include <set>
@@ -36,6 +37,7 @@ private:
   mlir::LogicalResult emitArguments();
   mlir::LogicalResult emitKernel();
   mlir::LogicalResult emitSharedMemory();
+  mlir::LogicalResult declareShared(tile::LoadOp load, llvm::StringRef place);
 
   // Control flow (ControlFlow.cpp).
   mlir::LogicalResult emitBlock(mlir::Block &block);
@@ -47,12 +49,15 @@ private:
   mlir::LogicalResult assignCarried(mlir::scf::ForOp op);
   mlir::LogicalResult emitLoopBody(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring, llvm::StringRef stage);
   mlir::LogicalResult emitPipelinedFor(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring);
+  // What the copies of an iteration need of its body, and what nothing else of the body needs.
+  llvm::SmallVector<mlir::Operation *> scalarsAhead(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring);
   mlir::LogicalResult emitFetch(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring, llvm::StringRef fetch);
 
   // Operations (TileOperations.cpp).
   mlir::LogicalResult emitScalar(mlir::Operation *op);
   mlir::LogicalResult emitTile(mlir::Operation *op);
   mlir::LogicalResult emitStore(tile::StoreOp op);
+  mlir::LogicalResult emitReport(tile::ReportOp op);
   mlir::LogicalResult emitCopy(tile::LoadOp op, llvm::StringRef target);
   mlir::LogicalResult finishCopies();
   mlir::LogicalResult awaitCopies(int64_t later);
@@ -62,6 +67,12 @@ private:
   mlir::FailureOr<CudaCall> dotCall(tile::DotOp op);
   mlir::FailureOr<CudaCall> loadCall(tile::LoadOp op);
   mlir::FailureOr<CudaCall> tileCall(mlir::Operation *op);
+
+  // Lists of best columns (ListOperations.cpp).
+  mlir::LogicalResult declareLists(tile::TopCreateOp op, llvm::StringRef place);
+  mlir::LogicalResult emitCreate(tile::TopCreateOp op);
+  mlir::LogicalResult emitInsert(tile::TopInsertOp op);
+  mlir::FailureOr<CudaCall> nextCall(tile::TopNextOp op);
 
   // Text.
   struct ColumnsText {
@@ -95,6 +106,8 @@ private:
   llvm::DenseMap<mlir::Value, std::string> reserved;
   // Shared memory of each load: a tile, or a ring.
   llvm::DenseMap<mlir::Operation *, std::string> sharedTiles;
+  // Scalars of a pipelined loop's body that only its copies need: they are computed there.
+  llvm::DenseSet<mlir::Operation *> onlyAhead;
   // Copies into shared memory that were begun but not waited for.
   llvm::SmallVector<tile::LoadOp> begun;
 };

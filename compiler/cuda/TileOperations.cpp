@@ -223,6 +223,18 @@ LogicalResult KernelEmitter::emitScalar(Operation *op) {
   return success();
 }
 
+LogicalResult KernelEmitter::emitReport(ReportOp op) {
+  FailureOr<SmallVector<CudaExpression>> operands = expressions(op->getOperands());
+  if (failed(operands))
+    return failure();
+  include("report.cuh");
+  CudaCall call{"report", {}};
+  for (CudaExpression &operand : *operands)
+    call.arguments.push_back(std::move(operand.text));
+  statement("", call);
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
@@ -415,7 +427,16 @@ FailureOr<CudaCall> KernelEmitter::tileCall(Operation *op) {
     if (failed(source))
       return failure();
     include("reduce.cuh");
-    return CudaCall{reduce.getKind() == ReduceKind::Max ? "reduce_max" : "reduce_add", {*source}};
+    return CudaCall{("reduce_" + stringifyReduceKind(reduce.getKind())).str(), {*source}};
+  }
+  if (auto next = dyn_cast<TopNextOp>(op))
+    return nextCall(next);
+  if (auto shift = dyn_cast<ShiftOp>(op)) {
+    FailureOr<SmallVector<CudaExpression>> operands = expressions(op->getOperands());
+    if (failed(tileType(shift)) || failed(operands))
+      return failure();
+    include("shift.cuh");
+    return CudaCall{"shift_columns", {(*operands)[0].text, (*operands)[1].text}};
   }
   return elementwiseCall(op);
 }
@@ -541,9 +562,22 @@ FailureOr<CudaCall> KernelEmitter::dotCall(DotOp op) {
     return failure();
   if (failed(tileType(op)) || failed(tileType(op.getAcc())))
     return failure();
-  FailureOr<SmallVector<CudaExpression>> operands = expressions(op->getOperands());
+  FailureOr<SmallVector<CudaExpression>> operands = expressions({op.getA(), op.getB(), op.getAcc()});
   if (failed(operands))
     return failure();
+  if (Value from = op.getFrom()) {
+    FailureOr<std::string> row = text(from);
+    if (failed(row))
+      return failure();
+    std::string &b = (*operands)[1].text;
+    b = "rows_of<" + std::to_string(op.getRightRows()) + ">(" + b + ", " + *row + ")";
+  }
+  if (Value where = op.getWhere()) {
+    FailureOr<CudaExpression> condition = expression(where);
+    if (failed(condition))
+      return failure();
+    operands->push_back(*condition);
+  }
   include(isFloat ? "dot_float.cuh" : op.getZeroAnnihilates() ? "dot_annihilating.cuh" : "dot.cuh");
   std::string callee = "dot";
   if (op.getTransposeB())

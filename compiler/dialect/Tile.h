@@ -33,6 +33,9 @@ inline constexpr llvm::StringLiteral kSharedOffsetAttr = "tile.shared_offset";
 inline constexpr llvm::StringLiteral kSharedBytesAttr = "tile.shared_bytes";
 inline constexpr llvm::StringLiteral kScratchBytesAttr = "tile.scratch_bytes";
 
+// Columns that a list may hold (`sel_count` of the specification).
+inline constexpr int64_t kMostSlots = 64;
+
 // A tile is any value of tensor type.
 bool isTile(mlir::Value value);
 

@@ -16,10 +16,12 @@ def Tile_Dialect : Dialect {
 
     - scalars: `i1`, `i32`, `i64`, `f32`;
     - tiles: `tensor<MxNxT>`, or `tensor<MxT>` with one value per row, both of static shape;
-    - views: `!tile.view<T, R>`, tensors in memory that came as arguments.
+    - views: `!tile.view<T, R>`, tensors in memory that came as arguments;
+    - lists: `!tile.top<M, N>`, for each row of a tile the best N columns it was offered, in memory of the program's own.
 
     `arith` and `math` work on scalars, and elementwise on tiles; control flow is `scf.if` and `scf.for`. The dialect
-    adds only what MLIR has no words for: memory by rows, the dot product, reductions along columns, and reports.
+    adds only what MLIR has no words for: memory by rows, the dot product, reductions along columns, the best columns of a
+    row, and reports.
 
     Decisions of the compiler are attributes on operations, so they can be printed, and set by hand in a test:
 
@@ -30,7 +32,7 @@ def Tile_Dialect : Dialect {
     | `tile.stages = S : i32` | `scf.for` | the template |
     | `tile.stay_in_shared = B : i1` | `tile.load` | the template (GPU) |
     | `tile.ring = S : i32` | `tile.load` | AssignStages |
-    | `tile.shared_offset = B : i64` | `tile.load` | PlanSharedMemory |
+    | `tile.shared_offset = B : i64` | `tile.load`, `tile.top_create` | PlanSharedMemory |
     | `tile.shared_bytes = B : i64` | function | PlanSharedMemory |
     | `tile.scratch_bytes = B : i64` | function | LowerToCpu |
   }];
@@ -57,6 +59,21 @@ def Tile_ViewType : TypeDef<Tile_Dialect, "View"> {
   let genVerifyDecl = 1;
 }
 
+def Tile_TopType : TypeDef<Tile_Dialect, "Top"> {
+  let mnemonic = "top";
+  let summary = "for each row the best columns that it was offered, at most `slots` of them";
+  let description = [{
+    Not a value but memory of the program: `tile.top_insert` changes it, and one stands for one `tile.top_create`.
+
+    Columns are ordered by score, greatest first; of equal scores the lower column comes first. A score of -inf never
+    enters, one of +inf does before every number. NaN ranks below every number, among themselves lower columns first.
+    This is a total order, so what a list holds does not depend on the order of the offers.
+  }];
+  let parameters = (ins "int64_t":$rows, "int64_t":$slots);
+  let assemblyFormat = "`<` $rows `,` $slots `>`";
+  let genVerifyDecl = 1;
+}
+
 class Tile_TileOf<list<Type> elements, list<int> ranks, string summary>
     : Type<And<[StaticShapeTensorOf<elements>.predicate, HasAnyRankOfPred<ranks>]>, summary, "::mlir::RankedTensorType">;
 
@@ -67,6 +84,7 @@ def Tile_Matrix : Tile_TileOf<[I1, I32, F32, BF16, F16], [2], "tile of rank 2">;
 def Tile_FloatTile : Tile_TileOf<[F32, BF16, F16], [1, 2], "tile of f32, bf16 or f16">;
 def Tile_FloatMatrix : Tile_TileOf<[F32, BF16, F16], [2], "tile of rank 2 of f32, bf16 or f16">;
 def Tile_F32Matrix : Tile_TileOf<[F32], [2], "tile of rank 2 of f32">;
+def Tile_I32RowTile : Tile_TileOf<[I32], [1], "tile of rank 1 of i32">;
 def Tile_F32RowTile : Tile_TileOf<[F32], [1], "tile of rank 1 of f32">;
 def Tile_I32View : Type<And<[CPred<"::llvm::isa<::nsa::tile::ViewType>($_self)">,
     CPred<"::llvm::cast<::nsa::tile::ViewType>($_self).getElementType().isInteger(32)">]>, "view of i32", "::nsa::tile::ViewType">;
@@ -82,7 +100,7 @@ def Tile_Axis : I32EnumAttr<"Axis", "an axis of the grid", [
 }
 
 def Tile_ReduceKind : I32EnumAttr<"ReduceKind", "what a reduction computes", [
-  I32EnumAttrCase<"Max", 0, "max">, I32EnumAttrCase<"Add", 1, "add">
+  I32EnumAttrCase<"Max", 0, "max">, I32EnumAttrCase<"Add", 1, "add">, I32EnumAttrCase<"Last", 2, "last">
 ]> {
   let cppNamespace = "::nsa::tile";
 }

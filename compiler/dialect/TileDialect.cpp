@@ -41,6 +41,14 @@ LogicalResult ViewType::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
   return success();
 }
 
+LogicalResult TopType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t rows, int64_t slots) {
+  if (rows < 1)
+    return emitError() << "lists are of at least one row, not " << rows;
+  if (slots < 1 || slots > kMostSlots)
+    return emitError() << "a list has 1 to " << kMostSlots << " slots, not " << slots;
+  return success();
+}
+
 // An integer attribute of `bits` bits and at least `least`, on an operation that `isOwner` says may carry it.
 static LogicalResult verifyInteger(Operation *op, NamedAttribute attribute, bool isOwner, StringRef owner,
                                    unsigned bits, int64_t least) {
@@ -66,7 +74,7 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   if (name == kRingAttr)
     return verifyInteger(op, attribute, isa<LoadOp>(op), "a tile.load", 32, 1);
   if (name == kSharedOffsetAttr)
-    return verifyInteger(op, attribute, isa<LoadOp>(op), "a tile.load", 64, 0);
+    return verifyInteger(op, attribute, isa<LoadOp, TopCreateOp>(op), "a tile.load or tile.top_create", 64, 0);
   if (name == kStayInSharedAttr) {
     if (!isa<LoadOp>(op))
       return op->emitOpError() << "'" << name << "' belongs on a tile.load";

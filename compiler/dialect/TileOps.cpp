@@ -218,6 +218,8 @@ LogicalResult DotOp::verify() {
   auto result = cast<RankedTensorType>(getType());
   int64_t depth = b.getDimSize(getTransposeB() ? 1 : 0);
   int64_t columns = b.getDimSize(getTransposeB() ? 0 : 1);
+  if (getFrom() && getRightRows() <= b.getDimSize(0))
+    (getTransposeB() ? columns : depth) = getRightRows();
   if (a.getDimSize(1) != depth)
     return emitOpError() << "sums over " << a.getDimSize(1) << " columns of a, but over " << depth << " of b"
                          << (getTransposeB() ? " (transposed)" : "");
@@ -228,11 +230,24 @@ LogicalResult DotOp::verify() {
   return success();
 }
 
+int64_t DotOp::getRightRows() {
+  return cast<RankedTensorType>(getTransposeB() ? getType() : getA().getType()).getDimSize(1);
+}
+
 LogicalResult ReduceOp::verify() {
   auto source = cast<RankedTensorType>(getSource().getType());
   auto result = cast<RankedTensorType>(getType());
   if (source.getDimSize(0) != result.getDimSize(0))
     return emitOpError() << "gives " << result.getDimSize(0) << " values for " << source.getDimSize(0) << " rows";
+  return success();
+}
+
+LogicalResult ShiftOp::verify() {
+  auto first = cast<RankedTensorType>(getFirst().getType());
+  auto result = cast<RankedTensorType>(getType());
+  if (first.getDimSize(0) != result.getDimSize(0))
+    return emitOpError() << "has " << first.getDimSize(0) << " values for the first column of " << result.getDimSize(0)
+                         << " rows";
   return success();
 }
 
@@ -271,3 +286,21 @@ LogicalResult MapOp::verifyRegions() {
   }
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// Best columns
+//===----------------------------------------------------------------------===//
+
+// Lists have a place of their own, which only their creation tells.
+static LogicalResult verifyLists(Operation *op, Value lists, Type rows) {
+  int64_t listed = cast<TopType>(lists.getType()).getRows(), given = cast<RankedTensorType>(rows).getDimSize(0);
+  if (listed != given)
+    return op->emitOpError() << "has the lists of " << listed << " rows for a tile of " << given;
+  if (!lists.getDefiningOp<TopCreateOp>())
+    return op->emitOpError("works on lists that tile.top_create made");
+  return success();
+}
+
+LogicalResult TopInsertOp::verify() { return verifyLists(*this, getLists(), getScores().getType()); }
+
+LogicalResult TopNextOp::verify() { return verifyLists(*this, getLists(), getType()); }

@@ -216,27 +216,35 @@ def Tile_CastOp : Tile_Op<"cast", [Pure]> {
   let hasFolder = 1;
 }
 
-def Tile_DotOp : Tile_Op<"dot", [Pure,
+def Tile_DotOp : Tile_Op<"dot", [Pure, AttrSizedOperandSegments,
     TypesMatchWith<"accumulator and result are of one type", "result", "acc", "$_self">]> {
   let summary = "acc + a b, or acc + a b^T, accumulated in f32";
   let description = [{
     `transpose_b`: `b` is given as NxK. `zero_annihilates`: an element of `a` that is zero contributes zero whatever stands
     in `b`, NaN and Inf included; other elements of `a` contribute as ever. `where`: that matters only where the condition
-    holds, the same for the whole program; elsewhere a target may take the plain product.
+    holds, the same for the whole program; elsewhere a target may take the plain product. `from`: the rows of `b` begin at
+    this one, a multiple of 8, and may end before the last; so several products share what was loaded once.
 
     ```mlir
     %scores = tile.dot %queries, %keys, %zeros {transpose_b} : tensor<64x64xbf16>, tensor<32x64xbf16> -> tensor<64x32xf32>
+    %part = tile.dot %queries, %all, %zeros from %row {transpose_b} : tensor<64x64xbf16>, tensor<128x64xbf16> -> tensor<64x32xf32>
     ```
   }];
-  let arguments = (ins Tile_FloatMatrix:$a, Tile_FloatMatrix:$b, Tile_F32Matrix:$acc, Optional<I1>:$where,
-                       UnitAttr:$transpose_b, UnitAttr:$zero_annihilates);
+  let arguments = (ins Tile_FloatMatrix:$a, Tile_FloatMatrix:$b, Tile_F32Matrix:$acc, Optional<I32>:$from,
+                       Optional<I1>:$where, UnitAttr:$transpose_b, UnitAttr:$zero_annihilates);
   let results = (outs Tile_F32Matrix:$result);
-  let assemblyFormat = "$a `,` $b `,` $acc (`where` $where^)? attr-dict `:` type($a) `,` type($b) `->` type($result)";
+  let assemblyFormat = [{
+    $a `,` $b `,` $acc (`from` $from^)? (`where` $where^)? attr-dict `:` type($a) `,` type($b) `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    /// The rows of `b` that one product reads.
+    int64_t getRightRows();
+  }];
   let hasVerifier = 1;
 }
 
 def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
-  let summary = "maximum or sum along the columns";
+  let summary = "maximum or sum along the columns, or the last of them";
   let description = [{
     The order of a sum is the target's own, but fixed. Whether a maximum keeps or drops NaN is not specified.
 
@@ -247,6 +255,22 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let arguments = (ins Tile_ReduceKind:$kind, Tile_F32Matrix:$source);
   let results = (outs Tile_F32RowTile:$result);
   let assemblyFormat = "$kind $source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_ShiftOp : Tile_Op<"shift", [Pure,
+    TypesMatchWith<"source and result are of one type", "result", "source", "$_self">]> {
+  let summary = "every column one to the right, and a new first one";
+  let description = [{
+    The last column leaves the tile; `tile.reduce last` keeps it for the tile that follows.
+
+    ```mlir
+    %moved = tile.shift %x, %first : tensor<64xf32> -> tensor<64x32xf32>
+    ```
+  }];
+  let arguments = (ins Tile_F32Matrix:$source, Tile_F32RowTile:$first);
+  let results = (outs Tile_F32Matrix:$result);
+  let assemblyFormat = "$source `,` $first attr-dict `:` type($first) `->` type($result)";
   let hasVerifier = 1;
 }
 
@@ -285,6 +309,51 @@ def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, HasParent<"MapOp">]> {
   let summary = "the element that a map computes";
   let arguments = (ins Tile_Scalar:$element);
   let assemblyFormat = "$element attr-dict `:` type($element)";
+}
+
+//===----------------------------------------------------------------------===//
+// Best columns
+//===----------------------------------------------------------------------===//
+
+def Tile_TopCreateOp : Tile_Op<"top_create", [MemoryEffects<[MemAlloc, MemWrite]>]> {
+  let summary = "an empty list of best columns for each row";
+  let description = [{
+    ```mlir
+    %best = tile.top_create : !tile.top<64, 16>
+    ```
+  }];
+  let results = (outs Tile_TopType:$lists);
+  let assemblyFormat = "attr-dict `:` qualified(type($lists))";
+}
+
+def Tile_TopInsertOp : Tile_Op<"top_insert", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "offers the columns of a tile to the lists of its rows";
+  let description = [{
+    Column c of the tile is column `first` + c of the row. These numbers are not negative, and each is offered once.
+
+    ```mlir
+    tile.top_insert %scores at %first into %best : tensor<64x32xf32>, !tile.top<64, 16>
+    ```
+  }];
+  let arguments = (ins Tile_F32Matrix:$scores, I32:$first, Tile_TopType:$lists);
+  let assemblyFormat = "$scores `at` $first `into` $lists attr-dict `:` type($scores) `,` qualified(type($lists))";
+  let hasVerifier = 1;
+}
+
+def Tile_TopNextOp : Tile_Op<"top_next", [MemoryEffects<[MemRead]>,
+    TypesMatchWith<"columns before and after are of one type", "column", "after", "$_self">]> {
+  let summary = "for each row the lowest listed column after a given one";
+  let description = [{
+    The largest i32 where none is left. Starting after -1, the columns of a list come in ascending order.
+
+    ```mlir
+    %block = tile.top_next %best after %previous : !tile.top<64, 16> -> tensor<64xi32>
+    ```
+  }];
+  let arguments = (ins Tile_TopType:$lists, Tile_I32RowTile:$after);
+  let results = (outs Tile_I32RowTile:$column);
+  let assemblyFormat = "$lists `after` $after attr-dict `:` qualified(type($lists)) `->` type($column)";
+  let hasVerifier = 1;
 }
 
 #endif // NSA_TILE_OPS_TD

@@ -184,7 +184,7 @@ private:
       demand(dot.getB(), rules.rightSide(), op);
       demand(dot.getAcc(), rules.ordinary(dot.getAcc()), op);
       demand(dot.getResult(), rules.ordinary(dot.getResult()), op);
-    } else if (isa<ReduceOp, MapOp, StoreOp>(op)) {
+    } else if (isa<ReduceOp, MapOp, StoreOp, ShiftOp, TopInsertOp, TopNextOp>(op)) {
       for (Value operand : op->getOperands())
         if (isTile(operand))
           demand(operand, rules.ordinary(operand), op);

@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 
@@ -14,21 +15,6 @@ namespace nsa::tile {
 #include "compiler/passes/Passes.h.inc"
 
 namespace {
-
-// Whether the rows of a later iteration can be told now.
-bool isPredictable(LoadOp load, scf::ForOp loop) {
-  bool predictable = true;
-  load.getRows().walk([&](Operation *op) {
-    for (Value operand : op->getOperands()) {
-      bool ofRegion = load.getRows().isAncestor(operand.getParentRegion());
-      bool ofLoop = loop.getRegion().isAncestor(operand.getParentRegion());
-      predictable &= ofRegion || !ofLoop || operand == loop.getInductionVar();
-    }
-  });
-  return predictable && llvm::all_of(load->getOperands(), [&](Value operand) {
-           return loop.isDefinedOutsideOfLoop(operand) || operand == loop.getInductionVar();
-         });
-}
 
 // Left sides of 16 bit types go on to registers from there.
 bool passesShared(LoadOp load) {
@@ -45,10 +31,35 @@ bool mayBe(Value view, Value other) {
 
 bool storesTo(scf::ForOp loop, Value view) {
   return loop.getBody()
-      ->walk([&](StoreOp store) {
-        return mayBe(store.getView(), view) ? WalkResult::interrupt() : WalkResult::advance();
-      })
+      ->walk(
+          [&](StoreOp store) { return mayBe(store.getView(), view) ? WalkResult::interrupt() : WalkResult::advance(); })
       .wasInterrupted();
+}
+
+// Whether the value that a scalar has in a later iteration can be told now.
+bool isPredictable(Value value, scf::ForOp loop) {
+  if (loop.isDefinedOutsideOfLoop(value) || value == loop.getInductionVar())
+    return true;
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getBlock() != loop.getBody() || op->getNumRegions() != 0 || isTile(value))
+    return false;
+  auto element = dyn_cast<LoadScalarOp>(op);
+  if (element ? storesTo(loop, element.getView()) : !isMemoryEffectFree(op))
+    return false;
+  return llvm::all_of(op->getOperands(), [&](Value operand) { return isPredictable(operand, loop); });
+}
+
+// Whether the rows of a later iteration can be told now.
+bool isPredictable(LoadOp load, scf::ForOp loop) {
+  bool predictable = true;
+  load.getRows().walk([&](Operation *op) {
+    for (Value operand : op->getOperands())
+      predictable &= load.getRows().isAncestor(operand.getParentRegion()) || isPredictable(operand, loop);
+    // Rows may load scalars, too.
+    auto element = dyn_cast<LoadScalarOp>(op);
+    predictable &= !element || !storesTo(loop, element.getView());
+  });
+  return predictable && llvm::all_of(load->getOperands(), [&](Value operand) { return isPredictable(operand, loop); });
 }
 
 struct AssignStages : impl::AssignStagesBase<AssignStages> {

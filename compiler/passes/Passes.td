@@ -123,8 +123,9 @@ def AssignStages : Pass<"tile-assign-stages", "::mlir::func::FuncOp"> {
   let summary = "chooses the loads that run ahead of their loop";
   let description = [{
     In a loop with `tile.stages = S`, S > 1, a load into or through shared memory becomes a ring of S tiles when its rows of a
-    later iteration can be told now: they depend on the induction variable and on values from outside the loop only, and the
-    loop does not store to the view. Other loads stay synchronous.
+    later iteration can be told now: they depend on the induction variable, on values from outside the loop, and on scalars
+    that the body computes from these or loads at such places only, and the loop does not store to the views. Other loads stay
+    synchronous.
 
     Before:
     ```mlir
@@ -145,8 +146,8 @@ def PlanSharedMemory : Pass<"tile-plan-shared-memory", "::mlir::func::FuncOp"> {
   let summary = "gives each tile in shared memory its place";
   let description = [{
     Tiles of the layout `shared` take rows x columns x element size, times the ring's depth; the layout `operand_a` passes
-    through shared memory on its way to the registers and takes one such tile. Offsets are multiples of 128 bytes, what the
-    swizzle asks for. A total above `limit` is an error that names both numbers.
+    through shared memory on its way to the registers and takes one such tile. A list takes 8 bytes for each slot of its rows,
+    and of four rows more. Offsets are multiples of 128 bytes, what the swizzle asks for. A total above `limit` is an error that names both numbers.
 
     Before:
     ```mlir

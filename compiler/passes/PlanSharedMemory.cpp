@@ -19,15 +19,28 @@ namespace {
 constexpr int64_t kAlignment = 128;
 // What one cp.async copies and one row of ldmatrix reads.
 constexpr int64_t kRowGranule = 16;
+// A list's slot is a row of 8-byte keys, and four more between slots (templates/device/top_lists.cuh).
+constexpr int64_t kListKey = 8, kListGap = 4;
 
 struct PlanSharedMemory : impl::PlanSharedMemoryBase<PlanSharedMemory> {
   using PlanSharedMemoryBase::PlanSharedMemoryBase;
 
   void runOnOperation() override {
     Builder builder(&getContext());
-    SmallVector<LoadOp> loads;
+    SmallVector<Operation *> places;
     int64_t total = 0;
-    WalkResult walk = getOperation().walk([&](LoadOp load) {
+    auto place = [&](Operation *op, int64_t bytes) {
+      total = llvm::alignTo(total, kAlignment);
+      op->setAttr(kSharedOffsetAttr, builder.getI64IntegerAttr(total));
+      total += bytes;
+      places.push_back(op);
+    };
+    WalkResult walk = getOperation().walk([&](Operation *op) {
+      if (auto lists = dyn_cast<TopCreateOp>(op))
+        place(op, lists.getType().getSlots() * (lists.getType().getRows() + kListGap) * kListKey);
+      auto load = dyn_cast<LoadOp>(op);
+      if (!load)
+        return WalkResult::advance();
       std::optional<Layout> layout = layoutOf(load);
       if (layout != Layout::Shared && layout != Layout::OperandA)
         return WalkResult::advance();
@@ -39,10 +52,7 @@ struct PlanSharedMemory : impl::PlanSharedMemoryBase<PlanSharedMemory> {
         return WalkResult::interrupt();
       }
       auto ring = load->getAttrOfType<IntegerAttr>(kRingAttr);
-      total = llvm::alignTo(total, kAlignment);
-      load->setAttr(kSharedOffsetAttr, builder.getI64IntegerAttr(total));
-      total += rowBytes * tile.getDimSize(0) * (ring ? ring.getInt() : 1);
-      loads.push_back(load);
+      place(op, rowBytes * tile.getDimSize(0) * (ring ? ring.getInt() : 1));
       return WalkResult::advance();
     });
     if (walk.wasInterrupted())
@@ -51,8 +61,8 @@ struct PlanSharedMemory : impl::PlanSharedMemoryBase<PlanSharedMemory> {
       InFlightDiagnostic error = getOperation().emitError()
                                  << "needs " << total << " bytes of shared memory, but a block may use "
                                  << limit.getValue() << ": smaller tiles or fewer stages fit";
-      for (LoadOp load : loads)
-        error.attachNote(load.getLoc()) << "one of its tiles, " << load.getType();
+      for (Operation *op : places)
+        error.attachNote(op->getLoc()) << "one of its tiles, " << op->getResult(0).getType();
       return signalPassFailure();
     }
     getOperation()->setAttr(kSharedBytesAttr, builder.getI64IntegerAttr(total));

@@ -11,6 +11,8 @@ template <typename T> NSA_DEVICE T shuffle(T value, int32 lane) { return __shfl_
 
 template <typename T> NSA_DEVICE T shuffle_xor(T value, int32 mask) { return __shfl_xor_sync(kAllLanes, value, mask); }
 
+NSA_DEVICE bool any_lane(bool condition) { return __any_sync(kAllLanes, condition) != 0; }
+
 // A barrier of the block besides.
 NSA_DEVICE bool any_thread(bool condition) { return __syncthreads_or(condition) != 0; }
 

@@ -38,4 +38,16 @@ template <typename Tile> NSA_DEVICE auto reduce_add(const Tile &x) {
   return reduce_columns(x, [](float a, float b) { return a + b; });
 }
 
+// The last column.
+template <int32 kRows, int32 kCols, int32 kWarps>
+NSA_DEVICE RowVector<float, kRows, kWarps> reduce_last(const Fragment<float, kRows, kCols, kWarps> &x) {
+  RowVector<float, kRows, kWarps> result;
+#pragma unroll
+  for (int32 slab = 0; slab < result.kSlabs; ++slab)
+#pragma unroll
+    for (int32 half = 0; half < 2; ++half)
+      result.values[slab][half] = shuffle(x.get(slab, x.kTiles - 1, half, 1), threadIdx.x % kWarpSize | 3);
+  return result;
+}
+
 } // namespace nsa

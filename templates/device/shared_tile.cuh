@@ -57,6 +57,13 @@ template <typename T, int32 kRows_, int32 kCols_> struct SharedTile {
   NSA_DEVICE SharedTile from_row(int32 row) const { return SharedTile(base + row * kChunksPerRow * kChunkBytes); }
 };
 
+// kCount rows from `first` on, a multiple of 8.
+template <int32 kCount, typename T, int32 kRows, int32 kCols>
+NSA_DEVICE SharedTile<T, kCount, kCols> rows_of(SharedTile<T, kRows, kCols> tile, int32 first) {
+  static_assert(kCount <= kRows, "a part of a tile has no more rows than the tile");
+  return SharedTile<T, kCount, kCols>(tile.from_row(first).base);
+}
+
 template <typename Tile> inline constexpr bool kIsSharedTile = false;
 template <typename T, int32 kRows, int32 kCols> inline constexpr bool kIsSharedTile<SharedTile<T, kRows, kCols>> = true;
 

@@ -33,7 +33,7 @@ func.func @operand(%view: !tile.view<bf16, 1>, %chunk: i32, %columns: i32, %n: i
 // One stage is no ring, and neither is a loop that the template says nothing about.
 // CHECK-LABEL: func.func @one_stage
 // CHECK-NOT: tile.ring
-// CHECK-LABEL: func.func @iteration_data
+// CHECK-LABEL: func.func @scalars
 func.func @one_stage(%view: !tile.view<bf16, 1>, %n: i32, %ok: i1) {
   scf.for %key = %n to %n step %n : i32 {
     %k = tile.load %view rows(%r) {
@@ -48,16 +48,40 @@ func.func @one_stage(%view: !tile.view<bf16, 1>, %n: i32, %ok: i1) {
   return
 }
 
+// Rows and chunks may be told by scalars of the body: what it computes from the induction variable, and elements of lists.
+// CHECK-COUNT-2: tile.ring = 2 : i32
+// CHECK-LABEL: func.func @iteration_data
+func.func @scalars(%view: !tile.view<bf16, 1>, %list: !tile.view<i32, 1>, %out: !tile.view<i32, 1>, %n: i32, %ok: i1) {
+  scf.for %key = %n to %n step %n : i32 {
+    %slot = arith.divsi %key, %n : i32
+    %block = tile.load_scalar %list[%slot] : !tile.view<i32, 1>
+    %first = arith.muli %block, %n : i32
+    %a = tile.load %view rows(%r) {
+      %row = arith.addi %first, %r : i32
+      tile.at [%row] if %ok
+    } {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+    %b = tile.load %view rows(%r) {
+      %row = tile.load_scalar %list[%r] : !tile.view<i32, 1>
+      tile.at [%row] if %ok
+    } chunk(%block of %n) {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+    %row = tile.splat %block : tensor<32xi32>
+    tile.store %row, %out rows(%r) {
+      tile.at [%r] if %ok
+    } : tensor<32xi32>, !tile.view<i32, 1>
+  } {tile.stages = 2 : i32}
+  return
+}
+
 // Rows known only inside the iteration, through a loop-carried value or through memory, are loaded when they are needed; so are
-// loads of some iterations only, loads that do not go to shared memory, loads of what the loop writes, and chunks that the
-// iteration chooses.
+// loads of some iterations only, loads that do not go to shared memory, loads of what the loop writes or that it tells,
+// and chunks that the iteration chooses.
 // CHECK-NOT: tile.ring
 func.func @iteration_data(%view: !tile.view<bf16, 1>, %other: !tile.view<bf16, 1>, %list: !tile.view<i32, 1>, %n: i32, %ok: i1) {
   %last = scf.for %key = %n to %n step %n iter_args(%carried = %n) -> (i32) : i32 {
     %a = tile.load %view rows(%r) {
       tile.at [%carried] if %ok
     } {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
-    %block = tile.load_scalar %list[%key] : !tile.view<i32, 1>
+    %block = tile.load_scalar %list[%carried] : !tile.view<i32, 1>
     %b = tile.load %view rows(%r) {
       tile.at [%block] if %ok
     } {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
@@ -72,7 +96,29 @@ func.func @iteration_data(%view: !tile.view<bf16, 1>, %other: !tile.view<bf16, 1
     %f = tile.load %view rows(%r) {
       tile.at [%key] if %ok
     } chunk(%block of %n) {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+    %row = scf.if %ok -> (i32) {
+      scf.yield %key : i32
+    } else {
+      scf.yield %n : i32
+    }
+    %g = tile.load %view rows(%r) {
+      tile.at [%row] if %ok
+    } {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
     scf.yield %block : i32
+  } {tile.stages = 2 : i32}
+  scf.for %key = %n to %n step %n : i32 {
+    %block = tile.load_scalar %list[%key] : !tile.view<i32, 1>
+    %h = tile.load %view rows(%r) {
+      tile.at [%block] if %ok
+    } {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+    %i = tile.load %view rows(%r) {
+      %row = tile.load_scalar %list[%r] : !tile.view<i32, 1>
+      tile.at [%row] if %ok
+    } {tile.layout = #tile.layout<shared>} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
+    %row = tile.splat %block : tensor<32xi32>
+    tile.store %row, %list rows(%r) {
+      tile.at [%r] if %ok
+    } : tensor<32xi32>, !tile.view<i32, 1>
   } {tile.stages = 2 : i32}
   %same = arith.select %ok, %view, %view : !tile.view<bf16, 1>
   %chosen = arith.select %ok, %other, %same : !tile.view<bf16, 1>

@@ -25,6 +25,17 @@ template <typename T> T shuffle_xor(T value, int32 mask) {
   return shuffle(value, static_cast<int32>(threadIdx.x % 32) ^ mask);
 }
 
+inline bool any_lane(bool condition) {
+  simulator::meetWarp("vote", &condition, [](void *const *lanes) {
+    bool any = false;
+    for (int i = 0; i < simulator::kWarpSize; ++i)
+      any |= *static_cast<bool *>(lanes[i]);
+    for (int i = 0; i < simulator::kWarpSize; ++i)
+      *static_cast<bool *>(lanes[i]) = any;
+  });
+  return condition;
+}
+
 inline bool any_thread(bool condition) {
   simulator::meetBlock("__syncthreads_or", &condition, [](const std::vector<void *> &threads) {
     bool any = false;

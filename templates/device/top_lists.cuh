@@ -1,0 +1,145 @@
+// TopLists<kRows, kSlots, kWarps>: for each row of a tile the best columns that it was offered so far, in shared
+// memory. The four lanes that hold a row in a fragment (layout.cuh) share its list: lane t keeps slots t, t + 4, .. and
+// nobody else touches them, so nothing here needs a barrier.
+#pragma once
+
+#include "fragment.cuh"
+#include "ptx_math.cuh"
+#include "ptx_warp.cuh"
+
+namespace nsa {
+
+// Orders columns as lists do: by score, then lower columns before higher ones. Every number is above NaN, and NaN above
+// -inf, which stands for no column.
+NSA_DEVICE uint64 top_key(float score, int32 column) {
+  const uint32 bits = __float_as_uint(score);
+  // Negative numbers order the other way round by their bits.
+  uint32 rank = (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
+  rank = score == 0 ? 0x80000000u : rank; // both zeros
+  rank = score == score ? rank : 1;
+  const uint64 key = static_cast<uint64>(rank) << 32 | ~static_cast<uint32>(column);
+  return score == -infinity() ? 0 : key;
+}
+
+// Negative for a slot that holds none: empty slots hold their numbers, which are below all keys and differ.
+NSA_DEVICE int32 top_column(uint64 key) { return static_cast<int32>(~static_cast<uint32>(key)); }
+
+template <int32 kRows_, int32 kSlots_, int32 kWarps_> struct TopLists {
+  static constexpr int32 kRows = kRows_;
+  static constexpr int32 kSlots = kSlots_;
+  static constexpr int32 kWarps = kWarps_;
+  // A slot is a row of keys, one for each row of the tile. Eight rows by four slots meet in one access: with these
+  // four keys between slots, each half of them covers all banks.
+  static constexpr int32 kSlotStride = kRows + 4;
+  static constexpr int32 kBytes = kSlots * kSlotStride * static_cast<int32>(sizeof(uint64));
+
+  unsigned char *base;
+
+  NSA_DEVICE explicit TopLists(unsigned char *memory) : base(memory) {}
+
+  NSA_DEVICE uint64 &key(int32 row, int32 slot) const {
+    return reinterpret_cast<uint64 *>(base)[slot * kSlotStride + row];
+  }
+};
+
+// Calls visit(slab, half, row) for the rows of which the thread holds columns.
+template <typename Lists, typename Visit> NSA_DEVICE void for_each_row(const Visit &visit) {
+  using Rows = RowVector<int32, Lists::kRows, Lists::kWarps>;
+#pragma unroll
+  for (int32 slab = 0; slab < Rows::kSlabs; ++slab)
+#pragma unroll
+    for (int32 half = 0; half < 2; ++half)
+      visit(slab, half, Rows::row(slab, half));
+}
+
+template <typename Lists> NSA_DEVICE void top_clear(const Lists &lists) {
+  for_each_row<Lists>([&](int32, int32, int32 row) {
+    for (int32 slot = threadIdx.x % 4; slot < Lists::kSlots; slot += 4)
+      lists.key(row, slot) = static_cast<uint64>(slot);
+  });
+}
+
+// The least of the keys that the lane keeps, and its slot.
+struct TopLeast {
+  uint64 key;
+  int32 slot;
+};
+
+template <typename Lists> NSA_DEVICE TopLeast top_least(const Lists &lists, int32 row) {
+  TopLeast least = {~uint64{0}, 0};
+#pragma unroll 4
+  for (int32 slot = threadIdx.x % 4; slot < Lists::kSlots; slot += 4) {
+    const uint64 key = lists.key(row, slot);
+    if (key < least.key)
+      least = {key, slot};
+  }
+  return least;
+}
+
+template <typename T, typename Choose> NSA_DEVICE T over_row(T value, const Choose &choose) {
+  value = choose(value, shuffle_xor(value, 1));
+  return choose(value, shuffle_xor(value, 2));
+}
+
+NSA_DEVICE uint64 least_of_row(uint64 key) {
+  return over_row(key, [](uint64 a, uint64 b) { return a < b ? a : b; });
+}
+NSA_DEVICE uint64 greatest_of_row(uint64 key) {
+  return over_row(key, [](uint64 a, uint64 b) { return a < b ? b : a; });
+}
+
+// Registers have no run-time index: a short loop looks at the first column tile and moves the others down. Nearly all
+// columns are below what their row's list holds, and are done with after one vote of the warp. Among those that are
+// not, each row takes its best, until no row has one left.
+template <int32 kRows, int32 kCols, int32 kSlots, int32 kWarps>
+NSA_DEVICE void top_insert(const TopLists<kRows, kSlots, kWarps> &lists,
+                           const Fragment<float, kRows, kCols, kWarps> &scores, int32 first) {
+  using Scores = Fragment<float, kRows, kCols, kWarps>;
+  for_each_row<TopLists<kRows, kSlots, kWarps>>([&](int32 slab, int32 half, int32 row) {
+    Pair<float> pairs[Scores::kTiles];
+#pragma unroll
+    for (int32 tile = 0; tile < Scores::kTiles; ++tile)
+      pairs[tile] = scores.pairs[slab][tile][half];
+    TopLeast own = top_least(lists, row);
+    uint64 least = least_of_row(own.key);
+#pragma unroll 1
+    for (int32 tile = 0; tile < Scores::kTiles; ++tile) {
+      const int32 column = first + Scores::column(tile, 0);
+      uint64 keys[2] = {top_key(pairs[0].get(0), column), top_key(pairs[0].get(1), column + 1)};
+      while (any_lane(keys[0] > least || keys[1] > least)) {
+        const uint64 better = keys[0] < keys[1] ? keys[1] : keys[0];
+        const uint64 best = greatest_of_row(better);
+        if (best > least) {
+          if (own.key == least)
+            lists.key(row, own.slot) = best;
+          keys[0] = keys[0] == best ? 0 : keys[0];
+          keys[1] = keys[1] == best ? 0 : keys[1];
+        }
+        own = top_least(lists, row);
+        least = least_of_row(own.key);
+      }
+#pragma unroll
+      for (int32 i = 1; i < Scores::kTiles; ++i)
+        pairs[i - 1] = pairs[i];
+    }
+  });
+}
+
+// The lowest listed column above `after`, in each row; the largest int32 where there is none.
+template <int32 kRows, int32 kSlots, int32 kWarps>
+NSA_DEVICE RowVector<int32, kRows, kWarps> top_next(const TopLists<kRows, kSlots, kWarps> &lists,
+                                                    const RowVector<int32, kRows, kWarps> &after) {
+  RowVector<int32, kRows, kWarps> result;
+  for_each_row<TopLists<kRows, kSlots, kWarps>>([&](int32 slab, int32 half, int32 row) {
+    int32 lowest = 0x7fffffff;
+#pragma unroll 4
+    for (int32 slot = threadIdx.x % 4; slot < kSlots; slot += 4) {
+      const int32 column = top_column(lists.key(row, slot));
+      lowest = column > after.values[slab][half] ? min(lowest, column) : lowest;
+    }
+    result.values[slab][half] = over_row(lowest, [](int32 a, int32 b) { return min(a, b); });
+  });
+  return result;
+}
+
+} // namespace nsa

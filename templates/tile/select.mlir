@@ -1,0 +1,319 @@
+// Importance of selection blocks and the choice of the best (arXiv 2502.11089, equations 9 to 12): the operator `select`.
+// The rows of a tile are queries, its columns selection blocks. Both kinds of block begin at multiples of cmp_stride, so
+// how much of compressed block c lies in selection block j depends on c - j * (sel_block / cmp_stride) alone. Compressed
+// blocks that stand at one such distance, a *tap*, share a product, and all taps and heads add up in one tile. Neither
+// the probabilities nor the scores of a query ever stand in memory; its best blocks so far do, in a list.
+//
+//! template select
+//! operator select
+//! fixed   dtype, qk_dim, group, packed, cmp_block, cmp_stride, sel_block, sel_count
+//! let     qk_pad = roundup(qk_dim, dot_step)
+// Compressed blocks that begin in a selection block, and those that begin before it and reach into it.
+//! let     inner = sel_block / cmp_stride
+//! let     cmp_strides = cmp_block / cmp_stride
+//! let     before = cmp_strides - 1
+// A compressed block that ends in the next selection block, at the furthest, has its share there carried over, which saves
+// its product. Longer ones are multiplied again for each selection block that they meet.
+//! let     carries = before <= inner && before > 0
+//! let     first_tap = before <= inner ? 0 : before
+//! let     taps = inner + first_tap
+//! choice  query_tile = 16 | 32 | 64 | 128
+//! choice  block_tile = 16 | 32 | 64
+//! choice  tap_tile = 1 | 2 | 4 | 5 | 8
+//! choice  stages = 1 | 2 | 3
+//! choice  warps = 1 | 2 | 4 | 8
+//! let     tap_rows = tap_tile * block_tile
+//! require tap_tile <= taps && (cpu ? warps == 1 && stages == 1 && block_tile <= 32 : query_tile % (16 * warps) == 0 && query_tile <= 32 * warps)
+// In shared memory: a ring of queries, the keys of tap_tile taps, and the lists.
+//! let     shared_bytes = (stages * query_tile + tap_rows) * qk_pad * dtype_bytes + (query_tile + 8) * sel_count * 8
+//! require cpu || shared_bytes <= shared_limit
+// Registers of a GPU thread: queries, products, scores, and what is carried over.
+//! let     registers = query_tile * (block_tile * (2 + carries) + (dtype_bytes == 2 ? qk_pad / 2 : 0)) / (32 * warps)
+//! require cpu || registers <= 200 || (query_tile == 16 * warps && block_tile == 16)
+// Cost of one row and tap, for 1024 blocks: products and exponents; the copy of the queries, for each head and tile of
+// taps, and of the keys; what a tile costs besides. Blocks of a GPU that fill less than half of its shared memory have
+// company to work while they wait.
+//! let     work = qk_pad + 40
+//! let     load = qk_pad * dtype_bytes * (cpu ? 2 : 12) * (query_tile + tap_tile * block_tile / max(group, 1)) / (query_tile * block_tile * tap_tile)
+//! let     fixed_cost = cpu ? 60000 : stages == 1 ? 800000 : 200000
+//! let     crowding = cpu ? 4 * (query_tile * (qk_pad + 3 * block_tile) + tap_tile * block_tile * qk_pad) / 1024 : max(0, registers - 96) / 4 + (2 * shared_bytes > shared_limit - 1024 ? 30 : 0) + 15 * max(0, warps - 4)
+//! cost    (1024 + block_tile / 2) * (work + load + fixed_cost / (query_tile * block_tile * tap_tile) + crowding)
+//! grid    ceildiv(max_seqlen_q, query_tile), kv_heads, batch
+//! threads 32 * warps
+
+func.func @select(
+    %q: !tile.view<${element}, 3>, %k: !tile.view<${element}, 3>, %lse: !tile.view<f32, 3>, %block_list: !tile.view<i32, 4>,
+    %sequences: !tile.view<i32, 2>, %seqlen_q: i32, %seqlen_k: i32, %query_begin: i32, %query_end: i32,
+    %init_blocks: i32, %local_blocks: i32, %scale_log2: f32) attributes {tile.warps = ${warps} : i32} {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %none = arith.constant -1 : i32
+  %packed = arith.constant ${packed} : i1
+  %carries = arith.constant ${carries} : i1
+  %group = arith.constant ${group} : i32
+  %cmp_block = arith.constant ${cmp_block} : i32
+  %cmp_stride = arith.constant ${cmp_stride} : i32
+  %sel_block = arith.constant ${sel_block} : i32
+  %sel_count = arith.constant ${sel_count} : i32
+  %inner = arith.constant ${inner} : i32
+  %first_tap = arith.constant ${first_tap} : i32
+  %taps = arith.constant ${taps} : i32
+  %cmp_strides = arith.constant ${cmp_strides} : i32
+  %query_tile = arith.constant ${query_tile} : i32
+  %block_tile = arith.constant ${block_tile} : i32
+  %tap_tile = arith.constant ${tap_tile} : i32
+  %zero_f = arith.constant 0.0 : f32
+  %infinity = arith.constant 0x7F800000 : f32
+  %minus_inf = arith.constant 0xFF800000 : f32
+
+  %tile_index = tile.program_id x
+  %kv_head = tile.program_id y
+  %batch = tile.program_id z
+
+  // Where this sequence lies. The table of a packed batch holds no malformed sequence.
+  %entry, %q_begin, %q_length, %k_length, %c_begin = scf.if %packed -> (i32, i32, i32, i32, i32) {
+    %three = arith.constant 3 : i32
+    %four = arith.constant 4 : i32
+    %q_begin = tile.load_scalar %sequences[%batch, %zero] : !tile.view<i32, 2>
+    %q_length = tile.load_scalar %sequences[%batch, %one] : !tile.view<i32, 2>
+    %k_length = tile.load_scalar %sequences[%batch, %three] : !tile.view<i32, 2>
+    %c_begin = tile.load_scalar %sequences[%batch, %four] : !tile.view<i32, 2>
+    scf.yield %zero, %q_begin, %q_length, %k_length, %c_begin : i32, i32, i32, i32, i32
+  } else {
+    scf.yield %batch, %zero, %seqlen_q, %seqlen_k, %zero : i32, i32, i32, i32, i32
+  }
+
+  // The queries of this launch: those of the sequence whose time is in the launch's range.
+  %range_first = arith.subi %query_begin, %q_begin : i32
+  %range_past = arith.subi %query_end, %q_begin : i32
+  %first_of_all = arith.maxsi %range_first, %zero : i32
+  %past_of_all = arith.minsi %range_past, %q_length : i32
+  %queries = arith.subi %past_of_all, %first_of_all : i32
+  %tile_less_one = arith.subi %query_tile, %one : i32
+  %queries_rounded = arith.addi %queries, %tile_less_one : i32
+  %query_tiles = arith.divsi %queries_rounded, %query_tile : i32
+  %has_queries = arith.cmpi slt, %tile_index, %query_tiles : i32
+  scf.if %has_queries {
+    // The last queries see most blocks: they start first, so that no long program is left over at the end.
+    %next_tile = arith.addi %tile_index, %one : i32
+    %tile_number = arith.subi %query_tiles, %next_tile : i32
+    %tile_offset = arith.muli %tile_number, %query_tile : i32
+    %first_query = arith.addi %first_of_all, %tile_offset : i32
+    %past_full_query = arith.addi %first_query, %query_tile : i32
+    %past_query = arith.minsi %past_full_query, %past_of_all : i32
+    %last_query = arith.subi %past_query, %one : i32
+    %first_head = arith.muli %kv_head, %group : i32
+
+    // Query i stands at position k_length - q_length + i; its own block is the last that it may choose.
+    %cached = arith.subi %k_length, %q_length : i32
+    %first_position = arith.addi %cached, %first_query : i32
+    %last_position = arith.addi %cached, %last_query : i32
+    %last_block = arith.divsi %last_position, %sel_block : i32
+    %past_block = arith.addi %last_block, %one : i32
+
+    // Compressed block c is visible once its last token is: how many the first and the last query see.
+    %past_cmp_block = arith.subi %cmp_block, %cmp_stride : i32
+    %first_end = arith.addi %first_position, %one : i32
+    %last_end = arith.addi %last_position, %one : i32
+    %first_span = arith.subi %first_end, %past_cmp_block : i32
+    %last_span = arith.subi %last_end, %past_cmp_block : i32
+    %first_real_span = arith.maxsi %first_span, %zero : i32
+    %last_real_span = arith.maxsi %last_span, %zero : i32
+    %visible_to_all = arith.divsi %first_real_span, %cmp_stride : i32
+    %visible_to_last = arith.divsi %last_real_span, %cmp_stride : i32
+
+    // Where no query has more blocks than places, all are chosen, whatever their scores.
+    %must_choose = arith.cmpi sgt, %past_block, %sel_count : i32
+
+    %row_in_tile = tile.iota 0 : tensor<${query_tile}xi32>
+    %first_position_row = tile.splat %first_position : tensor<${query_tile}xi32>
+    %sel_block_row = tile.splat %sel_block : tensor<${query_tile}xi32>
+    %cmp_stride_row = tile.splat %cmp_stride : tensor<${query_tile}xi32>
+    %past_cmp_block_row = tile.splat %past_cmp_block : tensor<${query_tile}xi32>
+    %one_row = tile.splat %one : tensor<${query_tile}xi32>
+    %none_row = tile.splat %none : tensor<${query_tile}xi32>
+    %no_blocks = tile.splat %zero : tensor<${query_tile}xi32>
+    %zero_row = tile.splat %zero_f : tensor<${query_tile}xf32>
+    %minus_inf_row = tile.splat %minus_inf : tensor<${query_tile}xf32>
+    %no_scores = tile.splat %zero_f : tensor<${query_tile}x${block_tile}xf32>
+    %scale = tile.splat %scale_log2 : tensor<${query_tile}x${block_tile}xf32>
+
+    // From the first compressed block of a tap to its last.
+    %block_tile_less_one = arith.subi %block_tile, %one : i32
+    %tile_span = arith.muli %block_tile_less_one, %inner : i32
+
+    %best = tile.top_create : !tile.top<${query_tile}, ${sel_count}>
+    %spilled_last = scf.for %first_block = %zero to %past_block step %block_tile
+        iter_args(%spilled = %zero_row) -> (tensor<${query_tile}xf32>) : i32 {
+      // Taps whose first compressed block no query sees are left out, and with them the rest of the tile.
+      %first_inner = arith.muli %first_block, %inner : i32
+      %first_compressed = arith.subi %first_inner, %first_tap : i32
+      %visible_taps = arith.subi %visible_to_last, %first_compressed : i32
+      %some_taps = arith.minsi %visible_taps, %taps : i32
+      %past_tap = arith.select %must_choose, %some_taps, %zero : i32
+
+      %own, %next = scf.for %tap_base = %zero to %past_tap step %tap_tile
+          iter_args(%own_base = %no_scores, %next_base = %no_scores)
+          -> (tensor<${query_tile}x${block_tile}xf32>, tensor<${query_tile}x${block_tile}xf32>) : i32 {
+        %past_full_tap = arith.addi %tap_base, %tap_tile : i32
+        %past_tap_here = arith.minsi %past_full_tap, %past_tap : i32
+        %compressed_base = arith.addi %first_compressed, %tap_base : i32
+
+        // The compressed keys of the first tap for all blocks of the tile, those of the second, and so on.
+        %k_taps = tile.load %k rows(%r) {
+          %tap = arith.divsi %r, %block_tile : i32
+          %block = arith.remsi %r, %block_tile : i32
+          %block_inner = arith.muli %block, %inner : i32
+          %tap_compressed = arith.addi %compressed_base, %tap : i32
+          %compressed = arith.addi %tap_compressed, %block_inner : i32
+          %is_begun = arith.cmpi sge, %compressed, %zero : i32
+          %is_visible = arith.cmpi slt, %compressed, %visible_to_last : i32
+          %exists = arith.andi %is_begun, %is_visible : i1
+          %time = arith.addi %c_begin, %compressed : i32
+          tile.at [%entry, %time, %kv_head] if %exists
+        } columns(${qk_dim}) : !tile.view<${element}, 3> -> tensor<${tap_rows}x${qk_pad}x${element}>
+
+        %own_taps, %next_taps = scf.for %member = %zero to %group step %one
+            iter_args(%own_members = %own_base, %next_members = %next_base)
+            -> (tensor<${query_tile}x${block_tile}xf32>, tensor<${query_tile}x${block_tile}xf32>) : i32 {
+          %head = arith.addi %first_head, %member : i32
+          %q_tile = tile.load %q rows(%r) {
+            %query = arith.addi %first_query, %r : i32
+            %exists = arith.cmpi slt, %query, %past_query : i32
+            %time = arith.addi %q_begin, %query : i32
+            tile.at [%entry, %time, %head] if %exists
+          } columns(${qk_dim}) : !tile.view<${element}, 3> -> tensor<${query_tile}x${qk_pad}x${element}>
+          %lse_tile = tile.load %lse rows(%r) {
+            %query = arith.addi %first_query, %r : i32
+            %exists = arith.cmpi slt, %query, %past_query : i32
+            %time = arith.addi %q_begin, %query : i32
+            tile.at [%entry, %time, %head] if %exists
+          } : !tile.view<f32, 3> -> tensor<${query_tile}xf32>
+
+          // A row without weight (its log-sum-exp is -inf) gives no block any.
+          %minus_log2_e = arith.constant -1.44269504088896 : f32
+          %minus_log2_e_row = tile.splat %minus_log2_e : tensor<${query_tile}xf32>
+          %is_weightless = arith.cmpf oeq, %lse_tile, %minus_inf_row : tensor<${query_tile}xf32>
+          %minus_lse = arith.mulf %lse_tile, %minus_log2_e_row : tensor<${query_tile}xf32>
+          %log2_norm = arith.select %is_weightless, %minus_inf_row, %minus_lse : tensor<${query_tile}xi1>, tensor<${query_tile}xf32>
+
+          %own_head, %next_head = scf.for %tap = %tap_base to %past_tap_here step %one
+              iter_args(%own_tap = %own_members, %next_tap = %next_members)
+              -> (tensor<${query_tile}x${block_tile}xf32>, tensor<${query_tile}x${block_tile}xf32>) : i32 {
+            %tap_here = arith.subi %tap, %tap_base : i32
+            %tap_row = arith.muli %tap_here, %block_tile : i32
+            %s = tile.dot %q_tile, %k_taps, %no_scores from %tap_row {transpose_b} : tensor<${query_tile}x${qk_pad}x${element}>, tensor<${tap_rows}x${qk_pad}x${element}> -> tensor<${query_tile}x${block_tile}xf32>
+            %norm_wide = tile.broadcast %log2_norm : tensor<${query_tile}xf32> -> tensor<${query_tile}x${block_tile}xf32>
+            %p_log2 = math.fma %s, %scale, %norm_wide : tensor<${query_tile}x${block_tile}xf32>
+            %p_all = math.exp2 %p_log2 : tensor<${query_tile}x${block_tile}xf32>
+
+            // An edge tile holds a compressed block that some row does not see, or that begins before the sequence.
+            %compressed = arith.addi %first_compressed, %tap : i32
+            %last_compressed = arith.addi %compressed, %tile_span : i32
+            %has_hidden = arith.cmpi sge, %last_compressed, %visible_to_all : i32
+            %has_unbegun = arith.cmpi slt, %compressed, %zero : i32
+            %is_edge = arith.ori %has_hidden, %has_unbegun : i1
+            %p = scf.if %is_edge -> (tensor<${query_tile}x${block_tile}xf32>) {
+              %column = tile.iota 1 : tensor<${query_tile}x${block_tile}xi32>
+              %inner_tile = tile.splat %inner : tensor<${query_tile}x${block_tile}xi32>
+              %compressed_tile = tile.splat %compressed : tensor<${query_tile}x${block_tile}xi32>
+              %column_inner = arith.muli %column, %inner_tile : tensor<${query_tile}x${block_tile}xi32>
+              %compressed_index = arith.addi %compressed_tile, %column_inner : tensor<${query_tile}x${block_tile}xi32>
+              %position = arith.addi %first_position_row, %row_in_tile : tensor<${query_tile}xi32>
+              %past_position = arith.addi %position, %one_row : tensor<${query_tile}xi32>
+              %span = arith.subi %past_position, %past_cmp_block_row : tensor<${query_tile}xi32>
+              %real_span = arith.maxsi %span, %no_blocks : tensor<${query_tile}xi32>
+              %visible = arith.divsi %real_span, %cmp_stride_row : tensor<${query_tile}xi32>
+              %visible_wide = tile.broadcast %visible : tensor<${query_tile}xi32> -> tensor<${query_tile}x${block_tile}xi32>
+              %zero_tile = tile.splat %zero : tensor<${query_tile}x${block_tile}xi32>
+              %is_visible = arith.cmpi slt, %compressed_index, %visible_wide : tensor<${query_tile}x${block_tile}xi32>
+              %is_begun = arith.cmpi sge, %compressed_index, %zero_tile : tensor<${query_tile}x${block_tile}xi32>
+              %counts = arith.andi %is_visible, %is_begun : tensor<${query_tile}x${block_tile}xi1>
+              %p_visible = arith.select %counts, %p_all, %no_scores : tensor<${query_tile}x${block_tile}xi1>, tensor<${query_tile}x${block_tile}xf32>
+              scf.yield %p_visible : tensor<${query_tile}x${block_tile}xf32>
+            } else {
+              scf.yield %p_all : tensor<${query_tile}x${block_tile}xf32>
+            }
+
+            // Tokens that they share with the selection block, in cmp_stride, and those that are the next one's.
+            %begin = arith.subi %tap, %first_tap : i32
+            %end = arith.addi %begin, %cmp_strides : i32
+            %own_begin = arith.maxsi %begin, %zero : i32
+            %own_end = arith.minsi %end, %inner : i32
+            %own_share = arith.subi %own_end, %own_begin : i32
+            %own_weight = arith.sitofp %own_share : i32 to f32
+            %own_weight_tile = tile.splat %own_weight : tensor<${query_tile}x${block_tile}xf32>
+            %own_sum = math.fma %p, %own_weight_tile, %own_tap : tensor<${query_tile}x${block_tile}xf32>
+            %next_share = arith.subi %end, %own_end : i32
+            %has_next = arith.cmpi sgt, %next_share, %zero : i32
+            %spills = arith.andi %has_next, %carries : i1
+            %next_sum = scf.if %spills -> (tensor<${query_tile}x${block_tile}xf32>) {
+              %next_weight = arith.sitofp %next_share : i32 to f32
+              %next_weight_tile = tile.splat %next_weight : tensor<${query_tile}x${block_tile}xf32>
+              %next_more = math.fma %p, %next_weight_tile, %next_tap : tensor<${query_tile}x${block_tile}xf32>
+              scf.yield %next_more : tensor<${query_tile}x${block_tile}xf32>
+            } else {
+              scf.yield %next_tap : tensor<${query_tile}x${block_tile}xf32>
+            }
+            scf.yield %own_sum, %next_sum : tensor<${query_tile}x${block_tile}xf32>, tensor<${query_tile}x${block_tile}xf32>
+          }
+          scf.yield %own_head, %next_head : tensor<${query_tile}x${block_tile}xf32>, tensor<${query_tile}x${block_tile}xf32>
+        } {tile.stages = ${stages} : i32}
+        scf.yield %own_taps, %next_taps : tensor<${query_tile}x${block_tile}xf32>, tensor<${query_tile}x${block_tile}xf32>
+      }
+
+      %scores, %spilled_next = scf.if %carries -> (tensor<${query_tile}x${block_tile}xf32>, tensor<${query_tile}xf32>) {
+        %from_previous = tile.shift %next, %spilled : tensor<${query_tile}xf32> -> tensor<${query_tile}x${block_tile}xf32>
+        %both = arith.addf %own, %from_previous : tensor<${query_tile}x${block_tile}xf32>
+        %to_next = tile.reduce last %next : tensor<${query_tile}x${block_tile}xf32> -> tensor<${query_tile}xf32>
+        scf.yield %both, %to_next : tensor<${query_tile}x${block_tile}xf32>, tensor<${query_tile}xf32>
+      } else {
+        scf.yield %own, %spilled : tensor<${query_tile}x${block_tile}xf32>, tensor<${query_tile}xf32>
+      }
+
+      // Blocks after the query's own are no candidates. The first ones, and the last ones up to its own, win against all
+      // others, whose scores are finite or NaN.
+      %column = tile.iota 1 : tensor<${query_tile}x${block_tile}xi32>
+      %first_block_tile = tile.splat %first_block : tensor<${query_tile}x${block_tile}xi32>
+      %block_index = arith.addi %first_block_tile, %column : tensor<${query_tile}x${block_tile}xi32>
+      %position = arith.addi %first_position_row, %row_in_tile : tensor<${query_tile}xi32>
+      %own_block = arith.divsi %position, %sel_block_row : tensor<${query_tile}xi32>
+      %own_block_wide = tile.broadcast %own_block : tensor<${query_tile}xi32> -> tensor<${query_tile}x${block_tile}xi32>
+      %age = arith.subi %own_block_wide, %block_index : tensor<${query_tile}x${block_tile}xi32>
+      %no_age = tile.splat %zero : tensor<${query_tile}x${block_tile}xi32>
+      %init_tile = tile.splat %init_blocks : tensor<${query_tile}x${block_tile}xi32>
+      %local_tile = tile.splat %local_blocks : tensor<${query_tile}x${block_tile}xi32>
+      %is_future = arith.cmpi slt, %age, %no_age : tensor<${query_tile}x${block_tile}xi32>
+      %is_init = arith.cmpi slt, %block_index, %init_tile : tensor<${query_tile}x${block_tile}xi32>
+      %is_local = arith.cmpi slt, %age, %local_tile : tensor<${query_tile}x${block_tile}xi32>
+      %is_forced = arith.ori %is_init, %is_local : tensor<${query_tile}x${block_tile}xi1>
+      %infinity_tile = tile.splat %infinity : tensor<${query_tile}x${block_tile}xf32>
+      %minus_inf_tile = tile.splat %minus_inf : tensor<${query_tile}x${block_tile}xf32>
+      %greatest = arith.constant 0x7F7FFFFF : f32
+      %greatest_tile = tile.splat %greatest : tensor<${query_tile}x${block_tile}xf32>
+      %is_infinite = arith.cmpf oeq, %scores, %infinity_tile : tensor<${query_tile}x${block_tile}xf32>
+      %unforced = arith.select %is_infinite, %greatest_tile, %scores : tensor<${query_tile}x${block_tile}xi1>, tensor<${query_tile}x${block_tile}xf32>
+      %present = arith.select %is_forced, %infinity_tile, %unforced : tensor<${query_tile}x${block_tile}xi1>, tensor<${query_tile}x${block_tile}xf32>
+      %candidates = arith.select %is_future, %minus_inf_tile, %present : tensor<${query_tile}x${block_tile}xi1>, tensor<${query_tile}x${block_tile}xf32>
+      tile.top_insert %candidates at %first_block into %best : tensor<${query_tile}x${block_tile}xf32>, !tile.top<${query_tile}, ${sel_count}>
+      scf.yield %spilled_next : tensor<${query_tile}xf32>
+    }
+
+    // Ascending, and -1 behind the last one.
+    %exhausted = arith.constant 2147483647 : i32
+    %exhausted_row = tile.splat %exhausted : tensor<${query_tile}xi32>
+    %all_slots = scf.for %slot = %zero to %sel_count step %one iter_args(%previous = %none_row) -> (tensor<${query_tile}xi32>) : i32 {
+      %chosen = tile.top_next %best after %previous : !tile.top<${query_tile}, ${sel_count}> -> tensor<${query_tile}xi32>
+      %is_none = arith.cmpi eq, %chosen, %exhausted_row : tensor<${query_tile}xi32>
+      %listed = arith.select %is_none, %none_row, %chosen : tensor<${query_tile}xi1>, tensor<${query_tile}xi32>
+      tile.store %listed, %block_list rows(%r) {
+        %query = arith.addi %first_query, %r : i32
+        %exists = arith.cmpi slt, %query, %past_query : i32
+        %time = arith.addi %q_begin, %query : i32
+        tile.at [%entry, %time, %kv_head, %slot] if %exists
+      } : tensor<${query_tile}xi32>, !tile.view<i32, 4>
+      scf.yield %chosen : tensor<${query_tile}xi32>
+    }
+  }
+  return
+}
