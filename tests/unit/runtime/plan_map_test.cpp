@@ -72,7 +72,7 @@ TEST(PlanKey, IsEqualExactlyWhereTheProblemsTextIs) {
     ASSERT_EQ(entry->second.hash(), request.key().hash());
     met += !isNew;
   }
-  EXPECT_GT(met, 1000u) << "requests of one problem must meet";
+  EXPECT_GT(met, 300u) << "requests of one problem must meet";
   std::map<size_t, std::string> texts; // distinct texts have distinct keys; their hashes collide next to never
   for (const auto &[text, key] : keys)
     EXPECT_TRUE(texts.emplace(key.hash(), text).second) << text << " and " << texts[key.hash()];

@@ -4,7 +4,7 @@
 
 #include "cache/kernel_store.h"
 #include "runtime/base/cpu_features.h"
-#include "runtime/base/problem.h"
+#include "runtime/engine/pipeline.h"
 #include "runtime/include/nsa/nsa.h"
 
 #include <gtest/gtest.h>
@@ -47,20 +47,35 @@ inline std::string manifestOf(const KernelText &text, const Spec &spec) {
          "grid " + text.grid + "\nthreads 1\nscratch " + std::to_string(text.scratchBytes) + "\n";
 }
 
-// Stores the kernel as the choice for spec and maxima on this machine's CPU.
-inline void storeKernel(const std::string &path, const Spec &spec, const Maxima &maxima, const KernelText &text,
+inline void storeChoice(KernelStore &store, const Spec &spec, const Maxima &maxima, const KernelText &text,
                         std::vector<std::byte> code) {
-  std::string warning;
-  Result<std::unique_ptr<KernelStore>> store = KernelStore::open({.path = path, .readOnly = false}, warning);
-  ASSERT_TRUE(store.isOk()) << store.status().toString();
   StoredKernel kernel{"content-of-" + text.templateName, manifestOf(text, spec), std::move(code)};
   StoredChoice choice;
   choice.problem = Problem::make(spec, maxima).key();
   choice.device = cpuDeviceKey();
   choice.content = kernel.content;
   choice.tuned = true;
-  Status status = (*store)->put(kernel, &choice);
+  Status status = store.put(kernel, &choice);
   ASSERT_TRUE(status.isOk()) << status.toString();
+}
+
+// Stores the kernel as the choice for spec and maxima on this machine's CPU; where lengths are in device memory also
+// one for `sequences`, which returns at once: what the kernel receives is not what it says.
+inline void storeKernel(const std::string &path, const Spec &spec, const Maxima &maxima, const KernelText &text,
+                        std::vector<std::byte> code) {
+  std::string warning;
+  Result<std::unique_ptr<KernelStore>> store = KernelStore::open({.path = path, .readOnly = false}, warning);
+  ASSERT_TRUE(store.isOk()) << store.status().toString();
+  storeChoice(**store, spec, maxima, text, std::move(code));
+  for (const Step &step : stepsOf(spec, maxima))
+    if (step.role == Role::kSequences)
+      storeChoice(**store, step.spec, step.maxima,
+                  {.templateName = "returning",
+                   .params = "param view sequences int32 2\n",
+                   .grid = "batch ; 1 ; 1",
+                   .target = text.target,
+                   .dtype = "fp32"},
+                  codeOf({0xc3}));
 }
 
 // For an engine that runs what is stored and makes nothing. Borrows both texts.
