@@ -71,12 +71,6 @@ private:
     const HostTensor *tensor = inputs.find(name, otherwise);
     return tensor ? viewOf(spec, name, *tensor) : TensorView();
   }
-  BlockListView listView(const HostTensor &tensor) const {
-    const int64_t time = int64_t{spec.kvHeads} * spec.selCount;
-    const bool packed = spec.layout == Layout::kPacked;
-    return {integers(tensor).data(), packed ? 0 : inputs.extents.timeQ * time, time, spec.selCount, 1};
-  }
-
   void addRows(T name, std::span<const Sequence> rows, int64_t heads, int64_t columns, std::span<const double> expected,
                T lseName = T::kQ, std::span<const double> lse = {}) {
     if (!output(name))
@@ -128,7 +122,7 @@ private:
     attention.sequences = compared;
     if (spec.op == Operator::kSel)
       attention.blockLists =
-          reference::readBlockLists(compared, listView(inputs[T::kBlockList]), spec.kvHeads, spec.selCount);
+          reference::readBlockLists(compared, listView(spec, inputs[T::kBlockList]), spec.kvHeads, spec.selCount);
     const AttentionResult expected = reference::attend(attention);
     addRows(T::kOut, compared, spec.queryHeads, spec.vDim, expected.out, T::kLse, expected.lse);
     addReads(T::kReads, expected.reads);
@@ -150,8 +144,9 @@ private:
     const HostTensor *lists = output(T::kBlockList);
     if (!lists)
       return;
-    addLists(reference::checkLists({spec, q, kComp, compared},
-                                   reference::readBlockLists(compared, listView(*lists), spec.kvHeads, spec.selCount)));
+    addLists(
+        reference::checkLists({spec, q, kComp, compared}, reference::readBlockLists(compared, listView(spec, *lists),
+                                                                                    spec.kvHeads, spec.selCount)));
   }
 
   void checkCombination() {
@@ -183,7 +178,7 @@ private:
       if (!nsa.kComp.isGiven())
         own = reference::compress({spec, nsa.kCmp, nsa.vCmp, nsa.phiK, nsa.phiV, sequences});
       checkLists(nsa.qCmp.isGiven() ? nsa.qCmp : nsa.q, nsa.kComp.isGiven() ? nsa.kComp : own.k.view());
-      nsa.blockLists = listView(outputs.at(T::kBlockList));
+      nsa.blockLists = listView(spec, outputs.at(T::kBlockList));
     }
     nsa.rows = rows;
     const reference::NsaResult expected = reference::forward(nsa);
@@ -242,6 +237,12 @@ TensorView viewOf(const Spec &spec, TensorName name, const HostTensor &tensor) {
   view.timeStride = shape[heads] * view.headStride;
   view.batchStride = heads == 2 ? shape[1] * view.timeStride : 0;
   return view;
+}
+
+BlockListView listView(const Spec &spec, const HostTensor &tensor) {
+  const int64_t time = int64_t{spec.kvHeads} * spec.selCount;
+  const bool packed = spec.layout == Layout::kPacked;
+  return {integers(tensor).data(), packed ? 0 : tensor.shape[1] * time, time, spec.selCount, 1};
 }
 
 std::vector<Sequence> sequencesOf(const OperatorInputs &inputs) {

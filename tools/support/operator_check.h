@@ -30,6 +30,7 @@ struct OperatorCheck {
 };
 
 reference::TensorView viewOf(const Spec &spec, TensorName name, const HostTensor &tensor);
+reference::BlockListView listView(const Spec &spec, const HostTensor &tensor); // of block_list
 std::vector<reference::Sequence> sequencesOf(const OperatorInputs &inputs);
 // The whole forward's inputs in the words of the reference.
 reference::Nsa referenceNsa(const OperatorInputs &inputs);

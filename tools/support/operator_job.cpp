@@ -98,6 +98,22 @@ const HostTensor *OperatorInputs::find(TensorName name, TensorName otherwise) co
   return found == tensors.end() ? nullptr : &found->second;
 }
 
+std::set<TensorName> allOutputs(Operator op) {
+  std::set<TensorName> names;
+  for (const Operand &operand : operandsOf(op))
+    if (operand.isWritten())
+      names.insert(operand.name);
+  return names;
+}
+
+std::set<TensorName> requiredOutputs(Operator op) {
+  std::set<TensorName> names;
+  for (const Operand &operand : operandsOf(op))
+    if (operand.isWritten() && !operand.isOptional())
+      names.insert(operand.name);
+  return names;
+}
+
 OperatorInputs layOut(const Spec &spec, const SequenceLengths &lengths) {
   assert(lengths.q.size() == lengths.k.size() && !lengths.q.empty());
   OperatorInputs inputs;
@@ -217,6 +233,18 @@ Status DeviceOperator::enqueue(const nsa_plan *plan) const {
                   error);
 }
 
+Result<std::vector<nsa_part_time>> DeviceOperator::runTimed(const nsa_plan *plan) const {
+  constexpr size_t kMostParts = 16;
+  std::vector<nsa_part_time> times(kMostParts);
+  size_t count = 0;
+  nsa_error error{};
+  NSA_RETURN_IF_ERROR(toStatus(nsa_run_timed(plan, bindings.data(), bindings.size(), workspace.data(), workspace.size(),
+                                             accelerator->stream(), times.data(), times.size(), &count, &error),
+                               error));
+  times.resize(std::min(count, kMostParts));
+  return times;
+}
+
 Result<NamedTensors> DeviceOperator::download() const {
   NamedTensors outputs;
   for (const auto &[name, entry] : entries) {
@@ -228,6 +256,23 @@ Result<NamedTensors> DeviceOperator::download() const {
     outputs.emplace(name, std::move(target));
   }
   return outputs;
+}
+
+Result<RunResult> runOnce(Accelerator &accelerator, nsa_plan *plan, const OperatorInputs &inputs,
+                          const std::set<TensorName> &wanted) {
+  Result<DeviceOperator> job = DeviceOperator::upload(accelerator, inputs, wanted);
+  if (!job)
+    return job.status();
+  NSA_RETURN_IF_ERROR(job->allocateWorkspace(plan));
+  Result<double> milliseconds = accelerator.time([&] { return job->enqueue(plan); });
+  if (!milliseconds)
+    return milliseconds.status();
+  nsa_error error{};
+  NSA_RETURN_IF_ERROR(toStatus(nsa_plan_status(plan, accelerator.stream(), &error), error));
+  Result<NamedTensors> outputs = job->download();
+  if (!outputs)
+    return outputs.status();
+  return RunResult{std::move(*outputs), *milliseconds};
 }
 
 } // namespace nsa::tools

@@ -46,6 +46,10 @@ struct OperatorInputs {
 struct SequenceLengths {
   std::vector<int64_t> q, k;
 };
+// Everything that an operator writes, the optional outputs too, or only those that a call must have.
+std::set<TensorName> allOutputs(Operator op);
+std::set<TensorName> requiredOutputs(Operator op);
+
 // Maxima and extents that fit, and in the packed layout cu_seqlens among the tensors.
 OperatorInputs layOut(const Spec &spec, const SequenceLengths &lengths);
 // Draws every input that the operator takes: unit-normal rows from a seed (large tensors repeat a drawn block), weights
@@ -64,6 +68,8 @@ public:
   Status allocateWorkspace(const nsa_plan *plan);
   // Enqueues the operator on the accelerator's stream.
   Status enqueue(const nsa_plan *plan) const;
+  // The same, and waits: how long each part took.
+  Result<std::vector<nsa_part_time>> runTimed(const nsa_plan *plan) const;
   Result<NamedTensors> download() const;
   // The device's copy of a tensor, for tests that spoil it.
   const nsa_tensor &tensor(TensorName name) const { return entries.at(name).tensor; }
@@ -81,5 +87,13 @@ private:
   std::vector<nsa_binding> bindings;
   Buffer workspace;
 };
+
+struct RunResult {
+  NamedTensors outputs;
+  double milliseconds = 0; // of the work on the device
+};
+// One run from host to host. What kernels report in the plan's status word is an error.
+Result<RunResult> runOnce(Accelerator &accelerator, nsa_plan *plan, const OperatorInputs &inputs,
+                          const std::set<TensorName> &wanted);
 
 } // namespace nsa::tools

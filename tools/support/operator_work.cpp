@@ -1,0 +1,146 @@
+#include "tools/support/operator_work.h"
+
+#include "tools/support/operator_check.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace nsa::tools {
+namespace {
+
+using reference::Sequence;
+
+// The sum of a count over the positions of all queries.
+int64_t sumOverQueries(const OperatorInputs &inputs, const std::function<int64_t(int64_t)> &count) {
+  int64_t sum = 0;
+  for (const Sequence &sequence : sequencesOf(inputs))
+    for (int64_t query = 0; query < sequence.queries; ++query)
+      sum += count(sequence.position(query));
+  return sum;
+}
+
+// Tokens up to `position` in the blocks of a list.
+int64_t listedTokens(std::span<const int32_t> list, int64_t position, int64_t block) {
+  int64_t tokens = 0;
+  for (const int64_t number : list)
+    if (number >= 0)
+      tokens += std::clamp<int64_t>(position + 1 - number * block, 0, block);
+  return tokens;
+}
+
+int64_t listedPairs(const OperatorInputs &inputs) {
+  const Spec &spec = inputs.spec;
+  const std::vector<Sequence> sequences = sequencesOf(inputs);
+  const reference::BlockLists lists =
+      reference::readBlockLists(sequences, listView(spec, inputs[TensorName::kBlockList]), spec.kvHeads, spec.selCount);
+  int64_t tokens = 0;
+  for (const Sequence &sequence : sequences)
+    for (int64_t query = 0; query < sequence.queries; ++query)
+      for (int32_t group = 0; group < spec.kvHeads; ++group)
+        tokens += listedTokens(lists.at(sequence.firstRow + query, group), sequence.position(query), spec.selBlock);
+  return tokens * spec.group();
+}
+
+// Pairs of one operator, or of a branch of nsa by the name of its operator.
+int64_t pairsOf(Operator op, const OperatorInputs &inputs) {
+  const Spec &spec = inputs.spec;
+  const int64_t heads = spec.queryHeads;
+  switch (op) {
+  case Operator::kDense:
+    return heads * sumOverQueries(inputs, [](int64_t position) { return position + 1; });
+  case Operator::kWindow:
+    return heads *
+           sumOverQueries(inputs, [&](int64_t position) { return std::min<int64_t>(position + 1, spec.window); });
+  case Operator::kCmp:
+  case Operator::kSelect:
+    return heads * sumOverQueries(inputs, [&](int64_t position) { return spec.compressedBlocks(position + 1); });
+  case Operator::kSel:
+    if (inputs.tensors.contains(TensorName::kBlockList))
+      return listedPairs(inputs);
+    // A list of nsa has the own block, up to the query, and whole ones else.
+    return heads * sumOverQueries(inputs, [&](int64_t position) {
+             const int64_t own = position / spec.selBlock;
+             return std::min<int64_t>(spec.selCount - 1, own) * spec.selBlock + position % spec.selBlock + 1;
+           });
+  default:
+    return 0;
+  }
+}
+
+// Multiplications of one row of D elements with phi's weights, over all of its block's tokens.
+double phiProducts(const Spec &spec, int64_t dim) {
+  switch (spec.cmpKind) {
+  case CmpKind::kMean:
+    return 0;
+  case CmpKind::kLinear:
+    return double(spec.cmpBlock) * double(dim) * double(dim);
+  case CmpKind::kMlp:
+    return (double(spec.cmpBlock) + 1) * double(dim) * spec.mlpHidden;
+  }
+  return 0;
+}
+
+double flopsOf(Operator op, const OperatorInputs &inputs) {
+  const Spec &spec = inputs.spec;
+  switch (op) {
+  case Operator::kDense:
+  case Operator::kWindow:
+  case Operator::kCmp:
+  case Operator::kSel:
+    return 2.0 * static_cast<double>(pairsOf(op, inputs)) * (spec.qkDim + spec.vDim);
+  case Operator::kSelect:
+    return 2.0 * static_cast<double>(pairsOf(op, inputs)) * spec.qkDim;
+  case Operator::kCompress: {
+    double blocks = 0;
+    for (const Sequence &sequence : sequencesOf(inputs))
+      blocks += static_cast<double>(spec.compressedBlocks(sequence.keys));
+    return 2.0 * blocks * spec.kvHeads * (phiProducts(spec, spec.qkDim) + phiProducts(spec, spec.vDim));
+  }
+  default:
+    return 0;
+  }
+}
+
+// The operators that nsa is the sum of.
+std::vector<Operator> partsOf(const Spec &spec) {
+  if (spec.op != Operator::kNsa)
+    return {spec.op};
+  std::vector<Operator> parts;
+  if (spec.hasBranch(kBranchCmp) || spec.hasBranch(kBranchSel))
+    parts.push_back(Operator::kCompress);
+  if (spec.hasBranch(kBranchCmp))
+    parts.push_back(Operator::kCmp);
+  if (spec.hasBranch(kBranchSel))
+    parts.insert(parts.end(), {Operator::kSelect, Operator::kSel});
+  if (spec.hasBranch(kBranchWin))
+    parts.push_back(Operator::kWindow);
+  return parts;
+}
+
+} // namespace
+
+int64_t attendedPairs(const OperatorInputs &inputs) {
+  int64_t pairs = 0;
+  for (Operator part : partsOf(inputs.spec))
+    if (part != Operator::kSelect || inputs.spec.op == Operator::kSelect) // it attends nothing in nsa
+      pairs += pairsOf(part, inputs);
+  return pairs;
+}
+
+double usefulFlops(const OperatorInputs &inputs) {
+  double flops = 0;
+  for (Operator part : partsOf(inputs.spec))
+    flops += flopsOf(part, inputs);
+  return flops;
+}
+
+int64_t selectingQueries(const OperatorInputs &inputs) {
+  const Spec &spec = inputs.spec;
+  return sumOverQueries(inputs, [&](int64_t position) { return position / spec.selBlock + 1 > spec.selCount ? 1 : 0; });
+}
+
+int64_t queryCount(const OperatorInputs &inputs) {
+  return sumOverQueries(inputs, [](int64_t) { return 1; });
+}
+
+} // namespace nsa::tools
