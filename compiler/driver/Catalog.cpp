@@ -10,8 +10,11 @@ namespace {
 // A value that the template does not declare would be ignored by it, and the kernel would be wrong.
 Status checkDeclared(const TemplateHeader &header, const CompilerRequest &request) {
   for (const auto &[name, text] : request.fixed)
-    if (std::find(header.fixed.begin(), header.fixed.end(), name) == header.fixed.end())
-      return Status::invalid(name, text, "template " + header.name + " does not declare this value as fixed");
+    if (std::none_of(header.fixed.begin(), header.fixed.end(),
+                     [&](const TemplateHeader::Fixed &fixed) { return fixed.name == name && fixed.isOf(request.op); }))
+      return Status::invalid(name, text,
+                             "template " + header.name + " does not declare this value as fixed for operator " +
+                                 std::string(operatorName(request.op)));
   return Status::ok();
 }
 

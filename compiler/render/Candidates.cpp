@@ -23,9 +23,7 @@ public:
       : header(header), given(given), limits(limits) {}
 
   Result<std::vector<TemplateCandidate>> run(const std::map<std::string, std::string> &pinned) {
-    for (const std::string &name : header.fixed)
-      if (!given.find(name))
-        return Status::invalid(name, "", "template " + header.name + " needs this value of the problem");
+    NSA_RETURN_IF_ERROR(checkFixed());
     NSA_RETURN_IF_ERROR(pinChoices(pinned));
 
     std::vector<size_t> digits(choices.size(), 0);
@@ -42,6 +40,18 @@ public:
   }
 
 private:
+  Status checkFixed() {
+    int64_t op = -1;
+    given.lookup("op", op);
+    for (const TemplateHeader::Fixed &fixed : header.fixed) {
+      if (!fixed.isOf(static_cast<Operator>(op)))
+        given.set(fixed.name, 0);
+      else if (!given.find(fixed.name))
+        return Status::invalid(fixed.name, "", "template " + header.name + " needs this value of the problem");
+    }
+    return Status::ok();
+  }
+
   Status pinChoices(const std::map<std::string, std::string> &pinned) {
     choices = header.choices;
     for (const auto &[name, text] : pinned) {
@@ -154,7 +164,7 @@ private:
   }
 
   const TemplateHeader &header;
-  const Values &given;
+  Values given; // with a 0 for what problems of this operator do not have
   const ResourceLimits &limits;
   std::vector<TemplateHeader::Choice> choices; // with pinned values applied
   std::vector<TemplateCandidate> admissible;

@@ -180,19 +180,21 @@ private:
     return Status::ok();
   }
 
-  Status onOperator(std::string_view rest) {
+  Status parseOperators(std::string_view rest, std::vector<Operator> &operators) {
     std::vector<std::string_view> names;
     NSA_RETURN_IF_ERROR(parseNames(rest, names));
     for (std::string_view name : names) {
       Result<Operator> op = parseOperator(name);
       if (!op)
         return templateError(header.file, line, op.status());
-      if (header.serves(*op))
+      if (std::find(operators.begin(), operators.end(), *op) != operators.end())
         return fail("operator " + quoted(name) + " stands twice");
-      header.operators.push_back(*op);
+      operators.push_back(*op);
     }
     return Status::ok();
   }
+
+  Status onOperator(std::string_view rest) { return parseOperators(rest, header.operators); }
 
   Status onTargets(std::string_view rest) {
     header.targetsLine = line;
@@ -206,12 +208,22 @@ private:
     return Status::ok();
   }
 
+  // "a, b", or "op: a, b" for the operators before the colon only.
   Status onFixed(std::string_view rest) {
+    std::vector<Operator> operators;
+    if (size_t colon = rest.find(':'); colon != std::string_view::npos) {
+      NSA_RETURN_IF_ERROR(parseOperators(rest.substr(0, colon), operators));
+      for (Operator op : operators)
+        if (!header.serves(op))
+          return fail("operator " + quoted(operatorName(op)) +
+                      " is not served: 'operator' names it on an earlier line");
+      rest = rest.substr(colon + 1);
+    }
     std::vector<std::string_view> names;
     NSA_RETURN_IF_ERROR(parseNames(rest, names));
     for (std::string_view name : names) {
       NSA_RETURN_IF_ERROR(declare(name));
-      header.fixed.emplace_back(name);
+      header.fixed.push_back({std::string(name), operators});
     }
     return Status::ok();
   }
@@ -377,6 +389,10 @@ Status templateError(const std::string &file, int line, const Status &cause) {
 
 Result<TemplateHeader> TemplateHeader::parse(std::string_view text, std::string file, TemplateKind kind) {
   return HeaderParser(std::move(file), kind).run(text);
+}
+
+bool TemplateHeader::Fixed::isOf(Operator op) const {
+  return operators.empty() || std::find(operators.begin(), operators.end(), op) != operators.end();
 }
 
 bool TemplateHeader::serves(Operator op) const {

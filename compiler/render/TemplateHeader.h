@@ -30,6 +30,14 @@ struct DriverValue {
 std::span<const DriverValue> driverValues();
 
 struct TemplateHeader {
+  // A value of the problem.
+  struct Fixed {
+    std::string name;
+    std::vector<Operator> operators; // whose problems have it, empty: all; in the others 0 stands for it
+
+    bool isOf(Operator op) const;
+    bool operator==(const Fixed &) const = default;
+  };
   struct Choice {
     std::string name;
     std::vector<int64_t> values; // as written: the order has no meaning
@@ -52,7 +60,7 @@ struct TemplateHeader {
   std::vector<Operator> operators;
   std::vector<std::string> targets; // "cpu", "gpu" or architectures, not checked here; empty: any
   int targetsLine = 0;
-  std::vector<std::string> fixed;
+  std::vector<Fixed> fixed;
   std::vector<Choice> choices;
   std::vector<Step> steps;
   Line cost, threads, shared;

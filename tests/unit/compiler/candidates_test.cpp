@@ -59,6 +59,30 @@ TEST(Candidates, WithoutChoicesThereIsOne) {
   EXPECT_EQ(candidates->front().threads, 32);
 }
 
+// The enumerated problem is one of `window`; `dense` stands for any other operator of the template.
+TEST(Candidates, AValueOfAnotherOperatorIsZero) {
+  const std::string header = "//! template t\n//! operator window, dense\n//! grid 1, 1, 1\n//! threads 1\n";
+  auto run = [&](const std::string &fixed, const char *op) {
+    Result<TemplateHeader> parsed =
+        TemplateHeader::parse(header + fixed + "//! let wide = span + 7\n", "t", TemplateKind::kTile);
+    EXPECT_TRUE(parsed) << parsed.status().toString();
+    Values given;
+    given.set("op", std::string(op));
+    return enumerateCandidates(*parsed, given, {}, {});
+  };
+  auto candidates = run("//! fixed dense: span\n", "window");
+  ASSERT_TRUE(candidates) << candidates.status().toString();
+  int64_t wide = 0;
+  EXPECT_TRUE(candidates->front().values.lookup("wide", wide));
+  EXPECT_EQ(wide, 7);
+
+  for (const char *fixed : {"//! fixed dense: span\n", "//! fixed dense, window: span\n", "//! fixed span\n"}) {
+    auto missing = run(fixed, "dense");
+    ASSERT_FALSE(missing) << fixed;
+    EXPECT_EQ(missing.status().error().field, "span");
+  }
+}
+
 TEST(Candidates, OperatorsAndDtypesCompareByName) {
   EXPECT_TRUE(enumerate("//! fixed dtype\n//! threads 1\n//! require op == window && dtype == bf16\n"));
   EXPECT_FALSE(enumerate("//! threads 1\n//! require op == dense\n"));

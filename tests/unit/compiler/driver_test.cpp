@@ -226,6 +226,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadRequest{"MissingValue", [](CompileCall &c) { c.fixed.erase("group"); }, kInvalid, "group",
                    "needs this value"},
         BadRequest{"UnknownValue", [](CompileCall &c) { c.fixed["head"] = "3"; }, kInvalid, "head", "does not declare"},
+        BadRequest{"ValueOfAnotherOperator", [](CompileCall &c) { c.fixed["cmp_block"] = "32"; }, kInvalid, "cmp_block",
+                   "does not declare this value as fixed for operator window"},
         BadRequest{"Template", [](CompileCall &c) { c.templateName = "atention"; }, kInvalid, "template", "attention"},
         BadRequest{"UnknownChoice", [](CompileCall &c) { c.config["tile"] = "3"; }, kInvalid, "tile", "key_tile"},
         BadRequest{"ChoiceValue", [](CompileCall &c) { c.config["key_tile"] = "17"; }, kInvalid, "key_tile", "16 | 32"},

@@ -24,6 +24,7 @@ TEST(TemplateHeader, ReadsEveryLineOfATileProgram) {
                                             "//! targets cpu, sm_90a\n"
                                             "//! fixed   qk_dim, group\n"
                                             "//! fixed   packed\n"
+                                            "//! fixed   window: span\n"
                                             "//! let     pad = roundup(qk_dim, dot_step)\n"
                                             "//! choice  tile = 16 | 32 | 64\n"
                                             "//! require tile * pad * dtype_bytes <= shared_limit\n"
@@ -35,13 +36,18 @@ TEST(TemplateHeader, ReadsEveryLineOfATileProgram) {
   EXPECT_EQ(header->name, "attention");
   EXPECT_EQ(header->operators, (std::vector{Operator::kDense, Operator::kWindow}));
   EXPECT_EQ(header->targets, (std::vector<std::string>{"cpu", "sm_90a"}));
-  EXPECT_EQ(header->fixed, (std::vector<std::string>{"qk_dim", "group", "packed"}));
+  EXPECT_EQ(header->fixed,
+            (std::vector<TemplateHeader::Fixed>{
+                {"qk_dim", {}}, {"group", {}}, {"packed", {}}, {"span", {Operator::kWindow}}}));
+  EXPECT_TRUE(header->fixed[0].isOf(Operator::kDense));
+  EXPECT_TRUE(header->fixed[3].isOf(Operator::kWindow));
+  EXPECT_FALSE(header->fixed[3].isOf(Operator::kDense));
   ASSERT_EQ(header->choices.size(), 1u);
   EXPECT_EQ(header->choices[0].values, (std::vector<int64_t>{16, 32, 64}));
   ASSERT_EQ(header->steps.size(), 2u);
   EXPECT_EQ(header->steps[0].name, "pad");
   EXPECT_TRUE(header->steps[1].isRequire);
-  EXPECT_EQ(header->steps[1].line, 10);
+  EXPECT_EQ(header->steps[1].line, 11);
   EXPECT_EQ(header->grid[0].expression.text(), "ceildiv(max_seqlen_q * group, tile)");
   EXPECT_EQ(header->grid[2].expression.text(), "batch");
   EXPECT_TRUE(header->serves(Operator::kDense));
@@ -97,6 +103,11 @@ INSTANTIATE_TEST_SUITE_P(
                     Fault{"FixedOperatorName", "//! fixed window", "is the name of an operator or dtype"},
                     Fault{"FixedTwice", "//! fixed a, a", "'a' is declared twice"},
                     Fault{"FixedMissingName", "//! fixed a,", "found ''"},
+                    Fault{"FixedOfUnknownOperator", "//! fixed windows: a", "must be one of dense, window"},
+                    Fault{"FixedOfForeignOperator", "//! fixed dense: a", "operator 'dense' is not served"},
+                    Fault{"FixedOfOperatorTwice", "//! fixed window, window: a", "operator 'window' stands twice"},
+                    Fault{"FixedOfNoOperator", "//! fixed : a", "found ''"},
+                    Fault{"FixedOfOperatorMissingName", "//! fixed window:", "found ''"},
                     Fault{"ChoiceEmpty", "//! choice a =", "integers separated by '|'"},
                     Fault{"ChoiceText", "//! choice a = x | 2", "found 'x'"},
                     Fault{"ChoiceTwice", "//! choice a = 2 | 2", "names '2' twice"},
