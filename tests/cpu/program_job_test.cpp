@@ -4,6 +4,7 @@
 #include "tools/nsa/safetensors.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sys/wait.h>
 
 namespace nsa::tools {
@@ -27,13 +28,23 @@ protected:
     return report;
   }
 
+  // Every output has its verdict, and a good one.
+  static void expectChecked(const nlohmann::json &report, const std::set<std::string> &outputs) {
+    std::set<std::string> checked;
+    for (const nlohmann::json &check : report["checks"]) {
+      checked.insert(check.value("output", ""));
+      EXPECT_TRUE(check.value("within", false)) << check.dump(2);
+    }
+    EXPECT_EQ(checked, outputs) << report.dump(2);
+  }
+
   test::Scratch scratch;
   const std::string data = NSA_TEST_DATA;
   const std::string input = data + "/nsa_layer3_2048_group0.safetensors";
   const std::string output = scratch.file("out.safetensors");
   const std::string database = scratch.file("kernels.db");
   const std::string job = "run --op window --config " + data + "/window.json --input " + input + " --output " + output +
-                          " --device cpu --cache " + database + " --check";
+                          " --device cpu --cache " + database + " --check --all-outputs";
 };
 
 TEST_F(ProgramJob, TheSecondProcessFindsWhatTheFirstStored) {
@@ -42,7 +53,7 @@ TEST_F(ProgramJob, TheSecondProcessFindsWhatTheFirstStored) {
   EXPECT_EQ(cold["plan"]["launches"][0].value("template", ""), "attention");
   EXPECT_GT(cold["milliseconds"].value("compile", 0.0), 0.0);
   EXPECT_TRUE(cold.value("compiler_mapped", false));
-  EXPECT_TRUE(cold["error"].value("within", false)) << cold.dump(2);
+  expectChecked(cold, {"out", "reads"});
   const std::string first = test::readFile(output);
 
   const nlohmann::json warm = runJson(job + " --miss fail");
@@ -53,8 +64,9 @@ TEST_F(ProgramJob, TheSecondProcessFindsWhatTheFirstStored) {
 
   const Result<SafetensorsFile> file = SafetensorsFile::open(output);
   ASSERT_TRUE(file) << file.status().toString();
-  const Result<HostTensor> out = file->read("out"), lse = file->read("lse");
-  ASSERT_TRUE(out && lse);
+  const Result<HostTensor> out = file->read("out"), lse = file->read("lse"), reads = file->read("reads");
+  ASSERT_TRUE(out && lse && reads);
+  EXPECT_EQ(reads->shape, (std::vector<int64_t>{2048, 1}));
   EXPECT_EQ(out->dtype, DType::kBf16);
   EXPECT_EQ(out->shape, (std::vector<int64_t>{2048, 8, 64}));
   EXPECT_EQ(lse->dtype, DType::kF32);
@@ -64,8 +76,18 @@ TEST_F(ProgramJob, TheSecondProcessFindsWhatTheFirstStored) {
 TEST_F(ProgramJob, TheHumanReportNamesKernelTimesAndError) {
   const std::string text = run(job);
   for (const char *part :
-       {"kernel   attention", "from compiled", "compile ", "run ", "relative RMS", "within the contract"})
+       {"kernel   window  attention  ", "from compiled", "compile ", "run ",
+        "check    out         within the contract: relative RMS", "check    reads       within the contract"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+}
+
+TEST_F(ProgramJob, OnlyWhatMustBeWrittenIsUnlessAllIsAskedFor) {
+  run("run --op window --config " + data + "/window.json --input " + input + " --output " + output +
+      " --device cpu --cache " + database);
+  const Result<SafetensorsFile> file = SafetensorsFile::open(output);
+  ASSERT_TRUE(file) << file.status().toString();
+  EXPECT_EQ(file->entries().size(), 1u);
+  EXPECT_TRUE(file->contains("out"));
 }
 
 TEST_F(ProgramJob, CompileShowsEveryStage) {

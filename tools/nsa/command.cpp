@@ -8,22 +8,27 @@
 
 namespace nsa::tools {
 
-void addOperatorFlag(CLI::App &command, Operator &op) {
-  static const std::map<std::string, Operator> kOperators = {{"dense", Operator::kDense},
-                                                             {"window", Operator::kWindow}};
-  command.add_option("--op", op, "The operator: dense or window")
+void addOperatorFlag(CLI::App &command, Operator &op, OperatorChoice choice) {
+  std::map<std::string, Operator> operators;
+  std::string list;
+  auto offer = [&](Operator each) {
+    operators[std::string(operatorName(each))] = each;
+    list += (list.empty() ? "" : ", ") + std::string(operatorName(each));
+  };
+  for (int i = 0; i < kPublicOperators; ++i)
+    if (static_cast<Operator>(i) != Operator::kDecode)
+      offer(static_cast<Operator>(i));
+  if (choice == OperatorChoice::kKernels)
+    offer(Operator::kSequences);
+  command.add_option("--op", op, "The operator: " + list)
       ->required()
-      ->transform(CLI::CheckedTransformer(kOperators).description(""))
+      ->transform(CLI::CheckedTransformer(operators).description(""))
       ->type_name("OP");
 }
 
-void SpecFlags::add(CLI::App &command) {
-  addOperatorFlag(command, op);
-  command
-      .add_option("--config", configPath,
-                  "JSON file: query_heads, kv_heads, qk_dim, v_dim, dtype, layout, window, scale")
-      ->required()
-      ->type_name("FILE");
+void SpecFlags::add(CLI::App &command, OperatorChoice choice) {
+  addOperatorFlag(command, op, choice);
+  command.add_option("--config", configPath, "JSON file: " + configKeys())->required()->type_name("FILE");
   auto *input =
       command
           .add_option("--input", inputPath, "Safetensors file whose shapes fill in what the configuration leaves out")
@@ -45,18 +50,15 @@ void SpecFlags::add(CLI::App &command) {
 }
 
 Result<SpecFlags::Chosen> SpecFlags::resolve() const {
+  if (!inputPath.empty()) {
+    Result<OperatorFile> file = readInputs(op, configPath, inputPath);
+    if (!file)
+      return file.status();
+    return Chosen{file->inputs.spec, file->inputs.maxima};
+  }
   Result<ConfigFile> config = ConfigFile::read(configPath);
   if (!config)
     return config.status();
-  if (!inputPath.empty()) {
-    Result<SafetensorsFile> file = SafetensorsFile::open(inputPath);
-    if (!file)
-      return file.status();
-    Result<AttentionFile> attention = readAttentionFile(op, *config, *file);
-    if (!attention)
-      return attention.status();
-    return Chosen{attention->inputs.spec, attention->inputs.maxima};
-  }
   Result<Spec> spec = specOf(op, *config);
   if (!spec)
     return spec.status();
@@ -64,6 +66,22 @@ Result<SpecFlags::Chosen> SpecFlags::resolve() const {
   Chosen chosen{*spec, {.batch = batch, .tokensQ = batch * queries, .seqlenQ = queries, .seqlenK = seqlenK}};
   NSA_RETURN_IF_ERROR(chosen.maxima.validate(chosen.spec));
   return chosen;
+}
+
+Result<OperatorFile> readInputs(Operator op, const std::string &configPath, const std::string &inputPath) {
+  Result<ConfigFile> config = ConfigFile::read(configPath);
+  if (!config)
+    return config.status();
+  Result<SafetensorsFile> file = SafetensorsFile::open(inputPath);
+  if (!file)
+    return file.status();
+  return readOperatorFile(op, *config, *file);
+}
+
+std::vector<nlohmann::json> kernelReports(const nlohmann::json &report) {
+  if (!report.contains("kernels"))
+    return {report};
+  return report["kernels"].get<std::vector<nlohmann::json>>();
 }
 
 void EngineFlags::addDevice(CLI::App &command) {

@@ -5,8 +5,8 @@
 
 #include "runtime/base/problem.h"
 #include "runtime/base/status.h"
-#include "tools/nsa/attention_file.h"
 #include "tools/nsa/config_file.h"
+#include "tools/nsa/operator_file.h"
 #include "tools/support/engine.h"
 
 #include <CLI/CLI.hpp>
@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace nsa::tools {
 
@@ -28,6 +29,10 @@ void addExplainCommand(CLI::App &app, Action &action);
 void addCacheCommand(CLI::App &app, Action &action);
 void addDoctorCommand(CLI::App &app, Action &action);
 
+// The operators of the specification, or also those that only serve inside of them.
+enum class OperatorChoice { kPublic, kKernels };
+void addOperatorFlag(CLI::App &command, Operator &op, OperatorChoice choice = OperatorChoice::kPublic);
+
 // --op, --config, and either --input or lengths: what a verb that runs nothing needs to know a spec.
 struct SpecFlags {
   Operator op = Operator::kWindow;
@@ -36,15 +41,13 @@ struct SpecFlags {
   int64_t seqlenQ = 0; // 0: seqlenK
   int64_t seqlenK = 4096;
 
-  void add(CLI::App &command);
+  void add(CLI::App &command, OperatorChoice choice = OperatorChoice::kPublic);
   struct Chosen {
     Spec spec;
     Maxima maxima;
   };
   Result<Chosen> resolve() const;
 };
-
-void addOperatorFlag(CLI::App &command, Operator &op);
 
 // --device, --cache, --miss and what else an engine is opened with; unset ones take the environment's value.
 struct EngineFlags {
@@ -58,6 +61,12 @@ struct EngineFlags {
 
 // The library beside libnsa.so, unless a path was chosen.
 std::string compilerLibraryPath(const std::string &chosen);
+
+// The operator's inputs from both files.
+Result<OperatorFile> readInputs(Operator op, const std::string &configPath, const std::string &inputPath);
+
+// Reports of explain and tune: of an operator that is several kernels one each, else the one itself.
+std::vector<nlohmann::json> kernelReports(const nlohmann::json &report);
 
 // "1.23 ms"; three significant digits.
 std::string millisecondsText(double milliseconds);

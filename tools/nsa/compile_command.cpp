@@ -4,6 +4,7 @@
 
 #include "runtime/engine/compiler_library.h"
 #include "runtime/engine/options.h"
+#include "runtime/engine/pipeline.h"
 
 #include <algorithm>
 #include <array>
@@ -38,10 +39,25 @@ const Stage &stageNamed(const std::string &name) {
   return *std::find_if(std::begin(kStages), std::end(kStages), [&](const Stage &stage) { return name == stage.name; });
 }
 
+// An operator of several kernels has no stage to show: each of them has.
+Status severalKernels(const Spec &spec, const Maxima &maxima) {
+  std::vector<std::string_view> names;
+  for (const Step &step : stepsOf(spec, maxima))
+    if (const std::string_view name = operatorName(step.spec.op); std::ranges::find(names, name) == names.end())
+      names.push_back(name);
+  std::string list;
+  for (std::string_view name : names)
+    list += (list.empty() ? "" : ", ") + std::string(name);
+  return Status::invalid("--op", std::string(operatorName(spec.op)), "is several kernels, and this compiles one",
+                         "name one of them: " + list);
+}
+
 Result<CompileRequest> makeRequest(const CompileFlags &flags) {
   Result<SpecFlags::Chosen> chosen = flags.spec.resolve();
   if (!chosen)
     return chosen.status();
+  if (chosen->spec.op == Operator::kNsa)
+    return severalKernels(chosen->spec, chosen->maxima);
   nsa::EngineOptions options;
   options.nvrtcPath = flags.nvrtcPath;
   options.templateDir = flags.templateDir;
@@ -166,7 +182,7 @@ void checkFlags(const CompileFlags &flags) {
 void addCompileCommand(CLI::App &app, Action &action) {
   auto flags = std::make_shared<CompileFlags>();
   CLI::App *command = app.add_subcommand("compile", "Compile one kernel down to a stage and show it; needs no GPU");
-  flags->spec.add(*command);
+  flags->spec.add(*command, OperatorChoice::kKernels);
   command->add_option("--target", flags->target, "cpu, sm_80, sm_86, sm_89, sm_90a, sm_100a or sm_120a")
       ->required()
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(kTargets), std::end(kTargets))).description(""))

@@ -3,7 +3,9 @@
 #include "tools/nsa/file_io.h"
 #include "tools/nsa/json_input.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 namespace nsa::tools {
@@ -11,63 +13,102 @@ namespace {
 
 constexpr uint64_t kMaxBytes = 1 << 20;
 
-Status readInteger(const std::string &key, const nlohmann::json &value, std::optional<int32_t> &target) {
+struct Key {
+  const char *name;
+  Status (*read)(const Key &key, const nlohmann::json &value, Spec &spec);
+  const char *values = ""; // of a key with names for values
+};
+
+template <int32_t Spec::*field, int32_t least = 1>
+Status readInteger(const Key &key, const nlohmann::json &value, Spec &spec) {
   constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
   if (!value.is_number_integer() ||
-      (value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(kMax)) || value.get<int64_t>() < 1)
-    return Status::invalid(key, value.dump(), "must be an integer from 1 to " + std::to_string(kMax));
-  target = static_cast<int32_t>(value.get<int64_t>());
+      (value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(kMax)) ||
+      value.get<int64_t>() < least)
+    return Status::invalid(key.name, value.dump(),
+                           "must be an integer from " + std::to_string(least) + " to " + std::to_string(kMax));
+  spec.*field = static_cast<int32_t>(value.get<int64_t>());
   return Status::ok();
 }
 
-template <typename T, typename Parse>
-Status readName(const std::string &key, const nlohmann::json &value, const char *names, Parse parse,
-                std::optional<T> &target) {
+template <auto field, auto parse> Status readName(const Key &key, const nlohmann::json &value, Spec &spec) {
   if (value.is_string()) {
-    if (Result<T> parsed = parse(value.get<std::string>()); parsed) {
-      target = *parsed;
+    if (auto parsed = parse(value.get<std::string>()); parsed) {
+      spec.*field = *parsed;
       return Status::ok();
     }
   }
-  return Status::invalid(key, value.dump(), std::string("must be one of ") + names);
+  return Status::invalid(key.name, value.dump(), std::string("must be one of ") + key.values);
 }
 
-struct Key {
-  const char *name;
-  Status (*read)(const std::string &, const nlohmann::json &, ConfigFile &);
-};
+Status readBranches(const Key &key, const nlohmann::json &value, Spec &spec) {
+  const Status broken = Status::invalid(key.name, value.dump(), "must be a list of some of \"cmp\", \"sel\", \"win\"");
+  constexpr std::string_view kNames[] = {"cmp", "sel", "win"}; // in the order of the bits
+  if (!value.is_array() || value.empty())
+    return broken;
+  spec.branches = 0;
+  for (const nlohmann::json &name : value) {
+    const auto *found =
+        name.is_string() ? std::find(std::begin(kNames), std::end(kNames), name.get<std::string>()) : std::end(kNames);
+    const int32_t bit = found == std::end(kNames) ? 0 : 1 << (found - std::begin(kNames));
+    if (bit == 0 || spec.hasBranch(bit))
+      return broken;
+    spec.branches |= bit;
+  }
+  return Status::ok();
+}
+
+Status readGatePerGroup(const Key &key, const nlohmann::json &value, Spec &spec) {
+  if (!value.is_boolean())
+    return Status::invalid(key.name, value.dump(), "must be true or false");
+  spec.gatePerGroup = value.get<bool>();
+  return Status::ok();
+}
+
+Status readScale(const Key &key, const nlohmann::json &value, Spec &spec) {
+  if (!value.is_number() || !std::isfinite(value.get<float>()) || value.get<float>() < 0)
+    return Status::invalid(key.name, value.dump(), "must be a finite positive number, or 0 for 1/sqrt(qk_dim)");
+  spec.scale = value.get<float>();
+  return Status::ok();
+}
 
 // The one list of keys; names ascending, as error texts show them.
 constexpr Key kKeys[] = {
-    {"dtype", [](const std::string &key, const nlohmann::json &value,
-                 ConfigFile &config) { return readName(key, value, "bf16, fp16, fp32", parseDType, config.dtype); }},
-    {"kv_heads", [](const std::string &key, const nlohmann::json &value,
-                    ConfigFile &config) { return readInteger(key, value, config.kvHeads); }},
-    {"layout", [](const std::string &key, const nlohmann::json &value,
-                  ConfigFile &config) { return readName(key, value, "dense, packed", parseLayout, config.layout); }},
-    {"qk_dim", [](const std::string &key, const nlohmann::json &value,
-                  ConfigFile &config) { return readInteger(key, value, config.qkDim); }},
-    {"query_heads", [](const std::string &key, const nlohmann::json &value,
-                       ConfigFile &config) { return readInteger(key, value, config.queryHeads); }},
-    {"scale",
-     [](const std::string &key, const nlohmann::json &value, ConfigFile &config) -> Status {
-       if (!value.is_number() || !std::isfinite(value.get<float>()) || value.get<float>() < 0)
-         return Status::invalid(key, value.dump(), "must be a finite positive number, or 0 for 1/sqrt(qk_dim)");
-       config.scale = value.get<float>();
-       return Status::ok();
-     }},
-    {"v_dim", [](const std::string &key, const nlohmann::json &value,
-                 ConfigFile &config) { return readInteger(key, value, config.vDim); }},
-    {"window", [](const std::string &key, const nlohmann::json &value,
-                  ConfigFile &config) { return readInteger(key, value, config.window); }},
+    {"branches", readBranches},
+    {"cmp_block", readInteger<&Spec::cmpBlock>},
+    {"cmp_kind", readName<&Spec::cmpKind, parseCmpKind>, "mean, linear, mlp"},
+    {"cmp_stride", readInteger<&Spec::cmpStride>},
+    {"dtype", readName<&Spec::dtype, parseDType>, "bf16, fp16, fp32"},
+    {"gate", readName<&Spec::gate, parseGate>, "value, sigmoid, softmax"},
+    {"gate_per_group", readGatePerGroup},
+    {"init_blocks", readInteger<&Spec::initBlocks, 0>},
+    {"kv_heads", readInteger<&Spec::kvHeads>},
+    {"layout", readName<&Spec::layout, parseLayout>, "dense, packed"},
+    {"local_blocks", readInteger<&Spec::localBlocks>},
+    {"mlp_activation", readName<&Spec::mlpActivation, parseActivation>, "relu, gelu, silu"},
+    {"mlp_hidden", readInteger<&Spec::mlpHidden>},
+    {"qk_dim", readInteger<&Spec::qkDim>},
+    {"query_heads", readInteger<&Spec::queryHeads>},
+    {"scale", readScale},
+    {"sel_block", readInteger<&Spec::selBlock>},
+    {"sel_count", readInteger<&Spec::selCount>},
+    {"v_dim", readInteger<&Spec::vDim>},
+    {"window", readInteger<&Spec::window>},
 };
 
-Status missing(const ConfigFile &config, const char *key) {
-  return Status::error(ErrorCode::kInvalidArgument, config.path + " lacks " + key,
-                       "give it there, or give the tensors with --input");
+} // namespace
+
+std::string configKeys() {
+  std::string text;
+  for (const Key &key : kKeys)
+    text += (text.empty() ? "" : ", ") + std::string(key.name);
+  return text;
 }
 
-} // namespace
+Status ConfigFile::missing(std::string_view key) const {
+  return Status::error(ErrorCode::kInvalidArgument, path + " lacks " + std::string(key),
+                       "give it there, or give the tensors with --input");
+}
 
 Result<ConfigFile> ConfigFile::read(const std::string &path) {
   Result<std::string> text = readText(path, kMaxBytes);
@@ -79,38 +120,33 @@ Result<ConfigFile> ConfigFile::read(const std::string &path) {
   ConfigFile config;
   config.path = path;
   for (const auto &[name, value] : json->items()) {
-    const Key *found = nullptr;
-    std::string known;
-    for (const Key &key : kKeys) {
-      known += (known.empty() ? "" : ", ") + std::string(key.name);
-      if (name == key.name)
-        found = &key;
-    }
-    if (!found)
+    const auto *key = std::find_if(std::begin(kKeys), std::end(kKeys), [&](const Key &k) { return name == k.name; });
+    if (key == std::end(kKeys))
       return Status::error(ErrorCode::kInvalidArgument, path + ": unknown key \"" + name + "\"",
-                           "known keys: " + known);
-    NSA_RETURN_IF_ERROR(found->read(name, value, config));
+                           "known keys: " + configKeys());
+    NSA_RETURN_IF_ERROR(key->read(*key, value, config.spec));
+    config.given.insert(name);
   }
   return config;
 }
 
 Result<Spec> specOf(Operator op, const ConfigFile &config) {
-  if (!config.queryHeads)
-    return missing(config, "query_heads");
-  if (!config.kvHeads)
-    return missing(config, "kv_heads");
-  if (!config.qkDim)
-    return missing(config, "qk_dim");
-  Spec spec;
+  const uint32_t fields = fieldsOf(op);
+  Spec spec = config.spec;
   spec.op = op;
-  spec.dtype = config.dtype.value_or(spec.dtype);
-  spec.layout = config.layout.value_or(spec.layout);
-  spec.queryHeads = *config.queryHeads;
-  spec.kvHeads = *config.kvHeads;
-  spec.qkDim = *config.qkDim;
-  spec.vDim = config.vDim.value_or(spec.qkDim);
-  spec.window = config.window.value_or(spec.window);
-  spec.scale = config.scale.value_or(spec.scale);
+  if ((fields & kHeads) && !config.has("query_heads"))
+    return config.missing("query_heads");
+  if (!config.has("kv_heads"))
+    return config.missing("kv_heads");
+  if ((fields & kQk) && !config.has("qk_dim"))
+    return config.missing("qk_dim");
+  if ((fields & kV) && !config.has("v_dim")) {
+    if (!config.has("qk_dim"))
+      return config.missing("v_dim");
+    spec.vDim = spec.qkDim;
+  }
+  if ((fields & kPhi) && spec.cmpKind == CmpKind::kMlp && !config.has("mlp_hidden"))
+    return config.missing("mlp_hidden");
   NSA_RETURN_IF_ERROR(spec.validate());
   return spec;
 }

@@ -1,4 +1,4 @@
-// The JSON file that says what is computed, with the keys of the specification. Every key may be left out
+// The JSON file that says what is computed, with the keys of the specification (spec.md 1). Every key may be left out
 // where tensors or a default can stand in for it; an unknown or repeated one is an error.
 // Thread-safety: values.
 #pragma once
@@ -6,23 +6,30 @@
 #include "runtime/base/problem.h"
 #include "runtime/base/status.h"
 
-#include <cstdint>
-#include <optional>
+#include <functional>
+#include <set>
 #include <string>
+#include <string_view>
 
 namespace nsa::tools {
 
 struct ConfigFile {
   std::string path;
-  std::optional<DType> dtype;
-  std::optional<Layout> layout;
-  std::optional<int32_t> queryHeads, kvHeads, qkDim, vDim, window;
-  std::optional<float> scale;
+  Spec spec; // what the file gives; all else has its default
+  std::set<std::string, std::less<>> given;
+
+  bool has(std::string_view key) const { return given.contains(key); }
+  // "x.json lacks qk_dim", with what to do about it.
+  Status missing(std::string_view key) const;
 
   static Result<ConfigFile> read(const std::string &path);
 };
 
-// A spec from the file alone: needs query_heads, kv_heads, qk_dim; v_dim is then qk_dim, dtype bf16, layout dense.
+// A spec from the file alone: needs the heads and head sizes that the operator reads, and mlp_hidden for an mlp. v_dim
+// is qk_dim when left out.
 Result<Spec> specOf(Operator op, const ConfigFile &config);
+
+// All keys, in the order of their names: "branches, cmp_block, ...".
+std::string configKeys();
 
 } // namespace nsa::tools

@@ -6,7 +6,7 @@
 #include "runtime/cuda/driver.h"
 #include "runtime/engine/compiler_library.h"
 #include "runtime/engine/options.h"
-#include "tools/support/attention_job.h"
+#include "tools/support/operator_check.h"
 
 #include <cstdio>
 #include <memory>
@@ -33,7 +33,7 @@ Finding broken(std::string subject, const Status &status) {
 }
 
 // Small, and in the shape of a real job: grouped heads, a window shorter than the sequence.
-AttentionInputs sampleInputs() {
+OperatorInputs sampleInputs() {
   Spec spec;
   spec.op = Operator::kWindow;
   spec.dtype = DType::kBf16;
@@ -41,7 +41,7 @@ AttentionInputs sampleInputs() {
   spec.kvHeads = 1;
   spec.qkDim = spec.vDim = 64;
   spec.window = 50;
-  return drawAttentionInputs(spec, {.batch = 1, .tokensQ = 100, .seqlenQ = 100, .seqlenK = 100}, 1);
+  return drawInputs(spec, {.q = {100}, .k = {100}}, 1);
 }
 
 // Compiles and runs the sample on a device without touching the user's cache.
@@ -57,28 +57,20 @@ Result<std::string> tryDevice(const std::string &device, const nsa::EngineOption
   Result<std::unique_ptr<Accelerator>> accelerator = Accelerator::open(device);
   if (!accelerator)
     return accelerator.status();
-  const AttentionInputs inputs = sampleInputs();
+  const OperatorInputs inputs = sampleInputs();
   Result<PlanHandle> plan = createPlan(engine->get(), inputs.spec, inputs.maxima, (*accelerator)->stream());
   if (!plan)
     return plan.status();
-  Result<DeviceAttention> job = DeviceAttention::upload(**accelerator, inputs);
-  if (!job)
-    return job.status();
-  NSA_RETURN_IF_ERROR(job->allocateWorkspace(plan->get()));
-  NSA_RETURN_IF_ERROR(job->enqueue(plan->get()));
-  nsa_error error{};
-  NSA_RETURN_IF_ERROR(toStatus(nsa_plan_status(plan->get(), (*accelerator)->stream(), &error), error));
-  Result<AttentionOutputs> outputs = job->download();
-  if (!outputs)
-    return outputs.status();
-  const reference::Tolerance tolerance = reference::toleranceOf(inputs.spec.dtype);
-  const reference::ErrorReport measured = compareWithReference(inputs, *outputs);
-  if (!measured.within(tolerance))
-    return Status::error(ErrorCode::kInternal, "the answer is wrong: " + measured.toString(tolerance),
+  Result<RunResult> result = runOnce(**accelerator, plan->get(), inputs, allOutputs(inputs.spec.op));
+  if (!result)
+    return result.status();
+  const OperatorCheck check = checkOperator(inputs, result->outputs);
+  if (!check.within())
+    return Status::error(ErrorCode::kInternal, "the answer is wrong: " + check.toString(),
                          "please report it with the output of `nsa doctor --json`");
   char text[96];
   std::snprintf(text, sizeof text, "compiles and answers within the contract (relative RMS %.2g)",
-                measured.relativeRms);
+                check.outputs.front().error->relativeRms);
   return std::string(text);
 }
 
@@ -98,7 +90,7 @@ Finding checkCompiler(const nsa::EngineOptions &options, std::shared_ptr<const C
 
 Finding checkNvrtc(const CompilerLibrary &compiler, const nsa::EngineOptions &options, const std::string &target,
                    int driverVersion) {
-  const AttentionInputs inputs = sampleInputs();
+  const OperatorInputs inputs = sampleInputs();
   const Problem problem = Problem::make(inputs.spec, inputs.maxima);
   CompileRequest request;
   request.target = target;

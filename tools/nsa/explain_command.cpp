@@ -50,10 +50,15 @@ Status explainSpec(const ExplainFlags &flags) {
   Result<nlohmann::json> report = explain(engine->get(), chosen->spec, chosen->maxima);
   if (!report)
     return report.status();
-  if (flags.json)
+  if (flags.json) {
     printJson(*report);
-  else
-    printExplanation(*report);
+    return Status::ok();
+  }
+  const std::vector<nlohmann::json> kernels = kernelReports(*report);
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    std::printf("%s", i ? "\n" : "");
+    printExplanation(kernels[i]);
+  }
   return Status::ok();
 }
 

@@ -1,12 +1,10 @@
-// `nsa run`: one operator over the tensors of a file, and a report of which kernel ran and what it cost.
+// `nsa run`: one operator over the tensors of a file, and a report of which kernels ran and what they cost.
 #include "tools/nsa/command.h"
+#include "tools/nsa/device_run.h"
 #include "tools/nsa/file_io.h"
+#include "tools/nsa/run_report.h"
 #include "tools/nsa/safetensors.h"
 
-#include "tools/support/accelerator.h"
-
-#include <cstdio>
-#include <fstream>
 #include <memory>
 
 namespace nsa::tools {
@@ -16,137 +14,60 @@ struct RunFlags {
   Operator op = Operator::kWindow;
   std::string configPath, inputPath, outputPath;
   EngineFlags engine;
+  bool allOutputs = false;
   bool check = false;
   bool json = false;
 };
 
-std::string inputsText(const AttentionInputs &inputs) {
-  const Spec &spec = inputs.spec;
-  std::string text = std::string(operatorName(spec.op)) + " " + std::string(dtypeName(spec.dtype)) + ", q " +
-                     shapeText(inputs.q.shape) + ", k " + shapeText(inputs.k.shape) + ", v " +
-                     shapeText(inputs.v.shape);
-  if (spec.op == Operator::kWindow)
-    text += ", window " + std::to_string(spec.window);
-  if (spec.layout == Layout::kPacked)
-    text += ", " + std::to_string(inputs.maxima.batch) + " packed sequences";
-  return text;
-}
-
-// Whether this process has opened the compiler, read off its own memory map.
-bool isCompilerMapped() {
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);)
-    if (line.find("libnsa_compiler") != std::string::npos)
-      return true;
-  return false;
-}
-
-// Whatever the engine fell back from, and where each millisecond went.
-void printReport(const nlohmann::json &report) {
-  const nlohmann::json &plan = report["plan"];
-  std::printf("%s\n", report["inputs"].get<std::string>().c_str());
-  std::printf("device   %s\n", plan.value("device", "").c_str());
-  for (const nlohmann::json &fallback : plan["fallbacks"])
-    std::printf("passed   %s\n", fallback.get<std::string>().c_str());
-  for (const nlohmann::json &launch : plan["launches"])
-    std::printf("kernel   %s  %s  from %s, %s\n", launch.value("template", "").c_str(),
-                launch.value("config", "").c_str(), launch.value("source", "").c_str(),
-                launch.value("tuned", false) ? "tuned" : "not tuned");
-  std::string times;
-  for (const char *phase : {"lookup", "render", "compile", "tune", "load", "run"})
-    times += (times.empty() ? "" : ", ") + std::string(phase) + " " +
-             millisecondsText(report["milliseconds"].value(phase, 0.0));
-  std::printf("time     %s\n", times.c_str());
-  std::printf("compiler %s\n", report.value("compiler_mapped", false) ? "mapped into this process" : "not mapped");
-  if (report.contains("error")) {
-    const nlohmann::json &error = report["error"];
-    std::printf("error    relative RMS %.3g (limit %.3g), worst row %.3g (limit %.3g), lse %.3g (limit %.3g): %s\n",
-                error.value("relative_rms", 0.0), error.value("relative_rms_limit", 0.0), error.value("worst_row", 0.0),
-                error.value("worst_row_limit", 0.0), error.value("lse", 0.0), error.value("lse_limit", 0.0),
-                error.value("within", false) ? "within the contract" : "NOT within the contract");
+// The outputs of `wanted`, with the rank that the inputs have in the file.
+Status writeOutputs(Result<OutputFile> target, const OperatorFile &file, NamedTensors &outputs,
+                    const std::set<TensorName> &wanted) {
+  std::vector<std::pair<std::string, const HostTensor *>> list;
+  for (auto &[name, tensor] : outputs) {
+    if (!wanted.contains(name))
+      continue;
+    if (file.withoutBatch)
+      tensor.shape.erase(tensor.shape.begin());
+    list.emplace_back(tensorName(name), &tensor);
   }
-}
-
-nlohmann::json errorJson(const reference::ErrorReport &error, const reference::Tolerance &tolerance) {
-  return {{"relative_rms", error.relativeRms},
-          {"relative_rms_limit", tolerance.relativeRms},
-          {"worst_row", error.worstRow},
-          {"worst_row_limit", tolerance.worstRow},
-          {"lse", error.lse},
-          {"lse_limit", tolerance.lse},
-          {"not_finite", error.notFinite},
-          {"within", error.within(tolerance)}};
+  return writeSafetensors(std::move(target), list);
 }
 
 Status run(const RunFlags &flags) {
-  Result<ConfigFile> config = ConfigFile::read(flags.configPath);
-  if (!config)
-    return config.status();
-  Result<SafetensorsFile> file = SafetensorsFile::open(flags.inputPath);
+  Result<OperatorFile> file = readInputs(flags.op, flags.configPath, flags.inputPath);
   if (!file)
     return file.status();
-  Result<AttentionFile> attention = readAttentionFile(flags.op, *config, *file);
-  if (!attention)
-    return attention.status();
-  const AttentionInputs &inputs = attention->inputs;
-
+  const OperatorInputs &inputs = file->inputs;
   // Before anything is compiled or tuned for it.
   Result<OutputFile> output = OutputFile::create(flags.outputPath);
   if (!output)
     return output.status();
-  Result<EngineHandle> engine = createEngine(flags.engine.settings);
-  if (!engine)
-    return engine.status();
-  Result<std::string> device = deviceName(engine->get());
-  if (!device)
-    return device.status();
-  Result<std::unique_ptr<Accelerator>> accelerator = Accelerator::open(*device);
-  if (!accelerator)
-    return accelerator.status();
-  Result<PlanHandle> plan = createPlan(engine->get(), inputs.spec, inputs.maxima, (*accelerator)->stream());
-  if (!plan)
-    return plan.status();
-  Result<DeviceAttention> job = DeviceAttention::upload(**accelerator, inputs);
-  if (!job)
-    return job.status();
-  NSA_RETURN_IF_ERROR(job->allocateWorkspace(plan->get()));
-  Result<double> runMs = (*accelerator)->time([&] { return job->enqueue(plan->get()); });
-  if (!runMs)
-    return runMs.status();
-  nsa_error error{};
-  NSA_RETURN_IF_ERROR(toStatus(nsa_plan_status(plan->get(), (*accelerator)->stream(), &error), error));
-  Result<AttentionOutputs> outputs = job->download();
-  if (!outputs)
-    return outputs.status();
+  const std::set<TensorName> written = flags.allOutputs ? allOutputs(flags.op) : requiredOutputs(flags.op);
+  Result<DeviceRun> ran = runOnDevice(inputs, flags.engine.settings, flags.check ? allOutputs(flags.op) : written);
+  if (!ran)
+    return ran.status();
 
-  nlohmann::json report;
-  report["inputs"] = inputsText(inputs);
-  report["plan"] = describePlan(plan->get());
-  report["milliseconds"] = report["plan"]["milliseconds"];
-  report["milliseconds"]["run"] = *runMs;
-  report["compiler_mapped"] = isCompilerMapped();
+  nlohmann::json report = runReport(inputs, *ran);
   Status verdict;
   if (flags.check) {
-    const reference::Tolerance tolerance = reference::toleranceOf(inputs.spec.dtype);
-    const reference::ErrorReport measured = compareWithReference(inputs, *outputs);
-    report["error"] = errorJson(measured, tolerance);
-    if (!measured.within(tolerance))
-      verdict =
-          Status::error(ErrorCode::kInternal, "the result is not within the contract: " + measured.toString(tolerance),
-                        "no output was written");
+    const OperatorCheck check = checkOperator(inputs, ran->result.outputs);
+    report["checks"] = checksJson(check, inputs.spec.dtype);
+    std::string faults;
+    for (const OutputCheck &each : check.outputs)
+      if (!each.within)
+        faults += (faults.empty() ? "" : "; ") + each.name + ": " + each.text;
+    if (!check.within())
+      verdict = Status::error(ErrorCode::kInternal, "the result is not within the contract: " + faults,
+                              "no output was written");
   }
-  if (verdict.isOk()) {
-    if (attention->withoutBatch)
-      for (HostTensor *tensor : {&outputs->out, &outputs->lse})
-        tensor->shape.erase(tensor->shape.begin());
-    verdict = writeSafetensors(std::move(output), {{"out", &outputs->out}, {"lse", &outputs->lse}});
-  }
+  if (verdict.isOk())
+    verdict = writeOutputs(std::move(output), *file, ran->result.outputs, written);
   if (verdict.isOk())
     report["output"] = flags.outputPath;
   if (flags.json)
     printJson(report);
   else
-    printReport(report);
+    printRunReport(report);
   return verdict;
 }
 
@@ -158,24 +79,26 @@ void addRunCommand(CLI::App &app, Action &action) {
   addOperatorFlag(*command, flags->op);
   command
       ->add_option("--config", flags->configPath,
-                   "JSON file: window, scale; query_heads, kv_heads, qk_dim, v_dim, dtype, layout come from the "
-                   "tensors and are compared")
+                   "JSON file: what the tensors do not say; what they do say is compared. Keys: " + configKeys())
       ->required()
       ->type_name("FILE");
   command
       ->add_option("--input", flags->inputPath,
-                   "Safetensors file: q, k_win (else k), v_win (else v), cu_seqlens_q, cu_seqlens_k")
+                   "Safetensors file: the operator's inputs by the names of nsa.h (q, k_win else k, ..., cu_seqlens_q)")
       ->required()
       ->type_name("FILE");
-  command->add_option("--output", flags->outputPath, "Safetensors file to write: out, lse")
+  command->add_option("--output", flags->outputPath, "Safetensors file to write: the operator's outputs")
       ->required()
       ->type_name("FILE");
+  command->add_flag("--all-outputs", flags->allOutputs,
+                    "Write the optional outputs too: lse, reads; of nsa o_*, lse_*, block_list, k_comp, v_comp, reads");
   flags->engine.addDevice(*command);
   flags->engine.addMiss(*command);
   flags->engine.addCache(*command);
   flags->engine.addTuneBudget(*command);
   command->add_flag("--check", flags->check,
-                    "Compare with the fp64 reference; beyond the contract's limits is a failure and writes nothing");
+                    "Compare every output, the optional ones too, with the fp64 reference; beyond the contract's "
+                    "limits is a failure and writes nothing");
   command->add_flag("--json", flags->json, "Print a JSON report");
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }

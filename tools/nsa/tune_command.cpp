@@ -51,9 +51,17 @@ Status tuneSpec(const TuneFlags &flags) {
     return report.status();
   if (flags.json)
     printJson(*report);
-  else
-    printTable(*report);
-  if (std::string trouble = report->value("store_trouble", ""); !trouble.empty())
+  std::string trouble;
+  const std::vector<nlohmann::json> kernels = kernelReports(*report);
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    if (!flags.json) {
+      std::printf("%s", i ? "\n" : "");
+      printTable(kernels[i]);
+    }
+    if (trouble.empty())
+      trouble = kernels[i].value("store_trouble", "");
+  }
+  if (!trouble.empty())
     return Status::error(ErrorCode::kIoError, "the winner was not stored: " + trouble);
   return Status::ok();
 }

@@ -89,6 +89,8 @@ TEST_F(Program, UsageErrorsAreTwo) {
   expectUsageError("fly", "unknown verb 'fly'");
   expectUsageError("run", "--op");
   expectUsageError("run --op conv --config c --input i --output o", "conv");
+  expectUsageError("run --op decode --config c --input i --output o", "decode");
+  expectUsageError("run --op sequences --config c --input i --output o", "sequences");
   expectUsageError("run --op window --input i --output o", "--config");
   expectUsageError("run --op window --config c --input i --output o --wings", "--wings");
   expectUsageError("run --op window --config c --input i --output o --miss maybe", "maybe");
@@ -160,6 +162,32 @@ TEST_F(Program, AMissWithoutACompilerIsAnErrorWithAHint) {
   expectFailure(job + " --miss fail", "cache miss");
   EXPECT_FALSE(std::filesystem::exists(output));
   expectFailure("compile --op window --config " + shape + " --target cpu --emit llvm", "absent.so");
+}
+
+TEST_F(Program, AnOperatorOfSeveralKernelsIsCompiledOneByOne) {
+  const std::string rest = " --target cpu --emit tile --config ";
+  expectFailure("compile --op nsa" + rest + shape, "--op = nsa: is several kernels, and this compiles one (hint: name "
+                                                   "one of them: compress, cmp, select, sel, window, combine)");
+  // The launches of this very spec: packed, without a branch, and short enough that each block is selected.
+  const std::string other = scratch.write(
+      "other.json",
+      R"({"query_heads": 4, "kv_heads": 1, "qk_dim": 64, "layout": "packed", "branches": ["cmp", "sel"]})");
+  expectFailure("compile --op nsa --seqlen-k 1024" + rest + other,
+                "one of them: sequences, compress, cmp, select, dense, combine)");
+  // Each of them gets as far as the compiler.
+  for (const char *op : {"sequences", "compress", "cmp", "select", "sel", "dense", "window", "combine"})
+    expectFailure("compile --op " + std::string(op) + rest + other, "absent.so");
+}
+
+TEST_F(Program, ExplainSaysItOfEachKernel) {
+  const Outcome outcome = run("explain --op nsa --config " + shape + " --device cpu --cache :memory: --json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const nlohmann::json report = nlohmann::json::parse(outcome.out, nullptr, false);
+  ASSERT_TRUE(report.is_object()) << outcome.out;
+  EXPECT_EQ(report["kernels"].size(), 6u);
+  const Outcome text = run("explain --op nsa --config " + shape + " --device cpu --cache :memory:");
+  for (const char *op : {"compress", "cmp", "select", "sel", "window", "combine"})
+    EXPECT_NE(text.out.find("problem    " + std::string(op) + " "), std::string::npos) << text.out;
 }
 
 TEST_F(Program, AFailedRunLeavesTheOldOutput) {

@@ -1,0 +1,89 @@
+#include "tools/nsa/run_report.h"
+
+#include "tools/nsa/command.h"
+#include "tools/support/operator_work.h"
+
+#include <cstdio>
+
+namespace nsa::tools {
+
+std::string inputsText(const OperatorInputs &inputs) {
+  const Spec &spec = inputs.spec;
+  std::string text = std::string(operatorName(spec.op)) + " " + std::string(dtypeName(spec.dtype));
+  for (const auto &[name, tensor] : inputs.tensors)
+    text += ", " + std::string(tensorName(name)) + " " + shapeText(tensor.shape);
+  const uint32_t fields = fieldsOf(spec.op);
+  if (fields & kCmpGeometry)
+    text += ", blocks of " + std::to_string(spec.cmpBlock) + " each " + std::to_string(spec.cmpStride);
+  if (fields & kSelGeometry)
+    text += ", " + std::to_string(spec.selCount) + " selected of " + std::to_string(spec.selBlock);
+  if (fields & kWindowField)
+    text += ", window " + std::to_string(spec.window);
+  if (spec.layout == Layout::kPacked && readsLengths(spec.op))
+    text += ", " + std::to_string(inputs.maxima.batch) + " packed sequences";
+  return text;
+}
+
+nlohmann::json runReport(const OperatorInputs &inputs, const DeviceRun &run) {
+  nlohmann::json report;
+  report["inputs"] = inputsText(inputs);
+  report["plan"] = run.plan;
+  report["milliseconds"] = run.plan["milliseconds"];
+  report["milliseconds"]["run"] = run.result.milliseconds;
+  report["compiler_mapped"] = run.compilerMapped;
+  if (fieldsOf(inputs.spec.op) & kForced)
+    report["selecting"] = {{"queries", queryCount(inputs)}, {"leave_blocks_out", selectingQueries(inputs)}};
+  return report;
+}
+
+nlohmann::json checksJson(const OperatorCheck &check, DType dtype) {
+  const reference::Tolerance tolerance = reference::toleranceOf(dtype);
+  nlohmann::json list = nlohmann::json::array();
+  for (const OutputCheck &output : check.outputs) {
+    nlohmann::json entry = {{"output", output.name}, {"within", output.within}, {"text", output.text}};
+    if (output.error)
+      entry.update({{"relative_rms", output.error->relativeRms},
+                    {"relative_rms_limit", tolerance.relativeRms},
+                    {"worst_row", output.error->worstRow},
+                    {"worst_row_limit", tolerance.worstRow},
+                    {"lse", output.error->lse},
+                    {"lse_limit", tolerance.lse},
+                    {"not_finite", output.error->notFinite}});
+    if (output.lists)
+      entry.update({{"lists", output.lists->lists},
+                    {"ties", output.lists->ties},
+                    {"differing", output.lists->differing},
+                    {"wrong", output.lists->wrong}});
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+void printRunReport(const nlohmann::json &report) {
+  const nlohmann::json &plan = report["plan"];
+  std::printf("%s\n", report["inputs"].get<std::string>().c_str());
+  std::printf("device   %s\n", plan.value("device", "").c_str());
+  for (const nlohmann::json &fallback : plan["fallbacks"])
+    std::printf("passed   %s\n", fallback.get<std::string>().c_str());
+  for (const nlohmann::json &launch : plan["launches"])
+    std::printf("kernel   %s  %s  %s  from %s, %s\n", launch.value("operator", "").c_str(),
+                launch.value("template", "").c_str(), launch.value("config", "").c_str(),
+                launch.value("source", "").c_str(), launch.value("tuned", false) ? "tuned" : "not tuned");
+  std::string times;
+  for (const char *phase : {"lookup", "render", "compile", "tune", "load", "run"})
+    times += (times.empty() ? "" : ", ") + std::string(phase) + " " +
+             millisecondsText(report["milliseconds"].value(phase, 0.0));
+  std::printf("time     %s\n", times.c_str());
+  std::printf("compiler %s\n", report.value("compiler_mapped", false) ? "mapped into this process" : "not mapped");
+  if (report.contains("selecting"))
+    std::printf("selects  %lld of %lld queries have more blocks than they may attend\n",
+                report["selecting"].value("leave_blocks_out", 0LL), report["selecting"].value("queries", 0LL));
+  if (!report.contains("checks"))
+    return;
+  for (const nlohmann::json &check : report["checks"])
+    std::printf("check    %-10s  %s: %s\n", check.value("output", "").c_str(),
+                check.value("within", false) ? "within the contract" : "NOT within the contract",
+                check.value("text", "").c_str());
+}
+
+} // namespace nsa::tools
