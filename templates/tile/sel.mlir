@@ -1,0 +1,246 @@
+// Attention over the selection blocks that a list names, with its log-sum-exp: the operator `sel` (arXiv 2502.11089, 3.3.2).
+// A program serves one query and one key/value head, for which there is one list; the rows of its tile are the query heads
+// of the group. It walks the blocks of the list tile by tile; keys of different blocks stand in different tiles. All rows
+// stand at one position, so what they may not attend is not loaded, and no byte of it can reach a result.
+//
+//! template sel
+//! operator sel
+//! fixed   dtype, qk_dim, v_dim, group, packed, sel_block, sel_count
+//! let     qk_pad = roundup(qk_dim, dot_step)
+//! let     v_pad  = roundup(v_dim, dot_step)
+//! choice  key_tile = 16 | 32 | 48 | 64 | 96 | 128
+//! choice  stages = 1 | 2 | 3 | 4
+//! choice  warps = 1 | 2 | 4 | 8
+//! choice  queries_shared = 0 | 1
+//! require key_tile <= roundup(sel_block, 16)
+//! let     rows = cpu ? group : roundup(group, 16 * warps)
+//! require cpu ? warps == 1 && stages == 1 && queries_shared == 0 && 128 % key_tile == 0 : rows <= 32 * warps && warps <= ceildiv(group, 16)
+// Queries of 16 bits may stay in shared memory; floats always do.
+//! require dtype_bytes == 2 || queries_shared == 0
+//! let     key_bytes = (qk_pad + v_pad) * dtype_bytes
+//! let     shared_bytes = rows * qk_pad * dtype_bytes + stages * key_tile * key_bytes
+//! require cpu || shared_bytes <= shared_limit
+//! let     registers = rows * (v_pad + key_tile + (dtype_bytes == 2 && !queries_shared ? qk_pad / 2 : 0)) / (32 * warps)
+//! require cpu || registers <= 200 || (rows == 16 * warps && key_tile == 16)
+// Tiles of a block; the last one may be part of a tile.
+//! let     parts = ceildiv(sel_block, key_tile)
+// Cost of 1024 keys of the list. A GPU moves them from the second-level cache, as fast as it holds many bytes in flight, and
+// its warps compute meanwhile; a CPU computes.
+//! let     blocks = cpu ? 1 : max(1, min((shared_limit + 1024) / (shared_bytes + 1024), 512 / (max(registers + 64, 96) * warps / 4)))
+//! let     in_flight = blocks * key_tile * key_bytes * (stages == 1 ? 1 : 4 * (stages - 1)) / 4
+//! let     moved = key_bytes + key_bytes * 48 * 1024 / in_flight
+//! let     computed = (rows * (qk_pad + v_pad + 60) + (cpu ? 20000 : 8000) * max(rows, 16) / key_tile) / (cpu ? 8 : 4 * min(blocks * warps, 16))
+//! cost    1024 * parts * key_tile / sel_block * (cpu ? computed + 4 * (qk_pad + v_pad) + key_tile : max(moved, computed) + computed / 4)
+//! grid    max_seqlen_q, kv_heads, batch
+//! threads 32 * warps
+
+func.func @sel(
+    %q: !tile.view<${element}, 3>, %k: !tile.view<${element}, 3>, %v: !tile.view<${element}, 3>,
+    %block_list: !tile.view<i32, 4>, %out: !tile.view<${element}, 3>, %lse: !tile.view<f32, 3>, %reads: !tile.view<i32, 3>,
+    %sequences: !tile.view<i32, 2>, %seqlen_q: i32, %seqlen_k: i32, %query_begin: i32, %query_end: i32,
+    %scale_log2: f32, %status: !tile.view<i32, 1>) attributes {tile.warps = ${warps} : i32} {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %none = arith.constant -1 : i32
+  %no = arith.constant false
+  %yes = arith.constant true
+  %packed = arith.constant ${packed} : i1
+  %group = arith.constant ${group} : i32
+  %sel_block = arith.constant ${sel_block} : i32
+  %sel_count = arith.constant ${sel_count} : i32
+  %parts = arith.constant ${parts} : i32
+  %key_tile = arith.constant ${key_tile} : i32
+  %zero_f = arith.constant 0.0 : f32
+  %one_f = arith.constant 1.0 : f32
+  %minus_inf = arith.constant 0xFF800000 : f32
+
+  %query_index = tile.program_id x
+  %kv_head = tile.program_id y
+  %batch = tile.program_id z
+
+  // Where this sequence lies. The table of a packed batch holds no malformed sequence.
+  %entry, %q_begin, %k_begin, %q_length, %k_length = scf.if %packed -> (i32, i32, i32, i32, i32) {
+    %two = arith.constant 2 : i32
+    %three = arith.constant 3 : i32
+    %q_begin = tile.load_scalar %sequences[%batch, %zero] : !tile.view<i32, 2>
+    %q_length = tile.load_scalar %sequences[%batch, %one] : !tile.view<i32, 2>
+    %k_begin = tile.load_scalar %sequences[%batch, %two] : !tile.view<i32, 2>
+    %k_length = tile.load_scalar %sequences[%batch, %three] : !tile.view<i32, 2>
+    scf.yield %zero, %q_begin, %k_begin, %q_length, %k_length : i32, i32, i32, i32, i32
+  } else {
+    scf.yield %batch, %zero, %zero, %seqlen_q, %seqlen_k : i32, i32, i32, i32, i32
+  }
+
+  // The queries of this launch: those of the sequence whose time is in the launch's range.
+  %range_first = arith.subi %query_begin, %q_begin : i32
+  %range_past = arith.subi %query_end, %q_begin : i32
+  %first_query = arith.maxsi %range_first, %zero : i32
+  %past_query = arith.minsi %range_past, %q_length : i32
+  %queries = arith.subi %past_query, %first_query : i32
+  %has_query = arith.cmpi slt, %query_index, %queries : i32
+  scf.if %has_query {
+    %query = arith.addi %first_query, %query_index : i32
+    %time = arith.addi %q_begin, %query : i32
+    %cached = arith.subi %k_length, %q_length : i32
+    %position = arith.addi %cached, %query : i32
+    %past_position = arith.addi %position, %one : i32
+    %own_block = arith.divsi %position, %sel_block : i32
+    %first_head = arith.muli %kv_head, %group : i32
+
+    // The list names blocks of the sequence in ascending order, and after the first -1 nothing. Blocks after the query's own
+    // attend nothing: they are checked, but not walked.
+    %last_key = arith.subi %k_length, %one : i32
+    %last_block = arith.divsi %last_key, %sel_block : i32
+    %nothing_follows = arith.constant 2147483647 : i32
+    %previous_all, %walked_block, %walked_blocks, %malformed = scf.for %slot = %zero to %sel_count step %one
+        iter_args(%previous = %none, %last_walked = %none, %walked = %zero, %is_bad = %no) -> (i32, i32, i32, i1) : i32 {
+      %block = tile.load_scalar %block_list[%entry, %time, %kv_head, %slot] : !tile.view<i32, 4>
+      %is_none = arith.cmpi eq, %block, %none : i32
+      %follows = arith.cmpi sgt, %block, %previous : i32
+      %is_of_sequence = arith.cmpi sle, %block, %last_block : i32
+      %is_block = arith.andi %follows, %is_of_sequence : i1
+      %is_right = arith.ori %is_none, %is_block : i1
+      %is_past = arith.cmpi sle, %block, %own_block : i32
+      %is_walked = arith.andi %is_block, %is_past : i1
+      %walked_more = arith.addi %walked, %one : i32
+      %walked_next = arith.select %is_walked, %walked_more, %walked : i32
+      %last_walked_next = arith.select %is_walked, %block, %last_walked : i32
+      %previous_next = arith.select %is_none, %nothing_follows, %block : i32
+      %is_bad_next = arith.select %is_right, %is_bad, %yes : i1
+      scf.yield %previous_next, %last_walked_next, %walked_next, %is_bad_next : i32, i32, i32, i1
+    }
+    %malformed_list = arith.constant 6 : i32
+    tile.report %malformed, %malformed_list, %batch to %status : !tile.view<i32, 1>
+
+    // Tiles to walk: all of each block, but of the query's own those that begin up to its position.
+    %own_first = arith.muli %own_block, %sel_block : i32
+    %own_keys = arith.subi %past_position, %own_first : i32
+    %tile_less_one = arith.subi %key_tile, %one : i32
+    %own_rounded = arith.addi %own_keys, %tile_less_one : i32
+    %own_parts = arith.divsi %own_rounded, %key_tile : i32
+    %parts_after = arith.subi %parts, %own_parts : i32
+    %has_own = arith.cmpi eq, %walked_block, %own_block : i32
+    %left_out = arith.select %has_own, %parts_after, %zero : i32
+    %all_parts = arith.muli %walked_blocks, %parts : i32
+    %some_parts = arith.subi %all_parts, %left_out : i32
+    %past_step = arith.select %malformed, %zero, %some_parts : i32
+
+    %scale_row = tile.splat %scale_log2 : tensor<${rows}xf32>
+    %scale = tile.splat %scale_log2 : tensor<${rows}x${key_tile}xf32>
+    %minus_inf_row = tile.splat %minus_inf : tensor<${rows}xf32>
+    %zero_row = tile.splat %zero_f : tensor<${rows}xf32>
+    %one_row = tile.splat %one_f : tensor<${rows}xf32>
+    %no_scores = tile.splat %zero_f : tensor<${rows}x${key_tile}xf32>
+    %no_output = tile.splat %zero_f : tensor<${rows}x${v_pad}xf32>
+
+    %q_tile = tile.load %q rows(%r) {
+      %exists = arith.cmpi slt, %r, %group : i32
+      %head = arith.addi %first_head, %r : i32
+      tile.at [%entry, %time, %head] if %exists
+    } columns(${qk_dim}) {tile.stay_in_shared = ${queries_shared} : i1} : !tile.view<${element}, 3> -> tensor<${rows}x${qk_pad}x${element}>
+
+    %m_all, %l_all, %o_all, %reads_all = scf.for %step = %zero to %past_step step %one
+        iter_args(%m = %minus_inf_row, %l = %zero_row, %o = %no_output, %read = %zero)
+        -> (tensor<${rows}xf32>, tensor<${rows}xf32>, tensor<${rows}x${v_pad}xf32>, i32) : i32 {
+      // The keys of this step: key_tile of them, or what is left of the block, or of the past.
+      %slot = arith.divsi %step, %parts : i32
+      %part = arith.remsi %step, %parts : i32
+      %block = tile.load_scalar %block_list[%entry, %time, %kv_head, %slot] : !tile.view<i32, 4>
+      %block_first = arith.muli %block, %sel_block : i32
+      %part_first = arith.muli %part, %key_tile : i32
+      %first_key = arith.addi %block_first, %part_first : i32
+      %left_of_block = arith.subi %sel_block, %part_first : i32
+      %left_of_past = arith.subi %past_position, %first_key : i32
+      %left = arith.minsi %left_of_block, %left_of_past : i32
+      %keys = arith.minsi %left, %key_tile : i32
+
+      %k_tile = tile.load %k rows(%r) {
+        %exists = arith.cmpi slt, %r, %keys : i32
+        %index = arith.addi %first_key, %r : i32
+        %key_time = arith.addi %k_begin, %index : i32
+        tile.at [%entry, %key_time, %kv_head] if %exists
+      } columns(${qk_dim}) : !tile.view<${element}, 3> -> tensor<${key_tile}x${qk_pad}x${element}>
+      %v_tile = tile.load %v rows(%r) {
+        %exists = arith.cmpi slt, %r, %keys : i32
+        %index = arith.addi %first_key, %r : i32
+        %key_time = arith.addi %k_begin, %index : i32
+        tile.at [%entry, %key_time, %kv_head] if %exists
+      } columns(${v_dim}) : !tile.view<${element}, 3> -> tensor<${key_tile}x${v_pad}x${element}>
+
+      // Rows of the tile that hold no key are zero, and weigh nothing.
+      %s_all = tile.dot %q_tile, %k_tile, %no_scores {transpose_b} : tensor<${rows}x${qk_pad}x${element}>, tensor<${key_tile}x${qk_pad}x${element}> -> tensor<${rows}x${key_tile}xf32>
+      %is_partial = arith.cmpi slt, %keys, %key_tile : i32
+      %s = scf.if %is_partial -> (tensor<${rows}x${key_tile}xf32>) {
+        %column = tile.iota 1 : tensor<${rows}x${key_tile}xi32>
+        %keys_wide = tile.splat %keys : tensor<${rows}x${key_tile}xi32>
+        %is_key = arith.cmpi slt, %column, %keys_wide : tensor<${rows}x${key_tile}xi32>
+        %minus_inf_tile = tile.splat %minus_inf : tensor<${rows}x${key_tile}xf32>
+        %s_keys = arith.select %is_key, %s_all, %minus_inf_tile : tensor<${rows}x${key_tile}xi1>, tensor<${rows}x${key_tile}xf32>
+        scf.yield %s_keys : tensor<${rows}x${key_tile}xf32>
+      } else {
+        scf.yield %s_all : tensor<${rows}x${key_tile}xf32>
+      }
+
+      // A row whose scores are all -inf so far has that maximum; its weights are taken against 0 instead, and are 0.
+      %s_max = tile.reduce max %s : tensor<${rows}x${key_tile}xf32> -> tensor<${rows}xf32>
+      %m_next = arith.maxnumf %m, %s_max : tensor<${rows}xf32>
+      %m_empty = arith.cmpf oeq, %m_next, %minus_inf_row : tensor<${rows}xf32>
+      %m_finite = arith.select %m_empty, %zero_row, %m_next : tensor<${rows}xi1>, tensor<${rows}xf32>
+      %m_scaled = arith.mulf %m_finite, %scale_row : tensor<${rows}xf32>
+      %m_minus = arith.negf %m_scaled : tensor<${rows}xf32>
+      %decay_log2 = math.fma %m, %scale_row, %m_minus : tensor<${rows}xf32>
+      %decay = math.exp2 %decay_log2 : tensor<${rows}xf32>
+      %m_wide = tile.broadcast %m_minus : tensor<${rows}xf32> -> tensor<${rows}x${key_tile}xf32>
+      %p_log2 = math.fma %s, %scale, %m_wide : tensor<${rows}x${key_tile}xf32>
+      %p = math.exp2 %p_log2 : tensor<${rows}x${key_tile}xf32>
+      %p_sum = tile.reduce add %p : tensor<${rows}x${key_tile}xf32> -> tensor<${rows}xf32>
+      %l_next = math.fma %l, %decay, %p_sum : tensor<${rows}xf32>
+
+      %decay_wide = tile.broadcast %decay : tensor<${rows}xf32> -> tensor<${rows}x${v_pad}xf32>
+      %o_decayed = arith.mulf %o, %decay_wide : tensor<${rows}x${v_pad}xf32>
+      %p_rounded = tile.cast %p : tensor<${rows}x${key_tile}xf32> -> tensor<${rows}x${key_tile}x${mma_element}>
+      %o_next = tile.dot %p_rounded, %v_tile, %o_decayed : tensor<${rows}x${key_tile}x${mma_element}>, tensor<${key_tile}x${v_pad}x${element}> -> tensor<${rows}x${v_pad}xf32>
+      %read_next = arith.addi %read, %keys : i32
+      scf.yield %m_next, %l_next, %o_next, %read_next : tensor<${rows}xf32>, tensor<${rows}xf32>, tensor<${rows}x${v_pad}xf32>, i32
+    } {tile.stages = ${stages} : i32}
+
+    // A row without weight (all its scores are -inf, or the list is empty) has the result 0 and the log-sum-exp -inf.
+    %l_zero = arith.cmpf oeq, %l_all, %zero_row : tensor<${rows}xf32>
+    %l_inverse = arith.divf %one_row, %l_all : tensor<${rows}xf32>
+    %normalizer = arith.select %l_zero, %zero_row, %l_inverse : tensor<${rows}xi1>, tensor<${rows}xf32>
+    %normalizer_wide = tile.broadcast %normalizer : tensor<${rows}xf32> -> tensor<${rows}x${v_pad}xf32>
+    %result = arith.mulf %o_all, %normalizer_wide : tensor<${rows}x${v_pad}xf32>
+    %out_tile = tile.cast %result : tensor<${rows}x${v_pad}xf32> -> tensor<${rows}x${v_pad}x${element}>
+    tile.store %out_tile, %out rows(%r) {
+      %exists = arith.cmpi slt, %r, %group : i32
+      %head = arith.addi %first_head, %r : i32
+      tile.at [%entry, %time, %head] if %exists
+    } columns(${v_dim}) : tensor<${rows}x${v_pad}x${element}>, !tile.view<${element}, 3>
+
+    %wants_lse = tile.present %lse : !tile.view<f32, 3>
+    scf.if %wants_lse {
+      %ln_2 = arith.constant 0.693147180559945 : f32
+      %ln_2_row = tile.splat %ln_2 : tensor<${rows}xf32>
+      %m_log2 = arith.mulf %m_all, %scale_row : tensor<${rows}xf32>
+      %l_log2 = math.log2 %l_all : tensor<${rows}xf32>
+      %weight_log2 = arith.addf %m_log2, %l_log2 : tensor<${rows}xf32>
+      %weight_ln = arith.mulf %weight_log2, %ln_2_row : tensor<${rows}xf32>
+      %lse_tile = arith.select %l_zero, %minus_inf_row, %weight_ln : tensor<${rows}xi1>, tensor<${rows}xf32>
+      tile.store %lse_tile, %lse rows(%r) {
+        %exists = arith.cmpi slt, %r, %group : i32
+        %head = arith.addi %first_head, %r : i32
+        tile.at [%entry, %time, %head] if %exists
+      } : tensor<${rows}xf32>, !tile.view<f32, 3>
+    }
+
+    %wants_reads = tile.present %reads : !tile.view<i32, 3>
+    scf.if %wants_reads {
+      %reads_row = tile.splat %reads_all : tensor<${rows}xi32>
+      tile.store %reads_row, %reads rows(%r) {
+        %is_first = arith.cmpi eq, %r, %zero : i32
+        tile.at [%entry, %time, %kv_head] if %is_first
+      } : tensor<${rows}xi32>, !tile.view<i32, 3>
+    }
+  }
+  return
+}
