@@ -33,6 +33,11 @@ Status deviceStatus(int32_t code, int32_t place) {
     info.rule = "the sequence has more keys than the plan was made for";
     info.hint = "make the plan with a larger max_seqlen_k";
     break;
+  case DeviceStatusCode::kBlocksOverTensor:
+    info.field = "k_comp";
+    info.rule = "must hold the compressed blocks of all sequences";
+    info.hint = "make k_comp and v_comp larger; that sequence was skipped, its output was not written";
+    break;
   default:
     info.field = "status";
     info.value = std::to_string(code) + " at " + std::to_string(place);

@@ -17,6 +17,7 @@ enum class DeviceStatusCode : int32_t {
   kMoreQueriesThanKeys = 3,
   kSeqlenQOverMaximum = 4,
   kSeqlenKOverMaximum = 5,
+  kBlocksOverTensor = 7, // k_comp, v_comp: more compressed blocks than rows
 };
 
 inline constexpr int kDeviceStatusWords = 2; // code, place (number of the sequence)

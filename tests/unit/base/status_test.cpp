@@ -52,11 +52,12 @@ TEST(Result, HoldsValueOrStatus) {
 
 TEST(DeviceStatus, NamesFieldSequenceAndRule) {
   EXPECT_TRUE(deviceStatus(0, 7).isOk());
-  const char *fields[] = {"cu_seqlens_q", "cu_seqlens_k", "cu_seqlens_q", "max_seqlen_q", "max_seqlen_k"};
-  for (int code = 1; code <= 5; ++code) {
+  const std::pair<int, const char *> fields[] = {{1, "cu_seqlens_q"}, {2, "cu_seqlens_k"}, {3, "cu_seqlens_q"},
+                                                 {4, "max_seqlen_q"}, {5, "max_seqlen_k"}, {7, "k_comp"}};
+  for (const auto &[code, field] : fields) {
     Status status = deviceStatus(code, 7);
     EXPECT_EQ(status.code(), ErrorCode::kDeviceError);
-    EXPECT_EQ(status.error().field, fields[code - 1]);
+    EXPECT_EQ(status.error().field, field);
     EXPECT_EQ(status.error().value, "sequence 7");
     EXPECT_FALSE(status.error().rule.empty());
     EXPECT_FALSE(status.error().hint.empty());
