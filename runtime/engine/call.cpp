@@ -235,7 +235,9 @@ private:
     sizes.maxSeqlenQ = hasSequences ? std::min(maxima.seqlenQ, queries.extent) : queries.extent;
     sizes.maxSeqlenK = hasSequences ? std::min(maxima.seqlenK, timeK) : timeK;
     sizes.maxBlocksC = spec.compressedBlocks(sizes.maxSeqlenK);
-    call.empty = sizes.batch == 0 || (queries.source ? queries.extent : keys.extent) == 0;
+    // Keys alone are compressed too.
+    const bool compresses = spec.op == Operator::kCompress || spec.op == Operator::kNsa;
+    call.empty = sizes.batch == 0 || (queries.extent == 0 && !(compresses && keys.extent > 0));
   }
 
   static Status atMost(const char *field, int64_t value, const char *maximum, int64_t limit) {
