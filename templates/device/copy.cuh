@@ -114,15 +114,49 @@ template <typename Tile, typename Move> NSA_DEVICE void for_each_pair(bool align
   }
 }
 
-// Global to registers: each thread reads what it holds.
+// Two lanes that hold neighbouring columns of two column tiles hand each other two of them, so that each then holds
+// four columns of one tile: the even lane of `first`, the odd lane of `second`. It is its own inverse.
+template <typename T> struct alignas(4 * sizeof(T)) Quad {
+  Pair<T> pairs[2];
+};
+
+template <typename T>
+  requires kIsHalf<T>
+NSA_DEVICE Quad<T> exchange(Pair<T> first, Pair<T> second) {
+  const bool odd = threadIdx.x % 2 != 0;
+  const Pair<T> kept = odd ? second : first;
+  const Pair<T> received{shuffle_xor(odd ? first.bits : second.bits, 1)};
+  return odd ? Quad<T>{{received, kept}} : Quad<T>{{kept, received}};
+}
+
+// Global to registers. Whole column tiles of 16-bit elements are read as store_tile writes them, 8 bytes a lane and 32 a
+// row, and all lanes take part in the exchange; else each thread reads what it holds.
 template <typename Result, typename T, int32 kRank, typename RowOf>
 NSA_DEVICE Result load_fragment(const View<T, kRank> &view, int32 columns, const RowOf &row_of) {
   auto result = splat<Result>(T{});
+  const int32 lane = threadIdx.x % 4;
 #pragma unroll
   for (int32 slab = 0; slab < Result::kSlabs; ++slab)
 #pragma unroll
     for (int32 half = 0; half < 2; ++half) {
       const Row row = row_of(Result::row(slab, half));
+      if (kIsHalf<T> && Result::kTiles % 2 == 0 && Result::kCols == columns && view.rows_aligned()) {
+        if constexpr (kIsHalf<T>) {
+          Quad<T> quads[Result::kTiles / 2] = {};
+          const T *source = view.data + row.offset + lane % 2 * kTileColumns + lane / 2 * 4;
+          if (row.exists)
+#pragma unroll
+            for (int32 i = 0; i < Result::kTiles / 2; ++i)
+              quads[i] = *reinterpret_cast<const Quad<T> *>(source + 2 * i * kTileColumns);
+#pragma unroll
+          for (int32 i = 0; i < Result::kTiles / 2; ++i) {
+            const Quad<T> own = exchange(quads[i].pairs[0], quads[i].pairs[1]);
+            result.pairs[slab][2 * i][half] = own.pairs[0];
+            result.pairs[slab][2 * i + 1][half] = own.pairs[1];
+          }
+        }
+        continue;
+      }
       if (!row.exists)
         continue;
       const T *source = view.data + row.offset + Result::column(0, 0);
@@ -135,21 +169,6 @@ NSA_DEVICE Result load_fragment(const View<T, kRank> &view, int32 columns, const
         for_each_pair<Result>(false, columns, move);
     }
   return result;
-}
-
-// Two lanes that hold neighbouring columns of two column tiles hand each other two of them, so that each then holds
-// four columns of one tile: the even lane of `first`, the odd lane of `second`.
-template <typename T> struct alignas(4 * sizeof(T)) Quad {
-  Pair<T> pairs[2];
-};
-
-template <typename T>
-  requires kIsHalf<T>
-NSA_DEVICE Quad<T> exchange(Pair<T> first, Pair<T> second) {
-  const bool odd = threadIdx.x % 2 != 0;
-  const Pair<T> kept = odd ? second : first;
-  const Pair<T> received{shuffle_xor(odd ? first.bits : second.bits, 1)};
-  return odd ? Quad<T>{{received, kept}} : Quad<T>{{kept, received}};
 }
 
 // Registers to global. All lanes take part in the exchange, whether their row exists or not; it makes one lane's store

@@ -1,0 +1,237 @@
+// The sum of the branches of Native Sparse Attention, each times its gate: the operator `combine`. Rows of a tile are
+// (query, head of the group) pairs, heads fastest, as in attention.mlir. A branch that is switched off is absent and adds
+// nothing; a gate of NaN, and zero times NaN, are what IEEE says. Arithmetic is f32 and rounds once.
+//
+//! template combine
+//! operator combine
+//! fixed   dtype, v_dim, group, packed, gate, gate_per_group
+//! let     gate_sigmoid = gate == sigmoid
+//! let     gate_softmax = gate == softmax
+//! choice  row_tile = 16 | 32 | 64 | 128
+//! choice  column_tile = 32 | 64 | 128 | 256
+//! choice  warps = 1 | 2 | 4 | 8
+//! require cpu ? warps == 1 : row_tile % (16 * warps) == 0 && row_tile <= 32 * warps
+// A tile takes a chunk of the rows' columns. One that is wider than rows are is none but the narrowest.
+//! require column_tile == 32 || column_tile < 2 * v_dim
+// Registers of a GPU thread: the sum in f32 and one branch.
+//! let     registers = row_tile * column_tile * (4 + dtype_bytes) / (128 * warps)
+//! require cpu || registers <= 160
+// Memory is what it waits for. On a GPU many warps that hold little each keep most of it under way, a chunk and a branch at
+// a time, and part of a chunk moves in small pieces; on the CPU a tile has a fixed cost and should stay in the cache.
+//! let     chunks = ceildiv(v_dim, column_tile)
+//! let     gpu_cost = chunks * (column_tile + 64) + (v_dim % column_tile ? 200 : 0) + registers / 2 + 8 * max(warps - 4, 4 - warps)
+//! let     cpu_cost = chunks * (column_tile * 64 + 100000 / row_tile) + max(0, row_tile * column_tile - 4096) / 8
+//! cost    cpu ? cpu_cost : gpu_cost
+//! grid    ceildiv(max_seqlen_q * group, row_tile), kv_heads, batch
+//! threads 32 * warps
+
+func.func @combine(
+    %o_cmp: !tile.view<${element}, 3>, %o_sel: !tile.view<${element}, 3>, %o_win: !tile.view<${element}, 3>,
+    %gates: !tile.view<${element}, 4>, %out: !tile.view<${element}, 3>,
+    %reads_cmp: !tile.view<i32, 3>, %reads_sel: !tile.view<i32, 3>, %reads_win: !tile.view<i32, 3>, %reads: !tile.view<i32, 3>,
+    %sequences: !tile.view<i32, 2>, %seqlen_q: i32, %total_q: i32, %query_begin: i32, %query_end: i32) attributes {tile.warps = ${warps} : i32} {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %two = arith.constant 2 : i32
+  %three = arith.constant 3 : i32
+  %packed = arith.constant ${packed} : i1
+  %gate_per_group = arith.constant ${gate_per_group} : i1
+  %gate_sigmoid = arith.constant ${gate_sigmoid} : i1
+  %gate_softmax = arith.constant ${gate_softmax} : i1
+  %group = arith.constant ${group} : i32
+  %row_tile = arith.constant ${row_tile} : i32
+  %column_tile = arith.constant ${column_tile} : i32
+  %v_dim = arith.constant ${v_dim} : i32
+  %zero_f = arith.constant 0.0 : f32
+
+  %block = tile.program_id x
+  %kv_head = tile.program_id y
+  %batch = tile.program_id z
+
+  // Where this sequence lies. Without a table packed tensors are one; with it, a malformed sequence has no query.
+  %has_table = tile.present %sequences : !tile.view<i32, 2>
+  %entry = arith.select %has_table, %zero, %batch : i32
+  %q_begin, %q_length = scf.if %has_table -> (i32, i32) {
+    %table_begin = tile.load_scalar %sequences[%batch, %zero] : !tile.view<i32, 2>
+    %table_length = tile.load_scalar %sequences[%batch, %one] : !tile.view<i32, 2>
+    scf.yield %table_begin, %table_length : i32, i32
+  } else {
+    %all = arith.select %packed, %total_q, %seqlen_q : i32
+    scf.yield %zero, %all : i32, i32
+  }
+
+  // The sequence's queries of this launch: `queries` from `first_time` on.
+  %q_past = arith.addi %q_begin, %q_length : i32
+  %first_time = arith.maxsi %q_begin, %query_begin : i32
+  %past_time = arith.minsi %q_past, %query_end : i32
+  %queries_or_fewer = arith.subi %past_time, %first_time : i32
+  %queries = arith.maxsi %queries_or_fewer, %zero : i32
+  %rows = arith.muli %queries, %group : i32
+  %first_row = arith.muli %block, %row_tile : i32
+  %has_rows = arith.cmpi slt, %first_row, %rows : i32
+  scf.if %has_rows {
+    %first_head = arith.muli %kv_head, %group : i32
+
+    %gate_0 = tile.load %gates rows(%r) {
+      %row = arith.addi %first_row, %r : i32
+      %exists = arith.cmpi slt, %row, %rows : i32
+      %query = arith.divsi %row, %group : i32
+      %time = arith.addi %first_time, %query : i32
+      %member = arith.remsi %row, %group : i32
+      %head = arith.addi %first_head, %member : i32
+      %gate_head = arith.select %gate_per_group, %kv_head, %head : i32
+      tile.at [%entry, %time, %gate_head, %zero] if %exists
+    } : !tile.view<${element}, 4> -> tensor<${row_tile}x${element}>
+    %gate_1 = tile.load %gates rows(%r) {
+      %row = arith.addi %first_row, %r : i32
+      %exists = arith.cmpi slt, %row, %rows : i32
+      %query = arith.divsi %row, %group : i32
+      %time = arith.addi %first_time, %query : i32
+      %member = arith.remsi %row, %group : i32
+      %head = arith.addi %first_head, %member : i32
+      %gate_head = arith.select %gate_per_group, %kv_head, %head : i32
+      tile.at [%entry, %time, %gate_head, %one] if %exists
+    } : !tile.view<${element}, 4> -> tensor<${row_tile}x${element}>
+    %gate_2 = tile.load %gates rows(%r) {
+      %row = arith.addi %first_row, %r : i32
+      %exists = arith.cmpi slt, %row, %rows : i32
+      %query = arith.divsi %row, %group : i32
+      %time = arith.addi %first_time, %query : i32
+      %member = arith.remsi %row, %group : i32
+      %head = arith.addi %first_head, %member : i32
+      %gate_head = arith.select %gate_per_group, %kv_head, %head : i32
+      tile.at [%entry, %time, %gate_head, %two] if %exists
+    } : !tile.view<${element}, 4> -> tensor<${row_tile}x${element}>
+    %x_cmp = tile.cast %gate_0 : tensor<${row_tile}x${element}> -> tensor<${row_tile}xf32>
+    %x_sel = tile.cast %gate_1 : tensor<${row_tile}x${element}> -> tensor<${row_tile}xf32>
+    %x_win = tile.cast %gate_2 : tensor<${row_tile}x${element}> -> tensor<${row_tile}xf32>
+
+    // What the gates are: the numbers themselves, or logits of a sigmoid each, or of one softmax over all three, whether
+    // their branches are there or not.
+    %log2_e = arith.constant dense<1.44269504088896> : tensor<${row_tile}xf32>
+    %minus_log2_e = arith.constant dense<-1.44269504088896> : tensor<${row_tile}xf32>
+    %one_row = arith.constant dense<1.0> : tensor<${row_tile}xf32>
+    %g_cmp, %g_sel, %g_win = scf.if %gate_softmax -> (tensor<${row_tile}xf32>, tensor<${row_tile}xf32>, tensor<${row_tile}xf32>) {
+      %x_max_2 = arith.maxnumf %x_cmp, %x_sel : tensor<${row_tile}xf32>
+      %x_max = arith.maxnumf %x_max_2, %x_win : tensor<${row_tile}xf32>
+      %cmp_below = arith.subf %x_cmp, %x_max : tensor<${row_tile}xf32>
+      %sel_below = arith.subf %x_sel, %x_max : tensor<${row_tile}xf32>
+      %win_below = arith.subf %x_win, %x_max : tensor<${row_tile}xf32>
+      %cmp_log2 = arith.mulf %cmp_below, %log2_e : tensor<${row_tile}xf32>
+      %sel_log2 = arith.mulf %sel_below, %log2_e : tensor<${row_tile}xf32>
+      %win_log2 = arith.mulf %win_below, %log2_e : tensor<${row_tile}xf32>
+      %e_cmp = math.exp2 %cmp_log2 : tensor<${row_tile}xf32>
+      %e_sel = math.exp2 %sel_log2 : tensor<${row_tile}xf32>
+      %e_win = math.exp2 %win_log2 : tensor<${row_tile}xf32>
+      %e_sum_2 = arith.addf %e_cmp, %e_sel : tensor<${row_tile}xf32>
+      %e_sum = arith.addf %e_sum_2, %e_win : tensor<${row_tile}xf32>
+      %softmax_cmp = arith.divf %e_cmp, %e_sum : tensor<${row_tile}xf32>
+      %softmax_sel = arith.divf %e_sel, %e_sum : tensor<${row_tile}xf32>
+      %softmax_win = arith.divf %e_win, %e_sum : tensor<${row_tile}xf32>
+      scf.yield %softmax_cmp, %softmax_sel, %softmax_win : tensor<${row_tile}xf32>, tensor<${row_tile}xf32>, tensor<${row_tile}xf32>
+    } else {
+      %sigmoid_cmp, %sigmoid_sel, %sigmoid_win = scf.if %gate_sigmoid -> (tensor<${row_tile}xf32>, tensor<${row_tile}xf32>, tensor<${row_tile}xf32>) {
+        %cmp_log2 = arith.mulf %x_cmp, %minus_log2_e : tensor<${row_tile}xf32>
+        %sel_log2 = arith.mulf %x_sel, %minus_log2_e : tensor<${row_tile}xf32>
+        %win_log2 = arith.mulf %x_win, %minus_log2_e : tensor<${row_tile}xf32>
+        %e_cmp = math.exp2 %cmp_log2 : tensor<${row_tile}xf32>
+        %e_sel = math.exp2 %sel_log2 : tensor<${row_tile}xf32>
+        %e_win = math.exp2 %win_log2 : tensor<${row_tile}xf32>
+        %cmp_past_one = arith.addf %one_row, %e_cmp : tensor<${row_tile}xf32>
+        %sel_past_one = arith.addf %one_row, %e_sel : tensor<${row_tile}xf32>
+        %win_past_one = arith.addf %one_row, %e_win : tensor<${row_tile}xf32>
+        %logistic_cmp = arith.divf %one_row, %cmp_past_one : tensor<${row_tile}xf32>
+        %logistic_sel = arith.divf %one_row, %sel_past_one : tensor<${row_tile}xf32>
+        %logistic_win = arith.divf %one_row, %win_past_one : tensor<${row_tile}xf32>
+        scf.yield %logistic_cmp, %logistic_sel, %logistic_win : tensor<${row_tile}xf32>, tensor<${row_tile}xf32>, tensor<${row_tile}xf32>
+      } else {
+        scf.yield %x_cmp, %x_sel, %x_win : tensor<${row_tile}xf32>, tensor<${row_tile}xf32>, tensor<${row_tile}xf32>
+      }
+      scf.yield %sigmoid_cmp, %sigmoid_sel, %sigmoid_win : tensor<${row_tile}xf32>, tensor<${row_tile}xf32>, tensor<${row_tile}xf32>
+    }
+
+    %nothing = tile.splat %zero_f : tensor<${row_tile}x${column_tile}xf32>
+    %v_dim_less_one = arith.subi %v_dim, %one : i32
+    %last_chunk = arith.divsi %v_dim_less_one, %column_tile : i32
+    %chunks = arith.addi %last_chunk, %one : i32
+    scf.for %chunk = %zero to %chunks step %one : i32 {
+      %sum_all = scf.for %branch = %zero to %three step %one
+          iter_args(%sum = %nothing) -> (tensor<${row_tile}x${column_tile}xf32>) : i32 {
+        %is_cmp = arith.cmpi eq, %branch, %zero : i32
+        %is_sel = arith.cmpi eq, %branch, %one : i32
+        %o_sel_or_win = arith.select %is_sel, %o_sel, %o_win : !tile.view<${element}, 3>
+        %o = arith.select %is_cmp, %o_cmp, %o_sel_or_win : !tile.view<${element}, 3>
+        %is_there = tile.present %o : !tile.view<${element}, 3>
+        %sum_next = scf.if %is_there -> (tensor<${row_tile}x${column_tile}xf32>) {
+          %o_tile = tile.load %o rows(%r) {
+            %row = arith.addi %first_row, %r : i32
+            %exists = arith.cmpi slt, %row, %rows : i32
+            %query = arith.divsi %row, %group : i32
+            %time = arith.addi %first_time, %query : i32
+            %member = arith.remsi %row, %group : i32
+            %head = arith.addi %first_head, %member : i32
+            tile.at [%entry, %time, %head] if %exists
+          } chunk(%chunk of %v_dim) : !tile.view<${element}, 3> -> tensor<${row_tile}x${column_tile}x${element}>
+          %is_cmp_row = tile.splat %is_cmp : tensor<${row_tile}xi1>
+          %is_sel_row = tile.splat %is_sel : tensor<${row_tile}xi1>
+          %g_sel_or_win = arith.select %is_sel_row, %g_sel, %g_win : tensor<${row_tile}xi1>, tensor<${row_tile}xf32>
+          %g = arith.select %is_cmp_row, %g_cmp, %g_sel_or_win : tensor<${row_tile}xi1>, tensor<${row_tile}xf32>
+          %g_wide = tile.broadcast %g : tensor<${row_tile}xf32> -> tensor<${row_tile}x${column_tile}xf32>
+          %o_wide = tile.cast %o_tile : tensor<${row_tile}x${column_tile}x${element}> -> tensor<${row_tile}x${column_tile}xf32>
+          %added = math.fma %g_wide, %o_wide, %sum : tensor<${row_tile}x${column_tile}xf32>
+          scf.yield %added : tensor<${row_tile}x${column_tile}xf32>
+        } else {
+          scf.yield %sum : tensor<${row_tile}x${column_tile}xf32>
+        }
+        scf.yield %sum_next : tensor<${row_tile}x${column_tile}xf32>
+      }
+      %out_tile = tile.cast %sum_all : tensor<${row_tile}x${column_tile}xf32> -> tensor<${row_tile}x${column_tile}x${element}>
+      tile.store %out_tile, %out rows(%r) {
+        %row = arith.addi %first_row, %r : i32
+        %exists = arith.cmpi slt, %row, %rows : i32
+        %query = arith.divsi %row, %group : i32
+        %time = arith.addi %first_time, %query : i32
+        %member = arith.remsi %row, %group : i32
+        %head = arith.addi %first_head, %member : i32
+        tile.at [%entry, %time, %head] if %exists
+      } chunk(%chunk of %v_dim) : tensor<${row_tile}x${column_tile}x${element}>, !tile.view<${element}, 3>
+    }
+
+    // What the branches read for a query and all heads of the group: the row of the group's first head tells it.
+    %wants_reads = tile.present %reads : !tile.view<i32, 3>
+    scf.if %wants_reads {
+      %no_read = tile.splat %zero : tensor<${row_tile}xi32>
+      %read_all = scf.for %branch = %zero to %three step %one iter_args(%read = %no_read) -> (tensor<${row_tile}xi32>) : i32 {
+        %is_cmp = arith.cmpi eq, %branch, %zero : i32
+        %is_sel = arith.cmpi eq, %branch, %one : i32
+        %reads_sel_or_win = arith.select %is_sel, %reads_sel, %reads_win : !tile.view<i32, 3>
+        %branch_reads = arith.select %is_cmp, %reads_cmp, %reads_sel_or_win : !tile.view<i32, 3>
+        %is_there = tile.present %branch_reads : !tile.view<i32, 3>
+        %branch_read = tile.load %branch_reads rows(%r) {
+          %row = arith.addi %first_row, %r : i32
+          %is_row = arith.cmpi slt, %row, %rows : i32
+          %query = arith.divsi %row, %group : i32
+          %time = arith.addi %first_time, %query : i32
+          %member = arith.remsi %row, %group : i32
+          %is_first_head = arith.cmpi eq, %member, %zero : i32
+          %tells = arith.andi %is_row, %is_first_head : i1
+          %exists = arith.andi %tells, %is_there : i1
+          tile.at [%entry, %time, %kv_head] if %exists
+        } : !tile.view<i32, 3> -> tensor<${row_tile}xi32>
+        %read_next = arith.addi %read, %branch_read : tensor<${row_tile}xi32>
+        scf.yield %read_next : tensor<${row_tile}xi32>
+      }
+      tile.store %read_all, %reads rows(%r) {
+        %row = arith.addi %first_row, %r : i32
+        %is_row = arith.cmpi slt, %row, %rows : i32
+        %query = arith.divsi %row, %group : i32
+        %time = arith.addi %first_time, %query : i32
+        %member = arith.remsi %row, %group : i32
+        %is_first_head = arith.cmpi eq, %member, %zero : i32
+        %exists = arith.andi %is_row, %is_first_head : i1
+        tile.at [%entry, %time, %kv_head] if %exists
+      } : tensor<${row_tile}xi32>, !tile.view<i32, 3>
+    }
+  }
+  return
+}
