@@ -6,6 +6,7 @@
 #include "bench/machine_facts.h"
 #include "bench/peer_process.h"
 #include "bench/plan_contender.h"
+#include "tools/support/operator_work.h"
 
 #include <algorithm>
 #include <chrono>
@@ -130,12 +131,12 @@ private:
   }
 
   Status measureCase(const BenchCase &benchCase) {
-    const tools::AttentionInputs inputs = tools::drawAttentionInputs(benchCase.spec, benchCase.maxima, 1);
-    Result<tools::DeviceAttention> job = tools::DeviceAttention::upload(*accelerator, inputs);
+    const tools::OperatorInputs inputs =
+        tools::drawInputs(benchCase.spec, tools::SequenceLengths::largest(benchCase.maxima), 1);
+    Result<tools::DeviceOperator> job = tools::DeviceOperator::upload(*accelerator, inputs, {TensorName::kLse});
     if (!job)
       return job.status();
-    const SampledRows expected(inputs);
-    const Arena arena{*accelerator, inputs, expected, *job, flush};
+    const Arena arena{*accelerator, inputs, *job, flush};
 
     std::vector<std::unique_ptr<Contender>> contenders;
     for (const bool tuned : {false, true}) {
@@ -168,7 +169,7 @@ private:
     const std::vector<Result<Times>> times = measureInTurns(everybody, flags.samples);
     for (size_t i = 0; i < contenders.size(); ++i) {
       if (times[i])
-        NSA_RETURN_IF_ERROR(add(benchCase, tools::attentionFlops(inputs), *contenders[i], *times[i]));
+        NSA_RETURN_IF_ERROR(add(benchCase, tools::usefulFlops(inputs), *contenders[i], *times[i]));
       else if (i < ours)
         return times[i].status();
       else

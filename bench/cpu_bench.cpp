@@ -7,6 +7,7 @@
 #include "bench/fma_peak.h"
 #include "bench/machine_facts.h"
 #include "bench/plan_contender.h"
+#include "tools/support/operator_work.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -72,13 +73,13 @@ Result<Lane> openLane(const Flags &flags, int threads, const Arena &arena) {
 
 Status measureCase(const Flags &flags, const BenchCase &benchCase, tools::Accelerator &accelerator,
                    BenchReport &report) {
-  const tools::AttentionInputs inputs = tools::drawAttentionInputs(benchCase.spec, benchCase.maxima, 1);
-  Result<tools::DeviceAttention> job = tools::DeviceAttention::upload(accelerator, inputs);
+  const tools::OperatorInputs inputs =
+      tools::drawInputs(benchCase.spec, tools::SequenceLengths::largest(benchCase.maxima), 1);
+  Result<tools::DeviceOperator> job = tools::DeviceOperator::upload(accelerator, inputs, {TensorName::kLse});
   if (!job)
     return job.status();
   tools::Buffer noFlush;
-  const SampledRows expected(inputs);
-  const Arena arena{accelerator, inputs, expected, *job, noFlush};
+  const Arena arena{accelerator, inputs, *job, noFlush};
   std::vector<Lane> lanes;
   for (const int threads : std::set<int>{1, static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))}) {
     Result<Lane> lane = openLane(flags, threads, arena);
@@ -97,7 +98,7 @@ Status measureCase(const Flags &flags, const BenchCase &benchCase, tools::Accele
     times.push_back(*one);
   }
 
-  const double gigaflops = tools::attentionFlops(inputs) * 1e-9;
+  const double gigaflops = tools::usefulFlops(inputs) * 1e-9;
   std::vector<double> oneThread; // GFLOP/s of the first lane
   size_t next = 0;
   for (const Lane &lane : lanes) {

@@ -1,5 +1,8 @@
 #include "bench/plan_contender.h"
 
+#include "tools/support/operator_check.h"
+
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 
@@ -10,24 +13,19 @@ constexpr int kWarmUps = 3; // caches, clocks and lazy loading
 constexpr int kCheckedQueries = 4;
 constexpr double kSampleMs = 1.0; // on the CPU: below it one run is too close to the clock's own steps
 
-} // namespace
-
-SampledRows::SampledRows(const tools::AttentionInputs &inputs) : problem(tools::referenceProblem(inputs)) {
+// A few queries, the first and the last among them, stand for all.
+std::vector<int64_t> sampledRows(const tools::OperatorInputs &inputs) {
   std::vector<int64_t> rows;
   for (int64_t i = 0; i < kCheckedQueries; ++i)
     rows.push_back(i * (inputs.maxima.seqlenQ - 1) / (kCheckedQueries - 1));
-  problem.sequences = reference::renumberRows(reference::singleRows(problem.sequences, rows));
-  expected = reference::attend(problem);
+  return rows;
 }
 
-reference::ErrorReport SampledRows::compare(const tools::AttentionOutputs &outputs) const {
-  return reference::compare(problem, expected, tools::tensorView(outputs.out, true),
-                            tools::tensorView(outputs.lse, false));
-}
+} // namespace
 
 Result<std::unique_ptr<PlanContender>> PlanContender::make(std::string name, nsa_engine *engine, const Arena &arena) {
   std::unique_ptr<PlanContender> contender(new PlanContender(std::move(name), arena));
-  const tools::AttentionInputs &inputs = arena.inputs;
+  const tools::OperatorInputs &inputs = arena.inputs;
   Result<tools::PlanHandle> plan = tools::createPlan(engine, inputs.spec, inputs.maxima, arena.accelerator.stream());
   if (!plan)
     return plan.status();
@@ -38,15 +36,16 @@ Result<std::unique_ptr<PlanContender>> PlanContender::make(std::string name, nsa
   for (int i = 0; i < kWarmUps; ++i)
     if (Result<double> once = contender->sample(); !once)
       return once.status();
-  Result<tools::AttentionOutputs> outputs = arena.job.download();
+  Result<tools::NamedTensors> outputs = arena.job.download();
   if (!outputs)
     return outputs.status();
-  const reference::Tolerance tolerance = reference::toleranceOf(inputs.spec.dtype);
-  const reference::ErrorReport error = arena.expected.compare(*outputs);
-  if (!error.within(tolerance))
+  const tools::OperatorCheck check = tools::checkOperator(inputs, *outputs, sampledRows(inputs));
+  if (!check.within())
     return Status::error(ErrorCode::kInternal,
-                         contender->contenderName + " is wrong, so it is not measured: " + error.toString(tolerance));
-  contender->relativeError = error.relativeRms;
+                         contender->contenderName + " is wrong, so it is not measured: " + check.toString());
+  for (const tools::OutputCheck &output : check.outputs)
+    if (output.error)
+      contender->relativeError = std::max(contender->relativeError, output.error->relativeRms);
   return contender;
 }
 

@@ -3,27 +3,15 @@
 #pragma once
 
 #include "bench/contender.h"
-#include "tools/support/attention_job.h"
+#include "tools/support/operator_job.h"
 
 namespace nsa::bench {
-
-// A few queries, the first and the last among them, with what fp64 arithmetic makes of them.
-class SampledRows {
-public:
-  explicit SampledRows(const tools::AttentionInputs &inputs);
-  reference::ErrorReport compare(const tools::AttentionOutputs &outputs) const;
-
-private:
-  reference::Attention problem; // borrows the inputs
-  reference::AttentionResult expected;
-};
 
 // What all plans of one shape share.
 struct Arena {
   tools::Accelerator &accelerator;
-  const tools::AttentionInputs &inputs;
-  const SampledRows &expected;
-  tools::DeviceAttention &job;
+  const tools::OperatorInputs &inputs;
+  tools::DeviceOperator &job;
   tools::Buffer &flush; // larger than the L2; empty on the CPU
 };
 

@@ -7,7 +7,7 @@
 #include "bench/median.h"
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/driver.h"
-#include "tools/support/attention_job.h"
+#include "tools/support/operator_job.h"
 #include "tools/support/scratch_folder.h"
 
 #include <algorithm>
@@ -39,19 +39,17 @@ double milliseconds() {
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
 }
 
-// The heads of the paper on a GPU; few tokens, so that no time goes into the arithmetic.
-tools::AttentionInputs firstInputs(bool cuda) {
-  tools::AttentionInputs inputs;
-  Spec &spec = inputs.spec;
+// The heads of the paper on a GPU; few tokens and all of them zero, so that no time goes into the arithmetic or the
+// drawing.
+tools::OperatorInputs firstInputs(bool cuda) {
+  Spec spec;
   spec.op = Operator::kWindow;
   spec.queryHeads = cuda ? 64 : 8;
   spec.kvHeads = cuda ? 4 : 1;
   spec.qkDim = spec.vDim = cuda ? 128 : 64;
-  const int64_t tokens = 64;
-  inputs.maxima = {.batch = 1, .tokensQ = tokens, .seqlenQ = tokens, .seqlenK = tokens};
-  inputs.q = tools::HostTensor::make(spec.dtype, {1, tokens, spec.queryHeads, spec.qkDim});
-  inputs.k = tools::HostTensor::make(spec.dtype, {1, tokens, spec.kvHeads, spec.qkDim});
-  inputs.v = tools::HostTensor::make(spec.dtype, {1, tokens, spec.kvHeads, spec.vDim});
+  tools::OperatorInputs inputs = tools::layOut(spec, {.q = {64}, .k = {64}});
+  for (const TensorName name : {TensorName::kQ, TensorName::kK, TensorName::kV})
+    inputs.tensors[name] = tools::HostTensor::make(spec.dtype, tools::shapeOf(spec, name, inputs.extents));
   return inputs;
 }
 
@@ -78,7 +76,7 @@ Status openContextOnly(const std::string &device, Milestones &times) {
 }
 
 Status computeFirstResult(const Flags &flags, Milestones &times) {
-  const tools::AttentionInputs inputs = firstInputs(flags.device.starts_with(kCudaPrefix));
+  const tools::OperatorInputs inputs = firstInputs(flags.device.starts_with(kCudaPrefix));
   Result<tools::EngineHandle> engine = tools::createEngine(flags.engineSettings(NSA_MISS_DEFAULT, flags.cache));
   if (!engine)
     return engine.status();
@@ -90,19 +88,14 @@ Status computeFirstResult(const Flags &flags, Milestones &times) {
   Result<std::unique_ptr<tools::Accelerator>> accelerator = tools::Accelerator::open(flags.device);
   if (!accelerator)
     return accelerator.status();
-  Result<tools::DeviceAttention> job = tools::DeviceAttention::upload(**accelerator, inputs);
-  if (!job)
-    return job.status();
-  NSA_RETURN_IF_ERROR(job->allocateWorkspace(plan->get()));
-  NSA_RETURN_IF_ERROR(job->enqueue(plan->get()));
-  NSA_RETURN_IF_ERROR((*accelerator)->synchronize());
-  Result<tools::AttentionOutputs> outputs = job->download();
-  if (!outputs)
-    return outputs.status();
+  Result<tools::RunResult> result =
+      tools::runOnce(**accelerator, plan->get(), inputs, tools::requiredOutputs(inputs.spec.op));
+  if (!result)
+    return result.status();
   times.result = milliseconds();
   times.source = tools::describePlan(plan->get()).value("source", "");
   // Zero values give a zero result; the output was poisoned.
-  for (const std::byte byte : outputs->out.bytes)
+  for (const std::byte byte : result->outputs.at(TensorName::kOut).bytes)
     if (byte != std::byte(0))
       return Status::error(ErrorCode::kInternal, "the first result is wrong, so its time says nothing");
   return Status::ok();

@@ -1,6 +1,6 @@
 #include "tests/cache/small_job.h"
 
-#include "tools/support/attention_job.h"
+#include "tools/support/operator_check.h"
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ SmallJob smallJob(int number) {
 
 Status runSmallJob(nsa_engine *engine, int number, uint64_t seed, std::string *source) {
   const SmallJob job = smallJob(number);
-  const tools::AttentionInputs inputs = tools::drawAttentionInputs(job.spec, job.maxima, seed);
+  const tools::OperatorInputs inputs = tools::drawInputs(job.spec, tools::SequenceLengths::largest(job.maxima), seed);
   Result<tools::PlanHandle> plan = tools::createPlan(engine, inputs.spec, inputs.maxima);
   if (!plan)
     return plan.status();
@@ -38,19 +38,13 @@ Status runSmallJob(nsa_engine *engine, int number, uint64_t seed, std::string *s
   Result<std::unique_ptr<tools::Accelerator>> accelerator = tools::Accelerator::open("cpu");
   if (!accelerator)
     return accelerator.status();
-  Result<tools::DeviceAttention> attention = tools::DeviceAttention::upload(**accelerator, inputs);
-  if (!attention)
-    return attention.status();
-  NSA_RETURN_IF_ERROR(attention->allocateWorkspace(plan->get()));
-  NSA_RETURN_IF_ERROR(attention->enqueue(plan->get()));
-  Result<tools::AttentionOutputs> outputs = attention->download();
-  if (!outputs)
-    return outputs.status();
-  const reference::Tolerance tolerance = reference::toleranceOf(job.spec.dtype);
-  const reference::ErrorReport report = tools::compareWithReference(inputs, *outputs);
-  if (!report.within(tolerance))
-    return Status::error(ErrorCode::kInternal, "job " + std::to_string(number) + ", seed " + std::to_string(seed) +
-                                                   ": " + report.toString(tolerance));
+  Result<tools::RunResult> result =
+      tools::runOnce(**accelerator, plan->get(), inputs, tools::requiredOutputs(job.spec.op));
+  if (!result)
+    return result.status();
+  if (const tools::OperatorCheck check = tools::checkOperator(inputs, result->outputs); !check.within())
+    return Status::error(ErrorCode::kInternal,
+                         "job " + std::to_string(number) + ", seed " + std::to_string(seed) + ": " + check.toString());
   return Status::ok();
 }
 

@@ -11,35 +11,23 @@ using tools::NamedTensors;
 
 class OperatorTest : public AttentionTest {
 protected:
-  // All outputs, the optional ones too.
-  static std::set<TensorName> everything(Operator op) {
-    std::set<TensorName> names;
-    for (const Operand &operand : operandsOf(op))
-      if (operand.isWritten())
-        names.insert(operand.name);
-    return names;
-  }
-
-  Result<NamedTensors> run(const tools::OperatorInputs &inputs, const std::set<TensorName> &wanted) {
+  Result<NamedTensors> run(const tools::OperatorInputs &inputs) {
     Result<tools::PlanHandle> plan =
         tools::createPlan(session->engine(), inputs.spec, inputs.maxima, session->accelerator().stream());
     if (!plan)
       return plan.status();
     description = tools::describePlan(plan->get());
-    Result<tools::DeviceOperator> job = tools::DeviceOperator::upload(session->accelerator(), inputs, wanted);
-    if (!job)
-      return job.status();
-    NSA_RETURN_IF_ERROR(job->allocateWorkspace(plan->get()));
-    NSA_RETURN_IF_ERROR(job->enqueue(plan->get()));
-    nsa_error error{};
-    NSA_RETURN_IF_ERROR(tools::toStatus(nsa_plan_status(plan->get(), session->accelerator().stream(), &error), error));
-    return job->download();
+    Result<tools::RunResult> result =
+        tools::runOnce(session->accelerator(), plan->get(), inputs, tools::allOutputs(inputs.spec.op));
+    if (!result)
+      return result.status();
+    return std::move(result->outputs);
   }
 
   void check(const OperatorCase &shape, std::mt19937_64 &random) {
     SCOPED_TRACE(shape.text());
     const tools::OperatorInputs inputs = tools::drawInputs(shape.spec, shape.lengths, random());
-    const Result<NamedTensors> outputs = run(inputs, everything(shape.spec.op));
+    const Result<NamedTensors> outputs = run(inputs);
     ASSERT_TRUE(outputs.isOk()) << outputs.status().toString();
     SCOPED_TRACE(description.dump(2));
     EXPECT_TRUE(description["fallbacks"].empty()) << "something that should have served did not";

@@ -1,7 +1,7 @@
 // A process of its own for the tests of warm starts: `nsa_warm_probe DEVICE DATABASE default|fail [COMPILER]` runs
 // a small job and prints as JSON where its kernel came from, whether the result is right, and which libraries
 // this process has mapped.
-#include "tools/support/attention_job.h"
+#include "tools/support/operator_check.h"
 
 #include <cstdio>
 #include <fstream>
@@ -27,8 +27,7 @@ Status probe(const std::string &device, const EngineSettings &settings) {
   spec.kvHeads = 2;
   spec.qkDim = spec.vDim = 64;
   spec.window = 70;
-  const AttentionInputs inputs =
-      drawAttentionInputs(spec, {.batch = 2, .tokensQ = 400, .seqlenQ = 200, .seqlenK = 200}, 5);
+  const OperatorInputs inputs = drawInputs(spec, {.q = {200, 200}, .k = {200, 200}}, 5);
   Result<EngineHandle> engine = createEngine(settings);
   if (!engine)
     return engine.status();
@@ -38,16 +37,10 @@ Status probe(const std::string &device, const EngineSettings &settings) {
   Result<PlanHandle> plan = createPlan(engine->get(), inputs.spec, inputs.maxima, (*accelerator)->stream());
   if (!plan)
     return plan.status();
-  Result<DeviceAttention> job = DeviceAttention::upload(**accelerator, inputs);
-  if (!job)
-    return job.status();
-  NSA_RETURN_IF_ERROR(job->allocateWorkspace(plan->get()));
-  NSA_RETURN_IF_ERROR(job->enqueue(plan->get()));
-  NSA_RETURN_IF_ERROR((*accelerator)->synchronize());
-  Result<AttentionOutputs> outputs = job->download();
-  if (!outputs)
-    return outputs.status();
-  const bool right = compareWithReference(inputs, *outputs).within(reference::toleranceOf(spec.dtype));
+  Result<RunResult> result = runOnce(**accelerator, plan->get(), inputs, requiredOutputs(spec.op));
+  if (!result)
+    return result.status();
+  const bool right = checkOperator(inputs, result->outputs).within();
   const nlohmann::json report = {{"source", describePlan(plan->get()).value("source", "")},
                                  {"right", right},
                                  {"compiler_mapped", isMapped("libnsa_compiler")},

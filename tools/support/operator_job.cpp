@@ -98,6 +98,11 @@ const HostTensor *OperatorInputs::find(TensorName name, TensorName otherwise) co
   return found == tensors.end() ? nullptr : &found->second;
 }
 
+SequenceLengths SequenceLengths::largest(const Maxima &maxima) {
+  const auto batch = static_cast<size_t>(maxima.batch);
+  return {std::vector(batch, maxima.seqlenQ), std::vector(batch, maxima.seqlenK)};
+}
+
 std::set<TensorName> allOutputs(Operator op) {
   std::set<TensorName> names;
   for (const Operand &operand : operandsOf(op))

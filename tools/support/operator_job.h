@@ -45,6 +45,9 @@ struct OperatorInputs {
 // Lengths of each sequence; in the dense layout all are equal.
 struct SequenceLengths {
   std::vector<int64_t> q, k;
+
+  // As many sequences as the maxima allow, all as long as they may be.
+  static SequenceLengths largest(const Maxima &maxima);
 };
 // Everything that an operator writes, the optional outputs too, or only those that a call must have.
 std::set<TensorName> allOutputs(Operator op);
