@@ -158,10 +158,14 @@ NSA_DEVICE Acc dot(const A &a, B b, const Acc &acc) {
 
 template <typename A, typename B, typename Acc>
   requires kSameType<typename B::Element, float>
-NSA_DEVICE Acc dot_annihilating(const A &a, B b, const Acc &acc, bool where = true) {
-  if (where && any_non_finite<Acc::kWarps * kWarpSize>(b))
-    return dot_float<false, true>(a, b, acc);
-  return dot_float<false, false>(a, b, acc);
+NSA_DEVICE Acc dot_annihilating(const A &a, B b, const Acc &acc, bool where) {
+  return where ? dot_float<false, true>(a, b, acc) : dot_float<false, false>(a, b, acc);
+}
+
+template <typename A, typename B, typename Acc>
+  requires kSameType<typename B::Element, float>
+NSA_DEVICE Acc dot_annihilating(const A &a, B b, const Acc &acc) {
+  return dot_annihilating(a, b, acc, any_non_finite<Acc::kWarps * kWarpSize>(b));
 }
 
 template <typename A, typename B, typename Acc>
@@ -172,10 +176,14 @@ NSA_DEVICE Acc dot_transposed(const A &a, B b, const Acc &acc) {
 
 template <typename A, typename B, typename Acc>
   requires kSameType<typename B::Element, float>
-NSA_DEVICE Acc dot_transposed_annihilating(const A &a, B b, const Acc &acc, bool where = true) {
-  if (where && any_non_finite<Acc::kWarps * kWarpSize>(b))
-    return dot_float<true, true>(a, b, acc);
-  return dot_float<true, false>(a, b, acc);
+NSA_DEVICE Acc dot_transposed_annihilating(const A &a, B b, const Acc &acc, bool where) {
+  return where ? dot_float<true, true>(a, b, acc) : dot_float<true, false>(a, b, acc);
+}
+
+template <typename A, typename B, typename Acc>
+  requires kSameType<typename B::Element, float>
+NSA_DEVICE Acc dot_transposed_annihilating(const A &a, B b, const Acc &acc) {
+  return dot_transposed_annihilating(a, b, acc, any_non_finite<Acc::kWarps * kWarpSize>(b));
 }
 
 } // namespace nsa

@@ -38,7 +38,7 @@
 //! let     weights = (k_products + v_products) * input_tile * column_tile * (cpu ? 16 : 6 * dtype_bytes) / block_tile
 //! let     steps = (k_products + v_products) * (cpu ? 20000 : stages == 2 ? 60000 : 40000 + shared_bytes / 8) / block_tile
 //! let     cpu_bytes = 4 * (block_tile * (input_tile + column_tile) + input_tile * column_tile)
-//! let     crowding = cpu ? max(0, cpu_bytes / 1024 - 96) : max(0, registers - 112) + 15 * max(0, warps - 4)
+//! let     crowding = cpu ? max(0, cpu_bytes / 1024 - 96) + block_tile * 2 : max(0, registers - 112) + 15 * max(0, warps - 4) + block_tile * max(column_tile, 64) / 32 + 8 * max(0, block_tile - 64) + 20 * (block_tile / (16 * warps))
 //! cost    cmp_block * (products + tokens + weights + steps) * (1024 + crowding) / 1024
 //! grid    ceildiv(max_blocks_c, block_tile) * (k_chunks + v_chunks), kv_heads, batch
 //! threads 32 * warps
@@ -82,8 +82,6 @@ func.func @compress_linear(
   %x = arith.select %of_keys, %k, %v : !tile.view<${element}, 3>
   %pe = arith.select %of_keys, %pe_k, %pe_v : !tile.view<${element}, 1>
   %w = arith.select %of_keys, %w_k, %w_v : !tile.view<${element}, 2>
-  %b = arith.select %of_keys, %b_k, %b_v : !tile.view<${element}, 1>
-  %out = arith.select %of_keys, %k_comp, %v_comp : !tile.view<${element}, 3>
 
   // Where this sequence and its blocks lie. Packed ones are rows of a table, whose lengths were checked.
   %entry, %begin, %blocks_begin, %blocks = scf.if %packed -> (i32, i32, i32, i32) {
@@ -105,7 +103,9 @@ func.func @compress_linear(
 
   %first_block = arith.muli %tile, %block_tile : i32
   %has_blocks = arith.cmpi slt, %first_block, %blocks : i32
-  %wanted = tile.present %out : !tile.view<${element}, 3>
+  %wants_k = tile.present %k_comp : !tile.view<${element}, 3>
+  %wants_v = tile.present %v_comp : !tile.view<${element}, 3>
+  %wanted = arith.select %of_keys, %wants_k, %wants_v : i1
   %works = arith.andi %has_blocks, %wanted : i1
   scf.if %works {
     %past_tile = arith.addi %first_block, %block_tile : i32
@@ -151,6 +151,7 @@ func.func @compress_linear(
       scf.yield %token_sums : tensor<${block_tile}x${column_tile}xf32>
     }
 
+    %b = arith.select %of_keys, %b_k, %b_v : !tile.view<${element}, 1>
     %has_bias = tile.present %b : !tile.view<${element}, 1>
     %biased = scf.if %has_bias -> (tensor<${block_tile}x${column_tile}xf32>) {
       %bias = tile.load %b rows(%r) {
@@ -163,6 +164,7 @@ func.func @compress_linear(
       scf.yield %sums : tensor<${block_tile}x${column_tile}xf32>
     }
     %result = tile.cast %biased : tensor<${block_tile}x${column_tile}xf32> -> tensor<${block_tile}x${column_tile}x${element}>
+    %out = arith.select %of_keys, %k_comp, %v_comp : !tile.view<${element}, 3>
     tile.store %result, %out rows(%r) {
       %block = arith.addi %first_block, %r : i32
       %exists = arith.cmpi slt, %block, %past_block : i32

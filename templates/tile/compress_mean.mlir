@@ -8,12 +8,12 @@
 //! operator compress
 //! fixed   dtype, packed, qk_dim, v_dim, cmp_block, cmp_stride, cmp_kind, mlp_hidden, mlp_activation
 //! require cmp_kind == mean
-//! choice  block_tile = 16 | 32 | 64
+//! choice  block_tile = 8 | 16 | 32 | 64
 //! choice  token_tile = 16 | 32 | 64 | 128
 //! choice  column_tile = 16 | 32 | 48 | 64 | 96 | 128 | 192 | 256
 //! choice  stages = 1 | 2 | 3 | 4
 //! choice  warps = 1 | 2 | 4
-//! require cpu ? warps == 1 && stages == 1 : block_tile == 16 * warps && stages > 1
+//! require cpu ? block_tile >= vector_lanes && warps == 1 && stages == 1 : block_tile == 16 * warps && stages > 1
 // No wider than the larger head, and no chunk that holds nothing but padding.
 //! let     widest = max(qk_dim, v_dim)
 //! require column_tile == 16 || column_tile < widest + 16
@@ -23,14 +23,17 @@
 //! require cpu || shared_bytes <= shared_limit
 //! let     registers = block_tile * (column_tile + token_tile / (dtype_bytes == 2 ? 2 : 1)) / (32 * warps)
 //! require cpu || registers <= 160
-// A tile reads the tokens of its blocks and those that the last one shares with the next tile, rounded up to whole tiles
-// of tokens; each of them meets all blocks of the tile, in all columns of the chunks. A program begins with a wait.
+// Cost of a block. A tile reads the tokens of its blocks and those that the last one shares with the next tile, rounded up
+// to whole tiles of tokens. On a GPU all warps copy and inspect them together, each multiplies all of them by its own
+// blocks, and a program waits for its first tokens; on a CPU each token meets all blocks. Products of floats are unrolled
+// code, which takes long to compile when it is wide.
+//! let     chunks = k_chunks + v_chunks
 //! let     tokens = roundup((block_tile - 1) * cmp_stride + cmp_block, token_tile)
-//! let     columns = (k_chunks + v_chunks) * column_tile
-//! let     products = tokens * columns * (cpu ? block_tile : 24 + block_tile / 2)
-//! let     waits = (k_chunks + v_chunks) * (cpu ? 20000 : 60000 + 400 * tokens / token_tile / stages)
-//! let     crowding = cpu ? max(0, token_tile * column_tile * 4 / 1024 - 32) * 1000 : max(0, shared_bytes / 1024 - 32) * 2000
-//! cost    (products + waits + crowding) / block_tile
+//! let     gpu_issue = warps * tokens / token_tile * 150 + tokens * column_tile * (7 + (dtype_bytes == 2 ? 4 : 80) * warps) / 100
+//! let     gpu_waits = 2000 / max(1, stages - 1) + shared_bytes / 20
+//! let     cpu_work = tokens * column_tile * (vector_lanes + block_tile) / vector_lanes + tokens / token_tile * 200 + max(0, token_tile * column_tile - 4096) * 4
+//! let     code = cpu || dtype_bytes == 2 ? 0 : column_tile * column_tile
+//! cost    chunks * ((cpu ? cpu_work : gpu_issue + gpu_waits) * 16 / block_tile + code)
 //! grid    ceildiv(max_blocks_c, block_tile) * (k_chunks + v_chunks), kv_heads, batch
 //! threads 32 * warps
 
@@ -65,7 +68,6 @@ func.func @compress_mean(
   %v_dim = arith.constant ${v_dim} : i32
   %columns = arith.select %of_keys, %qk_dim, %v_dim : i32
   %x = arith.select %of_keys, %k, %v : !tile.view<${element}, 3>
-  %out = arith.select %of_keys, %k_comp, %v_comp : !tile.view<${element}, 3>
 
   // Where this sequence and its blocks lie. Packed ones are rows of a table, whose lengths were checked.
   %entry, %begin, %blocks_begin, %blocks = scf.if %packed -> (i32, i32, i32, i32) {
@@ -87,7 +89,9 @@ func.func @compress_mean(
 
   %first_block = arith.muli %tile, %block_tile : i32
   %has_blocks = arith.cmpi slt, %first_block, %blocks : i32
-  %wanted = tile.present %out : !tile.view<${element}, 3>
+  %wants_k = tile.present %k_comp : !tile.view<${element}, 3>
+  %wants_v = tile.present %v_comp : !tile.view<${element}, 3>
+  %wanted = arith.select %of_keys, %wants_k, %wants_v : i1
   %works = arith.andi %has_blocks, %wanted : i1
   scf.if %works {
     %past_tile = arith.addi %first_block, %block_tile : i32
@@ -133,6 +137,7 @@ func.func @compress_mean(
     %tokens_of_block = tile.splat %cmp_block_f : tensor<${block_tile}x${column_tile}xf32>
     %mean = arith.divf %sums, %tokens_of_block : tensor<${block_tile}x${column_tile}xf32>
     %result = tile.cast %mean : tensor<${block_tile}x${column_tile}xf32> -> tensor<${block_tile}x${column_tile}x${element}>
+    %out = arith.select %of_keys, %k_comp, %v_comp : !tile.view<${element}, 3>
     tile.store %result, %out rows(%r) {
       %block = arith.addi %first_block, %r : i32
       %exists = arith.cmpi slt, %block, %past_block : i32

@@ -37,7 +37,7 @@
 //! let     registers = block_tile * widths / (32 * warps)
 //! require cpu || registers <= 168
 // Cost of one block: both products with their padding, its tokens once for each chunk of hidden values, and its share of the
-// weights that a step brings and of the step itself.
+// weights that a step brings and of the step itself. Small tiles leave none without work where blocks are few.
 //! let     k_products = k_chunks * hidden_chunks * k_inputs
 //! let     v_products = v_chunks * hidden_chunks * v_inputs
 //! let     products = (k_products + v_products) * input_tile * hidden_tile
@@ -46,7 +46,7 @@
 //! let     steps = (k_products + v_products) * (cpu ? 20000 : stages == 2 ? 60000 : 40000 + shared_bytes / 8) / block_tile
 //! let     second = (k_chunks + v_chunks) * hidden_chunks * hidden_tile * column_tile
 //! let     cpu_bytes = 4 * (block_tile * (input_tile + hidden_tile) + input_tile * hidden_tile)
-//! let     crowding = cpu ? max(0, cpu_bytes / 1024 - 96) : max(0, registers - 112) + 15 * max(0, warps - 4)
+//! let     crowding = cpu ? max(0, cpu_bytes / 1024 - 96) + block_tile * 2 : max(0, registers - 112) + 15 * max(0, warps - 4) + block_tile * max(hidden_tile, max(column_tile, 64)) / 32 + 8 * max(0, block_tile - 64) + 20 * (block_tile / (16 * warps))
 //! cost    (cmp_block * (products + tokens + weights + steps) + second) * (1024 + crowding) / 1024
 //! grid    ceildiv(max_blocks_c, block_tile) * (k_chunks + v_chunks), kv_heads, batch
 //! threads 32 * warps
@@ -97,10 +97,7 @@ func.func @compress_mlp(
   %x = arith.select %of_keys, %k, %v : !tile.view<${element}, 3>
   %pe = arith.select %of_keys, %pe_k, %pe_v : !tile.view<${element}, 1>
   %w1 = arith.select %of_keys, %w1_k, %w1_v : !tile.view<${element}, 2>
-  %b1 = arith.select %of_keys, %b1_k, %b1_v : !tile.view<${element}, 1>
   %w2 = arith.select %of_keys, %w2_k, %w2_v : !tile.view<${element}, 1>
-  %b2 = arith.select %of_keys, %b2_k, %b2_v : !tile.view<${element}, 1>
-  %out = arith.select %of_keys, %k_comp, %v_comp : !tile.view<${element}, 3>
 
   // Where this sequence and its blocks lie. Packed ones are rows of a table, whose lengths were checked.
   %entry, %begin, %blocks_begin, %blocks = scf.if %packed -> (i32, i32, i32, i32) {
@@ -122,14 +119,14 @@ func.func @compress_mlp(
 
   %first_block = arith.muli %tile, %block_tile : i32
   %has_blocks = arith.cmpi slt, %first_block, %blocks : i32
-  %wanted = tile.present %out : !tile.view<${element}, 3>
+  %wants_k = tile.present %k_comp : !tile.view<${element}, 3>
+  %wants_v = tile.present %v_comp : !tile.view<${element}, 3>
+  %wanted = arith.select %of_keys, %wants_k, %wants_v : i1
   %works = arith.andi %has_blocks, %wanted : i1
   scf.if %works {
     %past_tile = arith.addi %first_block, %block_tile : i32
     %past_block = arith.minsi %past_tile, %blocks : i32
     %has_pe = tile.present %pe : !tile.view<${element}, 1>
-    %has_b1 = tile.present %b1 : !tile.view<${element}, 1>
-    %has_b2 = tile.present %b2 : !tile.view<${element}, 1>
     %no_hidden = tile.splat %zero_f : tensor<${block_tile}x${hidden_tile}xf32>
     %no_output = tile.splat %zero_f : tensor<${block_tile}x${column_tile}xf32>
 
@@ -180,6 +177,8 @@ func.func @compress_mlp(
         scf.yield %token_sums : tensor<${block_tile}x${hidden_tile}xf32>
       }
 
+      %b1 = arith.select %of_keys, %b1_k, %b1_v : !tile.view<${element}, 1>
+      %has_b1 = tile.present %b1 : !tile.view<${element}, 1>
       %biased = scf.if %has_b1 -> (tensor<${block_tile}x${hidden_tile}xf32>) {
         %bias = tile.load %b1 rows(%r) {
           tile.at [%zero] if %always
@@ -226,6 +225,8 @@ func.func @compress_mlp(
       scf.yield %output_next : tensor<${block_tile}x${column_tile}xf32>
     }
 
+    %b2 = arith.select %of_keys, %b2_k, %b2_v : !tile.view<${element}, 1>
+    %has_b2 = tile.present %b2 : !tile.view<${element}, 1>
     %outputs_biased = scf.if %has_b2 -> (tensor<${block_tile}x${column_tile}xf32>) {
       %bias = tile.load %b2 rows(%r) {
         tile.at [%zero] if %always
@@ -237,6 +238,7 @@ func.func @compress_mlp(
       scf.yield %outputs : tensor<${block_tile}x${column_tile}xf32>
     }
     %result = tile.cast %outputs_biased : tensor<${block_tile}x${column_tile}xf32> -> tensor<${block_tile}x${column_tile}x${element}>
+    %out = arith.select %of_keys, %k_comp, %v_comp : !tile.view<${element}, 3>
     tile.store %result, %out rows(%r) {
       %block = arith.addi %first_block, %r : i32
       %exists = arith.cmpi slt, %block, %past_block : i32

@@ -59,6 +59,37 @@ CompileCall callOf(const Shape &shape, const char *architecture) {
   return call;
 }
 
+struct CompressShape {
+  const char *kind, *dtype;
+  int qkDim, vDim, block, stride, packed, hidden;
+  const char *activation;
+};
+
+// Each kind in each type, equal heads and others, odd ones and large ones, and each activation.
+constexpr CompressShape kCompressShapes[] = {
+    {"mean", "bf16", 128, 128, 32, 16, 0, 1, "relu"},   {"mean", "fp16", 33, 259, 12, 4, 1, 1, "relu"},
+    {"mean", "fp32", 192, 128, 32, 16, 1, 1, "relu"},   {"linear", "bf16", 256, 256, 16, 8, 0, 1, "relu"},
+    {"linear", "fp16", 192, 128, 32, 16, 1, 1, "relu"}, {"linear", "fp32", 33, 64, 7, 7, 1, 1, "relu"},
+    {"mlp", "bf16", 128, 128, 32, 16, 0, 256, "gelu"},  {"mlp", "fp16", 33, 47, 8, 4, 1, 5, "silu"},
+    {"mlp", "fp32", 64, 64, 32, 16, 0, 100, "relu"},
+};
+
+CompileCall callOf(const CompressShape &shape, const char *architecture) {
+  CompileCall call;
+  call.target = architecture;
+  call.op = "compress";
+  call.fixed = {{"dtype", shape.dtype},
+                {"packed", std::to_string(shape.packed)},
+                {"qk_dim", std::to_string(shape.qkDim)},
+                {"v_dim", std::to_string(shape.vDim)},
+                {"cmp_block", std::to_string(shape.block)},
+                {"cmp_stride", std::to_string(shape.stride)},
+                {"cmp_kind", shape.kind},
+                {"mlp_hidden", std::to_string(shape.hidden)},
+                {"mlp_activation", shape.activation}};
+  return call;
+}
+
 // Compiles on all cores: NVRTC takes most of the time and scales with threads.
 void compileAll(std::vector<Job> &jobs) {
   std::atomic<size_t> next = 0;
@@ -107,21 +138,27 @@ void checkAndPrint(std::vector<Job> &jobs) {
   }
 }
 
+// The cheapest candidate of each template that serves the problem.
+void addDefaults(CompileCall call, std::vector<Job> &jobs) {
+  auto listed = call.list();
+  ASSERT_TRUE(listed) << textOf(call) << "\n" << listed.status().toString();
+  std::set<std::string> seen;
+  for (const CompileCall::Listed &candidate : *listed)
+    if (seen.insert(candidate.templateName).second) {
+      call.templateName = candidate.templateName;
+      jobs.emplace_back(call, /*isDefault=*/true);
+    }
+}
+
 TEST(CompileMatrix, EveryTemplateAndProblemCornerOnEveryArchitecture) {
   NSA_REQUIRE_NVRTC();
   std::vector<Job> jobs;
-  for (const char *architecture : kArchitectures)
-    for (const Shape &shape : kShapes) {
-      CompileCall call = callOf(shape, architecture);
-      auto listed = call.list();
-      ASSERT_TRUE(listed) << textOf(call) << "\n" << listed.status().toString();
-      std::set<std::string> seen;
-      for (const CompileCall::Listed &candidate : *listed)
-        if (seen.insert(candidate.templateName).second) {
-          call.templateName = candidate.templateName;
-          jobs.emplace_back(call, /*isDefault=*/true);
-        }
-    }
+  for (const char *architecture : kArchitectures) {
+    for (const Shape &shape : kShapes)
+      addDefaults(callOf(shape, architecture), jobs);
+    for (const CompressShape &shape : kCompressShapes)
+      addDefaults(callOf(shape, architecture), jobs);
+  }
   compileAll(jobs);
   checkAndPrint(jobs);
 }
@@ -132,10 +169,13 @@ TEST(CompileMatrix, EveryConfigCornerOnEveryArchitecture) {
   std::vector<Job> jobs;
   std::vector<CompileCall> calls;
   for (const char *architecture : kArchitectures)
-    calls.push_back(callOf({128, 128, 16, "bf16", 0}, architecture));
+    calls.push_back(callOf(Shape{128, 128, 16, "bf16", 0}, architecture));
   // fp32 uses no instruction that architectures differ in: the least and the most shared memory are its corners.
   for (const char *architecture : {"sm_86", "sm_90a"})
-    calls.push_back(callOf({64, 64, 8, "fp32", 1}, architecture));
+    calls.push_back(callOf(Shape{64, 64, 8, "fp32", 1}, architecture));
+  // Nor does compression use any that attention does not.
+  for (const char *kind : {"mean", "linear", "mlp"})
+    calls.push_back(callOf(CompressShape{kind, "bf16", 64, 48, 32, 16, 0, 64, "gelu"}, "sm_86"));
   for (CompileCall &call : calls) {
     auto listed = call.list();
     ASSERT_TRUE(listed) << listed.status().toString();

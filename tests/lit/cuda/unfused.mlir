@@ -15,7 +15,8 @@ func.func @unfused(%x: !tile.view<f16, 1>, %y: !tile.view<f32, 1>, %bound: f32) 
   // CHECK-NEXT:      [&](float single, float x) { return max_or_nan(single, x); }, single, splat<Fragment<float, 16, 8, kWarps>>(args.bound));
   // CHECK-NEXT:  const auto total = map<Fragment<float, 16, 8, kWarps>>(
   // CHECK-NEXT:      [&](float number, float limited) { return number + limited; }, number, limited);
-  // CHECK-NEXT:  store_tile(total, args.y, 8, [&](int32 r) { return args.y.at(r); });
+  // CHECK-NEXT:  const auto smooth = map<Fragment<float, 16, 8, kWarps>>([&](float total) { return erff(total); }, total);
+  // CHECK-NEXT:  store_tile(smooth, args.y, 8, [&](int32 r) { return args.y.at(r); });
   %x_tile = tile.load %x rows(%r) {
     tile.at [%r] if %always
   } columns(5) {tile.layout = #tile.layout<accumulator>} : !tile.view<f16, 1> -> tensor<16x8xf16>
@@ -28,7 +29,8 @@ func.func @unfused(%x: !tile.view<f16, 1>, %y: !tile.view<f32, 1>, %bound: f32) 
   %bounds = tile.splat %bound {tile.layout = #tile.layout<accumulator>} : tensor<16x8xf32>
   %limited = arith.maximumf %single, %bounds {tile.layout = #tile.layout<accumulator>} : tensor<16x8xf32>
   %total = arith.addf %number, %limited {tile.layout = #tile.layout<accumulator>} : tensor<16x8xf32>
-  tile.store %total, %y rows(%r) {
+  %smooth = math.erf %total {tile.layout = #tile.layout<accumulator>} : tensor<16x8xf32>
+  tile.store %smooth, %y rows(%r) {
     tile.at [%r] if %always
   } : tensor<16x8xf32>, !tile.view<f32, 1>
   return

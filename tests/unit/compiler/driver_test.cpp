@@ -50,6 +50,25 @@ TEST(List, PinnedChoicesNarrow) {
     EXPECT_NE(candidate.config.find("key_tile=32"), std::string::npos);
 }
 
+// One operator, three templates: a problem finds the one that was written for it, whatever its heads.
+TEST(List, TheKindOfCompressionChoosesItsTemplate) {
+  for (const char *target : {"cpu", "sm_86", "sm_90a"})
+    for (const char *kind : {"mean", "linear", "mlp"})
+      for (const char *dtype : {"bf16", "fp32"})
+        for (int dim : {1, 33, 128, 640}) {
+          CompileCall call;
+          call.target = target;
+          call.op = "compress";
+          call.fixed = {{"dtype", dtype},   {"packed", "1"},       {"qk_dim", std::to_string(dim)},
+                        {"v_dim", "64"},    {"cmp_block", "32"},   {"cmp_stride", "16"},
+                        {"cmp_kind", kind}, {"mlp_hidden", "300"}, {"mlp_activation", "gelu"}};
+          auto listed = call.list();
+          ASSERT_TRUE(listed) << listed.status().toString();
+          for (const CompileCall::Listed &candidate : *listed)
+            ASSERT_EQ(candidate.templateName, std::string("compress_") + kind);
+        }
+}
+
 TEST(List, SmallerSharedMemoryLeavesFewer) {
   CompileCall call;
   call.fixed["qk_dim"] = call.fixed["v_dim"] = "256";
