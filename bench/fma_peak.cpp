@@ -61,7 +61,8 @@ FmaPeak measureFmaPeak(int threads, int repeats) {
     return peak;
   peak.threads = threads;
   const bool wide = peak.vectorBits == 512;
-  const double operations = 2.0 * (wide ? kChains : kChains256) * (peak.vectorBits / 32) * kRounds * threads;
+  const int lanes = peak.vectorBits / 32;
+  const double operations = 2.0 * (wide ? kChains : kChains256) * lanes * kRounds * threads;
   std::atomic<float> sink = 0; // keeps the chains' results alive
   for (int repeat = 0; repeat < repeats; ++repeat) {
     const auto start = std::chrono::steady_clock::now();

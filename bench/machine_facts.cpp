@@ -27,7 +27,9 @@ Result<nlohmann::json> machineFacts(nsa_engine *engine) {
                           {"source", nsa_source_id()}};
   char date[16];
   const std::time_t now = std::time(nullptr);
-  std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
+  std::tm day{};
+  gmtime_r(&now, &day);
+  std::strftime(date, sizeof date, "%Y-%m-%d", &day);
   facts["date"] = date;
   return facts;
 }

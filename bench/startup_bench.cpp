@@ -17,6 +17,7 @@
 #include <ctime>
 #include <map>
 #include <spawn.h>
+#include <sstream>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -143,13 +144,11 @@ Result<Milestones> startProcess(const Flags &flags, const std::string &role, con
   if (failed != 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
     return Status::error(ErrorCode::kInternal, "the process in the role '" + role + "' failed");
   Milestones times;
-  std::array<char, 32> source = {};
-  if (std::sscanf(text.c_str(), "%lf %lf %lf %lf %31s", &times.begun, &times.engine, &times.plan, &times.result,
-                  source.data()) != 5)
+  std::istringstream words(text);
+  if (!(words >> times.begun >> times.engine >> times.plan >> times.result >> times.source))
     return Status::error(ErrorCode::kInternal, "the process in the role '" + role + "' printed: " + text);
   for (double *time : {&times.begun, &times.engine, &times.plan, &times.result})
     *time -= start;
-  times.source = source.data();
   return times;
 }
 

@@ -20,12 +20,14 @@ void *operator new(size_t bytes) {
 void operator delete(void *memory) noexcept { std::free(memory); }
 void operator delete(void *memory, size_t) noexcept { std::free(memory); }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a parameter's type takes none
 #define NSA_COUNT_LOCKS(function, type)                                                                                \
   extern "C" __attribute__((visibility("default"))) int function(type *lock) {                                         \
     static const auto real = reinterpret_cast<int (*)(type *)>(dlsym(RTLD_NEXT, #function));                           \
     ++nsa::test::locks;                                                                                                \
     return real(lock);                                                                                                 \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 NSA_COUNT_LOCKS(pthread_mutex_lock, pthread_mutex_t)
 NSA_COUNT_LOCKS(pthread_mutex_trylock, pthread_mutex_t)
 NSA_COUNT_LOCKS(pthread_rwlock_rdlock, pthread_rwlock_t)
