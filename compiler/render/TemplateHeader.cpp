@@ -1,6 +1,7 @@
 #include "compiler/render/TemplateHeader.h"
 
 #include "compiler/render/Values.h"
+#include "runtime/base/text.h"
 
 #include <algorithm>
 #include <set>
@@ -18,24 +19,6 @@ constexpr std::string_view kLaunchNames[] = {"batch",        "kv_heads",     "qu
                                              "max_seqlen_q", "max_seqlen_k", "max_tokens_q", "max_blocks_c"};
 
 constexpr int kMaxViewRank = 5; // as nsa_tensor
-
-bool isSpace(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && isSpace(text.front()))
-    text.remove_prefix(1);
-  while (!text.empty() && isSpace(text.back()))
-    text.remove_suffix(1);
-  return text;
-}
-
-std::string_view takeWord(std::string_view &text) {
-  text = trim(text);
-  size_t end = std::find_if(text.begin(), text.end(), isSpace) - text.begin();
-  std::string_view word = text.substr(0, end);
-  text = trim(text.substr(end));
-  return word;
-}
 
 bool isName(std::string_view text) {
   auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };

@@ -1,6 +1,7 @@
 #include "runtime/base/manifest.h"
 
 #include "runtime/base/problem.h"
+#include "runtime/base/text.h"
 
 #include <algorithm>
 #include <charconv>
@@ -20,16 +21,6 @@ struct ScalarKind {
 constexpr ScalarKind kScalarKinds[] = {
     {"i32", ManifestParam::Kind::kI32}, {"i64", ManifestParam::Kind::kI64}, {"f32", ManifestParam::Kind::kF32}};
 
-bool isSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && isSpace(text.front()))
-    text.remove_prefix(1);
-  while (!text.empty() && isSpace(text.back()))
-    text.remove_suffix(1);
-  return text;
-}
-
 // Cuts the text up to `separator` off the front of `rest` (all of it when there is none).
 std::string_view takeUntil(std::string_view &rest, char separator) {
   size_t end = rest.find(separator);
@@ -40,13 +31,8 @@ std::string_view takeUntil(std::string_view &rest, char separator) {
 
 std::vector<std::string_view> splitWords(std::string_view text) {
   std::vector<std::string_view> words;
-  while (!(text = trim(text)).empty()) {
-    size_t end = 0;
-    while (end < text.size() && !isSpace(text[end]))
-      ++end;
-    words.push_back(text.substr(0, end));
-    text.remove_prefix(end);
-  }
+  for (std::string_view word; !(word = takeWord(text)).empty();)
+    words.push_back(word);
   return words;
 }
 
