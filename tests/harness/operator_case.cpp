@@ -116,6 +116,22 @@ std::vector<OperatorCase> operatorTable() {
   nsa("group_of_128", [](Spec &s) { s.queryHeads = 128, s.kvHeads = 1, s.qkDim = s.vDim = 16; }, {{120}, {120}});
   nsa("gate_sigmoid", [](Spec &s) { s.gate = Gate::kSigmoid; }, {{120}, {120}});
   nsa("gate_softmax_per_group", [](Spec &s) { s.gate = Gate::kSoftmax, s.gatePerGroup = true; }, {{120}, {120}});
+  // Rows so wide that the CPU's workspace holds 64 queries: three chunks, whose borders lie inside of tiles and
+  // sequences.
+  auto wideRows = [](Spec &spec) {
+    spec.dtype = DType::kF32;
+    spec.queryHeads = 128;
+    spec.kvHeads = 1;
+    spec.qkDim = 8;
+    spec.vDim = 256;
+  };
+  nsa("chunks_of_queries", wideRows, {{150}, {170}});
+  nsa("chunks_of_packed_queries",
+      [&](Spec &spec) {
+        wideRows(spec);
+        spec.layout = Layout::kPacked;
+      },
+      {{50, 0, 70, 30}, {60, 0, 100, 30}});
   nsa("linear", [](Spec &s) { s.cmpKind = CmpKind::kLinear; }, {{120}, {120}});
   for (Activation activation : {Activation::kRelu, Activation::kGelu, Activation::kSilu})
     nsa("mlp_" + std::string(activationName(activation)),

@@ -50,6 +50,40 @@ TEST_P(OperatorTable, MatchesTheReference) {
 INSTANTIATE_TEST_SUITE_P(Table, OperatorTable, ::testing::ValuesIn(operatorTable()),
                          [](const auto &info) { return info.param.name; });
 
+TEST_F(OperatorTest, ATimedRunTellsItsParts) {
+  Spec spec;
+  spec.op = Operator::kNsa;
+  spec.queryHeads = 128;
+  spec.kvHeads = 1;
+  spec.qkDim = spec.vDim = 64;
+  spec.window = 100;
+  const tools::OperatorInputs inputs = tools::drawInputs(spec, {{1200}, {1200}}, 1);
+  Result<tools::PlanHandle> plan =
+      tools::createPlan(session->engine(), spec, inputs.maxima, session->accelerator().stream());
+  ASSERT_TRUE(plan.isOk()) << plan.status().toString();
+  Result<tools::DeviceOperator> job = tools::DeviceOperator::upload(session->accelerator(), inputs, {});
+  ASSERT_TRUE(job.isOk()) << job.status().toString();
+  ASSERT_TRUE(job->allocateWorkspace(plan->get()).isOk());
+  Result<std::vector<nsa_part_time>> parts = Status::error(ErrorCode::kInternal, "not run");
+  const Result<double> wall = session->accelerator().time([&] {
+    parts = job->runTimed(plan->get());
+    return parts.status();
+  });
+  ASSERT_TRUE(wall.isOk()) << wall.status().toString();
+  const char *const names[] = {"compress", "cmp", "select", "sel", "win", "combine"};
+  ASSERT_EQ(parts->size(), std::size(names));
+  double sum = 0;
+  for (size_t i = 0; i < parts->size(); ++i) {
+    EXPECT_STREQ((*parts)[i].name, names[i]);
+    // On the CPU the queries go through in chunks; compression does not see queries.
+    EXPECT_EQ((*parts)[i].launches, session->isCuda() || i == 0 ? 1 : 2);
+    EXPECT_GT((*parts)[i].milliseconds, 0);
+    sum += (*parts)[i].milliseconds;
+  }
+  EXPECT_LE(sum, *wall);
+  EXPECT_GE(sum, 0.9 * *wall - 1) << "time that no part accounts for";
+}
+
 class DrawnOperators : public OperatorTest, public ::testing::WithParamInterface<Operator> {};
 
 TEST_P(DrawnOperators, MatchTheReference) {
