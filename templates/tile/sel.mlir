@@ -1,6 +1,6 @@
 // Attention over the selection blocks that a list names, with its log-sum-exp: the operator `sel` (arXiv 2502.11089, 3.3.2).
-// A program serves one query and one key/value head, for which there is one list; the rows of its tile are the query heads
-// of the group. It walks the blocks of the list tile by tile; keys of different blocks stand in different tiles. All rows
+// A program serves one query and one key/value head, for which there is one list; the rows of its tile are query heads of the
+// group. It walks the blocks of the list tile by tile; keys of different blocks stand in different tiles. All rows
 // stand at one position, so what they may not attend is not loaded, and no byte of it can reach a result.
 //
 //! template sel
@@ -8,30 +8,36 @@
 //! fixed   dtype, qk_dim, v_dim, group, packed, sel_block, sel_count
 //! let     qk_pad = roundup(qk_dim, dot_step)
 //! let     v_pad  = roundup(v_dim, dot_step)
+// Heads of a program; a large group may be served by several.
+//! choice  head_tile = 16 | 32 | 64 | 128
 //! choice  key_tile = 16 | 32 | 48 | 64 | 96 | 128
 //! choice  stages = 1 | 2 | 3 | 4
 //! choice  warps = 1 | 2 | 4 | 8
 //! choice  queries_shared = 0 | 1
 //! require key_tile <= roundup(sel_block, 16)
-//! let     rows = cpu ? group : roundup(group, 16 * warps)
-//! require cpu ? warps == 1 && stages == 1 && queries_shared == 0 && 128 % key_tile == 0 : rows <= 32 * warps && warps <= ceildiv(group, 16)
+//! require head_tile == 16 || head_tile < 2 * group
+//! let     rows = cpu ? min(group, head_tile) : head_tile
+//! let     head_tiles = ceildiv(group, rows)
+//! require cpu ? warps == 1 && stages == 1 && queries_shared == 0 && 128 % key_tile == 0 : rows % (16 * warps) == 0 && rows <= 32 * warps
 // Queries of 16 bits may stay in shared memory; floats always do.
 //! require dtype_bytes == 2 || queries_shared == 0
 //! let     key_bytes = (qk_pad + v_pad) * dtype_bytes
 //! let     shared_bytes = rows * qk_pad * dtype_bytes + stages * key_tile * key_bytes
 //! require cpu || shared_bytes <= shared_limit
 //! let     registers = rows * (v_pad + key_tile + (dtype_bytes == 2 && !queries_shared ? qk_pad / 2 : 0)) / (32 * warps)
-//! require cpu || registers <= 200 || (rows == 16 * warps && key_tile == 16)
+//! require cpu || registers <= 184 || (rows == 16 * warps && key_tile == 16)
 // Tiles of a block; the last one may be part of a tile.
 //! let     parts = ceildiv(sel_block, key_tile)
-// Cost of 1024 keys of the list. A GPU moves them from the second-level cache, as fast as it holds many bytes in flight, and
-// its warps compute meanwhile; a CPU computes.
-//! let     blocks = cpu ? 1 : max(1, min((shared_limit + 1024) / (shared_bytes + 1024), 512 / (max(registers + 64, 96) * warps / 4)))
-//! let     in_flight = blocks * key_tile * key_bytes * (stages == 1 ? 1 : 4 * (stages - 1)) / 4
-//! let     moved = key_bytes + key_bytes * 48 * 1024 / in_flight
-//! let     computed = (rows * (qk_pad + v_pad + 60) + (cpu ? 20000 : 8000) * max(rows, 16) / key_tile) / (cpu ? 8 : 4 * min(blocks * warps, 16))
-//! cost    1024 * parts * key_tile / sel_block * (cpu ? computed + 4 * (qk_pad + v_pad) + key_tile : max(moved, computed) + computed / 4)
-//! grid    max_seqlen_q, kv_heads, batch
+// Cost of one key, in cycles of a multiprocessor times 16. On a GPU it is that of moving the key from the second-level cache,
+// if enough bytes are under way, and if the blocks that are there work off their steps as fast.
+//! let     resident = cpu ? 1 : max(1, min(min((shared_limit + 1024) / (shared_bytes + 1024), 65536 / (min(registers + 90, 255) * 32 * warps)), 32))
+//! let     slab_key = dtype_bytes == 2 ? (qk_pad * (1 + queries_shared) + v_pad + 120) / 30 : (qk_pad + v_pad) * 3 / 4
+//! let     step = ((stages == 1 ? 40000 : 14400) + 16 * key_tile * slab_key * rows / (16 * warps)) / (key_tile * resident)
+//! let     latency = 24000 / (resident * key_tile * max(stages - 1, 1))
+//! let     moved = key_bytes * 2 / 5
+//! let     computed = (qk_pad + v_pad + 60) * roundup(rows, 16) / 4 + (qk_pad + v_pad) * 4 + 24000 / key_tile + 2 * key_tile
+//! cost    1024 * parts * key_tile / sel_block * head_tiles * (cpu ? computed : 4 * max(moved, max(latency, step)) + step)
+//! grid    max_seqlen_q * head_tiles, kv_heads, batch
 //! threads 32 * warps
 
 func.func @sel(
@@ -49,12 +55,14 @@ func.func @sel(
   %sel_block = arith.constant ${sel_block} : i32
   %sel_count = arith.constant ${sel_count} : i32
   %parts = arith.constant ${parts} : i32
+  %rows = arith.constant ${rows} : i32
+  %head_tiles = arith.constant ${head_tiles} : i32
   %key_tile = arith.constant ${key_tile} : i32
   %zero_f = arith.constant 0.0 : f32
   %one_f = arith.constant 1.0 : f32
   %minus_inf = arith.constant 0xFF800000 : f32
 
-  %query_index = tile.program_id x
+  %program = tile.program_id x
   %kv_head = tile.program_id y
   %batch = tile.program_id z
 
@@ -77,6 +85,9 @@ func.func @sel(
   %first_query = arith.maxsi %range_first, %zero : i32
   %past_query = arith.minsi %range_past, %q_length : i32
   %queries = arith.subi %past_query, %first_query : i32
+  %query_index = arith.divsi %program, %head_tiles : i32
+  %head_index = arith.remsi %program, %head_tiles : i32
+  %is_first_tile = arith.cmpi eq, %head_index, %zero : i32
   %has_query = arith.cmpi slt, %query_index, %queries : i32
   scf.if %has_query {
     %query = arith.addi %first_query, %query_index : i32
@@ -85,7 +96,10 @@ func.func @sel(
     %position = arith.addi %cached, %query : i32
     %past_position = arith.addi %position, %one : i32
     %own_block = arith.divsi %position, %sel_block : i32
-    %first_head = arith.muli %kv_head, %group : i32
+    %group_first = arith.muli %kv_head, %group : i32
+    %first_member = arith.muli %head_index, %rows : i32
+    %first_head = arith.addi %group_first, %first_member : i32
+    %members = arith.subi %group, %first_member : i32
 
     // The list names blocks of the sequence in ascending order, and after the first -1 nothing. Blocks after the query's own
     // attend nothing: they are checked, but not walked.
@@ -110,7 +124,8 @@ func.func @sel(
       scf.yield %previous_next, %last_walked_next, %walked_next, %is_bad_next : i32, i32, i32, i1
     }
     %malformed_list = arith.constant 6 : i32
-    tile.report %malformed, %malformed_list, %batch to %status : !tile.view<i32, 1>
+    %tells = arith.andi %malformed, %is_first_tile : i1
+    tile.report %tells, %malformed_list, %batch to %status : !tile.view<i32, 1>
 
     // Tiles to walk: all of each block, but of the query's own those that begin up to its position.
     %own_first = arith.muli %own_block, %sel_block : i32
@@ -134,7 +149,7 @@ func.func @sel(
     %no_output = tile.splat %zero_f : tensor<${rows}x${v_pad}xf32>
 
     %q_tile = tile.load %q rows(%r) {
-      %exists = arith.cmpi slt, %r, %group : i32
+      %exists = arith.cmpi slt, %r, %members : i32
       %head = arith.addi %first_head, %r : i32
       tile.at [%entry, %time, %head] if %exists
     } columns(${qk_dim}) {tile.stay_in_shared = ${queries_shared} : i1} : !tile.view<${element}, 3> -> tensor<${rows}x${qk_pad}x${element}>
@@ -212,7 +227,7 @@ func.func @sel(
     %result = arith.mulf %o_all, %normalizer_wide : tensor<${rows}x${v_pad}xf32>
     %out_tile = tile.cast %result : tensor<${rows}x${v_pad}xf32> -> tensor<${rows}x${v_pad}x${element}>
     tile.store %out_tile, %out rows(%r) {
-      %exists = arith.cmpi slt, %r, %group : i32
+      %exists = arith.cmpi slt, %r, %members : i32
       %head = arith.addi %first_head, %r : i32
       tile.at [%entry, %time, %head] if %exists
     } columns(${v_dim}) : tensor<${rows}x${v_pad}x${element}>, !tile.view<${element}, 3>
@@ -227,14 +242,15 @@ func.func @sel(
       %weight_ln = arith.mulf %weight_log2, %ln_2_row : tensor<${rows}xf32>
       %lse_tile = arith.select %l_zero, %minus_inf_row, %weight_ln : tensor<${rows}xi1>, tensor<${rows}xf32>
       tile.store %lse_tile, %lse rows(%r) {
-        %exists = arith.cmpi slt, %r, %group : i32
+        %exists = arith.cmpi slt, %r, %members : i32
         %head = arith.addi %first_head, %r : i32
         tile.at [%entry, %time, %head] if %exists
       } : tensor<${rows}xf32>, !tile.view<f32, 3>
     }
 
     %wants_reads = tile.present %reads : !tile.view<i32, 3>
-    scf.if %wants_reads {
+    %writes_reads = arith.andi %wants_reads, %is_first_tile : i1
+    scf.if %writes_reads {
       %reads_row = tile.splat %reads_all : tensor<${rows}xi32>
       tile.store %reads_row, %reads rows(%r) {
         %is_first = arith.cmpi eq, %r, %zero : i32

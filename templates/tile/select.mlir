@@ -30,14 +30,20 @@
 // Registers of a GPU thread: queries, products, scores, and what is carried over.
 //! let     registers = query_tile * (block_tile * (2 + carries) + (dtype_bytes == 2 ? qk_pad / 2 : 0)) / (32 * warps)
 //! require cpu || registers <= 200 || (query_tile == 16 * warps && block_tile == 16)
-// Cost of one row and tap, for 1024 blocks: products and exponents; the copy of the queries, for each head and tile of
-// taps, and of the keys; what a tile costs besides. Blocks of a GPU that fill less than half of its shared memory have
-// company to work while they wait.
-//! let     work = qk_pad + 40
-//! let     load = qk_pad * dtype_bytes * (cpu ? 2 : 12) * (query_tile + tap_tile * block_tile / max(group, 1)) / (query_tile * block_tile * tap_tile)
-//! let     fixed_cost = cpu ? 60000 : stages == 1 ? 800000 : 200000
-//! let     crowding = cpu ? 4 * (query_tile * (qk_pad + 3 * block_tile) + tap_tile * block_tile * qk_pad) / 1024 : max(0, registers - 96) / 4 + (2 * shared_bytes > shared_limit - 1024 ? 30 : 0) + 15 * max(0, warps - 4)
-//! cost    (1024 + block_tile / 2) * (work + load + fixed_cost / (query_tile * block_tile * tap_tile) + crowding)
+// Cost of one score of a GPU, in cycles of a multiprocessor times 1000: what its product takes of the tensor cores, or of the
+// multiply-adds; what goes through shared memory, and comes from memory; and all that one warp does after the other, latencies
+// included, over the warps that are there to overlap it.
+//! let     row_bytes = qk_pad * dtype_bytes
+//! let     product = dtype_bytes == 2 ? qk_pad * 4 / 5 : qk_pad * 14
+//! let     shared_traffic = row_bytes * 8 * warps / query_tile + row_bytes * 16 / tap_rows
+//! let     fetched = row_bytes * 32 / tap_rows + row_bytes * 32 / (query_tile * group)
+//! let     waits = ((stages == 1 ? 2000000 : 600000) / tap_rows + 2000000 / (block_tile * taps * group)) / query_tile
+//! let     resident = cpu ? 1 : max(1, min((shared_limit + 1024) / (shared_bytes + 1024), 65536 / (min(registers + 90, 255) * 32 * warps)))
+//! let     chain = 4 * (product + shared_traffic / 2 + 112) / min(resident * warps, 16) + waits / resident
+// Of a CPU: multiply-adds, loads of queries and keys, tiles that leave the first-level cache.
+//! let     cpu_bytes = 4 * (query_tile * (qk_pad + 3 * block_tile) + tap_rows * qk_pad)
+//! let     cpu_score = qk_pad + 40 + qk_pad * 2 * (query_tile + tap_rows / group) / (query_tile * tap_rows) + 60000 / (query_tile * tap_rows) + cpu_bytes / 4096
+//! cost    (1024 + block_tile / 2) * (cpu ? cpu_score : max(max(product, chain), max(shared_traffic, fetched)) + chain / 8)
 //! grid    ceildiv(max_seqlen_q, query_tile), kv_heads, batch
 //! threads 32 * warps
 
@@ -57,6 +63,8 @@ func.func @select(
   %sel_count = arith.constant ${sel_count} : i32
   %inner = arith.constant ${inner} : i32
   %first_tap = arith.constant ${first_tap} : i32
+  %some_begin_before = arith.cmpi sgt, %first_tap, %zero : i32
+  %all_begin = arith.cmpi eq, %first_tap, %zero : i32
   %taps = arith.constant ${taps} : i32
   %cmp_strides = arith.constant ${cmp_strides} : i32
   %query_tile = arith.constant ${query_tile} : i32
@@ -124,6 +132,7 @@ func.func @select(
 
     // Where no query has more blocks than places, all are chosen, whatever their scores.
     %must_choose = arith.cmpi sgt, %past_block, %sel_count : i32
+    %past_seen = arith.select %must_choose, %visible_to_last, %zero : i32
 
     %row_in_tile = tile.iota 0 : tensor<${query_tile}xi32>
     %first_position_row = tile.splat %first_position : tensor<${query_tile}xi32>
@@ -145,19 +154,19 @@ func.func @select(
     %best = tile.top_create : !tile.top<${query_tile}, ${sel_count}>
     %spilled_last = scf.for %first_block = %zero to %past_block step %block_tile
         iter_args(%spilled = %zero_row) -> (tensor<${query_tile}xf32>) : i32 {
-      // Taps whose first compressed block no query sees are left out, and with them the rest of the tile.
       %first_inner = arith.muli %first_block, %inner : i32
       %first_compressed = arith.subi %first_inner, %first_tap : i32
-      %visible_taps = arith.subi %visible_to_last, %first_compressed : i32
-      %some_taps = arith.minsi %visible_taps, %taps : i32
-      %past_tap = arith.select %must_choose, %some_taps, %zero : i32
-
-      %own, %next = scf.for %tap_base = %zero to %past_tap step %tap_tile
+      %own, %next = scf.for %tap_base = %zero to %taps step %tap_tile
           iter_args(%own_base = %no_scores, %next_base = %no_scores)
           -> (tensor<${query_tile}x${block_tile}xf32>, tensor<${query_tile}x${block_tile}xf32>) : i32 {
-        %past_full_tap = arith.addi %tap_base, %tap_tile : i32
-        %past_tap_here = arith.minsi %past_full_tap, %past_tap : i32
+        // Taps whose first compressed block no query sees are left out. Where all are, no head takes part.
         %compressed_base = arith.addi %first_compressed, %tap_base : i32
+        %taps_left = arith.subi %taps, %tap_base : i32
+        %taps_full = arith.minsi %taps_left, %tap_tile : i32
+        %taps_seen = arith.subi %past_seen, %compressed_base : i32
+        %taps_here = arith.minsi %taps_seen, %taps_full : i32
+        %has_taps = arith.cmpi sgt, %taps_here, %zero : i32
+        %members = arith.select %has_taps, %group, %zero : i32
 
         // The compressed keys of the first tap for all blocks of the tile, those of the second, and so on.
         %k_taps = tile.load %k rows(%r) {
@@ -166,14 +175,15 @@ func.func @select(
           %block_inner = arith.muli %block, %inner : i32
           %tap_compressed = arith.addi %compressed_base, %tap : i32
           %compressed = arith.addi %tap_compressed, %block_inner : i32
-          %is_begun = arith.cmpi sge, %compressed, %zero : i32
-          %is_visible = arith.cmpi slt, %compressed, %visible_to_last : i32
+          %is_of_sequence = arith.cmpi sge, %compressed, %zero : i32
+          %is_begun = arith.ori %is_of_sequence, %all_begin : i1
+          %is_visible = arith.cmpi slt, %compressed, %past_seen : i32
           %exists = arith.andi %is_begun, %is_visible : i1
           %time = arith.addi %c_begin, %compressed : i32
           tile.at [%entry, %time, %kv_head] if %exists
         } columns(${qk_dim}) : !tile.view<${element}, 3> -> tensor<${tap_rows}x${qk_pad}x${element}>
 
-        %own_taps, %next_taps = scf.for %member = %zero to %group step %one
+        %own_taps, %next_taps = scf.for %member = %zero to %members step %one
             iter_args(%own_members = %own_base, %next_members = %next_base)
             -> (tensor<${query_tile}x${block_tile}xf32>, tensor<${query_tile}x${block_tile}xf32>) : i32 {
           %head = arith.addi %first_head, %member : i32
@@ -197,10 +207,9 @@ func.func @select(
           %minus_lse = arith.mulf %lse_tile, %minus_log2_e_row : tensor<${query_tile}xf32>
           %log2_norm = arith.select %is_weightless, %minus_inf_row, %minus_lse : tensor<${query_tile}xi1>, tensor<${query_tile}xf32>
 
-          %own_head, %next_head = scf.for %tap = %tap_base to %past_tap_here step %one
+          %own_head, %next_head = scf.for %tap_here = %zero to %taps_here step %one
               iter_args(%own_tap = %own_members, %next_tap = %next_members)
               -> (tensor<${query_tile}x${block_tile}xf32>, tensor<${query_tile}x${block_tile}xf32>) : i32 {
-            %tap_here = arith.subi %tap, %tap_base : i32
             %tap_row = arith.muli %tap_here, %block_tile : i32
             %s = tile.dot %q_tile, %k_taps, %no_scores from %tap_row {transpose_b} : tensor<${query_tile}x${qk_pad}x${element}>, tensor<${tap_rows}x${qk_pad}x${element}> -> tensor<${query_tile}x${block_tile}xf32>
             %norm_wide = tile.broadcast %log2_norm : tensor<${query_tile}xf32> -> tensor<${query_tile}x${block_tile}xf32>
@@ -208,10 +217,11 @@ func.func @select(
             %p_all = math.exp2 %p_log2 : tensor<${query_tile}x${block_tile}xf32>
 
             // An edge tile holds a compressed block that some row does not see, or that begins before the sequence.
-            %compressed = arith.addi %first_compressed, %tap : i32
+            %compressed = arith.addi %compressed_base, %tap_here : i32
             %last_compressed = arith.addi %compressed, %tile_span : i32
             %has_hidden = arith.cmpi sge, %last_compressed, %visible_to_all : i32
-            %has_unbegun = arith.cmpi slt, %compressed, %zero : i32
+            %is_unbegun = arith.cmpi slt, %compressed, %zero : i32
+            %has_unbegun = arith.andi %is_unbegun, %some_begin_before : i1
             %is_edge = arith.ori %has_hidden, %has_unbegun : i1
             %p = scf.if %is_edge -> (tensor<${query_tile}x${block_tile}xf32>) {
               %column = tile.iota 1 : tensor<${query_tile}x${block_tile}xi32>
@@ -227,8 +237,13 @@ func.func @select(
               %visible_wide = tile.broadcast %visible : tensor<${query_tile}xi32> -> tensor<${query_tile}x${block_tile}xi32>
               %zero_tile = tile.splat %zero : tensor<${query_tile}x${block_tile}xi32>
               %is_visible = arith.cmpi slt, %compressed_index, %visible_wide : tensor<${query_tile}x${block_tile}xi32>
-              %is_begun = arith.cmpi sge, %compressed_index, %zero_tile : tensor<${query_tile}x${block_tile}xi32>
-              %counts = arith.andi %is_visible, %is_begun : tensor<${query_tile}x${block_tile}xi1>
+              %counts = scf.if %some_begin_before -> (tensor<${query_tile}x${block_tile}xi1>) {
+                %is_begun = arith.cmpi sge, %compressed_index, %zero_tile : tensor<${query_tile}x${block_tile}xi32>
+                %both = arith.andi %is_visible, %is_begun : tensor<${query_tile}x${block_tile}xi1>
+                scf.yield %both : tensor<${query_tile}x${block_tile}xi1>
+              } else {
+                scf.yield %is_visible : tensor<${query_tile}x${block_tile}xi1>
+              }
               %p_visible = arith.select %counts, %p_all, %no_scores : tensor<${query_tile}x${block_tile}xi1>, tensor<${query_tile}x${block_tile}xf32>
               scf.yield %p_visible : tensor<${query_tile}x${block_tile}xf32>
             } else {
@@ -236,6 +251,7 @@ func.func @select(
             }
 
             // Tokens that they share with the selection block, in cmp_stride, and those that are the next one's.
+            %tap = arith.addi %tap_base, %tap_here : i32
             %begin = arith.subi %tap, %first_tap : i32
             %end = arith.addi %begin, %cmp_strides : i32
             %own_begin = arith.maxsi %begin, %zero : i32
