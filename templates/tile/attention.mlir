@@ -1,12 +1,18 @@
-// Causal attention over the keys in (p - window, p], with its log-sum-exp: the operators `window` and `dense`.
+// Causal attention with its log-sum-exp, over all keys up to the query's position p (the operator `dense`), over those in
+// (p - window, p] (`window`), or over the compressed blocks that end at p or before (`cmp`, whose keys are blocks).
 // The rows of a tile are (query, head of the group) pairs, heads fastest, so that all query heads of one
 // key/value head share every key that is loaded. Online softmax in base 2 (Milakov and Gimelshein,
 // arXiv 1805.02867; tiling as in FlashAttention-2, arXiv 2307.08691).
 //
 //! template attention
-//! operator dense, window
+//! operator dense, window, cmp
 //! fixed   dtype, qk_dim, v_dim, group, packed
+//! fixed   cmp: cmp_block, cmp_stride
 //! let     windowed = op == window
+//! let     compressed = op == cmp
+// Position p sees the keys below (p + sight) / key_stride. Where that is negative it sees none.
+//! let     key_stride = compressed ? cmp_stride : 1
+//! let     sight = compressed ? 1 + cmp_stride - cmp_block : 1
 //! let     qk_pad = roundup(qk_dim, dot_step)
 //! let     v_pad  = roundup(v_dim, dot_step)
 //! choice  query_tile = 16 | 32 | 64 | 128
@@ -25,26 +31,28 @@
 //! let     registers = query_tile * (v_pad + key_tile + (dtype_bytes == 2 && !queries_shared ? qk_pad / 2 : 0)) / (32 * warps)
 //! require cpu || registers <= 200 || (query_tile == 16 * warps && key_tile == 16)
 // Cost of one row, for 1024 allowed keys: each key costs its dot products, its softmax, its share of the tile's load and of
-// the tile's fixed cost; a tile reaches past the allowed keys by its own width and by the span of its queries.
+// the tile's fixed cost; a tile reaches past the allowed keys by its own width and by what its queries span.
 //! let     work = qk_pad + v_pad + 60
 //! let     load = (qk_pad + v_pad) * dtype_bytes * (cpu ? 4 : 12) / query_tile
 //! let     fixed_cost = cpu ? 150000 : stages == 1 ? 800000 : 200000 + shared_bytes / 4
 //! let     cpu_bytes = 4 * (query_tile * (qk_pad + key_tile + v_pad) + key_tile * (qk_pad + v_pad))
 //! let     crowding = cpu ? cpu_bytes / 1024 : max(0, registers - 96) / (dtype_bytes == 2 ? 4 : 1) + 15 * max(0, warps - 4)
-//! cost    (1024 + key_tile + query_tile / group) * (work + load + fixed_cost / (query_tile * key_tile) + crowding)
+//! cost    (1024 + key_tile + query_tile / (group * key_stride)) * (work + load + fixed_cost / (query_tile * key_tile) + crowding)
 //! grid    ceildiv(max_seqlen_q * group, query_tile), kv_heads, batch
 //! threads 32 * warps
 
 func.func @attention(
     %q: !tile.view<${element}, 3>, %k: !tile.view<${element}, 3>, %v: !tile.view<${element}, 3>,
-    %out: !tile.view<${element}, 3>, %lse: !tile.view<f32, 3>,
-    %cu_seqlens_q: !tile.view<i32, 1>, %cu_seqlens_k: !tile.view<i32, 1>,
-    %seqlen_q: i32, %seqlen_k: i32, %max_seqlen_q: i32, %max_seqlen_k: i32, %total_q: i32, %total_k: i32,
-    %window: i32, %scale_log2: f32, %status: !tile.view<i32, 1>) attributes {tile.warps = ${warps} : i32} {
+    %out: !tile.view<${element}, 3>, %lse: !tile.view<f32, 3>, %reads: !tile.view<i32, 3>,
+    %sequences: !tile.view<i32, 2>, %seqlen_q: i32, %seqlen_k: i32, %query_begin: i32, %query_end: i32,
+    %window: i32, %scale_log2: f32) attributes {tile.warps = ${warps} : i32} {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   %packed = arith.constant ${packed} : i1
   %windowed = arith.constant ${windowed} : i1
+  %compressed = arith.constant ${compressed} : i1
+  %key_stride = arith.constant ${key_stride} : i32
+  %sight = arith.constant ${sight} : i32
   %group = arith.constant ${group} : i32
   %query_tile = arith.constant ${query_tile} : i32
   %key_tile = arith.constant ${key_tile} : i32
@@ -56,63 +64,27 @@ func.func @attention(
   %kv_head = tile.program_id y
   %batch = tile.program_id z
 
-  // Where this sequence lies. Packed tensors are one batch entry; their offsets are device data and are checked here.
-  %entry, %q_begin, %k_begin, %q_length, %k_length, %offsets_code = scf.if %packed -> (i32, i32, i32, i32, i32, i32) {
-    %next = arith.addi %batch, %one : i32
-    %q_begin = tile.load_scalar %cu_seqlens_q[%batch] : !tile.view<i32, 1>
-    %q_past = tile.load_scalar %cu_seqlens_q[%next] : !tile.view<i32, 1>
-    %k_begin = tile.load_scalar %cu_seqlens_k[%batch] : !tile.view<i32, 1>
-    %k_past = tile.load_scalar %cu_seqlens_k[%next] : !tile.view<i32, 1>
-    %q_length = arith.subi %q_past, %q_begin : i32
-    %k_length = arith.subi %k_past, %k_begin : i32
-
-    // The first sequence begins at 0, the others where the one before ends.
-    %is_first_sequence = arith.cmpi eq, %batch, %zero : i32
-    %q_latest_begin = arith.select %is_first_sequence, %zero, %total_q : i32
-    %k_latest_begin = arith.select %is_first_sequence, %zero, %total_k : i32
-
-    %q_negative = arith.cmpi slt, %q_begin, %zero : i32
-    %q_late = arith.cmpi sgt, %q_begin, %q_latest_begin : i32
-    %q_decreasing = arith.cmpi slt, %q_past, %q_begin : i32
-    %q_outside = arith.cmpi sgt, %q_past, %total_q : i32
-    %q_unordered = arith.ori %q_negative, %q_decreasing : i1
-    %q_misplaced = arith.ori %q_late, %q_outside : i1
-    %q_bad = arith.ori %q_unordered, %q_misplaced : i1
-    %k_negative = arith.cmpi slt, %k_begin, %zero : i32
-    %k_late = arith.cmpi sgt, %k_begin, %k_latest_begin : i32
-    %k_decreasing = arith.cmpi slt, %k_past, %k_begin : i32
-    %k_outside = arith.cmpi sgt, %k_past, %total_k : i32
-    %k_unordered = arith.ori %k_negative, %k_decreasing : i1
-    %k_misplaced = arith.ori %k_late, %k_outside : i1
-    %k_bad = arith.ori %k_unordered, %k_misplaced : i1
-    %bad_cu_seqlens_q = arith.constant 1 : i32
-    %bad_cu_seqlens_k = arith.constant 2 : i32
-    %k_code = arith.select %k_bad, %bad_cu_seqlens_k, %zero : i32
-    %offsets_code = arith.select %q_bad, %bad_cu_seqlens_q, %k_code : i32
-    scf.yield %zero, %q_begin, %k_begin, %q_length, %k_length, %offsets_code : i32, i32, i32, i32, i32, i32
+  // Where this sequence lies. Packed tensors are one batch entry, and the table knows: a malformed sequence has no query.
+  %entry, %q_begin, %k_begin, %q_length, %k_length = scf.if %packed -> (i32, i32, i32, i32, i32) {
+    %two = arith.constant 2 : i32
+    %three = arith.constant 3 : i32
+    %four = arith.constant 4 : i32
+    %q_begin = tile.load_scalar %sequences[%batch, %zero] : !tile.view<i32, 2>
+    %q_length = tile.load_scalar %sequences[%batch, %one] : !tile.view<i32, 2>
+    %begin_field = arith.select %compressed, %four, %two : i32
+    %k_begin = tile.load_scalar %sequences[%batch, %begin_field] : !tile.view<i32, 2>
+    %k_length = tile.load_scalar %sequences[%batch, %three] : !tile.view<i32, 2>
+    scf.yield %zero, %q_begin, %k_begin, %q_length, %k_length : i32, i32, i32, i32, i32
   } else {
-    scf.yield %batch, %zero, %zero, %seqlen_q, %seqlen_k, %zero : i32, i32, i32, i32, i32, i32
+    scf.yield %batch, %zero, %zero, %seqlen_q, %seqlen_k : i32, i32, i32, i32, i32
   }
 
-  // The first rule that the sequence breaks; one program of the sequence tells it, and none of them touches its tensors.
-  %more_queries_than_keys = arith.constant 3 : i32
-  %queries_above_maximum = arith.constant 4 : i32
-  %keys_above_maximum = arith.constant 5 : i32
-  %k_long = arith.cmpi sgt, %k_length, %max_seqlen_k : i32
-  %q_long = arith.cmpi sgt, %q_length, %max_seqlen_q : i32
-  %k_short = arith.cmpi sgt, %q_length, %k_length : i32
-  %offsets_bad = arith.cmpi ne, %offsets_code, %zero : i32
-  %k_long_code = arith.select %k_long, %keys_above_maximum, %zero : i32
-  %q_long_code = arith.select %q_long, %queries_above_maximum, %k_long_code : i32
-  %length_code = arith.select %k_short, %more_queries_than_keys, %q_long_code : i32
-  %code = arith.select %offsets_bad, %offsets_code, %length_code : i32
-  %malformed = arith.cmpi ne, %code, %zero : i32
-  %programs_before = arith.addi %block, %kv_head : i32
-  %is_first_program = arith.cmpi eq, %programs_before, %zero : i32
-  %tells = arith.andi %malformed, %is_first_program : i1
-  tile.report %tells, %code, %batch to %status : !tile.view<i32, 1>
-
-  %queries = arith.select %malformed, %zero, %q_length : i32
+  // The sequence's queries of this launch: `queries` from `first_time` on.
+  %q_past = arith.addi %q_begin, %q_length : i32
+  %first_time = arith.maxsi %q_begin, %query_begin : i32
+  %past_time = arith.minsi %q_past, %query_end : i32
+  %queries_or_fewer = arith.subi %past_time, %first_time : i32
+  %queries = arith.maxsi %queries_or_fewer, %zero : i32
   %rows = arith.muli %queries, %group : i32
   %tile_less_one = arith.subi %query_tile, %one : i32
   %rows_rounded = arith.addi %rows, %tile_less_one : i32
@@ -130,13 +102,22 @@ func.func @attention(
     %last_query = arith.divsi %last_row, %group : i32
     %first_head = arith.muli %kv_head, %group : i32
 
-    // Query i stands at position k_length - q_length + i.
-    %cached = arith.subi %k_length, %q_length : i32
-    %first_position = arith.addi %cached, %first_query : i32
-    %last_position = arith.addi %cached, %last_query : i32
-    %past_key = arith.addi %last_position, %one : i32
+    // The queries are the last tokens of the sequence; `earlier` tokens stand before those of this launch.
+    %later = arith.subi %q_past, %first_time : i32
+    %earlier = arith.subi %k_length, %later : i32
+    %first_position = arith.addi %earlier, %first_query : i32
+    %last_position = arith.addi %earlier, %last_query : i32
+
+    // The newest key that the first and the last row see. With tokens for keys it stands at their own position. No row
+    // sees a block that the sequence lacks.
+    %first_past_token = arith.addi %first_position, %sight : i32
+    %first_past_key = arith.divsi %first_past_token, %key_stride : i32
+    %first_newest_key = arith.subi %first_past_key, %one : i32
+    %past_token = arith.addi %last_position, %sight : i32
+    %past_key = arith.divsi %past_token, %key_stride : i32
+    %last_newest_key = arith.subi %past_key, %one : i32
     %window_less_one = arith.subi %window, %one : i32
-    %oldest_key = arith.subi %first_position, %window_less_one : i32
+    %oldest_key = arith.subi %first_newest_key, %window_less_one : i32
     %oldest_real_key = arith.maxsi %oldest_key, %zero : i32
     %first_key = arith.select %windowed, %oldest_real_key, %zero : i32
 
@@ -152,7 +133,7 @@ func.func @attention(
       %row = arith.addi %first_row, %r : i32
       %exists = arith.cmpi slt, %row, %rows : i32
       %query = arith.divsi %row, %group : i32
-      %time = arith.addi %q_begin, %query : i32
+      %time = arith.addi %first_time, %query : i32
       %member = arith.remsi %row, %group : i32
       %head = arith.addi %first_head, %member : i32
       tile.at [%entry, %time, %head] if %exists
@@ -174,12 +155,13 @@ func.func @attention(
         tile.at [%entry, %time, %kv_head] if %exists
       } columns(${v_dim}) : !tile.view<${element}, 3> -> tensor<${key_tile}x${v_pad}x${element}>
 
-      // An edge tile holds a key that some row may not attend: one after the first row's position, or one that left the
-      // last row's window. Only there scores are masked, and only there values may hold bytes that must not reach a result.
+      // An edge tile holds a key that some row may not attend: one after the newest that the first row sees, or one that
+      // left the last row's window. Only there scores are masked, and only there values may hold bytes that must not reach
+      // a result.
       %key_past_tile = arith.addi %key, %key_tile : i32
       %last_key = arith.subi %key_past_tile, %one : i32
-      %has_future = arith.cmpi sgt, %last_key, %first_position : i32
-      %last_expired_key = arith.subi %last_position, %window : i32
+      %has_future = arith.cmpi sgt, %last_key, %first_newest_key : i32
+      %last_expired_key = arith.subi %last_newest_key, %window : i32
       %has_expired_key = arith.cmpi sle, %key, %last_expired_key : i32
       %has_expired = arith.andi %windowed, %has_expired_key : i1
       %is_edge = arith.ori %has_future, %has_expired : i1
@@ -189,15 +171,21 @@ func.func @attention(
         %row_in_tile = tile.iota 0 : tensor<${query_tile}xi32>
         %first_row_tile = tile.splat %first_row : tensor<${query_tile}xi32>
         %group_tile = tile.splat %group : tensor<${query_tile}xi32>
-        %cached_tile = tile.splat %cached : tensor<${query_tile}xi32>
+        %earlier_tile = tile.splat %earlier : tensor<${query_tile}xi32>
         %row_index = arith.addi %first_row_tile, %row_in_tile : tensor<${query_tile}xi32>
         %query_index = arith.divsi %row_index, %group_tile : tensor<${query_tile}xi32>
-        %position = arith.addi %cached_tile, %query_index : tensor<${query_tile}xi32>
+        %position = arith.addi %earlier_tile, %query_index : tensor<${query_tile}xi32>
+        %sight_tile = arith.constant dense<${sight}> : tensor<${query_tile}xi32>
+        %key_stride_tile = arith.constant dense<${key_stride}> : tensor<${query_tile}xi32>
+        %one_tile = arith.constant dense<1> : tensor<${query_tile}xi32>
+        %row_past_token = arith.addi %position, %sight_tile : tensor<${query_tile}xi32>
+        %row_past_key = arith.divsi %row_past_token, %key_stride_tile : tensor<${query_tile}xi32>
+        %newest_key = arith.subi %row_past_key, %one_tile : tensor<${query_tile}xi32>
         %column = tile.iota 1 : tensor<${query_tile}x${key_tile}xi32>
         %key_of_tile = tile.splat %key : tensor<${query_tile}x${key_tile}xi32>
         %key_index = arith.addi %key_of_tile, %column : tensor<${query_tile}x${key_tile}xi32>
-        %row_position = tile.broadcast %position : tensor<${query_tile}xi32> -> tensor<${query_tile}x${key_tile}xi32>
-        %age = arith.subi %row_position, %key_index : tensor<${query_tile}x${key_tile}xi32>
+        %newest_key_wide = tile.broadcast %newest_key : tensor<${query_tile}xi32> -> tensor<${query_tile}x${key_tile}xi32>
+        %age = arith.subi %newest_key_wide, %key_index : tensor<${query_tile}x${key_tile}xi32>
         %no_age = tile.splat %zero : tensor<${query_tile}x${key_tile}xi32>
         %is_past = arith.cmpi sge, %age, %no_age : tensor<${query_tile}x${key_tile}xi32>
         %allowed = scf.if %windowed -> (tensor<${query_tile}x${key_tile}xi1>) {
@@ -254,7 +242,7 @@ func.func @attention(
       %row = arith.addi %first_row, %r : i32
       %exists = arith.cmpi slt, %row, %rows : i32
       %query = arith.divsi %row, %group : i32
-      %time = arith.addi %q_begin, %query : i32
+      %time = arith.addi %first_time, %query : i32
       %member = arith.remsi %row, %group : i32
       %head = arith.addi %first_head, %member : i32
       tile.at [%entry, %time, %head] if %exists
@@ -273,11 +261,52 @@ func.func @attention(
         %row = arith.addi %first_row, %r : i32
         %exists = arith.cmpi slt, %row, %rows : i32
         %query = arith.divsi %row, %group : i32
-        %time = arith.addi %q_begin, %query : i32
+        %time = arith.addi %first_time, %query : i32
         %member = arith.remsi %row, %group : i32
         %head = arith.addi %first_head, %member : i32
         tile.at [%entry, %time, %head] if %exists
       } : tensor<${query_tile}xf32>, !tile.view<f32, 3>
+    }
+
+    // The keys that a query attended: of those that it sees, the ones that this program came by. All heads of a group
+    // read the same; the row of the first one tells it.
+    %wants_reads = tile.present %reads : !tile.view<i32, 3>
+    scf.if %wants_reads {
+      %row_in_tile = tile.iota 0 : tensor<${query_tile}xi32>
+      %first_row_tile = tile.splat %first_row : tensor<${query_tile}xi32>
+      %group_tile = tile.splat %group : tensor<${query_tile}xi32>
+      %earlier_tile = tile.splat %earlier : tensor<${query_tile}xi32>
+      %row_index = arith.addi %first_row_tile, %row_in_tile : tensor<${query_tile}xi32>
+      %query_index = arith.divsi %row_index, %group_tile : tensor<${query_tile}xi32>
+      %position = arith.addi %earlier_tile, %query_index : tensor<${query_tile}xi32>
+      %sight_tile = arith.constant dense<${sight}> : tensor<${query_tile}xi32>
+      %key_stride_tile = arith.constant dense<${key_stride}> : tensor<${query_tile}xi32>
+      %row_past_token = arith.addi %position, %sight_tile : tensor<${query_tile}xi32>
+      %row_past_key = arith.divsi %row_past_token, %key_stride_tile : tensor<${query_tile}xi32>
+      %walk_past = tile.splat %past_key : tensor<${query_tile}xi32>
+      %read_past = arith.minsi %row_past_key, %walk_past : tensor<${query_tile}xi32>
+      %read_or_fewer = scf.if %windowed -> (tensor<${query_tile}xi32>) {
+        %walk_first = tile.splat %first_key : tensor<${query_tile}xi32>
+        %window_row = tile.splat %window : tensor<${query_tile}xi32>
+        %row_first_key = arith.subi %row_past_key, %window_row : tensor<${query_tile}xi32>
+        %read_first = arith.maxsi %row_first_key, %walk_first : tensor<${query_tile}xi32>
+        %recent = arith.subi %read_past, %read_first : tensor<${query_tile}xi32>
+        scf.yield %recent : tensor<${query_tile}xi32>
+      } else {
+        scf.yield %read_past : tensor<${query_tile}xi32>
+      }
+      %no_read = tile.splat %zero : tensor<${query_tile}xi32>
+      %read = arith.maxsi %read_or_fewer, %no_read : tensor<${query_tile}xi32>
+      tile.store %read, %reads rows(%r) {
+        %row = arith.addi %first_row, %r : i32
+        %is_row = arith.cmpi slt, %row, %rows : i32
+        %query = arith.divsi %row, %group : i32
+        %time = arith.addi %first_time, %query : i32
+        %member = arith.remsi %row, %group : i32
+        %is_first_head = arith.cmpi eq, %member, %zero : i32
+        %exists = arith.andi %is_row, %is_first_head : i1
+        tile.at [%entry, %time, %kv_head] if %exists
+      } : tensor<${query_tile}xi32>, !tile.view<i32, 3>
     }
   }
   return

@@ -46,16 +46,34 @@ std::string textOf(const CompileCall &call) {
          formatValues(call.config);
 }
 
-CompileCall callOf(const Shape &shape, const char *architecture) {
+// The attention operators are one text with a few constants apart.
+constexpr const char *kAttentionOperators[] = {"window", "dense", "cmp"};
+
+CompileCall callOf(const Shape &shape, const char *op, const char *architecture) {
   CompileCall call;
   call.target = architecture;
-  // Both operators are one text with one constant apart: alternate, so that each meets each architecture.
-  call.op = shape.group % 2 ? "dense" : "window";
+  call.op = op;
   call.fixed = {{"dtype", shape.dtype},
                 {"group", std::to_string(shape.group)},
                 {"packed", std::to_string(shape.packed)},
                 {"qk_dim", std::to_string(shape.qkDim)},
                 {"v_dim", std::to_string(shape.vDim)}};
+  if (call.op == "cmp")
+    call.fixed.insert({{"cmp_block", "32"}, {"cmp_stride", "16"}});
+  return call;
+}
+
+CompileCall combineCall(int vDim, int group, const char *dtype, int packed, const char *gate, int perGroup,
+                        const char *architecture) {
+  CompileCall call;
+  call.target = architecture;
+  call.op = "combine";
+  call.fixed = {{"dtype", dtype},
+                {"group", std::to_string(group)},
+                {"packed", std::to_string(packed)},
+                {"v_dim", std::to_string(vDim)},
+                {"gate", gate},
+                {"gate_per_group", std::to_string(perGroup)}};
   return call;
 }
 
@@ -88,6 +106,33 @@ CompileCall callOf(const CompressShape &shape, const char *architecture) {
                 {"mlp_hidden", std::to_string(shape.hidden)},
                 {"mlp_activation", shape.activation}};
   return call;
+}
+
+CompileCall sequencesCall(int block, int stride, const char *architecture) {
+  CompileCall call;
+  call.target = architecture;
+  call.op = "sequences";
+  call.fixed = {{"dtype", "fp32"}, {"cmp_block", std::to_string(block)}, {"cmp_stride", std::to_string(stride)}};
+  return call;
+}
+
+std::vector<CompileCall> problemsOf(size_t architecture) {
+  const char *name = kArchitectures[architecture];
+  std::vector<CompileCall> calls;
+  // Over the architectures each shape meets each operator, and over the shapes each operator each architecture.
+  for (size_t i = 0; i < std::size(kShapes); ++i)
+    calls.push_back(callOf(kShapes[i], kAttentionOperators[(i + architecture) % 3], name));
+  calls.push_back(combineCall(128, 16, "bf16", 0, "value", 0, name));
+  calls.push_back(combineCall(64, 8, "fp16", 1, "sigmoid", 0, name));
+  calls.push_back(combineCall(256, 1, "bf16", 1, "softmax", 1, name));
+  calls.push_back(combineCall(33, 3, "bf16", 0, "softmax", 0, name));
+  calls.push_back(combineCall(128, 4, "fp32", 0, "softmax", 1, name));
+  calls.push_back(combineCall(256, 128, "fp32", 1, "value", 1, name));
+  for (const CompressShape &shape : kCompressShapes)
+    calls.push_back(callOf(shape, name));
+  calls.push_back(sequencesCall(32, 16, name));
+  calls.push_back(sequencesCall(1, 1, name));
+  return calls;
 }
 
 // Compiles on all cores: NVRTC takes most of the time and scales with threads.
@@ -153,12 +198,9 @@ void addDefaults(CompileCall call, std::vector<Job> &jobs) {
 TEST(CompileMatrix, EveryTemplateAndProblemCornerOnEveryArchitecture) {
   NSA_REQUIRE_NVRTC();
   std::vector<Job> jobs;
-  for (const char *architecture : kArchitectures) {
-    for (const Shape &shape : kShapes)
-      addDefaults(callOf(shape, architecture), jobs);
-    for (const CompressShape &shape : kCompressShapes)
-      addDefaults(callOf(shape, architecture), jobs);
-  }
+  for (size_t architecture = 0; architecture < std::size(kArchitectures); ++architecture)
+    for (const CompileCall &call : problemsOf(architecture))
+      addDefaults(call, jobs);
   compileAll(jobs);
   checkAndPrint(jobs);
 }
@@ -169,10 +211,12 @@ TEST(CompileMatrix, EveryConfigCornerOnEveryArchitecture) {
   std::vector<Job> jobs;
   std::vector<CompileCall> calls;
   for (const char *architecture : kArchitectures)
-    calls.push_back(callOf(Shape{128, 128, 16, "bf16", 0}, architecture));
+    calls.push_back(callOf(Shape{128, 128, 16, "bf16", 0}, "window", architecture));
   // fp32 uses no instruction that architectures differ in: the least and the most shared memory are its corners.
   for (const char *architecture : {"sm_86", "sm_90a"})
-    calls.push_back(callOf(Shape{64, 64, 8, "fp32", 1}, architecture));
+    calls.push_back(callOf(Shape{64, 64, 8, "fp32", 1}, "dense", architecture));
+  calls.push_back(combineCall(128, 16, "bf16", 0, "softmax", 0, "sm_80"));
+  calls.push_back(combineCall(64, 8, "fp32", 1, "sigmoid", 1, "sm_90a"));
   // Nor does compression use any that attention does not.
   for (const char *kind : {"mean", "linear", "mlp"})
     calls.push_back(callOf(CompressShape{kind, "bf16", 64, 48, 32, 16, 0, 64, "gelu"}, "sm_86"));

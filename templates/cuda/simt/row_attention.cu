@@ -1,13 +1,18 @@
-// Causal attention over the keys in (p - window, p], one warp per (query, head) row and no tensor cores: the operators
-// `window` and `dense` for head sizes that no tile of templates/tile/attention.mlir can hold, and the simple variant that
-// short lengths are measured against. Each lane holds pairs of columns; a key costs one product of the whole warp.
-// Only allowed keys are ever read, so nothing else can reach a result.
+// Causal attention, one warp per (query, head) row and no tensor cores: the operators of templates/tile/attention.mlir
+// for head sizes that none of its tiles can hold, and the simple variant that short lengths are measured against.
+// Each lane holds pairs of columns; a key costs one product of the whole warp. Only allowed keys are ever read, so
+// nothing else can reach a result.
 //
 //! template row_attention
-//! operator dense, window
+//! operator dense, window, cmp
 //! targets gpu
 //! fixed   dtype, qk_dim, v_dim, group, packed
+//! fixed   cmp: cmp_block, cmp_stride
 //! let     windowed = op == window
+//! let     compressed = op == cmp
+// Position p sees the keys below (p + sight) / key_stride. Where that is negative it sees none.
+//! let     key_stride = compressed ? cmp_stride : 1
+//! let     sight = compressed ? 1 + cmp_stride - cmp_block : 1
 //! choice  rows_per_block = 2 | 4 | 8
 //! choice  keys_in_flight = 1 | 2 | 4
 // Registers of a lane: its columns of the query, the result and the keys and values in flight. Past them a single key
@@ -23,22 +28,18 @@
 //! param view v dtype 3
 //! param view out dtype 3
 //! param view lse fp32 3
-//! param view cu_seqlens_q int32 1
-//! param view cu_seqlens_k int32 1
+//! param view reads int32 3
+//! param view sequences int32 2
 //! param i32 seqlen_q
 //! param i32 seqlen_k
-//! param i32 max_seqlen_q
-//! param i32 max_seqlen_k
-//! param i32 total_q
-//! param i32 total_k
+//! param i32 query_begin
+//! param i32 query_end
 //! param i32 window
 //! param f32 scale_log2
-//! param view status int32 1
 
 #include "pair.cuh"
 #include "ptx_math.cuh"
 #include "ptx_warp.cuh"
-#include "report.cuh"
 #include "view.cuh"
 
 using namespace nsa;
@@ -49,6 +50,9 @@ constexpr int32 kVDim = ${v_dim};
 constexpr int32 kGroup = ${group};
 constexpr bool kPacked = ${packed};
 constexpr bool kWindowed = ${windowed};
+constexpr bool kCompressed = ${compressed};
+constexpr int32 kKeyStride = ${key_stride};
+constexpr int32 kSight = ${sight};
 constexpr int32 kRowsPerBlock = ${rows_per_block};
 constexpr int32 kKeysInFlight = ${keys_in_flight};
 
@@ -58,56 +62,36 @@ struct Arguments {
   View<Element, 3> v;
   View<Element, 3> out;
   View<float, 3> lse;
-  View<int32, 1> cu_seqlens_q;
-  View<int32, 1> cu_seqlens_k;
+  View<int32, 3> reads;
+  View<int32, 2> sequences;
   alignas(8) int32 seqlen_q;
   alignas(8) int32 seqlen_k;
-  alignas(8) int32 max_seqlen_q;
-  alignas(8) int32 max_seqlen_k;
-  alignas(8) int32 total_q;
-  alignas(8) int32 total_k;
+  alignas(8) int32 query_begin;
+  alignas(8) int32 query_end;
   alignas(8) int32 window;
   alignas(8) float scale_log2;
-  View<int32, 1> status;
 };
 
-// Where the block's sequence lies, and the first rule that it breaks (0: none). The codes are those of device_status.h.
+// Where the block's sequence lies, and its queries of this launch: `queries` from `first_time` on, before which
+// `earlier` tokens stand.
 struct Sequence {
   int32 entry;
-  int32 q_begin;
   int32 k_begin;
-  int32 q_length;
-  int32 k_length;
-  int32 code;
+  int32 first_time;
+  int32 queries;
+  int32 earlier;
 };
 
-// The first sequence begins at 0, the others where the one before ends.
-NSA_DEVICE bool out_of_order(int32 batch, int32 begin, int32 end, int32 total) {
-  return begin < 0 || (batch == 0 && begin > 0) || end < begin || end > total;
-}
-
+// Packed tensors are one batch entry, and the table knows: a malformed sequence has no query.
 NSA_DEVICE Sequence find_sequence(const Arguments &args, int32 batch) {
-  Sequence sequence = {batch, 0, 0, args.seqlen_q, args.seqlen_k, 0};
-  if constexpr (kPacked) {
-    const int32 q_end = load_scalar(args.cu_seqlens_q, batch + 1);
-    const int32 k_end = load_scalar(args.cu_seqlens_k, batch + 1);
-    sequence.entry = 0;
-    sequence.q_begin = load_scalar(args.cu_seqlens_q, batch);
-    sequence.k_begin = load_scalar(args.cu_seqlens_k, batch);
-    sequence.q_length = q_end - sequence.q_begin;
-    sequence.k_length = k_end - sequence.k_begin;
-    if (out_of_order(batch, sequence.q_begin, q_end, args.total_q))
-      sequence.code = 1;
-    else if (out_of_order(batch, sequence.k_begin, k_end, args.total_k))
-      sequence.code = 2;
-  }
-  if (sequence.code == 0) {
-    sequence.code = sequence.q_length > sequence.k_length    ? 3
-                    : sequence.q_length > args.max_seqlen_q ? 4
-                    : sequence.k_length > args.max_seqlen_k ? 5
-                                                            : 0;
-  }
-  return sequence;
+  const int32 q_begin = kPacked ? load_scalar(args.sequences, batch, 0) : 0;
+  const int32 q_length = kPacked ? load_scalar(args.sequences, batch, 1) : args.seqlen_q;
+  const int32 k_begin = kPacked ? load_scalar(args.sequences, batch, kCompressed ? 4 : 2) : 0;
+  const int32 k_length = kPacked ? load_scalar(args.sequences, batch, 3) : args.seqlen_k;
+  const int32 q_past = q_begin + q_length;
+  const int32 first_time = max(q_begin, args.query_begin);
+  const int32 queries = max(min(q_past, args.query_end) - first_time, 0);
+  return {kPacked ? 0 : batch, k_begin, first_time, queries, k_length - (q_past - first_time)};
 }
 
 // The lane's columns of a row: pairs, 64 columns apart.
@@ -161,8 +145,8 @@ template <bool kTogether>
 NSA_DEVICE void attend(const Arguments &args, const Sequence &sequence, int32 kv_head, int32 row) {
   const int32 query = row / kGroup;
   const int32 head = kv_head * kGroup + row % kGroup;
-  const int32 time = sequence.q_begin + query;
-  const int32 past_key = sequence.k_length - sequence.q_length + query + 1;
+  const int32 time = sequence.first_time + query;
+  const int32 past_key = (sequence.earlier + query + kSight) / kKeyStride;
   const int32 first_key = kWindowed ? max(past_key - args.window, 0) : 0;
 
   const auto q = load_columns<kQkDim, kTogether>(args.q.data + args.q.at(sequence.entry, time, head).offset, true);
@@ -212,25 +196,26 @@ NSA_DEVICE void attend(const Arguments &args, const Sequence &sequence, int32 kv
 
   // A row without weight has the result 0 and the log-sum-exp -inf.
   store_columns<kVDim, kTogether>(args.out.data + args.out.at(sequence.entry, time, head).offset, o, l == 0 ? 0.0f : 1 / l);
-  if (args.lse.present() && threadIdx.x % kWarpSize == 0) {
+  if (threadIdx.x % kWarpSize != 0)
+    return;
+  if (args.lse.present()) {
     constexpr float kLn2 = 0.693147181f;
     const float lse = l == 0 ? -infinity() : (m * args.scale_log2 + log2_approx(l)) * kLn2;
     args.lse.data[args.lse.at(sequence.entry, time, head).offset] = lse;
   }
+  // The loop came by these keys; all heads of a group by the same.
+  if (args.reads.present() && row % kGroup == 0)
+    args.reads.data[args.reads.at(sequence.entry, time, kv_head).offset] = max(past_key - first_key, 0);
 }
 
 extern "C" __global__ void __launch_bounds__(kRowsPerBlock * kWarpSize)
 row_attention(const __grid_constant__ Arguments args) {
   const int32 block = blockIdx.x;
   const int32 kv_head = blockIdx.y;
-  const int32 batch = blockIdx.z;
-  const Sequence sequence = find_sequence(args, batch);
-  report(sequence.code != 0 && block + kv_head == 0, sequence.code, batch, args.status);
-  if (sequence.code != 0)
-    return;
+  const Sequence sequence = find_sequence(args, blockIdx.z);
 
   // The last rows see most keys: they start first.
-  const int32 rows = sequence.q_length * kGroup;
+  const int32 rows = sequence.queries * kGroup;
   const int32 row_blocks = (rows + kRowsPerBlock - 1) / kRowsPerBlock;
   const int32 row = (row_blocks - 1 - block) * kRowsPerBlock + static_cast<int32>(threadIdx.x) / kWarpSize;
   if (block >= row_blocks || row >= rows)

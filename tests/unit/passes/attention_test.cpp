@@ -10,6 +10,7 @@
 #include "compiler/render/Renderer.h"
 #include "compiler/render/TemplateHeader.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/MLIRContext.h"
@@ -55,6 +56,10 @@ std::vector<TemplateCandidate> candidatesOf(const Case &c) {
   given.set("packed", c.packed);
   given.set("qk_dim", c.qkDim);
   given.set("v_dim", c.vDim);
+  if (c.op == Operator::kCmp) {
+    given.set("cmp_block", 32);
+    given.set("cmp_stride", 16);
+  }
   Result<std::vector<TemplateCandidate>> candidates = enumerateCandidates(*header, given, {}, targetOf(c).limits());
   if (!candidates) {
     ADD_FAILURE() << c << ": " << candidates.status().toString();
@@ -114,7 +119,7 @@ TEST_F(AttentionTest, EveryCandidateOfTheMainJobPassesThePipeline) {
 TEST_F(AttentionTest, EveryKindOfProblemHasACandidate) {
   const std::pair<int, int> dims[] = {{64, 64}, {192, 128}, {33, 65}, {1, 1}, {256, 256}, {512, 512}};
   for (const char *target : {"cpu", "sm_80", "sm_86", "sm_120a"})
-    for (Operator op : {Operator::kDense, Operator::kWindow})
+    for (Operator op : {Operator::kDense, Operator::kWindow, Operator::kCmp})
       for (DType dtype : {DType::kBf16, DType::kF16, DType::kF32})
         for (int packed : {0, 1})
           for (auto [qkDim, vDim] : dims) {
@@ -139,20 +144,24 @@ TEST_F(AttentionTest, DefaultsAreOfSensibleSize) {
 // Branches on the config are gone; the others are those the device decides.
 TEST_F(AttentionTest, OptionsFold) {
   for (int packed : {0, 1})
-    for (Operator op : {Operator::kDense, Operator::kWindow}) {
+    for (Operator op : {Operator::kDense, Operator::kWindow, Operator::kCmp}) {
       Case c{"sm_80", op, DType::kBf16, 8, packed, 64, 64};
       auto module = schedule(c, candidatesOf(c).front());
       ASSERT_TRUE(module);
-      int branches = 0, scalarLoads = 0;
+      int branches = 0, scalarLoads = 0, rowQuotients = 0;
       bool usesWindow = false;
       module->walk([&](mlir::scf::IfOp) { ++branches; });
       module->walk([&](tile::LoadScalarOp) { ++scalarLoads; });
+      module->walk([&](tile::MapOp map) {
+        map.walk([&](mlir::arith::DivSIOp) { ++rowQuotients; });
+      });
       auto function = mlir::cast<mlir::func::FuncOp>(module->getBody()->front());
       for (mlir::BlockArgument argument : function.getArguments())
         if (tile::sourceName(argument) == "window")
           usesWindow = !argument.use_empty();
-      EXPECT_EQ(branches, 3) << c << ": rows, the edge's masking, the log-sum-exp";
+      EXPECT_EQ(branches, 4) << c << ": rows, the edge's masking, the log-sum-exp, the counts";
       EXPECT_EQ(scalarLoads, packed ? 4 : 0) << c;
+      EXPECT_EQ(rowQuotients, op == Operator::kCmp ? 4 : 2) << c << ": a row's query, and the blocks that it sees";
       EXPECT_EQ(usesWindow, op == Operator::kWindow) << c;
     }
 }
