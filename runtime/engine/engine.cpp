@@ -218,8 +218,7 @@ Result<std::string> Engine::tune(const Spec &spec, const Maxima &maxima) {
   std::vector<PlanCore::Part> parts;
   for (const Step &step : stepsOf(spec, maxima)) {
     std::string report;
-    Result<std::shared_ptr<const KernelCore>> kernel =
-        isTuned(step.spec.op) ? planner->tune(step.spec, step.maxima, report) : planner->make(step.spec, step.maxima);
+    Result<std::shared_ptr<const KernelCore>> kernel = planner->tune(step.spec, step.maxima, report);
     if (!kernel)
       return kernel.status();
     if (!report.empty())

@@ -88,6 +88,10 @@ Result<std::shared_ptr<const KernelCore>> Planner::make(const Spec &spec, const 
 // The work was asked for, so only what another caller finished after this call began may stand for it.
 Result<std::shared_ptr<const KernelCore>> Planner::tune(const Spec &spec, const Maxima &maxima, std::string &report) {
   Search search = begin(spec, maxima);
+  if (!isTuned(spec.op)) {
+    std::shared_ptr<const KernelCore> stored = fromDatabase(search);
+    return stored ? Result<std::shared_ptr<const KernelCore>>(std::move(stored)) : compileDefault(search);
+  }
   std::vector<Measurement> before;
   if (std::optional<KernelCache::Hit> hit = cache.find(search.core->problemKey, choiceDevice))
     before = std::move(hit->choice.evidence);

@@ -30,7 +30,7 @@ public:
 
   Result<std::shared_ptr<const KernelCore>> make(const Spec &spec, const Maxima &maxima);
   // Tunes and stores, whatever the policy and the store say; takes the result of another caller that tunes the same at
-  // this moment. `report` receives JSON.
+  // this moment. `report` receives JSON. A kernel without choices is only found or made, and leaves the report empty.
   Result<std::shared_ptr<const KernelCore>> tune(const Spec &spec, const Maxima &maxima, std::string &report);
   // What `make` would do, as JSON. Compiles and stores nothing; like it, opens no compiler where the policy is to fail.
   Result<std::string> explain(const Spec &spec, const Maxima &maxima, bool inMemory);

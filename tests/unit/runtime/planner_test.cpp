@@ -69,7 +69,7 @@ protected:
   std::string wrongTemplate() {
     std::string wrong = planted("too_wide", "0");
     replaceOnce(wrong, "arith.cmpi slt, %age, %window_tile", "arith.cmpi sle, %age, %window_tile");
-    replaceOnce(wrong, "arith.subi %last_position, %window : i32", "arith.subi %last_position, %past_key : i32");
+    replaceOnce(wrong, "arith.subi %last_newest_key, %window : i32", "arith.subi %last_newest_key, %past_key : i32");
     return wrong;
   }
 
