@@ -144,8 +144,8 @@ Result<Milestones> startProcess(const Flags &flags, const std::string &role, con
   if (failed != 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
     return Status::error(ErrorCode::kInternal, "the process in the role '" + role + "' failed");
   Milestones times;
-  std::istringstream words(text);
-  if (!(words >> times.begun >> times.engine >> times.plan >> times.result >> times.source))
+  std::istringstream printed(text);
+  if (!(printed >> times.begun >> times.engine >> times.plan >> times.result >> times.source))
     return Status::error(ErrorCode::kInternal, "the process in the role '" + role + "' printed: " + text);
   for (double *time : {&times.begun, &times.engine, &times.plan, &times.result})
     *time -= start;
