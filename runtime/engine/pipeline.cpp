@@ -56,7 +56,8 @@ std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima) {
   if (spec.layout == Layout::kPacked && readsLengths(spec.op)) {
     Spec lengths = withOperator(spec, Operator::kSequences);
     // Where nothing is compressed, one kernel serves whatever these fields hold.
-    if (spec.op == Operator::kDense || spec.op == Operator::kWindow || spec.op == Operator::kSel)
+    const bool compresses = !isComposite(spec.op) || spec.hasBranch(kBranchCmp) || spec.hasBranch(kBranchSel);
+    if (!(fieldsOf(spec.op) & kCmpGeometry) || !compresses)
       lengths.cmpBlock = lengths.cmpStride = 1;
     add(Role::kSequences, lengths);
   }
