@@ -208,7 +208,17 @@ private:
     }
     if (peers)
       facts["peers"] = peers->versions();
-    Result<BenchReport> created = BenchReport::create(flags.results, "forward", facts);
+    Result<BenchReport> created = BenchReport::create(flags.results, "forward", facts,
+                                                      {{"heads", "heads"},
+                                                       {"tokens", "tokens"},
+                                                       {"implementation", "implementation"},
+                                                       {"median ms", "median_ms"},
+                                                       {"compress", "ms_compress"},
+                                                       {"cmp", "ms_cmp"},
+                                                       {"select", "ms_select"},
+                                                       {"sel", "ms_sel"},
+                                                       {"win", "ms_win"},
+                                                       {"combine", "ms_combine"}});
     if (!created)
       return created.status();
     report.emplace(std::move(*created));
