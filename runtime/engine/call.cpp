@@ -290,6 +290,8 @@ int64_t lengthAt(const ViewSlots &view, int64_t i) {
   return static_cast<const int32_t *>(view.data)[i * view.strides[0]];
 }
 
+} // namespace
+
 Status checkHostOffsets(const char *name, const ViewSlots &view, int64_t batch, int64_t total, const char *totalName) {
   auto broken = [&](int64_t i, std::string rule) {
     return Status::invalid(std::string(name) + "[" + std::to_string(i) + "]", std::to_string(lengthAt(view, i)),
@@ -305,8 +307,6 @@ Status checkHostOffsets(const char *name, const ViewSlots &view, int64_t batch, 
   }
   return Status::ok();
 }
-
-} // namespace
 
 CallRules::CallRules(const Spec &spec, const Maxima &maxima) : spec(spec), maxima(maxima) {
   setScalar(scalars, Scalar::kMaxSeqlenQ, maxima.seqlenQ);

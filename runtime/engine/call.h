@@ -40,5 +40,7 @@ Status prepareCall(const CallRules &rules, const Bindings &bindings, Call &call)
 
 // The rules of lengths that kernels check in device memory, for tensors that the host can read.
 Status checkHostLengths(const CallRules &rules, const Call &call);
+// batch + 1 offsets in host memory: from 0, never falling, at most `total`, which is called `totalName`.
+Status checkHostOffsets(const char *name, const ViewSlots &view, int64_t batch, int64_t total, const char *totalName);
 
 } // namespace nsa

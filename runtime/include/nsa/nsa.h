@@ -367,6 +367,28 @@ NSA_API nsa_status nsa_tensor_from_dlpack(const void *dl_tensor, nsa_tensor *ten
 NSA_API nsa_status nsa_tensor_to_dlpack(nsa_tensor *tensor, const char *device, void *dl_tensor,
                                         nsa_error *error) NSA_NOEXCEPT;
 
+/* Block lists and token ranges, both int32 in host memory. Ranges are [.., kv_heads, slots, 2] where the list is
+ * [.., kv_heads, slots], as many slots or others: half-open, counted in tokens of the sequence, [0, 0] where unused. Of
+ * a list with one kv head in the dense layout, ranges may leave the heads out: [batch, time, slots, 2]. */
+typedef struct nsa_range_options {
+  size_t size;
+  int32_t sel_block; /* tokens of a block */
+  int32_t merge;     /* 1: blocks that follow each other become one range. From ranges, both kinds are taken */
+  int64_t seqlen_k;  /* dense layout: keys of each sequence; 0: as many as queries */
+  /* Packed layout: int32 [batch + 1] in host memory; one stands for both. */
+  const nsa_tensor *cu_seqlens_q, *cu_seqlens_k;
+  int64_t reserved[4];
+} nsa_range_options;
+
+/* The ranges of listed blocks, in their order and cut behind each query's own token; blocks behind it have none. The
+ * list must be ascending, with -1 as a tail only. */
+NSA_API nsa_status nsa_ranges_from_block_list(const nsa_tensor *block_list, const nsa_range_options *options,
+                                              const nsa_tensor *ranges, nsa_error *error) NSA_NOEXCEPT;
+/* The list of the blocks that ranges cover, which must be whole ones, or end with the query's own token. Ranges may
+ * stand in any order and overlap. */
+NSA_API nsa_status nsa_block_list_from_ranges(const nsa_tensor *ranges, const nsa_range_options *options,
+                                              const nsa_tensor *block_list, nsa_error *error) NSA_NOEXCEPT;
+
 #ifdef __cplusplus
 } /* extern "C" */
 

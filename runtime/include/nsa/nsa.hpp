@@ -178,6 +178,36 @@ private:
   nsa_tensor tensor = NSA_INIT(nsa_tensor);
 };
 
+// How block lists and token ranges belong together (nsa_range_options).
+struct RangeOptions {
+  std::int32_t selBlock = 64;
+  bool merge = false;
+  std::int64_t seqlenK = 0;
+  const Tensor *cuSeqlensQ = nullptr, *cuSeqlensK = nullptr;
+
+  nsa_range_options c() const {
+    nsa_range_options options = NSA_INIT(nsa_range_options);
+    options.sel_block = selBlock;
+    options.merge = merge ? 1 : 0;
+    options.seqlen_k = seqlenK;
+    options.cu_seqlens_q = cuSeqlensQ ? &cuSeqlensQ->c() : nullptr;
+    options.cu_seqlens_k = cuSeqlensK ? &cuSeqlensK->c() : nullptr;
+    return options;
+  }
+};
+
+// Fill the second tensor; both lie in host memory. See nsa.h.
+inline void rangesFromBlockList(const Tensor &blockList, const Tensor &ranges, const RangeOptions &options) {
+  const nsa_range_options cOptions = options.c();
+  detail::check(
+      [&](nsa_error *error) { return nsa_ranges_from_block_list(&blockList.c(), &cOptions, &ranges.c(), error); });
+}
+inline void blockListFromRanges(const Tensor &ranges, const Tensor &blockList, const RangeOptions &options) {
+  const nsa_range_options cOptions = options.c();
+  detail::check(
+      [&](nsa_error *error) { return nsa_block_list_from_ranges(&ranges.c(), &cOptions, &blockList.c(), error); });
+}
+
 struct Binding {
   nsa_name name;
   const Tensor &tensor;
