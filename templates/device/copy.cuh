@@ -129,8 +129,8 @@ NSA_DEVICE Quad<T> exchange(Pair<T> first, Pair<T> second) {
   return odd ? Quad<T>{{received, kept}} : Quad<T>{{kept, received}};
 }
 
-// Global to registers. Whole column tiles of 16-bit elements are read as store_tile writes them, 8 bytes a lane and 32 a
-// row, and all lanes take part in the exchange; else each thread reads what it holds.
+// Global to registers. Whole column tiles of 16-bit elements are read as store_tile writes them, 8 bytes a lane and 32
+// a row, and all lanes take part in the exchange; else each thread reads what it holds.
 template <typename Result, typename T, int32 kRank, typename RowOf>
 NSA_DEVICE Result load_fragment(const View<T, kRank> &view, int32 columns, const RowOf &row_of) {
   auto result = splat<Result>(T{});

@@ -36,9 +36,8 @@ TEST(TemplateHeader, ReadsEveryLineOfATileProgram) {
   EXPECT_EQ(header->name, "attention");
   EXPECT_EQ(header->operators, (std::vector{Operator::kDense, Operator::kWindow}));
   EXPECT_EQ(header->targets, (std::vector<std::string>{"cpu", "sm_90a"}));
-  EXPECT_EQ(header->fixed,
-            (std::vector<TemplateHeader::Fixed>{
-                {"qk_dim", {}}, {"group", {}}, {"packed", {}}, {"span", {Operator::kWindow}}}));
+  EXPECT_EQ(header->fixed, (std::vector<TemplateHeader::Fixed>{
+                               {"qk_dim", {}}, {"group", {}}, {"packed", {}}, {"span", {Operator::kWindow}}}));
   EXPECT_TRUE(header->fixed[0].isOf(Operator::kDense));
   EXPECT_TRUE(header->fixed[3].isOf(Operator::kWindow));
   EXPECT_FALSE(header->fixed[3].isOf(Operator::kDense));

@@ -152,9 +152,7 @@ TEST_F(AttentionTest, OptionsFold) {
       bool usesWindow = false;
       module->walk([&](mlir::scf::IfOp) { ++branches; });
       module->walk([&](tile::LoadScalarOp) { ++scalarLoads; });
-      module->walk([&](tile::MapOp map) {
-        map.walk([&](mlir::arith::DivSIOp) { ++rowQuotients; });
-      });
+      module->walk([&](tile::MapOp map) { map.walk([&](mlir::arith::DivSIOp) { ++rowQuotients; }); });
       auto function = mlir::cast<mlir::func::FuncOp>(module->getBody()->front());
       for (mlir::BlockArgument argument : function.getArguments())
         if (tile::sourceName(argument) == "window")
