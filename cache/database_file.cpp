@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
+#include <thread>
 #include <unistd.h>
 
 namespace nsa {
@@ -20,6 +21,7 @@ using sqlite::Connection;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kMaxRenamed = 1000;
+constexpr int kMostReplacingTries = 30;
 
 DatabaseFile openInMemory(std::string warning) {
   DatabaseFile file;
@@ -224,8 +226,16 @@ DatabaseFile openDatabaseFile(const std::string &name, bool readOnly, std::chron
 
   DatabaseFile file;
   auto attempt = [&] {
-    FileVerdict verdict = tryOpen(path, path.string(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, end, file);
-    return verdict == FileVerdict::kUsable && damaged == file.identity ? FileVerdict::kDamaged : verdict;
+    for (;;) {
+      const FileIdentity before = identityOf(path);
+      FileVerdict verdict = tryOpen(path, path.string(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, end, file);
+      // A file that another process renamed aside meanwhile: what was opened is not what stands there now.
+      if (before != FileIdentity() && before != identityOf(path) && Clock::now() < end) {
+        file = {};
+        continue;
+      }
+      return verdict == FileVerdict::kUsable && damaged == file.identity ? FileVerdict::kDamaged : verdict;
+    }
   };
   FileVerdict verdict = attempt();
   if (verdict == FileVerdict::kDamaged) {
@@ -241,6 +251,17 @@ DatabaseFile openDatabaseFile(const std::string &name, bool readOnly, std::chron
       file.warning = "cache file " + quoted(path) + ": " + what + "; it was renamed to " + quoted(aside) +
                      " and a new one is made";
     }
+  }
+  // A file that may be written but cannot, or cannot be opened at all, may be in the hands of one who is just replacing
+  // it.
+  auto isInBetween = [&] {
+    const bool refused = verdict == FileVerdict::kUnreachable || (verdict == FileVerdict::kUsable && file.readOnly);
+    return refused && ::access(path.c_str(), W_OK) == 0;
+  };
+  for (int tries = 0; tries < kMostReplacingTries && isInBetween(); ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    file = {};
+    verdict = attempt();
   }
   if (verdict == FileVerdict::kUsable && !file.readOnly)
     return file;

@@ -66,7 +66,8 @@ TEST_F(ProcessesTest, RacingToReplaceADamagedFile) {
       std::string warning;
       std::unique_ptr<KernelStore> store = openStore(path, warning);
       EXPECT_EQ(store->path(), path) << warning;
-      EXPECT_TRUE(store->put(makeKernel(p), nullptr).isOk());
+      const Status put = store->put(makeKernel(p), nullptr);
+      EXPECT_TRUE(put.isOk()) << put.toString();
     }));
   for (pid_t child : children)
     expectGoodEnd(child);
