@@ -164,14 +164,18 @@ private:
 
   void demand(Value tile, Layout layout, Operation *by) {
     SmallVector<Demand> &known = demandsOf(tile);
-    auto holds = [&](Layout other) {
-      return llvm::find_if(known, [&](const Demand &side) { return side.layout == other; });
+    auto find = [&](Layout wanted) {
+      return llvm::find_if(known, [&](const Demand &side) { return side.layout == wanted; });
     };
+    if (find(layout) != known.end())
+      return;
     // Of 16-bit types both are the same fragments: who takes an accumulator takes an operand as well.
-    const auto accumulator = holds(Layout::Accumulator), operand = holds(Layout::OperandA);
+    if (layout == Layout::Accumulator && find(Layout::OperandA) != known.end())
+      return;
+    auto accumulator = find(Layout::Accumulator);
     if (layout == Layout::OperandA && accumulator != known.end() && !elementOf(tile).isF32())
       *accumulator = {layout, by};
-    else if (holds(layout) == known.end() && (layout != Layout::Accumulator || operand == known.end()))
+    else
       known.push_back({layout, by});
   }
 
