@@ -3,25 +3,19 @@
 #include "bench/bench_case.h"
 #include "bench/bench_program.h"
 #include "bench/bench_report.h"
-#include "bench/contender.h"
-#include "bench/fma_peak.h"
 #include "bench/machine_facts.h"
 #include "bench/peer_process.h"
-#include "tools/support/operator_check.h"
+#include "bench/plan_contender.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <map>
-#include <thread>
 
 namespace nsa::bench {
 namespace {
 
 // More than any L2; written before each sample.
 constexpr size_t kFlushBytes = size_t{192} << 20;
-constexpr int kWarmUps = 2;
-constexpr int64_t kCheckedRows = 16;
 
 struct Flags : CommonFlags {
   std::vector<std::string> heads;
@@ -52,96 +46,6 @@ BenchCase caseOf(Operator op, const Geometry &geometry, DType dtype, int64_t tok
   result.maxima = {.batch = 1, .tokensQ = tokens, .seqlenQ = tokens, .seqlenK = tokens};
   return result;
 }
-
-// A plan of any operator, checked on a few rows against the fp64 reference before it is measured.
-class OperatorContender final : public Contender {
-public:
-  OperatorContender(std::string name, tools::Accelerator &accelerator, tools::DeviceOperator &job, tools::Buffer &flush)
-      : contenderName(std::move(name)), accelerator(accelerator), job(job), flush(flush) {}
-
-  Status prepare(nsa_engine *engine, const tools::OperatorInputs &inputs) {
-    Result<tools::PlanHandle> made = tools::createPlan(engine, inputs.spec, inputs.maxima, accelerator.stream());
-    if (!made)
-      return made.status();
-    plan = std::move(*made);
-    description = tools::describePlan(plan.get());
-    NSA_RETURN_IF_ERROR(job.allocateWorkspace(plan.get()));
-    NSA_RETURN_IF_ERROR(job.poisonOutputs());
-    for (int i = 0; i < kWarmUps; ++i)
-      if (Result<double> once = sample(); !once)
-        return once.status();
-    nsa_error error{};
-    NSA_RETURN_IF_ERROR(tools::toStatus(nsa_plan_status(plan.get(), accelerator.stream(), &error), error));
-    Result<tools::NamedTensors> outputs = job.download();
-    if (!outputs)
-      return outputs.status();
-    std::vector<int64_t> rows;
-    for (int64_t i = 0; i < kCheckedRows; ++i)
-      rows.push_back(i * (inputs.extents.timeQ - 1) / (kCheckedRows - 1));
-    const tools::OperatorCheck check = tools::checkOperator(inputs, *outputs, rows);
-    if (!check.within())
-      return Status::error(ErrorCode::kInternal,
-                           contenderName + " is wrong, so it is not measured: " + check.toString());
-    for (const tools::OutputCheck &output : check.outputs)
-      if (output.name == "out" && output.error)
-        relativeError = output.error->relativeRms;
-    return Status::ok();
-  }
-
-  const std::string &name() const override { return contenderName; }
-
-  Result<double> sample() override {
-    if (flush.size() > 0)
-      NSA_RETURN_IF_ERROR(accelerator.fill(flush.data(), 0, flush.size()));
-    return accelerator.time([&] { return job.enqueue(plan.get()); });
-  }
-
-  // Milliseconds of each part, medians of a few runs.
-  Result<nlohmann::ordered_json> parts(int samples) {
-    std::vector<std::string> order;
-    std::map<std::string, std::vector<double>> times;
-    for (int i = 0; i < samples; ++i) {
-      if (flush.size() > 0)
-        NSA_RETURN_IF_ERROR(accelerator.fill(flush.data(), 0, flush.size()));
-      Result<std::vector<nsa_part_time>> run = job.runTimed(plan.get());
-      if (!run)
-        return run.status();
-      for (const nsa_part_time &part : *run) {
-        std::vector<double> &of = times[part.name];
-        if (of.empty())
-          order.emplace_back(part.name);
-        of.push_back(part.milliseconds);
-      }
-    }
-    nlohmann::ordered_json result;
-    for (const std::string &part : order) {
-      std::vector<double> &of = times[part];
-      std::sort(of.begin(), of.end());
-      result["ms_" + part] = of[of.size() / 2];
-    }
-    return result;
-  }
-
-  nlohmann::ordered_json facts() const override {
-    std::string configs;
-    for (const nlohmann::json &launch : description["launches"])
-      configs += (configs.empty() ? "" : "; ") + launch.value("operator", "") + " " + launch.value("config", "");
-    return {{"relative_error", relativeError},
-            {"workspace_bytes", description.value("workspace_bytes", int64_t{0})},
-            {"config", configs},
-            {"compile_ms", description["milliseconds"].value("compile", 0.0)},
-            {"tune_ms", description["milliseconds"].value("tune", 0.0)}};
-  }
-
-private:
-  std::string contenderName;
-  tools::Accelerator &accelerator;
-  tools::DeviceOperator &job;
-  tools::Buffer &flush;
-  tools::PlanHandle plan;
-  nlohmann::json description;
-  double relativeError = 0;
-};
 
 class ForwardBench {
 public:
@@ -232,13 +136,16 @@ private:
         *accelerator, inputs, {TensorName::kBlockList, TensorName::kKComp, TensorName::kVComp});
     if (!job)
       return job.status();
-    std::vector<std::unique_ptr<OperatorContender>> ours;
+    const Arena arena{*accelerator, inputs, *job, flush};
+    std::vector<std::unique_ptr<PlanContender>> ours;
     for (const bool tuned : {false, true}) {
       if (tuned && flags.noTune)
         continue;
-      ours.push_back(
-          std::make_unique<OperatorContender>(tuned ? "nsa tuned" : "nsa default", *accelerator, *job, flush));
-      NSA_RETURN_IF_ERROR(ours.back()->prepare((tuned ? tuning : guessing).get(), inputs));
+      Result<std::unique_ptr<PlanContender>> made =
+          PlanContender::make(tuned ? "nsa tuned" : "nsa default", (tuned ? tuning : guessing).get(), arena);
+      if (!made)
+        return made.status();
+      ours.push_back(std::move(*made));
     }
     std::vector<Contender *> everybody;
     for (const auto &contender : ours)

@@ -1,10 +1,11 @@
 #include "bench/plan_contender.h"
 
+#include "bench/median.h"
 #include "tools/support/operator_check.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <map>
 
 namespace nsa::bench {
 namespace {
@@ -12,6 +13,22 @@ namespace {
 constexpr int kWarmUps = 3; // caches, clocks and lazy loading
 constexpr int kCheckedQueries = 4;
 constexpr double kSampleMs = 1.0; // on the CPU: below it one run is too close to the clock's own steps
+
+// Of one kernel.
+nlohmann::ordered_json kernelFacts(const nlohmann::json &launch) {
+  const nlohmann::json evidence = launch.value("evidence", nlohmann::json::object());
+  auto number = [&](const char *field) {
+    return evidence.contains(field)
+               ? nlohmann::ordered_json(std::strtoll(evidence[field].get<std::string>().c_str(), nullptr, 10))
+               : nlohmann::ordered_json();
+  };
+  return {{"template", launch.value("template", "")},
+          {"config", launch.value("config", "")},
+          {"registers", number("registers")},
+          {"spilled_bytes", number("local_bytes")},
+          {"shared_bytes", launch.value("shared_bytes", 0)},
+          {"block_threads", launch.value("threads", 0)}};
+}
 
 // A few queries, the first and the last among them, stand for all.
 std::vector<int64_t> sampledRows(const tools::OperatorInputs &inputs) {
@@ -36,6 +53,9 @@ Result<std::unique_ptr<PlanContender>> PlanContender::make(std::string name, nsa
   for (int i = 0; i < kWarmUps; ++i)
     if (Result<double> once = contender->sample(); !once)
       return once.status();
+  nsa_error error{};
+  NSA_RETURN_IF_ERROR(
+      tools::toStatus(nsa_plan_status(contender->plan.get(), arena.accelerator.stream(), &error), error));
   Result<tools::NamedTensors> outputs = arena.job.download();
   if (!outputs)
     return outputs.status();
@@ -44,16 +64,21 @@ Result<std::unique_ptr<PlanContender>> PlanContender::make(std::string name, nsa
     return Status::error(ErrorCode::kInternal,
                          contender->contenderName + " is wrong, so it is not measured: " + check.toString());
   for (const tools::OutputCheck &output : check.outputs)
-    if (output.error)
-      contender->relativeError = std::max(contender->relativeError, output.error->relativeRms);
+    if (output.name == tensorName(TensorName::kOut))
+      contender->relativeError = output.error->relativeRms;
   return contender;
 }
 
+Status PlanContender::flushCaches() {
+  if (arena.flush.size() == 0)
+    return Status::ok();
+  return arena.accelerator.fill(arena.flush.data(), 0, arena.flush.size());
+}
+
 Result<double> PlanContender::sample() {
-  if (arena.flush.size() > 0) {
-    NSA_RETURN_IF_ERROR(arena.accelerator.fill(arena.flush.data(), 0, arena.flush.size()));
+  NSA_RETURN_IF_ERROR(flushCaches());
+  if (arena.flush.size() > 0)
     return arena.accelerator.time([&] { return arena.job.enqueue(plan.get()); });
-  }
   int runs = 0;
   Result<double> milliseconds = arena.accelerator.time([&]() -> Status {
     const auto start = std::chrono::steady_clock::now();
@@ -68,23 +93,41 @@ Result<double> PlanContender::sample() {
   return *milliseconds / runs;
 }
 
+Result<nlohmann::ordered_json> PlanContender::parts(int samples) {
+  std::vector<std::string> order;
+  std::map<std::string, std::vector<double>> times;
+  for (int i = 0; i < samples; ++i) {
+    NSA_RETURN_IF_ERROR(flushCaches());
+    Result<std::vector<nsa_part_time>> run = arena.job.runTimed(plan.get());
+    if (!run)
+      return run.status();
+    for (const nsa_part_time &part : *run) {
+      if (i == 0)
+        order.emplace_back(part.name);
+      times[part.name].push_back(part.milliseconds);
+    }
+  }
+  nlohmann::ordered_json result;
+  for (const std::string &part : order)
+    result["ms_" + part] = median(times[part]);
+  return result;
+}
+
 nlohmann::ordered_json PlanContender::facts() const {
-  const nlohmann::json &launch = description["launches"].back(), &milliseconds = description["milliseconds"];
-  const nlohmann::json evidence = launch.value("evidence", nlohmann::json::object());
-  auto number = [&](const char *field) {
-    return evidence.contains(field)
-               ? nlohmann::ordered_json(std::strtoll(evidence[field].get<std::string>().c_str(), nullptr, 10))
-               : nlohmann::ordered_json();
-  };
-  return {{"relative_error", relativeError},
-          {"template", launch.value("template", "")},
-          {"config", launch.value("config", "")},
-          {"registers", number("registers")},
-          {"spilled_bytes", number("local_bytes")},
-          {"shared_bytes", launch.value("shared_bytes", 0)},
-          {"block_threads", launch.value("threads", 0)},
-          {"compile_ms", milliseconds.value("compile", 0.0)},
-          {"tune_ms", milliseconds.value("tune", 0.0)}};
+  const nlohmann::json &launches = description["launches"], &milliseconds = description["milliseconds"];
+  nlohmann::ordered_json facts = {{"relative_error", relativeError}};
+  if (launches.size() == 1) {
+    facts.update(kernelFacts(launches[0]));
+  } else {
+    std::string configs;
+    for (const nlohmann::json &launch : launches)
+      configs += (configs.empty() ? "" : "; ") + launch.value("operator", "") + " " + launch.value("config", "");
+    facts["workspace_bytes"] = description.value("workspace_bytes", int64_t{0});
+    facts["config"] = configs;
+  }
+  facts["compile_ms"] = milliseconds.value("compile", 0.0);
+  facts["tune_ms"] = milliseconds.value("tune", 0.0);
+  return facts;
 }
 
 } // namespace nsa::bench

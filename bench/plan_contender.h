@@ -23,9 +23,12 @@ public:
   const std::string &name() const override { return contenderName; }
   Result<double> sample() override;
   nlohmann::ordered_json facts() const override;
+  // "ms_cmp" and so on: the median time of each part of a run.
+  Result<nlohmann::ordered_json> parts(int samples);
   double tuneSeconds() const { return description["milliseconds"].value("tune", 0.0) / 1000; }
 
 private:
+  Status flushCaches();
   PlanContender(std::string name, const Arena &arena) : contenderName(std::move(name)), arena(arena) {}
 
   std::string contenderName;

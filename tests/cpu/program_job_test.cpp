@@ -3,6 +3,7 @@
 #include "tests/harness/scratch.h"
 #include "tools/nsa/safetensors.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sys/wait.h>
@@ -88,6 +89,103 @@ TEST_F(ProgramJob, OnlyWhatMustBeWrittenIsUnlessAllIsAskedFor) {
   ASSERT_TRUE(file) << file.status().toString();
   EXPECT_EQ(file->entries().size(), 1u);
   EXPECT_TRUE(file->contains("out"));
+}
+
+TEST_F(ProgramJob, TheWholeForwardIsCheckedOutputByOutput) {
+  const std::string forward = "run --op nsa --config " + data + "/nsa.json --input " + input + " --output " + output +
+                              " --device cpu --cache " + database + " --check --all-outputs";
+  const nlohmann::json report = runJson(forward);
+  // Log-sum-exps are checked with the outputs that they belong to.
+  expectChecked(report, {"out", "o_cmp", "o_sel", "o_win", "block_list", "k_comp", "v_comp", "reads"});
+  std::string operators;
+  for (const nlohmann::json &launch : report["plan"]["launches"])
+    operators += launch.value("operator", "") + " ";
+  EXPECT_EQ(operators, "compress cmp select sel window combine ");
+  EXPECT_EQ(report["selecting"].value("queries", 0), 2048);
+  EXPECT_EQ(report["selecting"].value("leave_blocks_out", 0), 1024);
+  const Result<SafetensorsFile> file = SafetensorsFile::open(output);
+  ASSERT_TRUE(file) << file.status().toString();
+  EXPECT_EQ(file->entries().size(), 11u);
+  EXPECT_EQ(file->entries().at("k_comp").shape, (std::vector<int64_t>{127, 1, 64}));
+  EXPECT_EQ(file->entries().at("lse_sel").shape, (std::vector<int64_t>{2048, 8}));
+  EXPECT_EQ(file->entries().at("block_list").shape, (std::vector<int64_t>{2048, 1, 16}));
+
+  const std::string text = run(forward + " --miss fail");
+  for (const char *part : {"kernel   select  ", "kernel   combine  ",
+                           "selects  1024 of 2048 queries have more blocks than they may attend",
+                           "check    block_list  within the contract: 2048 lists", "check    reads       within"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+}
+
+// Every operator alone, on what is generated for it.
+TEST_F(ProgramJob, EveryOperatorRunsAlone) {
+  const std::string config = scratch.write(
+      "small.json", R"({"query_heads": 4, "kv_heads": 2, "qk_dim": 16, "v_dim": 8, "dtype": "fp32", "window": 40,
+                        "cmp_block": 8, "cmp_stride": 4, "sel_block": 16, "sel_count": 5, "layout": "packed"})");
+  for (const std::string op : {"dense", "window", "compress", "cmp", "select", "sel", "combine"}) {
+    const std::string file = scratch.file("in.safetensors");
+    run("generate --op " + op + " --config " + config + " --batch 2 --seqlen-k 150 --seqlen-q 70 --output " + file);
+    const nlohmann::json report = runJson("run --op " + op + " --config " + config + " --input " + file + " --output " +
+                                          output + " --device cpu --cache " + database + " --check");
+    EXPECT_FALSE(report["checks"].empty()) << op;
+    for (const nlohmann::json &check : report["checks"])
+      EXPECT_TRUE(check.value("within", false)) << op << " " << check.dump(2);
+  }
+}
+
+// The tokens of each line are those of the list that the same run wrote.
+TEST_F(ProgramJob, ADumpedSelectionIsTheListsTokens) {
+  const std::string config =
+      scratch.write("nsa.json", R"({"query_heads": 4, "kv_heads": 2, "qk_dim": 32, "v_dim": 16, "sel_count": 6})");
+  const std::string file = scratch.file("needle.safetensors"), dumped = scratch.file("selection.jsonl");
+  run("generate --op nsa --config " + config +
+      " --structure needle --needle-position 500 --batch 2 --seqlen-k 1500 --seqlen-q 100 --output " + file);
+  const std::string rest = " --config " + config + " --input " + file + " --device cpu --cache " + database;
+  run("run --op nsa --all-outputs --output " + output + rest);
+  run("dump-selection --op nsa --output " + dumped + rest);
+  const Result<SafetensorsFile> outputs = SafetensorsFile::open(output);
+  ASSERT_TRUE(outputs) << outputs.status().toString();
+  const Result<HostTensor> lists = outputs->read("block_list");
+  ASSERT_TRUE(lists);
+  const auto *block = reinterpret_cast<const int32_t *>(lists->bytes.data());
+  std::ifstream lines(dumped);
+  int64_t count = 0;
+  for (std::string text; std::getline(lines, text); ++count) {
+    const nlohmann::json line = nlohmann::json::parse(text, nullptr, false);
+    const int64_t t = 1400 + count % 100;
+    ASSERT_EQ(line.value("t", 0), t) << text;
+    ASSERT_EQ(line.value("sequence", -1), count / 100) << text;
+    ASSERT_EQ(line["ranges"].size(), 2u) << text;
+    for (const nlohmann::json &ranges : line["ranges"]) {
+      std::set<int64_t> expected, tokens;
+      for (int slot = 0; slot < 6; ++slot, ++block)
+        for (int64_t token = *block * int64_t{64}; *block >= 0 && token < (*block + 1) * int64_t{64} && token <= t;
+             ++token)
+          expected.insert(token);
+      int64_t before = -1;
+      for (const nlohmann::json &range : ranges) {
+        EXPECT_GT(range[0].get<int64_t>(), before) << "merged ranges do not touch: " << text;
+        before = range[1].get<int64_t>();
+        for (int64_t token = range[0].get<int64_t>(); token < before; ++token)
+          tokens.insert(token);
+      }
+      EXPECT_EQ(tokens, expected) << text;
+      EXPECT_TRUE(tokens.contains(500) || t < 1500 - 64) << "the needle: " << text;
+    }
+  }
+  EXPECT_EQ(count, 200);
+}
+
+// One dense sequence has lines without its number, and stdout takes them.
+TEST_F(ProgramJob, SelectAloneIsDumpedToo) {
+  const std::string config =
+      scratch.write("select.json", R"({"query_heads": 2, "kv_heads": 1, "qk_dim": 16, "sel_count": 4})");
+  const std::string file = scratch.file("select.safetensors");
+  run("generate --op select --config " + config + " --seqlen-k 400 --output " + file);
+  const std::string text =
+      run("dump-selection --op select --config " + config + " --input " + file + " --device cpu --cache " + database);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 400);
+  EXPECT_EQ(text.rfind("{\"t\":0,\"ranges\":[[[0,1]]]}\n", 0), 0u) << text.substr(0, 200);
 }
 
 TEST_F(ProgramJob, CompileShowsEveryStage) {

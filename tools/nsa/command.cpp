@@ -26,27 +26,41 @@ void addOperatorFlag(CLI::App &command, Operator &op, OperatorChoice choice) {
       ->type_name("OP");
 }
 
+void LengthFlags::add(CLI::App &command, CLI::Option *other) {
+  const std::string without = other ? "without " + other->get_name() : "";
+  const auto about = [&](const std::string &text, const std::string &more = "") {
+    const std::string inner = without + (without.empty() || more.empty() ? "" : "; ") + more;
+    return text + (inner.empty() ? "" : " (" + inner + ")");
+  };
+  CLI::Option *options[] = {
+      command.add_option("--batch", batch, about("Sequences"))
+          ->check(CLI::PositiveNumber)
+          ->type_name("N")
+          ->capture_default_str(),
+      command.add_option("--seqlen-q", seqlenQ, about("Queries of one sequence", "default: as many as keys"))
+          ->check(CLI::NonNegativeNumber)
+          ->type_name("N"),
+      command.add_option("--seqlen-k", seqlenK, about("Keys of one sequence"))
+          ->check(CLI::NonNegativeNumber)
+          ->type_name("N")
+          ->capture_default_str()};
+  if (other)
+    for (CLI::Option *option : options)
+      option->excludes(other);
+}
+
+Maxima LengthFlags::maxima() const {
+  const int64_t queries = seqlenQ ? seqlenQ : seqlenK;
+  return {.batch = batch, .tokensQ = batch * queries, .seqlenQ = queries, .seqlenK = seqlenK};
+}
+
 void SpecFlags::add(CLI::App &command, OperatorChoice choice) {
   addOperatorFlag(command, op, choice);
   command.add_option("--config", configPath, "JSON file: " + configKeys())->required()->type_name("FILE");
-  auto *input =
-      command
-          .add_option("--input", inputPath, "Safetensors file whose shapes fill in what the configuration leaves out")
-          ->type_name("FILE");
-  command.add_option("--batch", batch, "Sequences (without --input)")
-      ->check(CLI::PositiveNumber)
-      ->type_name("N")
-      ->capture_default_str()
-      ->excludes(input);
-  command.add_option("--seqlen-q", seqlenQ, "Queries of one sequence (without --input; default: as many as keys)")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("N")
-      ->excludes(input);
-  command.add_option("--seqlen-k", seqlenK, "Keys of one sequence (without --input)")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("N")
-      ->capture_default_str()
-      ->excludes(input);
+  lengths.add(command, command
+                           .add_option("--input", inputPath,
+                                       "Safetensors file whose shapes fill in what the configuration leaves out")
+                           ->type_name("FILE"));
 }
 
 Result<SpecFlags::Chosen> SpecFlags::resolve() const {
@@ -62,10 +76,22 @@ Result<SpecFlags::Chosen> SpecFlags::resolve() const {
   Result<Spec> spec = specOf(op, *config);
   if (!spec)
     return spec.status();
-  const int64_t queries = seqlenQ ? seqlenQ : seqlenK;
-  Chosen chosen{*spec, {.batch = batch, .tokensQ = batch * queries, .seqlenQ = queries, .seqlenK = seqlenK}};
+  const Chosen chosen{*spec, lengths.maxima()};
   NSA_RETURN_IF_ERROR(chosen.maxima.validate(chosen.spec));
   return chosen;
+}
+
+void addInputFiles(CLI::App &command, std::string &configPath, std::string &inputPath) {
+  command
+      .add_option("--config", configPath,
+                  "JSON file: what the tensors do not say; what they do say is compared. Keys: " + configKeys())
+      ->required()
+      ->type_name("FILE");
+  command
+      .add_option("--input", inputPath,
+                  "Safetensors file: the operator's inputs by the names of nsa.h (q, k_win else k, ..., cu_seqlens_q)")
+      ->required()
+      ->type_name("FILE");
 }
 
 Result<OperatorFile> readInputs(Operator op, const std::string &configPath, const std::string &inputPath) {

@@ -26,6 +26,8 @@ void addRunCommand(CLI::App &app, Action &action);
 void addCompileCommand(CLI::App &app, Action &action);
 void addTuneCommand(CLI::App &app, Action &action);
 void addExplainCommand(CLI::App &app, Action &action);
+void addGenerateCommand(CLI::App &app, Action &action);
+void addDumpSelectionCommand(CLI::App &app, Action &action);
 void addCacheCommand(CLI::App &app, Action &action);
 void addDoctorCommand(CLI::App &app, Action &action);
 
@@ -33,13 +35,22 @@ void addDoctorCommand(CLI::App &app, Action &action);
 enum class OperatorChoice { kPublic, kKernels };
 void addOperatorFlag(CLI::App &command, Operator &op, OperatorChoice choice = OperatorChoice::kPublic);
 
+// --batch, --seqlen-q and --seqlen-k: sequences that are all as long.
+struct LengthFlags {
+  int64_t batch = 1;
+  int64_t seqlenQ = 0; // 0: seqlenK
+  int64_t seqlenK = 4096;
+
+  // `other`: what says the lengths in their place, and excludes them.
+  void add(CLI::App &command, CLI::Option *other = nullptr);
+  Maxima maxima() const;
+};
+
 // --op, --config, and either --input or lengths: what a verb that runs nothing needs to know a spec.
 struct SpecFlags {
   Operator op = Operator::kWindow;
   std::string configPath, inputPath;
-  int64_t batch = 1;
-  int64_t seqlenQ = 0; // 0: seqlenK
-  int64_t seqlenK = 4096;
+  LengthFlags lengths;
 
   void add(CLI::App &command, OperatorChoice choice = OperatorChoice::kPublic);
   struct Chosen {
@@ -62,7 +73,8 @@ struct EngineFlags {
 // The library beside libnsa.so, unless a path was chosen.
 std::string compilerLibraryPath(const std::string &chosen);
 
-// The operator's inputs from both files.
+// --config and --input of verbs that run an operator, and its inputs from both.
+void addInputFiles(CLI::App &command, std::string &configPath, std::string &inputPath);
 Result<OperatorFile> readInputs(Operator op, const std::string &configPath, const std::string &inputPath);
 
 // Reports of explain and tune: of an operator that is several kernels one each, else the one itself.

@@ -23,6 +23,8 @@ int runProgram(int argc, char **argv) {
   addCompileCommand(app, action);
   addTuneCommand(app, action);
   addExplainCommand(app, action);
+  addGenerateCommand(app, action);
+  addDumpSelectionCommand(app, action);
   addCacheCommand(app, action);
   addDoctorCommand(app, action);
   // Set last: verbs would inherit it.

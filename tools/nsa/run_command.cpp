@@ -77,16 +77,7 @@ void addRunCommand(CLI::App &app, Action &action) {
   auto flags = std::make_shared<RunFlags>();
   CLI::App *command = app.add_subcommand("run", "Run an operator over the tensors of a safetensors file");
   addOperatorFlag(*command, flags->op);
-  command
-      ->add_option("--config", flags->configPath,
-                   "JSON file: what the tensors do not say; what they do say is compared. Keys: " + configKeys())
-      ->required()
-      ->type_name("FILE");
-  command
-      ->add_option("--input", flags->inputPath,
-                   "Safetensors file: the operator's inputs by the names of nsa.h (q, k_win else k, ..., cu_seqlens_q)")
-      ->required()
-      ->type_name("FILE");
+  addInputFiles(*command, flags->configPath, flags->inputPath);
   command->add_option("--output", flags->outputPath, "Safetensors file to write: the operator's outputs")
       ->required()
       ->type_name("FILE");

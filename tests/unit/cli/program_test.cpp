@@ -60,8 +60,9 @@ protected:
 };
 
 TEST_F(Program, HelpAndVersionSucceedOnStdout) {
-  for (const char *arguments : {"--help", "run --help", "compile --help", "tune --help", "explain --help",
-                                "cache --help", "cache list --help", "cache show --help", "doctor --help"}) {
+  for (const char *arguments :
+       {"--help", "run --help", "compile --help", "tune --help", "explain --help", "generate --help",
+        "dump-selection --help", "cache --help", "cache list --help", "cache show --help", "doctor --help"}) {
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.code, 0) << arguments;
     EXPECT_EQ(outcome.err, "") << arguments;
@@ -109,6 +110,12 @@ TEST_F(Program, UsageErrorsAreTwo) {
   expectUsageError("explain --op window --config " + shape + " --batch 0", "--batch");
   expectUsageError("explain --op window --config " + shape + " --input x --batch 2", "--batch");
   expectUsageError("tune --op window --config " + shape + " --tune-budget -1", "--tune-budget");
+  expectUsageError("generate --op nsa --config c --output o --structure spiral",
+                   "spiral must be one of random, clustered, recency, needle, real-locality");
+  expectUsageError("generate --op nsa --config c --output o --needle-position -1", "--needle-position");
+  expectUsageError("generate --op nsa --config c", "--output");
+  expectUsageError("dump-selection --op window --config c --input i", "window");
+  expectUsageError("dump-selection --op nsa --config c", "--input");
   expectUsageError("cache", "subcommand");
   expectUsageError("cache show", "KEY");
 }
@@ -188,6 +195,63 @@ TEST_F(Program, ExplainSaysItOfEachKernel) {
   const Outcome text = run("explain --op nsa --config " + shape + " --device cpu --cache :memory:");
   for (const char *op : {"compress", "cmp", "select", "sel", "window", "combine"})
     EXPECT_NE(text.out.find("problem    " + std::string(op) + " "), std::string::npos) << text.out;
+}
+
+TEST_F(Program, GenerateGivesTheSameFileForTheSameSeed) {
+  const std::string job = "generate --op nsa --config " + shape + " --seqlen-k 200 --batch 2 --output " + output;
+  ASSERT_EQ(run(job + " --seed 7").code, 0);
+  const std::string first = readFile(output);
+  ASSERT_EQ(run(job + " --seed 7").code, 0);
+  EXPECT_EQ(readFile(output), first);
+  ASSERT_EQ(run(job + " --seed 8").code, 0);
+  EXPECT_NE(readFile(output), first);
+  ASSERT_EQ(run(job + " --seed 7 --structure recency").code, 0);
+  EXPECT_NE(readFile(output), first);
+
+  const Result<SafetensorsFile> file = SafetensorsFile::open(output);
+  ASSERT_TRUE(file) << file.status().toString();
+  EXPECT_EQ(file->entries().at("q").shape, (std::vector<int64_t>{2, 200, 4, 64}));
+  EXPECT_EQ(file->entries().at("k_sel").shape, (std::vector<int64_t>{2, 200, 1, 64}));
+  EXPECT_EQ(file->entries().at("gates").shape, (std::vector<int64_t>{2, 200, 4, 3}));
+}
+
+TEST_F(Program, EveryOperatorTakesWhatIsGeneratedForIt) {
+  const std::string packed =
+      scratch.write("packed.json", R"({"query_heads": 4, "kv_heads": 2, "qk_dim": 16, "v_dim": 8, "layout": "packed",
+                                       "cmp_kind": "mlp", "mlp_hidden": 5, "gate_per_group": true})");
+  for (const std::string &op : {"dense", "window", "compress", "cmp", "select", "sel", "combine", "nsa"})
+    for (const std::string &path : {shape, packed}) {
+      const Outcome made = run("generate --op " + op + " --config " + path + " --seqlen-k 150 --output " + output);
+      ASSERT_EQ(made.code, 0) << op << "\n" << made.err;
+      EXPECT_NE(made.out, "");
+      const Outcome explained =
+          run("explain --op " + op + " --config " + path + " --input " + output + " --device cpu --cache :memory:");
+      EXPECT_EQ(explained.code, 0) << op << "\n" << explained.err;
+    }
+}
+
+TEST_F(Program, WhatCannotBeGeneratedIsNamed) {
+  const std::string job = "generate --config " + shape + " --output " + output + " --op ";
+  expectFailure(job + "nsa --seqlen-k 10 --seqlen-q 11", "--seqlen-q = 11: must be at most --seqlen-k = 10");
+  expectFailure(job + "cmp --seqlen-k 10 --seqlen-q 5", "--seqlen-q = 5: must be --seqlen-k = 10 for cmp");
+  expectFailure(job + "window --structure recency", "op = window: must be nsa for the structure recency");
+  expectFailure(job + "nsa --structure needle --seqlen-k 10 --needle-position 10", "needle_position = 10: must be");
+  expectFailure("generate --op nsa --config " + config + " --output " + output, "lacks query_heads");
+  EXPECT_FALSE(std::filesystem::exists(output));
+  expectFailure("generate --op nsa --config " + shape + " --output " + scratch.file("absent/o"),
+                "the folder must exist");
+}
+
+TEST_F(Program, ASelectionThatCannotBeDumpedIsNamed) {
+  const std::string input = scratch.file("nsa.safetensors");
+  ASSERT_EQ(run("generate --op nsa --config " + shape + " --seqlen-k 100 --output " + input).code, 0);
+  const std::string rest = " --device cpu --cache :memory: --input " + input + " --config ";
+  expectFailure("dump-selection --op nsa" + rest + scratch.write("cmp.json", R"({"branches": ["cmp", "win"]})"),
+                "branches = without sel: must name sel");
+  expectFailure("dump-selection --op select" + rest + config, "has no tensor \"k_comp\"");
+  expectFailure("dump-selection --op nsa --miss fail" + rest + config, "cache miss");
+  expectFailure("dump-selection --op nsa" + rest + config + " --output " + scratch.file("absent/o"),
+                "the folder must exist");
 }
 
 TEST_F(Program, AFailedRunLeavesTheOldOutput) {

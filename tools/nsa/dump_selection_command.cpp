@@ -1,0 +1,133 @@
+// `nsa dump-selection`: which tokens each query's groups chose, one JSON line per query, from a run over a file.
+#include "tools/nsa/command.h"
+#include "tools/nsa/device_run.h"
+#include "tools/nsa/file_io.h"
+#include "tools/support/operator_check.h"
+
+#include <cstdio>
+#include <memory>
+
+namespace nsa::tools {
+namespace {
+
+struct DumpFlags {
+  Operator op = Operator::kNsa;
+  std::string configPath, inputPath, outputPath;
+  EngineFlags engine;
+};
+
+nsa_tensor apiTensor(HostTensor &tensor) {
+  nsa_tensor result = NSA_INIT(nsa_tensor);
+  result.data = tensor.bytes.data();
+  result.dtype = static_cast<nsa_dtype>(tensor.dtype);
+  result.rank = static_cast<int32_t>(tensor.shape.size());
+  int64_t stride = 1;
+  for (size_t axis = tensor.shape.size(); axis-- > 0;) {
+    result.shape[axis] = tensor.shape[axis];
+    result.strides[axis] = stride;
+    stride *= tensor.shape[axis];
+  }
+  return result;
+}
+
+// Merged ranges [.., kv_heads, sel_count, 2] of the lists.
+Result<HostTensor> rangesOf(OperatorInputs &inputs, HostTensor &lists) {
+  HostTensor ranges = HostTensor::make(DType::kI32, lists.shape);
+  ranges.shape.push_back(2);
+  ranges.bytes.resize(lists.bytes.size() * 2);
+  nsa_range_options options = NSA_INIT(nsa_range_options);
+  options.sel_block = inputs.spec.selBlock;
+  options.merge = 1;
+  nsa_tensor cuSeqlensQ, cuSeqlensK;
+  if (inputs.spec.layout == Layout::kPacked) {
+    cuSeqlensQ = apiTensor(inputs.tensors.at(TensorName::kCuSeqlensQ));
+    cuSeqlensK = apiTensor(inputs.tensors.at(TensorName::kCuSeqlensK));
+    options.cu_seqlens_q = &cuSeqlensQ;
+    options.cu_seqlens_k = &cuSeqlensK;
+  } else {
+    options.seqlen_k = inputs.extents.timeK;
+  }
+  const nsa_tensor list = apiTensor(lists), target = apiTensor(ranges);
+  nsa_error error{};
+  NSA_RETURN_IF_ERROR(toStatus(nsa_ranges_from_block_list(&list, &options, &target, &error), error));
+  return ranges;
+}
+
+// [[[begin, end], ...] per group] of the query in a row of [rows, kv_heads, sel_count, 2].
+nlohmann::json groupsOf(const Spec &spec, const HostTensor &ranges, int64_t row) {
+  const auto *bounds = reinterpret_cast<const int32_t *>(ranges.bytes.data()) + row * spec.kvHeads * spec.selCount * 2;
+  nlohmann::json groups = nlohmann::json::array();
+  for (int32_t group = 0; group < spec.kvHeads; ++group, bounds += int64_t{spec.selCount} * 2) {
+    nlohmann::json list = nlohmann::json::array();
+    for (int32_t slot = 0; slot < spec.selCount && bounds[2 * slot + 1] != 0; ++slot)
+      list.push_back({bounds[2 * slot], bounds[2 * slot + 1]});
+    groups.push_back(std::move(list));
+  }
+  return groups;
+}
+
+std::string jsonLines(const OperatorInputs &inputs, const HostTensor &ranges) {
+  const std::vector<reference::Sequence> sequences = sequencesOf(inputs);
+  const int64_t time = inputs.spec.layout == Layout::kPacked ? 0 : inputs.extents.timeQ;
+  std::string text;
+  for (size_t i = 0; i < sequences.size(); ++i)
+    for (int64_t query = 0; query < sequences[i].queries; ++query) {
+      nlohmann::ordered_json line;
+      if (sequences.size() > 1)
+        line["sequence"] = i;
+      line["t"] = sequences[i].position(query);
+      line["ranges"] = groupsOf(inputs.spec, ranges, sequences[i].batch * time + sequences[i].queryBegin + query);
+      text += line.dump() + "\n";
+    }
+  return text;
+}
+
+Status dump(const DumpFlags &flags) {
+  Result<OperatorFile> file = readInputs(flags.op, flags.configPath, flags.inputPath);
+  if (!file)
+    return file.status();
+  OperatorInputs &inputs = file->inputs;
+  if (!inputs.spec.hasBranch(kBranchSel) && flags.op == Operator::kNsa)
+    return Status::invalid("branches", "without sel", "must name sel: nothing is selected otherwise");
+  Result<OutputFile> output =
+      flags.outputPath.empty() ? Result<OutputFile>(OutputFile()) : OutputFile::create(flags.outputPath);
+  if (!output)
+    return output.status();
+  Result<DeviceRun> run = runOnDevice(inputs, flags.engine.settings, {TensorName::kBlockList});
+  if (!run)
+    return run.status();
+  Result<HostTensor> ranges = rangesOf(inputs, run->result.outputs.at(TensorName::kBlockList));
+  if (!ranges)
+    return ranges.status();
+  const std::string text = jsonLines(inputs, *ranges);
+  if (flags.outputPath.empty()) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return Status::ok(); // a lost stdout is found at the end of every verb
+  }
+  NSA_RETURN_IF_ERROR(output->write(std::as_bytes(std::span(text))));
+  return output->commit();
+}
+
+} // namespace
+
+void addDumpSelectionCommand(CLI::App &app, Action &action) {
+  auto flags = std::make_shared<DumpFlags>();
+  CLI::App *command = app.add_subcommand(
+      "dump-selection", "Run select or nsa over a file and write what each query chose as token ranges, one JSON line "
+                        "each: {\"t\": position, \"ranges\": [[[begin, end], ...] per group]}");
+  command->add_option("--op", flags->op, "The operator: select or nsa")
+      ->required()
+      ->transform(CLI::CheckedTransformer(
+                      std::map<std::string, Operator>{{"nsa", Operator::kNsa}, {"select", Operator::kSelect}})
+                      .description(""))
+      ->type_name("OP");
+  addInputFiles(*command, flags->configPath, flags->inputPath);
+  command->add_option("-o,--output", flags->outputPath, "Write there instead of to stdout")->type_name("FILE");
+  flags->engine.addDevice(*command);
+  flags->engine.addMiss(*command);
+  flags->engine.addCache(*command);
+  flags->engine.addTuneBudget(*command);
+  command->callback([flags, &action] { action = [flags] { return dump(*flags); }; });
+}
+
+} // namespace nsa::tools

@@ -1,0 +1,106 @@
+// `nsa generate`: an operator's inputs from a seed, as a file that `nsa run` takes.
+#include "tools/nsa/command.h"
+#include "tools/nsa/file_io.h"
+#include "tools/nsa/safetensors.h"
+#include "tools/support/structured_inputs.h"
+
+#include <cstdio>
+#include <memory>
+
+namespace nsa::tools {
+namespace {
+
+struct GenerateFlags {
+  Operator op = Operator::kNsa;
+  std::string configPath, outputPath;
+  LengthFlags lengths;
+  StructureChoice choice;
+  uint64_t seed = 1;
+  bool json = false;
+};
+
+// Rules of spec.md 2 about lengths, which nothing but a call checks.
+Status checkLengths(const Spec &spec, const Maxima &maxima) {
+  if (maxima.seqlenQ > maxima.seqlenK)
+    return Status::invalid("--seqlen-q", std::to_string(maxima.seqlenQ),
+                           "must be at most --seqlen-k = " + std::to_string(maxima.seqlenK));
+  const bool withoutKeys = spec.op == Operator::kCmp || spec.op == Operator::kSelect;
+  if (withoutKeys && spec.layout == Layout::kDense && maxima.seqlenQ != maxima.seqlenK)
+    return Status::invalid("--seqlen-q", std::to_string(maxima.seqlenQ),
+                           "must be --seqlen-k = " + std::to_string(maxima.seqlenK) + " for " +
+                               std::string(operatorName(spec.op)) + " in the dense layout",
+                           "set \"layout\": \"packed\" in the configuration");
+  return Status::ok();
+}
+
+Status generate(const GenerateFlags &flags) {
+  Result<ConfigFile> config = ConfigFile::read(flags.configPath);
+  if (!config)
+    return config.status();
+  Result<Spec> spec = specOf(flags.op, *config);
+  if (!spec)
+    return spec.status();
+  const Maxima maxima = flags.lengths.maxima();
+  NSA_RETURN_IF_ERROR(maxima.validate(*spec));
+  NSA_RETURN_IF_ERROR(checkLengths(*spec, maxima));
+  Result<OutputFile> output = OutputFile::create(flags.outputPath);
+  if (!output)
+    return output.status();
+  Result<OperatorInputs> inputs =
+      drawStructuredInputs(*spec, SequenceLengths::largest(maxima), flags.choice, flags.seed);
+  if (!inputs)
+    return inputs.status();
+  std::vector<std::pair<std::string, const HostTensor *>> list;
+  nlohmann::json shapes = nlohmann::json::object();
+  for (const auto &[name, tensor] : inputs->tensors) {
+    list.emplace_back(tensorName(name), &tensor);
+    shapes[std::string(tensorName(name))] = {{"dtype", dtypeName(tensor.dtype)}, {"shape", tensor.shape}};
+  }
+  NSA_RETURN_IF_ERROR(writeSafetensors(std::move(output), list));
+  if (flags.json) {
+    printJson({{"output", flags.outputPath},
+               {"structure", structureName(flags.choice.structure)},
+               {"seed", flags.seed},
+               {"tensors", shapes}});
+    return Status::ok();
+  }
+  for (const auto &[name, tensor] : list)
+    std::printf("%-12s  %-5s  %s\n", name.c_str(), std::string(dtypeName(tensor->dtype)).c_str(),
+                shapeText(tensor->shape).c_str());
+  return Status::ok();
+}
+
+} // namespace
+
+void addGenerateCommand(CLI::App &app, Action &action) {
+  auto flags = std::make_shared<GenerateFlags>();
+  CLI::App *command = app.add_subcommand("generate", "Draw an operator's inputs from a seed into a safetensors file");
+  addOperatorFlag(*command, flags->op);
+  command->add_option("--config", flags->configPath, "JSON file: " + configKeys())->required()->type_name("FILE");
+  flags->lengths.add(*command);
+  command
+      ->add_option_function<std::string>(
+          "--structure",
+          [flags](const std::string &name) {
+            Result<Structure> structure = parseStructure(name);
+            if (!structure)
+              throw CLI::ValidationError("--structure", name + " " + structure.status().error().rule);
+            flags->choice.structure = *structure;
+          },
+          "How selection behaves: random; clustered (blocks that are wanted together); recency (near blocks); needle "
+          "(the last queries find one block); real-locality (neighbouring queries agree as a trained model's). All but "
+          "random: of nsa with the mean (default: random)")
+      ->type_name("NAME");
+  command->add_option("--needle-position", flags->choice.needlePosition, "A token of the block to find (needle)")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("TOKEN")
+      ->capture_default_str();
+  command->add_option("--seed", flags->seed, "The same seed gives the same file")
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--output", flags->outputPath, "Safetensors file to write")->required()->type_name("FILE");
+  command->add_flag("--json", flags->json, "Print a JSON report");
+  command->callback([flags, &action] { action = [flags] { return generate(*flags); }; });
+}
+
+} // namespace nsa::tools
