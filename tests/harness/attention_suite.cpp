@@ -24,7 +24,7 @@ TEST_F(AttentionTest, DrawnCasesMatchTheReference) {
   // A GPU machine has the cores for longer references.
   const DrawLimits limits =
       session->isCuda() ? DrawLimits{.maxTokens = maxTokens(4096), .maxPairWork = 2e9} : DrawLimits{};
-  const int cases = session->isCuda() ? 48 : 32;
+  const int cases = drawnCases(session->isCuda() ? 48 : 32);
   for (int i = 0; i < cases && !HasFailure(); ++i) {
     const AttentionCase drawn = drawAttentionCase(random, limits);
     AttentionData data = AttentionData::draw(drawn, random);
@@ -38,7 +38,7 @@ TEST_F(AttentionTest, TheRowVariantMatchesTheReference) {
   useVariant("row_attention");
   std::mt19937_64 random(freshSeed());
   const DrawLimits limits{.maxTokens = maxTokens(600), .maxPairWork = 5e8};
-  for (int i = 0; i < 24 && !HasFailure(); ++i) {
+  for (int i = 0; i < drawnCases(24) && !HasFailure(); ++i) {
     AttentionData data = AttentionData::draw(drawAttentionCase(random, limits), random);
     check(data);
   }

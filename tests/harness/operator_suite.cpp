@@ -90,7 +90,7 @@ TEST_P(DrawnOperators, MatchTheReference) {
   std::mt19937_64 random(freshSeed());
   const OperatorDrawLimits limits =
       session->isCuda() ? OperatorDrawLimits{.maxTokens = maxTokens(2048), .maxWork = 1e9} : OperatorDrawLimits{};
-  const int cases = session->isCuda() ? 20 : 8;
+  const int cases = drawnCases(session->isCuda() ? 20 : 8);
   for (int i = 0; i < cases && !HasFailure(); ++i)
     check(drawOperatorCase(GetParam(), random, limits), random);
 }

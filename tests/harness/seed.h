@@ -1,7 +1,9 @@
-// The seed of a test's random draws: fresh in each run and printed, or NSA_TEST_SEED to repeat a run.
+// What a test draws: its seed, fresh in each run and printed, or NSA_TEST_SEED to repeat a run; how many cases, cut by
+// NSA_TEST_DRAWS where a tool makes each of them slow.
 // Thread-safety: any thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +16,11 @@ inline uint64_t freshSeed() {
   const uint64_t seed = chosen ? std::strtoull(chosen, nullptr, 10) : std::random_device()();
   std::printf("NSA_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed));
   return seed;
+}
+
+inline int drawnCases(int otherwise) {
+  const char *most = std::getenv("NSA_TEST_DRAWS");
+  return most ? std::min(otherwise, std::max(1, std::atoi(most))) : otherwise;
 }
 
 } // namespace nsa::test
