@@ -27,6 +27,8 @@ Status readPairs(const char *field, const nsa_compiler_value *pairs, size_t coun
 }
 
 bool isFlag(const std::string &name) { return name == "packed" || name == "gate_per_group"; }
+// Where nothing is 0 rather than absent.
+bool mayBeZero(const std::string &name) { return name == "page_size"; }
 
 // Problem values are sizes, truth values or names. Everything else a template checks itself.
 Status checkFixed(const std::string &name, const std::string &text) {
@@ -38,9 +40,11 @@ Status checkFixed(const std::string &name, const std::string &text) {
     return parseGate(text).status();
   int64_t value;
   const bool flag = isFlag(name);
-  if (parseInteger(text, value) && value >= (flag ? 0 : 1) && value <= (flag ? 1 : INT32_MAX))
+  const int64_t least = flag || mayBeZero(name) ? 0 : 1;
+  if (parseInteger(text, value) && value >= least && value <= (flag ? 1 : INT32_MAX))
     return Status::ok();
-  return Status::invalid(name, text, flag ? "must be 0 or 1" : "must be an integer from 1 to 2147483647");
+  return Status::invalid(
+      name, text, flag ? "must be 0 or 1" : "must be an integer from " + std::to_string(least) + " to 2147483647");
 }
 
 Status checkStage(nsa_compiler_stage stage, const Target &target) {

@@ -2,6 +2,13 @@
 
 namespace nsa {
 
+namespace {
+
+constexpr const char *kSkippedSequenceHint =
+    "that sequence was skipped: its output was not written, and its cache stands as it stood";
+
+} // namespace
+
 Status deviceStatus(int32_t code, int32_t place) {
   if (code == static_cast<int32_t>(DeviceStatusCode::kOk))
     return Status::ok(); // before any text: every run on the CPU asks
@@ -32,6 +39,26 @@ Status deviceStatus(int32_t code, int32_t place) {
     info.field = "max_seqlen_k";
     info.rule = "the sequence has more keys than the plan was made for";
     info.hint = "make the plan with a larger max_seqlen_k";
+    break;
+  case DeviceStatusCode::kMalformedList:
+    info.field = "block_list";
+    info.rule = kBlockListRule;
+    info.hint = kMalformedListHint;
+    break;
+  case DeviceStatusCode::kBadCacheSeqlens:
+    info.field = "cache_seqlens";
+    info.rule = "must be from 0 to the cache's room";
+    info.hint = kSkippedSequenceHint;
+    break;
+  case DeviceStatusCode::kCacheFull:
+    info.field = "cache_seqlens";
+    info.rule = "the new tokens have no room in the cache";
+    info.hint = kSkippedSequenceHint;
+    break;
+  case DeviceStatusCode::kBadPage:
+    info.field = "block_table";
+    info.rule = "a page of the new tokens must be a page of the pools";
+    info.hint = kSkippedSequenceHint;
     break;
   case DeviceStatusCode::kBlocksOverTensor:
     info.field = "k_comp";

@@ -43,14 +43,30 @@ constexpr ViewRule kViewRules[] = {{"q", 3, kOwn},
                                    {"sequences", 2, kI32},
                                    {"cu_seqlens_q", 1, kI32},
                                    {"cu_seqlens_k", 1, kI32},
-                                   {"status", 1, kI32}};
+                                   {"status", 1, kI32},
+                                   {"k_cmp", 3, kOwn},
+                                   {"v_cmp", 3, kOwn},
+                                   {"k_sel", 3, kOwn},
+                                   {"v_sel", 3, kOwn},
+                                   {"k_win", 3, kOwn},
+                                   {"v_win", 3, kOwn},
+                                   {"k_sel_cache", 3, kOwn},
+                                   {"v_sel_cache", 3, kOwn},
+                                   {"k_win_cache", 3, kOwn},
+                                   {"v_win_cache", 3, kOwn},
+                                   {"k_raw", 3, kOwn},
+                                   {"v_raw", 3, kOwn},
+                                   {"k_staged", 3, kOwn},
+                                   {"v_staged", 3, kOwn},
+                                   {"cache_seqlens", 1, kI32},
+                                   {"block_table", 2, kI32}};
 static_assert(std::size(kViewRules) == kViews);
 
 constexpr ScalarRule kScalarRules[] = {
     {"seqlen_q", Kind::kI32},   {"seqlen_k", Kind::kI32}, {"max_seqlen_q", Kind::kI32}, {"max_seqlen_k", Kind::kI32},
     {"total_q", Kind::kI32},    {"total_k", Kind::kI32},  {"total_c", Kind::kI32},      {"query_begin", Kind::kI32},
     {"query_end", Kind::kI32},  {"window", Kind::kI32},   {"init_blocks", Kind::kI32},  {"local_blocks", Kind::kI32},
-    {"scale_log2", Kind::kF32}, {"batch", Kind::kI32}};
+    {"scale_log2", Kind::kF32}, {"batch", Kind::kI32},    {"capacity", Kind::kI32},     {"pages", Kind::kI32}};
 static_assert(std::size(kScalarRules) == kScalars);
 
 constexpr GridSizeRule kGridSizes[] = {{"batch", &GridSizes::batch},

@@ -46,9 +46,25 @@ enum class View : int {
   kSequences,
   kCuSeqlensQ,
   kCuSeqlensK,
-  kStatus
+  kStatus,
+  kKCmp,
+  kVCmp,
+  kKSel,
+  kVSel,
+  kKWin,
+  kVWin,
+  kKSelCache,
+  kVSelCache,
+  kKWinCache,
+  kVWinCache,
+  kKRaw,
+  kVRaw,
+  kKStaged,
+  kVStaged,
+  kCacheSeqlens,
+  kBlockTable
 };
-inline constexpr int kViews = 34;
+inline constexpr int kViews = 50;
 
 inline constexpr int kMaxCoordinates = 4;
 enum class ElementType : uint8_t { kOwn, kF32, kI32 }; // kOwn: the operator's
@@ -75,9 +91,11 @@ enum class Scalar : int {
   kInitBlocks,
   kLocalBlocks,
   kScaleLog2,
-  kBatch
+  kBatch,
+  kCapacity,
+  kPages
 };
-inline constexpr int kScalars = 14;
+inline constexpr int kScalars = 16;
 
 struct ScalarRule {
   std::string_view name;
@@ -93,12 +111,15 @@ struct ViewSlots {
   const void *data = nullptr;                        // nullptr: absent
   std::array<int64_t, kMaxCoordinates> strides = {}; // of the view's coordinates, elements
   uint64_t flags = 0;
+  // Of a view of pages: which page holds a sequence's rows (runtime/base/manifest.h). nullptr: no pages.
+  const int32_t *table = nullptr;
+  int64_t tableStride = 0; // from sequence to sequence, elements
 
   static ViewSlots make(const void *data, DType dtype, const std::array<int64_t, kMaxCoordinates> &strides) {
     uint64_t bits = reinterpret_cast<uintptr_t>(data);
     for (int64_t stride : strides)
       bits |= static_cast<uint64_t>(stride * dtypeBytes(dtype));
-    return {data, strides, bits % 16 == 0 ? kViewRowsAligned16 : 0};
+    return {data, strides, bits % 16 == 0 ? kViewRowsAligned16 : 0, nullptr, 0};
   }
 };
 
@@ -133,7 +154,8 @@ struct KernelCall {
   const ViewSlots &operator[](View view) const { return views[static_cast<size_t>(view)]; }
 };
 
-// The table that the kernel `sequences` makes of lengths in device memory, one row of so many int32 per sequence.
+// The table that the kernels `sequences` and `cache_sequences` make of lengths in device memory: rows of so many int32,
+// one for each sequence; the latter adds one for each sequence's new compressed blocks.
 inline constexpr int64_t kSequenceFields = 8;
 
 } // namespace nsa

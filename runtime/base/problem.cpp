@@ -14,8 +14,9 @@ namespace nsa {
 namespace {
 
 // The names in the order of the enumerators: one list makes printing, parsing and error texts.
-constexpr std::string_view kOperatorNames[] = {"dense", "window",  "compress", "cmp",    "select",
-                                               "sel",   "combine", "nsa",      "decode", "sequences"};
+constexpr std::string_view kOperatorNames[] = {"dense",  "window",    "compress",        "cmp",
+                                               "select", "sel",       "combine",         "nsa",
+                                               "decode", "sequences", "cache_sequences", "append"};
 constexpr std::string_view kCmpKindNames[] = {"mean", "linear", "mlp"};
 constexpr std::string_view kActivationNames[] = {"relu", "gelu", "silu"};
 constexpr std::string_view kGateNames[] = {"value", "sigmoid", "softmax"};
@@ -108,10 +109,15 @@ uint32_t fieldsOf(Operator op) {
   case Operator::kCombine:
     return kHeads | kV | kGates;
   case Operator::kNsa:
-  case Operator::kDecode:
     return kHeads | kQk | kV | kWindowField | kCmpGeometry | kPhi | kSelGeometry | kForced | kGates;
+  case Operator::kDecode:
+    return fieldsOf(Operator::kNsa) | kPages;
   case Operator::kSequences:
     return kCmpGeometry;
+  case Operator::kCacheSequences:
+    return kCmpGeometry | kPages;
+  case Operator::kAppend:
+    return kQk | kV | kCmpGeometry | kPages;
   }
   return 0;
 }
@@ -199,6 +205,10 @@ Status Spec::validate() const {
       NSA_RETURN_IF_ERROR(checkEnumerator("mlp_activation", kActivationNames, static_cast<int>(mlpActivation)));
     }
   }
+  // Blocks of both kinds lie within a page (spec.md 10).
+  if (op == Operator::kDecode && (pageSize < 0 || pageSize % selBlock != 0))
+    return Status::invalid("page_size", std::to_string(pageSize),
+                           "must be a multiple of sel_block = " + std::to_string(selBlock) + ", or 0 for no pages");
   if (fields & kGates) {
     NSA_RETURN_IF_ERROR(checkEnumerator("gate", kGateNames, static_cast<int>(gate)));
     if (branches < 1 || branches > kAllBranches)
@@ -245,16 +255,22 @@ Problem Problem::make(const Spec &spec, const Maxima &maxima) {
   Problem problem;
   problem.op = std::string(operatorName(spec.op));
   problem.buckets["batch"] = bucket(maxima.batch);
-  if (spec.op == Operator::kSequences) {
-    // It moves no element: one kernel serves every type, all heads and all lengths.
-    problem.fixed = {{"dtype", "fp32"},
-                     {"cmp_block", std::to_string(spec.cmpBlock)},
-                     {"cmp_stride", std::to_string(spec.cmpStride)}};
+  auto fix = [&](const char *name, int64_t value) { problem.fixed[name] = std::to_string(value); };
+  if (spec.op == Operator::kSequences || spec.op == Operator::kCacheSequences) {
+    // They move no element: one kernel serves every type, all heads and all lengths.
+    problem.fixed["dtype"] = "fp32";
+    fix("cmp_block", spec.cmpBlock);
+    fix("cmp_stride", spec.cmpStride);
+    if (fields & kPages)
+      fix("page_size", spec.pageSize);
     return problem;
   }
-  auto fix = [&](const char *name, int64_t value) { problem.fixed[name] = std::to_string(value); };
   problem.fixed["dtype"] = std::string(dtypeName(spec.dtype));
-  fix("packed", spec.layout == Layout::kPacked);
+  if (spec.op != Operator::kAppend)
+    fix("packed", spec.layout == Layout::kPacked);
+  // Kernels that a cache may serve; it is one of decode's only.
+  if (spec.op != Operator::kCombine)
+    fix("page_size", spec.pageSize);
   if (fields & kHeads)
     fix("group", spec.group());
   if (fields & kQk)

@@ -25,11 +25,15 @@ enum class Operator : int {
   kCombine = 6,
   kNsa = 7,
   kDecode = 8,
-  kSequences = 9, // lengths in device memory, checked once for all kernels of a plan
+  kSequences = 9,       // lengths in device memory, checked once for all kernels of a plan
+  kCacheSequences = 10, // the same for a cache, whose lengths grow by the new tokens
+  kAppend = 11,         // new tokens into a cache
 };
 inline constexpr int kPublicOperators = 9; // numbers of nsa_op
+// The whole forward, which runs the others' kernels.
+constexpr bool isWhole(Operator op) { return op == Operator::kNsa || op == Operator::kDecode; }
 // Whether kernels of the operator have choices to measure.
-constexpr bool isTuned(Operator op) { return op != Operator::kSequences; }
+constexpr bool isTuned(Operator op) { return op < Operator::kSequences; }
 // Whether more than one template serves the operator, so that one may be forced.
 constexpr bool hasVariants(Operator op) {
   return op == Operator::kDense || op == Operator::kWindow || op == Operator::kCmp;
@@ -71,6 +75,7 @@ enum SpecField : uint32_t {
   kSelGeometry = 64, // sel_block, sel_count
   kForced = 128,     // init_blocks, local_blocks
   kGates = 256,      // gate, gate_per_group, branches
+  kPages = 512,      // page_size
 };
 uint32_t fieldsOf(Operator op);
 
@@ -98,6 +103,7 @@ struct Spec {
   Gate gate = Gate::kValue;
   bool gatePerGroup = false; // gates are [.., kv_heads, 3], else [.., query_heads, 3]
   int32_t branches = kAllBranches;
+  int32_t pageSize = 0; // tokens of a cache's page; 0: each sequence's tokens stand together
 
   int32_t group() const { return kvHeads ? queryHeads / kvHeads : 0; }
   float effectiveScale() const;
@@ -131,7 +137,7 @@ struct Problem {
 
   // Both arguments have passed validate(). For operators that are one kernel: not for nsa and decode.
   static Problem make(const Spec &spec, const Maxima &maxima);
-  // "window dtype=bf16 group=8 packed=0 qk_dim=64 v_dim=64 | batch=1 kv_heads=1 ...": the database key.
+  // "window dtype=bf16 group=8 packed=0 page_size=0 qk_dim=64 v_dim=64 | batch=1 kv_heads=1 ...": the database key.
   std::string key() const;
   bool operator==(const Problem &) const = default;
 };

@@ -12,11 +12,57 @@ using enum Operand::Role;
 using T = TensorName;
 using V = View;
 
-constexpr std::string_view kTensorNameTexts[] = {
-    "q",     "k",       "v",       "k_win",   "v_win",  "out",    "lse",        "cu_seqlens_q", "cu_seqlens_k", "q_cmp",
-    "k_cmp", "v_cmp",   "k_sel",   "v_sel",   "k_comp", "v_comp", "block_list", "gates",        "o_cmp",        "o_sel",
-    "o_win", "lse_cmp", "lse_sel", "lse_win", "reads",  "pe_k",   "pe_v",       "w_k",          "w_v",          "b_k",
-    "b_v",   "w1_k",    "w1_v",    "b1_k",    "b1_v",   "w2_k",   "w2_v",       "b2_k",         "b2_v"};
+constexpr std::string_view kTensorNameTexts[] = {"q",
+                                                 "k",
+                                                 "v",
+                                                 "k_win",
+                                                 "v_win",
+                                                 "out",
+                                                 "lse",
+                                                 "cu_seqlens_q",
+                                                 "cu_seqlens_k",
+                                                 "q_cmp",
+                                                 "k_cmp",
+                                                 "v_cmp",
+                                                 "k_sel",
+                                                 "v_sel",
+                                                 "k_comp",
+                                                 "v_comp",
+                                                 "block_list",
+                                                 "gates",
+                                                 "o_cmp",
+                                                 "o_sel",
+                                                 "o_win",
+                                                 "lse_cmp",
+                                                 "lse_sel",
+                                                 "lse_win",
+                                                 "reads",
+                                                 "pe_k",
+                                                 "pe_v",
+                                                 "w_k",
+                                                 "w_v",
+                                                 "b_k",
+                                                 "b_v",
+                                                 "w1_k",
+                                                 "w1_v",
+                                                 "b1_k",
+                                                 "b1_v",
+                                                 "w2_k",
+                                                 "w2_v",
+                                                 "b2_k",
+                                                 "b2_v",
+                                                 "k_cache",
+                                                 "v_cache",
+                                                 "k_sel_cache",
+                                                 "v_sel_cache",
+                                                 "k_win_cache",
+                                                 "v_win_cache",
+                                                 "k_comp_cache",
+                                                 "v_comp_cache",
+                                                 "k_raw",
+                                                 "v_raw",
+                                                 "block_table",
+                                                 "cache_seqlens"};
 static_assert(std::size(kTensorNameTexts) == kTensorNames);
 
 constexpr TensorRule kQueryRows = {kOwn, Lead::kQueries, 2, {kQueryHeads, kQkDim}, true};
@@ -24,6 +70,8 @@ constexpr TensorRule kKeyRows = {kOwn, Lead::kKeys, 2, {kKvHeads, kQkDim}, true}
 constexpr TensorRule kValueRows = {kOwn, Lead::kKeys, 2, {kKvHeads, kVDim}, true};
 constexpr TensorRule kOutRows = {kOwn, Lead::kQueries, 2, {kQueryHeads, kVDim}, true};
 constexpr TensorRule kLseRule = {kF32, Lead::kQueries, 1, {kQueryHeads}, false};
+constexpr TensorRule kKeyCache = {kOwn, Lead::kCache, 2, {kKvHeads, kQkDim}, true};
+constexpr TensorRule kValueCache = {kOwn, Lead::kCache, 2, {kKvHeads, kVDim}, true};
 constexpr TensorRule kOffsets = {kI32, Lead::kNone, 0, {}, false};
 
 constexpr TensorRule kTensorRules[] = {
@@ -66,6 +114,18 @@ constexpr TensorRule kTensorRules[] = {
     {kOwn, Lead::kNone, 2, {kHidden, kVDim}, true},            // w2_v
     {kOwn, Lead::kNone, 1, {kQkDim}, true},                    // b2_k
     {kOwn, Lead::kNone, 1, {kVDim}, true},                     // b2_v
+    kKeyCache,                                                 // k_cache
+    kValueCache,                                               // v_cache
+    kKeyCache,                                                 // k_sel_cache
+    kValueCache,                                               // v_sel_cache
+    kKeyCache,                                                 // k_win_cache
+    kValueCache,                                               // v_win_cache
+    {kOwn, Lead::kCacheBlocks, 2, {kKvHeads, kQkDim}, true},   // k_comp_cache
+    {kOwn, Lead::kCacheBlocks, 2, {kKvHeads, kVDim}, true},    // v_comp_cache
+    {kOwn, Lead::kRing, 2, {kKvHeads, kQkDim}, true},          // k_raw
+    {kOwn, Lead::kRing, 2, {kKvHeads, kVDim}, true},           // v_raw
+    kOffsets,                                                  // block_table
+    kOffsets,                                                  // cache_seqlens
 };
 static_assert(std::size(kTensorRules) == kTensorNames);
 
@@ -140,6 +200,35 @@ constexpr Operand kNsaOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
                                     {T::kKComp, T::kKComp, kOptionalOut, V::kKComp},
                                     {T::kVComp, T::kVComp, kOptionalOut, V::kVComp},
                                     {T::kReads, T::kReads, kOptionalOut, V::kReads}};
+
+// The new tokens as keys stand in the place of all keys; the cache has those and the earlier ones.
+constexpr Operand kDecodeOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
+                                       {T::kQCmp, T::kQ, kIn, V::kQ},
+                                       {T::kKCmp, T::kK, kIn, V::kKCmp},
+                                       {T::kVCmp, T::kV, kIn, V::kVCmp},
+                                       {T::kKSel, T::kK, kIn, V::kKSel},
+                                       {T::kVSel, T::kV, kIn, V::kVSel},
+                                       {T::kKWin, T::kK, kIn, V::kKWin},
+                                       {T::kVWin, T::kV, kIn, V::kVWin},
+                                       NSA_PHI_OPERANDS,
+                                       {T::kGates, T::kGates, kIn, V::kGates},
+                                       {T::kKSelCache, T::kKCache, kInOut, V::kKSelCache},
+                                       {T::kVSelCache, T::kVCache, kInOut, V::kVSelCache},
+                                       {T::kKWinCache, T::kKCache, kInOut, V::kKWinCache},
+                                       {T::kVWinCache, T::kVCache, kInOut, V::kVWinCache},
+                                       {T::kKCompCache, T::kKCompCache, kInOut, V::kKComp},
+                                       {T::kVCompCache, T::kVCompCache, kInOut, V::kVComp},
+                                       {T::kKRaw, T::kKRaw, kInOut, V::kKRaw},
+                                       {T::kVRaw, T::kVRaw, kInOut, V::kVRaw},
+                                       {T::kOut, T::kOut, kOut, V::kOut},
+                                       {T::kOCmp, T::kOCmp, kOptionalOut, V::kOut},
+                                       {T::kOSel, T::kOSel, kOptionalOut, V::kOut},
+                                       {T::kOWin, T::kOWin, kOptionalOut, V::kOut},
+                                       {T::kLseCmp, T::kLseCmp, kOptionalOut, V::kLse},
+                                       {T::kLseSel, T::kLseSel, kOptionalOut, V::kLse},
+                                       {T::kLseWin, T::kLseWin, kOptionalOut, V::kLse},
+                                       {T::kBlockList, T::kBlockList, kOptionalOut, V::kBlockList},
+                                       {T::kReads, T::kReads, kOptionalOut, V::kReads}};
 #undef NSA_PHI_OPERANDS
 
 } // namespace
@@ -201,16 +290,19 @@ std::span<const Operand> operandsOf(Operator op) {
   case Operator::kNsa:
     return kNsaOperands;
   case Operator::kDecode:
+    return kDecodeOperands;
   case Operator::kSequences:
+  case Operator::kCacheSequences:
+  case Operator::kAppend:
     break;
   }
   return {};
 }
 
 bool takes(const Spec &spec, TensorName name) {
-  const bool importance = spec.op != Operator::kNsa || spec.hasBranch(kBranchCmp) || spec.hasBranch(kBranchSel);
+  const bool importance = !isWhole(spec.op) || spec.hasBranch(kBranchCmp) || spec.hasBranch(kBranchSel);
   const auto branch = [&](int32_t bit) {
-    return (spec.op != Operator::kNsa && spec.op != Operator::kCombine) || spec.hasBranch(bit);
+    return (!isWhole(spec.op) && spec.op != Operator::kCombine) || spec.hasBranch(bit);
   };
   switch (name) {
   case T::kPeK:
@@ -235,6 +327,10 @@ bool takes(const Spec &spec, TensorName name) {
   case T::kQCmp:
   case T::kKComp:
   case T::kVComp:
+  case T::kKCompCache:
+  case T::kVCompCache:
+  case T::kKRaw:
+  case T::kVRaw:
     return importance;
   case T::kOCmp:
   case T::kLseCmp:
@@ -243,10 +339,14 @@ bool takes(const Spec &spec, TensorName name) {
   case T::kVSel:
   case T::kOSel:
   case T::kLseSel:
+  case T::kKSelCache:
+  case T::kVSelCache:
   case T::kBlockList:
     return branch(kBranchSel);
   case T::kKWin:
   case T::kVWin:
+  case T::kKWinCache:
+  case T::kVWinCache:
   case T::kOWin:
   case T::kLseWin:
     return branch(kBranchWin);

@@ -50,13 +50,26 @@ enum class TensorName : int {
   kW2K,
   kW2V,
   kB2K,
-  kB2V
+  kB2V,
+  kKCache,
+  kVCache,
+  kKSelCache,
+  kVSelCache,
+  kKWinCache,
+  kVWinCache,
+  kKCompCache,
+  kVCompCache,
+  kKRaw,
+  kVRaw,
+  kBlockTable,
+  kCacheSeqlens
 };
-inline constexpr int kTensorNames = 39;
+inline constexpr int kTensorNames = 51;
 std::string_view tensorName(TensorName name); // "q", "k_win", "cu_seqlens_q", ...
 
-// What the first dimensions of a tensor count: [batch, time] in the dense layout, [total] in the packed one.
-enum class Lead : uint8_t { kNone, kQueries, kKeys, kBlocks };
+// What the first dimensions of a tensor count: [batch, time] in the dense layout, [total] in the packed one. Of a
+// cache, whatever the layout, [batch, room] or [pages, page_size]; its ring is [batch, cmp_block].
+enum class Lead : uint8_t { kNone, kQueries, kKeys, kBlocks, kCache, kCacheBlocks, kRing, kSequences };
 
 // Extents beyond those.
 enum class Axis : uint8_t {
@@ -86,14 +99,15 @@ struct TensorRule {
 const TensorRule &tensorRule(TensorName name);
 
 struct Operand {
-  enum class Role : uint8_t { kIn, kOptionalIn, kOut, kOptionalOut };
+  enum class Role : uint8_t { kIn, kOptionalIn, kOut, kOptionalOut, kInOut };
   TensorName name;
   TensorName otherwise; // serves where `name` is not bound; `name` itself when there is no other
   Role role;
   View view; // of the kernel, for operators that are one kernel
 
   bool isOptional() const { return role == Role::kOptionalIn || role == Role::kOptionalOut; }
-  bool isWritten() const { return role == Role::kOut || role == Role::kOptionalOut; }
+  bool isWritten() const { return role == Role::kOut || role == Role::kOptionalOut || role == Role::kInOut; }
+  bool isRead() const { return role != Role::kOut && role != Role::kOptionalOut; }
 };
 
 // In the order in which they are checked. Operands that the spec rules out (weights of another phi, branches that are

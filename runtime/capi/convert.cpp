@@ -11,7 +11,7 @@ namespace nsa::capi {
 namespace {
 
 static_assert(NSA_INTERNAL == static_cast<int>(ErrorCode::kInternal));
-static_assert(NSA_OP_DECODE + 1 == kPublicOperators);
+static_assert(NSA_OP_DECODE + 1 == kPublicOperators && NSA_OP_DECODE == static_cast<int>(Operator::kDecode));
 static_assert(NSA_OP_NSA == static_cast<int>(Operator::kNsa));
 static_assert(NSA_CMP_MLP == static_cast<int>(CmpKind::kMlp));
 static_assert(NSA_SILU == static_cast<int>(Activation::kSilu));
@@ -23,7 +23,8 @@ static_assert(NSA_MISS_TUNE == static_cast<int>(MissPolicy::kTune));
 static_assert(NSA_LOG_OFF == static_cast<int>(LogLevel::kOff));
 static_assert(NSA_CU_SEQLENS_K == static_cast<int>(TensorName::kCuSeqlensK));
 static_assert(NSA_READS == static_cast<int>(TensorName::kReads));
-static_assert(NSA_B2_V == static_cast<int>(TensorName::kB2V) && NSA_NAMES == kTensorNames);
+static_assert(NSA_B2_V == static_cast<int>(TensorName::kB2V));
+static_assert(NSA_CACHE_SEQLENS == static_cast<int>(TensorName::kCacheSeqlens) && NSA_NAMES == kTensorNames);
 
 std::string textOf(const char *text) { return text ? text : ""; }
 
@@ -90,9 +91,9 @@ Status convert(const nsa_engine_options *options, EngineOptions &result) {
 
 Status convert(const nsa_spec *spec, Spec &result) {
   NSA_RETURN_IF_ERROR(checkStruct(spec, "spec"));
-  // The library has operators of its own behind the public ones; decode is not computed yet.
-  NSA_RETURN_IF_ERROR(checkEnum("op", numberOf(spec->op), NSA_OP_NSA,
-                                "must be dense, window, compress, cmp, select, sel, combine or nsa"));
+  // The library has operators of its own behind the public ones.
+  NSA_RETURN_IF_ERROR(checkEnum("op", numberOf(spec->op), NSA_OP_DECODE,
+                                "must be dense, window, compress, cmp, select, sel, combine, nsa or decode"));
   result.op = static_cast<Operator>(numberOf(spec->op));
   result.dtype = static_cast<DType>(numberOf(spec->dtype));
   result.layout = static_cast<Layout>(numberOf(spec->layout));
@@ -115,6 +116,7 @@ Status convert(const nsa_spec *spec, Spec &result) {
   NSA_RETURN_IF_ERROR(checkEnum("gate_per_group", spec->gate_per_group, 1, "must be 0 or 1"));
   result.gatePerGroup = spec->gate_per_group != 0;
   result.branches = spec->branches;
+  result.pageSize = spec->page_size;
   return Status::ok();
 }
 

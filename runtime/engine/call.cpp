@@ -24,9 +24,13 @@ public:
   Status run() {
     NSA_RETURN_IF_ERROR(checkPresence());
     NSA_RETURN_IF_ERROR(checkLengths());
+    if (spec.op == Operator::kDecode)
+      NSA_RETURN_IF_ERROR(checkCacheLengths());
     for (const Operand &operand : operands)
       if (const TensorName *name = boundName(operand))
         NSA_RETURN_IF_ERROR(checkOperand(operand, *name));
+    if (spec.op == Operator::kDecode)
+      NSA_RETURN_IF_ERROR(checkCache());
     fillSizes();
     NSA_RETURN_IF_ERROR(checkMaxima());
     fillScalars();
@@ -71,14 +75,26 @@ private:
       if (!operand.isOptional() && !boundName(operand))
         return broken(operand.otherwise, "", "absent", "must be bound");
     }
+    const bool decodes = spec.op == Operator::kDecode;
     const bool takesLengths = packed && readsLengths(spec.op);
-    const bool anyLengths = bindings.find(TensorName::kCuSeqlensQ) || bindings.find(TensorName::kCuSeqlensK);
+    const bool anyLengths =
+        bindings.find(TensorName::kCuSeqlensQ) || (!decodes && bindings.find(TensorName::kCuSeqlensK));
     if (takesLengths && !anyLengths)
-      return broken(TensorName::kCuSeqlensQ, "", "absent", "packed layout needs cu_seqlens_q or cu_seqlens_k");
+      return broken(TensorName::kCuSeqlensQ, "", "absent",
+                    decodes ? "packed layout needs cu_seqlens_q" : "packed layout needs cu_seqlens_q or cu_seqlens_k");
     for (TensorName name : {TensorName::kCuSeqlensQ, TensorName::kCuSeqlensK}) {
+      if (decodes && name == TensorName::kCuSeqlensK)
+        continue; // the cache knows how many keys there are
       if (!packed && bindings.find(name))
         return broken(name, "", "bound", "belongs to the packed layout only");
       known |= Bindings::bit(name);
+    }
+    if (decodes) {
+      known |= Bindings::bit(TensorName::kCacheSeqlens) | (isPaged() ? Bindings::bit(TensorName::kBlockTable) : 0);
+      if (!bindings.find(TensorName::kCacheSeqlens))
+        return broken(TensorName::kCacheSeqlens, "", "absent", "must be bound");
+      if (isPaged() && !bindings.find(TensorName::kBlockTable))
+        return broken(TensorName::kBlockTable, "", "absent", "must be bound where the spec has a page_size");
     }
     if (uint64_t unknown = bindings.names() & ~known)
       return broken(static_cast<TensorName>(std::countr_zero(unknown)), "", "bound",
@@ -160,6 +176,78 @@ private:
     return Status::ok();
   }
 
+  bool isPaged() const { return spec.pageSize > 0; }
+
+  // How many tokens each sequence has in the cache, and where its pages are.
+  Status checkCacheLengths() {
+    constexpr TensorName kLengths = TensorName::kCacheSeqlens, kTable = TensorName::kBlockTable;
+    NSA_RETURN_IF_ERROR(checkTensor(kLengths, DType::kI32, 1, true));
+    const int64_t batch = tensor(kLengths).shape[0];
+    if (packed)
+      NSA_RETURN_IF_ERROR(checkExtent(kLengths, 0, call.sizes.batch, "the sequences of cu_seqlens_q"));
+    call.sizes.batch = batch;
+    batchSource = &kCacheSeqlensSource;
+    setTensor(kLengths, tensor(kLengths), {strideOf(tensor(kLengths), 0)});
+    if (!isPaged())
+      return Status::ok();
+    NSA_RETURN_IF_ERROR(checkTensor(kTable, DType::kI32, 2, false));
+    const Tensor &table = tensor(kTable);
+    NSA_RETURN_IF_ERROR(checkExtent(kTable, 0, batch, "batch of ", tensorName(kCacheSeqlensSource)));
+    if (table.shape[1] > 1 && table.strides[1] != 1)
+      return broken(kTable, ".strides", std::to_string(table.strides[1]),
+                    "the last dimension must be contiguous (stride 1)");
+    capacity = table.shape[1] * spec.pageSize;
+    setTensor(kTable, table, {strideOf(table, 0), 1});
+    return Status::ok();
+  }
+
+  // The leading dimensions of a cache's tensor: [batch, room], or [pages, rows of a page].
+  Status checkCacheLead(const TensorName &name, Lead lead) {
+    const int64_t rowTokens = lead == Lead::kCacheBlocks ? spec.cmpStride : 1;
+    if (lead == Lead::kRing || !isPaged())
+      NSA_RETURN_IF_ERROR(checkExtent(name, 0, call.sizes.batch, "batch of ", tensorName(*batchSource)));
+    if (lead == Lead::kRing)
+      return checkExtent(name, 1, spec.cmpBlock, "cmp_block");
+    if (isPaged()) {
+      NSA_RETURN_IF_ERROR(
+          checkExtent(name, 1, spec.pageSize / rowTokens, rowTokens == 1 ? "page_size" : "page_size / cmp_stride"));
+      if (pageSource)
+        return checkExtent(name, 0, call.pages, "as ", tensorName(*pageSource));
+      pageSource = &name;
+      call.pages = tensor(name).shape[0];
+      return Status::ok();
+    }
+    if (lead == Lead::kCacheBlocks) {
+      if (!roomSource) // of the compressed branch alone
+        capacity = maxima.seqlenK;
+      const int64_t least = spec.compressedBlocks(capacity);
+      if (tensor(name).shape[1] < least)
+        return broken(name, ".shape", shapeText(tensor(name)),
+                      "dimension 1 must be at least " + std::to_string(least) + ", the compressed blocks of " +
+                          std::to_string(capacity) + " tokens");
+      return Status::ok();
+    }
+    if (roomSource)
+      return checkExtent(name, 1, capacity, "as ", tensorName(*roomSource));
+    roomSource = &name;
+    capacity = tensor(name).shape[1];
+    return Status::ok();
+  }
+
+  // New tokens are queries and keys alike. Where one pool serves two branches, so must one tensor of new tokens.
+  Status checkCache() const {
+    using T = TensorName;
+    if (keys.source && keys.extent != queries.extent)
+      return checkExtent(*keys.source, timeAxis, queries.extent, "as ", tensorName(*queries.source));
+    for (const auto &[sel, win, selCache, winCache] : {std::array{T::kKSel, T::kKWin, T::kKSelCache, T::kKWinCache},
+                                                       std::array{T::kVSel, T::kVWin, T::kVSelCache, T::kVWinCache}}) {
+      if (call[selCache].data && call[selCache].data == call[winCache].data && call[sel].data != call[win].data)
+        return broken(win, ".data", "another tensor than " + std::string(tensorName(sel)),
+                      "where one cache serves both branches, the new tokens must be one tensor too");
+    }
+    return Status::ok();
+  }
+
   Status checkTime(Time &time, const TensorName &name, Lead lead) {
     const int64_t extent = tensor(name).shape[static_cast<size_t>(timeAxis)];
     if (time.source)
@@ -176,7 +264,8 @@ private:
 
   Status checkOperand(const Operand &operand, const TensorName &name) {
     const TensorRule &rule = tensorRule(operand.name);
-    const int leading = rule.lead == Lead::kNone ? 0 : timeAxis + 1;
+    const bool ofCache = isOfCache(rule.lead);
+    const int leading = rule.lead == Lead::kNone ? 0 : ofCache ? 2 : timeAxis + 1;
     NSA_RETURN_IF_ERROR(
         checkTensor(name, elementDType(rule.type, spec.dtype), leading + rule.axisCount, operand.isWritten()));
     const Tensor &t = tensor(name);
@@ -188,6 +277,17 @@ private:
     if (rule.contiguous && t.shape[static_cast<size_t>(last)] > 1 && t.strides[static_cast<size_t>(last)] != 1)
       return broken(name, ".strides", std::to_string(t.strides[static_cast<size_t>(last)]),
                     "the last dimension must be contiguous (stride 1)");
+    if (ofCache) {
+      NSA_RETURN_IF_ERROR(checkCacheLead(name, rule.lead));
+      setTensor(operand.name, t, coordinateStrides(t, rule, leading));
+      if (isPaged() && rule.lead != Lead::kRing) {
+        ViewSlots &slots = call.tensors[static_cast<size_t>(operand.name)];
+        const ViewSlots &table = call[TensorName::kBlockTable];
+        slots.table = static_cast<const int32_t *>(table.data);
+        slots.tableStride = table.strides[0];
+      }
+      return Status::ok();
+    }
     if (rule.lead != Lead::kNone && !packed) {
       if (!batchSource) {
         batchSource = &name;
@@ -206,8 +306,9 @@ private:
     std::array<int64_t, kMaxCoordinates> strides = {};
     size_t next = 0;
     if (rule.lead != Lead::kNone) {
-      strides[next++] = packed ? 0 : strideOf(t, 0);
-      strides[next++] = strideOf(t, timeAxis);
+      const bool packedRows = packed && !isOfCache(rule.lead);
+      strides[next++] = packedRows ? 0 : strideOf(t, 0);
+      strides[next++] = strideOf(t, packedRows ? 0 : 1);
     }
     const Axis first = rule.axes[0];
     if (first == Axis::kBlockQk || first == Axis::kBlockV)
@@ -217,12 +318,16 @@ private:
     return strides;
   }
 
+  static bool isOfCache(Lead lead) { return lead == Lead::kCache || lead == Lead::kCacheBlocks || lead == Lead::kRing; }
+
   Time &timeOf(Lead lead) { return lead == Lead::kQueries ? queries : lead == Lead::kKeys ? keys : blocks; }
 
   void fillSizes() {
     call.timeQ = queries.extent;
     // An operator that sees no key tensor has as many tokens as queries, unless cu_seqlens_k says otherwise.
     timeK = keys.source ? keys.extent : packed ? maxima.seqlenK : queries.extent;
+    if (spec.op == Operator::kDecode)
+      timeK = std::min(maxima.seqlenK, capacity); // of one sequence, in either layout
     GridSizes &sizes = call.sizes;
     const bool hasSequences = packed && readsLengths(spec.op);
     if (packed && !hasSequences)
@@ -253,7 +358,7 @@ private:
     if (packed)
       return atMost("tokens_q", queries.extent, "max_tokens_q", maxima.tokensQ);
     NSA_RETURN_IF_ERROR(atMost("seqlen_q", queries.extent, "max_seqlen_q", maxima.seqlenQ));
-    if (keys.source)
+    if (keys.source && spec.op != Operator::kDecode)
       NSA_RETURN_IF_ERROR(atMost("seqlen_k", keys.extent, "max_seqlen_k", maxima.seqlenK));
     NSA_RETURN_IF_ERROR(atMost("tokens_q", call.sizes.maxTokensQ, "max_tokens_q", maxima.tokensQ));
     if (queries.extent > timeK)
@@ -270,6 +375,8 @@ private:
     setScalar(call.scalars, Scalar::kTotalK, keys.source ? keys.extent : kUnbounded);
     setScalar(call.scalars, Scalar::kTotalC, blocks.source ? blocks.extent : kUnbounded);
     setScalar(call.scalars, Scalar::kBatch, call.sizes.batch);
+    setScalar(call.scalars, Scalar::kCapacity, capacity);
+    setScalar(call.scalars, Scalar::kPages, call.pages);
   }
 
   const CallRules &rules;
@@ -283,6 +390,10 @@ private:
   const TensorName *batchSource = nullptr;
   Time queries, keys, blocks;
   int64_t timeK = 0;
+  // Of decode: what each sequence has room for, in tokens, and which tensor said so.
+  static constexpr TensorName kCacheSeqlensSource = TensorName::kCacheSeqlens;
+  const TensorName *roomSource = nullptr, *pageSource = nullptr;
+  int64_t capacity = 0;
 };
 
 // Element i of a rank-1 int32 view.
@@ -323,8 +434,53 @@ Status prepareCall(const CallRules &rules, const Bindings &bindings, Call &call)
   return CallChecker(rules, bindings, call).run();
 }
 
+namespace {
+
+// A table's page is looked at where a new token comes to lie.
+Status checkHostCache(const CallRules &rules, const Call &call) {
+  const ViewSlots &offsets = call[TensorName::kCuSeqlensQ], &table = call[TensorName::kBlockTable];
+  if (offsets.data)
+    NSA_RETURN_IF_ERROR(checkHostOffsets("cu_seqlens_q", offsets, call.sizes.batch,
+                                         static_cast<int64_t>(call.scalars[static_cast<size_t>(Scalar::kTotalQ)]),
+                                         "the rows of q"));
+  const auto capacity = static_cast<int64_t>(call.scalars[static_cast<size_t>(Scalar::kCapacity)]);
+  for (int64_t i = 0; i < call.sizes.batch; ++i) {
+    const int64_t length = lengthAt(call[TensorName::kCacheSeqlens], i);
+    const int64_t added = offsets.data ? lengthAt(offsets, i + 1) - lengthAt(offsets, i) : call.timeQ;
+    auto broken = [&](std::string rule, std::string hint = "") {
+      return Status::invalid("cache_seqlens[" + std::to_string(i) + "]", std::to_string(length), std::move(rule),
+                             std::move(hint));
+    };
+    if (length < 0 || length > capacity)
+      return broken("must be from 0 to the cache's room of " + std::to_string(capacity) + " tokens");
+    if (added > rules.maxima.seqlenQ)
+      return Status::invalid("seqlen_q of sequence " + std::to_string(i), std::to_string(added),
+                             "must be at most the plan's max_seqlen_q = " + std::to_string(rules.maxima.seqlenQ));
+    if (added > capacity - length)
+      return broken("the cache has room for " + std::to_string(capacity) + " tokens, and " + std::to_string(added) +
+                    " more come");
+    if (length + added > rules.maxima.seqlenK)
+      return broken("with " + std::to_string(added) +
+                        " new tokens must be at most the plan's max_seqlen_k = " + std::to_string(rules.maxima.seqlenK),
+                    "make a plan with larger maxima");
+    for (int64_t token = length; table.data && token < length + added; ++token) {
+      const int64_t place = token / rules.spec.pageSize;
+      const int32_t page = static_cast<const int32_t *>(table.data)[i * table.strides[0] + place];
+      if (page < 0 || page >= call.pages)
+        return Status::invalid(
+            "block_table[" + std::to_string(i) + ", " + std::to_string(place) + "]", std::to_string(page),
+            "must be one of the pools' " + std::to_string(call.pages) + " pages: new tokens go there");
+    }
+  }
+  return Status::ok();
+}
+
+} // namespace
+
 Status checkHostLengths(const CallRules &rules, const Call &call) {
   const auto &[spec, maxima, scalars] = rules;
+  if (spec.op == Operator::kDecode)
+    return checkHostCache(rules, call);
   if (spec.layout != Layout::kPacked || !readsLengths(spec.op))
     return Status::ok();
   const ViewSlots &q = call[TensorName::kCuSeqlensQ];

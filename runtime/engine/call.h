@@ -31,6 +31,7 @@ struct Call {
   GridSizes sizes;
   int64_t timeQ = 0;  // extent of the time dimension: of one sequence in the dense layout, of all in the packed one
   bool empty = false; // nothing to compute
+  int64_t pages = 0;  // of decode's pools; 0: no pages
 
   const ViewSlots &operator[](TensorName name) const { return tensors[static_cast<size_t>(name)]; }
 };

@@ -17,8 +17,6 @@ constexpr int64_t kChunkGranule = 64; // queries
 
 enum Route : uint8_t { kSelIsDense = 1, kWinIsDense = 2 };
 
-bool isComposite(Operator op) { return op == Operator::kNsa; }
-
 Spec withOperator(Spec spec, Operator op) {
   spec.op = op;
   return spec;
@@ -31,15 +29,21 @@ int64_t mostCompressedRows(const Spec &spec, const Maxima &maxima) {
   return maxima.batch * spec.compressedBlocks(maxima.seqlenK);
 }
 
+// Rows of tokens for decode's new compressed blocks: all new ones, and of each sequence those of a block but one.
+int64_t mostStagedRows(const Spec &spec, const Maxima &maxima) {
+  const int64_t tokens = spec.layout == Layout::kPacked ? maxima.tokensQ : maxima.batch * maxima.seqlenQ;
+  return tokens + maxima.batch * (spec.cmpBlock - 1);
+}
+
 } // namespace
 
 std::string_view roleName(Role role, Operator op) {
-  constexpr std::string_view kNames[] = {"sequences", "compress", "cmp", "select", "sel", "win", "combine"};
+  constexpr std::string_view kNames[] = {"sequences", "append", "compress", "cmp", "select", "sel", "win", "combine"};
   return role == Role::kMain ? operatorName(op) : kNames[static_cast<size_t>(role)];
 }
 
 uint8_t routesOf(const Spec &spec, const Maxima &maxima) {
-  if (!isComposite(spec.op))
+  if (!isWhole(spec.op))
     return 0;
   uint8_t routes = 0;
   // b + 1 <= n for every query (spec.md 5.6).
@@ -53,15 +57,24 @@ uint8_t routesOf(const Spec &spec, const Maxima &maxima) {
 std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima) {
   std::vector<Step> steps;
   auto add = [&](Role role, Spec stepSpec) { steps.push_back({role, stepSpec, maxima}); };
-  if (spec.layout == Layout::kPacked && readsLengths(spec.op)) {
+  // Kernels of decode find their lengths in a table, whatever the layout of the new tokens; combine only adds rows up.
+  Spec branch = spec;
+  if (spec.op == Operator::kDecode) {
+    const bool compresses = spec.hasBranch(kBranchCmp) || spec.hasBranch(kBranchSel);
+    if (!compresses)
+      branch.cmpBlock = branch.cmpStride = 1;
+    branch.layout = Layout::kPacked;
+    add(Role::kSequences, withOperator(branch, Operator::kCacheSequences));
+    add(Role::kAppend, withOperator(branch, Operator::kAppend));
+  } else if (spec.layout == Layout::kPacked && readsLengths(spec.op)) {
     Spec lengths = withOperator(spec, Operator::kSequences);
     // Where nothing is compressed, one kernel serves whatever these fields hold.
-    const bool compresses = !isComposite(spec.op) || spec.hasBranch(kBranchCmp) || spec.hasBranch(kBranchSel);
+    const bool compresses = !isWhole(spec.op) || spec.hasBranch(kBranchCmp) || spec.hasBranch(kBranchSel);
     if (!(fieldsOf(spec.op) & kCmpGeometry) || !compresses)
       lengths.cmpBlock = lengths.cmpStride = 1;
     add(Role::kSequences, lengths);
   }
-  if (!isComposite(spec.op)) {
+  if (!isWhole(spec.op)) {
     if (spec.op == Operator::kSelect) {
       // For callers without the log-sum-exp: the compressed branch over its keys as values.
       Spec cmp = withOperator(spec, Operator::kCmp);
@@ -73,15 +86,15 @@ std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima) {
   }
   const uint8_t routes = routesOf(spec, maxima);
   if (spec.hasBranch(kBranchCmp) || spec.hasBranch(kBranchSel)) {
-    add(Role::kCompress, withOperator(spec, Operator::kCompress));
-    add(Role::kCmp, withOperator(spec, Operator::kCmp));
+    add(Role::kCompress, withOperator(branch, Operator::kCompress));
+    add(Role::kCmp, withOperator(branch, Operator::kCmp));
   }
   if (spec.hasBranch(kBranchSel)) {
-    add(Role::kSelect, withOperator(spec, Operator::kSelect));
-    add(Role::kSel, withOperator(spec, routes & kSelIsDense ? Operator::kDense : Operator::kSel));
+    add(Role::kSelect, withOperator(branch, Operator::kSelect));
+    add(Role::kSel, withOperator(branch, routes & kSelIsDense ? Operator::kDense : Operator::kSel));
   }
   if (spec.hasBranch(kBranchWin))
-    add(Role::kWin, withOperator(spec, routes & kWinIsDense ? Operator::kDense : Operator::kWindow));
+    add(Role::kWin, withOperator(branch, routes & kWinIsDense ? Operator::kDense : Operator::kWindow));
   add(Role::kCombine, withOperator(spec, Operator::kCombine));
   return steps;
 }
@@ -94,8 +107,9 @@ WorkspaceLayout::WorkspaceLayout(const Spec &spec, const Maxima &maxima, const R
     offset = aligned(bytes);
     bytes = offset + static_cast<size_t>(size);
   };
+  const bool decodes = spec.op == Operator::kDecode;
   if (kernels[static_cast<size_t>(Role::kSequences)])
-    place(sequences, maxima.batch * kSequenceFields * int64_t{sizeof(int32_t)});
+    place(sequences, (decodes ? 2 : 1) * maxima.batch * kSequenceFields * int64_t{sizeof(int32_t)});
 
   const bool packed = spec.layout == Layout::kPacked;
   const int64_t time = packed ? maxima.tokensQ : maxima.seqlenQ;
@@ -107,7 +121,7 @@ WorkspaceLayout::WorkspaceLayout(const Spec &spec, const Maxima &maxima, const R
     place(lse, entries * chunk * lseBytes);
     place(out[0], entries * chunk * spec.queryHeads * spec.qkDim * element);
   }
-  if (!isComposite(spec.op))
+  if (!isWhole(spec.op))
     return;
 
   const int64_t outBytes = spec.queryHeads * spec.vDim * element;
@@ -117,9 +131,9 @@ WorkspaceLayout::WorkspaceLayout(const Spec &spec, const Maxima &maxima, const R
   const int64_t most = (isGpu ? kGpuChunkBytes : kCpuChunkBytes) / perQuery / kChunkGranule * kChunkGranule;
   chunk = std::min(chunk, std::max(most, kChunkGranule));
   if (kernels[static_cast<size_t>(Role::kCompress)]) {
-    const int64_t rows = mostCompressedRows(spec, maxima) * spec.kvHeads;
-    place(kComp, rows * spec.qkDim * element);
-    place(vComp, rows * spec.vDim * element);
+    const int64_t rows = (decodes ? mostStagedRows(spec, maxima) : mostCompressedRows(spec, maxima)) * spec.kvHeads;
+    place(decodes ? kStaged : kComp, rows * spec.qkDim * element);
+    place(decodes ? vStaged : vComp, rows * spec.vDim * element);
     place(lse, entries * chunk * lseBytes);
     place(blockList, entries * chunk * listBytes);
   }
@@ -145,6 +159,11 @@ ViewSlots PipelineRun::table() const {
   return ViewSlots::make(workspace + layout.sequences, DType::kI32, {kSequenceFields, 1});
 }
 
+ViewSlots PipelineRun::compressTable() const {
+  const int64_t row = kSequenceFields * int64_t{sizeof(int32_t)};
+  return ViewSlots::make(workspace + layout.sequences + call.sizes.batch * row, DType::kI32, {kSequenceFields, 1});
+}
+
 KernelCall PipelineRun::fresh() const {
   KernelCall result;
   result.scalars = call.scalars;
@@ -157,6 +176,8 @@ Status PipelineRun::launchSequences() const {
   if (!kernels[static_cast<size_t>(Role::kSequences)])
     return Status::ok();
   KernelCall lengths = fresh();
+  lengths[View::kCacheSeqlens] = call[T::kCacheSeqlens];
+  lengths[View::kBlockTable] = call[T::kBlockTable];
   lengths[View::kCuSeqlensQ] = call[T::kCuSeqlensQ];
   lengths[View::kCuSeqlensK] = call[T::kCuSeqlensK];
   return launch(Role::kSequences, lengths);
@@ -177,8 +198,10 @@ Status PipelineRun::run() const {
   if (trace)
     NSA_RETURN_IF_ERROR(trace->clock.mark(stream));
   NSA_RETURN_IF_ERROR(launchSequences());
-  if (isComposite(rules.spec.op))
+  if (rules.spec.op == Operator::kNsa)
     return runNsa();
+  if (rules.spec.op == Operator::kDecode)
+    return runDecode();
   if (rules.spec.op == Operator::kSelect)
     return runSelect();
   return runSingle();
@@ -213,7 +236,7 @@ Status PipelineRun::runSelect() const {
 
 Status PipelineRun::runNsa() const {
   const Spec &spec = rules.spec;
-  std::array<ViewSlots, 2> compressed;
+  BranchKeys keys = {{}, {call[T::kKSel], call[T::kVSel]}, {call[T::kKWin], call[T::kVWin]}};
   if (kernels[static_cast<size_t>(Role::kCompress)]) {
     // Sequences of a packed batch follow each other; those of a dense one are apart by what the call's lengths give.
     const bool packed = spec.layout == Layout::kPacked;
@@ -223,18 +246,62 @@ Status PipelineRun::runNsa() const {
       const int64_t row = spec.kvHeads * dim;
       return ViewSlots::make(workspace + offset, spec.dtype, {packed ? 0 : call.sizes.maxBlocksC * row, row, dim});
     };
-    compressed = {rows(T::kKComp, layout.kComp, spec.qkDim), rows(T::kVComp, layout.vComp, spec.vDim)};
+    keys.cmp = {rows(T::kKComp, layout.kComp, spec.qkDim), rows(T::kVComp, layout.vComp, spec.vDim)};
     KernelCall compress = singleCall(Operator::kCompress, call, table());
-    compress[View::kKComp] = compressed[0];
-    compress[View::kVComp] = compressed[1];
+    compress[View::kKComp] = keys.cmp[0];
+    compress[View::kVComp] = keys.cmp[1];
     NSA_RETURN_IF_ERROR(launch(Role::kCompress, compress));
   }
+  return runBranches(keys);
+}
+
+// New tokens go into the cache, the blocks that become whole with them too; from there on it is the forward over it.
+Status PipelineRun::runDecode() const {
+  const Spec &spec = rules.spec;
+  const BranchKeys keys = {{call[T::kKCompCache], call[T::kVCompCache]},
+                           {call[T::kKSelCache], call[T::kVSelCache]},
+                           {call[T::kKWinCache], call[T::kVWinCache]}};
+  KernelCall append = fresh();
+  for (const auto &[name, view] :
+       {std::pair(T::kKSel, View::kKSel), std::pair(T::kVSel, View::kVSel), std::pair(T::kKWin, View::kKWin),
+        std::pair(T::kVWin, View::kVWin), std::pair(T::kKCmp, View::kKCmp), std::pair(T::kVCmp, View::kVCmp),
+        std::pair(T::kKSelCache, View::kKSelCache), std::pair(T::kVSelCache, View::kVSelCache),
+        std::pair(T::kKRaw, View::kKRaw), std::pair(T::kVRaw, View::kVRaw)})
+    append[view] = call[name];
+  // One pool for both branches is written once.
+  if (keys.win[0].data != keys.sel[0].data)
+    append[View::kKWinCache] = keys.win[0];
+  if (keys.win[1].data != keys.sel[1].data)
+    append[View::kVWinCache] = keys.win[1];
+  const bool compresses = kernels[static_cast<size_t>(Role::kCompress)];
+  if (compresses) {
+    auto staged = [&](size_t offset, int64_t dim) {
+      return ViewSlots::make(workspace + offset, spec.dtype, {0, spec.kvHeads * dim, dim});
+    };
+    append[View::kKStaged] = staged(layout.kStaged, spec.qkDim);
+    append[View::kVStaged] = staged(layout.vStaged, spec.vDim);
+  }
+  NSA_RETURN_IF_ERROR(launch(Role::kAppend, append));
+  if (compresses) {
+    // The second half of the table says which blocks are new. So many new tokens complete at most so many.
+    KernelCall compress = singleCall(Operator::kCompress, call, compressTable());
+    compress[View::kK] = append[View::kKStaged];
+    compress[View::kV] = append[View::kVStaged];
+    compress[View::kKComp] = keys.cmp[0];
+    compress[View::kVComp] = keys.cmp[1];
+    compress.grid.maxBlocksC = (call.sizes.maxSeqlenQ + spec.cmpStride - 1) / spec.cmpStride;
+    NSA_RETURN_IF_ERROR(launch(Role::kCompress, compress));
+  }
+  return runBranches(keys);
+}
+
+Status PipelineRun::runBranches(const BranchKeys &keys) const {
   for (int64_t first = 0; first < call.timeQ; first += layout.chunk)
-    NSA_RETURN_IF_ERROR(runChunk(first, std::min(first + layout.chunk, call.timeQ), compressed));
+    NSA_RETURN_IF_ERROR(runChunk(first, std::min(first + layout.chunk, call.timeQ), keys));
   return Status::ok();
 }
 
-Status PipelineRun::runChunk(int64_t first, int64_t past, const std::array<ViewSlots, 2> &compressed) const {
+Status PipelineRun::runChunk(int64_t first, int64_t past, const BranchKeys &keys) const {
   const Spec &spec = rules.spec;
   KernelCall base = fresh();
   setScalar(base.scalars, Scalar::kQueryBegin, first);
@@ -265,8 +332,8 @@ Status PipelineRun::runChunk(int64_t first, int64_t past, const std::array<ViewS
   if (kernels[static_cast<size_t>(Role::kCmp)]) {
     KernelCall cmp = base;
     cmp[View::kQ] = call[T::kQCmp];
-    cmp[View::kK] = compressed[0];
-    cmp[View::kV] = compressed[1];
+    cmp[View::kK] = keys.cmp[0];
+    cmp[View::kV] = keys.cmp[1];
     cmp[View::kLse] =
         call[T::kLseCmp].data ? call[T::kLseCmp] : perQuery(layout.lse, DType::kF32, spec.queryHeads, 1, first);
     NSA_RETURN_IF_ERROR(attend(Role::kCmp, 0, cmp, T::kOCmp, View::kOCmp, View::kReadsCmp));
@@ -275,7 +342,7 @@ Status PipelineRun::runChunk(int64_t first, int64_t past, const std::array<ViewS
     if (spec.hasBranch(kBranchSel)) {
       KernelCall select = base;
       select[View::kQ] = cmp[View::kQ];
-      select[View::kK] = compressed[0];
+      select[View::kK] = keys.cmp[0];
       select[View::kLse] = cmp[View::kLse];
       select[View::kBlockList] = call[T::kBlockList].data
                                      ? call[T::kBlockList]
@@ -284,8 +351,8 @@ Status PipelineRun::runChunk(int64_t first, int64_t past, const std::array<ViewS
         NSA_RETURN_IF_ERROR(launch(Role::kSelect, select));
       KernelCall sel = base;
       sel[View::kQ] = call[T::kQ];
-      sel[View::kK] = call[T::kKSel];
-      sel[View::kV] = call[T::kVSel];
+      sel[View::kK] = keys.sel[0];
+      sel[View::kV] = keys.sel[1];
       sel[View::kBlockList] = select[View::kBlockList];
       sel[View::kLse] = call[T::kLseSel];
       NSA_RETURN_IF_ERROR(attend(Role::kSel, 1, sel, T::kOSel, View::kOSel, View::kReadsSel));
@@ -294,8 +361,8 @@ Status PipelineRun::runChunk(int64_t first, int64_t past, const std::array<ViewS
   if (spec.hasBranch(kBranchWin)) {
     KernelCall win = base;
     win[View::kQ] = call[T::kQ];
-    win[View::kK] = call[T::kKWin];
-    win[View::kV] = call[T::kVWin];
+    win[View::kK] = keys.win[0];
+    win[View::kV] = keys.win[1];
     win[View::kLse] = call[T::kLseWin];
     NSA_RETURN_IF_ERROR(attend(Role::kWin, 2, win, T::kOWin, View::kOWin, View::kReadsWin));
   }

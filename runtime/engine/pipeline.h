@@ -22,6 +22,7 @@ namespace nsa {
 // What a kernel does in an operator.
 enum class Role : uint8_t {
   kSequences, // checks lengths in device memory and tabulates them
+  kAppend,    // new tokens into decode's cache
   kCompress,
   kCmp,
   kSelect,
@@ -30,8 +31,8 @@ enum class Role : uint8_t {
   kCombine,
   kMain // of an operator that is one kernel
 };
-inline constexpr int kRoles = 8;
-// "sequences", "compress", "cmp", ...; of kMain the operator's own name.
+inline constexpr int kRoles = 9;
+// "sequences", "append", "compress", "cmp", ...; of kMain the operator's own name.
 std::string_view roleName(Role role, Operator op);
 
 // One kernel that an operator needs: a request of its own, with choices of its own.
@@ -57,6 +58,7 @@ struct WorkspaceLayout {
   size_t scratch = 0; // of one kernel at a time
   size_t sequences = 0;
   size_t kComp = 0, vComp = 0;
+  size_t kStaged = 0, vStaged = 0;  // decode: tokens of new compressed blocks, all sequences after each other
   size_t lse = 0, blockList = 0;    // of a chunk
   std::array<size_t, 3> out = {};   // of a chunk, by branch
   std::array<size_t, 3> reads = {}; // of a chunk, by branch
@@ -71,6 +73,11 @@ KernelCall singleCall(Operator op, const Call &call, const ViewSlots &table);
 struct LaunchTrace {
   LaunchClock &clock;
   std::vector<Role> launched{};
+};
+
+// What the branches attend: of the call, or of its cache.
+struct BranchKeys {
+  std::array<ViewSlots, 2> cmp, sel, win; // keys, values
 };
 
 // One run: everything on the stack, nothing but launches.
@@ -90,12 +97,16 @@ private:
   Status runSingle() const;
   Status runSelect() const;
   Status runNsa() const;
-  Status runChunk(int64_t begin, int64_t end, const std::array<ViewSlots, 2> &compressed) const;
+  Status runDecode() const;
+  // All chunks of queries, over keys and values of the branches' tensors.
+  Status runBranches(const BranchKeys &keys) const;
+  Status runChunk(int64_t begin, int64_t end, const BranchKeys &keys) const;
   // The numbers, the sizes and the table of sequences.
   KernelCall fresh() const;
   Status launch(Role role, const KernelCall &kernelCall) const;
   Status launchSequences() const;
   ViewSlots table() const;
+  ViewSlots compressTable() const; // of decode: each sequence's new compressed blocks
   ViewSlots perQuery(size_t offset, DType dtype, int64_t heads, int64_t columns, int64_t begin,
                      int64_t columnStride = 0) const;
 };

@@ -21,13 +21,13 @@ struct PlanKey {
   int32_t cmpBlock, cmpStride, selBlock;
   int32_t mlpHidden;
   uint8_t selCount, gatePerGroup, branches, padding;
-  uint32_t morePadding;
+  int32_t pageSize;
   bool operator==(const PlanKey &) const = default;
 
   // Both arguments have passed validate().
   static PlanKey make(const Spec &spec, const Maxima &maxima) {
     uint32_t fields = fieldsOf(spec.op);
-    if (spec.op == Operator::kNsa) {
+    if (isWhole(spec.op)) {
       if (!spec.hasBranch(kBranchWin))
         fields &= ~uint32_t{kWindowField};
       if (!spec.hasBranch(kBranchSel))
@@ -59,9 +59,9 @@ struct PlanKey {
             isMlp ? number(kPhi, spec.mlpHidden) : 0,
             byte(kSelGeometry, spec.selCount),
             byte(kGates, spec.gatePerGroup),
-            spec.op == Operator::kNsa ? branchSteps(spec) : uint8_t{0},
+            isWhole(spec.op) ? branchSteps(spec) : uint8_t{0},
             0,
-            0};
+            number(kPages, spec.pageSize)};
   }
 
   size_t hash() const {

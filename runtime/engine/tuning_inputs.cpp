@@ -206,6 +206,8 @@ Status TuningInputs::fillOperator() {
   case Operator::kNsa:
   case Operator::kDecode:
   case Operator::kSequences:
+  case Operator::kCacheSequences:
+  case Operator::kAppend:
     break;
   }
   return Status::error(ErrorCode::kInternal,

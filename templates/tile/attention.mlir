@@ -6,12 +6,14 @@
 //
 //! template attention
 //! operator dense, window, cmp
-//! fixed   dtype, qk_dim, v_dim, group, packed
+//! fixed   dtype, qk_dim, v_dim, group, packed, page_size
 //! fixed   cmp: cmp_block, cmp_stride
 //! let     windowed = op == window
 //! let     compressed = op == cmp
 // Position p sees the keys below (p + sight) / key_stride. Where that is negative it sees none.
 //! let     key_stride = compressed ? cmp_stride : 1
+// Rows of a page of keys, where a cache has pages.
+//! let     key_page = page_size / key_stride
 //! let     sight = compressed ? 1 + cmp_stride - cmp_block : 1
 //! let     qk_pad = roundup(qk_dim, dot_step)
 //! let     v_pad  = roundup(v_dim, dot_step)
@@ -42,7 +44,7 @@
 //! threads 32 * warps
 
 func.func @attention(
-    %q: !tile.view<${element}, 3>, %k: !tile.view<${element}, 3>, %v: !tile.view<${element}, 3>,
+    %q: !tile.view<${element}, 3>, %k: !tile.view<${element}, 3, ${key_page}>, %v: !tile.view<${element}, 3, ${key_page}>,
     %out: !tile.view<${element}, 3>, %lse: !tile.view<f32, 3>, %reads: !tile.view<i32, 3>,
     %sequences: !tile.view<i32, 2>, %seqlen_q: i32, %seqlen_k: i32, %query_begin: i32, %query_end: i32,
     %window: i32, %scale_log2: f32) attributes {tile.warps = ${warps} : i32} {
@@ -64,8 +66,8 @@ func.func @attention(
   %kv_head = tile.program_id y
   %batch = tile.program_id z
 
-  // Where this sequence lies. Packed tensors are one batch entry, and the table knows: a malformed sequence has no query.
-  %entry, %q_begin, %k_begin, %q_length, %k_length = scf.if %packed -> (i32, i32, i32, i32, i32) {
+  // Where this sequence lies, as the table knows where there is one: a malformed sequence has no query.
+  %q_entry, %k_entry, %q_begin, %k_begin, %q_length, %k_length = scf.if %packed -> (i32, i32, i32, i32, i32, i32) {
     %two = arith.constant 2 : i32
     %three = arith.constant 3 : i32
     %four = arith.constant 4 : i32
@@ -74,9 +76,13 @@ func.func @attention(
     %begin_field = arith.select %compressed, %four, %two : i32
     %k_begin = tile.load_scalar %sequences[%batch, %begin_field] : !tile.view<i32, 2>
     %k_length = tile.load_scalar %sequences[%batch, %three] : !tile.view<i32, 2>
-    scf.yield %zero, %q_begin, %k_begin, %q_length, %k_length : i32, i32, i32, i32, i32
+    %six = arith.constant 6 : i32
+    %seven = arith.constant 7 : i32
+    %k_entry = tile.load_scalar %sequences[%batch, %six] : !tile.view<i32, 2>
+    %q_entry = tile.load_scalar %sequences[%batch, %seven] : !tile.view<i32, 2>
+    scf.yield %q_entry, %k_entry, %q_begin, %k_begin, %q_length, %k_length : i32, i32, i32, i32, i32, i32
   } else {
-    scf.yield %batch, %zero, %zero, %seqlen_q, %seqlen_k : i32, i32, i32, i32, i32
+    scf.yield %batch, %batch, %zero, %zero, %seqlen_q, %seqlen_k : i32, i32, i32, i32, i32, i32
   }
 
   // The sequence's queries of this launch: `queries` from `first_time` on.
@@ -136,7 +142,7 @@ func.func @attention(
       %time = arith.addi %first_time, %query : i32
       %member = arith.remsi %row, %group : i32
       %head = arith.addi %first_head, %member : i32
-      tile.at [%entry, %time, %head] if %exists
+      tile.at [%q_entry, %time, %head] if %exists
     } columns(${qk_dim}) {tile.stay_in_shared = ${queries_shared} : i1} : !tile.view<${element}, 3> -> tensor<${query_tile}x${qk_pad}x${element}>
 
     %m_all, %l_all, %o_all = scf.for %key = %first_key to %past_key step %key_tile
@@ -146,14 +152,14 @@ func.func @attention(
         %index = arith.addi %key, %r : i32
         %exists = arith.cmpi slt, %index, %past_key : i32
         %time = arith.addi %k_begin, %index : i32
-        tile.at [%entry, %time, %kv_head] if %exists
-      } columns(${qk_dim}) : !tile.view<${element}, 3> -> tensor<${key_tile}x${qk_pad}x${element}>
+        tile.at [%k_entry, %time, %kv_head] if %exists
+      } columns(${qk_dim}) : !tile.view<${element}, 3, ${key_page}> -> tensor<${key_tile}x${qk_pad}x${element}>
       %v_tile = tile.load %v rows(%r) {
         %index = arith.addi %key, %r : i32
         %exists = arith.cmpi slt, %index, %past_key : i32
         %time = arith.addi %k_begin, %index : i32
-        tile.at [%entry, %time, %kv_head] if %exists
-      } columns(${v_dim}) : !tile.view<${element}, 3> -> tensor<${key_tile}x${v_pad}x${element}>
+        tile.at [%k_entry, %time, %kv_head] if %exists
+      } columns(${v_dim}) : !tile.view<${element}, 3, ${key_page}> -> tensor<${key_tile}x${v_pad}x${element}>
 
       // An edge tile holds a key that some row may not attend: one after the newest that the first row sees, or one that
       // left the last row's window. Only there scores are masked, and only there values may hold bytes that must not reach
@@ -245,7 +251,7 @@ func.func @attention(
       %time = arith.addi %first_time, %query : i32
       %member = arith.remsi %row, %group : i32
       %head = arith.addi %first_head, %member : i32
-      tile.at [%entry, %time, %head] if %exists
+      tile.at [%q_entry, %time, %head] if %exists
     } columns(${v_dim}) : tensor<${query_tile}x${v_pad}x${element}>, !tile.view<${element}, 3>
 
     %wants_lse = tile.present %lse : !tile.view<f32, 3>
@@ -264,7 +270,7 @@ func.func @attention(
         %time = arith.addi %first_time, %query : i32
         %member = arith.remsi %row, %group : i32
         %head = arith.addi %first_head, %member : i32
-        tile.at [%entry, %time, %head] if %exists
+        tile.at [%q_entry, %time, %head] if %exists
       } : tensor<${query_tile}xf32>, !tile.view<f32, 3>
     }
 
@@ -305,7 +311,7 @@ func.func @attention(
         %member = arith.remsi %row, %group : i32
         %is_first_head = arith.cmpi eq, %member, %zero : i32
         %exists = arith.andi %is_row, %is_first_head : i1
-        tile.at [%entry, %time, %kv_head] if %exists
+        tile.at [%q_entry, %time, %kv_head] if %exists
       } : tensor<${query_tile}xi32>, !tile.view<i32, 3>
     }
   }

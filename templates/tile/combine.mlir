@@ -50,14 +50,15 @@ func.func @combine(
 
   // Where this sequence lies. Without a table packed tensors are one; with it, a malformed sequence has no query.
   %has_table = tile.present %sequences : !tile.view<i32, 2>
-  %entry = arith.select %has_table, %zero, %batch : i32
-  %q_begin, %q_length = scf.if %has_table -> (i32, i32) {
+  %entry, %q_begin, %q_length = scf.if %has_table -> (i32, i32, i32) {
+    %seven = arith.constant 7 : i32
+    %table_entry = tile.load_scalar %sequences[%batch, %seven] : !tile.view<i32, 2>
     %table_begin = tile.load_scalar %sequences[%batch, %zero] : !tile.view<i32, 2>
     %table_length = tile.load_scalar %sequences[%batch, %one] : !tile.view<i32, 2>
-    scf.yield %table_begin, %table_length : i32, i32
+    scf.yield %table_entry, %table_begin, %table_length : i32, i32, i32
   } else {
     %all = arith.select %packed, %total_q, %seqlen_q : i32
-    scf.yield %zero, %all : i32, i32
+    scf.yield %batch, %zero, %all : i32, i32, i32
   }
 
   // The sequence's queries of this launch: `queries` from `first_time` on.

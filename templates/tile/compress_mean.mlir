@@ -6,7 +6,9 @@
 //
 //! template compress_mean
 //! operator compress
-//! fixed   dtype, packed, qk_dim, v_dim, cmp_block, cmp_stride, cmp_kind, mlp_hidden, mlp_activation
+//! fixed   dtype, packed, page_size, qk_dim, v_dim, cmp_block, cmp_stride, cmp_kind, mlp_hidden, mlp_activation
+// Rows of a page of compressed rows, where a cache has pages.
+//! let     comp_page = page_size / cmp_stride
 //! require cmp_kind == mean
 //! choice  block_tile = 8 | 16 | 32 | 64
 //! choice  token_tile = 16 | 32 | 64 | 128
@@ -39,7 +41,7 @@
 
 func.func @compress_mean(
     %k: !tile.view<${element}, 3>, %v: !tile.view<${element}, 3>,
-    %k_comp: !tile.view<${element}, 3>, %v_comp: !tile.view<${element}, 3>,
+    %k_comp: !tile.view<${element}, 3, ${comp_page}>, %v_comp: !tile.view<${element}, 3, ${comp_page}>,
     %sequences: !tile.view<i32, 2>, %seqlen_k: i32) attributes {tile.warps = ${warps} : i32} {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
@@ -70,27 +72,31 @@ func.func @compress_mean(
   %x = arith.select %of_keys, %k, %v : !tile.view<${element}, 3>
 
   // Where this sequence and its blocks lie. Packed ones are rows of a table, whose lengths were checked.
-  %entry, %begin, %blocks_begin, %blocks = scf.if %packed -> (i32, i32, i32, i32) {
+  %entry, %blocks_entry, %begin, %blocks_begin, %blocks = scf.if %packed -> (i32, i32, i32, i32, i32) {
     %k_begin_field = arith.constant 2 : i32
     %c_begin_field = arith.constant 4 : i32
     %c_length_field = arith.constant 5 : i32
     %k_begin = tile.load_scalar %sequences[%batch, %k_begin_field] : !tile.view<i32, 2>
     %c_begin = tile.load_scalar %sequences[%batch, %c_begin_field] : !tile.view<i32, 2>
     %c_length = tile.load_scalar %sequences[%batch, %c_length_field] : !tile.view<i32, 2>
-    scf.yield %zero, %k_begin, %c_begin, %c_length : i32, i32, i32, i32
+    %six = arith.constant 6 : i32
+    %seven = arith.constant 7 : i32
+    %k_entry = tile.load_scalar %sequences[%batch, %six] : !tile.view<i32, 2>
+    %c_entry = tile.load_scalar %sequences[%batch, %seven] : !tile.view<i32, 2>
+    scf.yield %k_entry, %c_entry, %k_begin, %c_begin, %c_length : i32, i32, i32, i32, i32
   } else {
     %is_short = arith.cmpi slt, %seqlen_k, %cmp_block : i32
     %later = arith.subi %seqlen_k, %cmp_block : i32
     %strides = arith.divsi %later, %cmp_stride : i32
     %whole = arith.addi %strides, %one : i32
     %c_length = arith.select %is_short, %zero, %whole : i32
-    scf.yield %batch, %zero, %zero, %c_length : i32, i32, i32, i32
+    scf.yield %batch, %batch, %zero, %zero, %c_length : i32, i32, i32, i32, i32
   }
 
   %first_block = arith.muli %tile, %block_tile : i32
   %has_blocks = arith.cmpi slt, %first_block, %blocks : i32
-  %wants_k = tile.present %k_comp : !tile.view<${element}, 3>
-  %wants_v = tile.present %v_comp : !tile.view<${element}, 3>
+  %wants_k = tile.present %k_comp : !tile.view<${element}, 3, ${comp_page}>
+  %wants_v = tile.present %v_comp : !tile.view<${element}, 3, ${comp_page}>
   %wanted = arith.select %of_keys, %wants_k, %wants_v : i1
   %works = arith.andi %has_blocks, %wanted : i1
   scf.if %works {
@@ -137,13 +143,13 @@ func.func @compress_mean(
     %tokens_of_block = tile.splat %cmp_block_f : tensor<${block_tile}x${column_tile}xf32>
     %mean = arith.divf %sums, %tokens_of_block : tensor<${block_tile}x${column_tile}xf32>
     %result = tile.cast %mean : tensor<${block_tile}x${column_tile}xf32> -> tensor<${block_tile}x${column_tile}x${element}>
-    %out = arith.select %of_keys, %k_comp, %v_comp : !tile.view<${element}, 3>
+    %out = arith.select %of_keys, %k_comp, %v_comp : !tile.view<${element}, 3, ${comp_page}>
     tile.store %result, %out rows(%r) {
       %block = arith.addi %first_block, %r : i32
       %exists = arith.cmpi slt, %block, %past_block : i32
       %block_row = arith.addi %blocks_begin, %block : i32
-      tile.at [%entry, %block_row, %kv_head] if %exists
-    } chunk(%chunk of %columns) : tensor<${block_tile}x${column_tile}x${element}>, !tile.view<${element}, 3>
+      tile.at [%blocks_entry, %block_row, %kv_head] if %exists
+    } chunk(%chunk of %columns) : tensor<${block_tile}x${column_tile}x${element}>, !tile.view<${element}, 3, ${comp_page}>
   }
   return
 }

@@ -5,7 +5,7 @@
 //
 //! template sel
 //! operator sel
-//! fixed   dtype, qk_dim, v_dim, group, packed, sel_block, sel_count
+//! fixed   dtype, qk_dim, v_dim, group, packed, page_size, sel_block, sel_count
 //! let     qk_pad = roundup(qk_dim, dot_step)
 //! let     v_pad  = roundup(v_dim, dot_step)
 // Heads of a program; a large group may be served by several.
@@ -41,7 +41,7 @@
 //! threads 32 * warps
 
 func.func @sel(
-    %q: !tile.view<${element}, 3>, %k: !tile.view<${element}, 3>, %v: !tile.view<${element}, 3>,
+    %q: !tile.view<${element}, 3>, %k: !tile.view<${element}, 3, ${page_size}>, %v: !tile.view<${element}, 3, ${page_size}>,
     %block_list: !tile.view<i32, 4>, %out: !tile.view<${element}, 3>, %lse: !tile.view<f32, 3>, %reads: !tile.view<i32, 3>,
     %sequences: !tile.view<i32, 2>, %seqlen_q: i32, %seqlen_k: i32, %query_begin: i32, %query_end: i32,
     %scale_log2: f32, %status: !tile.view<i32, 1>) attributes {tile.warps = ${warps} : i32} {
@@ -66,17 +66,21 @@ func.func @sel(
   %kv_head = tile.program_id y
   %batch = tile.program_id z
 
-  // Where this sequence lies. The table of a packed batch holds no malformed sequence.
-  %entry, %q_begin, %k_begin, %q_length, %k_length = scf.if %packed -> (i32, i32, i32, i32, i32) {
+  // Where this sequence lies. A table holds no malformed sequence.
+  %q_entry, %k_entry, %q_begin, %k_begin, %q_length, %k_length = scf.if %packed -> (i32, i32, i32, i32, i32, i32) {
     %two = arith.constant 2 : i32
     %three = arith.constant 3 : i32
     %q_begin = tile.load_scalar %sequences[%batch, %zero] : !tile.view<i32, 2>
     %q_length = tile.load_scalar %sequences[%batch, %one] : !tile.view<i32, 2>
     %k_begin = tile.load_scalar %sequences[%batch, %two] : !tile.view<i32, 2>
     %k_length = tile.load_scalar %sequences[%batch, %three] : !tile.view<i32, 2>
-    scf.yield %zero, %q_begin, %k_begin, %q_length, %k_length : i32, i32, i32, i32, i32
+    %six = arith.constant 6 : i32
+    %seven = arith.constant 7 : i32
+    %k_entry = tile.load_scalar %sequences[%batch, %six] : !tile.view<i32, 2>
+    %q_entry = tile.load_scalar %sequences[%batch, %seven] : !tile.view<i32, 2>
+    scf.yield %q_entry, %k_entry, %q_begin, %k_begin, %q_length, %k_length : i32, i32, i32, i32, i32, i32
   } else {
-    scf.yield %batch, %zero, %zero, %seqlen_q, %seqlen_k : i32, i32, i32, i32, i32
+    scf.yield %batch, %batch, %zero, %zero, %seqlen_q, %seqlen_k : i32, i32, i32, i32, i32, i32
   }
 
   // The queries of this launch: those of the sequence whose time is in the launch's range.
@@ -108,7 +112,7 @@ func.func @sel(
     %nothing_follows = arith.constant 2147483647 : i32
     %previous_all, %walked_block, %walked_blocks, %malformed = scf.for %slot = %zero to %sel_count step %one
         iter_args(%previous = %none, %last_walked = %none, %walked = %zero, %is_bad = %no) -> (i32, i32, i32, i1) : i32 {
-      %block = tile.load_scalar %block_list[%entry, %time, %kv_head, %slot] : !tile.view<i32, 4>
+      %block = tile.load_scalar %block_list[%q_entry, %time, %kv_head, %slot] : !tile.view<i32, 4>
       %is_none = arith.cmpi eq, %block, %none : i32
       %follows = arith.cmpi sgt, %block, %previous : i32
       %is_of_sequence = arith.cmpi sle, %block, %last_block : i32
@@ -151,7 +155,7 @@ func.func @sel(
     %q_tile = tile.load %q rows(%r) {
       %exists = arith.cmpi slt, %r, %members : i32
       %head = arith.addi %first_head, %r : i32
-      tile.at [%entry, %time, %head] if %exists
+      tile.at [%q_entry, %time, %head] if %exists
     } columns(${qk_dim}) {tile.stay_in_shared = ${queries_shared} : i1} : !tile.view<${element}, 3> -> tensor<${rows}x${qk_pad}x${element}>
 
     %m_all, %l_all, %o_all, %reads_all = scf.for %step = %zero to %past_step step %one
@@ -160,7 +164,7 @@ func.func @sel(
       // The keys of this step: key_tile of them, or what is left of the block, or of the past.
       %slot = arith.divsi %step, %parts : i32
       %part = arith.remsi %step, %parts : i32
-      %block = tile.load_scalar %block_list[%entry, %time, %kv_head, %slot] : !tile.view<i32, 4>
+      %block = tile.load_scalar %block_list[%q_entry, %time, %kv_head, %slot] : !tile.view<i32, 4>
       %block_first = arith.muli %block, %sel_block : i32
       %part_first = arith.muli %part, %key_tile : i32
       %first_key = arith.addi %block_first, %part_first : i32
@@ -173,14 +177,14 @@ func.func @sel(
         %exists = arith.cmpi slt, %r, %keys : i32
         %index = arith.addi %first_key, %r : i32
         %key_time = arith.addi %k_begin, %index : i32
-        tile.at [%entry, %key_time, %kv_head] if %exists
-      } columns(${qk_dim}) : !tile.view<${element}, 3> -> tensor<${key_tile}x${qk_pad}x${element}>
+        tile.at [%k_entry, %key_time, %kv_head] if %exists
+      } columns(${qk_dim}) : !tile.view<${element}, 3, ${page_size}> -> tensor<${key_tile}x${qk_pad}x${element}>
       %v_tile = tile.load %v rows(%r) {
         %exists = arith.cmpi slt, %r, %keys : i32
         %index = arith.addi %first_key, %r : i32
         %key_time = arith.addi %k_begin, %index : i32
-        tile.at [%entry, %key_time, %kv_head] if %exists
-      } columns(${v_dim}) : !tile.view<${element}, 3> -> tensor<${key_tile}x${v_pad}x${element}>
+        tile.at [%k_entry, %key_time, %kv_head] if %exists
+      } columns(${v_dim}) : !tile.view<${element}, 3, ${page_size}> -> tensor<${key_tile}x${v_pad}x${element}>
 
       // Rows of the tile that hold no key are zero, and weigh nothing.
       %s_all = tile.dot %q_tile, %k_tile, %no_scores {transpose_b} : tensor<${rows}x${qk_pad}x${element}>, tensor<${key_tile}x${qk_pad}x${element}> -> tensor<${rows}x${key_tile}xf32>
@@ -229,7 +233,7 @@ func.func @sel(
     tile.store %out_tile, %out rows(%r) {
       %exists = arith.cmpi slt, %r, %members : i32
       %head = arith.addi %first_head, %r : i32
-      tile.at [%entry, %time, %head] if %exists
+      tile.at [%q_entry, %time, %head] if %exists
     } columns(${v_dim}) : tensor<${rows}x${v_pad}x${element}>, !tile.view<${element}, 3>
 
     %wants_lse = tile.present %lse : !tile.view<f32, 3>
@@ -244,7 +248,7 @@ func.func @sel(
       tile.store %lse_tile, %lse rows(%r) {
         %exists = arith.cmpi slt, %r, %members : i32
         %head = arith.addi %first_head, %r : i32
-        tile.at [%entry, %time, %head] if %exists
+        tile.at [%q_entry, %time, %head] if %exists
       } : tensor<${rows}xf32>, !tile.view<f32, 3>
     }
 
@@ -254,7 +258,7 @@ func.func @sel(
       %reads_row = tile.splat %reads_all : tensor<${rows}xi32>
       tile.store %reads_row, %reads rows(%r) {
         %is_first = arith.cmpi eq, %r, %zero : i32
-        tile.at [%entry, %time, %kv_head] if %is_first
+        tile.at [%q_entry, %time, %kv_head] if %is_first
       } : tensor<${rows}xi32>, !tile.view<i32, 3>
     }
   }

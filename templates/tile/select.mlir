@@ -6,8 +6,10 @@
 //
 //! template select
 //! operator select
-//! fixed   dtype, qk_dim, group, packed, cmp_block, cmp_stride, sel_block, sel_count
+//! fixed   dtype, qk_dim, group, packed, page_size, cmp_block, cmp_stride, sel_block, sel_count
 //! let     qk_pad = roundup(qk_dim, dot_step)
+// Rows of a page of compressed keys, where a cache has pages.
+//! let     key_page = page_size / cmp_stride
 // Compressed blocks that begin in a selection block, and those that begin before it and reach into it.
 //! let     inner = sel_block / cmp_stride
 //! let     cmp_strides = cmp_block / cmp_stride
@@ -48,7 +50,7 @@
 //! threads 32 * warps
 
 func.func @select(
-    %q: !tile.view<${element}, 3>, %k: !tile.view<${element}, 3>, %lse: !tile.view<f32, 3>, %block_list: !tile.view<i32, 4>,
+    %q: !tile.view<${element}, 3>, %k: !tile.view<${element}, 3, ${key_page}>, %lse: !tile.view<f32, 3>, %block_list: !tile.view<i32, 4>,
     %sequences: !tile.view<i32, 2>, %seqlen_q: i32, %seqlen_k: i32, %query_begin: i32, %query_end: i32,
     %init_blocks: i32, %local_blocks: i32, %scale_log2: f32) attributes {tile.warps = ${warps} : i32} {
   %zero = arith.constant 0 : i32
@@ -78,17 +80,21 @@ func.func @select(
   %kv_head = tile.program_id y
   %batch = tile.program_id z
 
-  // Where this sequence lies. The table of a packed batch holds no malformed sequence.
-  %entry, %q_begin, %q_length, %k_length, %c_begin = scf.if %packed -> (i32, i32, i32, i32, i32) {
+  // Where this sequence lies. A table holds no malformed sequence.
+  %q_entry, %k_entry, %q_begin, %q_length, %k_length, %c_begin = scf.if %packed -> (i32, i32, i32, i32, i32, i32) {
     %three = arith.constant 3 : i32
     %four = arith.constant 4 : i32
     %q_begin = tile.load_scalar %sequences[%batch, %zero] : !tile.view<i32, 2>
     %q_length = tile.load_scalar %sequences[%batch, %one] : !tile.view<i32, 2>
     %k_length = tile.load_scalar %sequences[%batch, %three] : !tile.view<i32, 2>
     %c_begin = tile.load_scalar %sequences[%batch, %four] : !tile.view<i32, 2>
-    scf.yield %zero, %q_begin, %q_length, %k_length, %c_begin : i32, i32, i32, i32, i32
+    %six = arith.constant 6 : i32
+    %seven = arith.constant 7 : i32
+    %k_entry = tile.load_scalar %sequences[%batch, %six] : !tile.view<i32, 2>
+    %q_entry = tile.load_scalar %sequences[%batch, %seven] : !tile.view<i32, 2>
+    scf.yield %q_entry, %k_entry, %q_begin, %q_length, %k_length, %c_begin : i32, i32, i32, i32, i32, i32
   } else {
-    scf.yield %batch, %zero, %seqlen_q, %seqlen_k, %zero : i32, i32, i32, i32, i32
+    scf.yield %batch, %batch, %zero, %seqlen_q, %seqlen_k, %zero : i32, i32, i32, i32, i32, i32
   }
 
   // The queries of this launch: those of the sequence whose time is in the launch's range.
@@ -180,8 +186,8 @@ func.func @select(
           %is_visible = arith.cmpi slt, %compressed, %past_seen : i32
           %exists = arith.andi %is_begun, %is_visible : i1
           %time = arith.addi %c_begin, %compressed : i32
-          tile.at [%entry, %time, %kv_head] if %exists
-        } columns(${qk_dim}) : !tile.view<${element}, 3> -> tensor<${tap_rows}x${qk_pad}x${element}>
+          tile.at [%k_entry, %time, %kv_head] if %exists
+        } columns(${qk_dim}) : !tile.view<${element}, 3, ${key_page}> -> tensor<${tap_rows}x${qk_pad}x${element}>
 
         %own_taps, %next_taps = scf.for %member = %zero to %members step %one
             iter_args(%own_members = %own_base, %next_members = %next_base)
@@ -191,13 +197,13 @@ func.func @select(
             %query = arith.addi %first_query, %r : i32
             %exists = arith.cmpi slt, %query, %past_query : i32
             %time = arith.addi %q_begin, %query : i32
-            tile.at [%entry, %time, %head] if %exists
+            tile.at [%q_entry, %time, %head] if %exists
           } columns(${qk_dim}) : !tile.view<${element}, 3> -> tensor<${query_tile}x${qk_pad}x${element}>
           %lse_tile = tile.load %lse rows(%r) {
             %query = arith.addi %first_query, %r : i32
             %exists = arith.cmpi slt, %query, %past_query : i32
             %time = arith.addi %q_begin, %query : i32
-            tile.at [%entry, %time, %head] if %exists
+            tile.at [%q_entry, %time, %head] if %exists
           } : !tile.view<f32, 3> -> tensor<${query_tile}xf32>
 
           // A row without weight (its log-sum-exp is -inf) gives no block any.
@@ -326,7 +332,7 @@ func.func @select(
         %query = arith.addi %first_query, %r : i32
         %exists = arith.cmpi slt, %query, %past_query : i32
         %time = arith.addi %q_begin, %query : i32
-        tile.at [%entry, %time, %kv_head, %slot] if %exists
+        tile.at [%q_entry, %time, %kv_head, %slot] if %exists
       } : tensor<${query_tile}xi32>, !tile.view<i32, 4>
       scf.yield %chosen : tensor<${query_tile}xi32>
     }

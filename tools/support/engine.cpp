@@ -44,6 +44,7 @@ nsa_spec toApi(const Spec &spec) {
   result.gate = static_cast<nsa_gate>(spec.gate);
   result.gate_per_group = spec.gatePerGroup;
   result.branches = spec.branches;
+  result.page_size = spec.pageSize;
   return result;
 }
 

@@ -51,8 +51,10 @@ public:
     case Operator::kNsa:
       checkForward();
       break;
-    case Operator::kDecode:
+    case Operator::kDecode: // checked as the forward over its history
     case Operator::kSequences:
+    case Operator::kCacheSequences:
+    case Operator::kAppend:
       assert(false && "has no tensors of its own");
     }
     return std::move(result);

@@ -16,8 +16,7 @@ namespace {
 // prime, so that no row begins like another one.
 constexpr int64_t kDrawnElements = 4'194'301;
 
-// All bits set is a NaN in all of our floating point types, but -1, which ends a list, in integers.
-constexpr unsigned char kPoison = 0xff, kIntegerPoison = 0x77;
+constexpr unsigned char kWorkspacePoison = poisonOf(DType::kF32);
 
 template <typename Draw> HostTensor drawTensor(DType dtype, std::vector<int64_t> shape, Draw draw) {
   HostTensor tensor = HostTensor::make(dtype, std::move(shape));
@@ -28,20 +27,6 @@ template <typename Draw> HostTensor drawTensor(DType dtype, std::vector<int64_t>
   for (int64_t done = drawn; done < count; done += drawn)
     std::memcpy(tensor.bytes.data() + done * bytes, tensor.bytes.data(),
                 static_cast<size_t>(std::min(drawn, count - done) * bytes));
-  return tensor;
-}
-
-nsa_tensor contiguousTensor(void *data, DType dtype, const std::vector<int64_t> &shape) {
-  nsa_tensor tensor = NSA_INIT(nsa_tensor);
-  tensor.data = data;
-  tensor.dtype = static_cast<nsa_dtype>(dtype);
-  tensor.rank = static_cast<int32_t>(shape.size());
-  int64_t stride = 1;
-  for (size_t i = shape.size(); i-- > 0;) {
-    tensor.shape[i] = shape[i];
-    tensor.strides[i] = stride;
-    stride *= std::max<int64_t>(1, shape[i]);
-  }
   return tensor;
 }
 
@@ -73,6 +58,33 @@ HostTensor drawLists(const Spec &spec, const SequenceLengths &lengths, const Cal
 }
 
 } // namespace
+
+nsa_tensor contiguousTensor(void *data, DType dtype, const std::vector<int64_t> &shape) {
+  nsa_tensor tensor = NSA_INIT(nsa_tensor);
+  tensor.data = data;
+  tensor.dtype = static_cast<nsa_dtype>(dtype);
+  tensor.rank = static_cast<int32_t>(shape.size());
+  int64_t stride = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    tensor.shape[i] = shape[i];
+    tensor.strides[i] = stride;
+    stride *= std::max<int64_t>(1, shape[i]);
+  }
+  return tensor;
+}
+
+Result<std::vector<nsa_part_time>> timedParts(const nsa_plan *plan, std::span<const nsa_binding> bindings,
+                                              const Buffer &workspace, void *stream) {
+  constexpr size_t kMostParts = 16;
+  std::vector<nsa_part_time> times(kMostParts);
+  size_t count = 0;
+  nsa_error error{};
+  NSA_RETURN_IF_ERROR(toStatus(nsa_run_timed(plan, bindings.data(), bindings.size(), workspace.data(), workspace.size(),
+                                             stream, times.data(), times.size(), &count, &error),
+                               error));
+  times.resize(std::min(count, kMostParts));
+  return times;
+}
 
 std::vector<int64_t> shapeOf(const Spec &spec, TensorName name, const CallExtents &extents) {
   const TensorRule &rule = tensorRule(name);
@@ -181,40 +193,65 @@ OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint
   return inputs;
 }
 
-Status DeviceOperator::add(TensorName name, DType dtype, const std::vector<int64_t> &shape, const HostTensor *source) {
+Status DeviceOperator::add(const Spec &spec, TensorName name, const std::vector<int64_t> &shape,
+                           const HostTensor *source, const Spacing &spacing) {
+  const bool isLengths = name == TensorName::kCuSeqlensQ || name == TensorName::kCuSeqlensK;
+  const DType dtype = isLengths ? DType::kI32 : dtypeOf(spec, name);
+  Entry &entry = entries[name];
+  if (!spacing.isContiguous()) {
+    const bool hasHeads = !isLengths && tensorRule(name).lead != Lead::kNone;
+    const size_t headAxis = !hasHeads ? 0 : spec.layout == Layout::kPacked ? 1 : 2;
+    entry.layout.emplace(dtype, shape, spacing, headAxis);
+  }
   const int64_t elements = std::reduce(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-  Result<Buffer> buffer = accelerator->allocate(static_cast<size_t>(elements * dtypeBytes(dtype)));
+  Result<Buffer> buffer =
+      accelerator->allocate(static_cast<size_t>(entry.layout ? entry.layout->bytes() : elements * dtypeBytes(dtype)));
   if (!buffer)
     return buffer.status();
-  Entry &entry = entries[name];
   entry.buffer = std::move(*buffer);
   entry.tensor = contiguousTensor(entry.buffer.data(), dtype, shape);
+  if (entry.layout) {
+    entry.tensor.data = static_cast<std::byte *>(entry.buffer.data()) + entry.layout->beginBytes();
+    std::copy(entry.layout->strides().begin(), entry.layout->strides().end(), entry.tensor.strides);
+  }
   entry.isOutput = !source;
   bindings.push_back({static_cast<nsa_name>(name), &entry.tensor});
-  return source ? accelerator->upload(entry.buffer.data(), source->bytes.data(), source->bytes.size()) : Status::ok();
+  if (!source)
+    return Status::ok();
+  if (!entry.layout)
+    return accelerator->upload(entry.buffer.data(), source->bytes.data(), source->bytes.size());
+  const std::vector<std::byte> image = entry.layout->scatter(source->bytes);
+  return accelerator->upload(entry.buffer.data(), image.data(), image.size());
 }
 
 Result<DeviceOperator> DeviceOperator::upload(Accelerator &accelerator, const OperatorInputs &inputs,
-                                              const std::set<TensorName> &wanted) {
+                                              const std::set<TensorName> &wanted, const Spacing &spacing) {
   DeviceOperator job;
   job.accelerator = &accelerator;
   for (const auto &[name, tensor] : inputs.tensors)
-    NSA_RETURN_IF_ERROR(job.add(name, tensor.dtype, tensor.shape, &tensor));
+    NSA_RETURN_IF_ERROR(job.add(inputs.spec, name, tensor.shape, &tensor, spacing));
   for (const Operand &operand : operandsOf(inputs.spec.op)) {
     const TensorName name = operand.name;
     if (!operand.isWritten() || !takes(inputs.spec, name) || (operand.isOptional() && !wanted.count(name)))
       continue;
-    NSA_RETURN_IF_ERROR(job.add(name, dtypeOf(inputs.spec, name), shapeOf(inputs.spec, name, inputs.extents), nullptr));
+    NSA_RETURN_IF_ERROR(job.add(inputs.spec, name, shapeOf(inputs.spec, name, inputs.extents), nullptr, spacing));
   }
   NSA_RETURN_IF_ERROR(job.poisonOutputs());
   return job;
 }
 
+void DeviceOperator::rebind(TensorName name, void *data, const std::vector<int64_t> &strides) {
+  nsa_tensor &tensor = entries.at(name).tensor;
+  assert(static_cast<size_t>(tensor.rank) == strides.size());
+  tensor.data = data;
+  std::copy(strides.begin(), strides.end(), tensor.strides);
+}
+
 Status DeviceOperator::poisonOutputs() {
   for (auto &[name, entry] : entries)
     if (entry.isOutput)
-      NSA_RETURN_IF_ERROR(accelerator->fill(
-          entry.buffer.data(), entry.tensor.dtype == NSA_INT32 ? kIntegerPoison : kPoison, entry.buffer.size()));
+      NSA_RETURN_IF_ERROR(accelerator->fill(entry.buffer.data(), poisonOf(static_cast<DType>(entry.tensor.dtype)),
+                                            entry.buffer.size()));
   return Status::ok();
 }
 
@@ -228,7 +265,7 @@ Status DeviceOperator::allocateWorkspace(const nsa_plan *plan) {
       return buffer.status();
     workspace = std::move(*buffer);
   }
-  return workspace.size() ? accelerator->fill(workspace.data(), kPoison, workspace.size()) : Status::ok();
+  return workspace.size() ? accelerator->fill(workspace.data(), kWorkspacePoison, workspace.size()) : Status::ok();
 }
 
 Status DeviceOperator::enqueue(const nsa_plan *plan) const {
@@ -239,15 +276,7 @@ Status DeviceOperator::enqueue(const nsa_plan *plan) const {
 }
 
 Result<std::vector<nsa_part_time>> DeviceOperator::runTimed(const nsa_plan *plan) const {
-  constexpr size_t kMostParts = 16;
-  std::vector<nsa_part_time> times(kMostParts);
-  size_t count = 0;
-  nsa_error error{};
-  NSA_RETURN_IF_ERROR(toStatus(nsa_run_timed(plan, bindings.data(), bindings.size(), workspace.data(), workspace.size(),
-                                             accelerator->stream(), times.data(), times.size(), &count, &error),
-                               error));
-  times.resize(std::min(count, kMostParts));
-  return times;
+  return timedParts(plan, bindings, workspace, accelerator->stream());
 }
 
 Result<NamedTensors> DeviceOperator::download() const {
@@ -257,15 +286,24 @@ Result<NamedTensors> DeviceOperator::download() const {
       continue;
     HostTensor target = HostTensor::make(static_cast<DType>(entry.tensor.dtype),
                                          {entry.tensor.shape, entry.tensor.shape + entry.tensor.rank});
-    NSA_RETURN_IF_ERROR(accelerator->download(target.bytes.data(), entry.buffer.data(), target.bytes.size()));
+    if (entry.layout) {
+      std::vector<std::byte> image(entry.buffer.size());
+      NSA_RETURN_IF_ERROR(accelerator->download(image.data(), entry.buffer.data(), image.size()));
+      if (const int64_t stray = entry.layout->strayBytes(image))
+        return Status::error(ErrorCode::kInternal, std::to_string(stray) + " bytes between the elements of " +
+                                                       std::string(tensorName(name)) + " were written");
+      target.bytes = entry.layout->gather(image);
+    } else {
+      NSA_RETURN_IF_ERROR(accelerator->download(target.bytes.data(), entry.buffer.data(), target.bytes.size()));
+    }
     outputs.emplace(name, std::move(target));
   }
   return outputs;
 }
 
 Result<RunResult> runOnce(Accelerator &accelerator, nsa_plan *plan, const OperatorInputs &inputs,
-                          const std::set<TensorName> &wanted) {
-  Result<DeviceOperator> job = DeviceOperator::upload(accelerator, inputs, wanted);
+                          const std::set<TensorName> &wanted, const Spacing &spacing) {
+  Result<DeviceOperator> job = DeviceOperator::upload(accelerator, inputs, wanted, spacing);
   if (!job)
     return job.status();
   NSA_RETURN_IF_ERROR(job->allocateWorkspace(plan));

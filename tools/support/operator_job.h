@@ -8,6 +8,7 @@
 #include "tools/support/accelerator.h"
 #include "tools/support/engine.h"
 #include "tools/support/host_tensor.h"
+#include "tools/support/spacing.h"
 
 #include <cstdint>
 #include <map>
@@ -28,6 +29,10 @@ struct CallExtents {
   int64_t timeK = 0;
   int64_t blocks = 0; // compressed
 };
+nsa_tensor contiguousTensor(void *data, DType dtype, const std::vector<int64_t> &shape);
+// nsa_run_timed.
+Result<std::vector<nsa_part_time>> timedParts(const nsa_plan *plan, std::span<const nsa_binding> bindings,
+                                              const Buffer &workspace, void *stream);
 std::vector<int64_t> shapeOf(const Spec &spec, TensorName name, const CallExtents &extents);
 DType dtypeOf(const Spec &spec, TensorName name);
 
@@ -62,9 +67,9 @@ OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint
 class DeviceOperator {
 public:
   // With all required outputs, and those optional ones that are wanted. Outputs are poisoned: what no kernel writes
-  // reads as NaN.
+  // reads as NaN. All tensors lie in memory as `spacing` says.
   static Result<DeviceOperator> upload(Accelerator &accelerator, const OperatorInputs &inputs,
-                                       const std::set<TensorName> &wanted);
+                                       const std::set<TensorName> &wanted, const Spacing &spacing = {});
   // Again, before another plan runs on the same tensors.
   Status poisonOutputs();
   // Grows the workspace to what the plan needs, and poisons it.
@@ -73,17 +78,22 @@ public:
   Status enqueue(const nsa_plan *plan) const;
   // The same, and waits: how long each part took.
   Result<std::vector<nsa_part_time>> runTimed(const nsa_plan *plan) const;
+  // An error when bytes between an output's elements were written.
   Result<NamedTensors> download() const;
   // The device's copy of a tensor, for tests that spoil it.
   const nsa_tensor &tensor(TensorName name) const { return entries.at(name).tensor; }
+  // Another memory of the device in its place, with strides of its own; the caller's, also for download.
+  void rebind(TensorName name, void *data, const std::vector<int64_t> &strides);
 
 private:
   struct Entry {
     Buffer buffer;
     nsa_tensor tensor{};
     bool isOutput = false;
+    std::optional<SpacedLayout> layout; // absent: contiguous
   };
-  Status add(TensorName name, DType dtype, const std::vector<int64_t> &shape, const HostTensor *source);
+  Status add(const Spec &spec, TensorName name, const std::vector<int64_t> &shape, const HostTensor *source,
+             const Spacing &spacing);
 
   Accelerator *accelerator = nullptr;
   std::map<TensorName, Entry> entries;
@@ -97,6 +107,6 @@ struct RunResult {
 };
 // One run from host to host. What kernels report in the plan's status word is an error.
 Result<RunResult> runOnce(Accelerator &accelerator, nsa_plan *plan, const OperatorInputs &inputs,
-                          const std::set<TensorName> &wanted);
+                          const std::set<TensorName> &wanted, const Spacing &spacing = {});
 
 } // namespace nsa::tools

@@ -101,6 +101,22 @@ double flopsOf(Operator op, const OperatorInputs &inputs) {
   }
 }
 
+// Optional results are not counted, but for what another part of nsa needs.
+double bytesOf(Operator op, const OperatorInputs &inputs) {
+  Spec spec = inputs.spec;
+  spec.op = op;
+  double bytes = 0;
+  for (const Operand &operand : operandsOf(op)) {
+    if (operand.role == Operand::Role::kOptionalOut || !takes(spec, operand.name))
+      continue;
+    double elements = 1;
+    for (const int64_t extent : shapeOf(spec, operand.name, inputs.extents))
+      elements *= static_cast<double>(extent);
+    bytes += elements * static_cast<double>(dtypeBytes(dtypeOf(spec, operand.name)));
+  }
+  return bytes;
+}
+
 // The operators that nsa is the sum of.
 std::vector<Operator> partsOf(const Spec &spec) {
   if (spec.op != Operator::kNsa)
@@ -132,6 +148,16 @@ double usefulFlops(const OperatorInputs &inputs) {
   for (Operator part : partsOf(inputs.spec))
     flops += flopsOf(part, inputs);
   return flops;
+}
+
+std::vector<PartWork> workByPart(const OperatorInputs &inputs) {
+  std::vector<Operator> operators = partsOf(inputs.spec);
+  if (inputs.spec.op == Operator::kNsa)
+    operators.push_back(Operator::kCombine);
+  std::vector<PartWork> parts;
+  for (Operator op : operators)
+    parts.push_back({op, flopsOf(op, inputs), bytesOf(op, inputs)});
+  return parts;
 }
 
 int64_t selectingQueries(const OperatorInputs &inputs) {

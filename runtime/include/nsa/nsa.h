@@ -78,7 +78,7 @@ typedef enum nsa_op {
   NSA_OP_SEL = 5,      /* attention over listed blocks */
   NSA_OP_COMBINE = 6,  /* the gated sum of the branches */
   NSA_OP_NSA = 7,      /* all of that */
-  NSA_OP_DECODE = 8    /* kept for decoding from a cache */
+  NSA_OP_DECODE = 8    /* new tokens into a cache, and nsa of their queries over it */
 } nsa_op;
 
 /* How a block of keys or values becomes one row. `x` is the block's tokens, `pe` an optional embedding of their places.
@@ -128,7 +128,8 @@ typedef struct nsa_spec {
   nsa_gate gate;
   int32_t gate_per_group; /* 1: gates are [.., kv_heads, 3], 0: [.., query_heads, 3] */
   int32_t branches;       /* NSA_BRANCH_ bits; what is off is not computed. NSA_BRANCHES_ALL */
-  int32_t reserved[8];
+  int32_t page_size; /* decode: tokens of a cache's page, a multiple of sel_block; 0: no pages */
+  int32_t reserved[7];
 } nsa_spec;
 
 /* Upper bounds that the plan's grid and workspace are made for. */
@@ -137,7 +138,7 @@ typedef struct nsa_maxima {
   int64_t max_batch;
   int64_t max_tokens_q; /* queries of all sequences together; 0: max_batch * max_seqlen_q */
   int64_t max_seqlen_q; /* queries of one sequence */
-  int64_t max_seqlen_k; /* keys of one sequence */
+  int64_t max_seqlen_k; /* keys of one sequence; of decode, in its cache at any time to come */
   int64_t reserved[4];
 } nsa_maxima;
 
@@ -206,6 +207,9 @@ typedef struct nsa_tensor {
  *   combine        O_CMP, O_SEL, O_WIN (of the branches that are on), GATES -> OUT
  *   nsa            Q, Q_CMP else Q, K_* else K, V_* else V, weights, GATES
  *                  -> OUT, [O_*], [LSE_*], [BLOCK_LIST], [K_COMP], [V_COMP], [READS]
+ *   decode         as nsa, of the new tokens alone; CACHE_SEQLENS, [BLOCK_TABLE], K_SEL_CACHE, K_WIN_CACHE else K_CACHE,
+ *                  V_* alike, K_COMP_CACHE, V_COMP_CACHE, K_RAW, V_RAW, all but the table read and written
+ *                  -> OUT, [O_*], [LSE_*], [BLOCK_LIST], [READS]
  *
  * Shapes: Q [.., query_heads, qk_dim]; K* [.., kv_heads, qk_dim]; V* [.., kv_heads, v_dim]; OUT, O_* [.., query_heads,
  * v_dim]; LSE* fp32 [.., query_heads]; BLOCK_LIST int32 [.., kv_heads, sel_count], ascending block numbers of the
@@ -214,6 +218,18 @@ typedef struct nsa_tensor {
  * in the place of time: N_c(T) = T < cmp_block ? 0 : (T - cmp_block) / cmp_stride + 1 rows of a sequence of T tokens;
  * those of packed sequences follow each other without gaps, in at least as many rows. In the dense layout cmp and
  * select take T to be the number of queries; a cached prefix needs the packed layout there.
+ *
+ * The cache of decode. Each call brings T_q = T >= 1 new tokens of each sequence (prompts, chunks of prompts, single
+ * tokens; in the packed layout as CU_SEQLENS_Q says, also none), puts them behind those that are there, compresses the
+ * blocks that become whole, adds to CACHE_SEQLENS and then lets the new queries attend as nsa would. Nothing but device
+ * memory holds the lengths, so a captured call serves every later step. CACHE_SEQLENS int32 [batch]: tokens in the cache,
+ * 0 at first. K_*CACHE, V_*CACHE [batch, room, kv_heads, dim], K_COMP_CACHE, V_COMP_CACHE [batch, at least N_c(room),
+ * kv_heads, dim]; with a page_size [pages, page_size, kv_heads, dim] and [pages, page_size / cmp_stride, kv_heads, dim],
+ * where BLOCK_TABLE int32 [batch, pages of a sequence] names the page of a sequence's tokens i*page_size and on, and that
+ * of the compressed blocks that begin there. Entries behind a sequence's end are not read. K_RAW, V_RAW [batch, cmp_block,
+ * kv_heads, dim]: the last rows of what is compressed, token t in row t mod cmp_block. What was never written is never
+ * read. Where sel and win share a cache they must share the new tokens. A sequence whose new tokens have no room is left
+ * as it stands and reported (nsa_run on the CPU, nsa_plan_status on a GPU).
  *
  * Weights, of the operator's dtype, for keys (D = qk_dim) and values (_V, D = v_dim), shared by all heads:
  *   linear  W_K [cmp_block, D, D], [PE_K] [cmp_block, D], [B_K] [D]
@@ -257,9 +273,21 @@ typedef enum nsa_name {
   NSA_W2_K = 35,
   NSA_W2_V = 36,
   NSA_B2_K = 37,
-  NSA_B2_V = 38
+  NSA_B2_V = 38,
+  NSA_K_CACHE = 39,
+  NSA_V_CACHE = 40,
+  NSA_K_SEL_CACHE = 41,
+  NSA_V_SEL_CACHE = 42,
+  NSA_K_WIN_CACHE = 43,
+  NSA_V_WIN_CACHE = 44,
+  NSA_K_COMP_CACHE = 45,
+  NSA_V_COMP_CACHE = 46,
+  NSA_K_RAW = 47,
+  NSA_V_RAW = 48,
+  NSA_BLOCK_TABLE = 49,
+  NSA_CACHE_SEQLENS = 50
 } nsa_name;
-enum { NSA_NAMES = 39 };
+enum { NSA_NAMES = 51 };
 
 typedef struct nsa_binding {
   nsa_name name;
@@ -309,7 +337,7 @@ NSA_API nsa_status nsa_run(const nsa_plan *plan, const nsa_binding *bindings, si
 
 /* Where a run's time goes. */
 typedef struct nsa_part_time {
-  char name[24];       /* sequences, compress, cmp, select, sel, win, combine; of other operators their own name */
+  char name[24];       /* sequences, append, compress, cmp, select, sel, win, combine; of other operators their own name */
   int32_t launches;    /* nsa goes through long sequences in chunks */
   double milliseconds; /* of all of them, between the ends of launches: on a GPU by events on `stream` */
 } nsa_part_time;

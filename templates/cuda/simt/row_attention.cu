@@ -6,13 +6,14 @@
 //! template row_attention
 //! operator dense, window, cmp
 //! targets gpu
-//! fixed   dtype, qk_dim, v_dim, group, packed
+//! fixed   dtype, qk_dim, v_dim, group, packed, page_size
 //! fixed   cmp: cmp_block, cmp_stride
 //! let     windowed = op == window
 //! let     compressed = op == cmp
 // Position p sees the keys below (p + sight) / key_stride. Where that is negative it sees none.
 //! let     key_stride = compressed ? cmp_stride : 1
 //! let     sight = compressed ? 1 + cmp_stride - cmp_block : 1
+//! require page_size == 0
 //! choice  rows_per_block = 2 | 4 | 8
 //! choice  keys_in_flight = 1 | 2 | 4
 // Registers of a lane: its columns of the query, the result and the keys and values in flight. Past them a single key
@@ -75,23 +76,26 @@ struct Arguments {
 // Where the block's sequence lies, and its queries of this launch: `queries` from `first_time` on, before which
 // `earlier` tokens stand.
 struct Sequence {
-  int32 entry;
+  int32 q_entry;
+  int32 k_entry;
   int32 k_begin;
   int32 first_time;
   int32 queries;
   int32 earlier;
 };
 
-// Packed tensors are one batch entry, and the table knows: a malformed sequence has no query.
+// A table, where there is one, knows: a malformed sequence has no query.
 NSA_DEVICE Sequence find_sequence(const Arguments &args, int32 batch) {
   const int32 q_begin = kPacked ? load_scalar(args.sequences, batch, 0) : 0;
   const int32 q_length = kPacked ? load_scalar(args.sequences, batch, 1) : args.seqlen_q;
   const int32 k_begin = kPacked ? load_scalar(args.sequences, batch, kCompressed ? 4 : 2) : 0;
   const int32 k_length = kPacked ? load_scalar(args.sequences, batch, 3) : args.seqlen_k;
+  const int32 k_entry = kPacked ? load_scalar(args.sequences, batch, 6) : batch;
+  const int32 q_entry = kPacked ? load_scalar(args.sequences, batch, 7) : batch;
   const int32 q_past = q_begin + q_length;
   const int32 first_time = max(q_begin, args.query_begin);
   const int32 queries = max(min(q_past, args.query_end) - first_time, 0);
-  return {kPacked ? 0 : batch, k_begin, first_time, queries, k_length - (q_past - first_time)};
+  return {q_entry, k_entry, k_begin, first_time, queries, k_length - (q_past - first_time)};
 }
 
 // The lane's columns of a row: pairs, 64 columns apart.
@@ -149,7 +153,7 @@ NSA_DEVICE void attend(const Arguments &args, const Sequence &sequence, int32 kv
   const int32 past_key = (sequence.earlier + query + kSight) / kKeyStride;
   const int32 first_key = kWindowed ? max(past_key - args.window, 0) : 0;
 
-  const auto q = load_columns<kQkDim, kTogether>(args.q.data + args.q.at(sequence.entry, time, head).offset, true);
+  const auto q = load_columns<kQkDim, kTogether>(args.q.data + args.q.at(sequence.q_entry, time, head).offset, true);
   Columns<kVDim> o = {};
   float m = -infinity();
   float l = 0;
@@ -160,8 +164,8 @@ NSA_DEVICE void attend(const Arguments &args, const Sequence &sequence, int32 kv
     for (int32 i = 0; i < kKeysInFlight; ++i) {
       const int32 key_time = sequence.k_begin + key + i;
       const bool exists = key + i < past_key;
-      k[i] = load_columns<kQkDim, kTogether>(args.k.data + args.k.at(sequence.entry, key_time, kv_head).offset, exists);
-      v[i] = load_columns<kVDim, kTogether>(args.v.data + args.v.at(sequence.entry, key_time, kv_head).offset, exists);
+      k[i] = load_columns<kQkDim, kTogether>(args.k.data + args.k.at(sequence.k_entry, key_time, kv_head).offset, exists);
+      v[i] = load_columns<kVDim, kTogether>(args.v.data + args.v.at(sequence.k_entry, key_time, kv_head).offset, exists);
     }
     float s[kKeysInFlight];
     float m_next = m;
@@ -195,17 +199,17 @@ NSA_DEVICE void attend(const Arguments &args, const Sequence &sequence, int32 kv
   }
 
   // A row without weight has the result 0 and the log-sum-exp -inf.
-  store_columns<kVDim, kTogether>(args.out.data + args.out.at(sequence.entry, time, head).offset, o, l == 0 ? 0.0f : 1 / l);
+  store_columns<kVDim, kTogether>(args.out.data + args.out.at(sequence.q_entry, time, head).offset, o, l == 0 ? 0.0f : 1 / l);
   if (threadIdx.x % kWarpSize != 0)
     return;
   if (args.lse.present()) {
     constexpr float kLn2 = 0.693147181f;
     const float lse = l == 0 ? -infinity() : (m * args.scale_log2 + log2_approx(l)) * kLn2;
-    args.lse.data[args.lse.at(sequence.entry, time, head).offset] = lse;
+    args.lse.data[args.lse.at(sequence.q_entry, time, head).offset] = lse;
   }
   // The loop came by these keys; all heads of a group by the same.
   if (args.reads.present() && row % kGroup == 0)
-    args.reads.data[args.reads.at(sequence.entry, time, kv_head).offset] = max(past_key - first_key, 0);
+    args.reads.data[args.reads.at(sequence.q_entry, time, kv_head).offset] = max(past_key - first_key, 0);
 }
 
 extern "C" __global__ void __launch_bounds__(kRowsPerBlock * kWarpSize)

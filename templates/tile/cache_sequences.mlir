@@ -1,0 +1,188 @@
+// Where each sequence of a decoding batch lies, and whether its new tokens have room: the operator `cache_sequences`, which
+// runs once before the kernels that read its table. One program serves one sequence. With L tokens in the cache, m new ones
+// and N_c(t) compressed blocks of t tokens it writes two rows of the table (`sequences.mlir` has the fields), for those
+// that attend in row `sequence`,
+//   q_begin, m, 0, L + m, 0, N_c(L + m), entry of the keys, entry of the queries
+// and for `compress`, which finds the tokens of the new blocks in a row of their own, in row `batch + sequence`,
+//   0, 0, k_begin, tokens, N_c(L), N_c(L + m) - N_c(L), 0, entry of the blocks
+// and at last the sequence's length, L + m. A sequence that breaks a rule is reported, its rows are zero and its length
+// stays: no other kernel touches it. Lengths and tables are device data and may be anything, so nothing is computed from a
+// number that was not checked.
+//
+//! template cache_sequences
+//! operator cache_sequences
+//! fixed   dtype, cmp_block, cmp_stride, page_size
+//! let     page_tokens = max(page_size, 1)
+//! let     paged = page_size > 0
+//! let     lead = cmp_block - 1
+//! let     overlap = cmp_block - cmp_stride
+//! grid    batch, 1, 1
+//! threads 32
+
+func.func @cache_sequences(
+    %cu_seqlens_q: !tile.view<i32, 1>, %cache_seqlens: !tile.view<i32, 1>, %block_table: !tile.view<i32, 2>,
+    %seqlen_q: i32, %total_q: i32, %capacity: i32, %pages: i32, %max_seqlen_q: i32, %max_seqlen_k: i32, %batch: i32,
+    %sequences: !tile.view<i32, 2>, %status: !tile.view<i32, 1>) attributes {tile.warps = 1 : i32} {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %no = arith.constant false
+  %paged = arith.constant ${paged} : i1
+  %page_tokens = arith.constant ${page_tokens} : i32
+  %lead = arith.constant ${lead} : i32
+  %overlap = arith.constant ${overlap} : i32
+  %stride = arith.constant ${cmp_stride} : i32
+  %bad_cu_seqlens_q = arith.constant 1 : i32
+  %queries_above_maximum = arith.constant 4 : i32
+  %keys_above_maximum = arith.constant 5 : i32
+  %bad_cache_length = arith.constant 8 : i32
+  %cache_full = arith.constant 9 : i32
+  %bad_page = arith.constant 10 : i32
+
+  %sequence = tile.program_id x
+
+  // The new tokens: of a packed tensor as the offsets say, else as many of each sequence.
+  %is_packed = tile.present %cu_seqlens_q : !tile.view<i32, 1>
+  %q_begin, %queries, %q_bad = scf.if %is_packed -> (i32, i32, i1) {
+    %next_sequence = arith.addi %sequence, %one : i32
+    %q_first = tile.load_scalar %cu_seqlens_q[%sequence] : !tile.view<i32, 1>
+    %q_end = tile.load_scalar %cu_seqlens_q[%next_sequence] : !tile.view<i32, 1>
+    // The first sequence begins at 0, the others where the one before ends.
+    %is_first = arith.cmpi eq, %sequence, %zero : i32
+    %q_latest = arith.select %is_first, %zero, %total_q : i32
+    %q_negative = arith.cmpi slt, %q_first, %zero : i32
+    %q_late = arith.cmpi sgt, %q_first, %q_latest : i32
+    %q_decreasing = arith.cmpi slt, %q_end, %q_first : i32
+    %q_outside = arith.cmpi sgt, %q_end, %total_q : i32
+    %q_unordered = arith.ori %q_negative, %q_decreasing : i1
+    %q_misplaced = arith.ori %q_late, %q_outside : i1
+    %bad = arith.ori %q_unordered, %q_misplaced : i1
+    %q_first_checked = arith.select %bad, %zero, %q_first : i32
+    %q_end_checked = arith.select %bad, %zero, %q_end : i32
+    %count = arith.subi %q_end_checked, %q_first_checked : i32
+    scf.yield %q_first_checked, %count, %bad : i32, i32, i1
+  } else {
+    scf.yield %zero, %seqlen_q, %no : i32, i32, i1
+  }
+
+  // What stands in the cache. Lengths out of range are replaced before a sum could overflow.
+  %length_given = tile.load_scalar %cache_seqlens[%sequence] : !tile.view<i32, 1>
+  %length_negative = arith.cmpi slt, %length_given, %zero : i32
+  %length_outside = arith.cmpi sgt, %length_given, %capacity : i32
+  %length_bad = arith.ori %length_negative, %length_outside : i1
+  %length = arith.select %length_bad, %zero, %length_given : i32
+  %room = arith.subi %capacity, %length : i32
+  %is_full = arith.cmpi sgt, %queries, %room : i32
+  %queries_fit = arith.select %is_full, %zero, %queries : i32
+  %tokens = arith.addi %length, %queries_fit : i32
+  %q_long = arith.cmpi sgt, %queries, %max_seqlen_q : i32
+  %k_long = arith.cmpi sgt, %tokens, %max_seqlen_k : i32
+
+  // Pages that the new tokens are written to must exist. Those before were looked at when they were new.
+  %pages_bad = scf.if %paged -> (i1) {
+    %first_page = arith.divsi %length, %page_tokens : i32
+    %page_less_one = arith.subi %page_tokens, %one : i32
+    %tokens_rounded = arith.addi %tokens, %page_less_one : i32
+    %past_page = arith.divsi %tokens_rounded, %page_tokens : i32
+    %some_bad = scf.for %index = %first_page to %past_page step %one iter_args(%bad_before = %no) -> (i1) : i32 {
+      %page = tile.load_scalar %block_table[%sequence, %index] : !tile.view<i32, 2>
+      %page_outside = arith.cmpi uge, %page, %pages : i32
+      %bad_here = arith.ori %bad_before, %page_outside : i1
+      scf.yield %bad_here : i1
+    }
+    scf.yield %some_bad : i1
+  } else {
+    scf.yield %no : i1
+  }
+
+  %page_code = arith.select %pages_bad, %bad_page, %zero : i32
+  %k_long_code = arith.select %k_long, %keys_above_maximum, %page_code : i32
+  %full_code = arith.select %is_full, %cache_full, %k_long_code : i32
+  %q_long_code = arith.select %q_long, %queries_above_maximum, %full_code : i32
+  %length_code = arith.select %length_bad, %bad_cache_length, %q_long_code : i32
+  %code = arith.select %q_bad, %bad_cu_seqlens_q, %length_code : i32
+  %malformed = arith.cmpi ne, %code, %zero : i32
+  tile.report %malformed, %code, %sequence to %status : !tile.view<i32, 1>
+
+  // A block begins every `stride` tokens and is whole: `overlap` tokens more have to follow.
+  %begin_before = arith.subi %length, %overlap : i32
+  %count_before = arith.maxsi %begin_before, %zero : i32
+  %blocks_before = arith.divsi %count_before, %stride : i32
+  %begin_after = arith.subi %tokens, %overlap : i32
+  %count_after = arith.maxsi %begin_after, %zero : i32
+  %blocks_after = arith.divsi %count_after, %stride : i32
+  %new_blocks = arith.subi %blocks_after, %blocks_before : i32
+
+  // The tokens of the new blocks stand together, those in front of the new tokens too, which are fewer than a block.
+  %first_staged = arith.muli %blocks_before, %stride : i32
+  %staged = arith.subi %tokens, %first_staged : i32
+  %dense_begin = arith.muli %sequence, %seqlen_q : i32
+  %new_begin = arith.select %is_packed, %q_begin, %dense_begin : i32
+  %leads = arith.muli %sequence, %lead : i32
+  %staged_begin = arith.addi %new_begin, %leads : i32
+  %q_entry = arith.select %is_packed, %zero, %sequence : i32
+
+  // Both rows at once: element r of the tile is field r mod 8 of the row of the attending ones, or of `compress`.
+  %element = tile.iota 0 : tensor<16xi32>
+  %none = tile.splat %zero : tensor<16xi32>
+  %at_1 = arith.constant dense<1> : tensor<16xi32>
+  %at_3 = arith.constant dense<3> : tensor<16xi32>
+  %at_5 = arith.constant dense<5> : tensor<16xi32>
+  %at_6 = arith.constant dense<6> : tensor<16xi32>
+  %at_7 = arith.constant dense<7> : tensor<16xi32>
+  %at_10 = arith.constant dense<10> : tensor<16xi32>
+  %at_11 = arith.constant dense<11> : tensor<16xi32>
+  %at_12 = arith.constant dense<12> : tensor<16xi32>
+  %at_13 = arith.constant dense<13> : tensor<16xi32>
+  %at_15 = arith.constant dense<15> : tensor<16xi32>
+  %is_0 = arith.cmpi eq, %element, %none : tensor<16xi32>
+  %is_1 = arith.cmpi eq, %element, %at_1 : tensor<16xi32>
+  %is_3 = arith.cmpi eq, %element, %at_3 : tensor<16xi32>
+  %is_5 = arith.cmpi eq, %element, %at_5 : tensor<16xi32>
+  %is_6 = arith.cmpi eq, %element, %at_6 : tensor<16xi32>
+  %is_7 = arith.cmpi eq, %element, %at_7 : tensor<16xi32>
+  %is_10 = arith.cmpi eq, %element, %at_10 : tensor<16xi32>
+  %is_11 = arith.cmpi eq, %element, %at_11 : tensor<16xi32>
+  %is_12 = arith.cmpi eq, %element, %at_12 : tensor<16xi32>
+  %is_13 = arith.cmpi eq, %element, %at_13 : tensor<16xi32>
+  %is_15 = arith.cmpi eq, %element, %at_15 : tensor<16xi32>
+  %q_begin_tile = tile.splat %q_begin : tensor<16xi32>
+  %queries_tile = tile.splat %queries_fit : tensor<16xi32>
+  %tokens_tile = tile.splat %tokens : tensor<16xi32>
+  %blocks_after_tile = tile.splat %blocks_after : tensor<16xi32>
+  %sequence_tile = tile.splat %sequence : tensor<16xi32>
+  %q_entry_tile = tile.splat %q_entry : tensor<16xi32>
+  %staged_begin_tile = tile.splat %staged_begin : tensor<16xi32>
+  %staged_tile = tile.splat %staged : tensor<16xi32>
+  %blocks_before_tile = tile.splat %blocks_before : tensor<16xi32>
+  %new_blocks_tile = tile.splat %new_blocks : tensor<16xi32>
+  %with_0 = arith.select %is_0, %q_begin_tile, %none : tensor<16xi1>, tensor<16xi32>
+  %with_1 = arith.select %is_1, %queries_tile, %with_0 : tensor<16xi1>, tensor<16xi32>
+  %with_3 = arith.select %is_3, %tokens_tile, %with_1 : tensor<16xi1>, tensor<16xi32>
+  %with_5 = arith.select %is_5, %blocks_after_tile, %with_3 : tensor<16xi1>, tensor<16xi32>
+  %with_6 = arith.select %is_6, %sequence_tile, %with_5 : tensor<16xi1>, tensor<16xi32>
+  %with_7 = arith.select %is_7, %q_entry_tile, %with_6 : tensor<16xi1>, tensor<16xi32>
+  %with_10 = arith.select %is_10, %staged_begin_tile, %with_7 : tensor<16xi1>, tensor<16xi32>
+  %with_11 = arith.select %is_11, %staged_tile, %with_10 : tensor<16xi1>, tensor<16xi32>
+  %with_12 = arith.select %is_12, %blocks_before_tile, %with_11 : tensor<16xi1>, tensor<16xi32>
+  %with_13 = arith.select %is_13, %new_blocks_tile, %with_12 : tensor<16xi1>, tensor<16xi32>
+  %with_15 = arith.select %is_15, %sequence_tile, %with_13 : tensor<16xi1>, tensor<16xi32>
+  %malformed_tile = tile.splat %malformed : tensor<16xi1>
+  %fields = arith.select %malformed_tile, %none, %with_15 : tensor<16xi1>, tensor<16xi32>
+  tile.store %fields, %sequences rows(%r) {
+    %fields_of_row = arith.constant 8 : i32
+    %row_of_pair = arith.divsi %r, %fields_of_row : i32
+    %field = arith.remsi %r, %fields_of_row : i32
+    %rows_before = arith.muli %row_of_pair, %batch : i32
+    %row = arith.addi %rows_before, %sequence : i32
+    %exists = arith.cmpi sge, %r, %zero : i32
+    tile.at [%row, %field] if %exists
+  } : tensor<16xi32>, !tile.view<i32, 2>
+
+  %grows = arith.cmpi eq, %code, %zero : i32
+  tile.store %tokens_tile, %cache_seqlens rows(%r) {
+    %is_first_row = arith.cmpi eq, %r, %zero : i32
+    %exists = arith.andi %is_first_row, %grows : i1
+    tile.at [%sequence] if %exists
+  } : tensor<16xi32>, !tile.view<i32, 1>
+  return
+}

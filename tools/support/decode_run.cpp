@@ -1,0 +1,281 @@
+#include "tools/support/decode_run.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <random>
+
+namespace nsa::tools {
+namespace {
+
+using T = TensorName;
+
+bool countsNewTokens(T name) {
+  const Lead lead = tensorRule(name).lead;
+  return lead == Lead::kQueries || lead == Lead::kKeys;
+}
+
+int64_t rowBytes(const HostTensor &tensor, Layout layout) {
+  int64_t elements = 1;
+  for (size_t axis = layout == Layout::kPacked ? 1 : 2; axis < tensor.shape.size(); ++axis)
+    elements *= tensor.shape[axis];
+  return elements * dtypeBytes(tensor.dtype);
+}
+
+} // namespace
+
+Result<DecodeRun> DecodeRun::open(Accelerator &accelerator, const OperatorInputs &history, const CacheShape &shape,
+                                  const std::set<TensorName> &wanted) {
+  assert(history.spec.op == Operator::kNsa);
+  DecodeRun run;
+  run.accelerator = &accelerator;
+  run.history = &history;
+  run.decodeSpec = history.spec;
+  run.decodeSpec.op = Operator::kDecode;
+  run.decodeSpec.layout = shape.layout;
+  run.decodeSpec.pageSize = shape.pageSize;
+  run.batch = history.extents.batch;
+  run.mostNew = shape.mostNew;
+  run.lengths.assign(static_cast<size_t>(run.batch), 0);
+  run.fed = run.lengths;
+  const bool packed = history.spec.layout == Layout::kPacked;
+  const int32_t *offsets = packed ? reinterpret_cast<const int32_t *>(history[T::kCuSeqlensK].bytes.data()) : nullptr;
+  for (int64_t s = 0; s < run.batch; ++s)
+    run.firstRows.push_back(packed ? offsets[s] : s * history.extents.timeK);
+
+  for (const auto &[name, tensor] : history.tensors) {
+    if (name == T::kCuSeqlensK || name == T::kCuSeqlensQ)
+      continue;
+    const bool isNew = countsNewTokens(name);
+    if (isNew)
+      run.inputNames.insert(name);
+    NSA_RETURN_IF_ERROR(run.add(name, tensor.dtype, isNew ? run.stepShape(name, shape.mostNew) : tensor.shape,
+                                isNew ? nullptr : &tensor));
+  }
+  if (shape.layout == Layout::kPacked)
+    NSA_RETURN_IF_ERROR(run.add(T::kCuSeqlensQ, DType::kI32, {run.batch + 1}, nullptr));
+  for (const Operand &operand : operandsOf(Operator::kDecode)) {
+    const T name = operand.name;
+    if (!operand.isWritten() || operand.isRead() || !takes(run.decodeSpec, name) ||
+        (operand.isOptional() && !wanted.count(name)))
+      continue;
+    run.outputNames.insert(name);
+    NSA_RETURN_IF_ERROR(run.add(name, dtypeOf(run.decodeSpec, name), run.stepShape(name, shape.mostNew), nullptr));
+    HostTensor all = HostTensor::make(dtypeOf(history.spec, name), shapeOf(history.spec, name, history.extents));
+    std::memset(all.bytes.data(), 0xff, all.bytes.size());
+    run.outputs.emplace(name, std::move(all));
+  }
+  NSA_RETURN_IF_ERROR(run.addCache(shape));
+  return run;
+}
+
+Maxima DecodeRun::maxima() const { return {batch, batch * mostNew, mostNew, roomTokens}; }
+
+std::vector<int64_t> DecodeRun::stepShape(T name, int64_t time) const {
+  const bool packed = decodeSpec.layout == Layout::kPacked;
+  return shapeOf(decodeSpec, name,
+                 {.batch = batch, .timeQ = packed ? batch * time : time, .timeK = packed ? batch * time : time});
+}
+
+Status DecodeRun::add(T name, DType dtype, const std::vector<int64_t> &shape, const HostTensor *source) {
+  Entry &entry = entries[name];
+  const int64_t elements = std::reduce(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  Result<Buffer> buffer = accelerator->allocate(static_cast<size_t>(elements * dtypeBytes(dtype)));
+  if (!buffer)
+    return buffer.status();
+  entry.buffer = std::move(*buffer);
+  entry.tensor = contiguousTensor(entry.buffer.data(), dtype, shape);
+  bindings.push_back({static_cast<nsa_name>(name), &entry.tensor});
+  if (source)
+    return accelerator->upload(entry.buffer.data(), source->bytes.data(), source->bytes.size());
+  // All bits set is NaN in the io types, and no length or block.
+  return accelerator->fill(entry.buffer.data(), 0xff, entry.buffer.size());
+}
+
+Status DecodeRun::addCache(const CacheShape &shape) {
+  const Spec &spec = decodeSpec;
+  const int64_t page = shape.pageSize;
+  pagesPerSequence = page ? (shape.room + page - 1) / page : 0;
+  roomTokens = page ? pagesPerSequence * page : shape.room;
+  const int64_t pages = page ? batch * pagesPerSequence + 3 : 0; // some are nobody's
+  auto pool = [&](T name, int64_t rowTokens) {
+    const int64_t rows = page ? page / rowTokens : rowTokens == 1 ? roomTokens : spec.compressedBlocks(roomTokens);
+    const int64_t dim = axisExtent(tensorRule(name).axes[1], spec);
+    return add(name, spec.dtype, {page ? pages : batch, rows, spec.kvHeads, dim}, nullptr);
+  };
+  if (shape.isShared) {
+    NSA_RETURN_IF_ERROR(pool(T::kKCache, 1));
+    NSA_RETURN_IF_ERROR(pool(T::kVCache, 1));
+  }
+  for (const Operand &operand : operandsOf(Operator::kDecode)) {
+    const T name = operand.name;
+    if (operand.role != Operand::Role::kInOut || !takes(spec, name))
+      continue;
+    const Lead lead = tensorRule(name).lead;
+    if (lead == Lead::kRing) {
+      const int64_t dim = axisExtent(tensorRule(name).axes[1], spec);
+      NSA_RETURN_IF_ERROR(add(name, spec.dtype, {batch, spec.cmpBlock, spec.kvHeads, dim}, nullptr));
+    } else if (lead == Lead::kCacheBlocks || !shape.isShared) {
+      NSA_RETURN_IF_ERROR(pool(name, lead == Lead::kCacheBlocks ? spec.cmpStride : 1));
+    }
+  }
+  const HostTensor none = HostTensor::make(DType::kI32, {batch});
+  NSA_RETURN_IF_ERROR(add(T::kCacheSeqlens, DType::kI32, {batch}, &none));
+  return page ? addBlockTable(pagesPerSequence, pages, shape.seed) : Status::ok();
+}
+
+Status DecodeRun::addBlockTable(int64_t used, int64_t pages, uint64_t seed) {
+  std::vector<int32_t> order(static_cast<size_t>(pages));
+  std::iota(order.begin(), order.end(), 0);
+  std::mt19937_64 random(seed);
+  std::shuffle(order.begin(), order.end(), random);
+  blockTable.assign(order.begin(), order.begin() + batch * used);
+  // Pages are named when their tokens come: what stands here before is read by nobody.
+  HostTensor table = HostTensor::make(DType::kI32, {batch, used});
+  std::fill_n(reinterpret_cast<int32_t *>(table.bytes.data()), batch * used, std::numeric_limits<int32_t>::max());
+  return add(T::kBlockTable, DType::kI32, {batch, used}, &table);
+}
+
+Status DecodeRun::allocateWorkspace(const nsa_plan *plan) {
+  Result<size_t> bytes = workspaceSize(plan);
+  if (!bytes)
+    return bytes.status();
+  Result<Buffer> buffer = accelerator->allocate(*bytes);
+  if (!buffer)
+    return buffer.status();
+  workspace = std::move(*buffer);
+  return accelerator->fill(workspace.data(), 0xff, workspace.size());
+}
+
+int64_t DecodeRun::historyRow(size_t sequence, int64_t token) const { return firstRows[sequence] + token; }
+
+int64_t DecodeRun::stepRow(size_t sequence) const {
+  if (decodeSpec.layout == Layout::kDense)
+    return static_cast<int64_t>(sequence) * (fed.empty() ? 0 : fed[0]);
+  return std::reduce(fed.begin(), fed.begin() + static_cast<std::ptrdiff_t>(sequence), int64_t{0});
+}
+
+Status DecodeRun::feed(const std::vector<int64_t> &counts) {
+  assert(counts.size() == static_cast<size_t>(batch));
+  const bool packed = decodeSpec.layout == Layout::kPacked;
+  fed = counts;
+  const int64_t total = std::reduce(counts.begin(), counts.end());
+  const int64_t time = packed ? total : counts[0];
+  std::vector<std::byte> rows;
+  for (T name : inputNames) {
+    const HostTensor &source = (*history)[name];
+    const int64_t bytes = rowBytes(source, history->spec.layout);
+    rows.clear();
+    for (size_t s = 0; s < counts.size(); ++s) {
+      const std::byte *first = source.bytes.data() + historyRow(s, lengths[s]) * bytes;
+      rows.insert(rows.end(), first, first + counts[s] * bytes);
+    }
+    Entry &entry = entries.at(name);
+    NSA_RETURN_IF_ERROR(accelerator->upload(entry.buffer.data(), rows.data(), rows.size()));
+  }
+  // Shapes follow the step: outputs of fewer tokens stand together as well.
+  for (const std::set<T> &names : {inputNames, outputNames})
+    for (T name : names) {
+      Entry &entry = entries.at(name);
+      std::vector<int64_t> shape = stepShape(name, 1);
+      shape[packed ? 0 : 1] = time;
+      entry.tensor = contiguousTensor(entry.buffer.data(), static_cast<DType>(entry.tensor.dtype), shape);
+      if (outputNames.count(name))
+        NSA_RETURN_IF_ERROR(accelerator->fill(entry.buffer.data(), 0xff, entry.buffer.size()));
+    }
+  if (packed) {
+    std::vector<int32_t> offsets(1, 0);
+    for (int64_t count : counts)
+      offsets.push_back(offsets.back() + static_cast<int32_t>(count));
+    NSA_RETURN_IF_ERROR(accelerator->upload(entries.at(T::kCuSeqlensQ).buffer.data(), offsets.data(),
+                                            offsets.size() * sizeof(int32_t)));
+  }
+  for (size_t s = 0; s < counts.size(); ++s) {
+    for (int64_t page = 0; decodeSpec.pageSize && page * decodeSpec.pageSize < lengths[s] + counts[s]; ++page) {
+      if ((page + 1) * decodeSpec.pageSize <= lengths[s])
+        continue;
+      const int64_t at = static_cast<int64_t>(s) * pagesPerSequence + page;
+      auto *table = static_cast<int32_t *>(entries.at(T::kBlockTable).buffer.data());
+      NSA_RETURN_IF_ERROR(accelerator->upload(table + at, &blockTable[static_cast<size_t>(at)], sizeof(int32_t)));
+    }
+    lengths[s] += counts[s];
+  }
+  return Status::ok();
+}
+
+Status DecodeRun::enqueue(const nsa_plan *plan) const {
+  nsa_error error{};
+  return toStatus(nsa_run(plan, bindings.data(), bindings.size(), workspace.data(), workspace.size(),
+                          accelerator->stream(), &error),
+                  error);
+}
+
+Result<std::vector<nsa_part_time>> DecodeRun::runTimed(const nsa_plan *plan) const {
+  return timedParts(plan, bindings, workspace, accelerator->stream());
+}
+
+Status DecodeRun::collect() {
+  NSA_RETURN_IF_ERROR(accelerator->synchronize());
+  for (T name : outputNames) {
+    HostTensor &all = outputs.at(name);
+    const int64_t bytes = rowBytes(all, history->spec.layout);
+    std::vector<std::byte> rows(static_cast<size_t>(std::reduce(fed.begin(), fed.end()) * bytes));
+    NSA_RETURN_IF_ERROR(accelerator->download(rows.data(), entries.at(name).buffer.data(), rows.size()));
+    for (size_t s = 0; s < fed.size(); ++s)
+      std::memcpy(all.bytes.data() + historyRow(s, lengths[s] - fed[s]) * bytes, rows.data() + stepRow(s) * bytes,
+                  static_cast<size_t>(fed[s] * bytes));
+  }
+  return Status::ok();
+}
+
+Status DecodeRun::step(nsa_plan *plan, const std::vector<int64_t> &counts) {
+  NSA_RETURN_IF_ERROR(feed(counts));
+  NSA_RETURN_IF_ERROR(enqueue(plan));
+  nsa_error error{};
+  NSA_RETURN_IF_ERROR(toStatus(nsa_plan_status(plan, accelerator->stream(), &error), error));
+  return collect();
+}
+
+Result<HostTensor> DecodeRun::download(T name) const {
+  const Entry &entry = entries.at(name);
+  HostTensor tensor = HostTensor::make(static_cast<DType>(entry.tensor.dtype),
+                                       {entry.tensor.shape, entry.tensor.shape + entry.tensor.rank});
+  NSA_RETURN_IF_ERROR(accelerator->download(tensor.bytes.data(), entry.buffer.data(), tensor.bytes.size()));
+  return tensor;
+}
+
+Result<NamedTensors> DecodeRun::collected() const {
+  NamedTensors result = outputs;
+  for (const auto &[name, cacheName] : {std::pair(T::kKComp, T::kKCompCache), std::pair(T::kVComp, T::kVCompCache)}) {
+    if (!takes(decodeSpec, cacheName))
+      continue;
+    Result<HostTensor> pool = download(cacheName);
+    if (!pool)
+      return pool.status();
+    HostTensor rows = HostTensor::make(decodeSpec.dtype, shapeOf(history->spec, name, history->extents));
+    std::memset(rows.bytes.data(), 0xff, rows.bytes.size());
+    const int64_t bytes = rowBytes(rows, history->spec.layout), poolRows = pool->shape[1];
+    int64_t next = 0; // row of the packed result
+    for (size_t s = 0; s < lengths.size(); ++s) {
+      const bool packed = history->spec.layout == Layout::kPacked;
+      const int64_t first = packed ? next : static_cast<int64_t>(s) * history->extents.blocks;
+      const int64_t count = decodeSpec.compressedBlocks(lengths[s]);
+      for (int64_t c = 0; c < count; ++c) {
+        const int64_t entry =
+            decodeSpec.pageSize
+                ? blockTable[s * static_cast<size_t>(pagesPerSequence) + static_cast<size_t>(c / poolRows)]
+                : static_cast<int64_t>(s);
+        const int64_t slot = decodeSpec.pageSize ? c % poolRows : c;
+        std::memcpy(rows.bytes.data() + (first + c) * bytes, pool->bytes.data() + (entry * poolRows + slot) * bytes,
+                    static_cast<size_t>(bytes));
+      }
+      next += count;
+    }
+    result.emplace(name, std::move(rows));
+  }
+  return result;
+}
+
+} // namespace nsa::tools
