@@ -81,8 +81,7 @@ Status BareLaunch::prepare(const CallRules &rules, const Bindings &bindings, Lau
   NSA_RETURN_IF_ERROR(prepareCall(rules, bindings, call));
   const KernelCall launch = singleCall(rules.spec.op, call, {});
   NSA_RETURN_IF_ERROR(kernel->grid(launch.grid, arguments.grid));
-  kernel->fillArguments(launch, nullptr, arguments.slots);
-  return Status::ok();
+  return kernel->fillArguments(launch, nullptr, arguments.slots);
 }
 
 Status BareLaunch::launch(const LaunchArguments &arguments, void *workspace, void *stream) const {

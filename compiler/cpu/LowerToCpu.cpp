@@ -28,6 +28,10 @@ struct View {
   Value pointer;
   SmallVector<Value> strides;
   Type element;
+  // Of a view of pages.
+  int64_t pageRows = 0;
+  Value table;
+  Value tableStride;
 };
 
 class FunctionLowering {
@@ -56,7 +60,8 @@ private:
   // The words of a tile, in scratch.
   Value bufferOf(Value tile) { return b.at(scratch, plan.offsetOf(tile)); }
   View selectView(Value condition, const View &yes, const View &no);
-  Value rowPointer(const View &view, ValueRange coordinates);
+  Value rowPointer(const View &view, ValueRange coordinates, Value exists);
+  Value pageOf(const View &view, Value sequence, Value row, Value exists);
   RowTransfer transferOf(Value tile, const View &view, const tile::TileColumns &columns);
   Value firstColumn(const tile::TileColumns &columns);
   RowAddress rowAddress(const View &view, Region &region, Value row, Value firstColumn, LogicalResult &status);
@@ -120,6 +125,11 @@ void FunctionLowering::readArguments(Block &oldEntry) {
     for (unsigned i = 0; i < type.getRank(); ++i)
       view.strides.push_back(next(b.getI64Type()));
     ++slot; // the flags; unaligned vector access costs nothing here
+    if (type.isPaged()) {
+      view.pageRows = type.getPageRows();
+      view.table = next(b.pointerType());
+      view.tableStride = next(b.getI64Type());
+    }
   }
 }
 
@@ -178,7 +188,8 @@ LogicalResult FunctionLowering::lower(Operation &op) {
       })
       .Case([&](tile::LoadScalarOp load) {
         const View &view = views.at(load.getView());
-        mapping.map(load.getResult(), loadElement(b, rowPointer(view, load.getCoordinates()), view.element));
+        Value pointer = rowPointer(view, load.getCoordinates(), b.integer(b.getI1Type(), 1));
+        mapping.map(load.getResult(), loadElement(b, pointer, view.element));
         return success();
       })
       .Default([&](Operation *other) { return lowerScalar(*other); });
@@ -391,16 +402,42 @@ LogicalResult FunctionLowering::lowerDot(tile::DotOp dot) {
 
 View FunctionLowering::selectView(Value condition, const View &yes, const View &no) {
   auto select = [&](Value a, Value c) -> Value { return arith::SelectOp::create(b, condition, a, c); };
-  View view = {select(yes.pointer, no.pointer), {}, yes.element};
+  View view = {select(yes.pointer, no.pointer), {}, yes.element, yes.pageRows, nullptr, nullptr};
   for (auto [a, c] : llvm::zip_equal(yes.strides, no.strides))
     view.strides.push_back(select(a, c));
+  if (view.pageRows) {
+    view.table = select(yes.table, no.table);
+    view.tableStride = select(yes.tableStride, no.tableStride);
+  }
   return view;
 }
 
-Value FunctionLowering::rowPointer(const View &view, ValueRange coordinates) {
+// The page that holds this row of the sequence. What the table says of rows that do not exist is not read: it may end
+// before them.
+Value FunctionLowering::pageOf(const View &view, Value sequence, Value row, Value exists) {
+  auto found = scf::IfOp::create(b, TypeRange(b.getI32Type()), exists, /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(found.thenBlock());
+  Value wide = b.createOrFold<arith::ExtSIOp>(b.getI64Type(), sequence);
+  Value number = b.createOrFold<arith::DivUIOp>(row, b.integer(b.getI32Type(), view.pageRows));
+  Value place =
+      b.add(arith::MulIOp::create(b, wide, view.tableStride), b.createOrFold<arith::ExtUIOp>(b.getI64Type(), number));
+  scf::YieldOp::create(b, b.load(b.getI32Type(), b.at(view.table, place, b.getI32Type())));
+  b.setInsertionPointToStart(found.elseBlock());
+  scf::YieldOp::create(b, b.integer(b.getI32Type(), 0));
+  return found.getResult(0);
+}
+
+Value FunctionLowering::rowPointer(const View &view, ValueRange coordinates, Value exists) {
+  SmallVector<Value> places =
+      llvm::map_to_vector(coordinates, [&](Value coordinate) { return mapping.lookup(coordinate); });
+  if (view.pageRows) {
+    places[0] = pageOf(view, places[0], places[1], exists);
+    places[1] = b.createOrFold<arith::RemUIOp>(places[1], b.integer(b.getI32Type(), view.pageRows));
+  }
   Value offset = b.i64(0);
-  for (auto [coordinate, stride] : llvm::zip_equal(coordinates, view.strides)) {
-    Value wide = b.createOrFold<arith::ExtSIOp>(b.getI64Type(), mapping.lookup(coordinate));
+  for (auto [place, stride] : llvm::zip_equal(places, view.strides)) {
+    Value wide = b.createOrFold<arith::ExtSIOp>(b.getI64Type(), place);
     offset = b.add(offset, arith::MulIOp::create(b, wide, stride));
   }
   return b.at(view.pointer, offset, memoryType(view.element));
@@ -438,10 +475,11 @@ RowAddress FunctionLowering::rowAddress(const View &view, Region &region, Value 
     status = failure();
     return {view.pointer, b.integer(b.getI1Type(), 0)};
   }
-  Value pointer = rowPointer(view, at.getCoordinates());
+  Value exists = mapping.lookup(at.getExists());
+  Value pointer = rowPointer(view, at.getCoordinates(), exists);
   if (firstColumn)
     pointer = b.at(pointer, firstColumn, memoryType(view.element));
-  return {pointer, mapping.lookup(at.getExists())};
+  return {pointer, exists};
 }
 
 LogicalResult FunctionLowering::lowerLoad(tile::LoadOp load) {

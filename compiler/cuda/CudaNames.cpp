@@ -18,10 +18,11 @@ static constexpr llvm::StringLiteral kReserved =
     "float fmaf for Fragment friend goto if infinity inline int int32 int64 kThreads kWarps kWarpSize load_fragment "
     "load_operand load_rows load_scalar load_tile log2_approx long map max max_number max_or_nan min min_number "
     "min_or_nan mutable namespace new next_stage noexcept not not_a_number not_eq nsa nullptr operator or or_eq "
-    "previous_stage private protected public reduce_add reduce_max register reinterpret_cast report requires return "
-    "Ring RowVector rsqrtf shared SharedTile short signed sizeof splat sqrtf static static_assert static_cast "
-    "store_rows store_tile struct switch template this thread_local throw to to_float true try typedef typeid "
-    "typename uint32 uint64 union unsigned using View virtual void volatile wait_copies wchar_t while xor xor_eq";
+    "PagedView previous_stage private protected public reduce_add reduce_max register reinterpret_cast report requires "
+    "return Ring RowVector rsqrtf shared SharedTile short signed sizeof splat sqrtf static static_assert "
+    "static_cast store_rows store_tile struct switch template this thread_local throw to to_float true try typedef "
+    "typeid typename uint32 uint64 union unsigned using View virtual void volatile wait_copies wchar_t while xor "
+    "xor_eq";
 
 CudaNames::CudaNames() {
   scopes.emplace_back();

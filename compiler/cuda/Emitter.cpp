@@ -37,10 +37,15 @@ LogicalResult KernelEmitter::emitArguments() {
     StringRef element = cudaType(view ? view.getElementType() : type);
     if (element.empty())
       return function.emitError() << "takes an argument of type " << type << ", which no kernel can";
-    if (view)
+    if (view && view.isPaged()) {
+      include("paged_view.cuh");
+      writer.line("PagedView<" + element + ", " + Twine(view.getRank()) + ", " + Twine(view.getPageRows()) + "> " +
+                  name + ";");
+    } else if (view) {
       writer.line("View<" + element + ", " + Twine(view.getRank()) + "> " + name + ";");
-    else
+    } else {
       writer.line("alignas(8) " + element + " " + name + ";");
+    }
     values[argument] = {(kArguments + "." + name).str()};
   }
   return success();

@@ -260,7 +260,10 @@ FailureOr<KernelEmitter::ColumnsText> KernelEmitter::columnsText(const TileColum
   return result;
 }
 
-// Where the rows of a tile lie in a view, and which of their columns are the tile's.
+static bool isPaged(Value view) { return cast<ViewType>(view.getType()).isPaged(); }
+
+// Where the rows of a tile lie in a view, and which of their columns are the tile's. A view of pages is told first
+// whether a row exists: of one that does not, its table knows no page.
 FailureOr<std::string> KernelEmitter::rowsLambda(Region &rows, AtOp at, Value view, const std::string &firstColumn) {
   FailureOr<std::string> viewText = text(view);
   if (failed(viewText))
@@ -273,11 +276,14 @@ FailureOr<std::string> KernelEmitter::rowsLambda(Region &rows, AtOp at, Value vi
     FailureOr<std::string> exists = text(at.getExists());
     if (failed(coordinates) || failed(exists))
       return failure();
-    CudaCall call{*viewText + ".at", {}};
+    bool isConditional = *exists != "true", asksFirst = isConditional && isPaged(view);
+    CudaCall call{*viewText + (asksFirst ? ".at_if" : ".at"), {}};
+    if (asksFirst)
+      call.arguments.push_back(*exists);
     for (CudaExpression &coordinate : *coordinates)
       call.arguments.push_back(std::move(coordinate.text));
     return call.text() + (firstColumn.empty() ? "" : ".from_column(" + firstColumn + ")") +
-           (*exists == "true" ? "" : ".only_if(" + *exists + ")");
+           (isConditional && !asksFirst ? ".only_if(" + *exists + ")" : "");
   });
 }
 
@@ -305,8 +311,10 @@ LogicalResult KernelEmitter::emitCopy(LoadOp op, StringRef target) {
   if (failed(rows))
     return failure();
   include("copy.cuh");
-  bool isEvenlySpaced =
-      llvm::all_of(op.getAt().getCoordinates(), [&](Value coordinate) { return isEven(coordinate, op.getRows()); });
+  // From page to page rows may leap anywhere.
+  bool isEvenlySpaced = !isPaged(op.getView()) && llvm::all_of(op.getAt().getCoordinates(), [&](Value coordinate) {
+    return isEven(coordinate, op.getRows());
+  });
   std::string rowOf = isEvenlySpaced ? "evenly_spaced(" + *rows + ")" : *rows;
   statement("", {"load_tile<kThreads>", {target.str(), *view, columns->count, rowOf}});
   return success();

@@ -16,7 +16,7 @@ def Tile_Dialect : Dialect {
 
     - scalars: `i1`, `i32`, `i64`, `f32`;
     - tiles: `tensor<MxNxT>`, or `tensor<MxT>` with one value per row, both of static shape;
-    - views: `!tile.view<T, R>`, tensors in memory that came as arguments;
+    - views: `!tile.view<T, R>` and, in pages, `!tile.view<T, R, P>`, tensors in memory that came as arguments;
     - lists: `!tile.top<M, N>`, for each row of a tile the best N columns it was offered, in memory of the program's own.
 
     `arith` and `math` work on scalars, and elementwise on tiles; control flow is `scf.if` and `scf.for`. The dialect
@@ -53,10 +53,19 @@ def Tile_ViewType : TypeDef<Tile_Dialect, "View"> {
     `R` coordinates address one row; the row's columns are contiguous from there. `q` is `!tile.view<bf16, 3>` with the
     coordinates (batch, time, head). A log-sum-exp is `!tile.view<f32, 3>` whose rows hold one element. Strides are
     run-time values, offsets have 64 bits, and a view may be absent (`tile.present`).
+
+    `!tile.view<T, R, P>` lies in pages of `P` rows: its first coordinate is a sequence and its second counts the rows of that
+    sequence's pages. `k` of a paged cache is `!tile.view<bf16, 3, 64>`: the coordinates (sequence, time, head) are row
+    (`table[sequence, time / 64]`, `time % 64`, head) of the pool, whose strides are the view's. The table comes with the view
+    and is read only for rows that exist. `P` is any number of rows; 0 means no pages, so that one text does for both:
+    `!tile.view<T, R, ${page}>`.
   }];
-  let parameters = (ins "::mlir::Type":$elementType, "unsigned":$rank);
-  let assemblyFormat = "`<` $elementType `,` $rank `>`";
+  let parameters = (ins "::mlir::Type":$elementType, "unsigned":$rank, DefaultValuedParameter<"int64_t", "0">:$pageRows);
+  let assemblyFormat = "`<` $elementType `,` $rank (`,` $pageRows^)? `>`";
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    bool isPaged() const { return getPageRows() != 0; }
+  }];
 }
 
 def Tile_TopType : TypeDef<Tile_Dialect, "Top"> {
@@ -87,7 +96,8 @@ def Tile_F32Matrix : Tile_TileOf<[F32], [2], "tile of rank 2 of f32">;
 def Tile_I32RowTile : Tile_TileOf<[I32], [1], "tile of rank 1 of i32">;
 def Tile_F32RowTile : Tile_TileOf<[F32], [1], "tile of rank 1 of f32">;
 def Tile_I32View : Type<And<[CPred<"::llvm::isa<::nsa::tile::ViewType>($_self)">,
-    CPred<"::llvm::cast<::nsa::tile::ViewType>($_self).getElementType().isInteger(32)">]>, "view of i32", "::nsa::tile::ViewType">;
+    CPred<"::llvm::cast<::nsa::tile::ViewType>($_self).getElementType().isInteger(32)">,
+    CPred<"!::llvm::cast<::nsa::tile::ViewType>($_self).isPaged()">]>, "view of i32 without pages", "::nsa::tile::ViewType">;
 
 //===----------------------------------------------------------------------===//
 // Enumerations

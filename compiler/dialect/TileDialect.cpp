@@ -6,6 +6,8 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace nsa::tile;
 
@@ -33,11 +35,16 @@ void TileDialect::initialize() {
       >();
 }
 
-LogicalResult ViewType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, Type elementType, unsigned rank) {
+LogicalResult ViewType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, Type elementType, unsigned rank,
+                               int64_t pageRows) {
   if (!elementType.isF32() && !elementType.isF16() && !elementType.isBF16() && !elementType.isInteger(32))
     return emitError() << "a view's elements are f32, f16, bf16 or i32, not " << elementType;
   if (rank < 1 || rank > 4)
     return emitError() << "a view has 1 to 4 coordinates, not " << rank;
+  if (pageRows < 0 || pageRows > std::numeric_limits<int32_t>::max())
+    return emitError() << "a page has 1 to 2147483647 rows (0: no pages), not " << pageRows;
+  if (pageRows != 0 && rank < 2)
+    return emitError() << "a view of pages has at least 2 coordinates, the sequence and the row, not " << rank;
   return success();
 }
 

@@ -76,6 +76,7 @@ Result<std::vector<ManifestParam>> paramsOf(func::FuncOp function, const std::st
       param.kind = ManifestParam::Kind::kView;
       param.dtype = dtypeText(view.getElementType());
       param.rank = static_cast<int>(view.getRank());
+      param.pageRows = static_cast<int>(view.getPageRows());
     } else if (type.isInteger(32)) {
       param.kind = ManifestParam::Kind::kI32;
     } else if (type.isInteger(64)) {

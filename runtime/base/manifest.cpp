@@ -84,19 +84,23 @@ Status parseGrid(std::string_view line, std::string_view value, Expression (&gri
 Status parseParam(std::string_view line, std::string_view value, std::vector<ManifestParam> &params) {
   std::vector<std::string_view> words = splitWords(value);
   ManifestParam param;
-  if (words.size() == 4 && words[0] == "view") {
+  if ((words.size() == 4 || words.size() == 5) && words[0] == "view") {
     param.kind = ManifestParam::Kind::kView;
     if (!parseDType(words[2]))
       return invalidLine(line, "the element type must be bf16, fp16, fp32 or int32");
     param.dtype = std::string(words[2]);
     if (!parseInteger(words[3], param.rank) || param.rank < 1 || param.rank > kMaxRank)
       return invalidLine(line, "the rank must be an integer from 1 to " + std::to_string(kMaxRank));
+    if (words.size() == 5 && (!parseInteger(words[4], param.pageRows) || param.pageRows < 1))
+      return invalidLine(line, "the rows of a page must be an integer of at least 1");
+    if (param.isPaged() && param.rank < 2)
+      return invalidLine(line, "a view of pages must have at least 2 coordinates, the sequence and the row");
   } else {
     const ScalarKind *kind = words.size() == 2 ? std::find_if(std::begin(kScalarKinds), std::end(kScalarKinds),
                                                               [&](const ScalarKind &k) { return k.name == words[0]; })
                                                : std::end(kScalarKinds);
     if (kind == std::end(kScalarKinds))
-      return invalidLine(line, "needs 'view NAME DTYPE RANK' or 'i32|i64|f32 NAME'");
+      return invalidLine(line, "needs 'view NAME DTYPE RANK [PAGE_ROWS]' or 'i32|i64|f32 NAME'");
     param.kind = kind->kind;
   }
   param.name = std::string(words[1]);
@@ -109,7 +113,8 @@ Status parseParam(std::string_view line, std::string_view value, std::vector<Man
 
 std::string formatParam(const ManifestParam &param) {
   if (param.kind == ManifestParam::Kind::kView)
-    return "view " + param.name + " " + param.dtype + " " + std::to_string(param.rank);
+    return "view " + param.name + " " + param.dtype + " " + std::to_string(param.rank) +
+           (param.isPaged() ? " " + std::to_string(param.pageRows) : "");
   for (const ScalarKind &kind : kScalarKinds)
     if (kind.kind == param.kind)
       return std::string(kind.name) + " " + param.name;

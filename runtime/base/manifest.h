@@ -11,6 +11,7 @@
 //   config key_tile=64 query_tile=64   the tuned choices, names ascending
 //   revision <hex>                     digest of the template and the device headers it uses
 //   param view q bf16 3                one kernel argument per line, in order
+//   param view k bf16 3 64             a view of pages of 64 rows
 //   param i32 window
 //   grid ceildiv(max_seqlen_q * 8, 64) ; kv_heads ; batch
 //   threads 128
@@ -35,15 +36,19 @@ inline constexpr int kManifestVersion = 1;
 
 // A kernel's arguments live in one block of 8-byte slots (GPU: one by-value struct; CPU: a pointer
 // to it), in the order of the manifest. A scalar takes one slot, low bytes first. A view of rank r
-// takes r + 2 slots: data pointer, r strides in elements, flags.
+// takes r + 2 slots: data pointer, r strides in elements, flags. A view of pages takes r + 4: its
+// block table (int32) and the signed distance of the table's rows in elements follow. Its first two
+// strides are those of pages and of rows in a page; row t of sequence s lies in page table[s, t / rows].
 struct ManifestParam {
   enum class Kind { kView, kI32, kI64, kF32 };
   Kind kind = Kind::kI32;
   std::string name;
   std::string dtype; // views: bf16, fp16, fp32, int32
   int rank = 0;      // views: number of coordinates that address one row, 1 to 5
+  int pageRows = 0;  // views: rows of a page; 0: no pages
 
-  int slots() const { return kind == Kind::kView ? rank + 2 : 1; }
+  bool isPaged() const { return pageRows != 0; }
+  int slots() const { return kind != Kind::kView ? 1 : rank + (isPaged() ? 4 : 2); }
   bool operator==(const ManifestParam &) const = default;
 };
 

@@ -24,6 +24,14 @@ Status unknownParam(const ManifestParam &param, std::string rule) {
                          std::move(rule), "the kernel was made by another version of the templates");
 }
 
+// A plan binds tensors for the kernels that it chose, so this is no error of the caller's.
+Status wrongPages(std::string_view view, bool isPaged) {
+  return Status::error(ErrorCode::kInternal,
+                       "param " + std::string(view) +
+                           (isPaged ? ": the kernel reads pages, but the call has no block table"
+                                    : ": the call has a block table, but the kernel reads no pages"));
+}
+
 } // namespace
 
 Result<std::shared_ptr<const LoadedKernel>> LoadedKernel::load(Device &device, std::string content, Manifest manifest,
@@ -63,6 +71,7 @@ Status LoadedKernel::bindArguments() {
         return unknownParam(param, "must be of dtype " + std::string(dtypeName(expected)) + " and rank " +
                                        std::to_string(rule.rank));
       argument.rank = param.rank;
+      argument.isPaged = param.isPaged();
     } else {
       argument.index = findRule(kScalars, scalarRuleAt, param.name);
       if (argument.index < 0 || scalarRuleAt(argument.index).kind != param.kind)
@@ -128,8 +137,8 @@ Status LoadedKernel::grid(const GridSizes &sizes, int32_t (&result)[3]) const {
   return Status::ok();
 }
 
-void LoadedKernel::fillArguments(const KernelCall &call, const void *statusWord, Slots &slots) const {
-  const ViewSlots status = {statusWord, {1}, 0};
+Status LoadedKernel::fillArguments(const KernelCall &call, const void *statusWord, Slots &slots) const {
+  const ViewSlots status = {statusWord, {1}, 0, nullptr, 0};
   uint64_t *next = slots.data();
   for (const Argument &argument : arguments) {
     if (!argument.isView) {
@@ -138,11 +147,18 @@ void LoadedKernel::fillArguments(const KernelCall &call, const void *statusWord,
     }
     const ViewSlots &view =
         argument.index == static_cast<int>(View::kStatus) ? status : call.views[static_cast<size_t>(argument.index)];
+    if (view.data && argument.isPaged != (view.table != nullptr))
+      return wrongPages(viewRuleAt(argument.index).name, argument.isPaged);
     *next++ = reinterpret_cast<uint64_t>(view.data);
     for (int i = 0; i < argument.rank; ++i)
       *next++ = static_cast<uint64_t>(view.strides[static_cast<size_t>(i)]);
     *next++ = view.flags;
+    if (argument.isPaged) {
+      *next++ = reinterpret_cast<uint64_t>(view.table);
+      *next++ = static_cast<uint64_t>(view.tableStride);
+    }
   }
+  return Status::ok();
 }
 
 Status LoadedKernel::launch(const KernelCall &call, const void *statusWord, void *workspace, void *stream) const {
@@ -151,7 +167,7 @@ Status LoadedKernel::launch(const KernelCall &call, const void *statusWord, void
   if (size[0] == 0 || size[1] == 0 || size[2] == 0)
     return Status::ok();
   Slots slots;
-  fillArguments(call, statusWord, slots);
+  NSA_RETURN_IF_ERROR(fillArguments(call, statusWord, slots));
   return kernel->launch(slots.data(), size, workspace, stream);
 }
 

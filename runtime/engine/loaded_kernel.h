@@ -24,7 +24,8 @@ public:
   // Evaluates the grid, fills the arguments on the stack and launches. Allocates nothing.
   Status launch(const KernelCall &call, const void *statusWord, void *workspace, void *stream) const;
   using Slots = std::array<uint64_t, kMaxSlots>;
-  void fillArguments(const KernelCall &call, const void *statusWord, Slots &slots) const;
+  // Fails when a view's pages are not as the kernel was compiled for.
+  Status fillArguments(const KernelCall &call, const void *statusWord, Slots &slots) const;
   // Unsupported when a size exceeds what the device launches; names axis and formula.
   Status grid(const GridSizes &sizes, int32_t (&result)[3]) const;
 
@@ -39,6 +40,7 @@ private:
     bool isView = false;
     int index = 0; // of the View or Scalar
     int rank = 0;
+    bool isPaged = false;
   };
   // A name in a grid formula: a compiled-in constant, or one of the sizes.
   struct GridName {

@@ -11,6 +11,38 @@ func.func @view_rank(%view: !tile.view<f32, 0>) { return }
 
 // -----
 
+// expected-error@+1 {{a page has 1 to 2147483647 rows (0: no pages), not -1}}
+func.func @view_page_rows(%view: !tile.view<f32, 3, -1>) { return }
+
+// -----
+
+// expected-error@+1 {{a page has 1 to 2147483647 rows (0: no pages), not 2147483648}}
+func.func @view_long_pages(%view: !tile.view<f32, 3, 2147483648>) { return }
+
+// -----
+
+// expected-error@+1 {{a view of pages has at least 2 coordinates, the sequence and the row, not 1}}
+func.func @view_page_rank(%view: !tile.view<f32, 1, 64>) { return }
+
+// -----
+
+func.func @view_choice(%first: i1, %a: !tile.view<f32, 2, 64>, %b: !tile.view<f32, 2, 32>) {
+  // expected-note@-1 {{prior use here}}
+  // expected-error@+1 {{use of value '%b' expects different type than prior uses: '!tile.view<f32, 2, 64>' vs '!tile.view<f32, 2, 32>'}}
+  %either = arith.select %first, %a, %b : !tile.view<f32, 2, 64>
+  return
+}
+
+// -----
+
+func.func @report_pages(%bad: i1, %code: i32, %status: !tile.view<i32, 2, 8>) {
+  // expected-error@+1 {{must be view of i32 without pages}}
+  tile.report %bad, %code, %code to %status : !tile.view<i32, 2, 8>
+  return
+}
+
+// -----
+
 func.func @load_scalar_rank(%view: !tile.view<i32, 2>, %i: i32) {
   // expected-error@+1 {{has 1 coordinates for a view of 2}}
   %x = tile.load_scalar %view[%i] : !tile.view<i32, 2>

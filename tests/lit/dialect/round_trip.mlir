@@ -54,6 +54,26 @@ func.func @rows(%q: !tile.view<bf16, 3>, %lse: !tile.view<f32, 3>, %first: i32, 
   return
 }
 
+// Pages of a number of rows; none are as good as not said.
+// CHECK-LABEL: func.func @pages(
+// CHECK-SAME: %[[K:[^:]*]]: !tile.view<bf16, 3, 64>, %[[V:[^:]*]]: !tile.view<bf16, 3>, %[[LIST:[^:]*]]: !tile.view<i32, 2, 1>
+func.func @pages(%k: !tile.view<bf16, 3, 64>, %v: !tile.view<bf16, 3, 0>, %list: !tile.view<i32, 2, 1>, %n: i32, %first: i1) {
+  // CHECK: tile.load_scalar %[[LIST]][%{{.*}}, %{{.*}}] : !tile.view<i32, 2, 1>
+  %head = tile.load_scalar %list[%n, %n] : !tile.view<i32, 2, 1>
+  // CHECK: %[[VIEW:.*]] = arith.select %{{.*}}, %[[K]], %[[K]] : !tile.view<bf16, 3, 64>
+  %view = arith.select %first, %k, %k : !tile.view<bf16, 3, 64>
+  // CHECK: tile.load %[[VIEW]] rows
+  // CHECK: } : !tile.view<bf16, 3, 64> -> tensor<64x16xbf16>
+  %tile = tile.load %view rows(%r) {
+    tile.at [%n, %r, %head] if %first
+  } : !tile.view<bf16, 3, 64> -> tensor<64x16xbf16>
+  // CHECK: } : tensor<64x16xbf16>, !tile.view<bf16, 3>
+  tile.store %tile, %v rows(%r) {
+    tile.at [%n, %r, %head] if %first
+  } : tensor<64x16xbf16>, !tile.view<bf16, 3>
+  return
+}
+
 // CHECK-LABEL: func.func @chunks
 // CHECK-SAME: %[[X:[^:]*]]: !tile.view<bf16, 1>, %[[Y:[^:]*]]: !tile.view<bf16, 1>, %[[N:[^:]*]]: i32, %[[COLUMNS:[^:]*]]: i32, %[[FIRST:[^:]*]]: i1
 func.func @chunks(%x: !tile.view<bf16, 1>, %y: !tile.view<bf16, 1>, %n: i32, %columns: i32, %first: i1) {

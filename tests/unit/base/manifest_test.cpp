@@ -15,6 +15,7 @@ Manifest example() {
   manifest.config = {{"query_tile", "64"}, {"key_tile", "64"}};
   manifest.revision = "00ff";
   manifest.params = {{ManifestParam::Kind::kView, "q", "bf16", 3},
+                     {ManifestParam::Kind::kView, "k", "bf16", 3, 64},
                      {ManifestParam::Kind::kView, "cu_seqlens_q", "int32", 1},
                      {ManifestParam::Kind::kI32, "window", "", 0},
                      {ManifestParam::Kind::kI64, "offset", "", 0},
@@ -39,6 +40,7 @@ constexpr const char *kText = "manifest 1\n"
                               "config key_tile=64 query_tile=64\n"
                               "revision 00ff\n"
                               "param view q bf16 3\n"
+                              "param view k bf16 3 64\n"
                               "param view cu_seqlens_q int32 1\n"
                               "param i32 window\n"
                               "param i64 offset\n"
@@ -69,7 +71,7 @@ TEST(Manifest, RoundTrip) {
   EXPECT_EQ(parsed->grid[0], expected.grid[0]);
   EXPECT_EQ(parsed->sharedBytes, 65536);
   EXPECT_EQ(parsed->scratchBytes, 512);
-  EXPECT_EQ(parsed->slotCount(), 5 + 3 + 1 + 1 + 1);
+  EXPECT_EQ(parsed->slotCount(), 5 + 7 + 3 + 1 + 1 + 1);
   EXPECT_EQ(parsed->serialize(), kText);
 }
 
@@ -109,8 +111,12 @@ TEST(Manifest, ErrorsNameLineAndRule) {
       {with("q bf16 3", "q bf16 6"), "the rank must be an integer from 1 to 5"},
       {with("q bf16 3", "q bf16 0"), "the rank must be"},
       {with("q bf16 3", "q f16 3"), "the element type must be bf16, fp16, fp32 or int32"},
-      {with("param i32 window", "param i8 window"), "needs 'view NAME DTYPE RANK' or"},
-      {with("param i32 window", "param"), "needs 'view NAME DTYPE RANK' or"},
+      {with("k bf16 3 64", "k bf16 3 0"), "the rows of a page must be an integer of at least 1"},
+      {with("k bf16 3 64", "k bf16 3 64k"), "the rows of a page must be an integer of at least 1"},
+      {with("k bf16 3 64", "k bf16 1 64"), "a view of pages must have at least 2 coordinates"},
+      {with("k bf16 3 64", "k bf16 3 64 8"), "needs 'view NAME DTYPE RANK [PAGE_ROWS]' or"},
+      {with("param i32 window", "param i8 window"), "needs 'view NAME DTYPE RANK [PAGE_ROWS]' or"},
+      {with("param i32 window", "param"), "needs 'view NAME DTYPE RANK [PAGE_ROWS]' or"},
       {with("param i32 window", "param i32 q"), "the name is used by an earlier parameter"},
       {with(" ; batch", ""), "needs three expressions"},
       {with(" ; batch", " ; batch ; 1"), "needs three expressions"},

@@ -1,0 +1,39 @@
+// PagedView<T, R, P>: a view whose rows lie in pages of P rows, as a cache that grows keeps them. The first coordinate
+// is a sequence, the second counts the rows of its pages; a table says which page of the pool holds which of them. The
+// slots of a view, then the table and the distance of its rows in elements (runtime/base/manifest.h). The caller owns
+// the memory.
+#pragma once
+
+#include "ptx_load.cuh"
+#include "view.cuh"
+
+namespace nsa {
+
+// As a View, data and strides are the pool's, whose first two coordinates are page and row in the page.
+template <typename T, int32 kRank, int32 kPageRows> struct PagedView : View<T, kRank> {
+  static_assert(kRank >= 2 && kPageRows >= 1, "a view of pages has a sequence and a row for coordinates");
+
+  const int32 *table;
+  int64 table_stride;
+
+  // What the table says is asked only for rows that exist: behind the end of a sequence it may hold anything, or end.
+  template <typename... Index> NSA_DEVICE Row at_if(bool exists, int32 sequence, int32 row, Index... index) const {
+    const uint32 number = static_cast<uint32>(row) / kPageRows;
+    const uint32 row_in_page = static_cast<uint32>(row) % kPageRows;
+    int32 page = 0;
+    if (exists)
+      page = load_unchanging(table + static_cast<uint32>(sequence) * table_stride + number);
+    return View<T, kRank>::at(page, row_in_page, index...).only_if(exists);
+  }
+
+  template <typename... Index> NSA_DEVICE Row at(Index... index) const { return at_if(true, index...); }
+};
+
+template <typename T, int32 kRank, int32 kPageRows, typename... Index>
+NSA_DEVICE T load_scalar(const PagedView<T, kRank, kPageRows> &view, Index... index) {
+  return view.data[view.at(index...).offset];
+}
+
+static_assert(sizeof(PagedView<float, 3, 64>) == 56, "a view of pages takes two slots more than a view");
+
+} // namespace nsa

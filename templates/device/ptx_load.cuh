@@ -1,0 +1,15 @@
+// Loads of memory that nothing writes while the kernel runs (PTX ISA, "ld.global.nc").
+#pragma once
+
+#include "types.cuh"
+
+namespace nsa {
+
+// Unlike a plain load it may be moved over copies and stores, so that several are under way at once.
+NSA_DEVICE int32 load_unchanging(const int32 *source) {
+  int32 result;
+  asm("ld.global.nc.s32 %0, [%1];" : "=r"(result) : "l"(__cvta_generic_to_global(source)));
+  return result;
+}
+
+} // namespace nsa
