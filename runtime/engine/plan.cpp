@@ -3,6 +3,8 @@
 #include "runtime/base/device_status.h"
 #include "runtime/engine/describe.h"
 #include "runtime/engine/engine.h"
+#include "runtime/engine/host_lengths.h"
+#include "runtime/engine/host_lists.h"
 
 #include <algorithm>
 
@@ -87,8 +89,10 @@ Status Plan::run(const Bindings &bindings, void *workspace, size_t workspaceByte
     return Status::ok();
   int32_t word[kDeviceStatusWords] = {};
   NSA_RETURN_IF_ERROR(launch(word));
-  // Kernels check again what the host has checked: another thread may have changed the lengths meanwhile. And they see
-  // what the host does not look through, such as lists.
+  // Kernels check again what the host has checked: another thread may have changed the lengths meanwhile. Lists are
+  // looked through only when a kernel has found a bad one.
+  if (word[0] == static_cast<int32_t>(DeviceStatusCode::kMalformedList))
+    NSA_RETURN_IF_ERROR(findMalformedList(rules, call));
   return deviceStatus(word[0], word[1]);
 }
 
