@@ -30,6 +30,12 @@ public:
     words.push_back(0);
     return *this;
   }
+  Slots &pagedView(const void *data, std::vector<int64_t> strides, const int32_t *table, int64_t tableStride) {
+    view(data, std::move(strides));
+    words.push_back(reinterpret_cast<uint64_t>(table));
+    words.push_back(uint64_t(tableStride));
+    return *this;
+  }
   Slots &i32(int32_t value) {
     words.push_back(uint32_t(value));
     return *this;
