@@ -34,14 +34,12 @@ struct Call {
   int64_t pages = 0;  // of decode's pools; 0: no pages
 
   const ViewSlots &operator[](TensorName name) const { return tensors[static_cast<size_t>(name)]; }
+  void set(TensorName name, const Tensor &t, const std::array<int64_t, kMaxCoordinates> &strides) {
+    tensors[static_cast<size_t>(name)] = ViewSlots::make(t.data, t.dtype, strides);
+  }
 };
 
 // Checks presence, dtype, rank, shape, maxima, strides and pointers.
 Status prepareCall(const CallRules &rules, const Bindings &bindings, Call &call);
-
-// The rules of lengths that kernels check in device memory, for tensors that the host can read.
-Status checkHostLengths(const CallRules &rules, const Call &call);
-// batch + 1 offsets in host memory: from 0, never falling, at most `total`, which is called `totalName`.
-Status checkHostOffsets(const char *name, const ViewSlots &view, int64_t batch, int64_t total, const char *totalName);
 
 } // namespace nsa

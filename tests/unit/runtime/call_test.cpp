@@ -3,6 +3,7 @@
 #include "runtime/engine/call.h"
 
 #include "runtime/base/signature.h"
+#include "runtime/engine/host_lengths.h"
 
 #include <functional>
 #include <gtest/gtest.h>
@@ -17,10 +18,13 @@ using T = TensorName;
 
 // A call with all that its operator takes, in memory that nobody reads.
 struct TestCall {
+  static constexpr int64_t kRoom = 96; // of decode's cache
+
   Spec spec;
   Maxima maxima = {.batch = 2, .tokensQ = 128, .seqlenQ = 64, .seqlenK = 96};
   Bindings bindings;
   std::array<int32_t, 3> offsetsQ = {0, 30, 80}, offsetsK = {0, 40, 120};
+  std::array<int32_t, 2> cacheLengths = {0, 30};
   alignas(16) std::byte memory[64];
 
   TestCall(Operator op, Layout layout) {
@@ -41,6 +45,8 @@ struct TestCall {
   int64_t timeQ() const { return spec.layout == Layout::kPacked ? 80 : 64; }
   int64_t timeK() const {
     const bool ownTokens = spec.op != Operator::kCmp && spec.op != Operator::kSelect;
+    if (spec.op == Operator::kDecode)
+      return timeQ();
     return spec.layout == Layout::kPacked ? 120 : ownTokens ? 96 : timeQ();
   }
 
@@ -51,13 +57,19 @@ struct TestCall {
         bind(operand.name);
     if (spec.layout == Layout::kPacked && readsLengths(spec.op)) {
       set(T::kCuSeqlensQ, offsetsQ.data(), DType::kI32, {3});
-      set(T::kCuSeqlensK, offsetsK.data(), DType::kI32, {3});
+      if (spec.op != Operator::kDecode)
+        set(T::kCuSeqlensK, offsetsK.data(), DType::kI32, {3});
     }
+    if (spec.op == Operator::kDecode)
+      set(T::kCacheSeqlens, cacheLengths.data(), DType::kI32, {2});
   }
   void bind(T name) {
     const TensorRule &rule = tensorRule(name);
     std::vector<int64_t> shape;
-    if (rule.lead != Lead::kNone) {
+    if (rule.lead == Lead::kCache || rule.lead == Lead::kCacheBlocks || rule.lead == Lead::kRing) {
+      const int64_t blocks = spec.compressedBlocks(kRoom);
+      shape = {2, rule.lead == Lead::kRing ? spec.cmpBlock : rule.lead == Lead::kCache ? kRoom : blocks};
+    } else if (rule.lead != Lead::kNone) {
       if (spec.layout == Layout::kDense)
         shape.push_back(2);
       const int64_t blocks = spec.layout == Layout::kPacked ? spec.compressedBlocks(40) + spec.compressedBlocks(80)
@@ -95,8 +107,9 @@ struct TestCall {
   }
 };
 
-constexpr Operator kOperators[] = {Operator::kDense,  Operator::kWindow, Operator::kCompress, Operator::kCmp,
-                                   Operator::kSelect, Operator::kSel,    Operator::kCombine,  Operator::kNsa};
+constexpr Operator kOperators[] = {Operator::kDense,   Operator::kWindow, Operator::kCompress,
+                                   Operator::kCmp,     Operator::kSelect, Operator::kSel,
+                                   Operator::kCombine, Operator::kNsa,    Operator::kDecode};
 
 TEST(Call, WellFormedCallsPass) {
   for (Operator op : kOperators)
