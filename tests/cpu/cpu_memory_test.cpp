@@ -1,39 +1,13 @@
 // What only host memory can show: reads beyond a tensor's last byte, and tensors whose elements lie more than
 // 2^31 apart. Both need pages laid out by hand.
+#include "tests/cpu/host_memory.h"
 #include "tests/harness/seed.h"
 #include "tests/harness/session.h"
 
 #include <cstring>
-#include <sys/mman.h>
-#include <unistd.h>
 
 namespace nsa::test {
 namespace {
-
-// Host pages that end in one that must not be touched.
-class GuardedMemory {
-public:
-  explicit GuardedMemory(const std::vector<std::byte> &content) {
-    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    const size_t used = (content.size() + page - 1) / page * page;
-    mapped = used + 2 * page;
-    base = static_cast<std::byte *>(mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    mprotect(base, page, PROT_NONE);
-    mprotect(base + page + used, page, PROT_NONE);
-    begin = base + page + used - content.size();
-    std::memcpy(begin, content.data(), content.size());
-  }
-  ~GuardedMemory() { munmap(base, mapped); }
-  GuardedMemory(const GuardedMemory &) = delete;
-  GuardedMemory &operator=(const GuardedMemory &) = delete;
-
-  std::byte *data() const { return begin; }
-
-private:
-  std::byte *base = nullptr;
-  std::byte *begin = nullptr;
-  size_t mapped = 0;
-};
 
 class CpuMemory : public AttentionTest {};
 
@@ -70,27 +44,6 @@ TEST_F(CpuMemory, NothingBehindTheLastElementIsTouched) {
     }
   }
 }
-
-// Address space without memory behind it; pages come with the first write.
-class SparseMemory {
-public:
-  explicit SparseMemory(size_t bytes) : bytes(bytes) {
-    void *pointer = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    memory = pointer == MAP_FAILED ? nullptr : static_cast<std::byte *>(pointer);
-  }
-  ~SparseMemory() {
-    if (memory)
-      munmap(memory, bytes);
-  }
-  SparseMemory(const SparseMemory &) = delete;
-  SparseMemory &operator=(const SparseMemory &) = delete;
-
-  std::byte *data() const { return memory; }
-
-private:
-  size_t bytes;
-  std::byte *memory;
-};
 
 TEST_F(CpuMemory, StridesBeyondTwoToThe31ElementsAreAddressed) {
   std::mt19937_64 random(freshSeed());

@@ -172,8 +172,9 @@ TEST_F(AttentionTest, MalformedLengthsAreReportedWithTheirPlaceAndWriteNothing) 
                  0, 10);
   checkMalformed(*session, data, damaged(&AttentionData::cuSeqlensK, 0, 3), "cu_seqlens_k", gpu ? "sequence 0" : "[0]",
                  0, 10);
-  checkMalformed(*session, data, damaged(&AttentionData::cuSeqlensQ, 2, 9), "cu_seqlens_q", gpu ? "sequence 1" : "[2]",
-                 10, 15);
+  // Of the last sequence: moved to the left, the end of another one would give its rows to the one behind.
+  checkMalformed(*session, data, damaged(&AttentionData::cuSeqlensQ, 4, 22), "cu_seqlens_q", gpu ? "sequence 3" : "[4]",
+                 23, 63);
   checkMalformed(*session, data, damaged(&AttentionData::cuSeqlensQ, 4, 1000000), "cu_seqlens_q",
                  gpu ? "sequence 3" : "[4]", 23, 63);
   checkMalformed(*session, data, damaged(&AttentionData::cuSeqlensK, 2, 299), "cu_seqlens_k",

@@ -10,23 +10,6 @@ constexpr Operator kOperators[] = {Operator::kCompress, Operator::kCmp,     Oper
                                    Operator::kSel,      Operator::kCombine, Operator::kNsa};
 constexpr DType kTypes[] = {DType::kBf16, DType::kF16, DType::kF32};
 
-// Small enough for the reference, and with more blocks than are selected.
-Spec smallSpec(Operator op, DType dtype) {
-  Spec spec;
-  spec.op = op;
-  spec.dtype = dtype;
-  spec.queryHeads = 8;
-  spec.kvHeads = 2;
-  spec.qkDim = 48;
-  spec.vDim = 32;
-  spec.window = 40;
-  spec.cmpBlock = 16;
-  spec.cmpStride = 8;
-  spec.selBlock = 16;
-  spec.selCount = 5;
-  return spec;
-}
-
 int64_t between(std::mt19937_64 &random, int64_t low, int64_t high) {
   return std::uniform_int_distribution<int64_t>(low, high)(random);
 }
@@ -50,6 +33,22 @@ double workOf(const Spec &spec, const tools::SequenceLengths &lengths) {
 }
 
 } // namespace
+
+Spec smallSpec(Operator op, DType dtype) {
+  Spec spec;
+  spec.op = op;
+  spec.dtype = dtype;
+  spec.queryHeads = 8;
+  spec.kvHeads = 2;
+  spec.qkDim = 48;
+  spec.vDim = 32;
+  spec.window = 40;
+  spec.cmpBlock = 16;
+  spec.cmpStride = 8;
+  spec.selBlock = 16;
+  spec.selCount = 5;
+  return spec;
+}
 
 std::string OperatorCase::text() const {
   auto list = [](const std::vector<int64_t> &values) {
@@ -141,50 +140,69 @@ std::vector<OperatorCase> operatorTable() {
   return table;
 }
 
-OperatorCase drawOperatorCase(Operator op, std::mt19937_64 &random, const OperatorDrawLimits &limits) {
+Geometry drawGeometry(std::mt19937_64 &random, const OperatorDrawLimits &limits) {
   constexpr int32_t kGroups[] = {1, 2, 3, 4, 6, 8, 16, 32};
   constexpr int32_t kDims[] = {8, 16, 24, 40, 64, 80, 128};
-  for (;;) {
-    OperatorCase drawn;
-    Spec &spec = drawn.spec;
-    spec.op = op;
-    spec.dtype = oneOf(random, kTypes);
-    spec.layout = random() % 2 ? Layout::kPacked : Layout::kDense;
-    spec.kvHeads = static_cast<int32_t>(between(random, 1, 3));
-    spec.queryHeads = spec.kvHeads * oneOf(random, kGroups);
-    spec.qkDim = random() % 4 ? oneOf(random, kDims) : static_cast<int32_t>(between(random, 1, 100));
-    spec.vDim = random() % 4 ? oneOf(random, kDims) : static_cast<int32_t>(between(random, 1, 100));
-    spec.scale = random() % 4 ? 0 : 0.3f;
-    spec.window = static_cast<int32_t>(between(random, 1, limits.maxTokens));
-    spec.cmpStride = static_cast<int32_t>(between(random, 1, 16));
-    spec.cmpBlock = spec.cmpStride * static_cast<int32_t>(between(random, 1, 4));
-    spec.selBlock = spec.cmpStride * static_cast<int32_t>(between(random, 1, 5));
-    spec.initBlocks = static_cast<int32_t>(between(random, 0, 2));
-    spec.localBlocks = static_cast<int32_t>(between(random, 1, 3));
-    spec.selCount = static_cast<int32_t>(between(random, spec.initBlocks + spec.localBlocks, 20));
-    spec.cmpKind = static_cast<CmpKind>(random() % 3);
-    spec.mlpHidden = static_cast<int32_t>(between(random, 1, 70));
-    spec.mlpActivation = static_cast<Activation>(random() % 3);
-    spec.gate = static_cast<Gate>(random() % 3);
-    spec.gatePerGroup = random() % 2;
-    spec.branches = random() % 2 ? kAllBranches : static_cast<int32_t>(between(random, 1, kAllBranches));
-    const bool packed = spec.layout == Layout::kPacked;
-    // Dense calls of operators without tokens take them to be as many as queries.
-    const bool prefixed = packed || (op != Operator::kCmp && op != Operator::kSelect);
-    const int64_t sequences = between(random, 1, 3);
+  Geometry drawn;
+  Spec &spec = drawn.spec;
+  spec.op = Operator::kNsa;
+  spec.dtype = oneOf(random, kTypes);
+  spec.layout = random() % 2 ? Layout::kPacked : Layout::kDense;
+  spec.kvHeads = static_cast<int32_t>(between(random, 1, 3));
+  spec.queryHeads = spec.kvHeads * oneOf(random, kGroups);
+  spec.qkDim = random() % 4 ? oneOf(random, kDims) : static_cast<int32_t>(between(random, 1, 100));
+  // A row of few values may cancel to nearly nothing, and its relative error would measure that.
+  spec.vDim = random() % 4 ? oneOf(random, kDims) : static_cast<int32_t>(between(random, 8, 100));
+  spec.cmpStride = static_cast<int32_t>(between(random, 1, 16));
+  spec.cmpBlock = spec.cmpStride * static_cast<int32_t>(between(random, 1, 4));
+  spec.selBlock = spec.cmpStride * static_cast<int32_t>(between(random, 1, 5));
+  spec.selCount = static_cast<int32_t>(between(random, 1, 20));
+  spec.initBlocks = 0;
+  spec.localBlocks = 1;
+  spec.cmpKind = static_cast<CmpKind>(random() % 3);
+  spec.mlpHidden = static_cast<int32_t>(between(random, 1, 70));
+  spec.mlpActivation = static_cast<Activation>(random() % 3);
+  spec.gate = static_cast<Gate>(random() % 3);
+  spec.gatePerGroup = random() % 2;
+  spec.branches = random() % 2 ? kAllBranches : static_cast<int32_t>(between(random, 1, kAllBranches));
+  // A power of two: windows are drawn between half of it and itself, for which the same kernel is chosen.
+  spec.window = 1 << between(random, 0, 9);
+  drawn.maxima.batch = 3;
+  drawn.maxima.seqlenQ = drawn.maxima.seqlenK = between(random, limits.maxTokens / 4, limits.maxTokens);
+  drawn.maxima.tokensQ = drawn.maxima.batch * drawn.maxima.seqlenQ;
+  return drawn;
+}
+
+OperatorCase drawOperatorCase(const Geometry &geometry, Operator op, std::mt19937_64 &random,
+                              const OperatorDrawLimits &limits) {
+  OperatorCase drawn;
+  drawn.name = "drawn";
+  Spec &spec = drawn.spec = geometry.spec;
+  spec.op = op;
+  spec.scale = random() % 4 ? 0 : 0.3f;
+  spec.window = static_cast<int32_t>(between(random, spec.window / 2 + 1, spec.window));
+  spec.localBlocks = static_cast<int32_t>(between(random, 1, std::min(3, spec.selCount)));
+  spec.initBlocks = static_cast<int32_t>(between(random, 0, std::min(2, spec.selCount - spec.localBlocks)));
+  if (random() % 2)
+    drawn.spacing = {.base = between(random, 0, 9), .gap = between(random, 0, 9), .headMajor = random() % 2 == 0};
+  const bool packed = spec.layout == Layout::kPacked;
+  // Dense calls of operators without tokens take them to be as many as queries.
+  const bool prefixed = packed || (op != Operator::kCmp && op != Operator::kSelect);
+  int64_t longest = geometry.maxima.seqlenK;
+  const int64_t sequences = between(random, 1, geometry.maxima.batch);
+  do {
+    drawn.lengths = {};
     for (int64_t i = 0; i < sequences; ++i) {
       const bool own = packed || i == 0;
-      const int64_t keys =
-          own ? (packed && random() % 5 == 0 ? 0 : between(random, 1, limits.maxTokens)) : drawn.lengths.k[0];
+      const int64_t keys = own ? (packed && random() % 5 == 0 ? 0 : between(random, 1, longest)) : drawn.lengths.k[0];
       const int64_t queries = !own ? drawn.lengths.q[0] : prefixed && random() % 2 ? between(random, 0, keys) : keys;
       drawn.lengths.k.push_back(keys);
       drawn.lengths.q.push_back(queries);
     }
-    if (workOf(spec, drawn.lengths) > limits.maxWork || !spec.validate().isOk())
-      continue;
-    drawn.name = "drawn";
-    return drawn;
-  }
+    // Shorter until the reference can afford it.
+    longest = std::max<int64_t>(1, longest * 3 / 4);
+  } while (workOf(spec, drawn.lengths) > limits.maxWork);
+  return drawn;
 }
 
 } // namespace nsa::test

@@ -1,46 +1,18 @@
 // Every operator of the forward pass against the fp64 reference, output by output. For every device.
-#include "tests/harness/operator_case.h"
+#include "tests/harness/operator_fixture.h"
 #include "tests/harness/seed.h"
-#include "tests/harness/session.h"
-#include "tools/support/operator_check.h"
 
 namespace nsa::test {
 namespace {
 
-using tools::NamedTensors;
-
-class OperatorTest : public AttentionTest {
+class OperatorTable : public OperatorTest, public ::testing::WithParamInterface<OperatorCase> {
 protected:
-  Result<NamedTensors> run(const tools::OperatorInputs &inputs) {
-    Result<tools::PlanHandle> plan =
-        tools::createPlan(session->engine(), inputs.spec, inputs.maxima, session->accelerator().stream());
-    if (!plan)
-      return plan.status();
-    description = tools::describePlan(plan->get());
-    Result<tools::RunResult> result =
-        tools::runOnce(session->accelerator(), plan->get(), inputs, tools::allOutputs(inputs.spec.op));
-    if (!result)
-      return result.status();
-    return std::move(result->outputs);
+  static void SetUpTestSuite() {
+    makeReadyForSuite(operatorTable(), [](const OperatorCase &shape) {
+      return std::pair(shape.spec, tools::layOut(shape.spec, shape.lengths).maxima);
+    });
   }
-
-  void check(const OperatorCase &shape, std::mt19937_64 &random) {
-    SCOPED_TRACE(shape.text());
-    const tools::OperatorInputs inputs = tools::drawInputs(shape.spec, shape.lengths, random());
-    const Result<NamedTensors> outputs = run(inputs);
-    ASSERT_TRUE(outputs.isOk()) << outputs.status().toString();
-    SCOPED_TRACE(description.dump(2));
-    EXPECT_TRUE(description["fallbacks"].empty()) << "something that should have served did not";
-    for (const nlohmann::json &launch : description["launches"])
-      EXPECT_EQ(launch.value("target", "") == "cpu", !session->isCuda());
-    const tools::OperatorCheck checked = tools::checkOperator(inputs, *outputs);
-    EXPECT_TRUE(checked.within()) << checked.toString();
-  }
-
-  nlohmann::json description;
 };
-
-class OperatorTable : public OperatorTest, public ::testing::WithParamInterface<OperatorCase> {};
 
 TEST_P(OperatorTable, MatchesTheReference) {
   std::mt19937_64 random(freshSeed());
@@ -84,21 +56,34 @@ TEST_F(OperatorTest, ATimedRunTellsItsParts) {
   EXPECT_GE(sum, 0.9 * *wall - 1) << "time that no part accounts for";
 }
 
-class DrawnOperators : public OperatorTest, public ::testing::WithParamInterface<Operator> {};
+// Each geometry's kernels, which its operators share, are made at once.
+class DrawnGeometries : public OperatorTest, public ::testing::WithParamInterface<int> {};
 
-TEST_P(DrawnOperators, MatchTheReference) {
-  std::mt19937_64 random(freshSeed());
-  const OperatorDrawLimits limits =
-      session->isCuda() ? OperatorDrawLimits{.maxTokens = maxTokens(2048), .maxWork = 1e9} : OperatorDrawLimits{};
-  const int cases = drawnCases(session->isCuda() ? 20 : 8);
-  for (int i = 0; i < cases && !HasFailure(); ++i)
-    check(drawOperatorCase(GetParam(), random, limits), random);
+TEST_P(DrawnGeometries, MatchTheReference) {
+  constexpr Operator kOperators[] = {Operator::kDense,  Operator::kWindow, Operator::kCompress, Operator::kCmp,
+                                     Operator::kSelect, Operator::kSel,    Operator::kCombine,  Operator::kNsa};
+  if (GetParam() >= drawnCases(kDrawnGeometries))
+    return;
+  const OperatorDrawLimits limits = drawLimits(*session);
+  const Geometry &geometry = drawnGeometries(*session)[static_cast<size_t>(GetParam())];
+  std::mt19937_64 random(freshSeed() + static_cast<uint64_t>(GetParam()));
+  std::vector<OperatorCase> cases;
+  for (const Operator op : kOperators)
+    for (int i = 0; i < (session->isCuda() ? 2 : 1); ++i)
+      cases.push_back(drawOperatorCase(geometry, op, random, limits));
+  std::vector<std::pair<Spec, Maxima>> plans;
+  for (const OperatorCase &shape : cases)
+    plans.emplace_back(shape.spec, geometry.maxima);
+  session->makeReady(plans);
+  for (const OperatorCase &shape : cases) {
+    SCOPED_TRACE(shape.text());
+    const OperatorInputs inputs = tools::drawInputs(shape.spec, shape.lengths, random());
+    checkOutputs(inputs, run(plan(shape.spec, geometry.maxima), inputs, shape.spacing));
+    ASSERT_FALSE(HasFailure());
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(Drawn, DrawnOperators,
-                         ::testing::Values(Operator::kCompress, Operator::kCmp, Operator::kSelect, Operator::kSel,
-                                           Operator::kCombine, Operator::kNsa),
-                         [](const auto &info) { return std::string(operatorName(info.param)); });
+INSTANTIATE_TEST_SUITE_P(Drawn, DrawnGeometries, ::testing::Range(0, kDrawnGeometries));
 
 } // namespace
 } // namespace nsa::test

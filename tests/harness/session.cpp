@@ -2,7 +2,10 @@
 
 #include "runtime/cuda/driver.h"
 
+#include <algorithm>
+#include <atomic>
 #include <map>
+#include <thread>
 
 namespace nsa::test {
 namespace {
@@ -114,6 +117,21 @@ Session::Session(const std::string &variant, const std::string &templateDir) : v
     return;
   }
   engineHandle = std::move(*engine);
+}
+
+void Session::makeReady(const std::vector<std::pair<Spec, Maxima>> &wanted) {
+  if (!engineHandle)
+    return;
+  std::atomic<size_t> next = 0;
+  auto work = [&] {
+    for (size_t i = next++; i < wanted.size(); i = next++)
+      (void)tools::createPlan(engineHandle.get(), wanted[i].first, wanted[i].second, device->stream());
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < std::min<size_t>(std::max(1u, std::thread::hardware_concurrency()), wanted.size()); ++i)
+    threads.emplace_back(work);
+  for (std::thread &thread : threads)
+    thread.join();
 }
 
 Result<Launch> Session::prepare(const AttentionData &data) {

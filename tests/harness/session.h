@@ -11,6 +11,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace nsa::test {
 
@@ -57,6 +59,10 @@ public:
   nsa_engine *engine() { return engineHandle.get(); }
   bool isCuda() const { return device->isCuda(); }
 
+  // Makes the plans of all of these, as many at once as there are cores: their kernels are then in memory. A plan that
+  // cannot be made fails the test that needs it.
+  void makeReady(const std::vector<std::pair<Spec, Maxima>> &wanted);
+
   Result<Launch> prepare(const AttentionData &data);
   // Uploads, plans, runs and brings output and LSE back into `data`.
   Status run(AttentionData &data);
@@ -75,6 +81,18 @@ private:
 
 // Defined by each executable.
 extern const char *const kTestDevice;
+
+// For SetUpTestSuite of a suite with one TEST_P: makes the plans of those values whose tests the filter leaves.
+// `request(value)` is the pair of spec and maxima.
+template <typename Value, typename Request>
+void makeReadyForSuite(const std::vector<Value> &values, const Request &request) {
+  const ::testing::TestSuite &suite = *::testing::UnitTest::GetInstance()->current_test_suite();
+  std::vector<std::pair<Spec, Maxima>> wanted;
+  for (size_t i = 0; i < values.size() && i < static_cast<size_t>(suite.total_test_count()); ++i)
+    if (suite.GetTestInfo(static_cast<int>(i))->should_run())
+      wanted.push_back(request(values[i]));
+  Session::get().makeReady(wanted);
+}
 
 // Opens the session, or skips with its reason.
 class AttentionTest : public ::testing::Test {
