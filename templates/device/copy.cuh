@@ -124,9 +124,8 @@ template <typename T>
   requires kIsHalf<T>
 NSA_DEVICE Quad<T> exchange(Pair<T> first, Pair<T> second) {
   const bool odd = threadIdx.x % 2 != 0;
-  const Pair<T> kept = odd ? second : first;
-  const Pair<T> received{shuffle_xor(odd ? first.bits : second.bits, 1)};
-  return odd ? Quad<T>{{received, kept}} : Quad<T>{{kept, received}};
+  const uint32 received = shuffle_xor(odd ? first.bits : second.bits, 1);
+  return {{{odd ? received : first.bits}, {odd ? second.bits : received}}};
 }
 
 // Global to registers. Whole column tiles of 16-bit elements are read as store_tile writes them, 8 bytes a lane and 32
@@ -171,36 +170,76 @@ NSA_DEVICE Result load_fragment(const View<T, kRank> &view, int32 columns, const
   return result;
 }
 
-// Registers to global. All lanes take part in the exchange, whether their row exists or not; it makes one lane's store
-// 8 bytes and a row's 32, the unit in which memory is written.
+// The part of store_tile for rows in 16-byte pieces. All lanes take part in the exchange, whether their row exists or
+// not; it makes one lane's store 8 bytes and a row's 32, the unit in which memory is written.
+template <typename Tile, typename T>
+NSA_DEVICE void store_quads(const Tile &fragment, T *target, bool exists, int32 columns, int32 slab, int32 half) {
+  const int32 lane = threadIdx.x % 4;
+  const int32 first_column = lane % 2 * kTileColumns + lane / 2 * 4;
+  Quad<T> quads[Tile::kTiles / 2];
+#pragma unroll
+  for (int32 i = 0; i < Tile::kTiles / 2; ++i)
+    quads[i] = exchange(fragment.pairs[slab][2 * i][half], fragment.pairs[slab][2 * i + 1][half]);
+  target += first_column;
+  if (exists)
+#pragma unroll
+    for (int32 i = 0; i < Tile::kTiles / 2; ++i)
+      if (const int32 column = 2 * i * kTileColumns;
+          column + 2 * kTileColumns <= columns || column + first_column < columns)
+        *reinterpret_cast<Quad<T> *>(target + column) = quads[i];
+}
+
+// Registers to global, in pieces of four columns or else element by element: seldom, and a cold start compiles it, so
+// that is a plain loop over the column tiles, which stand in a ring that turns by one a step.
+template <typename T, int32 kRows, int32 kCols, int32 kWarps, int32 kRank, typename RowOf>
+  requires(kIsHalf<T> && Fragment<T, kRows, kCols, kWarps>::kTiles % 2 == 0)
+NSA_DEVICE void store_tile(const Fragment<T, kRows, kCols, kWarps> &fragment, const View<T, kRank> &view, int32 columns,
+                           const RowOf &row_of) {
+  using Tile = Fragment<T, kRows, kCols, kWarps>;
+  Row rows[Tile::kSlabs][2];
+#pragma unroll
+  for (int32 slab = 0; slab < Tile::kSlabs; ++slab)
+#pragma unroll
+    for (int32 half = 0; half < 2; ++half)
+      rows[slab][half] = row_of(Tile::row(slab, half));
+  if (view.rows_aligned() && columns % 4 == 0) {
+#pragma unroll
+    for (int32 slab = 0; slab < Tile::kSlabs; ++slab)
+#pragma unroll
+      for (int32 half = 0; half < 2; ++half)
+        store_quads(fragment, view.data + rows[slab][half].offset, rows[slab][half].exists, columns, slab, half);
+    return;
+  }
+  Tile ring = fragment;
+#pragma unroll 1
+  for (int32 tile = 0; tile < Tile::kTiles; ++tile) {
+    const int32 column = Tile::column(tile, 0);
+    const int32 elements = columns_from(column, columns, 2);
+#pragma unroll
+    for (int32 slab = 0; slab < Tile::kSlabs; ++slab)
+#pragma unroll
+      for (int32 half = 0; half < 2; ++half) {
+        const Row row = rows[slab][half];
+        store_pair(view.data + row.offset + column, ring.pairs[slab][0][half], row.exists ? elements : 0, false);
+#pragma unroll
+        for (int32 next = 1; next < Tile::kTiles; ++next)
+          ring.pairs[slab][next - 1][half] = ring.pairs[slab][next][half];
+      }
+  }
+}
+
 template <typename T, int32 kRows, int32 kCols, int32 kWarps, int32 kRank, typename RowOf>
 NSA_DEVICE void store_tile(const Fragment<T, kRows, kCols, kWarps> &fragment, const View<T, kRank> &view, int32 columns,
                            const RowOf &row_of) {
   using Tile = Fragment<T, kRows, kCols, kWarps>;
-  const int32 lane = threadIdx.x % 4;
 #pragma unroll
   for (int32 slab = 0; slab < Tile::kSlabs; ++slab)
 #pragma unroll
     for (int32 half = 0; half < 2; ++half) {
       const Row row = row_of(Tile::row(slab, half));
-      T *target = view.data + row.offset;
-      if (kIsHalf<T> && Tile::kTiles % 2 == 0 && kCols == columns && view.rows_aligned()) {
-        if constexpr (kIsHalf<T>) {
-          Quad<T> quads[Tile::kTiles / 2];
-#pragma unroll
-          for (int32 i = 0; i < Tile::kTiles / 2; ++i)
-            quads[i] = exchange(fragment.pairs[slab][2 * i][half], fragment.pairs[slab][2 * i + 1][half]);
-          target += lane % 2 * kTileColumns + lane / 2 * 4;
-          if (row.exists)
-#pragma unroll
-            for (int32 i = 0; i < Tile::kTiles / 2; ++i)
-              *reinterpret_cast<Quad<T> *>(target + 2 * i * kTileColumns) = quads[i];
-        }
-        continue;
-      }
       if (!row.exists)
         continue;
-      target += Tile::column(0, 0);
+      T *target = view.data + row.offset + Tile::column(0, 0);
       const auto move = [&](int32 tile, int32 elements, bool pair) {
         store_pair(target + tile * kTileColumns, fragment.pairs[slab][tile][half], elements, pair);
       };

@@ -26,8 +26,9 @@ NSA_DEVICE Pair<T> right_pair(SharedTile<T, kRows, kCols> b, int32 depth, int32 
   }
 }
 
-// Rare, so it is kept short: a plain loop over the depth. `a` stands in registers, which have no run-time index: of the
-// column tiles one is chosen, and the lane that holds the element hands it to the row's others.
+// Rare, and a cold start compiles it, so it is kept short: plain loops over the column tiles and the depth. Registers
+// have no run-time index. So the accumulator's column tiles stand in a ring that turns by one a step, of the left
+// operand's one is chosen, and the lane that holds the element hands it to the row's others.
 template <bool kTransposed, typename T, int32 kRows, int32 kCols, int32 kDepth, int32 kWarps, int32 kRightRows,
           int32 kRightCols>
 NSA_DEVICE Fragment<float, kRows, kCols, kWarps> dot_non_finite(const Fragment<T, kRows, kDepth, kWarps> &a,
@@ -35,32 +36,43 @@ NSA_DEVICE Fragment<float, kRows, kCols, kWarps> dot_non_finite(const Fragment<T
                                                                 Fragment<float, kRows, kCols, kWarps> acc) {
   const int32 first_lane_of_row = threadIdx.x & (kWarpSize - 4);
 #pragma unroll 1
-  for (int32 depth = 0; depth < kDepth; ++depth) {
-    float left[acc.kSlabs][2];
+  for (int32 tile = 0; tile < acc.kTiles; ++tile) {
+    Pair<float> sums[acc.kSlabs][2];
 #pragma unroll
     for (int32 slab = 0; slab < acc.kSlabs; ++slab)
 #pragma unroll
-      for (int32 half = 0; half < 2; ++half) {
-        uint32 bits = 0;
-#pragma unroll
-        for (int32 tile = 0; tile < a.kTiles; ++tile)
-          bits |= a.pairs[slab][tile][half].bits & (tile == depth / kTileColumns ? 0xffffffffu : 0u);
-        const Pair<T> pair{shuffle(bits, first_lane_of_row + depth % kTileColumns / 2)};
-        left[slab][half] = to_float(pair.get(depth % 2));
-      }
-#pragma unroll
-    for (int32 tile = 0; tile < acc.kTiles; ++tile) {
+      for (int32 half = 0; half < 2; ++half)
+        sums[slab][half] = acc.pairs[slab][0][half];
+#pragma unroll 1
+    for (int32 depth = 0; depth < kDepth; ++depth) {
       const Pair<T> right = right_pair<kTransposed>(b, depth, tile);
 #pragma unroll
       for (int32 slab = 0; slab < acc.kSlabs; ++slab)
 #pragma unroll
-        for (int32 half = 0; half < 2; ++half)
+        for (int32 half = 0; half < 2; ++half) {
+          uint32 bits = 0;
+#pragma unroll
+          for (int32 place = 0; place < a.kTiles; ++place)
+            bits |= a.pairs[slab][place][half].bits & (place == depth / kTileColumns ? 0xffffffffu : 0u);
+          const Pair<T> pair{shuffle(bits, first_lane_of_row + depth % kTileColumns / 2)};
+          const float left = to_float(pair.get(depth % 2));
+          const Pair<T> taken{left == 0 ? 0 : right.bits};
 #pragma unroll
           for (int32 index = 0; index < 2; ++index) {
-            float &element = acc.pairs[slab][tile][half].values[index];
-            element = left[slab][half] == 0 ? element : fmaf(left[slab][half], to_float(right.get(index)), element);
+            float &sum = sums[slab][half].values[index];
+            sum = fmaf(left, to_float(taken.get(index)), sum);
           }
+        }
     }
+#pragma unroll
+    for (int32 slab = 0; slab < acc.kSlabs; ++slab)
+#pragma unroll
+      for (int32 half = 0; half < 2; ++half) {
+#pragma unroll
+        for (int32 next = 1; next < acc.kTiles; ++next)
+          acc.pairs[slab][next - 1][half] = acc.pairs[slab][next][half];
+        acc.pairs[slab][acc.kTiles - 1][half] = sums[slab][half];
+      }
   }
   return acc;
 }

@@ -17,11 +17,16 @@ template <typename T> NSA_DEVICE uint32 non_finite(uint32 word) {
 // All threads of the block take part.
 template <int32 kThreads, typename T, int32 kRows, int32 kCols>
 NSA_DEVICE bool any_non_finite(SharedTile<T, kRows, kCols> tile) {
-  constexpr int32 kChunksPerRow = SharedTile<T, kRows, kCols>::kChunksPerRow;
+  // In the order of memory: where in the tile a chunk belongs does not matter.
+  constexpr int32 kChunks = SharedTile<T, kRows, kCols>::kBytes / kChunkBytes;
+  constexpr int32 kSteps = (kChunks + kThreads - 1) / kThreads;
+  const Chunk *chunks = reinterpret_cast<const Chunk *>(tile.base) + threadIdx.x;
   uint32 found = 0;
-#pragma unroll 4
-  for (int32 index = threadIdx.x; index < kRows * kChunksPerRow; index += kThreads) {
-    const Chunk chunk = tile.chunk(index / kChunksPerRow, index % kChunksPerRow);
+#pragma unroll kSteps % 4 == 0 ? 4 : kSteps % 3 == 0 ? 3 : kSteps % 2 == 0 ? 2 : 1
+  for (int32 step = 0; step < kSteps; ++step) {
+    if (kChunks % kThreads != 0 && static_cast<int32>(threadIdx.x) + step * kThreads >= kChunks)
+      break;
+    const Chunk chunk = chunks[step * kThreads];
 #pragma unroll
     for (int32 word = 0; word < 4; ++word)
       found |= non_finite<T>(chunk.words[word]);

@@ -167,6 +167,26 @@ TEST(Copy, ChunksOfLongerRows) {
   }
 }
 
+// Two slabs of rows in a warp, whole and with columns left over, in pieces and element by element.
+TEST(Copy, SlabsOfAWarp) {
+  constexpr int kRows = 64, kCols = 48;
+  for (const int columns : {48, 40, 37})
+    for (const bool aligned : {true, false}) {
+      GuardedMatrix<f16> source(kRows, columns, 48, 1), target(kRows, columns, 48, 2), untouched(kRows, columns, 48, 2);
+      View<f16, 1> from = source.view(aligned), to = target.view(aligned);
+      simulator::runBlock(kThreads, {}, simulator::Order::kBackward, [&] {
+        const auto rows =
+            load_fragment<Fragment<f16, kRows, kCols, kWarps>>(from, columns, [&](int32 r) { return from.at(r); });
+        store_tile(rows, to, columns, [&](int32 r) { return to.at(r).only_if(r % kSkipped != 0); });
+      });
+      for (int row = 0; row < kRows; ++row)
+        for (int column = 0; column < columns; ++column)
+          EXPECT_EQ(target.value(row, column),
+                    row % kSkipped == 0 ? untouched.value(row, column) : source.value(row, column))
+              << row << ", " << column << " of " << columns;
+    }
+}
+
 TEST(Copy, OneElementPerRow) {
   GuardedMatrix<float> source(kTile, 1, 1, 1), target(kTile, 1, 1, 2), untouched(kTile, 1, 1, 2);
   View<float, 1> from = source.view(false), to = target.view(false);
