@@ -16,7 +16,7 @@ constexpr DriverValue kDriverValues[] = {{"op", true},       {"cpu", true},     
 
 // Known to the launcher only, hence to `grid` only.
 constexpr std::string_view kLaunchNames[] = {"batch",        "kv_heads",     "query_heads",  "group",
-                                             "max_seqlen_q", "max_seqlen_k", "max_tokens_q", "max_blocks_c"};
+                                             "max_seqlen_q", "max_seqlen_k", "max_tokens_q", "max_blocks_c", "splits"};
 
 constexpr int kMaxViewRank = 5; // as nsa_tensor
 

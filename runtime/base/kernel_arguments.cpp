@@ -59,14 +59,30 @@ constexpr ViewRule kViewRules[] = {{"q", 3, kOwn},
                                    {"k_staged", 3, kOwn},
                                    {"v_staged", 3, kOwn},
                                    {"cache_seqlens", 1, kI32},
-                                   {"block_table", 2, kI32}};
+                                   {"block_table", 2, kI32},
+                                   {"o_split", 3, kF32},
+                                   {"lse_split", 3, kF32},
+                                   {"lse_heads", 3, kF32},
+                                   {"reads_split", 3, kI32},
+                                   {"lse_groups", 3, kF32},
+                                   {"scores", 3, kF32},
+                                   {"score_rows", 2, kF32},
+                                   {"o_slots", 3, kF32},
+                                   {"lse_slots", 2, kF32},
+                                   {"reads_slots", 2, kI32},
+                                   {"lse_cmp", 3, kF32},
+                                   {"lse_sel", 3, kF32},
+                                   {"lse_win", 3, kF32}};
 static_assert(std::size(kViewRules) == kViews);
 
 constexpr ScalarRule kScalarRules[] = {
-    {"seqlen_q", Kind::kI32},   {"seqlen_k", Kind::kI32}, {"max_seqlen_q", Kind::kI32}, {"max_seqlen_k", Kind::kI32},
-    {"total_q", Kind::kI32},    {"total_k", Kind::kI32},  {"total_c", Kind::kI32},      {"query_begin", Kind::kI32},
-    {"query_end", Kind::kI32},  {"window", Kind::kI32},   {"init_blocks", Kind::kI32},  {"local_blocks", Kind::kI32},
-    {"scale_log2", Kind::kF32}, {"batch", Kind::kI32},    {"capacity", Kind::kI32},     {"pages", Kind::kI32}};
+    {"seqlen_q", Kind::kI32},       {"seqlen_k", Kind::kI32},       {"max_seqlen_q", Kind::kI32},
+    {"max_seqlen_k", Kind::kI32},   {"total_q", Kind::kI32},        {"total_k", Kind::kI32},
+    {"total_c", Kind::kI32},        {"query_begin", Kind::kI32},    {"query_end", Kind::kI32},
+    {"window", Kind::kI32},         {"init_blocks", Kind::kI32},    {"local_blocks", Kind::kI32},
+    {"scale_log2", Kind::kF32},     {"batch", Kind::kI32},          {"capacity", Kind::kI32},
+    {"pages", Kind::kI32},          {"splits", Kind::kI32},         {"first_split", Kind::kI32},
+    {"past_cmp_split", Kind::kI32}, {"past_sel_split", Kind::kI32}, {"past_win_split", Kind::kI32}};
 static_assert(std::size(kScalarRules) == kScalars);
 
 constexpr GridSizeRule kGridSizes[] = {{"batch", &GridSizes::batch},
@@ -76,7 +92,8 @@ constexpr GridSizeRule kGridSizes[] = {{"batch", &GridSizes::batch},
                                        {"max_seqlen_q", &GridSizes::maxSeqlenQ},
                                        {"max_seqlen_k", &GridSizes::maxSeqlenK},
                                        {"max_tokens_q", &GridSizes::maxTokensQ},
-                                       {"max_blocks_c", &GridSizes::maxBlocksC}};
+                                       {"max_blocks_c", &GridSizes::maxBlocksC},
+                                       {"splits", &GridSizes::splits}};
 
 } // namespace
 

@@ -62,9 +62,22 @@ enum class View : int {
   kKStaged,
   kVStaged,
   kCacheSeqlens,
-  kBlockTable
+  kBlockTable,
+  kOSplit,
+  kLseSplit,
+  kLseHeads,
+  kReadsSplit,
+  kLseGroups,
+  kScores,
+  kScoreRows,
+  kOSlots,
+  kLseSlots,
+  kReadsSlots,
+  kLseCmp,
+  kLseSel,
+  kLseWin
 };
-inline constexpr int kViews = 50;
+inline constexpr int kViews = 63;
 
 inline constexpr int kMaxCoordinates = 4;
 enum class ElementType : uint8_t { kOwn, kF32, kI32 }; // kOwn: the operator's
@@ -93,9 +106,14 @@ enum class Scalar : int {
   kScaleLog2,
   kBatch,
   kCapacity,
-  kPages
+  kPages,
+  kSplits,
+  kFirstSplit,
+  kPastCmpSplit,
+  kPastSelSplit,
+  kPastWinSplit
 };
-inline constexpr int kScalars = 16;
+inline constexpr int kScalars = 21;
 
 struct ScalarRule {
   std::string_view name;
@@ -133,6 +151,7 @@ struct GridSizes {
   int64_t maxSeqlenK = 0;
   int64_t maxTokensQ = 0;
   int64_t maxBlocksC = 0; // compressed blocks of one sequence
+  int64_t splits = 1;     // programs that share the keys of a query
 
   static GridSizes ofMaxima(const Spec &spec, const Maxima &maxima);
   bool operator==(const GridSizes &) const = default;

@@ -14,9 +14,9 @@ namespace nsa {
 namespace {
 
 // The names in the order of the enumerators: one list makes printing, parsing and error texts.
-constexpr std::string_view kOperatorNames[] = {"dense",  "window",    "compress",        "cmp",
-                                               "select", "sel",       "combine",         "nsa",
-                                               "decode", "sequences", "cache_sequences", "append"};
+constexpr std::string_view kOperatorNames[] = {
+    "dense",     "window",          "compress", "cmp",       "select",    "sel",       "combine", "nsa",    "decode",
+    "sequences", "cache_sequences", "append",   "split_cmp", "split_sel", "split_win", "scores",  "choose", "merge"};
 constexpr std::string_view kCmpKindNames[] = {"mean", "linear", "mlp"};
 constexpr std::string_view kActivationNames[] = {"relu", "gelu", "silu"};
 constexpr std::string_view kGateNames[] = {"value", "sigmoid", "softmax"};
@@ -118,6 +118,18 @@ uint32_t fieldsOf(Operator op) {
     return kCmpGeometry | kPages;
   case Operator::kAppend:
     return kQk | kV | kCmpGeometry | kPages;
+  case Operator::kSplitCmp:
+    return kHeads | kQk | kV | kCmpGeometry | kPages;
+  case Operator::kSplitSel:
+    return kHeads | kQk | kV | kSelGeometry | kPages;
+  case Operator::kSplitWin:
+    return kHeads | kQk | kV | kWindowField | kPages;
+  case Operator::kScores:
+    return kHeads | kQk | kCmpGeometry | kSelGeometry | kPages;
+  case Operator::kChoose:
+    return kSelGeometry | kForced;
+  case Operator::kMerge:
+    return kHeads | kV | kGates;
   }
   return 0;
 }
@@ -265,11 +277,12 @@ Problem Problem::make(const Spec &spec, const Maxima &maxima) {
       fix("page_size", spec.pageSize);
     return problem;
   }
-  problem.fixed["dtype"] = std::string(dtypeName(spec.dtype));
-  if (spec.op != Operator::kAppend)
+  // Scores are of one type.
+  problem.fixed["dtype"] = std::string(dtypeName(spec.op == Operator::kChoose ? DType::kF32 : spec.dtype));
+  if (spec.op < Operator::kSequences)
     fix("packed", spec.layout == Layout::kPacked);
   // Kernels that a cache may serve; it is one of decode's only.
-  if (spec.op != Operator::kCombine)
+  if (spec.op != Operator::kCombine && spec.op != Operator::kChoose && spec.op != Operator::kMerge)
     fix("page_size", spec.pageSize);
   if (fields & kHeads)
     fix("group", spec.group());

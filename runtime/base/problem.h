@@ -28,8 +28,16 @@ enum class Operator : int {
   kSequences = 9,       // lengths in device memory, checked once for all kernels of a plan
   kCacheSequences = 10, // the same for a cache, whose lengths grow by the new tokens
   kAppend = 11,         // new tokens into a cache
+  // The branches for few queries, which share out the keys of each (Flash-Decoding).
+  kSplitCmp = 12,
+  kSplitSel = 13,
+  kSplitWin = 14,
+  kScores = 15, // of selection blocks
+  kChoose = 16, // the best of them
+  kMerge = 17,  // what the splits found, and the branches by their gates
 };
 inline constexpr int kPublicOperators = 9; // numbers of nsa_op
+inline constexpr int kOperators = 18;
 // The whole forward, which runs the others' kernels.
 constexpr bool isWhole(Operator op) { return op == Operator::kNsa || op == Operator::kDecode; }
 // Whether kernels of the operator have choices to measure.

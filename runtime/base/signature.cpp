@@ -294,6 +294,12 @@ std::span<const Operand> operandsOf(Operator op) {
   case Operator::kSequences:
   case Operator::kCacheSequences:
   case Operator::kAppend:
+  case Operator::kSplitCmp:
+  case Operator::kSplitSel:
+  case Operator::kSplitWin:
+  case Operator::kScores:
+  case Operator::kChoose:
+  case Operator::kMerge:
     break;
   }
   return {};

@@ -3,14 +3,45 @@
 #include "runtime/base/device_status.h"
 #include "runtime/cuda/cuda_kernel.h"
 
-#include <atomic>
+#include <csignal>
+#include <system_error>
 
 namespace nsa::cuda {
+
+namespace {
+
+// The threads that are making contexts. The process's end waits for them: the driver must not end under them. It is
+// made after the driver was opened, so it goes before it.
+class Starters {
+public:
+  static Starters &all() {
+    static Starters starters;
+    return starters;
+  }
+  ~Starters() {
+    std::unique_lock lock(mutex);
+    if (generation == processGeneration())
+      ended.wait(lock, [this] { return running == 0; });
+  }
+  void count(int change) {
+    std::lock_guard lock(mutex);
+    running += change;
+    ended.notify_all();
+  }
+
+private:
+  const uint32_t generation = processGeneration();
+  std::mutex mutex;
+  std::condition_variable ended;
+  int running = 0;
+};
+
+} // namespace
 
 CudaDevice::CudaDevice(const Driver &driver, DeviceInfo info)
     : driver(driver), info(std::move(info)), deviceKey(this->info.key()), context(driver, this->info.device) {}
 
-Result<std::unique_ptr<Device>> CudaDevice::open(int ordinal) {
+Result<std::unique_ptr<Device>> CudaDevice::open(int ordinal, Start start) {
   Result<const Driver *> driver = Driver::get();
   if (!driver)
     return driver.status();
@@ -18,8 +49,58 @@ Result<std::unique_ptr<Device>> CudaDevice::open(int ordinal) {
   if (!info)
     return info.status();
   std::unique_ptr<CudaDevice> device(new CudaDevice(**driver, std::move(*info)));
-  NSA_RETURN_IF_ERROR(device->start());
+  if (start == Start::kBeside && !device->hasContext())
+    device->startBeside();
+  else
+    device->finish(device->start());
+  if (device->isStarted.load())
+    NSA_RETURN_IF_ERROR(device->startStatus);
   return std::unique_ptr<Device>(std::move(device));
+}
+
+bool CudaDevice::hasContext() const {
+  unsigned flags = 0;
+  int active = 0;
+  return driver.devicePrimaryCtxGetState(info.device, &flags, &active) != kSuccess || active;
+}
+
+void CudaDevice::startBeside() {
+  Starters &starters = Starters::all();
+  starters.count(1);
+  // The host's signals are the host's: its handlers must not run on this thread.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    starter = std::thread([this, &starters] {
+      // The host may begin a capture as soon as there is a context, which is none of this thread's affair.
+      CaptureMode mode = CaptureMode::kRelaxed;
+      driver.threadExchangeCaptureMode(&mode);
+      finish(start());
+      starters.count(-1);
+    });
+    pthread_setname_np(starter.native_handle(), "nsa-context");
+  } catch (const std::system_error &) {
+    finish(start()); // no thread is to be had
+    starters.count(-1);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void CudaDevice::finish(Status status) {
+  std::lock_guard lock(startMutex);
+  startStatus = std::move(status);
+  isStarted.store(true);
+  startEnded.notify_all();
+}
+
+Status CudaDevice::ready() const {
+  if (!isStarted.load(std::memory_order_acquire)) {
+    NSA_RETURN_IF_ERROR(context.checkProcess());
+    std::unique_lock lock(startMutex);
+    startEnded.wait(lock, [this] { return isStarted.load(); });
+  }
+  return startStatus;
 }
 
 Status CudaDevice::start() {
@@ -34,6 +115,12 @@ Status CudaDevice::start() {
 }
 
 CudaDevice::~CudaDevice() {
+  if (starter.joinable()) {
+    if (context.inOwnProcess())
+      starter.join();
+    else
+      starter.detach();
+  }
   timer.reset();
   statusWords.reset();
   if (stream && context.inOwnProcess()) {
@@ -56,10 +143,15 @@ std::vector<std::pair<std::string, std::string>> CudaDevice::facts() const {
 }
 
 Result<std::unique_ptr<Kernel>> CudaDevice::load(const Manifest &manifest, std::span<const std::byte> binary) {
+  NSA_RETURN_IF_ERROR(ready());
   return CudaKernel::load(context, info, manifest, binary);
 }
 
 Result<bool> CudaDevice::isCapturing(void *hostStream) const {
+  // Nothing captures where there is no context: who names the legacy stream meanwhile need not wait for it.
+  if (!hostStream && context.inOwnProcess() && !isStarted.load())
+    return false;
+  NSA_RETURN_IF_ERROR(ready());
   ContextScope scope(context);
   NSA_RETURN_IF_ERROR(scope.status());
   CaptureStatus status = CaptureStatus::kNone;
@@ -74,7 +166,13 @@ Result<bool> CudaDevice::isCapturing(void *hostStream) const {
 
 int64_t CudaDevice::gridLimit(int axis) const { return axis == 0 ? 2147483647 : 65535; }
 
+Result<int32_t *> CudaDevice::acquireStatusWord() {
+  NSA_RETURN_IF_ERROR(ready());
+  return statusWords->acquire();
+}
+
 Status CudaDevice::readStatusWord(int32_t *word, void *hostStream) {
+  NSA_RETURN_IF_ERROR(ready());
   ContextScope scope(context);
   NSA_RETURN_IF_ERROR(scope.status());
   // Waiting would end the capture with an error of its own.
@@ -97,6 +195,7 @@ Status CudaDevice::readStatusWord(int32_t *word, void *hostStream) {
 }
 
 Result<void *> CudaDevice::allocate(size_t bytes) {
+  NSA_RETURN_IF_ERROR(ready());
   ContextScope scope(context);
   NSA_RETURN_IF_ERROR(scope.status());
   DevicePointer pointer = 0;
@@ -112,6 +211,7 @@ void CudaDevice::release(void *memory) {
 }
 
 Status CudaDevice::upload(void *to, const void *from, size_t bytes) {
+  NSA_RETURN_IF_ERROR(ready());
   ContextScope scope(context);
   NSA_RETURN_IF_ERROR(scope.status());
   NSA_CUDA_CALL(driver, memcpyHtoDAsync, (reinterpret_cast<DevicePointer>(to), from, bytes, stream));
@@ -120,6 +220,7 @@ Status CudaDevice::upload(void *to, const void *from, size_t bytes) {
 }
 
 Status CudaDevice::download(void *to, const void *from, size_t bytes) {
+  NSA_RETURN_IF_ERROR(ready());
   ContextScope scope(context);
   NSA_RETURN_IF_ERROR(scope.status());
   NSA_CUDA_CALL(driver, memcpyDtoHAsync, (to, reinterpret_cast<DevicePointer>(from), bytes, stream));
@@ -128,6 +229,7 @@ Status CudaDevice::download(void *to, const void *from, size_t bytes) {
 }
 
 Result<double> CudaDevice::time(const std::function<Status(void *stream)> &launch) {
+  NSA_RETURN_IF_ERROR(ready());
   std::lock_guard lock(timerMutex);
   return timer->time(launch);
 }

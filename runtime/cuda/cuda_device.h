@@ -1,4 +1,6 @@
 // One GPU behind the engine's Device interface: primary context, modules, status words, tuning memory and clock.
+// What describes the device needs no context. So the context can be made by a thread of the device's own while the
+// caller compiles; whatever needs it waits for it, and has its error.
 // Thread-safety: as Device.
 #pragma once
 
@@ -9,18 +11,25 @@
 #include "runtime/cuda/status_words.h"
 #include "runtime/engine/device.h"
 
+#include <atomic>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 
 namespace nsa::cuda {
 
 class CudaDevice final : public Device {
 public:
-  static Result<std::unique_ptr<Device>> open(int ordinal);
+  // kBeside: where the process has no context on the device yet, it is made by a thread, and an error of it is that of
+  // the first call that needs it.
+  enum class Start { kAtOnce, kBeside };
+  static Result<std::unique_ptr<Device>> open(int ordinal, Start start = Start::kAtOnce);
   ~CudaDevice() override;
 
   bool isGpu() const override { return true; }
+  int64_t processors() const override { return info.multiprocessors; }
   const std::string &key() const override { return deviceKey; }
   const std::string &target() const override { return info.target; }
   int driverVersion() const override { return driver.version(); }
@@ -30,7 +39,7 @@ public:
   Result<bool> isCapturing(void *stream) const override;
   int64_t gridLimit(int axis) const override;
 
-  Result<int32_t *> acquireStatusWord() override { return statusWords->acquire(); }
+  Result<int32_t *> acquireStatusWord() override;
   void releaseStatusWord(int32_t *word) override { statusWords->release(word); }
   Status readStatusWord(int32_t *word, void *stream) override;
 
@@ -44,6 +53,12 @@ public:
 private:
   CudaDevice(const Driver &driver, DeviceInfo info);
   Status start();
+  bool hasContext() const; // somebody's
+  void startBeside();
+  void finish(Status status);
+  // Ok once the context is there and all that hangs on it; waits for that. At once in the child of a fork, whose
+  // thread is not there.
+  Status ready() const;
 
   const Driver &driver;
   DeviceInfo info;
@@ -53,6 +68,12 @@ private:
   std::optional<StatusWords> statusWords;
   std::mutex timerMutex;
   std::optional<EventTimer> timer;
+
+  mutable std::mutex startMutex;
+  mutable std::condition_variable startEnded;
+  std::atomic<bool> isStarted = false; // start() has ended
+  Status startStatus;                  // then
+  std::thread starter;
 };
 
 } // namespace nsa::cuda

@@ -44,6 +44,7 @@ enum class FunctionAttribute : int {
 };
 
 enum class CaptureStatus : int { kNone = 0, kActive = 1, kInvalidated = 2 };
+enum class CaptureMode : int { kGlobal = 0, kThreadLocal = 1, kRelaxed = 2 };
 
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr unsigned kEventDefault = 0;
@@ -72,6 +73,8 @@ struct LaunchConfig {
   X(deviceGetAttribute,       cuDeviceGetAttribute,       (int *value, DeviceAttribute name, DeviceId device)) \
   X(devicePrimaryCtxRetain,   cuDevicePrimaryCtxRetain,   (Context *context, DeviceId device))            \
   X(devicePrimaryCtxRelease,  cuDevicePrimaryCtxRelease,  (DeviceId device))                              \
+  X(devicePrimaryCtxGetState, cuDevicePrimaryCtxGetState, (DeviceId device, unsigned *flags, int *active)) \
+  X(threadExchangeCaptureMode, cuThreadExchangeStreamCaptureMode, (CaptureMode *mode))                    \
   X(ctxGetCurrent,            cuCtxGetCurrent,            (Context *context))                             \
   X(ctxPushCurrent,           cuCtxPushCurrent,           (Context context))                              \
   X(ctxPopCurrent,            cuCtxPopCurrent,            (Context *context))                             \

@@ -3,6 +3,7 @@
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/engine/describe.h"
+#include "runtime/engine/plan_parts.h"
 #include "runtime/engine/template_folder.h"
 
 #include <charconv>
@@ -85,7 +86,8 @@ Status Engine::openDevice() {
     auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
     if (error != std::errc() || end != digits.data() + digits.size() || ordinal < 0)
       return Status::invalid("device", options.device, "must be cpu or cuda:N");
-    Result<std::unique_ptr<Device>> gpu = cuda::CudaDevice::open(ordinal);
+    // What is compiled first needs no context. Where nobody chose the device, its lack must be known here.
+    Result<std::unique_ptr<Device>> gpu = cuda::CudaDevice::open(ordinal, cuda::CudaDevice::Start::kBeside);
     if (!gpu)
       return gpu.status();
     ownDevice = std::move(*gpu);
@@ -139,7 +141,7 @@ Result<PlanPointer> Engine::hand(const PlanCore &core, PlanSource source, const 
   (*plan)->core = &core;
   (*plan)->source = source;
   (*plan)->rules = CallRules(spec, maxima);
-  (*plan)->layout = WorkspaceLayout(spec, maxima, core.kernels, ownDevice->isGpu());
+  (*plan)->layout = WorkspaceLayout(spec, maxima, core.kernels, {ownDevice->isGpu(), ownDevice->processors()});
   return PlanPointer(*plan);
 }
 
@@ -187,14 +189,10 @@ Result<PlanPointer> Engine::plan(const Spec &spec, const Maxima &maxima, void *s
 }
 
 Result<std::shared_ptr<const PlanCore>> Engine::make(const Spec &spec, const Maxima &maxima) {
-  std::vector<PlanCore::Part> parts;
-  for (const Step &step : stepsOf(spec, maxima)) {
-    Result<std::shared_ptr<const KernelCore>> kernel = planner->make(step.spec, step.maxima);
-    if (!kernel)
-      return kernel.status();
-    parts.push_back({step, std::move(*kernel)});
-  }
-  return std::make_shared<const PlanCore>(std::move(parts));
+  Result<std::vector<PlanCore::Part>> parts = makeParts(*planner, stepsOf(spec, maxima), options);
+  if (!parts)
+    return parts.status();
+  return std::make_shared<const PlanCore>(std::move(*parts));
 }
 
 Result<std::string> Engine::explain(const Spec &spec, const Maxima &maxima) {

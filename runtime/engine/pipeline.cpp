@@ -3,6 +3,7 @@
 #include "runtime/base/signature.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace nsa {
 
@@ -38,7 +39,8 @@ int64_t mostStagedRows(const Spec &spec, const Maxima &maxima) {
 } // namespace
 
 std::string_view roleName(Role role, Operator op) {
-  constexpr std::string_view kNames[] = {"sequences", "append", "compress", "cmp", "select", "sel", "win", "combine"};
+  constexpr std::string_view kNames[] = {"sequences", "append", "compress", "cmp",    "scores",
+                                         "select",    "sel",    "win",      "combine"};
   return role == Role::kMain ? operatorName(op) : kNames[static_cast<size_t>(role)];
 }
 
@@ -85,6 +87,23 @@ std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima) {
     return steps;
   }
   const uint8_t routes = routesOf(spec, maxima);
+  if (sharesKeys(spec, maxima)) {
+    const bool selects = spec.hasBranch(kBranchSel) && !(routes & kSelIsDense);
+    if (spec.hasBranch(kBranchCmp) || spec.hasBranch(kBranchSel))
+      add(Role::kCompress, withOperator(branch, Operator::kCompress));
+    if (spec.hasBranch(kBranchCmp) || spec.hasBranch(kBranchSel))
+      add(Role::kCmp, withOperator(branch, Operator::kSplitCmp));
+    if (spec.hasBranch(kBranchSel)) {
+      // The lists of a dense route may be asked for.
+      add(Role::kScores, withOperator(branch, Operator::kScores));
+      add(Role::kSelect, withOperator(branch, Operator::kChoose));
+      add(Role::kSel, withOperator(branch, selects ? Operator::kSplitSel : Operator::kSplitWin));
+    }
+    if (spec.hasBranch(kBranchWin))
+      add(Role::kWin, withOperator(branch, Operator::kSplitWin));
+    add(Role::kCombine, withOperator(spec, Operator::kMerge));
+    return steps;
+  }
   if (spec.hasBranch(kBranchCmp) || spec.hasBranch(kBranchSel)) {
     add(Role::kCompress, withOperator(branch, Operator::kCompress));
     add(Role::kCmp, withOperator(branch, Operator::kCmp));
@@ -99,7 +118,8 @@ std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima) {
   return steps;
 }
 
-WorkspaceLayout::WorkspaceLayout(const Spec &spec, const Maxima &maxima, const RoleKernels &kernels, bool isGpu) {
+WorkspaceLayout::WorkspaceLayout(const Spec &spec, const Maxima &maxima, const RoleKernels &kernels,
+                                 const Machine &machine) {
   for (const LoadedKernel *kernel : kernels)
     if (kernel)
       bytes = std::max(bytes, kernel->workspaceBytes());
@@ -128,7 +148,7 @@ WorkspaceLayout::WorkspaceLayout(const Spec &spec, const Maxima &maxima, const R
   const int64_t listBytes = spec.kvHeads * spec.selCount * int64_t{sizeof(int32_t)};
   const int64_t readsBytes = spec.kvHeads * int64_t{sizeof(int32_t)};
   const int64_t perQuery = entries * (3 * (outBytes + readsBytes) + lseBytes + listBytes);
-  const int64_t most = (isGpu ? kGpuChunkBytes : kCpuChunkBytes) / perQuery / kChunkGranule * kChunkGranule;
+  const int64_t most = (machine.isGpu ? kGpuChunkBytes : kCpuChunkBytes) / perQuery / kChunkGranule * kChunkGranule;
   chunk = std::min(chunk, std::max(most, kChunkGranule));
   if (kernels[static_cast<size_t>(Role::kCompress)]) {
     const int64_t rows = (decodes ? mostStagedRows(spec, maxima) : mostCompressedRows(spec, maxima)) * spec.kvHeads;
@@ -136,6 +156,11 @@ WorkspaceLayout::WorkspaceLayout(const Spec &spec, const Maxima &maxima, const R
     place(decodes ? vStaged : vComp, rows * spec.vDim * element);
     place(lse, entries * chunk * lseBytes);
     place(blockList, entries * chunk * listBytes);
+  }
+  if (sharesKeys(spec, maxima)) {
+    shares = KeyShares(spec, maxima, machine.processors);
+    shares.placeIn(place);
+    return;
   }
   for (size_t branch = 0; branch < out.size(); ++branch) {
     if (!spec.hasBranch(1 << branch) && !(branch == 0 && spec.hasBranch(kBranchSel)))
@@ -292,7 +317,54 @@ Status PipelineRun::runDecode() const {
     compress.grid.maxBlocksC = (call.sizes.maxSeqlenQ + spec.cmpStride - 1) / spec.cmpStride;
     NSA_RETURN_IF_ERROR(launch(Role::kCompress, compress));
   }
-  return runBranches(keys);
+  return sharesKeys(rules.spec, rules.maxima) ? runShared(keys) : runBranches(keys);
+}
+
+// Programs share the keys of each query, and what they found is added up at the end.
+Status PipelineRun::runShared(const BranchKeys &keys) const {
+  const Spec &spec = rules.spec;
+  const bool routed = (routesOf(spec, rules.maxima) & kSelIsDense) != 0;
+  const KeyShares &shares = layout.shares;
+  const ViewSlots lists = call[T::kBlockList].data
+                              ? call[T::kBlockList]
+                              : perQuery(layout.blockList, DType::kI32, spec.kvHeads, spec.selCount, 0, 1);
+  auto attend = [&](Role role, size_t branch, T q, const std::array<ViewSlots, 2> &attended, const ViewSlots &list,
+                    bool wholeLength) {
+    KernelCall share = fresh();
+    share[View::kQ] = call[q];
+    share[View::kK] = attended[0];
+    share[View::kV] = attended[1];
+    share[View::kBlockList] = list;
+    if (wholeLength)
+      setScalar(share.scalars, Scalar::kWindow, std::numeric_limits<int32_t>::max());
+    shares.bindShare(share, workspace, branch);
+    return launch(role, share);
+  };
+  if (kernels[static_cast<size_t>(Role::kCmp)] && (spec.hasBranch(kBranchCmp) || !routed || call[T::kBlockList].data))
+    NSA_RETURN_IF_ERROR(attend(Role::kCmp, 0, T::kQCmp, keys.cmp, {}, true));
+  if (spec.hasBranch(kBranchSel)) {
+    if (!routed || call[T::kBlockList].data) {
+      KernelCall select = fresh();
+      select[View::kQ] = call[T::kQCmp];
+      select[View::kK] = keys.cmp[0];
+      select[View::kBlockList] = lists;
+      shares.bindScores(select, workspace);
+      NSA_RETURN_IF_ERROR(launch(Role::kScores, select));
+      NSA_RETURN_IF_ERROR(launch(Role::kSelect, select));
+    }
+    NSA_RETURN_IF_ERROR(attend(Role::kSel, 1, T::kQ, keys.sel, lists, routed));
+  }
+  if (spec.hasBranch(kBranchWin))
+    NSA_RETURN_IF_ERROR(attend(Role::kWin, 2, T::kQ, keys.win, {}, false));
+  KernelCall merge = fresh();
+  shares.bindSlots(merge, workspace);
+  for (const auto &[name, view] :
+       {std::pair(T::kGates, View::kGates), std::pair(T::kOut, View::kOut), std::pair(T::kReads, View::kReads),
+        std::pair(T::kOCmp, View::kOCmp), std::pair(T::kOSel, View::kOSel), std::pair(T::kOWin, View::kOWin),
+        std::pair(T::kLseCmp, View::kLseCmp), std::pair(T::kLseSel, View::kLseSel),
+        std::pair(T::kLseWin, View::kLseWin)})
+    merge[view] = call[name];
+  return launch(Role::kCombine, merge);
 }
 
 Status PipelineRun::runBranches(const BranchKeys &keys) const {

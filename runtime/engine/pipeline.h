@@ -5,6 +5,7 @@
 
 #include "runtime/engine/call.h"
 #include "runtime/engine/device.h"
+#include "runtime/engine/key_shares.h"
 #include "runtime/engine/loaded_kernel.h"
 
 #include <array>
@@ -25,13 +26,14 @@ enum class Role : uint8_t {
   kAppend,    // new tokens into decode's cache
   kCompress,
   kCmp,
+  kScores, // of decode's few queries, before kSelect
   kSelect,
   kSel,
   kWin,
   kCombine,
   kMain // of an operator that is one kernel
 };
-inline constexpr int kRoles = 9;
+inline constexpr int kRoles = 10;
 // "sequences", "append", "compress", "cmp", ...; of kMain the operator's own name.
 std::string_view roleName(Role role, Operator op);
 
@@ -53,11 +55,16 @@ using RoleKernels = std::array<const LoadedKernel *, kRoles>; // null: not part 
 // branch outputs are bounded whatever the length; everything else is linear in tokens with a small factor.
 struct WorkspaceLayout {
   WorkspaceLayout() = default;
-  WorkspaceLayout(const Spec &spec, const Maxima &maxima, const RoleKernels &kernels, bool isGpu);
+  struct Machine {
+    bool isGpu;
+    int64_t processors; // Device::processors
+  };
+  WorkspaceLayout(const Spec &spec, const Maxima &maxima, const RoleKernels &kernels, const Machine &machine);
 
   size_t scratch = 0; // of one kernel at a time
   size_t sequences = 0;
   size_t kComp = 0, vComp = 0;
+  KeyShares shares;                 // of decode's few queries
   size_t kStaged = 0, vStaged = 0;  // decode: tokens of new compressed blocks, all sequences after each other
   size_t lse = 0, blockList = 0;    // of a chunk
   std::array<size_t, 3> out = {};   // of a chunk, by branch
@@ -98,6 +105,7 @@ private:
   Status runSelect() const;
   Status runNsa() const;
   Status runDecode() const;
+  Status runShared(const BranchKeys &keys) const;
   // All chunks of queries, over keys and values of the branches' tensors.
   Status runBranches(const BranchKeys &keys) const;
   Status runChunk(int64_t begin, int64_t end, const BranchKeys &keys) const;

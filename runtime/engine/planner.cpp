@@ -60,21 +60,17 @@ Planner::Search Planner::begin(const Spec &spec, const Maxima &maxima) const {
   return search;
 }
 
-Result<std::shared_ptr<const KernelCore>> Planner::make(const Spec &spec, const Maxima &maxima) {
-  Search search = begin(spec, maxima);
-  if (std::shared_ptr<const KernelCore> found = fromDatabase(search))
-    return found;
+Result<std::shared_ptr<const KernelCore>> Planner::make(Search &search) {
   const MissPolicy policy = *options.missPolicy;
   if (policy == MissPolicy::kFail)
     return cacheMiss(search);
   // A default does not wait for a tuning, which takes much longer than to make one.
   std::string_view work = search.superseded ? kRemaking : missPolicyName(policy);
   std::shared_ptr<const KernelCore> found;
-  std::unique_ptr<KeyLease> lease =
-      claim(search, std::string(work), [&] { return (found = fromDatabase(search)) != nullptr; });
+  std::unique_ptr<KeyLease> lease = claim(search, std::string(work), [&] { return (found = find(search)) != nullptr; });
   if (found || (search.superseded && (found = makeAgain(search))))
     return found;
-  if (policy == MissPolicy::kTune && isTuned(spec.op)) {
+  if (policy == MissPolicy::kTune && isTuned(search.spec.op)) {
     Result<std::shared_ptr<const KernelCore>> tuned = tuneNow(search, nullptr);
     if (tuned || tuned.status().code() != ErrorCode::kOutOfMemory)
       return tuned;
@@ -89,7 +85,7 @@ Result<std::shared_ptr<const KernelCore>> Planner::make(const Spec &spec, const 
 Result<std::shared_ptr<const KernelCore>> Planner::tune(const Spec &spec, const Maxima &maxima, std::string &report) {
   Search search = begin(spec, maxima);
   if (!isTuned(spec.op)) {
-    std::shared_ptr<const KernelCore> stored = fromDatabase(search);
+    std::shared_ptr<const KernelCore> stored = find(search);
     return stored ? Result<std::shared_ptr<const KernelCore>>(std::move(stored)) : compileDefault(search);
   }
   std::vector<Measurement> before;
@@ -137,7 +133,7 @@ std::unique_ptr<KeyLease> Planner::claim(const Search &search, const std::string
   return lease;
 }
 
-std::shared_ptr<const KernelCore> Planner::fromDatabase(Search &search) {
+std::shared_ptr<const KernelCore> Planner::find(Search &search) {
   std::optional<KernelCache::Hit> hit = cache.find(search.core->problemKey, choiceDevice);
   search.core->times.lookupMs = search.watch.milliseconds();
   if (!hit)

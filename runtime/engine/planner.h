@@ -28,15 +28,7 @@ public:
   Planner(Device &device, std::string choiceDevice, KernelCache &cache, const EngineOptions &options,
           const Logger &logger, Counters &counters);
 
-  Result<std::shared_ptr<const KernelCore>> make(const Spec &spec, const Maxima &maxima);
-  // Tunes and stores, whatever the policy and the store say; takes the result of another caller that tunes the same at
-  // this moment. `report` receives JSON. A kernel without choices is only found or made, and leaves the report empty.
-  Result<std::shared_ptr<const KernelCore>> tune(const Spec &spec, const Maxima &maxima, std::string &report);
-  // What `make` would do, as JSON. Compiles and stores nothing; like it, opens no compiler where the policy is to fail.
-  Result<std::string> explain(const Spec &spec, const Maxima &maxima, bool inMemory);
-
-private:
-  // One search, from which the plan's core is filled.
+  // One search, from which the kernel's core is filled; of one thread at a time.
   struct Search {
     Spec spec;
     Maxima maxima;
@@ -47,9 +39,17 @@ private:
     std::optional<KernelCache::Hit> superseded{}; // of another compiler revision, with nothing else against it
   };
   Search begin(const Spec &spec, const Maxima &maxima) const;
-
   // Null: not served by the database; the reason, if worth telling, is among the core's fallbacks.
-  std::shared_ptr<const KernelCore> fromDatabase(Search &search);
+  std::shared_ptr<const KernelCore> find(Search &search);
+  // What the miss policy says, of a search that found nothing.
+  Result<std::shared_ptr<const KernelCore>> make(Search &search);
+  // Tunes and stores, whatever the policy and the store say; takes the result of another caller that tunes the same at
+  // this moment. `report` receives JSON. A kernel without choices is only found or made, and leaves the report empty.
+  Result<std::shared_ptr<const KernelCore>> tune(const Spec &spec, const Maxima &maxima, std::string &report);
+  // What `make` would do, as JSON. Compiles and stores nothing; like it, opens no compiler where the policy is to fail.
+  Result<std::string> explain(const Spec &spec, const Maxima &maxima, bool inMemory);
+
+private:
   // Nothing, and a word about it, when the row is damaged or foreign.
   std::optional<Manifest> accept(Search &search, const KernelCache::Hit &hit) const;
   std::shared_ptr<const KernelCore> load(Search &search, const KernelCache::Hit &hit, Manifest manifest);

@@ -208,6 +208,12 @@ Status TuningInputs::fillOperator() {
   case Operator::kSequences:
   case Operator::kCacheSequences:
   case Operator::kAppend:
+  case Operator::kSplitCmp:
+  case Operator::kSplitSel:
+  case Operator::kSplitWin:
+  case Operator::kScores:
+  case Operator::kChoose:
+  case Operator::kMerge:
     break;
   }
   return Status::error(ErrorCode::kInternal,

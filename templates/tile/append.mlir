@@ -20,7 +20,7 @@
 // A thread holds what it moves.
 //! require cpu || row_tile * column_tile * dtype_bytes / (128 * warps) <= 64
 // Few tokens come at a time: all is latency, so many small programs.
-//! cost    chunks * 200 + row_tile
+//! cost    chunks * 200 + ceildiv(cmp_block, row_tile) * 100 + row_tile
 //! grid    ceildiv(max_seqlen_q, row_tile) * chunks * 8, kv_heads, batch
 //! threads 32 * warps
 
@@ -117,6 +117,21 @@ func.func @append(
           %exists = arith.andi %is_there, %is_wanted : i1
           tile.at [%sequence, %place, %kv_head] if %exists
         } chunk(%chunk of %columns) : !tile.view<${element}, 3> -> tensor<${row_tile}x${column_tile}x${element}>
+        %young = tile.load %new rows(%r) {
+          %place = arith.addi %first_place, %r : i32
+          %behind = arith.subi %newest, %place : i32
+          %turns = arith.remsi %behind, %cmp_block : i32
+          %token = arith.subi %newest, %turns : i32
+          %is_place = arith.cmpi slt, %place, %cmp_block : i32
+          %is_begun = arith.cmpi sge, %behind, %zero : i32
+          %is_new = arith.cmpi sge, %token, %before : i32
+          %is_there = arith.andi %is_place, %is_begun : i1
+          %exists = arith.andi %is_there, %is_new : i1
+          %index = arith.subi %token, %before : i32
+          %time = arith.addi %q_begin, %index : i32
+          tile.at [%q_entry, %time, %kv_head] if %exists
+        } chunk(%chunk of %columns) : !tile.view<${element}, 3> -> tensor<${row_tile}x${column_tile}x${element}>
+
         tile.store %old, %staged rows(%r) {
           %place = arith.addi %first_place, %r : i32
           %behind = arith.subi %newest_before, %place : i32
@@ -132,21 +147,6 @@ func.func @append(
           %staged_row = arith.addi %staged_begin, %staged_place : i32
           tile.at [%zero, %staged_row, %kv_head] if %exists
         } chunk(%chunk of %columns) : tensor<${row_tile}x${column_tile}x${element}>, !tile.view<${element}, 3>
-
-        %young = tile.load %new rows(%r) {
-          %place = arith.addi %first_place, %r : i32
-          %behind = arith.subi %newest, %place : i32
-          %turns = arith.remsi %behind, %cmp_block : i32
-          %token = arith.subi %newest, %turns : i32
-          %is_place = arith.cmpi slt, %place, %cmp_block : i32
-          %is_begun = arith.cmpi sge, %behind, %zero : i32
-          %is_new = arith.cmpi sge, %token, %before : i32
-          %is_there = arith.andi %is_place, %is_begun : i1
-          %exists = arith.andi %is_there, %is_new : i1
-          %index = arith.subi %token, %before : i32
-          %time = arith.addi %q_begin, %index : i32
-          tile.at [%q_entry, %time, %kv_head] if %exists
-        } chunk(%chunk of %columns) : !tile.view<${element}, 3> -> tensor<${row_tile}x${column_tile}x${element}>
         tile.store %young, %raw rows(%r) {
           %place = arith.addi %first_place, %r : i32
           %behind = arith.subi %newest, %place : i32

@@ -35,7 +35,9 @@
 //! let     step = ((stages == 1 ? 40000 : 14400) + 16 * key_tile * slab_key * rows / (16 * warps)) / (key_tile * resident)
 //! let     latency = 24000 / (resident * key_tile * max(stages - 1, 1))
 //! let     moved = key_bytes * 2 / 5
-//! let     computed = (qk_pad + v_pad + 60) * roundup(rows, 16) / 4 + (qk_pad + v_pad) * 4 + 24000 / key_tile + 2 * key_tile
+// On a CPU keys are copied and read once: what does not fit in its first cache passes the second one on the way.
+//! let     cpu_bytes = 4 * (rows * (qk_pad + key_tile + v_pad) + key_tile * (qk_pad + v_pad))
+//! let     computed = (qk_pad + v_pad + 60) * roundup(rows, 16) / 4 + (qk_pad + v_pad) * 4 + 8000 / key_tile + 2 * key_tile + max(0, cpu_bytes - 49152) / 100
 //! cost    1024 * parts * key_tile / sel_block * head_tiles * (cpu ? computed : 4 * max(moved, max(latency, step)) + step)
 //! grid    max_seqlen_q * head_tiles, kv_heads, batch
 //! threads 32 * warps

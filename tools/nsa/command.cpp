@@ -16,10 +16,10 @@ void addOperatorFlag(CLI::App &command, Operator &op, OperatorChoice choice) {
     list += (list.empty() ? "" : ", ") + std::string(operatorName(each));
   };
   for (int i = 0; i < kPublicOperators; ++i)
-    if (static_cast<Operator>(i) != Operator::kDecode)
-      offer(static_cast<Operator>(i));
+    offer(static_cast<Operator>(i));
   if (choice == OperatorChoice::kKernels)
-    offer(Operator::kSequences);
+    for (int i = kPublicOperators; i < kOperators; ++i)
+      offer(static_cast<Operator>(i));
   command.add_option("--op", op, "The operator: " + list)
       ->required()
       ->transform(CLI::CheckedTransformer(operators).description(""))

@@ -56,7 +56,7 @@ Result<CompileRequest> makeRequest(const CompileFlags &flags) {
   Result<SpecFlags::Chosen> chosen = flags.spec.resolve();
   if (!chosen)
     return chosen.status();
-  if (chosen->spec.op == Operator::kNsa)
+  if (isWhole(chosen->spec.op))
     return severalKernels(chosen->spec, chosen->maxima);
   nsa::EngineOptions options;
   options.nvrtcPath = flags.nvrtcPath;

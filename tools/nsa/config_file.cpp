@@ -87,6 +87,7 @@ constexpr Key kKeys[] = {
     {"local_blocks", readInteger<&Spec::localBlocks>},
     {"mlp_activation", readName<&Spec::mlpActivation, parseActivation>, "relu, gelu, silu"},
     {"mlp_hidden", readInteger<&Spec::mlpHidden>},
+    {"page_size", readInteger<&Spec::pageSize, 0>},
     {"qk_dim", readInteger<&Spec::qkDim>},
     {"query_heads", readInteger<&Spec::queryHeads>},
     {"scale", readScale},

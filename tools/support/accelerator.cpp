@@ -3,6 +3,7 @@
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/device_info.h"
 #include "runtime/cuda/driver.h"
+#include "tools/support/cuda_graph.h"
 
 #include <charconv>
 #include <chrono>
@@ -33,7 +34,23 @@ public:
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   }
 
+  Result<std::unique_ptr<Recording>> record(const std::function<Status()> &enqueue) override {
+    return std::unique_ptr<Recording>(std::make_unique<RecordedFunction>(enqueue));
+  }
+  Result<std::unique_ptr<Recording>> recordEmptyKernels(int) override {
+    return record([] { return Status::ok(); });
+  }
+
 private:
+  class RecordedFunction final : public Recording {
+  public:
+    explicit RecordedFunction(std::function<Status()> enqueue) : enqueue(std::move(enqueue)) {}
+    Status replay() const override { return enqueue(); }
+
+  private:
+    std::function<Status()> enqueue;
+  };
+
   Status copy(void *to, const void *from, size_t bytes) {
     if (bytes)
       std::memcpy(to, from, bytes);
@@ -72,6 +89,8 @@ public:
   CudaAccelerator(const cuda::Driver &driver, cuda::DeviceId device) : driver(driver), context(driver, device) {}
   ~CudaAccelerator() override {
     cuda::ContextScope scope(context);
+    if (emptyModule)
+      driver.moduleUnload(emptyModule);
     if (after)
       driver.eventDestroy(after);
     if (before)
@@ -131,7 +150,56 @@ public:
     return static_cast<double>(milliseconds);
   }
 
+  Result<std::unique_ptr<Recording>> record(const std::function<Status()> &enqueue) override {
+    cuda::ContextScope scope(context);
+    NSA_RETURN_IF_ERROR(scope.status());
+    Result<CudaGraph> graph = CudaGraph::capture(driver, ownStream, enqueue);
+    if (!graph)
+      return graph.status();
+    return std::unique_ptr<Recording>(std::make_unique<RecordedGraph>(*this, std::move(*graph)));
+  }
+
+  Result<std::unique_ptr<Recording>> recordEmptyKernels(int count) override {
+    cuda::ContextScope scope(context);
+    NSA_RETURN_IF_ERROR(scope.status());
+    if (!emptyKernel) {
+      static constexpr char kPtx[] =
+          ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry empty() { ret; }\n";
+      NSA_CUDA_CALL(driver, moduleLoadData, (&emptyModule, kPtx));
+      NSA_CUDA_CALL(driver, moduleGetFunction, (&emptyKernel, emptyModule, "empty"));
+    }
+    return record([&]() -> Status {
+      const cuda::LaunchConfig config{.gridX = 1,
+                                      .gridY = 1,
+                                      .gridZ = 1,
+                                      .blockX = 32,
+                                      .blockY = 1,
+                                      .blockZ = 1,
+                                      .sharedBytes = 0,
+                                      .stream = ownStream,
+                                      .attributes = nullptr,
+                                      .attributeCount = 0};
+      for (int i = 0; i < count; ++i)
+        NSA_CUDA_CALL(driver, launchKernelEx, (&config, emptyKernel, nullptr, nullptr));
+      return Status::ok();
+    });
+  }
+
 private:
+  class RecordedGraph final : public Recording {
+  public:
+    RecordedGraph(CudaAccelerator &owner, CudaGraph graph) : owner(owner), graph(std::move(graph)) {}
+    Status replay() const override {
+      cuda::ContextScope scope(owner.context);
+      NSA_RETURN_IF_ERROR(scope.status());
+      return graph.launch(owner.ownStream);
+    }
+
+  private:
+    CudaAccelerator &owner;
+    CudaGraph graph;
+  };
+
   static cuda::DevicePointer address(const void *pointer) { return reinterpret_cast<cuda::DevicePointer>(pointer); }
 
   Result<void *> allocateBytes(size_t bytes) override {
@@ -150,6 +218,8 @@ private:
   cuda::PrimaryContext context;
   cuda::Stream ownStream = nullptr;
   cuda::Event before = nullptr, after = nullptr;
+  cuda::Module emptyModule = nullptr;
+  cuda::Function emptyKernel = nullptr;
 };
 
 } // namespace

@@ -14,6 +14,14 @@ namespace nsa::tools {
 
 class Accelerator;
 
+// Work that was enqueued once and can be enqueued again, at a fraction of the cost: a CUDA graph. On the CPU it is the
+// function itself. Must not outlive its accelerator.
+class Recording {
+public:
+  virtual ~Recording() = default;
+  virtual Status replay() const = 0;
+};
+
 // Device memory, 256-byte aligned, freed at the end of its life.
 class Buffer {
 public:
@@ -47,6 +55,10 @@ public:
   virtual Status synchronize() = 0;
   // Milliseconds of the work that `enqueue` puts on the stream (CUDA events), or that it does (steady clock).
   virtual Result<double> time(const std::function<Status()> &enqueue) = 0;
+  // Records what `enqueue` puts on the stream; on a GPU that does not run it.
+  virtual Result<std::unique_ptr<Recording>> record(const std::function<Status()> &enqueue) = 0;
+  // `count` kernels that do nothing, one after the other. None on the CPU.
+  virtual Result<std::unique_ptr<Recording>> recordEmptyKernels(int count) = 0;
 
 protected:
   friend class Buffer;

@@ -149,7 +149,31 @@ Status DecodeRun::allocateWorkspace(const nsa_plan *plan) {
   return accelerator->fill(workspace.data(), 0xff, workspace.size());
 }
 
-int64_t DecodeRun::historyRow(size_t sequence, int64_t token) const { return firstRows[sequence] + token; }
+Status DecodeRun::pretend(int64_t tokens, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal;
+  for (auto &[name, entry] : entries) {
+    const Lead lead = tensorRule(name).lead;
+    if (lead != Lead::kCache && lead != Lead::kCacheBlocks && lead != Lead::kRing)
+      continue;
+    const HostTensor drawn = drawTensor(decodeSpec.dtype, {int64_t{1} << 20}, [&] { return normal(random); });
+    auto *target = static_cast<std::byte *>(entry.buffer.data());
+    for (size_t done = 0; done < entry.buffer.size(); done += drawn.bytes.size())
+      NSA_RETURN_IF_ERROR(accelerator->upload(target + done, drawn.bytes.data(),
+                                              std::min(drawn.bytes.size(), entry.buffer.size() - done)));
+  }
+  pretended = tokens;
+  lengths.assign(lengths.size(), tokens);
+  const std::vector<int32_t> length(lengths.size(), static_cast<int32_t>(tokens));
+  NSA_RETURN_IF_ERROR(
+      accelerator->upload(entries.at(T::kCacheSeqlens).buffer.data(), length.data(), length.size() * sizeof(int32_t)));
+  if (!decodeSpec.pageSize)
+    return Status::ok();
+  return accelerator->upload(entries.at(T::kBlockTable).buffer.data(), blockTable.data(),
+                             blockTable.size() * sizeof(int32_t));
+}
+
+int64_t DecodeRun::historyRow(size_t sequence, int64_t token) const { return firstRows[sequence] + token - pretended; }
 
 int64_t DecodeRun::stepRow(size_t sequence) const {
   if (decodeSpec.layout == Layout::kDense)

@@ -34,6 +34,9 @@ public:
   // Workspace for the plan, poisoned.
   Status allocateWorkspace(const nsa_plan *plan);
 
+  // As if so many tokens of each sequence were in the cache, all of it drawn from a seed: for measurements of long
+  // sequences. The history begins behind them.
+  Status pretend(int64_t tokens, uint64_t seed);
   // The next tokens of each sequence: puts them where the plan's bindings point, and counts them as fed.
   Status feed(const std::vector<int64_t> &counts);
   // Runs the plan over what was fed.
@@ -67,7 +70,7 @@ private:
   Accelerator *accelerator = nullptr;
   const OperatorInputs *history = nullptr;
   Spec decodeSpec;
-  int64_t batch = 0, mostNew = 0, roomTokens = 0;
+  int64_t batch = 0, mostNew = 0, roomTokens = 0, pretended = 0;
   std::vector<int64_t> lengths, fed; // tokens of each sequence: all, and of the last step
   std::vector<int64_t> firstRows;    // of each sequence in the history
   std::vector<int32_t> blockTable;

@@ -55,6 +55,12 @@ public:
     case Operator::kSequences:
     case Operator::kCacheSequences:
     case Operator::kAppend:
+    case Operator::kSplitCmp:
+    case Operator::kSplitSel:
+    case Operator::kSplitWin:
+    case Operator::kScores:
+    case Operator::kChoose:
+    case Operator::kMerge:
       assert(false && "has no tensors of its own");
     }
     return std::move(result);

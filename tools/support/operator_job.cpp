@@ -18,18 +18,6 @@ constexpr int64_t kDrawnElements = 4'194'301;
 
 constexpr unsigned char kWorkspacePoison = poisonOf(DType::kF32);
 
-template <typename Draw> HostTensor drawTensor(DType dtype, std::vector<int64_t> shape, Draw draw) {
-  HostTensor tensor = HostTensor::make(dtype, std::move(shape));
-  const int64_t count = tensor.elements(), drawn = std::min(count, kDrawnElements);
-  for (int64_t i = 0; i < drawn; ++i)
-    reference::storeElement(dtype, tensor.bytes.data(), i, draw());
-  const int64_t bytes = dtypeBytes(dtype);
-  for (int64_t done = drawn; done < count; done += drawn)
-    std::memcpy(tensor.bytes.data() + done * bytes, tensor.bytes.data(),
-                static_cast<size_t>(std::min(drawn, count - done) * bytes));
-  return tensor;
-}
-
 HostTensor offsets(const std::vector<int64_t> &lengths) {
   HostTensor tensor = HostTensor::make(DType::kI32, {static_cast<int64_t>(lengths.size()) + 1});
   auto *values = reinterpret_cast<int32_t *>(tensor.bytes.data());
@@ -58,6 +46,18 @@ HostTensor drawLists(const Spec &spec, const SequenceLengths &lengths, const Cal
 }
 
 } // namespace
+
+HostTensor drawTensor(DType dtype, std::vector<int64_t> shape, const std::function<float()> &draw) {
+  HostTensor tensor = HostTensor::make(dtype, std::move(shape));
+  const int64_t count = tensor.elements(), drawn = std::min(count, kDrawnElements);
+  for (int64_t i = 0; i < drawn; ++i)
+    reference::storeElement(dtype, tensor.bytes.data(), i, draw());
+  const int64_t bytes = dtypeBytes(dtype);
+  for (int64_t done = drawn; done < count; done += drawn)
+    std::memcpy(tensor.bytes.data() + done * bytes, tensor.bytes.data(),
+                static_cast<size_t>(std::min(drawn, count - done) * bytes));
+  return tensor;
+}
 
 nsa_tensor contiguousTensor(void *data, DType dtype, const std::vector<int64_t> &shape) {
   nsa_tensor tensor = NSA_INIT(nsa_tensor);

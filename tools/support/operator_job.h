@@ -11,6 +11,7 @@
 #include "tools/support/spacing.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -29,6 +30,8 @@ struct CallExtents {
   int64_t timeK = 0;
   int64_t blocks = 0; // compressed
 };
+// Large tensors repeat a block of what was drawn.
+HostTensor drawTensor(DType dtype, std::vector<int64_t> shape, const std::function<float()> &draw);
 nsa_tensor contiguousTensor(void *data, DType dtype, const std::vector<int64_t> &shape);
 // nsa_run_timed.
 Result<std::vector<nsa_part_time>> timedParts(const nsa_plan *plan, std::span<const nsa_binding> bindings,

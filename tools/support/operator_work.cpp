@@ -19,6 +19,8 @@ int64_t sumOverQueries(const OperatorInputs &inputs, const std::function<int64_t
   return sum;
 }
 
+bool leavesBlocksOut(const Spec &spec, int64_t position) { return position / spec.selBlock + 1 > spec.selCount; }
+
 // Tokens up to `position` in the blocks of a list.
 int64_t listedTokens(std::span<const int32_t> list, int64_t position, int64_t block) {
   int64_t tokens = 0;
@@ -88,8 +90,13 @@ double flopsOf(Operator op, const OperatorInputs &inputs) {
   case Operator::kCmp:
   case Operator::kSel:
     return 2.0 * static_cast<double>(pairsOf(op, inputs)) * (spec.qkDim + spec.vDim);
-  case Operator::kSelect:
-    return 2.0 * static_cast<double>(pairsOf(op, inputs)) * spec.qkDim;
+  case Operator::kSelect: {
+    // A query that attends all of its blocks needs no score.
+    const int64_t scores = sumOverQueries(inputs, [&](int64_t position) {
+      return leavesBlocksOut(spec, position) ? spec.compressedBlocks(position + 1) : 0;
+    });
+    return 2.0 * static_cast<double>(scores) * spec.queryHeads * spec.qkDim;
+  }
   case Operator::kCompress: {
     double blocks = 0;
     for (const Sequence &sequence : sequencesOf(inputs))
@@ -161,8 +168,7 @@ std::vector<PartWork> workByPart(const OperatorInputs &inputs) {
 }
 
 int64_t selectingQueries(const OperatorInputs &inputs) {
-  const Spec &spec = inputs.spec;
-  return sumOverQueries(inputs, [&](int64_t position) { return position / spec.selBlock + 1 > spec.selCount ? 1 : 0; });
+  return sumOverQueries(inputs, [&](int64_t position) { return leavesBlocksOut(inputs.spec, position) ? 1 : 0; });
 }
 
 int64_t queryCount(const OperatorInputs &inputs) {

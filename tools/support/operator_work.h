@@ -14,7 +14,8 @@ namespace nsa::tools {
 int64_t attendedPairs(const OperatorInputs &inputs);
 
 // Floating point operations of the matrix products over exactly that: both products of attention, the scores alone for
-// select, the weights' of linear and mlp compression. Of nsa, the sum of its operators'; 0 for combine.
+// select, of the queries that leave blocks out, the weights' of linear and mlp compression. Of nsa, the sum of its
+// operators'; 0 for combine.
 double usefulFlops(const OperatorInputs &inputs);
 
 // One operator of nsa, or the operator itself: its share of usefulFlops, and the bytes of everything that it must read

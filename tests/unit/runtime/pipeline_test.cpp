@@ -39,6 +39,24 @@ TEST(Pipeline, NsaIsItsBranches) {
   EXPECT_EQ(stepsText(spec, lengths(8192)), "sequences compress cmp select sel combine");
 }
 
+// Lengths are in device memory in either layout, so a table always says where what is.
+TEST(Pipeline, DecodeIsTheForwardOverWhatItAppends) {
+  Spec spec = nsa128();
+  spec.op = Operator::kDecode;
+  for (Layout layout : {Layout::kDense, Layout::kPacked}) {
+    spec.layout = layout;
+    spec.branches = kAllBranches;
+    EXPECT_EQ(stepsText(spec, lengths(8192)), "cache_sequences append compress cmp select sel window combine");
+    EXPECT_EQ(stepsText(spec, lengths(512)), "cache_sequences append compress cmp select dense dense combine");
+    for (const Step &step : stepsOf(spec, lengths(8192)))
+      EXPECT_EQ(step.spec.layout, step.role == Role::kCombine ? layout : Layout::kPacked) << operatorName(step.spec.op);
+    spec.branches = kBranchWin;
+    EXPECT_EQ(stepsText(spec, lengths(8192)), "cache_sequences append window combine");
+    spec.branches = kBranchCmp;
+    EXPECT_EQ(stepsText(spec, lengths(8192)), "cache_sequences append compress cmp combine");
+  }
+}
+
 TEST(Pipeline, ShortcutsAreTakenExactlyWhereNothingElseIsPossible) {
   const Spec spec = nsa128(); // 16 blocks of 64, window 512
   EXPECT_EQ(stepsText(spec, lengths(1025)), "compress cmp select sel window combine");
@@ -71,19 +89,19 @@ TEST(Pipeline, TheWorkspaceIsBoundedByChunks) {
   const Spec spec = nsa128();
   // Any kernel that is there has its tensors; none has scratch on a GPU.
   RoleKernels kernels = {};
-  const WorkspaceLayout none(spec, lengths(131072), kernels, true);
+  const WorkspaceLayout none(spec, lengths(131072), kernels, {true, 132});
   EXPECT_EQ(none.chunk, 10752);
   const int64_t perQuery = 3 * (64 * 128 * 2 + 4 * 4) + 4 * 64 + 4 * 4 * 16;
   EXPECT_LE(none.chunk * perQuery, int64_t{512} << 20);
   EXPECT_LT(none.bytes, size_t{2} << 30);
   EXPECT_GE(none.bytes, static_cast<size_t>(none.chunk * 3 * (64 * 128 * 2)));
 
-  const WorkspaceLayout small(spec, lengths(100), kernels, true);
+  const WorkspaceLayout small(spec, lengths(100), kernels, {true, 132});
   EXPECT_EQ(small.chunk, 100);
   Maxima batched = lengths(131072);
   batched.batch = 1024;
-  EXPECT_EQ(WorkspaceLayout(spec, batched, kernels, true).chunk, 64);
-  EXPECT_LT(WorkspaceLayout(spec, lengths(131072), kernels, false).chunk, none.chunk);
+  EXPECT_EQ(WorkspaceLayout(spec, batched, kernels, {true, 132}).chunk, 64);
+  EXPECT_LT(WorkspaceLayout(spec, lengths(131072), kernels, {false, 2}).chunk, none.chunk);
 }
 
 } // namespace

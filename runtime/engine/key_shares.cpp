@@ -1,0 +1,97 @@
+#include "runtime/engine/key_shares.h"
+
+#include <algorithm>
+
+namespace nsa {
+
+namespace {
+
+// Queries of a sequence, up to which keys are shared. A power of two: a bucket of lengths is on one side.
+constexpr int64_t kMostQueries = 8;
+// A processor has room for several programs, and each should have a tile of keys or more.
+constexpr int64_t kProgramsPerProcessor = 4;
+constexpr int64_t kLeastKeys = 32;
+constexpr std::array<int64_t, 3> kMostSplits = {32, 16, 16};
+static_assert(kMostSplits[0] + kMostSplits[1] + kMostSplits[2] == KeyShares::kSlots);
+
+enum Branch : size_t { kCmp, kSel, kWin };
+
+ViewSlots floats(std::byte *data, const std::array<int64_t, kMaxCoordinates> &strides) {
+  return ViewSlots::make(data, DType::kF32, strides);
+}
+
+} // namespace
+
+bool sharesKeys(const Spec &spec, const Maxima &maxima) {
+  return spec.op == Operator::kDecode && maxima.seqlenQ <= kMostQueries;
+}
+
+KeyShares::KeyShares(const Spec &spec, const Maxima &maxima, int64_t processors)
+    : rows(spec.layout == Layout::kPacked ? maxima.tokensQ : maxima.batch * maxima.seqlenQ), heads(spec.queryHeads),
+      kvHeads(spec.kvHeads), vDim(spec.vDim), blocks((maxima.seqlenK + spec.selBlock - 1) / spec.selBlock) {
+  const std::array<int64_t, 3> keys = {spec.compressedBlocks(maxima.seqlenK),
+                                       std::min<int64_t>(int64_t{spec.selCount} * spec.selBlock, maxima.seqlenK),
+                                       std::min<int64_t>(spec.window, maxima.seqlenK)};
+  const std::array<bool, 3> exists = {spec.hasBranch(kBranchCmp) || spec.hasBranch(kBranchSel),
+                                      spec.hasBranch(kBranchSel), spec.hasBranch(kBranchWin)};
+  const int64_t programs = std::max<int64_t>(1, rows * kvHeads);
+  const int64_t wanted = (kProgramsPerProcessor * processors + programs - 1) / programs;
+  for (size_t branch = 0; branch < 3; ++branch)
+    if (exists[branch])
+      counts[branch] = std::clamp<int64_t>(std::min(wanted, keys[branch] / kLeastKeys), 1, kMostSplits[branch]);
+  // What adds to the output comes first: the compressed branch may serve the selection alone.
+  const bool adds = spec.hasBranch(kBranchCmp);
+  int64_t next = 0;
+  for (size_t branch : {kCmp, kSel, kWin}) {
+    first[branch] = next;
+    if (branch != kCmp || adds)
+      next += counts[branch];
+    past[branch] = next;
+  }
+  if (!adds)
+    first[kCmp] = next;
+}
+
+void KeyShares::placeIn(const std::function<void(size_t &, int64_t)> &place) {
+  constexpr int64_t kBytes = sizeof(float);
+  place(output, (counts[kCmp] + counts[kSel] + counts[kWin]) * rows * heads * vDim * kBytes);
+  place(lse, rows * heads * kSlots * kBytes);
+  place(lseHeads, counts[kCmp] * rows * heads * kBytes);
+  place(reads, rows * kvHeads * kSlots * kBytes);
+  place(scores, rows * kvHeads * blocks * kBytes);
+}
+
+ViewSlots KeyShares::outputs(std::byte *workspace) const {
+  return floats(workspace + output, {rows * heads * vDim, heads * vDim, vDim});
+}
+
+void KeyShares::bindShare(KernelCall &call, std::byte *workspace, size_t branch) const {
+  call.grid.splits = counts[branch];
+  setScalar(call.scalars, Scalar::kSplits, counts[branch]);
+  setScalar(call.scalars, Scalar::kFirstSplit, first[branch]);
+  call[View::kOSplit] = outputs(workspace);
+  call[View::kLseSplit] = floats(workspace + lse, {1, heads * kSlots, kSlots});
+  if (branch == kCmp)
+    call[View::kLseHeads] = floats(workspace + lseHeads, {rows * heads, heads, 1});
+  call[View::kReadsSplit] = ViewSlots::make(workspace + reads, DType::kI32, {1, kvHeads * kSlots, kSlots});
+}
+
+void KeyShares::bindScores(KernelCall &call, std::byte *workspace) const {
+  setScalar(call.scalars, Scalar::kSplits, counts[kCmp]);
+  // Of this call's cache, which may have less room than the plan was made for.
+  setScalar(call.scalars, Scalar::kMaxSeqlenK, call.grid.maxSeqlenK);
+  call[View::kLseGroups] = floats(workspace + lseHeads, {rows * heads, heads, heads / kvHeads});
+  call[View::kScores] = floats(workspace + scores, {kvHeads * blocks, blocks, 1});
+  call[View::kScoreRows] = floats(workspace + scores, {kvHeads * blocks, blocks});
+}
+
+void KeyShares::bindSlots(KernelCall &call, std::byte *workspace) const {
+  setScalar(call.scalars, Scalar::kPastCmpSplit, past[kCmp]);
+  setScalar(call.scalars, Scalar::kPastSelSplit, past[kSel]);
+  setScalar(call.scalars, Scalar::kPastWinSplit, past[kWin]);
+  call[View::kOSlots] = outputs(workspace);
+  call[View::kLseSlots] = floats(workspace + lse, {heads * kSlots, kSlots});
+  call[View::kReadsSlots] = ViewSlots::make(workspace + reads, DType::kI32, {kvHeads * kSlots, kSlots});
+}
+
+} // namespace nsa

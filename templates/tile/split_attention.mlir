@@ -1,0 +1,272 @@
+// Attention of the newest queries of decode, each over part of its keys: the operators `split_cmp` (compressed blocks that
+// end at or before the query), `split_sel` (listed selection blocks) and `split_win` (the window). Few queries are too
+// few programs, so the keys of one are dealt out among `splits` (Flash-Decoding); `merge` adds up what they found. A
+// program serves one query, one key/value head and one split; the rows of its tile are query heads of the group. All
+// rows stand at one position, so what they may not attend is not loaded, and no byte of it can reach a result.
+// The list is that of `choose`: ascending, and its last block is the query's own.
+//
+//! template split_attention
+//! operator split_cmp, split_sel, split_win
+//! fixed   dtype, qk_dim, v_dim, group, page_size
+//! fixed   split_cmp: cmp_block, cmp_stride
+//! fixed   split_sel: sel_block, sel_count
+//! let     compressed = op == split_cmp
+//! let     selects = op == split_sel
+//! let     key_stride = compressed ? cmp_stride : 1
+//! let     key_page = page_size / key_stride
+// Position p sees the keys below (p + sight) / key_stride. Where that is negative it sees none.
+//! let     sight = compressed ? 1 + cmp_stride - cmp_block : 1
+//! let     block_tokens = selects ? sel_block : 1
+//! let     list_slots = selects ? sel_count : 1
+//! let     qk_pad = roundup(qk_dim, dot_step)
+//! let     v_pad  = roundup(v_dim, dot_step)
+// Heads of a program; a large group may be served by several.
+//! choice  head_tile = 16 | 32 | 64 | 128
+//! choice  key_tile = 16 | 32 | 64
+//! choice  stages = 1 | 2 | 3 | 4
+//! choice  warps = 1 | 2 | 4
+//! require !selects || key_tile <= roundup(sel_block, 16)
+//! require head_tile == 16 || head_tile < 2 * group
+//! let     rows = cpu ? min(group, head_tile) : head_tile
+//! let     head_tiles = ceildiv(group, rows)
+//! require cpu ? warps == 1 && stages == 1 : rows % (16 * warps) == 0 && rows <= 32 * warps
+//! let     shared_bytes = rows * qk_pad * dtype_bytes + stages * key_tile * (qk_pad + v_pad) * dtype_bytes
+//! require cpu || shared_bytes <= shared_limit
+//! let     registers = rows * (v_pad + key_tile + (dtype_bytes == 2 ? qk_pad / 2 : 0)) / (32 * warps)
+//! require cpu || registers <= 184 || (rows == 16 * warps && key_tile == 16)
+// Tiles of a selection block; the last one may be part of a tile.
+//! let     parts = ceildiv(block_tokens, key_tile)
+// All is latency: what a program has under way counts, and after that how many of them a multiprocessor holds.
+//! let     under_way = (stages - 1) * key_tile
+//! let     gpu_cost = head_tiles * 1000 + max(64 - under_way, under_way - 64) * 4 + 20 * max(key_tile - 32, 32 - key_tile) / 16 + registers / 8
+//! let     cpu_cost = head_tiles * 1000 + max(64 - key_tile, 0)
+//! cost    cpu ? cpu_cost : gpu_cost
+//! grid    max_seqlen_q * head_tiles * splits, kv_heads, batch
+//! threads 32 * warps
+
+func.func @split_attention(
+    %q: !tile.view<${element}, 3>, %k: !tile.view<${element}, 3, ${key_page}>, %v: !tile.view<${element}, 3, ${key_page}>,
+    %block_list: !tile.view<i32, 4>, %o_split: !tile.view<f32, 3>, %lse_split: !tile.view<f32, 3>,
+    %lse_heads: !tile.view<f32, 3>, %reads_split: !tile.view<i32, 3>, %sequences: !tile.view<i32, 2>, %seqlen_q: i32,
+    %splits: i32, %first_split: i32, %window: i32, %scale_log2: f32) attributes {tile.warps = ${warps} : i32} {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %two = arith.constant 2 : i32
+  %three = arith.constant 3 : i32
+  %four = arith.constant 4 : i32
+  %six = arith.constant 6 : i32
+  %seven = arith.constant 7 : i32
+  %compressed = arith.constant ${compressed} : i1
+  %selects = arith.constant ${selects} : i1
+  %key_stride = arith.constant ${key_stride} : i32
+  %sight = arith.constant ${sight} : i32
+  %group = arith.constant ${group} : i32
+  %block_tokens = arith.constant ${block_tokens} : i32
+  %list_slots = arith.constant ${list_slots} : i32
+  %parts = arith.constant ${parts} : i32
+  %rows = arith.constant ${rows} : i32
+  %head_tiles = arith.constant ${head_tiles} : i32
+  %key_tile = arith.constant ${key_tile} : i32
+  %tile_less_one = arith.subi %key_tile, %one : i32
+  %zero_f = arith.constant 0.0 : f32
+  %one_f = arith.constant 1.0 : f32
+  %minus_inf = arith.constant 0xFF800000 : f32
+
+  %program = tile.program_id x
+  %kv_head = tile.program_id y
+  %sequence = tile.program_id z
+  %split = arith.remsi %program, %splits : i32
+  %rest = arith.divsi %program, %splits : i32
+  %head_index = arith.remsi %rest, %head_tiles : i32
+  %query = arith.divsi %rest, %head_tiles : i32
+
+  %q_begin = tile.load_scalar %sequences[%sequence, %zero] : !tile.view<i32, 2>
+  %queries = tile.load_scalar %sequences[%sequence, %one] : !tile.view<i32, 2>
+  %k_length = tile.load_scalar %sequences[%sequence, %three] : !tile.view<i32, 2>
+  %k_entry = tile.load_scalar %sequences[%sequence, %six] : !tile.view<i32, 2>
+  %q_entry = tile.load_scalar %sequences[%sequence, %seven] : !tile.view<i32, 2>
+  %begin_field = arith.select %compressed, %four, %two : i32
+  %k_begin = tile.load_scalar %sequences[%sequence, %begin_field] : !tile.view<i32, 2>
+  %has_query = arith.cmpi slt, %query, %queries : i32
+  scf.if %has_query {
+    %time = arith.addi %q_begin, %query : i32
+    // Among the rows of all sequences.
+    %rows_before = arith.muli %q_entry, %seqlen_q : i32
+    %row_time = arith.addi %rows_before, %time : i32
+    %earlier = arith.subi %k_length, %queries : i32
+    %position = arith.addi %earlier, %query : i32
+    %past_position = arith.addi %position, %one : i32
+    %group_first = arith.muli %kv_head, %group : i32
+    %first_member = arith.muli %head_index, %rows : i32
+    %first_head = arith.addi %group_first, %first_member : i32
+    %members = arith.subi %group, %first_member : i32
+
+    // The keys that the query attends are [walk_first, walk_past), or the blocks of its list up to its own position; and
+    // so many tiles hold them.
+    %seen_span = arith.addi %position, %sight : i32
+    %seen_real = arith.maxsi %seen_span, %zero : i32
+    %walk_past = arith.divsi %seen_real, %key_stride : i32
+    %oldest = arith.subi %walk_past, %window : i32
+    %oldest_real = arith.maxsi %oldest, %zero : i32
+    %walk_first = arith.select %compressed, %zero, %oldest_real : i32
+    %own_block = arith.divsi %position, %block_tokens : i32
+    %all_steps = scf.if %selects -> (i32) {
+      %blocks_so_far = arith.addi %own_block, %one : i32
+      %listed = arith.minsi %blocks_so_far, %list_slots : i32
+      %own_first = arith.muli %own_block, %block_tokens : i32
+      %own_keys = arith.subi %past_position, %own_first : i32
+      %own_rounded = arith.addi %own_keys, %tile_less_one : i32
+      %own_parts = arith.divsi %own_rounded, %key_tile : i32
+      %whole_blocks = arith.subi %listed, %one : i32
+      %whole_parts = arith.muli %whole_blocks, %parts : i32
+      %steps = arith.addi %whole_parts, %own_parts : i32
+      scf.yield %steps : i32
+    } else {
+      %keys_in_all = arith.subi %walk_past, %walk_first : i32
+      %keys_rounded = arith.addi %keys_in_all, %tile_less_one : i32
+      %steps = arith.divsi %keys_rounded, %key_tile : i32
+      scf.yield %steps : i32
+    }
+
+    // This split's share of them.
+    %splits_less_one = arith.subi %splits, %one : i32
+    %steps_rounded = arith.addi %all_steps, %splits_less_one : i32
+    %share = arith.divsi %steps_rounded, %splits : i32
+    %first_step_or_more = arith.muli %split, %share : i32
+    %first_step = arith.minsi %first_step_or_more, %all_steps : i32
+    %past_share = arith.addi %first_step, %share : i32
+    %past_step = arith.minsi %past_share, %all_steps : i32
+
+    %scale_row = tile.splat %scale_log2 : tensor<${rows}xf32>
+    %scale = tile.splat %scale_log2 : tensor<${rows}x${key_tile}xf32>
+    %minus_inf_row = tile.splat %minus_inf : tensor<${rows}xf32>
+    %zero_row = tile.splat %zero_f : tensor<${rows}xf32>
+    %one_row = tile.splat %one_f : tensor<${rows}xf32>
+    %no_scores = tile.splat %zero_f : tensor<${rows}x${key_tile}xf32>
+    %no_output = tile.splat %zero_f : tensor<${rows}x${v_pad}xf32>
+
+    %q_tile = tile.load %q rows(%r) {
+      %exists = arith.cmpi slt, %r, %members : i32
+      %head = arith.addi %first_head, %r : i32
+      tile.at [%q_entry, %time, %head] if %exists
+    } columns(${qk_dim}) : !tile.view<${element}, 3> -> tensor<${rows}x${qk_pad}x${element}>
+
+    %m_all, %l_all, %o_all, %reads_all = scf.for %step = %first_step to %past_step step %one
+        iter_args(%m = %minus_inf_row, %l = %zero_row, %o = %no_output, %read = %zero)
+        -> (tensor<${rows}xf32>, tensor<${rows}xf32>, tensor<${rows}x${v_pad}xf32>, i32) : i32 {
+      // The keys of this step: key_tile of them, or what is left of the block, or of the past.
+      %first_key, %keys = scf.if %selects -> (i32, i32) {
+        %slot = arith.divsi %step, %parts : i32
+        %part = arith.remsi %step, %parts : i32
+        %block = tile.load_scalar %block_list[%q_entry, %time, %kv_head, %slot] : !tile.view<i32, 4>
+        %block_first = arith.muli %block, %block_tokens : i32
+        %part_first = arith.muli %part, %key_tile : i32
+        %first_listed = arith.addi %block_first, %part_first : i32
+        %left_of_block = arith.subi %block_tokens, %part_first : i32
+        %left_of_past = arith.subi %past_position, %first_listed : i32
+        %left = arith.minsi %left_of_block, %left_of_past : i32
+        %count = arith.minsi %left, %key_tile : i32
+        scf.yield %first_listed, %count : i32, i32
+      } else {
+        %keys_before = arith.muli %step, %key_tile : i32
+        %first_walked = arith.addi %walk_first, %keys_before : i32
+        %left = arith.subi %walk_past, %first_walked : i32
+        %count = arith.minsi %left, %key_tile : i32
+        scf.yield %first_walked, %count : i32, i32
+      }
+
+      %k_tile = tile.load %k rows(%r) {
+        %exists = arith.cmpi slt, %r, %keys : i32
+        %index = arith.addi %first_key, %r : i32
+        %key_time = arith.addi %k_begin, %index : i32
+        tile.at [%k_entry, %key_time, %kv_head] if %exists
+      } columns(${qk_dim}) : !tile.view<${element}, 3, ${key_page}> -> tensor<${key_tile}x${qk_pad}x${element}>
+      %v_tile = tile.load %v rows(%r) {
+        %exists = arith.cmpi slt, %r, %keys : i32
+        %index = arith.addi %first_key, %r : i32
+        %key_time = arith.addi %k_begin, %index : i32
+        tile.at [%k_entry, %key_time, %kv_head] if %exists
+      } columns(${v_dim}) : !tile.view<${element}, 3, ${key_page}> -> tensor<${key_tile}x${v_pad}x${element}>
+
+      // Rows of the tile that hold no key are zero, and weigh nothing.
+      %s_all = tile.dot %q_tile, %k_tile, %no_scores {transpose_b} : tensor<${rows}x${qk_pad}x${element}>, tensor<${key_tile}x${qk_pad}x${element}> -> tensor<${rows}x${key_tile}xf32>
+      %is_partial = arith.cmpi slt, %keys, %key_tile : i32
+      %s = scf.if %is_partial -> (tensor<${rows}x${key_tile}xf32>) {
+        %column = tile.iota 1 : tensor<${rows}x${key_tile}xi32>
+        %keys_wide = tile.splat %keys : tensor<${rows}x${key_tile}xi32>
+        %is_key = arith.cmpi slt, %column, %keys_wide : tensor<${rows}x${key_tile}xi32>
+        %minus_inf_tile = tile.splat %minus_inf : tensor<${rows}x${key_tile}xf32>
+        %s_keys = arith.select %is_key, %s_all, %minus_inf_tile : tensor<${rows}x${key_tile}xi1>, tensor<${rows}x${key_tile}xf32>
+        scf.yield %s_keys : tensor<${rows}x${key_tile}xf32>
+      } else {
+        scf.yield %s_all : tensor<${rows}x${key_tile}xf32>
+      }
+
+      // A row whose scores are all -inf so far has that maximum; its weights are taken against 0 instead, and are 0.
+      %s_max = tile.reduce max %s : tensor<${rows}x${key_tile}xf32> -> tensor<${rows}xf32>
+      %m_next = arith.maxnumf %m, %s_max : tensor<${rows}xf32>
+      %m_empty = arith.cmpf oeq, %m_next, %minus_inf_row : tensor<${rows}xf32>
+      %m_finite = arith.select %m_empty, %zero_row, %m_next : tensor<${rows}xi1>, tensor<${rows}xf32>
+      %m_scaled = arith.mulf %m_finite, %scale_row : tensor<${rows}xf32>
+      %m_minus = arith.negf %m_scaled : tensor<${rows}xf32>
+      %decay_log2 = math.fma %m, %scale_row, %m_minus : tensor<${rows}xf32>
+      %decay = math.exp2 %decay_log2 : tensor<${rows}xf32>
+      %m_wide = tile.broadcast %m_minus : tensor<${rows}xf32> -> tensor<${rows}x${key_tile}xf32>
+      %p_log2 = math.fma %s, %scale, %m_wide : tensor<${rows}x${key_tile}xf32>
+      %p = math.exp2 %p_log2 : tensor<${rows}x${key_tile}xf32>
+      %p_sum = tile.reduce add %p : tensor<${rows}x${key_tile}xf32> -> tensor<${rows}xf32>
+      %l_next = math.fma %l, %decay, %p_sum : tensor<${rows}xf32>
+
+      %decay_wide = tile.broadcast %decay : tensor<${rows}xf32> -> tensor<${rows}x${v_pad}xf32>
+      %o_decayed = arith.mulf %o, %decay_wide : tensor<${rows}x${v_pad}xf32>
+      %p_rounded = tile.cast %p : tensor<${rows}x${key_tile}xf32> -> tensor<${rows}x${key_tile}x${mma_element}>
+      %o_next = tile.dot %p_rounded, %v_tile, %o_decayed : tensor<${rows}x${key_tile}x${mma_element}>, tensor<${key_tile}x${v_pad}x${element}> -> tensor<${rows}x${v_pad}xf32>
+      %read_next = arith.addi %read, %keys : i32
+      scf.yield %m_next, %l_next, %o_next, %read_next : tensor<${rows}xf32>, tensor<${rows}xf32>, tensor<${rows}x${v_pad}xf32>, i32
+    } {tile.stages = ${stages} : i32}
+
+    // A split without weight has the result 0 and the log-sum-exp -inf.
+    %slot_of_split = arith.addi %first_split, %split : i32
+    %l_zero = arith.cmpf oeq, %l_all, %zero_row : tensor<${rows}xf32>
+    %l_inverse = arith.divf %one_row, %l_all : tensor<${rows}xf32>
+    %normalizer = arith.select %l_zero, %zero_row, %l_inverse : tensor<${rows}xi1>, tensor<${rows}xf32>
+    %normalizer_wide = tile.broadcast %normalizer : tensor<${rows}xf32> -> tensor<${rows}x${v_pad}xf32>
+    %result = arith.mulf %o_all, %normalizer_wide : tensor<${rows}x${v_pad}xf32>
+    tile.store %result, %o_split rows(%r) {
+      %exists = arith.cmpi slt, %r, %members : i32
+      %head = arith.addi %first_head, %r : i32
+      tile.at [%slot_of_split, %row_time, %head] if %exists
+    } columns(${v_dim}) : tensor<${rows}x${v_pad}xf32>, !tile.view<f32, 3>
+
+    %m_log2 = arith.mulf %m_all, %scale_row : tensor<${rows}xf32>
+    %l_log2 = math.log2 %l_all : tensor<${rows}xf32>
+    %weight_log2 = arith.addf %m_log2, %l_log2 : tensor<${rows}xf32>
+    %lse_tile = arith.select %l_zero, %minus_inf_row, %weight_log2 : tensor<${rows}xi1>, tensor<${rows}xf32>
+    tile.store %lse_tile, %lse_split rows(%r) {
+      %exists = arith.cmpi slt, %r, %members : i32
+      %head = arith.addi %first_head, %r : i32
+      tile.at [%slot_of_split, %row_time, %head] if %exists
+    } : tensor<${rows}xf32>, !tile.view<f32, 3>
+    // The same for `scores`, whose columns are heads.
+    %wants_heads = tile.present %lse_heads : !tile.view<f32, 3>
+    scf.if %wants_heads {
+      tile.store %lse_tile, %lse_heads rows(%r) {
+        %exists = arith.cmpi slt, %r, %members : i32
+        %head = arith.addi %first_head, %r : i32
+        tile.at [%split, %row_time, %head] if %exists
+      } : tensor<${rows}xf32>, !tile.view<f32, 3>
+    }
+
+    %wants_reads = tile.present %reads_split : !tile.view<i32, 3>
+    %is_first_tile = arith.cmpi eq, %head_index, %zero : i32
+    %writes_reads = arith.andi %wants_reads, %is_first_tile : i1
+    scf.if %writes_reads {
+      %reads_row = tile.splat %reads_all : tensor<${rows}xi32>
+      tile.store %reads_row, %reads_split rows(%r) {
+        %is_first = arith.cmpi eq, %r, %zero : i32
+        tile.at [%slot_of_split, %row_time, %kv_head] if %is_first
+      } : tensor<${rows}xi32>, !tile.view<i32, 3>
+    }
+  }
+  return
+}

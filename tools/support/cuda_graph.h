@@ -1,0 +1,32 @@
+// CUDA graphs by name from the library that the runtime has opened: what is captured once is launched again and again.
+// Ownership: owns the graph; the stream and all that was captured must outlive it. Thread-safety: one thread at a time,
+// inside a ContextScope of the stream's context.
+#pragma once
+
+#include "runtime/cuda/driver.h"
+
+#include <functional>
+
+namespace nsa::tools {
+
+class CudaGraph {
+public:
+  // Captures what `enqueue` puts on the stream. In the mode in which whatever a capture forbids fails, in any thread.
+  static Result<CudaGraph> capture(const cuda::Driver &driver, cuda::Stream stream,
+                                   const std::function<Status()> &enqueue);
+  CudaGraph(CudaGraph &&other) noexcept;
+  CudaGraph &operator=(CudaGraph &&) = delete;
+  ~CudaGraph();
+
+  Status launch(cuda::Stream stream) const;
+
+private:
+  struct Api;
+  CudaGraph(const cuda::Driver &driver, const Api &api) : driver(&driver), api(&api) {}
+
+  const cuda::Driver *driver;
+  const Api *api;
+  void *graph = nullptr, *instance = nullptr;
+};
+
+} // namespace nsa::tools
