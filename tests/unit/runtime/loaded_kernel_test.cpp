@@ -1,0 +1,93 @@
+// What a kernel receives of a call: a CPU kernel that copies its slots shows them.
+#include "runtime/engine/loaded_kernel.h"
+
+#include "runtime/cpu/cpu_device.h"
+#include "tests/unit/runtime/stored_kernel.h"
+
+#include <gtest/gtest.h>
+
+using namespace nsa;
+using namespace nsa::test;
+
+namespace {
+
+class LoadedKernelTest : public testing::Test {
+protected:
+  void SetUp() override {
+    Result<std::unique_ptr<Device>> opened = cpu::CpuDevice::open(1, "");
+    ASSERT_TRUE(opened) << opened.status().toString();
+    device = std::move(*opened);
+    call.grid = {.batch = 1, .kvHeads = 1, .queryHeads = 1, .group = 1};
+    call[View::kOut] = {received.data(), {1, 2, 3}, 0, nullptr, 0};
+  }
+
+  // The kernel of these parameters after `out`, whose slots it copies to where `out` lies.
+  Status launch(const std::string &params) {
+    const KernelText text = {.params = "param view out bf16 3\n" + params, .grid = "batch ; 1 ; 1"};
+    Result<Manifest> manifest = Manifest::parse(manifestOf(text, {}));
+    if (!manifest)
+      return manifest.status();
+    const int slots = manifest->slotCount();
+    EXPECT_LE(static_cast<size_t>(slots), received.size());
+    received.fill(0x5a5a);
+    Result<std::shared_ptr<const LoadedKernel>> kernel =
+        LoadedKernel::load(*device, "", std::move(*manifest), copyingCode(slots));
+    if (!kernel)
+      return kernel.status();
+    return (*kernel)->launch(call, nullptr, nullptr, nullptr);
+  }
+
+  static uint64_t bits(const void *pointer) { return reinterpret_cast<uint64_t>(pointer); }
+
+  std::unique_ptr<Device> device;
+  KernelCall call;
+  std::array<uint64_t, 32> received = {};
+  int32_t table[4] = {};
+};
+
+TEST_F(LoadedKernelTest, ViewsAndScalarsFillTheirSlots) {
+  call[View::kK] = {table, {4096, -64, 1}, kViewRowsAligned16, nullptr, 0};
+  setScalar(call.scalars, Scalar::kWindow, 512);
+  const Status status = launch("param view k bf16 3\nparam i32 window\n");
+  ASSERT_TRUE(status.isOk()) << status.toString();
+  const uint64_t expected[] = {bits(received.data()), 1, 2, 3, 0, bits(table), 4096, uint64_t(-64), 1, 1, 512, 0x5a5a};
+  for (size_t i = 0; i < std::size(expected); ++i)
+    EXPECT_EQ(received[i], expected[i]) << "slot " << i;
+}
+
+TEST_F(LoadedKernelTest, PagesBringTheirTable) {
+  call[View::kK] = {received.data(), {4096, 64, 8}, kViewRowsAligned16, table + 1, -3};
+  setScalar(call.scalars, Scalar::kWindow, 512);
+  const Status status = launch("param view k bf16 3 64\nparam i32 window\n");
+  ASSERT_TRUE(status.isOk()) << status.toString();
+  const uint64_t expected[] = {bits(received.data()), 4096, 64, 8, 1, bits(table + 1), uint64_t(-3), 512, 0x5a5a};
+  for (size_t i = 0; i < std::size(expected); ++i)
+    EXPECT_EQ(received[5 + i], expected[i]) << "slot " << 5 + i;
+}
+
+TEST_F(LoadedKernelTest, AnAbsentViewNeedsNoTable) {
+  const Status status = launch("param view k bf16 3 64\n");
+  ASSERT_TRUE(status.isOk()) << status.toString();
+  for (size_t i = 5; i < 12; ++i)
+    EXPECT_EQ(received[i], 0u) << "slot " << i;
+}
+
+TEST_F(LoadedKernelTest, TablesAreTheKernels) {
+  call[View::kK] = {received.data(), {4096, 64, 8}, 0, nullptr, 0};
+  Status status = launch("param view k bf16 3 64\n");
+  EXPECT_EQ(status.code(), ErrorCode::kInternal);
+  EXPECT_NE(status.toString().find("param k: the kernel reads pages, but the call has no block table"),
+            std::string::npos)
+      << status.toString();
+
+  call[View::kK] = {received.data(), {4096, 64, 8}, 0, table, 2};
+  status = launch("param view k bf16 3\n");
+  EXPECT_EQ(status.code(), ErrorCode::kInternal);
+  EXPECT_NE(status.toString().find("param k: the call has a block table, but the kernel reads no pages"),
+            std::string::npos)
+      << status.toString();
+  for (uint64_t slot : received)
+    EXPECT_EQ(slot, 0x5a5au) << "it was launched";
+}
+
+} // namespace
