@@ -1,0 +1,137 @@
+// Plans of several kernels with the real compiler on the CPU: what is missing is compiled at the same time, once each,
+// and gives what one thread gives, errors included.
+#include "runtime/engine/engine.h"
+#include "tests/harness/template_folder.h"
+
+#include <atomic>
+#include <chrono>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+using namespace nsa;
+using Json = nlohmann::json;
+
+namespace {
+
+const char *noVariable(const char *) { return nullptr; }
+
+class PlanPartsTest : public testing::Test {
+protected:
+  PlanPartsTest() {
+    spec.op = Operator::kNsa;
+    spec.dtype = DType::kF32;
+    spec.queryHeads = 4;
+    spec.kvHeads = 2;
+    spec.qkDim = spec.vDim = 16;
+    options.device = "cpu";
+    options.compilerPath = NSA_COMPILER_LIBRARY;
+    options.missPolicy = MissPolicy::kDefault;
+    options.log = [](LogLevel, std::string_view, std::string_view) {};
+  }
+
+  // One cache for each name.
+  EnginePointer open(const std::string &cache, int threads) {
+    options.cachePath = folder.file(cache);
+    options.compileThreads = threads;
+    Result<EnginePointer> engine = Engine::open(options, noVariable);
+    EXPECT_TRUE(engine.isOk()) << engine.status().toString();
+    return std::move(*engine);
+  }
+  Json describe(Engine &engine) {
+    Result<PlanPointer> plan = engine.plan(spec, maxima, nullptr);
+    EXPECT_TRUE(plan.isOk()) << plan.status().toString();
+    return plan ? Json::parse((*plan)->describe()) : Json();
+  }
+  static std::vector<std::string> contents(const Json &plan) {
+    std::vector<std::string> list;
+    for (const Json &launch : plan.at("launches"))
+      list.push_back(launch.at("content"));
+    return list;
+  }
+  // An operation that no dialect has, which only who compiles this template sees.
+  void spoil(const std::string &name, const std::string &operation) const {
+    templates.replace("tile/" + name + ".mlir", "= arith.constant ", "= arith." + operation + " ");
+  }
+
+  test::Scratch folder;
+  test::TemplateFolder templates;
+  EngineOptions options;
+  Spec spec;
+  Maxima maxima{.batch = 1, .tokensQ = 2048, .seqlenQ = 2048, .seqlenK = 2048};
+};
+
+TEST_F(PlanPartsTest, ManyThreadsMakeWhatOneMakes) {
+  auto one = open("one.db", 1), many = open("many.db", 8);
+  const Json alone = describe(*one), together = describe(*many);
+  EXPECT_EQ(together["source"], "compiled");
+  EXPECT_EQ(contents(together).size(), 6u);
+  EXPECT_EQ(contents(together), contents(alone));
+  EXPECT_EQ(many->counters().kernelsCompiled, 6u);
+  EXPECT_EQ(many->counters().plansCompiled, 1u);
+
+  options.missPolicy = MissPolicy::kFail;
+  auto later = open("many.db", 8);
+  EXPECT_EQ(describe(*later)["source"], "database");
+  EXPECT_EQ(later->counters().kernelsCompiled, 0u);
+}
+
+// Both branches are dense attention where a length fits the window.
+TEST_F(PlanPartsTest, StepsOfOneKernelCompileItOnce) {
+  maxima = {.batch = 1, .tokensQ = 256, .seqlenQ = 256, .seqlenK = 256};
+  auto engine = open("kernels.db", 8);
+  const std::vector<std::string> list = contents(describe(*engine));
+  ASSERT_EQ(list.size(), 6u);
+  EXPECT_EQ(list[3], list[4]);
+  EXPECT_EQ(engine->counters().kernelsCompiled, 5u);
+  EXPECT_EQ(engine->counters().kernelsLoaded, 5u);
+}
+
+// Another process makes the first kernel, and is slow: the others are compiled meanwhile.
+TEST_F(PlanPartsTest, OthersAreCompiledWhileOneIsWaitedFor) {
+  auto engine = open("kernels.db", 2);
+  std::string warning;
+  auto store = KernelStore::open({.path = options.cachePath}, warning);
+  ASSERT_TRUE(store) << store.status().toString();
+  const Step first = stepsOf(spec, maxima).front();
+  KeyLease lease(**store, {Problem::make(first.spec, first.maxima).key(), engine->device().key(), "default"});
+  ASSERT_EQ(lease.take(), KeyLease::State::kMine);
+  std::atomic<bool> ended = false;
+  std::jthread caller([&] {
+    EXPECT_EQ(describe(*engine)["source"], "compiled");
+    ended = true;
+  });
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(50); // the wait itself ends after a minute
+  while (engine->counters().kernelsCompiled < 5 && std::chrono::steady_clock::now() < limit)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(engine->counters().kernelsCompiled, 5u);
+  EXPECT_FALSE(ended);
+  lease.release();
+  caller.join();
+  EXPECT_EQ(engine->counters().kernelsCompiled, 6u);
+}
+
+TEST_F(PlanPartsTest, TheFirstStepsErrorIsTheOneThatIsTold) {
+  templates.copyFrom(NSA_TEMPLATES);
+  options.templateDir = templates.path();
+  spoil("combine", "grot"); // the last step
+  spoil("select", "grit");  // one in the middle
+  for (const int threads : {1, 2, 8})
+    for (int round = 0; round < 3; ++round) {
+      auto engine = open("kernels" + std::to_string(threads) + std::to_string(round) + ".db", threads);
+      const std::string error = engine->plan(spec, maxima, nullptr).status().toString();
+      EXPECT_NE(error.find("grit"), std::string::npos) << error;
+      EXPECT_EQ(engine->counters().plansFailed, 1u);
+    }
+}
+
+TEST_F(PlanPartsTest, AMissThatMayNotBeMadeNamesTheFirstStep) {
+  options.missPolicy = MissPolicy::kFail;
+  const Step first = stepsOf(spec, maxima).front();
+  const Status status = open("kernels.db", 8)->plan(spec, maxima, nullptr).status();
+  EXPECT_EQ(status.code(), ErrorCode::kCacheMiss);
+  EXPECT_NE(status.toString().find(Problem::make(first.spec, first.maxima).key()), std::string::npos)
+      << status.toString();
+}
+
+} // namespace
