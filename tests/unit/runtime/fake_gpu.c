@@ -1,9 +1,11 @@
 /* See fake_gpu.h. */
 #include "fake_gpu.h"
 
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* cuda.h: CU_DEVICE_ATTRIBUTE_... */
 enum { kComputeMajor = 75, kComputeMinor = 76, kSharedBytes = 97 };
@@ -14,7 +16,9 @@ struct launch_config {
   unsigned attribute_count;
 };
 
-static long calls, launches;
+static atomic_long calls;
+static long launches;
+static atomic_int has_context, holds_context, refuses_context;
 static unsigned last_grid[3];
 static int report_code, report_place, capturing, refuses_host_memory;
 static int primary_context; /* its address stands for every handle */
@@ -28,6 +32,9 @@ void fake_gpu_report(int code, int place) {
   report_place = place;
 }
 void fake_gpu_capture(int on) { capturing = on; }
+void fake_gpu_have_context(int on) { has_context = on; }
+void fake_gpu_hold_context(int on) { holds_context = on; }
+void fake_gpu_refuse_context(int on) { refuses_context = on; }
 void fake_gpu_refuse_host_memory(int on) { refuses_host_memory = on; }
 
 static int done(void) {
@@ -80,8 +87,24 @@ static int device_get_attribute(int *value, int attribute, int device) {
   return done();
 }
 
+static int device_primary_ctx_get_state(int device, unsigned *flags, int *active) {
+  (void)device;
+  *flags = 0;
+  *active = has_context;
+  return done();
+}
+
+static int thread_exchange_capture_mode(int *mode) {
+  *mode = 0;
+  return done();
+}
+
 static int device_primary_ctx_retain(void **context, int device) {
   (void)device;
+  while (holds_context)
+    usleep(1000);
+  if (refuses_context)
+    return 46; /* CUDA_ERROR_DEVICE_UNAVAILABLE */
   *context = &primary_context;
   return done();
 }
@@ -198,6 +221,8 @@ static const struct {
     {"cuDeviceGetAttribute", (void *)device_get_attribute},
     {"cuDevicePrimaryCtxRetain", (void *)device_primary_ctx_retain},
     {"cuDevicePrimaryCtxRelease", (void *)device_primary_ctx_release},
+    {"cuDevicePrimaryCtxGetState", (void *)device_primary_ctx_get_state},
+    {"cuThreadExchangeStreamCaptureMode", (void *)thread_exchange_capture_mode},
     {"cuCtxGetCurrent", (void *)ctx_get_current},
     {"cuCtxPushCurrent", (void *)ctx_push_current},
     {"cuCtxPopCurrent", (void *)ctx_pop_current},

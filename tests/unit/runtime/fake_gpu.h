@@ -1,7 +1,7 @@
 // A CUDA driver (libcuda.so.1) with one GPU that computes nothing: it counts its calls, keeps the last launch, and can
 // be told to report through a kernel's status view or to be capturing. So the road to a launch is tested where there is
 // no GPU. A program that links it gives it to libnsa.so too.
-// Thread-safety: none.
+// Thread-safety: a thread may make the context while others count calls, hold or refuse it; else none.
 #pragma once
 
 #ifdef __cplusplus
@@ -15,6 +15,10 @@ const unsigned *fake_gpu_last_grid(void);
 // The next launch writes code and place into its first argument, a status view.
 void fake_gpu_report(int code, int place);
 void fake_gpu_capture(int on);
+// Whether the process has a context already; whether making one waits until it no longer is to, and fails.
+void fake_gpu_have_context(int on);
+void fake_gpu_hold_context(int on);
+void fake_gpu_refuse_context(int on);
 void fake_gpu_refuse_host_memory(int on); // as a machine that can pin no more
 // NOLINTEND(readability-identifier-naming)
 
