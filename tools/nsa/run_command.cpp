@@ -4,6 +4,7 @@
 #include "tools/nsa/file_io.h"
 #include "tools/nsa/run_report.h"
 #include "tools/nsa/safetensors.h"
+#include "tools/support/progress.h"
 
 #include <memory>
 
@@ -43,6 +44,8 @@ Status run(const RunFlags &flags) {
   if (!output)
     return output.status();
   const std::set<TensorName> written = flags.allOutputs ? allOutputs(flags.op) : requiredOutputs(flags.op);
+  Progress progress;
+  progress.step("running " + std::string(operatorName(flags.op)));
   Result<DeviceRun> ran = runOnDevice(inputs, flags.engine.settings, flags.check ? allOutputs(flags.op) : written);
   if (!ran)
     return ran.status();
@@ -50,6 +53,7 @@ Status run(const RunFlags &flags) {
   nlohmann::json report = runReport(inputs, *ran);
   Status verdict;
   if (flags.check) {
+    progress.step("checking every output against the fp64 reference");
     const OperatorCheck check = checkOperator(inputs, ran->result.outputs);
     report["checks"] = checksJson(check, inputs.spec.dtype);
     std::string faults;
@@ -60,6 +64,7 @@ Status run(const RunFlags &flags) {
       verdict = Status::error(ErrorCode::kInternal, "the result is not within the contract: " + faults,
                               "no output was written");
   }
+  progress.step("");
   if (verdict.isOk())
     verdict = writeOutputs(std::move(output), *file, ran->result.outputs, written);
   if (verdict.isOk())

@@ -1,5 +1,6 @@
 // `nsa tune`: measures the candidates of one spec on this machine and stores the winner.
 #include "tools/nsa/command.h"
+#include "tools/support/progress.h"
 
 #include <cstdio>
 #include <memory>
@@ -46,7 +47,11 @@ Status tuneSpec(const TuneFlags &flags) {
   Result<EngineHandle> engine = createEngine(flags.engine.settings);
   if (!engine)
     return engine.status();
-  Result<nlohmann::json> report = tune(engine->get(), chosen->spec, chosen->maxima);
+  Result<nlohmann::json> report = [&] {
+    Progress progress;
+    progress.step("tuning " + std::string(operatorName(chosen->spec.op)));
+    return tune(engine->get(), chosen->spec, chosen->maxima);
+  }();
   if (!report)
     return report.status();
   if (flags.json)
