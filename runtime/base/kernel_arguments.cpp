@@ -72,7 +72,11 @@ constexpr ViewRule kViewRules[] = {{"q", 3, kOwn},
                                    {"reads_slots", 2, kI32},
                                    {"lse_cmp", 3, kF32},
                                    {"lse_sel", 3, kF32},
-                                   {"lse_win", 3, kF32}};
+                                   {"lse_win", 3, kF32},
+                                   {"ranks", 3, kF32},
+                                   {"rank_rows", 2, kF32},
+                                   {"choice", 3, kI32},
+                                   {"choice_rows", 2, kI32}};
 static_assert(std::size(kViewRules) == kViews);
 
 constexpr ScalarRule kScalarRules[] = {

@@ -75,9 +75,13 @@ enum class View : int {
   kReadsSlots,
   kLseCmp,
   kLseSel,
-  kLseWin
+  kLseWin,
+  kRanks,
+  kRankRows,
+  kChoice,
+  kChoiceRows
 };
-inline constexpr int kViews = 63;
+inline constexpr int kViews = 67;
 
 inline constexpr int kMaxCoordinates = 4;
 enum class ElementType : uint8_t { kOwn, kF32, kI32 }; // kOwn: the operator's

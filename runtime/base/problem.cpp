@@ -1,5 +1,6 @@
 #include "runtime/base/problem.h"
 
+#include "runtime/base/key_splits.h"
 #include "runtime/base/manifest.h"
 
 #include <algorithm>
@@ -15,8 +16,9 @@ namespace {
 
 // The names in the order of the enumerators: one list makes printing, parsing and error texts.
 constexpr std::string_view kOperatorNames[] = {
-    "dense",     "window",          "compress", "cmp",       "select",    "sel",       "combine", "nsa",    "decode",
-    "sequences", "cache_sequences", "append",   "split_cmp", "split_sel", "split_win", "scores",  "choose", "merge"};
+    "dense",  "window",    "compress",        "cmp",    "select",    "sel",       "combine",   "nsa",
+    "decode", "sequences", "cache_sequences", "append", "split_cmp", "split_sel", "split_win", "scores",
+    "rank",   "choose",    "ascend",          "merge"};
 constexpr std::string_view kCmpKindNames[] = {"mean", "linear", "mlp"};
 constexpr std::string_view kActivationNames[] = {"relu", "gelu", "silu"};
 constexpr std::string_view kGateNames[] = {"value", "sigmoid", "softmax"};
@@ -126,7 +128,9 @@ uint32_t fieldsOf(Operator op) {
     return kHeads | kQk | kV | kWindowField | kPages;
   case Operator::kScores:
     return kHeads | kQk | kCmpGeometry | kSelGeometry | kPages;
+  case Operator::kRank:
   case Operator::kChoose:
+  case Operator::kAscend:
     return kSelGeometry | kForced;
   case Operator::kMerge:
     return kHeads | kV | kGates;
@@ -278,12 +282,15 @@ Problem Problem::make(const Spec &spec, const Maxima &maxima) {
     return problem;
   }
   // Scores are of one type.
-  problem.fixed["dtype"] = std::string(dtypeName(spec.op == Operator::kChoose ? DType::kF32 : spec.dtype));
+  const bool ofScores = spec.op == Operator::kRank || spec.op == Operator::kChoose || spec.op == Operator::kAscend;
+  problem.fixed["dtype"] = std::string(dtypeName(ofScores ? DType::kF32 : spec.dtype));
   if (spec.op < Operator::kSequences)
     fix("packed", spec.layout == Layout::kPacked);
   // Kernels that a cache may serve; it is one of decode's only.
-  if (spec.op != Operator::kCombine && spec.op != Operator::kChoose && spec.op != Operator::kMerge)
+  if (spec.op != Operator::kCombine && spec.op != Operator::kMerge && !ofScores)
     fix("page_size", spec.pageSize);
+  if (spec.op == Operator::kMerge)
+    fix("slots", KeySplits::make(spec, maxima).slots(spec));
   if (fields & kHeads)
     fix("group", spec.group());
   if (fields & kQk)

@@ -33,11 +33,13 @@ enum class Operator : int {
   kSplitSel = 13,
   kSplitWin = 14,
   kScores = 15, // of selection blocks
-  kChoose = 16, // the best of them
-  kMerge = 17,  // what the splits found, and the branches by their gates
+  kRank = 16,   // their order
+  kChoose = 17, // the first ones
+  kAscend = 18, // those as a list for callers
+  kMerge = 19,  // what the splits found, and the branches by their gates
 };
 inline constexpr int kPublicOperators = 9; // numbers of nsa_op
-inline constexpr int kOperators = 18;
+inline constexpr int kOperators = 20;
 // The whole forward, which runs the others' kernels.
 constexpr bool isWhole(Operator op) { return op == Operator::kNsa || op == Operator::kDecode; }
 // Whether kernels of the operator have choices to measure.

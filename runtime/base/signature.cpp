@@ -298,7 +298,9 @@ std::span<const Operand> operandsOf(Operator op) {
   case Operator::kSplitSel:
   case Operator::kSplitWin:
   case Operator::kScores:
+  case Operator::kRank:
   case Operator::kChoose:
+  case Operator::kAscend:
   case Operator::kMerge:
     break;
   }

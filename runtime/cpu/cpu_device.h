@@ -17,7 +17,6 @@ public:
   static Result<std::unique_ptr<Device>> open(int threads, const std::string &features);
 
   bool isGpu() const override { return false; }
-  int64_t processors() const override { return pool.threads(); }
   const std::string &key() const override { return deviceKey; }
   const std::string &target() const override { return targetName; }
   std::string cpuFeatures() const override { return features; }

@@ -29,7 +29,6 @@ public:
   ~CudaDevice() override;
 
   bool isGpu() const override { return true; }
-  int64_t processors() const override { return info.multiprocessors; }
   const std::string &key() const override { return deviceKey; }
   const std::string &target() const override { return info.target; }
   int driverVersion() const override { return driver.version(); }

@@ -50,9 +50,6 @@ public:
   // Facts in order of interest for `nsa doctor`, name -> value.
   virtual std::vector<std::pair<std::string, std::string>> facts() const = 0;
 
-  // Multiprocessors of a GPU, threads of a CPU.
-  virtual int64_t processors() const = 0;
-
   virtual Result<std::unique_ptr<Kernel>> load(const Manifest &manifest, std::span<const std::byte> binary) = 0;
   virtual Result<bool> isCapturing(void *stream) const { return false; }
   // Largest grid, per axis.

@@ -141,7 +141,7 @@ Result<PlanPointer> Engine::hand(const PlanCore &core, PlanSource source, const 
   (*plan)->core = &core;
   (*plan)->source = source;
   (*plan)->rules = CallRules(spec, maxima);
-  (*plan)->layout = WorkspaceLayout(spec, maxima, core.kernels, {ownDevice->isGpu(), ownDevice->processors()});
+  (*plan)->layout = WorkspaceLayout(spec, maxima, core.kernels, ownDevice->isGpu());
   return PlanPointer(*plan);
 }
 

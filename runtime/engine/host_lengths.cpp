@@ -61,7 +61,7 @@ Status checkHostCache(const CallRules &rules, const Call &call) {
                         " new tokens must be at most the plan's max_seqlen_k = " + std::to_string(rules.maxima.seqlenK),
                     "make a plan with larger maxima");
     const int64_t page = rules.spec.pageSize;
-    for (int64_t place = page ? length / page : 0; page && place * page < length + added; ++place) {
+    for (int64_t place = page ? length / page : 0; page && added > 0 && place * page < length + added; ++place) {
       const int32_t number = static_cast<const int32_t *>(table.data)[i * table.strides[0] + place];
       if (number < 0 || number >= call.pages)
         return Status::invalid(

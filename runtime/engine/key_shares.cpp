@@ -6,14 +6,6 @@ namespace nsa {
 
 namespace {
 
-// Queries of a sequence, up to which keys are shared. A power of two: a bucket of lengths is on one side.
-constexpr int64_t kMostQueries = 8;
-// A processor has room for several programs, and each should have a tile of keys or more.
-constexpr int64_t kProgramsPerProcessor = 4;
-constexpr int64_t kLeastKeys = 32;
-constexpr std::array<int64_t, 3> kMostSplits = {32, 16, 16};
-static_assert(kMostSplits[0] + kMostSplits[1] + kMostSplits[2] == KeyShares::kSlots);
-
 enum Branch : size_t { kCmp, kSel, kWin };
 
 ViewSlots floats(std::byte *data, const std::array<int64_t, kMaxCoordinates> &strides) {
@@ -22,23 +14,11 @@ ViewSlots floats(std::byte *data, const std::array<int64_t, kMaxCoordinates> &st
 
 } // namespace
 
-bool sharesKeys(const Spec &spec, const Maxima &maxima) {
-  return spec.op == Operator::kDecode && maxima.seqlenQ <= kMostQueries;
-}
-
-KeyShares::KeyShares(const Spec &spec, const Maxima &maxima, int64_t processors)
-    : rows(spec.layout == Layout::kPacked ? maxima.tokensQ : maxima.batch * maxima.seqlenQ), heads(spec.queryHeads),
-      kvHeads(spec.kvHeads), vDim(spec.vDim), blocks((maxima.seqlenK + spec.selBlock - 1) / spec.selBlock) {
-  const std::array<int64_t, 3> keys = {spec.compressedBlocks(maxima.seqlenK),
-                                       std::min<int64_t>(int64_t{spec.selCount} * spec.selBlock, maxima.seqlenK),
-                                       std::min<int64_t>(spec.window, maxima.seqlenK)};
-  const std::array<bool, 3> exists = {spec.hasBranch(kBranchCmp) || spec.hasBranch(kBranchSel),
-                                      spec.hasBranch(kBranchSel), spec.hasBranch(kBranchWin)};
-  const int64_t programs = std::max<int64_t>(1, rows * kvHeads);
-  const int64_t wanted = (kProgramsPerProcessor * processors + programs - 1) / programs;
-  for (size_t branch = 0; branch < 3; ++branch)
-    if (exists[branch])
-      counts[branch] = std::clamp<int64_t>(std::min(wanted, keys[branch] / kLeastKeys), 1, kMostSplits[branch]);
+KeyShares::KeyShares(const Spec &spec, const Maxima &maxima)
+    : counts(KeySplits::make(spec, maxima).counts),
+      rows(spec.layout == Layout::kPacked ? maxima.tokensQ : maxima.batch * maxima.seqlenQ), heads(spec.queryHeads),
+      kvHeads(spec.kvHeads), vDim(spec.vDim), blocks((maxima.seqlenK + spec.selBlock - 1) / spec.selBlock),
+      selCount(spec.selCount) {
   // What adds to the output comes first: the compressed branch may serve the selection alone.
   const bool adds = spec.hasBranch(kBranchCmp);
   int64_t next = 0;
@@ -59,6 +39,8 @@ void KeyShares::placeIn(const std::function<void(size_t &, int64_t)> &place) {
   place(lseHeads, counts[kCmp] * rows * heads * kBytes);
   place(reads, rows * kvHeads * kSlots * kBytes);
   place(scores, rows * kvHeads * blocks * kBytes);
+  place(ranks, rows * kvHeads * blocks * kBytes);
+  place(choice, rows * kvHeads * selCount * kBytes);
 }
 
 ViewSlots KeyShares::outputs(std::byte *workspace) const {
@@ -73,6 +55,7 @@ void KeyShares::bindShare(KernelCall &call, std::byte *workspace, size_t branch)
   call[View::kLseSplit] = floats(workspace + lse, {1, heads * kSlots, kSlots});
   if (branch == kCmp)
     call[View::kLseHeads] = floats(workspace + lseHeads, {rows * heads, heads, 1});
+  call[View::kChoice] = ViewSlots::make(workspace + choice, DType::kI32, {kvHeads * selCount, selCount, 1});
   call[View::kReadsSplit] = ViewSlots::make(workspace + reads, DType::kI32, {1, kvHeads * kSlots, kSlots});
 }
 
@@ -83,6 +66,10 @@ void KeyShares::bindScores(KernelCall &call, std::byte *workspace) const {
   call[View::kLseGroups] = floats(workspace + lseHeads, {rows * heads, heads, heads / kvHeads});
   call[View::kScores] = floats(workspace + scores, {kvHeads * blocks, blocks, 1});
   call[View::kScoreRows] = floats(workspace + scores, {kvHeads * blocks, blocks});
+  call[View::kRanks] = floats(workspace + ranks, {kvHeads * blocks, blocks, 1});
+  call[View::kRankRows] = floats(workspace + ranks, {kvHeads * blocks, blocks});
+  call[View::kChoice] = ViewSlots::make(workspace + choice, DType::kI32, {kvHeads * selCount, selCount, 1});
+  call[View::kChoiceRows] = ViewSlots::make(workspace + choice, DType::kI32, {kvHeads * selCount, selCount});
 }
 
 void KeyShares::bindSlots(KernelCall &call, std::byte *workspace) const {

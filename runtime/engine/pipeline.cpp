@@ -39,8 +39,8 @@ int64_t mostStagedRows(const Spec &spec, const Maxima &maxima) {
 } // namespace
 
 std::string_view roleName(Role role, Operator op) {
-  constexpr std::string_view kNames[] = {"sequences", "append", "compress", "cmp",    "scores",
-                                         "select",    "sel",    "win",      "combine"};
+  constexpr std::string_view kNames[] = {"sequences", "append", "compress", "cmp", "scores", "rank",
+                                         "select",    "ascend", "sel",      "win", "combine"};
   return role == Role::kMain ? operatorName(op) : kNames[static_cast<size_t>(role)];
 }
 
@@ -51,7 +51,8 @@ uint8_t routesOf(const Spec &spec, const Maxima &maxima) {
   // b + 1 <= n for every query (spec.md 5.6).
   if (spec.hasBranch(kBranchSel) && maxima.seqlenK <= int64_t{spec.selCount} * spec.selBlock)
     routes |= kSelIsDense;
-  if (spec.hasBranch(kBranchWin) && maxima.seqlenK <= spec.window)
+  // Programs that share keys have one text for both.
+  if (spec.hasBranch(kBranchWin) && maxima.seqlenK <= spec.window && !sharesKeys(spec, maxima))
     routes |= kWinIsDense;
   return routes;
 }
@@ -96,7 +97,9 @@ std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima) {
     if (spec.hasBranch(kBranchSel)) {
       // The lists of a dense route may be asked for.
       add(Role::kScores, withOperator(branch, Operator::kScores));
+      add(Role::kRank, withOperator(branch, Operator::kRank));
       add(Role::kSelect, withOperator(branch, Operator::kChoose));
+      add(Role::kAscend, withOperator(branch, Operator::kAscend));
       add(Role::kSel, withOperator(branch, selects ? Operator::kSplitSel : Operator::kSplitWin));
     }
     if (spec.hasBranch(kBranchWin))
@@ -118,8 +121,7 @@ std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima) {
   return steps;
 }
 
-WorkspaceLayout::WorkspaceLayout(const Spec &spec, const Maxima &maxima, const RoleKernels &kernels,
-                                 const Machine &machine) {
+WorkspaceLayout::WorkspaceLayout(const Spec &spec, const Maxima &maxima, const RoleKernels &kernels, bool isGpu) {
   for (const LoadedKernel *kernel : kernels)
     if (kernel)
       bytes = std::max(bytes, kernel->workspaceBytes());
@@ -148,7 +150,7 @@ WorkspaceLayout::WorkspaceLayout(const Spec &spec, const Maxima &maxima, const R
   const int64_t listBytes = spec.kvHeads * spec.selCount * int64_t{sizeof(int32_t)};
   const int64_t readsBytes = spec.kvHeads * int64_t{sizeof(int32_t)};
   const int64_t perQuery = entries * (3 * (outBytes + readsBytes) + lseBytes + listBytes);
-  const int64_t most = (machine.isGpu ? kGpuChunkBytes : kCpuChunkBytes) / perQuery / kChunkGranule * kChunkGranule;
+  const int64_t most = (isGpu ? kGpuChunkBytes : kCpuChunkBytes) / perQuery / kChunkGranule * kChunkGranule;
   chunk = std::min(chunk, std::max(most, kChunkGranule));
   if (kernels[static_cast<size_t>(Role::kCompress)]) {
     const int64_t rows = (decodes ? mostStagedRows(spec, maxima) : mostCompressedRows(spec, maxima)) * spec.kvHeads;
@@ -158,7 +160,7 @@ WorkspaceLayout::WorkspaceLayout(const Spec &spec, const Maxima &maxima, const R
     place(blockList, entries * chunk * listBytes);
   }
   if (sharesKeys(spec, maxima)) {
-    shares = KeyShares(spec, maxima, machine.processors);
+    shares = KeyShares(spec, maxima);
     shares.placeIn(place);
     return;
   }
@@ -325,37 +327,35 @@ Status PipelineRun::runShared(const BranchKeys &keys) const {
   const Spec &spec = rules.spec;
   const bool routed = (routesOf(spec, rules.maxima) & kSelIsDense) != 0;
   const KeyShares &shares = layout.shares;
-  const ViewSlots lists = call[T::kBlockList].data
-                              ? call[T::kBlockList]
-                              : perQuery(layout.blockList, DType::kI32, spec.kvHeads, spec.selCount, 0, 1);
-  auto attend = [&](Role role, size_t branch, T q, const std::array<ViewSlots, 2> &attended, const ViewSlots &list,
-                    bool wholeLength) {
+  const bool lists = call[T::kBlockList].data != nullptr;
+  auto attend = [&](Role role, size_t branch, T q, const std::array<ViewSlots, 2> &attended, bool wholeLength) {
     KernelCall share = fresh();
     share[View::kQ] = call[q];
     share[View::kK] = attended[0];
     share[View::kV] = attended[1];
-    share[View::kBlockList] = list;
     if (wholeLength)
       setScalar(share.scalars, Scalar::kWindow, std::numeric_limits<int32_t>::max());
     shares.bindShare(share, workspace, branch);
     return launch(role, share);
   };
-  if (kernels[static_cast<size_t>(Role::kCmp)] && (spec.hasBranch(kBranchCmp) || !routed || call[T::kBlockList].data))
-    NSA_RETURN_IF_ERROR(attend(Role::kCmp, 0, T::kQCmp, keys.cmp, {}, true));
+  if (kernels[static_cast<size_t>(Role::kCmp)] && (spec.hasBranch(kBranchCmp) || !routed || lists))
+    NSA_RETURN_IF_ERROR(attend(Role::kCmp, 0, T::kQCmp, keys.cmp, true));
   if (spec.hasBranch(kBranchSel)) {
-    if (!routed || call[T::kBlockList].data) {
+    if (!routed || lists) {
       KernelCall select = fresh();
       select[View::kQ] = call[T::kQCmp];
       select[View::kK] = keys.cmp[0];
-      select[View::kBlockList] = lists;
+      select[View::kBlockList] = call[T::kBlockList];
       shares.bindScores(select, workspace);
-      NSA_RETURN_IF_ERROR(launch(Role::kScores, select));
-      NSA_RETURN_IF_ERROR(launch(Role::kSelect, select));
+      for (Role role : {Role::kScores, Role::kRank, Role::kSelect})
+        NSA_RETURN_IF_ERROR(launch(role, select));
+      if (lists)
+        NSA_RETURN_IF_ERROR(launch(Role::kAscend, select));
     }
-    NSA_RETURN_IF_ERROR(attend(Role::kSel, 1, T::kQ, keys.sel, lists, routed));
+    NSA_RETURN_IF_ERROR(attend(Role::kSel, 1, T::kQ, keys.sel, routed));
   }
   if (spec.hasBranch(kBranchWin))
-    NSA_RETURN_IF_ERROR(attend(Role::kWin, 2, T::kQ, keys.win, {}, false));
+    NSA_RETURN_IF_ERROR(attend(Role::kWin, 2, T::kQ, keys.win, false));
   KernelCall merge = fresh();
   shares.bindSlots(merge, workspace);
   for (const auto &[name, view] :

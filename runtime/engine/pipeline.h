@@ -26,14 +26,16 @@ enum class Role : uint8_t {
   kAppend,    // new tokens into decode's cache
   kCompress,
   kCmp,
-  kScores, // of decode's few queries, before kSelect
+  kScores, // of decode's few queries, and what becomes of them
+  kRank,
   kSelect,
+  kAscend,
   kSel,
   kWin,
   kCombine,
   kMain // of an operator that is one kernel
 };
-inline constexpr int kRoles = 10;
+inline constexpr int kRoles = 12;
 // "sequences", "append", "compress", "cmp", ...; of kMain the operator's own name.
 std::string_view roleName(Role role, Operator op);
 
@@ -55,11 +57,7 @@ using RoleKernels = std::array<const LoadedKernel *, kRoles>; // null: not part 
 // branch outputs are bounded whatever the length; everything else is linear in tokens with a small factor.
 struct WorkspaceLayout {
   WorkspaceLayout() = default;
-  struct Machine {
-    bool isGpu;
-    int64_t processors; // Device::processors
-  };
-  WorkspaceLayout(const Spec &spec, const Maxima &maxima, const RoleKernels &kernels, const Machine &machine);
+  WorkspaceLayout(const Spec &spec, const Maxima &maxima, const RoleKernels &kernels, bool isGpu);
 
   size_t scratch = 0; // of one kernel at a time
   size_t sequences = 0;

@@ -212,7 +212,9 @@ Status TuningInputs::fillOperator() {
   case Operator::kSplitSel:
   case Operator::kSplitWin:
   case Operator::kScores:
+  case Operator::kRank:
   case Operator::kChoose:
+  case Operator::kAscend:
   case Operator::kMerge:
     break;
   }

@@ -82,7 +82,9 @@ func.func @cache_sequences(
     %first_page = arith.divsi %length, %page_tokens : i32
     %page_less_one = arith.subi %page_tokens, %one : i32
     %tokens_rounded = arith.addi %tokens, %page_less_one : i32
-    %past_page = arith.divsi %tokens_rounded, %page_tokens : i32
+    %past_page_of_all = arith.divsi %tokens_rounded, %page_tokens : i32
+    %has_new = arith.cmpi sgt, %queries_fit, %zero : i32
+    %past_page = arith.select %has_new, %past_page_of_all, %first_page : i32
     %some_bad = scf.for %index = %first_page to %past_page step %one iter_args(%bad_before = %no) -> (i1) : i32 {
       %page = tile.load_scalar %block_table[%sequence, %index] : !tile.view<i32, 2>
       %page_outside = arith.cmpi uge, %page, %pages : i32

@@ -4,16 +4,16 @@
 //
 //! template merge
 //! operator merge
-//! fixed   dtype, v_dim, group, gate, gate_per_group
+//! fixed   dtype, v_dim, group, gate, gate_per_group, slots
 //! let     gate_sigmoid = gate == sigmoid
 //! let     gate_softmax = gate == softmax
-// As many as there are splits at most (runtime/engine/pipeline.cpp).
-//! choice  slots = 64
 //! choice  rows = 16
-//! choice  column_tile = 16 | 32 | 64
+//! choice  column_tile = 16 | 32 | 64 | 128
 //! require column_tile == 16 || column_tile < 2 * v_dim
 //! let     chunks = ceildiv(v_dim, column_tile)
-//! cost    cpu ? 0 - column_tile : max(column_tile - 32, 32 - column_tile)
+// Many slots are those of few queries, which want many programs; few slots those of many.
+//! let     wanted = cpu || slots == 16 ? 128 : 32
+//! cost    max(column_tile - wanted, wanted - column_tile)
 //! grid    max_seqlen_q * group * chunks, kv_heads, batch
 //! threads 32
 

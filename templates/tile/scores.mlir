@@ -34,6 +34,7 @@ func.func @scores(
     %scale_log2: f32) attributes {tile.warps = ${warps} : i32} {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
+  %two = arith.constant 2 : i32
   %three = arith.constant 3 : i32
   %four = arith.constant 4 : i32
   %six = arith.constant 6 : i32
@@ -115,24 +116,69 @@ func.func @scores(
         tile.at [%q_entry, %time, %head] if %exists
       } columns(${qk_dim}) : !tile.view<${element}, 3> -> tensor<${head_tile}x${qk_pad}x${element}>
 
-      // The log-sum-exp of each head over all splits, in base 2, in every row.
+      // The log-sum-exp of each head over all splits, in base 2, in every row. Four are loaded at once: each load waits
+      // for memory.
       %chunk = arith.divsi %first_member, %head_tile : i32
-      %m_all, %l_all = scf.for %split = %zero to %splits step %one
+      %m_all, %l_all = scf.for %split = %zero to %splits step %four
           iter_args(%m = %minus_inf_tile, %l = %nothing)
           -> (tensor<${block_tile}x${head_tile}xf32>, tensor<${block_tile}x${head_tile}xf32>) : i32 {
-        %lse = tile.load %lse_groups rows(%r) {
-          %exists = arith.cmpi sge, %r, %zero : i32
-          tile.at [%split, %row_time, %kv_head] if %exists
+        %split_0 = arith.addi %split, %zero : i32
+        %split_1 = arith.addi %split, %one : i32
+        %split_2 = arith.addi %split, %two : i32
+        %split_3 = arith.addi %split, %three : i32
+        %lse_0 = tile.load %lse_groups rows(%r) {
+          %exists = arith.cmpi slt, %split_0, %splits : i32
+          tile.at [%split_0, %row_time, %kv_head] if %exists
         } chunk(%chunk of %group) : !tile.view<f32, 3> -> tensor<${block_tile}x${head_tile}xf32>
-        %lse_member = arith.select %is_member, %lse, %minus_inf_tile : tensor<${block_tile}x${head_tile}xi1>, tensor<${block_tile}x${head_tile}xf32>
-        %m_next = arith.maxnumf %m, %lse_member : tensor<${block_tile}x${head_tile}xf32>
+        %lse_1 = tile.load %lse_groups rows(%r) {
+          %exists = arith.cmpi slt, %split_1, %splits : i32
+          tile.at [%split_1, %row_time, %kv_head] if %exists
+        } chunk(%chunk of %group) : !tile.view<f32, 3> -> tensor<${block_tile}x${head_tile}xf32>
+        %lse_2 = tile.load %lse_groups rows(%r) {
+          %exists = arith.cmpi slt, %split_2, %splits : i32
+          tile.at [%split_2, %row_time, %kv_head] if %exists
+        } chunk(%chunk of %group) : !tile.view<f32, 3> -> tensor<${block_tile}x${head_tile}xf32>
+        %lse_3 = tile.load %lse_groups rows(%r) {
+          %exists = arith.cmpi slt, %split_3, %splits : i32
+          tile.at [%split_3, %row_time, %kv_head] if %exists
+        } chunk(%chunk of %group) : !tile.view<f32, 3> -> tensor<${block_tile}x${head_tile}xf32>
+        %is_split_0 = arith.cmpi slt, %split_0, %splits : i32
+        %is_split_tile_0 = tile.splat %is_split_0 : tensor<${block_tile}x${head_tile}xi1>
+        %counts_0 = arith.andi %is_member, %is_split_tile_0 : tensor<${block_tile}x${head_tile}xi1>
+        %there_0 = arith.select %counts_0, %lse_0, %minus_inf_tile : tensor<${block_tile}x${head_tile}xi1>, tensor<${block_tile}x${head_tile}xf32>
+        %is_split_1 = arith.cmpi slt, %split_1, %splits : i32
+        %is_split_tile_1 = tile.splat %is_split_1 : tensor<${block_tile}x${head_tile}xi1>
+        %counts_1 = arith.andi %is_member, %is_split_tile_1 : tensor<${block_tile}x${head_tile}xi1>
+        %there_1 = arith.select %counts_1, %lse_1, %minus_inf_tile : tensor<${block_tile}x${head_tile}xi1>, tensor<${block_tile}x${head_tile}xf32>
+        %is_split_2 = arith.cmpi slt, %split_2, %splits : i32
+        %is_split_tile_2 = tile.splat %is_split_2 : tensor<${block_tile}x${head_tile}xi1>
+        %counts_2 = arith.andi %is_member, %is_split_tile_2 : tensor<${block_tile}x${head_tile}xi1>
+        %there_2 = arith.select %counts_2, %lse_2, %minus_inf_tile : tensor<${block_tile}x${head_tile}xi1>, tensor<${block_tile}x${head_tile}xf32>
+        %is_split_3 = arith.cmpi slt, %split_3, %splits : i32
+        %is_split_tile_3 = tile.splat %is_split_3 : tensor<${block_tile}x${head_tile}xi1>
+        %counts_3 = arith.andi %is_member, %is_split_tile_3 : tensor<${block_tile}x${head_tile}xi1>
+        %there_3 = arith.select %counts_3, %lse_3, %minus_inf_tile : tensor<${block_tile}x${head_tile}xi1>, tensor<${block_tile}x${head_tile}xf32>
+        %m_0 = arith.maxnumf %m, %there_0 : tensor<${block_tile}x${head_tile}xf32>
+        %m_1 = arith.maxnumf %there_1, %there_2 : tensor<${block_tile}x${head_tile}xf32>
+        %m_2 = arith.maxnumf %m_0, %m_1 : tensor<${block_tile}x${head_tile}xf32>
+        %m_next = arith.maxnumf %m_2, %there_3 : tensor<${block_tile}x${head_tile}xf32>
         %m_empty = arith.cmpf oeq, %m_next, %minus_inf_tile : tensor<${block_tile}x${head_tile}xf32>
         %m_finite = arith.select %m_empty, %nothing, %m_next : tensor<${block_tile}x${head_tile}xi1>, tensor<${block_tile}x${head_tile}xf32>
         %m_below = arith.subf %m, %m_finite : tensor<${block_tile}x${head_tile}xf32>
-        %lse_below = arith.subf %lse_member, %m_finite : tensor<${block_tile}x${head_tile}xf32>
         %decay = math.exp2 %m_below : tensor<${block_tile}x${head_tile}xf32>
-        %weight = math.exp2 %lse_below : tensor<${block_tile}x${head_tile}xf32>
-        %l_next = math.fma %l, %decay, %weight : tensor<${block_tile}x${head_tile}xf32>
+        %l_decayed = arith.mulf %l, %decay : tensor<${block_tile}x${head_tile}xf32>
+        %below_0 = arith.subf %there_0, %m_finite : tensor<${block_tile}x${head_tile}xf32>
+        %weight_0 = math.exp2 %below_0 : tensor<${block_tile}x${head_tile}xf32>
+        %l_0 = arith.addf %l_decayed, %weight_0 : tensor<${block_tile}x${head_tile}xf32>
+        %below_1 = arith.subf %there_1, %m_finite : tensor<${block_tile}x${head_tile}xf32>
+        %weight_1 = math.exp2 %below_1 : tensor<${block_tile}x${head_tile}xf32>
+        %l_1 = arith.addf %l_0, %weight_1 : tensor<${block_tile}x${head_tile}xf32>
+        %below_2 = arith.subf %there_2, %m_finite : tensor<${block_tile}x${head_tile}xf32>
+        %weight_2 = math.exp2 %below_2 : tensor<${block_tile}x${head_tile}xf32>
+        %l_2 = arith.addf %l_1, %weight_2 : tensor<${block_tile}x${head_tile}xf32>
+        %below_3 = arith.subf %there_3, %m_finite : tensor<${block_tile}x${head_tile}xf32>
+        %weight_3 = math.exp2 %below_3 : tensor<${block_tile}x${head_tile}xf32>
+        %l_next = arith.addf %l_2, %weight_3 : tensor<${block_tile}x${head_tile}xf32>
         scf.yield %m_next, %l_next : tensor<${block_tile}x${head_tile}xf32>, tensor<${block_tile}x${head_tile}xf32>
       }
       // A head without weight (it sees no block) gives no block any.

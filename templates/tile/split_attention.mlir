@@ -3,7 +3,7 @@
 // few programs, so the keys of one are dealt out among `splits` (Flash-Decoding); `merge` adds up what they found. A
 // program serves one query, one key/value head and one split; the rows of its tile are query heads of the group. All
 // rows stand at one position, so what they may not attend is not loaded, and no byte of it can reach a result.
-// The list is that of `choose`: ascending, and its last block is the query's own.
+// The list is that of `choose`: its blocks stand in any order, and as many as there are to choose.
 //
 //! template split_attention
 //! operator split_cmp, split_sel, split_win
@@ -46,7 +46,7 @@
 
 func.func @split_attention(
     %q: !tile.view<${element}, 3>, %k: !tile.view<${element}, 3, ${key_page}>, %v: !tile.view<${element}, 3, ${key_page}>,
-    %block_list: !tile.view<i32, 4>, %o_split: !tile.view<f32, 3>, %lse_split: !tile.view<f32, 3>,
+    %choice: !tile.view<i32, 3>, %o_split: !tile.view<f32, 3>, %lse_split: !tile.view<f32, 3>,
     %lse_heads: !tile.view<f32, 3>, %reads_split: !tile.view<i32, 3>, %sequences: !tile.view<i32, 2>, %seqlen_q: i32,
     %splits: i32, %first_split: i32, %window: i32, %scale_log2: f32) attributes {tile.warps = ${warps} : i32} {
   %zero = arith.constant 0 : i32
@@ -113,13 +113,7 @@ func.func @split_attention(
     %all_steps = scf.if %selects -> (i32) {
       %blocks_so_far = arith.addi %own_block, %one : i32
       %listed = arith.minsi %blocks_so_far, %list_slots : i32
-      %own_first = arith.muli %own_block, %block_tokens : i32
-      %own_keys = arith.subi %past_position, %own_first : i32
-      %own_rounded = arith.addi %own_keys, %tile_less_one : i32
-      %own_parts = arith.divsi %own_rounded, %key_tile : i32
-      %whole_blocks = arith.subi %listed, %one : i32
-      %whole_parts = arith.muli %whole_blocks, %parts : i32
-      %steps = arith.addi %whole_parts, %own_parts : i32
+      %steps = arith.muli %listed, %parts : i32
       scf.yield %steps : i32
     } else {
       %keys_in_all = arith.subi %walk_past, %walk_first : i32
@@ -158,14 +152,16 @@ func.func @split_attention(
       %first_key, %keys = scf.if %selects -> (i32, i32) {
         %slot = arith.divsi %step, %parts : i32
         %part = arith.remsi %step, %parts : i32
-        %block = tile.load_scalar %block_list[%q_entry, %time, %kv_head, %slot] : !tile.view<i32, 4>
+        %block = tile.load_scalar %choice[%row_time, %kv_head, %slot] : !tile.view<i32, 3>
         %block_first = arith.muli %block, %block_tokens : i32
         %part_first = arith.muli %part, %key_tile : i32
         %first_listed = arith.addi %block_first, %part_first : i32
         %left_of_block = arith.subi %block_tokens, %part_first : i32
         %left_of_past = arith.subi %past_position, %first_listed : i32
+        // Of the own block there may be nothing left.
         %left = arith.minsi %left_of_block, %left_of_past : i32
-        %count = arith.minsi %left, %key_tile : i32
+        %left_real = arith.maxsi %left, %zero : i32
+        %count = arith.minsi %left_real, %key_tile : i32
         scf.yield %first_listed, %count : i32, i32
       } else {
         %keys_before = arith.muli %step, %key_tile : i32

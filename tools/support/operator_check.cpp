@@ -59,7 +59,9 @@ public:
     case Operator::kSplitSel:
     case Operator::kSplitWin:
     case Operator::kScores:
+    case Operator::kRank:
     case Operator::kChoose:
+    case Operator::kAscend:
     case Operator::kMerge:
       assert(false && "has no tensors of its own");
     }

@@ -89,19 +89,19 @@ TEST(Pipeline, TheWorkspaceIsBoundedByChunks) {
   const Spec spec = nsa128();
   // Any kernel that is there has its tensors; none has scratch on a GPU.
   RoleKernels kernels = {};
-  const WorkspaceLayout none(spec, lengths(131072), kernels, {true, 132});
+  const WorkspaceLayout none(spec, lengths(131072), kernels, true);
   EXPECT_EQ(none.chunk, 10752);
   const int64_t perQuery = 3 * (64 * 128 * 2 + 4 * 4) + 4 * 64 + 4 * 4 * 16;
   EXPECT_LE(none.chunk * perQuery, int64_t{512} << 20);
   EXPECT_LT(none.bytes, size_t{2} << 30);
   EXPECT_GE(none.bytes, static_cast<size_t>(none.chunk * 3 * (64 * 128 * 2)));
 
-  const WorkspaceLayout small(spec, lengths(100), kernels, {true, 132});
+  const WorkspaceLayout small(spec, lengths(100), kernels, true);
   EXPECT_EQ(small.chunk, 100);
   Maxima batched = lengths(131072);
   batched.batch = 1024;
-  EXPECT_EQ(WorkspaceLayout(spec, batched, kernels, {true, 132}).chunk, 64);
-  EXPECT_LT(WorkspaceLayout(spec, lengths(131072), kernels, {false, 2}).chunk, none.chunk);
+  EXPECT_EQ(WorkspaceLayout(spec, batched, kernels, true).chunk, 64);
+  EXPECT_LT(WorkspaceLayout(spec, lengths(131072), kernels, false).chunk, none.chunk);
 }
 
 } // namespace

@@ -1,0 +1,48 @@
+#include "runtime/base/key_splits.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace nsa {
+
+namespace {
+
+// Queries of a sequence, up to which keys are shared. A power of two: a bucket of lengths is on one side.
+constexpr int64_t kMostQueries = 8;
+// Programs that fill a large GPU, four on each multiprocessor, and the keys that one should have at least.
+constexpr int64_t kProgramsWanted = 512;
+constexpr int64_t kLeastKeys = 32;
+constexpr int64_t kSlotGranule = 16;
+
+int64_t bucket(int64_t value) {
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(value, 1))));
+}
+
+} // namespace
+
+bool sharesKeys(const Spec &spec, const Maxima &maxima) {
+  return spec.op == Operator::kDecode && maxima.seqlenQ <= kMostQueries;
+}
+
+KeySplits KeySplits::make(const Spec &spec, const Maxima &maxima) {
+  const int64_t tokens = bucket(maxima.seqlenK);
+  const std::array<int64_t, 3> keys = {spec.compressedBlocks(tokens),
+                                       std::min<int64_t>(int64_t{spec.selCount} * spec.selBlock, tokens),
+                                       bucket(std::min<int64_t>(spec.window, maxima.seqlenK))};
+  const bool selects = spec.hasBranch(kBranchSel);
+  const std::array<bool, 3> exists = {spec.hasBranch(kBranchCmp) || selects, selects, spec.hasBranch(kBranchWin)};
+  const int64_t programs = bucket(maxima.batch) * bucket(maxima.seqlenQ) * bucket(spec.kvHeads);
+  const int64_t wanted = (kProgramsWanted + programs - 1) / programs;
+  KeySplits splits;
+  for (size_t branch = 0; branch < keys.size(); ++branch)
+    if (exists[branch])
+      splits.counts[branch] = std::clamp<int64_t>(std::min(wanted, keys[branch] / kLeastKeys), 1, kMost);
+  return splits;
+}
+
+int64_t KeySplits::slots(const Spec &spec) const {
+  const int64_t used = (spec.hasBranch(kBranchCmp) ? counts[0] : 0) + counts[1] + counts[2];
+  return (used + kSlotGranule - 1) / kSlotGranule * kSlotGranule;
+}
+
+} // namespace nsa

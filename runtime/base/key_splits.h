@@ -1,0 +1,25 @@
+// How many programs share the keys of one query in each branch of decode: few queries are too few programs to fill a
+// device (Flash-Decoding). A function of what a problem's key tells, so that one stored choice has one answer.
+// Thread-safety: pure functions.
+#pragma once
+
+#include "runtime/base/problem.h"
+
+#include <array>
+#include <cstdint>
+
+namespace nsa {
+
+// Whether a plan's queries are so few that programs share the keys of one.
+bool sharesKeys(const Spec &spec, const Maxima &maxima);
+
+struct KeySplits {
+  static constexpr int64_t kMost = 16; // of one branch
+  std::array<int64_t, 3> counts = {};  // by branch: cmp, sel, win; 0 where it has no kernel
+
+  static KeySplits make(const Spec &spec, const Maxima &maxima);
+  // What `merge` makes room for: the splits of the branches that are on, in steps of 16.
+  int64_t slots(const Spec &spec) const;
+};
+
+} // namespace nsa

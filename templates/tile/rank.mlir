@@ -1,0 +1,140 @@
+// How many selection blocks stand before each one in the order of arXiv 2502.11089, equation 11, for the newest queries
+// of decode: the operator `rank`, over what `scores` wrote. The first ones of a sequence and the last ones up to the
+// query's own come first, the others by their scores, descending; of equals the lower block; and what is not a number last.
+// Rows and columns of a tile are blocks: each row is compared with all columns. Few queries are too few for a list that
+// grows (select.mlir), but a thousand blocks are only a million pairs.
+//
+//! template rank
+//! operator rank
+//! fixed   dtype, sel_block, sel_count
+//! choice  block_tile = 16 | 32 | 64
+//! choice  column_tile = 32 | 64
+//! choice  warps = 1 | 2 | 4
+//! require cpu ? warps == 1 && column_tile == 32 : block_tile == 16 * warps
+//! cost    max(block_tile - 32, 32 - block_tile) + 64 - column_tile
+//! grid    max_seqlen_q * ceildiv(ceildiv(max_seqlen_k, sel_block), block_tile), kv_heads, batch
+//! threads 32 * warps
+
+func.func @rank(
+    %scores: !tile.view<f32, 3>, %score_rows: !tile.view<f32, 2>, %ranks: !tile.view<f32, 3>,
+    %sequences: !tile.view<i32, 2>, %seqlen_q: i32, %max_seqlen_k: i32, %init_blocks: i32, %local_blocks: i32)
+    attributes {tile.warps = ${warps} : i32} {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %three = arith.constant 3 : i32
+  %seven = arith.constant 7 : i32
+  %sel_block = arith.constant ${sel_block} : i32
+  %block_tile = arith.constant ${block_tile} : i32
+  %column_tile = arith.constant ${column_tile} : i32
+  %zero_f = arith.constant 0.0 : f32
+  %one_f = arith.constant 1.0 : f32
+  %infinity = arith.constant 0x7F800000 : f32
+  %minus_inf = arith.constant 0xFF800000 : f32
+  %greatest = arith.constant 0x7F7FFFFF : f32
+  %below_numbers = arith.constant -1.0 : f32
+
+  %program = tile.program_id x
+  %kv_head = tile.program_id y
+  %sequence = tile.program_id z
+  %sel_less_one = arith.subi %sel_block, %one : i32
+  %tile_less_one = arith.subi %block_tile, %one : i32
+  %keys_rounded = arith.addi %max_seqlen_k, %sel_less_one : i32
+  %most_blocks = arith.divsi %keys_rounded, %sel_block : i32
+  %blocks_rounded = arith.addi %most_blocks, %tile_less_one : i32
+  %tiles = arith.divsi %blocks_rounded, %block_tile : i32
+  %tiles_or_one = arith.maxsi %tiles, %one : i32
+  %query = arith.divsi %program, %tiles_or_one : i32
+  %tile_index = arith.remsi %program, %tiles_or_one : i32
+
+  %q_begin = tile.load_scalar %sequences[%sequence, %zero] : !tile.view<i32, 2>
+  %queries = tile.load_scalar %sequences[%sequence, %one] : !tile.view<i32, 2>
+  %k_length = tile.load_scalar %sequences[%sequence, %three] : !tile.view<i32, 2>
+  %q_entry = tile.load_scalar %sequences[%sequence, %seven] : !tile.view<i32, 2>
+  %earlier = arith.subi %k_length, %queries : i32
+  %position = arith.addi %earlier, %query : i32
+  %own_block = arith.divsi %position, %sel_block : i32
+  %past_block = arith.addi %own_block, %one : i32
+  %first_block = arith.muli %tile_index, %block_tile : i32
+  %has_query = arith.cmpi slt, %query, %queries : i32
+  %has_blocks = arith.cmpi sle, %first_block, %own_block : i32
+  %works = arith.andi %has_query, %has_blocks : i1
+  scf.if %works {
+    %rows_before = arith.muli %q_entry, %seqlen_q : i32
+    %time = arith.addi %q_begin, %query : i32
+    %row_time = arith.addi %rows_before, %time : i32
+    %past_local = arith.subi %past_block, %local_blocks : i32
+
+    // The score by which a block is compared. Scores are sums of weights, so none is below 0.
+    %row_scores = tile.load %scores rows(%r) {
+      %block = arith.addi %first_block, %r : i32
+      %exists = arith.cmpi sle, %block, %own_block : i32
+      tile.at [%row_time, %kv_head, %block] if %exists
+    } : !tile.view<f32, 3> -> tensor<${block_tile}xf32>
+    %row_in_tile = tile.iota 0 : tensor<${block_tile}xi32>
+    %first_block_row = tile.splat %first_block : tensor<${block_tile}xi32>
+    %row_block = arith.addi %first_block_row, %row_in_tile : tensor<${block_tile}xi32>
+    %init_row = tile.splat %init_blocks : tensor<${block_tile}xi32>
+    %local_row = tile.splat %past_local : tensor<${block_tile}xi32>
+    %infinity_row = tile.splat %infinity : tensor<${block_tile}xf32>
+    %greatest_row = tile.splat %greatest : tensor<${block_tile}xf32>
+    %below_row = tile.splat %below_numbers : tensor<${block_tile}xf32>
+    %row_is_init = arith.cmpi slt, %row_block, %init_row : tensor<${block_tile}xi32>
+    %row_is_local = arith.cmpi sge, %row_block, %local_row : tensor<${block_tile}xi32>
+    %row_is_forced = arith.ori %row_is_init, %row_is_local : tensor<${block_tile}xi1>
+    %row_infinite = arith.cmpf oeq, %row_scores, %infinity_row : tensor<${block_tile}xf32>
+    %row_finite = arith.select %row_infinite, %greatest_row, %row_scores : tensor<${block_tile}xi1>, tensor<${block_tile}xf32>
+    %row_is_nan = arith.cmpf uno, %row_finite, %row_finite : tensor<${block_tile}xf32>
+    %row_number = arith.select %row_is_nan, %below_row, %row_finite : tensor<${block_tile}xi1>, tensor<${block_tile}xf32>
+    %row_key = arith.select %row_is_forced, %infinity_row, %row_number : tensor<${block_tile}xi1>, tensor<${block_tile}xf32>
+    %row_key_wide = tile.broadcast %row_key : tensor<${block_tile}xf32> -> tensor<${block_tile}x${column_tile}xf32>
+    %row_block_wide = tile.broadcast %row_block : tensor<${block_tile}xi32> -> tensor<${block_tile}x${column_tile}xi32>
+
+    %column_in_tile = tile.iota 1 : tensor<${block_tile}x${column_tile}xi32>
+    %init_tile = tile.splat %init_blocks : tensor<${block_tile}x${column_tile}xi32>
+    %local_tile = tile.splat %past_local : tensor<${block_tile}x${column_tile}xi32>
+    %past_tile = tile.splat %past_block : tensor<${block_tile}x${column_tile}xi32>
+    %infinity_tile = tile.splat %infinity : tensor<${block_tile}x${column_tile}xf32>
+    %greatest_tile = tile.splat %greatest : tensor<${block_tile}x${column_tile}xf32>
+    %below_tile = tile.splat %below_numbers : tensor<${block_tile}x${column_tile}xf32>
+    %minus_inf_tile = tile.splat %minus_inf : tensor<${block_tile}x${column_tile}xf32>
+    %ones = tile.splat %one_f : tensor<${block_tile}x${column_tile}xf32>
+    %nothing = tile.splat %zero_f : tensor<${block_tile}x${column_tile}xf32>
+    %before_all = scf.for %first_column = %zero to %past_block step %column_tile
+        iter_args(%before = %nothing) -> (tensor<${block_tile}x${column_tile}xf32>) : i32 {
+      // All rows are the same.
+      %chunk = arith.divsi %first_column, %column_tile : i32
+      %column_scores = tile.load %score_rows rows(%r) {
+        %exists = arith.cmpi sge, %r, %zero : i32
+        tile.at [%row_time, %kv_head] if %exists
+      } chunk(%chunk of %past_block) : !tile.view<f32, 2> -> tensor<${block_tile}x${column_tile}xf32>
+      %first_column_tile = tile.splat %first_column : tensor<${block_tile}x${column_tile}xi32>
+      %column_block = arith.addi %first_column_tile, %column_in_tile : tensor<${block_tile}x${column_tile}xi32>
+      %is_init = arith.cmpi slt, %column_block, %init_tile : tensor<${block_tile}x${column_tile}xi32>
+      %is_local = arith.cmpi sge, %column_block, %local_tile : tensor<${block_tile}x${column_tile}xi32>
+      %is_candidate = arith.cmpi slt, %column_block, %past_tile : tensor<${block_tile}x${column_tile}xi32>
+      %is_forced = arith.ori %is_init, %is_local : tensor<${block_tile}x${column_tile}xi1>
+      %is_infinite = arith.cmpf oeq, %column_scores, %infinity_tile : tensor<${block_tile}x${column_tile}xf32>
+      %finite = arith.select %is_infinite, %greatest_tile, %column_scores : tensor<${block_tile}x${column_tile}xi1>, tensor<${block_tile}x${column_tile}xf32>
+      %is_nan = arith.cmpf uno, %finite, %finite : tensor<${block_tile}x${column_tile}xf32>
+      %number = arith.select %is_nan, %below_tile, %finite : tensor<${block_tile}x${column_tile}xi1>, tensor<${block_tile}x${column_tile}xf32>
+      %key_or_forced = arith.select %is_forced, %infinity_tile, %number : tensor<${block_tile}x${column_tile}xi1>, tensor<${block_tile}x${column_tile}xf32>
+      %key = arith.select %is_candidate, %key_or_forced, %minus_inf_tile : tensor<${block_tile}x${column_tile}xi1>, tensor<${block_tile}x${column_tile}xf32>
+      %is_greater = arith.cmpf ogt, %key, %row_key_wide : tensor<${block_tile}x${column_tile}xf32>
+      %is_equal = arith.cmpf oeq, %key, %row_key_wide : tensor<${block_tile}x${column_tile}xf32>
+      %is_lower = arith.cmpi slt, %column_block, %row_block_wide : tensor<${block_tile}x${column_tile}xi32>
+      %wins_tie = arith.andi %is_equal, %is_lower : tensor<${block_tile}x${column_tile}xi1>
+      %stands_before = arith.ori %is_greater, %wins_tie : tensor<${block_tile}x${column_tile}xi1>
+      %counted = arith.select %stands_before, %ones, %nothing : tensor<${block_tile}x${column_tile}xi1>, tensor<${block_tile}x${column_tile}xf32>
+      %before_next = arith.addf %before, %counted : tensor<${block_tile}x${column_tile}xf32>
+      scf.yield %before_next : tensor<${block_tile}x${column_tile}xf32>
+    }
+    // Counts below 2^24 are exact as floats.
+    %rank = tile.reduce add %before_all : tensor<${block_tile}x${column_tile}xf32> -> tensor<${block_tile}xf32>
+    tile.store %rank, %ranks rows(%r) {
+      %block = arith.addi %first_block, %r : i32
+      %exists = arith.cmpi sle, %block, %own_block : i32
+      tile.at [%row_time, %kv_head, %block] if %exists
+    } : tensor<${block_tile}xf32>, !tile.view<f32, 3>
+  }
+  return
+}
