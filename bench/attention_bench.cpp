@@ -1,24 +1,19 @@
 // nsa_bench_attention: speed of the attention operators on one device, with the compiler's best guess and with the
 // tuner's winner, beside what torch carries when python3 has it, written into a folder of results row by row.
+#include "bench/bench_device.h"
 #include "bench/bench_program.h"
 #include "bench/bench_report.h"
 #include "bench/fma_peak.h"
-#include "bench/machine_facts.h"
 #include "bench/peer_process.h"
-#include "bench/plan_contender.h"
 #include "tools/support/operator_work.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <thread>
 
 namespace nsa::bench {
 namespace {
-
-// More than any L2; written before each sample.
-constexpr size_t kFlushBytes = size_t{192} << 20;
 
 struct Flags : CommonFlags {
   std::string peers;
@@ -33,19 +28,6 @@ double secondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-Result<tools::EngineHandle> openEngine(const Flags &flags, nsa_miss_policy policy) {
-  // What an earlier run stored must not be measured.
-  tools::EngineSettings settings = flags.engineSettings(policy, ":memory:");
-  settings.tuneBudgetSeconds = flags.tuneBudget;
-  return tools::createEngine(settings);
-}
-
-// Beside this program, wherever it was unpacked.
-std::string defaultPeerScript() {
-  std::error_code error;
-  return (std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / "peers/torch_attention.py").string();
-}
-
 class AttentionBench {
 public:
   explicit AttentionBench(const Flags &flags) : flags(flags) {}
@@ -53,7 +35,7 @@ public:
   Status run() {
     const auto start = std::chrono::steady_clock::now();
     NSA_RETURN_IF_ERROR(open());
-    std::vector<BenchCase> cases = benchCases(accelerator->isCuda(), flags.quick);
+    std::vector<BenchCase> cases = benchCases(device->accelerator().isCuda(), flags.quick);
     std::erase_if(cases, [&](const BenchCase &benchCase) { return !isWanted(benchCase); });
     if (cases.empty())
       return Status::invalid("--heads, --ops, --tokens", "", "leave no shape of this device");
@@ -80,33 +62,23 @@ private:
   }
 
   Status open() {
-    Result<std::unique_ptr<tools::Accelerator>> opened = tools::Accelerator::open(flags.device);
+    tools::EngineSettings settings = flags.engineSettings(NSA_MISS_DEFAULT, ":memory:");
+    settings.tuneBudgetSeconds = flags.tuneBudget;
+    Result<BenchDevice> opened = BenchDevice::open(std::move(settings));
     if (!opened)
       return opened.status();
-    accelerator = std::move(*opened);
-    Result<tools::EngineHandle> engine = openEngine(flags, NSA_MISS_DEFAULT);
-    if (!engine)
-      return engine.status();
-    guessing = std::move(*engine);
-    if (engine = openEngine(flags, NSA_MISS_TUNE); !engine)
-      return engine.status();
-    tuning = std::move(*engine);
-    Result<nlohmann::json> machine = machineFacts(guessing.get());
+    device.emplace(std::move(*opened));
+    Result<nlohmann::json> machine = device->facts();
     if (!machine)
       return machine.status();
     deviceName = (*machine)["device"].value("name", "");
 
     nlohmann::ordered_json facts = {{"machine", *machine}, {"samples", flags.samples}};
-    if (!accelerator->isCuda()) {
+    if (!device->accelerator().isCuda()) {
       const FmaPeak peak = measureFmaPeak(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
       facts["fma_peak"] = {
           {"vector_bits", peak.vectorBits}, {"threads", peak.threads}, {"gflops", std::round(peak.gflops)}};
       cpuRoof.tflops = peak.gflops / 1000;
-    } else {
-      Result<tools::Buffer> buffer = accelerator->allocate(kFlushBytes);
-      if (!buffer)
-        return buffer.status();
-      flush = std::move(*buffer);
     }
     openPeers();
     if (peers)
@@ -120,10 +92,10 @@ private:
 
   void openPeers() {
     const bool asked = !flags.peers.empty();
-    if (flags.noPeers || (!asked && !accelerator->isCuda()))
+    if (flags.noPeers || (!asked && !device->accelerator().isCuda()))
       return;
     Result<std::unique_ptr<PeerProcess>> started =
-        PeerProcess::start(asked ? flags.peers : defaultPeerScript(), flags.device);
+        PeerProcess::start(asked ? flags.peers : PeerProcess::defaultScript(), flags.device);
     if (started)
       peers = std::move(*started);
     else
@@ -133,25 +105,23 @@ private:
   Status measureCase(const BenchCase &benchCase) {
     const tools::OperatorInputs inputs =
         tools::drawInputs(benchCase.spec, tools::SequenceLengths::largest(benchCase.maxima), 1);
-    Result<tools::DeviceOperator> job = tools::DeviceOperator::upload(*accelerator, inputs, {TensorName::kLse});
+    Result<tools::DeviceOperator> job =
+        tools::DeviceOperator::upload(device->accelerator(), inputs, {TensorName::kLse});
     if (!job)
       return job.status();
-    const Arena arena{*accelerator, inputs, *job, flush};
+    const Arena arena{device->accelerator(), inputs, *job, device->flush()};
 
+    Result<std::vector<std::unique_ptr<PlanContender>>> made = device->contenders(arena, !flags.noTune);
+    if (!made)
+      return made.status();
     std::vector<std::unique_ptr<Contender>> contenders;
-    for (const bool tuned : {false, true}) {
-      if (tuned && flags.noTune)
-        continue;
-      Result<std::unique_ptr<PlanContender>> made =
-          PlanContender::make(tuned ? "nsa tuned" : "nsa default", (tuned ? tuning : guessing).get(), arena);
-      if (!made)
-        return made.status();
-      tuneSeconds += (*made)->tuneSeconds();
-      contenders.push_back(std::move(*made));
+    for (std::unique_ptr<PlanContender> &contender : *made) {
+      tuneSeconds += contender->tuneSeconds();
+      contenders.push_back(std::move(contender));
     }
     const size_t ours = contenders.size();
     if (peers) {
-      Result<PeerProcess::Peers> prepared = peers->prepare(benchCase, flush.size());
+      Result<PeerProcess::Peers> prepared = peers->prepare(benchCase, device->flush().size());
       if (!prepared) {
         // Their trouble must not end our measurement.
         std::printf("Other implementations are measured no more: %s\n", prepared.status().toString().c_str());
@@ -187,7 +157,7 @@ private:
     row["slowest_ms"] = times.slowestMs;
     row["tflops"] = tflops;
     row["percent_of_roof"] = nullptr;
-    if (!accelerator->isCuda())
+    if (!device->accelerator().isCuda())
       row["percent_of_roof"] = 100 * tflops / cpuRoof.tflops;
     else if (const std::optional<Roof> roof = roofOf(deviceName, benchCase.spec.dtype))
       row["percent_of_roof"] = 100 * floorMs(benchCase, flops, *roof) / times.medianMs;
@@ -211,9 +181,7 @@ private:
   }
 
   const Flags &flags;
-  std::unique_ptr<tools::Accelerator> accelerator;
-  tools::EngineHandle guessing, tuning;
-  tools::Buffer flush;
+  std::optional<BenchDevice> device;
   std::unique_ptr<PeerProcess> peers;
   std::optional<BenchReport> report;
   std::string deviceName;

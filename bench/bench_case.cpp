@@ -11,16 +11,14 @@ struct Geometry {
 };
 
 BenchCase makeCase(Operator op, const Geometry &geometry, int64_t tokens) {
-  BenchCase result;
-  result.name = geometry.name;
-  result.spec.op = op;
-  result.spec.queryHeads = geometry.queryHeads;
-  result.spec.kvHeads = geometry.kvHeads;
-  result.spec.qkDim = geometry.qkDim;
-  result.spec.vDim = geometry.vDim;
-  result.spec.window = 512;
-  result.maxima = {.batch = 1, .tokensQ = tokens, .seqlenQ = tokens, .seqlenK = tokens};
-  return result;
+  Spec spec;
+  spec.op = op;
+  spec.queryHeads = geometry.queryHeads;
+  spec.kvHeads = geometry.kvHeads;
+  spec.qkDim = geometry.qkDim;
+  spec.vDim = geometry.vDim;
+  spec.window = 512;
+  return promptCase(geometry.name, spec, tokens);
 }
 
 } // namespace
@@ -45,6 +43,10 @@ std::vector<BenchCase> benchCases(bool cuda, bool quick) {
         cases.push_back(makeCase(Operator::kDense, geometry, tokens));
     }
   return cases;
+}
+
+BenchCase promptCase(std::string name, const Spec &spec, int64_t tokens) {
+  return {std::move(name), spec, {.batch = 1, .tokensQ = tokens, .seqlenQ = tokens, .seqlenK = tokens}};
 }
 
 nlohmann::ordered_json caseFields(const BenchCase &benchCase) {

@@ -21,6 +21,9 @@ struct BenchCase {
 // shape of `tools/quickstart`. `quick` is one small case.
 std::vector<BenchCase> benchCases(bool cuda, bool quick);
 
+// One sequence of so many tokens, all of them queries.
+BenchCase promptCase(std::string name, const Spec &spec, int64_t tokens);
+
 // The fields of a row of results that say what was computed.
 nlohmann::ordered_json caseFields(const BenchCase &benchCase);
 

@@ -26,6 +26,8 @@ public:
   Status add(nlohmann::ordered_json row);
   // A fact that is known only later, as the time that all took.
   Status setFact(const std::string &name, nlohmann::ordered_json value);
+  // What stands in the file.
+  const nlohmann::ordered_json &content() const { return json; }
 
 private:
   BenchReport() = default;

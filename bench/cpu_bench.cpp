@@ -1,12 +1,15 @@
 // nsa_bench_cpu: which share of the processor's FMA peak the generated fp32 kernels reach, on one core and on all, and
-// how long a kernel takes to compile. Peak and kernels run in turns, so both see the same clocks and neighbours.
+// how long a kernel takes to compile; and the whole forward pass by its parts, on one core. Peak and kernels run in
+// turns, so both see the same clocks and neighbours.
 #include "bench/bench_case.h"
 #include "bench/bench_program.h"
 #include "bench/bench_report.h"
 #include "bench/compile_time.h"
 #include "bench/fma_peak.h"
+#include "bench/forward_parts.h"
 #include "bench/machine_facts.h"
 #include "bench/plan_contender.h"
+#include "bench/roof_contender.h"
 #include "tools/support/operator_work.h"
 
 #include <algorithm>
@@ -18,26 +21,13 @@ namespace nsa::bench {
 namespace {
 
 struct Flags : CommonFlags {
-  int samples = 11;
+  int samples = 11, forwardSamples = 5;
   double tuneBudget = 30;
-};
+  std::vector<std::string> ops = {"dense", "window", "nsa"};
+  std::vector<int64_t> forwardTokens = {1024, 4096};
+  bool noTune = false;
 
-// The peak as a contender: the time in which so many threads do a billion operations each.
-class PeakContender final : public Contender {
-public:
-  explicit PeakContender(int threads) : threads(threads), contenderName("fma peak " + std::to_string(threads)) {}
-  const std::string &name() const override { return contenderName; }
-  Result<double> sample() override {
-    const FmaPeak peak = measureFmaPeak(threads, 1);
-    if (peak.gflops <= 0)
-      return Status::error(ErrorCode::kUnsupported, "this processor has neither AVX-512 nor FMA");
-    return threads * 1e3 / peak.gflops;
-  }
-  nlohmann::ordered_json facts() const override { return nlohmann::ordered_json::object(); }
-
-private:
-  int threads;
-  std::string contenderName;
+  bool wants(Operator op) const { return std::find(ops.begin(), ops.end(), operatorName(op)) != ops.end(); }
 };
 
 // Two kernels and the peak at one number of threads.
@@ -52,7 +42,7 @@ Result<Lane> openLane(const Flags &flags, int threads, const Arena &arena) {
   lane.threads = threads;
   lane.contenders.push_back(std::make_unique<PeakContender>(threads));
   for (const bool tuned : {false, true}) {
-    if (tuned && flags.quick)
+    if (tuned && (flags.quick || flags.noTune))
       continue;
     // What an earlier run stored must not be measured.
     tools::EngineSettings settings = flags.engineSettings(tuned ? NSA_MISS_TUNE : NSA_MISS_DEFAULT, ":memory:");
@@ -150,10 +140,13 @@ Status run(const Flags &flags) {
       flags.results, "cpu", {{"machine", *machine}, {"vector_bits", measureFmaPeak(1, 1).vectorBits}},
       {{"what", "what"},
        {"operator", "op"},
+       {"part", "part"},
        {"tokens", "tokens"},
        {"threads", "threads"},
        {"GFLOP/s", "gflops"},
        {"% of the peak", "percent_of_peak"},
+       {"GB/s", "gigabytes_per_second"},
+       {"% of stream", "percent_of_stream"},
        {"times one thread", "times_one_thread"},
        {"median ms", "median_ms"},
        {"CPU ms", "cpu_ms"},
@@ -171,6 +164,8 @@ Status run(const Flags &flags) {
   const int64_t tokens = flags.quick ? 256 : 4096;
   benchCase.maxima = {.batch = 1, .tokensQ = tokens, .seqlenQ = tokens, .seqlenK = tokens};
   for (const Operator op : {Operator::kDense, Operator::kWindow}) {
+    if (!flags.wants(op))
+      continue;
     benchCase.spec.op = op;
     NSA_RETURN_IF_ERROR(measureCase(flags, benchCase, **accelerator, *report));
     Result<CompileTime> compile = measureCompileTime(compilerPath, benchCase.spec, 5);
@@ -185,6 +180,14 @@ Status run(const Flags &flags) {
                                      {"template", compile->templateName},
                                      {"config", compile->config}}));
   }
+  if (flags.wants(Operator::kNsa))
+    for (const int64_t length : flags.quick ? std::vector<int64_t>{1280} : flags.forwardTokens)
+      for (const bool tuned : {false, true}) {
+        if (tuned && (flags.quick || flags.noTune))
+          continue;
+        NSA_RETURN_IF_ERROR(measureForwardParts(flags, {length, flags.forwardSamples, tuned, flags.tuneBudget},
+                                                **accelerator, *report));
+      }
   return Status::ok();
 }
 
@@ -196,6 +199,19 @@ int main(int argc, char **argv) {
   nsa::bench::BenchProgram program("cpu", "Measures the generated CPU kernels against the processor's peak.", flags,
                                    "A short length, without tuning");
   program.addCount("--samples", flags.samples, "Samples of each measurement", 1, 10000);
+  program.addCount("--forward-samples", flags.forwardSamples, "Samples of the whole forward pass, seconds each", 1,
+                   1000);
   program.addTuneBudget(flags.tuneBudget);
+  CLI::App &options = program.options();
+  options.add_option("--ops", flags.ops, "Only these: dense, window, nsa")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"dense", "window", "nsa"}))
+      ->type_name("LIST");
+  options.add_option("--forward-tokens", flags.forwardTokens, "Lengths of the whole forward pass")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->type_name("LIST");
+  options.add_flag("--no-tune", flags.noTune, "Only the compiler's best guess");
   return program.run(argc, argv, [&] { return nsa::bench::run(flags); });
 }

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/socket.h>
@@ -47,6 +48,14 @@ private:
   std::string contenderName;
   nlohmann::ordered_json contenderFacts;
 };
+
+std::string PeerProcess::defaultScript() {
+  const std::filesystem::path script = "peers/torch_attention.py";
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  const std::filesystem::path bundled = folder.parent_path() / "libexec/nsa" / script;
+  return (std::filesystem::exists(bundled, error) ? bundled : folder / script).string();
+}
 
 Result<std::unique_ptr<PeerProcess>> PeerProcess::start(const std::string &script, const std::string &device) {
   if (access(script.c_str(), R_OK) != 0)

@@ -15,6 +15,8 @@ namespace nsa::bench {
 
 class PeerProcess {
 public:
+  // torch's script: beside this program, or where a bundle has it.
+  static std::string defaultScript();
   // Starts `python3 script --device D`. An error says why peers cannot be measured here; that is nobody's fault.
   static Result<std::unique_ptr<PeerProcess>> start(const std::string &script, const std::string &device);
   ~PeerProcess();

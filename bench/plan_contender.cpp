@@ -3,6 +3,7 @@
 #include "bench/median.h"
 #include "tools/support/operator_check.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <map>
@@ -10,7 +11,6 @@
 namespace nsa::bench {
 namespace {
 
-constexpr int kWarmUps = 3; // caches, clocks and lazy loading
 constexpr int kCheckedQueries = 4;
 constexpr double kSampleMs = 1.0; // on the CPU: below it one run is too close to the clock's own steps
 
@@ -50,7 +50,7 @@ Result<std::unique_ptr<PlanContender>> PlanContender::make(std::string name, nsa
   contender->description = tools::describePlan(contender->plan.get());
   NSA_RETURN_IF_ERROR(arena.job.allocateWorkspace(contender->plan.get()));
   NSA_RETURN_IF_ERROR(arena.job.poisonOutputs());
-  for (int i = 0; i < kWarmUps; ++i)
+  for (int i = 0; i < std::max(arena.warmUps, 1); ++i)
     if (Result<double> once = contender->sample(); !once)
       return once.status();
   nsa_error error{};
@@ -111,6 +111,13 @@ Result<nlohmann::ordered_json> PlanContender::parts(int samples) {
   for (const std::string &part : order)
     result["ms_" + part] = median(times[part]);
   return result;
+}
+
+std::string PlanContender::configOf(Operator op) const {
+  for (const nlohmann::json &launch : description["launches"])
+    if (launch.value("operator", "") == operatorName(op))
+      return launch.value("config", "");
+  return "";
 }
 
 nlohmann::ordered_json PlanContender::facts() const {

@@ -13,6 +13,7 @@ struct Arena {
   const tools::OperatorInputs &inputs;
   tools::DeviceOperator &job;
   tools::Buffer &flush; // larger than the L2; empty on the CPU
+  int warmUps = 3;      // caches, clocks and lazy loading
 };
 
 class PlanContender final : public Contender {
@@ -25,6 +26,9 @@ public:
   nlohmann::ordered_json facts() const override;
   // "ms_cmp" and so on: the median time of each part of a run.
   Result<nlohmann::ordered_json> parts(int samples);
+  // The choices of the kernel that serves one operator of it.
+  std::string configOf(Operator op) const;
+  int64_t workspaceBytes() const { return description.value("workspace_bytes", int64_t{0}); }
   double tuneSeconds() const { return description["milliseconds"].value("tune", 0.0) / 1000; }
 
 private:

@@ -25,6 +25,7 @@ int runProgram(int argc, char **argv) {
   addExplainCommand(app, action);
   addGenerateCommand(app, action);
   addDumpSelectionCommand(app, action);
+  addBenchCommand(app, action);
   addCacheCommand(app, action);
   addDoctorCommand(app, action);
   // Set last: verbs would inherit it.

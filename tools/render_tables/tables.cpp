@@ -32,6 +32,19 @@ std::string line(const std::vector<std::string> &cells) {
   return text + "\n";
 }
 
+// The titles of the columns that the bench has named, then a row for each result.
+std::vector<std::vector<std::string>> plainCells(const Json &report) {
+  std::vector<std::vector<std::string>> rows(1);
+  for (const Json &column : report["table"])
+    rows.front().push_back(column.value("title", ""));
+  for (const Json &result : report["results"]) {
+    std::vector<std::string> &row = rows.emplace_back();
+    for (const Json &column : report["table"])
+      row.push_back(cell(result, column.value("field", "")));
+  }
+  return rows;
+}
+
 std::string heading(const std::vector<std::string> &titles) {
   std::string rule = "|";
   for (size_t i = 0; i < titles.size(); ++i)
@@ -98,15 +111,26 @@ std::string attentionTable(const Json &report) {
 }
 
 std::string plainTable(const Json &report) {
-  std::vector<std::string> titles;
-  for (const Json &column : report["table"])
-    titles.push_back(column.value("title", ""));
-  std::string text = heading(titles);
-  for (const Json &row : report["results"]) {
-    std::vector<std::string> cells;
-    for (const Json &column : report["table"])
-      cells.push_back(cell(row, column.value("field", "")));
-    text += line(cells);
+  const std::vector<std::vector<std::string>> rows = plainCells(report);
+  std::string text = heading(rows.front());
+  for (size_t i = 1; i < rows.size(); ++i)
+    text += line(rows[i]);
+  return text;
+}
+
+std::string terminalTable(const Json &report) {
+  const std::vector<std::vector<std::string>> rows = plainCells(report);
+  std::vector<size_t> widths(rows.front().size());
+  for (const std::vector<std::string> &row : rows)
+    for (size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], row[i].size());
+  std::string text;
+  for (const std::vector<std::string> &row : rows) {
+    std::string padded;
+    for (size_t i = 0; i < row.size(); ++i)
+      padded += row[i] + std::string(widths[i] - row[i].size() + 2, ' ');
+    padded.erase(padded.find_last_not_of(' ') + 1);
+    text += padded + "\n";
   }
   return text;
 }

@@ -1,4 +1,4 @@
-// README's tables from the JSON of one bench run.
+// Tables from the JSON of one bench run: README's, and the ones that a bench prints.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -15,5 +15,7 @@ std::string machineLine(const Json &report);
 std::string attentionTable(const Json &report);
 // The columns that the bench has named, a row for each result.
 std::string plainTable(const Json &report);
+// The same for a terminal: columns in line, titles on top.
+std::string terminalTable(const Json &report);
 
 } // namespace nsa::tables

@@ -60,9 +60,10 @@ protected:
 };
 
 TEST_F(Program, HelpAndVersionSucceedOnStdout) {
-  for (const char *arguments :
-       {"--help", "run --help", "compile --help", "tune --help", "explain --help", "generate --help",
-        "dump-selection --help", "cache --help", "cache list --help", "cache show --help", "doctor --help"}) {
+  for (const char *arguments : {"--help", "run --help", "compile --help", "tune --help", "explain --help",
+                                "generate --help", "dump-selection --help", "bench --help", "bench prefill --help",
+                                "bench selection --help", "bench compress --help", "bench summarize --help",
+                                "cache --help", "cache list --help", "cache show --help", "doctor --help"}) {
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.code, 0) << arguments;
     EXPECT_EQ(outcome.err, "") << arguments;
@@ -71,6 +72,37 @@ TEST_F(Program, HelpAndVersionSucceedOnStdout) {
   const Outcome version = run("--version");
   EXPECT_EQ(version.code, 0);
   EXPECT_EQ(version.out.rfind("nsa 0.", 0), 0u) << version.out;
+}
+
+TEST_F(Program, SummarizePrintsADecodingBenchOrSaysWhatIsWrong) {
+  const std::string header = "S,ms_total,ms_cmp,ms_sel,ms_win,reads_actual,reads_expected\n";
+  const std::string good = scratch.write("good.csv", header + "512,8,2,4,1,1123,1571\n");
+  const Outcome one = run("bench summarize " + good);
+  EXPECT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(one.out, "S    ms total  cmp %  sel %  win %  reads actual/expected  decode only\n"
+                     "512  8.00      25.0   50.0   12.5   1123/1571              -/-\n");
+  const Outcome two = run("bench summarize " + good + " " + good);
+  EXPECT_EQ(two.out, good + "\n" + one.out + "\n" + good + "\n" + one.out);
+
+  const std::string bad = scratch.write("bad.csv", header + "512,8,2,4,1,many,1571\n");
+  expectFailure("bench summarize " + good + " " + bad, bad + ":2 reads_actual = many: must be a number from 0 on");
+  expectFailure("bench summarize " + scratch.file("absent.csv"), "absent.csv");
+  expectFailure("bench summarize " + scratch.file(""), "regular file");
+  expectUsageError("bench summarize", "FILE is required");
+}
+
+TEST_F(Program, BenchRejectsWhatItCannotMeasure) {
+  expectUsageError("bench", "subcommand is required");
+  expectUsageError("bench prefill --tokens 0", "--tokens");
+  expectUsageError("bench selection --samples 0", "--samples");
+  expectUsageError("bench compress --warm-ups 0", "--warm-ups");
+  expectUsageError("bench selection --peers x", "--peers");
+  const std::string results = " --results " + scratch.file("results");
+  expectFailure("bench prefill --config " + scratch.file("absent.json") + results, "absent.json");
+  expectFailure("bench prefill --config " + config + results, "lacks");
+  expectFailure("bench prefill --tokens 3000000000 --config " + shape + results, "seqlen");
+  expectFailure("bench prefill --device tpu --config " + shape + results, "tpu");
+  expectFailure("bench selection --tokens 64 --config " + shape + results, "absent.so");
 }
 
 TEST_F(Program, ALostStdoutIsAFailure) {

@@ -67,11 +67,33 @@ TEST(OperatorWork, AttentionCountsWhatTheReferenceAllows) {
     }
 }
 
-TEST(OperatorWork, SelectMakesTheScoresOnly) {
+TEST(OperatorWork, SelectMakesTheScoresOfQueriesThatLeaveBlocksOut) {
   const OperatorInputs select = drawInputs(smallSpec(Operator::kSelect), kPrompt, 1),
                        cmp = drawInputs(smallSpec(Operator::kCmp), kPrompt, 1);
   EXPECT_EQ(attendedPairs(select), attendedPairs(cmp));
-  EXPECT_EQ(usefulFlops(select), usefulFlops(cmp) * 8 / (8 + 4));
+  // From position 64 on there are more than 4 blocks of 16 tokens.
+  int64_t scores = 0;
+  for (int64_t position = 64; position < 110; ++position)
+    scores += (position + 1 - 8) / 4 + 1;
+  EXPECT_EQ(usefulFlops(select), 2.0 * static_cast<double>(scores) * 6 * 8);
+  EXPECT_EQ(usefulFlops(drawInputs(smallSpec(Operator::kSelect), {{64}, {64}}, 1)), 0);
+}
+
+TEST(OperatorWork, PartsAreTheWholeAndTheirTensors) {
+  const OperatorInputs inputs = drawInputs(smallSpec(Operator::kNsa), kPrompt, 1);
+  std::vector<Operator> operators;
+  double flops = 0;
+  for (const PartWork &work : workByPart(inputs)) {
+    operators.push_back(work.part);
+    flops += work.flops;
+  }
+  EXPECT_EQ(operators, (std::vector<Operator>{Operator::kCompress, Operator::kCmp, Operator::kSelect, Operator::kSel,
+                                              Operator::kWindow, Operator::kCombine}));
+  EXPECT_EQ(flops, usefulFlops(inputs));
+  const std::vector<PartWork> parts = workByPart(inputs);
+  // Two heads of keys and values, and 26 blocks of both; 6 heads of three results, gates and the sum.
+  EXPECT_EQ(parts.front().bytes, 4.0 * 2 * (8 + 4) * (110 + 26));
+  EXPECT_EQ(parts.back().bytes, 4.0 * 6 * 110 * (3 * 4 + 3 + 4));
 }
 
 TEST(OperatorWork, CompressionCountsItsWeights) {
@@ -102,19 +124,19 @@ TEST(OperatorWork, TheWholeForwardIsTheSumOfItsOperators) {
     const reference::NsaResult chosen = reference::forward(referenceNsa(inputs));
     double flops = 0;
     int64_t pairs = 0;
-    auto add = [&](Operator op, const reference::BlockLists &lists, double products) {
+    auto add = [&](Operator op, const reference::BlockLists &lists) {
       const int64_t allowed = allowedPairs(op, inputs, lists);
-      flops += 2.0 * static_cast<double>(allowed) * products;
-      pairs += op == Operator::kCmp && products == 8 ? 0 : allowed;
+      flops += 2.0 * static_cast<double>(allowed) * (8 + 4);
+      pairs += allowed;
     };
     if (spec.hasBranch(kBranchCmp))
-      add(Operator::kCmp, {}, 8 + 4);
+      add(Operator::kCmp, {});
     if (spec.hasBranch(kBranchSel)) {
-      add(Operator::kCmp, {}, 8); // the scores
-      add(Operator::kSel, chosen.blockLists, 8 + 4);
+      flops += usefulFlops(drawInputs(smallSpec(Operator::kSelect), kPrompt, 3));
+      add(Operator::kSel, chosen.blockLists);
     }
     if (spec.hasBranch(kBranchWin))
-      add(Operator::kWindow, {}, 8 + 4);
+      add(Operator::kWindow, {});
     if (spec.hasBranch(kBranchCmp | kBranchSel))
       flops += 2.0 * 26 * 2 * 8 * (8 * 8 + 4 * 4); // 26 blocks in 110 tokens
     EXPECT_EQ(attendedPairs(inputs), pairs) << branches;

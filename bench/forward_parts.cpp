@@ -1,0 +1,138 @@
+#include "bench/forward_parts.h"
+
+#include "bench/bench_case.h"
+#include "bench/plan_contender.h"
+#include "bench/roof_contender.h"
+#include "tools/support/operator_work.h"
+
+#include <cstdio>
+
+namespace nsa::bench {
+namespace {
+
+// The paper's, and ones that a test has time for.
+BenchCase caseOf(const CommonFlags &flags, int64_t tokens) {
+  Spec spec;
+  spec.op = Operator::kNsa;
+  spec.dtype = DType::kF32;
+  spec.queryHeads = flags.quick ? 8 : 64;
+  spec.kvHeads = flags.quick ? 1 : 4;
+  spec.qkDim = flags.quick ? 64 : 192;
+  spec.vDim = flags.quick ? 64 : 128;
+  return promptCase(flags.quick ? "small" : "nsa192", spec, tokens);
+}
+
+// The name under which a timed run tells an operator.
+std::string partName(Operator op) { return op == Operator::kWindow ? "win" : std::string(operatorName(op)); }
+
+struct Roofs {
+  double gflops = 0, gigabytesPerSecond = 0;
+};
+
+void addRates(nlohmann::ordered_json &row, double flops, double bytes, double milliseconds, const Roofs &roofs) {
+  row["median_ms"] = milliseconds;
+  if (flops > 0) {
+    row["gflop"] = flops * 1e-9;
+    row["gflops"] = flops * 1e-6 / milliseconds;
+    row["percent_of_peak"] = 100 * flops * 1e-6 / milliseconds / roofs.gflops;
+  }
+  row["gigabytes_per_second"] = bytes * 1e-6 / milliseconds;
+  row["percent_of_stream"] = 100 * bytes * 1e-6 / milliseconds / roofs.gigabytesPerSecond;
+}
+
+void print(const nlohmann::ordered_json &row) {
+  std::printf("%-12s T=%-6lld %-8s %9.2f ms", row.value("what", "").c_str(), row.value("tokens", 0LL),
+              row.value("part", "").c_str(), row.value("median_ms", 0.0));
+  if (row.contains("gflop"))
+    std::printf(" %8.2f GFLOP %8.2f GFLOP/s %5.1f %% of the peak", row.value("gflop", 0.0), row.value("gflops", 0.0),
+                row.value("percent_of_peak", 0.0));
+  else
+    std::printf(" %8.2f GB/s %5.1f %% of stream", row.value("gigabytes_per_second", 0.0),
+                row.value("percent_of_stream", 0.0));
+  std::printf("  %s\n", row.value("config", "").c_str());
+  std::fflush(stdout);
+}
+
+} // namespace
+
+Status measureForwardParts(const CommonFlags &flags, const ForwardParts &choice, tools::Accelerator &accelerator,
+                           BenchReport &report) {
+  const BenchCase benchCase = caseOf(flags, choice.tokens);
+  const tools::OperatorInputs inputs =
+      tools::drawInputs(benchCase.spec, tools::SequenceLengths::largest(benchCase.maxima), 1);
+  Result<tools::DeviceOperator> job = tools::DeviceOperator::upload(
+      accelerator, inputs, {TensorName::kBlockList, TensorName::kKComp, TensorName::kVComp});
+  if (!job)
+    return job.status();
+  tools::Buffer noFlush;
+  const Arena arena{accelerator, inputs, *job, noFlush};
+  // What an earlier run stored must not be measured.
+  tools::EngineSettings settings = flags.engineSettings(choice.tuned ? NSA_MISS_TUNE : NSA_MISS_DEFAULT, ":memory:");
+  settings.tuneBudgetSeconds = choice.tuneBudget;
+  settings.cpuThreads = 1;
+  Result<tools::EngineHandle> engine = tools::createEngine(settings);
+  if (!engine)
+    return engine.status();
+  Result<std::unique_ptr<PlanContender>> plan =
+      PlanContender::make(choice.tuned ? "tuned" : "default", engine->get(), arena);
+  if (!plan)
+    return plan.status();
+
+  PeakContender peak(1);
+  StreamContender stream;
+  std::vector<Times> times;
+  for (const Result<Times> &one : measureInTurns({&peak, &stream, plan->get()}, choice.samples)) {
+    if (!one)
+      return one.status();
+    times.push_back(*one);
+  }
+  Result<nlohmann::ordered_json> parts = (*plan)->parts(choice.samples);
+  if (!parts)
+    return parts.status();
+
+  const Roofs roofs{peak.gflops(times[0].medianMs), stream.gigabytesPerSecond(times[1].medianMs)};
+  nlohmann::ordered_json common;
+  common["what"] = (*plan)->name();
+  common["threads"] = 1;
+  common.update(caseFields(benchCase));
+  common["window"] = benchCase.spec.window;
+  for (const auto &[what, rate] :
+       {std::pair("fma peak", roofs.gflops), std::pair("stream", roofs.gigabytesPerSecond)}) {
+    nlohmann::ordered_json row = {{"what", what}, {"threads", 1}};
+    row[what == std::string("stream") ? "gigabytes_per_second" : "gflops"] = rate;
+    std::printf("%-12s %.1f %s on one core\n", what, rate, what == std::string("stream") ? "GB/s" : "GFLOP/s");
+    NSA_RETURN_IF_ERROR(report.add(std::move(row)));
+  }
+
+  const Times &own = times[2];
+  double bytes = 0;
+  for (const tools::PartWork &work : tools::workByPart(inputs))
+    bytes += work.bytes;
+  nlohmann::ordered_json whole = common;
+  whole["part"] = "all";
+  addRates(whole, tools::usefulFlops(inputs), bytes, own.medianMs, roofs);
+  whole["fastest_ms"] = own.fastestMs;
+  whole["slowest_ms"] = own.slowestMs;
+  whole["percent_of_peak_by_cpu_time"] =
+      100 * tools::usefulFlops(inputs) * 1e-6 / own.cpuMs / peak.gflops(times[0].cpuMs);
+  whole.update((*plan)->facts());
+  print(whole);
+  NSA_RETURN_IF_ERROR(report.add(std::move(whole)));
+  for (const tools::PartWork &work : tools::workByPart(inputs)) {
+    const std::string name = partName(work.part);
+    const auto found = parts->find("ms_" + name);
+    if (found == parts->end())
+      return Status::error(ErrorCode::kInternal, "a timed run did not tell the part " + name);
+    nlohmann::ordered_json row = common;
+    row["part"] = name;
+    addRates(row, work.flops, work.bytes, found->get<double>(), roofs);
+    // Where lists are the whole past, dense attention serves the branch.
+    const std::string config = (*plan)->configOf(work.part);
+    row["config"] = config.empty() ? "dense " + (*plan)->configOf(Operator::kDense) : config;
+    print(row);
+    NSA_RETURN_IF_ERROR(report.add(std::move(row)));
+  }
+  return Status::ok();
+}
+
+} // namespace nsa::bench

@@ -1,0 +1,200 @@
+// `nsa bench`: measures whole operations over lengths, and prints the tables of measurements that were made before.
+#include "bench/decode_summary.h"
+#include "bench/length_bench.h"
+#include "tools/nsa/command.h"
+#include "tools/nsa/file_io.h"
+#include "tools/render_tables/tables.h"
+#include "tools/support/progress.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+namespace nsa::tools {
+namespace {
+
+// A row has some hundred bytes.
+constexpr uint64_t kMaxCsvBytes = uint64_t{16} << 20;
+
+struct BenchFlags {
+  std::vector<std::string> configs;
+  EngineFlags engine;
+  bench::LengthChoice choice;
+  std::string peers;
+  bool noPeers = false, json = false;
+};
+
+// The paper's heads, where no file names others.
+bench::NamedSpec paperSpec() {
+  bench::NamedSpec named{"nsa192", {}};
+  named.spec.op = Operator::kNsa;
+  named.spec.queryHeads = 64;
+  named.spec.kvHeads = 4;
+  named.spec.qkDim = 192;
+  named.spec.vDim = 128;
+  return named;
+}
+
+Status chooseSpecs(BenchFlags &flags) {
+  for (const std::string &path : flags.configs) {
+    Result<ConfigFile> config = ConfigFile::read(path);
+    if (!config)
+      return config.status();
+    Result<Spec> spec = specOf(Operator::kNsa, *config);
+    if (!spec)
+      return spec.status();
+    flags.choice.specs.push_back({std::filesystem::path(path).stem().string(), *spec});
+  }
+  if (flags.choice.specs.empty())
+    flags.choice.specs.push_back(paperSpec());
+  return Status::ok();
+}
+
+using Measure = Result<nlohmann::ordered_json> (*)(bench::BenchDevice &, const BenchFlags &);
+
+Status measure(BenchFlags &flags, Measure verb) {
+  NSA_RETURN_IF_ERROR(chooseSpecs(flags));
+  Result<bench::BenchDevice> device = bench::BenchDevice::open(flags.engine.settings);
+  if (!device)
+    return device.status();
+  if (flags.choice.tokens.empty())
+    flags.choice.tokens = device->accelerator().isCuda() ? std::vector<int64_t>{4096, 8192, 16384, 32768, 65536}
+                                                         : std::vector<int64_t>{1024, 2048, 4096};
+  for (const bench::NamedSpec &named : flags.choice.specs)
+    for (const int64_t tokens : flags.choice.tokens)
+      NSA_RETURN_IF_ERROR(bench::promptCase(named.name, named.spec, tokens).maxima.validate(named.spec));
+  Result<nlohmann::ordered_json> report = Status::ok();
+  {
+    Progress progress;
+    flags.choice.progress = [&](const std::string &text) { progress.step(text); };
+    report = verb(*device, flags);
+    flags.choice.progress = nullptr;
+  }
+  if (!report)
+    return report.status();
+  if (flags.json) {
+    printJson(*report);
+    return Status::ok();
+  }
+  std::printf("%s\n%s", tables::machineLine(*report).c_str(), tables::terminalTable(*report).c_str());
+  if (report->contains("crossover"))
+    for (const nlohmann::ordered_json &crossover : (*report)["crossover"])
+      std::printf("\nCrossover with dense attention, %s: %s\n", crossover.value("heads", "").c_str(),
+                  crossover.value("text", "").c_str());
+  return Status::ok();
+}
+
+Result<nlohmann::ordered_json> prefill(bench::BenchDevice &device, const BenchFlags &flags) {
+  std::unique_ptr<bench::PeerProcess> peers;
+  const bool asked = !flags.peers.empty();
+  if (!flags.noPeers && (asked || device.accelerator().isCuda())) {
+    Result<std::unique_ptr<bench::PeerProcess>> started =
+        bench::PeerProcess::start(asked ? flags.peers : bench::PeerProcess::defaultScript(), device.name());
+    // A script that was named has to run; the usual one needs python3 and torch, which nobody has to have.
+    if (!started && asked)
+      return started.status();
+    if (started)
+      peers = std::move(*started);
+    else
+      std::fprintf(stderr, "nsa: other implementations are not measured: %s\n", started.status().toString().c_str());
+  }
+  return bench::benchPrefill(device, flags.choice, peers.get());
+}
+
+Result<nlohmann::ordered_json> selection(bench::BenchDevice &device, const BenchFlags &flags) {
+  return bench::benchSelection(device, flags.choice);
+}
+
+Result<nlohmann::ordered_json> compress(bench::BenchDevice &device, const BenchFlags &flags) {
+  return bench::benchCompress(device, flags.choice);
+}
+
+// What all verbs that measure take.
+CLI::App *addMeasuring(CLI::App &bench, Action &action, const std::shared_ptr<BenchFlags> &flags,
+                       const std::string &name, const std::string &purpose, Measure verb) {
+  CLI::App *command = bench.add_subcommand(name, purpose);
+  command
+      ->add_option("--config", flags->configs,
+                   "JSON file of heads, head sizes and what else a specification has; may be repeated (default: the "
+                   "paper's 64/4 heads of 192/128, bf16)")
+      ->type_name("FILE");
+  command
+      ->add_option("--tokens", flags->choice.tokens,
+                   "Lengths, separated by commas (default: 4096 to 65536, on the CPU 1024 to 4096)")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber)
+      ->type_name("LIST");
+  command->add_option("--samples", flags->choice.samples, "Samples of each measurement")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str()
+      ->type_name("N");
+  command->add_option("--warm-ups", flags->choice.warmUps, "Runs before the first sample")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str()
+      ->type_name("N");
+  command->add_flag("--tune,!--no-tune", flags->choice.tuned,
+                    "Measure the tuner's winner too, beside the compiler's best guess (default: --no-tune)");
+  flags->engine.addTuneBudget(*command);
+  flags->engine.addDevice(*command);
+  flags->choice.results = "bench-results";
+  command->add_option("--results", flags->choice.results, "Folder for " + name + ".json and " + name + ".csv")
+      ->capture_default_str()
+      ->type_name("DIR");
+  command->add_flag("--json", flags->json, "Print what " + name + ".json holds instead of a table");
+  command->callback([flags, verb, &action] { action = [flags, verb] { return measure(*flags, verb); }; });
+  return command;
+}
+
+Status summarize(const std::vector<std::string> &paths) {
+  // All or nothing: a table of half the files would look like all of them.
+  std::string text;
+  for (const std::string &path : paths) {
+    Result<std::string> csv = readText(path, kMaxCsvBytes);
+    if (!csv)
+      return csv.status();
+    Result<nlohmann::ordered_json> summary = bench::summarizeDecode(path, *csv);
+    if (!summary)
+      return summary.status();
+    if (paths.size() > 1)
+      text += (text.empty() ? "" : "\n") + path + "\n";
+    text += tables::terminalTable(*summary);
+  }
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return Status::ok();
+}
+
+void addSummarize(CLI::App &bench, Action &action) {
+  auto paths = std::make_shared<std::vector<std::string>>();
+  CLI::App *command = bench.add_subcommand("summarize", "Print the table of a decoding bench's CSV: shares of the "
+                                                        "branches, tokens read and expected");
+  command
+      ->add_option("FILE", *paths,
+                   "CSV with the columns S, ms_total, ms_cmp, ms_sel, ms_win, reads_actual, reads_expected")
+      ->required()
+      ->type_name("");
+  command->callback([paths, &action] { action = [paths] { return summarize(*paths); }; });
+}
+
+} // namespace
+
+void addBenchCommand(CLI::App &app, Action &action) {
+  CLI::App *bench = app.add_subcommand("bench", "Measure operations over lengths on this machine");
+  bench->require_subcommand(1);
+  auto flags = std::make_shared<BenchFlags>();
+  CLI::App *command = addMeasuring(
+      *bench, action, flags, "prefill",
+      "The whole forward pass and its parts beside dense attention, and from which length on it is faster", prefill);
+  command
+      ->add_option("--peers", flags->peers,
+                   "Script that measures other implementations (default, on a GPU: torch's); without any, dense "
+                   "attention is ours")
+      ->type_name("FILE");
+  command->add_flag("--no-peers", flags->noPeers, "Only this library");
+  addMeasuring(*bench, action, std::make_shared<BenchFlags>(), "selection",
+               "Selection alone: lists per second, and memory", selection);
+  addMeasuring(*bench, action, std::make_shared<BenchFlags>(), "compress",
+               "Compression by the mean, the linear map and the mlp, against what memory delivers", compress);
+  addSummarize(*bench, action);
+}
+
+} // namespace nsa::tools
