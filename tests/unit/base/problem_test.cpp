@@ -28,7 +28,7 @@ TEST(Spec, EveryBrokenRuleNamesFieldAndValue) {
     std::function<void(Spec &)> change;
     std::string field, value;
   } cases[] = {
-      {[](Spec &s) { s.op = static_cast<Operator>(10); }, "op", "10"},
+      {[](Spec &s) { s.op = static_cast<Operator>(kOperators); }, "op", std::to_string(kOperators)},
       {[](Spec &s) { s.dtype = DType::kI32; }, "dtype", "int32"},
       {[](Spec &s) { s.dtype = static_cast<DType>(-1); }, "dtype", "-1"},
       {[](Spec &s) { s.layout = static_cast<Layout>(2); }, "layout", "2"},
@@ -82,6 +82,9 @@ TEST(Spec, EveryBrokenRuleOfTheOtherOperators) {
          s.mlpActivation = static_cast<Activation>(-1);
        },
        "mlp_activation", "-1"},
+      {Operator::kDecode, [](Spec &s) { s.pageSize = -64; }, "page_size", "-64"},
+      {Operator::kDecode, [](Spec &s) { s.pageSize = 96; }, "page_size", "96"},
+      {Operator::kDecode, [](Spec &s) { s.window = 0; }, "window", "0"},
       {Operator::kCombine, [](Spec &s) { s.gate = static_cast<Gate>(3); }, "gate", "3"},
       {Operator::kCombine, [](Spec &s) { s.branches = 0; }, "branches", "0"},
       {Operator::kCombine, [](Spec &s) { s.branches = 8; }, "branches", "8"},
@@ -197,8 +200,9 @@ TEST(Names, RoundTrip) {
 
 // The key is in every database: a change here is a new cache.
 TEST(Problem, KeyIsFixed) {
-  EXPECT_EQ(Problem::make(validSpec(), kMaxima).key(), "window dtype=bf16 group=8 packed=0 qk_dim=192 v_dim=128 | "
-                                                       "batch=2 kv_heads=4 seqlen_k=2048 seqlen_q=2048 window=512");
+  EXPECT_EQ(Problem::make(validSpec(), kMaxima).key(),
+            "window dtype=bf16 group=8 packed=0 page_size=0 qk_dim=192 v_dim=128 | "
+            "batch=2 kv_heads=4 seqlen_k=2048 seqlen_q=2048 window=512");
 }
 
 TEST(Problem, EachOperatorCompilesInWhatItReads) {
@@ -207,15 +211,25 @@ TEST(Problem, EachOperatorCompilesInWhatItReads) {
     spec.op = op;
     return Problem::make(spec, kMaxima).key();
   };
-  EXPECT_EQ(keyOf(Operator::kSelect),
-            "select cmp_block=32 cmp_stride=16 dtype=bf16 group=8 packed=0 qk_dim=192 sel_block=64 sel_count=16 | "
-            "batch=2 kv_heads=4 seqlen_k=2048 seqlen_q=2048");
-  EXPECT_EQ(keyOf(Operator::kCompress),
-            "compress cmp_block=32 cmp_kind=mean cmp_stride=16 dtype=bf16 mlp_activation=relu mlp_hidden=1 packed=0 "
-            "qk_dim=192 v_dim=128 | batch=2 kv_heads=4 seqlen_k=2048 seqlen_q=2048");
+  EXPECT_EQ(keyOf(Operator::kSelect), "select cmp_block=32 cmp_stride=16 dtype=bf16 group=8 packed=0 page_size=0 "
+                                      "qk_dim=192 sel_block=64 sel_count=16 | "
+                                      "batch=2 kv_heads=4 seqlen_k=2048 seqlen_q=2048");
+  EXPECT_EQ(keyOf(Operator::kCompress), "compress cmp_block=32 cmp_kind=mean cmp_stride=16 dtype=bf16 "
+                                        "mlp_activation=relu mlp_hidden=1 packed=0 page_size=0 "
+                                        "qk_dim=192 v_dim=128 | batch=2 kv_heads=4 seqlen_k=2048 seqlen_q=2048");
   EXPECT_EQ(keyOf(Operator::kCombine), "combine dtype=bf16 gate=value gate_per_group=0 group=8 packed=0 v_dim=128 | "
                                        "batch=2 kv_heads=4 seqlen_k=2048 seqlen_q=2048");
   EXPECT_EQ(keyOf(Operator::kSequences), "sequences cmp_block=32 cmp_stride=16 dtype=fp32 | batch=2");
+  EXPECT_EQ(keyOf(Operator::kCacheSequences), "cache_sequences cmp_block=32 cmp_stride=16 dtype=fp32 page_size=0 | "
+                                              "batch=2");
+  spec.pageSize = 128;
+  EXPECT_EQ(keyOf(Operator::kCacheSequences), "cache_sequences cmp_block=32 cmp_stride=16 dtype=fp32 page_size=128 | "
+                                              "batch=2");
+  EXPECT_EQ(keyOf(Operator::kAppend),
+            "append cmp_block=32 cmp_stride=16 dtype=bf16 page_size=128 qk_dim=192 v_dim=128 | "
+            "batch=2 kv_heads=4 seqlen_k=2048 seqlen_q=2048");
+  EXPECT_EQ(keyOf(Operator::kSel), "sel dtype=bf16 group=8 packed=0 page_size=128 qk_dim=192 sel_block=64 sel_count=16 "
+                                   "v_dim=128 | batch=2 kv_heads=4 seqlen_k=2048 seqlen_q=2048");
 }
 
 TEST(Problem, WhatCannotChangeTheKernelIsNotInTheKey) {

@@ -52,9 +52,9 @@ TEST(Result, HoldsValueOrStatus) {
 
 TEST(DeviceStatus, NamesFieldSequenceAndRule) {
   EXPECT_TRUE(deviceStatus(0, 7).isOk());
-  const std::pair<int, const char *> fields[] = {{1, "cu_seqlens_q"}, {2, "cu_seqlens_k"}, {3, "cu_seqlens_q"},
-                                                 {4, "max_seqlen_q"}, {5, "max_seqlen_k"}, {6, "block_list"},
-                                                 {7, "k_comp"}};
+  const std::pair<int, const char *> fields[] = {
+      {1, "cu_seqlens_q"}, {2, "cu_seqlens_k"}, {3, "cu_seqlens_q"},  {4, "max_seqlen_q"},  {5, "max_seqlen_k"},
+      {6, "block_list"},   {7, "k_comp"},       {8, "cache_seqlens"}, {9, "cache_seqlens"}, {10, "block_table"}};
   for (const auto &[code, field] : fields) {
     Status status = deviceStatus(code, 7);
     EXPECT_EQ(status.code(), ErrorCode::kDeviceError);

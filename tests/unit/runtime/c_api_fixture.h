@@ -14,16 +14,66 @@
 
 namespace nsa::test::c_api {
 
-// One call with all its pieces in reach, so that a test spoils exactly one.
-struct Call {
-  alignas(16) uint16_t memory[4][4096] = {}; // q, k, v, out
-  float lseMemory[1024] = {};
-  int32_t offsetsQ[3] = {0, 5, 16};
-  int32_t offsetsK[3] = {0, 9, 32};
+// What every call has. A test spoils exactly one piece of it.
+struct AnyCall {
   nsa_spec spec = NSA_INIT(nsa_spec);
   nsa_maxima maxima = NSA_INIT(nsa_maxima);
   nsa_tensor tensors[NSA_NAMES];
   std::vector<nsa_binding> bindings;
+
+  AnyCall() = default;
+  AnyCall(const AnyCall &) = delete;
+
+  void set(nsa_name name, void *data, nsa_dtype dtype, const std::vector<int64_t> &shape) {
+    nsa_tensor &tensor = tensors[name] = NSA_INIT(nsa_tensor);
+    tensor.data = data;
+    tensor.dtype = dtype;
+    tensor.rank = static_cast<int32_t>(shape.size());
+    int64_t stride = 1;
+    for (size_t axis = shape.size(); axis-- > 0;) {
+      tensor.shape[axis] = shape[axis];
+      tensor.strides[axis] = stride;
+      stride *= shape[axis];
+    }
+    drop(name);
+    bindings.push_back({name, &tensor});
+  }
+  void drop(nsa_name name) {
+    std::erase_if(bindings, [&](const nsa_binding &binding) { return binding.name == name; });
+  }
+
+  // Gates and weights are as by default.
+  Spec internalSpec() const {
+    Spec result;
+    result.op = static_cast<Operator>(spec.op);
+    result.dtype = static_cast<DType>(spec.dtype);
+    result.layout = static_cast<Layout>(spec.layout);
+    result.queryHeads = spec.query_heads;
+    result.kvHeads = spec.kv_heads;
+    result.qkDim = spec.qk_dim;
+    result.vDim = spec.v_dim;
+    result.window = spec.window;
+    result.cmpBlock = spec.cmp_block;
+    result.cmpStride = spec.cmp_stride;
+    result.selBlock = spec.sel_block;
+    result.selCount = spec.sel_count;
+    result.initBlocks = spec.init_blocks;
+    result.localBlocks = spec.local_blocks;
+    result.branches = spec.branches;
+    result.pageSize = spec.page_size;
+    return result;
+  }
+  Maxima internalMaxima() const {
+    return {maxima.max_batch, maxima.max_tokens_q, maxima.max_seqlen_q, maxima.max_seqlen_k};
+  }
+};
+
+// A call of `window` with all its pieces in reach.
+struct Call : AnyCall {
+  alignas(16) uint16_t memory[4][4096] = {}; // q, k, v, out
+  float lseMemory[1024] = {};
+  int32_t offsetsQ[3] = {0, 5, 16};
+  int32_t offsetsK[3] = {0, 9, 32};
 
   explicit Call(nsa_layout layout) {
     spec.op = NSA_OP_WINDOW;
@@ -53,41 +103,6 @@ struct Call {
       set(NSA_CU_SEQLENS_Q, offsetsQ, NSA_INT32, {3});
       set(NSA_CU_SEQLENS_K, offsetsK, NSA_INT32, {3});
     }
-  }
-  Call(const Call &) = delete;
-
-  void set(nsa_name name, void *data, nsa_dtype dtype, std::initializer_list<int64_t> shape) {
-    nsa_tensor &tensor = tensors[name] = NSA_INIT(nsa_tensor);
-    tensor.data = data;
-    tensor.dtype = dtype;
-    tensor.rank = static_cast<int32_t>(shape.size());
-    int64_t stride = 1;
-    for (auto axis = static_cast<int>(shape.size()); axis-- > 0;) {
-      tensor.shape[axis] = shape.begin()[axis];
-      tensor.strides[axis] = stride;
-      stride *= shape.begin()[axis];
-    }
-    drop(name);
-    bindings.push_back({name, &tensor});
-  }
-  void drop(nsa_name name) {
-    std::erase_if(bindings, [&](const nsa_binding &binding) { return binding.name == name; });
-  }
-
-  Spec internalSpec() const {
-    Spec result;
-    result.op = static_cast<Operator>(spec.op);
-    result.dtype = static_cast<DType>(spec.dtype);
-    result.layout = static_cast<Layout>(spec.layout);
-    result.queryHeads = spec.query_heads;
-    result.kvHeads = spec.kv_heads;
-    result.qkDim = spec.qk_dim;
-    result.vDim = spec.v_dim;
-    result.window = spec.window;
-    return result;
-  }
-  Maxima internalMaxima() const {
-    return {maxima.max_batch, maxima.max_tokens_q, maxima.max_seqlen_q, maxima.max_seqlen_k};
   }
 };
 
@@ -126,7 +141,7 @@ struct Plan {
   void *workspace = nullptr;
   size_t workspaceBytes = 0;
 
-  Plan(Engine &engine, const Call &call) {
+  Plan(Engine &engine, const AnyCall &call) {
     status = nsa_plan_create(engine.handle, &call.spec, &call.maxima, nullptr, &handle, &error);
     if (status != NSA_OK)
       return;
@@ -137,14 +152,14 @@ struct Plan {
   ~Plan() { nsa_plan_destroy(handle); }
   Plan(const Plan &) = delete;
 
-  nsa_status run(const Call &call) {
+  nsa_status run(const AnyCall &call) {
     return nsa_run(handle, call.bindings.data(), call.bindings.size(), workspace, workspaceBytes, nullptr, &error);
   }
 };
 
 class CApi : public testing::Test {
 protected:
-  void store(const Call &call, const KernelText &text, std::vector<std::byte> code) {
+  void store(const AnyCall &call, const KernelText &text, std::vector<std::byte> code) {
     storeKernel(cache, call.internalSpec(), call.internalMaxima(), text, std::move(code));
   }
 

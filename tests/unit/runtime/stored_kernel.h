@@ -59,6 +59,17 @@ inline void storeChoice(KernelStore &store, const Spec &spec, const Maxima &maxi
   ASSERT_TRUE(status.isOk()) << status.toString();
 }
 
+// A kernel for a step that returns at once.
+inline void storeReturning(KernelStore &store, const Step &step, const std::string &target) {
+  storeChoice(store, step.spec, step.maxima,
+              {.templateName = "returning_" + std::string(operatorName(step.spec.op)),
+               .params = "param view sequences int32 2\n",
+               .grid = "batch ; 1 ; 1",
+               .target = target,
+               .dtype = Problem::make(step.spec, step.maxima).fixed.at("dtype")},
+              codeOf({0xc3}));
+}
+
 // Stores the kernel as the choice for spec and maxima on this machine's CPU; where lengths are in device memory also
 // one for `sequences`, which returns at once: what the kernel receives is not what it says.
 inline void storeKernel(const std::string &path, const Spec &spec, const Maxima &maxima, const KernelText &text,
@@ -69,13 +80,16 @@ inline void storeKernel(const std::string &path, const Spec &spec, const Maxima 
   storeChoice(**store, spec, maxima, text, std::move(code));
   for (const Step &step : stepsOf(spec, maxima))
     if (step.role == Role::kSequences)
-      storeChoice(**store, step.spec, step.maxima,
-                  {.templateName = "returning",
-                   .params = "param view sequences int32 2\n",
-                   .grid = "batch ; 1 ; 1",
-                   .target = text.target,
-                   .dtype = "fp32"},
-                  codeOf({0xc3}));
+      storeReturning(**store, step, text.target);
+}
+
+// One for each step of an operator that takes several, all of which return at once.
+inline void storeReturningKernels(const std::string &path, const Spec &spec, const Maxima &maxima) {
+  std::string warning;
+  Result<std::unique_ptr<KernelStore>> store = KernelStore::open({.path = path, .readOnly = false}, warning);
+  ASSERT_TRUE(store.isOk()) << store.status().toString();
+  for (const Step &step : stepsOf(spec, maxima))
+    storeReturning(**store, step, "cpu");
 }
 
 // For an engine that runs what is stored and makes nothing. Borrows both texts.
