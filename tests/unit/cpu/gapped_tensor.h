@@ -49,6 +49,11 @@ public:
   }
   void copyFrom(GappedTensor &other) { std::memcpy(memory.as<char>(), other.memory.as<char>(), memory.size()); }
 
+  // Bit by bit, gaps too.
+  bool equals(GappedTensor &other) {
+    return std::memcmp(memory.as<char>(), other.memory.as<char>(), memory.size()) == 0;
+  }
+
   void *data() { return memory.as<void>(); }
   reference::TensorView view() { return {memory.as<std::byte>(), dtype, batchStride, timeStride, headStride}; }
   // Coordinates (batch, time, head).

@@ -40,9 +40,9 @@ void TemplateKernel::compile(const std::string &file, Operator op, const Pairs &
   kernel = std::make_unique<TileKernel>(*rendered, features);
 }
 
-void TemplateKernel::run(const Slots &slots, const std::map<std::string, int64_t> &sizes) const {
+std::vector<std::array<int32_t, 3>> TemplateKernel::programs(const std::map<std::string, int64_t> &sizes) const {
   if (!kernel)
-    return; // the constructor has failed the test
+    return {}; // the constructor has failed the test
   int64_t extent[3];
   for (int axis = 0; axis < 3; ++axis) {
     auto value = header.grid[axis].expression.evaluate([&](std::string_view name, int64_t &number) {
@@ -52,13 +52,23 @@ void TemplateKernel::run(const Slots &slots, const std::map<std::string, int64_t
       number = found->second;
       return true;
     });
-    ASSERT_TRUE(value) << value.status().toString();
+    if (!value) {
+      ADD_FAILURE() << value.status().toString();
+      return {};
+    }
     extent[axis] = *value;
   }
+  std::vector<std::array<int32_t, 3>> all;
   for (int64_t z = 0; z < extent[2]; ++z)
     for (int64_t y = 0; y < extent[1]; ++y)
       for (int64_t x = 0; x < extent[0]; ++x)
-        kernel->run(slots, int32_t(x), int32_t(y), int32_t(z));
+        all.push_back({int32_t(x), int32_t(y), int32_t(z)});
+  return all;
+}
+
+void TemplateKernel::run(const Slots &slots, const std::map<std::string, int64_t> &sizes) const {
+  for (const auto &[x, y, z] : programs(sizes))
+    kernel->run(slots, x, y, z);
 }
 
 } // namespace nsa::test

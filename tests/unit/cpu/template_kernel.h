@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace nsa::test {
 
@@ -24,6 +25,8 @@ public:
 
   // `sizes` are the run-time values that the template's grid names.
   void run(const Slots &slots, const std::map<std::string, int64_t> &sizes) const;
+  // All programs of that grid. Fails the running test when the grid cannot be evaluated.
+  std::vector<std::array<int32_t, 3>> programs(const std::map<std::string, int64_t> &sizes) const;
 
   const Pairs &config() const { return candidate.config; }
   const TileKernel &program() const { return *kernel; }

@@ -52,14 +52,17 @@ TileKernel::TileKernel(const std::string &text, const std::string &features) {
 }
 
 void TileKernel::run(const Slots &slots, int32_t x, int32_t y, int32_t z) const {
+  for (auto against : {GuardedBuffer::Against::kStart, GuardedBuffer::Against::kEnd})
+    runOnce(slots, against, x, y, z);
+}
+
+void TileKernel::runOnce(const Slots &slots, GuardedBuffer::Against against, int32_t x, int32_t y, int32_t z) const {
   if (!image)
     return;
   // Sizes are multiples of 64, so the end at the guard page is aligned too.
-  for (auto against : {GuardedBuffer::Against::kStart, GuardedBuffer::Against::kEnd}) {
-    GuardedBuffer scratch(size_t(compiled.scratchBytes), against);
-    const int32_t programId[3] = {x, y, z};
-    image->entry()(slots.data(), programId, scratch.as<void>());
-  }
+  GuardedBuffer scratch(size_t(compiled.scratchBytes), against);
+  const int32_t programId[3] = {x, y, z};
+  image->entry()(slots.data(), programId, scratch.as<void>());
 }
 
 std::string compileError(const std::string &text, const std::string &features) {

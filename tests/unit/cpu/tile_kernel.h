@@ -57,7 +57,9 @@ public:
   // Fails the running test when the program does not compile.
   TileKernel(const std::string &text, const std::string &features);
 
+  // Twice, with scratch against either guard page: for programs that write the same whenever they run.
   void run(const Slots &slots, int32_t x = 0, int32_t y = 0, int32_t z = 0) const;
+  void runOnce(const Slots &slots, GuardedBuffer::Against against, int32_t x = 0, int32_t y = 0, int32_t z = 0) const;
   const cpu::CpuKernel &kernel() const { return compiled; }
 
 private:
