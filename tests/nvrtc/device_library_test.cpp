@@ -39,7 +39,8 @@ std::map<uint32_t, int> opcodesOfDefault(const char *architecture, const char *d
   CompileCall call;
   call.target = architecture;
   call.templateName = "attention";
-  call.fixed = {{"dtype", dtype}, {"group", "8"}, {"packed", "0"}, {"qk_dim", size}, {"v_dim", size}};
+  call.fixed = {{"dtype", dtype},   {"group", "8"},   {"packed", "0"},
+                {"page_size", "0"}, {"qk_dim", size}, {"v_dim", size}};
   auto compiled = call.compile();
   EXPECT_TRUE(compiled) << compiled.status().toString();
   return compiled ? countOpcodes(compiled->bytes) : std::map<uint32_t, int>();

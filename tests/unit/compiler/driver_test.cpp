@@ -59,9 +59,10 @@ TEST(List, TheKindOfCompressionChoosesItsTemplate) {
           CompileCall call;
           call.target = target;
           call.op = "compress";
-          call.fixed = {{"dtype", dtype},   {"packed", "1"},       {"qk_dim", std::to_string(dim)},
-                        {"v_dim", "64"},    {"cmp_block", "32"},   {"cmp_stride", "16"},
-                        {"cmp_kind", kind}, {"mlp_hidden", "300"}, {"mlp_activation", "gelu"}};
+          call.fixed = {
+              {"dtype", dtype},      {"packed", "1"},           {"page_size", "0"},   {"qk_dim", std::to_string(dim)},
+              {"v_dim", "64"},       {"cmp_block", "32"},       {"cmp_stride", "16"}, {"cmp_kind", kind},
+              {"mlp_hidden", "300"}, {"mlp_activation", "gelu"}};
           auto listed = call.list();
           ASSERT_TRUE(listed) << listed.status().toString();
           for (const CompileCall::Listed &candidate : *listed)

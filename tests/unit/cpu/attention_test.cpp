@@ -49,6 +49,7 @@ TemplateKernel compile(const Case &c, bool packed, const std::string &features) 
   std::map<std::string, std::string> fixed = {{"dtype", std::string(dtypeName(c.dtype))},
                                               {"group", std::to_string(c.group)},
                                               {"packed", packed ? "1" : "0"},
+                                              {"page_size", "0"},
                                               {"qk_dim", std::to_string(c.qkDim)},
                                               {"v_dim", std::to_string(c.vDim)}};
   if (c.op == Operator::kCmp)

@@ -113,6 +113,7 @@ struct Side {
 TemplateKernel::Pairs fixedOf(const Case &c) {
   TemplateKernel::Pairs fixed = {{"dtype", std::string(dtypeName(c.dtype))},
                                  {"packed", c.isPacked() ? "1" : "0"},
+                                 {"page_size", "0"},
                                  {"qk_dim", std::to_string(c.qkDim)},
                                  {"v_dim", std::to_string(c.vDim)},
                                  {"cmp_block", std::to_string(c.block)},

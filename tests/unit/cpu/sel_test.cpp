@@ -47,6 +47,7 @@ public:
       : c(c), spec(specOf(c)), kernel("tile/sel.mlir", Operator::kSel,
                                       {{"dtype", std::string(dtypeName(c.dtype))},
                                        {"packed", c.isPacked() ? "1" : "0"},
+                                       {"page_size", "0"},
                                        {"qk_dim", std::to_string(c.qkDim)},
                                        {"v_dim", std::to_string(c.vDim)},
                                        {"group", std::to_string(c.group)},

@@ -44,6 +44,7 @@ public:
       : c(c), spec(specOf(c)), kernel("tile/select.mlir", Operator::kSelect,
                                       {{"dtype", std::string(dtypeName(c.dtype))},
                                        {"packed", c.isPacked() ? "1" : "0"},
+                                       {"page_size", "0"},
                                        {"qk_dim", std::to_string(c.qkDim)},
                                        {"group", std::to_string(c.group)},
                                        {"cmp_block", std::to_string(c.cmpBlock)},
