@@ -112,12 +112,14 @@ enum class Scalar : int {
   kCapacity,
   kPages,
   kSplits,
+  kSelSplits,
+  kLists,
   kFirstSplit,
   kPastCmpSplit,
   kPastSelSplit,
   kPastWinSplit
 };
-inline constexpr int kScalars = 21;
+inline constexpr int kScalars = 23;
 
 struct ScalarRule {
   std::string_view name;

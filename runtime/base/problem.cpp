@@ -16,9 +16,9 @@ namespace {
 
 // The names in the order of the enumerators: one list makes printing, parsing and error texts.
 constexpr std::string_view kOperatorNames[] = {
-    "dense",  "window",    "compress",        "cmp",    "select",    "sel",       "combine",   "nsa",
-    "decode", "sequences", "cache_sequences", "append", "split_cmp", "split_sel", "split_win", "scores",
-    "rank",   "choose",    "ascend",          "merge"};
+    "dense",     "window",          "compress", "cmp",       "select",        "sel",    "combine", "nsa",    "decode",
+    "sequences", "cache_sequences", "append",   "split_cmp", "split_sel_win", "scores", "rank",    "choose", "ascend",
+    "merge"};
 constexpr std::string_view kCmpKindNames[] = {"mean", "linear", "mlp"};
 constexpr std::string_view kActivationNames[] = {"relu", "gelu", "silu"};
 constexpr std::string_view kGateNames[] = {"value", "sigmoid", "softmax"};
@@ -122,10 +122,8 @@ uint32_t fieldsOf(Operator op) {
     return kQk | kV | kCmpGeometry | kPages;
   case Operator::kSplitCmp:
     return kHeads | kQk | kV | kCmpGeometry | kPages;
-  case Operator::kSplitSel:
-    return kHeads | kQk | kV | kSelGeometry | kPages;
-  case Operator::kSplitWin:
-    return kHeads | kQk | kV | kWindowField | kPages;
+  case Operator::kSplitSelWin:
+    return kHeads | kQk | kV | kSelGeometry | kWindowField | kPages;
   case Operator::kScores:
     return kHeads | kQk | kCmpGeometry | kSelGeometry | kPages;
   case Operator::kRank:

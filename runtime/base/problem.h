@@ -30,16 +30,15 @@ enum class Operator : int {
   kAppend = 11,         // new tokens into a cache
   // The branches for few queries, which share out the keys of each (Flash-Decoding).
   kSplitCmp = 12,
-  kSplitSel = 13,
-  kSplitWin = 14,
-  kScores = 15, // of selection blocks
-  kRank = 16,   // their order
-  kChoose = 17, // the first ones
-  kAscend = 18, // those as a list for callers
-  kMerge = 19,  // what the splits found, and the branches by their gates
+  kSplitSelWin = 13,
+  kScores = 14, // of selection blocks
+  kRank = 15,   // their order
+  kChoose = 16, // the first ones
+  kAscend = 17, // those as a list for callers
+  kMerge = 18,  // what the splits found, and the branches by their gates
 };
 inline constexpr int kPublicOperators = 9; // numbers of nsa_op
-inline constexpr int kOperators = 20;
+inline constexpr int kOperators = 19;
 // The whole forward, which runs the others' kernels.
 constexpr bool isWhole(Operator op) { return op == Operator::kNsa || op == Operator::kDecode; }
 // Whether kernels of the operator have choices to measure.

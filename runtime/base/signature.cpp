@@ -295,8 +295,7 @@ std::span<const Operand> operandsOf(Operator op) {
   case Operator::kCacheSequences:
   case Operator::kAppend:
   case Operator::kSplitCmp:
-  case Operator::kSplitSel:
-  case Operator::kSplitWin:
+  case Operator::kSplitSelWin:
   case Operator::kScores:
   case Operator::kRank:
   case Operator::kChoose:

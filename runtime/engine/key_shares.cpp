@@ -47,16 +47,26 @@ ViewSlots KeyShares::outputs(std::byte *workspace) const {
   return floats(workspace + output, {rows * heads * vDim, heads * vDim, vDim});
 }
 
-void KeyShares::bindShare(KernelCall &call, std::byte *workspace, size_t branch) const {
-  call.grid.splits = counts[branch];
-  setScalar(call.scalars, Scalar::kSplits, counts[branch]);
-  setScalar(call.scalars, Scalar::kFirstSplit, first[branch]);
+void KeyShares::bindShare(KernelCall &call, std::byte *workspace, int64_t splits, int64_t firstSlot) const {
+  call.grid.splits = splits;
+  setScalar(call.scalars, Scalar::kSplits, splits);
+  setScalar(call.scalars, Scalar::kSelSplits, 0);
+  setScalar(call.scalars, Scalar::kFirstSplit, firstSlot);
   call[View::kOSplit] = outputs(workspace);
   call[View::kLseSplit] = floats(workspace + lse, {1, heads * kSlots, kSlots});
-  if (branch == kCmp)
-    call[View::kLseHeads] = floats(workspace + lseHeads, {rows * heads, heads, 1});
-  call[View::kChoice] = ViewSlots::make(workspace + choice, DType::kI32, {kvHeads * selCount, selCount, 1});
   call[View::kReadsSplit] = ViewSlots::make(workspace + reads, DType::kI32, {1, kvHeads * kSlots, kSlots});
+}
+
+void KeyShares::bindCmp(KernelCall &call, std::byte *workspace) const {
+  bindShare(call, workspace, counts[kCmp], first[kCmp]);
+  call[View::kLseHeads] = floats(workspace + lseHeads, {rows * heads, heads, 1});
+}
+
+void KeyShares::bindSelWin(KernelCall &call, std::byte *workspace, bool sel, bool win) const {
+  const int64_t selSplits = sel ? counts[kSel] : 0;
+  bindShare(call, workspace, selSplits + (win ? counts[kWin] : 0), first[sel ? kSel : kWin]);
+  setScalar(call.scalars, Scalar::kSelSplits, selSplits);
+  call[View::kChoice] = ViewSlots::make(workspace + choice, DType::kI32, {kvHeads * selCount, selCount, 1});
 }
 
 void KeyShares::bindScores(KernelCall &call, std::byte *workspace) const {

@@ -25,12 +25,15 @@ public:
   void placeIn(const std::function<void(size_t &offset, int64_t bytes)> &place);
 
   // Views of the pieces. A row is a query, in the order of all sequences.
-  void bindShare(KernelCall &call, std::byte *workspace, size_t branch) const; // split_*
-  void bindScores(KernelCall &call, std::byte *workspace) const;               // scores, rank, choose, ascend
-  void bindSlots(KernelCall &call, std::byte *workspace) const;                // merge
+  void bindCmp(KernelCall &call, std::byte *workspace) const; // split_cmp
+  // split_sel_win, for one of its branches or both.
+  void bindSelWin(KernelCall &call, std::byte *workspace, bool sel, bool win) const;
+  void bindScores(KernelCall &call, std::byte *workspace) const; // scores, rank, choose, ascend
+  void bindSlots(KernelCall &call, std::byte *workspace) const;  // merge
 
 private:
   ViewSlots outputs(std::byte *workspace) const;
+  void bindShare(KernelCall &call, std::byte *workspace, int64_t splits, int64_t firstSlot) const;
 
   // By branch: how many share, their first slot, and the one behind the last of a branch that adds to the output.
   std::array<int64_t, 3> counts = {}, first = {}, past = {};

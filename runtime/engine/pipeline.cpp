@@ -89,21 +89,20 @@ std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima) {
   }
   const uint8_t routes = routesOf(spec, maxima);
   if (sharesKeys(spec, maxima)) {
-    const bool selects = spec.hasBranch(kBranchSel) && !(routes & kSelIsDense);
-    if (spec.hasBranch(kBranchCmp) || spec.hasBranch(kBranchSel))
+    if (spec.hasBranch(kBranchCmp) || spec.hasBranch(kBranchSel)) {
       add(Role::kCompress, withOperator(branch, Operator::kCompress));
-    if (spec.hasBranch(kBranchCmp) || spec.hasBranch(kBranchSel))
       add(Role::kCmp, withOperator(branch, Operator::kSplitCmp));
+    }
     if (spec.hasBranch(kBranchSel)) {
       // The lists of a dense route may be asked for.
       add(Role::kScores, withOperator(branch, Operator::kScores));
       add(Role::kRank, withOperator(branch, Operator::kRank));
       add(Role::kSelect, withOperator(branch, Operator::kChoose));
       add(Role::kAscend, withOperator(branch, Operator::kAscend));
-      add(Role::kSel, withOperator(branch, selects ? Operator::kSplitSel : Operator::kSplitWin));
     }
-    if (spec.hasBranch(kBranchWin))
-      add(Role::kWin, withOperator(branch, Operator::kSplitWin));
+    // One kernel for both: the branches do not wait for each other.
+    if (spec.hasBranch(kBranchSel) || spec.hasBranch(kBranchWin))
+      add(spec.hasBranch(kBranchSel) ? Role::kSel : Role::kWin, withOperator(branch, Operator::kSplitSelWin));
     add(Role::kCombine, withOperator(spec, Operator::kMerge));
     return steps;
   }
@@ -172,11 +171,11 @@ WorkspaceLayout::WorkspaceLayout(const Spec &spec, const Maxima &maxima, const R
   }
 }
 
-Status PipelineRun::launch(Role role, const KernelCall &kernelCall) const {
+Status PipelineRun::launch(Role role, const KernelCall &kernelCall, Role part) const {
   NSA_RETURN_IF_ERROR(kernels[static_cast<size_t>(role)]->launch(kernelCall, statusWord, workspace, stream));
   if (!trace)
     return Status::ok();
-  trace->launched.push_back(role);
+  trace->launched.push_back(part);
   return trace->clock.mark(stream);
 }
 
@@ -328,34 +327,44 @@ Status PipelineRun::runShared(const BranchKeys &keys) const {
   const bool routed = (routesOf(spec, rules.maxima) & kSelIsDense) != 0;
   const KeyShares &shares = layout.shares;
   const bool lists = call[T::kBlockList].data != nullptr;
-  auto attend = [&](Role role, size_t branch, T q, const std::array<ViewSlots, 2> &attended, bool wholeLength) {
-    KernelCall share = fresh();
-    share[View::kQ] = call[q];
-    share[View::kK] = attended[0];
-    share[View::kV] = attended[1];
-    if (wholeLength)
-      setScalar(share.scalars, Scalar::kWindow, std::numeric_limits<int32_t>::max());
-    shares.bindShare(share, workspace, branch);
-    return launch(role, share);
-  };
-  if (kernels[static_cast<size_t>(Role::kCmp)] && (spec.hasBranch(kBranchCmp) || !routed || lists))
-    NSA_RETURN_IF_ERROR(attend(Role::kCmp, 0, T::kQCmp, keys.cmp, true));
-  if (spec.hasBranch(kBranchSel)) {
-    if (!routed || lists) {
-      KernelCall select = fresh();
-      select[View::kQ] = call[T::kQCmp];
-      select[View::kK] = keys.cmp[0];
-      select[View::kBlockList] = call[T::kBlockList];
-      shares.bindScores(select, workspace);
-      for (Role role : {Role::kScores, Role::kRank, Role::kSelect})
-        NSA_RETURN_IF_ERROR(launch(role, select));
-      if (lists)
-        NSA_RETURN_IF_ERROR(launch(Role::kAscend, select));
-    }
-    NSA_RETURN_IF_ERROR(attend(Role::kSel, 1, T::kQ, keys.sel, routed));
+  if (kernels[static_cast<size_t>(Role::kCmp)] && (spec.hasBranch(kBranchCmp) || !routed || lists)) {
+    KernelCall cmp = fresh();
+    cmp[View::kQ] = call[T::kQCmp];
+    cmp[View::kK] = keys.cmp[0];
+    cmp[View::kV] = keys.cmp[1];
+    shares.bindCmp(cmp, workspace);
+    NSA_RETURN_IF_ERROR(launch(Role::kCmp, cmp));
   }
-  if (spec.hasBranch(kBranchWin))
-    NSA_RETURN_IF_ERROR(attend(Role::kWin, 2, T::kQ, keys.win, false));
+  const bool sel = spec.hasBranch(kBranchSel), win = spec.hasBranch(kBranchWin);
+  if (sel && (!routed || lists)) {
+    KernelCall select = fresh();
+    select[View::kQ] = call[T::kQCmp];
+    select[View::kK] = keys.cmp[0];
+    select[View::kBlockList] = call[T::kBlockList];
+    shares.bindScores(select, workspace);
+    for (Role role : {Role::kScores, Role::kRank, Role::kSelect})
+      NSA_RETURN_IF_ERROR(launch(role, select));
+    if (lists)
+      NSA_RETURN_IF_ERROR(launch(Role::kAscend, select));
+  }
+  const Role role = sel ? Role::kSel : Role::kWin;
+  auto attend = [&](Role part, bool withSel, bool withWin) {
+    KernelCall share = fresh();
+    share[View::kQ] = call[T::kQ];
+    share[View::kK] = keys.sel[0];
+    share[View::kV] = keys.sel[1];
+    share[View::kKWin] = keys.win[0];
+    share[View::kVWin] = keys.win[1];
+    setScalar(share.scalars, Scalar::kLists, !routed);
+    shares.bindSelWin(share, workspace, withSel, withWin);
+    return launch(role, share, part);
+  };
+  if (sel && win && trace) { // each by itself, so that each has a time
+    NSA_RETURN_IF_ERROR(attend(Role::kSel, true, false));
+    NSA_RETURN_IF_ERROR(attend(Role::kWin, false, true));
+  } else if (sel || win) {
+    NSA_RETURN_IF_ERROR(attend(role, sel, win));
+  }
   KernelCall merge = fresh();
   shares.bindSlots(merge, workspace);
   for (const auto &[name, view] :

@@ -109,7 +109,9 @@ private:
   Status runChunk(int64_t begin, int64_t end, const BranchKeys &keys) const;
   // The numbers, the sizes and the table of sequences.
   KernelCall fresh() const;
-  Status launch(Role role, const KernelCall &kernelCall) const;
+  Status launch(Role role, const KernelCall &kernelCall) const { return launch(role, kernelCall, role); }
+  // `part`: what its time counts for.
+  Status launch(Role role, const KernelCall &kernelCall, Role part) const;
   Status launchSequences() const;
   ViewSlots table() const;
   ViewSlots compressTable() const; // of decode: each sequence's new compressed blocks

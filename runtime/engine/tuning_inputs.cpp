@@ -209,8 +209,7 @@ Status TuningInputs::fillOperator() {
   case Operator::kCacheSequences:
   case Operator::kAppend:
   case Operator::kSplitCmp:
-  case Operator::kSplitSel:
-  case Operator::kSplitWin:
+  case Operator::kSplitSelWin:
   case Operator::kScores:
   case Operator::kRank:
   case Operator::kChoose:

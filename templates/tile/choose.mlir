@@ -6,10 +6,10 @@
 //! operator choose
 //! fixed   dtype, sel_block, sel_count
 //! let     slots = roundup(sel_count, 16)
-//! choice  column_tile = 32 | 64
+//! choice  column_tile = 32 | 64 | 128
 //! choice  warps = 1 | 2 | 4
-//! require cpu ? warps == 1 && column_tile == 32 : slots % (16 * warps) == 0 && slots <= 32 * warps
-//! cost    warps + 64 - column_tile
+//! require cpu ? warps == 1 && column_tile == 32 : column_tile * slots <= 4096 * warps && slots % (16 * warps) == 0 && slots <= 32 * warps
+//! cost    10 * warps + 128 - column_tile
 //! grid    max_seqlen_q, kv_heads, batch
 //! threads 32 * warps
 

@@ -1,8 +1,7 @@
 // How many selection blocks stand before each one in the order of arXiv 2502.11089, equation 11, for the newest queries
-// of decode: the operator `rank`, over what `scores` wrote. The first ones of a sequence and the last ones up to the
-// query's own come first, the others by their scores, descending; of equals the lower block; and what is not a number last.
-// Rows and columns of a tile are blocks: each row is compared with all columns. Few queries are too few for a list that
-// grows (select.mlir), but a thousand blocks are only a million pairs.
+// of decode: the operator `rank`, over what `scores` wrote. Of equals the lower block comes first. Rows and columns of a
+// tile are blocks: each row is compared with all columns. Few queries are too few for a list that grows (select.mlir), but
+// a thousand blocks are only a million pairs.
 //
 //! template rank
 //! operator rank
@@ -17,7 +16,7 @@
 
 func.func @rank(
     %scores: !tile.view<f32, 3>, %score_rows: !tile.view<f32, 2>, %ranks: !tile.view<f32, 3>,
-    %sequences: !tile.view<i32, 2>, %seqlen_q: i32, %max_seqlen_k: i32, %init_blocks: i32, %local_blocks: i32)
+    %sequences: !tile.view<i32, 2>, %seqlen_q: i32, %max_seqlen_k: i32)
     attributes {tile.warps = ${warps} : i32} {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
@@ -28,10 +27,6 @@ func.func @rank(
   %column_tile = arith.constant ${column_tile} : i32
   %zero_f = arith.constant 0.0 : f32
   %one_f = arith.constant 1.0 : f32
-  %infinity = arith.constant 0x7F800000 : f32
-  %minus_inf = arith.constant 0xFF800000 : f32
-  %greatest = arith.constant 0x7F7FFFFF : f32
-  %below_numbers = arith.constant -1.0 : f32
 
   %program = tile.program_id x
   %kv_head = tile.program_id y
@@ -62,69 +57,60 @@ func.func @rank(
     %rows_before = arith.muli %q_entry, %seqlen_q : i32
     %time = arith.addi %q_begin, %query : i32
     %row_time = arith.addi %rows_before, %time : i32
-    %past_local = arith.subi %past_block, %local_blocks : i32
-
-    // The score by which a block is compared. Scores are sums of weights, so none is below 0.
-    %row_scores = tile.load %scores rows(%r) {
+    %row_key = tile.load %scores rows(%r) {
       %block = arith.addi %first_block, %r : i32
       %exists = arith.cmpi sle, %block, %own_block : i32
       tile.at [%row_time, %kv_head, %block] if %exists
     } : !tile.view<f32, 3> -> tensor<${block_tile}xf32>
-    %row_in_tile = tile.iota 0 : tensor<${block_tile}xi32>
-    %first_block_row = tile.splat %first_block : tensor<${block_tile}xi32>
-    %row_block = arith.addi %first_block_row, %row_in_tile : tensor<${block_tile}xi32>
-    %init_row = tile.splat %init_blocks : tensor<${block_tile}xi32>
-    %local_row = tile.splat %past_local : tensor<${block_tile}xi32>
-    %infinity_row = tile.splat %infinity : tensor<${block_tile}xf32>
-    %greatest_row = tile.splat %greatest : tensor<${block_tile}xf32>
-    %below_row = tile.splat %below_numbers : tensor<${block_tile}xf32>
-    %row_is_init = arith.cmpi slt, %row_block, %init_row : tensor<${block_tile}xi32>
-    %row_is_local = arith.cmpi sge, %row_block, %local_row : tensor<${block_tile}xi32>
-    %row_is_forced = arith.ori %row_is_init, %row_is_local : tensor<${block_tile}xi1>
-    %row_infinite = arith.cmpf oeq, %row_scores, %infinity_row : tensor<${block_tile}xf32>
-    %row_finite = arith.select %row_infinite, %greatest_row, %row_scores : tensor<${block_tile}xi1>, tensor<${block_tile}xf32>
-    %row_is_nan = arith.cmpf uno, %row_finite, %row_finite : tensor<${block_tile}xf32>
-    %row_number = arith.select %row_is_nan, %below_row, %row_finite : tensor<${block_tile}xi1>, tensor<${block_tile}xf32>
-    %row_key = arith.select %row_is_forced, %infinity_row, %row_number : tensor<${block_tile}xi1>, tensor<${block_tile}xf32>
     %row_key_wide = tile.broadcast %row_key : tensor<${block_tile}xf32> -> tensor<${block_tile}x${column_tile}xf32>
-    %row_block_wide = tile.broadcast %row_block : tensor<${block_tile}xi32> -> tensor<${block_tile}x${column_tile}xi32>
-
-    %column_in_tile = tile.iota 1 : tensor<${block_tile}x${column_tile}xi32>
-    %init_tile = tile.splat %init_blocks : tensor<${block_tile}x${column_tile}xi32>
-    %local_tile = tile.splat %past_local : tensor<${block_tile}x${column_tile}xi32>
-    %past_tile = tile.splat %past_block : tensor<${block_tile}x${column_tile}xi32>
-    %infinity_tile = tile.splat %infinity : tensor<${block_tile}x${column_tile}xf32>
-    %greatest_tile = tile.splat %greatest : tensor<${block_tile}x${column_tile}xf32>
-    %below_tile = tile.splat %below_numbers : tensor<${block_tile}x${column_tile}xf32>
-    %minus_inf_tile = tile.splat %minus_inf : tensor<${block_tile}x${column_tile}xf32>
     %ones = tile.splat %one_f : tensor<${block_tile}x${column_tile}xf32>
     %nothing = tile.splat %zero_f : tensor<${block_tile}x${column_tile}xf32>
+    %past_row_block = arith.addi %first_block, %block_tile : i32
     %before_all = scf.for %first_column = %zero to %past_block step %column_tile
         iter_args(%before = %nothing) -> (tensor<${block_tile}x${column_tile}xf32>) : i32 {
       // All rows are the same.
       %chunk = arith.divsi %first_column, %column_tile : i32
-      %column_scores = tile.load %score_rows rows(%r) {
+      %key = tile.load %score_rows rows(%r) {
         %exists = arith.cmpi sge, %r, %zero : i32
         tile.at [%row_time, %kv_head] if %exists
       } chunk(%chunk of %past_block) : !tile.view<f32, 2> -> tensor<${block_tile}x${column_tile}xf32>
-      %first_column_tile = tile.splat %first_column : tensor<${block_tile}x${column_tile}xi32>
-      %column_block = arith.addi %first_column_tile, %column_in_tile : tensor<${block_tile}x${column_tile}xi32>
-      %is_init = arith.cmpi slt, %column_block, %init_tile : tensor<${block_tile}x${column_tile}xi32>
-      %is_local = arith.cmpi sge, %column_block, %local_tile : tensor<${block_tile}x${column_tile}xi32>
-      %is_candidate = arith.cmpi slt, %column_block, %past_tile : tensor<${block_tile}x${column_tile}xi32>
-      %is_forced = arith.ori %is_init, %is_local : tensor<${block_tile}x${column_tile}xi1>
-      %is_infinite = arith.cmpf oeq, %column_scores, %infinity_tile : tensor<${block_tile}x${column_tile}xf32>
-      %finite = arith.select %is_infinite, %greatest_tile, %column_scores : tensor<${block_tile}x${column_tile}xi1>, tensor<${block_tile}x${column_tile}xf32>
-      %is_nan = arith.cmpf uno, %finite, %finite : tensor<${block_tile}x${column_tile}xf32>
-      %number = arith.select %is_nan, %below_tile, %finite : tensor<${block_tile}x${column_tile}xi1>, tensor<${block_tile}x${column_tile}xf32>
-      %key_or_forced = arith.select %is_forced, %infinity_tile, %number : tensor<${block_tile}x${column_tile}xi1>, tensor<${block_tile}x${column_tile}xf32>
-      %key = arith.select %is_candidate, %key_or_forced, %minus_inf_tile : tensor<${block_tile}x${column_tile}xi1>, tensor<${block_tile}x${column_tile}xf32>
-      %is_greater = arith.cmpf ogt, %key, %row_key_wide : tensor<${block_tile}x${column_tile}xf32>
-      %is_equal = arith.cmpf oeq, %key, %row_key_wide : tensor<${block_tile}x${column_tile}xf32>
-      %is_lower = arith.cmpi slt, %column_block, %row_block_wide : tensor<${block_tile}x${column_tile}xi32>
-      %wins_tie = arith.andi %is_equal, %is_lower : tensor<${block_tile}x${column_tile}xi1>
-      %stands_before = arith.ori %is_greater, %wins_tie : tensor<${block_tile}x${column_tile}xi1>
-      %counted = arith.select %stands_before, %ones, %nothing : tensor<${block_tile}x${column_tile}xi1>, tensor<${block_tile}x${column_tile}xf32>
+
+      // Columns that are all lower than the rows win every tie, those that are all higher none.
+      %past_column = arith.addi %first_column, %column_tile : i32
+      %all_lower = arith.cmpi sle, %past_column, %first_block : i32
+      %all_higher = arith.cmpi sge, %first_column, %past_row_block : i32
+      %all_there = arith.cmpi sle, %past_column, %past_block : i32
+      %all_higher_and_there = arith.andi %all_higher, %all_there : i1
+      %counted = scf.if %all_lower -> (tensor<${block_tile}x${column_tile}xf32>) {
+        %is_before = arith.cmpf oge, %key, %row_key_wide : tensor<${block_tile}x${column_tile}xf32>
+        %count = arith.select %is_before, %ones, %nothing : tensor<${block_tile}x${column_tile}xi1>, tensor<${block_tile}x${column_tile}xf32>
+        scf.yield %count : tensor<${block_tile}x${column_tile}xf32>
+      } else {
+        %count = scf.if %all_higher_and_there -> (tensor<${block_tile}x${column_tile}xf32>) {
+          %is_before = arith.cmpf ogt, %key, %row_key_wide : tensor<${block_tile}x${column_tile}xf32>
+          %one_or_none = arith.select %is_before, %ones, %nothing : tensor<${block_tile}x${column_tile}xi1>, tensor<${block_tile}x${column_tile}xf32>
+          scf.yield %one_or_none : tensor<${block_tile}x${column_tile}xf32>
+        } else {
+          %column_in_tile = tile.iota 1 : tensor<${block_tile}x${column_tile}xi32>
+          %row_in_tile = tile.iota 0 : tensor<${block_tile}xi32>
+          %first_block_row = tile.splat %first_block : tensor<${block_tile}xi32>
+          %row_block = arith.addi %first_block_row, %row_in_tile : tensor<${block_tile}xi32>
+          %row_block_wide = tile.broadcast %row_block : tensor<${block_tile}xi32> -> tensor<${block_tile}x${column_tile}xi32>
+          %past_tile = tile.splat %past_block : tensor<${block_tile}x${column_tile}xi32>
+          %first_column_tile = tile.splat %first_column : tensor<${block_tile}x${column_tile}xi32>
+          %column_block = arith.addi %first_column_tile, %column_in_tile : tensor<${block_tile}x${column_tile}xi32>
+          %is_candidate = arith.cmpi slt, %column_block, %past_tile : tensor<${block_tile}x${column_tile}xi32>
+          %is_greater = arith.cmpf ogt, %key, %row_key_wide : tensor<${block_tile}x${column_tile}xf32>
+          %is_equal = arith.cmpf oeq, %key, %row_key_wide : tensor<${block_tile}x${column_tile}xf32>
+          %is_lower = arith.cmpi slt, %column_block, %row_block_wide : tensor<${block_tile}x${column_tile}xi32>
+          %wins_tie = arith.andi %is_equal, %is_lower : tensor<${block_tile}x${column_tile}xi1>
+          %wins = arith.ori %is_greater, %wins_tie : tensor<${block_tile}x${column_tile}xi1>
+          %is_before = arith.andi %wins, %is_candidate : tensor<${block_tile}x${column_tile}xi1>
+          %one_or_none = arith.select %is_before, %ones, %nothing : tensor<${block_tile}x${column_tile}xi1>, tensor<${block_tile}x${column_tile}xf32>
+          scf.yield %one_or_none : tensor<${block_tile}x${column_tile}xf32>
+        }
+        scf.yield %count : tensor<${block_tile}x${column_tile}xf32>
+      }
       %before_next = arith.addf %before, %counted : tensor<${block_tile}x${column_tile}xf32>
       scf.yield %before_next : tensor<${block_tile}x${column_tile}xf32>
     }

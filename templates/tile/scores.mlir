@@ -1,7 +1,9 @@
 // Scores of selection blocks for the newest queries of decode (arXiv 2502.11089, equations 9 and 10): the operator
 // `scores`, after `split_cmp`, whose log-sum-exps it adds up. The rows of a tile are selection blocks, its columns query
 // heads of the group: one query has as many rows as it has blocks. Compressed blocks that meet a selection block at one
-// distance, a *tap*, share a product (select.mlir has the same taps for many queries).
+// distance, a *tap*, share a product (select.mlir has the same taps for many queries). What is stored is what `rank`
+// compares: the first blocks of a sequence and the last ones up to the query's own are above all others, and what is not a
+// number is below all.
 //
 //! template scores
 //! operator scores
@@ -31,7 +33,7 @@
 func.func @scores(
     %q: !tile.view<${element}, 3>, %k: !tile.view<${element}, 3, ${key_page}>, %lse_groups: !tile.view<f32, 3>,
     %scores: !tile.view<f32, 3>, %sequences: !tile.view<i32, 2>, %seqlen_q: i32, %max_seqlen_k: i32, %splits: i32,
-    %scale_log2: f32) attributes {tile.warps = ${warps} : i32} {
+    %init_blocks: i32, %local_blocks: i32, %scale_log2: f32) attributes {tile.warps = ${warps} : i32} {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   %two = arith.constant 2 : i32
@@ -226,7 +228,27 @@ func.func @scores(
       } {tile.stages = ${stages} : i32}
       scf.yield %score_taps : tensor<${block_tile}xf32>
     }
-    tile.store %score_all, %scores rows(%r) {
+    // Scores are sums of weights, so none is below 0.
+    %infinity = arith.constant 0x7F800000 : f32
+    %greatest = arith.constant 0x7F7FFFFF : f32
+    %below_numbers = arith.constant -1.0 : f32
+    %infinity_row = tile.splat %infinity : tensor<${block_tile}xf32>
+    %greatest_row = tile.splat %greatest : tensor<${block_tile}xf32>
+    %below_row = tile.splat %below_numbers : tensor<${block_tile}xf32>
+    %past_local = arith.subi %own_block, %local_blocks : i32
+    %first_block_row = tile.splat %first_block : tensor<${block_tile}xi32>
+    %block_row = arith.addi %first_block_row, %row_in_tile : tensor<${block_tile}xi32>
+    %init_row = tile.splat %init_blocks : tensor<${block_tile}xi32>
+    %local_row = tile.splat %past_local : tensor<${block_tile}xi32>
+    %is_init = arith.cmpi slt, %block_row, %init_row : tensor<${block_tile}xi32>
+    %is_local = arith.cmpi sgt, %block_row, %local_row : tensor<${block_tile}xi32>
+    %is_forced = arith.ori %is_init, %is_local : tensor<${block_tile}xi1>
+    %is_infinite = arith.cmpf oeq, %score_all, %infinity_row : tensor<${block_tile}xf32>
+    %finite = arith.select %is_infinite, %greatest_row, %score_all : tensor<${block_tile}xi1>, tensor<${block_tile}xf32>
+    %is_nan = arith.cmpf uno, %finite, %finite : tensor<${block_tile}xf32>
+    %number = arith.select %is_nan, %below_row, %finite : tensor<${block_tile}xi1>, tensor<${block_tile}xf32>
+    %compared = arith.select %is_forced, %infinity_row, %number : tensor<${block_tile}xi1>, tensor<${block_tile}xf32>
+    tile.store %compared, %scores rows(%r) {
       %block = arith.addi %first_block, %r : i32
       %exists = arith.cmpi sle, %block, %own_block : i32
       tile.at [%row_time, %kv_head, %block] if %exists

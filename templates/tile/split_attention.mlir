@@ -1,23 +1,24 @@
 // Attention of the newest queries of decode, each over part of its keys: the operators `split_cmp` (compressed blocks that
-// end at or before the query), `split_sel` (listed selection blocks) and `split_win` (the window). Few queries are too
-// few programs, so the keys of one are dealt out among `splits` (Flash-Decoding); `merge` adds up what they found. A
-// program serves one query, one key/value head and one split; the rows of its tile are query heads of the group. All
-// rows stand at one position, so what they may not attend is not loaded, and no byte of it can reach a result.
+// end at or before the query) and `split_sel_win` (chosen selection blocks, and the window). Few queries are too few
+// programs, so the keys of one are dealt out among `splits` (Flash-Decoding); `merge` adds up what they found. The
+// selected and the window branch do not wait for each other: the first `sel_splits` are the former's, which attends all
+// keys where `lists` is 0. A program serves one query, one key/value head and one split; the rows of its tile are query
+// heads of the group. All rows stand at one position, so what they may not attend is not loaded, and no byte of it can
+// reach a result.
 // The list is that of `choose`: its blocks stand in any order, and as many as there are to choose.
 //
 //! template split_attention
-//! operator split_cmp, split_sel, split_win
+//! operator split_cmp, split_sel_win
 //! fixed   dtype, qk_dim, v_dim, group, page_size
 //! fixed   split_cmp: cmp_block, cmp_stride
-//! fixed   split_sel: sel_block, sel_count
+//! fixed   split_sel_win: sel_block, sel_count
 //! let     compressed = op == split_cmp
-//! let     selects = op == split_sel
 //! let     key_stride = compressed ? cmp_stride : 1
 //! let     key_page = page_size / key_stride
 // Position p sees the keys below (p + sight) / key_stride. Where that is negative it sees none.
 //! let     sight = compressed ? 1 + cmp_stride - cmp_block : 1
-//! let     block_tokens = selects ? sel_block : 1
-//! let     list_slots = selects ? sel_count : 1
+//! let     block_tokens = compressed ? 1 : sel_block
+//! let     list_slots = compressed ? 1 : sel_count
 //! let     qk_pad = roundup(qk_dim, dot_step)
 //! let     v_pad  = roundup(v_dim, dot_step)
 // Heads of a program; a large group may be served by several.
@@ -25,7 +26,7 @@
 //! choice  key_tile = 16 | 32 | 64
 //! choice  stages = 1 | 2 | 3 | 4
 //! choice  warps = 1 | 2 | 4
-//! require !selects || key_tile <= roundup(sel_block, 16)
+//! require compressed || key_tile <= roundup(sel_block, 16)
 //! require head_tile == 16 || head_tile < 2 * group
 //! let     rows = cpu ? min(group, head_tile) : head_tile
 //! let     head_tiles = ceildiv(group, rows)
@@ -46,9 +47,10 @@
 
 func.func @split_attention(
     %q: !tile.view<${element}, 3>, %k: !tile.view<${element}, 3, ${key_page}>, %v: !tile.view<${element}, 3, ${key_page}>,
+    %k_win: !tile.view<${element}, 3, ${key_page}>, %v_win: !tile.view<${element}, 3, ${key_page}>,
     %choice: !tile.view<i32, 3>, %o_split: !tile.view<f32, 3>, %lse_split: !tile.view<f32, 3>,
     %lse_heads: !tile.view<f32, 3>, %reads_split: !tile.view<i32, 3>, %sequences: !tile.view<i32, 2>, %seqlen_q: i32,
-    %splits: i32, %first_split: i32, %window: i32, %scale_log2: f32) attributes {tile.warps = ${warps} : i32} {
+    %splits: i32, %sel_splits: i32, %first_split: i32, %lists: i32, %window: i32, %scale_log2: f32) attributes {tile.warps = ${warps} : i32} {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   %two = arith.constant 2 : i32
@@ -56,8 +58,9 @@ func.func @split_attention(
   %four = arith.constant 4 : i32
   %six = arith.constant 6 : i32
   %seven = arith.constant 7 : i32
+  %yes = arith.constant true
   %compressed = arith.constant ${compressed} : i1
-  %selects = arith.constant ${selects} : i1
+  %uncompressed = arith.xori %compressed, %yes : i1
   %key_stride = arith.constant ${key_stride} : i32
   %sight = arith.constant ${sight} : i32
   %group = arith.constant ${group} : i32
@@ -79,6 +82,18 @@ func.func @split_attention(
   %rest = arith.divsi %program, %splits : i32
   %head_index = arith.remsi %rest, %head_tiles : i32
   %query = arith.divsi %rest, %head_tiles : i32
+
+  // Which branch this is, and which of its splits.
+  %is_sel = arith.cmpi slt, %split, %sel_splits : i32
+  %has_lists = arith.cmpi ne, %lists, %zero : i32
+  %selects = arith.andi %is_sel, %has_lists : i1
+  %past_sel = arith.subi %split, %sel_splits : i32
+  %win_splits = arith.subi %splits, %sel_splits : i32
+  %split_of_branch = arith.select %is_sel, %split, %past_sel : i32
+  %splits_of_branch = arith.select %is_sel, %sel_splits, %win_splits : i32
+  %is_first_view = arith.ori %is_sel, %compressed : i1
+  %keys_view = arith.select %is_first_view, %k, %k_win : !tile.view<${element}, 3, ${key_page}>
+  %values_view = arith.select %is_first_view, %v, %v_win : !tile.view<${element}, 3, ${key_page}>
 
   %q_begin = tile.load_scalar %sequences[%sequence, %zero] : !tile.view<i32, 2>
   %queries = tile.load_scalar %sequences[%sequence, %one] : !tile.view<i32, 2>
@@ -108,25 +123,21 @@ func.func @split_attention(
     %walk_past = arith.divsi %seen_real, %key_stride : i32
     %oldest = arith.subi %walk_past, %window : i32
     %oldest_real = arith.maxsi %oldest, %zero : i32
-    %walk_first = arith.select %compressed, %zero, %oldest_real : i32
+    %walk_first = arith.select %is_first_view, %zero, %oldest_real : i32
     %own_block = arith.divsi %position, %block_tokens : i32
-    %all_steps = scf.if %selects -> (i32) {
-      %blocks_so_far = arith.addi %own_block, %one : i32
-      %listed = arith.minsi %blocks_so_far, %list_slots : i32
-      %steps = arith.muli %listed, %parts : i32
-      scf.yield %steps : i32
-    } else {
-      %keys_in_all = arith.subi %walk_past, %walk_first : i32
-      %keys_rounded = arith.addi %keys_in_all, %tile_less_one : i32
-      %steps = arith.divsi %keys_rounded, %key_tile : i32
-      scf.yield %steps : i32
-    }
+    %blocks_so_far = arith.addi %own_block, %one : i32
+    %listed = arith.minsi %blocks_so_far, %list_slots : i32
+    %listed_steps = arith.muli %listed, %parts : i32
+    %keys_in_all = arith.subi %walk_past, %walk_first : i32
+    %keys_rounded = arith.addi %keys_in_all, %tile_less_one : i32
+    %walked_steps = arith.divsi %keys_rounded, %key_tile : i32
+    %all_steps = arith.select %selects, %listed_steps, %walked_steps : i32
 
     // This split's share of them.
-    %splits_less_one = arith.subi %splits, %one : i32
+    %splits_less_one = arith.subi %splits_of_branch, %one : i32
     %steps_rounded = arith.addi %all_steps, %splits_less_one : i32
-    %share = arith.divsi %steps_rounded, %splits : i32
-    %first_step_or_more = arith.muli %split, %share : i32
+    %share = arith.divsi %steps_rounded, %splits_of_branch : i32
+    %first_step_or_more = arith.muli %split_of_branch, %share : i32
     %first_step = arith.minsi %first_step_or_more, %all_steps : i32
     %past_share = arith.addi %first_step, %share : i32
     %past_step = arith.minsi %past_share, %all_steps : i32
@@ -149,8 +160,12 @@ func.func @split_attention(
         iter_args(%m = %minus_inf_row, %l = %zero_row, %o = %no_output, %read = %zero)
         -> (tensor<${rows}xf32>, tensor<${rows}xf32>, tensor<${rows}x${v_pad}xf32>, i32) : i32 {
       // The keys of this step: key_tile of them, or what is left of the block, or of the past.
-      %first_key, %keys = scf.if %selects -> (i32, i32) {
-        %slot = arith.divsi %step, %parts : i32
+      %keys_before = arith.muli %step, %key_tile : i32
+      %first_walked = arith.addi %walk_first, %keys_before : i32
+      %walked_left = arith.subi %walk_past, %first_walked : i32
+      %first_key, %left = scf.if %uncompressed -> (i32, i32) {
+        %step_slot = arith.divsi %step, %parts : i32
+        %slot = arith.select %selects, %step_slot, %zero : i32
         %part = arith.remsi %step, %parts : i32
         %block = tile.load_scalar %choice[%row_time, %kv_head, %slot] : !tile.view<i32, 3>
         %block_first = arith.muli %block, %block_tokens : i32
@@ -159,25 +174,23 @@ func.func @split_attention(
         %left_of_block = arith.subi %block_tokens, %part_first : i32
         %left_of_past = arith.subi %past_position, %first_listed : i32
         // Of the own block there may be nothing left.
-        %left = arith.minsi %left_of_block, %left_of_past : i32
-        %left_real = arith.maxsi %left, %zero : i32
-        %count = arith.minsi %left_real, %key_tile : i32
-        scf.yield %first_listed, %count : i32, i32
+        %listed_or_less = arith.minsi %left_of_block, %left_of_past : i32
+        %listed_left = arith.maxsi %listed_or_less, %zero : i32
+        %first_of_branch = arith.select %selects, %first_listed, %first_walked : i32
+        %left_of_branch = arith.select %selects, %listed_left, %walked_left : i32
+        scf.yield %first_of_branch, %left_of_branch : i32, i32
       } else {
-        %keys_before = arith.muli %step, %key_tile : i32
-        %first_walked = arith.addi %walk_first, %keys_before : i32
-        %left = arith.subi %walk_past, %first_walked : i32
-        %count = arith.minsi %left, %key_tile : i32
-        scf.yield %first_walked, %count : i32, i32
+        scf.yield %first_walked, %walked_left : i32, i32
       }
+      %keys = arith.minsi %left, %key_tile : i32
 
-      %k_tile = tile.load %k rows(%r) {
+      %k_tile = tile.load %keys_view rows(%r) {
         %exists = arith.cmpi slt, %r, %keys : i32
         %index = arith.addi %first_key, %r : i32
         %key_time = arith.addi %k_begin, %index : i32
         tile.at [%k_entry, %key_time, %kv_head] if %exists
       } columns(${qk_dim}) : !tile.view<${element}, 3, ${key_page}> -> tensor<${key_tile}x${qk_pad}x${element}>
-      %v_tile = tile.load %v rows(%r) {
+      %v_tile = tile.load %values_view rows(%r) {
         %exists = arith.cmpi slt, %r, %keys : i32
         %index = arith.addi %first_key, %r : i32
         %key_time = arith.addi %k_begin, %index : i32

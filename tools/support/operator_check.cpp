@@ -56,8 +56,7 @@ public:
     case Operator::kCacheSequences:
     case Operator::kAppend:
     case Operator::kSplitCmp:
-    case Operator::kSplitSel:
-    case Operator::kSplitWin:
+    case Operator::kSplitSelWin:
     case Operator::kScores:
     case Operator::kRank:
     case Operator::kChoose:
