@@ -33,6 +33,27 @@ Spec smallSpec(DType dtype) {
   return spec;
 }
 
+class HostTensorLists {
+public:
+  HostTensorLists(const tools::HostTensor &tensor, int64_t slots)
+      : values(reinterpret_cast<const int32_t *>(tensor.bytes.data()),
+               reinterpret_cast<const int32_t *>(tensor.bytes.data()) + tensor.elements()),
+        slots(slots) {}
+  int64_t count() const { return static_cast<int64_t>(values.size()) / slots; }
+  int64_t differences(const HostTensorLists &other) const {
+    int64_t found = 0;
+    for (size_t first = 0; first < values.size(); first += static_cast<size_t>(slots))
+      found += !std::equal(values.begin() + static_cast<std::ptrdiff_t>(first),
+                           values.begin() + static_cast<std::ptrdiff_t>(first) + slots,
+                           other.values.begin() + static_cast<std::ptrdiff_t>(first));
+    return found;
+  }
+
+private:
+  std::vector<int32_t> values;
+  int64_t slots;
+};
+
 class DecodeTest : public AttentionTest {
 protected:
   // Feeds the whole history in steps that `next` gives, a count for each sequence, and checks all that came out.
@@ -156,6 +177,35 @@ TEST_F(DecodeTest, BranchesThatAreOffNeedNoCache) {
     SCOPED_TRACE(branches);
     const OperatorInputs history = tools::drawInputs(spec, {{100}, {100}}, freshSeed());
     decode(history, {.room = 112, .mostNew = 7, .pageSize = branches % 2 ? 16 : 0}, evenly(100, 7));
+  }
+}
+
+// The lists of the forward pass over the same history, by another set of kernels.
+TEST_F(DecodeTest, TwoThousandPositionsFromTheFirstAreThoseOfPrefill) {
+  Spec spec;
+  spec.op = Operator::kNsa;
+  spec.queryHeads = 4;
+  spec.kvHeads = 2;
+  spec.qkDim = 48;
+  spec.vDim = 32;
+  constexpr int64_t kTokens = 2000;
+  const OperatorInputs history = tools::drawInputs(spec, {{kTokens}, {kTokens}}, freshSeed());
+  Result<tools::PlanHandle> plan =
+      tools::createPlan(session->engine(), spec, history.maxima, session->accelerator().stream());
+  ASSERT_TRUE(plan.isOk()) << plan.status().toString();
+  Result<tools::RunResult> prefill = tools::runOnce(session->accelerator(), plan->get(), history, {T::kBlockList});
+  ASSERT_TRUE(prefill.isOk()) << prefill.status().toString();
+  const HostTensorLists expected(prefill->outputs.at(T::kBlockList), spec.selCount);
+  for (const int32_t page : {0, 128}) {
+    decode(history, {.room = kTokens, .pageSize = page, .seed = freshSeed()}, evenly(kTokens, 1));
+    if (HasFailure())
+      return;
+    // `decode` has found every list right, so those that differ are ties.
+    const HostTensorLists lists(collected.at(T::kBlockList), spec.selCount);
+    const int64_t ties = lists.differences(expected);
+    std::printf("%s: %lld of %lld lists differ from prefill's, all by ties\n", page ? "paged" : "contiguous",
+                static_cast<long long>(ties), static_cast<long long>(lists.count()));
+    EXPECT_LE(ties, std::max<int64_t>(1, lists.count() / 10000)); // spec.md 5
   }
 }
 
