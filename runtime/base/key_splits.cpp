@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kMostQueries = 8;
 // Programs that fill a large GPU, four on each multiprocessor, and the keys that one should have at least.
 constexpr int64_t kProgramsWanted = 512;
-constexpr int64_t kLeastKeys = 32;
+constexpr int64_t kLeastKeys = 64;
 constexpr int64_t kSlotGranule = 16;
 
 int64_t bucket(int64_t value) {

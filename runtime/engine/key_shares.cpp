@@ -6,6 +6,11 @@ namespace nsa {
 
 namespace {
 
+// Scores and ranks of a query stand in rows that tiles read whole, in pieces of so many blocks.
+constexpr int64_t kWidestTile = 128, kPiece = 16;
+
+int64_t roundUp(int64_t value, int64_t granule) { return (value + granule - 1) / granule * granule; }
+
 enum Branch : size_t { kCmp, kSel, kWin };
 
 ViewSlots floats(std::byte *data, const std::array<int64_t, kMaxCoordinates> &strides) {
@@ -17,8 +22,8 @@ ViewSlots floats(std::byte *data, const std::array<int64_t, kMaxCoordinates> &st
 KeyShares::KeyShares(const Spec &spec, const Maxima &maxima)
     : counts(KeySplits::make(spec, maxima).counts),
       rows(spec.layout == Layout::kPacked ? maxima.tokensQ : maxima.batch * maxima.seqlenQ), heads(spec.queryHeads),
-      kvHeads(spec.kvHeads), vDim(spec.vDim), blocks((maxima.seqlenK + spec.selBlock - 1) / spec.selBlock),
-      selCount(spec.selCount) {
+      kvHeads(spec.kvHeads), vDim(spec.vDim),
+      blocks(roundUp((maxima.seqlenK + spec.selBlock - 1) / spec.selBlock, kWidestTile)), selCount(spec.selCount) {
   // What adds to the output comes first: the compressed branch may serve the selection alone.
   const bool adds = spec.hasBranch(kBranchCmp);
   int64_t next = 0;
@@ -75,9 +80,9 @@ void KeyShares::bindScores(KernelCall &call, std::byte *workspace) const {
   setScalar(call.scalars, Scalar::kMaxSeqlenK, call.grid.maxSeqlenK);
   call[View::kLseGroups] = floats(workspace + lseHeads, {rows * heads, heads, heads / kvHeads});
   call[View::kScores] = floats(workspace + scores, {kvHeads * blocks, blocks, 1});
-  call[View::kScoreRows] = floats(workspace + scores, {kvHeads * blocks, blocks});
+  call[View::kScoreRows] = floats(workspace + scores, {kvHeads * blocks, blocks, kPiece});
   call[View::kRanks] = floats(workspace + ranks, {kvHeads * blocks, blocks, 1});
-  call[View::kRankRows] = floats(workspace + ranks, {kvHeads * blocks, blocks});
+  call[View::kRankRows] = floats(workspace + ranks, {kvHeads * blocks, blocks, kPiece});
   call[View::kChoice] = ViewSlots::make(workspace + choice, DType::kI32, {kvHeads * selCount, selCount, 1});
   call[View::kChoiceRows] = ViewSlots::make(workspace + choice, DType::kI32, {kvHeads * selCount, selCount});
 }

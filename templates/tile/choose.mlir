@@ -14,7 +14,7 @@
 //! threads 32 * warps
 
 func.func @choose(
-    %rank_rows: !tile.view<f32, 2>, %choice: !tile.view<i32, 3>, %sequences: !tile.view<i32, 2>, %seqlen_q: i32)
+    %rank_rows: !tile.view<f32, 3>, %choice: !tile.view<i32, 3>, %sequences: !tile.view<i32, 2>, %seqlen_q: i32)
     attributes {tile.warps = ${warps} : i32} {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
@@ -23,6 +23,7 @@ func.func @choose(
   %sel_block = arith.constant ${sel_block} : i32
   %sel_count = arith.constant ${sel_count} : i32
   %column_tile = arith.constant ${column_tile} : i32
+  %piece_columns = arith.constant 16 : i32
   %zero_f = arith.constant 0.0 : f32
 
   %query = tile.program_id x
@@ -50,12 +51,12 @@ func.func @choose(
     %past_tile = tile.splat %past_block : tensor<${slots}x${column_tile}xi32>
     %found = scf.for %first_column = %zero to %past_block step %column_tile
         iter_args(%sum = %nothing) -> (tensor<${slots}x${column_tile}xf32>) : i32 {
-      // All rows are the same.
-      %chunk = arith.divsi %first_column, %column_tile : i32
+      // All rows are the same. What stands behind the last block may be anything.
+      %piece = arith.divsi %first_column, %piece_columns : i32
       %ranks = tile.load %rank_rows rows(%r) {
         %exists = arith.cmpi sge, %r, %zero : i32
-        tile.at [%row_time, %kv_head] if %exists
-      } chunk(%chunk of %past_block) : !tile.view<f32, 2> -> tensor<${slots}x${column_tile}xf32>
+        tile.at [%row_time, %kv_head, %piece] if %exists
+      } columns(${column_tile}) : !tile.view<f32, 3> -> tensor<${slots}x${column_tile}xf32>
       %first_column_tile = tile.splat %first_column : tensor<${slots}x${column_tile}xi32>
       %block = arith.addi %first_column_tile, %column_in_tile : tensor<${slots}x${column_tile}xi32>
       %is_candidate = arith.cmpi slt, %block, %past_tile : tensor<${slots}x${column_tile}xi32>

@@ -15,7 +15,7 @@
 //! threads 32 * warps
 
 func.func @rank(
-    %scores: !tile.view<f32, 3>, %score_rows: !tile.view<f32, 2>, %ranks: !tile.view<f32, 3>,
+    %scores: !tile.view<f32, 3>, %score_rows: !tile.view<f32, 3>, %ranks: !tile.view<f32, 3>,
     %sequences: !tile.view<i32, 2>, %seqlen_q: i32, %max_seqlen_k: i32)
     attributes {tile.warps = ${warps} : i32} {
   %zero = arith.constant 0 : i32
@@ -25,6 +25,7 @@ func.func @rank(
   %sel_block = arith.constant ${sel_block} : i32
   %block_tile = arith.constant ${block_tile} : i32
   %column_tile = arith.constant ${column_tile} : i32
+  %piece_columns = arith.constant 16 : i32
   %zero_f = arith.constant 0.0 : f32
   %one_f = arith.constant 1.0 : f32
 
@@ -68,12 +69,12 @@ func.func @rank(
     %past_row_block = arith.addi %first_block, %block_tile : i32
     %before_all = scf.for %first_column = %zero to %past_block step %column_tile
         iter_args(%before = %nothing) -> (tensor<${block_tile}x${column_tile}xf32>) : i32 {
-      // All rows are the same.
-      %chunk = arith.divsi %first_column, %column_tile : i32
+      // All rows are the same. What stands behind the last block may be anything.
+      %piece = arith.divsi %first_column, %piece_columns : i32
       %key = tile.load %score_rows rows(%r) {
         %exists = arith.cmpi sge, %r, %zero : i32
-        tile.at [%row_time, %kv_head] if %exists
-      } chunk(%chunk of %past_block) : !tile.view<f32, 2> -> tensor<${block_tile}x${column_tile}xf32>
+        tile.at [%row_time, %kv_head, %piece] if %exists
+      } columns(${column_tile}) : !tile.view<f32, 3> -> tensor<${block_tile}x${column_tile}xf32>
 
       // Columns that are all lower than the rows win every tie, those that are all higher none.
       %past_column = arith.addi %first_column, %column_tile : i32

@@ -92,6 +92,7 @@ struct Spec {
   nsa_gate gate = NSA_GATE_VALUE;
   bool gatePerGroup = false;
   std::int32_t branches = NSA_BRANCHES_ALL;
+  std::int32_t pageSize = 0;
 
   nsa_spec c() const {
     nsa_spec spec = NSA_INIT(nsa_spec);
@@ -116,6 +117,7 @@ struct Spec {
     spec.gate = gate;
     spec.gate_per_group = gatePerGroup ? 1 : 0;
     spec.branches = branches;
+    spec.page_size = pageSize;
     return spec;
   }
 };
