@@ -8,7 +8,13 @@
 namespace nsa::test {
 namespace {
 
-class AttentionTable : public AttentionTest, public ::testing::WithParamInterface<AttentionCase> {};
+class AttentionTable : public AttentionTest, public ::testing::WithParamInterface<AttentionCase> {
+protected:
+  static void SetUpTestSuite() {
+    makeReadyForSuite(attentionTable(),
+                      [](const AttentionCase &shape) { return std::pair(shape.spec(), shape.maxima()); });
+  }
+};
 
 TEST_P(AttentionTable, MatchesTheReference) {
   std::mt19937_64 random(freshSeed());
@@ -19,29 +25,39 @@ TEST_P(AttentionTable, MatchesTheReference) {
 INSTANTIATE_TEST_SUITE_P(Table, AttentionTable, ::testing::ValuesIn(attentionTable()),
                          [](const auto &info) { return info.param.name; });
 
-TEST_F(AttentionTest, DrawnCasesMatchTheReference) {
-  std::mt19937_64 random(freshSeed());
-  // A GPU machine has the cores for longer references.
-  const DrawLimits limits =
-      session->isCuda() ? DrawLimits{.maxTokens = maxTokens(4096), .maxPairWork = 2e9} : DrawLimits{};
-  const int cases = drawnCases(session->isCuda() ? 48 : 32);
-  for (int i = 0; i < cases && !HasFailure(); ++i) {
-    const AttentionCase drawn = drawAttentionCase(random, limits);
-    AttentionData data = AttentionData::draw(drawn, random);
-    check(data);
+class DrawnAttention : public AttentionTest {
+protected:
+  // Makes all kernels at once, then runs one case after the other.
+  void checkDrawn(int count, const DrawLimits &limits) {
+    std::mt19937_64 random(freshSeed());
+    std::vector<AttentionCase> cases;
+    std::vector<std::pair<Spec, Maxima>> plans;
+    for (int i = 0; i < drawnCases(count); ++i) {
+      cases.push_back(drawAttentionCase(random, limits));
+      plans.emplace_back(cases.back().spec(), cases.back().maxima());
+    }
+    session->makeReady(plans);
+    for (const AttentionCase &drawn : cases) {
+      AttentionData data = AttentionData::draw(drawn, random);
+      check(data);
+      ASSERT_FALSE(HasFailure());
+    }
   }
+};
+
+TEST_F(DrawnAttention, MatchesTheReference) {
+  // A GPU machine has the cores for longer references.
+  if (session->isCuda())
+    checkDrawn(24, {.maxTokens = maxTokens(4096), .maxPairWork = 2e9});
+  else
+    checkDrawn(32, {});
 }
 
-TEST_F(AttentionTest, TheRowVariantMatchesTheReference) {
+TEST_F(DrawnAttention, TheRowVariantMatchesTheReference) {
   if (!session->isCuda())
     return; // it is a GPU template
   useVariant("row_attention");
-  std::mt19937_64 random(freshSeed());
-  const DrawLimits limits{.maxTokens = maxTokens(600), .maxPairWork = 5e8};
-  for (int i = 0; i < drawnCases(24) && !HasFailure(); ++i) {
-    AttentionData data = AttentionData::draw(drawAttentionCase(random, limits), random);
-    check(data);
-  }
+  checkDrawn(24, {.maxTokens = maxTokens(600), .maxPairWork = 5e8});
 }
 
 TEST_F(AttentionTest, AWindowOfOneIsTheOwnValue) {

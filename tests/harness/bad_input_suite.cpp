@@ -150,14 +150,19 @@ TEST_P(BadInput, ACorruptedListEntryChangesReads) {
 
 // Lengths on the device that fall, in every operator that reads them.
 TEST_P(BadInput, FallingLengthsAreReportedByEveryOperator) {
+  const tools::SequenceLengths lengths{{60, 0, 40}, {90, 20, 130}};
+  std::vector<Spec> specs;
   for (const Operator op : {Operator::kDense, Operator::kWindow, Operator::kCompress, Operator::kCmp, Operator::kSelect,
                             Operator::kSel, Operator::kNsa}) {
+    specs.push_back(smallSpec(op, dtype()));
+    specs.back().layout = Layout::kPacked;
+  }
+  makeReady(specs, lengths);
+  for (const Spec &spec : specs) {
     for (const T name : {T::kCuSeqlensQ, T::kCuSeqlensK}) {
-      SCOPED_TRACE(std::string(operatorName(op)) + ", " + std::string(tensorName(name)));
-      Spec spec = smallSpec(op, dtype());
-      spec.layout = Layout::kPacked;
+      SCOPED_TRACE(std::string(operatorName(spec.op)) + ", " + std::string(tensorName(name)));
       // The last one's end moves in front of its beginning: no other sequence gets its rows.
-      const OperatorInputs inputs = tools::drawInputs(spec, {{60, 0, 40}, {90, 20, 130}}, freshSeed());
+      const OperatorInputs inputs = tools::drawInputs(spec, lengths, freshSeed());
       const NamedTensors clean = run(inputs);
       OperatorInputs bad = inputs;
       integers(bad.tensors.at(name))[3] = integers(bad.tensors.at(name))[2] - 1;
@@ -177,7 +182,7 @@ TEST_P(BadInput, FallingLengthsAreReportedByEveryOperator) {
             })) << tensorName(output);
           }
       // On a GPU the first sequence is served as before; the host refuses the whole call.
-      if (session->isCuda() && op != Operator::kCompress)
+      if (session->isCuda() && spec.op != Operator::kCompress)
         expectSameQuery(spec, clean, outcome.outputs, sequences[0], 59);
       ASSERT_FALSE(HasFailure());
     }
@@ -187,39 +192,45 @@ TEST_P(BadInput, FallingLengthsAreReportedByEveryOperator) {
 // A gate of NaN makes NaN of its row and head, and of no other; of all heads of the group where gates are a group's.
 TEST_P(BadInput, ANanGateReachesItsOwnRowAndHeadOnly) {
   std::mt19937_64 random(freshSeed());
+  const tools::SequenceLengths lengths{{60, 60}, {60, 60}};
+  std::vector<Spec> specs;
   for (const Operator op : {Operator::kCombine, Operator::kNsa})
     for (const Gate gate : {Gate::kValue, Gate::kSigmoid, Gate::kSoftmax})
       for (const bool perGroup : {false, true}) {
-        Spec spec = smallSpec(op, dtype());
-        spec.gate = gate;
-        spec.gatePerGroup = perGroup;
-        OperatorInputs inputs = tools::drawInputs(spec, {{60, 60}, {60, 60}}, random());
-        const tools::PlanHandle made = plan(spec, inputs.maxima);
-        const NamedTensors clean = run(made, inputs);
-        const int64_t gateHeads = perGroup ? spec.kvHeads : spec.queryHeads;
-        for (int64_t branch = 0; branch < 3; ++branch) {
-          SCOPED_TRACE(std::string(operatorName(op)) + " " + std::string(gateName(gate)) + ", branch " +
-                       std::to_string(branch) + (perGroup ? " of a group" : ""));
-          const auto query = static_cast<int64_t>(random() % 60);
-          const auto gateHead = static_cast<int64_t>(random() % static_cast<uint64_t>(gateHeads));
-          OperatorInputs bad = inputs;
-          const auto size = static_cast<size_t>(dtypeBytes(spec.dtype));
-          fill(spec.dtype,
-               headOf(spec, bad.tensors.at(T::kGates), 1, query, gateHead)
-                   .subspan(static_cast<size_t>(branch) * size, size),
-               std::numeric_limits<double>::quiet_NaN());
-          const NamedTensors spoilt = run(made, bad);
-          const tools::HostTensor &out = spoilt.at(T::kOut);
-          for (int64_t i = 0; i < out.elements(); ++i) {
-            const int64_t row = i / spec.vDim, head = row % spec.queryHeads, time = row / spec.queryHeads;
-            const bool isSpoilt = time == 60 + query && (perGroup ? head / spec.group() : head) == gateHead;
-            if (isSpoilt)
-              ASSERT_TRUE(std::isnan(elementOf(out, i))) << "head " << head;
-            else
-              ASSERT_EQ(elementOf(out, i), elementOf(clean.at(T::kOut), i)) << "time " << time << ", head " << head;
-          }
-        }
+        specs.push_back(smallSpec(op, dtype()));
+        specs.back().gate = gate;
+        specs.back().gatePerGroup = perGroup;
       }
+  makeReady(specs, lengths);
+  for (const Spec &spec : specs) {
+    OperatorInputs inputs = tools::drawInputs(spec, lengths, random());
+    const tools::PlanHandle made = plan(spec, inputs.maxima);
+    const NamedTensors clean = run(made, inputs);
+    const bool perGroup = spec.gatePerGroup;
+    const int64_t gateHeads = perGroup ? spec.kvHeads : spec.queryHeads;
+    for (int64_t branch = 0; branch < 3; ++branch) {
+      SCOPED_TRACE(std::string(operatorName(spec.op)) + " " + std::string(gateName(spec.gate)) + ", branch " +
+                   std::to_string(branch) + (perGroup ? " of a group" : ""));
+      const auto query = static_cast<int64_t>(random() % 60);
+      const auto gateHead = static_cast<int64_t>(random() % static_cast<uint64_t>(gateHeads));
+      OperatorInputs bad = inputs;
+      const auto size = static_cast<size_t>(dtypeBytes(spec.dtype));
+      fill(
+          spec.dtype,
+          headOf(spec, bad.tensors.at(T::kGates), 1, query, gateHead).subspan(static_cast<size_t>(branch) * size, size),
+          std::numeric_limits<double>::quiet_NaN());
+      const NamedTensors spoilt = run(made, bad);
+      const tools::HostTensor &out = spoilt.at(T::kOut);
+      for (int64_t i = 0; i < out.elements(); ++i) {
+        const int64_t row = i / spec.vDim, head = row % spec.queryHeads, time = row / spec.queryHeads;
+        const bool isSpoilt = time == 60 + query && (perGroup ? head / spec.group() : head) == gateHead;
+        if (isSpoilt)
+          ASSERT_TRUE(std::isnan(elementOf(out, i))) << "head " << head;
+        else
+          ASSERT_EQ(elementOf(out, i), elementOf(clean.at(T::kOut), i)) << "time " << time << ", head " << head;
+      }
+    }
+  }
 }
 
 } // namespace

@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <limits>
-#include <tuple>
 
 namespace nsa::test {
 namespace {
@@ -16,10 +15,31 @@ using T = TensorName;
 class GeometryTraps : public OperatorTestPerType {};
 NSA_INSTANTIATE_PER_TYPE(GeometryTraps);
 
-class GroupTraps : public OperatorTest, public ::testing::WithParamInterface<std::tuple<int, DType>> {
+struct GroupShape {
+  int32_t group;
+  DType dtype;
+};
+const std::vector<GroupShape> &groupShapes() {
+  static const std::vector<GroupShape> shapes = [] {
+    std::vector<GroupShape> all;
+    for (const int32_t group : {1, 2, 3, 4, 6, 8, 16, 32, 64, 128})
+      for (const DType dtype : {DType::kBf16, DType::kF16, DType::kF32})
+        all.push_back({group, dtype});
+    return all;
+  }();
+  return shapes;
+}
+
+class GroupTraps : public OperatorTest, public ::testing::WithParamInterface<GroupShape> {
 protected:
-  static Spec spec() {
-    const auto [group, dtype] = GetParam();
+  static void SetUpTestSuite() {
+    makeReadyForSuite(groupShapes(), [](const GroupShape &shape) {
+      return std::pair(specOf(shape), tools::layOut(specOf(shape), lengths()).maxima);
+    });
+  }
+  static tools::SequenceLengths lengths() { return {{61}, {135}}; }
+  static Spec specOf(const GroupShape &shape) {
+    const auto [group, dtype] = shape;
     Spec spec = smallSpec(Operator::kNsa, dtype);
     spec.kvHeads = group < 64 ? 2 : 1;
     spec.queryHeads = spec.kvHeads * group;
@@ -28,17 +48,14 @@ protected:
     return spec;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Heads, GroupTraps,
-                         ::testing::Combine(::testing::Values(1, 2, 3, 4, 6, 8, 16, 32, 64, 128),
-                                            ::testing::Values(DType::kBf16, DType::kF16, DType::kF32)),
-                         [](const auto &info) {
-                           return std::to_string(std::get<0>(info.param)) + "_" +
-                                  std::string(dtypeName(std::get<1>(info.param)));
-                         });
+INSTANTIATE_TEST_SUITE_P(Heads, GroupTraps, ::testing::ValuesIn(groupShapes()), [](const auto &info) {
+  return std::to_string(info.param.group) + "_" + std::string(dtypeName(info.param.dtype));
+});
 
 TEST_P(GroupTraps, HeadsOfAGroup) {
   std::mt19937_64 random(freshSeed());
-  check({.name = "group", .spec = spec(), .lengths = {{61}, {135}}}, random);
+  const OperatorCase shape{.name = "group", .spec = specOf(GetParam()), .lengths = lengths()};
+  check(shape, random);
 }
 
 // One token around multiples of d, l, l' and of tiles.

@@ -53,7 +53,7 @@ void checkInfluence(Session &session, const AttentionCase &shape, uint64_t seed)
 
 TEST_F(AttentionTest, EveryAllowedKeyMovesTheOutputAndNoOtherDoes) {
   const uint64_t seed = freshSeed();
-  for (DType dtype : {DType::kBf16, DType::kF32}) {
+  for (DType dtype : {DType::kBf16, DType::kF16, DType::kF32}) {
     // A small scale keeps every weight large enough to be seen.
     AttentionCase shape{.name = "influence",
                         .op = Operator::kWindow,
@@ -75,16 +75,18 @@ TEST_F(AttentionTest, EveryAllowedKeyMovesTheOutputAndNoOtherDoes) {
 
 TEST_F(AttentionTest, ASingleQuerySeesEveryKeyOfItsPrefix) {
   // A top-left mask would show it key 0 only.
-  AttentionCase shape{.name = "single_query",
-                      .op = Operator::kDense,
-                      .dtype = DType::kBf16,
-                      .kvHeads = 1,
-                      .group = 4,
-                      .qkDim = 16,
-                      .vDim = 16,
-                      .scale = 0.05f,
-                      .sequences = {{1, 70}}};
-  checkInfluence(*session, shape, freshSeed());
+  for (DType dtype : {DType::kBf16, DType::kF16, DType::kF32}) {
+    AttentionCase shape{.name = "single_query",
+                        .op = Operator::kDense,
+                        .dtype = dtype,
+                        .kvHeads = 1,
+                        .group = 4,
+                        .qkDim = 16,
+                        .vDim = 16,
+                        .scale = 0.05f,
+                        .sequences = {{1, 70}}};
+    checkInfluence(*session, shape, freshSeed());
+  }
 }
 
 TEST_F(AttentionTest, PoisonInDisallowedKeysNeverReachesARow) {

@@ -59,9 +59,12 @@ TEST_P(NumberTraps, TheLseOfEachBranchIsNatural) {
 }
 
 TEST_P(NumberTraps, TheLseOfEachOperatorIsNatural) {
-  for (const Operator op : {Operator::kDense, Operator::kWindow, Operator::kCmp, Operator::kSel}) {
-    SCOPED_TRACE(operatorName(op));
-    const Spec spec = smallSpec(op, dtype());
+  std::vector<Spec> specs;
+  for (const Operator op : {Operator::kDense, Operator::kWindow, Operator::kCmp, Operator::kSel})
+    specs.push_back(smallSpec(op, dtype()));
+  makeReady(specs, {{140}, {140}});
+  for (const Spec &spec : specs) {
+    SCOPED_TRACE(operatorName(spec.op));
     const OperatorInputs inputs = counting(spec, {{140}, {140}});
     const NamedTensors outputs = run(inputs);
     const tools::HostTensor &reads = outputs.at(T::kReads); // its own test is the reference's comparison
@@ -74,21 +77,26 @@ TEST_P(NumberTraps, TheLseOfEachOperatorIsNatural) {
 
 // Around the widths of tiles, at the sequence's length and beyond it.
 TEST_P(NumberTraps, TheWindowHoldsExactlyItsTokens) {
+  const tools::SequenceLengths lengths{{130}, {150}};
+  std::vector<Spec> specs;
   for (const Operator op : {Operator::kWindow, Operator::kNsa})
     for (const int32_t window : {1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 149, 150, 151}) {
-      SCOPED_TRACE(std::string(operatorName(op)) + ", window of " + std::to_string(window));
-      Spec spec = smallSpec(op, dtype());
-      spec.window = window;
-      spec.branches = kBranchWin;
-      const OperatorInputs inputs = counting(spec, {{130}, {150}});
-      const NamedTensors outputs = run(inputs);
-      const reference::Sequence sequence = tools::sequencesOf(inputs).front();
-      auto count = [&](int64_t query, int64_t) { return std::min<int64_t>(sequence.position(query) + 1, window); };
-      expectCounts(spec, outputs.at(op == Operator::kNsa ? T::kLseWin : T::kLse), sequence, count);
-      for (int64_t query = 0; query < sequence.queries; ++query)
-        for (int64_t head = 0; head < spec.kvHeads; ++head)
-          ASSERT_EQ(elementOf(outputs.at(T::kReads), query * spec.kvHeads + head), count(query, head));
+      specs.push_back(smallSpec(op, dtype()));
+      specs.back().window = window;
+      specs.back().branches = kBranchWin;
     }
+  makeReady(specs, lengths);
+  for (const Spec &spec : specs) {
+    SCOPED_TRACE(std::string(operatorName(spec.op)) + ", window of " + std::to_string(spec.window));
+    const OperatorInputs inputs = counting(spec, lengths);
+    const NamedTensors outputs = run(inputs);
+    const reference::Sequence sequence = tools::sequencesOf(inputs).front();
+    auto count = [&](int64_t query, int64_t) { return std::min<int64_t>(sequence.position(query) + 1, spec.window); };
+    expectCounts(spec, outputs.at(spec.op == Operator::kNsa ? T::kLseWin : T::kLse), sequence, count);
+    for (int64_t query = 0; query < sequence.queries; ++query)
+      for (int64_t head = 0; head < spec.kvHeads; ++head)
+        ASSERT_EQ(elementOf(outputs.at(T::kReads), query * spec.kvHeads + head), count(query, head));
+  }
 }
 
 TEST_P(NumberTraps, TheScaleComesFromTheQueryHeadSize) {

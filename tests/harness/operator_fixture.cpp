@@ -131,6 +131,13 @@ tools::PlanHandle OperatorTest::plan(const Spec &spec, const Maxima &maxima) {
   return std::move(*made);
 }
 
+void OperatorTest::makeReady(const std::vector<Spec> &specs, const tools::SequenceLengths &lengths) {
+  std::vector<std::pair<Spec, Maxima>> wanted;
+  for (const Spec &spec : specs)
+    wanted.emplace_back(spec, tools::layOut(spec, lengths).maxima);
+  session->makeReady(wanted);
+}
+
 Result<NamedTensors> OperatorTest::tryRun(const tools::PlanHandle &plan, const OperatorInputs &inputs,
                                           const tools::Spacing &spacing) {
   Result<tools::RunResult> result =

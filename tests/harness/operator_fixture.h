@@ -44,6 +44,9 @@ protected:
   // Asserts that the expected kernels serve, on this device, with nothing that failed before them.
   tools::PlanHandle plan(const Spec &spec, const Maxima &maxima);
 
+  // The plans that calls with these lengths need, made at once.
+  void makeReady(const std::vector<Spec> &specs, const tools::SequenceLengths &lengths);
+
   Result<NamedTensors> tryRun(const tools::PlanHandle &plan, const OperatorInputs &inputs,
                               const tools::Spacing &spacing = {});
   // All outputs. A failure is thrown, which ends the test.

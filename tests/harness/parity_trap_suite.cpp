@@ -13,7 +13,7 @@ namespace {
 
 using T = TensorName;
 
-class ParityTraps : public OperatorTestPerType {
+class ParityTest : public OperatorTest {
 protected:
   // The reference's tolerance between two outputs of the same shape.
   static void expectAlike(const Spec &spec, const OperatorInputs &inputs, const tools::HostTensor &out,
@@ -44,39 +44,68 @@ protected:
         dense.tensors[name] = inputs[name];
     return run(dense);
   }
-};
-NSA_INSTANTIATE_PER_TYPE(ParityTraps);
 
-// n blocks and w tokens that cover everything, twice: under maxima that allow longer sequences the kernels of selected
-// and window attention run, under maxima that do not the dense kernel does (`plan` asserts both).
-TEST_P(ParityTraps, SelAndWindowThatCoverAllAreDense) {
-  std::mt19937_64 random(freshSeed());
-  for (const Layout layout : {Layout::kDense, Layout::kPacked}) {
-    Spec spec = smallSpec(Operator::kNsa, dtype());
-    spec.layout = layout;
-    spec.window = spec.selCount * spec.selBlock;
-    const int64_t covered = spec.window;
-    const auto shorter = static_cast<int64_t>(1 + random() % static_cast<uint64_t>(covered));
-    const tools::SequenceLengths lengths = layout == Layout::kPacked
-                                               ? tools::SequenceLengths{{shorter, 20}, {shorter, covered}}
-                                               : tools::SequenceLengths{{covered, covered}, {covered, covered}};
-    const OperatorInputs inputs = tools::drawInputs(spec, lengths, random());
+  // Selected and window attention over everything is dense attention, under maxima that allow longer sequences: their
+  // own kernels run (`plan` asserts it), and under maxima that do not, the dense kernel.
+  void checkCoveredIsDense(const Spec &spec, const tools::SequenceLengths &lengths, uint64_t seed) {
+    const int64_t covered = std::min<int64_t>(int64_t{spec.selCount} * spec.selBlock, spec.window);
+    const OperatorInputs inputs = tools::drawInputs(spec, lengths, seed);
+    ASSERT_LE(inputs.maxima.seqlenK, covered);
     Maxima longer = inputs.maxima;
-    longer.seqlenK = 4 * covered;
-    std::set<std::string> asked;
+    longer.seqlenK = 4 * std::max<int64_t>(int64_t{spec.selCount} * spec.selBlock, spec.window);
+    const NamedTensors sel = denseOver(inputs, T::kKSel, T::kVSel), win = denseOver(inputs, T::kKWin, T::kVWin);
     for (const Maxima &maxima : {inputs.maxima, longer}) {
       SCOPED_TRACE("max_seqlen_k " + std::to_string(maxima.seqlenK));
       const std::vector<std::string> kernels = expectedKernels(spec, maxima);
-      EXPECT_EQ(std::ranges::count(kernels, "dense"), maxima.seqlenK > covered ? 0 : 2);
-      EXPECT_EQ(std::ranges::count(kernels, "sel") + std::ranges::count(kernels, "window"),
-                maxima.seqlenK > covered ? 2 : 0);
+      const bool isRouted = maxima.seqlenK <= covered;
+      EXPECT_EQ(std::ranges::count(kernels, "dense"), isRouted ? 2 : 0);
+      EXPECT_EQ(std::ranges::count(kernels, "sel") + std::ranges::count(kernels, "window"), isRouted ? 0 : 2);
       const NamedTensors outputs = run(plan(spec, maxima), inputs);
       checkOutputs(inputs, outputs);
-      const NamedTensors sel = denseOver(inputs, T::kKSel, T::kVSel), win = denseOver(inputs, T::kKWin, T::kVWin);
       expectAlike(spec, inputs, outputs.at(T::kOSel), outputs.at(T::kLseSel), sel.at(T::kOut), sel.at(T::kLse));
       expectAlike(spec, inputs, outputs.at(T::kOWin), outputs.at(T::kLseWin), win.at(T::kOut), win.at(T::kLse));
     }
   }
+};
+
+class ParityTraps : public ParityTest, public ::testing::WithParamInterface<DType> {
+protected:
+  static DType dtype() { return GetParam(); }
+};
+NSA_INSTANTIATE_PER_TYPE(ParityTraps);
+
+class DrawnParity : public ParityTest, public ::testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(Drawn, DrawnParity, ::testing::Range(0, 4));
+
+TEST_P(ParityTraps, SelAndWindowThatCoverAllAreDense) {
+  std::mt19937_64 random(freshSeed());
+  Spec spec = smallSpec(Operator::kNsa, dtype());
+  spec.window = spec.selCount * spec.selBlock;
+  const int64_t covered = spec.window;
+  checkCoveredIsDense(spec, {{covered, covered}, {covered, covered}}, random());
+  spec.layout = Layout::kPacked;
+  const auto shorter = static_cast<int64_t>(1 + random() % static_cast<uint64_t>(covered));
+  checkCoveredIsDense(spec, {{shorter, 20}, {shorter, covered}}, random());
+}
+
+TEST_P(DrawnParity, SelAndWindowThatCoverAllAreDense) {
+  if (GetParam() >= drawnCases(4))
+    return;
+  std::mt19937_64 random(freshSeed() + static_cast<uint64_t>(GetParam()));
+  const Geometry &geometry = drawnGeometries(*session)[static_cast<size_t>(GetParam())];
+  OperatorCase shape = drawOperatorCase(geometry, Operator::kNsa, random, {.maxTokens = 300, .maxWork = 1e7});
+  shape.spec.branches = kAllBranches;
+  const int64_t longest = *std::ranges::max_element(shape.lengths.k);
+  // As many blocks as it takes, and no sequence that they do not cover.
+  const int64_t blocks = (longest + shape.spec.selBlock - 1) / shape.spec.selBlock;
+  shape.spec.selCount = static_cast<int32_t>(std::clamp<int64_t>(blocks, shape.spec.selCount, 64));
+  shape.spec.window = static_cast<int32_t>(std::max<int64_t>(1, longest));
+  for (size_t i = 0; i < shape.lengths.k.size(); ++i) {
+    shape.lengths.k[i] = std::min<int64_t>(shape.lengths.k[i], int64_t{shape.spec.selCount} * shape.spec.selBlock);
+    shape.lengths.q[i] = std::min(shape.lengths.q[i], shape.lengths.k[i]);
+  }
+  SCOPED_TRACE(shape.text());
+  checkCoveredIsDense(shape.spec, shape.lengths, random());
 }
 
 // A list of its own makes `sel` any other attention: of all blocks, dense; of the last ones, a window of whole blocks.
