@@ -9,8 +9,9 @@
 //! choice  block_tile = 16 | 32 | 64
 //! choice  column_tile = 32 | 64
 //! choice  warps = 1 | 2 | 4
-//! require cpu ? warps == 1 && column_tile == 32 : block_tile == 16 * warps
-//! cost    max(block_tile - 32, 32 - block_tile) + 64 - column_tile
+//! require cpu ? warps == 1 && column_tile == 32 : block_tile % (16 * warps) == 0 && block_tile <= 32 * warps
+// A column that is loaded meets as many rows as a thread has.
+//! cost    max(block_tile - 64, 64 - block_tile) + max(warps - 2, 2 - warps) + 64 - column_tile
 //! grid    max_seqlen_q * ceildiv(ceildiv(max_seqlen_k, sel_block), block_tile), kv_heads, batch
 //! threads 32 * warps
 
@@ -72,7 +73,7 @@ func.func @rank(
       // All rows are the same. What stands behind the last block may be anything.
       %piece = arith.divsi %first_column, %piece_columns : i32
       %key = tile.load %score_rows rows(%r) {
-        %exists = arith.cmpi sge, %r, %zero : i32
+        %exists = arith.constant true
         tile.at [%row_time, %kv_head, %piece] if %exists
       } columns(${column_tile}) : !tile.view<f32, 3> -> tensor<${block_tile}x${column_tile}xf32>
 

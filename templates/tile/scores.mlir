@@ -26,7 +26,7 @@
 //! require cpu || shared_bytes <= shared_limit
 //! let     registers = block_tile * (4 * head_tile + (dtype_bytes == 2 ? qk_pad / 2 : 0)) / (32 * warps)
 //! require cpu || registers <= 200 || (head_tile == 16 && warps == 1)
-//! cost    head_tiles * 1000 + (cpu ? max(64 - block_tile, 0) : 10 * max(4 - stages, 0) + 5 * warps)
+//! cost    head_tiles * 1000 + (cpu ? max(64 - block_tile, 0) : 10 * max(4 - stages, 0) + 5 * max(warps - 2, 2 - warps))
 //! grid    max_seqlen_q * ceildiv(ceildiv(max_seqlen_k, sel_block), block_tile), kv_heads, batch
 //! threads 32 * warps
 
@@ -128,35 +128,31 @@ func.func @scores(
         %split_1 = arith.addi %split, %one : i32
         %split_2 = arith.addi %split, %two : i32
         %split_3 = arith.addi %split, %three : i32
-        %lse_0 = tile.load %lse_groups rows(%r) {
-          %exists = arith.cmpi slt, %split_0, %splits : i32
-          tile.at [%split_0, %row_time, %kv_head] if %exists
-        } chunk(%chunk of %group) : !tile.view<f32, 3> -> tensor<${block_tile}x${head_tile}xf32>
-        %lse_1 = tile.load %lse_groups rows(%r) {
-          %exists = arith.cmpi slt, %split_1, %splits : i32
-          tile.at [%split_1, %row_time, %kv_head] if %exists
-        } chunk(%chunk of %group) : !tile.view<f32, 3> -> tensor<${block_tile}x${head_tile}xf32>
-        %lse_2 = tile.load %lse_groups rows(%r) {
-          %exists = arith.cmpi slt, %split_2, %splits : i32
-          tile.at [%split_2, %row_time, %kv_head] if %exists
-        } chunk(%chunk of %group) : !tile.view<f32, 3> -> tensor<${block_tile}x${head_tile}xf32>
-        %lse_3 = tile.load %lse_groups rows(%r) {
-          %exists = arith.cmpi slt, %split_3, %splits : i32
-          tile.at [%split_3, %row_time, %kv_head] if %exists
-        } chunk(%chunk of %group) : !tile.view<f32, 3> -> tensor<${block_tile}x${head_tile}xf32>
         %is_split_0 = arith.cmpi slt, %split_0, %splits : i32
+        %lse_0 = tile.load %lse_groups rows(%r) {
+          tile.at [%split_0, %row_time, %kv_head] if %is_split_0
+        } chunk(%chunk of %group) : !tile.view<f32, 3> -> tensor<${block_tile}x${head_tile}xf32>
+        %is_split_1 = arith.cmpi slt, %split_1, %splits : i32
+        %lse_1 = tile.load %lse_groups rows(%r) {
+          tile.at [%split_1, %row_time, %kv_head] if %is_split_1
+        } chunk(%chunk of %group) : !tile.view<f32, 3> -> tensor<${block_tile}x${head_tile}xf32>
+        %is_split_2 = arith.cmpi slt, %split_2, %splits : i32
+        %lse_2 = tile.load %lse_groups rows(%r) {
+          tile.at [%split_2, %row_time, %kv_head] if %is_split_2
+        } chunk(%chunk of %group) : !tile.view<f32, 3> -> tensor<${block_tile}x${head_tile}xf32>
+        %is_split_3 = arith.cmpi slt, %split_3, %splits : i32
+        %lse_3 = tile.load %lse_groups rows(%r) {
+          tile.at [%split_3, %row_time, %kv_head] if %is_split_3
+        } chunk(%chunk of %group) : !tile.view<f32, 3> -> tensor<${block_tile}x${head_tile}xf32>
         %is_split_tile_0 = tile.splat %is_split_0 : tensor<${block_tile}x${head_tile}xi1>
         %counts_0 = arith.andi %is_member, %is_split_tile_0 : tensor<${block_tile}x${head_tile}xi1>
         %there_0 = arith.select %counts_0, %lse_0, %minus_inf_tile : tensor<${block_tile}x${head_tile}xi1>, tensor<${block_tile}x${head_tile}xf32>
-        %is_split_1 = arith.cmpi slt, %split_1, %splits : i32
         %is_split_tile_1 = tile.splat %is_split_1 : tensor<${block_tile}x${head_tile}xi1>
         %counts_1 = arith.andi %is_member, %is_split_tile_1 : tensor<${block_tile}x${head_tile}xi1>
         %there_1 = arith.select %counts_1, %lse_1, %minus_inf_tile : tensor<${block_tile}x${head_tile}xi1>, tensor<${block_tile}x${head_tile}xf32>
-        %is_split_2 = arith.cmpi slt, %split_2, %splits : i32
         %is_split_tile_2 = tile.splat %is_split_2 : tensor<${block_tile}x${head_tile}xi1>
         %counts_2 = arith.andi %is_member, %is_split_tile_2 : tensor<${block_tile}x${head_tile}xi1>
         %there_2 = arith.select %counts_2, %lse_2, %minus_inf_tile : tensor<${block_tile}x${head_tile}xi1>, tensor<${block_tile}x${head_tile}xf32>
-        %is_split_3 = arith.cmpi slt, %split_3, %splits : i32
         %is_split_tile_3 = tile.splat %is_split_3 : tensor<${block_tile}x${head_tile}xi1>
         %counts_3 = arith.andi %is_member, %is_split_tile_3 : tensor<${block_tile}x${head_tile}xi1>
         %there_3 = arith.select %counts_3, %lse_3, %minus_inf_tile : tensor<${block_tile}x${head_tile}xi1>, tensor<${block_tile}x${head_tile}xf32>
