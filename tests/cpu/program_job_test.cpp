@@ -4,6 +4,7 @@
 #include "tools/nsa/safetensors.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sys/wait.h>
@@ -131,6 +132,64 @@ TEST_F(ProgramJob, EveryOperatorRunsAlone) {
     for (const nlohmann::json &check : report["checks"])
       EXPECT_TRUE(check.value("within", false)) << op << " " << check.dump(2);
   }
+}
+
+// A step from a file, the file of the next one, and every output and byte of the cache checked.
+TEST_F(ProgramJob, DecodeRunsOverTheCacheOfAFile) {
+  const std::string common =
+      R"("query_heads": 4, "kv_heads": 2, "qk_dim": 16, "v_dim": 8, "dtype": "fp32", "window": 40, "cmp_block": 8,
+         "cmp_stride": 4, "sel_block": 16, "sel_count": 5)";
+  const std::string file = scratch.file("cache.safetensors");
+  const std::set<std::string> cache = {"k_sel_cache", "v_sel_cache",  "k_win_cache",  "v_win_cache",  "k_raw",
+                                       "v_raw",       "k_comp_cache", "v_comp_cache", "cache_seqlens"};
+  for (const std::string more : {"", R"(, "page_size": 32)", R"(, "page_size": 32, "layout": "packed")",
+                                 R"(, "cmp_kind": "mlp", "mlp_hidden": 12)"})
+    for (const std::string queries : {"1", "9", "150"}) {
+      SCOPED_TRACE(more + " " + queries);
+      const std::string config = scratch.write("cache.json", "{" + common + more + "}");
+      run("generate --op decode --config " + config + " --batch 2 --seqlen-k 150 --seqlen-q " + queries + " --output " +
+          file);
+      const std::string step = "run --op decode --config " + config + " --input " + file + " --output " + output +
+                               " --device cpu --cache " + database;
+      std::set<std::string> names = cache;
+      names.insert({"out", "reads"});
+      run(step);
+      const Result<SafetensorsFile> plain = SafetensorsFile::open(output);
+      ASSERT_TRUE(plain) << plain.status().toString();
+      std::set<std::string> written;
+      for (const auto &[name, entry] : plain->entries())
+        written.insert(name);
+      EXPECT_EQ(written, names);
+      const Result<HostTensor> lengths = plain->read("cache_seqlens");
+      ASSERT_TRUE(lengths);
+      EXPECT_EQ(reinterpret_cast<const int32_t *>(lengths->bytes.data())[1], 150);
+      names.insert({"o_cmp", "o_sel", "o_win", "block_list"});
+      expectChecked(runJson(step + " --check --all-outputs --miss fail"), names);
+    }
+}
+
+// Lengths that the cache has no room for are the kernels' to find.
+TEST_F(ProgramJob, ACacheWithoutRoomIsAnErrorThatNamesTheSequence) {
+  const std::string config =
+      scratch.write("cache.json", R"({"query_heads": 2, "kv_heads": 1, "qk_dim": 16, "page_size": 64})");
+  const std::string file = scratch.file("cache.safetensors"), full = scratch.file("full.safetensors");
+  run("generate --op decode --config " + config + " --seqlen-k 100 --seqlen-q 1 --output " + file);
+  const Result<SafetensorsFile> read = SafetensorsFile::open(file);
+  ASSERT_TRUE(read) << read.status().toString();
+  std::map<std::string, HostTensor> tensors;
+  for (const auto &[name, entry] : read->entries())
+    tensors.emplace(name, std::move(*read->read(name)));
+  reinterpret_cast<int32_t *>(tensors.at("cache_seqlens").bytes.data())[0] = 192; // three pages
+  std::vector<std::pair<std::string, const HostTensor *>> list;
+  for (const auto &[name, tensor] : tensors)
+    list.emplace_back(name, &tensor);
+  ASSERT_TRUE(writeSafetensors(OutputFile::create(full), list).isOk());
+  run("run --op decode --config " + config + " --input " + full + " --output " + output + " --device cpu --cache " +
+          database,
+      1);
+  EXPECT_NE(test::readFile(scratch.file("stderr")).find("cache_seqlens"), std::string::npos)
+      << test::readFile(scratch.file("stderr"));
+  EXPECT_FALSE(std::filesystem::exists(output));
 }
 
 // The tokens of each line are those of the list that the same run wrote.

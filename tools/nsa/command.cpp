@@ -88,8 +88,10 @@ void addInputFiles(CLI::App &command, std::string &configPath, std::string &inpu
       ->required()
       ->type_name("FILE");
   command
-      .add_option("--input", inputPath,
-                  "Safetensors file: the operator's inputs by the names of nsa.h (q, k_win else k, ..., cu_seqlens_q)")
+      .add_option(
+          "--input", inputPath,
+          "Safetensors file: the operator's inputs by the names of nsa.h (q, k_win else k, ..., cu_seqlens_q; of "
+          "decode with the cache: k_sel_cache else k_cache, ..., cache_seqlens, in pages block_table)")
       ->required()
       ->type_name("FILE");
 }

@@ -2,6 +2,7 @@
 #include "tools/nsa/command.h"
 #include "tools/nsa/file_io.h"
 #include "tools/nsa/safetensors.h"
+#include "tools/support/progress.h"
 #include "tools/support/structured_inputs.h"
 
 #include <cstdio>
@@ -46,6 +47,8 @@ Status generate(const GenerateFlags &flags) {
   Result<OutputFile> output = OutputFile::create(flags.outputPath);
   if (!output)
     return output.status();
+  Progress progress;
+  progress.step("drawing the inputs of " + std::string(operatorName(flags.op)));
   Result<OperatorInputs> inputs =
       drawStructuredInputs(*spec, SequenceLengths::largest(maxima), flags.choice, flags.seed);
   if (!inputs)
@@ -57,6 +60,7 @@ Status generate(const GenerateFlags &flags) {
     shapes[std::string(tensorName(name))] = {{"dtype", dtypeName(tensor.dtype)}, {"shape", tensor.shape}};
   }
   NSA_RETURN_IF_ERROR(writeSafetensors(std::move(output), list));
+  progress.step("");
   if (flags.json) {
     printJson({{"output", flags.outputPath},
                {"structure", structureName(flags.choice.structure)},
@@ -74,7 +78,9 @@ Status generate(const GenerateFlags &flags) {
 
 void addGenerateCommand(CLI::App &app, Action &action) {
   auto flags = std::make_shared<GenerateFlags>();
-  CLI::App *command = app.add_subcommand("generate", "Draw an operator's inputs from a seed into a safetensors file");
+  CLI::App *command =
+      app.add_subcommand("generate", "Draw an operator's inputs from a seed into a safetensors file; of "
+                                     "decode the queries' tokens are new and the other keys cached");
   addOperatorFlag(*command, flags->op);
   command->add_option("--config", flags->configPath, "JSON file: " + configKeys())->required()->type_name("FILE");
   flags->lengths.add(*command);
@@ -89,7 +95,7 @@ void addGenerateCommand(CLI::App &app, Action &action) {
           },
           "How selection behaves: random; clustered (blocks that are wanted together); recency (near blocks); needle "
           "(the last queries find one block); real-locality (neighbouring queries agree as a trained model's). All but "
-          "random: of nsa with the mean (default: random)")
+          "random: of nsa and decode with the mean (default: random)")
       ->type_name("NAME");
   command->add_option("--needle-position", flags->choice.needlePosition, "A token of the block to find (needle)")
       ->check(CLI::NonNegativeNumber)

@@ -1,5 +1,7 @@
 #include "tools/nsa/operator_file.h"
 
+#include "tools/nsa/kv_cache_reader.h"
+
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -64,17 +66,19 @@ struct Known {
 // One reading. Members are what it establishes on the way, each used by the later steps.
 class OperatorReader {
 public:
-  OperatorReader(Operator op, const ConfigFile &config, const SafetensorsFile &file) : config(config), file(file) {
+  OperatorReader(Operator op, const ConfigFile &config, const SafetensorsFile &file)
+      : config(config), file(file), decodes(op == Operator::kDecode), cache(config, file, result.inputs) {
     spec = config.spec;
     spec.op = op;
-    // The rest is the tensors' to say: queryHeads and the like stay as they are where no tensor shows them.
-    isPacked = file.contains("cu_seqlens_q") || file.contains("cu_seqlens_k") ||
+    // The rest is the tensors' to say: queryHeads and the like stay as they are where no tensor shows them. How many
+    // keys decode has stands in its cache.
+    isPacked = file.contains("cu_seqlens_q") || (!decodes && file.contains("cu_seqlens_k")) ||
                (!readsLengths(op) && config.spec.layout == Layout::kPacked);
   }
 
   Result<OperatorFile> run() {
     for (const Operand &operand : operandsOf(spec.op))
-      if (!operand.isWritten() && takes(spec, operand.name))
+      if (operand.isRead() && takes(spec, operand.name))
         NSA_RETURN_IF_ERROR(readOperand(operand));
     NSA_RETURN_IF_ERROR(settleGates());
     for (const auto &[name, tensor] : result.inputs.tensors)
@@ -86,8 +90,12 @@ public:
       spec.vDim = spec.qkDim; // select sees no values
     if (!known(Axis::kKvHeads) && !config.has("kv_heads"))
       return config.missing("kv_heads"); // combine with a gate for each query head
+    if (decodes)
+      NSA_RETURN_IF_ERROR(cache.settlePages(spec));
     NSA_RETURN_IF_ERROR(spec.validate());
     NSA_RETURN_IF_ERROR(isPacked ? settlePacked() : settleDense());
+    if (decodes)
+      NSA_RETURN_IF_ERROR(settleCache());
     result.inputs.spec = spec;
     NSA_RETURN_IF_ERROR(result.inputs.maxima.validate(spec));
     return std::move(result);
@@ -101,6 +109,8 @@ private:
 
   // "[time, query_heads, qk_dim] or [batch, time, query_heads, qk_dim]"
   std::string shapeRule(const TensorRule &rule) const {
+    if (KvCacheReader::isOfCache(rule.lead))
+      return cache.shapeRule(rule);
     std::string text;
     for (int i = 0; i < rule.axisCount; ++i)
       text += (text.empty() ? "" : ", ") + std::string(axisSource(rule.axes[static_cast<size_t>(i)]));
@@ -109,6 +119,8 @@ private:
     if (isPacked)
       return "must be [total, " + text + "] beside cu_seqlens";
     const std::string time = rule.lead == Lead::kBlocks ? "blocks, " : "time, ";
+    if (decodes)
+      return "must be [batch, " + time + text + "]";
     return "must be [" + time + text + "] or [batch, " + time + text + "]";
   }
 
@@ -159,11 +171,11 @@ private:
     if (std::any_of(shape.begin(), shape.end(), [](int64_t n) { return n > std::numeric_limits<int32_t>::max(); }))
       return broken("must have extents below 2^31");
     const size_t axisCount = rule.axisCount;
-    const bool hasLead = rule.lead != Lead::kNone;
-    const bool hasBatch = hasLead && !isPacked && shape.size() == axisCount + 2;
+    const bool hasLead = rule.lead != Lead::kNone, ofCache = KvCacheReader::isOfCache(rule.lead);
+    const bool hasBatch = hasLead && (ofCache || (!isPacked && (decodes || shape.size() == axisCount + 2)));
     if (shape.size() != axisCount + hasLead + hasBatch)
       return broken(shapeRule(rule));
-    if (!hasLead)
+    if (!hasLead || ofCache)
       return Status::ok();
     if (!isPacked) {
       if (!batch)
@@ -281,12 +293,14 @@ private:
       return Status::ok();
     }
     for (const auto &[name, other] : {std::pair(T::kCuSeqlensQ, T::kCuSeqlensK), {T::kCuSeqlensK, T::kCuSeqlensQ}}) {
+      if (decodes && name == T::kCuSeqlensK)
+        continue;
       Result<HostTensor> lengths = readLengths(file.contains(nameText(name)) ? name : other);
       if (!lengths)
         return lengths.status();
       tensors[name] = std::move(*lengths);
     }
-    const HostTensor &q = tensors[T::kCuSeqlensQ], &k = tensors[T::kCuSeqlensK];
+    const HostTensor &q = tensors[T::kCuSeqlensQ], &k = tensors[decodes ? T::kCuSeqlensQ : T::kCuSeqlensK];
     if (q.shape != k.shape)
       return Status::invalid("cu_seqlens_k", shapeText(k.shape),
                              "must have the shape of cu_seqlens_q, " + shapeText(q.shape));
@@ -323,11 +337,24 @@ private:
     return Status::ok();
   }
 
+  // New tokens are queries and keys alike.
+  Status settleCache() {
+    const std::optional<Known> &queries = times[static_cast<size_t>(Lead::kQueries)];
+    const std::optional<Known> &keys = times[static_cast<size_t>(Lead::kKeys)];
+    if (keys && queries && keys->extent != queries->extent)
+      return Status::invalid(nameText(keys->source), shapeText(result.inputs[keys->source].shape),
+                             "must have the time of " + nameText(queries->source) + ", " +
+                                 std::to_string(queries->extent) + ": new tokens are queries and keys alike");
+    return cache.settle(spec);
+  }
+
   static constexpr int64_t kNoBatch = -1;
 
   const ConfigFile &config;
   const SafetensorsFile &file;
+  const bool decodes;
   OperatorFile result;
+  KvCacheReader cache; // of decode
   Spec spec;
   bool isPacked;
   std::optional<T> dtypeSource;

@@ -20,6 +20,18 @@ struct RunFlags {
   bool json = false;
 };
 
+// What a file shall hold: of a cache what became of it, and how much the call has read of it (spec.md 12).
+std::set<TensorName> outputsToWrite(const OperatorInputs &inputs, bool all) {
+  const Operator op = inputs.spec.op;
+  std::set<TensorName> names = all ? allOutputs(op) : requiredOutputs(op);
+  if (op == Operator::kDecode)
+    names.insert(TensorName::kReads);
+  for (const auto &[name, tensor] : inputs.tensors)
+    if (isUpdated(name))
+      names.insert(name);
+  return names;
+}
+
 // The outputs of `wanted`, with the rank that the inputs have in the file.
 Status writeOutputs(Result<OutputFile> target, const OperatorFile &file, NamedTensors &outputs,
                     const std::set<TensorName> &wanted) {
@@ -34,6 +46,18 @@ Status writeOutputs(Result<OutputFile> target, const OperatorFile &file, NamedTe
   return writeSafetensors(std::move(target), list);
 }
 
+std::string faultsOf(const OperatorCheck &check) {
+  std::string faults;
+  for (const OutputCheck &each : check.outputs)
+    if (!each.within)
+      faults += (faults.empty() ? "" : "; ") + each.name + ": " + each.text;
+  return faults;
+}
+
+Status notWithin(const std::string &what, const std::string &faults) {
+  return Status::error(ErrorCode::kInternal, what + " is not within the contract: " + faults, "no output was written");
+}
+
 Status run(const RunFlags &flags) {
   Result<OperatorFile> file = readInputs(flags.op, flags.configPath, flags.inputPath);
   if (!file)
@@ -43,7 +67,7 @@ Status run(const RunFlags &flags) {
   Result<OutputFile> output = OutputFile::create(flags.outputPath);
   if (!output)
     return output.status();
-  const std::set<TensorName> written = flags.allOutputs ? allOutputs(flags.op) : requiredOutputs(flags.op);
+  const std::set<TensorName> written = outputsToWrite(inputs, flags.allOutputs);
   Progress progress;
   progress.step("running " + std::string(operatorName(flags.op)));
   Result<DeviceRun> ran = runOnDevice(inputs, flags.engine.settings, flags.check ? allOutputs(flags.op) : written);
@@ -56,13 +80,8 @@ Status run(const RunFlags &flags) {
     progress.step("checking every output against the fp64 reference");
     const OperatorCheck check = checkOperator(inputs, ran->result.outputs);
     report["checks"] = checksJson(check, inputs.spec.dtype);
-    std::string faults;
-    for (const OutputCheck &each : check.outputs)
-      if (!each.within)
-        faults += (faults.empty() ? "" : "; ") + each.name + ": " + each.text;
     if (!check.within())
-      verdict = Status::error(ErrorCode::kInternal, "the result is not within the contract: " + faults,
-                              "no output was written");
+      verdict = notWithin("the result", faultsOf(check));
   }
   progress.step("");
   if (verdict.isOk())
@@ -83,18 +102,21 @@ void addRunCommand(CLI::App &app, Action &action) {
   CLI::App *command = app.add_subcommand("run", "Run an operator over the tensors of a safetensors file");
   addOperatorFlag(*command, flags->op);
   addInputFiles(*command, flags->configPath, flags->inputPath);
-  command->add_option("--output", flags->outputPath, "Safetensors file to write: the operator's outputs")
+  command
+      ->add_option("--output", flags->outputPath,
+                   "Safetensors file to write: the operator's outputs, of decode also the cache and reads")
       ->required()
       ->type_name("FILE");
   command->add_flag("--all-outputs", flags->allOutputs,
-                    "Write the optional outputs too: lse, reads; of nsa o_*, lse_*, block_list, k_comp, v_comp, reads");
+                    "Write the optional outputs too: lse, reads; of nsa o_*, lse_*, block_list, k_comp, v_comp, reads; "
+                    "of decode o_*, lse_*, block_list");
   flags->engine.addDevice(*command);
   flags->engine.addMiss(*command);
   flags->engine.addCache(*command);
   flags->engine.addTuneBudget(*command);
   command->add_flag("--check", flags->check,
-                    "Compare every output, the optional ones too, with the fp64 reference; beyond the contract's "
-                    "limits is a failure and writes nothing");
+                    "Compare every output, the optional ones too, with the fp64 reference, and of decode that nothing "
+                    "else in the cache has changed; beyond the contract's limits is a failure and writes nothing");
   command->add_flag("--json", flags->json, "Print a JSON report");
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }

@@ -17,6 +17,8 @@ std::string inputsText(const OperatorInputs &inputs) {
     text += ", blocks of " + std::to_string(spec.cmpBlock) + " each " + std::to_string(spec.cmpStride);
   if (fields & kSelGeometry)
     text += ", " + std::to_string(spec.selCount) + " selected of " + std::to_string(spec.selBlock);
+  if (spec.pageSize > 0 && spec.op == Operator::kDecode)
+    text += ", pages of " + std::to_string(spec.pageSize);
   if (fields & kWindowField)
     text += ", window " + std::to_string(spec.window);
   if (spec.layout == Layout::kPacked && readsLengths(spec.op))

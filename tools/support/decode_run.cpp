@@ -100,26 +100,17 @@ Status DecodeRun::addCache(const CacheShape &shape) {
   pagesPerSequence = page ? (shape.room + page - 1) / page : 0;
   roomTokens = page ? pagesPerSequence * page : shape.room;
   const int64_t pages = page ? batch * pagesPerSequence + 3 : 0; // some are nobody's
-  auto pool = [&](T name, int64_t rowTokens) {
-    const int64_t rows = page ? page / rowTokens : rowTokens == 1 ? roomTokens : spec.compressedBlocks(roomTokens);
-    const int64_t dim = axisExtent(tensorRule(name).axes[1], spec);
-    return add(name, spec.dtype, {page ? pages : batch, rows, spec.kvHeads, dim}, nullptr);
+  auto pool = [&](T name) {
+    return add(name, spec.dtype, shapeOf(spec, name, {.batch = batch, .room = roomTokens, .pages = pages}), nullptr);
   };
   if (shape.isShared) {
-    NSA_RETURN_IF_ERROR(pool(T::kKCache, 1));
-    NSA_RETURN_IF_ERROR(pool(T::kVCache, 1));
+    NSA_RETURN_IF_ERROR(pool(T::kKCache));
+    NSA_RETURN_IF_ERROR(pool(T::kVCache));
   }
   for (const Operand &operand : operandsOf(Operator::kDecode)) {
-    const T name = operand.name;
-    if (operand.role != Operand::Role::kInOut || !takes(spec, name))
-      continue;
-    const Lead lead = tensorRule(name).lead;
-    if (lead == Lead::kRing) {
-      const int64_t dim = axisExtent(tensorRule(name).axes[1], spec);
-      NSA_RETURN_IF_ERROR(add(name, spec.dtype, {batch, spec.cmpBlock, spec.kvHeads, dim}, nullptr));
-    } else if (lead == Lead::kCacheBlocks || !shape.isShared) {
-      NSA_RETURN_IF_ERROR(pool(name, lead == Lead::kCacheBlocks ? spec.cmpStride : 1));
-    }
+    const bool standsAlone = tensorRule(operand.name).lead != Lead::kCache || !shape.isShared;
+    if (operand.role == Operand::Role::kInOut && takes(spec, operand.name) && standsAlone)
+      NSA_RETURN_IF_ERROR(pool(operand.name));
   }
   const HostTensor none = HostTensor::make(DType::kI32, {batch});
   NSA_RETURN_IF_ERROR(add(T::kCacheSeqlens, DType::kI32, {batch}, &none));
@@ -163,14 +154,18 @@ Status DecodeRun::pretend(int64_t tokens, uint64_t seed) {
                                               std::min(drawn.bytes.size(), entry.buffer.size() - done)));
   }
   pretended = tokens;
-  lengths.assign(lengths.size(), tokens);
-  const std::vector<int32_t> length(lengths.size(), static_cast<int32_t>(tokens));
-  NSA_RETURN_IF_ERROR(
-      accelerator->upload(entries.at(T::kCacheSeqlens).buffer.data(), length.data(), length.size() * sizeof(int32_t)));
+  NSA_RETURN_IF_ERROR(rewind(tokens));
   if (!decodeSpec.pageSize)
     return Status::ok();
   return accelerator->upload(entries.at(T::kBlockTable).buffer.data(), blockTable.data(),
                              blockTable.size() * sizeof(int32_t));
+}
+
+Status DecodeRun::rewind(int64_t tokens) {
+  lengths.assign(lengths.size(), tokens);
+  const std::vector<int32_t> length(lengths.size(), static_cast<int32_t>(tokens));
+  return accelerator->upload(entries.at(T::kCacheSeqlens).buffer.data(), length.data(),
+                             length.size() * sizeof(int32_t));
 }
 
 int64_t DecodeRun::historyRow(size_t sequence, int64_t token) const { return firstRows[sequence] + token - pretended; }

@@ -37,6 +37,8 @@ public:
   // As if so many tokens of each sequence were in the cache, all of it drawn from a seed: for measurements of long
   // sequences. The history begins behind them.
   Status pretend(int64_t tokens, uint64_t seed);
+  // The same cache again at another length, at most the longest that it had.
+  Status rewind(int64_t tokens);
   // The next tokens of each sequence: puts them where the plan's bindings point, and counts them as fed.
   Status feed(const std::vector<int64_t> &counts);
   // Runs the plan over what was fed.

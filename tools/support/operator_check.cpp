@@ -1,5 +1,8 @@
 #include "tools/support/operator_check.h"
 
+#include "tools/support/kv_cache.h"
+#include "tools/support/kv_cache_check.h"
+
 #include <algorithm>
 #include <cassert>
 
@@ -51,7 +54,9 @@ public:
     case Operator::kNsa:
       checkForward();
       break;
-    case Operator::kDecode: // checked as the forward over its history
+    case Operator::kDecode:
+      checkDecode();
+      break;
     case Operator::kSequences:
     case Operator::kCacheSequences:
     case Operator::kAppend:
@@ -182,6 +187,27 @@ private:
       nsa.kComp = out(T::kKComp);
       nsa.vComp = out(T::kVComp);
     }
+    checkBranches(nsa);
+  }
+
+  // The cache itself, then the new queries over it as it stands now.
+  void checkDecode() {
+    result.outputs = checkCache(inputs, outputs);
+    reference::Nsa nsa = referenceNsa(inputs);
+    auto pool = [&](T name, T otherwise) {
+      return cacheView(spec, output(name) ? name : otherwise, outputs, inputs.find(T::kBlockTable, T::kBlockTable));
+    };
+    nsa.kSel = pool(T::kKSelCache, T::kKCache);
+    nsa.vSel = pool(T::kVSelCache, T::kVCache);
+    nsa.kWin = pool(T::kKWinCache, T::kKCache);
+    nsa.vWin = pool(T::kVWinCache, T::kVCache);
+    nsa.kComp = pool(T::kKCompCache, T::kKCompCache);
+    nsa.vComp = pool(T::kVCompCache, T::kVCompCache);
+    checkBranches(nsa);
+  }
+
+  // From queries and compressed rows on.
+  void checkBranches(reference::Nsa &nsa) {
     if (spec.hasBranch(kBranchSel) && output(T::kBlockList)) {
       reference::Compressed own;
       if (!nsa.kComp.isGiven())
@@ -241,7 +267,7 @@ TensorView viewOf(const Spec &spec, TensorName name, const HostTensor &tensor) {
                                             : 0;
     return view;
   }
-  const size_t heads = spec.layout == Layout::kPacked ? 1 : 2;
+  const size_t heads = spec.layout == Layout::kPacked && !isUpdated(name) ? 1 : 2;
   view.headStride = rule.axisCount == 2 ? shape.back() : 1;
   view.timeStride = shape[heads] * view.headStride;
   view.batchStride = heads == 2 ? shape[1] * view.timeStride : 0;
@@ -255,6 +281,8 @@ BlockListView listView(const Spec &spec, const HostTensor &tensor) {
 }
 
 std::vector<Sequence> sequencesOf(const OperatorInputs &inputs) {
+  if (inputs.spec.op == Operator::kDecode)
+    return sequencesInCache(inputs);
   if (inputs.spec.layout == Layout::kDense)
     return reference::denseSequences(inputs.extents.batch, inputs.extents.timeQ, inputs.extents.timeK);
   if (!readsLengths(inputs.spec.op))

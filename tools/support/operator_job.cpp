@@ -45,6 +45,39 @@ HostTensor drawLists(const Spec &spec, const SequenceLengths &lengths, const Cal
   return tensor;
 }
 
+// The dimensions in front of those that the spec gives.
+std::vector<int64_t> leadOf(const Spec &spec, TensorName name, const CallExtents &extents) {
+  const int64_t page = spec.pageSize;
+  const auto rows = [&](int64_t time) {
+    return spec.layout == Layout::kPacked ? std::vector{time} : std::vector{extents.batch, time};
+  };
+  switch (tensorRule(name).lead) {
+  case Lead::kQueries:
+    return rows(extents.timeQ);
+  case Lead::kKeys:
+    return rows(extents.timeK);
+  case Lead::kBlocks:
+    return rows(extents.blocks);
+  case Lead::kCache:
+    return page ? std::vector{extents.pages, page} : std::vector{extents.batch, extents.room};
+  case Lead::kCacheBlocks:
+    return page ? std::vector{extents.pages, page / spec.cmpStride}
+                : std::vector{extents.batch, spec.compressedBlocks(extents.room)};
+  case Lead::kRing:
+    return {extents.batch, spec.cmpBlock};
+  case Lead::kSequences:
+  case Lead::kNone:
+    break;
+  }
+  if (name == TensorName::kCuSeqlensQ || name == TensorName::kCuSeqlensK)
+    return {extents.batch + 1};
+  if (name == TensorName::kCacheSeqlens)
+    return {extents.batch};
+  if (name == TensorName::kBlockTable)
+    return {extents.batch, page ? extents.room / page : 0};
+  return {};
+}
+
 } // namespace
 
 HostTensor drawTensor(DType dtype, std::vector<int64_t> shape, const std::function<float()> &draw) {
@@ -88,20 +121,18 @@ Result<std::vector<nsa_part_time>> timedParts(const nsa_plan *plan, std::span<co
 
 std::vector<int64_t> shapeOf(const Spec &spec, TensorName name, const CallExtents &extents) {
   const TensorRule &rule = tensorRule(name);
-  std::vector<int64_t> shape;
-  if (rule.lead != Lead::kNone) {
-    if (spec.layout == Layout::kDense)
-      shape.push_back(extents.batch);
-    shape.push_back(rule.lead == Lead::kQueries ? extents.timeQ
-                    : rule.lead == Lead::kKeys  ? extents.timeK
-                                                : extents.blocks);
-  }
+  std::vector<int64_t> shape = leadOf(spec, name, extents);
   for (int i = 0; i < rule.axisCount; ++i)
     shape.push_back(axisExtent(rule.axes[static_cast<size_t>(i)], spec));
   return shape;
 }
 
 DType dtypeOf(const Spec &spec, TensorName name) { return elementDType(tensorRule(name).type, spec.dtype); }
+
+bool isUpdated(TensorName name) {
+  const Lead lead = tensorRule(name).lead;
+  return lead == Lead::kCache || lead == Lead::kCacheBlocks || lead == Lead::kRing || name == TensorName::kCacheSeqlens;
+}
 
 const HostTensor *OperatorInputs::find(TensorName name, TensorName otherwise) const {
   auto found = tensors.find(name);
@@ -118,7 +149,7 @@ SequenceLengths SequenceLengths::largest(const Maxima &maxima) {
 std::set<TensorName> allOutputs(Operator op) {
   std::set<TensorName> names;
   for (const Operand &operand : operandsOf(op))
-    if (operand.isWritten())
+    if (!operand.isRead())
       names.insert(operand.name);
   return names;
 }
@@ -126,7 +157,7 @@ std::set<TensorName> allOutputs(Operator op) {
 std::set<TensorName> requiredOutputs(Operator op) {
   std::set<TensorName> names;
   for (const Operand &operand : operandsOf(op))
-    if (operand.isWritten() && !operand.isOptional())
+    if (!operand.isRead() && !operand.isOptional())
       names.insert(operand.name);
   return names;
 }
@@ -159,6 +190,7 @@ OperatorInputs layOut(const Spec &spec, const SequenceLengths &lengths) {
 }
 
 OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint64_t seed) {
+  assert(spec.op != Operator::kDecode && "begins with a history");
   std::mt19937_64 random(seed);
   OperatorInputs inputs = layOut(spec, lengths);
   std::normal_distribution<float> normal;
@@ -195,12 +227,11 @@ OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint
 
 Status DeviceOperator::add(const Spec &spec, TensorName name, const std::vector<int64_t> &shape,
                            const HostTensor *source, const Spacing &spacing) {
-  const bool isLengths = name == TensorName::kCuSeqlensQ || name == TensorName::kCuSeqlensK;
-  const DType dtype = isLengths ? DType::kI32 : dtypeOf(spec, name);
+  const DType dtype = dtypeOf(spec, name);
   Entry &entry = entries[name];
   if (!spacing.isContiguous()) {
-    const bool hasHeads = !isLengths && tensorRule(name).lead != Lead::kNone;
-    const size_t headAxis = !hasHeads ? 0 : spec.layout == Layout::kPacked ? 1 : 2;
+    const bool hasHeads = tensorRule(name).lead != Lead::kNone;
+    const size_t headAxis = !hasHeads ? 0 : spec.layout == Layout::kPacked && !isUpdated(name) ? 1 : 2;
     entry.layout.emplace(dtype, shape, spacing, headAxis);
   }
   const int64_t elements = std::reduce(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
@@ -232,7 +263,7 @@ Result<DeviceOperator> DeviceOperator::upload(Accelerator &accelerator, const Op
     NSA_RETURN_IF_ERROR(job.add(inputs.spec, name, tensor.shape, &tensor, spacing));
   for (const Operand &operand : operandsOf(inputs.spec.op)) {
     const TensorName name = operand.name;
-    if (!operand.isWritten() || !takes(inputs.spec, name) || (operand.isOptional() && !wanted.count(name)))
+    if (operand.isRead() || !takes(inputs.spec, name) || (operand.isOptional() && !wanted.count(name)))
       continue;
     NSA_RETURN_IF_ERROR(job.add(inputs.spec, name, shapeOf(inputs.spec, name, inputs.extents), nullptr, spacing));
   }
@@ -282,7 +313,7 @@ Result<std::vector<nsa_part_time>> DeviceOperator::runTimed(const nsa_plan *plan
 Result<NamedTensors> DeviceOperator::download() const {
   NamedTensors outputs;
   for (const auto &[name, entry] : entries) {
-    if (!entry.isOutput)
+    if (!entry.isOutput && !isUpdated(name))
       continue;
     HostTensor target = HostTensor::make(static_cast<DType>(entry.tensor.dtype),
                                          {entry.tensor.shape, entry.tensor.shape + entry.tensor.rank});

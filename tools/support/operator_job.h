@@ -29,6 +29,8 @@ struct CallExtents {
   int64_t timeQ = 0; // of each sequence in the dense layout, of all in the packed one; so the next two
   int64_t timeK = 0;
   int64_t blocks = 0; // compressed
+  int64_t room = 0;   // of a cache: tokens of a sequence, with pages whole ones
+  int64_t pages = 0;  // of a cache's pools, where the spec has a page_size
 };
 // Large tensors repeat a block of what was drawn.
 HostTensor drawTensor(DType dtype, std::vector<int64_t> shape, const std::function<float()> &draw);
@@ -38,6 +40,8 @@ Result<std::vector<nsa_part_time>> timedParts(const nsa_plan *plan, std::span<co
                                               const Buffer &workspace, void *stream);
 std::vector<int64_t> shapeOf(const Spec &spec, TensorName name, const CallExtents &extents);
 DType dtypeOf(const Spec &spec, TensorName name);
+// Whether a call changes what it was given: the tensors of a cache and their lengths.
+bool isUpdated(TensorName name);
 
 struct OperatorInputs {
   Spec spec;
@@ -57,20 +61,21 @@ struct SequenceLengths {
   // As many sequences as the maxima allow, all as long as they may be.
   static SequenceLengths largest(const Maxima &maxima);
 };
-// Everything that an operator writes, the optional outputs too, or only those that a call must have.
+// Everything that an operator writes and does not read, the optional outputs too, or only what a call must have.
 std::set<TensorName> allOutputs(Operator op);
 std::set<TensorName> requiredOutputs(Operator op);
 
 // Maxima and extents that fit, and in the packed layout cu_seqlens among the tensors.
 OperatorInputs layOut(const Spec &spec, const SequenceLengths &lengths);
-// Draws every input that the operator takes: unit-normal rows from a seed (large tensors repeat a drawn block), weights
-// that keep their scale, gates between 0 and 1 or logits, block lists in order, causal and with the own block.
+// Draws every input that the operator takes (of decode: kv_cache.h): unit-normal rows from a seed (large tensors repeat
+// a drawn block), weights that keep their scale, gates between 0 and 1 or logits, block lists in order, causal and with
+// the own block.
 OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint64_t seed);
 
 class DeviceOperator {
 public:
   // With all required outputs, and those optional ones that are wanted. Outputs are poisoned: what no kernel writes
-  // reads as NaN. All tensors lie in memory as `spacing` says.
+  // reads as NaN. All tensors lie in memory as `spacing` says. A cache is updated by every run.
   static Result<DeviceOperator> upload(Accelerator &accelerator, const OperatorInputs &inputs,
                                        const std::set<TensorName> &wanted, const Spacing &spacing = {});
   // Again, before another plan runs on the same tensors.
@@ -81,7 +86,7 @@ public:
   Status enqueue(const nsa_plan *plan) const;
   // The same, and waits: how long each part took.
   Result<std::vector<nsa_part_time>> runTimed(const nsa_plan *plan) const;
-  // An error when bytes between an output's elements were written.
+  // Outputs, and what was updated. An error when bytes between an output's elements were written.
   Result<NamedTensors> download() const;
   // The device's copy of a tensor, for tests that spoil it.
   const nsa_tensor &tensor(TensorName name) const { return entries.at(name).tensor; }

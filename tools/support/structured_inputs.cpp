@@ -1,6 +1,7 @@
 #include "tools/support/structured_inputs.h"
 
 #include "tests/reference/elements.h"
+#include "tools/support/kv_cache.h"
 #include "tools/support/operator_check.h"
 
 #include <algorithm>
@@ -206,16 +207,21 @@ Result<OperatorInputs> drawStructuredInputs(const Spec &spec, const SequenceLeng
         return Status::invalid("needle_position", std::to_string(choice.needlePosition),
                                "must be a token of every sequence, below " + std::to_string(keys));
   if (choice.structure != Structure::kRandom) {
-    if (spec.op != Operator::kNsa)
-      return Status::invalid("op", std::string(operatorName(spec.op)), "must be nsa for the structure " + name);
+    if (!isWhole(spec.op))
+      return Status::invalid("op", std::string(operatorName(spec.op)),
+                             "must be nsa or decode for the structure " + name);
     if (spec.cmpKind != CmpKind::kMean)
       return Status::invalid("cmp_kind", std::string(cmpKindName(spec.cmpKind)),
                              "must be mean for the structure " + name);
   }
-  OperatorInputs inputs = drawInputs(spec, lengths, seed);
+  const bool decodes = spec.op == Operator::kDecode;
+  Spec drawn = spec;
+  if (decodes)
+    drawn.op = Operator::kNsa;
+  OperatorInputs inputs = drawInputs(drawn, lengths, seed);
   if (choice.structure != Structure::kRandom)
     StructuredDraw(inputs, choice, seed + 1).run();
-  return inputs;
+  return decodes ? cacheInputs(inputs, spec.pageSize, seed + 2) : std::move(inputs);
 }
 
 } // namespace nsa::tools

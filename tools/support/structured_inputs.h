@@ -26,7 +26,8 @@ struct StructureChoice {
   int64_t needlePosition = 0; // a token of the block to find; needle
 };
 
-// All but random need nsa, and the mean for compression: what a learned phi keeps of a block is its weights' affair.
+// All but random need nsa or decode, and the mean for compression: what a learned phi keeps of a block is its weights'
+// affair. Of decode the queries' tokens are new and the other keys are in the cache (kv_cache.h).
 // The three branches' keys are the same content with noise of their own.
 Result<OperatorInputs> drawStructuredInputs(const Spec &spec, const SequenceLengths &lengths,
                                             const StructureChoice &choice, uint64_t seed);

@@ -1,47 +1,8 @@
 // From tensors to a spec: names, ranks, lengths, and every disagreement, for every operator.
-#include "tests/harness/scratch.h"
-#include "tools/nsa/operator_file.h"
-
-#include <cstring>
-#include <map>
+#include "tests/unit/cli/tensor_files.h"
 
 namespace nsa::tools {
 namespace {
-
-using test::Scratch;
-using Tensors = std::map<std::string, HostTensor>;
-
-HostTensor tensor(std::vector<int64_t> shape, DType dtype = DType::kBf16) {
-  return HostTensor::make(dtype, std::move(shape));
-}
-
-HostTensor lengths(std::vector<int32_t> values) {
-  HostTensor result = HostTensor::make(DType::kI32, {static_cast<int64_t>(values.size())});
-  std::memcpy(result.bytes.data(), values.data(), result.bytes.size());
-  return result;
-}
-
-Result<OperatorFile> read(Operator op, const Tensors &tensors, std::string_view config = "{}") {
-  const Scratch scratch;
-  std::vector<std::pair<std::string, const HostTensor *>> list;
-  for (const auto &[name, value] : tensors)
-    list.emplace_back(name, &value);
-  EXPECT_TRUE(writeSafetensors(OutputFile::create(scratch.file("t")), list).isOk());
-  const Result<SafetensorsFile> file = SafetensorsFile::open(scratch.file("t"));
-  EXPECT_TRUE(file);
-  const Result<ConfigFile> parsed = ConfigFile::read(scratch.write("c.json", config));
-  EXPECT_TRUE(parsed) << parsed.status().toString();
-  return readOperatorFile(op, *parsed, *file);
-}
-
-Tensors with(Tensors tensors, const std::string &name, HostTensor value) {
-  tensors[name] = std::move(value);
-  return tensors;
-}
-Tensors without(Tensors tensors, const std::string &name) {
-  tensors.erase(name);
-  return tensors;
-}
 
 Tensors window() { return {{"q", tensor({20, 8, 64})}, {"k", tensor({30, 2, 64})}, {"v", tensor({30, 2, 48})}}; }
 

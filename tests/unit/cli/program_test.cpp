@@ -60,10 +60,11 @@ protected:
 };
 
 TEST_F(Program, HelpAndVersionSucceedOnStdout) {
-  for (const char *arguments : {"--help", "run --help", "compile --help", "tune --help", "explain --help",
-                                "generate --help", "dump-selection --help", "bench --help", "bench prefill --help",
-                                "bench selection --help", "bench compress --help", "bench summarize --help",
-                                "cache --help", "cache list --help", "cache show --help", "doctor --help"}) {
+  for (const char *arguments :
+       {"--help", "run --help", "compile --help", "tune --help", "explain --help", "generate --help",
+        "dump-selection --help", "bench --help", "bench prefill --help", "bench selection --help",
+        "bench compress --help", "bench summarize --help", "cache --help", "cache list --help",
+        "cache show --help", "doctor --help"}) {
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.code, 0) << arguments;
     EXPECT_EQ(outcome.err, "") << arguments;
@@ -122,7 +123,6 @@ TEST_F(Program, UsageErrorsAreTwo) {
   expectUsageError("fly", "unknown verb 'fly'");
   expectUsageError("run", "--op");
   expectUsageError("run --op conv --config c --input i --output o", "conv");
-  expectUsageError("run --op decode --config c --input i --output o", "decode");
   expectUsageError("run --op sequences --config c --input i --output o", "sequences");
   expectUsageError("run --op window --input i --output o", "--config");
   expectUsageError("run --op window --config c --input i --output o --wings", "--wings");
@@ -251,8 +251,10 @@ TEST_F(Program, EveryOperatorTakesWhatIsGeneratedForIt) {
   const std::string packed =
       scratch.write("packed.json", R"({"query_heads": 4, "kv_heads": 2, "qk_dim": 16, "v_dim": 8, "layout": "packed",
                                        "cmp_kind": "mlp", "mlp_hidden": 5, "gate_per_group": true})");
-  for (const std::string &op : {"dense", "window", "compress", "cmp", "select", "sel", "combine", "nsa"})
-    for (const std::string &path : {shape, packed}) {
+  const std::string pages =
+      scratch.write("pages.json", R"({"query_heads": 2, "kv_heads": 1, "qk_dim": 16, "page_size": 64})");
+  for (const std::string &op : {"dense", "window", "compress", "cmp", "select", "sel", "combine", "nsa", "decode"})
+    for (const std::string &path : {shape, packed, pages}) {
       const Outcome made = run("generate --op " + op + " --config " + path + " --seqlen-k 150 --output " + output);
       ASSERT_EQ(made.code, 0) << op << "\n" << made.err;
       EXPECT_NE(made.out, "");
@@ -266,7 +268,11 @@ TEST_F(Program, WhatCannotBeGeneratedIsNamed) {
   const std::string job = "generate --config " + shape + " --output " + output + " --op ";
   expectFailure(job + "nsa --seqlen-k 10 --seqlen-q 11", "--seqlen-q = 11: must be at most --seqlen-k = 10");
   expectFailure(job + "cmp --seqlen-k 10 --seqlen-q 5", "--seqlen-q = 5: must be --seqlen-k = 10 for cmp");
-  expectFailure(job + "window --structure recency", "op = window: must be nsa for the structure recency");
+  expectFailure(job + "window --structure recency", "op = window: must be nsa or decode for the structure recency");
+  expectFailure(job + "decode --seqlen-k 10 --seqlen-q 11", "--seqlen-q = 11: must be at most --seqlen-k = 10");
+  expectFailure("generate --op decode --output " + output + " --config " +
+                    scratch.write("page.json", R"({"query_heads": 2, "kv_heads": 1, "qk_dim": 16, "page_size": 65})"),
+                "page_size = 65: must be a multiple of sel_block = 64");
   expectFailure(job + "nsa --structure needle --seqlen-k 10 --needle-position 10", "needle_position = 10: must be");
   expectFailure("generate --op nsa --config " + config + " --output " + output, "lacks query_heads");
   EXPECT_FALSE(std::filesystem::exists(output));

@@ -215,7 +215,7 @@ TEST(StructuredInputs, WhatCannotBeDrawnIsNamed) {
   for (const Structure structure :
        {Structure::kClustered, Structure::kRecency, Structure::kNeedle, Structure::kRealLocality}) {
     const std::string name(structureName(structure));
-    expectError(other, {.structure = structure}, "op = window: must be nsa for the structure " + name);
+    expectError(other, {.structure = structure}, "op = window: must be nsa or decode for the structure " + name);
     expectError(linear, {.structure = structure}, "cmp_kind = linear: must be mean for the structure " + name);
     EXPECT_EQ(*parseStructure(name), structure);
   }
