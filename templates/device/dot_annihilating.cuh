@@ -1,9 +1,10 @@
 // dot_annihilating(a, b, acc): dot(a, b, acc) in which a zero of `a` contributes zero whatever stands in `b`, NaN and
 // Inf included. Every other element of `a` contributes as ever. For 16-bit operands; floats are in dot_float.cuh.
 //
-// Matrix units know only 0 * NaN = NaN. So the block looks once whether `b` is finite, and then takes the plain
-// product; if it is not, each product is taken or left by a loop of fused multiply-adds. All threads of the block take
-// part.
+// Matrix units know only 0 * NaN = NaN. So the block looks once whether `b` is finite. If it is not, what is not goes
+// into the sums by a loop that takes or leaves each product, and out of `b`: zeros stand in its places from then on. The
+// plain product follows, so that a sum which meets zeros only is bit for bit what it were without NaN and Inf. All
+// threads of the block take part.
 #pragma once
 
 #include "dot.cuh"
@@ -26,12 +27,12 @@ NSA_DEVICE Pair<T> right_pair(SharedTile<T, kRows, kCols> b, int32 depth, int32 
   }
 }
 
-// Rare, and a cold start compiles it, so it is kept short: plain loops over the column tiles and the depth. Registers
+// The products of elements of `b` that are NaN or Inf with what is not zero. Rare, and a cold start compiles it, so it is kept short: plain loops over the column tiles and the depth. Registers
 // have no run-time index. So the accumulator's column tiles stand in a ring that turns by one a step, of the left
 // operand's one is chosen, and the lane that holds the element hands it to the row's others.
 template <bool kTransposed, typename T, int32 kRows, int32 kCols, int32 kDepth, int32 kWarps, int32 kRightRows,
           int32 kRightCols>
-NSA_DEVICE Fragment<float, kRows, kCols, kWarps> dot_non_finite(const Fragment<T, kRows, kDepth, kWarps> &a,
+NSA_DEVICE Fragment<float, kRows, kCols, kWarps> add_non_finite(const Fragment<T, kRows, kDepth, kWarps> &a,
                                                                 SharedTile<T, kRightRows, kRightCols> b,
                                                                 Fragment<float, kRows, kCols, kWarps> acc) {
   const int32 first_lane_of_row = threadIdx.x & (kWarpSize - 4);
@@ -46,6 +47,7 @@ NSA_DEVICE Fragment<float, kRows, kCols, kWarps> dot_non_finite(const Fragment<T
 #pragma unroll 1
     for (int32 depth = 0; depth < kDepth; ++depth) {
       const Pair<T> right = right_pair<kTransposed>(b, depth, tile);
+      const uint32 wild = non_finite<T>(right.bits) >> 15;
 #pragma unroll
       for (int32 slab = 0; slab < acc.kSlabs; ++slab)
 #pragma unroll
@@ -56,11 +58,11 @@ NSA_DEVICE Fragment<float, kRows, kCols, kWarps> dot_non_finite(const Fragment<T
             bits |= a.pairs[slab][place][half].bits & (place == depth / kTileColumns ? 0xffffffffu : 0u);
           const Pair<T> pair{shuffle(bits, first_lane_of_row + depth % kTileColumns / 2)};
           const float left = to_float(pair.get(depth % 2));
-          const Pair<T> taken{left == 0 ? 0 : right.bits};
+          const uint32 taken = left == 0 ? 0 : wild;
 #pragma unroll
           for (int32 index = 0; index < 2; ++index) {
             float &sum = sums[slab][half].values[index];
-            sum = fmaf(left, to_float(taken.get(index)), sum);
+            sum = (taken >> 16 * index & 1) != 0 ? fmaf(left, to_float(right.get(index)), sum) : sum;
           }
         }
     }
@@ -82,17 +84,23 @@ NSA_DEVICE Fragment<float, kRows, kCols, kWarps> dot_non_finite(const Fragment<T
 template <typename A, typename B, typename Acc>
   requires kIsHalf<typename B::Element>
 NSA_DEVICE Acc dot_annihilating(const A &a, B b, const Acc &acc, bool where = true) {
-  if (where && any_non_finite<Acc::kWarps * kWarpSize>(b))
-    return dot_non_finite<false>(a, b, acc);
-  return dot(a, b, acc);
+  Acc sums = acc;
+  if (where && any_non_finite<Acc::kWarps * kWarpSize>(b)) {
+    sums = add_non_finite<false>(a, b, acc);
+    clear_non_finite<Acc::kWarps * kWarpSize>(b);
+  }
+  return dot(a, b, sums);
 }
 
 template <typename A, typename B, typename Acc>
   requires kIsHalf<typename B::Element>
 NSA_DEVICE Acc dot_transposed_annihilating(const A &a, B b, const Acc &acc, bool where = true) {
-  if (where && any_non_finite<Acc::kWarps * kWarpSize>(b))
-    return dot_non_finite<true>(a, b, acc);
-  return dot_transposed(a, b, acc);
+  Acc sums = acc;
+  if (where && any_non_finite<Acc::kWarps * kWarpSize>(b)) {
+    sums = add_non_finite<true>(a, b, acc);
+    clear_non_finite<Acc::kWarps * kWarpSize>(b);
+  }
+  return dot_transposed(a, b, sums);
 }
 
 } // namespace nsa

@@ -34,4 +34,18 @@ NSA_DEVICE bool any_non_finite(SharedTile<T, kRows, kCols> tile) {
   return any_thread(found != 0);
 }
 
+// Zeros for all that is Inf or NaN in a tile of 16-bit elements. All threads of the block take part, and may read the tile
+// before and after it.
+template <int32 kThreads, typename T, int32 kRows, int32 kCols>
+NSA_DEVICE void clear_non_finite(SharedTile<T, kRows, kCols> tile) {
+  static_assert(sizeof(T) == 2, "the mask is of two elements a word");
+  constexpr int32 kWords = SharedTile<T, kRows, kCols>::kBytes / 4;
+  uint32 *words = reinterpret_cast<uint32 *>(tile.base);
+  __syncthreads();
+#pragma unroll 1
+  for (int32 index = threadIdx.x; index < kWords; index += kThreads)
+    words[index] &= ~((non_finite<T>(words[index]) >> 15) * 0xffffu);
+  __syncthreads();
+}
+
 } // namespace nsa

@@ -179,4 +179,24 @@ TEST(DotAnnihilating, EqualsThePlainProductOfFiniteNumbers) {
       EXPECT_EQ(annihilating.result.value(row, column), plain.result.value(row, column));
 }
 
+// What meets zeros only leaves no trace, not in the last bit: the sums are made in the same order.
+TEST(DotAnnihilating, WhatMeetsZerosOnlyChangesNoBit) {
+  Product<f16, 32, 32, 32, 2, false, true> spoilt, clean;
+  for (auto *product : {&spoilt, &clean})
+    for (int row = 0; row < 32; ++row)
+      product->a.at(row, 7) = to<f16>(row % 2 != 0 ? 0.0f : 1.0f);
+  for (int column = 0; column < 32; ++column) {
+    clean.b.at(7, column) = to<f16>(0.0f);
+    spoilt.b.at(7, column) = to<f16>(column % 2 != 0 ? INFINITY : NAN);
+  }
+  clean.run<false>();
+  spoilt.run<false>();
+  for (int row = 0; row < 32; ++row)
+    for (int column = 0; column < 32; ++column)
+      if (row % 2 != 0)
+        EXPECT_EQ(spoilt.result.value(row, column), clean.result.value(row, column)) << row << ", " << column;
+      else
+        EXPECT_FALSE(std::isfinite(spoilt.result.value(row, column))) << row << ", " << column;
+}
+
 } // namespace
