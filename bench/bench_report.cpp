@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 namespace nsa::bench {
 namespace {
@@ -29,12 +30,16 @@ std::string csvCell(const nlohmann::ordered_json &value) {
 }
 
 // The fields of all rows, each in the place where it first appears.
-std::string toCsv(const nlohmann::ordered_json &rows) {
+std::vector<std::string> fieldsOf(const nlohmann::ordered_json &rows) {
   std::vector<std::string> fields;
   for (const auto &row : rows)
     for (const auto &[field, unused] : row.items())
       if (std::find(fields.begin(), fields.end(), field) == fields.end())
         fields.push_back(field);
+  return fields;
+}
+
+std::string toCsv(const nlohmann::ordered_json &rows, const std::vector<std::string> &fields) {
   std::string csv;
   for (const std::string &field : fields)
     csv += (csv.empty() ? "" : ",") + field;
@@ -62,7 +67,7 @@ Status replaceFile(const std::filesystem::path &path, const std::string &text) {
 } // namespace
 
 Result<BenchReport> BenchReport::create(std::string folder, std::string name, const nlohmann::ordered_json &facts,
-                                        const std::vector<Column> &table) {
+                                        const std::vector<Column> &table, Csv csv) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
@@ -70,6 +75,7 @@ Result<BenchReport> BenchReport::create(std::string folder, std::string name, co
   BenchReport report;
   report.folder = std::move(folder);
   report.name = std::move(name);
+  report.csv = std::move(csv);
   report.json = facts;
   for (const Column &column : table)
     report.json["table"].push_back({{"title", column.title}, {"field", column.field}});
@@ -94,7 +100,15 @@ Status BenchReport::setFact(const std::string &fact, nlohmann::ordered_json valu
 Status BenchReport::write() const {
   const std::filesystem::path base = std::filesystem::path(folder) / name;
   NSA_RETURN_IF_ERROR(replaceFile(base.string() + ".json", json.dump(1) + "\n"));
-  return replaceFile(base.string() + ".csv", toCsv(json["results"]));
+  const nlohmann::ordered_json &rows = json["results"];
+  if (csv.columns.empty())
+    return replaceFile(base.string() + ".csv", toCsv(rows, fieldsOf(rows)));
+  std::map<std::string, nlohmann::ordered_json> files;
+  for (const nlohmann::ordered_json &row : rows)
+    files[row.value(csv.fileField, name)].push_back(row);
+  for (const auto &[file, own] : files)
+    NSA_RETURN_IF_ERROR(replaceFile(std::filesystem::path(folder) / (file + ".csv"), toCsv(own, csv.columns)));
+  return Status::ok();
 }
 
 } // namespace nsa::bench

@@ -18,9 +18,14 @@ public:
   struct Column {
     std::string title, field;
   };
+  // Which CSV is written: one of all rows and fields, or of these columns alone, a file for each value of a field.
+  struct Csv {
+    std::vector<std::string> columns;
+    std::string fileField;
+  };
   // `facts`: what is true of the whole run, above all "machine" (machineFacts). Makes the folder.
   static Result<BenchReport> create(std::string folder, std::string name, const nlohmann::ordered_json &facts,
-                                    const std::vector<Column> &table = {});
+                                    const std::vector<Column> &table = {}, Csv csv = {});
 
   // Numbers are rounded to four digits. Rows may differ in their fields; a null is a field without a value.
   Status add(nlohmann::ordered_json row);
@@ -34,6 +39,7 @@ private:
   Status write() const;
 
   std::string folder, name;
+  Csv csv;
   nlohmann::ordered_json json;
 };
 

@@ -1,7 +1,6 @@
 // `nsa bench`: measures whole operations over lengths, and prints the tables of measurements that were made before.
 #include "bench/decode_summary.h"
-#include "bench/length_bench.h"
-#include "tools/nsa/command.h"
+#include "tools/nsa/bench_verbs.h"
 #include "tools/nsa/file_io.h"
 #include "tools/render_tables/tables.h"
 #include "tools/support/progress.h"
@@ -36,15 +35,10 @@ bench::NamedSpec paperSpec() {
 }
 
 Status chooseSpecs(BenchFlags &flags) {
-  for (const std::string &path : flags.configs) {
-    Result<ConfigFile> config = ConfigFile::read(path);
-    if (!config)
-      return config.status();
-    Result<Spec> spec = specOf(Operator::kNsa, *config);
-    if (!spec)
-      return spec.status();
-    flags.choice.specs.push_back({std::filesystem::path(path).stem().string(), *spec});
-  }
+  Result<std::vector<bench::NamedSpec>> specs = readSpecs(Operator::kNsa, flags.configs);
+  if (!specs)
+    return specs.status();
+  flags.choice.specs = std::move(*specs);
   if (flags.choice.specs.empty())
     flags.choice.specs.push_back(paperSpec());
   return Status::ok();
@@ -63,21 +57,11 @@ Status measure(BenchFlags &flags, Measure verb) {
   for (const bench::NamedSpec &named : flags.choice.specs)
     for (const int64_t tokens : flags.choice.tokens)
       NSA_RETURN_IF_ERROR(bench::promptCase(named.name, named.spec, tokens).maxima.validate(named.spec));
-  Result<nlohmann::ordered_json> report = Status::ok();
-  {
-    Progress progress;
-    flags.choice.progress = [&](const std::string &text) { progress.step(text); };
-    report = verb(*device, flags);
-    flags.choice.progress = nullptr;
-  }
+  Result<nlohmann::ordered_json> report =
+      measureAndPrint(flags.choice, flags.json, [&] { return verb(*device, flags); });
   if (!report)
     return report.status();
-  if (flags.json) {
-    printJson(*report);
-    return Status::ok();
-  }
-  std::printf("%s\n%s", tables::machineLine(*report).c_str(), tables::terminalTable(*report).c_str());
-  if (report->contains("crossover"))
+  if (!flags.json && report->contains("crossover"))
     for (const nlohmann::ordered_json &crossover : (*report)["crossover"])
       std::printf("\nCrossover with dense attention, %s: %s\n", crossover.value("heads", "").c_str(),
                   crossover.value("text", "").c_str());
@@ -177,6 +161,36 @@ void addSummarize(CLI::App &bench, Action &action) {
 
 } // namespace
 
+Result<std::vector<bench::NamedSpec>> readSpecs(Operator op, const std::vector<std::string> &configs) {
+  std::vector<bench::NamedSpec> specs;
+  for (const std::string &path : configs) {
+    Result<ConfigFile> config = ConfigFile::read(path);
+    if (!config)
+      return config.status();
+    Result<Spec> spec = specOf(op, *config);
+    if (!spec)
+      return spec.status();
+    specs.push_back({std::filesystem::path(path).stem().string(), *spec});
+  }
+  return specs;
+}
+
+Result<nlohmann::ordered_json> measureAndPrint(bench::LengthChoice &choice, bool json,
+                                               const std::function<Result<nlohmann::ordered_json>()> &measure) {
+  Result<nlohmann::ordered_json> report = Status::ok();
+  {
+    Progress progress;
+    choice.progress = [&](const std::string &text) { progress.step(text); };
+    report = measure();
+    choice.progress = nullptr;
+  }
+  if (report && json)
+    printJson(*report);
+  else if (report)
+    std::printf("%s\n%s", tables::machineLine(*report).c_str(), tables::terminalTable(*report).c_str());
+  return report;
+}
+
 void addBenchCommand(CLI::App &app, Action &action) {
   CLI::App *bench = app.add_subcommand("bench", "Measure operations over lengths on this machine");
   bench->require_subcommand(1);
@@ -194,6 +208,7 @@ void addBenchCommand(CLI::App &app, Action &action) {
                "Selection alone: lists per second, and memory", selection);
   addMeasuring(*bench, action, std::make_shared<BenchFlags>(), "compress",
                "Compression by the mean, the linear map and the mlp, against what memory delivers", compress);
+  addDecodeBench(*bench, action);
   addSummarize(*bench, action);
 }
 

@@ -63,7 +63,7 @@ TEST_F(Program, HelpAndVersionSucceedOnStdout) {
   for (const char *arguments :
        {"--help", "run --help", "compile --help", "tune --help", "explain --help", "generate --help",
         "dump-selection --help", "bench --help", "bench prefill --help", "bench selection --help",
-        "bench compress --help", "bench summarize --help", "cache --help", "cache list --help",
+        "bench compress --help", "bench decode --help", "bench summarize --help", "cache --help", "cache list --help",
         "cache show --help", "doctor --help"}) {
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.code, 0) << arguments;
@@ -98,12 +98,23 @@ TEST_F(Program, BenchRejectsWhatItCannotMeasure) {
   expectUsageError("bench selection --samples 0", "--samples");
   expectUsageError("bench compress --warm-ups 0", "--warm-ups");
   expectUsageError("bench selection --peers x", "--peers");
+  expectUsageError("bench decode --S_list 0", "--tokens");
+  expectUsageError("bench decode --heads 0", "--heads");
+  expectUsageError("bench decode --heads 4 --config " + shape, "--config");
+  expectUsageError("bench decode --dtype int8", "int8 must be one of bf16, fp16, fp32");
+  expectUsageError("bench decode --new-tokens 0", "--new-tokens");
   const std::string results = " --results " + scratch.file("results");
   expectFailure("bench prefill --config " + scratch.file("absent.json") + results, "absent.json");
   expectFailure("bench prefill --config " + config + results, "lacks");
   expectFailure("bench prefill --tokens 3000000000 --config " + shape + results, "seqlen");
   expectFailure("bench prefill --device tpu --config " + shape + results, "tpu");
   expectFailure("bench selection --tokens 64 --config " + shape + results, "absent.so");
+  expectFailure("bench decode --heads 7" + results, "query_heads = 7");
+  expectFailure("bench decode --page-size 100" + results, "page_size = 100: must be a multiple of sel_block = 64");
+  expectFailure("bench decode --iters 8 --warmup 8" + results, "--warm-ups = 8: must be below --samples = 8");
+  expectFailure("bench decode --tokens 3000000000" + results, "seqlen");
+  expectFailure("bench decode --config " + scratch.file("absent.json") + results, "absent.json");
+  expectFailure("bench decode --S_list 64 --dim 256 --branch_force_mode env" + results, "absent.so");
 }
 
 TEST_F(Program, ALostStdoutIsAFailure) {

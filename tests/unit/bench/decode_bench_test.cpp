@@ -1,0 +1,59 @@
+// What the bench of decoding counts and how it sums up times; the CSV of a report with columns of its own.
+#include "bench/decode_bench.h"
+
+#include "bench/bench_report.h"
+#include "tests/harness/scratch.h"
+
+#include <cstdio>
+
+namespace nsa::bench {
+namespace {
+
+TEST(DecodeBench, ReadsAreTheGoldenOnes) {
+  Spec spec; // 32/16/64/16, window 512
+  for (const auto &[tokens, reads] : {std::pair(576, 1123), {1088, 1603}, {2112, 1667}, {4160, 1795}})
+    EXPECT_EQ(readsOf(spec, tokens), reads) << tokens;
+  // In the middle of a block, and before anything is compressed.
+  EXPECT_EQ(readsOf(spec, 4161), 1795 - 63 + 0);
+  EXPECT_EQ(readsOf(spec, 31), 62);
+  spec.branches = kBranchWin;
+  EXPECT_EQ(readsOf(spec, 4160), 512);
+  spec.branches = kBranchCmp;
+  EXPECT_EQ(readsOf(spec, 4160), 259);
+}
+
+TEST(DecodeBench, EveryPartCountsForOneBranch) {
+  std::vector<nsa_part_time> parts;
+  double all = 0;
+  for (const char *name :
+       {"sequences", "append", "compress", "cmp", "scores", "rank", "select", "ascend", "sel", "win", "combine"}) {
+    nsa_part_time part{};
+    std::snprintf(part.name, sizeof part.name, "%s", name);
+    part.milliseconds = 1 << parts.size();
+    all += part.milliseconds;
+    parts.push_back(part);
+  }
+  const BranchTimes times = branchTimes(parts);
+  EXPECT_DOUBLE_EQ(times.cmp, 1e3 * (4 + 8));
+  EXPECT_DOUBLE_EQ(times.sel, 1e3 * (16 + 32 + 64 + 128 + 256));
+  EXPECT_DOUBLE_EQ(times.win, 1e3 * 512);
+  EXPECT_DOUBLE_EQ(times.rest, 1e3 * (1 + 2 + 1024));
+  EXPECT_DOUBLE_EQ(times.cmp + times.sel + times.win + times.rest, 1e3 * all);
+}
+
+TEST(BenchReport, ACsvHasTheColumnsThatWereAskedForInAFileForEachValue) {
+  const test::Scratch scratch;
+  Result<BenchReport> report = BenchReport::create(scratch.file("results"), "decode", {{"machine", "m"}}, {},
+                                                   {.columns = {"S", "ms_total"}, .fileField = "csv"});
+  ASSERT_TRUE(report) << report.status().toString();
+  ASSERT_TRUE(report->add({{"csv", "decode_a"}, {"heads", "a"}, {"S", 512}, {"ms_total", 0.5}}).isOk());
+  ASSERT_TRUE(report->add({{"csv", "decode_b"}, {"heads", "b"}, {"S", 512}, {"ms_total", 2.0}}).isOk());
+  ASSERT_TRUE(report->add({{"csv", "decode_a"}, {"heads", "a"}, {"S", 1024}, {"ms_total", 0.75}}).isOk());
+  EXPECT_EQ(scratch.read("results/decode_a.csv"), "S,ms_total\n512,0.5\n1024,0.75\n");
+  EXPECT_EQ(scratch.read("results/decode_b.csv"), "S,ms_total\n512,2.0\n");
+  EXPECT_FALSE(std::filesystem::exists(scratch.file("results/decode.csv")));
+  EXPECT_NE(scratch.read("results/decode.json").find("\"heads\": \"b\""), std::string::npos);
+}
+
+} // namespace
+} // namespace nsa::bench

@@ -1,0 +1,156 @@
+// `nsa bench decode`: steps of decoding over lengths, told in the words of nsa-vibe's bench or in ours.
+#include "bench/decode_bench.h"
+#include "tools/nsa/bench_verbs.h"
+
+#include <cstdio>
+#include <memory>
+
+namespace nsa::tools {
+namespace {
+
+struct DecodeFlags {
+  std::vector<std::string> configs;
+  Spec shape; // without a file
+  std::vector<CLI::Option *> shapeOptions;
+  EngineFlags engine;
+  bench::DecodeChoice choice;
+  int32_t pageSize = -1; // -1: the configuration's
+  std::string ignored;
+  bool json = false;
+};
+
+Status run(DecodeFlags &flags) {
+  bench::DecodeChoice &choice = flags.choice;
+  if (flags.configs.empty()) {
+    choice.specs = {{"seed", flags.shape}};
+  } else {
+    Result<std::vector<bench::NamedSpec>> specs = readSpecs(Operator::kDecode, flags.configs);
+    if (!specs)
+      return specs.status();
+    choice.specs = std::move(*specs);
+  }
+  if (choice.warmUps >= choice.samples)
+    return Status::invalid("--warm-ups", std::to_string(choice.warmUps),
+                           "must be below --samples = " + std::to_string(choice.samples) + ": they are the first ones");
+  for (bench::NamedSpec &named : choice.specs) {
+    if (flags.pageSize >= 0)
+      named.spec.pageSize = flags.pageSize;
+    NSA_RETURN_IF_ERROR(named.spec.validate());
+    for (const int64_t batch : choice.batches)
+      for (const int64_t tokens : choice.tokens)
+        NSA_RETURN_IF_ERROR(choice.maximaOf(batch, tokens).validate(named.spec));
+  }
+  Result<bench::BenchDevice> device = bench::BenchDevice::open(flags.engine.settings);
+  if (!device)
+    return device.status();
+  Result<nlohmann::ordered_json> report =
+      measureAndPrint(choice, flags.json, [&] { return bench::benchDecode(*device, choice); });
+  if (!report)
+    return report.status();
+  if (!flags.json)
+    std::printf("\n%s\n", report->value("note", "").c_str());
+  return Status::ok();
+}
+
+// One shape on the command line, by nsa-vibe's names; the defaults are those of its bench.
+void addShape(CLI::App &command, DecodeFlags &flags) {
+  Spec &shape = flags.shape;
+  shape.op = Operator::kDecode;
+  shape.queryHeads = 8;
+  shape.kvHeads = 2;
+  shape.qkDim = shape.vDim = 32;
+  const struct {
+    const char *name;
+    int32_t *field;
+    const char *about;
+  } options[] = {{"--heads", &shape.queryHeads, "Query heads"},
+                 {"--groups", &shape.kvHeads, "Key and value heads"},
+                 {"--dk", &shape.qkDim, "Size of a query's and key's head"},
+                 {"--dv", &shape.vDim, "Size of a value's head"},
+                 {"--l", &shape.cmpBlock, "Tokens of a compression block"},
+                 {"--d", &shape.cmpStride, "Tokens from one to the next"},
+                 {"--l_sel", &shape.selBlock, "Tokens of a selection block"},
+                 {"--n_sel", &shape.selCount, "Blocks that a query selects"},
+                 {"--w", &shape.window, "Tokens of the window"}};
+  for (const auto &[name, field, about] : options)
+    flags.shapeOptions.push_back(command.add_option(name, *field, std::string(about) + " (without --config)")
+                                     ->check(CLI::PositiveNumber)
+                                     ->capture_default_str()
+                                     ->type_name("N"));
+  const auto readDtype = [&shape](const std::string &name) {
+    Result<DType> dtype = parseDType(name);
+    if (!dtype || *dtype == DType::kI32)
+      throw CLI::ValidationError("--dtype", name + " must be one of bf16, fp16, fp32");
+    shape.dtype = *dtype;
+  };
+  flags.shapeOptions.push_back(command
+                                   .add_option_function<std::string>(
+                                       "--dtype", readDtype, "bf16, fp16 or fp32 (without --config; default: bf16)")
+                                   ->type_name("TYPE"));
+  for (const char *name : {"--dim", "--branch_force_mode"})
+    command.add_option(name, flags.ignored, "Taken and without effect: there is no module around the attention")
+        ->type_name("VALUE");
+}
+
+} // namespace
+
+void addDecodeBench(CLI::App &bench, Action &action) {
+  auto flags = std::make_shared<DecodeFlags>();
+  CLI::App *command = bench.add_subcommand(
+      "decode", "Steps of decoding from a cache: time by branch, and the tokens that a step reads");
+  command
+      ->add_option("--config", flags->configs,
+                   "JSON file of heads, head sizes and what else a specification has; may be repeated (default: 8/2 "
+                   "heads of 32/32)")
+      ->type_name("FILE");
+  bench::DecodeChoice &choice = flags->choice;
+  choice.tokens = {512, 1024, 2048, 4096};
+  choice.samples = 64;
+  choice.warmUps = 8;
+  choice.results = "bench-results";
+  command
+      ->add_option("--tokens,--S_list", choice.tokens, "Tokens in the cache before the first step, separated by commas")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->type_name("LIST");
+  command->add_option("--batch,--B", choice.batches, "Numbers of sequences, separated by commas")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->type_name("LIST");
+  command->add_option("--new-tokens", choice.newTokens, "Tokens of each sequence in a step")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str()
+      ->type_name("N");
+  command->add_option("--page-size", flags->pageSize, "Tokens of a page; 0: no pages (default: the configuration's)")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N");
+  command->add_option("--samples,--iters", choice.samples, "Steps from each length on")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str()
+      ->type_name("N");
+  command->add_option("--warm-ups,--warmup", choice.warmUps, "The first of them, which are not counted")
+      ->check(CLI::Range(0, 10000))
+      ->capture_default_str()
+      ->type_name("N");
+  command->add_flag("--tune", choice.tuned, "Tune the kernels that have choices first");
+  flags->engine.addTuneBudget(*command);
+  flags->engine.addDevice(*command);
+  addShape(*command, *flags);
+  command
+      ->add_option("--results", choice.results,
+                   "Folder for decode.json and decode.csv (S, ms_total, ms_cmp, ms_sel, ms_win, reads_actual, "
+                   "reads_expected; several configurations or batches: decode_NAME_bN.csv each)")
+      ->capture_default_str()
+      ->type_name("DIR");
+  command->add_flag("--json", flags->json, "Print what decode.json holds instead of a table");
+  command->callback([flags, &action] {
+    for (const CLI::Option *option : flags->shapeOptions)
+      if (!flags->configs.empty() && option->count() > 0)
+        throw CLI::ValidationError(option->get_name(), "stands in the file that --config names");
+    action = [flags] { return run(*flags); };
+  });
+}
+
+} // namespace nsa::tools
