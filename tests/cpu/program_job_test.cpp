@@ -192,6 +192,31 @@ TEST_F(ProgramJob, ACacheWithoutRoomIsAnErrorThatNamesTheSequence) {
   EXPECT_FALSE(std::filesystem::exists(output));
 }
 
+// What tools/quickstart shows last.
+TEST_F(ProgramJob, TheLastTokensAreDecodedAsPrefillHasThem) {
+  const std::string forward = "run --op nsa --config " + data + "/nsa.json --input " + input + " --output " + output +
+                              " --device cpu --cache " + database + " --decode-last 64";
+  const nlohmann::json report = runJson(forward);
+  ASSERT_EQ(report["decode"].size(), 2u);
+  for (const nlohmann::json &decode : report["decode"]) {
+    expectChecked(decode, {"out", "o_cmp", "o_sel", "o_win", "block_list", "k_comp", "v_comp", "reads"});
+    EXPECT_EQ(decode.value("rows", 0), 64);
+    EXPECT_EQ(decode.value("lists", 0), 64);
+    EXPECT_EQ(decode.value("unlike_prefill", -1), 0) << decode.dump(2);
+    EXPECT_LE(decode.value("unlike_prefill_in_ties", 65), 1) << decode.dump(2);
+    std::string operators;
+    for (const nlohmann::json &launch : decode["plan"]["launches"])
+      operators += launch.value("operator", "") + " ";
+    EXPECT_NE(operators.find("append "), std::string::npos) << operators;
+  }
+  EXPECT_NE(report["decode"][0].value("page_size", 0), report["decode"][1].value("page_size", 0));
+  const std::string text = run(forward + " --miss fail");
+  for (const char *part : {"decode   64 rows one by one from a contiguous cache, after a prompt in 2 chunks",
+                           "decode   64 rows one by one from a cache in pages of 128 tokens",
+                           "lists    64, unlike prefill's: ", " within ties, 0 outside of them"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+}
+
 // The tokens of each line are those of the list that the same run wrote.
 TEST_F(ProgramJob, ADumpedSelectionIsTheListsTokens) {
   const std::string config =

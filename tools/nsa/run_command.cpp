@@ -17,6 +17,7 @@ struct RunFlags {
   EngineFlags engine;
   bool allOutputs = false;
   bool check = false;
+  int64_t decodeLast = 0;
   bool json = false;
 };
 
@@ -63,6 +64,8 @@ Status run(const RunFlags &flags) {
   if (!file)
     return file.status();
   const OperatorInputs &inputs = file->inputs;
+  if (flags.decodeLast > 0)
+    NSA_RETURN_IF_ERROR(checkDecodable(inputs, flags.decodeLast));
   // Before anything is compiled or tuned for it.
   Result<OutputFile> output = OutputFile::create(flags.outputPath);
   if (!output)
@@ -70,7 +73,8 @@ Status run(const RunFlags &flags) {
   const std::set<TensorName> written = outputsToWrite(inputs, flags.allOutputs);
   Progress progress;
   progress.step("running " + std::string(operatorName(flags.op)));
-  Result<DeviceRun> ran = runOnDevice(inputs, flags.engine.settings, flags.check ? allOutputs(flags.op) : written);
+  Result<DeviceRun> ran =
+      runOnDevice(inputs, flags.engine.settings, flags.check || flags.decodeLast > 0 ? allOutputs(flags.op) : written);
   if (!ran)
     return ran.status();
 
@@ -82,6 +86,19 @@ Status run(const RunFlags &flags) {
     report["checks"] = checksJson(check, inputs.spec.dtype);
     if (!check.within())
       verdict = notWithin("the result", faultsOf(check));
+  }
+  if (flags.decodeLast > 0 && verdict.isOk()) {
+    progress.step("decoding the last tokens from a cache and checking them");
+    Result<std::vector<DecodeParity>> parities =
+        decodeLast(inputs, flags.decodeLast, flags.engine.settings, ran->result.outputs);
+    if (!parities)
+      return parities.status();
+    report["decode"] = decodeJson(*parities, inputs.spec.dtype);
+    for (const DecodeParity &parity : *parities)
+      if (!parity.within())
+        verdict = notWithin("what was decoded", parity.differing > 0 ? std::to_string(parity.differing) +
+                                                                           " lists are unlike prefill's and no tie"
+                                                                     : faultsOf(parity.check));
   }
   progress.step("");
   if (verdict.isOk())
@@ -117,6 +134,12 @@ void addRunCommand(CLI::App &app, Action &action) {
   command->add_flag("--check", flags->check,
                     "Compare every output, the optional ones too, with the fp64 reference, and of decode that nothing "
                     "else in the cache has changed; beyond the contract's limits is a failure and writes nothing");
+  command
+      ->add_option("--decode-last", flags->decodeLast,
+                   "Of nsa: decode so many of each sequence's last tokens once more from a cache that the others fill, "
+                   "contiguous and in pages, and compare them with the fp64 reference and the lists of this run")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
   command->add_flag("--json", flags->json, "Print a JSON report");
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }

@@ -61,6 +61,43 @@ nlohmann::json checksJson(const OperatorCheck &check, DType dtype) {
   return list;
 }
 
+nlohmann::json decodeJson(const std::vector<DecodeParity> &parities, DType dtype) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const DecodeParity &parity : parities)
+    list.push_back({{"page_size", parity.pageSize},
+                    {"prompt_chunks", parity.chunks},
+                    {"rows", parity.rows},
+                    {"lists", parity.lists},
+                    {"unlike_prefill_in_ties", parity.tied},
+                    {"unlike_prefill", parity.differing},
+                    {"within", parity.within()},
+                    {"checks", checksJson(parity.check, dtype)},
+                    {"plan", parity.plan}});
+  return list;
+}
+
+namespace {
+
+void printChecks(const nlohmann::json &checks) {
+  for (const nlohmann::json &check : checks)
+    std::printf("check    %-10s  %s: %s\n", check.value("output", "").c_str(),
+                check.value("within", false) ? "within the contract" : "NOT within the contract",
+                check.value("text", "").c_str());
+}
+
+void printDecode(const nlohmann::json &decode) {
+  const int64_t page = decode.value("page_size", int64_t{0});
+  const std::string cache =
+      page ? "a cache in pages of " + std::to_string(page) + " tokens" : std::string("a contiguous cache");
+  std::printf("decode   %lld rows one by one from %s, after a prompt in %lld chunks\n", decode.value("rows", 0LL),
+              cache.c_str(), decode.value("prompt_chunks", 0LL));
+  printChecks(decode["checks"]);
+  std::printf("lists    %lld, unlike prefill's: %lld within ties, %lld outside of them\n", decode.value("lists", 0LL),
+              decode.value("unlike_prefill_in_ties", 0LL), decode.value("unlike_prefill", 0LL));
+}
+
+} // namespace
+
 void printRunReport(const nlohmann::json &report) {
   const nlohmann::json &plan = report["plan"];
   std::printf("%s\n", report["inputs"].get<std::string>().c_str());
@@ -80,12 +117,11 @@ void printRunReport(const nlohmann::json &report) {
   if (report.contains("selecting"))
     std::printf("selects  %lld of %lld queries have more blocks than they may attend\n",
                 report["selecting"].value("leave_blocks_out", 0LL), report["selecting"].value("queries", 0LL));
-  if (!report.contains("checks"))
-    return;
-  for (const nlohmann::json &check : report["checks"])
-    std::printf("check    %-10s  %s: %s\n", check.value("output", "").c_str(),
-                check.value("within", false) ? "within the contract" : "NOT within the contract",
-                check.value("text", "").c_str());
+  if (report.contains("checks"))
+    printChecks(report["checks"]);
+  if (report.contains("decode"))
+    for (const nlohmann::json &decode : report["decode"])
+      printDecode(decode);
 }
 
 } // namespace nsa::tools

@@ -2,11 +2,13 @@
 // Thread-safety: pure functions; `print` writes to stdout.
 #pragma once
 
+#include "tools/nsa/decode_parity.h"
 #include "tools/nsa/device_run.h"
 #include "tools/support/operator_check.h"
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 namespace nsa::tools {
 
@@ -18,6 +20,9 @@ std::string inputsText(const OperatorInputs &inputs);
 nlohmann::json runReport(const OperatorInputs &inputs, const DeviceRun &run);
 // `checks`: a list with an entry for each output.
 nlohmann::json checksJson(const OperatorCheck &check, DType dtype);
+
+// `decode`: an entry for each cache.
+nlohmann::json decodeJson(const std::vector<DecodeParity> &parities, DType dtype);
 
 void printRunReport(const nlohmann::json &report);
 

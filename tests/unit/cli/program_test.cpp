@@ -303,6 +303,21 @@ TEST_F(Program, ASelectionThatCannotBeDumpedIsNamed) {
                 "the folder must exist");
 }
 
+TEST_F(Program, WhatCannotBeDecodedIsNamed) {
+  const std::string input = scratch.file("nsa.safetensors");
+  ASSERT_EQ(run("generate --op nsa --config " + shape + " --seqlen-k 100 --seqlen-q 50 --output " + input).code, 0);
+  const std::string rest = " --device cpu --cache :memory: --config " + config + " --output " + output + " --input ";
+  expectFailure("run --op nsa --decode-last 8" + rest + input,
+                "--decode-last = 8: needs as many queries as keys, not 50 and 100");
+  ASSERT_EQ(run("generate --op nsa --config " + shape + " --seqlen-k 100 --output " + input).code, 0);
+  expectFailure("run --op nsa --decode-last 100" + rest + input,
+                "--decode-last = 100: must be below the length of every sequence, 100");
+  expectFailure("run --op window --decode-last 8" + rest + writeInput(), "--decode-last = 8: is of --op nsa only");
+  expectFailure("run --op decode" + rest + input, "has no tensor \"k_cache\"");
+  expectUsageError("run --op nsa --decode-last 0" + rest + input, "--decode-last");
+  EXPECT_FALSE(std::filesystem::exists(output));
+}
+
 TEST_F(Program, AFailedRunLeavesTheOldOutput) {
   scratch.write("out.safetensors", "the old result");
   expectFailure("run --op window --config " + config + " --input " + writeInput() + " --output " + output +
