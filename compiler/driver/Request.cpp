@@ -26,7 +26,7 @@ Status readPairs(const char *field, const nsa_compiler_value *pairs, size_t coun
   return Status::ok();
 }
 
-bool isFlag(const std::string &name) { return name == "packed" || name == "gate_per_group"; }
+bool isFlag(const std::string &name) { return name == "packed" || name == "gate_per_group" || name == "many_queries"; }
 // Where nothing is 0 rather than absent.
 bool mayBeZero(const std::string &name) { return name == "page_size"; }
 

@@ -12,16 +12,26 @@ constexpr int64_t kMostQueries = 8;
 // Programs that fill a large GPU, four on each multiprocessor, and the keys that one should have at least.
 constexpr int64_t kProgramsWanted = 512;
 constexpr int64_t kLeastKeys = 64;
+constexpr int64_t kManyShares = 4;
 constexpr int64_t kSlotGranule = 16;
 
 int64_t bucket(int64_t value) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(value, 1))));
 }
 
+// With one query of each head of a group in it.
+int64_t programsOf(const Spec &spec, const Maxima &maxima) {
+  return bucket(maxima.batch) * bucket(maxima.seqlenQ) * bucket(spec.kvHeads);
+}
+
 } // namespace
 
 bool sharesKeys(const Spec &spec, const Maxima &maxima) {
   return spec.op == Operator::kDecode && maxima.seqlenQ <= kMostQueries;
+}
+
+bool hasManyQueries(const Spec &spec, const Maxima &maxima) {
+  return kManyShares * programsOf(spec, maxima) >= kProgramsWanted;
 }
 
 KeySplits KeySplits::make(const Spec &spec, const Maxima &maxima) {
@@ -31,7 +41,7 @@ KeySplits KeySplits::make(const Spec &spec, const Maxima &maxima) {
                                        bucket(std::min<int64_t>(spec.window, maxima.seqlenK))};
   const bool selects = spec.hasBranch(kBranchSel);
   const std::array<bool, 3> exists = {spec.hasBranch(kBranchCmp) || selects, selects, spec.hasBranch(kBranchWin)};
-  const int64_t programs = bucket(maxima.batch) * bucket(maxima.seqlenQ) * bucket(spec.kvHeads);
+  const int64_t programs = programsOf(spec, maxima);
   const int64_t wanted = (kProgramsWanted + programs - 1) / programs;
   KeySplits splits;
   for (size_t branch = 0; branch < keys.size(); ++branch)

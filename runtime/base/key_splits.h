@@ -12,6 +12,8 @@ namespace nsa {
 
 // Whether a plan's queries are so few that programs share the keys of one.
 bool sharesKeys(const Spec &spec, const Maxima &maxima);
+// Whether they are so many, all sequences and key heads together, that a program for each fills a device.
+bool hasManyQueries(const Spec &spec, const Maxima &maxima);
 
 struct KeySplits {
   static constexpr int64_t kMost = 16; // of one branch

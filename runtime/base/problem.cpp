@@ -289,6 +289,9 @@ Problem Problem::make(const Spec &spec, const Maxima &maxima) {
     fix("page_size", spec.pageSize);
   if (spec.op == Operator::kMerge)
     fix("slots", KeySplits::make(spec, maxima).slots(spec));
+  // Few queries want many small programs, many queries fewer that load less.
+  if (spec.op == Operator::kScores || spec.op == Operator::kRank)
+    fix("many_queries", hasManyQueries(spec, maxima));
   if (fields & kHeads)
     fix("group", spec.group());
   if (fields & kQk)

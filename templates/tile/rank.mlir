@@ -5,13 +5,14 @@
 //
 //! template rank
 //! operator rank
-//! fixed   dtype, sel_block, sel_count
+//! fixed   dtype, sel_block, sel_count, many_queries
 //! choice  block_tile = 16 | 32 | 64
 //! choice  column_tile = 32 | 64
 //! choice  warps = 1 | 2 | 4
 //! require cpu ? warps == 1 && column_tile == 32 : block_tile % (16 * warps) == 0 && block_tile <= 32 * warps
-// A column that is loaded meets as many rows as a thread has.
-//! cost    max(block_tile - 64, 64 - block_tile) + max(warps - 2, 2 - warps) + 64 - column_tile
+// A column that is loaded meets as many rows as a thread has; but few queries want programs.
+//! let     wanted = many_queries ? 64 : 32
+//! cost    max(block_tile - wanted, wanted - block_tile) + max(warps - 2, 2 - warps) + 64 - column_tile
 //! grid    max_seqlen_q * ceildiv(ceildiv(max_seqlen_k, sel_block), block_tile), kv_heads, batch
 //! threads 32 * warps
 

@@ -7,7 +7,7 @@
 //
 //! template scores
 //! operator scores
-//! fixed   dtype, qk_dim, group, page_size, cmp_block, cmp_stride, sel_block, sel_count
+//! fixed   dtype, qk_dim, group, page_size, cmp_block, cmp_stride, sel_block, sel_count, many_queries
 //! let     key_page = page_size / cmp_stride
 //! let     qk_pad = roundup(qk_dim, dot_step)
 // Compressed blocks that begin in a selection block, and those that begin before it and reach into it.
@@ -26,7 +26,9 @@
 //! require cpu || shared_bytes <= shared_limit
 //! let     registers = block_tile * (4 * head_tile + (dtype_bytes == 2 ? qk_pad / 2 : 0)) / (32 * warps)
 //! require cpu || registers <= 200 || (head_tile == 16 && warps == 1)
-//! cost    head_tiles * 1000 + (cpu ? max(64 - block_tile, 0) : 10 * max(4 - stages, 0) + 5 * max(warps - 2, 2 - warps))
+// Each program loads the queries anew; but few of them want programs.
+//! let     wanted = many_queries ? 2 : 1
+//! cost    head_tiles * 1000 + (cpu ? max(64 - block_tile, 0) : 10 * max(4 - stages, 0) + 5 * max(warps - wanted, wanted - warps))
 //! grid    max_seqlen_q * ceildiv(ceildiv(max_seqlen_k, sel_block), block_tile), kv_heads, batch
 //! threads 32 * warps
 
