@@ -111,24 +111,24 @@ typedef struct nsa_spec {
   int32_t kv_heads;
   int32_t qk_dim;
   int32_t v_dim;
-  int32_t window; /* tokens, >= 1, the query's own included: window, nsa. 512 */
+  int32_t window; /* tokens, >= 1, the query's own included: window, nsa, decode. 512 */
   float scale;    /* 0: 1/sqrt(qk_dim) */
-  /* Compression: compress, cmp, select, nsa. */
+  /* Compression: compress, cmp, select, nsa, decode. */
   int32_t cmp_block;  /* tokens of a compressed block, a multiple of cmp_stride. 32 */
   int32_t cmp_stride; /* tokens between the begins of two. 16 */
   nsa_cmp_kind cmp_kind;
   int32_t mlp_hidden; /* mlp: width of the hidden layer */
   nsa_activation mlp_activation;
-  /* Selection: select, sel, nsa. */
+  /* Selection: select, sel, nsa, decode. */
   int32_t sel_block;    /* tokens of a selected block; where it is compressed too, a multiple of cmp_stride. 64 */
   int32_t sel_count;    /* blocks that a query and group attend, forced ones included; at most 64. 16 */
   int32_t init_blocks;  /* forced: the first ones, >= 0. 1 */
   int32_t local_blocks; /* forced: the last ones up to the query's own, >= 1. 2 */
-  /* Gates: combine, nsa. */
+  /* Gates: combine, nsa, decode. */
   nsa_gate gate;
   int32_t gate_per_group; /* 1: gates are [.., kv_heads, 3], 0: [.., query_heads, 3] */
   int32_t branches;       /* NSA_BRANCH_ bits; what is off is not computed. NSA_BRANCHES_ALL */
-  int32_t page_size; /* decode: tokens of a cache's page, a multiple of sel_block; 0: no pages */
+  int32_t page_size;      /* decode: tokens of a cache's page, a multiple of sel_block; 0: no pages */
   int32_t reserved[7];
 } nsa_spec;
 
@@ -207,8 +207,9 @@ typedef struct nsa_tensor {
  *   combine        O_CMP, O_SEL, O_WIN (of the branches that are on), GATES -> OUT
  *   nsa            Q, Q_CMP else Q, K_* else K, V_* else V, weights, GATES
  *                  -> OUT, [O_*], [LSE_*], [BLOCK_LIST], [K_COMP], [V_COMP], [READS]
- *   decode         as nsa, of the new tokens alone; CACHE_SEQLENS, [BLOCK_TABLE], K_SEL_CACHE, K_WIN_CACHE else K_CACHE,
- *                  V_* alike, K_COMP_CACHE, V_COMP_CACHE, K_RAW, V_RAW, all but the table read and written
+ *   decode         as nsa, of the new tokens alone; CACHE_SEQLENS, [BLOCK_TABLE], K_SEL_CACHE else K_CACHE,
+ *                  K_WIN_CACHE else K_CACHE, V_* alike, K_COMP_CACHE, V_COMP_CACHE, K_RAW, V_RAW, all but the table
+ *                  read and written
  *                  -> OUT, [O_*], [LSE_*], [BLOCK_LIST], [READS]
  *
  * Shapes: Q [.., query_heads, qk_dim]; K* [.., kv_heads, qk_dim]; V* [.., kv_heads, v_dim]; OUT, O_* [.., query_heads,
@@ -222,14 +223,14 @@ typedef struct nsa_tensor {
  * The cache of decode. Each call brings T_q = T >= 1 new tokens of each sequence (prompts, chunks of prompts, single
  * tokens; in the packed layout as CU_SEQLENS_Q says, also none), puts them behind those that are there, compresses the
  * blocks that become whole, adds to CACHE_SEQLENS and then lets the new queries attend as nsa would. Nothing but device
- * memory holds the lengths, so a captured call serves every later step. CACHE_SEQLENS int32 [batch]: tokens in the cache,
- * 0 at first. K_*CACHE, V_*CACHE [batch, room, kv_heads, dim], K_COMP_CACHE, V_COMP_CACHE [batch, at least N_c(room),
- * kv_heads, dim]; with a page_size [pages, page_size, kv_heads, dim] and [pages, page_size / cmp_stride, kv_heads, dim],
- * where BLOCK_TABLE int32 [batch, pages of a sequence] names the page of a sequence's tokens i*page_size and on, and that
- * of the compressed blocks that begin there. Entries behind a sequence's end are not read. K_RAW, V_RAW [batch, cmp_block,
- * kv_heads, dim]: the last rows of what is compressed, token t in row t mod cmp_block. What was never written is never
- * read. Where sel and win share a cache they must share the new tokens. A sequence whose new tokens have no room is left
- * as it stands and reported (nsa_run on the CPU, nsa_plan_status on a GPU).
+ * memory holds the lengths, so a captured call serves every later step. CACHE_SEQLENS int32 [batch]: tokens in the
+ * cache, 0 at first. K_*CACHE, V_*CACHE [batch, room, kv_heads, dim], K_COMP_CACHE, V_COMP_CACHE [batch, at least
+ * N_c(room), kv_heads, dim]; with a page_size [pages, page_size, kv_heads, dim] and [pages, page_size / cmp_stride,
+ * kv_heads, dim], where BLOCK_TABLE int32 [batch, pages of a sequence] names the page of a sequence's tokens
+ * i*page_size and on, and that of the compressed blocks that begin there. Entries behind a sequence's end are not read.
+ * K_RAW, V_RAW [batch, cmp_block, kv_heads, dim]: the last rows of what is compressed, token t in row t mod cmp_block.
+ * What was never written is never read. Where sel and win share a cache they must share the new tokens. A sequence
+ * whose new tokens have no room is left as it stands and reported (nsa_run on the CPU, nsa_plan_status on a GPU).
  *
  * Weights, of the operator's dtype, for keys (D = qk_dim) and values (_V, D = v_dim), shared by all heads:
  *   linear  W_K [cmp_block, D, D], [PE_K] [cmp_block, D], [B_K] [D]
@@ -337,7 +338,8 @@ NSA_API nsa_status nsa_run(const nsa_plan *plan, const nsa_binding *bindings, si
 
 /* Where a run's time goes. */
 typedef struct nsa_part_time {
-  char name[24];       /* sequences, append, compress, cmp, select, sel, win, combine; of other operators their own name */
+  char name[24];       /* sequences, append, compress, cmp, scores, rank, select, ascend, sel, win, combine; of other
+                          operators their own name */
   int32_t launches;    /* nsa goes through long sequences in chunks */
   double milliseconds; /* of all of them, between the ends of launches: on a GPU by events on `stream` */
 } nsa_part_time;

@@ -29,6 +29,7 @@ const std::vector<Layer> kLayers = {
     {"cache", {"runtime/base"}},
     {"autotune", {"runtime/base"}},
     {"compiler", {"compiler/api", "runtime/base"}},
+    {"examples", {"runtime/include"}},
     {"templates", {}},
     {"runtime", {"runtime/base", "runtime/include", "cache", "autotune", "compiler/api"}},
 };
@@ -176,6 +177,8 @@ TEST(Layering, RulesCatchForbiddenEdges) {
   EXPECT_NE(edgeError("compiler/driver", "cache"), "");
   EXPECT_NE(edgeError("runtime/include", "runtime/base"), "");
   EXPECT_NE(edgeError("runtime/engine", "tests/reference"), "");
+  EXPECT_EQ(edgeError("examples/decode", "runtime/include"), "");
+  EXPECT_NE(edgeError("examples/decode", "runtime/engine"), "");
   EXPECT_NE(edgeError("somewhere", "cache"), "");
   EXPECT_NE(restrictedError(kRestrictedHeaders, "runtime/engine", "llvm/IR/Module.h"), "");
   EXPECT_NE(restrictedError(kRestrictedHeaders, "runtime/base", "nlohmann/json.hpp"), "");
@@ -198,7 +201,8 @@ TEST(Layering, ReadsIncludes) {
 TEST(Layering, EveryIncludeIsDrawn) {
   const fs::path root = NSA_SOURCE_DIR;
   std::map<std::string, int> files;
-  for (const char *top : {"runtime", "cache", "autotune", "compiler", "templates", "tools", "bench", "tests"})
+  for (const char *top :
+       {"runtime", "cache", "autotune", "compiler", "templates", "tools", "bench", "examples", "tests"})
     for (const auto &entry : fs::recursive_directory_iterator(root / top)) {
       if (!entry.is_regular_file() || !isSource(entry.path()))
         continue;
@@ -220,7 +224,7 @@ TEST(Layering, EveryIncludeIsDrawn) {
           EXPECT_TRUE(include.isQuoted) << file << " includes <" << include.name << ">";
       }
     }
-  for (const char *top : {"runtime", "cache", "autotune", "compiler"})
+  for (const char *top : {"runtime", "cache", "autotune", "compiler", "examples"})
     EXPECT_GT(files[top], 1) << top << " was not looked at";
 }
 
