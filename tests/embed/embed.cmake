@@ -79,6 +79,48 @@ elseif(CASE STREQUAL "nsa_embed_moved")
     message(FATAL_ERROR "expected a clear error about the missing compiler library, got ${code}: ${text}")
   endif()
 
+elseif(CASE STREQUAL "nsa_embed_decode")
+  # Both ways a host may build it; the package's program is the one that runs.
+  run(${CMAKE_COMMAND} -S ${EXAMPLES}/decode -B ${WORK}/decode -D CMAKE_PREFIX_PATH=${tree} -D CMAKE_CXX_COMPILER=${CXX}
+    -D "CMAKE_CXX_FLAGS=-Wall -Wextra -Werror")
+  run(${CMAKE_COMMAND} --build ${WORK}/decode)
+  set(ENV{PKG_CONFIG_PATH} ${tree}/${LIBDIR}/pkgconfig)
+  execute_process(COMMAND pkg-config --cflags --libs nsa OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE
+    COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(flags UNIX_COMMAND "${flags}")
+  file(GLOB sources ${EXAMPLES}/decode/*.cpp)
+  run(${CXX} -std=c++17 -Wall -Wextra -Werror ${sources} -o ${WORK}/decode/by_pkgconfig ${flags} -ldl)
+
+elseif(CASE MATCHES "^nsa_embed_decode_(contiguous|paged)$")
+  set(program ${WORK}/decode/nsa_example_decode)
+  set(cache ${WORK}/decode/cache_${CMAKE_MATCH_1})
+  set(page_contiguous 0)
+  set(page_paged 128) # two selection blocks
+  file(REMOVE_RECURSE ${cache})
+  execute_process(COMMAND ${program} --cache ${cache}/kernels.db --page-size ${page_${CMAKE_MATCH_1}}
+    OUTPUT_VARIABLE text COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
+  message(STATUS "${text}")
+  # Compressed blocks, tokens of seven whole blocks and the own one, the window: 69 + 448 + 37 + 64 at 1125 tokens,
+  # 52 + 448 + 27 + 64 at 859, of each key/value head.
+  if(NOT text MATCHES "step 64  length 1125 reads 618 618  length 859 reads 591 591  checksum")
+    message(FATAL_ERROR "the last step has other lengths or reads")
+  endif()
+
+elseif(CASE STREQUAL "nsa_embed_decode_refused")
+  # What the library refuses comes with field, value and rule; what the example itself does, with a usage.
+  set(program ${WORK}/decode/nsa_example_decode)
+  function(expect_refusal pattern)
+    execute_process(COMMAND ${program} --cache :memory: ${ARGN} RESULT_VARIABLE code ERROR_VARIABLE text OUTPUT_VARIABLE text)
+    if(NOT code EQUAL 2 OR NOT text MATCHES "${pattern}")
+      message(FATAL_ERROR "expected ${pattern} and code 2 of ${ARGN}, got ${code}: ${text}")
+    endif()
+  endfunction()
+  expect_refusal("field: page_size\n  value: 96\n  rule:  must be .*multiple of sel_block" --page-size 96)
+  expect_refusal("field: device\n  value: tpu\n" --device tpu)
+  expect_refusal("--prompt must be long enough" --prompt 100)
+  expect_refusal("usage: " --page-size many)
+  expect_refusal("usage: " --steps)
+
 else()
   message(FATAL_ERROR "no case ${CASE}")
 endif()
