@@ -116,6 +116,9 @@ double bytesOf(Operator op, const OperatorInputs &inputs) {
   for (const Operand &operand : operandsOf(op)) {
     if (operand.role == Operand::Role::kOptionalOut || !takes(spec, operand.name))
       continue;
+    // Where every query attends all of its blocks, lists follow from their numbers.
+    if (op == Operator::kSelect && !operand.isWritten() && selectingQueries(inputs) == 0)
+      continue;
     double elements = 1;
     for (const int64_t extent : shapeOf(spec, operand.name, inputs.extents))
       elements *= static_cast<double>(extent);

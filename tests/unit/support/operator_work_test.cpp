@@ -76,7 +76,9 @@ TEST(OperatorWork, SelectMakesTheScoresOfQueriesThatLeaveBlocksOut) {
   for (int64_t position = 64; position < 110; ++position)
     scores += (position + 1 - 8) / 4 + 1;
   EXPECT_EQ(usefulFlops(select), 2.0 * static_cast<double>(scores) * 6 * 8);
-  EXPECT_EQ(usefulFlops(drawInputs(smallSpec(Operator::kSelect), {{64}, {64}}, 1)), 0);
+  const OperatorInputs idle = drawInputs(smallSpec(Operator::kSelect), {{64}, {64}}, 1);
+  EXPECT_EQ(usefulFlops(idle), 0);
+  EXPECT_EQ(workByPart(idle).front().bytes, 4.0 * 64 * 2 * 4) << "the lists alone";
 }
 
 TEST(OperatorWork, PartsAreTheWholeAndTheirTensors) {
