@@ -15,8 +15,8 @@ constexpr DriverValue kDriverValues[] = {{"op", true},       {"cpu", true},     
                                          {"dot_step", true}, {"shared_limit", true}, {"vector_lanes", true}};
 
 // Known to the launcher only, hence to `grid` only.
-constexpr std::string_view kLaunchNames[] = {"batch",        "kv_heads",     "query_heads",  "group",
-                                             "max_seqlen_q", "max_seqlen_k", "max_tokens_q", "max_blocks_c", "splits"};
+constexpr std::string_view kLaunchNames[] = {"batch",        "kv_heads",     "query_heads",  "group", "max_seqlen_q",
+                                             "max_seqlen_k", "max_tokens_q", "max_blocks_c", "splits"};
 
 constexpr int kMaxViewRank = 5; // as nsa_tensor
 

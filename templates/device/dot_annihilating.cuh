@@ -2,8 +2,8 @@
 // Inf included. Every other element of `a` contributes as ever. For 16-bit operands; floats are in dot_float.cuh.
 //
 // Matrix units know only 0 * NaN = NaN. So the block looks once whether `b` is finite. If it is not, what is not goes
-// into the sums by a loop that takes or leaves each product, and out of `b`: zeros stand in its places from then on. The
-// plain product follows, so that a sum which meets zeros only is bit for bit what it were without NaN and Inf. All
+// into the sums by a loop that takes or leaves each product, and out of `b`: zeros stand in its places from then on.
+// The plain product follows, so that a sum which meets zeros only is bit for bit what it were without NaN and Inf. All
 // threads of the block take part.
 #pragma once
 
@@ -27,9 +27,10 @@ NSA_DEVICE Pair<T> right_pair(SharedTile<T, kRows, kCols> b, int32 depth, int32 
   }
 }
 
-// The products of elements of `b` that are NaN or Inf with what is not zero. Rare, and a cold start compiles it, so it is kept short: plain loops over the column tiles and the depth. Registers
-// have no run-time index. So the accumulator's column tiles stand in a ring that turns by one a step, of the left
-// operand's one is chosen, and the lane that holds the element hands it to the row's others.
+// The products of elements of `b` that are NaN or Inf with what is not zero. Rare, and a cold start compiles it, so it
+// is kept short: plain loops over the column tiles and the depth. Registers have no run-time index. So the
+// accumulator's column tiles stand in a ring that turns by one a step, of the left operand's one is chosen, and the
+// lane that holds the element hands it to the row's others.
 template <bool kTransposed, typename T, int32 kRows, int32 kCols, int32 kDepth, int32 kWarps, int32 kRightRows,
           int32 kRightCols>
 NSA_DEVICE Fragment<float, kRows, kCols, kWarps> add_non_finite(const Fragment<T, kRows, kDepth, kWarps> &a,

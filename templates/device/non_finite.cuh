@@ -34,8 +34,8 @@ NSA_DEVICE bool any_non_finite(SharedTile<T, kRows, kCols> tile) {
   return any_thread(found != 0);
 }
 
-// Zeros for all that is Inf or NaN in a tile of 16-bit elements. All threads of the block take part, and may read the tile
-// before and after it.
+// Zeros for all that is Inf or NaN in a tile of 16-bit elements. All threads of the block take part, and may read the
+// tile before and after it.
 template <int32 kThreads, typename T, int32 kRows, int32 kCols>
 NSA_DEVICE void clear_non_finite(SharedTile<T, kRows, kCols> tile) {
   static_assert(sizeof(T) == 2, "the mask is of two elements a word");
