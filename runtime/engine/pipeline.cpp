@@ -51,8 +51,7 @@ uint8_t routesOf(const Spec &spec, const Maxima &maxima) {
   // b + 1 <= n for every query (spec.md 5.6).
   if (spec.hasBranch(kBranchSel) && maxima.seqlenK <= int64_t{spec.selCount} * spec.selBlock)
     routes |= kSelIsDense;
-  // Programs that share keys have one text for both.
-  if (spec.hasBranch(kBranchWin) && maxima.seqlenK <= spec.window && !sharesKeys(spec, maxima))
+  if (spec.hasBranch(kBranchWin) && maxima.seqlenK <= spec.window)
     routes |= kWinIsDense;
   return routes;
 }
@@ -100,7 +99,14 @@ std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima) {
       add(Role::kSelect, withOperator(branch, Operator::kChoose));
       add(Role::kAscend, withOperator(branch, Operator::kAscend));
     }
-    // One kernel for both: the branches do not wait for each other.
+    // One kernel for both: the branches do not wait for each other. What a branch that is off would read is as by
+    // default.
+    if (!spec.hasBranch(kBranchSel)) {
+      branch.selBlock = Spec().selBlock;
+      branch.selCount = Spec().selCount;
+    }
+    if (!spec.hasBranch(kBranchWin))
+      branch.window = std::numeric_limits<int32_t>::max();
     if (spec.hasBranch(kBranchSel) || spec.hasBranch(kBranchWin))
       add(spec.hasBranch(kBranchSel) ? Role::kSel : Role::kWin, withOperator(branch, Operator::kSplitSelWin));
     add(Role::kCombine, withOperator(spec, Operator::kMerge));

@@ -20,15 +20,19 @@ struct PlanKey {
   uint8_t routes, cmpKind, activation, gate; // what the operator does not read is zero, here and below
   int32_t cmpBlock, cmpStride, selBlock;
   int32_t mlpHidden;
-  uint8_t selCount, gatePerGroup, branches, padding;
+  uint8_t selCount, gatePerGroup, branches, slots; // of keys that programs share
   int32_t pageSize;
   bool operator==(const PlanKey &) const = default;
 
   // Both arguments have passed validate().
   static PlanKey make(const Spec &spec, const Maxima &maxima) {
     uint32_t fields = fieldsOf(spec.op);
+    // Either layout has the same kernels then, no route has others, and one serves both sel and win, on or off.
+    const bool shares = sharesKeys(spec, maxima);
+    const bool isJoined = shares && spec.hasBranch(kBranchSel);
+    const int64_t window = isJoined && !spec.hasBranch(kBranchWin) ? maxima.seqlenK : spec.window;
     if (isWhole(spec.op)) {
-      if (!spec.hasBranch(kBranchWin))
+      if (!spec.hasBranch(kBranchWin) && !isJoined)
         fields &= ~uint32_t{kWindowField};
       if (!spec.hasBranch(kBranchSel))
         fields &= ~uint32_t{kSelGeometry};
@@ -40,16 +44,16 @@ struct PlanKey {
     const bool isMlp = spec.cmpKind == CmpKind::kMlp;
     return {static_cast<uint8_t>(spec.op),
             static_cast<uint8_t>(spec.dtype),
-            static_cast<uint8_t>(spec.layout),
+            shares ? uint8_t{0} : static_cast<uint8_t>(spec.layout),
             bits(maxima.batch),
             bits(spec.kvHeads),
             bits(maxima.seqlenQ),
             bits(maxima.seqlenK),
-            byte(kWindowField, bits(std::min<int64_t>(spec.window, maxima.seqlenK))),
+            byte(kWindowField, bits(std::min(window, maxima.seqlenK))),
             number(kHeads, spec.group()),
             number(kQk, spec.qkDim),
             number(kV, spec.vDim),
-            routesOf(spec, maxima),
+            shares ? uint8_t{0} : routesOf(spec, maxima),
             byte(kPhi, spec.cmpKind),
             isMlp ? byte(kPhi, spec.mlpActivation) : uint8_t{0},
             byte(kGates, spec.gate),
@@ -59,8 +63,10 @@ struct PlanKey {
             isMlp ? number(kPhi, spec.mlpHidden) : 0,
             byte(kSelGeometry, spec.selCount),
             byte(kGates, spec.gatePerGroup),
-            isWhole(spec.op) ? branchSteps(spec) : uint8_t{0},
-            0,
+            isJoined           ? uint8_t{kAllBranches}
+            : isWhole(spec.op) ? branchSteps(spec)
+                               : uint8_t{0},
+            shares ? static_cast<uint8_t>(KeySplits::make(spec, maxima).slots(spec)) : uint8_t{0},
             number(kPages, spec.pageSize)};
   }
 
