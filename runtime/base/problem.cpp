@@ -259,6 +259,18 @@ Status Maxima::validate(const Spec &spec) const {
                                " with query_heads / kv_heads = " + std::to_string(group));
   if (seqlenK > kMostRows)
     return Status::invalid("max_seqlen_k", std::to_string(seqlenK), "must be at most " + std::to_string(kMostRows));
+  if (spec.op != Operator::kDecode)
+    return Status::ok();
+  // Decode's kernels count keys in floats, and number its new tokens, those of a block before them too, in 32 bits.
+  constexpr int64_t kMostKeys = int64_t{1} << 24;
+  if (seqlenK > kMostKeys)
+    return Status::invalid("max_seqlen_k", std::to_string(seqlenK),
+                           "must be at most " + std::to_string(kMostKeys) + " where it decodes");
+  const int64_t staged = (spec.layout == Layout::kPacked ? tokensQ : batch * seqlenQ) + batch * (spec.cmpBlock - 1);
+  if (staged > kMostRows)
+    return Status::invalid("max_batch", std::to_string(batch),
+                           "all sequences' new tokens, with cmp_block - 1 more of each, must be at most " +
+                               std::to_string(kMostRows));
   return Status::ok();
 }
 

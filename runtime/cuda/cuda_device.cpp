@@ -19,9 +19,11 @@ public:
     return starters;
   }
   ~Starters() {
+    // In a fork's child there are no such threads, and one may have held the lock.
+    if (generation != processGeneration())
+      return;
     std::unique_lock lock(mutex);
-    if (generation == processGeneration())
-      ended.wait(lock, [this] { return running == 0; });
+    ended.wait(lock, [this] { return running == 0; });
   }
   void count(int change) {
     std::lock_guard lock(mutex);

@@ -161,13 +161,15 @@ WorkspaceLayout::WorkspaceLayout(const Spec &spec, const Maxima &maxima, const R
     const int64_t rows = (decodes ? mostStagedRows(spec, maxima) : mostCompressedRows(spec, maxima)) * spec.kvHeads;
     place(decodes ? kStaged : kComp, rows * spec.qkDim * element);
     place(decodes ? vStaged : vComp, rows * spec.vDim * element);
-    place(lse, entries * chunk * lseBytes);
-    place(blockList, entries * chunk * listBytes);
   }
   if (sharesKeys(spec, maxima)) {
     shares = KeyShares(spec, maxima);
     shares.placeIn(place);
     return;
+  }
+  if (kernels[static_cast<size_t>(Role::kCompress)]) {
+    place(lse, entries * chunk * lseBytes);
+    place(blockList, entries * chunk * listBytes);
   }
   for (size_t branch = 0; branch < out.size(); ++branch) {
     if (!spec.hasBranch(1 << branch) && !(branch == 0 && spec.hasBranch(kBranchSel)))

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <csignal>
 #include <functional>
+#include <new>
 #include <pthread.h>
 #include <system_error>
 #include <thread>
@@ -13,6 +14,17 @@ namespace nsa {
 
 namespace {
 
+// Other threads than the caller's end the process with what they throw.
+Status attempt(const std::function<Status(size_t)> &work, size_t i) {
+  try {
+    return work(i);
+  } catch (const std::bad_alloc &) {
+    return Status::error(ErrorCode::kOutOfMemory, "no host memory to make a kernel");
+  } catch (const std::exception &error) {
+    return Status::error(ErrorCode::kInternal, error.what());
+  }
+}
+
 // Calls work(0) to work(count - 1), begun in this order, on up to `threads` threads of which the caller is one. Once
 // one has failed no other is begun, so the first that fails is always the same.
 Status runAtOnce(size_t count, size_t threads, const std::function<Status(size_t)> &work) {
@@ -21,11 +33,12 @@ Status runAtOnce(size_t count, size_t threads, const std::function<Status(size_t
   std::atomic<bool> failed = false;
   auto takeTurns = [&] {
     for (size_t i; !failed.load() && (i = next++) < count;)
-      if (results[i] = work(i); !results[i].isOk())
+      if (results[i] = attempt(work, i); !results[i].isOk())
         failed.store(true);
   };
   {
     std::vector<std::jthread> helpers;
+    helpers.reserve(std::min(count, threads));
     // The host's signals are the host's: its handlers must not run on these threads.
     sigset_t all, before;
     sigfillset(&all);

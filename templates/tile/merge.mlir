@@ -171,9 +171,12 @@ func.func @merge(
     %inverse_cmp = arith.divf %one_row, %l_cmp : tensor<${rows}xf32>
     %inverse_sel = arith.divf %one_row, %l_sel : tensor<${rows}xf32>
     %inverse_win = arith.divf %one_row, %l_win : tensor<${rows}xf32>
-    %norm_cmp = arith.select %m_cmp_empty, %zero_row, %inverse_cmp : tensor<${rows}xi1>, tensor<${rows}xf32>
-    %norm_sel = arith.select %m_sel_empty, %zero_row, %inverse_sel : tensor<${rows}xi1>, tensor<${rows}xf32>
-    %norm_win = arith.select %m_win_empty, %zero_row, %inverse_win : tensor<${rows}xi1>, tensor<${rows}xf32>
+    %l_cmp_zero = arith.cmpf oeq, %l_cmp, %zero_row : tensor<${rows}xf32>
+    %norm_cmp = arith.select %l_cmp_zero, %zero_row, %inverse_cmp : tensor<${rows}xi1>, tensor<${rows}xf32>
+    %l_sel_zero = arith.cmpf oeq, %l_sel, %zero_row : tensor<${rows}xf32>
+    %norm_sel = arith.select %l_sel_zero, %zero_row, %inverse_sel : tensor<${rows}xi1>, tensor<${rows}xf32>
+    %l_win_zero = arith.cmpf oeq, %l_win, %zero_row : tensor<${rows}xf32>
+    %norm_win = arith.select %l_win_zero, %zero_row, %inverse_win : tensor<${rows}xi1>, tensor<${rows}xf32>
 
     %gated_cmp = arith.mulf %g_cmp, %norm_cmp : tensor<${rows}xf32>
     %gated_sel = arith.mulf %g_sel, %norm_sel : tensor<${rows}xf32>
@@ -202,22 +205,21 @@ func.func @merge(
     %wants_branches = arith.ori %wants_first_two, %wants_win : i1
     scf.if %wants_branches {
       %row = tile.iota 0 : tensor<${rows}xi32>
-      %row_zero = arith.constant dense<0> : tensor<${rows}xi32>
-      %row_one = arith.constant dense<1> : tensor<${rows}xi32>
-      %row_two = arith.constant dense<2> : tensor<${rows}xi32>
-      %is_row_0 = arith.cmpi eq, %row, %row_zero : tensor<${rows}xi32>
-      %is_row_1 = arith.cmpi eq, %row, %row_one : tensor<${rows}xi32>
-      %is_row_2 = arith.cmpi eq, %row, %row_two : tensor<${rows}xi32>
-      %only_cmp = arith.select %is_row_0, %norm_cmp, %zero_row : tensor<${rows}xi1>, tensor<${rows}xf32>
-      %only_sel = arith.select %is_row_1, %norm_sel, %zero_row : tensor<${rows}xi1>, tensor<${rows}xf32>
-      %only_win = arith.select %is_row_2, %norm_win, %zero_row : tensor<${rows}xi1>, tensor<${rows}xf32>
-      %only_cmp_wide = tile.broadcast %only_cmp : tensor<${rows}xf32> -> tensor<${rows}x${slots}xf32>
-      %only_sel_wide = tile.broadcast %only_sel : tensor<${rows}xf32> -> tensor<${rows}x${slots}xf32>
-      %only_win_wide = tile.broadcast %only_win : tensor<${rows}xf32> -> tensor<${rows}x${slots}xf32>
-      %only_sel_or_win = arith.select %is_cmp_or_sel, %only_sel_wide, %only_win_wide : tensor<${rows}x${slots}xi1>, tensor<${rows}x${slots}xf32>
-      %only = arith.select %is_cmp, %only_cmp_wide, %only_sel_or_win : tensor<${rows}x${slots}xi1>, tensor<${rows}x${slots}xf32>
-      %only_share = arith.mulf %share, %only : tensor<${rows}x${slots}xf32>
-      %branch_weight = arith.select %is_slot, %only_share, %nothing : tensor<${rows}x${slots}xi1>, tensor<${rows}x${slots}xf32>
+      %row_wide = tile.broadcast %row : tensor<${rows}xi32> -> tensor<${rows}x${slots}xi32>
+      %zero_tile = tile.splat %zero : tensor<${rows}x${slots}xi32>
+      %one_tile = tile.splat %one : tensor<${rows}x${slots}xi32>
+      %two_tile = tile.splat %two : tensor<${rows}x${slots}xi32>
+      %sel_or_win = arith.select %is_cmp_or_sel, %one_tile, %two_tile : tensor<${rows}x${slots}xi1>, tensor<${rows}x${slots}xi32>
+      %branch_of_split = arith.select %is_cmp, %zero_tile, %sel_or_win : tensor<${rows}x${slots}xi1>, tensor<${rows}x${slots}xi32>
+      %is_of_row = arith.cmpi eq, %branch_of_split, %row_wide : tensor<${rows}x${slots}xi32>
+      %is_own = arith.andi %is_of_row, %is_slot : tensor<${rows}x${slots}xi1>
+      %norm_cmp_wide = tile.broadcast %norm_cmp : tensor<${rows}xf32> -> tensor<${rows}x${slots}xf32>
+      %norm_sel_wide = tile.broadcast %norm_sel : tensor<${rows}xf32> -> tensor<${rows}x${slots}xf32>
+      %norm_win_wide = tile.broadcast %norm_win : tensor<${rows}xf32> -> tensor<${rows}x${slots}xf32>
+      %norm_sel_or_win = arith.select %is_cmp_or_sel, %norm_sel_wide, %norm_win_wide : tensor<${rows}x${slots}xi1>, tensor<${rows}x${slots}xf32>
+      %norm = arith.select %is_cmp, %norm_cmp_wide, %norm_sel_or_win : tensor<${rows}x${slots}xi1>, tensor<${rows}x${slots}xf32>
+      %normed_share = arith.mulf %share, %norm : tensor<${rows}x${slots}xf32>
+      %branch_weight = arith.select %is_own, %normed_share, %nothing : tensor<${rows}x${slots}xi1>, tensor<${rows}x${slots}xf32>
       %branch_sum = tile.dot %branch_weight, %o, %no_sum {zero_annihilates} : tensor<${rows}x${slots}xf32>, tensor<${slots}x${column_tile}xf32> -> tensor<${rows}x${column_tile}xf32>
       %branches = tile.cast %branch_sum : tensor<${rows}x${column_tile}xf32> -> tensor<${rows}x${column_tile}x${element}>
       scf.if %wants_cmp {
@@ -260,8 +262,9 @@ func.func @merge(
           %l_log2 = math.log2 %l_out : tensor<${rows}xf32>
           %total_log2 = arith.addf %m_out, %l_log2 : tensor<${rows}xf32>
           %total = arith.mulf %total_log2, %ln_2 : tensor<${rows}xf32>
-          %m_out_empty = arith.cmpf oeq, %m_out, %minus_inf_row : tensor<${rows}xf32>
-          %lse_row = arith.select %m_out_empty, %minus_inf_row, %total : tensor<${rows}xi1>, tensor<${rows}xf32>
+          // A branch without weight; a sum of NaN is none.
+          %l_out_zero = arith.cmpf oeq, %l_out, %zero_row : tensor<${rows}xf32>
+          %lse_row = arith.select %l_out_zero, %minus_inf_row, %total : tensor<${rows}xi1>, tensor<${rows}xf32>
           tile.store %lse_row, %lse_out rows(%r) {
             %is_first = arith.cmpi eq, %r, %zero : i32
             tile.at [%q_entry, %time, %head] if %is_first
