@@ -194,7 +194,8 @@ OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint
   std::mt19937_64 random(seed);
   OperatorInputs inputs = layOut(spec, lengths);
   std::normal_distribution<float> normal;
-  std::uniform_real_distribution<float> uniform;
+  // Not so small that outputs leave the normal numbers of fp16.
+  std::uniform_real_distribution<float> uniform(0.0625f, 1);
   for (const Operand &operand : operandsOf(spec.op)) {
     const TensorName name = operand.name;
     // Without a log-sum-exp of its own select finds the right one; a drawn one would mean nothing.
