@@ -28,6 +28,7 @@ constexpr milliseconds kFirstPause{1}, kLongestPause{20};
 constexpr std::string_view kMagic("SQLite format 3\0", 16);
 constexpr size_t kHeaderBytes = 100;
 constexpr size_t kApplicationIdOffset = 68;
+constexpr size_t kPageCountOffset = 28; // of the database, in pages
 
 // The manifest's version has no column: every row of a schema holds the same one.
 static_assert(kManifestVersion == 1 && kSchemaVersion == 2, "a new manifest version is a new schema version");
@@ -215,10 +216,16 @@ FileVerdict checkHeader(const Connection &connection, Clock::time_point end) {
     return FileVerdict::kUsable;
   if (size < header.size() || std::memcmp(header.data(), kMagic.data(), kMagic.size()) != 0)
     return FileVerdict::kForeign;
-  uint32_t application = 0;
-  for (size_t i = 0; i < sizeof application; ++i)
-    application = application << 8 | std::to_integer<uint32_t>(header[kApplicationIdOffset + i]);
-  return application == kApplicationId ? FileVerdict::kUsable : FileVerdict::kForeign;
+  const auto numberAt = [&](size_t offset) {
+    uint32_t number = 0;
+    for (size_t i = 0; i < sizeof number; ++i)
+      number = number << 8 | std::to_integer<uint32_t>(header[offset + i]);
+    return number;
+  };
+  const uint32_t application = numberAt(kApplicationIdOffset);
+  // Who made the file may have died before it said whose it is: a database of one page holds nothing.
+  const bool isEmpty = application == 0 && numberAt(kPageCountOffset) <= 1;
+  return application == kApplicationId || isEmpty ? FileVerdict::kUsable : FileVerdict::kForeign;
 }
 
 FileVerdict adoptDatabase(Connection &connection, bool mayWrite, Clock::time_point end) {
