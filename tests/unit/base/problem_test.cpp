@@ -181,6 +181,43 @@ TEST(Maxima, LegalCorners) {
   EXPECT_TRUE(manyTokens.validate(spec).isOk()) << "dense totals are 64-bit";
 }
 
+// Decode counts keys in floats, and numbers the rows that it stages in 32 bits.
+TEST(Maxima, DecodeHasRulesOfItsOwn) {
+  constexpr int64_t kMostKeys = int64_t{1} << 24, kMostRows = (int64_t{1} << 31) - 128;
+  Spec spec = validSpec();
+  spec.op = Operator::kDecode;
+  spec.cmpBlock = 32;
+  const struct {
+    Layout layout;
+    Maxima legal;
+    int64_t Maxima::*member; // one more of it is too many
+    std::string field, rule;
+  } cases[] = {
+      {Layout::kDense, {1, 1, 1, kMostKeys}, &Maxima::seqlenK, "max_seqlen_k", "must be at most 16777216 where it"},
+      {Layout::kPacked, {1, 1, 1, kMostKeys}, &Maxima::seqlenK, "max_seqlen_k", "must be at most 16777216 where it"},
+      // Of each sequence its new tokens and 31 more: 33 and 31, or none and 31 beside as many new ones of all.
+      {Layout::kDense, {kMostRows / 64, 0, 33, 4096}, &Maxima::batch, "max_batch", "must be at most 2147483520"},
+      {Layout::kPacked, {1, kMostRows - 31, 1, 4096}, &Maxima::tokensQ, "max_batch", "must be at most 2147483520"},
+      {Layout::kPacked, {kMostRows / 32, kMostRows / 32, 1, 4096}, &Maxima::batch, "max_batch", "cmp_block - 1 more"},
+  };
+  for (const auto &c : cases) {
+    SCOPED_TRACE(c.field + " " + std::string(layoutName(c.layout)));
+    spec.layout = c.layout;
+    Maxima maxima = c.legal;
+    EXPECT_TRUE(maxima.validate(spec).isOk()) << maxima.validate(spec).toString();
+    ++(maxima.*c.member);
+    const Status status = maxima.validate(spec);
+    ASSERT_EQ(status.code(), ErrorCode::kInvalidArgument);
+    EXPECT_EQ(status.error().field, c.field);
+    EXPECT_EQ(status.error().value, std::to_string(c.field == "max_batch" ? maxima.batch : maxima.seqlenK));
+    EXPECT_NE(status.error().rule.find(c.rule), std::string::npos) << status.error().rule;
+    EXPECT_NE(status.toString().find(status.error().rule), std::string::npos) << status.toString();
+    spec.op = Operator::kNsa; // the forward pass has neither
+    EXPECT_TRUE(maxima.validate(spec).isOk()) << maxima.validate(spec).toString();
+    spec.op = Operator::kDecode;
+  }
+}
+
 TEST(Names, RoundTrip) {
   for (Operator op : {Operator::kDense, Operator::kWindow})
     EXPECT_EQ(*parseOperator(operatorName(op)), op);

@@ -299,6 +299,42 @@ TEST_F(DecodeRules, OfMaxima) {
   EXPECT_EQ(call.lengths[1], 33) << "lengths are the kernels' to raise";
 }
 
+// What the host sees of a call's size.
+TEST_F(DecodeRules, OfACallLargerThanItsPlan) {
+  check(NSA_LAYOUT_DENSE, 0,
+        {
+            {"batch", "3", "must be at most the plan's max_batch = 2",
+             [](DecodeCall &c) {
+               for (const nsa_binding &binding : c.bindings)
+                 c.setExtent({binding.name}, 0, 3);
+             }},
+            {"seqlen_q", "5", "must be at most the plan's max_seqlen_q = 4",
+             [](DecodeCall &c) {
+               c.setExtent(
+                   {NSA_Q, NSA_GATES, NSA_OUT, NSA_K_CMP, NSA_V_CMP, NSA_K_SEL, NSA_V_SEL, NSA_K_WIN, NSA_V_WIN}, 1, 5);
+             }},
+        });
+  check(NSA_LAYOUT_PACKED, kPageSize,
+        {
+            {"tokens_q", "9", "must be at most the plan's max_tokens_q = 8",
+             [](DecodeCall &c) {
+               c.setExtent(
+                   {NSA_Q, NSA_GATES, NSA_OUT, NSA_K_CMP, NSA_V_CMP, NSA_K_SEL, NSA_V_SEL, NSA_K_WIN, NSA_V_WIN}, 0, 9);
+             }},
+        });
+  DecodeCall call(NSA_LAYOUT_DENSE, 0);
+  call.maxima.max_tokens_q = kBatch * kNew - 1; // fewer than all sequences' most
+  storeReturningKernels(cache, call.internalSpec(), call.internalMaxima());
+  Engine engine(cache);
+  Plan plan(engine, call);
+  ASSERT_EQ(plan.status, NSA_OK) << plan.error.message;
+  EXPECT_EQ(plan.run(call), NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(plan.error.field, "tokens_q");
+  EXPECT_STREQ(plan.error.value, "8");
+  EXPECT_STREQ(plan.error.rule, "must be at most the plan's max_tokens_q = 7");
+  EXPECT_STREQ(plan.error.hint, "make a plan with larger maxima");
+}
+
 TEST_F(DecodeRules, OneCacheOfTwoBranchesTakesOneTensorOfNewTokens) {
   auto share = [](DecodeCall &c, nsa_name sel, nsa_name win, nsa_name both, int64_t columns) {
     c.drop(sel);
@@ -394,6 +430,27 @@ TEST_F(DecodeRules, OfThePlan) {
     EXPECT_STREQ(plan.error.field, "page_size");
     EXPECT_STREQ(plan.error.value, std::to_string(pageSize).c_str());
     EXPECT_STREQ(plan.error.rule, "must be a multiple of sel_block = 8, or 0 for no pages");
+  }
+  const struct {
+    const char *field, *value, *rule;
+    std::function<void(DecodeCall &)> spoil;
+  } maxima[] = {
+      {"max_seqlen_k", "16777217", "must be at most 16777216 where it decodes",
+       [](DecodeCall &c) { c.maxima.max_seqlen_k = (int64_t{1} << 24) + 1; }},
+      // 4 new tokens of each and 7 before them.
+      {"max_batch", "195225775",
+       "all sequences' new tokens, with cmp_block - 1 more of each, must be at most 2147483520",
+       [](DecodeCall &c) { c.maxima.max_batch = 2147483520 / 11 + 1; }},
+  };
+  for (const auto &row : maxima) {
+    DecodeCall call(NSA_LAYOUT_DENSE, 0);
+    row.spoil(call);
+    Plan plan(engine, call);
+    EXPECT_EQ(plan.status, NSA_INVALID_ARGUMENT);
+    EXPECT_STREQ(plan.error.field, row.field);
+    EXPECT_STREQ(plan.error.value, row.value);
+    EXPECT_STREQ(plan.error.rule, row.rule);
+    EXPECT_NE(std::string(plan.error.message).find(row.rule), std::string::npos) << plan.error.message;
   }
 }
 
