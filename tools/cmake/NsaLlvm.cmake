@@ -35,9 +35,27 @@ list(FILTER links EXCLUDE REGEX "z3|ZLIB|zstd")
 list(APPEND links ${NSA_ZLIB_STATIC} ${NSA_ZSTD_STATIC})
 set_target_properties(LLVMSupport PROPERTIES INTERFACE_LINK_LIBRARIES "${links}")
 
+# nsa_mlir_common_headers(name [LIBS target ...] [OPTIONS option ...] [HEADERS <a> ...])
+function(nsa_mlir_common_headers name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBS;OPTIONS;HEADERS")
+  nsa_common_headers(${name}
+    INCLUDES ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS}
+    LIBS nlohmann_json::nlohmann_json ${arg_LIBS}
+    OPTIONS -fno-exceptions ${arg_OPTIONS}
+    HEADERS ${nsa_standard_header_names}
+      <mlir/Dialect/Arith/IR/Arith.h> <mlir/Dialect/Func/IR/FuncOps.h> <mlir/Dialect/SCF/IR/SCF.h> <mlir/IR/Matchers.h>
+      <mlir/Pass/PassManager.h> ${arg_HEADERS})
+endfunction()
+nsa_mlir_common_headers(nsa_mlir_headers)
+
+# nsa_llvm_target(target [HEADERS name] [UNOPTIMIZED])
 # A target whose code includes LLVM or MLIR headers: no exceptions (as the archives), RTTI stays on.
 function(nsa_llvm_target target)
-  nsa_target(${target})
+  if("HEADERS" IN_LIST ARGN)
+    nsa_target(${target} ${ARGN})
+  else()
+    nsa_target(${target} HEADERS nsa_mlir_headers ${ARGN})
+  endif()
   target_include_directories(${target} SYSTEM PRIVATE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
   target_include_directories(${target} PRIVATE ${PROJECT_BINARY_DIR})
   target_compile_options(${target} PRIVATE -fno-exceptions)

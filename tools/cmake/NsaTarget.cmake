@@ -7,14 +7,49 @@ find_library(NSA_ZSTD_STATIC libzstd.a REQUIRED)
 find_library(NSA_SODIUM_STATIC libsodium.a REQUIRED)
 find_path(NSA_XXHASH_INCLUDE xxhash.h REQUIRED)
 
-# Warnings and sanitizers of a target of ours. Public headers of the repository are found from its root.
-function(nsa_target target)
-  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-unused-parameter -ffunction-sections -fdata-sections)
+# Warnings and sanitizers of a target of ours.
+function(nsa_flags target)
+  target_compile_options(${target} PRIVATE
+    -Wall -Wextra -Wno-unused-parameter -ffunction-sections -fdata-sections
+    -fPIC # in executables too, for which the rest of CMake says -fPIE: precompiled headers have one of the two
+    $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>) # so ccache knows them again
   if(NSA_SANITIZE)
     # Every finding ends the program. Kernels made at run time have no type before their entry, which `function` reads.
     target_compile_options(${target} PRIVATE
       -fsanitize=${NSA_SANITIZE} -fno-sanitize=function -fno-sanitize-recover=all -fno-omit-frame-pointer)
     target_link_options(${target} PRIVATE -fsanitize=${NSA_SANITIZE})
+  endif()
+endfunction()
+
+# Code whose own time is nothing beside what it calls, with headers that take minutes to optimise (CLI11, GoogleTest).
+set(nsa_unoptimized $<$<CONFIG:Release>:-O0>)
+
+# nsa_common_headers(name [INCLUDES folder ...] [LIBS target ...] [OPTIONS option ...] HEADERS <a> ...)
+# Headers that most files of a kind include, parsed once. They replace no #include: the preset gcc compiles without them.
+function(nsa_common_headers name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBS;OPTIONS;INCLUDES;HEADERS")
+  add_library(${name} OBJECT ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/common_headers.cpp)
+  nsa_flags(${name})
+  target_include_directories(${name} SYSTEM PRIVATE ${arg_INCLUDES})
+  target_compile_options(${name} PRIVATE ${arg_OPTIONS})
+  target_link_libraries(${name} PRIVATE ${arg_LIBS})
+  target_precompile_headers(${name} PRIVATE ${arg_HEADERS})
+endfunction()
+set(nsa_standard_header_names
+  <algorithm> <array> <atomic> <chrono> <cmath> <filesystem> <fstream> <functional> <map> <memory> <mutex> <numeric>
+  <optional> <random> <set> <span> <sstream> <string> <string_view> <thread> <vector> <nlohmann/json.hpp>)
+nsa_common_headers(nsa_standard_headers LIBS nlohmann_json::nlohmann_json HEADERS ${nsa_standard_header_names})
+
+# nsa_target(target [HEADERS name] [UNOPTIMIZED]): a target of ours. Public headers of the repository are found from
+# its root. What is precompiled by nsa_common_headers(name) must have been made with the same options.
+function(nsa_target target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "UNOPTIMIZED" "HEADERS" "")
+  nsa_flags(${target})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+  if(arg_UNOPTIMIZED)
+    target_compile_options(${target} PRIVATE ${nsa_unoptimized})
+  endif()
+  if(arg_HEADERS)
+    target_precompile_headers(${target} REUSE_FROM ${arg_HEADERS})
   endif()
 endfunction()

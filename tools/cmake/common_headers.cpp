@@ -1,0 +1,1 @@
+// Nothing: the targets that hold precompiled headers need a source file (NsaTarget.cmake).
