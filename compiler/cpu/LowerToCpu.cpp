@@ -500,7 +500,13 @@ LogicalResult FunctionLowering::lowerStore(tile::StoreOp store) {
   RowTransfer transfer = transferOf(store.getTile(), view, columns);
   LogicalResult status = success();
   Value first = firstColumn(columns);
-  auto address = [&](Value row) { return rowAddress(view, store.getRows(), row, first, status); };
+  auto address = [&](Value row) {
+    if (Value places = store.getPlaces()) {
+      Value wide = b.createOrFold<arith::ExtUIOp>(b.getI64Type(), row);
+      mapping.map(store.getRows().getArgument(1), b.load(b.getI32Type(), b.at(bufferOf(places), wide, b.getI32Type())));
+    }
+    return rowAddress(view, store.getRows(), row, first, status);
+  };
   transfer.rowAddress = address;
   lowerStoreRows(b, transfer);
   return status;

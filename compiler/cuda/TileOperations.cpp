@@ -269,9 +269,14 @@ FailureOr<std::string> KernelEmitter::rowsLambda(Region &rows, AtOp at, Value vi
   if (failed(viewText))
     return failure();
   CudaNames::Scope scope(names);
-  std::string row = names.declare(rows.getArgument(0), "row");
-  values[rows.getArgument(0)] = {row};
-  return lambda("int32 " + row, rows.front(), [&]() -> FailureOr<std::string> {
+  // The row's number and, of a store that has places, the row's.
+  SmallVector<std::string> parameters;
+  for (BlockArgument argument : rows.getArguments()) {
+    std::string name = names.declare(argument, argument.getArgNumber() == 0 ? "row" : "place");
+    values[argument] = {name};
+    parameters.push_back("int32 " + name);
+  }
+  return lambda(llvm::join(parameters, ", "), rows.front(), [&]() -> FailureOr<std::string> {
     FailureOr<SmallVector<CudaExpression>> coordinates = expressions(at.getCoordinates());
     FailureOr<std::string> exists = text(at.getExists());
     if (failed(coordinates) || failed(exists))
@@ -378,10 +383,16 @@ LogicalResult KernelEmitter::emitStore(StoreOp op) {
   if (failed(rows))
     return failure();
   include("copy.cuh");
+  CudaCall call{"store_tile", {*tile, *view, columns->count, *rows}};
   if (typeOf(op.getTile()).getRank() == 1)
-    statement("", {"store_rows", {*tile, *view, *rows}});
-  else
-    statement("", {"store_tile", {*tile, *view, columns->count, *rows}});
+    call = {"store_rows", {*tile, *view, *rows}};
+  if (Value places = op.getPlaces()) {
+    FailureOr<std::string> placesText = text(places);
+    if (failed(tileType(places)) || failed(placesText))
+      return failure();
+    call.arguments.push_back(*placesText);
+  }
+  statement("", call);
   return success();
 }
 

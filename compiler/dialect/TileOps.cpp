@@ -27,6 +27,31 @@ static void printRows(OpAsmPrinter &printer, Operation *, Region &rows) {
   printer.printRegion(rows, /*printEntryBlockArgs=*/false);
 }
 
+// rows(%r) { ... }, or rows(%r, %place of %places : tensor<64xi32>) { ... }
+static ParseResult parsePlacedRows(OpAsmParser &parser, Region &rows,
+                                   std::optional<OpAsmParser::UnresolvedOperand> &places, Type &placesType) {
+  SmallVector<OpAsmParser::Argument, 2> arguments(1);
+  if (parser.parseKeyword("rows") || parser.parseLParen() || parser.parseArgument(arguments[0]))
+    return failure();
+  if (succeeded(parser.parseOptionalComma()) &&
+      (parser.parseArgument(arguments.emplace_back()) || parser.parseKeyword("of") ||
+       parser.parseOperand(places.emplace()) || parser.parseColonType(placesType)))
+    return failure();
+  if (parser.parseRParen())
+    return failure();
+  for (OpAsmParser::Argument &argument : arguments)
+    argument.type = parser.getBuilder().getI32Type();
+  return parser.parseRegion(rows, arguments);
+}
+
+static void printPlacedRows(OpAsmPrinter &printer, Operation *op, Region &rows, Value places, Type placesType) {
+  if (!places)
+    return printRows(printer, op, rows);
+  printer << "rows(" << rows.getArgument(0) << ", " << rows.getArgument(1) << " of " << places << " : " << placesType
+          << ") ";
+  printer.printRegion(rows, /*printEntryBlockArgs=*/false);
+}
+
 // The element's type is the view's, so only the view's is written.
 static ParseResult parseViewAndElement(OpAsmParser &parser, Type &view, Type &element) {
   SMLoc loc = parser.getCurrentLocation();
@@ -88,6 +113,8 @@ void LoadOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setNam
 }
 void StoreOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
   setName(region.getArgument(0), "row");
+  if (getPlaces())
+    setName(region.getArgument(1), "place");
 }
 
 void MapOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
@@ -148,10 +175,12 @@ template <typename Access> static LogicalResult verifyRowAccess(Access access, T
   return success();
 }
 
-static LogicalResult verifyRows(Operation *op, Region &rows, ViewType view) {
+static LogicalResult verifyRows(Operation *op, Region &rows, ViewType view, bool isPlaced = false) {
   Block &block = rows.front();
-  if (block.getNumArguments() != 1 || !block.getArgument(0).getType().isInteger(32))
-    return op->emitOpError("has a region of one argument, the i32 number of the row");
+  if (block.getNumArguments() != (isPlaced ? 2 : 1) ||
+      llvm::any_of(block.getArgumentTypes(), [](Type type) { return !type.isInteger(32); }))
+    return op->emitOpError(isPlaced ? "has a region of two arguments, the i32 number of the row and its i32 place"
+                                    : "has a region of one argument, the i32 number of the row");
   auto at = dyn_cast<AtOp>(block.getTerminator());
   if (!at)
     return op->emitOpError("has a region that ends in tile.at");
@@ -174,8 +203,16 @@ LogicalResult LoadOp::verifyRegions() { return verifyRows(*this, getRows(), getV
 AtOp LoadOp::getAt() { return cast<AtOp>(getRows().front().getTerminator()); }
 TileColumns LoadOp::getTileColumns() { return tileColumns(*this, getType()); }
 
-LogicalResult StoreOp::verify() { return verifyRowAccess(*this, getTile().getType()); }
-LogicalResult StoreOp::verifyRegions() { return verifyRows(*this, getRows(), getView().getType()); }
+LogicalResult StoreOp::verify() {
+  auto tile = cast<RankedTensorType>(getTile().getType());
+  if (getPlaces() && cast<RankedTensorType>(getPlaces().getType()).getShape() != tile.getShape())
+    return emitOpError() << "has places " << getPlaces().getType() << " for the rows of " << tile
+                         << "; they are one for each row of a tile of rank 1";
+  return verifyRowAccess(*this, tile);
+}
+LogicalResult StoreOp::verifyRegions() {
+  return verifyRows(*this, getRows(), getView().getType(), getPlaces() != nullptr);
+}
 AtOp StoreOp::getAt() { return cast<AtOp>(getRows().front().getTerminator()); }
 TileColumns StoreOp::getTileColumns() { return tileColumns(*this, getTile().getType()); }
 

@@ -132,13 +132,22 @@ def Tile_StoreOp : Tile_Op<"store", [
       tile.at [%batch, %time, %head] if %exists
     } columns(72) : tensor<64x80xbf16>, !tile.view<bf16, 3>
     ```
+
+    A tile of rank 1 may go where another one says: the region then sees the row's element of that tile, too.
+
+    ```mlir
+    tile.store %block, %list rows(%r, %place of %places : tensor<64xi32>) {
+      %exists = arith.cmpi slt, %place, %slots : i32
+      tile.at [%batch, %place] if %exists
+    } : tensor<64xi32>, !tile.view<i32, 2>
+    ```
   }];
   let arguments = (ins Tile_AnyTile:$tile, Tile_ViewType:$view, OptionalAttr<I64Attr>:$columns, Optional<I32>:$chunk,
-                       Optional<I32>:$row_columns);
+                       Optional<I32>:$row_columns, Optional<Tile_I32RowTile>:$places);
   let regions = (region SizedRegion<1>:$rows);
   let assemblyFormat = [{
-    $tile `,` $view custom<Rows>($rows) (`columns` `(` $columns^ `)`)? (`chunk` `(` $chunk^ `of` $row_columns `)`)? attr-dict
-    `:` type($tile) `,` qualified(type($view))
+    $tile `,` $view custom<PlacedRows>($rows, $places, type($places)) (`columns` `(` $columns^ `)`)?
+    (`chunk` `(` $chunk^ `of` $row_columns `)`)? attr-dict `:` type($tile) `,` qualified(type($view))
   }];
   let extraClassDeclaration = [{
     /// The i32 argument of the region: the number of the row in the tile.

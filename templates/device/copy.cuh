@@ -264,14 +264,16 @@ NSA_DEVICE Result load_rows(const View<T, kRank> &view, const RowOf &row_of) {
   return result;
 }
 
-template <typename T, int32 kRows, int32 kWarps, int32 kRank, typename RowOf>
-NSA_DEVICE void store_rows(const RowVector<T, kRows, kWarps> &vector, const View<T, kRank> &view, const RowOf &row_of) {
+// Where to may hang on another vector: row_of(r, place).
+template <typename T, int32 kRows, int32 kWarps, int32 kRank, typename RowOf, typename... Places>
+NSA_DEVICE void store_rows(const RowVector<T, kRows, kWarps> &vector, const View<T, kRank> &view, const RowOf &row_of,
+                           const Places &...places) {
   using Vector = RowVector<T, kRows, kWarps>;
 #pragma unroll
   for (int32 slab = 0; slab < Vector::kSlabs; ++slab)
 #pragma unroll
     for (int32 half = 0; half < 2; ++half) {
-      const Row target = row_of(Vector::row(slab, half));
+      const Row target = row_of(Vector::row(slab, half), places.values[slab][half]...);
       if (target.exists && threadIdx.x % 4 == 0)
         view.data[target.offset] = vector.values[slab][half];
     }

@@ -171,6 +171,29 @@ func.func @chunk(%x: !tile.view<bf16, 1>, %y: !tile.view<bf16, 1>, %n: i32, %col
 
 // -----
 
+// Where a row goes is read from the tile that says so.
+// CHECK-LABEL: func.func @places(
+// CHECK: %[[LIMIT:.*]] = llvm.load %{{.*}} : !llvm.ptr -> i32
+// CHECK: arith.extui %{{.*}} : i32 to i64
+// CHECK: %[[PLACE:.*]] = llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr -> i32
+// CHECK: %[[EXISTS:.*]] = arith.cmpi slt, %[[PLACE]], %[[LIMIT]] : i32
+// CHECK: arith.extsi %[[PLACE]] : i32 to i64
+// CHECK: scf.if %[[EXISTS]]
+func.func @places(%x: !tile.view<i32, 1>, %y: !tile.view<i32, 1>, %limit: i32) {
+  %yes = arith.constant true
+  %t = tile.load %x rows(%r) {
+    tile.at [%r] if %yes
+  } : !tile.view<i32, 1> -> tensor<16xi32>
+  %where = arith.addi %t, %t : tensor<16xi32>
+  tile.store %t, %y rows(%r, %place of %where : tensor<16xi32>) {
+    %exists = arith.cmpi slt, %place, %limit : i32
+    tile.at [%place] if %exists
+  } : tensor<16xi32>, !tile.view<i32, 1>
+  return
+}
+
+// -----
+
 // CHECK-LABEL: func.func @scalars(
 // CHECK-SAME: %[[SLOTS:.*]]: !llvm.ptr {llvm.noalias}, %[[PROGRAM:.*]]: !llvm.ptr,
 // CHECK: %[[STATUS:.*]] = llvm.load %[[SLOTS]] {{.*}} -> !llvm.ptr

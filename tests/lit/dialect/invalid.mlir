@@ -188,6 +188,47 @@ func.func @store_columns_of_chunk(%view: !tile.view<f32, 1>, %tile: tensor<16x16
 
 // -----
 
+func.func @store_places_of_columns(%view: !tile.view<f32, 1>, %tile: tensor<16x16xf32>, %places: tensor<16xi32>, %ok: i1) {
+  // expected-error@+1 {{has places 'tensor<16xi32>' for the rows of 'tensor<16x16xf32>'; they are one for each row of a tile of rank 1}}
+  tile.store %tile, %view rows(%r, %place of %places : tensor<16xi32>) {
+    tile.at [%place] if %ok
+  } : tensor<16x16xf32>, !tile.view<f32, 1>
+  return
+}
+
+// -----
+
+func.func @store_places_count(%view: !tile.view<f32, 1>, %tile: tensor<16xf32>, %places: tensor<32xi32>, %ok: i1) {
+  // expected-error@+1 {{has places 'tensor<32xi32>' for the rows of 'tensor<16xf32>'; they are one for each row of a tile of rank 1}}
+  tile.store %tile, %view rows(%r, %place of %places : tensor<32xi32>) {
+    tile.at [%place] if %ok
+  } : tensor<16xf32>, !tile.view<f32, 1>
+  return
+}
+
+// -----
+
+func.func @store_places_type(%view: !tile.view<f32, 1>, %tile: tensor<16xf32>, %places: tensor<16xf32>, %ok: i1) {
+  // expected-error@+1 {{must be tile of rank 1 of i32}}
+  tile.store %tile, %view rows(%r, %place of %places : tensor<16xf32>) {
+    tile.at [%place] if %ok
+  } : tensor<16xf32>, !tile.view<f32, 1>
+  return
+}
+
+// -----
+
+func.func @store_places_unseen(%view: !tile.view<f32, 1>, %tile: tensor<16xf32>, %places: tensor<16xi32>, %ok: i1) {
+  // expected-error@+1 {{has a region of two arguments, the i32 number of the row and its i32 place}}
+  "tile.store"(%tile, %view, %places) <{operandSegmentSizes = array<i32: 1, 1, 0, 0, 1>}> ({
+  ^bb0(%r: i32):
+    tile.at [%r] if %ok
+  }) : (tensor<16xf32>, !tile.view<f32, 1>, tensor<16xi32>) -> ()
+  return
+}
+
+// -----
+
 func.func @at_alone(%ok: i1) {
   // expected-error@+1 {{expects parent op to be one of 'tile.load, tile.store'}}
   tile.at [] if %ok

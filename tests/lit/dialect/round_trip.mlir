@@ -54,6 +54,19 @@ func.func @rows(%q: !tile.view<bf16, 3>, %lse: !tile.view<f32, 3>, %first: i32, 
   return
 }
 
+// CHECK-LABEL: func.func @places(
+// CHECK-SAME: %[[X:[^:]*]]: tensor<64xf32>, %[[PLACES:[^:]*]]: tensor<64xi32>, %[[VIEW:[^:]*]]: !tile.view<f32, 2>
+func.func @places(%x: tensor<64xf32>, %places: tensor<64xi32>, %view: !tile.view<f32, 2>, %past: i32) {
+  // CHECK: tile.store %[[X]], %[[VIEW]] rows(%[[R:.*]], %[[PLACE:.*]] of %[[PLACES]] : tensor<64xi32>) {
+  // CHECK: tile.at [%[[R]], %[[PLACE]]] if
+  // CHECK: } : tensor<64xf32>, !tile.view<f32, 2>
+  tile.store %x, %view rows(%r, %place of %places : tensor<64xi32>) {
+    %exists = arith.cmpi slt, %place, %past : i32
+    tile.at [%r, %place] if %exists
+  } : tensor<64xf32>, !tile.view<f32, 2>
+  return
+}
+
 // Pages of a number of rows; none are as good as not said.
 // CHECK-LABEL: func.func @pages(
 // CHECK-SAME: %[[K:[^:]*]]: !tile.view<bf16, 3, 64>, %[[V:[^:]*]]: !tile.view<bf16, 3>, %[[LIST:[^:]*]]: !tile.view<i32, 2, 1>
