@@ -22,6 +22,8 @@ Status attempt(const std::function<Status(size_t)> &work, size_t i) {
     return Status::error(ErrorCode::kOutOfMemory, "no host memory to make a kernel");
   } catch (const std::exception &error) {
     return Status::error(ErrorCode::kInternal, error.what());
+  } catch (...) {
+    return Status::error(ErrorCode::kInternal, "an exception of unknown type");
   }
 }
 

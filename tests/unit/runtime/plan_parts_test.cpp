@@ -5,8 +5,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <gtest/gtest.h>
+#include <new>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <thread>
 
 using namespace nsa;
@@ -52,6 +55,12 @@ protected:
   // An operation that no dialect has, which only who compiles this template sees.
   void spoil(const std::string &name, const std::string &operation) const {
     templates.replace("tile/" + name + ".mlir", "= arith.constant ", "= arith." + operation + " ");
+  }
+
+  static void waitFor(const std::atomic<bool> &flag) {
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(50);
+    while (!flag && std::chrono::steady_clock::now() < limit)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 
   test::Scratch folder;
@@ -122,6 +131,53 @@ TEST_F(PlanPartsTest, TheFirstStepsErrorIsTheOneThatIsTold) {
       const std::string error = engine->plan(spec, maxima, nullptr).status().toString();
       EXPECT_NE(error.find("grit"), std::string::npos) << error;
       EXPECT_EQ(engine->counters().plansFailed, 1u);
+    }
+}
+
+// A host's log throws on one of two threads that compile, the caller's or the other, while the other is at work.
+TEST_F(PlanPartsTest, WhatOneThreadThrowsIsTheErrorOnceTheOtherHasEnded) {
+  const struct {
+    std::function<void()> raise;
+    ErrorCode code;
+    std::string text;
+  } cases[] = {
+      {[] { throw std::runtime_error("the log is closed"); }, ErrorCode::kInternal, "the log is closed"},
+      {[] { throw std::bad_alloc(); }, ErrorCode::kOutOfMemory, "no host memory to make a kernel"},
+      {[] { throw 7; }, ErrorCode::kInternal, "an exception of unknown type"},
+  };
+  options.dumpDir = "/proc/nsa_dump"; // which cannot be written: each kernel that was compiled warns
+  for (const auto &[raise, code, text] : cases)
+    for (const bool isCallers : {false, true}) {
+      SCOPED_TRACE(text + (isCallers ? ", thrown on the caller's thread" : ", thrown on the other thread"));
+      std::atomic<bool> throws = true, isOtherIn = false, isThrown = false, hasOtherEnded = false;
+      options.log = [&, raise = raise, caller = std::this_thread::get_id()](LogLevel, std::string_view,
+                                                                            std::string_view message) {
+        if (!throws || message.find(options.dumpDir) == std::string_view::npos)
+          return;
+        if ((std::this_thread::get_id() == caller) == isCallers) {
+          waitFor(isOtherIn);
+          isThrown = true;
+          raise();
+        }
+        isOtherIn = true;
+        waitFor(isThrown);
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        hasOtherEnded = true;
+      };
+      auto engine = open(text + std::to_string(isCallers) + ".db", 2);
+      const Status status = engine->plan(spec, maxima, nullptr).status();
+      EXPECT_TRUE(hasOtherEnded) << "it was not waited for";
+      EXPECT_EQ(status.code(), code);
+      EXPECT_NE(status.toString().find(text), std::string::npos) << status.toString();
+      EXPECT_EQ(engine->counters().plansFailed, 1u);
+      EXPECT_LT(engine->counters().kernelsCompiled, 6u) << "others were begun";
+
+      // Nothing is left of it: not the kernel's lease, which another would wait for, nor half a plan.
+      throws = false;
+      const auto begin = std::chrono::steady_clock::now();
+      EXPECT_EQ(describe(*engine)["source"], "compiled");
+      EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(50)) << "a wait takes a minute";
+      EXPECT_EQ(engine->counters().kernelsCompiled, 7u) << "one of them a second time";
     }
 }
 
