@@ -21,8 +21,6 @@ using test::allocations, test::locks;
 
 namespace {
 
-constexpr const char *kDeviceKey = "Fake GPU sms=1000 l2_bytes=1000 bandwidth_gbs=0";
-
 class CudaLaunch : public testing::Test {
 protected:
   void SetUp() override {
@@ -67,7 +65,7 @@ protected:
     text.grid = "ceildiv(max_seqlen_q * group, 16) ; kv_heads ; batch";
     StoredKernel kernel{"content", test::manifestOf(text, internal), test::codeOf({1, 2, 3})};
     StoredChoice choice{.problem = Problem::make(internal, {2, 64, 32, 32}).key(),
-                        .device = kDeviceKey,
+                        .device = NSA_FAKE_GPU_KEY,
                         .content = kernel.content,
                         .tuned = true,
                         .provenance = "",

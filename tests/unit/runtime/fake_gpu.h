@@ -4,6 +4,9 @@
 // Thread-safety: a thread may make the context while others count calls, hold or refuse it; else none.
 #pragma once
 
+// What choices for it are stored under.
+#define NSA_FAKE_GPU_KEY "Fake GPU sms=1000 l2_bytes=1000 bandwidth_gbs=0"
+
 #ifdef __cplusplus
 extern "C" {
 #endif

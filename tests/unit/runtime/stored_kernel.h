@@ -48,11 +48,11 @@ inline std::string manifestOf(const KernelText &text, const Spec &spec) {
 }
 
 inline void storeChoice(KernelStore &store, const Spec &spec, const Maxima &maxima, const KernelText &text,
-                        std::vector<std::byte> code) {
+                        std::vector<std::byte> code, const std::string &device = cpuDeviceKey()) {
   StoredKernel kernel{"content-of-" + text.templateName, manifestOf(text, spec), std::move(code)};
   StoredChoice choice;
   choice.problem = Problem::make(spec, maxima).key();
-  choice.device = cpuDeviceKey();
+  choice.device = device;
   choice.content = kernel.content;
   choice.tuned = true;
   Status status = store.put(kernel, &choice);
@@ -60,14 +60,15 @@ inline void storeChoice(KernelStore &store, const Spec &spec, const Maxima &maxi
 }
 
 // A kernel for a step that returns at once.
-inline void storeReturning(KernelStore &store, const Step &step, const std::string &target) {
+inline void storeReturning(KernelStore &store, const Step &step, const std::string &target,
+                           const std::string &device = cpuDeviceKey()) {
   storeChoice(store, step.spec, step.maxima,
               {.templateName = "returning_" + std::string(operatorName(step.spec.op)),
                .params = "param view sequences int32 2\n",
                .grid = "batch ; 1 ; 1",
                .target = target,
                .dtype = Problem::make(step.spec, step.maxima).fixed.at("dtype")},
-              codeOf({0xc3}));
+              codeOf({0xc3}), device);
 }
 
 // Stores the kernel as the choice for spec and maxima on this machine's CPU; where lengths are in device memory also
