@@ -22,7 +22,7 @@ function(nsa_flags target)
 endfunction()
 
 # Code whose own time is nothing beside what it calls, with headers that take minutes to optimise (CLI11, GoogleTest).
-set(nsa_unoptimized $<$<CONFIG:Release>:-O0>)
+set(nsa_unoptimized -O0)
 
 # nsa_common_headers(name [INCLUDES folder ...] [LIBS target ...] [OPTIONS option ...] HEADERS <a> ...)
 # Headers that most files of a kind include, parsed once. They replace no #include: the preset gcc compiles without them.
