@@ -27,8 +27,8 @@ Status readPairs(const char *field, const nsa_compiler_value *pairs, size_t coun
 }
 
 bool isFlag(const std::string &name) { return name == "packed" || name == "gate_per_group" || name == "many_queries"; }
-// Where nothing is 0 rather than absent.
-bool mayBeZero(const std::string &name) { return name == "page_size"; }
+// Where none is 0 rather than absent.
+bool mayBeZero(const std::string &name) { return name == "page_size" || name == "segment"; }
 
 // Problem values are sizes, truth values or names. Everything else a template checks itself.
 Status checkFixed(const std::string &name, const std::string &text) {

@@ -73,8 +73,9 @@ constexpr ViewRule kViewRules[] = {{"q", 3, kOwn},
                                    {"lse_cmp", 3, kF32},
                                    {"lse_sel", 3, kF32},
                                    {"lse_win", 3, kF32},
-                                   {"ranks", 3, kF32},
-                                   {"rank_rows", 3, kF32},
+                                   {"score_blocks", 3, kI32},
+                                   {"best_scores", 3, kF32},
+                                   {"best_blocks", 3, kI32},
                                    {"choice", 3, kI32},
                                    {"choice_rows", 2, kI32}};
 static_assert(std::size(kViewRules) == kViews);

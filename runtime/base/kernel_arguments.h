@@ -76,12 +76,13 @@ enum class View : int {
   kLseCmp,
   kLseSel,
   kLseWin,
-  kRanks,
-  kRankRows,
+  kScoreBlocks,
+  kBestScores,
+  kBestBlocks,
   kChoice,
   kChoiceRows
 };
-inline constexpr int kViews = 67;
+inline constexpr int kViews = 68;
 
 inline constexpr int kMaxCoordinates = 4;
 enum class ElementType : uint8_t { kOwn, kF32, kI32 }; // kOwn: the operator's

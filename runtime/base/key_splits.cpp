@@ -14,6 +14,11 @@ constexpr int64_t kProgramsWanted = 512;
 constexpr int64_t kLeastKeys = 64;
 constexpr int64_t kManyShares = 4;
 constexpr int64_t kSlotGranule = 16;
+// Comparisons of all queries, and blocks of one, up to which a second launch costs more than it saves; and the least
+// segment, whole tiles.
+constexpr int64_t kFewComparisons = int64_t{1} << 24;
+constexpr int64_t kFewBlocks = 512;
+constexpr int64_t kLeastSegment = 128;
 
 int64_t bucket(int64_t value) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(value, 1))));
@@ -32,6 +37,19 @@ bool sharesKeys(const Spec &spec, const Maxima &maxima) {
 
 bool hasManyQueries(const Spec &spec, const Maxima &maxima) {
   return kManyShares * programsOf(spec, maxima) >= kProgramsWanted;
+}
+
+int64_t keptOfSegment(const Spec &spec) { return (spec.selCount + kSlotGranule - 1) / kSlotGranule * kSlotGranule; }
+
+int64_t rankSegment(const Spec &spec, const Maxima &maxima) {
+  const int64_t blocks = (bucket(maxima.seqlenK) + spec.selBlock - 1) / spec.selBlock;
+  if (blocks <= kFewBlocks && blocks * blocks <= kFewComparisons / std::min(programsOf(spec, maxima), kFewComparisons))
+    return 0;
+  // Segments as long as what is kept of all: each step then walks as far as the other.
+  int64_t segment = kLeastSegment;
+  while (segment * segment < blocks * keptOfSegment(spec))
+    segment *= 2;
+  return segment;
 }
 
 KeySplits KeySplits::make(const Spec &spec, const Maxima &maxima) {

@@ -15,6 +15,12 @@ bool sharesKeys(const Spec &spec, const Maxima &maxima);
 // Whether they are so many, all sequences and key heads together, that a program for each fills a device.
 bool hasManyQueries(const Spec &spec, const Maxima &maxima);
 
+// Selection blocks of a segment, of which `rank` keeps the first before `choose` compares what was kept: a power of two
+// of at least 128. 0: comparing all blocks with all is less work than a launch, so `choose` does it.
+int64_t rankSegment(const Spec &spec, const Maxima &maxima);
+// How many `rank` keeps of each segment: at least the list.
+int64_t keptOfSegment(const Spec &spec);
+
 struct KeySplits {
   static constexpr int64_t kMost = 16; // of one branch
   std::array<int64_t, 3> counts = {};  // by branch: cmp, sel, win; 0 where it has no kernel

@@ -302,8 +302,10 @@ Problem Problem::make(const Spec &spec, const Maxima &maxima) {
   if (spec.op == Operator::kMerge)
     fix("slots", KeySplits::make(spec, maxima).slots(spec));
   // Few queries want many small programs, many queries fewer that load less.
-  if (spec.op == Operator::kScores || spec.op == Operator::kRank)
+  if (spec.op == Operator::kScores || spec.op == Operator::kRank || spec.op == Operator::kChoose)
     fix("many_queries", hasManyQueries(spec, maxima));
+  if (spec.op == Operator::kRank || spec.op == Operator::kChoose)
+    fix("segment", rankSegment(spec, maxima));
   if (fields & kHeads)
     fix("group", spec.group());
   if (fields & kQk)

@@ -32,8 +32,8 @@ enum class Operator : int {
   kSplitCmp = 12,
   kSplitSelWin = 13,
   kScores = 14, // of selection blocks
-  kRank = 15,   // their order
-  kChoose = 16, // the first ones
+  kRank = 15,   // the first ones of each segment, where blocks are many
+  kChoose = 16, // the first ones of all
   kAscend = 17, // those as a list for callers
   kMerge = 18,  // what the splits found, and the branches by their gates
 };

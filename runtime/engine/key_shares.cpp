@@ -6,10 +6,16 @@ namespace nsa {
 
 namespace {
 
-// Scores and ranks of a query stand in rows that tiles read whole, in pieces of so many blocks.
+// Scores of a query stand in rows that tiles read whole, in pieces of so many.
 constexpr int64_t kWidestTile = 128, kPiece = 16;
 
 int64_t roundUp(int64_t value, int64_t granule) { return (value + granule - 1) / granule * granule; }
+
+// Scores that `rank` leaves of a query's blocks.
+int64_t keptScoresOf(const Spec &spec, const Maxima &maxima, int64_t blocks) {
+  const int64_t segment = rankSegment(spec, maxima);
+  return segment ? (blocks + segment - 1) / segment * keptOfSegment(spec) : 0;
+}
 
 enum Branch : size_t { kCmp, kSel, kWin };
 
@@ -22,8 +28,10 @@ ViewSlots floats(std::byte *data, const std::array<int64_t, kMaxCoordinates> &st
 KeyShares::KeyShares(const Spec &spec, const Maxima &maxima)
     : counts(KeySplits::make(spec, maxima).counts),
       rows(spec.layout == Layout::kPacked ? maxima.tokensQ : maxima.batch * maxima.seqlenQ), heads(spec.queryHeads),
-      kvHeads(spec.kvHeads), vDim(spec.vDim),
-      blocks(roundUp((maxima.seqlenK + spec.selBlock - 1) / spec.selBlock, kWidestTile)), selCount(spec.selCount) {
+      kvHeads(spec.kvHeads), vDim(spec.vDim), selCount(spec.selCount) {
+  const int64_t most = (maxima.seqlenK + spec.selBlock - 1) / spec.selBlock;
+  blocks = roundUp(most, kWidestTile);
+  kept = roundUp(keptScoresOf(spec, maxima, most), kWidestTile);
   // What adds to the output comes first: the compressed branch may serve the selection alone.
   const bool adds = spec.hasBranch(kBranchCmp);
   int64_t next = 0;
@@ -44,7 +52,8 @@ void KeyShares::placeIn(const std::function<void(size_t &, int64_t)> &place) {
   place(lseHeads, counts[kCmp] * rows * heads * kBytes);
   place(reads, rows * kvHeads * kSlots * kBytes);
   place(scores, rows * kvHeads * blocks * kBytes);
-  place(ranks, rows * kvHeads * blocks * kBytes);
+  place(keptScores, rows * kvHeads * kept * kBytes);
+  place(keptBlocks, rows * kvHeads * kept * kBytes);
   place(choice, rows * kvHeads * selCount * kBytes);
 }
 
@@ -71,7 +80,7 @@ void KeyShares::bindSelWin(KernelCall &call, std::byte *workspace, bool sel, boo
   const int64_t selSplits = sel ? counts[kSel] : 0;
   bindShare(call, workspace, selSplits + (win ? counts[kWin] : 0), first[sel ? kSel : kWin]);
   setScalar(call.scalars, Scalar::kSelSplits, selSplits);
-  call[View::kChoice] = ViewSlots::make(workspace + choice, DType::kI32, {kvHeads * selCount, selCount, 1});
+  call[View::kChoice] = integers(workspace + choice, selCount);
 }
 
 void KeyShares::bindScores(KernelCall &call, std::byte *workspace) const {
@@ -79,11 +88,34 @@ void KeyShares::bindScores(KernelCall &call, std::byte *workspace) const {
   // Of this call's cache, which may have less room than the plan was made for.
   setScalar(call.scalars, Scalar::kMaxSeqlenK, call.grid.maxSeqlenK);
   call[View::kLseGroups] = floats(workspace + lseHeads, {rows * heads, heads, heads / kvHeads});
-  call[View::kScores] = floats(workspace + scores, {kvHeads * blocks, blocks, 1});
-  call[View::kScoreRows] = floats(workspace + scores, {kvHeads * blocks, blocks, kPiece});
-  call[View::kRanks] = floats(workspace + ranks, {kvHeads * blocks, blocks, 1});
-  call[View::kRankRows] = floats(workspace + ranks, {kvHeads * blocks, blocks, kPiece});
-  call[View::kChoice] = ViewSlots::make(workspace + choice, DType::kI32, {kvHeads * selCount, selCount, 1});
+  bindRows(call, workspace + scores, blocks);
+}
+
+// Scores by themselves, and rows of them.
+void KeyShares::bindRows(KernelCall &call, std::byte *data, int64_t columns) const {
+  call[View::kScores] = floats(data, {kvHeads * columns, columns, 1});
+  call[View::kScoreRows] = floats(data, {kvHeads * columns, columns, kPiece});
+}
+
+ViewSlots KeyShares::integers(std::byte *data, int64_t columns) const {
+  return ViewSlots::make(data, DType::kI32, {kvHeads * columns, columns, 1});
+}
+
+void KeyShares::bindRank(KernelCall &call, std::byte *workspace) const {
+  bindRows(call, workspace + scores, blocks);
+  call[View::kBestScores] = floats(workspace + keptScores, {kvHeads * kept, kept, 1});
+  call[View::kBestBlocks] = integers(workspace + keptBlocks, kept);
+}
+
+void KeyShares::bindChoice(KernelCall &call, std::byte *workspace) const {
+  if (kept) {
+    bindRows(call, workspace + keptScores, kept);
+    call[View::kScoreBlocks] = integers(workspace + keptBlocks, kept);
+  } else {
+    bindRows(call, workspace + scores, blocks);
+  }
+  call[View::kBestScores] = {};
+  call[View::kBestBlocks] = integers(workspace + choice, selCount);
   call[View::kChoiceRows] = ViewSlots::make(workspace + choice, DType::kI32, {kvHeads * selCount, selCount});
 }
 

@@ -95,7 +95,8 @@ std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima) {
     if (spec.hasBranch(kBranchSel)) {
       // The lists of a dense route may be asked for.
       add(Role::kScores, withOperator(branch, Operator::kScores));
-      add(Role::kRank, withOperator(branch, Operator::kRank));
+      if (rankSegment(spec, maxima))
+        add(Role::kRank, withOperator(branch, Operator::kRank));
       add(Role::kSelect, withOperator(branch, Operator::kChoose));
       add(Role::kAscend, withOperator(branch, Operator::kAscend));
     }
@@ -350,8 +351,13 @@ Status PipelineRun::runShared(const BranchKeys &keys) const {
     select[View::kK] = keys.cmp[0];
     select[View::kBlockList] = call[T::kBlockList];
     shares.bindScores(select, workspace);
-    for (Role role : {Role::kScores, Role::kRank, Role::kSelect})
-      NSA_RETURN_IF_ERROR(launch(role, select));
+    NSA_RETURN_IF_ERROR(launch(Role::kScores, select));
+    if (kernels[static_cast<size_t>(Role::kRank)]) {
+      shares.bindRank(select, workspace);
+      NSA_RETURN_IF_ERROR(launch(Role::kRank, select));
+    }
+    shares.bindChoice(select, workspace);
+    NSA_RETURN_IF_ERROR(launch(Role::kSelect, select));
     if (lists)
       NSA_RETURN_IF_ERROR(launch(Role::kAscend, select));
   }

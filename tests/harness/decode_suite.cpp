@@ -1,5 +1,6 @@
 // Decode against the reference of the forward over the same history: fed in one piece, in pieces of any size, or token
 // by token, contiguous or in pages, every row, list and count must be what the forward has there. For every device.
+#include "runtime/base/key_splits.h"
 #include "tests/harness/operator_case.h"
 #include "tests/harness/seed.h"
 #include "tests/harness/session.h"
@@ -178,6 +179,20 @@ TEST_F(DecodeTest, BranchesThatAreOffNeedNoCache) {
     const OperatorInputs history = tools::drawInputs(spec, {{100}, {100}}, freshSeed());
     decode(history, {.room = 112, .mostNew = 7, .pageSize = branches % 2 ? 16 : 0}, evenly(100, 7));
   }
+}
+
+// So many blocks that the first of each segment are found before the first of all: of two whole ones and a beginning.
+TEST_F(DecodeTest, ManyBlocksAreRankedInSegments) {
+  Spec spec = smallSpec(DType::kBf16);
+  spec.cmpBlock = 4;
+  spec.cmpStride = 2;
+  spec.selBlock = 4;
+  spec.selCount = 20;
+  constexpr int64_t kTokens = 2300, kNew = 8;
+  const OperatorInputs history = tools::drawInputs(spec, {{kTokens, kTokens}, {kTokens, kTokens}}, freshSeed());
+  spec.op = Operator::kDecode;
+  ASSERT_EQ(rankSegment(spec, {2, 2 * kNew, kNew, kTokens}), 256);
+  decode(history, {.room = kTokens, .mostNew = kNew}, evenly(kTokens, kNew));
 }
 
 // The lists of the forward pass over the same history, by another set of kernels.

@@ -143,8 +143,8 @@ struct WholeShape {
   bool gatePerGroup = false;
 };
 
-// The problems of all its kernels, for as many queries of a sequence.
-std::vector<CompileCall> callsOf(const WholeShape &shape, int64_t queries) {
+// The problems of all its kernels, for as many queries of a sequence and keys before them.
+std::vector<CompileCall> callsOf(const WholeShape &shape, int64_t queries, int64_t keys = 8192) {
   Spec spec;
   spec.op = shape.pageSize == kForward ? Operator::kNsa : Operator::kDecode;
   spec.dtype = shape.dtype;
@@ -164,7 +164,7 @@ std::vector<CompileCall> callsOf(const WholeShape &shape, int64_t queries) {
   spec.pageSize = std::max(shape.pageSize, 0);
   EXPECT_TRUE(spec.validate().isOk()) << spec.validate().toString();
   std::vector<CompileCall> calls;
-  for (const Step &step : stepsOf(spec, {.batch = 1, .tokensQ = queries, .seqlenQ = queries, .seqlenK = 8192})) {
+  for (const Step &step : stepsOf(spec, {.batch = 1, .tokensQ = queries, .seqlenQ = queries, .seqlenK = keys})) {
     const Problem problem = Problem::make(step.spec, step.maxima);
     calls.push_back(callOf(problem.op.c_str(), problem.fixed));
   }
@@ -175,6 +175,7 @@ constexpr const char *kAttentionOperators[] = {"window", "dense", "cmp"};
 
 // Many queries, and so few that programs share their keys.
 constexpr int64_t kPrompt = 8192, kToken = 1;
+constexpr int64_t kManyKeys = 65536; // whose blocks are many segments
 
 void addNew(std::vector<CompileCall> &calls, const std::vector<CompileCall> &more) {
   for (const CompileCall &call : more)
@@ -190,6 +191,7 @@ std::vector<CompileCall> mainProblems() {
   for (const CmpKind kind : {CmpKind::kMean, CmpKind::kLinear, CmpKind::kMlp})
     add(callsOf({DType::kBf16, 128, 128, 16, 64, kind}, kPrompt));
   add(callsOf({DType::kBf16, 128, 128, 16, 64}, kToken));
+  add(callsOf({DType::kBf16, 128, 128, 16, 64}, kToken, kManyKeys));
   for (const CompileCall &call : callsOf({DType::kBf16, 128, 128, 16, 0}, kToken))
     if (call.op == "append" || call.op == "cache_sequences")
       add({call});

@@ -57,6 +57,19 @@ TEST(Pipeline, DecodeIsTheForwardOverWhatItAppends) {
   }
 }
 
+// Blocks are many where comparing all with all is more than a launch.
+TEST(Pipeline, FewQueriesShareKeysAndRankManyBlocks) {
+  Spec spec = nsa128();
+  spec.op = Operator::kDecode;
+  auto token = [](int64_t batch, int64_t keys) {
+    return Maxima{.batch = batch, .tokensQ = batch, .seqlenQ = 1, .seqlenK = keys};
+  };
+  const std::string before = "cache_sequences append compress split_cmp scores ";
+  EXPECT_EQ(stepsText(spec, token(1, 4096)), before + "choose ascend split_sel_win merge");
+  EXPECT_EQ(stepsText(spec, token(1, 65536)), before + "rank choose ascend split_sel_win merge");
+  EXPECT_EQ(stepsText(spec, token(64, 32768)), before + "rank choose ascend split_sel_win merge");
+}
+
 TEST(Pipeline, ShortcutsAreTakenExactlyWhereNothingElseIsPossible) {
   const Spec spec = nsa128(); // 16 blocks of 64, window 512
   EXPECT_EQ(stepsText(spec, lengths(1025)), "compress cmp select sel window combine");
