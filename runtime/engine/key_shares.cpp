@@ -61,13 +61,17 @@ ViewSlots KeyShares::outputs(std::byte *workspace) const {
   return floats(workspace + output, {rows * heads * vDim, heads * vDim, vDim});
 }
 
+ViewSlots KeyShares::lseSplits(std::byte *workspace) const {
+  return floats(workspace + lse, {1, heads * kSlots, kSlots});
+}
+
 void KeyShares::bindShare(KernelCall &call, std::byte *workspace, int64_t splits, int64_t firstSlot) const {
   call.grid.splits = splits;
   setScalar(call.scalars, Scalar::kSplits, splits);
   setScalar(call.scalars, Scalar::kSelSplits, 0);
   setScalar(call.scalars, Scalar::kFirstSplit, firstSlot);
   call[View::kOSplit] = outputs(workspace);
-  call[View::kLseSplit] = floats(workspace + lse, {1, heads * kSlots, kSlots});
+  call[View::kLseSplit] = lseSplits(workspace);
   call[View::kReadsSplit] = ViewSlots::make(workspace + reads, DType::kI32, {1, kvHeads * kSlots, kSlots});
 }
 
@@ -124,6 +128,7 @@ void KeyShares::bindSlots(KernelCall &call, std::byte *workspace) const {
   setScalar(call.scalars, Scalar::kPastSelSplit, past[kSel]);
   setScalar(call.scalars, Scalar::kPastWinSplit, past[kWin]);
   call[View::kOSlots] = outputs(workspace);
+  call[View::kLseSplit] = lseSplits(workspace);
   call[View::kLseSlots] = floats(workspace + lse, {heads * kSlots, kSlots});
   call[View::kReadsSlots] = ViewSlots::make(workspace + reads, DType::kI32, {kvHeads * kSlots, kSlots});
 }

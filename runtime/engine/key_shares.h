@@ -35,6 +35,7 @@ public:
 
 private:
   ViewSlots outputs(std::byte *workspace) const;
+  ViewSlots lseSplits(std::byte *workspace) const;
   ViewSlots integers(std::byte *data, int64_t columns) const;
   void bindRows(KernelCall &call, std::byte *scores, int64_t columns) const;
   void bindShare(KernelCall &call, std::byte *workspace, int64_t splits, int64_t firstSlot) const;

@@ -1,6 +1,6 @@
-// What the splits of decode's branches found, added up, and the branches by their gates: the operator `merge`. A program
-// serves one query head and a chunk of its columns: a product whose left side holds the weight of each split of all
-// branches, equal in all rows, and whose right side holds what they found. Logarithms are in base 2.
+// What the splits of decode's branches found, added up, and the branches by their gates: the operator `merge`. The rows of
+// a tile are heads of a group, its columns a chunk of theirs: each split's row is added with the weight that its log-sum-exp
+// and the gate of its branch give it. Logarithms are in base 2.
 //
 //! template merge
 //! operator merge
@@ -10,15 +10,19 @@
 //! choice  rows = 16
 //! choice  column_tile = 16 | 32 | 64 | 128
 //! require column_tile == 16 || column_tile < 2 * v_dim
+// Four splits of a tile stand in registers, beside the sum.
+//! require cpu || column_tile <= 64
+//! let     head_tiles = ceildiv(group, rows)
 //! let     chunks = ceildiv(v_dim, column_tile)
 // Many slots are those of few queries, which want many programs; few slots those of many.
-//! let     wanted = cpu || slots == 16 ? 128 : 32
+//! let     wanted = cpu ? 128 : slots == 16 ? 32 : 16
 //! cost    max(column_tile - wanted, wanted - column_tile)
-//! grid    max_seqlen_q * group * chunks, kv_heads, batch
+//! grid    max_seqlen_q * head_tiles * chunks, kv_heads, batch
 //! threads 32
 
 func.func @merge(
-    %o_slots: !tile.view<f32, 3>, %lse_slots: !tile.view<f32, 2>, %reads_slots: !tile.view<i32, 2>,
+    %o_slots: !tile.view<f32, 3>, %lse_split: !tile.view<f32, 3>, %lse_slots: !tile.view<f32, 2>,
+    %reads_slots: !tile.view<i32, 2>,
     %gates: !tile.view<${element}, 4>, %out: !tile.view<${element}, 3>,
     %o_cmp: !tile.view<${element}, 3>, %o_sel: !tile.view<${element}, 3>, %o_win: !tile.view<${element}, 3>,
     %lse_cmp: !tile.view<f32, 3>, %lse_sel: !tile.view<f32, 3>, %lse_win: !tile.view<f32, 3>,
@@ -28,8 +32,11 @@ func.func @merge(
   %one = arith.constant 1 : i32
   %two = arith.constant 2 : i32
   %three = arith.constant 3 : i32
+  %four = arith.constant 4 : i32
   %seven = arith.constant 7 : i32
   %group = arith.constant ${group} : i32
+  %rows = arith.constant ${rows} : i32
+  %head_tiles = arith.constant ${head_tiles} : i32
   %chunks = arith.constant ${chunks} : i32
   %v_dim = arith.constant ${v_dim} : i32
   %gate_per_group = arith.constant ${gate_per_group} : i1
@@ -43,10 +50,12 @@ func.func @merge(
   %sequence = tile.program_id z
   %chunk = arith.remsi %program, %chunks : i32
   %rest = arith.divsi %program, %chunks : i32
-  %member = arith.remsi %rest, %group : i32
-  %query = arith.divsi %rest, %group : i32
+  %head_tile = arith.remsi %rest, %head_tiles : i32
+  %query = arith.divsi %rest, %head_tiles : i32
+  %first_member = arith.muli %head_tile, %rows : i32
+  %members = arith.subi %group, %first_member : i32
   %group_first = arith.muli %kv_head, %group : i32
-  %head = arith.addi %group_first, %member : i32
+  %first_head = arith.addi %group_first, %first_member : i32
 
   %q_begin = tile.load_scalar %sequences[%sequence, %zero] : !tile.view<i32, 2>
   %queries = tile.load_scalar %sequences[%sequence, %one] : !tile.view<i32, 2>
@@ -57,28 +66,30 @@ func.func @merge(
     %rows_before = arith.muli %q_entry, %seqlen_q : i32
     %row_time = arith.addi %rows_before, %time : i32
 
-    // Every row of these tiles is the same.
-    %gate_head = arith.select %gate_per_group, %kv_head, %head : i32
+    // Rows behind the group's last head are zero, and go nowhere.
     %gate_0 = tile.load %gates rows(%r) {
-      %exists = arith.constant true
+      %exists = arith.cmpi slt, %r, %members : i32
+      %head = arith.addi %first_head, %r : i32
+      %gate_head = arith.select %gate_per_group, %kv_head, %head : i32
       tile.at [%q_entry, %time, %gate_head, %zero] if %exists
     } : !tile.view<${element}, 4> -> tensor<${rows}x${element}>
     %gate_1 = tile.load %gates rows(%r) {
-      %exists = arith.constant true
+      %exists = arith.cmpi slt, %r, %members : i32
+      %head = arith.addi %first_head, %r : i32
+      %gate_head = arith.select %gate_per_group, %kv_head, %head : i32
       tile.at [%q_entry, %time, %gate_head, %one] if %exists
     } : !tile.view<${element}, 4> -> tensor<${rows}x${element}>
     %gate_2 = tile.load %gates rows(%r) {
-      %exists = arith.constant true
+      %exists = arith.cmpi slt, %r, %members : i32
+      %head = arith.addi %first_head, %r : i32
+      %gate_head = arith.select %gate_per_group, %kv_head, %head : i32
       tile.at [%q_entry, %time, %gate_head, %two] if %exists
     } : !tile.view<${element}, 4> -> tensor<${rows}x${element}>
     %lse = tile.load %lse_slots rows(%r) {
-      %exists = arith.constant true
+      %exists = arith.cmpi slt, %r, %members : i32
+      %head = arith.addi %first_head, %r : i32
       tile.at [%row_time, %head] if %exists
     } columns(${slots}) : !tile.view<f32, 2> -> tensor<${rows}x${slots}xf32>
-    %o = tile.load %o_slots rows(%r) {
-      %exists = arith.cmpi slt, %r, %past_win_split : i32
-      tile.at [%r, %row_time, %head] if %exists
-    } chunk(%chunk of %v_dim) : !tile.view<f32, 3> -> tensor<${slots}x${column_tile}xf32>
     %x_cmp = tile.cast %gate_0 : tensor<${rows}x${element}> -> tensor<${rows}xf32>
     %x_sel = tile.cast %gate_1 : tensor<${rows}x${element}> -> tensor<${rows}xf32>
     %x_win = tile.cast %gate_2 : tensor<${rows}x${element}> -> tensor<${rows}xf32>
@@ -181,63 +192,180 @@ func.func @merge(
     %gated_cmp = arith.mulf %g_cmp, %norm_cmp : tensor<${rows}xf32>
     %gated_sel = arith.mulf %g_sel, %norm_sel : tensor<${rows}xf32>
     %gated_win = arith.mulf %g_win, %norm_win : tensor<${rows}xf32>
-    %gated_cmp_wide = tile.broadcast %gated_cmp : tensor<${rows}xf32> -> tensor<${rows}x${slots}xf32>
-    %gated_sel_wide = tile.broadcast %gated_sel : tensor<${rows}xf32> -> tensor<${rows}x${slots}xf32>
-    %gated_win_wide = tile.broadcast %gated_win : tensor<${rows}xf32> -> tensor<${rows}x${slots}xf32>
-    %gated_sel_or_win = arith.select %is_cmp_or_sel, %gated_sel_wide, %gated_win_wide : tensor<${rows}x${slots}xi1>, tensor<${rows}x${slots}xf32>
-    %gated = arith.select %is_cmp, %gated_cmp_wide, %gated_sel_or_win : tensor<${rows}x${slots}xi1>, tensor<${rows}x${slots}xf32>
-    %gated_share = arith.mulf %share, %gated : tensor<${rows}x${slots}xf32>
-    %weight = arith.select %is_slot, %gated_share, %nothing : tensor<${rows}x${slots}xi1>, tensor<${rows}x${slots}xf32>
+    // Four splits are loaded at once: each load waits for memory.
     %no_sum = tile.splat %zero_f : tensor<${rows}x${column_tile}xf32>
-    %sum = tile.dot %weight, %o, %no_sum : tensor<${rows}x${slots}xf32>, tensor<${slots}x${column_tile}xf32> -> tensor<${rows}x${column_tile}xf32>
-    %result = tile.cast %sum : tensor<${rows}x${column_tile}xf32> -> tensor<${rows}x${column_tile}x${element}>
+    %sum_all = scf.for %first_split = %zero to %past_win_split step %four
+        iter_args(%sum = %no_sum) -> (tensor<${rows}x${column_tile}xf32>) : i32 {
+      %split_0 = arith.addi %first_split, %zero : i32
+      %is_split_0 = arith.cmpi slt, %split_0, %past_win_split : i32
+      %o_0 = tile.load %o_slots rows(%r) {
+        %is_member = arith.cmpi slt, %r, %members : i32
+        %exists = arith.andi %is_member, %is_split_0 : i1
+        %head = arith.addi %first_head, %r : i32
+        tile.at [%split_0, %row_time, %head] if %exists
+      } chunk(%chunk of %v_dim) : !tile.view<f32, 3> -> tensor<${rows}x${column_tile}xf32>
+      %lse_0 = tile.load %lse_split rows(%r) {
+        %is_member = arith.cmpi slt, %r, %members : i32
+        %exists = arith.andi %is_member, %is_split_0 : i1
+        %head = arith.addi %first_head, %r : i32
+        tile.at [%split_0, %row_time, %head] if %exists
+      } : !tile.view<f32, 3> -> tensor<${rows}xf32>
+      %split_1 = arith.addi %first_split, %one : i32
+      %is_split_1 = arith.cmpi slt, %split_1, %past_win_split : i32
+      %o_1 = tile.load %o_slots rows(%r) {
+        %is_member = arith.cmpi slt, %r, %members : i32
+        %exists = arith.andi %is_member, %is_split_1 : i1
+        %head = arith.addi %first_head, %r : i32
+        tile.at [%split_1, %row_time, %head] if %exists
+      } chunk(%chunk of %v_dim) : !tile.view<f32, 3> -> tensor<${rows}x${column_tile}xf32>
+      %lse_1 = tile.load %lse_split rows(%r) {
+        %is_member = arith.cmpi slt, %r, %members : i32
+        %exists = arith.andi %is_member, %is_split_1 : i1
+        %head = arith.addi %first_head, %r : i32
+        tile.at [%split_1, %row_time, %head] if %exists
+      } : !tile.view<f32, 3> -> tensor<${rows}xf32>
+      %split_2 = arith.addi %first_split, %two : i32
+      %is_split_2 = arith.cmpi slt, %split_2, %past_win_split : i32
+      %o_2 = tile.load %o_slots rows(%r) {
+        %is_member = arith.cmpi slt, %r, %members : i32
+        %exists = arith.andi %is_member, %is_split_2 : i1
+        %head = arith.addi %first_head, %r : i32
+        tile.at [%split_2, %row_time, %head] if %exists
+      } chunk(%chunk of %v_dim) : !tile.view<f32, 3> -> tensor<${rows}x${column_tile}xf32>
+      %lse_2 = tile.load %lse_split rows(%r) {
+        %is_member = arith.cmpi slt, %r, %members : i32
+        %exists = arith.andi %is_member, %is_split_2 : i1
+        %head = arith.addi %first_head, %r : i32
+        tile.at [%split_2, %row_time, %head] if %exists
+      } : !tile.view<f32, 3> -> tensor<${rows}xf32>
+      %split_3 = arith.addi %first_split, %three : i32
+      %is_split_3 = arith.cmpi slt, %split_3, %past_win_split : i32
+      %o_3 = tile.load %o_slots rows(%r) {
+        %is_member = arith.cmpi slt, %r, %members : i32
+        %exists = arith.andi %is_member, %is_split_3 : i1
+        %head = arith.addi %first_head, %r : i32
+        tile.at [%split_3, %row_time, %head] if %exists
+      } chunk(%chunk of %v_dim) : !tile.view<f32, 3> -> tensor<${rows}x${column_tile}xf32>
+      %lse_3 = tile.load %lse_split rows(%r) {
+        %is_member = arith.cmpi slt, %r, %members : i32
+        %exists = arith.andi %is_member, %is_split_3 : i1
+        %head = arith.addi %first_head, %r : i32
+        tile.at [%split_3, %row_time, %head] if %exists
+      } : !tile.view<f32, 3> -> tensor<${rows}xf32>
+      %of_cmp_0 = arith.cmpi slt, %split_0, %past_cmp_split : i32
+      %of_cmp_or_sel_0 = arith.cmpi slt, %split_0, %past_sel_split : i32
+      %is_row_0 = tile.splat %is_split_0 : tensor<${rows}xi1>
+      %cmp_row_0 = tile.splat %of_cmp_0 : tensor<${rows}xi1>
+      %cmp_or_sel_row_0 = tile.splat %of_cmp_or_sel_0 : tensor<${rows}xi1>
+      %m_sel_or_win_0 = arith.select %cmp_or_sel_row_0, %m_sel_finite, %m_win_finite : tensor<${rows}xi1>, tensor<${rows}xf32>
+      %m_0 = arith.select %cmp_row_0, %m_cmp_finite, %m_sel_or_win_0 : tensor<${rows}xi1>, tensor<${rows}xf32>
+      %gated_sel_or_win_0 = arith.select %cmp_or_sel_row_0, %gated_sel, %gated_win : tensor<${rows}xi1>, tensor<${rows}xf32>
+      %gated_0 = arith.select %cmp_row_0, %gated_cmp, %gated_sel_or_win_0 : tensor<${rows}xi1>, tensor<${rows}xf32>
+      %below_0 = arith.subf %lse_0, %m_0 : tensor<${rows}xf32>
+      %share_0 = math.exp2 %below_0 : tensor<${rows}xf32>
+      %gated_share_0 = arith.mulf %share_0, %gated_0 : tensor<${rows}xf32>
+      %weight_0 = arith.select %is_row_0, %gated_share_0, %zero_row : tensor<${rows}xi1>, tensor<${rows}xf32>
+      %weight_wide_0 = tile.broadcast %weight_0 : tensor<${rows}xf32> -> tensor<${rows}x${column_tile}xf32>
+      %sum_0 = math.fma %weight_wide_0, %o_0, %sum : tensor<${rows}x${column_tile}xf32>
+      %of_cmp_1 = arith.cmpi slt, %split_1, %past_cmp_split : i32
+      %of_cmp_or_sel_1 = arith.cmpi slt, %split_1, %past_sel_split : i32
+      %is_row_1 = tile.splat %is_split_1 : tensor<${rows}xi1>
+      %cmp_row_1 = tile.splat %of_cmp_1 : tensor<${rows}xi1>
+      %cmp_or_sel_row_1 = tile.splat %of_cmp_or_sel_1 : tensor<${rows}xi1>
+      %m_sel_or_win_1 = arith.select %cmp_or_sel_row_1, %m_sel_finite, %m_win_finite : tensor<${rows}xi1>, tensor<${rows}xf32>
+      %m_1 = arith.select %cmp_row_1, %m_cmp_finite, %m_sel_or_win_1 : tensor<${rows}xi1>, tensor<${rows}xf32>
+      %gated_sel_or_win_1 = arith.select %cmp_or_sel_row_1, %gated_sel, %gated_win : tensor<${rows}xi1>, tensor<${rows}xf32>
+      %gated_1 = arith.select %cmp_row_1, %gated_cmp, %gated_sel_or_win_1 : tensor<${rows}xi1>, tensor<${rows}xf32>
+      %below_1 = arith.subf %lse_1, %m_1 : tensor<${rows}xf32>
+      %share_1 = math.exp2 %below_1 : tensor<${rows}xf32>
+      %gated_share_1 = arith.mulf %share_1, %gated_1 : tensor<${rows}xf32>
+      %weight_1 = arith.select %is_row_1, %gated_share_1, %zero_row : tensor<${rows}xi1>, tensor<${rows}xf32>
+      %weight_wide_1 = tile.broadcast %weight_1 : tensor<${rows}xf32> -> tensor<${rows}x${column_tile}xf32>
+      %sum_1 = math.fma %weight_wide_1, %o_1, %sum_0 : tensor<${rows}x${column_tile}xf32>
+      %of_cmp_2 = arith.cmpi slt, %split_2, %past_cmp_split : i32
+      %of_cmp_or_sel_2 = arith.cmpi slt, %split_2, %past_sel_split : i32
+      %is_row_2 = tile.splat %is_split_2 : tensor<${rows}xi1>
+      %cmp_row_2 = tile.splat %of_cmp_2 : tensor<${rows}xi1>
+      %cmp_or_sel_row_2 = tile.splat %of_cmp_or_sel_2 : tensor<${rows}xi1>
+      %m_sel_or_win_2 = arith.select %cmp_or_sel_row_2, %m_sel_finite, %m_win_finite : tensor<${rows}xi1>, tensor<${rows}xf32>
+      %m_2 = arith.select %cmp_row_2, %m_cmp_finite, %m_sel_or_win_2 : tensor<${rows}xi1>, tensor<${rows}xf32>
+      %gated_sel_or_win_2 = arith.select %cmp_or_sel_row_2, %gated_sel, %gated_win : tensor<${rows}xi1>, tensor<${rows}xf32>
+      %gated_2 = arith.select %cmp_row_2, %gated_cmp, %gated_sel_or_win_2 : tensor<${rows}xi1>, tensor<${rows}xf32>
+      %below_2 = arith.subf %lse_2, %m_2 : tensor<${rows}xf32>
+      %share_2 = math.exp2 %below_2 : tensor<${rows}xf32>
+      %gated_share_2 = arith.mulf %share_2, %gated_2 : tensor<${rows}xf32>
+      %weight_2 = arith.select %is_row_2, %gated_share_2, %zero_row : tensor<${rows}xi1>, tensor<${rows}xf32>
+      %weight_wide_2 = tile.broadcast %weight_2 : tensor<${rows}xf32> -> tensor<${rows}x${column_tile}xf32>
+      %sum_2 = math.fma %weight_wide_2, %o_2, %sum_1 : tensor<${rows}x${column_tile}xf32>
+      %of_cmp_3 = arith.cmpi slt, %split_3, %past_cmp_split : i32
+      %of_cmp_or_sel_3 = arith.cmpi slt, %split_3, %past_sel_split : i32
+      %is_row_3 = tile.splat %is_split_3 : tensor<${rows}xi1>
+      %cmp_row_3 = tile.splat %of_cmp_3 : tensor<${rows}xi1>
+      %cmp_or_sel_row_3 = tile.splat %of_cmp_or_sel_3 : tensor<${rows}xi1>
+      %m_sel_or_win_3 = arith.select %cmp_or_sel_row_3, %m_sel_finite, %m_win_finite : tensor<${rows}xi1>, tensor<${rows}xf32>
+      %m_3 = arith.select %cmp_row_3, %m_cmp_finite, %m_sel_or_win_3 : tensor<${rows}xi1>, tensor<${rows}xf32>
+      %gated_sel_or_win_3 = arith.select %cmp_or_sel_row_3, %gated_sel, %gated_win : tensor<${rows}xi1>, tensor<${rows}xf32>
+      %gated_3 = arith.select %cmp_row_3, %gated_cmp, %gated_sel_or_win_3 : tensor<${rows}xi1>, tensor<${rows}xf32>
+      %below_3 = arith.subf %lse_3, %m_3 : tensor<${rows}xf32>
+      %share_3 = math.exp2 %below_3 : tensor<${rows}xf32>
+      %gated_share_3 = arith.mulf %share_3, %gated_3 : tensor<${rows}xf32>
+      %weight_3 = arith.select %is_row_3, %gated_share_3, %zero_row : tensor<${rows}xi1>, tensor<${rows}xf32>
+      %weight_wide_3 = tile.broadcast %weight_3 : tensor<${rows}xf32> -> tensor<${rows}x${column_tile}xf32>
+      %sum_3 = math.fma %weight_wide_3, %o_3, %sum_2 : tensor<${rows}x${column_tile}xf32>
+      scf.yield %sum_3 : tensor<${rows}x${column_tile}xf32>
+    }
+    %result = tile.cast %sum_all : tensor<${rows}x${column_tile}xf32> -> tensor<${rows}x${column_tile}x${element}>
     tile.store %result, %out rows(%r) {
-      %is_first = arith.cmpi eq, %r, %zero : i32
-      tile.at [%q_entry, %time, %head] if %is_first
+      %exists = arith.cmpi slt, %r, %members : i32
+      %head = arith.addi %first_head, %r : i32
+      tile.at [%q_entry, %time, %head] if %exists
     } chunk(%chunk of %v_dim) : tensor<${rows}x${column_tile}x${element}>, !tile.view<${element}, 3>
 
-    // The branches by themselves, for callers who want to see them: a row each. What one of them holds, NaN too, is no
-    // other's business.
-    %wants_cmp = tile.present %o_cmp : !tile.view<${element}, 3>
-    %wants_sel = tile.present %o_sel : !tile.view<${element}, 3>
-    %wants_win = tile.present %o_win : !tile.view<${element}, 3>
-    %wants_first_two = arith.ori %wants_cmp, %wants_sel : i1
-    %wants_branches = arith.ori %wants_first_two, %wants_win : i1
-    scf.if %wants_branches {
-      %row = tile.iota 0 : tensor<${rows}xi32>
-      %row_wide = tile.broadcast %row : tensor<${rows}xi32> -> tensor<${rows}x${slots}xi32>
-      %zero_tile = tile.splat %zero : tensor<${rows}x${slots}xi32>
-      %one_tile = tile.splat %one : tensor<${rows}x${slots}xi32>
-      %two_tile = tile.splat %two : tensor<${rows}x${slots}xi32>
-      %sel_or_win = arith.select %is_cmp_or_sel, %one_tile, %two_tile : tensor<${rows}x${slots}xi1>, tensor<${rows}x${slots}xi32>
-      %branch_of_split = arith.select %is_cmp, %zero_tile, %sel_or_win : tensor<${rows}x${slots}xi1>, tensor<${rows}x${slots}xi32>
-      %is_of_row = arith.cmpi eq, %branch_of_split, %row_wide : tensor<${rows}x${slots}xi32>
-      %is_own = arith.andi %is_of_row, %is_slot : tensor<${rows}x${slots}xi1>
-      %norm_cmp_wide = tile.broadcast %norm_cmp : tensor<${rows}xf32> -> tensor<${rows}x${slots}xf32>
-      %norm_sel_wide = tile.broadcast %norm_sel : tensor<${rows}xf32> -> tensor<${rows}x${slots}xf32>
-      %norm_win_wide = tile.broadcast %norm_win : tensor<${rows}xf32> -> tensor<${rows}x${slots}xf32>
-      %norm_sel_or_win = arith.select %is_cmp_or_sel, %norm_sel_wide, %norm_win_wide : tensor<${rows}x${slots}xi1>, tensor<${rows}x${slots}xf32>
-      %norm = arith.select %is_cmp, %norm_cmp_wide, %norm_sel_or_win : tensor<${rows}x${slots}xi1>, tensor<${rows}x${slots}xf32>
-      %normed_share = arith.mulf %share, %norm : tensor<${rows}x${slots}xf32>
-      %branch_weight = arith.select %is_own, %normed_share, %nothing : tensor<${rows}x${slots}xi1>, tensor<${rows}x${slots}xf32>
-      %branch_sum = tile.dot %branch_weight, %o, %no_sum {zero_annihilates} : tensor<${rows}x${slots}xf32>, tensor<${slots}x${column_tile}xf32> -> tensor<${rows}x${column_tile}xf32>
-      %branches = tile.cast %branch_sum : tensor<${rows}x${column_tile}xf32> -> tensor<${rows}x${column_tile}x${element}>
-      scf.if %wants_cmp {
-        tile.store %branches, %o_cmp rows(%r) {
-          %is_branch = arith.cmpi eq, %r, %zero : i32
-          tile.at [%q_entry, %time, %head] if %is_branch
-        } chunk(%chunk of %v_dim) : tensor<${rows}x${column_tile}x${element}>, !tile.view<${element}, 3>
-      }
-      scf.if %wants_sel {
-        tile.store %branches, %o_sel rows(%r) {
-          %is_branch = arith.cmpi eq, %r, %one : i32
-          tile.at [%q_entry, %time, %head] if %is_branch
-        } chunk(%chunk of %v_dim) : tensor<${rows}x${column_tile}x${element}>, !tile.view<${element}, 3>
-      }
-      scf.if %wants_win {
-        tile.store %branches, %o_win rows(%r) {
-          %is_branch = arith.cmpi eq, %r, %two : i32
-          tile.at [%q_entry, %time, %head] if %is_branch
+    // The branches by themselves, for callers who want to see them. What one of them holds, NaN too, is no other's business,
+    // and what has no weight in it nobody's.
+    scf.for %branch = %zero to %three step %one : i32 {
+      %of_cmp = arith.cmpi eq, %branch, %zero : i32
+      %of_sel = arith.cmpi eq, %branch, %one : i32
+      %o_sel_or_win = arith.select %of_sel, %o_sel, %o_win : !tile.view<${element}, 3>
+      %o_branch = arith.select %of_cmp, %o_cmp, %o_sel_or_win : !tile.view<${element}, 3>
+      %wants_branch = tile.present %o_branch : !tile.view<${element}, 3>
+      scf.if %wants_branch {
+        %past_before_win = arith.select %of_sel, %past_cmp_split, %past_sel_split : i32
+        %first_of_branch = arith.select %of_cmp, %zero, %past_before_win : i32
+        %past_sel_or_win = arith.select %of_sel, %past_sel_split, %past_win_split : i32
+        %past_of_branch = arith.select %of_cmp, %past_cmp_split, %past_sel_or_win : i32
+        %of_cmp_row = tile.splat %of_cmp : tensor<${rows}xi1>
+        %of_sel_row = tile.splat %of_sel : tensor<${rows}xi1>
+        %m_else = arith.select %of_sel_row, %m_sel_finite, %m_win_finite : tensor<${rows}xi1>, tensor<${rows}xf32>
+        %m_branch = arith.select %of_cmp_row, %m_cmp_finite, %m_else : tensor<${rows}xi1>, tensor<${rows}xf32>
+        %norm_else = arith.select %of_sel_row, %norm_sel, %norm_win : tensor<${rows}xi1>, tensor<${rows}xf32>
+        %norm_branch = arith.select %of_cmp_row, %norm_cmp, %norm_else : tensor<${rows}xi1>, tensor<${rows}xf32>
+        %branch_all = scf.for %own_split = %first_of_branch to %past_of_branch step %one
+            iter_args(%branch_sum = %no_sum) -> (tensor<${rows}x${column_tile}xf32>) : i32 {
+          %o_split = tile.load %o_slots rows(%r) {
+            %exists = arith.cmpi slt, %r, %members : i32
+            %head = arith.addi %first_head, %r : i32
+            tile.at [%own_split, %row_time, %head] if %exists
+          } chunk(%chunk of %v_dim) : !tile.view<f32, 3> -> tensor<${rows}x${column_tile}xf32>
+          %lse_of_split = tile.load %lse_split rows(%r) {
+            %exists = arith.cmpi slt, %r, %members : i32
+            %head = arith.addi %first_head, %r : i32
+            tile.at [%own_split, %row_time, %head] if %exists
+          } : !tile.view<f32, 3> -> tensor<${rows}xf32>
+          %below = arith.subf %lse_of_split, %m_branch : tensor<${rows}xf32>
+          %share_of_split = math.exp2 %below : tensor<${rows}xf32>
+          %weight = arith.mulf %share_of_split, %norm_branch : tensor<${rows}xf32>
+          %weight_wide = tile.broadcast %weight : tensor<${rows}xf32> -> tensor<${rows}x${column_tile}xf32>
+          %weightless = arith.cmpf oeq, %weight_wide, %no_sum : tensor<${rows}x${column_tile}xf32>
+          %o_weighty = arith.select %weightless, %no_sum, %o_split : tensor<${rows}x${column_tile}xi1>, tensor<${rows}x${column_tile}xf32>
+          %branch_next = math.fma %weight_wide, %o_weighty, %branch_sum : tensor<${rows}x${column_tile}xf32>
+          scf.yield %branch_next : tensor<${rows}x${column_tile}xf32>
+        }
+        %branch_result = tile.cast %branch_all : tensor<${rows}x${column_tile}xf32> -> tensor<${rows}x${column_tile}x${element}>
+        tile.store %branch_result, %o_branch rows(%r) {
+          %exists = arith.cmpi slt, %r, %members : i32
+          %head = arith.addi %first_head, %r : i32
+          tile.at [%q_entry, %time, %head] if %exists
         } chunk(%chunk of %v_dim) : tensor<${rows}x${column_tile}x${element}>, !tile.view<${element}, 3>
       }
     }
@@ -266,14 +394,15 @@ func.func @merge(
           %l_out_zero = arith.cmpf oeq, %l_out, %zero_row : tensor<${rows}xf32>
           %lse_row = arith.select %l_out_zero, %minus_inf_row, %total : tensor<${rows}xi1>, tensor<${rows}xf32>
           tile.store %lse_row, %lse_out rows(%r) {
-            %is_first = arith.cmpi eq, %r, %zero : i32
-            tile.at [%q_entry, %time, %head] if %is_first
+            %exists = arith.cmpi slt, %r, %members : i32
+            %head = arith.addi %first_head, %r : i32
+            tile.at [%q_entry, %time, %head] if %exists
           } : tensor<${rows}xf32>, !tile.view<f32, 3>
         }
       }
       %wants_reads = tile.present %reads : !tile.view<i32, 3>
-      %is_first_member = arith.cmpi eq, %member, %zero : i32
-      %writes_reads = arith.andi %wants_reads, %is_first_member : i1
+      %is_first_tile = arith.cmpi eq, %head_tile, %zero : i32
+      %writes_reads = arith.andi %wants_reads, %is_first_tile : i1
       scf.if %writes_reads {
         %reads_tile = tile.load %reads_slots rows(%r) {
           %exists = arith.constant true
