@@ -1,8 +1,10 @@
 // The one command line: `nsa VERB`. Exit codes: 0 done, 1 failed (the reason on stderr), 2 not understood.
 #include "tools/nsa/command.h"
+#include "tools/nsa/ordered_help.h"
 
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <new>
 
 namespace {
@@ -16,6 +18,7 @@ int runProgram(int argc, char **argv) {
   CLI::App app("Native sparse attention kernels that build themselves.", "nsa");
   app.set_version_flag("--version", std::string("nsa ") + nsa_version() + " (" + nsa_source_id() + ")",
                        "Print the version and the source it was built from");
+  app.formatter(std::make_shared<OrderedHelp>()); // verbs inherit it
   app.require_subcommand(1);
 
   Action action;
