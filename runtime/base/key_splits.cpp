@@ -13,6 +13,9 @@ constexpr int64_t kMostQueries = 8;
 constexpr int64_t kProgramsWanted = 512;
 constexpr int64_t kLeastKeys = 64;
 constexpr int64_t kManyShares = 4;
+// A program of attention takes so many rows at most. A power of two, as buckets are.
+constexpr int64_t kMostRows = 128;
+constexpr int64_t kManyRows = kProgramsWanted / kManyShares * kMostRows;
 constexpr int64_t kSlotGranule = 16;
 // Comparisons of all queries, and blocks of one, up to which a second launch costs more than it saves; and the least
 // segment, whole tiles.
@@ -50,6 +53,14 @@ int64_t rankSegment(const Spec &spec, const Maxima &maxima) {
   while (segment * segment < blocks * keptOfSegment(spec))
     segment *= 2;
   return segment;
+}
+
+bool hasManyRows(const Spec &spec, const Maxima &maxima) {
+  // One number alone may be enough, and all of them together overflow.
+  int64_t rows = spec.group();
+  for (const int64_t count : {maxima.batch, maxima.seqlenQ, int64_t{spec.kvHeads}})
+    rows = std::min(rows * bucket(std::min(count, kManyRows)), kManyRows);
+  return rows == kManyRows;
 }
 
 KeySplits KeySplits::make(const Spec &spec, const Maxima &maxima) {

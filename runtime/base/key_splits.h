@@ -14,6 +14,8 @@ namespace nsa {
 bool sharesKeys(const Spec &spec, const Maxima &maxima);
 // Whether they are so many, all sequences and key heads together, that a program for each fills a device.
 bool hasManyQueries(const Spec &spec, const Maxima &maxima);
+// The same where a program of attention takes 128 rows, pairs of a query and a head of its group.
+bool hasManyRows(const Spec &spec, const Maxima &maxima);
 
 // Selection blocks of a segment, of which `rank` keeps the first before `choose` compares what was kept: a power of two
 // of at least 128. 0: comparing all blocks with all is less work than a launch, so `choose` does it.

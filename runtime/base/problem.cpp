@@ -304,6 +304,8 @@ Problem Problem::make(const Spec &spec, const Maxima &maxima) {
   // Few queries want many small programs, many queries fewer that load less.
   if (spec.op == Operator::kScores || spec.op == Operator::kRank || spec.op == Operator::kChoose)
     fix("many_queries", hasManyQueries(spec, maxima));
+  if (spec.op == Operator::kDense || spec.op == Operator::kWindow || spec.op == Operator::kCmp)
+    fix("many_queries", hasManyRows(spec, maxima));
   if (spec.op == Operator::kRank || spec.op == Operator::kChoose)
     fix("segment", rankSegment(spec, maxima));
   if (fields & kHeads)

@@ -6,7 +6,7 @@
 //
 //! template attention
 //! operator dense, window, cmp
-//! fixed   dtype, qk_dim, v_dim, group, packed, page_size
+//! fixed   dtype, qk_dim, v_dim, group, packed, page_size, many_queries
 //! fixed   cmp: cmp_block, cmp_stride
 //! let     windowed = op == window
 //! let     compressed = op == cmp
@@ -39,7 +39,10 @@
 //! let     fixed_cost = cpu ? 150000 : stages == 1 ? 800000 : 200000 + shared_bytes / 4
 //! let     cpu_bytes = 4 * (query_tile * (qk_pad + key_tile + v_pad) + key_tile * (qk_pad + v_pad))
 //! let     crowding = cpu ? cpu_bytes / 1024 : max(0, registers - 96) / (dtype_bytes == 2 ? 4 : 1) + 15 * max(0, warps - 4)
-//! cost    (1024 + key_tile + query_tile / (group * key_stride)) * (work + load + fixed_cost / (query_tile * key_tile) + crowding)
+// Few queries leave multiprocessors idle, and the time is that of one program: of its slabs of 16 rows by each of four
+// schedulers.
+//! let     slabs = cpu || many_queries ? 1 : query_tile / (16 * min(warps, 4))
+//! cost    (1024 + key_tile + query_tile / (group * key_stride)) * (work + load + fixed_cost / (query_tile * key_tile) + crowding) * slabs
 //! grid    ceildiv(max_seqlen_q * group, query_tile), kv_heads, batch
 //! threads 32 * warps
 

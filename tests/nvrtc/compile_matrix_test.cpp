@@ -68,7 +68,7 @@ Fixed commonOf(const Shape &shape) {
 
 CompileCall attentionCall(const Shape &shape, const std::string &op) {
   CompileCall call = callOf(op.c_str(), commonOf(shape));
-  call.fixed.insert({"v_dim", std::to_string(shape.vDim)});
+  call.fixed.insert({{"v_dim", std::to_string(shape.vDim)}, {"many_queries", "1"}});
   if (op == "cmp")
     call.fixed.insert({{"cmp_block", "32"}, {"cmp_stride", "16"}});
   return call;
@@ -173,8 +173,8 @@ std::vector<CompileCall> callsOf(const WholeShape &shape, int64_t queries, int64
 
 constexpr const char *kAttentionOperators[] = {"window", "dense", "cmp"};
 
-// Many queries, and so few that programs share their keys.
-constexpr int64_t kPrompt = 8192, kToken = 1;
+// Many queries, too few to fill a device, and so few that programs share their keys.
+constexpr int64_t kPrompt = 8192, kFew = 64, kToken = 1;
 constexpr int64_t kManyKeys = 65536; // whose blocks are many segments
 
 void addNew(std::vector<CompileCall> &calls, const std::vector<CompileCall> &more) {
@@ -188,6 +188,7 @@ std::vector<CompileCall> mainProblems() {
   std::vector<CompileCall> calls = {attentionCall(kShapes[0], "dense"), sequencesCall(32, 16)};
   auto add = [&](const std::vector<CompileCall> &more) { addNew(calls, more); };
   add(callsOf({DType::kBf16, 128, 128, 16, kForward}, kPrompt));
+  add(callsOf({DType::kBf16, 128, 128, 16, kForward}, kFew));
   for (const CmpKind kind : {CmpKind::kMean, CmpKind::kLinear, CmpKind::kMlp})
     add(callsOf({DType::kBf16, 128, 128, 16, 64, kind}, kPrompt));
   add(callsOf({DType::kBf16, 128, 128, 16, 64}, kToken));

@@ -35,12 +35,18 @@ TEST(DeviceLibrary, EachHeaderCompilesAlone) {
   EXPECT_GE(headers, 10);
 }
 
-std::map<uint32_t, int> opcodesOfDefault(const char *architecture, const char *dtype, const char *size) {
+std::map<uint32_t, int> opcodesOfDefault(const char *architecture, const char *dtype, const char *size,
+                                         const char *manyQueries) {
   CompileCall call;
   call.target = architecture;
   call.templateName = "attention";
-  call.fixed = {{"dtype", dtype},   {"group", "8"},   {"packed", "0"},
-                {"page_size", "0"}, {"qk_dim", size}, {"v_dim", size}};
+  call.fixed = {{"dtype", dtype},
+                {"group", "8"},
+                {"packed", "0"},
+                {"page_size", "0"},
+                {"qk_dim", size},
+                {"v_dim", size},
+                {"many_queries", manyQueries}};
   auto compiled = call.compile();
   EXPECT_TRUE(compiled) << compiled.status().toString();
   return compiled ? countOpcodes(compiled->bytes) : std::map<uint32_t, int>();
@@ -50,20 +56,21 @@ TEST(DefaultKernel, RunsOnTensorCoresWithoutLocalMemory) {
   NSA_REQUIRE_NVRTC();
   for (const char *architecture : kArchitectures)
     for (const char *dtype : {"bf16", "fp16"})
-      for (const char *size : {"64", "128"}) {
-        SCOPED_TRACE(std::string(architecture) + " " + dtype + " " + size);
-        auto opcodes = opcodesOfDefault(architecture, dtype, size);
-        EXPECT_GT(opcodes[kHmma], 0);
-        EXPECT_GT(opcodes[kLdsm], 0);
-        EXPECT_GT(opcodes[kLdgsts], 0);
-        EXPECT_EQ(opcodes[kLdl], 0);
-        EXPECT_EQ(opcodes[kStl], 0);
-      }
+      for (const char *size : {"64", "128"})
+        for (const char *manyQueries : {"0", "1"}) {
+          SCOPED_TRACE(std::string(architecture) + " " + dtype + " " + size + " many_queries=" + manyQueries);
+          auto opcodes = opcodesOfDefault(architecture, dtype, size, manyQueries);
+          EXPECT_GT(opcodes[kHmma], 0);
+          EXPECT_GT(opcodes[kLdsm], 0);
+          EXPECT_GT(opcodes[kLdgsts], 0);
+          EXPECT_EQ(opcodes[kLdl], 0);
+          EXPECT_EQ(opcodes[kStl], 0);
+        }
 }
 
 TEST(DefaultKernel, KeepsFloatInFullPrecision) {
   NSA_REQUIRE_NVRTC();
-  auto opcodes = opcodesOfDefault("sm_90a", "fp32", "64");
+  auto opcodes = opcodesOfDefault("sm_90a", "fp32", "64", "1");
   EXPECT_EQ(opcodes[kHmma], 0) << "TF32 is a tensor core type";
   EXPECT_EQ(opcodes[kLdl], 0);
   EXPECT_EQ(opcodes[kStl], 0);

@@ -15,7 +15,7 @@ namespace {
 const std::string kPagedRows = R"(// Products of rows in pages, for a test.
 //! template paged_rows
 //! operator window
-//! fixed    dtype, qk_dim, v_dim, group, packed, page_size
+//! fixed    dtype, qk_dim, v_dim, group, packed, page_size, many_queries
 //! choice   warps = 1 | 4
 //! grid     1, 1, batch
 //! threads  32 * warps

@@ -6,7 +6,7 @@
 //! template row_attention
 //! operator dense, window, cmp
 //! targets gpu
-//! fixed   dtype, qk_dim, v_dim, group, packed, page_size
+//! fixed   dtype, qk_dim, v_dim, group, packed, page_size, many_queries
 //! fixed   cmp: cmp_block, cmp_stride
 //! let     windowed = op == window
 //! let     compressed = op == cmp

@@ -238,7 +238,7 @@ TEST(Names, RoundTrip) {
 // The key is in every database: a change here is a new cache.
 TEST(Problem, KeyIsFixed) {
   EXPECT_EQ(Problem::make(validSpec(), kMaxima).key(),
-            "window dtype=bf16 group=8 packed=0 page_size=0 qk_dim=192 v_dim=128 | "
+            "window dtype=bf16 group=8 many_queries=1 packed=0 page_size=0 qk_dim=192 v_dim=128 | "
             "batch=2 kv_heads=4 seqlen_k=2048 seqlen_q=2048 window=512");
 }
 
@@ -267,6 +267,35 @@ TEST(Problem, EachOperatorCompilesInWhatItReads) {
             "batch=2 kv_heads=4 seqlen_k=2048 seqlen_q=2048");
   EXPECT_EQ(keyOf(Operator::kSel), "sel dtype=bf16 group=8 packed=0 page_size=128 qk_dim=192 sel_block=64 sel_count=16 "
                                    "v_dim=128 | batch=2 kv_heads=4 seqlen_k=2048 seqlen_q=2048");
+}
+
+// 128 programs of 128 rows; rows are of all sequences, key heads, queries and heads of a group.
+TEST(Problem, TellsAttentionWhetherQueriesAreMany) {
+  auto many = [](const Spec &spec, const Maxima &maxima) {
+    const Problem problem = Problem::make(spec, maxima);
+    auto found = problem.fixed.find("many_queries");
+    return found == problem.fixed.end() ? "absent" : found->second;
+  };
+  Spec spec = validSpec();
+  spec.queryHeads = 64;
+  for (const Operator op : {Operator::kDense, Operator::kWindow, Operator::kCmp}) {
+    spec.op = op;
+    EXPECT_EQ(many(spec, {1, 64, 64, 64}), "0") << "4096 rows";
+    EXPECT_EQ(many(spec, {1, 128, 128, 65536}), "0") << "half of them, whatever the keys";
+    EXPECT_EQ(many(spec, {1, 129, 129, 129}), "1") << "the bucket of 256 queries";
+    EXPECT_EQ(many(spec, {1, 256, 256, 256}), "1");
+    EXPECT_EQ(many(spec, {2, 256, 128, 128}), "1") << "of two sequences";
+    EXPECT_EQ(many(spec, {1, 0, 0, 64}), "0");
+    EXPECT_EQ(many(spec, {1, 0, 16384, 16384}), "1");
+    // 2^62 rows and more.
+    EXPECT_EQ(many(spec, {(int64_t{1} << 31) - 1, 1, int64_t{1} << 26, 1}), "1");
+    EXPECT_EQ(many(spec, {16384, 0, 0, 1}), "1");
+  }
+  spec.queryHeads = spec.kvHeads = 1;
+  EXPECT_EQ(many(spec, {1, 8192, 8192, 8192}), "0");
+  EXPECT_EQ(many(spec, {1, 8193, 8193, 8193}), "1");
+  spec.op = Operator::kSel;
+  EXPECT_EQ(many(spec, {1, 64, 64, 64}), "absent");
 }
 
 TEST(Problem, WhatCannotChangeTheKernelIsNotInTheKey) {

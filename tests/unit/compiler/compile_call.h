@@ -15,8 +15,9 @@ namespace nsa::test {
 struct CompileCall {
   std::string target = "cpu";
   std::string op = "window";
-  std::map<std::string, std::string> fixed = {{"dtype", "bf16"},  {"group", "8"},   {"packed", "0"},
-                                              {"page_size", "0"}, {"qk_dim", "64"}, {"v_dim", "64"}};
+  std::map<std::string, std::string> fixed = {{"dtype", "bf16"},  {"group", "8"},        {"packed", "0"},
+                                              {"page_size", "0"}, {"many_queries", "1"}, {"qk_dim", "64"},
+                                              {"v_dim", "64"}};
   std::string templateName;
   std::map<std::string, std::string> config;
   std::string templateDir;

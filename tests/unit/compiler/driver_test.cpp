@@ -4,6 +4,7 @@
 #include "tests/harness/template_folder.h"
 #include "tests/unit/compiler/compile_call.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <thread>
 
@@ -67,6 +68,28 @@ TEST(List, TheKindOfCompressionChoosesItsTemplate) {
           ASSERT_TRUE(listed) << listed.status().toString();
           for (const CompileCall::Listed &candidate : *listed)
             ASSERT_EQ(candidate.templateName, std::string("compress_") + kind);
+        }
+}
+
+// Costs of one operator's templates are of one scale for few queries as for many: the tensor cores' comes first.
+TEST(List, FewQueriesKeepTheirTemplate) {
+  for (const char *target : {"sm_80", "sm_86", "sm_90a", "sm_120a"})
+    for (const char *op : {"dense", "window"})
+      for (const char *dtype : {"bf16", "fp32"})
+        for (const char *many : {"0", "1"}) {
+          CompileCall call;
+          call.target = target;
+          call.op = op;
+          call.fixed["dtype"] = dtype;
+          call.fixed["qk_dim"] = call.fixed["v_dim"] = "128";
+          call.fixed["many_queries"] = many;
+          auto listed = call.list();
+          ASSERT_TRUE(listed) << listed.status().toString();
+          EXPECT_EQ(listed->front().templateName, "attention") << target << " " << op << " " << dtype << " " << many;
+          EXPECT_TRUE(std::ranges::any_of(
+              *listed, [](const CompileCall::Listed &candidate) { return candidate.templateName == "row_attention"; }));
+          EXPECT_NE(listed->front().config.find(many[0] == '0' ? "query_tile=64" : "query_tile=128"), std::string::npos)
+              << target << " " << op << " " << dtype << " " << listed->front().config;
         }
 }
 

@@ -48,6 +48,7 @@ Spec specOf(const Case &c) {
 TemplateKernel compile(const Case &c, bool packed, const std::string &features) {
   std::map<std::string, std::string> fixed = {{"dtype", std::string(dtypeName(c.dtype))},
                                               {"group", std::to_string(c.group)},
+                                              {"many_queries", "1"},
                                               {"packed", packed ? "1" : "0"},
                                               {"page_size", "0"},
                                               {"qk_dim", std::to_string(c.qkDim)},

@@ -34,11 +34,13 @@ struct Case {
   Operator op;
   DType dtype;
   int group, packed, qkDim, vDim;
+  int manyQueries = 1;
 };
 
 std::ostream &operator<<(std::ostream &stream, const Case &c) {
   return stream << c.target << " " << operatorName(c.op) << " " << dtypeName(c.dtype) << " group=" << c.group
-                << " packed=" << c.packed << " qk_dim=" << c.qkDim << " v_dim=" << c.vDim;
+                << " packed=" << c.packed << " qk_dim=" << c.qkDim << " v_dim=" << c.vDim
+                << " many_queries=" << c.manyQueries;
 }
 
 const Target &targetOf(const Case &c) { return **Target::find(c.target); }
@@ -55,6 +57,7 @@ std::vector<TemplateCandidate> candidatesOf(const Case &c) {
   given.set("group", c.group);
   given.set("packed", c.packed);
   given.set("page_size", 0);
+  given.set("many_queries", c.manyQueries);
   given.set("qk_dim", c.qkDim);
   given.set("v_dim", c.vDim);
   if (c.op == Operator::kCmp) {
@@ -140,6 +143,44 @@ TEST_F(AttentionTest, DefaultsAreOfSensibleSize) {
   auto cpu = candidatesOf({"cpu", Operator::kWindow, DType::kBf16, 8, 0, 64, 64});
   ASSERT_FALSE(cpu.empty());
   EXPECT_EQ(cpu.front().configText, "key_tile=64 queries_shared=0 query_tile=64 stages=1 warps=1");
+}
+
+// What few queries leave idle on a GPU, smaller programs use: four warps, each with the least rows that it can have.
+TEST_F(AttentionTest, FewQueriesGetSmallTiles) {
+  const std::pair<int, int> dims[] = {{64, 64}, {128, 128}, {192, 128}};
+  for (const char *target : {"sm_80", "sm_86", "sm_90a", "sm_120a"})
+    for (Operator op : {Operator::kDense, Operator::kWindow, Operator::kCmp})
+      for (DType dtype : {DType::kBf16, DType::kF16, DType::kF32})
+        for (auto [qkDim, vDim] : dims)
+          for (int group : {1, 4, 16}) {
+            Case c{target, op, dtype, group, 0, qkDim, vDim, 0};
+            std::vector<TemplateCandidate> few = candidatesOf(c);
+            ASSERT_FALSE(few.empty());
+            EXPECT_EQ(few.front().config.at("query_tile"), "64") << c << ": " << few.front().configText;
+            EXPECT_EQ(few.front().config.at("warps"), "4") << c << ": " << few.front().configText;
+            if (op == Operator::kWindow && group == 16)
+              EXPECT_TRUE(schedule(c, few.front()));
+            c.manyQueries = 1;
+            EXPECT_EQ(candidatesOf(c).size(), few.size()) << c << ": the tuner may choose what it may choose for many";
+          }
+  Case c{"sm_90a", Operator::kWindow, DType::kBf16, 16, 0, 128, 128};
+  EXPECT_EQ(candidatesOf(c).front().configText, "key_tile=48 queries_shared=1 query_tile=128 stages=2 warps=4");
+}
+
+// A core works on one program at a time, however many there are.
+TEST_F(AttentionTest, FewQueriesChangeNothingOnTheCpu) {
+  for (Operator op : {Operator::kDense, Operator::kWindow, Operator::kCmp})
+    for (DType dtype : {DType::kBf16, DType::kF32}) {
+      Case c{"cpu", op, dtype, 8, 0, 128, 128};
+      std::vector<TemplateCandidate> many = candidatesOf(c);
+      c.manyQueries = 0;
+      std::vector<TemplateCandidate> few = candidatesOf(c);
+      ASSERT_EQ(few.size(), many.size());
+      for (size_t i = 0; i < few.size(); ++i) {
+        EXPECT_EQ(few[i].configText, many[i].configText) << c;
+        EXPECT_EQ(few[i].cost, many[i].cost) << c;
+      }
+    }
 }
 
 // Branches on the config are gone; the others are those the device decides.
