@@ -1,12 +1,16 @@
 // Decode against the reference of the forward over the same history: fed in one piece, in pieces of any size, or token
 // by token, contiguous or in pages, every row, list and count must be what the forward has there. For every device.
 #include "runtime/base/key_splits.h"
-#include "tests/harness/operator_case.h"
+#include "tests/harness/operator_fixture.h"
 #include "tests/harness/seed.h"
-#include "tests/harness/session.h"
+#include "tests/reference/block_list.h"
+#include "tests/reference/elements.h"
 #include "tools/support/decode_run.h"
 #include "tools/support/operator_check.h"
 
+#include <cmath>
+#include <functional>
+#include <limits>
 #include <numeric>
 
 namespace nsa::test {
@@ -57,15 +61,15 @@ private:
 
 class DecodeTest : public AttentionTest {
 protected:
-  // Feeds the whole history in steps that `next` gives, a count for each sequence, and checks all that came out.
-  template <typename Next> void decode(const OperatorInputs &history, const CacheShape &shape, Next next) {
+  // Feeds the whole history in steps that `next` gives, a count for each sequence, into `collected`.
+  template <typename Next> void feed(const OperatorInputs &history, const CacheShape &shape, Next next) {
     Result<DecodeRun> run =
         DecodeRun::open(session->accelerator(), history, shape, tools::allOutputs(Operator::kDecode));
     ASSERT_TRUE(run.isOk()) << run.status().toString();
     Result<tools::PlanHandle> plan =
         tools::createPlan(session->engine(), run->spec(), run->maxima(), session->accelerator().stream());
     ASSERT_TRUE(plan.isOk()) << plan.status().toString();
-    const nlohmann::json description = tools::describePlan(plan->get());
+    description = tools::describePlan(plan->get());
     SCOPED_TRACE(description.dump(2));
     EXPECT_TRUE(description["fallbacks"].empty());
     for (const nlohmann::json &launch : description["launches"])
@@ -77,9 +81,15 @@ protected:
     }
     Result<NamedTensors> outputs = run->collected();
     ASSERT_TRUE(outputs.isOk()) << outputs.status().toString();
-    const tools::OperatorCheck checked = tools::checkOperator(history, *outputs);
-    EXPECT_TRUE(checked.within()) << checked.toString();
     collected = std::move(*outputs);
+  }
+
+  // And checks all that came out.
+  template <typename Next> void decode(const OperatorInputs &history, const CacheShape &shape, Next next) {
+    ASSERT_NO_FATAL_FAILURE(feed(history, shape, next));
+    SCOPED_TRACE(description.dump(2));
+    const tools::OperatorCheck checked = tools::checkOperator(history, collected);
+    EXPECT_TRUE(checked.within()) << checked.toString();
   }
 
   // As many tokens of each sequence, at most `most` at a time, until all are in.
@@ -91,6 +101,7 @@ protected:
   }
 
   NamedTensors collected;
+  nlohmann::json description; // of the last plan
 };
 
 class DecodeTypes : public DecodeTest, public ::testing::WithParamInterface<std::tuple<DType, bool, bool>> {};
@@ -249,6 +260,163 @@ TEST_F(DecodeTest, ReadsAreTheGoldenOnes) {
     for (int64_t head = 0; head < 2; ++head)
       EXPECT_EQ(counted[(tokens - 1) * 2 + head], reads) << "at " << tokens;
   }
+}
+
+// One branch's NaN is its own: its programs' sums and those of the others meet in one product. Branches of one program
+// each, and of several.
+class DecodeNan : public DecodeTest, public ::testing::WithParamInterface<bool> {
+protected:
+  enum class Row : uint8_t { kSame, kNan, kOther };
+  using Expected = std::function<Row(T output, size_t sequence, int64_t position, int64_t head)>;
+  static constexpr int64_t kTokens = 230, kBatch = 2;
+  static constexpr size_t kSpoilt = 1; // the sequence
+  static constexpr int64_t kHead = 1;  // the kv head
+
+  static Spec geometry() {
+    Spec spec = smallSpec(DType::kBf16);
+    if (GetParam()) { // more keys than one program should have, in each branch
+      spec.cmpBlock = 8;
+      spec.cmpStride = 4;
+      spec.selCount = 8;
+      spec.window = 128;
+    }
+    return spec;
+  }
+
+  void feedAll(const OperatorInputs &history) {
+    constexpr int64_t kNew = 5;
+    const int64_t room = GetParam() ? 608 : 240;
+    Spec spec = history.spec;
+    spec.op = Operator::kDecode;
+    for (const int64_t programs : KeySplits::make(spec, {kBatch, kBatch * kNew, kNew, room}).counts)
+      ASSERT_EQ(programs > 1, GetParam());
+    feed(history, {.room = room, .mostNew = kNew, .pageSize = GetParam() ? 16 : 0, .seed = 3}, evenly(kTokens, kNew));
+  }
+
+  // The rows of every output: the bytes of the clean run, or NaN in all columns.
+  void compare(const Spec &spec, const NamedTensors &clean, const Expected &expected) {
+    int64_t spoilt = 0;
+    for (const T name : {T::kOut, T::kOCmp, T::kOSel, T::kOWin, T::kLseCmp, T::kLseSel, T::kLseWin, T::kReads}) {
+      const tools::HostTensor &after = collected.at(name);
+      const int64_t group = name == T::kReads ? spec.group() : 1; // a row for each kv head
+      for (size_t s = 0; s < kBatch; ++s)
+        for (int64_t position = 0; position < kTokens; ++position)
+          for (int64_t head = 0; head < spec.queryHeads; head += group) {
+            const auto now = headOf(spec, after, static_cast<int64_t>(s), position, head / group);
+            const auto before = headOf(spec, clean.at(name), static_cast<int64_t>(s), position, head / group);
+            const Row row = expected(name, s, position, head);
+            SCOPED_TRACE(std::string(tensorName(name)) + " of sequence " + std::to_string(s) + ", token " +
+                         std::to_string(position) + ", head " + std::to_string(head));
+            if (row == Row::kSame)
+              ASSERT_TRUE(std::ranges::equal(now, before));
+            for (int64_t i = 0; row == Row::kNan && i < static_cast<int64_t>(now.size()) / dtypeBytes(after.dtype); ++i)
+              ASSERT_TRUE(std::isnan(reference::loadElement(after.dtype, now.data(), i))) << "column " << i;
+            spoilt += row == Row::kNan;
+          }
+    }
+    EXPECT_GT(spoilt, 0);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Programs, DecodeNan, ::testing::Bool(),
+                         [](const auto &info) { return info.param ? "Several" : "One"; });
+
+TEST_P(DecodeNan, OfATokenIsInTheRowsThatAttendItInItsBranchOnly) {
+  const Spec spec = geometry();
+  const OperatorInputs history = tools::drawInputs(spec, {{kTokens, kTokens}, {kTokens, kTokens}}, freshSeed());
+  ASSERT_NO_FATAL_FAILURE(feedAll(history));
+  const NamedTensors clean = collected;
+  const std::vector<reference::Sequence> sequences = tools::sequencesOf(history);
+  const reference::BlockLists lists =
+      reference::readBlockLists(sequences, tools::listView(spec, clean.at(T::kBlockList)), spec.kvHeads, spec.selCount);
+  constexpr T kOutputs[] = {T::kOCmp, T::kOSel, T::kOWin}, kSums[] = {T::kLseCmp, T::kLseSel, T::kLseWin};
+  struct Case {
+    T name;
+    size_t branch;
+    bool isKey;
+  };
+  for (const auto &[name, branch, isKey] : {Case{T::kVSel, 1, false}, Case{T::kKSel, 1, true}, Case{T::kVWin, 2, false},
+                                            Case{T::kKWin, 2, true}, Case{T::kVCmp, 0, false}, Case{T::kKCmp, 0, true}})
+    // The first token is all that its query attends, and there is no compressed block yet; the other is one of many.
+    for (const int64_t token : {int64_t{0}, int64_t{101}}) {
+      SCOPED_TRACE("NaN in " + std::string(tensorName(name)) + " of token " + std::to_string(token));
+      OperatorInputs spoilt = history;
+      fill(spec.dtype, headOf(spec, spoilt.tensors.at(name), kSpoilt, token, kHead),
+           std::numeric_limits<double>::quiet_NaN());
+      ASSERT_NO_FATAL_FAILURE(feedAll(spoilt));
+      compare(spec, clean, [&, branch = branch, isKey = isKey](T output, size_t s, int64_t position, int64_t head) {
+        const int64_t kvHead = head / spec.group();
+        if (output == T::kReads || s != kSpoilt || kvHead != kHead)
+          return Row::kSame;
+        const auto list = lists.at(sequences[s].firstRow + position, kvHead);
+        const bool attends = mayAttend(spec, list, position, token)[branch];
+        if (attends && (output == T::kOut || output == kOutputs[branch] || (isKey && output == kSums[branch])))
+          return Row::kNan;
+        // Scores of NaN select other blocks.
+        const bool selectsOthers = attends && isKey && branch == 0;
+        return selectsOthers && (output == T::kOSel || output == T::kLseSel) ? Row::kOther : Row::kSame;
+      });
+      if (HasFatalFailure())
+        return;
+      if (branch == 0 && isKey) { // which are attended as ever
+        const tools::OperatorCheck checked =
+            tools::checkOperator(history, {{T::kOSel, collected.at(T::kOSel)},
+                                           {T::kLseSel, collected.at(T::kLseSel)},
+                                           {T::kBlockList, collected.at(T::kBlockList)}});
+        for (const tools::OutputCheck &output : checked.outputs)
+          EXPECT_TRUE(output.within || output.name == tensorName(T::kBlockList)) << output.name << ": " << output.text;
+      }
+    }
+}
+
+TEST_P(DecodeNan, OfAGateIsInItsRowOfTheOutputOnly) {
+  constexpr std::pair<int64_t, int64_t> kPlaces[] = {{2, 1}, {150, 3}}; // token, query head; the first has no cmp yet
+  for (const Gate gate : {Gate::kValue, Gate::kSigmoid, Gate::kSoftmax}) {
+    Spec spec = geometry();
+    spec.gate = gate;
+    const OperatorInputs history = tools::drawInputs(spec, {{kTokens, kTokens}, {kTokens, kTokens}}, freshSeed());
+    ASSERT_NO_FATAL_FAILURE(feedAll(history));
+    const NamedTensors clean = collected;
+    for (int64_t branch = 0; branch < 3; ++branch) {
+      SCOPED_TRACE(std::string(gateName(gate)) + " of branch " + std::to_string(branch));
+      OperatorInputs spoilt = history;
+      for (const auto &[token, head] : kPlaces)
+        reference::storeElement(spec.dtype, headOf(spec, spoilt.tensors.at(T::kGates), kSpoilt, token, head).data(),
+                                branch, std::numeric_limits<double>::quiet_NaN());
+      ASSERT_NO_FATAL_FAILURE(feedAll(spoilt));
+      compare(spec, clean, [&](T output, size_t s, int64_t position, int64_t head) {
+        const bool isSpoilt = s == kSpoilt && std::ranges::find(kPlaces, std::pair(position, head)) != kPlaces + 2;
+        return isSpoilt && output == T::kOut ? Row::kNan : Row::kSame;
+      });
+      if (HasFatalFailure())
+        return;
+    }
+  }
+}
+
+// A gate of 0 makes a branch weigh nothing, but a NaN times 0 is one (spec.md 8). What the branch does not attend, and
+// what another branch's gate of 0 shuts out, is as ever.
+TEST_P(DecodeNan, MeetsAGateOfZero) {
+  const Spec spec = geometry();
+  OperatorInputs history = tools::drawInputs(spec, {{kTokens, kTokens}, {kTokens, kTokens}}, freshSeed());
+  constexpr int64_t kToken = 40;
+  for (int64_t token = 0; token < kTokens; ++token) // cmp, sel or win in turns
+    for (int64_t head = 0; head < spec.queryHeads; ++head)
+      reference::storeElement(spec.dtype, headOf(spec, history.tensors.at(T::kGates), kSpoilt, token, head).data(),
+                              token % 3, 0);
+  ASSERT_NO_FATAL_FAILURE(feedAll(history));
+  const NamedTensors clean = collected;
+  const std::vector<reference::Sequence> sequences = tools::sequencesOf(history);
+  const reference::BlockLists lists =
+      reference::readBlockLists(sequences, tools::listView(spec, clean.at(T::kBlockList)), spec.kvHeads, spec.selCount);
+  fill(spec.dtype, headOf(spec, history.tensors.at(T::kVSel), kSpoilt, kToken, kHead),
+       std::numeric_limits<double>::quiet_NaN());
+  ASSERT_NO_FATAL_FAILURE(feedAll(history));
+  compare(spec, clean, [&](T output, size_t s, int64_t position, int64_t head) {
+    const int64_t kvHead = head / spec.group();
+    const bool attends = s == kSpoilt && kvHead == kHead &&
+                         mayAttend(spec, lists.at(sequences[s].firstRow + position, kvHead), position, kToken)[1];
+    return attends && (output == T::kOut || output == T::kOSel) ? Row::kNan : Row::kSame;
+  });
 }
 
 } // namespace

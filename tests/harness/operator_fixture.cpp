@@ -28,16 +28,6 @@ int64_t timeOffset(const Spec &spec, const tools::HostTensor &tensor, int64_t ba
   return ((packed ? 0 : batch * tensor.shape[1]) + time) * bytesBehind(tensor, packed ? 1 : 2);
 }
 
-// Whether a query and head may attend the token, by branch (cmp, sel, win). A compressed block depends on all of its
-// tokens, and is visible once its last token is.
-std::array<bool, 3> mayAttend(const Spec &spec, std::span<const int32_t> list, int64_t position, int64_t token) {
-  bool isCompressed = false;
-  for (int64_t block = 0; block < spec.compressedBlocks(position + 1); ++block)
-    isCompressed = isCompressed || (token >= block * spec.cmpStride && token < block * spec.cmpStride + spec.cmpBlock);
-  const bool isListed = std::ranges::find(list, token / spec.selBlock) != list.end();
-  return {isCompressed, token <= position && isListed, token <= position && token > position - spec.window};
-}
-
 int64_t headBytes(const Spec &spec, const tools::HostTensor &tensor) {
   return bytesBehind(tensor, spec.layout == Layout::kPacked ? 2 : 3);
 }
@@ -88,6 +78,14 @@ const std::vector<Geometry> &drawnGeometries(const Session &session) {
 
 OperatorDrawLimits drawLimits(const Session &session) {
   return session.isCuda() ? OperatorDrawLimits{.maxTokens = maxTokens(2048), .maxWork = 1e9} : OperatorDrawLimits{};
+}
+
+std::array<bool, 3> mayAttend(const Spec &spec, std::span<const int32_t> list, int64_t position, int64_t token) {
+  bool isCompressed = false;
+  for (int64_t block = 0; block < spec.compressedBlocks(position + 1); ++block)
+    isCompressed = isCompressed || (token >= block * spec.cmpStride && token < block * spec.cmpStride + spec.cmpBlock);
+  const bool isListed = std::ranges::find(list, token / spec.selBlock) != list.end();
+  return {isCompressed, token <= position && isListed, token <= position && token > position - spec.window};
 }
 
 std::vector<std::string> expectedKernels(const Spec &spec, const Maxima &maxima) {

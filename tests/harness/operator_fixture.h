@@ -7,6 +7,7 @@
 #include "tests/harness/session.h"
 #include "tests/reference/sequence.h"
 
+#include <array>
 #include <cstddef>
 #include <initializer_list>
 #include <random>
@@ -28,6 +29,10 @@ std::span<const std::byte> headOf(const Spec &spec, const tools::HostTensor &ten
 void fill(DType dtype, std::span<std::byte> elements, double value);
 // Element `index` of a tensor of any type.
 double elementOf(const tools::HostTensor &tensor, int64_t index);
+
+// Whether a query and head may attend the token, by branch (cmp, sel, win). A compressed block depends on all of its
+// tokens, and is visible once its last token is.
+std::array<bool, 3> mayAttend(const Spec &spec, std::span<const int32_t> list, int64_t position, int64_t token);
 
 // The kernels that a plan must have, by operator and in order: what the specification and the routes of
 // docs/operators.md demand.
