@@ -20,7 +20,7 @@ inline uint64_t freshSeed() {
 
 inline int drawnCases(int otherwise) {
   const char *most = std::getenv("NSA_TEST_DRAWS");
-  return most ? std::min(otherwise, std::max(1, std::atoi(most))) : otherwise;
+  return most ? static_cast<int>(std::clamp(std::strtol(most, nullptr, 10), 1L, long{otherwise})) : otherwise;
 }
 
 } // namespace nsa::test

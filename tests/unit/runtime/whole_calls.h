@@ -4,6 +4,7 @@
 
 #include "tests/unit/runtime/c_api_fixture.h"
 
+#include <cstddef>
 #include <initializer_list>
 
 namespace nsa::test::c_api {
@@ -72,9 +73,9 @@ struct DecodeCall : AnyCall {
   // Each pool in memory of its own: where they start is all that a call looks at.
   void setPool(nsa_name name, int64_t columns) {
     if (spec.page_size)
-      set(name, memory + 8 * (1 + name), NSA_BF16, {kPoolPages, kPageSize, 2, columns});
+      set(name, memory + std::ptrdiff_t{8} * (1 + name), NSA_BF16, {kPoolPages, kPageSize, 2, columns});
     else
-      set(name, memory + 8 * (1 + name), NSA_BF16, {kBatch, kRoom, 2, columns});
+      set(name, memory + std::ptrdiff_t{8} * (1 + name), NSA_BF16, {kBatch, kRoom, 2, columns});
   }
   void setBlocks(nsa_name name, int64_t columns) {
     if (spec.page_size)
