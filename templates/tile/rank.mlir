@@ -27,7 +27,8 @@
 //! choice  block_tile = 16 | 32 | 64
 //! choice  column_tile = 32 | 64
 //! choice  warps = 1 | 2 | 4
-//! require segment == 0 || (segment % block_tile == 0 && segment >= slots)
+// Rows are padded to whole tiles, and segments are whole ones.
+//! require segment == 0 || (segment % block_tile == 0 && segment % column_tile == 0 && segment >= slots)
 //! require cpu ? warps == 1 && column_tile == 32 : block_tile % (16 * warps) == 0 && block_tile <= 32 * warps
 // A column that is loaded meets as many rows as a thread has; but few queries want programs, and few steps.
 //! let     wanted = many_queries ? 64 : 32

@@ -198,7 +198,7 @@ TEST_P(CpuRank, RisingAndFalling) {
 const Case kCases[] = {
     {4, 5, 0, 16, {1, 4, 63, 64, 65, 131}},          // one segment, some with fewer blocks than the list
     {1, 64, 0, 32, {1, 16, 17, 63, 64, 65, 200}, 3}, // a list longer than a tile of rows
-    {8, 16, 16, 16, {1, 128, 129, 300, 1000}},       // segments no longer than what is kept of them
+    {8, 32, 32, 16, {1, 128, 129, 300, 1000}},       // segments no longer than what is kept of them
     {4, 5, 32, 16, {1, 127, 128, 129, 600}, 8},      // a last segment with one block
     {2, 40, 64, 32, {2, 65, 128, 130, 700}, 2},      // what is kept of a segment is in another tile than its blocks
     {1, 17, 128, 64, {1, 127, 128, 129, 1100}},      // several tiles of a segment, a short last one
