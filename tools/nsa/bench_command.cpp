@@ -177,13 +177,13 @@ Result<std::vector<bench::NamedSpec>> readSpecs(Operator op, const std::vector<s
 
 Result<nlohmann::ordered_json> measureAndPrint(bench::LengthChoice &choice, bool json,
                                                const std::function<Result<nlohmann::ordered_json>()> &measure) {
-  Result<nlohmann::ordered_json> report = Status::ok();
-  {
+  Result<nlohmann::ordered_json> report = [&] {
     Progress progress;
     choice.progress = [&](const std::string &text) { progress.step(text); };
-    report = measure();
+    Result<nlohmann::ordered_json> measured = measure();
     choice.progress = nullptr;
-  }
+    return measured;
+  }();
   if (report && json)
     printJson(*report);
   else if (report)

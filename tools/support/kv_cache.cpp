@@ -114,6 +114,8 @@ private:
       const int64_t element = dtypeBytes(tensor.dtype);
       for (size_t s = 0; s < sequences.size(); ++s) {
         const Sequence &sequence = sequences[s];
+        if (sequence.queries == 0)
+          continue; // a tensor without rows has no address
         std::memcpy(rows.bytes.data() + to.offset(sequence.batch, sequence.queryBegin, 0, 0) * element,
                     tensor.bytes.data() + from.offset(sequence.keyBatch, sequence.keyBegin + before[s], 0, 0) * element,
                     static_cast<size_t>(sequence.queries * to.timeStride * element));
