@@ -67,7 +67,7 @@ Comparison Comparison::of(const std::vector<History> &decoded, const std::vector
       }
       errors += rowErrors;
       squares += rowSquares;
-      if (!(rowErrors <= worst * rowSquares)) // NaN goes in, and stays
+      if (!std::isnan(worst) && !(rowErrors <= worst * rowSquares)) // NaN goes in, and stays
         worst = rowErrors / rowSquares;
     }
   result.relativeRms = std::sqrt(errors / squares);
