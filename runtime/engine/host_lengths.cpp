@@ -61,12 +61,12 @@ Status checkHostCache(const CallRules &rules, const Call &call) {
                         " new tokens must be at most the plan's max_seqlen_k = " + std::to_string(rules.maxima.seqlenK),
                     "make a plan with larger maxima");
     const int64_t page = rules.spec.pageSize;
-    for (int64_t place = page ? length / page : 0; page && added > 0 && place * page < length + added; ++place) {
+    for (int64_t place = 0; page && added > 0 && place * page < length + added; ++place) {
       const int32_t number = static_cast<const int32_t *>(table.data)[i * table.strides[0] + place];
       if (number < 0 || number >= call.pages)
         return Status::invalid(
             "block_table[" + std::to_string(i) + ", " + std::to_string(place) + "]", std::to_string(number),
-            "must be one of the pools' " + std::to_string(call.pages) + " pages: new tokens go there");
+            "must be one of the pools' " + std::to_string(call.pages) + " pages: the sequence lies there");
     }
   }
   return Status::ok();

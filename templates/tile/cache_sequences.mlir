@@ -77,19 +77,25 @@ func.func @cache_sequences(
   %q_long = arith.cmpi sgt, %queries, %max_seqlen_q : i32
   %k_long = arith.cmpi sgt, %tokens, %max_seqlen_k : i32
 
-  // Pages that the new tokens are written to must exist. Those before were looked at when they were new.
+  // Every page that the call reads or writes must exist, 32 loads at a time: each waits for memory.
   %pages_bad = scf.if %paged -> (i1) {
-    %first_page = arith.divsi %length, %page_tokens : i32
+    %page_group = arith.constant 32 : i32
     %page_less_one = arith.subi %page_tokens, %one : i32
     %tokens_rounded = arith.addi %tokens, %page_less_one : i32
     %past_page_of_all = arith.divsi %tokens_rounded, %page_tokens : i32
     %has_new = arith.cmpi sgt, %queries_fit, %zero : i32
-    %past_page = arith.select %has_new, %past_page_of_all, %first_page : i32
-    %some_bad = scf.for %index = %first_page to %past_page step %one iter_args(%bad_before = %no) -> (i1) : i32 {
-      %page = tile.load_scalar %block_table[%sequence, %index] : !tile.view<i32, 2>
-      %page_outside = arith.cmpi uge, %page, %pages : i32
-      %bad_here = arith.ori %bad_before, %page_outside : i1
-      scf.yield %bad_here : i1
+    %past_page = arith.select %has_new, %past_page_of_all, %zero : i32
+    %last_page = arith.subi %past_page, %one : i32
+    %some_bad = scf.for %first = %zero to %past_page step %page_group iter_args(%bad_before = %no) -> (i1) : i32 {
+      %bad_in_group = scf.for %place = %zero to %page_group step %one iter_args(%bad_so_far = %bad_before) -> (i1) : i32 {
+        %index_or_more = arith.addi %first, %place : i32
+        %index = arith.minsi %index_or_more, %last_page : i32
+        %page = tile.load_scalar %block_table[%sequence, %index] : !tile.view<i32, 2>
+        %page_outside = arith.cmpi uge, %page, %pages : i32
+        %bad_here = arith.ori %bad_so_far, %page_outside : i1
+        scf.yield %bad_here : i1
+      }
+      scf.yield %bad_in_group : i1
     }
     scf.yield %some_bad : i1
   } else {

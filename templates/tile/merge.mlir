@@ -356,9 +356,7 @@ func.func @merge(
           %share_of_split = math.exp2 %below : tensor<${rows}xf32>
           %weight = arith.mulf %share_of_split, %norm_branch : tensor<${rows}xf32>
           %weight_wide = tile.broadcast %weight : tensor<${rows}xf32> -> tensor<${rows}x${column_tile}xf32>
-          %weightless = arith.cmpf oeq, %weight_wide, %no_sum : tensor<${rows}x${column_tile}xf32>
-          %o_weighty = arith.select %weightless, %no_sum, %o_split : tensor<${rows}x${column_tile}xi1>, tensor<${rows}x${column_tile}xf32>
-          %branch_next = math.fma %weight_wide, %o_weighty, %branch_sum : tensor<${rows}x${column_tile}xf32>
+          %branch_next = math.fma %weight_wide, %o_split, %branch_sum : tensor<${rows}x${column_tile}xf32>
           scf.yield %branch_next : tensor<${rows}x${column_tile}xf32>
         }
         %branch_result = tile.cast %branch_all : tensor<${rows}x${column_tile}xf32> -> tensor<${rows}x${column_tile}x${element}>

@@ -181,11 +181,11 @@ func.func @scores(
         %l_next = arith.addf %l_2, %weight_3 : tensor<${block_tile}x${head_tile}xf32>
         scf.yield %m_next, %l_next : tensor<${block_tile}x${head_tile}xf32>, tensor<${block_tile}x${head_tile}xf32>
       }
-      // A head without weight (it sees no block) gives no block any.
+      // A head without weight (it sees no block) gives no block any. One that met NaN gives all of them NaN.
       %l_log2 = math.log2 %l_all : tensor<${block_tile}x${head_tile}xf32>
       %total = arith.addf %m_all, %l_log2 : tensor<${block_tile}x${head_tile}xf32>
       %minus_total = arith.negf %total : tensor<${block_tile}x${head_tile}xf32>
-      %is_weightless = arith.cmpf oeq, %m_all, %minus_inf_tile : tensor<${block_tile}x${head_tile}xf32>
+      %is_weightless = arith.cmpf oeq, %l_all, %nothing : tensor<${block_tile}x${head_tile}xf32>
       %log2_norm = arith.select %is_weightless, %minus_inf_tile, %minus_total : tensor<${block_tile}x${head_tile}xi1>, tensor<${block_tile}x${head_tile}xf32>
 
       %score_taps = scf.for %tap = %zero to %taps step %one

@@ -173,9 +173,12 @@ func.func @split_attention(
         %first_listed = arith.addi %block_first, %part_first : i32
         %left_of_block = arith.subi %block_tokens, %part_first : i32
         %left_of_past = arith.subi %past_position, %first_listed : i32
-        // Of the own block there may be nothing left.
+        // Of the own block there may be nothing left, and a slot may hold no block: malformed offsets let two sequences
+        // share a row of lists, and the last one's may be shorter.
         %listed_or_less = arith.minsi %left_of_block, %left_of_past : i32
-        %listed_left = arith.maxsi %listed_or_less, %zero : i32
+        %listed_or_none = arith.maxsi %listed_or_less, %zero : i32
+        %is_block = arith.cmpi sge, %block, %zero : i32
+        %listed_left = arith.select %is_block, %listed_or_none, %zero : i32
         %first_of_branch = arith.select %selects, %first_listed, %first_walked : i32
         %left_of_branch = arith.select %selects, %listed_left, %walked_left : i32
         scf.yield %first_of_branch, %left_of_branch : i32, i32

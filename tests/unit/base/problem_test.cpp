@@ -183,7 +183,7 @@ TEST(Maxima, LegalCorners) {
 
 // Decode counts keys in floats, and numbers the rows that it stages in 32 bits.
 TEST(Maxima, DecodeHasRulesOfItsOwn) {
-  constexpr int64_t kMostKeys = int64_t{1} << 24, kMostRows = (int64_t{1} << 31) - 128;
+  constexpr int64_t kMostKeys = int64_t{1} << 22, kMostRows = (int64_t{1} << 31) - 128;
   Spec spec = validSpec();
   spec.op = Operator::kDecode;
   spec.cmpBlock = 32;
@@ -193,8 +193,8 @@ TEST(Maxima, DecodeHasRulesOfItsOwn) {
     int64_t Maxima::*member; // one more of it is too many
     std::string field, rule;
   } cases[] = {
-      {Layout::kDense, {1, 1, 1, kMostKeys}, &Maxima::seqlenK, "max_seqlen_k", "must be at most 16777216 where it"},
-      {Layout::kPacked, {1, 1, 1, kMostKeys}, &Maxima::seqlenK, "max_seqlen_k", "must be at most 16777216 where it"},
+      {Layout::kDense, {1, 1, 1, kMostKeys}, &Maxima::seqlenK, "max_seqlen_k", "must be at most 4194304 where it"},
+      {Layout::kPacked, {1, 1, 1, kMostKeys}, &Maxima::seqlenK, "max_seqlen_k", "must be at most 4194304 where it"},
       // Of each sequence its new tokens and 31 more: 33 and 31, or none and 31 beside as many new ones of all.
       {Layout::kDense, {kMostRows / 64, 0, 33, 4096}, &Maxima::batch, "max_batch", "must be at most 2147483520"},
       {Layout::kPacked, {1, kMostRows - 31, 1, 4096}, &Maxima::tokensQ, "max_batch", "must be at most 2147483520"},

@@ -161,12 +161,12 @@ TEST_P(CpuCacheSequences, StepsAreTabledAndLengthsGrow) {
           step.lengths.push_back(below(3) ? below(120 - added + 1) : 0);
           if (isPacked)
             step.offsets.push_back(step.offsets.back() + added);
-          // Only pages of new tokens are looked at.
+          // What stands behind the last page is not looked at.
           for (int32_t i = 0; isPaged() && i < pagesOfSequence; ++i) {
             const int32_t length = step.lengths.back();
-            const bool isNew = added > 0 && (i + 1) * page > length && i * page < length + added;
+            const bool isUsed = added > 0 && i * page < length + added;
             const int32_t others[] = {kLeast, -1, step.pages, kMost};
-            step.table.push_back(isNew ? below(step.pages) : others[below(4)]);
+            step.table.push_back(isUsed ? below(step.pages) : others[below(4)]);
           }
         }
         step.totalQ = isPacked ? step.offsets.back() + batch % 2 * 5 : step.seqlenQ; // rows of no sequence
@@ -221,8 +221,8 @@ TEST_P(CpuCacheSequences, LengthsBeyondTheMaximaAreReported) {
   kernel.expect(packed({59, 60, 60}, {0, 1, 1, 2}, 2), {0, 0, 5});
 }
 
-// 10: pages of new tokens that the pools do not have; those of earlier tokens, and behind the end, are nobody's matter.
-TEST_P(CpuCachePages, BadOnesOfNewTokensAreReported) {
+// 10: pages that the pools do not have; those behind the end, and of sequences without new tokens, are nobody's matter.
+TEST_P(CpuCachePages, BadOnesAreReported) {
   const CacheSequencesKernel kernel = this->kernel();
   auto spoiled = [](Step step, size_t sequence, size_t place, int32_t page) {
     step.table[sequence * kCapacity / kPage + place] = page;
@@ -231,11 +231,11 @@ TEST_P(CpuCachePages, BadOnesOfNewTokensAreReported) {
   for (int32_t bad : {kPages, -1, kLeast, kMost}) {
     const Step step =
         dense({8, 14, 15}, 9); // pages 1 and 2 of each sequence, of the second and third after some tokens
-    kernel.expect(spoiled(step, 0, 0, bad), {0, 0, 0});
+    kernel.expect(spoiled(step, 0, 0, bad), {10, 0, 0});
     kernel.expect(spoiled(step, 0, 1, bad), {10, 0, 0});
     kernel.expect(spoiled(step, 0, 2, bad), {10, 0, 0});
     kernel.expect(spoiled(step, 0, 3, bad), {0, 0, 0});
-    kernel.expect(spoiled(step, 1, 0, bad), {0, 0, 0});
+    kernel.expect(spoiled(step, 1, 0, bad), {0, 10, 0});
     kernel.expect(spoiled(step, 1, 1, bad), {0, 10, 0});
     kernel.expect(spoiled(step, 2, 2, bad), {0, 0, 10});
     kernel.expect(spoiled(step, 2, 3, bad), {0, 0, 0});

@@ -136,7 +136,13 @@ TEST_F(DecodeRules, OfTheCacheInPages) {
              [](DecodeCall &c) { c.setExtent({NSA_V_COMP_CACHE}, 0, 2); }},
             {"k_raw.shape", "[7, 8, 2, 8]", "must be 2 (batch of cache_seqlens)",
              [](DecodeCall &c) { c.setExtent({NSA_K_RAW}, 0, 7); }},
-            // Contents: the pages of the new tokens.
+            // Contents: the pages of the tokens, of earlier ones too.
+            {"block_table[0, 0]", "-5", "must be one of the pools' 7 pages",
+             [](DecodeCall &c) {
+               c.table[0] = -5;
+               c.table[1] = 6;
+               c.lengths[0] = 16;
+             }},
             {"block_table[0, 0]", "7", "must be one of the pools' 7 pages", [](DecodeCall &c) { c.table[0] = 7; }},
             {"block_table[1, 2]", "-1", "must be one of the pools' 7 pages", [](DecodeCall &c) { c.table[5] = -1; }},
             {"block_table[0, 1]", "99", "must be one of the pools' 7 pages", [](DecodeCall &c) { c.lengths[0] = 13; }},
@@ -312,11 +318,11 @@ TEST_F(DecodeRules, BranchesThatAreOffTakeNoCache) {
         NSA_BRANCH_CMP);
 }
 
-TEST_F(DecodeRules, OnlyWhatIsNewIsLookedAt) {
-  // Pages of earlier tokens were looked at when they were new; what stands behind the last one may be anything.
+TEST_F(DecodeRules, OnlyPagesOfTokensAreLookedAt) {
+  // What stands behind the last one may be anything.
   accept(NSA_LAYOUT_DENSE, kPageSize, [](DecodeCall &c) {
-    c.table[0] = -5;
-    c.table[1] = 6;
+    c.table[0] = c.table[1] = 6;
+    c.table[2] = -5;
     c.lengths[0] = 16;
     c.lengths[1] = 36;
   });
@@ -327,7 +333,7 @@ TEST_F(DecodeRules, OnlyWhatIsNewIsLookedAt) {
   });
   // Pages enough for more tokens than 32 bits count.
   accept(NSA_LAYOUT_DENSE, kPageSize, [](DecodeCall &c) {
-    c.table[0] = c.table[2] = 1;
+    c.table[0] = c.table[1] = c.table[2] = 1;
     c.setExtent({NSA_BLOCK_TABLE}, 1, int64_t{1} << 28);
     c.tensors[NSA_BLOCK_TABLE].strides[0] = 0; // one row for both
   });
@@ -348,8 +354,8 @@ TEST_F(DecodeRules, OfThePlan) {
     const char *field, *value, *rule;
     std::function<void(DecodeCall &)> spoil;
   } maxima[] = {
-      {"max_seqlen_k", "16777217", "must be at most 16777216 where it decodes",
-       [](DecodeCall &c) { c.maxima.max_seqlen_k = (int64_t{1} << 24) + 1; }},
+      {"max_seqlen_k", "4194305", "must be at most 4194304 where it decodes",
+       [](DecodeCall &c) { c.maxima.max_seqlen_k = (int64_t{1} << 22) + 1; }},
       // 4 new tokens of each and 7 before them.
       {"max_batch", "195225775",
        "all sequences' new tokens, with cmp_block - 1 more of each, must be at most 2147483520",

@@ -17,7 +17,7 @@ struct DecodeCall : AnyCall {
   int32_t lengths[kBatch] = {5, 33};
   int32_t offsets[kBatch + 1] = {0, 1, 4};
   // Pages are named as their tokens come.
-  int32_t table[kBatch * kRoom / kPageSize] = {4, 99, -1, 99, -1, 2};
+  int32_t table[kBatch * kRoom / kPageSize] = {4, 99, -1, 3, 5, 2};
 
   explicit DecodeCall(nsa_layout layout, int32_t pageSize, int32_t branches = NSA_BRANCHES_ALL) {
     spec.op = NSA_OP_DECODE;
