@@ -1,42 +1,23 @@
 // Decode against the reference of the forward over the same history: fed in one piece, in pieces of any size, or token
 // by token, contiguous or in pages, every row, list and count must be what the forward has there. For every device.
 #include "runtime/base/key_splits.h"
-#include "tests/harness/operator_fixture.h"
+#include "tests/harness/decode_fixture.h"
 #include "tests/harness/seed.h"
 #include "tests/reference/block_list.h"
 #include "tests/reference/elements.h"
-#include "tools/support/decode_run.h"
+#include "tests/reference/selection.h"
 #include "tools/support/operator_check.h"
 
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <random>
 
 namespace nsa::test {
 namespace {
 
 using T = TensorName;
-using tools::CacheShape;
-using tools::DecodeRun;
-using tools::NamedTensors;
-using tools::OperatorInputs;
-
-Spec smallSpec(DType dtype) {
-  Spec spec;
-  spec.op = Operator::kNsa;
-  spec.dtype = dtype;
-  spec.queryHeads = 4;
-  spec.kvHeads = 2;
-  spec.qkDim = 32;
-  spec.vDim = 16;
-  spec.window = 20;
-  spec.cmpBlock = 16;
-  spec.cmpStride = 8;
-  spec.selBlock = 16;
-  spec.selCount = 4;
-  return spec;
-}
 
 class HostTensorLists {
 public:
@@ -57,51 +38,6 @@ public:
 private:
   std::vector<int32_t> values;
   int64_t slots;
-};
-
-class DecodeTest : public AttentionTest {
-protected:
-  // Feeds the whole history in steps that `next` gives, a count for each sequence, into `collected`.
-  template <typename Next> void feed(const OperatorInputs &history, const CacheShape &shape, Next next) {
-    Result<DecodeRun> run =
-        DecodeRun::open(session->accelerator(), history, shape, tools::allOutputs(Operator::kDecode));
-    ASSERT_TRUE(run.isOk()) << run.status().toString();
-    Result<tools::PlanHandle> plan =
-        tools::createPlan(session->engine(), run->spec(), run->maxima(), session->accelerator().stream());
-    ASSERT_TRUE(plan.isOk()) << plan.status().toString();
-    description = tools::describePlan(plan->get());
-    SCOPED_TRACE(description.dump(2));
-    EXPECT_TRUE(description["fallbacks"].empty());
-    for (const nlohmann::json &launch : description["launches"])
-      EXPECT_EQ(launch.value("target", "") == "cpu", !session->isCuda());
-    ASSERT_TRUE(run->allocateWorkspace(plan->get()).isOk());
-    for (std::vector<int64_t> counts = next(*run); std::reduce(counts.begin(), counts.end()) > 0; counts = next(*run)) {
-      const Status status = run->step(plan->get(), counts);
-      ASSERT_TRUE(status.isOk()) << status.toString();
-    }
-    Result<NamedTensors> outputs = run->collected();
-    ASSERT_TRUE(outputs.isOk()) << outputs.status().toString();
-    collected = std::move(*outputs);
-  }
-
-  // And checks all that came out.
-  template <typename Next> void decode(const OperatorInputs &history, const CacheShape &shape, Next next) {
-    ASSERT_NO_FATAL_FAILURE(feed(history, shape, next));
-    SCOPED_TRACE(description.dump(2));
-    const tools::OperatorCheck checked = tools::checkOperator(history, collected);
-    EXPECT_TRUE(checked.within()) << checked.toString();
-  }
-
-  // As many tokens of each sequence, at most `most` at a time, until all are in.
-  static auto evenly(int64_t tokens, int64_t most) {
-    return [=](const DecodeRun &run) {
-      const int64_t count = std::min(most, tokens - run.length(0));
-      return std::vector(static_cast<size_t>(run.maxima().batch), count);
-    };
-  }
-
-  NamedTensors collected;
-  nlohmann::json description; // of the last plan
 };
 
 class DecodeTypes : public DecodeTest, public ::testing::WithParamInterface<std::tuple<DType, bool, bool>> {};
@@ -193,17 +129,47 @@ TEST_F(DecodeTest, BranchesThatAreOffNeedNoCache) {
 }
 
 // So many blocks that the first of each segment are found before the first of all: of two whole ones and a beginning.
-TEST_F(DecodeTest, ManyBlocksAreRankedInSegments) {
+constexpr int64_t kManyTokens = 2300, kManyNew = 8;
+Spec manyBlocks() {
   Spec spec = smallSpec(DType::kBf16);
   spec.cmpBlock = 4;
   spec.cmpStride = 2;
   spec.selBlock = 4;
   spec.selCount = 20;
-  constexpr int64_t kTokens = 2300, kNew = 8;
-  const OperatorInputs history = tools::drawInputs(spec, {{kTokens, kTokens}, {kTokens, kTokens}}, freshSeed());
+  return spec;
+}
+
+TEST_F(DecodeTest, ManyBlocksAreRankedInSegments) {
+  Spec spec = manyBlocks();
+  const OperatorInputs history =
+      tools::drawInputs(spec, {{kManyTokens, kManyTokens}, {kManyTokens, kManyTokens}}, freshSeed());
   spec.op = Operator::kDecode;
-  ASSERT_EQ(rankSegment(spec, {2, 2 * kNew, kNew, kTokens}), 256);
-  decode(history, {.room = kTokens, .mostNew = kNew}, evenly(kTokens, kNew));
+  ASSERT_EQ(rankSegment(spec, {2, 2 * kManyNew, kManyNew, kManyTokens}), 256);
+  decode(history, {.room = kManyTokens, .mostNew = kManyNew}, evenly(kManyTokens, kManyNew));
+}
+
+// The same where all blocks tie: of each segment and of all, the lower one is first.
+TEST_F(DecodeTest, BlocksThatTieAreRankedByNumberAcrossSegments) {
+  OperatorInputs history =
+      tools::drawInputs(manyBlocks(), {{kManyTokens, kManyTokens}, {kManyTokens, kManyTokens}}, freshSeed());
+  const Spec &spec = history.spec;
+  fill(spec.dtype, history.tensors.at(T::kKCmp).bytes, 0.5);
+  decode(history, {.room = kManyTokens, .mostNew = kManyNew}, evenly(kManyTokens, kManyNew));
+  if (HasFailure())
+    return;
+  const std::vector<reference::Sequence> sequences = tools::sequencesOf(history);
+  const reference::BlockLists lists = reference::readBlockLists(
+      sequences, tools::listView(spec, collected.at(T::kBlockList)), spec.kvHeads, spec.selCount);
+  for (const reference::Sequence &sequence : sequences)
+    for (int64_t position = 0; position < kManyTokens; ++position) {
+      // Those that overlap fewer compressed blocks are chosen anyway: the first one and the newest.
+      const std::vector<double> scores(static_cast<size_t>(position / spec.selBlock + 1), 1);
+      std::vector<int32_t> expected = reference::chooseBlocks(scores, spec);
+      expected.resize(static_cast<size_t>(spec.selCount), -1);
+      for (int64_t head = 0; head < spec.kvHeads; ++head)
+        ASSERT_TRUE(std::ranges::equal(lists.at(sequence.firstRow + position, head), expected))
+            << "position " << position << ", head " << head;
+    }
 }
 
 // The lists of the forward pass over the same history, by another set of kernels.
