@@ -2,13 +2,13 @@
 
 #include "runtime/base/digest.h"
 #include "runtime/base/process.h"
+#include "runtime/base/signals_blocked.h"
 
 #include <algorithm>
 #include <condition_variable>
-#include <csignal>
+#include <exception>
 #include <mutex>
 #include <random>
-#include <system_error>
 #include <thread>
 
 namespace nsa {
@@ -31,22 +31,6 @@ int64_t wallMs() {
   using namespace std::chrono;
   return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
 }
-
-// A host's signals are for its own threads.
-class SignalsBlocked {
-public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
-  SignalsBlocked(const SignalsBlocked &) = delete;
-  SignalsBlocked &operator=(const SignalsBlocked &) = delete;
-
-private:
-  sigset_t before;
-};
 
 } // namespace
 
@@ -121,7 +105,7 @@ KeyLease::State KeyLease::take() {
   try {
     SignalsBlocked blocked;
     heart->thread = std::thread([this] { heart->beat(*this); });
-  } catch (const std::system_error &) { // no more threads: what cannot be renewed is not kept
+  } catch (const std::exception &) { // no more threads, or no memory for one: what cannot be renewed is not kept
     heart.reset();
     store.dropLease(key, owner);
     return State::kUnavailable;

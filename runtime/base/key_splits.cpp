@@ -27,10 +27,17 @@ int64_t bucket(int64_t value) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(value, 1))));
 }
 
-// With one query of each head of a group in it.
-int64_t programsOf(const Spec &spec, const Maxima &maxima) {
-  return bucket(maxima.batch) * bucket(maxima.seqlenQ) * bucket(spec.kvHeads);
+// For each sequence, query and key head `each`, `most` at most: one number alone may be as many, and all of them
+// together overflow. `most` is a power of two, as buckets are.
+int64_t countUpTo(int64_t most, int64_t each, const Spec &spec, const Maxima &maxima) {
+  int64_t result = each;
+  for (const int64_t count : {maxima.batch, maxima.seqlenQ, int64_t{spec.kvHeads}})
+    result = std::min(result * bucket(std::min(count, most)), most);
+  return result;
 }
+
+// With one query of each head of a group in it; more than anyone asks for are that many.
+int64_t programsOf(const Spec &spec, const Maxima &maxima) { return countUpTo(kFewComparisons, 1, spec, maxima); }
 
 } // namespace
 
@@ -46,7 +53,7 @@ int64_t keptOfSegment(const Spec &spec) { return (spec.selCount + kSlotGranule -
 
 int64_t rankSegment(const Spec &spec, const Maxima &maxima) {
   const int64_t blocks = (bucket(maxima.seqlenK) + spec.selBlock - 1) / spec.selBlock;
-  if (blocks <= kFewBlocks && blocks * blocks <= kFewComparisons / std::min(programsOf(spec, maxima), kFewComparisons))
+  if (blocks <= kFewBlocks && blocks * blocks <= kFewComparisons / programsOf(spec, maxima))
     return 0;
   // Segments as long as what is kept of all: each step then walks as far as the other.
   int64_t segment = kLeastSegment;
@@ -56,11 +63,7 @@ int64_t rankSegment(const Spec &spec, const Maxima &maxima) {
 }
 
 bool hasManyRows(const Spec &spec, const Maxima &maxima) {
-  // One number alone may be enough, and all of them together overflow.
-  int64_t rows = spec.group();
-  for (const int64_t count : {maxima.batch, maxima.seqlenQ, int64_t{spec.kvHeads}})
-    rows = std::min(rows * bucket(std::min(count, kManyRows)), kManyRows);
-  return rows == kManyRows;
+  return countUpTo(kManyRows, spec.group(), spec, maxima) == kManyRows;
 }
 
 KeySplits KeySplits::make(const Spec &spec, const Maxima &maxima) {

@@ -1,14 +1,14 @@
 #include "runtime/cpu/worker_pool.h"
 
 #include "runtime/base/process.h"
+#include "runtime/base/signals_blocked.h"
 
 #include <algorithm>
 #include <bit>
-#include <csignal>
+#include <exception>
 #include <new>
 #include <pthread.h>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <vector>
 #if defined(__x86_64__)
@@ -88,19 +88,15 @@ struct WorkerPool::Crew {
   std::vector<Worker> workers;
 
   explicit Crew(int count) : workers(static_cast<size_t>(count)) {
-    // The host's signals are the host's: its handlers must not run on these threads.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    SignalsBlocked blocked;
     for (Worker &worker : workers) {
       try {
         worker.thread = std::jthread([this, &worker] { serve(worker); });
         pthread_setname_np(worker.thread.native_handle(), "nsa-worker");
-      } catch (const std::system_error &) {
+      } catch (const std::exception &) {
         break; // fewer threads than wished: those that exist, and the caller, do the work
       }
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
   ~Crew() {

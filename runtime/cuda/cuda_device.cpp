@@ -1,10 +1,12 @@
 #include "runtime/cuda/cuda_device.h"
 
 #include "runtime/base/device_status.h"
+#include "runtime/base/signals_blocked.h"
 #include "runtime/cuda/cuda_kernel.h"
+#include "runtime/engine/attempt.h"
 
-#include <csignal>
-#include <system_error>
+#include <exception>
+#include <pthread.h>
 
 namespace nsa::cuda {
 
@@ -69,24 +71,21 @@ bool CudaDevice::hasContext() const {
 void CudaDevice::startBeside() {
   Starters &starters = Starters::all();
   starters.count(1);
-  // The host's signals are the host's: its handlers must not run on this thread.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  auto tryStart = [this] { return attempt("to make a context", [this] { return start(); }); };
   try {
-    starter = std::thread([this, &starters] {
+    SignalsBlocked blocked;
+    starter = std::thread([this, &starters, tryStart] {
       // The host may begin a capture as soon as there is a context, which is none of this thread's affair.
       CaptureMode mode = CaptureMode::kRelaxed;
       driver.threadExchangeCaptureMode(&mode);
-      finish(start());
+      finish(tryStart());
       starters.count(-1);
     });
     pthread_setname_np(starter.native_handle(), "nsa-context");
-  } catch (const std::system_error &) {
-    finish(start()); // no thread is to be had
+  } catch (const std::exception &) { // no thread is to be had, or no memory for one
+    finish(tryStart());
     starters.count(-1);
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void CudaDevice::finish(Status status) {

@@ -134,6 +134,8 @@ const PlanCore *Engine::findInMemory(const PlanKey &key, const Spec &spec, const
 }
 
 Result<PlanPointer> Engine::hand(const PlanCore &core, PlanSource source, const Spec &spec, const Maxima &maxima) {
+  const WorkspaceLayout layout(spec, maxima, core.kernels, ownDevice->isGpu());
+  NSA_RETURN_IF_ERROR(layout.check(maxima));
   Result<Plan *> plan = pool->take();
   if (!plan)
     return plan.status();
@@ -141,7 +143,7 @@ Result<PlanPointer> Engine::hand(const PlanCore &core, PlanSource source, const 
   (*plan)->core = &core;
   (*plan)->source = source;
   (*plan)->rules = CallRules(spec, maxima);
-  (*plan)->layout = WorkspaceLayout(spec, maxima, core.kernels, ownDevice->isGpu());
+  (*plan)->layout = layout;
   return PlanPointer(*plan);
 }
 

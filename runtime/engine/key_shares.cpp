@@ -45,16 +45,17 @@ KeyShares::KeyShares(const Spec &spec, const Maxima &maxima)
     first[kCmp] = next;
 }
 
-void KeyShares::placeIn(const std::function<void(size_t &, int64_t)> &place) {
+void KeyShares::placeIn(const std::function<void(size_t &, Saturated)> &place) {
   constexpr int64_t kBytes = sizeof(float);
-  place(output, (counts[kCmp] + counts[kSel] + counts[kWin]) * rows * heads * vDim * kBytes);
-  place(lse, rows * heads * kSlots * kBytes);
-  place(lseHeads, counts[kCmp] * rows * heads * kBytes);
-  place(reads, rows * kvHeads * kSlots * kBytes);
-  place(scores, rows * kvHeads * blocks * kBytes);
-  place(keptScores, rows * kvHeads * kept * kBytes);
-  place(keptBlocks, rows * kvHeads * kept * kBytes);
-  place(choice, rows * kvHeads * selCount * kBytes);
+  const Saturated perHead = Saturated(rows) * heads * kBytes, perGroup = Saturated(rows) * kvHeads * kBytes;
+  place(output, perHead * vDim * (counts[kCmp] + counts[kSel] + counts[kWin]));
+  place(lse, perHead * kSlots);
+  place(lseHeads, perHead * counts[kCmp]);
+  place(reads, perGroup * kSlots);
+  place(scores, perGroup * blocks);
+  place(keptScores, perGroup * kept);
+  place(keptBlocks, perGroup * kept);
+  place(choice, perGroup * selCount);
 }
 
 ViewSlots KeyShares::outputs(std::byte *workspace) const {

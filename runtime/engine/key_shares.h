@@ -5,6 +5,7 @@
 
 #include "runtime/base/kernel_arguments.h"
 #include "runtime/base/key_splits.h"
+#include "runtime/base/saturated.h"
 
 #include <array>
 #include <cstddef>
@@ -22,7 +23,7 @@ public:
   KeyShares(const Spec &spec, const Maxima &maxima);
 
   // Calls place(offset, bytes) for each piece; the offset is then where it lies.
-  void placeIn(const std::function<void(size_t &offset, int64_t bytes)> &place);
+  void placeIn(const std::function<void(size_t &offset, Saturated bytes)> &place);
 
   // Views of the pieces. A row is a query, in the order of all sequences.
   void bindCmp(KernelCall &call, std::byte *workspace) const; // split_cmp

@@ -26,14 +26,15 @@ Spec withOperator(Spec spec, Operator op) {
 size_t aligned(size_t bytes) { return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment; }
 
 // Rows of compressed keys that all sequences have at most.
-int64_t mostCompressedRows(const Spec &spec, const Maxima &maxima) {
-  return maxima.batch * spec.compressedBlocks(maxima.seqlenK);
+Saturated mostCompressedRows(const Spec &spec, const Maxima &maxima) {
+  return Saturated(maxima.batch) * spec.compressedBlocks(maxima.seqlenK);
 }
 
 // Rows of tokens for decode's new compressed blocks: all new ones, and of each sequence those of a block but one.
-int64_t mostStagedRows(const Spec &spec, const Maxima &maxima) {
-  const int64_t tokens = spec.layout == Layout::kPacked ? maxima.tokensQ : maxima.batch * maxima.seqlenQ;
-  return tokens + maxima.batch * (spec.cmpBlock - 1);
+Saturated mostStagedRows(const Spec &spec, const Maxima &maxima) {
+  const Saturated batch = maxima.batch;
+  const Saturated tokens = spec.layout == Layout::kPacked ? maxima.tokensQ : batch * maxima.seqlenQ;
+  return tokens + batch * (spec.cmpBlock - 1);
 }
 
 } // namespace
@@ -131,19 +132,19 @@ WorkspaceLayout::WorkspaceLayout(const Spec &spec, const Maxima &maxima, const R
   for (const LoadedKernel *kernel : kernels)
     if (kernel)
       bytes = std::max(bytes, kernel->workspaceBytes());
-  auto place = [&](size_t &offset, int64_t size) {
-    offset = aligned(bytes);
-    bytes = offset + static_cast<size_t>(size);
+  auto place = [&](size_t &offset, Saturated size) {
+    offset = std::min(aligned(bytes), kMostBytes);
+    bytes = offset + std::min(static_cast<size_t>(size.value()), kMostBytes - offset);
   };
   const bool decodes = spec.op == Operator::kDecode;
   if (kernels[static_cast<size_t>(Role::kSequences)])
-    place(sequences, (decodes ? 2 : 1) * maxima.batch * kSequenceFields * int64_t{sizeof(int32_t)});
+    place(sequences, Saturated(maxima.batch) * (decodes ? 2 : 1) * kSequenceFields * int64_t{sizeof(int32_t)});
 
   const bool packed = spec.layout == Layout::kPacked;
   const int64_t time = packed ? maxima.tokensQ : maxima.seqlenQ;
-  const int64_t entries = packed ? 1 : maxima.batch;
-  const int64_t element = dtypeBytes(spec.dtype);
-  const int64_t lseBytes = spec.queryHeads * int64_t{sizeof(float)};
+  const Saturated entries = packed ? 1 : maxima.batch;
+  const Saturated element = dtypeBytes(spec.dtype);
+  const Saturated lseBytes = Saturated(spec.queryHeads) * int64_t{sizeof(float)};
   chunk = std::max<int64_t>(time, 1);
   if (spec.op == Operator::kSelect) {
     place(lse, entries * chunk * lseBytes);
@@ -152,14 +153,14 @@ WorkspaceLayout::WorkspaceLayout(const Spec &spec, const Maxima &maxima, const R
   if (!isWhole(spec.op))
     return;
 
-  const int64_t outBytes = spec.queryHeads * spec.vDim * element;
-  const int64_t listBytes = spec.kvHeads * spec.selCount * int64_t{sizeof(int32_t)};
-  const int64_t readsBytes = spec.kvHeads * int64_t{sizeof(int32_t)};
-  const int64_t perQuery = entries * (3 * (outBytes + readsBytes) + lseBytes + listBytes);
-  const int64_t most = (isGpu ? kGpuChunkBytes : kCpuChunkBytes) / perQuery / kChunkGranule * kChunkGranule;
+  const Saturated outBytes = element * spec.queryHeads * spec.vDim;
+  const Saturated readsBytes = Saturated(spec.kvHeads) * int64_t{sizeof(int32_t)};
+  const Saturated listBytes = readsBytes * spec.selCount;
+  const Saturated perQuery = entries * (Saturated(3) * (outBytes + readsBytes) + lseBytes + listBytes);
+  const int64_t most = (isGpu ? kGpuChunkBytes : kCpuChunkBytes) / perQuery.value() / kChunkGranule * kChunkGranule;
   chunk = std::min(chunk, std::max(most, kChunkGranule));
   if (kernels[static_cast<size_t>(Role::kCompress)]) {
-    const int64_t rows = (decodes ? mostStagedRows(spec, maxima) : mostCompressedRows(spec, maxima)) * spec.kvHeads;
+    const Saturated rows = (decodes ? mostStagedRows(spec, maxima) : mostCompressedRows(spec, maxima)) * spec.kvHeads;
     place(decodes ? kStaged : kComp, rows * spec.qkDim * element);
     place(decodes ? vStaged : vComp, rows * spec.vDim * element);
   }
@@ -178,6 +179,17 @@ WorkspaceLayout::WorkspaceLayout(const Spec &spec, const Maxima &maxima, const R
     place(out[branch], entries * chunk * outBytes);
     place(reads[branch], entries * chunk * readsBytes);
   }
+}
+
+Status WorkspaceLayout::check(const Maxima &maxima) const {
+  if (bytes < kMostBytes)
+    return Status::ok();
+  return Status::invalid(
+      "maxima",
+      "max_batch=" + std::to_string(maxima.batch) + " max_tokens_q=" + std::to_string(maxima.tokensQ) +
+          " max_seqlen_q=" + std::to_string(maxima.seqlenQ) + " max_seqlen_k=" + std::to_string(maxima.seqlenK),
+      "the workspace, with the spec's heads and dimensions, must be below 2^62 bytes",
+      "split the batch into several calls");
 }
 
 Status PipelineRun::launch(Role role, const KernelCall &kernelCall, Role part) const {

@@ -58,6 +58,10 @@ using RoleKernels = std::array<const LoadedKernel *, kRoles>; // null: not part 
 struct WorkspaceLayout {
   WorkspaceLayout() = default;
   WorkspaceLayout(const Spec &spec, const Maxima &maxima, const RoleKernels &kernels, bool isGpu);
+  // Whether all of it fits: without, offsets are not to be used.
+  Status check(const Maxima &maxima) const;
+
+  static constexpr size_t kMostBytes = size_t{1} << 62; // that many, or more than numbers hold
 
   size_t scratch = 0; // of one kernel at a time
   size_t sequences = 0;

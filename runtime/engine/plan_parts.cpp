@@ -1,31 +1,19 @@
 #include "runtime/engine/plan_parts.h"
 
+#include "runtime/base/signals_blocked.h"
+#include "runtime/engine/attempt.h"
+
 #include <algorithm>
 #include <atomic>
-#include <csignal>
+#include <exception>
 #include <functional>
-#include <new>
 #include <pthread.h>
-#include <system_error>
 #include <thread>
 #include <utility>
 
 namespace nsa {
 
 namespace {
-
-// Other threads than the caller's end the process with what they throw.
-Status attempt(const std::function<Status(size_t)> &work, size_t i) {
-  try {
-    return work(i);
-  } catch (const std::bad_alloc &) {
-    return Status::error(ErrorCode::kOutOfMemory, "no host memory to make a kernel");
-  } catch (const std::exception &error) {
-    return Status::error(ErrorCode::kInternal, error.what());
-  } catch (...) {
-    return Status::error(ErrorCode::kInternal, "an exception of unknown type");
-  }
-}
 
 // Calls work(0) to work(count - 1), begun in this order, on up to `threads` threads of which the caller is one. Once
 // one has failed no other is begun, so the first that fails is always the same.
@@ -35,25 +23,21 @@ Status runAtOnce(size_t count, size_t threads, const std::function<Status(size_t
   std::atomic<bool> failed = false;
   auto takeTurns = [&] {
     for (size_t i; !failed.load() && (i = next++) < count;)
-      if (results[i] = attempt(work, i); !results[i].isOk())
+      if (results[i] = attempt("to make a kernel", [&] { return work(i); }); !results[i].isOk())
         failed.store(true);
   };
   {
     std::vector<std::jthread> helpers;
     helpers.reserve(std::min(count, threads));
-    // The host's signals are the host's: its handlers must not run on these threads.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     for (size_t i = 1; i < std::min(count, threads); ++i) {
       try {
+        SignalsBlocked blocked;
         helpers.emplace_back(takeTurns);
         pthread_setname_np(helpers.back().native_handle(), "nsa-compile");
-      } catch (const std::system_error &) {
+      } catch (const std::exception &) {
         break; // fewer threads than wished: those that exist, and the caller, do the work
       }
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     takeTurns();
   }
   for (Status &result : results)

@@ -61,5 +61,22 @@ TEST(RankSegment, IsWholeTilesAndNoLessThanItKeeps) {
         }
 }
 
+// Numbers of 32 bits each, whose products are of more than 64.
+TEST(KeySplits, TheLargestRequestsAreMany) {
+  const int64_t most = (int64_t{1} << 31) - 1;
+  Spec spec = decodeSpec();
+  for (const int32_t kvHeads : {1 << 20, 1 << 30}) {
+    spec.kvHeads = spec.queryHeads = kvHeads;
+    for (const int64_t batch : {int64_t{1} << 30, most})
+      for (const int64_t queries : {int64_t{1}, int64_t{8}, most}) {
+        const Maxima maxima = {.batch = batch, .tokensQ = most, .seqlenQ = queries, .seqlenK = 1 << 24};
+        EXPECT_TRUE(hasManyQueries(spec, maxima)) << kvHeads << ' ' << batch << ' ' << queries;
+        EXPECT_TRUE(hasManyRows(spec, maxima)) << kvHeads << ' ' << batch << ' ' << queries;
+        EXPECT_EQ(KeySplits::make(spec, maxima).counts, (std::array<int64_t, 3>{1, 1, 1}));
+        EXPECT_GE(rankSegment(spec, {.batch = batch, .tokensQ = most, .seqlenQ = queries, .seqlenK = 4096}), 128);
+      }
+  }
+}
+
 } // namespace
 } // namespace nsa

@@ -1,5 +1,6 @@
 #include "tests/unit/runtime/counted_calls.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <new>
@@ -8,13 +9,15 @@
 namespace nsa::test {
 thread_local size_t allocations = 0;
 thread_local size_t locks = 0;
+std::atomic<size_t> leastRefused = SIZE_MAX;
 } // namespace nsa::test
 
 #if NSA_COUNTS_CALLS
 void *operator new(size_t bytes) {
   ++nsa::test::allocations;
-  if (void *memory = std::malloc(bytes ? bytes : 1))
-    return memory;
+  if (bytes < nsa::test::leastRefused)
+    if (void *memory = std::malloc(bytes ? bytes : 1))
+      return memory;
   throw std::bad_alloc();
 }
 void operator delete(void *memory) noexcept { std::free(memory); }

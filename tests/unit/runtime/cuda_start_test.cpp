@@ -2,11 +2,13 @@
 // has its error, and that nobody waits for ever.
 #include "nsa/nsa.h"
 #include "tests/harness/scratch.h"
+#include "tests/unit/runtime/counted_calls.h"
 #include "tests/unit/runtime/fake_gpu.h"
 #include "tests/unit/runtime/stored_kernel.h"
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <gtest/gtest.h>
 #include <string>
 #include <sys/wait.h>
@@ -75,6 +77,22 @@ TEST_F(CudaStart, WhoNeedsTheContextHasItsError) {
     EXPECT_EQ(plan(&streamOfTheHost), NSA_DEVICE_ERROR);
     EXPECT_NE(std::string(error.message).find("devicePrimaryCtxRetain"), std::string::npos) << error.message;
   }
+  nsa_engine_destroy(engine);
+}
+
+// What the thread throws is an error, and not the host's end.
+TEST_F(CudaStart, WhoNeedsTheContextHasWhatItsThreadThrew) {
+#if !NSA_COUNTS_CALLS
+  GTEST_SKIP() << "memory cannot be refused under a sanitizer";
+#endif
+  fake_gpu_hold_context(1);
+  ASSERT_EQ(create(), NSA_OK) << error.message;
+  test::leastRefused = 16384; // less than the list of status words
+  fake_gpu_hold_context(0);
+  const nsa_status status = plan(&streamOfTheHost);
+  test::leastRefused = SIZE_MAX;
+  EXPECT_EQ(status, NSA_OUT_OF_MEMORY);
+  EXPECT_NE(std::string(error.message).find("no host memory to make a context"), std::string::npos) << error.message;
   nsa_engine_destroy(engine);
 }
 

@@ -117,4 +117,32 @@ TEST(Pipeline, TheWorkspaceIsBoundedByChunks) {
   EXPECT_LT(WorkspaceLayout(spec, lengths(131072), kernels, false).chunk, none.chunk);
 }
 
+// Each number is legal alone, and their product wraps to few bytes, or to none.
+TEST(Pipeline, AWorkspaceThatNoNumberHoldsIsAnError) {
+  const int64_t most = (int64_t{1} << 31) - 128;
+  for (const Operator op : {Operator::kSelect, Operator::kNsa, Operator::kDecode})
+    for (const Layout layout : {Layout::kDense, Layout::kPacked})
+      for (const int32_t dim : {1 << 28, 1 << 30}) {
+        Spec spec = nsa128();
+        spec.op = op;
+        spec.layout = layout;
+        spec.queryHeads = spec.kvHeads = 1 << 30;
+        spec.qkDim = spec.vDim = dim;
+        ASSERT_TRUE(spec.validate().isOk()) << spec.validate().toString();
+        const int64_t batch = op == Operator::kDecode ? 1 << 25 : 1 << 30;
+        const Maxima maxima = {.batch = batch, .tokensQ = 1 << 25, .seqlenQ = 1, .seqlenK = 1 << 22};
+        ASSERT_TRUE(maxima.validate(spec).isOk()) << maxima.validate(spec).toString();
+        const Status status = WorkspaceLayout(spec, maxima, RoleKernels{}, true).check(maxima);
+        ASSERT_FALSE(status.isOk()) << operatorName(op) << ' ' << dim;
+        EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument);
+        EXPECT_EQ(status.error().field, "maxima");
+        EXPECT_NE(status.error().value.find("max_batch=" + std::to_string(batch)), std::string::npos);
+        EXPECT_NE(status.error().rule.find("must be below 2^62 bytes"), std::string::npos);
+      }
+  // Large, and still a number.
+  Spec spec = nsa128();
+  const Maxima large = {.batch = most, .tokensQ = most, .seqlenQ = 1, .seqlenK = 1 << 24};
+  EXPECT_TRUE(WorkspaceLayout(spec, large, RoleKernels{}, true).check(large).isOk());
+}
+
 } // namespace

@@ -1,0 +1,31 @@
+// Sizes that are multiplied and added: what does not fit stays at the largest number, and so is too large for whoever
+// has a limit. Thread-safety: values.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace nsa {
+
+// None is negative.
+class Saturated {
+public:
+  static constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+
+  constexpr Saturated(int64_t number) : number(number) {} // NOLINT(google-explicit-constructor): is one
+  constexpr int64_t value() const { return number; }
+
+  friend constexpr Saturated operator*(Saturated a, Saturated b) {
+    int64_t result = 0;
+    return __builtin_mul_overflow(a.number, b.number, &result) ? kMost : result;
+  }
+  friend constexpr Saturated operator+(Saturated a, Saturated b) {
+    int64_t result = 0;
+    return __builtin_add_overflow(a.number, b.number, &result) ? kMost : result;
+  }
+
+private:
+  int64_t number;
+};
+
+} // namespace nsa
