@@ -84,10 +84,7 @@ protected:
   static CacheShape cacheOf(const HeadsShape &shape) {
     const int64_t page = std::max(shape.pageSize, 16);
     const int64_t least = shape.isLong ? 2049 : shape.tokens; // what is planned for, more than what comes
-    return {.room = (least + page - 1) / page * page,
-            .mostNew = shape.mostNew,
-            .pageSize = shape.pageSize,
-            .seed = 11};
+    return {.room = (least + page - 1) / page * page, .mostNew = shape.mostNew, .pageSize = shape.pageSize, .seed = 11};
   }
   static Spec decodeSpec(const HeadsShape &shape) {
     Spec spec = specOf(shape);
