@@ -5,7 +5,9 @@
 #include "runtime/cuda/cuda_kernel.h"
 #include "runtime/engine/attempt.h"
 
+#include <atomic>
 #include <exception>
+#include <memory>
 #include <pthread.h>
 
 namespace nsa::cuda {
@@ -18,12 +20,11 @@ class Starters {
 public:
   static Starters &all() {
     static Starters starters;
+    starters.forgetParents();
     return starters;
   }
   ~Starters() {
-    // In a fork's child there are no such threads, and one may have held the lock.
-    if (generation != processGeneration())
-      return;
+    forgetParents();
     std::unique_lock lock(mutex);
     ended.wait(lock, [this] { return running == 0; });
   }
@@ -34,7 +35,16 @@ public:
   }
 
 private:
-  const uint32_t generation = processGeneration();
+  // A fork's child has none of its parent's threads, and one of them may have held the lock.
+  void forgetParents() {
+    if (generation.exchange(processGeneration()) == processGeneration())
+      return;
+    std::construct_at(&mutex);
+    std::construct_at(&ended);
+    running = 0;
+  }
+
+  std::atomic<uint32_t> generation = processGeneration();
   std::mutex mutex;
   std::condition_variable ended;
   int running = 0;

@@ -330,6 +330,10 @@ TEST_P(DecodeNan, OfATokenIsInTheRowsThatAttendItInItsBranchOnly) {
                                            {T::kBlockList, collected.at(T::kBlockList)}});
         for (const tools::OutputCheck &output : checked.outputs)
           EXPECT_TRUE(output.within || output.name == tensorName(T::kBlockList)) << output.name << ": " << output.text;
+        const tools::OperatorCheck ofLists =
+            tools::checkOperator(spoilt, {{T::kBlockList, collected.at(T::kBlockList)}});
+        for (const tools::OutputCheck &output : ofLists.outputs)
+          EXPECT_TRUE(output.within) << output.name << ": " << output.text;
       }
     }
 }
