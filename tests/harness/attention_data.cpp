@@ -3,6 +3,7 @@
 #include "tests/reference/elements.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace nsa::test {
@@ -116,9 +117,9 @@ AttentionData AttentionData::draw(const AttentionCase &shape, std::mt19937_64 &r
   }
 
   std::normal_distribution<float> normal;
-  // A row of one or two values may cancel to nearly nothing, and its relative error would measure that
-  // cancellation instead of the kernel. Values around two do not cancel.
-  const float valueMean = shape.vDim < 8 ? 2.0f : 0.0f;
+  // A row of one or two values may cancel to nearly nothing, or be one value that is nearly nothing, and its relative
+  // error would measure that instead of the kernel. Values of at least one do not cancel.
+  auto drawValue = [&] { return shape.vDim < 8 ? 1 + std::abs(normal(random)) : normal(random); };
   for (const reference::Sequence &sequence : data.problem().sequences) {
     for (int64_t time = sequence.queryBegin; time < sequence.queryBegin + sequence.queries; ++time)
       for (int64_t head = 0; head < queryHeads; ++head)
@@ -133,7 +134,7 @@ AttentionData AttentionData::draw(const AttentionCase &shape, std::mt19937_64 &r
         for (int64_t column = 0; column < shape.qkDim; ++column)
           data.k.set(sequence.keyBatch, time, head, column, normal(random));
         for (int64_t column = 0; column < shape.vDim; ++column)
-          data.v.set(sequence.keyBatch, time, head, column, valueMean + normal(random));
+          data.v.set(sequence.keyBatch, time, head, column, drawValue());
       }
   }
   return data;
