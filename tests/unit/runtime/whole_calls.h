@@ -11,6 +11,24 @@ namespace nsa::test::c_api {
 
 inline constexpr int64_t kBatch = 2, kNew = 4, kRoom = 48, kPageSize = 16, kPoolPages = 7;
 
+// What both calls compute: 4/2 heads of 8 and 16, in blocks of which there are more than are selected.
+inline void setSmall(nsa_spec &spec, nsa_op op, nsa_layout layout, int32_t branches) {
+  spec.op = op;
+  spec.layout = layout;
+  spec.query_heads = 4;
+  spec.kv_heads = 2;
+  spec.qk_dim = 8;
+  spec.v_dim = 16;
+  spec.window = 7;
+  spec.cmp_block = 8;
+  spec.cmp_stride = 4;
+  spec.sel_block = 8;
+  spec.sel_count = 4;
+  spec.init_blocks = 1;
+  spec.local_blocks = 2;
+  spec.branches = branches;
+}
+
 // Two sequences of up to 40 tokens, in a cache that has room for 48 of each.
 struct DecodeCall : AnyCall {
   alignas(16) uint16_t memory[8192] = {};
@@ -20,20 +38,7 @@ struct DecodeCall : AnyCall {
   int32_t table[kBatch * kRoom / kPageSize] = {4, 99, -1, 3, 5, 2};
 
   explicit DecodeCall(nsa_layout layout, int32_t pageSize, int32_t branches = NSA_BRANCHES_ALL) {
-    spec.op = NSA_OP_DECODE;
-    spec.layout = layout;
-    spec.query_heads = 4;
-    spec.kv_heads = 2;
-    spec.qk_dim = 8;
-    spec.v_dim = 16;
-    spec.window = 7;
-    spec.cmp_block = 8;
-    spec.cmp_stride = 4;
-    spec.sel_block = 8;
-    spec.sel_count = 4;
-    spec.init_blocks = 1;
-    spec.local_blocks = 2;
-    spec.branches = branches;
+    setSmall(spec, NSA_OP_DECODE, layout, branches);
     spec.page_size = pageSize;
     maxima.max_batch = kBatch;
     maxima.max_tokens_q = kBatch * kNew;
@@ -102,20 +107,7 @@ struct ForwardCall : AnyCall {
   int32_t offsetsQ[3] = {0, 24, 48}, offsetsK[3] = {0, 40, 80};
 
   explicit ForwardCall(nsa_layout layout) {
-    spec.op = NSA_OP_NSA;
-    spec.layout = layout;
-    spec.query_heads = 4;
-    spec.kv_heads = 2;
-    spec.qk_dim = 8;
-    spec.v_dim = 16;
-    spec.window = 7;
-    spec.cmp_block = 8;
-    spec.cmp_stride = 4;
-    spec.sel_block = 8;
-    spec.sel_count = 4;
-    spec.init_blocks = 1;
-    spec.local_blocks = 2;
-    spec.branches = NSA_BRANCHES_ALL;
+    setSmall(spec, NSA_OP_NSA, layout, NSA_BRANCHES_ALL);
     maxima.max_batch = 2;
     maxima.max_tokens_q = 48;
     maxima.max_seqlen_q = 24;
