@@ -42,7 +42,11 @@ inline constexpr int kOperators = 19;
 // The whole forward, which runs the others' kernels.
 constexpr bool isWhole(Operator op) { return op == Operator::kNsa || op == Operator::kDecode; }
 // Whether kernels of the operator have choices to measure.
-constexpr bool isTuned(Operator op) { return op < Operator::kSequences; }
+constexpr bool isTuned(Operator op) {
+  return op != Operator::kSequences && op != Operator::kCacheSequences && op != Operator::kAscend;
+}
+// Whether an operator is a kernel of decode alone, which has no call of its own.
+constexpr bool isPartOfDecode(Operator op) { return op > Operator::kCacheSequences; }
 // Whether more than one template serves the operator, so that one may be forced.
 constexpr bool hasVariants(Operator op) {
   return op == Operator::kDense || op == Operator::kWindow || op == Operator::kCmp;

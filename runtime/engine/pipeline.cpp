@@ -193,6 +193,8 @@ Status WorkspaceLayout::check(const Maxima &maxima) const {
 }
 
 Status PipelineRun::launch(Role role, const KernelCall &kernelCall, Role part) const {
+  if (tap)
+    tap->launching(role, kernelCall);
   NSA_RETURN_IF_ERROR(kernels[static_cast<size_t>(role)]->launch(kernelCall, statusWord, workspace, stream));
   if (!trace)
     return Status::ok();

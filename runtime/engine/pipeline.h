@@ -84,6 +84,13 @@ struct LaunchTrace {
   std::vector<Role> launched{};
 };
 
+// Sees what each kernel of a run is called with.
+class LaunchTap {
+public:
+  virtual ~LaunchTap() = default;
+  virtual void launching(Role role, const KernelCall &kernelCall) = 0;
+};
+
 // What the branches attend: of the call, or of its cache.
 struct BranchKeys {
   std::array<ViewSlots, 2> cmp, sel, win; // keys, values
@@ -99,6 +106,7 @@ struct PipelineRun {
   const void *statusWord;
   void *stream;
   LaunchTrace *trace = nullptr;
+  LaunchTap *tap = nullptr;
 
   Status run() const;
 

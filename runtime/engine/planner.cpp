@@ -370,6 +370,15 @@ Result<std::shared_ptr<const KernelCore>> Planner::compileDefault(Search &search
   return firstFailure;
 }
 
+Result<std::shared_ptr<const KernelCore>> Planner::serve(const Spec &spec, const Maxima &maxima) {
+  Search search = begin(spec, maxima);
+  if (std::optional<KernelCache::Hit> hit = cache.find(search.core->problemKey, choiceDevice))
+    if (std::optional<Manifest> manifest = accept(search, *hit))
+      if (std::shared_ptr<const KernelCore> found = load(search, *hit, std::move(*manifest)))
+        return found;
+  return compileDefault(search);
+}
+
 Result<std::shared_ptr<const KernelCore>> Planner::tuneNow(Search &search, std::string *report) {
   Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
   if (!library)
@@ -380,8 +389,9 @@ Result<std::shared_ptr<const KernelCore>> Planner::tuneNow(Search &search, std::
     return candidates.status();
 
   Stopwatch watch;
-  TuningSession session({device, **library, options, logger, counters}, search.spec, search.maxima, wanted,
-                        *candidates);
+  TuningSession session({device, **library, options, logger, counters, memo,
+                         [this](const Spec &spec, const Maxima &maxima) { return serve(spec, maxima); }},
+                        search.spec, search.maxima, wanted, *candidates);
   Result<TuneReport> tuned = session.run();
   if (!tuned)
     return tuned.status();

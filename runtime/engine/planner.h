@@ -6,6 +6,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/problem.h"
+#include "runtime/engine/candidate_memo.h"
 #include "runtime/engine/compiler_library.h"
 #include "runtime/engine/counters.h"
 #include "runtime/engine/kernel_cache.h"
@@ -63,6 +64,8 @@ private:
   std::string whyPassedOver(const StoredChoice &choice, const Manifest &manifest) const;
   Result<std::shared_ptr<const KernelCore>> compileDefault(Search &search);
   Result<std::shared_ptr<const KernelCore>> tuneNow(Search &search, std::string *report);
+  // The stored kernel of a spec, or its default: what serves while another one is measured.
+  Result<std::shared_ptr<const KernelCore>> serve(const Spec &spec, const Maxima &maxima);
   Status cacheMiss(const Search &search) const;
 
   // Loads or finds the kernel and completes the core with it.
@@ -83,6 +86,7 @@ private:
 
   std::mutex compilerMutex;
   std::shared_ptr<const CompilerLibrary> compilerLibrary;
+  CandidateMemo memo;
   std::mutex kernelMutex;
   std::unordered_map<std::string, std::shared_ptr<const LoadedKernel>> kernels; // by content; as long as the engine
 };

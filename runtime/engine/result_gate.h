@@ -3,7 +3,7 @@
 #pragma once
 
 #include "runtime/base/problem.h"
-#include "runtime/engine/tuning_inputs.h"
+#include "runtime/engine/tuning_result.h"
 
 namespace nsa {
 

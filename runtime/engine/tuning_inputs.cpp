@@ -1,11 +1,9 @@
 #include "runtime/engine/tuning_inputs.h"
 
-#include "runtime/base/half.h"
 #include "runtime/engine/call.h"
+#include "runtime/engine/drawn_values.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <numeric>
 #include <random>
 #include <tuple>
@@ -28,8 +26,6 @@ constexpr int64_t kMostCheckedQueries = 1024;
 constexpr int64_t kMostCheckedKeys = 2048;
 // A log-sum-exp that makes weights of random queries and keys small, as real ones are.
 constexpr float kTypicalLse = 8;
-// Random numbers are drawn for so many elements and then repeated: drawing a gigabyte takes longer than tuning.
-constexpr int64_t kDrawnElements = int64_t{1} << 22;
 
 // Sizes below which a tensor is not cut further: the shape would no longer be the problem's.
 constexpr int64_t kLeastQueries = 64;
@@ -96,20 +92,6 @@ Sizes fit(const Budget &budget, const Spec &spec, const Maxima &maxima) {
   sizes.seqlenQ = std::min(sizes.seqlenQ, sizes.seqlenK);
   return sizes;
 }
-
-// Nearly normal with variance 1: the sum of four uniform 16-bit draws (Irwin-Hall), one multiplication per element.
-class NormalDraw {
-public:
-  explicit NormalDraw(uint64_t seed) : generator(seed) {}
-  float operator()() {
-    uint64_t bits = generator();
-    auto sum = static_cast<float>((bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48));
-    return (sum - 2.0f * 65535.0f) * (1.7320508f / 65535.0f);
-  }
-
-private:
-  std::mt19937_64 generator;
-};
 
 } // namespace
 
@@ -272,59 +254,51 @@ Status TuningInputs::fill(View view, Rows rows, const std::vector<int64_t> &exte
       if (isList)
         NSA_RETURN_IF_ERROR(fillLists(buffers.back(), lengths));
       else if (!isOutput)
-        NSA_RETURN_IF_ERROR(fillRandom(buffers.back(), dtype, elements, view == View::kLse ? kTypicalLse : 0));
+        NSA_RETURN_IF_ERROR(
+            fillDrawn(*device, buffers.back().data(), dtype, elements, view == View::kLse ? kTypicalLse : 0, draw));
     }
     bind(call, view, buffers.back().data(), rows, lengths, extents);
   }
   if (isOutput) {
     using enum TuningResult::Kind;
     const auto kind = view == View::kLse ? kLse : view == View::kBlockList ? kLists : kRows;
-    outputs.push_back({view, kind, extents.back(), checkedElements, buffers.back().data(), dtype});
+    outputs.push_back(
+        {std::string(viewRule(view).name), kind, extents.back(), checkedElements, buffers.back().data(), dtype});
   }
   return Status::ok();
 }
 
-Status TuningInputs::fillRandom(const DeviceBuffer &buffer, DType dtype, int64_t elements, float shift) {
-  NormalDraw normal(draw());
-  const int64_t elementBytes = dtypeBytes(dtype);
-  const int64_t drawn = std::min(elements, kDrawnElements);
-  std::vector<std::byte> host(static_cast<size_t>(drawn * elementBytes));
-  for (int64_t i = 0; i < drawn; ++i) {
-    const float value = normal() + shift;
-    const uint16_t narrow = dtype == DType::kBf16 ? floatToBf16(value) : floatToFp16(value);
-    const void *source = dtype == DType::kF32 ? static_cast<const void *>(&value) : &narrow;
-    std::memcpy(host.data() + i * elementBytes, source, static_cast<size_t>(elementBytes));
-  }
-  auto *target = static_cast<std::byte *>(buffer.data());
-  for (int64_t begin = 0; begin < elements; begin += drawn) {
-    const int64_t count = std::min(drawn, elements - begin);
-    NSA_RETURN_IF_ERROR(
-        device->upload(target + begin * elementBytes, host.data(), static_cast<size_t>(count * elementBytes)));
-  }
-  return Status::ok();
-}
-
-// Lists as local as those of a trained model: neighbouring queries draw from one small set of blocks, the first and the
-// own one are always among them.
+// A quarter each of what is met: lists as local as a trained model's (neighbours draw from one small set), drawn anew
+// for each query, one set for all of a cluster, and the nearest blocks. One kind alone would tune for the wrong
+// problem. The first and the own block are always among them.
 Status TuningInputs::fillLists(const DeviceBuffer &buffer, const Lengths &lengths) {
-  constexpr int64_t kNeighbours = 32; // queries that share a set
+  enum Kind { kTrained, kRandom, kClustered, kRecent, kKinds };
+  constexpr int64_t kSameKind = 256;                      // queries
+  constexpr int64_t kNeighbours[kKinds] = {32, 1, 64, 1}; // queries that share a set
   const auto count = static_cast<size_t>(spec.selCount);
+  const size_t setSizes[kKinds] = {2 * count, 2 * count, count, 0};
   std::vector<int32_t> host;
   for (size_t sequence = 0; sequence < lengths.q.size(); ++sequence) {
     std::vector<std::vector<int32_t>> sets(static_cast<size_t>(spec.kvHeads));
     for (int64_t query = 0; query < lengths.q[sequence]; ++query) {
+      const auto kind = static_cast<Kind>(query / kSameKind % kKinds);
       const int64_t own = (lengths.k[sequence] - lengths.q[sequence] + query) / spec.selBlock;
       for (std::vector<int32_t> &set : sets) {
-        if (query % kNeighbours == 0) {
-          set.resize(2 * count);
+        if (query % kNeighbours[kind] == 0) {
+          set.resize(setSizes[kind]);
           for (int32_t &block : set)
             block = static_cast<int32_t>(std::uniform_int_distribution<int64_t>(0, own)(draw));
         }
         std::vector<int32_t> list = {0, static_cast<int32_t>(own)};
-        for (size_t tries = 0; tries < 2 * count; ++tries)
-          list.push_back(set[draw() % set.size()]);
-        std::sort(list.begin() + 2, list.end());
-        // The two forced ones first, then as many of the drawn as there is room for.
+        if (kind == kRecent)
+          for (int64_t block = own - 1; block > 0 && list.size() < count; --block)
+            list.push_back(static_cast<int32_t>(block));
+        else if (kind == kTrained)
+          for (size_t tries = 0; tries < 2 * count; ++tries)
+            list.push_back(set[draw() % set.size()]);
+        else
+          list.insert(list.end(), set.begin(), set.end());
+        // The two forced ones first, then as many of the others as there is room for.
         std::vector<int32_t> chosen;
         for (int32_t block : list)
           if (chosen.size() < count && std::find(chosen.begin(), chosen.end(), block) == chosen.end())
@@ -381,37 +355,18 @@ Status TuningInputs::addTable(KernelCall &call, const Lengths &lengths) {
 }
 
 Status TuningInputs::poisonOutputs() {
-  for (const Output &output : outputs) {
-    // All bits set is a NaN in bf16, fp16 and fp32, and no block.
-    const std::vector<std::byte> poison(static_cast<size_t>(output.elements * dtypeBytes(output.dtype)),
-                                        std::byte{0xff});
-    // -1 is what the tail of a list holds: lists are poisoned with something else.
-    const std::vector<int32_t> noBlocks(output.dtype == DType::kI32 ? static_cast<size_t>(output.elements) : 0, -2);
-    const void *source = noBlocks.empty() ? static_cast<const void *>(poison.data()) : noBlocks.data();
-    NSA_RETURN_IF_ERROR(device->upload(output.data, source, poison.size()));
-  }
+  for (const ComparedOutput &output : outputs)
+    NSA_RETURN_IF_ERROR(output.poison(*device));
   return Status::ok();
 }
 
 Result<TuningResult> TuningInputs::readChecked() {
   TuningResult result;
-  for (const Output &output : outputs) {
-    std::vector<std::byte> host(static_cast<size_t>(output.elements * dtypeBytes(output.dtype)));
-    NSA_RETURN_IF_ERROR(device->download(host.data(), output.data, host.size()));
-    std::vector<float> values(static_cast<size_t>(output.elements));
-    for (size_t i = 0; i < values.size(); ++i) {
-      const std::byte *element = host.data() + i * static_cast<size_t>(dtypeBytes(output.dtype));
-      int32_t wide = 0;
-      uint16_t narrow = 0;
-      std::memcpy(output.dtype == DType::kBf16 || output.dtype == DType::kF16 ? static_cast<void *>(&narrow) : &wide,
-                  element, static_cast<size_t>(dtypeBytes(output.dtype)));
-      values[i] = output.dtype == DType::kBf16  ? bf16ToFloat(narrow)
-                  : output.dtype == DType::kF16 ? fp16ToFloat(narrow)
-                  : output.dtype == DType::kI32 ? static_cast<float>(wide)
-                                                : std::bit_cast<float>(wide);
-    }
-    result.outputs.push_back(
-        {std::string(viewRule(output.view).name), output.kind, output.rowElements, std::move(values)});
+  for (const ComparedOutput &output : outputs) {
+    Result<TuningResult::Output> values = output.read(*device);
+    if (!values)
+      return values.status();
+    result.outputs.push_back(std::move(*values));
   }
   return result;
 }

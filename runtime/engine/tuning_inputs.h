@@ -5,6 +5,7 @@
 
 #include "runtime/base/kernel_arguments.h"
 #include "runtime/engine/device.h"
+#include "runtime/engine/tuning_result.h"
 
 #include <cstdint>
 #include <random>
@@ -12,18 +13,6 @@
 #include <vector>
 
 namespace nsa {
-
-// What one run left in an output, widened to float.
-struct TuningResult {
-  enum class Kind { kRows, kLse, kLists };
-  struct Output {
-    std::string name; // of the view
-    Kind kind;
-    int64_t rowElements; // of kRows and kLists
-    std::vector<float> values;
-  };
-  std::vector<Output> outputs;
-};
 
 class TuningInputs {
 public:
@@ -50,7 +39,6 @@ private:
 
   Status fill(View view, Rows rows, const std::vector<int64_t> &extents, bool isOutput);
   Status fillOperator();
-  Status fillRandom(const DeviceBuffer &buffer, DType dtype, int64_t elements, float shift);
   Status fillLists(const DeviceBuffer &buffer, const Lengths &lengths);
   KernelCall begin(const Lengths &lengths) const;
   Status addTable(KernelCall &call, const Lengths &lengths);
@@ -58,22 +46,13 @@ private:
   void bind(KernelCall &call, View view, void *data, Rows rows, const Lengths &lengths,
             const std::vector<int64_t> &extents) const;
 
-  struct Output {
-    View view;
-    TuningResult::Kind kind;
-    int64_t rowElements;
-    int64_t elements; // of the checked call
-    void *data;
-    DType dtype;
-  };
-
   Device *device;
   Spec spec;
   Maxima maxima;
   std::mt19937_64 draw;
   Lengths timedLengths, checkedLengths;
   std::vector<DeviceBuffer> buffers;
-  std::vector<Output> outputs;
+  std::vector<ComparedOutput> outputs;
   KernelCall timedCall, checkedCall;
   std::string shape;
 };

@@ -1,6 +1,5 @@
 #include "runtime/engine/tuning_session.h"
 
-#include "runtime/base/device_status.h"
 #include "runtime/engine/result_gate.h"
 
 #include <algorithm>
@@ -35,17 +34,16 @@ TuningSession::TuningSession(const Environment &environment, const Spec &spec, c
       inputSeed(drawSeed()) {}
 
 Result<TuneReport> TuningSession::run() {
-  Device &device = environment.device;
-  Result<TuningInputs> made = TuningInputs::make(device, spec, maxima, inputSeed);
+  // Whatever reads or writes pages stands in decode too.
+  const bool inDecode = isPartOfDecode(spec.op) || (spec.pageSize > 0 && spec.op != Operator::kCombine);
+  Result<std::unique_ptr<Trial>> made =
+      inDecode ? DecodeTrial::make(environment.device, spec, maxima, inputSeed, environment.serve)
+               : KernelTrial::make(environment.device, spec, maxima, inputSeed);
   if (!made)
     return made.status();
-  inputs.emplace(std::move(*made));
-  Result<int32_t *> word = device.acquireStatusWord();
-  if (!word)
-    return word.status();
-  statusWord = *word;
+  trial = std::move(*made);
   environment.logger.log(LogLevel::kInfo, "tuner",
-                         std::to_string(candidates.size()) + " candidates on " + inputs->shapeText() + ", input seed " +
+                         std::to_string(candidates.size()) + " candidates on " + trial->shapeText() + ", input seed " +
                              std::to_string(inputSeed));
 
   TuneCallbacks callbacks;
@@ -63,8 +61,6 @@ Result<TuneReport> TuningSession::run() {
   options.compileThreads = environment.options.compileThreads;
   options.seed = inputSeed;
   Result<TuneReport> result = tune(candidates, callbacks, options);
-  device.releaseStatusWord(statusWord);
-  statusWord = nullptr;
   if (!result)
     return result.status();
   report = std::move(*result);
@@ -87,17 +83,22 @@ Status TuningSession::compile(size_t index) {
 }
 
 Result<std::shared_ptr<KernelCore>> TuningSession::build(const Candidate &candidate,
-                                                         std::optional<CompiledKernel> &kernel) {
+                                                         std::shared_ptr<const CompiledKernel> &kernel) {
   CompileRequest candidateRequest = request;
   candidateRequest.templateName = candidate.templateName;
   Result<std::map<std::string, std::string>> config = parseValues(candidate.config);
   if (!config)
     return config.status();
   candidateRequest.config = std::move(*config);
-  Result<CompiledKernel> made = environment.compiler.compile(candidateRequest);
-  if (!made)
-    return made.status();
-  Counters::raise(environment.counters.kernelsCompiled);
+  std::shared_ptr<const CompiledKernel> made = environment.memo.find(candidateRequest);
+  if (!made) {
+    Result<CompiledKernel> fresh = environment.compiler.compile(candidateRequest);
+    if (!fresh)
+      return fresh.status();
+    Counters::raise(environment.counters.kernelsCompiled);
+    made = std::make_shared<const CompiledKernel>(std::move(*fresh));
+    environment.memo.keep(candidateRequest, made);
+  }
   Result<std::shared_ptr<const LoadedKernel>> loaded =
       LoadedKernel::load(environment.device, made->content, made->manifest, made->binary);
   if (!loaded)
@@ -107,7 +108,7 @@ Result<std::shared_ptr<KernelCore>> TuningSession::build(const Candidate &candid
   NSA_RETURN_IF_ERROR((*loaded)->grid(GridSizes::ofMaxima(spec, maxima), grid));
   auto core = std::make_shared<KernelCore>();
   core->kernel = std::move(*loaded);
-  kernel = std::move(*made);
+  kernel = std::move(made);
   return core;
 }
 
@@ -116,27 +117,11 @@ std::shared_ptr<KernelCore> TuningSession::buildDefinition() {
   definition.templateName = definingTemplate(spec.op);
   Result<std::vector<Candidate>> listed = environment.compiler.list(definition);
   for (size_t i = 0; listed && i < std::min(listed->size(), kDefinitionAttempts); ++i) {
-    std::optional<CompiledKernel> kernel;
+    std::shared_ptr<const CompiledKernel> kernel;
     if (Result<std::shared_ptr<KernelCore>> core = build((*listed)[i], kernel))
       return *core;
   }
   return nullptr;
-}
-
-Status TuningSession::runOnce(const KernelCore &core, const KernelCall &call, void *stream) {
-  size_t needed = core.kernel->workspaceBytes();
-  if (needed > workspaceBytes) {
-    Result<DeviceBuffer> grown = DeviceBuffer::allocate(environment.device, needed);
-    if (!grown)
-      return grown.status();
-    workspace = std::move(*grown);
-    workspaceBytes = needed;
-  }
-  if (environment.device.isGpu())
-    return core.kernel->launch(call, statusWord, workspace.data(), stream);
-  int32_t word[kDeviceStatusWords] = {};
-  NSA_RETURN_IF_ERROR(core.kernel->launch(call, word, workspace.data(), stream));
-  return deviceStatus(word[0], word[1]);
 }
 
 Status TuningSession::prepareReference() {
@@ -153,10 +138,7 @@ Status TuningSession::prepareReference() {
   // Where no configuration of the tile program fits the device, the incumbent is all there is to compare with.
   for (size_t i = 0; i < candidates.size() && !core; ++i)
     core = cores[i];
-  NSA_RETURN_IF_ERROR(inputs->poisonOutputs());
-  NSA_RETURN_IF_ERROR(runOnce(*core, inputs->checked(), nullptr));
-  NSA_RETURN_IF_ERROR(environment.device.readStatusWord(statusWord, nullptr));
-  Result<TuningResult> result = inputs->readChecked();
+  Result<TuningResult> result = trial->check(*core->kernel);
   if (!result)
     return result.status();
   // A reference that holds NaN would reject every candidate, each with a misleading text.
@@ -168,17 +150,14 @@ Status TuningSession::prepareReference() {
 Status TuningSession::check(size_t index) {
   if (!reference)
     NSA_RETURN_IF_ERROR(prepareReference());
-  NSA_RETURN_IF_ERROR(inputs->poisonOutputs());
-  NSA_RETURN_IF_ERROR(runOnce(*cores[index], inputs->checked(), nullptr));
-  NSA_RETURN_IF_ERROR(environment.device.readStatusWord(statusWord, nullptr));
-  Result<TuningResult> result = inputs->readChecked();
+  Result<TuningResult> result = trial->check(*cores[index]->kernel);
   if (!result)
     return result.status();
   return compareResults(*reference, *result, spec.dtype);
 }
 
 Result<double> TuningSession::measure(size_t index) {
-  return environment.device.time([&](void *stream) { return runOnce(*cores[index], inputs->timed(), stream); });
+  return environment.device.time([&](void *stream) { return trial->launchTimed(*cores[index]->kernel, stream); });
 }
 
 std::vector<Measurement> TuningSession::evidence() const {

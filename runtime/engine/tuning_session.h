@@ -6,12 +6,14 @@
 #include "autotune/tuner.h"
 #include "cache/kernel_store.h"
 #include "runtime/base/log.h"
+#include "runtime/engine/candidate_memo.h"
 #include "runtime/engine/compiler_library.h"
 #include "runtime/engine/counters.h"
+#include "runtime/engine/decode_trial.h"
 #include "runtime/engine/options.h"
 #include "runtime/engine/plan.h"
-#include "runtime/engine/tuning_inputs.h"
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -28,6 +30,8 @@ public:
     const EngineOptions &options;
     const Logger &logger;
     Counters &counters;
+    CandidateMemo &memo;
+    DecodeTrial::Serve serve; // for decode's other kernels
   };
   TuningSession(const Environment &environment, const Spec &spec, const Maxima &maxima, CompileRequest request,
                 std::vector<Candidate> candidates);
@@ -40,17 +44,16 @@ public:
   // Every candidate with what became of it, as stored beside the choice.
   std::vector<Measurement> evidence() const;
   uint64_t seed() const { return inputSeed; }
-  std::string shapeText() const { return inputs ? inputs->shapeText() : ""; }
+  std::string shapeText() const { return trial ? trial->shapeText() : ""; }
 
 private:
   Status compile(size_t index);
   Status check(size_t index);
   Result<double> measure(size_t index);
   // Compiles and loads a candidate.
-  Result<std::shared_ptr<KernelCore>> build(const Candidate &candidate, std::optional<CompiledKernel> &kernel);
+  Result<std::shared_ptr<KernelCore>> build(const Candidate &candidate, std::shared_ptr<const CompiledKernel> &kernel);
   // The tile program's kernel where it is no candidate, because another template was forced. Null: it does not serve.
   std::shared_ptr<KernelCore> buildDefinition();
-  Status runOnce(const KernelCore &core, const KernelCall &call, void *stream);
   Status prepareReference();
 
   Environment environment;
@@ -58,14 +61,11 @@ private:
   Maxima maxima;
   CompileRequest request;
   std::vector<Candidate> candidates;
-  std::vector<std::optional<CompiledKernel>> compiled; // one slot per candidate: written by its own compile call
+  std::vector<std::shared_ptr<const CompiledKernel>> compiled; // by candidate: written by its own compile call
   std::vector<std::shared_ptr<KernelCore>> cores;
-  std::optional<TuningInputs> inputs;
-  DeviceBuffer workspace;
-  size_t workspaceBytes = 0;
+  std::unique_ptr<Trial> trial;
   std::optional<TuningResult> reference;
   uint64_t inputSeed;
-  int32_t *statusWord = nullptr;
   TuneReport report;
 };
 

@@ -1,0 +1,37 @@
+// Candidates that this engine has compiled, by what was asked for: the lengths of one head configuration share theirs,
+// so tuning the next length compiles nothing.
+// Thread-safety: all functions may be called by many threads at once.
+#pragma once
+
+#include "runtime/engine/compiler_library.h"
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace nsa {
+
+class CandidateMemo {
+public:
+  // Binaries of so many bytes are kept, those that were used last.
+  explicit CandidateMemo(size_t mostBytes = size_t{64} << 20) : mostBytes(mostBytes) {}
+
+  std::shared_ptr<const CompiledKernel> find(const CompileRequest &request); // null: not kept
+  void keep(const CompileRequest &request, std::shared_ptr<const CompiledKernel> kernel);
+
+private:
+  struct Entry {
+    std::string key;
+    std::shared_ptr<const CompiledKernel> kernel;
+  };
+  std::mutex mutex;
+  const size_t mostBytes;
+  size_t bytes = 0;
+  std::list<Entry> entries; // used last comes first
+  std::map<std::string_view, std::list<Entry>::iterator> byKey;
+};
+
+} // namespace nsa

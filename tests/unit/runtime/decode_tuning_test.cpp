@@ -1,0 +1,142 @@
+// Tuning decode with the real compiler on the CPU: each of its kernels is measured where it stands, and one that spoils
+// what a caller sees of the whole call is rejected. And what tuning one length leaves for the next.
+#include "runtime/engine/engine.h"
+#include "tests/harness/template_folder.h"
+
+#include <gtest/gtest.h>
+#include <map>
+#include <nlohmann/json.hpp>
+
+using namespace nsa;
+using test::replaceOnce;
+using Json = nlohmann::json;
+
+namespace {
+
+class DecodeTuning : public testing::Test {
+protected:
+  DecodeTuning() {
+    spec.op = Operator::kDecode;
+    spec.dtype = DType::kF32;
+    spec.queryHeads = 4;
+    spec.kvHeads = 2;
+    spec.qkDim = spec.vDim = 32;
+    spec.window = 100;
+    spec.selCount = 4;
+    options.device = "cpu";
+    options.cachePath = folder.file("kernels.db");
+    options.compilerPath = NSA_COMPILER_LIBRARY;
+    options.tuneBudgetSeconds = 0.5;
+    options.log = [](LogLevel, std::string_view, std::string_view) {};
+  }
+
+  EnginePointer open(MissPolicy policy) {
+    options.missPolicy = policy;
+    Result<EnginePointer> engine = Engine::open(options, [](const char *) -> const char * { return nullptr; });
+    EXPECT_TRUE(engine.isOk()) << engine.status().toString();
+    return std::move(*engine);
+  }
+  // The reports of a tuning, by operator.
+  std::map<std::string, Json> tune(Engine &engine) {
+    std::map<std::string, Json> reports;
+    Result<std::string> text = engine.tune(spec, maxima);
+    EXPECT_TRUE(text.isOk()) << text.status().toString();
+    if (!text)
+      return reports;
+    Json report = Json::parse(*text);
+    for (const Json &kernel : report.contains("kernels") ? report["kernels"] : Json::array({report})) {
+      const std::string problem = kernel["problem"];
+      reports[problem.substr(0, problem.find(' '))] = kernel;
+    }
+    return reports;
+  }
+
+  test::Scratch folder;
+  test::TemplateFolder templates;
+  EngineOptions options;
+  Spec spec;
+  Maxima maxima = {3, 3, 1, 700};
+};
+
+TEST_F(DecodeTuning, MeasuresEachKernelThatHasChoices) {
+  for (const int32_t page : {0, 64}) {
+    spec.pageSize = page;
+    auto engine = open(MissPolicy::kDefault);
+    std::map<std::string, Json> reports = tune(*engine);
+    for (const char *op : {"append", "compress", "split_cmp", "scores", "choose", "split_sel_win", "merge"}) {
+      ASSERT_TRUE(reports.contains(op)) << op;
+      EXPECT_EQ(reports[op]["rejected"], 0) << reports[op];
+      EXPECT_GT(reports[op]["measured"], 0) << reports[op];
+    }
+    EXPECT_FALSE(reports.contains("ascend")) << "it has no choices";
+    // What is stored serves whoever may not compile.
+    auto other = open(MissPolicy::kFail);
+    Result<PlanPointer> plan = other->plan(spec, maxima, nullptr);
+    ASSERT_TRUE(plan.isOk()) << plan.status().toString();
+    EXPECT_EQ(Json::parse((*plan)->describe())["tuned"], true);
+    EXPECT_EQ(other->counters().kernelsCompiled, 0u);
+  }
+}
+
+// Many blocks take one kernel more, many queries those of the forward pass.
+TEST_F(DecodeTuning, MeasuresWhatOtherLengthsNeed) {
+  maxima.seqlenK = 40000;
+  auto engine = open(MissPolicy::kDefault);
+  std::map<std::string, Json> reports = tune(*engine);
+  ASSERT_TRUE(reports.contains("rank"));
+  EXPECT_GT(reports["rank"]["measured"], 0) << reports["rank"];
+  maxima = {2, 400, 200, 700};
+  reports = tune(*engine);
+  ASSERT_TRUE(reports.contains("append"));
+  EXPECT_GT(reports["append"]["measured"], 0) << reports["append"];
+  EXPECT_TRUE(reports.contains("sel"));
+}
+
+TEST_F(DecodeTuning, BranchesThatAreOffAreNotAskedFor) {
+  for (const int32_t branches : {kBranchCmp, kBranchSel, kBranchWin, kBranchCmp | kBranchWin}) {
+    spec.branches = branches;
+    auto engine = open(MissPolicy::kDefault);
+    for (const auto &[op, report] : tune(*engine))
+      EXPECT_GT(report["measured"], 0) << branches << ' ' << op << report;
+  }
+}
+
+TEST_F(DecodeTuning, AKernelThatSpoilsTheCallIsRejected) {
+  templates.copyFrom(NSA_TEMPLATES);
+  std::string wrong = templates.read("tile/merge.mlir");
+  replaceOnce(wrong, "//! template merge", "//! template forgetful");
+  replaceOnce(wrong, "@merge(", "@forgetful(");
+  replaceOnce(wrong, "//! cost    ", "//! cost    1 + "); // the operator's own comes first
+  // A split is added to itself in place of the sum.
+  replaceOnce(wrong, "%sum_0 = math.fma %weight_wide_0, %o_0, %sum :", "%sum_0 = math.fma %weight_wide_0, %o_0, %o_0 :");
+  templates.write("tile/forgetful.mlir", wrong);
+  options.templateDir = templates.path();
+  auto engine = open(MissPolicy::kDefault);
+  std::map<std::string, Json> reports = tune(*engine);
+  ASSERT_TRUE(reports.contains("merge"));
+  EXPECT_EQ(reports["merge"]["winner"]["template"], "merge");
+  size_t rejected = 0;
+  for (const Json &candidate : reports["merge"]["candidates"])
+    if (candidate["template"] == "forgetful" && candidate["outcome"] != "pruned") {
+      EXPECT_EQ(candidate["outcome"], "rejected") << candidate;
+      EXPECT_NE(candidate["detail"].get<std::string>().find("out of run 0"), std::string::npos) << candidate;
+      ++rejected;
+    }
+  EXPECT_GT(rejected, 0u);
+}
+
+TEST_F(DecodeTuning, LengthsOfOneConfigurationShareTheirCandidates) {
+  spec.op = Operator::kWindow;
+  maxima = {1, 128, 128, 128};
+  options.tuneBudgetSeconds = 20;
+  auto engine = open(MissPolicy::kDefault);
+  tune(*engine);
+  const uint64_t compiled = engine->counters().kernelsCompiled;
+  EXPECT_GT(compiled, 1u);
+  maxima = {1, 256, 256, 256};
+  std::map<std::string, Json> reports = tune(*engine);
+  EXPECT_GT(reports["window"]["measured"], 1);
+  EXPECT_EQ(engine->counters().kernelsCompiled, compiled);
+}
+
+} // namespace
