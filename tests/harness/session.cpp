@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <map>
 #include <thread>
 
@@ -107,7 +108,9 @@ Session::Session(const std::string &variant, const std::string &templateDir) : v
   device = std::move(*opened);
   tools::EngineSettings settings;
   settings.device = name;
-  settings.cachePath = ":memory:";
+  // Runs of one build, the sanitizers' among them, may share what they compile: it is of one compiler revision.
+  const char *cache = std::getenv("NSA_TEST_CACHE");
+  settings.cachePath = cache ? cache : ":memory:";
   settings.missPolicy = NSA_MISS_DEFAULT;
   settings.forceVariant = variant;
   settings.templateDir = templateDir;

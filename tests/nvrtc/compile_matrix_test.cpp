@@ -1,7 +1,9 @@
 // Every template to a cubin for every architecture, and the corners of its problems and configs for some, without a
-// GPU. Prints registers, spills and milliseconds of each kernel; the default config must not spill for want of them.
+// GPU. Prints registers, spills and milliseconds of each kernel; the default config must not spill for want of them, and
+// attention must be made of what tensor cores are fed by.
 #include "runtime/engine/pipeline.h"
 #include "tests/nvrtc/nvrtc_expected.h"
+#include "tests/nvrtc/sass.h"
 #include "tests/unit/compiler/compile_call.h"
 
 #include <algorithm>
@@ -41,6 +43,7 @@ struct Job {
   bool isDefault; // the cheapest candidate
   Status status;
   Manifest manifest;
+  std::map<uint32_t, int> opcodes;
   double milliseconds = 0; // of a processor
 };
 
@@ -254,10 +257,12 @@ void compileAll(std::vector<Job> &jobs) {
       auto compiled = jobs[i].call.compile();
       jobs[i].milliseconds = threadMilliseconds() - begin;
       auto manifest = compiled ? Manifest::parse(compiled->manifest) : Result<Manifest>(compiled.status());
-      if (manifest)
-        jobs[i].manifest = std::move(*manifest);
-      else
+      if (!manifest) {
         jobs[i].status = manifest.status();
+        continue;
+      }
+      jobs[i].manifest = std::move(*manifest);
+      jobs[i].opcodes = countOpcodes(compiled->bytes);
     }
   };
   std::vector<std::thread> threads;
@@ -279,6 +284,18 @@ int64_t roomySpillBytes(const std::string &op) {
   return isNested ? 64 : 32;
 }
 
+// Attention in 16 bit types over whole tiles of columns runs on tensor cores, fed by ldmatrix and cp.async.
+void checkOpcodes(const Job &job) {
+  const std::string dtype = job.manifest.fixed.at("dtype"), columns = job.manifest.fixed.at("qk_dim");
+  if (job.manifest.templateName != "attention" || dtype == "fp32" || (columns != "64" && columns != "128"))
+    return;
+  std::map<uint32_t, int> opcodes = job.opcodes;
+  for (const uint32_t present : {kHmma, kLdsm, kLdgsts})
+    EXPECT_GT(opcodes[present], 0) << std::hex << present << ' ' << textOf(job.call);
+  for (const uint32_t absent : {kLdl, kStl})
+    EXPECT_EQ(opcodes[absent], 0) << std::hex << absent << ' ' << textOf(job.call);
+}
+
 void checkAndPrint(std::vector<Job> &jobs) {
   for (const Job &job : jobs) {
     if (!job.status.isOk()) {
@@ -298,6 +315,8 @@ void checkAndPrint(std::vector<Job> &jobs) {
     // With all its registers in use a default does not spill. With fewer, ptxas has made room for a third block of a
     // multiprocessor and may keep a few words that the loop does not touch in memory: forbidding that cost windows with
     // heads of 64 a tenth of their speed on an H200.
+    if (job.isDefault)
+      checkOpcodes(job);
     if (job.isDefault)
       EXPECT_LE(number(manifest, "spill_bytes"),
                 number(manifest, "registers") <= kRegistersForThreeBlocks ? roomySpillBytes(job.call.op) : 0)
