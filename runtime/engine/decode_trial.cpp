@@ -19,6 +19,9 @@ constexpr int64_t kMostRestoredKeys = 2048;
 // New tokens of a sequence: a chunk of a prompt tells as much as the whole.
 constexpr int64_t kMostGpuTokens = 4096, kMostCpuTokens = 64, kMostCheckedTokens = 64;
 
+// Gates above zero: of two branches that nearly cancel, little more than their rounding would be compared.
+constexpr float kTypicalGate = 4;
+
 Spec wholeOf(const Spec &part) {
   Spec spec = part;
   spec.op = Operator::kDecode;
@@ -191,7 +194,7 @@ Status DecodeTrial::add(TensorName name, int64_t time) {
   if (tensor.dtype == DType::kI32)
     return Status::ok();
   std::mt19937_64 own(seed + static_cast<uint64_t>(name));
-  return fillDrawn(device, data, tensor.dtype, elements, 0, own);
+  return fillDrawn(device, data, tensor.dtype, elements, name == T::kGates ? kTypicalGate : 0, own);
 }
 
 Status DecodeTrial::restore() {

@@ -111,7 +111,8 @@ Session::Session(const std::string &variant, const std::string &templateDir) : v
   // Runs of one build, the sanitizers' among them, may share what they compile: it is of one compiler revision.
   const char *cache = std::getenv("NSA_TEST_CACHE");
   settings.cachePath = cache ? cache : ":memory:";
-  settings.missPolicy = NSA_MISS_DEFAULT;
+  // Whether stored kernels alone serve everything, as where there is no compiler.
+  settings.missPolicy = std::getenv("NSA_TEST_STORED_ONLY") ? NSA_MISS_FAIL : NSA_MISS_DEFAULT;
   settings.forceVariant = variant;
   settings.templateDir = templateDir;
   Result<tools::EngineHandle> engine = tools::createEngine(settings);
