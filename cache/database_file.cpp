@@ -118,7 +118,7 @@ FileVerdict tryOpen(const fs::path &path, const std::string &name, int flags, Cl
   if (!connection)
     return verdictOf(code);
   // Before anything that would take a lock or look at a log: a file of somebody else stays as it is.
-  FileVerdict verdict = checkHeader(connection, end);
+  FileVerdict verdict = checkHeader(connection, FileKind::kDatabase, end);
   if (verdict == FileVerdict::kUsable)
     verdict = adoptDatabase(connection, mayWrite, end);
   if (verdict != FileVerdict::kUsable) {

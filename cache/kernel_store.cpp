@@ -1,15 +1,13 @@
 #include "cache/kernel_store.h"
 
+#include "cache/choice_rows.h"
 #include "cache/database_file.h"
 #include "cache/fork_fence.h"
-#include "cache/schema.h"
-#include "runtime/base/digest.h"
+#include "cache/kernel_rows.h"
+#include "cache/route_rows.h"
+#include "cache/use_rows.h"
 
-#include <algorithm>
-#include <cmath>
 #include <mutex>
-
-#include <zstd.h>
 
 namespace nsa {
 
@@ -17,66 +15,8 @@ namespace {
 
 using sqlite::Query;
 
-// Kernels are a few hundred KiB and read on every start: the level trades a few ms once for a small file.
-constexpr int kCompressionLevel = 12;
-// No kernel is near this; a damaged size must not become an allocation.
-constexpr int64_t kMaxBinaryBytes = int64_t{256} << 20;
-
-constexpr const char *kSelectKernel = "SELECT manifest, binary_bytes, binary, digest FROM kernels WHERE content = ?1";
-constexpr const char *kListKernels =
-    "SELECT content, template, operator, target, config, length(binary), binary_bytes FROM kernels ORDER BY content";
-// The same content twice is the same kernel, but the row that stands may be damaged: write it again.
-constexpr const char *kPutKernel =
-    "INSERT INTO kernels (content, template, operator, target, config, manifest, binary_bytes, binary, digest)"
-    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
-    " ON CONFLICT (content) DO UPDATE SET template = excluded.template, operator = excluded.operator,"
-    " target = excluded.target, config = excluded.config, manifest = excluded.manifest,"
-    " binary_bytes = excluded.binary_bytes, binary = excluded.binary, digest = excluded.digest";
-
-// A choice and its evidence come from one statement, so from one moment of the database.
-#define NSA_SELECT_CHOICES                                                                                             \
-  "SELECT c.problem, c.device, c.content, c.tuned, c.provenance,"                                                      \
-  " e.template, e.config, e.outcome, e.milliseconds, e.ratio, e.detail, e.position IS NOT NULL"                        \
-  " FROM choices AS c LEFT JOIN evidence AS e USING (problem, device)"
-constexpr const char *kSelectChoice = NSA_SELECT_CHOICES " WHERE c.problem = ?1 AND c.device = ?2 ORDER BY e.position";
-constexpr const char *kListChoices = NSA_SELECT_CHOICES " ORDER BY c.problem, c.device, e.position";
-#undef NSA_SELECT_CHOICES
-
-constexpr const char *kTunedContent = "SELECT content FROM choices WHERE problem = ?1 AND device = ?2 AND tuned = 1";
-constexpr const char *kPutChoice =
-    "INSERT INTO choices (problem, device, content, tuned, provenance) VALUES (?1, ?2, ?3, ?4, ?5)"
-    " ON CONFLICT (problem, device) DO UPDATE SET content = excluded.content, tuned = excluded.tuned,"
-    " provenance = excluded.provenance";
-constexpr const char *kDeleteEvidence = "DELETE FROM evidence WHERE problem = ?1 AND device = ?2";
-constexpr const char *kPutEvidence =
-    "INSERT INTO evidence (problem, device, position, template, config, outcome, milliseconds, ratio, detail)"
-    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
-
-// Over everything that a launch trusts, the name included, so that rows cannot trade places.
-Digest::Bytes digestOf(const StoredKernel &kernel) {
-  return Digest().field(kernel.content).field(kernel.manifest).field(kernel.binary).finish();
-}
-
-bool decompress(std::span<const std::byte> compressed, int64_t size, std::vector<std::byte> &result) {
-  if (size < 0 || size > kMaxBinaryBytes ||
-      ZSTD_getFrameContentSize(compressed.data(), compressed.size()) != static_cast<unsigned long long>(size))
-    return false;
-  result.resize(static_cast<size_t>(size));
-  size_t written = ZSTD_decompress(result.data(), result.size(), compressed.data(), compressed.size());
-  return !ZSTD_isError(written) && written == result.size();
-}
-
-Result<std::vector<std::byte>> compress(std::span<const std::byte> bytes) {
-  std::vector<std::byte> result(ZSTD_compressBound(bytes.size()));
-  size_t written = ZSTD_compress(result.data(), result.size(), bytes.data(), bytes.size(), kCompressionLevel);
-  if (ZSTD_isError(written))
-    return Status::error(ErrorCode::kInternal, std::string("zstd: ") + ZSTD_getErrorName(written));
-  result.resize(written);
-  return result;
-}
-
-// sqlite stores a NaN as NULL, which the column refuses; neither it nor infinity is a measurement.
-double finiteOrZero(double value) { return std::isfinite(value) ? value : 0; }
+// A store that closes writes down what was used, unless another process is at it: then the next one will.
+constexpr std::chrono::milliseconds kClosingWait{50};
 
 } // namespace
 
@@ -89,6 +29,7 @@ struct KernelStore::State final : ForkFence::Member {
   ~State() {
     std::unique_lock fence = ForkFence::hold();
     ForkFence::leave(*this);
+    writeUses();
     file.connection.close();
   }
 
@@ -97,6 +38,7 @@ struct KernelStore::State final : ForkFence::Member {
   const std::chrono::milliseconds lockedWait;
   bool replaced = false; // a file is replaced once per store: what breaks twice is not the file
   StoreCounters counters;
+  UseLog uses;
   mutable std::mutex mutex;
 
   void lockAndClose() override {
@@ -122,16 +64,17 @@ struct KernelStore::State final : ForkFence::Member {
   };
   bool isInMemory() const { return file.path == ":memory:"; }
 
-  enum class RowState { kIntact, kMissing, kDamaged };
-  int readKernel(const std::string &content, StoredKernel &kernel, RowState &row);
-  int readChoices(Query &query, std::vector<StoredChoice> &choices);
-  int writeKernel(const StoredKernel &kernel, const Manifest &manifest, std::span<const std::byte> compressed);
-  int writeChoice(const StoredChoice &choice);
-  Status write(const StoredKernel &kernel, const Manifest &manifest, std::span<const std::byte> compressed,
-               const StoredChoice *choice);
+  // What is left of them when the store closes. Nothing but the order of a later collection depends on it.
+  void writeUses();
 
   // Runs `body` between BEGIN IMMEDIATE and COMMIT; all or nothing of it is kept.
   template <typename Body> int transact(Body body);
+  // The same as a status, counted when it fails.
+  template <typename Body> Status write(Body body);
+  Status failedWrite(Status status) {
+    ++counters.failedWrites;
+    return status;
+  }
 
   // The error of the call that gave `code`, with what that means for the file.
   Status failed(int code) {
@@ -146,101 +89,6 @@ struct KernelStore::State final : ForkFence::Member {
   void noteFailure(int code);
 };
 
-int KernelStore::State::readKernel(const std::string &content, StoredKernel &kernel, RowState &row) {
-  Query query(file.connection, kSelectKernel);
-  query.bind(1, content);
-  row = RowState::kMissing;
-  if (!query.step())
-    return query.code();
-  kernel.content = content;
-  kernel.manifest = query.text(0);
-  row = RowState::kDamaged;
-  if (!decompress(query.bytes(2), query.integer(1), kernel.binary))
-    return SQLITE_OK;
-  Digest::Bytes digest = digestOf(kernel);
-  std::span<const std::byte> stored = query.bytes(3);
-  if (std::equal(stored.begin(), stored.end(), digest.begin(), digest.end()))
-    row = RowState::kIntact;
-  return SQLITE_OK;
-}
-
-int KernelStore::State::readChoices(Query &query, std::vector<StoredChoice> &choices) {
-  while (query.step()) {
-    std::string problem = query.text(0), device = query.text(1);
-    if (choices.empty() || choices.back().problem != problem || choices.back().device != device)
-      choices.push_back(
-          {std::move(problem), std::move(device), query.text(2), query.integer(3) == 1, query.text(4), {}});
-    if (query.integer(11) == 1)
-      choices.back().evidence.push_back(
-          {query.text(5), query.text(6), query.text(7), query.real(8), query.real(9), query.text(10)});
-  }
-  return query.code();
-}
-
-int KernelStore::State::writeKernel(const StoredKernel &kernel, const Manifest &manifest,
-                                    std::span<const std::byte> compressed) {
-  std::string config = formatValues(manifest.config);
-  Digest::Bytes digest = digestOf(kernel);
-  return Query(file.connection, kPutKernel)
-      .bind(1, kernel.content)
-      .bind(2, manifest.templateName)
-      .bind(3, manifest.op)
-      .bind(4, manifest.target)
-      .bind(5, config)
-      .bind(6, kernel.manifest)
-      .bind(7, static_cast<int64_t>(kernel.binary.size()))
-      .bind(8, compressed)
-      .bind(9, std::span<const std::byte>(digest))
-      .run();
-}
-
-int KernelStore::State::writeChoice(const StoredChoice &choice) {
-  if (!choice.tuned) {
-    std::string tuned;
-    {
-      Query query(file.connection, kTunedContent);
-      query.bind(1, choice.problem).bind(2, choice.device);
-      if (query.step())
-        tuned = query.text(0);
-      if (query.code() != SQLITE_OK)
-        return query.code();
-    }
-    // A tuned choice whose kernel cannot be read serves nobody: then the default takes its place, or every
-    // process would compile it again.
-    if (!tuned.empty()) {
-      StoredKernel kernel;
-      RowState row;
-      int code = readKernel(tuned, kernel, row);
-      if (code != SQLITE_OK || row == RowState::kIntact)
-        return code;
-    }
-  }
-  int code = Query(file.connection, kPutChoice)
-                 .bind(1, choice.problem)
-                 .bind(2, choice.device)
-                 .bind(3, choice.content)
-                 .bind(4, int64_t{choice.tuned})
-                 .bind(5, choice.provenance)
-                 .run();
-  if (code == SQLITE_OK)
-    code = Query(file.connection, kDeleteEvidence).bind(1, choice.problem).bind(2, choice.device).run();
-  for (size_t i = 0; code == SQLITE_OK && i < choice.evidence.size(); ++i) {
-    const Measurement &measurement = choice.evidence[i];
-    code = Query(file.connection, kPutEvidence)
-               .bind(1, choice.problem)
-               .bind(2, choice.device)
-               .bind(3, static_cast<int64_t>(i))
-               .bind(4, measurement.templateName)
-               .bind(5, measurement.config)
-               .bind(6, measurement.outcome)
-               .bind(7, finiteOrZero(measurement.milliseconds))
-               .bind(8, finiteOrZero(measurement.ratioToIncumbent))
-               .bind(9, measurement.detail)
-               .run();
-  }
-  return code;
-}
-
 template <typename Body> int KernelStore::State::transact(Body body) {
   int code = Query(file.connection, "BEGIN IMMEDIATE").run();
   if (code == SQLITE_OK)
@@ -252,13 +100,20 @@ template <typename Body> int KernelStore::State::transact(Body body) {
   return code;
 }
 
-Status KernelStore::State::write(const StoredKernel &kernel, const Manifest &manifest,
-                                 std::span<const std::byte> compressed, const StoredChoice *choice) {
-  int code = transact([&] {
-    int result = writeKernel(kernel, manifest, compressed);
-    return result == SQLITE_OK && choice ? writeChoice(*choice) : result;
-  });
-  return code == SQLITE_OK ? Status::ok() : failed(code);
+template <typename Body> Status KernelStore::State::write(Body body) {
+  if (file.readOnly)
+    return failedWrite(readOnlyError());
+  const int code = transact(body);
+  return code == SQLITE_OK ? Status::ok() : failedWrite(failed(code));
+}
+
+void KernelStore::State::writeUses() {
+  if (uses.isEmpty() || !file.connection || file.readOnly || isInMemory())
+    return;
+  file.connection.setBusyTimeout(kClosingWait);
+  const int64_t day = today();
+  if (uses.leaveOutKnown(file.connection, day) == SQLITE_OK && !uses.isEmpty())
+    (void)transact([&] { return uses.write(file.connection, day); });
 }
 
 void KernelStore::State::noteFailure(int code) {
@@ -294,16 +149,11 @@ Result<std::unique_ptr<KernelStore>> KernelStore::open(const Options &options, s
 
 Result<std::optional<StoredChoice>> KernelStore::findChoice(const std::string &problem, const std::string &device) {
   State::Use use(*state);
-  std::vector<StoredChoice> choices;
-  int code;
-  {
-    Query query(state->file.connection, kSelectChoice);
-    query.bind(1, problem).bind(2, device);
-    code = state->readChoices(query, choices);
-  }
-  if (code == SQLITE_OK && !choices.empty()) {
+  std::optional<StoredChoice> choice;
+  const int code = readChoice(state->file.connection, problem, device, choice);
+  if (code == SQLITE_OK && choice) {
     ++state->counters.hits;
-    return std::optional<StoredChoice>(std::move(choices.front()));
+    return choice;
   }
   ++state->counters.misses;
   state->noteFailure(code);
@@ -313,49 +163,62 @@ Result<std::optional<StoredChoice>> KernelStore::findChoice(const std::string &p
 Result<std::optional<StoredKernel>> KernelStore::findKernel(const std::string &content) {
   State::Use use(*state);
   StoredKernel kernel;
-  State::RowState row;
-  int code = state->readKernel(content, kernel, row);
-  if (code == SQLITE_OK && row == State::RowState::kIntact) {
+  RowState row;
+  const int code = readKernel(state->file.connection, content, kernel, row);
+  if (code == SQLITE_OK && row == RowState::kIntact) {
     ++state->counters.hits;
+    state->uses.note(content);
     return std::optional<StoredKernel>(std::move(kernel));
   }
   ++state->counters.misses;
-  if (row == State::RowState::kDamaged)
+  if (row == RowState::kDamaged)
     ++state->counters.damagedRows;
   state->noteFailure(code);
   return std::optional<StoredKernel>();
 }
 
 Status KernelStore::put(const StoredKernel &kernel, const StoredChoice *choice) {
-  auto fail = [&](Status status) {
-    std::lock_guard lock(state->mutex);
-    ++state->counters.failedWrites;
-    return status;
-  };
-  if (kernel.content.empty())
-    return fail(Status::invalid("content", "''", "must name the kernel"));
-  if (kernel.binary.size() > static_cast<size_t>(kMaxBinaryBytes))
-    return fail(Status::invalid("binary", std::to_string(kernel.binary.size()) + " bytes",
-                                "must be at most " + std::to_string(kMaxBinaryBytes) + " bytes"));
-  if (choice && choice->content != kernel.content)
-    return fail(Status::invalid("choice.content", "'" + choice->content + "'",
-                                "must be that of the kernel put with it, '" + kernel.content + "'"));
-  Result<Manifest> manifest = Manifest::parse(kernel.manifest);
-  if (!manifest)
-    return fail(manifest.status());
-  Result<std::vector<std::byte>> compressed = compress(kernel.binary);
-  if (!compressed)
-    return fail(compressed.status());
-
+  Result<KernelRow> row = KernelRow::make(kernel); // outside the lock: it compresses
   State::Use use(*state);
-  if (state->file.readOnly) {
-    ++state->counters.failedWrites;
-    return state->readOnlyError();
-  }
-  Status status = state->write(kernel, *manifest, *compressed, choice);
-  if (!status.isOk())
-    ++state->counters.failedWrites;
+  if (!row)
+    return state->failedWrite(row.status());
+  if (choice && choice->content != kernel.content)
+    return state->failedWrite(Status::invalid("choice.content", "'" + choice->content + "'",
+                                              "must be that of the kernel put with it, '" + kernel.content + "'"));
+  state->uses.note(kernel.content);
+  Status status = state->write([&] {
+    int code = writeKernelRow(state->file.connection, *row);
+    if (code == SQLITE_OK && choice)
+      code = putChoiceRow(state->file.connection, *choice);
+    return code == SQLITE_OK ? state->uses.write(state->file.connection, today()) : code;
+  });
+  if (status.isOk())
+    state->uses.clear();
   return status;
+}
+
+Status KernelStore::putRoute(const StoredRoute &route) {
+  State::Use use(*state);
+  for (const auto &[field, value] : {std::pair<const char *, const std::string &>{"route.family", route.family},
+                                     {"route.device", route.device},
+                                     {"route.name", route.name}})
+    if (value.empty())
+      return state->failedWrite(Status::invalid(field, "''", "must not be empty"));
+  if (route.threshold < StoredRoute::kNever)
+    return state->failedWrite(
+        Status::invalid("route.threshold", std::to_string(route.threshold), "must be -1 (never) or a size"));
+  return state->write([&] { return writeRouteRow(state->file.connection, route); });
+}
+
+Result<std::optional<StoredRoute>> KernelStore::findRoute(const std::string &family, const std::string &device,
+                                                          const std::string &name) {
+  State::Use use(*state);
+  std::optional<StoredRoute> route;
+  if (const int code = readRoute(state->file.connection, family, device, name, route)) {
+    route.reset();
+    state->noteFailure(code);
+  }
+  return route;
 }
 
 Result<std::optional<LeaseRow>> KernelStore::findLease(const LeaseKey &key) {
@@ -398,33 +261,24 @@ void KernelStore::dropLease(const LeaseKey &key, const std::string &owner) {
     state->noteFailure(code);
 }
 
-Result<std::vector<KernelSummary>> KernelStore::listKernels() {
-  std::vector<KernelSummary> kernels;
+template <typename Row, typename List> Result<std::vector<Row>> KernelStore::listRows(List list) {
   State::Use use(*state);
-  int code;
-  {
-    Query query(state->file.connection, kListKernels);
-    while (query.step())
-      kernels.push_back({query.text(0), query.text(1), query.text(2), query.text(3), query.text(4), query.integer(5),
-                         query.integer(6)});
-    code = query.code();
-  }
-  if (code == SQLITE_OK)
-    return kernels;
-  return state->failed(code);
+  std::vector<Row> rows;
+  if (const int code = list(state->file.connection, rows))
+    return state->failed(code);
+  return rows;
 }
 
-Result<std::vector<StoredChoice>> KernelStore::listChoices() {
-  std::vector<StoredChoice> choices;
-  State::Use use(*state);
-  int code;
-  {
-    Query query(state->file.connection, kListChoices);
-    code = state->readChoices(query, choices);
-  }
-  if (code == SQLITE_OK)
-    return choices;
-  return state->failed(code);
+Result<std::vector<KernelSummary>> KernelStore::listKernels() { return listRows<KernelSummary>(listKernelRows); }
+
+Result<std::vector<StoredChoice>> KernelStore::listChoices() { return listRows<StoredChoice>(listChoiceRows); }
+
+Result<std::vector<StoredRoute>> KernelStore::listRoutes() { return listRows<StoredRoute>(listRouteRows); }
+
+Result<std::vector<ChoiceSummary>> KernelStore::summarizeChoices(const std::string &op) {
+  return listRows<ChoiceSummary>([&](sqlite::Connection &connection, std::vector<ChoiceSummary> &rows) {
+    return listChoiceSummaries(connection, op, 0, rows);
+  });
 }
 
 StoreCounters KernelStore::counters() const {

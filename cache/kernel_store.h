@@ -1,5 +1,5 @@
-// The kernel store: one sqlite database (WAL) that keeps compiled kernels by content and tuned
-// choices by problem and device, with the measured evidence. docs/cache_format.md has the schema.
+// The kernel store: one sqlite database that keeps compiled kernels by content, tuned choices by problem and
+// device and measured thresholds (routes), each with its evidence. docs/cache_format.md has the schema.
 // Damage is never fatal: a row whose digest does not match is skipped and counted; a damaged kernel
 // database is renamed aside; a read-only or full disk, or a file of something else, means "work without".
 // Thread-safety: a store may be used by many threads at once (one connection behind a mutex; the
@@ -8,11 +8,10 @@
 #pragma once
 
 #include "cache/lease_table.h"
-#include "runtime/base/manifest.h"
+#include "cache/rows.h"
 #include "runtime/base/status.h"
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,37 +19,6 @@
 #include <vector>
 
 namespace nsa {
-
-struct StoredKernel {
-  std::string content;  // BLAKE2b-256 hex of what produced the binary (source, options, arch, compiler version)
-  std::string manifest; // text, see runtime/base/manifest.h
-  std::vector<std::byte> binary; // cubin or CPU image, uncompressed here, zstd in the file
-};
-
-// One measured candidate, kept as evidence beside the choice.
-struct Measurement {
-  std::string templateName;
-  std::string config;
-  std::string outcome;     // "winner", "measured", "rejected", "failed", "pruned"
-  double milliseconds = 0; // median; 0 when not measured
-  double ratioToIncumbent = 0;
-  std::string detail; // error text, max difference, ...
-  bool operator==(const Measurement &) const = default;
-};
-
-struct StoredChoice {
-  std::string problem;    // Problem::key()
-  std::string device;     // DeviceKey text
-  std::string content;    // the kernel it names
-  bool tuned = false;     // false: a default that was never measured
-  std::string provenance; // "driver=580.159 nvrtc=13.0 library=..." evidence, never key
-  std::vector<Measurement> evidence;
-};
-
-struct KernelSummary {
-  std::string content, templateName, op, target, config;
-  int64_t compressedBytes = 0, binaryBytes = 0;
-};
 
 struct StoreCounters {
   uint64_t hits = 0, misses = 0; // lookups of kernels and choices
@@ -83,6 +51,12 @@ public:
   // was and is counted; the caller goes on with the kernel in its hands.
   Status put(const StoredKernel &kernel, const StoredChoice *choice);
 
+  // Thresholds between algorithms. A route of the same family, device and name is replaced, with its evidence.
+  Status putRoute(const StoredRoute &route);
+  // nullopt: not stored, or out of reach.
+  Result<std::optional<StoredRoute>> findRoute(const std::string &family, const std::string &device,
+                                               const std::string &name);
+
   // For KeyLease (cache/lease.h). An error: this store has no leases, because nothing can be written or the file
   // failed.
   Result<std::optional<LeaseRow>> findLease(const LeaseKey &key);
@@ -94,6 +68,9 @@ public:
 
   Result<std::vector<KernelSummary>> listKernels();
   Result<std::vector<StoredChoice>> listChoices();
+  Result<std::vector<StoredRoute>> listRoutes();
+  // Of one operator, without evidence; ascending by problem, then device.
+  Result<std::vector<ChoiceSummary>> summarizeChoices(const std::string &op);
   StoreCounters counters() const;
   // The file, or ":memory:" when nothing is kept.
   std::string path() const;
@@ -105,6 +82,7 @@ public:
 private:
   explicit KernelStore(const Options &options);
   struct State;
+  template <typename Row, typename List> Result<std::vector<Row>> listRows(List list);
   std::unique_ptr<State> state;
 };
 

@@ -13,7 +13,7 @@ namespace nsa {
 namespace {
 
 using sqlite::Connection;
-
+using sqlite::Query;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
@@ -31,80 +31,31 @@ constexpr size_t kApplicationIdOffset = 68;
 constexpr size_t kPageCountOffset = 28; // of the database, in pages
 
 // The manifest's version has no column: every row of a schema holds the same one.
-static_assert(kManifestVersion == 1 && kSchemaVersion == 2, "a new manifest version is a new schema version");
-
-// PRAGMA application_id and user_version are part of the transaction, so a file is either without marks and
-// empty or complete.
-constexpr const char *kCreateTables = R"sql(
-CREATE TABLE kernels (
-  content      TEXT    NOT NULL PRIMARY KEY,
-  template     TEXT    NOT NULL,
-  operator     TEXT    NOT NULL,
-  target       TEXT    NOT NULL,
-  config       TEXT    NOT NULL,
-  manifest     TEXT    NOT NULL,
-  binary_bytes INTEGER NOT NULL,
-  binary       BLOB    NOT NULL,
-  digest       BLOB    NOT NULL
-) STRICT;
-CREATE TABLE choices (
-  problem    TEXT    NOT NULL,
-  device     TEXT    NOT NULL,
-  content    TEXT    NOT NULL REFERENCES kernels (content),
-  tuned      INTEGER NOT NULL CHECK (tuned IN (0, 1)),
-  provenance TEXT    NOT NULL,
-  PRIMARY KEY (problem, device)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX choices_by_content ON choices (content);
-CREATE TABLE evidence (
-  problem      TEXT    NOT NULL,
-  device       TEXT    NOT NULL,
-  position     INTEGER NOT NULL,
-  template     TEXT    NOT NULL,
-  config       TEXT    NOT NULL,
-  outcome      TEXT    NOT NULL,
-  milliseconds REAL    NOT NULL,
-  ratio        REAL    NOT NULL,
-  detail       TEXT    NOT NULL,
-  PRIMARY KEY (problem, device, position),
-  FOREIGN KEY (problem, device) REFERENCES choices (problem, device) ON DELETE CASCADE
-) STRICT, WITHOUT ROWID;
-PRAGMA application_id = 1314079051;
-)sql";
-// Since version 2.
-constexpr const char *kCreateLeases = R"sql(
-CREATE TABLE leases (
-  problem TEXT    NOT NULL,
-  device  TEXT    NOT NULL,
-  work    TEXT    NOT NULL,
-  owner   TEXT    NOT NULL,
-  host    TEXT    NOT NULL,
-  pid     INTEGER NOT NULL,
-  started INTEGER NOT NULL,
-  expires INTEGER NOT NULL,
-  PRIMARY KEY (problem, device, work)
-) STRICT, WITHOUT ROWID;
-PRAGMA user_version = 2;
-)sql";
-static_assert(kApplicationId == 1314079051 && kSchemaVersion == 2, "the texts above repeat both numbers");
+static_assert(kManifestVersion == 1 && kSchemaVersion == 3, "a new manifest version is a new schema version");
 
 struct Marks {
   int64_t application = 0;
   int64_t version = 0;
   int64_t objects = 0; // all tables and indexes
-  int64_t tables = 0;  // those of version 1
-  int64_t leases = 0;  // the table of that name
+  int64_t first = 0;   // tables of version 1
+  int64_t second = 0;  // that of version 2
+  int64_t third = 0;   // those of version 3
+  int64_t pack = 0;    // that of packs
   bool isEmpty() const { return application == 0 && version == 0 && objects == 0; }
   bool areOurs() const {
-    return application == kApplicationId && tables == 3 && (version == 1 || (version == kSchemaVersion && leases == 1));
+    return application == kApplicationId && first == 3 && version >= 1 && version <= kSchemaVersion &&
+           (version < 2 || second == 1) && (version < 3 || third == 3);
+  }
+  bool areOfPack() const {
+    return application == kPackApplicationId && version == kSchemaVersion && first == 3 && third == 2 && pack == 1;
   }
   bool lackTables() const { return isEmpty() || (areOurs() && version < kSchemaVersion); }
-  FileVerdict verdict() const {
-    if (!isEmpty() && application != kApplicationId)
+  FileVerdict verdict(FileKind kind) const {
+    if (!isEmpty() && application != applicationOf(kind))
       return FileVerdict::kForeign;
     if (version > kSchemaVersion)
       return FileVerdict::kNewer;
-    return areOurs() ? FileVerdict::kUsable : FileVerdict::kDamaged;
+    return (kind == FileKind::kPack ? areOfPack() : areOurs()) ? FileVerdict::kUsable : FileVerdict::kDamaged;
   }
 };
 
@@ -113,14 +64,21 @@ int readMarks(Connection &connection, Marks &marks) {
     return code;
   if (int code = connection.integer("PRAGMA user_version", marks.version))
     return code;
-  if (int code = connection.integer("SELECT count(*) FROM sqlite_schema", marks.objects))
-    return code;
-  if (int code = connection.integer("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'leases'",
-                                    marks.leases))
-    return code;
-  return connection.integer("SELECT count(*) FROM sqlite_schema"
-                            " WHERE type = 'table' AND name IN ('kernels', 'choices', 'evidence')",
-                            marks.tables);
+  // No table has NULL for a name; count skips them.
+  Query query(connection, "SELECT count(*),"
+                          " count(CASE WHEN name IN ('kernels', 'choices', 'evidence') THEN 1 END),"
+                          " count(CASE WHEN name = 'leases' THEN 1 END),"
+                          " count(CASE WHEN name IN ('uses', 'routes', 'route_evidence') THEN 1 END),"
+                          " count(CASE WHEN name = 'pack' THEN 1 END)"
+                          " FROM (SELECT CASE WHEN type = 'table' THEN name END AS name FROM sqlite_schema)");
+  if (query.step()) {
+    marks.objects = query.integer(0);
+    marks.first = query.integer(1);
+    marks.second = query.integer(2);
+    marks.third = query.integer(3);
+    marks.pack = query.integer(4);
+  }
+  return query.code();
 }
 
 // From one moment of the database: another process may be making the schema.
@@ -149,10 +107,22 @@ template <typename Attempt> int waitWhileBusy(Clock::time_point end, Attempt att
 
 int createWhatLacks(Connection &connection, Marks &marks) {
   int code = readMarks(connection, marks); // once more, with the lock in hand
-  if (code == SQLITE_OK && marks.isEmpty())
-    code = connection.execute(kCreateTables);
-  if (code == SQLITE_OK && marks.lackTables())
-    code = connection.execute(kCreateLeases);
+  const auto create = [&](const char *tables) {
+    if (code == SQLITE_OK)
+      code = connection.execute(tables);
+  };
+  // The marks are part of the transaction, so a file is either without marks and empty or complete.
+  if (code == SQLITE_OK && marks.lackTables()) {
+    if (marks.isEmpty()) {
+      create(kCreateKernels);
+      create(("PRAGMA application_id = " + std::to_string(kApplicationId)).c_str());
+    }
+    if (marks.version < 2)
+      create(kCreateLeases);
+    create(kCreateUses);
+    create(kCreateRoutes);
+    create(("PRAGMA user_version = " + std::to_string(kSchemaVersion)).c_str());
+  }
   if (code == SQLITE_OK)
     code = readMarks(connection, marks);
   if (code == SQLITE_OK)
@@ -189,7 +159,12 @@ void useWriteAheadLog(Connection &connection, Clock::time_point end) {
   });
 }
 
+// trusted_schema and cell_size_check: the file may have been damaged or made by someone else.
+constexpr const char *kCarefully = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON";
+
 } // namespace
+
+int64_t applicationOf(FileKind kind) { return kind == FileKind::kPack ? kPackApplicationId : kApplicationId; }
 
 FileVerdict verdictOf(int code) {
   switch (code & 0xff) { // the primary code of an extended one
@@ -207,12 +182,12 @@ FileVerdict verdictOf(int code) {
   }
 }
 
-FileVerdict checkHeader(const Connection &connection, Clock::time_point end) {
+FileVerdict checkHeader(const Connection &connection, FileKind kind, Clock::time_point end) {
   std::array<std::byte, kHeaderBytes> header;
   size_t size = 0;
   if (int code = waitWhileBusy(end, [&] { return connection.readHead(header, size); }))
     return verdictOf(code);
-  if (size == 0)
+  if (size == 0 && kind == FileKind::kDatabase)
     return FileVerdict::kUsable;
   if (size < header.size() || std::memcmp(header.data(), kMagic.data(), kMagic.size()) != 0)
     return FileVerdict::kForeign;
@@ -224,8 +199,8 @@ FileVerdict checkHeader(const Connection &connection, Clock::time_point end) {
   };
   const uint32_t application = numberAt(kApplicationIdOffset);
   // Who made the file may have died before it said whose it is: a database of one page holds nothing.
-  const bool isEmpty = application == 0 && numberAt(kPageCountOffset) <= 1;
-  return application == kApplicationId || isEmpty ? FileVerdict::kUsable : FileVerdict::kForeign;
+  const bool isEmpty = kind == FileKind::kDatabase && application == 0 && numberAt(kPageCountOffset) <= 1;
+  return application == applicationOf(kind) || isEmpty ? FileVerdict::kUsable : FileVerdict::kForeign;
 }
 
 FileVerdict adoptDatabase(Connection &connection, bool mayWrite, Clock::time_point end) {
@@ -233,16 +208,17 @@ FileVerdict adoptDatabase(Connection &connection, bool mayWrite, Clock::time_poi
   Marks marks;
   if (int code = readMarksAtOnce(connection, marks))
     return verdictOf(code);
-  if (!marks.isEmpty() && (marks.verdict() == FileVerdict::kForeign || marks.verdict() == FileVerdict::kNewer))
-    return marks.verdict();
+  const FileVerdict found = marks.verdict(FileKind::kDatabase);
+  if (found == FileVerdict::kForeign || found == FileVerdict::kNewer)
+    return found;
 
   mayWrite = mayWrite && !connection.isReadOnly();
   if (marks.isEmpty() && !mayWrite)
     return FileVerdict::kUnreachable;
   // NORMAL survives a killed process; a power cut may lose the last rows but not the file.
-  // trusted_schema and cell_size_check: the file may have been damaged or made by someone else.
-  if (int code = connection.execute("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
-                                    "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON"))
+  if (int code = connection.execute("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON"))
+    return verdictOf(code);
+  if (int code = connection.execute(kCarefully))
     return verdictOf(code);
   // The schema comes before the log: while the mark is in the log alone, the header does not say whose file it is.
   if (mayWrite && marks.lackTables())
@@ -251,7 +227,16 @@ FileVerdict adoptDatabase(Connection &connection, bool mayWrite, Clock::time_poi
   if (mayWrite)
     useWriteAheadLog(connection, end);
   connection.setBusyTimeout(kBusyTimeout);
-  return marks.verdict();
+  return marks.verdict(FileKind::kDatabase);
+}
+
+FileVerdict adoptPack(Connection &connection) {
+  if (int code = connection.execute(kCarefully))
+    return verdictOf(code);
+  Marks marks;
+  if (int code = readMarks(connection, marks))
+    return verdictOf(code);
+  return marks.verdict(FileKind::kPack);
 }
 
 } // namespace nsa

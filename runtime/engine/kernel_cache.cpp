@@ -71,14 +71,33 @@ std::optional<KernelCache::Hit> KernelCache::find(const std::string &problem, co
   return from ? findIn(*from, problem, device) : std::nullopt;
 }
 
-std::optional<KernelCache::Hit> KernelCache::peek(const std::string &problem, const std::string &device) {
+KernelStore *KernelCache::look(std::unique_ptr<KernelStore> &own) {
   if (isOpen())
-    return find(problem, device);
+    return store();
   std::string warning;
-  std::unique_ptr<KernelStore> from = openToRead(warning);
+  own = openToRead(warning);
   if (!warning.empty())
     warn(warning);
+  return own.get();
+}
+
+std::optional<KernelCache::Hit> KernelCache::peek(const std::string &problem, const std::string &device) {
+  std::unique_ptr<KernelStore> own;
+  KernelStore *from = look(own);
   return from ? findIn(*from, problem, device) : std::nullopt;
+}
+
+std::vector<ChoiceSummary> KernelCache::choicesOf(const std::string &op) {
+  std::unique_ptr<KernelStore> own;
+  KernelStore *from = look(own);
+  return from ? orWarn(from->summarizeChoices(op)) : std::vector<ChoiceSummary>();
+}
+
+std::optional<StoredRoute> KernelCache::findRoute(const std::string &family, const std::string &device,
+                                                  const std::string &name) {
+  std::unique_ptr<KernelStore> own;
+  KernelStore *from = look(own);
+  return from ? orWarn(from->findRoute(family, device, name)) : std::nullopt;
 }
 
 std::optional<KernelCache::Hit> KernelCache::findIn(KernelStore &from, const std::string &problem,
@@ -95,15 +114,21 @@ std::optional<KernelCache::Hit> KernelCache::findIn(KernelStore &from, const std
 
 Status KernelCache::put(const StoredKernel &kernel, const StoredChoice *choice) {
   KernelStore *into = store();
-  if (!into)
-    return Status::error(ErrorCode::kIoError, trouble());
-  Status status = into->put(kernel, choice);
+  return into ? written(*into, into->put(kernel, choice)) : Status::error(ErrorCode::kIoError, trouble());
+}
+
+Status KernelCache::putRoute(const StoredRoute &route) {
+  KernelStore *into = store();
+  return into ? written(*into, into->putRoute(route)) : Status::error(ErrorCode::kIoError, trouble());
+}
+
+Status KernelCache::written(const KernelStore &into, Status status) {
   // That the file cannot be written was said when it was opened.
-  if (!status.isOk() && !into->isReadOnly())
+  if (!status.isOk() && !into.isReadOnly())
     warn(status.toString());
-  warnOfTrouble(*into);
+  warnOfTrouble(into);
   // The store keeps its rows in memory when it cannot use the file.
-  if (status.isOk() && into->path() == kInMemory && file != kInMemory)
+  if (status.isOk() && into.path() == kInMemory && file != kInMemory)
     return Status::error(ErrorCode::kIoError, trouble());
   return status;
 }

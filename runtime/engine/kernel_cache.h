@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace nsa {
 
@@ -31,6 +32,16 @@ public:
   // Why nothing was kept, which a launch may ignore: it was warned about.
   Status put(const StoredKernel &kernel, const StoredChoice *choice);
 
+  // What is stored for an operator's problems, on all devices, of all layers: the database's choices (layer 0), then
+  // those of each pack, each ascending by problem and device. Without evidence and binaries; read anew each time, and
+  // like `peek` it makes nothing. Empty when the store does not work.
+  std::vector<ChoiceSummary> choicesOf(const std::string &op);
+
+  // The measured threshold of that name. nullopt: never measured; one that says "never" is an answer.
+  std::optional<StoredRoute> findRoute(const std::string &family, const std::string &device, const std::string &name);
+  // Why it was not kept, as for `put`.
+  Status putRoute(const StoredRoute &route);
+
   // The right to make something of that name for the problem; null while the store does not work.
   std::unique_ptr<KeyLease> lease(const std::string &problem, const std::string &device, const std::string &work);
 
@@ -43,6 +54,10 @@ private:
   KernelStore *store(); // nullptr: working without
   bool isOpen() const;
   std::unique_ptr<KernelStore> openToRead(std::string &trouble) const; // nullptr: working without
+  // The file as it is: the open store, or one to read that is dropped afterwards. nullptr: working without.
+  KernelStore *look(std::unique_ptr<KernelStore> &own);
+  // After a write: what to warn of, and whether the file has it.
+  Status written(const KernelStore &into, Status status);
   std::optional<Hit> findIn(KernelStore &from, const std::string &problem, const std::string &device);
   void warn(const std::string &text);
   // What has happened to the store since it was opened, and what it skips without a word.

@@ -1,0 +1,140 @@
+#include "cache/kernel_rows.h"
+
+#include "runtime/base/manifest.h"
+
+#include <algorithm>
+
+#include <zstd.h>
+
+namespace nsa {
+
+namespace {
+
+using sqlite::Connection;
+using sqlite::Query;
+
+// Kernels are a few hundred KiB and read on every start: the level trades a few ms once for a small file.
+constexpr int kCompressionLevel = 12;
+// No kernel is near this; a damaged size must not become an allocation.
+constexpr int64_t kMaxBinaryBytes = int64_t{256} << 20;
+
+constexpr const char *kSelect = "SELECT manifest, binary_bytes, binary, digest FROM kernels WHERE content = ?1";
+constexpr const char *kSelectRow = "SELECT manifest, binary_bytes, binary, digest, template, operator, target, config"
+                                   " FROM kernels WHERE content = ?1";
+constexpr const char *kList =
+    "SELECT content, template, operator, target, config, length(binary), binary_bytes FROM kernels ORDER BY content";
+constexpr const char *kPut =
+    "INSERT INTO kernels (content, template, operator, target, config, manifest, binary_bytes, binary, digest)"
+    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+    " ON CONFLICT (content) DO UPDATE SET template = excluded.template, operator = excluded.operator,"
+    " target = excluded.target, config = excluded.config, manifest = excluded.manifest,"
+    " binary_bytes = excluded.binary_bytes, binary = excluded.binary, digest = excluded.digest";
+
+// Over everything that a launch trusts, the name included, so that rows cannot trade places.
+Digest::Bytes digestOf(const StoredKernel &kernel) {
+  return Digest().field(kernel.content).field(kernel.manifest).field(kernel.binary).finish();
+}
+
+bool decompress(std::span<const std::byte> compressed, int64_t size, std::vector<std::byte> &result) {
+  if (size < 0 || size > kMaxBinaryBytes ||
+      ZSTD_getFrameContentSize(compressed.data(), compressed.size()) != static_cast<unsigned long long>(size))
+    return false;
+  result.resize(static_cast<size_t>(size));
+  size_t written = ZSTD_decompress(result.data(), result.size(), compressed.data(), compressed.size());
+  return !ZSTD_isError(written) && written == result.size();
+}
+
+// Of the first four columns.
+RowState takeKernel(const Query &query, const std::string &content, StoredKernel &kernel) {
+  kernel.content = content;
+  kernel.manifest = query.text(0);
+  if (!decompress(query.bytes(2), query.integer(1), kernel.binary))
+    return RowState::kDamaged;
+  const Digest::Bytes digest = digestOf(kernel);
+  const std::span<const std::byte> stored = query.bytes(3);
+  return std::equal(stored.begin(), stored.end(), digest.begin(), digest.end()) ? RowState::kIntact
+                                                                                : RowState::kDamaged;
+}
+
+} // namespace
+
+Result<KernelRow> KernelRow::make(const StoredKernel &kernel) {
+  if (kernel.content.empty())
+    return Status::invalid("content", "''", "must name the kernel");
+  if (kernel.binary.size() > static_cast<size_t>(kMaxBinaryBytes))
+    return Status::invalid("binary", std::to_string(kernel.binary.size()) + " bytes",
+                           "must be at most " + std::to_string(kMaxBinaryBytes) + " bytes");
+  Result<Manifest> manifest = Manifest::parse(kernel.manifest);
+  if (!manifest)
+    return manifest.status();
+  KernelRow row{kernel.content,
+                manifest->templateName,
+                manifest->op,
+                manifest->target,
+                formatValues(manifest->config),
+                kernel.manifest,
+                static_cast<int64_t>(kernel.binary.size()),
+                std::vector<std::byte>(ZSTD_compressBound(kernel.binary.size())),
+                digestOf(kernel)};
+  const size_t written = ZSTD_compress(row.binary.data(), row.binary.size(), kernel.binary.data(),
+                                       kernel.binary.size(), kCompressionLevel);
+  if (ZSTD_isError(written))
+    return Status::error(ErrorCode::kInternal, std::string("zstd: ") + ZSTD_getErrorName(written));
+  row.binary.resize(written);
+  return row;
+}
+
+int readKernel(Connection &connection, const std::string &content, StoredKernel &kernel, RowState &state) {
+  Query query(connection, kSelect);
+  query.bind(1, content);
+  state = RowState::kMissing;
+  if (query.step())
+    state = takeKernel(query, content, kernel);
+  return query.code();
+}
+
+int readKernelRow(Connection &connection, const std::string &content, KernelRow &row, RowState &state) {
+  Query query(connection, kSelectRow);
+  query.bind(1, content);
+  state = RowState::kMissing;
+  if (!query.step())
+    return query.code();
+  StoredKernel kernel;
+  state = takeKernel(query, content, kernel);
+  if (state != RowState::kIntact)
+    return query.code();
+  row = {content,       query.text(4),    query.text(5), query.text(6), query.text(7),
+         query.text(0), query.integer(1), {},            {}};
+  const std::span<const std::byte> binary = query.bytes(2), digest = query.bytes(3);
+  row.binary.assign(binary.begin(), binary.end());
+  std::copy(digest.begin(), digest.end(), row.digest.begin());
+  const Result<Manifest> manifest = Manifest::parse(row.manifest);
+  if (!manifest || manifest->templateName != row.templateName || manifest->op != row.op ||
+      manifest->target != row.target || formatValues(manifest->config) != row.config)
+    state = RowState::kDamaged;
+  return query.code();
+}
+
+int writeKernelRow(Connection &connection, const KernelRow &row) {
+  return Query(connection, kPut)
+      .bind(1, row.content)
+      .bind(2, row.templateName)
+      .bind(3, row.op)
+      .bind(4, row.target)
+      .bind(5, row.config)
+      .bind(6, row.manifest)
+      .bind(7, row.binaryBytes)
+      .bind(8, row.binary)
+      .bind(9, std::span<const std::byte>(row.digest))
+      .run();
+}
+
+int listKernelRows(Connection &connection, std::vector<KernelSummary> &kernels) {
+  Query query(connection, kList);
+  while (query.step())
+    kernels.push_back({query.text(0), query.text(1), query.text(2), query.text(3), query.text(4), query.integer(5),
+                       query.integer(6)});
+  return query.code();
+}
+
+} // namespace nsa

@@ -1,0 +1,35 @@
+// The rows of the table `kernels`: compression, digests and what may be believed of a row.
+// Thread-safety: none, as the connection.
+#pragma once
+
+#include "cache/rows.h"
+#include "cache/sqlite.h"
+#include "runtime/base/digest.h"
+#include "runtime/base/status.h"
+
+namespace nsa {
+
+// A row as it stands in the file.
+struct KernelRow {
+  std::string content, templateName, op, target, config, manifest;
+  int64_t binaryBytes = 0;
+  std::vector<std::byte> binary; // one zstd frame
+  Digest::Bytes digest{};
+
+  // The row of a kernel; an error names what cannot be stored.
+  static Result<KernelRow> make(const StoredKernel &kernel);
+};
+
+enum class RowState { kIntact, kMissing, kDamaged };
+
+// All return sqlite's own codes.
+// A row whose frame or digest does not hold is damaged, and what was read of it not to be used.
+int readKernel(sqlite::Connection &connection, const std::string &content, StoredKernel &kernel, RowState &state);
+// The same, and whether the listed columns repeat the manifest; for who copies rows.
+int readKernelRow(sqlite::Connection &connection, const std::string &content, KernelRow &row, RowState &state);
+// The same content twice is the same kernel, but the row that stands may be damaged: it is written again.
+int writeKernelRow(sqlite::Connection &connection, const KernelRow &row);
+// Ascending by content.
+int listKernelRows(sqlite::Connection &connection, std::vector<KernelSummary> &kernels);
+
+} // namespace nsa
