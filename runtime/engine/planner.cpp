@@ -2,6 +2,7 @@
 
 #include "runtime/base/compiler_revision.h"
 #include "runtime/engine/describe.h"
+#include "runtime/engine/routes.h"
 #include "runtime/engine/source_dump.h"
 #include "runtime/engine/stopwatch.h"
 #include "runtime/engine/tuning_session.h"
@@ -325,6 +326,21 @@ void Planner::dump(const CompileRequest &request, const CompiledKernel &kernel) 
     logger.log(LogLevel::kWarning, "planner", status.toString());
 }
 
+// What a measured threshold says comes first; otherwise the order is that of predicted costs, which between templates
+// are guesses.
+void Planner::followRoute(const Search &search, std::vector<Candidate> &candidates) {
+  if (!hasVariants(search.spec.op))
+    return;
+  const std::string name = attentionRoute(search.spec.op);
+  const std::optional<StoredRoute> route = cache.findRoute(routeFamily(search.spec), choiceDevice, name);
+  if (!route)
+    return;
+  const bool isTiled = route->threshold != StoredRoute::kNever && search.maxima.seqlenK >= route->threshold;
+  const std::string_view first = isTiled ? kTiledTemplate : kSimpleTemplate;
+  std::ranges::stable_partition(candidates,
+                                [&](const Candidate &candidate) { return candidate.templateName == first; });
+}
+
 Result<std::shared_ptr<const KernelCore>> Planner::compileDefault(Search &search) {
   Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
   if (!library)
@@ -333,6 +349,7 @@ Result<std::shared_ptr<const KernelCore>> Planner::compileDefault(Search &search
   Result<std::vector<Candidate>> candidates = (*library)->list(wanted);
   if (!candidates)
     return candidates.status();
+  followRoute(search, *candidates);
 
   Status firstFailure;
   std::map<std::string, int> failures; // by template

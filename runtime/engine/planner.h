@@ -62,6 +62,7 @@ private:
   std::string forcedTemplate(Operator op) const { return hasVariants(op) ? options.forceVariant : ""; }
   // "" when this engine may run what was found; else why it passes it over, although nothing is wrong with it.
   std::string whyPassedOver(const StoredChoice &choice, const Manifest &manifest) const;
+  void followRoute(const Search &search, std::vector<Candidate> &candidates);
   Result<std::shared_ptr<const KernelCore>> compileDefault(Search &search);
   Result<std::shared_ptr<const KernelCore>> tuneNow(Search &search, std::string *report);
   // The stored kernel of a spec, or its default: what serves while another one is measured.

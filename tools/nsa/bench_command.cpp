@@ -1,5 +1,7 @@
 // `nsa bench`: measures whole operations over lengths, and prints the tables of measurements that were made before.
 #include "bench/decode_summary.h"
+#include "bench/threshold_bench.h"
+#include "runtime/engine/options.h"
 #include "tools/nsa/bench_verbs.h"
 #include "tools/nsa/file_io.h"
 #include "tools/render_tables/tables.h"
@@ -20,7 +22,8 @@ struct BenchFlags {
   EngineFlags engine;
   bench::LengthChoice choice;
   std::string peers;
-  bool noPeers = false, json = false;
+  bool noPeers = false, json = false, store = false;
+  bool choosesLengths = false; // the verb does, where none were given
 };
 
 // The paper's heads, where no file names others.
@@ -51,7 +54,7 @@ Status measure(BenchFlags &flags, Measure verb) {
   Result<bench::BenchDevice> device = bench::BenchDevice::open(flags.engine.settings);
   if (!device)
     return device.status();
-  if (flags.choice.tokens.empty())
+  if (flags.choice.tokens.empty() && !flags.choosesLengths)
     flags.choice.tokens = device->accelerator().isCuda() ? std::vector<int64_t>{4096, 8192, 16384, 32768, 65536}
                                                          : std::vector<int64_t>{1024, 2048, 4096};
   for (const bench::NamedSpec &named : flags.choice.specs)
@@ -65,6 +68,10 @@ Status measure(BenchFlags &flags, Measure verb) {
     for (const nlohmann::ordered_json &crossover : (*report)["crossover"])
       std::printf("\nCrossover with dense attention, %s: %s\n", crossover.value("heads", "").c_str(),
                   crossover.value("text", "").c_str());
+  if (!flags.json && report->contains("thresholds"))
+    for (const nlohmann::ordered_json &threshold : (*report)["thresholds"])
+      std::printf("\nThreshold %s, %s: %s\n", threshold.value("route", "").c_str(),
+                  threshold.value("heads", "").c_str(), threshold.value("text", "").c_str());
   return Status::ok();
 }
 
@@ -93,6 +100,17 @@ Result<nlohmann::ordered_json> compress(bench::BenchDevice &device, const BenchF
   return bench::benchCompress(device, flags.choice);
 }
 
+Result<nlohmann::ordered_json> thresholds(bench::BenchDevice &device, const BenchFlags &flags) {
+  bench::ThresholdChoice choice{flags.choice, flags.engine.settings, ""};
+  if (flags.store) {
+    nsa::EngineOptions options;
+    options.cachePath = flags.engine.settings.cachePath;
+    NSA_RETURN_IF_ERROR(options.resolve(nsa::EngineOptions::processEnvironment()));
+    choice.storeIn = options.cachePath;
+  }
+  return bench::benchThresholds(device, choice);
+}
+
 // What all verbs that measure take.
 CLI::App *addMeasuring(CLI::App &bench, Action &action, const std::shared_ptr<BenchFlags> &flags,
                        const std::string &name, const std::string &purpose, Measure verb) {
@@ -104,7 +122,9 @@ CLI::App *addMeasuring(CLI::App &bench, Action &action, const std::shared_ptr<Be
       ->type_name("FILE");
   command
       ->add_option("--tokens", flags->choice.tokens,
-                   "Lengths, separated by commas (default: 4096 to 65536, on the CPU 1024 to 4096)")
+                   flags->choosesLengths ? "Lengths, separated by commas (default: powers of two)"
+                                         : "Lengths, separated by commas (default: 4096 to 65536, on the CPU 1024 "
+                                           "to 4096)")
       ->delimiter(',')
       ->check(CLI::PositiveNumber)
       ->type_name("LIST");
@@ -208,6 +228,15 @@ void addBenchCommand(CLI::App &app, Action &action) {
                "Selection alone: lists per second, and memory", selection);
   addMeasuring(*bench, action, std::make_shared<BenchFlags>(), "compress",
                "Compression by the mean, the linear map and the mlp, against what memory delivers", compress);
+  auto thresholdFlags = std::make_shared<BenchFlags>();
+  thresholdFlags->choosesLengths = true;
+  CLI::App *threshold = addMeasuring(*bench, action, thresholdFlags, "thresholds",
+                                     "From which length on the tile program pays against the simple kernel, and up to "
+                                     "which dense attention does where "
+                                     "every block is selected",
+                                     thresholds);
+  threshold->add_flag("--store", thresholdFlags->store, "Keep the thresholds in the database, for plans to come");
+  thresholdFlags->engine.addCache(*threshold);
   addDecodeBench(*bench, action);
   addSummarize(*bench, action);
 }

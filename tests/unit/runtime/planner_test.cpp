@@ -1,6 +1,8 @@
 // The miss path with the real compiler on the CPU: what each policy compiles, stores and finds again; the tuner's gate
 // against a planted template that is wrong by one token; forced variants, edited templates, dumped sources.
+#include "cache/kernel_store.h"
 #include "runtime/engine/engine.h"
+#include "runtime/engine/routes.h"
 #include "tests/harness/template_folder.h"
 
 #include <chrono>
@@ -280,6 +282,31 @@ TEST_F(PlannerTest, ExplainKnowsWhatAPlanWouldPassOver) {
   fail = would(MissPolicy::kFail);
   EXPECT_EQ(fail["would"], "fail with a cache miss");
   EXPECT_NE(fail["database"]["trouble"].get<std::string>().find("forced is row_attention"), std::string::npos) << fail;
+}
+
+// Where nobody has measured the length itself.
+TEST_F(PlannerTest, AMeasuredThresholdChoosesTheDefaultsTemplate) {
+  options.templateDir = copyTemplates();
+  templates.remove("cuda/simt"); // whose kernel of that name is for GPUs
+  write("row_attention", planted("row_attention", "1000000000"));
+  const std::string device = Json::parse(*open(MissPolicy::kDefault)->explain(spec, maxima))["device"];
+  auto servedBy = [&](int64_t threshold, int64_t seqlenK) {
+    std::filesystem::remove_all(folder.file("routed"));
+    options.cachePath = folder.file("routed/kernels.db");
+    if (threshold != 0) {
+      std::string warning;
+      auto store = KernelStore::open({.path = options.cachePath, .readOnly = false}, warning);
+      EXPECT_TRUE(store && warning.empty()) << warning;
+      const StoredRoute route{routeFamily(spec), device, attentionRoute(spec.op), threshold, "", {}};
+      EXPECT_TRUE((*store)->putRoute(route).isOk());
+    }
+    maxima.seqlenK = seqlenK;
+    return describe(*open(MissPolicy::kDefault))["launches"][0]["template"].get<std::string>();
+  };
+  EXPECT_EQ(servedBy(0, 160), "attention") << "by cost";
+  EXPECT_EQ(servedBy(200, 160), "row_attention");
+  EXPECT_EQ(servedBy(200, 200), "attention");
+  EXPECT_EQ(servedBy(StoredRoute::kNever, 4096), "row_attention");
 }
 
 TEST_F(PlannerTest, AWrongCandidateIsRejectedAndRecorded) {

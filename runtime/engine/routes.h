@@ -1,0 +1,23 @@
+// Names of the thresholds that are measured and stored (StoredRoute), and what they hold for. A route guides problems
+// that have no choice of their own; a choice that was measured for the problem itself comes first. Thread-safety: pure
+// functions.
+#pragma once
+
+#include "runtime/base/problem.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace nsa {
+
+// The templates that a threshold lies between: below it the simple one without tensor cores, from it on the tile
+// program.
+inline constexpr std::string_view kTiledTemplate = "attention", kSimpleTemplate = "row_attention";
+
+// "window.attention_from": the fewest keys of a sequence from which the tile program pays. For dense, window and cmp.
+std::string attentionRoute(Operator op);
+// What a threshold holds for, at all lengths: "window dtype=bf16 group=16 ... kv_heads=4".
+std::string routeFamily(const Spec &spec);
+
+} // namespace nsa
