@@ -40,8 +40,8 @@ TEST(DefaultKernel, KeepsFloatInFullPrecision) {
   CompileCall call;
   call.target = "sm_90a";
   call.templateName = "attention";
-  call.fixed = {{"dtype", "fp32"},  {"group", "8"},  {"packed", "0"},       {"page_size", "0"},
-                {"qk_dim", "64"}, {"v_dim", "64"}, {"many_queries", "1"}};
+  call.fixed = {{"dtype", "fp32"}, {"group", "8"},  {"packed", "0"},      {"page_size", "0"},
+                {"qk_dim", "64"},  {"v_dim", "64"}, {"many_queries", "1"}};
   auto compiled = call.compile();
   ASSERT_TRUE(compiled) << compiled.status().toString();
   auto opcodes = countOpcodes(compiled->bytes);
