@@ -208,6 +208,18 @@ nsa_status nsa_tune(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *
   });
 }
 
+nsa_status nsa_tune_kernel(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, const char *problem,
+                           double budgetSeconds, char **json, nsa_error *error) noexcept {
+  return guarded(error, [&]() -> Status {
+    NSA_RETURN_IF_ERROR(requirePointer(json, "json"));
+    *json = nullptr;
+    NSA_RETURN_IF_ERROR(requirePointer(problem, "problem"));
+    Request request;
+    NSA_RETURN_IF_ERROR(readRequest(engine, spec, maxima, request));
+    return giveText(request.engine->tuneKernel(request.spec, request.maxima, problem, budgetSeconds), json);
+  });
+}
+
 nsa_status nsa_engine_stats(const nsa_engine *engine, nsa_stats *stats, nsa_error *error) noexcept {
   return guarded(error, [&]() -> Status {
     Result<Engine *> found = engineOf(engine);

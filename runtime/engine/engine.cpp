@@ -7,6 +7,7 @@
 #include "runtime/engine/template_folder.h"
 
 #include <charconv>
+#include <cmath>
 #include <string_view>
 #include <unistd.h>
 
@@ -228,6 +229,25 @@ Result<std::string> Engine::tune(const Spec &spec, const Maxima &maxima) {
   const PlanCore *core = plans.put(PlanKey::make(spec, maxima), std::make_shared<const PlanCore>(std::move(parts)));
   Counters::raise(core->source == PlanSource::kCompiled ? ownCounters.plansCompiled : ownCounters.plansFromDatabase);
   return joinTexts(reports);
+}
+
+Result<std::string> Engine::tuneKernel(const Spec &spec, const Maxima &maxima, const std::string &problem,
+                                       double budgetSeconds) {
+  NSA_RETURN_IF_ERROR(checkRequest(spec, maxima));
+  if (!std::isfinite(budgetSeconds) || budgetSeconds < 0)
+    return Status::invalid("budget_seconds", std::to_string(budgetSeconds),
+                           "must be positive and finite, or 0 for the engine's");
+  for (const Step &step : stepsOf(spec, maxima)) {
+    if (Problem::make(step.spec, step.maxima).key() != problem)
+      continue;
+    std::string report;
+    Result<std::shared_ptr<const KernelCore>> kernel = planner->tune(step.spec, step.maxima, report, budgetSeconds);
+    if (!kernel)
+      return kernel.status();
+    return joinTexts(report.empty() ? std::vector<std::string>() : std::vector{report});
+  }
+  return Status::invalid("problem", problem, "must be the key of one of the operator's kernels",
+                         "they are " + problemTexts(spec, maxima));
 }
 
 std::string Engine::describe() const {

@@ -36,6 +36,9 @@ public:
   Result<PlanPointer> plan(const Spec &spec, const Maxima &maxima, void *stream);
   Result<std::string> explain(const Spec &spec, const Maxima &maxima);
   Result<std::string> tune(const Spec &spec, const Maxima &maxima);
+  // One kernel of the spec, by its problem key; a budget of 0 is the engine's own.
+  Result<std::string> tuneKernel(const Spec &spec, const Maxima &maxima, const std::string &problem,
+                                 double budgetSeconds);
   std::string describe() const;
 
   Device &device() { return *ownDevice; }

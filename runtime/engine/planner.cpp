@@ -83,8 +83,10 @@ Result<std::shared_ptr<const KernelCore>> Planner::make(Search &search) {
 }
 
 // The work was asked for, so only what another caller finished after this call began may stand for it.
-Result<std::shared_ptr<const KernelCore>> Planner::tune(const Spec &spec, const Maxima &maxima, std::string &report) {
+Result<std::shared_ptr<const KernelCore>> Planner::tune(const Spec &spec, const Maxima &maxima, std::string &report,
+                                                        double budgetSeconds) {
   Search search = begin(spec, maxima);
+  search.tuneBudgetSeconds = budgetSeconds;
   if (!isTuned(spec.op)) {
     std::shared_ptr<const KernelCore> stored = find(search);
     return stored ? Result<std::shared_ptr<const KernelCore>>(std::move(stored)) : compileDefault(search);
@@ -406,7 +408,10 @@ Result<std::shared_ptr<const KernelCore>> Planner::tuneNow(Search &search, std::
     return candidates.status();
 
   Stopwatch watch;
-  TuningSession session({device, **library, options, logger, counters, memo,
+  EngineOptions limited = options;
+  if (search.tuneBudgetSeconds > 0)
+    limited.tuneBudgetSeconds = search.tuneBudgetSeconds;
+  TuningSession session({device, **library, limited, logger, counters, memo,
                          [this](const Spec &spec, const Maxima &maxima) { return serve(spec, maxima); }},
                         search.spec, search.maxima, wanted, *candidates);
   Result<TuneReport> tuned = session.run();

@@ -35,6 +35,7 @@ public:
     Maxima maxima;
     Problem problem;
     std::shared_ptr<KernelCore> core;
+    double tuneBudgetSeconds = 0; // 0: the engine's
     Stopwatch watch{};
     std::optional<StoredChoice> refused{};        // the last row that was found and did not serve
     std::optional<KernelCache::Hit> superseded{}; // of another compiler revision, with nothing else against it
@@ -46,7 +47,8 @@ public:
   Result<std::shared_ptr<const KernelCore>> make(Search &search);
   // Tunes and stores, whatever the policy and the store say; takes the result of another caller that tunes the same at
   // this moment. `report` receives JSON. A kernel without choices is only found or made, and leaves the report empty.
-  Result<std::shared_ptr<const KernelCore>> tune(const Spec &spec, const Maxima &maxima, std::string &report);
+  Result<std::shared_ptr<const KernelCore>> tune(const Spec &spec, const Maxima &maxima, std::string &report,
+                                                 double budgetSeconds = 0);
   // What `make` would do, as JSON. Compiles and stores nothing; like it, opens no compiler where the policy is to fail.
   Result<std::string> explain(const Spec &spec, const Maxima &maxima, bool inMemory);
 

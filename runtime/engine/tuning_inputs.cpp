@@ -95,6 +95,11 @@ Sizes fit(const Budget &budget, const Spec &spec, const Maxima &maxima) {
 
 } // namespace
 
+TimedShape timedShape(bool isGpu, const Spec &spec, const Maxima &maxima) {
+  const Sizes sizes = fit(isGpu ? kGpuBudget : kCpuBudget, spec, maxima);
+  return {sizes.batch, sizes.seqlenQ, sizes.seqlenK};
+}
+
 Result<TuningInputs> TuningInputs::make(Device &device, const Spec &spec, const Maxima &maxima, uint64_t seed) {
   TuningInputs inputs(device, spec, maxima, seed);
   Sizes sizes = fit(device.isGpu() ? kGpuBudget : kCpuBudget, spec, maxima);

@@ -14,6 +14,12 @@
 
 namespace nsa {
 
+// What a tuning of these maxima times: as large as they allow within what a run may take and a device hold.
+struct TimedShape {
+  int64_t batch, seqlenQ, seqlenK;
+};
+TimedShape timedShape(bool isGpu, const Spec &spec, const Maxima &maxima);
+
 class TuningInputs {
 public:
   static Result<TuningInputs> make(Device &device, const Spec &spec, const Maxima &maxima, uint64_t seed);

@@ -137,6 +137,17 @@ Result<nlohmann::json> explain(nsa_engine *engine, const Spec &spec, const Maxim
   return takeJson(text);
 }
 
+Result<nlohmann::json> tuneKernel(nsa_engine *engine, const Spec &spec, const Maxima &maxima,
+                                  const std::string &problem, double budgetSeconds) {
+  const nsa_spec apiSpec = toApi(spec);
+  const nsa_maxima apiMaxima = toApi(maxima);
+  char *text = nullptr;
+  nsa_error error{};
+  NSA_RETURN_IF_ERROR(
+      toStatus(nsa_tune_kernel(engine, &apiSpec, &apiMaxima, problem.c_str(), budgetSeconds, &text, &error), error));
+  return takeJson(text);
+}
+
 Result<nlohmann::json> tune(nsa_engine *engine, const Spec &spec, const Maxima &maxima) {
   const nsa_spec apiSpec = toApi(spec);
   const nsa_maxima apiMaxima = toApi(maxima);

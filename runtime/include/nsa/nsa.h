@@ -372,6 +372,13 @@ NSA_API nsa_status nsa_explain(nsa_engine *engine, const nsa_spec *spec, const n
 NSA_API nsa_status nsa_tune(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json,
                             nsa_error *error) NSA_NOEXCEPT;
 
+/* The same for one of the spec's kernels, named by its problem key, within `budget_seconds` (0: the engine's). A kernel
+ * without choices is found or made; the report is then {"kernels": []}. For who tunes many specs that share kernels;
+ * plans in memory keep what they have. */
+NSA_API nsa_status nsa_tune_kernel(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima,
+                                   const char *problem, double budget_seconds, char **json,
+                                   nsa_error *error) NSA_NOEXCEPT;
+
 /* Counters since the engine opened. */
 typedef struct nsa_stats {
   size_t size;

@@ -271,6 +271,16 @@ TEST_F(CApi, NullPointersAreNamed) {
   EXPECT_EQ(nsa_plan_status(nullptr, nullptr, &error), NSA_INVALID_ARGUMENT);
   EXPECT_EQ(nsa_explain(engine.handle, &call.spec, &call.maxima, nullptr, &error), NSA_INVALID_ARGUMENT);
   EXPECT_EQ(nsa_tune(nullptr, &call.spec, &call.maxima, &json, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_EQ(nsa_tune_kernel(nullptr, &call.spec, &call.maxima, "", 0, &json, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.field, "engine");
+  EXPECT_EQ(nsa_tune_kernel(engine.handle, &call.spec, &call.maxima, nullptr, 0, &json, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.field, "problem");
+  EXPECT_EQ(nsa_tune_kernel(engine.handle, &call.spec, &call.maxima, "window", 0, &json, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.field, "problem");
+  EXPECT_NE(std::string(error.hint).find("they are 'window "), std::string::npos) << error.hint;
+  EXPECT_EQ(nsa_tune_kernel(engine.handle, &call.spec, &call.maxima, "window", -1, &json, &error),
+            NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.field, "budget_seconds");
   EXPECT_EQ(nsa_engine_describe(nullptr, &json, &error), NSA_INVALID_ARGUMENT);
   EXPECT_EQ(nsa_engine_stats(nullptr, &stats, &error), NSA_INVALID_ARGUMENT);
   stats.size = 1;
