@@ -1,0 +1,38 @@
+// A report as one HTML file that needs nothing else: well-formed XML, no script, light or dark as the reader wants.
+// Thread-safety: one thread at a time.
+#pragma once
+
+#include "tools/report/markup.h"
+#include "tools/report/plot.h"
+#include "tools/report/table.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace nsa::report {
+
+class Page {
+public:
+  explicit Page(const std::string &title);
+
+  void heading(const std::string &text);
+  void subheading(const std::string &text);
+  void paragraph(const std::string &text);
+  // Set off, where something went wrong.
+  void warning(const std::string &text);
+  // Names and values, one line each.
+  void facts(const std::vector<std::pair<std::string, std::string>> &facts);
+  void add(const Table &table);
+  // Beside each other, where there is room.
+  void add(const std::vector<Plot> &plots);
+  // A table behind a line that opens it.
+  void addFolded(const std::string &summary, const Table &table);
+
+  std::string html() const;
+
+private:
+  std::string title, body;
+};
+
+} // namespace nsa::report

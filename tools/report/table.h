@@ -1,0 +1,35 @@
+// A table of texts and numbers.
+// Thread-safety: values.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace nsa::report {
+
+class Table {
+public:
+  struct Column {
+    std::string title;
+    bool isNumber = false; // set to the right
+    std::string hint = {}; // shown when the title is pointed at
+  };
+  // How a row is set off.
+  enum class Tone { kPlain, kGood, kBad, kQuiet };
+
+  explicit Table(std::vector<Column> columns) : columns(std::move(columns)) {}
+  // As many cells as there are columns.
+  void add(std::vector<std::string> cells, Tone tone = Tone::kPlain);
+  bool isEmpty() const { return rows.empty(); }
+  std::string html() const;
+
+private:
+  struct Row {
+    std::vector<std::string> cells;
+    Tone tone;
+  };
+  std::vector<Column> columns;
+  std::vector<Row> rows;
+};
+
+} // namespace nsa::report
