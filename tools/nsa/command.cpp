@@ -1,6 +1,7 @@
 #include "tools/nsa/command.h"
 
 #include "runtime/engine/compiler_library.h"
+#include "tools/nsa/file_io.h"
 
 #include <cstdio>
 #include <dlfcn.h>
@@ -112,9 +113,11 @@ std::vector<nlohmann::json> kernelReports(const nlohmann::json &report) {
   return report["kernels"].get<std::vector<nlohmann::json>>();
 }
 
-void EngineFlags::addDevice(CLI::App &command) {
+CLI::Option *EngineFlags::addDevice(CLI::App &command, const std::string &more) {
   settings.device.clear();
-  command.add_option("--device", settings.device, "cpu or cuda:N (default: NSA_DEVICE, else a usable GPU, else cpu)")
+  return command
+      .add_option("--device", settings.device,
+                  "cpu or cuda:N (default: NSA_DEVICE, else a usable GPU, else cpu)" + more)
       ->type_name("DEVICE");
 }
 
@@ -136,12 +139,17 @@ void EngineFlags::addMiss(CLI::App &command) {
       ->type_name("POLICY");
 }
 
-void EngineFlags::addTuneBudget(CLI::App &command) {
-  command
+CLI::Option *EngineFlags::addTuneBudget(CLI::App &command) {
+  return command
       .add_option("--tune-budget", settings.tuneBudgetSeconds,
                   "Seconds that tuning may take (default: NSA_TUNE_BUDGET, else 30)")
       ->check(CLI::PositiveNumber)
       ->type_name("SECONDS");
+}
+
+const std::vector<std::string> &compileTargets() {
+  static const std::vector<std::string> targets = {"cpu", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"};
+  return targets;
 }
 
 std::string compilerLibraryPath(const std::string &chosen) {
@@ -159,6 +167,10 @@ std::string compilerLibraryPath(const std::string &chosen) {
 
 std::string millisecondsText(double milliseconds) {
   char text[32];
+  if (milliseconds > 0 && milliseconds < 1) {
+    std::snprintf(text, sizeof text, "%.3g ms", milliseconds);
+    return text;
+  }
   const int decimals = milliseconds < 10 ? 2 : milliseconds < 100 ? 1 : 0;
   std::snprintf(text, sizeof text, "%.*f ms", decimals, milliseconds);
   return text;
@@ -173,6 +185,15 @@ std::string prunedText(const nlohmann::json &candidates) {
   for (const auto &[reason, count] : reasons)
     text += std::to_string(count) + " more " + (count == 1 ? "was " : "were ") + reason + "\n";
   return text;
+}
+
+Status writeJson(const std::string &path, const nlohmann::ordered_json &value) {
+  const std::string text = value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  if (path.empty()) {
+    std::printf("%s", text.c_str());
+    return Status::ok();
+  }
+  return writeText(path, text);
 }
 
 void printJson(const nlohmann::json &value) {

@@ -65,11 +65,15 @@ struct SpecFlags {
 struct EngineFlags {
   EngineSettings settings;
 
-  void addDevice(CLI::App &command);
+  // `more`: added to what the help says of it.
+  CLI::Option *addDevice(CLI::App &command, const std::string &more = "");
   void addCache(CLI::App &command);
   void addMiss(CLI::App &command);
-  void addTuneBudget(CLI::App &command);
+  CLI::Option *addTuneBudget(CLI::App &command);
 };
+
+// What kernels can be compiled for: "cpu", "sm_80", ...
+const std::vector<std::string> &compileTargets();
 
 // The library beside libnsa.so, unless a path was chosen.
 std::string compilerLibraryPath(const std::string &chosen);
@@ -87,5 +91,7 @@ std::string millisecondsText(double milliseconds);
 // Takes rows with `outcome` and `detail`; JSON reports keep every one of them.
 std::string prunedText(const nlohmann::json &candidates);
 void printJson(const nlohmann::json &value);
+// The same into a file, complete or not at all; to stdout where the path is empty.
+Status writeJson(const std::string &path, const nlohmann::ordered_json &value);
 
 } // namespace nsa::tools

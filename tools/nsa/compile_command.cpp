@@ -25,7 +25,6 @@ constexpr Stage kStages[] = {
     {"scheduled", NSA_COMPILER_STAGE_SCHEDULED, true, true}, {"cuda", NSA_COMPILER_STAGE_CUDA, true, false},
     {"llvm", NSA_COMPILER_STAGE_LLVM, false, true},          {"ptx", NSA_COMPILER_STAGE_PTX, true, false},
     {"cubin", NSA_COMPILER_STAGE_BINARY, true, false},       {"image", NSA_COMPILER_STAGE_BINARY, false, true}};
-constexpr const char *kTargets[] = {"cpu", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"};
 
 struct CompileFlags {
   SpecFlags spec;
@@ -185,7 +184,7 @@ void addCompileCommand(CLI::App &app, Action &action) {
   flags->spec.add(*command, OperatorChoice::kKernels);
   command->add_option("--target", flags->target, "cpu, sm_80, sm_86, sm_89, sm_90a, sm_100a or sm_120a")
       ->required()
-      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kTargets), std::end(kTargets))).description(""))
+      ->check(CLI::IsMember(compileTargets()).description(""))
       ->type_name("TARGET");
   std::vector<std::string> names;
   for (const Stage &stage : kStages)

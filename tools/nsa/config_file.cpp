@@ -118,9 +118,13 @@ Result<ConfigFile> ConfigFile::read(const std::string &path) {
   Result<nlohmann::json> json = parseJsonObject(*text, path);
   if (!json)
     return json.status();
+  return of(*json, path);
+}
+
+Result<ConfigFile> ConfigFile::of(const nlohmann::json &object, const std::string &path) {
   ConfigFile config;
   config.path = path;
-  for (const auto &[name, value] : json->items()) {
+  for (const auto &[name, value] : object.items()) {
     const auto *key = std::find_if(std::begin(kKeys), std::end(kKeys), [&](const Key &k) { return name == k.name; });
     if (key == std::end(kKeys))
       return Status::error(ErrorCode::kInvalidArgument, path + ": unknown key \"" + name + "\"",

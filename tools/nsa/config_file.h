@@ -7,6 +7,7 @@
 #include "runtime/base/status.h"
 
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <set>
 #include <string>
 #include <string_view>
@@ -23,6 +24,8 @@ struct ConfigFile {
   Status missing(std::string_view key) const;
 
   static Result<ConfigFile> read(const std::string &path);
+  // The same from an object inside of a file; an error's field is the key alone.
+  static Result<ConfigFile> of(const nlohmann::json &object, const std::string &path);
 };
 
 // A spec from the file alone: needs the heads and head sizes that the operator reads, and mlp_hidden for an mlp. v_dim

@@ -124,4 +124,12 @@ Status OutputFile::commit() {
   return Status::ok();
 }
 
+Status writeText(const std::string &path, std::string_view text) {
+  Result<OutputFile> file = OutputFile::create(path);
+  if (!file)
+    return file.status();
+  NSA_RETURN_IF_ERROR(file->write(std::as_bytes(std::span(text))));
+  return file->commit();
+}
+
 } // namespace nsa::tools

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace nsa::tools {
 
@@ -51,5 +52,8 @@ private:
   std::string path, temporary;
   int descriptor = -1;
 };
+
+// The whole file, or none.
+Status writeText(const std::string &path, std::string_view text);
 
 } // namespace nsa::tools

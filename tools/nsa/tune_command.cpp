@@ -1,5 +1,7 @@
-// `nsa tune`: measures the candidates of one spec on this machine and stores the winner.
+// `nsa tune`: the command line, and the tuning of one spec on this machine.
 #include "tools/nsa/command.h"
+#include "tools/nsa/file_io.h"
+#include "tools/nsa/tune_verbs.h"
 #include "tools/support/progress.h"
 
 #include <cstdio>
@@ -12,6 +14,7 @@ struct TuneFlags {
   SpecFlags spec;
   EngineFlags engine;
   bool json = false;
+  std::string jsonPath; // "": stdout
 };
 
 void printTable(const nlohmann::json &report) {
@@ -55,11 +58,11 @@ Status tuneSpec(const TuneFlags &flags) {
   if (!report)
     return report.status();
   if (flags.json)
-    printJson(*report);
+    NSA_RETURN_IF_ERROR(writeJson(flags.jsonPath, *report));
   std::string trouble;
   const std::vector<nlohmann::json> kernels = kernelReports(*report);
   for (size_t i = 0; i < kernels.size(); ++i) {
-    if (!flags.json) {
+    if (!flags.json || !flags.jsonPath.empty()) {
       std::printf("%s", i ? "\n" : "");
       printTable(kernels[i]);
     }
@@ -75,13 +78,71 @@ Status tuneSpec(const TuneFlags &flags) {
 
 void addTuneCommand(CLI::App &app, Action &action) {
   auto flags = std::make_shared<TuneFlags>();
-  CLI::App *command = app.add_subcommand("tune", "Measure the candidates of one spec and store the winner");
+  auto whole = std::make_shared<WorkloadFlags>();
+  CLI::App *command = app.add_subcommand(
+      "tune", "Measure the candidates of a workload's kernels, or of one spec, and store the winners");
+  CLI::Option *workload =
+      command
+          ->add_option("WORKLOAD", whole->workload, "A workload: a JSON file, or the name of a ready-made one (--list)")
+          ->type_name("");
   flags->spec.add(*command);
-  flags->engine.addDevice(*command);
+  CLI::Option *op = command->get_option("--op")->required(false)->excludes(workload);
+  CLI::Option *config = command->get_option("--config")->required(false)->needs(op);
+  op->needs(config);
+  for (const char *name : {"--input", "--batch", "--seqlen-q", "--seqlen-k"})
+    command->get_option(name)->needs(op);
+  CLI::Option *list = command->add_flag("--list", whole->list, "List the ready-made workloads");
+  CLI::Option *device = flags->engine.addDevice(*command, "; of a workload also several: cuda:0,cuda:1");
   flags->engine.addCache(*command);
-  flags->engine.addTuneBudget(*command);
-  command->add_flag("--json", flags->json, "Print a JSON report");
-  command->callback([flags, &action] { action = [flags] { return tuneSpec(*flags); }; });
+  CLI::Option *perKernel = flags->engine.addTuneBudget(*command);
+  CLI::Option *budget = command
+                            ->add_option("--budget", whole->budgetSeconds,
+                                         "Seconds that the whole workload may take; a later run goes on from there")
+                            ->check(CLI::PositiveNumber)
+                            ->type_name("SECONDS")
+                            ->needs(workload);
+  command->add_flag("--again", whole->again, "Measure also what is stored already")->needs(workload);
+  CLI::Option *dryRun =
+      command->add_flag("--dry-run", whole->dryRun, "Only say what would be measured; with --target without a device")
+          ->needs(workload);
+  CLI::Option *compileOnly =
+      command
+          ->add_flag("--compile-only", whole->compileOnly,
+                     "Without a device: compile the default of each kernel for --target, store it untuned")
+          ->needs(workload)
+          ->excludes(dryRun, budget, perKernel, device);
+  CLI::Option *target = command
+                            ->add_option("--target", whole->targets,
+                                         "Of --compile-only and --dry-run: cpu, sm_80, sm_86, sm_89, sm_90a, sm_100a "
+                                         "or sm_120a, or several separated by commas")
+                            ->delimiter(',')
+                            ->check(CLI::IsMember(compileTargets()).description(""))
+                            ->type_name("TARGETS")
+                            ->excludes(device);
+  compileOnly->needs(target);
+  CLI::Option *json = command->add_option("--json", flags->jsonPath, "Print a JSON report, or write it to FILE")
+                          ->type_name("[FILE]")
+                          ->expected(0, 1);
+  command->add_option("--report", whole->reportPath, "Write what was measured as one HTML file, with plots")
+      ->type_name("FILE")
+      ->needs(workload)
+      ->excludes(dryRun, compileOnly);
+  command->callback([=, &action] {
+    if (!*workload && !*op && !*list)
+      throw CLI::RequiredError("WORKLOAD, --op or --list");
+    if (*target && !*dryRun && !*compileOnly)
+      throw CLI::ValidationError("--target", "needs --compile-only or --dry-run");
+    flags->json = static_cast<bool>(*json);
+    whole->engine = flags->engine.settings;
+    if (*json)
+      whole->json = flags->jsonPath;
+    if (*list)
+      action = listWorkloads;
+    else if (*workload)
+      action = [whole] { return tuneWorkload(*whole); };
+    else
+      action = [flags] { return tuneSpec(*flags); };
+  });
 }
 
 } // namespace nsa::tools

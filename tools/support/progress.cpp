@@ -1,5 +1,6 @@
 #include "tools/support/progress.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <sys/ioctl.h>
@@ -27,6 +28,18 @@ void write(int to, const std::string &text) {
 
 } // namespace
 
+std::string durationText(double seconds) {
+  constexpr double kMinute = 60, kHour = 3600;
+  char text[32];
+  if (seconds < 1.5 * kMinute)
+    std::snprintf(text, sizeof text, "%.0f s", seconds);
+  else if (seconds < 1.5 * kHour)
+    std::snprintf(text, sizeof text, "%.0f min", seconds / kMinute);
+  else
+    std::snprintf(text, sizeof text, "%.1f h", seconds / kHour);
+  return text;
+}
+
 Progress::Progress() : Progress(STDERR_FILENO, kQuietSeconds) {}
 
 Progress::Progress(int to, double quietSeconds) : to(to), quietSeconds(quietSeconds) {
@@ -46,12 +59,13 @@ Progress::~Progress() {
   ticker.join();
 }
 
-void Progress::step(const std::string &next) {
+void Progress::step(const std::string &next, std::optional<double> secondsLeft) {
   if (!ticker.joinable())
     return;
   std::lock_guard lock(mutex);
   erase();
   text = next;
+  left = secondsLeft;
   begin = seconds();
 }
 
@@ -69,7 +83,10 @@ void Progress::run() {
       continue;
     char clock[32];
     std::snprintf(clock, sizeof clock, " ... %.0f s", elapsed);
-    write(to, kErase + (text + clock).substr(0, columnsOf(to)));
+    std::string line = text + clock;
+    if (left)
+      line += ", about " + durationText(std::max(*left - elapsed, 0.0)) + " left";
+    write(to, kErase + line.substr(0, columnsOf(to)));
     isShown = true;
   }
 }

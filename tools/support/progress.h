@@ -5,10 +5,14 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
 namespace nsa::tools {
+
+// "42 s", "12 min", "1.5 h".
+std::string durationText(double seconds);
 
 class Progress {
 public:
@@ -21,7 +25,8 @@ public:
 
   // A new step, in place of the one before: "tuning window (at most 30 s)". An empty text: none, until the next one.
   // Ends with the line erased, so that results may be printed after it.
-  void step(const std::string &text);
+  // `secondsLeft`: of everything, when that is known; it counts down: "tuning ... 12 s, about 3 min left".
+  void step(const std::string &text, std::optional<double> secondsLeft = {});
 
 private:
   void run();
@@ -33,6 +38,7 @@ private:
   std::condition_variable changed;
   std::string text;
   double begin = 0;
+  std::optional<double> left; // when the step began
   bool isShown = false, isOver = false;
   std::thread ticker; // only on a terminal
 };

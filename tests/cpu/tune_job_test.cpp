@@ -1,0 +1,361 @@
+// `nsa tune WORKLOAD` doing its work on the CPU with the real compiler: killed at random moments and resumed,
+// interrupted, out of budget, with kernels that fail; and what its reports hold.
+#include "tests/harness/seed.h"
+#include "tests/harness/template_folder.h"
+#include "tests/harness/xml_check.h"
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <regex>
+#include <sqlite3.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace nsa::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kKernels = 12; // of the tiny workload: tests/unit/cli/tune_jobs_test.cpp has their list
+
+class TuneJobTest : public ::testing::Test {
+protected:
+  void SetUp() override {
+    templates.copyFrom(NSA_TEMPLATES);
+    templates.keepFewChoices();
+  }
+
+  std::vector<std::string> tune(const std::vector<std::string> &more) const {
+    std::vector<std::string> arguments = {NSA_PROGRAM, "tune", workload, "--cache", database};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+
+  // A process of its own whose output is added to `log`.
+  pid_t start(std::vector<std::string> arguments) const {
+    const pid_t child = fork();
+    if (child != 0)
+      return child;
+    const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    dup2(file, STDOUT_FILENO);
+    dup2(file, STDERR_FILENO);
+    setenv("NSA_TEMPLATE_DIR", templates.path().c_str(), 1);
+    setenv("NSA_DEVICE", "cpu", 1);
+    for (const char *name : {"NSA_MISS", "NSA_CACHE_DIR", "NSA_TUNE_BUDGET", "NSA_FORCE_VARIANT"})
+      unsetenv(name);
+    std::vector<char *> pointers;
+    for (std::string &argument : arguments)
+      pointers.push_back(argument.data());
+    pointers.push_back(nullptr);
+    execv(NSA_PROGRAM, pointers.data());
+    _exit(127);
+  }
+  static int codeOf(pid_t child) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+  // What it printed; the exit code must be the expected one.
+  std::string run(const std::vector<std::string> &arguments, int expected = 0) const {
+    std::filesystem::remove(log);
+    const int code = codeOf(start(arguments));
+    const std::string output = test::readFile(log);
+    EXPECT_EQ(code, expected) << output;
+    return output;
+  }
+
+  // Winner of each stored problem, by the program's own listing.
+  std::map<std::string, std::string> storedWinners(bool tuned = true) const {
+    std::map<std::string, std::string> winners;
+    const nlohmann::json listing =
+        nlohmann::json::parse(run({NSA_PROGRAM, "cache", "list", "--json", "--cache", database}));
+    for (const nlohmann::json &choice : listing["choices"]) {
+      EXPECT_EQ(choice.value("tuned", !tuned), tuned) << choice.dump();
+      std::string winner;
+      for (const nlohmann::json &entry : choice["evidence"])
+        if (entry.value("outcome", "") == "winner")
+          winner = entry.value("template", "") + " " + entry.value("config", "");
+      EXPECT_TRUE(winners.emplace(choice.value("problem", ""), winner).second);
+    }
+    return winners;
+  }
+
+  void expectWholeFile() const {
+    if (!std::filesystem::exists(database))
+      return;
+    sqlite3 *connection = nullptr;
+    ASSERT_EQ(sqlite3_open(database.c_str(), &connection), SQLITE_OK);
+    std::string answer;
+    const auto first = [](void *text, int, char **values, char **) {
+      *static_cast<std::string *>(text) += values[0];
+      return 0;
+    };
+    EXPECT_EQ(sqlite3_exec(connection, "PRAGMA integrity_check", first, &answer, nullptr), SQLITE_OK);
+    EXPECT_EQ(answer, "ok");
+    sqlite3_close(connection);
+  }
+  void removeDatabase() const {
+    for (const char *ending : {"", "-wal", "-shm"})
+      std::filesystem::remove(database + ending);
+  }
+
+  test::Scratch scratch;
+  test::TemplateFolder templates;
+  const std::string workload = NSA_TEST_DATA "/tune_tiny.json";
+  const std::string database = scratch.file("kernels.db"), log = scratch.file("log");
+};
+
+// "[3/12] two nsa fp32 dense 1x64 cmp: 0.002 ms, 0.9 of the default, attention key_tile=16 ... (a tie)"
+struct Line {
+  std::string kernel;
+  bool isTie = false;
+};
+std::vector<Line> linesOf(const std::string &output) {
+  static const std::regex kLine(R"(\[\d+/\d+\] ([^:\n]+): [^\n]* of the default, [^\n]*?( \(a tie\))?(\n|$))");
+  std::vector<Line> lines;
+  for (std::sregex_iterator match(output.begin(), output.end(), kLine), end; match != end; ++match)
+    lines.push_back({(*match)[1], (*match)[2].matched});
+  return lines;
+}
+
+// From "two nsa fp32 dense 1x64 sel" to its problem, as the dry run tells.
+std::map<std::string, std::string> problemsOf(const nlohmann::json &plan) {
+  std::map<std::string, std::string> problems;
+  for (const nlohmann::json &kernel : plan["kernels"])
+    problems[kernel.value("for", "")] = kernel.value("problem", "");
+  return problems;
+}
+
+TEST_F(TuneJobTest, KilledAtAnyMomentAndResumedItIsTheSameTable) {
+  const char *wanted = std::getenv("NSA_TEST_TUNE_KILLS");
+  const int kills = wanted ? static_cast<int>(std::strtol(wanted, nullptr, 10)) : 10;
+  std::mt19937 random(test::freshSeed());
+
+  const nlohmann::json plan = nlohmann::json::parse(run(tune({"--dry-run", "--json"})));
+  std::map<std::string, std::string> problems = problemsOf(plan);
+  ASSERT_EQ(problems.size(), kKernels);
+  std::set<std::string> ties; // problems, of any session
+  const auto noteTies = [&](const std::string &output) {
+    for (const Line &line : linesOf(output))
+      if (line.isTie)
+        ties.insert(problems.at(line.kernel));
+  };
+  const auto begin = Clock::now();
+  const std::string whole = run(tune({}));
+  const auto runTime = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin);
+  EXPECT_EQ(linesOf(whole).size(), kKernels) << whole;
+  noteTies(whole);
+  const std::map<std::string, std::string> reference = storedWinners();
+  ASSERT_EQ(reference.size(), kKernels);
+
+  int killed = 0, tables = 0, different = 0, lost = 0;
+  while (killed < kills && !HasFailure()) {
+    removeDatabase();
+    std::filesystem::remove(log);
+    std::map<std::string, std::string> before;
+    size_t printed = 0;
+    for (bool isOver = false; !isOver && !HasFailure();) {
+      // Short delays too: while the compiler is loaded, while the file is made.
+      const auto delay = std::chrono::microseconds(random() % static_cast<uint64_t>(runTime.count()));
+      const pid_t child = start(tune({}));
+      if (killed < kills) {
+        usleep(static_cast<useconds_t>(delay.count()));
+        kill(child, SIGKILL);
+      }
+      const int code = codeOf(child);
+      isOver = code != -SIGKILL;
+      if (isOver)
+        EXPECT_EQ(code, 0) << test::readFile(log);
+      killed += !isOver;
+      const std::string output = test::readFile(log);
+      expectWholeFile();
+      if (!std::filesystem::exists(database))
+        continue;
+      const std::map<std::string, std::string> after = storedWinners();
+      test::writeFile(log, output); // the listing took its place
+      for (const auto &[problem, winner] : before)
+        EXPECT_EQ(after.at(problem), winner) << "measured again, or lost: " << problem;
+      before = after;
+      printed = linesOf(output).size();
+      EXPECT_LE(printed, after.size()) << "what was told is stored";
+    }
+    const std::string output = test::readFile(log);
+    noteTies(output);
+    std::set<std::string> told;
+    for (const Line &line : linesOf(output))
+      EXPECT_TRUE(told.insert(problems.at(line.kernel)).second) << "measured twice: " << line.kernel;
+    ++tables;
+    ASSERT_EQ(before.size(), kKernels);
+    for (const auto &[problem, winner] : before) {
+      // A kill between storing and telling loses the line, and with it whether it was a tie.
+      lost += !told.contains(problem);
+      if (winner == reference.at(problem))
+        continue;
+      ++different;
+      EXPECT_TRUE(ties.contains(problem) || !told.contains(problem))
+          << problem << "\n  " << winner << "\n  was " << reference.at(problem);
+    }
+    EXPECT_NE(run(tune({})).find("Nothing was measured"), std::string::npos);
+  }
+  std::printf(
+      "%d kills, %d tables of %d kernels: %d kernels with another winner, each a tie; %d told by nobody; a run takes "
+      "%.1f s, all took %.0f s\n",
+      killed, tables, static_cast<int>(kKernels), different, lost, std::chrono::duration<double>(runTime).count(),
+      std::chrono::duration<double>(Clock::now() - begin).count());
+}
+
+TEST_F(TuneJobTest, ADryRunTellsWhatIsLeft) {
+  const nlohmann::json cold = nlohmann::json::parse(run(tune({"--dry-run", "--json"})));
+  ASSERT_EQ(cold["devices"].size(), 1u);
+  EXPECT_EQ(cold["devices"][0].value("measure", 0), int{kKernels});
+  EXPECT_EQ(cold["devices"][0].value("families", 0), 7);
+  EXPECT_FALSE(std::filesystem::exists(database)) << "it writes nothing";
+  const std::string text = run(tune({"--dry-run", "--budget", "7"}));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), int{kKernels} + 1) << text;
+  EXPECT_TRUE(text.starts_with("measure  compress ")) << text;
+  EXPECT_NE(text.find(": 12 to measure in 7 families, 0 to compile alone, 0 stored; about "), std::string::npos)
+      << text;
+  EXPECT_NE(text.find(", at most 7 s"), std::string::npos) << text;
+
+  run(tune({}));
+  const std::string warm = run(tune({"--dry-run"}));
+  EXPECT_NE(warm.find(": 0 to measure in 0 families, 0 to compile alone, 12 stored; about 0 s"), std::string::npos)
+      << warm;
+  const std::string target = run(tune({"--dry-run", "--target", "cpu"}));
+  EXPECT_NE(target.find("12 stored"), std::string::npos) << "found by its kernels' architecture: " << target;
+  const std::string other = run(tune({"--dry-run", "--target", "sm_90a"}));
+  EXPECT_NE(other.find("sm_90a templates="), std::string::npos) << other;
+  EXPECT_NE(other.find("12 to measure"), std::string::npos) << other;
+  EXPECT_NE(run(tune({"--dry-run", "--again"})).find("12 to measure"), std::string::npos);
+}
+
+TEST_F(TuneJobTest, ReportsHoldWhatTheRunDid) {
+  const std::string json = scratch.file("report.json"), html = scratch.file("report.html");
+  run(tune({"--json=" + json, "--report", html}));
+  const nlohmann::json report = nlohmann::json::parse(test::readFile(json));
+  EXPECT_EQ(report["counts"].value("tuned", 0), int{kKernels});
+  for (const nlohmann::json &kernel : report["kernels"]) {
+    EXPECT_EQ(kernel.value("status", ""), "tuned");
+    EXPECT_GT(kernel["winner"].value("milliseconds", 0.0), 0);
+    EXPECT_GT(kernel["default"].value("milliseconds", 0.0), 0);
+    EXPECT_GT(kernel["timed"].value("bytes", 0.0), 0);
+  }
+  EXPECT_GT(report["devices"][0]["roofs"]["fp32"].value("tflops", 0.0), 0);
+  const std::string page = test::readFile(html);
+  EXPECT_EQ(test::XmlCheck::problemOf(page), "");
+  EXPECT_NE(page.find("Roofline"), std::string::npos);
+
+  // A run that measures nothing shows the same numbers, from the database.
+  run(tune({"--json=" + json, "--report", html}));
+  const nlohmann::json again = nlohmann::json::parse(test::readFile(json));
+  EXPECT_EQ(again["counts"].value("stored", 0), int{kKernels});
+  for (size_t i = 0; i < kKernels; ++i)
+    for (const char *name : {"problem", "winner", "default", "templates", "candidates", "timed"})
+      EXPECT_EQ(again["kernels"][i][name], report["kernels"][i][name]) << name;
+  EXPECT_EQ(test::XmlCheck::problemOf(test::readFile(html)), "");
+
+  const std::string forced = run(tune({"--again"}));
+  EXPECT_EQ(linesOf(forced).size(), kKernels) << forced;
+}
+
+TEST_F(TuneJobTest, SigintEndsAfterTheKernelInHand) {
+  const std::string json = scratch.file("report.json");
+  std::filesystem::remove(log);
+  const pid_t child = start(tune({"--json=" + json}));
+  while (linesOf(test::readFile(log)).empty() && kill(child, 0) == 0)
+    usleep(2000);
+  kill(child, SIGINT);
+  const int code = codeOf(child);
+  const std::string output = test::readFile(log);
+  EXPECT_EQ(code, 0) << output;
+  EXPECT_NE(output.find("Interrupted: the same command goes on from here."), std::string::npos) << output;
+  const nlohmann::json report = nlohmann::json::parse(test::readFile(json));
+  EXPECT_TRUE(report.value("interrupted", false));
+  const int tuned = report["counts"].value("tuned", 0);
+  EXPECT_GT(tuned, 0);
+  EXPECT_EQ(report["counts"].value("left", 0), int{kKernels} - tuned);
+  EXPECT_EQ(storedWinners().size(), static_cast<size_t>(tuned));
+  EXPECT_NE(run(tune({})).find(std::to_string(kKernels - static_cast<size_t>(tuned)) + " tuned"), std::string::npos);
+}
+
+TEST_F(TuneJobTest, ABudgetLeavesTheRestForTheNextRun) {
+  const std::string output = run(tune({"--budget", "0.05"}));
+  EXPECT_NE(output.find("The budget is spent: the same command goes on from here."), std::string::npos) << output;
+  EXPECT_LT(linesOf(output).size(), kKernels);
+  run(tune({}));
+  EXPECT_NE(run(tune({})).find("12 stored before"), std::string::npos)
+      << "kernels that the short run could not measure were measured";
+}
+
+TEST_F(TuneJobTest, AKernelThatFailsIsNamedAndTheOthersAreTuned) {
+  templates.replace("tile/sel.mlir", "func.func", "func.broken");
+  const std::string json = scratch.file("report.json");
+  const std::string output = run(tune({"--json=" + json}), 1);
+  EXPECT_NE(output.find("1 of 12 kernels failed:\n  sel dtype=fp32"), std::string::npos) << output;
+  EXPECT_NE(output.find("12 kernels: 11 tuned, 1 failed"), std::string::npos) << output;
+  const nlohmann::json report = nlohmann::json::parse(test::readFile(json));
+  EXPECT_EQ(report["counts"].value("failed", 0), 1);
+  EXPECT_EQ(storedWinners().size(), kKernels - 1);
+}
+
+TEST_F(TuneJobTest, WinnersThatCannotBeStoredAreFailures) {
+  scratch.write("file", "not a folder");
+  const std::string output = run(
+      {NSA_PROGRAM, "tune", workload, "--cache", scratch.file("file") + "/below/kernels.db", "--tune-budget", "0.01"},
+      1);
+  EXPECT_NE(output.find("12 of 12 kernels failed"), std::string::npos) << output;
+  EXPECT_NE(output.find("and 2 more"), std::string::npos) << output;
+}
+
+TEST_F(TuneJobTest, ADeviceStandsThereOnce) {
+  const std::string output = run(tune({"--device", "cpu,cpu"}), 1);
+  EXPECT_NE(output.find("--device = cpu: must stand there once"), std::string::npos) << output;
+  EXPECT_NE(run(tune({"--device", "cpu,gpu"}), 1).find("must be cpu or cuda:N"), std::string::npos);
+}
+
+TEST_F(TuneJobTest, CompilesWithoutADevice) {
+  const std::string output = run(tune({"--compile-only", "--target", "cpu"}));
+  EXPECT_NE(output.find("12 kernels: 12 compiled"), std::string::npos) << output;
+  const nlohmann::json listing =
+      nlohmann::json::parse(run({NSA_PROGRAM, "cache", "list", "--json", "--cache", database}));
+  EXPECT_EQ(listing["choices"].size(), kKernels);
+  EXPECT_EQ(listing["kernels"].size(), 7u) << "lengths share their kernel";
+  for (const nlohmann::json &choice : listing["choices"]) {
+    EXPECT_FALSE(choice.value("tuned", true));
+    EXPECT_TRUE(choice.value("device", "").starts_with("cpu templates=")) << choice.dump();
+  }
+  for (const nlohmann::json &kernel : listing["kernels"])
+    EXPECT_EQ(kernel.value("target", ""), "cpu");
+  EXPECT_NE(run(tune({"--compile-only", "--target", "cpu"})).find("12 kernels: 12 stored before"), std::string::npos);
+  EXPECT_NE(run(tune({"--compile-only", "--target", "cpu", "--again"})).find("12 kernels: 12 compiled"),
+            std::string::npos);
+}
+
+// NVRTC may be missing, which is then what each kernel fails of.
+TEST_F(TuneJobTest, CompilesForAGpuThatIsNotThere) {
+  const std::string json = scratch.file("report.json");
+  std::filesystem::remove(log);
+  const int code = codeOf(start(tune({"--compile-only", "--target", "sm_90a,sm_80", "--json=" + json})));
+  const nlohmann::json report = nlohmann::json::parse(test::readFile(json));
+  ASSERT_EQ(report["kernels"].size(), 2 * kKernels);
+  if (code != 0) {
+    for (const nlohmann::json &kernel : report["kernels"])
+      ASSERT_NE(kernel.value("error", "").find("NVRTC"), std::string::npos) << kernel.dump(2);
+    const char *expected = std::getenv("NSA_EXPECT_NVRTC");
+    ASSERT_FALSE(expected && std::string_view(expected) == "1") << report["kernels"][0].dump(2);
+    GTEST_SKIP() << report["kernels"][0].value("error", "");
+  }
+  EXPECT_EQ(report["counts"].value("made", 0), int{2 * kKernels});
+  for (const nlohmann::json &kernel : report["kernels"])
+    EXPECT_TRUE(kernel.value("device", "").starts_with(kernel.value("target", "") + " templates=")) << kernel.dump(2);
+  const nlohmann::json plan = nlohmann::json::parse(run(tune({"--dry-run", "--target", "sm_90a", "--json"})));
+  EXPECT_EQ(plan["devices"][0].value("measure", 0), int{kKernels}) << "what was never measured still is to be";
+}
+
+} // namespace
+} // namespace nsa::tools

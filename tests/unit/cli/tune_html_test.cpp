@@ -1,0 +1,164 @@
+// The report for people, from JSON as a run writes it: all of it is there, and it is well-formed whatever texts hold.
+#include "tests/harness/xml_check.h"
+#include "tools/nsa/tune_html.h"
+#include "tools/nsa/tune_record.h"
+
+#include <gtest/gtest.h>
+
+namespace nsa::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using test::XmlCheck;
+
+TuneJob jobAt(int64_t length) {
+  TuneJob job;
+  job.head = "heads";
+  job.spec.op = Operator::kNsa;
+  job.spec.queryHeads = job.kernel.queryHeads = 8;
+  job.spec.kvHeads = job.kernel.kvHeads = 1;
+  job.spec.qkDim = job.kernel.qkDim = job.spec.vDim = job.kernel.vDim = 64;
+  job.maxima = {.batch = 1, .tokensQ = length, .seqlenQ = length, .seqlenK = length};
+  job.kernel.op = Operator::kWindow;
+  job.role = "win";
+  job.family = "window group=8";
+  job.problem = job.family + " | seqlen_k=" + std::to_string(length);
+  return job;
+}
+
+// The incumbent, one that is faster, one of another template, one that is wrong, one that was not compiled.
+nlohmann::json tuningReport() {
+  const auto candidate = [](const char *name, const char *config, const char *outcome, double ms, double ratio,
+                            const char *detail) -> nlohmann::json {
+    return {{"template", name},   {"config", config},          {"outcome", outcome},
+            {"milliseconds", ms}, {"ratio_to_default", ratio}, {"detail", detail}};
+  };
+  return {{"milliseconds", 1234.0},
+          {"tie", true},
+          {"noise", 0.01},
+          {"budget_exhausted", false},
+          {"candidates",
+           {candidate("attention", "key_tile=32", "measured", 2, 1, ""),
+            candidate("attention", "key_tile=64", "winner", 1.5, 0.75, ""),
+            candidate("row_attention", "rows=4", "measured", 3, 1.5, ""),
+            candidate("attention", "key_tile=96", "rejected", 0, 0, "differs: <wrong> & \"bad\""),
+            candidate("attention", "key_tile=128", "pruned", 0, 0, "not compiled")}}};
+}
+
+Json record(int64_t length, const std::string &status = "tuned") {
+  Json json = jobRecord(jobAt(length), "cpu <test>", false);
+  addReport(json, tuningReport());
+  json["status"] = status;
+  return json;
+}
+
+Json reportOf(Json kernels) {
+  return {{"report", "nsa tune"},
+          {"workload", "test"},
+          {"description", "a < b"},
+          {"date", "2026-01-02"},
+          {"version", "0.1"},
+          {"source", "abc"},
+          {"compiler", "0123456789abcdef"},
+          {"processor", "a processor"},
+          {"cores", 2},
+          {"budget_seconds", 120.0},
+          {"seconds", 33.0},
+          {"interrupted", false},
+          {"counts", {{"kernels", kernels.size()}, {"tuned", kernels.size()}, {"failed", 0}}},
+          {"devices",
+           {{{"device", "cpu <test>"},
+             {"names", {"cpu"}},
+             {"facts", {{"kind", "cpu"}, {"name", "a & b"}}},
+             {"roofs", {{"bf16", {{"tflops", 0.3}, {"terabytes_per_second", 0.02}}}}}}}},
+          {"kernels", std::move(kernels)}};
+}
+
+size_t countOf(const std::string &text, const std::string &part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++count;
+  return count;
+}
+
+TEST(TuneRecord, KeepsTheDefaultTheWinnerAndTheBestOfEachTemplate) {
+  const Json json = record(1024);
+  EXPECT_EQ(json["default"]["config"], "key_tile=32");
+  EXPECT_EQ(json["winner"]["config"], "key_tile=64");
+  ASSERT_EQ(json["templates"].size(), 2u);
+  EXPECT_EQ(json["templates"][0]["config"], "key_tile=64");
+  EXPECT_EQ(json["templates"][1]["template"], "row_attention");
+  EXPECT_EQ(json["candidates"], (Json{{"measured", 3}, {"rejected", 1}, {"failed", 0}, {"pruned", 1}}));
+  EXPECT_EQ(json["tie"], true);
+  EXPECT_EQ(json["timed"]["seqlen_q"], 1024);
+  EXPECT_EQ(json["evidence"].size(), 5u);
+}
+
+TEST(TuneRecord, StoredEvidenceSaysTheSame) {
+  StoredChoice choice;
+  choice.tuned = true;
+  choice.provenance = "compiler=0123 driver=13000";
+  for (const nlohmann::json &entry : tuningReport()["candidates"])
+    choice.evidence.push_back({entry["template"], entry["config"], entry["outcome"], entry["milliseconds"],
+                               entry["ratio_to_default"], entry["detail"]});
+  Json stored = jobRecord(jobAt(1024), "cpu <test>", false);
+  addStored(stored, choice);
+  const Json fresh = record(1024);
+  for (const char *name : {"default", "winner", "templates", "candidates", "evidence", "timed"})
+    EXPECT_EQ(stored[name], fresh[name]) << name;
+  EXPECT_FALSE(stored.contains("tie")) << "the database does not keep it";
+  EXPECT_EQ(revisionOf(choice), "0123");
+  EXPECT_TRUE(wasMeasured(choice));
+  choice.evidence[1].milliseconds = 0;
+  EXPECT_FALSE(wasMeasured(choice)) << "the budget ended before its first round";
+  choice.provenance = "driver=1";
+  EXPECT_EQ(revisionOf(choice), "");
+}
+
+TEST(TuneHtml, ShowsWhatWasMeasured) {
+  const std::string html = tuneHtml(reportOf({record(1024), record(2048), record(4096)}));
+  EXPECT_EQ(XmlCheck::problemOf(html), "");
+  EXPECT_EQ(countOf(html, "<svg"), 2u) << "the roofline, and time against length";
+  EXPECT_NE(html.find(">heads nsa bf16: win (window)</text>"), std::string::npos);
+  EXPECT_NE(html.find("roof 0.3 TFLOP/s"), std::string::npos);
+  EXPECT_EQ(countOf(html, "<td class=\"number\">0.750</td>"), 3u);
+  EXPECT_EQ(countOf(html, ">3 / 1 / 0 / 1<"), 3u);
+  EXPECT_EQ(countOf(html, ">tuned, tie<"), 3u);
+  EXPECT_NE(html.find("differs: &lt;wrong&gt; &amp; &quot;bad&quot;"), std::string::npos);
+  EXPECT_NE(html.find("33 s of a budget of 2 min"), std::string::npos);
+}
+
+TEST(TuneHtml, TellsOfFailuresFirst) {
+  Json failed = jobRecord(jobAt(8192), "cpu <test>", false);
+  failed["status"] = "failed";
+  failed["error"] = "compile failed: no <such> thing";
+  Json left = jobRecord(jobAt(16384), "cpu <test>", false);
+  left["status"] = "left";
+  Json report = reportOf({record(1024), failed, left});
+  report["interrupted"] = true;
+  const std::string html = tuneHtml(report);
+  EXPECT_EQ(XmlCheck::problemOf(html), "");
+  EXPECT_NE(html.find("no &lt;such&gt; thing"), std::string::npos);
+  EXPECT_LT(html.find("What did not work"), html.find("Winners"));
+  EXPECT_NE(html.find("The run was interrupted"), std::string::npos);
+  EXPECT_NE(html.find(">left<"), std::string::npos);
+}
+
+TEST(TuneHtml, HasNothingToDrawWhenNothingWasMeasured) {
+  Json left = jobRecord(jobAt(1024), "cpu <test>", false);
+  left["status"] = "left";
+  const std::string html = tuneHtml(reportOf({left}));
+  EXPECT_EQ(XmlCheck::problemOf(html), "");
+  EXPECT_EQ(html.find("<svg"), std::string::npos);
+}
+
+TEST(TuneHtml, WithoutARoofItSaysSo) {
+  Json report = reportOf({record(1024), record(2048)});
+  report["devices"][0]["roofs"] = Json::object();
+  const std::string html = tuneHtml(report);
+  EXPECT_EQ(XmlCheck::problemOf(html), "");
+  EXPECT_NE(html.find("The roof of this device was not measured."), std::string::npos);
+}
+
+} // namespace
+} // namespace nsa::tools

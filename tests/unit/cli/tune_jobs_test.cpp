@@ -1,0 +1,165 @@
+// What a workload becomes: each problem once, in an order that stays, and the work that a kernel's time is set against.
+#include "tests/harness/scratch.h"
+#include "tools/nsa/tune_jobs.h"
+
+#include "runtime/engine/pipeline.h"
+
+#include <algorithm>
+#include <set>
+
+namespace nsa::tools {
+namespace {
+
+using test::Scratch;
+
+std::vector<TuneJob> expandText(const std::string &text) {
+  const Scratch scratch;
+  const Result<Workload> workload = Workload::read(scratch.write("w.json", text));
+  EXPECT_TRUE(workload) << workload.status().toString();
+  Result<std::vector<TuneJob>> jobs = expand(*workload);
+  EXPECT_TRUE(jobs) << jobs.status().toString();
+  return std::move(*jobs);
+}
+
+std::string with(const std::string &rest, const std::string &config = "") {
+  return R"({"name": "w", "heads": [{"name": "a", "config": {"query_heads": 8, "kv_heads": 2, "qk_dim": 64)" + config +
+         "}}], " + rest + "}";
+}
+
+std::vector<std::string> textsOf(const std::vector<TuneJob> &jobs) {
+  std::vector<std::string> texts;
+  for (const TuneJob &job : jobs)
+    texts.push_back(job.text());
+  return texts;
+}
+
+TEST(TuneJobs, TheTinyWorkloadIsTheseTwelve) {
+  const Result<Workload> workload = Workload::read(NSA_TEST_DATA "/tune_tiny.json");
+  ASSERT_TRUE(workload) << workload.status().toString();
+  const Result<std::vector<TuneJob>> jobs = expand(*workload);
+  ASSERT_TRUE(jobs) << jobs.status().toString();
+  EXPECT_EQ(textsOf(*jobs),
+            (std::vector<std::string>{
+                "two nsa fp32 dense 1x64 compress", "two nsa fp32 dense 1x64 cmp", "two nsa fp32 dense 1x64 select",
+                "two nsa fp32 dense 1x64 sel", "two nsa fp32 dense 1x64 win", "two nsa fp32 dense 1x64 combine",
+                "two nsa fp32 dense 1x128 compress", "two nsa fp32 dense 1x128 cmp", "two nsa fp32 dense 1x128 select",
+                "two nsa fp32 dense 1x128 sel", "two nsa fp32 dense 1x128 win", "two nsa fp32 dense 1x128 combine"}));
+  EXPECT_EQ((*jobs)[3].problem, "dense dtype=fp32 group=2 many_queries=0 packed=0 page_size=0 qk_dim=16 v_dim=16 | "
+                                "batch=1 kv_heads=1 seqlen_k=64 seqlen_q=64")
+      << "every block is selected up to sel_count * sel_block";
+  EXPECT_EQ((*jobs)[9].kernel.op, Operator::kSel);
+  for (const TuneJob &job : *jobs) {
+    EXPECT_TRUE(job.isTuned) << job.problem;
+    EXPECT_TRUE(job.problem.starts_with(job.family + " | ")) << job.family;
+  }
+}
+
+// Exactly what a plan of each call will look for.
+TEST(TuneJobs, AreTheProblemsOfThePlans) {
+  const std::vector<TuneJob> jobs = expandText(with(
+      R"("dtypes": ["bf16", "fp32"], "prefill": {"batch": [1, 3], "lengths": [100, 5000], "layouts": ["dense", "packed"]},
+              "decode": {"batch": [1, 5], "lengths": [300, 70000], "page_sizes": [0, 64]})"));
+  std::set<std::string> problems, wanted;
+  for (const TuneJob &job : jobs)
+    EXPECT_TRUE(problems.insert(job.problem).second) << "twice: " << job.problem;
+  Spec spec;
+  spec.queryHeads = 8;
+  spec.kvHeads = 2;
+  spec.qkDim = spec.vDim = 64;
+  const auto want = [&](const Maxima &maxima) {
+    for (const Step &step : stepsOf(spec, maxima))
+      wanted.insert(Problem::make(step.spec, step.maxima).key());
+  };
+  for (DType dtype : {DType::kBf16, DType::kF32}) {
+    spec.dtype = dtype;
+    for (int64_t batch : {1, 3})
+      for (int64_t length : {100, 5000})
+        for (Layout layout : {Layout::kDense, Layout::kPacked}) {
+          spec.op = Operator::kNsa;
+          spec.layout = layout;
+          spec.pageSize = 0;
+          want({.batch = batch, .tokensQ = batch * length, .seqlenQ = length, .seqlenK = length});
+        }
+    for (int64_t batch : {1, 5})
+      for (int64_t length : {300, 70000})
+        for (int32_t page : {0, 64}) {
+          spec.op = Operator::kDecode;
+          spec.layout = Layout::kDense;
+          spec.pageSize = page;
+          want({.batch = batch, .tokensQ = batch, .seqlenQ = 1, .seqlenK = length});
+        }
+  }
+  EXPECT_EQ(problems, wanted);
+}
+
+TEST(TuneJobs, NothingIsMeasuredTwice) {
+  const size_t once = expandText(with(R"("prefill": {"lengths": [2048]})")).size();
+  // Lengths of one bucket, and heads that ask the same.
+  EXPECT_EQ(expandText(with(R"("prefill": {"lengths": [1800, 2048]})")).size(), once);
+  const std::string twins = R"({"name": "w", "heads": [
+      {"name": "a", "config": {"query_heads": 8, "kv_heads": 2, "qk_dim": 64}},
+      {"name": "b", "config": {"query_heads": 8, "kv_heads": 2, "qk_dim": 64}}], "prefill": {"lengths": [2048]}})";
+  const std::vector<TuneJob> jobs = expandText(twins);
+  EXPECT_EQ(jobs.size(), once);
+  for (const TuneJob &job : jobs)
+    EXPECT_EQ(job.head, "a") << "the first that needs it";
+}
+
+TEST(TuneJobs, AnErrorNamesTheHead) {
+  const Scratch scratch;
+  const std::string path = scratch.write("w.json", with(R"("decode": {"lengths": [64], "page_sizes": [0, 100]})"));
+  const Result<Workload> workload = Workload::read(path);
+  ASSERT_TRUE(workload) << workload.status().toString();
+  const std::string error = expand(*workload).status().toString();
+  EXPECT_NE(error.find(path + ": decode of heads[0]: page_size = 100: must be a multiple of sel_block = 64"),
+            std::string::npos)
+      << error;
+}
+
+TEST(TuneJobs, TheReadyOnesAreGood) {
+  const std::vector<std::string> names = readyWorkloads(NSA_WORKLOADS);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"deepseek", "gqa4", "llama3", "mha1", "mistral", "nsa128", "nsa192", "qwen3"}));
+  for (const std::string &name : names) {
+    const Result<Workload> workload = findWorkload(name, NSA_WORKLOADS);
+    ASSERT_TRUE(workload) << workload.status().toString();
+    EXPECT_EQ(workload->name, name);
+    EXPECT_NE(workload->description, "");
+    const Result<std::vector<TuneJob>> jobs = expand(*workload);
+    ASSERT_TRUE(jobs) << jobs.status().toString();
+    EXPECT_GT(jobs->size(), 100u) << name;
+  }
+}
+
+const TuneJob &jobOf(const std::vector<TuneJob> &jobs, Operator op) {
+  return *std::ranges::find_if(jobs, [&](const TuneJob &job) { return job.kernel.op == op; });
+}
+
+TEST(TimedWork, CountsWhatTheTimedShapeHasToDo) {
+  const std::vector<TuneJob> jobs = expandText(with(R"("dtypes": ["bf16"], "prefill": {"lengths": [2048]})"));
+  const std::optional<TimedWork> window = timedWork(jobOf(jobs, Operator::kWindow), true);
+  ASSERT_TRUE(window);
+  EXPECT_FALSE(window->isCut);
+  EXPECT_EQ(window->seqlenQ, 2048);
+  // 512 queries with 1 to 512 keys, the others with 512; two products of 64 columns, 8 heads.
+  EXPECT_DOUBLE_EQ(window->flops, 2.0 * 8 * (512 * 513 / 2 + 1536 * 512) * 128);
+  EXPECT_DOUBLE_EQ(window->bytes, 2.0 * 2048 * (8 * 64 * 2 + 2 * 64 * 2)) << "q, out, k and v in bf16";
+  const std::optional<TimedWork> compress = timedWork(jobOf(jobs, Operator::kCompress), true);
+  ASSERT_TRUE(compress);
+  EXPECT_FALSE(compress->isCut) << "it sees no query";
+  EXPECT_EQ(compress->flops, 0);
+  EXPECT_GT(compress->bytes, 2.0 * 2048 * 2 * 128);
+}
+
+TEST(TimedWork, SaysWhenLessIsTimed) {
+  const std::vector<TuneJob> jobs = expandText(with(R"("prefill": {"lengths": [1048576]})"));
+  const std::optional<TimedWork> cmp = timedWork(jobOf(jobs, Operator::kCmp), true);
+  ASSERT_TRUE(cmp);
+  EXPECT_TRUE(cmp->isCut);
+  EXPECT_LT(cmp->seqlenQ, 1048576);
+  EXPECT_FALSE(timedWork(expandText(with(R"("decode": {"lengths": [4096]})")).front(), true))
+      << "tables of sequences are no work that is counted";
+}
+
+} // namespace
+} // namespace nsa::tools

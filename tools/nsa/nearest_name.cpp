@@ -1,0 +1,39 @@
+#include "tools/nsa/nearest_name.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace nsa::tools {
+namespace {
+
+// Levenshtein's distance, row by row.
+size_t distance(std::string_view from, std::string_view to) {
+  std::vector<size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= from.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= to.size(); ++j) {
+      const size_t replaced = diagonal + (from[i - 1] != to[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row.back();
+}
+
+} // namespace
+
+std::string_view nearestName(std::string_view name, std::span<const std::string_view> known) {
+  std::string_view nearest;
+  size_t best = std::max<size_t>(2, name.size() / 2);
+  for (std::string_view candidate : known)
+    if (const size_t edits = distance(name, candidate); edits < best || (edits == best && nearest.empty())) {
+      best = edits;
+      nearest = candidate;
+    }
+  return nearest;
+}
+
+} // namespace nsa::tools

@@ -1,0 +1,13 @@
+// What somebody who mistyped a name may have meant.
+// Thread-safety: pure functions.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace nsa::tools {
+
+// The known name that takes the fewest edits; "" when even that is another word.
+std::string_view nearestName(std::string_view name, std::span<const std::string_view> known);
+
+} // namespace nsa::tools

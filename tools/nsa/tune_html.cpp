@@ -1,0 +1,179 @@
+#include "tools/nsa/tune_html.h"
+
+#include "tools/nsa/command.h"
+#include "tools/nsa/tune_plots.h"
+#include "tools/report/page.h"
+#include "tools/support/progress.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace nsa::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using report::Page;
+using report::Table;
+
+std::string text(const Json &object, const char *name) { return object.value(name, ""); }
+
+std::string shortId(const std::string &id) { return id.substr(0, 12); }
+
+std::string countsText(const Json &counts) {
+  std::string line;
+  for (const auto &[name, count] : counts.items())
+    if (name != "kernels" && count.get<int>() > 0)
+      line += (line.empty() ? "" : ", ") + std::to_string(count.get<int>()) + " " + name;
+  return std::to_string(counts.value("kernels", 0)) + " kernels: " + (line.empty() ? "none" : line);
+}
+
+void addHeader(Page &page, const Json &report) {
+  if (const std::string description = text(report, "description"); !description.empty())
+    page.paragraph(description);
+  const double budget = report.value("budget_seconds", 0.0);
+  page.facts({{"Outcome", countsText(report["counts"])},
+              {"Time", durationText(report.value("seconds", 0.0)) +
+                           (budget > 0 ? " of a budget of " + durationText(budget) : ", no budget for the whole")},
+              {"Date", text(report, "date")},
+              {"Version", text(report, "version") + ", source " + text(report, "source")},
+              {"Compiler", shortId(text(report, "compiler"))},
+              {"Processor", text(report, "processor") + ", " + std::to_string(report.value("cores", 0)) + " cores"}});
+  if (report.value("interrupted", false))
+    page.warning("The run was interrupted. What is missing is tuned by running it again.");
+  for (const Json &device : report["devices"]) {
+    page.subheading(text(device, "device"));
+    std::vector<std::pair<std::string, std::string>> facts;
+    std::string names;
+    for (const Json &name : device["names"])
+      names += (names.empty() ? "" : ", ") + name.get<std::string>();
+    facts.emplace_back("Used as", names);
+    for (const auto &[name, value] : device["facts"].items())
+      if (name != "key" && value.is_string())
+        facts.emplace_back(name, value.get<std::string>());
+    for (const auto &[dtype, roof] : device["roofs"].items())
+      facts.emplace_back("Roof, " + dtype, report::numberText(roof.value("tflops", 0.0)) + " TFLOP/s, " +
+                                               report::numberText(roof.value("terabytes_per_second", 0.0)) + " TB/s");
+    page.facts(facts);
+  }
+}
+
+void addFailures(Page &page, const Json &kernels) {
+  Table failed({{"kernel"}, {"device"}, {"why"}});
+  Table rejected({{"kernel"}, {"template"}, {"config"}, {"outcome"}, {"why"}});
+  for (const Json &kernel : kernels) {
+    if (kernel.contains("error"))
+      failed.add({text(kernel, "problem"), text(kernel, "device"), text(kernel, "error")}, Table::Tone::kBad);
+    if (!kernel.contains("evidence"))
+      continue;
+    for (const Json &candidate : kernel["evidence"])
+      if (const std::string outcome = text(candidate, "outcome"); outcome == "rejected" || outcome == "failed")
+        rejected.add({text(kernel, "problem"), text(candidate, "template"), text(candidate, "config"), outcome,
+                      text(candidate, "detail")});
+  }
+  if (failed.isEmpty() && rejected.isEmpty())
+    return;
+  page.heading("What did not work");
+  if (!failed.isEmpty())
+    page.add(failed);
+  if (!rejected.isEmpty()) {
+    page.paragraph("Candidates that did not compile, or whose result differed from the reference and that were "
+                   "therefore never measured. The kernels they were tried for have other winners.");
+    page.addFolded("Candidates that were rejected or failed", rejected);
+  }
+}
+
+std::string callText(const Json &kernel) {
+  const int page = kernel.value("page_size", 0);
+  return text(kernel, "call") + " " + text(kernel, "dtype") + " " +
+         (text(kernel, "call") == "decode" ? page ? "pages of " + std::to_string(page) : "no pages"
+                                           : text(kernel, "layout"));
+}
+
+// "12.3 TFLOP/s", or bytes where nothing is multiplied.
+std::string rateText(const Json &kernel) {
+  if (!kernel.contains("timed") || !kernel.contains("winner") || kernel["winner"].value("milliseconds", 0.0) <= 0)
+    return "-";
+  const double seconds = kernel["winner"].value("milliseconds", 0.0) * 1e-3;
+  const double flops = kernel["timed"].value("flops", 0.0), bytes = kernel["timed"].value("bytes", 0.0);
+  return flops > 0 ? report::numberText(flops / seconds * 1e-12) + " TFLOP/s"
+                   : report::numberText(bytes / seconds * 1e-9) + " GB/s";
+}
+
+void addWinners(Page &page, const Json &kernels) {
+  page.heading("Winners");
+  page.paragraph("Default is the compiler's best guess. Ratios come from interleaved rounds of one session, so they "
+                 "are not always the quotient of the two medians. A tie: another candidate may be as fast, and a "
+                 "second session may name it. The speed counts useful work alone.");
+  Table table({{"heads"},
+               {"call"},
+               {"batch", true},
+               {"tokens", true},
+               {"part"},
+               {"default ms", true},
+               {"tuned ms", true},
+               {"ratio", true},
+               {"speed", true},
+               {"candidates", true, "measured / rejected / failed / pruned"},
+               {"status"},
+               {"winner"}});
+  for (const Json &kernel : kernels) {
+    if (!kernel.value("has_choices", true))
+      continue;
+    std::vector<std::string> cells = {text(kernel, "heads"), callText(kernel), std::to_string(kernel.value("batch", 0)),
+                                      std::to_string(kernel.value("seqlen_k", 0)), text(kernel, "role")};
+    if (!kernel.contains("winner")) {
+      cells.insert(cells.end(), {"-", "-", "-", "-", "-", text(kernel, "status"), "-"});
+      table.add(std::move(cells), kernel.contains("error") ? Table::Tone::kBad : Table::Tone::kQuiet);
+      continue;
+    }
+    const Json &winner = kernel["winner"], &counts = kernel["candidates"];
+    const double ratio = winner.value("ratio_to_default", 0.0);
+    const bool measured = winner.value("milliseconds", 0.0) > 0;
+    std::string many;
+    for (const char *name : {"measured", "rejected", "failed", "pruned"})
+      many += (many.empty() ? "" : " / ") + std::to_string(counts.value(name, 0));
+    char ratioText[16];
+    std::snprintf(ratioText, sizeof ratioText, "%.3f", ratio);
+    cells.push_back(kernel.contains("default") ? report::numberText(kernel["default"].value("milliseconds", 0.0))
+                                               : "-");
+    cells.push_back(measured ? report::numberText(winner.value("milliseconds", 0.0)) : "-");
+    cells.push_back(measured ? ratioText : "-");
+    cells.push_back(rateText(kernel));
+    cells.push_back(std::move(many));
+    cells.push_back(text(kernel, "status") + (kernel.value("tie", false) ? ", tie" : "") +
+                    (kernel.value("budget_exhausted", false) ? ", out of budget" : ""));
+    cells.push_back(text(winner, "template") + " " + text(winner, "config"));
+    table.add(std::move(cells), measured && ratio < 0.9 ? Table::Tone::kGood : Table::Tone::kPlain);
+  }
+  page.add(table);
+}
+
+} // namespace
+
+std::string tuneHtml(const Json &report) {
+  Page page("nsa tune: " + text(report, "workload"));
+  addHeader(page, report);
+  const Json &kernels = report["kernels"];
+  addFailures(page, kernels);
+  for (const Json &device : report["devices"]) {
+    const TunePlots plots = tunePlots(report, text(device, "device"));
+    const std::string of = report["devices"].size() > 1 ? " on " + text(device["facts"], "name") : "";
+    if (!plots.roofline.empty()) {
+      page.heading("Roofline" + of);
+      page.add(plots.roofline);
+    }
+    if (!plots.times.empty()) {
+      page.heading("Time against length" + of);
+      page.paragraph(
+          "The fastest configuration of each template at each length. Hollow points were timed on fewer "
+          "queries, keys or sequences than the call has, so that one run stays short: those plots show the time "
+          "of one query.");
+      page.add(plots.times);
+    }
+  }
+  addWinners(page, kernels);
+  return page.html();
+}
+
+} // namespace nsa::tools

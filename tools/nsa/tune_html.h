@@ -1,0 +1,12 @@
+// The report of a tuned workload for people: one HTML file from the JSON report.
+// Thread-safety: pure functions.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace nsa::tools {
+
+std::string tuneHtml(const nlohmann::ordered_json &report);
+
+} // namespace nsa::tools

@@ -1,0 +1,120 @@
+#include "tools/nsa/tune_jobs.h"
+
+#include "runtime/base/manifest.h"
+#include "runtime/engine/pipeline.h"
+#include "runtime/engine/tuning_inputs.h"
+#include "tools/support/operator_work.h"
+
+#include <set>
+
+namespace nsa::tools {
+namespace {
+
+class Expansion {
+public:
+  explicit Expansion(const Workload &workload) : workload(workload) {}
+
+  Result<std::vector<TuneJob>> run() {
+    for (size_t head = 0; head < workload.heads.size(); ++head)
+      for (DType dtype : workload.dtypes) {
+        Spec spec = workload.heads[head].spec;
+        spec.dtype = dtype;
+        if (workload.prefill)
+          NSA_RETURN_IF_ERROR(addPrefill(head, spec));
+        if (workload.decode)
+          NSA_RETURN_IF_ERROR(addDecode(head, spec));
+      }
+    return std::move(jobs);
+  }
+
+private:
+  Status addPrefill(size_t head, Spec spec) {
+    spec.op = Operator::kNsa;
+    spec.pageSize = 0;
+    for (Layout layout : workload.prefill->layouts)
+      for (int64_t batch : workload.prefill->batch)
+        for (int64_t length : workload.prefill->lengths) {
+          spec.layout = layout;
+          NSA_RETURN_IF_ERROR(addCall(head, spec,
+                                      {.batch = batch, .tokensQ = batch * length, .seqlenQ = length, .seqlenK = length},
+                                      "prefill"));
+        }
+    return Status::ok();
+  }
+
+  Status addDecode(size_t head, Spec spec) {
+    spec.op = Operator::kDecode;
+    spec.layout = Layout::kDense;
+    for (int32_t page : workload.decode->pageSizes)
+      for (int64_t batch : workload.decode->batch)
+        for (int64_t length : workload.decode->lengths) {
+          spec.pageSize = page;
+          NSA_RETURN_IF_ERROR(
+              addCall(head, spec, {.batch = batch, .tokensQ = batch, .seqlenQ = 1, .seqlenK = length}, "decode"));
+        }
+    return Status::ok();
+  }
+
+  Status addCall(size_t head, const Spec &spec, const Maxima &maxima, const char *part) {
+    Status status = spec.validate();
+    if (status.isOk())
+      status = maxima.validate(spec);
+    if (!status.isOk()) {
+      ErrorInfo info = status.error();
+      info.field = workload.path + ": " + part + " of heads[" + std::to_string(head) + "]: " + info.field;
+      return Status(std::move(info));
+    }
+    for (const Step &step : stepsOf(spec, maxima)) {
+      const Problem problem = Problem::make(step.spec, step.maxima);
+      std::string key = problem.key();
+      if (!known.insert(key).second)
+        continue;
+      TuneJob job;
+      job.head = workload.heads[head].name;
+      job.spec = spec;
+      job.maxima = maxima;
+      job.kernel = step.spec;
+      job.role = roleName(step.role, spec.op);
+      job.problem = std::move(key);
+      job.family = problem.op + " " + formatValues(problem.fixed);
+      job.isTuned = isTuned(step.spec.op);
+      jobs.push_back(std::move(job));
+    }
+    return Status::ok();
+  }
+
+  const Workload &workload;
+  std::vector<TuneJob> jobs;
+  std::set<std::string> known;
+};
+
+} // namespace
+
+std::string TuneJob::text() const {
+  return head + " " + std::string(operatorName(spec.op)) + " " + std::string(dtypeName(spec.dtype)) + " " +
+         (spec.op == Operator::kDecode ? spec.pageSize ? "pages of " + std::to_string(spec.pageSize) : "no pages"
+                                       : std::string(layoutName(spec.layout))) +
+         " " + std::to_string(maxima.batch) + "x" + std::to_string(maxima.seqlenK) + " " + role;
+}
+
+Result<std::vector<TuneJob>> expand(const Workload &workload) { return Expansion(workload).run(); }
+
+std::optional<TimedWork> timedWork(const TuneJob &job, bool isGpu) {
+  if (job.kernel.op >= Operator::kNsa)
+    return std::nullopt;
+  const TimedShape shape = timedShape(isGpu, job.kernel, job.maxima);
+  TimedWork work{.batch = shape.batch, .seqlenQ = shape.seqlenQ, .seqlenK = shape.seqlenK};
+  // Compression sees no query.
+  const bool seesQueries = job.kernel.op != Operator::kCompress;
+  work.isCut = shape.batch < job.maxima.batch || (seesQueries && shape.seqlenQ < job.maxima.seqlenQ) ||
+               shape.seqlenK < job.maxima.seqlenK;
+  const auto sequences = static_cast<size_t>(shape.batch);
+  const PartWork part =
+      workByPart(layOut(job.kernel, {std::vector(sequences, shape.seqlenQ), std::vector(sequences, shape.seqlenK)}))
+          .front();
+  work.flops = part.flops;
+  work.bytes = part.bytes;
+  return work;
+}
+
+} // namespace nsa::tools

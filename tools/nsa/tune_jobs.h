@@ -1,0 +1,42 @@
+// What a workload asks to be tuned: every kernel of every call that it names, each problem once.
+// Thread-safety: values and pure functions.
+#pragma once
+
+#include "tools/nsa/tune_workload.h"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nsa::tools {
+
+// One kernel, of the first call that needs it.
+struct TuneJob {
+  std::string head; // of the workload
+  Spec spec;        // of the whole call: nsa or decode
+  Maxima maxima;
+  Spec kernel;         // of the kernel alone
+  std::string role;    // what it does in the call: "compress", "sel", ...
+  std::string problem; // Problem::key(): under which it is stored
+  std::string family;  // the part of it that is compiled in
+  bool isTuned = true; // else it has no choices: there is only one to make
+
+  // "nsa128 nsa bf16 dense 1x8192 win"
+  std::string text() const;
+};
+
+// In the workload's order: heads, types, then the forward's layouts, batches and lengths, then decode's pages, batches
+// and lengths; of each call its kernels in the order of their launches.
+Result<std::vector<TuneJob>> expand(const Workload &workload);
+
+// What a run of the kernel that a tuning times has to do, and how large it is; nothing for kernels whose work is not
+// counted.
+struct TimedWork {
+  int64_t batch = 0, seqlenQ = 0, seqlenK = 0;
+  double flops = 0, bytes = 0;
+  bool isCut = false; // smaller than the call
+};
+std::optional<TimedWork> timedWork(const TuneJob &job, bool isGpu);
+
+} // namespace nsa::tools

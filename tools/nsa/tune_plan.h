@@ -1,0 +1,20 @@
+// What `nsa tune --dry-run` tells: which kernels a run would measure, which are stored, and how long it may take.
+// Thread-safety: pure functions.
+#pragma once
+
+#include "tools/nsa/tune_run.h"
+
+namespace nsa::tools {
+
+struct TunePlanOptions {
+  // Devices that are opened, or architectures, of which nothing is: then what is stored for any device of one counts.
+  std::vector<std::string> devices, targets;
+  EngineSettings engine;
+  double budgetSeconds = 0;
+  bool again = false;
+};
+// {"workload", "devices": [{"device", "measure", "make", "stored", "seconds_about", "seconds_at_most"}], "kernels":
+// [{"problem", "device", "do": "measure" | "make" | "nothing", ...}]}
+Result<nlohmann::ordered_json> planWorkload(const Workload &workload, const TunePlanOptions &options);
+
+} // namespace nsa::tools

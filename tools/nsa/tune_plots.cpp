@@ -1,0 +1,146 @@
+#include "tools/nsa/tune_plots.h"
+
+#include "tools/nsa/command.h"
+#include "tools/report/markup.h"
+
+#include <algorithm>
+#include <map>
+
+namespace nsa::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using report::Axis;
+using report::Plot;
+
+std::string text(const Json &object, const char *name) { return object.value(name, ""); }
+
+// Kernels that differ in their length alone: a plot.
+std::string lineKey(const Json &kernel) {
+  return text(kernel, "family") + " heads " + text(kernel, "heads") + " batch " +
+         std::to_string(kernel.value("batch", 0));
+}
+
+std::string titleOf(const Json &kernel) {
+  const int page = kernel.value("page_size", 0);
+  return text(kernel, "heads") + " " + text(kernel, "call") + " " + text(kernel, "dtype") +
+         (text(kernel, "layout") == "packed" ? " packed" : "") + (page ? " pages of " + std::to_string(page) : "") +
+         (kernel.value("batch", 1) > 1 ? ", batch " + std::to_string(kernel.value("batch", 1)) : "") + ": " +
+         text(kernel, "role") +
+         (text(kernel, "operator") == text(kernel, "role") ? "" : " (" + text(kernel, "operator") + ")");
+}
+
+std::string shapeText(const Json &timed) {
+  return std::to_string(timed.value("batch", 0)) + " x " + std::to_string(timed.value("seqlen_q", 0)) +
+         " queries over " + std::to_string(timed.value("seqlen_k", 0)) + " keys";
+}
+
+std::string pointText(const Json &kernel, const Json &candidate) {
+  return std::to_string(kernel.value("seqlen_k", 0)) +
+         " tokens: " + millisecondsText(candidate.value("milliseconds", 0.0)) + ", " + text(candidate, "template") +
+         " " + text(candidate, "config") + ", timed on " + shapeText(kernel["timed"]);
+}
+
+Plot timePlot(const std::vector<const Json *> &kernels) {
+  const Json &one = *kernels.front();
+  const bool isCut =
+      std::ranges::any_of(kernels, [](const Json *kernel) { return (*kernel)["timed"].value("smaller", false); });
+  const bool ofKeys = text(one, "operator") == "compress"; // it sees no query
+  Plot plot(titleOf(one), Axis("tokens", Axis::Scale::kBinary),
+            Axis(isCut ? ofKeys ? "ns per token" : "ns per query" : "ms", Axis::Scale::kDecimal));
+  std::map<std::string, Plot::Series> series;
+  for (const Json *kernel : kernels)
+    for (const Json &candidate : (*kernel)["templates"]) {
+      const Json &timed = (*kernel)["timed"];
+      const double rows = timed.value("batch", 1.0) * timed.value(ofKeys ? "seqlen_k" : "seqlen_q", 1.0);
+      const double milliseconds = candidate.value("milliseconds", 0.0);
+      Plot::Series &line = series[text(candidate, "template")];
+      line.name = text(candidate, "template");
+      line.points.push_back({.x = (*kernel).value("seqlen_k", 0.0),
+                             .y = isCut ? milliseconds * 1e6 / rows : milliseconds,
+                             .text = pointText(*kernel, candidate),
+                             .isHollow = timed.value("smaller", false)});
+    }
+  for (auto &[name, line] : series) {
+    std::ranges::sort(line.points, {}, &Plot::Point::x);
+    plot.add(std::move(line));
+  }
+  return plot;
+}
+
+// Achieved speed against operations for each byte; kernels that multiply nothing have no place on it.
+void addRoofline(std::vector<Plot> &plots, const std::vector<const Json *> &kernels, const std::string &dtype,
+                 const Json *roof) {
+  std::map<std::string, Plot::Series> series;
+  double least = 1e300, most = 0;
+  for (const Json *kernel : kernels) {
+    const double flops = (*kernel)["timed"].value("flops", 0.0), bytes = (*kernel)["timed"].value("bytes", 0.0);
+    const double milliseconds = (*kernel)["winner"].value("milliseconds", 0.0);
+    if (text(*kernel, "dtype") != dtype || flops <= 0 || bytes <= 0 || milliseconds <= 0)
+      continue;
+    const double intensity = flops / bytes, teraflops = flops / milliseconds * 1e-9;
+    least = std::min(least, intensity);
+    most = std::max(most, intensity);
+    Plot::Series &dots = series[text(*kernel, "operator")];
+    dots.name = text(*kernel, "operator");
+    dots.isLine = false;
+    dots.points.push_back({.x = intensity,
+                           .y = teraflops,
+                           .text = titleOf(*kernel) + ", " + report::numberText(teraflops) + " TFLOP/s, " +
+                                   pointText(*kernel, (*kernel)["winner"]),
+                           .isHollow = (*kernel)["timed"].value("smaller", false)});
+  }
+  if (series.empty())
+    return;
+  Plot plot(dtype + ": speed of the winners", Axis("FLOP for each byte that must move", Axis::Scale::kDecimal),
+            Axis("TFLOP/s", Axis::Scale::kDecimal));
+  if (roof) {
+    const double peak = roof->value("tflops", 0.0), bandwidth = roof->value("terabytes_per_second", 0.0);
+    const double knee = peak / bandwidth;
+    const double left = std::min(least, knee / 4), right = std::max(most, knee * 4);
+    Plot::Series line{.name =
+                          "roof " + report::numberText(peak) + " TFLOP/s, " + report::numberText(bandwidth) + " TB/s",
+                      .points = {{left, left * bandwidth, ""}, {knee, peak, ""}, {right, peak, ""}},
+                      .hasDots = false,
+                      .isGuide = true};
+    plot.add(std::move(line));
+  } else {
+    plot.setNote("The roof of this device was not measured.");
+  }
+  for (auto &[name, dots] : series)
+    plot.add(std::move(dots));
+  plots.push_back(std::move(plot));
+}
+
+} // namespace
+
+TunePlots tunePlots(const Json &report, const std::string &device) {
+  std::vector<const Json *> measured;
+  std::vector<std::string> order, dtypes;
+  std::map<std::string, std::vector<const Json *>> lines;
+  for (const Json &kernel : report["kernels"]) {
+    if (text(kernel, "device") != device || !kernel.contains("winner") || !kernel.contains("timed"))
+      continue;
+    measured.push_back(&kernel);
+    const std::string key = lineKey(kernel);
+    if (!lines.contains(key))
+      order.push_back(key);
+    lines[key].push_back(&kernel);
+    if (std::ranges::find(dtypes, text(kernel, "dtype")) == dtypes.end())
+      dtypes.push_back(text(kernel, "dtype"));
+  }
+  TunePlots plots;
+  const auto &devices = report["devices"];
+  const auto found = std::ranges::find_if(devices, [&](const Json &each) { return text(each, "device") == device; });
+  for (const std::string &dtype : dtypes) {
+    const Json *roof =
+        found != devices.end() && (*found)["roofs"].contains(dtype) ? &(*found)["roofs"][dtype] : nullptr;
+    addRoofline(plots.roofline, measured, dtype, roof);
+  }
+  for (const std::string &key : order)
+    if (lines[key].size() > 1)
+      plots.times.push_back(timePlot(lines[key]));
+  return plots;
+}
+
+} // namespace nsa::tools

@@ -1,0 +1,20 @@
+// The plots of a tuning report.
+// Thread-safety: pure functions.
+#pragma once
+
+#include "tools/report/plot.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace nsa::tools {
+
+struct TunePlots {
+  std::vector<report::Plot> roofline; // one for each type that has a roof
+  std::vector<report::Plot> times;    // one for each family of kernels that has a length to show
+};
+// Of the kernels of one device.
+TunePlots tunePlots(const nlohmann::ordered_json &report, const std::string &device);
+
+} // namespace nsa::tools

@@ -1,0 +1,94 @@
+#include "tools/nsa/tune_record.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace nsa::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json brief(const nlohmann::json &candidate) {
+  return {{"template", candidate.value("template", "")},
+          {"config", candidate.value("config", "")},
+          {"milliseconds", candidate.value("milliseconds", 0.0)},
+          {"ratio_to_default", candidate.value("ratio_to_default", 0.0)}};
+}
+
+// Of the candidates: the default, the winner, the fastest of each template, and how many became what.
+void addCandidates(Json &record, const nlohmann::json &candidates) {
+  Json counts = {{"measured", 0}, {"rejected", 0}, {"failed", 0}, {"pruned", 0}};
+  std::map<std::string, const nlohmann::json *> best;
+  for (const nlohmann::json &candidate : candidates) {
+    const std::string outcome = candidate.value("outcome", "");
+    const std::string kind = outcome == "winner" ? "measured" : outcome;
+    if (counts.contains(kind))
+      counts[kind] = counts[kind].get<int>() + 1;
+    const double milliseconds = candidate.value("milliseconds", 0.0), ratio = candidate.value("ratio_to_default", 0.0);
+    if (outcome == "winner")
+      record["winner"] = brief(candidate);
+    if (milliseconds <= 0)
+      continue;
+    // Ratios are relative to the default.
+    if (std::abs(ratio - 1) < 1e-12 && !record.contains("default"))
+      record["default"] = brief(candidate);
+    const nlohmann::json *&fastest = best[candidate.value("template", "")];
+    if (!fastest || ratio < fastest->value("ratio_to_default", 0.0))
+      fastest = &candidate;
+  }
+  record["candidates"] = std::move(counts);
+  record["templates"] = Json::array();
+  for (const auto &[name, candidate] : best)
+    record["templates"].push_back(brief(*candidate));
+  record["evidence"] = candidates;
+}
+
+} // namespace
+
+Json jobRecord(const TuneJob &job, const std::string &device, bool isGpu) {
+  Json record = {{"problem", job.problem},
+                 {"device", device},
+                 {"family", job.family},
+                 {"operator", operatorName(job.kernel.op)},
+                 {"role", job.role},
+                 {"heads", job.head},
+                 {"call", operatorName(job.spec.op)},
+                 {"dtype", dtypeName(job.spec.dtype)},
+                 {"layout", layoutName(job.spec.layout)},
+                 {"page_size", job.spec.pageSize},
+                 {"batch", job.maxima.batch},
+                 {"seqlen_q", job.maxima.seqlenQ},
+                 {"seqlen_k", job.maxima.seqlenK},
+                 {"has_choices", job.isTuned}};
+  if (const std::optional<TimedWork> work = job.isTuned ? timedWork(job, isGpu) : std::nullopt)
+    record["timed"] = {{"batch", work->batch},   {"seqlen_q", work->seqlenQ}, {"seqlen_k", work->seqlenK},
+                       {"smaller", work->isCut}, {"flops", work->flops},      {"bytes", work->bytes}};
+  return record;
+}
+
+void addReport(Json &record, const nlohmann::json &report) {
+  if (!report.contains("candidates"))
+    return;
+  record["milliseconds_of_tuning"] = report.value("milliseconds", 0.0);
+  for (const char *name : {"tie", "noise", "budget_exhausted", "seed"})
+    if (report.contains(name))
+      record[name] = report[name];
+  addCandidates(record, report["candidates"]);
+}
+
+void addStored(Json &record, const StoredChoice &choice) {
+  nlohmann::json candidates = nlohmann::json::array();
+  for (const Measurement &entry : choice.evidence)
+    candidates.push_back({{"template", entry.templateName},
+                          {"config", entry.config},
+                          {"outcome", entry.outcome},
+                          {"milliseconds", entry.milliseconds},
+                          {"ratio_to_default", entry.ratioToIncumbent},
+                          {"detail", entry.detail}});
+  record["provenance"] = choice.provenance;
+  if (record["has_choices"] == true)
+    addCandidates(record, candidates);
+}
+
+} // namespace nsa::tools

@@ -1,0 +1,367 @@
+#include "tools/nsa/tune_run.h"
+
+#include "bench/bench_case.h"
+#include "bench/fma_peak.h"
+#include "bench/machine_facts.h"
+#include "bench/stream_bandwidth.h"
+#include "runtime/engine/compiler_library.h"
+#include "runtime/engine/options.h"
+#include "runtime/engine/template_folder.h"
+#include "tools/nsa/command.h"
+#include "tools/nsa/interruption.h"
+#include "tools/nsa/tune_queue.h"
+#include "tools/nsa/tune_record.h"
+#include "tools/support/progress.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unistd.h>
+
+namespace nsa::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// A device that works, and its engine.
+struct Worker {
+  std::string name; // "cuda:1"
+  EngineHandle engine;
+  nlohmann::json facts;
+};
+
+// Devices of one model have one table, so they share its jobs.
+struct Model {
+  std::string device; // under which choices are stored
+  bool isGpu = false;
+  std::vector<Worker> workers;
+  std::vector<std::optional<StoredChoice>> stored; // by job: what needs nothing more
+  std::vector<Json> records;                       // by job; null: nobody came to it
+  std::map<std::string, size_t> made;              // by family of kernels without choices: one that is stored
+  std::unique_ptr<TuneQueue> queue;
+};
+
+class WorkloadRun {
+public:
+  WorkloadRun(const Workload &workload, const TuneRunOptions &options) : workload(workload), options(options) {}
+
+  Result<Json> run() {
+    Result<std::vector<TuneJob>> expanded = expand(workload);
+    if (!expanded)
+      return expanded.status();
+    jobs = std::move(*expanded);
+    Result<TuneEnvironment> resolved = tuneEnvironment(options.engine);
+    if (!resolved)
+      return resolved.status();
+    environment = std::move(*resolved);
+    NSA_RETURN_IF_ERROR(openDevices());
+    NSA_RETURN_IF_ERROR(findStored());
+    begin = now();
+    work();
+    return report();
+  }
+
+private:
+  Status openDevices();
+  Status findStored();
+  void work();
+  void workFor(Model &model, Worker &worker);
+  bool copyMade(Model &model, size_t index);
+  void finish(Model &model, const Worker &worker, size_t index, const Result<nlohmann::json> &report, double seconds);
+  void show();
+  std::string lineOf(const TuneJob &job, const Json &record) const;
+  Result<Json> report();
+  Json roofsOf(const Model &model) const;
+
+  const Workload &workload;
+  const TuneRunOptions &options;
+  std::vector<TuneJob> jobs;
+  TuneEnvironment environment;
+  std::vector<Model> models;
+  double begin = 0;
+  std::mutex mutex; // of what is shown, and of the records
+  std::unique_ptr<Progress> progress;
+  std::optional<StoredChoices> copies; // opened when it is needed
+};
+
+Status WorkloadRun::openDevices() {
+  std::string suffix;
+  if (!environment.templateDir.empty()) {
+    Result<std::string> digest = digestTemplateFolder(environment.templateDir);
+    if (!digest)
+      return digest.status();
+    suffix = " templates=" + *digest; // as the engine calls it
+  }
+  for (const std::string &device : options.devices) {
+    EngineSettings settings = options.engine;
+    settings.device = device;
+    settings.compileThreads = std::max(1, environment.compileThreads / static_cast<int>(options.devices.size()));
+    Result<EngineHandle> engine = createEngine(settings);
+    if (!engine)
+      return engine.status();
+    Result<nlohmann::json> facts = bench::machineFacts(engine->get());
+    Result<std::string> name = deviceName(engine->get());
+    if (!facts || !name)
+      return facts ? name.status() : facts.status();
+    const nlohmann::json &description = (*facts)["device"];
+    const std::string key = description.value("key", "") + suffix;
+    auto model = std::ranges::find_if(models, [&](const Model &each) { return each.device == key; });
+    if (model == models.end()) {
+      models.emplace_back();
+      model = models.end() - 1;
+      model->device = key;
+      model->isGpu = description.value("kind", "") == "gpu";
+    }
+    for (const Model &each : models)
+      if (std::ranges::any_of(each.workers, [&](const Worker &worker) { return worker.name == *name; }))
+        return Status::invalid("--device", *name, "must stand there once");
+    model->workers.push_back({*name, std::move(*engine), std::move(*facts)});
+  }
+  return Status::ok();
+}
+
+Status WorkloadRun::findStored() {
+  Result<StoredChoices> stored = StoredChoices::open(environment.cachePath);
+  if (!stored)
+    return stored.status();
+  for (Model &model : models) {
+    std::vector<size_t> wanted;
+    model.stored.resize(jobs.size());
+    model.records.resize(jobs.size());
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      if (!options.again)
+        model.stored[i] = stored->find(jobs[i], model.device, environment.revision);
+      if (!model.stored[i]) {
+        wanted.push_back(i);
+        continue;
+      }
+      model.records[i] = jobRecord(jobs[i], model.device, model.isGpu);
+      model.records[i]["status"] = "stored";
+      if (!jobs[i].isTuned)
+        model.made.emplace(jobs[i].family, i);
+      addStored(model.records[i], *model.stored[i]);
+    }
+    model.queue = std::make_unique<TuneQueue>(jobs, std::move(wanted),
+                                              TuneQueue::Limits{.totalSeconds = options.budgetSeconds,
+                                                                .kernelSeconds = options.engine.tuneBudgetSeconds,
+                                                                .workers = static_cast<int>(model.workers.size()),
+                                                                .now = now});
+  }
+  return Status::ok();
+}
+
+void WorkloadRun::work() {
+  const Interruption interruption;
+  if (options.showsProgress)
+    progress = std::make_unique<Progress>(STDERR_FILENO, 0);
+  std::vector<std::thread> threads;
+  for (Model &model : models)
+    for (Worker &worker : model.workers)
+      threads.emplace_back([&] { workFor(model, worker); });
+  for (std::thread &thread : threads)
+    thread.join();
+  progress.reset();
+}
+
+void WorkloadRun::workFor(Model &model, Worker &worker) {
+  std::string family;
+  while (!Interruption::wanted()) {
+    const std::optional<TuneQueue::Ticket> ticket = model.queue->take(family);
+    if (!ticket)
+      return;
+    const TuneJob &job = jobs[ticket->job];
+    family = job.family;
+    show();
+    const double start = now();
+    Result<nlohmann::json> report = nlohmann::json::object();
+    if (!copyMade(model, ticket->job))
+      report = tuneKernel(worker.engine.get(), job.spec, job.maxima, job.problem, ticket->seconds);
+    model.queue->finish(ticket->job);
+    finish(model, worker, ticket->job, report, now() - start);
+  }
+}
+
+// Kernels without choices are the same for all lengths: one is made, the others are its copies.
+bool WorkloadRun::copyMade(Model &model, size_t index) {
+  if (jobs[index].isTuned)
+    return false;
+  std::optional<size_t> from;
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto found = model.made.find(jobs[index].family); found != model.made.end())
+      from = found->second;
+    if (from && !copies) {
+      Result<StoredChoices> opened = StoredChoices::open(environment.cachePath, StoredChoices::Access::kWrite);
+      if (opened)
+        copies.emplace(std::move(*opened));
+    }
+  }
+  return from && copies && copies->copy(jobs[*from], jobs[index], model.device).isOk();
+}
+
+void WorkloadRun::finish(Model &model, const Worker &worker, size_t index, const Result<nlohmann::json> &report,
+                         double seconds) {
+  const TuneJob &job = jobs[index];
+  Json record = jobRecord(job, model.device, model.isGpu);
+  record["on"] = worker.name;
+  record["seconds"] = seconds;
+  std::string error;
+  if (!report) {
+    error = report.status().toString();
+  } else {
+    addReport(record, *report);
+    error = report->value("store_trouble", "");
+  }
+  const bool elsewhere = report && report->value("tuned_elsewhere", false);
+  record["status"] = !error.empty() ? "failed" : !job.isTuned ? "made" : elsewhere ? "tuned elsewhere" : "tuned";
+  if (!error.empty())
+    record["error"] = error;
+  {
+    const std::lock_guard lock(mutex);
+    if (options.print)
+      options.print(lineOf(job, record));
+    if (record["status"] == "made")
+      model.made.emplace(job.family, index);
+    model.records[index] = std::move(record);
+  }
+  show();
+}
+
+// One line over all models: how far, what is being done, how long it will take.
+void WorkloadRun::show() {
+  if (!progress)
+    return;
+  TuneQueue::State sum;
+  bool known = true;
+  double longest = 0;
+  for (const Model &model : models) {
+    const TuneQueue::State state = model.queue->state();
+    sum.done += state.done;
+    sum.total += state.total;
+    sum.working += state.working;
+    known = known && (state.secondsLeft || state.total == 0);
+    longest = std::max(longest, state.secondsLeft.value_or(0));
+  }
+  const std::lock_guard lock(mutex);
+  progress->step("tuning " + workload.name + ": " + std::to_string(sum.done) + " of " + std::to_string(sum.total) +
+                     " kernels",
+                 known ? std::optional(longest) : std::nullopt);
+}
+
+std::string WorkloadRun::lineOf(const TuneJob &job, const Json &record) const {
+  size_t done = 0, total = 0;
+  for (const Model &model : models) {
+    done += model.queue->state().done;
+    total += model.queue->state().total;
+  }
+  std::string line = "[" + std::to_string(done) + "/" + std::to_string(total) + "] " + job.text() + ": ";
+  if (record.contains("error"))
+    return line + "failed: " + record["error"].get<std::string>();
+  if (!record.contains("winner"))
+    return line + "made";
+  const Json &winner = record["winner"];
+  char ratio[32];
+  std::snprintf(ratio, sizeof ratio, "%.3f", winner.value("ratio_to_default", 0.0));
+  line += millisecondsText(winner.value("milliseconds", 0.0)) + ", " + ratio + " of the default, " +
+          winner.value("template", "") + " " + winner.value("config", "");
+  if (record.value("tie", false))
+    line += " (a tie)";
+  return line;
+}
+
+Json WorkloadRun::roofsOf(const Model &model) const {
+  Json roofs = Json::object();
+  if (!model.isGpu && !options.measuresRoofs)
+    return roofs;
+  if (!model.isGpu) {
+    const auto threads = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1u));
+    const double teraflops = bench::measureFmaPeak(threads, 3).gflops * 1e-3;
+    const double terabytes = bench::StreamBandwidth(threads).gigabytesPerSecond() * 1e-3;
+    for (DType dtype : workload.dtypes)
+      roofs[std::string(dtypeName(dtype))] = {{"tflops", teraflops}, {"terabytes_per_second", terabytes}};
+    return roofs;
+  }
+  const std::string name = model.workers.front().facts["device"].value("name", "");
+  for (DType dtype : workload.dtypes)
+    if (const std::optional<bench::Roof> roof = bench::roofOf(name, dtype))
+      roofs[std::string(dtypeName(dtype))] = {{"tflops", roof->tflops},
+                                              {"terabytes_per_second", roof->terabytesPerSecond}};
+  return roofs;
+}
+
+Result<Json> WorkloadRun::report() {
+  const double seconds = now() - begin;
+  const nlohmann::json &machine = models.front().workers.front().facts;
+  Json report = {{"report", "nsa tune"},
+                 {"workload", workload.name},
+                 {"description", workload.description},
+                 {"date", machine["date"]},
+                 {"version", machine["version"]},
+                 {"source", machine["source"]},
+                 {"compiler", environment.revision},
+                 {"processor", machine["processor"]},
+                 {"cores", machine["cores"]},
+                 {"budget_seconds", options.budgetSeconds},
+                 {"seconds", seconds},
+                 {"interrupted", Interruption::wanted()}};
+  Json counts = {{"kernels", jobs.size() * models.size()},
+                 {"tuned", 0},
+                 {"tuned elsewhere", 0},
+                 {"made", 0},
+                 {"stored", 0},
+                 {"failed", 0},
+                 {"left", 0}};
+  Json devices = Json::array(), kernels = Json::array();
+  for (Model &model : models) {
+    Json names = Json::array();
+    for (const Worker &worker : model.workers)
+      names.push_back(worker.name);
+    devices.push_back({{"device", model.device},
+                       {"names", std::move(names)},
+                       {"facts", model.workers.front().facts["device"]},
+                       {"roofs", roofsOf(model)}});
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      Json &record = model.records[i];
+      if (record.is_null()) {
+        record = jobRecord(jobs[i], model.device, model.isGpu);
+        record["status"] = "left";
+      }
+      Json &count = counts[record["status"].get<std::string>()];
+      count = count.get<int>() + 1;
+      kernels.push_back(std::move(record));
+    }
+  }
+  report["counts"] = std::move(counts);
+  report["devices"] = std::move(devices);
+  report["kernels"] = std::move(kernels);
+  return report;
+}
+
+} // namespace
+
+Result<TuneEnvironment> tuneEnvironment(const EngineSettings &settings) {
+  nsa::EngineOptions resolved;
+  resolved.cachePath = settings.cachePath;
+  resolved.compilerPath = settings.compilerPath;
+  resolved.templateDir = settings.templateDir;
+  resolved.compileThreads = settings.compileThreads;
+  resolved.tuneBudgetSeconds = settings.tuneBudgetSeconds;
+  NSA_RETURN_IF_ERROR(resolved.resolve(nsa::EngineOptions::processEnvironment()));
+  Result<std::shared_ptr<const CompilerLibrary>> compiler =
+      CompilerLibrary::open(compilerLibraryPath(resolved.compilerPath));
+  if (!compiler)
+    return compiler.status();
+  return TuneEnvironment{resolved.cachePath, (*compiler)->sourceId(), resolved.templateDir, resolved.compileThreads,
+                         resolved.tuneBudgetSeconds};
+}
+
+Result<nlohmann::ordered_json> runWorkload(const Workload &workload, const TuneRunOptions &options) {
+  return WorkloadRun(workload, options).run();
+}
+
+} // namespace nsa::tools

@@ -1,0 +1,246 @@
+#include "tools/nsa/tune_workload.h"
+
+#include "tools/nsa/config_file.h"
+#include "tools/nsa/file_io.h"
+#include "tools/nsa/json_fields.h"
+#include "tools/nsa/json_input.h"
+#include "tools/nsa/nearest_name.h"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace nsa::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMaxBytes = 1 << 20;
+constexpr int64_t kMostBatch = 65536, kMostTokens = int64_t{1} << 22, kMostPage = 65536;
+constexpr std::string_view kEnding = ".json";
+
+// Names stand in reports and on command lines.
+bool isName(const std::string &name) {
+  return !name.empty() && name.size() <= 64 && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+  });
+}
+
+Result<std::string> readName(JsonFields &fields) {
+  Result<std::string> name = fields.text("name");
+  if (name && !isName(*name))
+    return fields.invalid("name", *name, "must be at most 64 of a-z, 0-9, '_', '-' and '.'");
+  return name;
+}
+
+// A list of names, each once.
+template <typename Enum, typename Parse>
+Result<std::vector<Enum>> readNames(JsonFields &fields, std::string_view name, const nlohmann::json &value,
+                                    const Parse &parse, const std::string &names) {
+  const std::string rule = "must be a list of some of " + names;
+  if (!value.is_array() || value.empty())
+    return fields.invalid(name, value, rule);
+  std::vector<Enum> list;
+  for (size_t i = 0; i < value.size(); ++i) {
+    const std::string place = std::string(name) + "[" + std::to_string(i) + "]";
+    if (!value[i].is_string())
+      return fields.invalid(place, value[i], "must be one of " + names);
+    Result<Enum> one = parse(value[i].get<std::string>());
+    if (!one)
+      return fields.invalid(place, value[i], "must be one of " + names);
+    if (std::ranges::find(list, *one) != list.end())
+      return fields.invalid(place, value[i], "stands there twice");
+    list.push_back(*one);
+  }
+  return list;
+}
+
+Result<const nlohmann::json *> needObject(JsonFields &fields, std::string_view name, const nlohmann::json *value) {
+  if (!value->is_object())
+    return fields.invalid(name, *value, "must be an object { ... }");
+  return value;
+}
+
+// What decode needs of a specification, and so also the forward.
+Result<Spec> readSpec(JsonFields &head, const std::string &path) {
+  Result<const nlohmann::json *> object = head.need("config", "must be an object with query_heads, kv_heads, qk_dim");
+  if (object)
+    object = needObject(head, "config", *object);
+  if (!object)
+    return object.status();
+  for (const auto &[key, instead] : {std::pair("dtype", "dtypes"), std::pair("layout", "prefill.layouts"),
+                                     std::pair("page_size", "decode.page_sizes")})
+    if ((*object)->contains(key))
+      return head.invalid(std::string("config.") + key, (*object)->at(key), "does not belong to a head",
+                          std::string("the workload says it in ") + instead);
+  Result<ConfigFile> config = ConfigFile::of(**object, path);
+  if (!config)
+    return head.within("config", config.status());
+  Result<Spec> spec = specOf(Operator::kDecode, *config);
+  if (!spec)
+    return head.within("config", spec.status());
+  return spec;
+}
+
+Status readHeads(JsonFields &fields, Workload &workload) {
+  const std::string rule = R"(must be a list of {"name": ..., "config": {...}})";
+  Result<const nlohmann::json *> list = fields.need("heads", rule);
+  if (!list)
+    return list.status();
+  if (!(*list)->is_array() || (*list)->empty())
+    return fields.invalid("heads", **list, rule);
+  for (size_t i = 0; i < (*list)->size(); ++i) {
+    const nlohmann::json &element = (**list)[i];
+    const std::string place = "heads[" + std::to_string(i) + "]";
+    if (!element.is_object())
+      return fields.invalid(place, element, "must be an object { ... }");
+    JsonFields head(element, workload.path, place);
+    Result<std::string> name = readName(head);
+    if (!name)
+      return name.status();
+    if (std::ranges::any_of(workload.heads, [&](const Workload::Head &other) { return other.name == *name; }))
+      return head.invalid("name", *name, "must be another one for each head");
+    Result<Spec> spec = readSpec(head, workload.path);
+    if (!spec)
+      return spec.status();
+    NSA_RETURN_IF_ERROR(head.finish());
+    workload.heads.push_back({std::move(*name), *spec});
+  }
+  return Status::ok();
+}
+
+Status readBatch(JsonFields &fields, std::vector<int64_t> &batch) {
+  Result<std::vector<int64_t>> numbers = fields.numbers("batch", 1, kMostBatch);
+  if (!numbers)
+    return numbers.status();
+  batch = std::move(*numbers);
+  return Status::ok();
+}
+
+Status readPrefill(const nlohmann::json &object, Workload &workload) {
+  JsonFields fields(object, workload.path, "prefill");
+  Workload::Prefill &prefill = workload.prefill.emplace();
+  if (object.contains("batch"))
+    NSA_RETURN_IF_ERROR(readBatch(fields, prefill.batch));
+  Result<std::vector<int64_t>> lengths = fields.numbers("lengths", 1, kMostTokens);
+  if (!lengths)
+    return lengths.status();
+  prefill.lengths = std::move(*lengths);
+  if (const nlohmann::json *value = fields.find("layouts")) {
+    Result<std::vector<Layout>> layouts =
+        readNames<Layout>(fields, "layouts", *value, parseLayout, R"("dense", "packed")");
+    if (!layouts)
+      return layouts.status();
+    prefill.layouts = std::move(*layouts);
+  }
+  (void)fields.find("batch"); // known, also where it is left out
+  return fields.finish();
+}
+
+Status readDecode(const nlohmann::json &object, Workload &workload) {
+  JsonFields fields(object, workload.path, "decode");
+  Workload::Decode &decode = workload.decode.emplace();
+  if (object.contains("batch"))
+    NSA_RETURN_IF_ERROR(readBatch(fields, decode.batch));
+  Result<std::vector<int64_t>> lengths = fields.numbers("lengths", 1, kMostTokens);
+  if (!lengths)
+    return lengths.status();
+  decode.lengths = std::move(*lengths);
+  if (object.contains("page_sizes")) {
+    Result<std::vector<int64_t>> pages = fields.numbers("page_sizes", 0, kMostPage);
+    if (!pages)
+      return pages.status();
+    decode.pageSizes.assign(pages->begin(), pages->end());
+  }
+  (void)fields.find("batch");
+  (void)fields.find("page_sizes");
+  return fields.finish();
+}
+
+Status readWorkload(const nlohmann::json &object, Workload &workload) {
+  JsonFields fields(object, workload.path, "");
+  Result<std::string> name = readName(fields);
+  if (!name)
+    return name.status();
+  workload.name = std::move(*name);
+  if (object.contains("description")) {
+    Result<std::string> description = fields.text("description");
+    if (!description)
+      return description.status();
+    workload.description = std::move(*description);
+  }
+  (void)fields.find("description");
+  NSA_RETURN_IF_ERROR(readHeads(fields, workload));
+  if (const nlohmann::json *value = fields.find("dtypes")) {
+    const auto parse = [](const std::string &text) -> Result<DType> {
+      Result<DType> dtype = parseDType(text);
+      return dtype && *dtype == DType::kI32 ? Result<DType>(Status::invalid("dtype", text, "is none of values"))
+                                            : dtype;
+    };
+    Result<std::vector<DType>> dtypes = readNames<DType>(fields, "dtypes", *value, parse, R"("bf16", "fp16", "fp32")");
+    if (!dtypes)
+      return dtypes.status();
+    workload.dtypes = std::move(*dtypes);
+  }
+  for (const auto &[part, read] : {std::pair("prefill", &readPrefill), std::pair("decode", &readDecode)})
+    if (const nlohmann::json *value = fields.find(part)) {
+      Result<const nlohmann::json *> checked = needObject(fields, part, value);
+      if (!checked)
+        return checked.status();
+      NSA_RETURN_IF_ERROR(read(*value, workload));
+    }
+  NSA_RETURN_IF_ERROR(fields.finish());
+  if (!workload.prefill && !workload.decode)
+    return Status::invalid(fields.pathOf("prefill"), "(absent)",
+                           "must be there, or decode must: nothing is to be tuned");
+  return Status::ok();
+}
+
+} // namespace
+
+Result<Workload> Workload::read(const std::string &path) {
+  Result<std::string> text = readText(path, kMaxBytes);
+  if (!text)
+    return text.status();
+  Result<nlohmann::json> json = parseJsonObject(*text, path);
+  if (!json)
+    return json.status();
+  Workload workload;
+  workload.path = path;
+  NSA_RETURN_IF_ERROR(readWorkload(*json, workload));
+  return workload;
+}
+
+std::string workloadFolder() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  return (program.parent_path() / NSA_WORKLOAD_FOLDER).lexically_normal().string();
+}
+
+std::vector<std::string> readyWorkloads(const std::string &folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const fs::directory_entry &entry : fs::directory_iterator(folder, error))
+    if (entry.path().extension() == kEnding)
+      names.push_back(entry.path().stem().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+Result<Workload> findWorkload(const std::string &word, const std::string &folder) {
+  if (word.ends_with(kEnding) || word.find('/') != std::string::npos)
+    return Workload::read(word);
+  const std::vector<std::string> names = readyWorkloads(folder);
+  if (std::ranges::find(names, word) != names.end())
+    return Workload::read(folder + "/" + word + std::string(kEnding));
+  std::string list;
+  for (const std::string &name : names)
+    list += (list.empty() ? "" : ", ") + name;
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  const std::string_view nearest = nearestName(word, known);
+  return Status::invalid("WORKLOAD", word,
+                         names.empty() ? "must be a .json file: there are no ready-made workloads in " + folder
+                                       : "must be a .json file or one of " + list,
+                         nearest.empty() ? "" : "did you mean " + std::string(nearest) + "?");
+}
+
+} // namespace nsa::tools

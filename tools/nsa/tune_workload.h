@@ -1,0 +1,48 @@
+// A workload file (docs/tuning.md): the head layouts, types and ranges of lengths that `nsa tune` covers, and the files
+// that come with the program.
+// Thread-safety: values.
+#pragma once
+
+#include "runtime/base/problem.h"
+#include "runtime/base/status.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nsa::tools {
+
+struct Workload {
+  struct Head {
+    std::string name;
+    Spec spec; // of nsa and decode; type, layout and pages are the workload's
+  };
+  struct Prefill {
+    std::vector<int64_t> batch = {1}, lengths;
+    std::vector<Layout> layouts = {Layout::kDense};
+  };
+  // One new token of each sequence over a cache of so many.
+  struct Decode {
+    std::vector<int64_t> batch = {1}, lengths;
+    std::vector<int32_t> pageSizes = {0};
+  };
+
+  std::string path, name, description;
+  std::vector<Head> heads;
+  std::vector<DType> dtypes = {DType::kBf16};
+  std::optional<Prefill> prefill;
+  std::optional<Decode> decode;
+
+  // An error names the file, the field's path in it, the value and the rule.
+  static Result<Workload> read(const std::string &path);
+};
+
+// Where the workloads that come with the program are, seen from where it stands.
+std::string workloadFolder();
+// Names of the workloads in a folder, ascending; their files are NAME.json.
+std::vector<std::string> readyWorkloads(const std::string &folder);
+// The file of that path, where the word looks like one (it ends in .json or holds a slash), else the ready-made one.
+Result<Workload> findWorkload(const std::string &word, const std::string &folder);
+
+} // namespace nsa::tools

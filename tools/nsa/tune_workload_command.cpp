@@ -1,0 +1,149 @@
+// `nsa tune WORKLOAD`: tunes, compiles or plans a workload, and writes the reports.
+#include "tools/nsa/file_io.h"
+#include "tools/nsa/tune_compile.h"
+#include "tools/nsa/tune_html.h"
+#include "tools/nsa/tune_plan.h"
+#include "tools/nsa/tune_verbs.h"
+#include "tools/support/progress.h"
+
+#include <cstdio>
+#include <sstream>
+#include <unistd.h>
+
+namespace nsa::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kNamedFailures = 10;
+
+Status writeJson(const WorkloadFlags &flags, const Json &json) {
+  return flags.json ? tools::writeJson(*flags.json, json) : Status::ok();
+}
+
+bool printsText(const WorkloadFlags &flags) { return !flags.json || !flags.json->empty(); }
+
+void printLine(const std::string &line) {
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout); // a run may be killed
+}
+
+// "28 kernels: 3 tuned, 25 stored before"
+std::string summary(const Json &counts) {
+  constexpr std::pair<const char *, const char *> kWords[] = {
+      {"tuned", "tuned"},   {"tuned elsewhere", "tuned by another process"},
+      {"made", "compiled"}, {"stored", "stored before"},
+      {"failed", "failed"}, {"left", "left"}};
+  std::string line;
+  for (const auto &[name, word] : kWords)
+    if (const int count = counts.value(name, 0); count > 0)
+      line += (line.empty() ? "" : ", ") + std::to_string(count) + " " + word;
+  return std::to_string(counts.value("kernels", 0)) + " kernels: " + line;
+}
+
+// Each kernel that failed, by name: an exit code alone would not say which.
+Status failures(const Json &report) {
+  std::string names;
+  size_t count = 0;
+  for (const Json &kernel : report["kernels"])
+    if (kernel.value("status", "") == "failed" && ++count <= kNamedFailures)
+      names += "\n  " + kernel.value("problem", "") + ": " + kernel.value("error", "");
+  if (count == 0)
+    return Status::ok();
+  if (count > kNamedFailures)
+    names += "\n  and " + std::to_string(count - kNamedFailures) + " more";
+  return Status::error(ErrorCode::kUnavailable, std::to_string(count) + " of " +
+                                                    std::to_string(report["kernels"].size()) +
+                                                    " kernels failed:" + names);
+}
+
+std::vector<std::string> devicesOf(const std::string &list) {
+  std::vector<std::string> devices;
+  std::stringstream stream(list);
+  for (std::string device; std::getline(stream, device, ',');)
+    devices.push_back(device);
+  return devices.empty() ? std::vector<std::string>{""} : devices;
+}
+
+Status plan(const Workload &workload, const WorkloadFlags &flags) {
+  Result<Json> planned = planWorkload(workload, {.devices = devicesOf(flags.engine.device),
+                                                 .targets = flags.targets,
+                                                 .engine = flags.engine,
+                                                 .budgetSeconds = flags.budgetSeconds,
+                                                 .again = flags.again});
+  if (!planned)
+    return planned.status();
+  if (printsText(flags)) {
+    for (const Json &kernel : (*planned)["kernels"])
+      std::printf("%-8s %s  (%s)\n", kernel.value("do", "").c_str(), kernel.value("problem", "").c_str(),
+                  kernel.value("for", "").c_str());
+    for (const Json &device : (*planned)["devices"])
+      std::printf("%s: %d to measure in %d families, %d to compile alone, %d stored; about %s, at most %s\n",
+                  device.value("device", "").c_str(), device.value("measure", 0), device.value("families", 0),
+                  device.value("make", 0), device.value("stored", 0),
+                  durationText(device.value("seconds_about", 0.0)).c_str(),
+                  durationText(device.value("seconds_at_most", 0.0)).c_str());
+  }
+  return writeJson(flags, *planned);
+}
+
+Status compile(const Workload &workload, const WorkloadFlags &flags) {
+  Result<Json> report = compileWorkload(workload, {.targets = flags.targets,
+                                                   .engine = flags.engine,
+                                                   .again = flags.again,
+                                                   .print = printsText(flags) ? printLine : nullptr});
+  if (!report)
+    return report.status();
+  if (printsText(flags))
+    std::printf("%s\n", summary((*report)["counts"]).c_str());
+  NSA_RETURN_IF_ERROR(writeJson(flags, *report));
+  return failures(*report);
+}
+
+Status tune(const Workload &workload, const WorkloadFlags &flags) {
+  // Lines where a person does not watch the one on the terminal.
+  const bool lines = printsText(flags) && isatty(STDOUT_FILENO) == 0;
+  Result<Json> report = runWorkload(workload, {.devices = devicesOf(flags.engine.device),
+                                               .engine = flags.engine,
+                                               .budgetSeconds = flags.budgetSeconds,
+                                               .again = flags.again,
+                                               .print = lines ? printLine : nullptr,
+                                               .measuresRoofs = flags.json || !flags.reportPath.empty()});
+  if (!report)
+    return report.status();
+  const Json &counts = (*report)["counts"];
+  if (printsText(flags)) {
+    std::printf("%s, in %s\n", summary(counts).c_str(), durationText(report->value("seconds", 0.0)).c_str());
+    if (counts.value("stored", 0) == counts.value("kernels", 0))
+      std::printf("Nothing was measured: all of it is stored, by this compiler. --again measures anew.\n");
+    if (counts.value("left", 0) > 0)
+      std::printf("%s: the same command goes on from here.\n",
+                  report->value("interrupted", false) ? "Interrupted" : "The budget is spent");
+  }
+  NSA_RETURN_IF_ERROR(writeJson(flags, *report));
+  if (!flags.reportPath.empty())
+    NSA_RETURN_IF_ERROR(writeText(flags.reportPath, tuneHtml(*report)));
+  return failures(*report);
+}
+
+} // namespace
+
+Status tuneWorkload(const WorkloadFlags &flags) {
+  Result<Workload> workload = findWorkload(flags.workload, workloadFolder());
+  if (!workload)
+    return workload.status();
+  return flags.dryRun ? plan(*workload, flags) : flags.compileOnly ? compile(*workload, flags) : tune(*workload, flags);
+}
+
+Status listWorkloads() {
+  const std::string folder = workloadFolder();
+  for (const std::string &name : readyWorkloads(folder)) {
+    Result<Workload> workload = findWorkload(name, folder);
+    if (!workload)
+      return workload.status();
+    std::printf("%-20s %s\n", name.c_str(), workload->description.c_str());
+  }
+  return Status::ok();
+}
+
+} // namespace nsa::tools
