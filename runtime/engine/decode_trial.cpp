@@ -13,9 +13,9 @@ using T = TensorName;
 
 // Bytes of all caches; a GPU that serves decode keeps much more of them.
 constexpr double kGpuBytes = 10e9, kCpuBytes = 512e6;
-// Where they are filled anew for each run, and the keys that a sequence then has.
-constexpr double kRestoredBytes = 32e6;
-constexpr int64_t kMostRestoredKeys = 2048;
+// Where they are filled anew for each run, which takes longer than the run: their bytes, and the keys of a sequence.
+constexpr double kRestoredBytes = 2e6;
+constexpr int64_t kMostRestoredKeys = 512;
 // New tokens of a sequence: a chunk of a prompt tells as much as the whole.
 constexpr int64_t kMostGpuTokens = 4096, kMostCpuTokens = 64, kMostCheckedTokens = 64;
 
@@ -97,7 +97,8 @@ Status DecodeTrial::findKernels(const Serve &serve) {
 
 Status DecodeTrial::allocate() {
   int64_t keys = std::max<int64_t>(maxima.seqlenK, 1);
-  if (writesCache())
+  const bool attendsTokens = takes(spec, T::kKSelCache) || takes(spec, T::kKWinCache);
+  if (writesCache() && attendsTokens) // compressed keys alone have room for all that the maxima allow
     keys = std::min(keys, std::max(kMostRestoredKeys, 2 * std::min(maxima.seqlenQ, kMostGpuTokens)));
   const int64_t pagesOfSequence = spec.pageSize ? (keys + spec.pageSize - 1) / spec.pageSize : 0;
   room = spec.pageSize ? pagesOfSequence * spec.pageSize : keys;
@@ -114,7 +115,6 @@ Status DecodeTrial::allocate() {
   for (const Operand &operand : operandsOf(spec.op))
     if (takes(spec, operand.name) && operand.name == operand.otherwise && !operand.isOptional())
       NSA_RETURN_IF_ERROR(add(operand.name, timedTokens));
-  const bool attendsTokens = takes(spec, T::kKSelCache) || takes(spec, T::kKWinCache);
   for (T shared : {T::kK, T::kV, T::kKCache, T::kVCache})
     if (attendsTokens || shared == T::kK || shared == T::kV)
       NSA_RETURN_IF_ERROR(add(shared, timedTokens));
