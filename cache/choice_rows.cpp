@@ -69,13 +69,12 @@ int listChoiceRows(Connection &connection, std::vector<StoredChoice> &choices) {
   return takeChoices(query, choices);
 }
 
-int listChoiceSummaries(Connection &connection, const std::string &op, int layer,
-                        std::vector<ChoiceSummary> &choices) {
+int listChoiceSummaries(Connection &connection, const std::string &op, int layer, std::vector<ChoiceSummary> &choices) {
   Query query(connection, kSummaries);
   query.bind(1, op);
   while (query.step())
-    choices.push_back({query.text(0), query.text(1), query.text(2), query.integer(3) == 1, query.text(4),
-                       query.text(5), query.text(6), layer});
+    choices.push_back({query.text(0), query.text(1), query.text(2), query.integer(3) == 1, query.text(4), query.text(5),
+                       query.text(6), layer});
   return query.code();
 }
 

@@ -1,6 +1,7 @@
 #include "cache/database_file.h"
 
 #include "cache/schema.h"
+#include "cache/trust.h"
 
 #include <cerrno>
 #include <cstring>
@@ -29,7 +30,8 @@ DatabaseFile openInMemory(std::string warning) {
   file.warning = std::move(warning);
   int code;
   file.connection = Connection::open(file.path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, code);
-  if (file.connection && adoptDatabase(file.connection, true, Clock::now()) != FileVerdict::kUsable)
+  if (file.connection &&
+      adoptDatabase(file.connection, true, Journal::kWriteAheadLog, Clock::now()) != FileVerdict::kUsable)
     file.connection.close();
   return file;
 }
@@ -77,11 +79,6 @@ DatabaseFile openMissing(const fs::path &path) {
   return reason.empty() ? openInMemory("") : workWithout(path, reason);
 }
 
-bool isWritableByAll(const fs::path &path) {
-  struct stat status;
-  return ::stat(path.c_str(), &status) == 0 && (status.st_mode & S_IWOTH);
-}
-
 bool isPresent(const fs::path &path) {
   struct stat status;
   return ::stat(path.c_str(), &status) == 0;
@@ -94,33 +91,12 @@ FileIdentity identityOf(const fs::path &path) {
   return {static_cast<uint64_t>(status.st_dev), static_cast<uint64_t>(status.st_ino)};
 }
 
-// "file:" URI with everything that has a meaning in one escaped.
-std::string immutableUri(const fs::path &path) {
-  std::string uri = "file:";
-  for (char c : path.string()) {
-    if (c == '%' || c == '?' || c == '#') {
-      static constexpr char kDigits[] = "0123456789abcdef";
-      uri += '%';
-      uri += kDigits[static_cast<unsigned char>(c) >> 4];
-      uri += kDigits[static_cast<unsigned char>(c) & 15];
-    } else {
-      uri += c;
-    }
-  }
-  return uri + "?immutable=1";
-}
-
-FileVerdict tryOpen(const fs::path &path, const std::string &name, int flags, Clock::time_point end,
-                    DatabaseFile &file) {
-  bool mayWrite = flags & SQLITE_OPEN_READWRITE;
-  int code;
-  Connection connection = Connection::open(name, flags, code);
-  if (!connection)
-    return verdictOf(code);
+FileVerdict adopt(const fs::path &path, Connection connection, bool mayWrite, Journal journal, Clock::time_point end,
+                  DatabaseFile &file) {
   // Before anything that would take a lock or look at a log: a file of somebody else stays as it is.
   FileVerdict verdict = checkHeader(connection, FileKind::kDatabase, end);
   if (verdict == FileVerdict::kUsable)
-    verdict = adoptDatabase(connection, mayWrite, end);
+    verdict = adoptDatabase(connection, mayWrite, journal, end);
   if (verdict != FileVerdict::kUsable) {
     connection.leaveFileAlone();
     return verdict;
@@ -130,6 +106,22 @@ FileVerdict tryOpen(const fs::path &path, const std::string &name, int flags, Cl
   file.path = path.string();
   file.identity = identityOf(path);
   return verdict;
+}
+
+FileVerdict tryOpen(const fs::path &path, int flags, Journal journal, Clock::time_point end, DatabaseFile &file) {
+  int code;
+  Connection connection = Connection::open(path.string(), flags, code);
+  if (!connection)
+    return verdictOf(code);
+  return adopt(path, std::move(connection), flags & SQLITE_OPEN_READWRITE, journal, end, file);
+}
+
+FileVerdict tryImmutable(const fs::path &path, Clock::time_point end, DatabaseFile &file) {
+  int code;
+  Connection connection = Connection::openImmutable(path.string(), code);
+  if (!connection)
+    return verdictOf(code);
+  return adopt(path, std::move(connection), false, Journal::kRollback, end, file);
 }
 
 // Serialises the processes that find one file damaged: a lock on its directory, so that no file is left over.
@@ -177,6 +169,8 @@ const char *describe(FileVerdict verdict) {
     return "it was written by a newer version of this library and is left untouched";
   case FileVerdict::kLocked:
     return "another process keeps it locked";
+  case FileVerdict::kNoLocks:
+    return "its file system gives no locks";
   case FileVerdict::kUsable:
   case FileVerdict::kUnreachable:
     break;
@@ -186,10 +180,12 @@ const char *describe(FileVerdict verdict) {
 
 DatabaseFile openReadOnly(const fs::path &path, bool asked, Clock::time_point end) {
   DatabaseFile file;
-  FileVerdict verdict = tryOpen(path, path.string(), SQLITE_OPEN_READONLY, end, file);
+  FileVerdict verdict = tryOpen(path, SQLITE_OPEN_READONLY, Journal::kRollback, end, file);
+  if (verdict == FileVerdict::kNoLocks)
+    return copyDatabaseFile(path.string());
   // A database with a write-ahead log needs files beside it; where none can be made it is read as it stands.
   if (verdict == FileVerdict::kUnreachable)
-    verdict = tryOpen(path, immutableUri(path), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, end, file);
+    verdict = tryImmutable(path, end, file);
   if (verdict != FileVerdict::kUsable)
     return workWithout(path, describe(verdict));
   file.readOnly = true;
@@ -200,8 +196,24 @@ DatabaseFile openReadOnly(const fs::path &path, bool asked, Clock::time_point en
 
 } // namespace
 
+DatabaseFile copyDatabaseFile(const std::string &name) {
+  const fs::path path = name;
+  DatabaseFile from, copy = openInMemory("");
+  FileVerdict verdict = tryImmutable(path, Clock::now(), from);
+  if (verdict == FileVerdict::kUsable && copy.connection) {
+    verdict = verdictOf(from.connection.copyTo(copy.connection));
+    if (verdict == FileVerdict::kUsable) // one of an older schema gets what it lacks
+      verdict = adoptDatabase(copy.connection, true, Journal::kRollback, Clock::now());
+  }
+  if (verdict != FileVerdict::kUsable)
+    return workWithout(path, std::string(describe(FileVerdict::kNoLocks)) + " and " + describe(verdict));
+  copy.warning = "cache file " + quoted(path) + ": " + describe(FileVerdict::kNoLocks) +
+                 "; what is stored is used from a copy in memory, nothing is added";
+  return copy;
+}
+
 DatabaseFile openDatabaseFile(const std::string &name, bool readOnly, std::chrono::milliseconds lockedWait,
-                              std::optional<FileIdentity> damaged) {
+                              std::optional<Journal> wanted, std::optional<FileIdentity> damaged) {
   if (name == ":memory:")
     return openInMemory("");
 
@@ -216,19 +228,20 @@ DatabaseFile openDatabaseFile(const std::string &name, bool readOnly, std::chron
   std::string reason;
   if (!readOnly && !makeDirectories(directory, reason))
     return workWithout(path, reason);
-  if (isWritableByAll(directory))
-    return workWithout(path, "everyone may write its directory and so plant kernels (use a directory of your own)");
-  if (isWritableByAll(path))
-    return workWithout(path, "everyone may write it and so plant kernels (chmod o-w it, if its content is trusted)");
+  if (reason = whyNotTrusted(path); !reason.empty())
+    return workWithout(path, reason);
   const Clock::time_point end = Clock::now() + lockedWait;
   if (readOnly)
     return isPresent(path) ? openReadOnly(path, true, end) : openMissing(path);
+
+  const std::string network = networkFileSystemOf(directory);
+  const Journal journal = wanted.value_or(network.empty() ? Journal::kWriteAheadLog : Journal::kRollback);
 
   DatabaseFile file;
   auto attempt = [&] {
     for (;;) {
       const FileIdentity before = identityOf(path);
-      FileVerdict verdict = tryOpen(path, path.string(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, end, file);
+      FileVerdict verdict = tryOpen(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, journal, end, file);
       // A file that another process renamed aside meanwhile: what was opened is not what stands there now.
       if (before != FileIdentity() && before != identityOf(path) && Clock::now() < end) {
         file = {};
@@ -263,8 +276,15 @@ DatabaseFile openDatabaseFile(const std::string &name, bool readOnly, std::chron
     file = {};
     verdict = attempt();
   }
-  if (verdict == FileVerdict::kUsable && !file.readOnly)
+  if (verdict == FileVerdict::kUsable && !file.readOnly) {
+    if (journal == Journal::kRollback)
+      file.note = "cache file " + quoted(path) + " is on a file system of a network" +
+                  (network.empty() ? "" : " (" + network + ")") + ": a rollback journal is used";
     return file;
+  }
+  // Of a network, no lock and somebody else's lock may look the same.
+  if (verdict == FileVerdict::kNoLocks || (verdict == FileVerdict::kLocked && journal == Journal::kRollback))
+    return isPresent(path) ? copyDatabaseFile(path.string()) : workWithout(path, describe(verdict));
   if (verdict == FileVerdict::kUsable || (verdict == FileVerdict::kUnreachable && isPresent(path)))
     return openReadOnly(path, false, end);
   return workWithout(path, describe(verdict));

@@ -1,9 +1,10 @@
 // Opens the file of a store under every circumstance: makes missing directories, refuses what others may
-// write, renames a damaged kernel database aside, leaves every other file alone, falls back to reading, and
-// in the end to memory. All file policy is here; what is in the file is the store's.
+// write, renames a damaged kernel database aside, leaves every other file alone, falls back to reading, to a copy
+// where there are no locks, and in the end to memory. All file policy is here; what is in the file is the store's.
 // Thread-safety: none; distinct processes may open, replace and use one file at once.
 #pragma once
 
+#include "cache/file_system.h"
 #include "cache/sqlite.h"
 
 #include <chrono>
@@ -26,11 +27,15 @@ struct DatabaseFile {
   bool readOnly = false;
   FileIdentity identity;
   std::string warning; // one line when something is reduced or was repaired
+  std::string note;    // one line when something is done in another way, and as well
 };
 
-// `lockedWait`: for a file that another process keeps locked. `damaged`: this file has failed in use and is to be
-// replaced, unless another process already did.
+// `lockedWait`: for a file that another process keeps locked. `journal`: unset for the one that suits the file system.
+// `damaged`: this file has failed in use and is to be replaced, unless another process already did.
 DatabaseFile openDatabaseFile(const std::string &path, bool readOnly, std::chrono::milliseconds lockedWait,
-                              std::optional<FileIdentity> damaged = {});
+                              std::optional<Journal> journal = {}, std::optional<FileIdentity> damaged = {});
+
+// For a file that cannot be locked: what it holds at this moment, in memory.
+DatabaseFile copyDatabaseFile(const std::string &path);
 
 } // namespace nsa

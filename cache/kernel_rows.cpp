@@ -76,8 +76,8 @@ Result<KernelRow> KernelRow::make(const StoredKernel &kernel) {
                 static_cast<int64_t>(kernel.binary.size()),
                 std::vector<std::byte>(ZSTD_compressBound(kernel.binary.size())),
                 digestOf(kernel)};
-  const size_t written = ZSTD_compress(row.binary.data(), row.binary.size(), kernel.binary.data(),
-                                       kernel.binary.size(), kCompressionLevel);
+  const size_t written = ZSTD_compress(row.binary.data(), row.binary.size(), kernel.binary.data(), kernel.binary.size(),
+                                       kCompressionLevel);
   if (ZSTD_isError(written))
     return Status::error(ErrorCode::kInternal, std::string("zstd: ") + ZSTD_getErrorName(written));
   row.binary.resize(written);
@@ -103,8 +103,7 @@ int readKernelRow(Connection &connection, const std::string &content, KernelRow 
   state = takeKernel(query, content, kernel);
   if (state != RowState::kIntact)
     return query.code();
-  row = {content,       query.text(4),    query.text(5), query.text(6), query.text(7),
-         query.text(0), query.integer(1), {},            {}};
+  row = {content, query.text(4), query.text(5), query.text(6), query.text(7), query.text(0), query.integer(1), {}, {}};
   const std::span<const std::byte> binary = query.bytes(2), digest = query.bytes(3);
   row.binary.assign(binary.begin(), binary.end());
   std::copy(digest.begin(), digest.end(), row.digest.begin());

@@ -1,10 +1,12 @@
 #include "cache/kernel_store.h"
 
+#include "cache/cache_file.h"
 #include "cache/choice_rows.h"
 #include "cache/database_file.h"
 #include "cache/fork_fence.h"
 #include "cache/kernel_rows.h"
 #include "cache/route_rows.h"
+#include "cache/schema.h"
 #include "cache/use_rows.h"
 
 #include <mutex>
@@ -21,9 +23,9 @@ constexpr std::chrono::milliseconds kClosingWait{50};
 } // namespace
 
 struct KernelStore::State final : ForkFence::Member {
-  explicit State(const Options &options) : askedReadOnly(options.readOnly), lockedWait(options.lockedWait) {
+  explicit State(const Options &options) : options(options) {
     std::unique_lock fence = ForkFence::hold();
-    file = openDatabaseFile(options.path, askedReadOnly, lockedWait);
+    open(options.path);
     ForkFence::join(*this);
   }
   ~State() {
@@ -34,13 +36,15 @@ struct KernelStore::State final : ForkFence::Member {
   }
 
   DatabaseFile file;
-  const bool askedReadOnly;
-  const std::chrono::milliseconds lockedWait;
+  const Options options;
   bool replaced = false; // a file is replaced once per store: what breaks twice is not the file
   StoreCounters counters;
   UseLog uses;
   mutable std::mutex mutex;
 
+  void open(const std::string &path, std::optional<FileIdentity> damaged = {}) {
+    file = openDatabaseFile(path, options.readOnly, options.lockedWait, options.journal, damaged);
+  }
   void lockAndClose() override {
     mutex.lock();
     // What is in memory has no locks to lose; each side goes on with its copy.
@@ -56,7 +60,7 @@ struct KernelStore::State final : ForkFence::Member {
   public:
     explicit Use(State &state) : lock(state.mutex) {
       if (!state.file.connection)
-        state.file = openDatabaseFile(state.file.path, state.askedReadOnly, state.lockedWait);
+        state.open(state.file.path);
     }
 
   private:
@@ -66,6 +70,9 @@ struct KernelStore::State final : ForkFence::Member {
 
   // What is left of them when the store closes. Nothing but the order of a later collection depends on it.
   void writeUses();
+
+  // After a put of that kernel, when there is a limit: inside its transaction.
+  int makeRoom(const std::string &content, uint64_t &collected);
 
   // Runs `body` between BEGIN IMMEDIATE and COMMIT; all or nothing of it is kept.
   template <typename Body> int transact(Body body);
@@ -85,7 +92,8 @@ struct KernelStore::State final : ForkFence::Member {
   Status readOnlyError() const {
     return Status::error(ErrorCode::kIoError, "cache file '" + file.path + "' is open for reading only");
   }
-  // Counts what sqlite calls corrupt. Such a file stays so: it makes room for a new one.
+  // Counts what sqlite calls corrupt. Such a file stays so: it makes room for a new one. One that cannot be locked any
+  // more is copied.
   void noteFailure(int code);
 };
 
@@ -107,6 +115,22 @@ template <typename Body> Status KernelStore::State::write(Body body) {
   return code == SQLITE_OK ? Status::ok() : failedWrite(failed(code));
 }
 
+int KernelStore::State::makeRoom(const std::string &content, uint64_t &collected) {
+  if (options.maxBytes == 0)
+    return SQLITE_OK;
+  int64_t bytes = 0;
+  if (const int code = usedBytes(file.connection, bytes); code != SQLITE_OK || bytes <= options.maxBytes)
+    return code;
+  CollectionReport report;
+  CollectionRules rules;
+  rules.maxBytes = options.maxBytes;
+  rules.unnamed = false;
+  rules.keep = content;
+  const int code = nsa::collect(file.connection, rules, today(), report);
+  collected = report.removed.size();
+  return code;
+}
+
 void KernelStore::State::writeUses() {
   if (uses.isEmpty() || !file.connection || file.readOnly || isInMemory())
     return;
@@ -117,6 +141,12 @@ void KernelStore::State::writeUses() {
 }
 
 void KernelStore::State::noteFailure(int code) {
+  if (isLackOfLocks(code) && !isInMemory()) {
+    file.connection.leaveFileAlone();
+    file.connection.close();
+    file = copyDatabaseFile(file.path);
+    return;
+  }
   int primary = code & 0xff;
   if (primary != SQLITE_CORRUPT && primary != SQLITE_NOTADB)
     return;
@@ -127,7 +157,7 @@ void KernelStore::State::noteFailure(int code) {
   FileIdentity damaged = file.identity;
   file.connection.leaveFileAlone();
   file.connection.close();
-  file = openDatabaseFile(file.path, false, lockedWait, damaged);
+  open(file.path, damaged);
   if (!isInMemory())
     ++counters.replacedFiles;
 }
@@ -186,14 +216,19 @@ Status KernelStore::put(const StoredKernel &kernel, const StoredChoice *choice) 
     return state->failedWrite(Status::invalid("choice.content", "'" + choice->content + "'",
                                               "must be that of the kernel put with it, '" + kernel.content + "'"));
   state->uses.note(kernel.content);
+  uint64_t collected = 0;
   Status status = state->write([&] {
     int code = writeKernelRow(state->file.connection, *row);
     if (code == SQLITE_OK && choice)
       code = putChoiceRow(state->file.connection, *choice);
-    return code == SQLITE_OK ? state->uses.write(state->file.connection, today()) : code;
+    if (code == SQLITE_OK)
+      code = state->uses.write(state->file.connection, today());
+    return code == SQLITE_OK ? state->makeRoom(kernel.content, collected) : code;
   });
-  if (status.isOk())
+  if (status.isOk()) {
     state->uses.clear();
+    state->counters.collectedKernels += collected;
+  }
   return status;
 }
 
@@ -219,6 +254,32 @@ Result<std::optional<StoredRoute>> KernelStore::findRoute(const std::string &fam
     state->noteFailure(code);
   }
   return route;
+}
+
+Result<MergeReport> KernelStore::merge(CacheFile &from, Prefer prefer) {
+  State::Use use(*state);
+  MergeReport report;
+  NSA_RETURN_IF_ERROR(
+      state->write([&] { return mergeRows(state->file.connection, from.connection(), prefer, today(), report); }));
+  return report;
+}
+
+Result<CollectionReport> KernelStore::collect(const CollectionRules &rules, Collecting how) {
+  State::Use use(*state);
+  if (state->file.readOnly)
+    return state->readOnlyError();
+  CollectionReport report;
+  bool isDone = false;
+  const int code = state->transact([&] {
+    const int result = nsa::collect(state->file.connection, rules, today(), report);
+    isDone = result == SQLITE_OK;
+    return isDone && how == Collecting::kTry ? SQLITE_ABORT : result; // rolled back
+  });
+  if (code != SQLITE_OK && !(isDone && how == Collecting::kTry))
+    return state->failed(code);
+  if (how == Collecting::kReally && !report.removed.empty())
+    state->file.connection.execute("VACUUM"); // fails while another process reads; then the pages serve the next puts
+  return report;
 }
 
 Result<std::optional<LeaseRow>> KernelStore::findLease(const LeaseKey &key) {
@@ -294,6 +355,11 @@ std::string KernelStore::path() const {
 bool KernelStore::isReadOnly() const {
   std::lock_guard lock(state->mutex);
   return state->file.readOnly;
+}
+
+std::string KernelStore::note() const {
+  std::lock_guard lock(state->mutex);
+  return state->file.note;
 }
 
 std::string KernelStore::trouble() const {

@@ -7,7 +7,10 @@
 // waits for the calls in progress, and each side opens the file anew with its next call (cache/fork_fence.h).
 #pragma once
 
+#include "cache/collection.h"
+#include "cache/file_system.h"
 #include "cache/lease_table.h"
+#include "cache/merge.h"
 #include "cache/rows.h"
 #include "runtime/base/status.h"
 
@@ -20,11 +23,14 @@
 
 namespace nsa {
 
+class CacheFile;
+
 struct StoreCounters {
   uint64_t hits = 0, misses = 0; // lookups of kernels and choices
   uint64_t damagedRows = 0;      // digest mismatches, and lookups that sqlite called corrupt
   uint64_t failedWrites = 0;
-  uint64_t replacedFiles = 0; // damaged files renamed aside while in use
+  uint64_t replacedFiles = 0;    // damaged files renamed aside while in use
+  uint64_t collectedKernels = 0; // removed to make room for others
 };
 
 class KernelStore {
@@ -35,6 +41,8 @@ public:
     // How long a file is waited for that another process keeps locked. Who makes a new one syncs it several times, and
     // a disk under load may take a second for each.
     std::chrono::milliseconds lockedWait{20000};
+    std::optional<Journal> journal{}; // unset: the one that suits the file system
+    int64_t maxBytes = 0; // a put that makes the file larger makes room, see cache/collection.h; 0: no limit
   };
   // Creates the file and missing directories (mode 0700) unless read-only. `warning` receives one line when
   // the store works in a reduced way: a damaged file was renamed aside, the medium is read-only, or the file
@@ -57,6 +65,12 @@ public:
   Result<std::optional<StoredRoute>> findRoute(const std::string &family, const std::string &device,
                                                const std::string &name);
 
+  // Takes another file's choices, kernels and routes, in one transaction (cache/merge.h).
+  Result<MergeReport> merge(CacheFile &from, Prefer prefer);
+  enum class Collecting { kReally, kTry }; // kTry: only what would be done
+  // Makes room, in one transaction (cache/collection.h), and then compacts the file, unless others are using it.
+  Result<CollectionReport> collect(const CollectionRules &rules, Collecting how);
+
   // For KeyLease (cache/lease.h). An error: this store has no leases, because nothing can be written or the file
   // failed.
   Result<std::optional<LeaseRow>> findLease(const LeaseKey &key);
@@ -78,6 +92,8 @@ public:
   // Why the store works in a reduced way, in the words of `open`'s warning; "" when it does not. A file may be lost
   // later too: damaged in use, or out of reach when it is opened anew after a fork.
   std::string trouble() const;
+  // What is done in another way without being reduced, as by a file system of a network; "" when nothing is.
+  std::string note() const;
 
 private:
   explicit KernelStore(const Options &options);

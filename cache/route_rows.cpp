@@ -40,8 +40,7 @@ int takeRoutes(Query &query, std::vector<StoredRoute> &routes) {
     std::string family = query.text(0), device = query.text(1), name = query.text(2);
     if (routes.empty() || routes.back().family != family || routes.back().device != device ||
         routes.back().name != name)
-      routes.push_back(
-          {std::move(family), std::move(device), std::move(name), query.integer(3), query.text(4), {}});
+      routes.push_back({std::move(family), std::move(device), std::move(name), query.integer(3), query.text(4), {}});
     if (query.integer(10) == 1)
       routes.back().evidence.push_back({query.integer(5), query.text(6), query.real(7), query.real(8), query.text(9)});
   }
@@ -80,10 +79,8 @@ int writeRouteRow(Connection &connection, const StoredRoute &route) {
   int code = SQLITE_OK;
   {
     Query query(connection, kPut);
-    code = bindKey(query, route.family, route.device, route.name)
-               .bind(4, route.threshold)
-               .bind(5, route.provenance)
-               .run();
+    code =
+        bindKey(query, route.family, route.device, route.name).bind(4, route.threshold).bind(5, route.provenance).run();
   }
   if (code == SQLITE_OK) {
     Query query(connection, kDeleteEvidence);

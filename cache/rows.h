@@ -38,10 +38,10 @@ struct StoredChoice {
 
 // One point of the sweep behind a route.
 struct RouteMeasurement {
-  int64_t size = 0;     // the length, or whatever the route's name counts
-  std::string variant;  // the algorithm
+  int64_t size = 0;    // the length, or whatever the route's name counts
+  std::string variant; // the algorithm
   double milliseconds = 0;
-  double ratio = 0;     // to the other algorithm at this size; 0 when not measured
+  double ratio = 0; // to the other algorithm at this size; 0 when not measured
   std::string detail;
   bool operator==(const RouteMeasurement &) const = default;
 };

@@ -29,6 +29,8 @@ constexpr std::string_view kMagic("SQLite format 3\0", 16);
 constexpr size_t kHeaderBytes = 100;
 constexpr size_t kApplicationIdOffset = 68;
 constexpr size_t kPageCountOffset = 28; // of the database, in pages
+constexpr size_t kReadVersionOffset = 19;
+constexpr std::byte kLogReadVersion{2}; // readers must know of write-ahead logs
 
 // The manifest's version has no column: every row of a schema holds the same one.
 static_assert(kManifestVersion == 1 && kSchemaVersion == 3, "a new manifest version is a new schema version");
@@ -159,6 +161,22 @@ void useWriteAheadLog(Connection &connection, Clock::time_point end) {
   });
 }
 
+// A file that was in use on a local disk before. Alone with it, sqlite needs no shared memory to read its log.
+int leaveWriteAheadLog(Connection &connection, Clock::time_point end) {
+  std::array<std::byte, kHeaderBytes> header;
+  size_t size = 0;
+  if (int code = waitWhileBusy(end, [&] { return connection.readHead(header, size); }))
+    return code;
+  if (size < header.size() || header[kReadVersionOffset] != kLogReadVersion)
+    return SQLITE_OK;
+  int code = connection.execute("PRAGMA locking_mode = EXCLUSIVE");
+  if (code == SQLITE_OK)
+    code = waitWhileBusy(end, [&] { return connection.execute("PRAGMA journal_mode = DELETE"); });
+  // The lock is given back by the next one who reads.
+  connection.execute("PRAGMA locking_mode = NORMAL; SELECT count(*) FROM sqlite_schema");
+  return code;
+}
+
 // trusted_schema and cell_size_check: the file may have been damaged or made by someone else.
 constexpr const char *kCarefully = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON";
 
@@ -166,7 +184,23 @@ constexpr const char *kCarefully = "PRAGMA trusted_schema = OFF; PRAGMA cell_siz
 
 int64_t applicationOf(FileKind kind) { return kind == FileKind::kPack ? kPackApplicationId : kApplicationId; }
 
+bool isLackOfLocks(int code) {
+  switch (code) {
+  case SQLITE_PROTOCOL:
+  case SQLITE_IOERR_LOCK:
+  case SQLITE_IOERR_RDLOCK:
+  case SQLITE_IOERR_UNLOCK:
+  case SQLITE_IOERR_CHECKRESERVEDLOCK:
+  case SQLITE_IOERR_SHMLOCK:
+    return true;
+  default:
+    return false;
+  }
+}
+
 FileVerdict verdictOf(int code) {
+  if (isLackOfLocks(code))
+    return FileVerdict::kNoLocks;
   switch (code & 0xff) { // the primary code of an extended one
   case SQLITE_OK:
     return FileVerdict::kUsable;
@@ -203,8 +237,12 @@ FileVerdict checkHeader(const Connection &connection, FileKind kind, Clock::time
   return application == applicationOf(kind) || isEmpty ? FileVerdict::kUsable : FileVerdict::kForeign;
 }
 
-FileVerdict adoptDatabase(Connection &connection, bool mayWrite, Clock::time_point end) {
+FileVerdict adoptDatabase(Connection &connection, bool mayWrite, Journal journal, Clock::time_point end) {
   connection.setBusyTimeout(untilThen(end));
+  mayWrite = mayWrite && !connection.isReadOnly();
+  if (mayWrite && journal == Journal::kRollback)
+    if (int code = leaveWriteAheadLog(connection, end))
+      return verdictOf(code);
   Marks marks;
   if (int code = readMarksAtOnce(connection, marks))
     return verdictOf(code);
@@ -212,7 +250,6 @@ FileVerdict adoptDatabase(Connection &connection, bool mayWrite, Clock::time_poi
   if (found == FileVerdict::kForeign || found == FileVerdict::kNewer)
     return found;
 
-  mayWrite = mayWrite && !connection.isReadOnly();
   if (marks.isEmpty() && !mayWrite)
     return FileVerdict::kUnreachable;
   // NORMAL survives a killed process; a power cut may lose the last rows but not the file.
@@ -224,7 +261,7 @@ FileVerdict adoptDatabase(Connection &connection, bool mayWrite, Clock::time_poi
   if (mayWrite && marks.lackTables())
     if (int code = completeSchema(connection, marks, end))
       return verdictOf(code);
-  if (mayWrite)
+  if (mayWrite && journal == Journal::kWriteAheadLog)
     useWriteAheadLog(connection, end);
   connection.setBusyTimeout(kBusyTimeout);
   return marks.verdict(FileKind::kDatabase);

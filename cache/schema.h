@@ -3,6 +3,7 @@
 // Thread-safety: none, as the connection.
 #pragma once
 
+#include "cache/file_system.h"
 #include "cache/sqlite.h"
 #include "cache/tables.h"
 
@@ -19,8 +20,12 @@ enum class FileVerdict {
   kForeign,     // not provably ours, so nothing to touch
   kNewer,       // a schema of a later version of this library
   kLocked,      // another process kept it locked until the end of the wait
+  kNoLocks,     // its file system gives no locks
   kUnreachable, // cannot be opened, read or created
 };
+
+// Whether a sqlite code says that the file system cannot lock the file; an extended code.
+bool isLackOfLocks(int code);
 
 // What a sqlite code says about a file that is being opened. SQLITE_OK is usable.
 FileVerdict verdictOf(int code);
@@ -32,7 +37,8 @@ FileVerdict checkHeader(const sqlite::Connection &connection, FileKind kind, std
 // Recognises the database and sets the connection up; when `mayWrite` it makes the schema in an empty file and brings
 // an older one up to date. An older one that cannot be written is read as it is. A file of another program or of a
 // newer schema is only read. A locked file is waited for until `end`; later operations wait five seconds each.
-FileVerdict adoptDatabase(sqlite::Connection &connection, bool mayWrite, std::chrono::steady_clock::time_point end);
+FileVerdict adoptDatabase(sqlite::Connection &connection, bool mayWrite, Journal journal,
+                          std::chrono::steady_clock::time_point end);
 
 // The same for a pack, which is only read and never locked.
 FileVerdict adoptPack(sqlite::Connection &connection);

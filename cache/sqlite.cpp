@@ -4,13 +4,35 @@
 
 namespace nsa::sqlite {
 
+namespace {
+
+// "file:" URI with everything that has a meaning in one escaped.
+std::string immutableUri(const std::string &path) {
+  std::string uri = "file:";
+  for (char c : path) {
+    if (c == '%' || c == '?' || c == '#') {
+      static constexpr char kDigits[] = "0123456789abcdef";
+      uri += '%';
+      uri += kDigits[static_cast<unsigned char>(c) >> 4];
+      uri += kDigits[static_cast<unsigned char>(c) & 15];
+    } else {
+      uri += c;
+    }
+  }
+  return uri + "?immutable=1";
+}
+
+} // namespace
+
 Connection::Connection(Connection &&other) noexcept
-    : handle(std::exchange(other.handle, nullptr)), statements(std::exchange(other.statements, {})) {}
+    : handle(std::exchange(other.handle, nullptr)), isImmutable(other.isImmutable),
+      statements(std::exchange(other.statements, {})) {}
 
 Connection &Connection::operator=(Connection &&other) noexcept {
   if (this != &other) {
     close();
     handle = std::exchange(other.handle, nullptr);
+    isImmutable = other.isImmutable;
     statements = std::exchange(other.statements, {});
   }
   return *this;
@@ -22,6 +44,12 @@ Connection Connection::open(const std::string &name, int flags, int &result) {
       sqlite3_open_v2(name.c_str(), &connection.handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
   if (result != SQLITE_OK)
     connection.close(); // sqlite hands out a handle on failure too
+  return connection;
+}
+
+Connection Connection::openImmutable(const std::string &path, int &result) {
+  Connection connection = open(immutableUri(path), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, result);
+  connection.isImmutable = true;
   return connection;
 }
 
@@ -59,7 +87,7 @@ int Connection::readHead(std::span<std::byte> head, size_t &size) const {
   sqlite3_file *file = nullptr;
   sqlite3_int64 bytes = 0;
   int code = sqlite3_file_control(handle, "main", SQLITE_FCNTL_FILE_POINTER, static_cast<void *>(&file));
-  if (code == SQLITE_OK)
+  if (code == SQLITE_OK && !isImmutable)
     code = file->pMethods->xLock(file, SQLITE_LOCK_SHARED);
   if (code != SQLITE_OK)
     return code;
@@ -67,8 +95,18 @@ int Connection::readHead(std::span<std::byte> head, size_t &size) const {
   size = std::min(head.size(), static_cast<size_t>(bytes));
   if (code == SQLITE_OK && size != 0)
     code = file->pMethods->xRead(file, head.data(), static_cast<int>(size), 0);
-  file->pMethods->xUnlock(file, SQLITE_LOCK_NONE);
+  if (!isImmutable)
+    file->pMethods->xUnlock(file, SQLITE_LOCK_NONE);
   return code;
+}
+
+int Connection::copyTo(Connection &target) const {
+  constexpr int kAllPages = -1;
+  sqlite3_backup *backup = sqlite3_backup_init(target.handle, "main", handle, "main");
+  if (!backup)
+    return sqlite3_errcode(target.handle);
+  sqlite3_backup_step(backup, kAllPages);
+  return sqlite3_backup_finish(backup); // the step's error, if there was one
 }
 
 int64_t Connection::changes() const { return sqlite3_changes64(handle); }
@@ -144,6 +182,8 @@ int Query::run() {
   }
   return result;
 }
+
+int Query::type(int column) const { return sqlite3_column_type(statement, column); }
 
 std::string Query::text(int column) const {
   auto *data = reinterpret_cast<const char *>(sqlite3_column_text(statement, column));

@@ -26,6 +26,8 @@ public:
 
   // An empty connection and the code in `result` on failure. `flags` as for sqlite3_open_v2.
   static Connection open(const std::string &name, int flags, int &result);
+  // For a file in which nothing changes: takes no lock and makes no file beside it.
+  static Connection openImmutable(const std::string &path, int &result);
   explicit operator bool() const { return handle != nullptr; }
   void close();
   // Forgets the connection without touching its file, for the child of a fork: closing there would
@@ -41,8 +43,11 @@ public:
   int integer(const char *sql, int64_t &value);
   bool isReadOnly() const;
   // The first bytes of the file, fewer when it is shorter; SQLITE_BUSY while somebody writes it. Looks at no log and
-  // changes nothing. Through sqlite's own descriptor: closing another one would drop the locks of the whole process.
+  // changes nothing, and locks nothing where nothing changes. Through sqlite's own descriptor: closing another one
+  // would drop the locks of the whole process.
   int readHead(std::span<std::byte> head, size_t &size) const;
+  // Makes `target` a copy of this database, whatever it held.
+  int copyTo(Connection &target) const;
   int64_t changes() const;
   // The last error as text.
   std::string message() const;
@@ -53,6 +58,7 @@ private:
   sqlite3_stmt *prepared(const char *sql, int &result);
 
   sqlite3 *handle = nullptr;
+  bool isImmutable = false;
   std::vector<std::pair<const char *, sqlite3_stmt *>> statements;
 };
 
@@ -77,6 +83,7 @@ public:
   int code() const { return result; }
 
   // Columns count from 0; valid until the next step.
+  int type(int column) const; // before the others, which convert
   std::string text(int column) const;
   std::span<const std::byte> bytes(int column) const;
   int64_t integer(int column) const;

@@ -10,6 +10,7 @@ namespace nsa {
 inline constexpr int64_t kApplicationId = 0x4e53414b;     // "NSAK": a kernel database
 inline constexpr int64_t kPackApplicationId = 0x4e534150; // "NSAP": a pack
 inline constexpr int64_t kSchemaVersion = 3;              // of both: user_version
+inline constexpr int64_t kSchemaWithRoutes = 3;           // the first with the tables routes and uses
 
 // Since version 1.
 inline constexpr const char *kCreateKernels = R"sql(

@@ -1,5 +1,5 @@
-// Which kernels were used, and on which day: the table `uses`, by which least recently used kernels are found. Reading a
-// kernel writes nothing: uses are gathered in memory and written with the next put, or when the store closes.
+// Which kernels were used, and on which day: the table `uses`, by which least recently used kernels are found. Reading
+// a kernel writes nothing: uses are gathered in memory and written with the next put, or when the store closes.
 // Thread-safety: none; the store's mutex guards the log as its connection.
 #pragma once
 

@@ -77,6 +77,11 @@ Status convert(const nsa_engine_options *options, EngineOptions &result) {
   result.cpuThreads = options->cpu_threads;
   result.compileThreads = options->compile_threads;
   result.cpuFeatures = textOf(options->cpu_features);
+  result.cachePacks = textOf(options->cache_packs);
+  result.cacheKeys = textOf(options->cache_keys);
+  NSA_RETURN_IF_ERROR(checkEnum("require_signature", options->require_signature, 1, "must be 0 or 1"));
+  result.requireSignature = options->require_signature != 0;
+  result.cacheMaxBytes = options->cache_max_bytes;
   if (options->log) {
     NSA_RETURN_IF_ERROR(
         checkEnum("log_level", numberOf(options->log_level), NSA_LOG_OFF, "must be a value of nsa_log_level"));

@@ -227,7 +227,7 @@ nsa_status nsa_engine_stats(const nsa_engine *engine, nsa_stats *stats, nsa_erro
       return found.status();
     NSA_RETURN_IF_ERROR(checkStruct(stats, "stats"));
     const Counters &counters = (*found)->counters();
-    StoreCounters store = (*found)->storeCounters();
+    const CacheCounters cache = (*found)->cacheCounters();
     *stats = nsa_init_sized<nsa_stats>();
     stats->plans_from_memory = counters.plansFromMemory;
     stats->plans_from_database = counters.plansFromDatabase;
@@ -237,8 +237,10 @@ nsa_status nsa_engine_stats(const nsa_engine *engine, nsa_stats *stats, nsa_erro
     stats->kernels_measured = counters.kernelsMeasured;
     stats->kernels_rejected = counters.kernelsRejected;
     stats->kernels_loaded = counters.kernelsLoaded;
-    stats->cache_damaged_rows = store.damagedRows;
-    stats->cache_failed_writes = store.failedWrites;
+    stats->cache_damaged_rows = cache.damagedRows;
+    stats->cache_failed_writes = cache.failedWrites;
+    stats->cache_pack_hits = cache.packHits;
+    stats->cache_refused_packs = cache.refusedPacks;
     stats->runs = counters.runs;
     return Status::ok();
   });

@@ -2,6 +2,7 @@
 
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/cuda_device.h"
+#include "runtime/engine/cache_settings.h"
 #include "runtime/engine/describe.h"
 #include "runtime/engine/plan_parts.h"
 #include "runtime/engine/template_folder.h"
@@ -72,7 +73,10 @@ Result<EnginePointer> Engine::open(std::unique_ptr<Engine> engine) {
       return digest.status();
     choiceDevice += " templates=" + *digest;
   }
-  engine->cache = std::make_unique<KernelCache>(resolved.cachePath, engine->logger);
+  Result<CacheSettings> cacheSettings = settingsOf(resolved);
+  if (!cacheSettings)
+    return cacheSettings.status();
+  engine->cache = std::make_unique<KernelCache>(std::move(*cacheSettings), engine->logger);
   engine->planner = std::make_unique<Planner>(*engine->ownDevice, std::move(choiceDevice), *engine->cache, resolved,
                                               engine->logger, engine->ownCounters);
   engine->pool.emplace(*engine->ownDevice);

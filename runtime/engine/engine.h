@@ -43,7 +43,7 @@ public:
 
   Device &device() { return *ownDevice; }
   const Counters &counters() const { return ownCounters; }
-  StoreCounters storeCounters() const { return cache->counters(); }
+  CacheCounters cacheCounters() const { return cache->counters(); }
   void countRun() { ownCounters.runs.raise(); }
 
 private:

@@ -6,25 +6,33 @@ namespace {
 constexpr std::string_view kInMemory = ":memory:";
 } // namespace
 
-KernelCache::KernelCache(std::string path, Logger logger) : file(std::move(path)), logger(std::move(logger)) {}
+KernelCache::KernelCache(CacheSettings settings, Logger logger)
+    : settings(std::move(settings)), logger(std::move(logger)) {}
 
 KernelStore *KernelCache::store() {
-  std::string warning;
+  std::string warning, note;
   KernelStore *result = nullptr;
   {
     std::lock_guard lock(mutex);
     if (tried)
       return opened.get();
     tried = true;
-    Result<std::unique_ptr<KernelStore>> fresh = KernelStore::open({.path = file, .readOnly = false}, warning);
-    if (fresh)
+    KernelStore::Options options;
+    options.path = settings.path;
+    options.maxBytes = settings.maxBytes;
+    Result<std::unique_ptr<KernelStore>> fresh = KernelStore::open(options, warning);
+    if (fresh) {
       opened = std::move(*fresh);
-    else
+      note = opened->note();
+    } else {
       warning = notOpened = fresh.status().toString();
+    }
     result = opened.get();
   }
   if (!warning.empty())
     warn(warning);
+  if (!note.empty())
+    logger.log(LogLevel::kInfo, "cache", note);
   return result;
 }
 
@@ -34,11 +42,41 @@ bool KernelCache::isOpen() const {
 }
 
 std::unique_ptr<KernelStore> KernelCache::openToRead(std::string &trouble) const {
-  Result<std::unique_ptr<KernelStore>> fresh = KernelStore::open({.path = file, .readOnly = true}, trouble);
+  KernelStore::Options options;
+  options.path = settings.path;
+  options.readOnly = true;
+  Result<std::unique_ptr<KernelStore>> fresh = KernelStore::open(options, trouble);
   if (fresh)
     return std::move(*fresh);
   trouble = fresh.status().toString();
   return nullptr;
+}
+
+const KernelCache::Packs &KernelCache::packs() {
+  std::call_once(packsTried, [this] { openPacks(); });
+  return openedPacks;
+}
+
+void KernelCache::openPacks() {
+  Pack::Rules rules;
+  rules.requireSignature = settings.requireSignature;
+  if (rules.requireSignature && !settings.packs.empty())
+    for (const std::string &path : settings.keyFiles) {
+      if (Result<PublicKey> key = PublicKey::read(path))
+        rules.trusted.push_back(*key);
+      else
+        warn(key.status().toString());
+    }
+  for (const std::string &path : settings.packs) {
+    Result<std::unique_ptr<Pack>> pack = Pack::open(path, rules);
+    if (pack) {
+      openedPacks.push_back(std::move(*pack));
+    } else {
+      ++refusedPacks;
+      warn(pack.status().toString());
+    }
+  }
+  packsReady = true;
 }
 
 void KernelCache::warn(const std::string &text) {
@@ -62,13 +100,19 @@ void KernelCache::warnOfTrouble(const KernelStore &store) {
     warn(trouble);
   StoreCounters counters = store.counters();
   if (counters.damagedRows != 0 && counters.replacedFiles == 0 && store.path() != kInMemory)
-    warn("cache file '" + file +
+    warn("cache file '" + settings.path +
          "' holds damaged rows; they are skipped, and written anew when they are compiled again");
 }
 
+void KernelCache::warnOfTrouble(const Pack &pack) {
+  if (const std::string trouble = pack.trouble(); !trouble.empty())
+    warn(trouble);
+  if (pack.counters().damagedRows != 0)
+    warn("pack '" + pack.path() + "' holds damaged rows; they are skipped (`nsa cache verify` names them)");
+}
+
 std::optional<KernelCache::Hit> KernelCache::find(const std::string &problem, const std::string &device) {
-  KernelStore *from = store();
-  return from ? findIn(*from, problem, device) : std::nullopt;
+  return findIn(store(), problem, device);
 }
 
 KernelStore *KernelCache::look(std::unique_ptr<KernelStore> &own) {
@@ -83,33 +127,89 @@ KernelStore *KernelCache::look(std::unique_ptr<KernelStore> &own) {
 
 std::optional<KernelCache::Hit> KernelCache::peek(const std::string &problem, const std::string &device) {
   std::unique_ptr<KernelStore> own;
-  KernelStore *from = look(own);
-  return from ? findIn(*from, problem, device) : std::nullopt;
+  return findIn(look(own), problem, device);
+}
+
+std::optional<KernelCache::Hit> KernelCache::findIn(KernelStore *from, const std::string &problem,
+                                                    const std::string &device) {
+  std::vector<Hit> untuned; // in the order in which they would serve
+  // The hit, if it serves at once. A choice whose kernel is nowhere to be had serves nobody.
+  const auto take = [&](std::optional<StoredChoice> choice, int layer) -> std::optional<Hit> {
+    if (!choice)
+      return std::nullopt;
+    if (!choice->tuned) {
+      untuned.push_back({std::move(*choice), {}, layer});
+      return std::nullopt;
+    }
+    std::optional<StoredKernel> kernel = kernelFrom(from, choice->content);
+    return kernel ? std::optional(Hit{std::move(*choice), std::move(*kernel), layer}) : std::nullopt;
+  };
+  if (from) {
+    std::optional<Hit> hit = take(orWarn(from->findChoice(problem, device)), 0);
+    warnOfTrouble(*from);
+    if (hit)
+      return hit;
+  }
+  int layer = 0;
+  for (const std::unique_ptr<Pack> &pack : packs()) {
+    std::optional<Hit> hit = take(pack->findChoice(problem, device), ++layer);
+    warnOfTrouble(*pack);
+    if (hit)
+      return hit;
+  }
+  for (Hit &hit : untuned)
+    if (std::optional<StoredKernel> kernel = kernelFrom(from, hit.choice.content)) {
+      hit.kernel = std::move(*kernel);
+      return std::move(hit);
+    }
+  return std::nullopt;
+}
+
+std::optional<StoredKernel> KernelCache::kernelFrom(KernelStore *from, const std::string &content) {
+  if (from) {
+    std::optional<StoredKernel> kernel = orWarn(from->findKernel(content));
+    warnOfTrouble(*from);
+    if (kernel)
+      return kernel;
+  }
+  for (const std::unique_ptr<Pack> &pack : packs()) {
+    std::optional<StoredKernel> kernel = pack->findKernel(content);
+    warnOfTrouble(*pack);
+    if (kernel) {
+      ++packHits;
+      return kernel;
+    }
+  }
+  return std::nullopt;
 }
 
 std::vector<ChoiceSummary> KernelCache::choicesOf(const std::string &op) {
   std::unique_ptr<KernelStore> own;
   KernelStore *from = look(own);
-  return from ? orWarn(from->summarizeChoices(op)) : std::vector<ChoiceSummary>();
+  std::vector<ChoiceSummary> choices;
+  if (from)
+    choices = orWarn(from->summarizeChoices(op));
+  int layer = 0;
+  for (const std::unique_ptr<Pack> &pack : packs())
+    pack->summarizeChoices(op, ++layer, choices);
+  return choices;
+}
+
+std::optional<StoredKernel> KernelCache::kernelOf(const std::string &content) {
+  std::unique_ptr<KernelStore> own;
+  return kernelFrom(look(own), content);
 }
 
 std::optional<StoredRoute> KernelCache::findRoute(const std::string &family, const std::string &device,
                                                   const std::string &name) {
   std::unique_ptr<KernelStore> own;
-  KernelStore *from = look(own);
-  return from ? orWarn(from->findRoute(family, device, name)) : std::nullopt;
-}
-
-std::optional<KernelCache::Hit> KernelCache::findIn(KernelStore &from, const std::string &problem,
-                                                    const std::string &device) {
-  std::optional<StoredChoice> choice = orWarn(from.findChoice(problem, device));
-  std::optional<StoredKernel> kernel;
-  if (choice)
-    kernel = orWarn(from.findKernel(choice->content));
-  warnOfTrouble(from);
-  if (!kernel)
-    return std::nullopt;
-  return Hit{std::move(*choice), std::move(*kernel)};
+  if (KernelStore *from = look(own))
+    if (std::optional<StoredRoute> route = orWarn(from->findRoute(family, device, name)))
+      return route;
+  for (const std::unique_ptr<Pack> &pack : packs())
+    if (std::optional<StoredRoute> route = pack->findRoute(family, device, name))
+      return route;
+  return std::nullopt;
 }
 
 Status KernelCache::put(const StoredKernel &kernel, const StoredChoice *choice) {
@@ -128,7 +228,7 @@ Status KernelCache::written(const KernelStore &into, Status status) {
     warn(status.toString());
   warnOfTrouble(into);
   // The store keeps its rows in memory when it cannot use the file.
-  if (status.isOk() && into.path() == kInMemory && file != kInMemory)
+  if (status.isOk() && into.path() == kInMemory && settings.path != kInMemory)
     return Status::error(ErrorCode::kIoError, trouble());
   return status;
 }
@@ -137,6 +237,13 @@ std::unique_ptr<KeyLease> KernelCache::lease(const std::string &problem, const s
                                              const std::string &work) {
   KernelStore *in = store();
   return in ? std::make_unique<KeyLease>(*in, LeaseKey{problem, device, work}) : nullptr;
+}
+
+std::string KernelCache::layerPath(int layer) {
+  if (layer == 0)
+    return settings.path;
+  const Packs &all = packs();
+  return static_cast<size_t>(layer) <= all.size() ? all[static_cast<size_t>(layer) - 1]->path() : "";
 }
 
 std::string KernelCache::trouble() const {
@@ -149,9 +256,19 @@ std::string KernelCache::trouble() const {
   return opened ? opened->trouble() : notOpened;
 }
 
-StoreCounters KernelCache::counters() const {
-  std::lock_guard lock(mutex);
-  return opened ? opened->counters() : StoreCounters();
+CacheCounters KernelCache::counters() const {
+  CacheCounters counters;
+  {
+    std::lock_guard lock(mutex);
+    if (opened)
+      static_cast<StoreCounters &>(counters) = opened->counters();
+  }
+  if (packsReady)
+    for (const std::unique_ptr<Pack> &pack : openedPacks)
+      counters.damagedRows += pack->counters().damagedRows;
+  counters.packHits = packHits;
+  counters.refusedPacks = refusedPacks;
+  return counters;
 }
 
 } // namespace nsa

@@ -44,6 +44,26 @@ public:
     return Status::ok();
   }
 
+  Status bytes(int64_t &option, const char *field, const char *variable) const {
+    if (option < 0)
+      return Status::invalid(field, std::to_string(option), "must be a number of bytes, or 0 for no limit");
+    std::string_view value = lookup(variable);
+    if (option != 0 || value.empty())
+      return Status::ok();
+    auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), option);
+    if (error != std::errc() || end != value.data() + value.size() || option < 0)
+      return Status::invalid(variable, std::string(value), "must be a number of bytes, or 0 for no limit");
+    return Status::ok();
+  }
+
+  Status flag(bool &option, const char *variable) const {
+    std::string_view value = lookup(variable);
+    if (value != "" && value != "0" && value != "1")
+      return Status::invalid(variable, std::string(value), "must be 0 or 1");
+    option = option || value == "1";
+    return Status::ok();
+  }
+
   Status seconds(double &option, const char *field, const char *variable) const {
     if (!std::isfinite(option) || option < 0)
       return Status::invalid(field, std::to_string(option), "must be finite and positive, or 0 for the default");
@@ -98,6 +118,10 @@ Status EngineOptions::resolve(const Environment &environment) {
   resolver.text(device, "NSA_DEVICE");
   if (cachePath.empty())
     cachePath = defaultCachePath(resolver);
+  resolver.text(cachePacks, "NSA_CACHE_PACKS");
+  resolver.text(cacheKeys, "NSA_CACHE_KEYS");
+  NSA_RETURN_IF_ERROR(resolver.flag(requireSignature, "NSA_REQUIRE_SIGNATURE"));
+  NSA_RETURN_IF_ERROR(resolver.bytes(cacheMaxBytes, "cache_max_bytes", "NSA_CACHE_MAX_BYTES"));
   resolver.text(compilerPath, "NSA_COMPILER");
   resolver.text(nvrtcPath, "NSA_NVRTC");
   resolver.text(templateDir, "NSA_TEMPLATE_DIR");

@@ -5,6 +5,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/status.h"
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -20,6 +21,10 @@ Result<MissPolicy> parseMissPolicy(std::string_view field, std::string_view name
 struct EngineOptions {
   std::string device; // "cpu", "cuda:N"; stays empty when nobody chose
   std::string cachePath;
+  std::string cachePacks; // files separated by ':'; "none": not even the installed ones
+  std::string cacheKeys;  // files separated by ':'
+  bool requireSignature = false;
+  int64_t cacheMaxBytes = 0; // 0: no limit
   std::optional<MissPolicy> missPolicy;
   double tuneBudgetSeconds = 0;
   std::string compilerPath; // stays empty for the library beside libnsa.so

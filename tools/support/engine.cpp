@@ -73,6 +73,10 @@ Result<EngineHandle> createEngine(const EngineSettings &options) {
   nsa_engine_options api = NSA_INIT(nsa_engine_options);
   api.device = textOrNull(options.device);
   api.cache_path = textOrNull(options.cachePath);
+  api.cache_packs = textOrNull(options.cachePacks);
+  api.cache_keys = textOrNull(options.cacheKeys);
+  api.require_signature = options.requireSignature;
+  api.cache_max_bytes = options.cacheMaxBytes;
   api.miss_policy_set = options.missPolicy.has_value();
   api.miss_policy = options.missPolicy.value_or(NSA_MISS_DEFAULT);
   api.tune_budget_seconds = options.tuneBudgetSeconds;

@@ -20,7 +20,9 @@ nsa_maxima toApi(const Maxima &maxima);
 // Texts that the C ABI takes as pointers, kept alive here. An empty text is the default.
 struct EngineSettings {
   std::string device = "cpu";
-  std::string cachePath;
+  std::string cachePath, cachePacks, cacheKeys;
+  bool requireSignature = false;
+  int64_t cacheMaxBytes = 0;
   std::optional<nsa_miss_policy> missPolicy;
   double tuneBudgetSeconds = 0;
   std::string compilerPath, nvrtcPath, templateDir, forceVariant, dumpDir, cpuFeatures;

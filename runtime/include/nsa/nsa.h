@@ -182,7 +182,15 @@ typedef struct nsa_engine_options {
   void *log_user;
   nsa_log_level log_level;  /* with a callback: the least level passed on. NSA_LOG for stderr */
   const char *cpu_features; /* "", "x86-64-v3" or "x86-64-v4": limits the CPU device's code. NSA_CPU_FEATURES */
-  int64_t reserved[8];
+  /* Packs: read-only files of kernels beneath the database, in the order in which they are asked, separated by ':'.
+     NSA_CACHE_PACKS. Behind them, every *.nsapack in ../share/nsa/packs of the folder of libnsa.so; "none": no pack at
+     all */
+  const char *cache_packs;
+  const char *cache_keys; /* files of public keys, separated by ':', whose signature of a pack counts. NSA_CACHE_KEYS */
+  int32_t require_signature; /* 1: packs that none of these keys has signed are not used. NSA_REQUIRE_SIGNATURE */
+  int64_t cache_max_bytes; /* of the database: storing a kernel makes room by removing the least recently used ones that
+                              nobody tuned. NSA_CACHE_MAX_BYTES, else no limit */
+  int64_t reserved[4];
 } nsa_engine_options;
 
 /* A tensor in device memory (host memory for the CPU device). 1 <= rank <= 5. */
@@ -386,7 +394,8 @@ typedef struct nsa_stats {
   uint64_t kernels_compiled, kernels_measured, kernels_rejected, kernels_loaded;
   uint64_t cache_damaged_rows, cache_failed_writes;
   uint64_t runs;
-  uint64_t reserved[8];
+  uint64_t cache_pack_hits, cache_refused_packs; /* kernels served from packs; packs that are not used */
+  uint64_t reserved[6];
 } nsa_stats;
 NSA_API nsa_status nsa_engine_stats(const nsa_engine *engine, nsa_stats *stats, nsa_error *error) NSA_NOEXCEPT;
 

@@ -258,7 +258,7 @@ TEST_F(Trouble, AReadOnlyCacheServesAndIsWarnedAboutOnce) {
       _exit(1);
     if (log.size() != 1 || log[0].find("cannot be written") == std::string::npos)
       _exit(2);
-    KernelCache another(cache, Logger(options.log, LogLevel::kWarning));
+    KernelCache another({.path = cache}, Logger(options.log, LogLevel::kWarning));
     StoredKernel kernel{"content", test::manifestOf({}, spec), test::countingCode()};
     if (another.put(kernel, nullptr).isOk())
       _exit(3);
@@ -276,7 +276,7 @@ TEST_F(Trouble, AReadOnlyCacheServesAndIsWarnedAboutOnce) {
 // A fork closes the file, and when it is opened anew it is something else: as when it was so from the beginning.
 TEST_F(Trouble, AFileThatIsLostAtAForkIsWarnedAboutOnce) {
   store();
-  KernelCache kernels(cache, Logger(options.log, LogLevel::kWarning));
+  KernelCache kernels({.path = cache}, Logger(options.log, LogLevel::kWarning));
   const std::string problem = Problem::make(spec, maxima).key();
   EXPECT_TRUE(kernels.find(problem, test::cpuDeviceKey()).has_value());
   EXPECT_EQ(kernels.trouble(), "");

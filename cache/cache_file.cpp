@@ -1,0 +1,80 @@
+#include "cache/cache_file.h"
+
+#include "cache/choice_rows.h"
+#include "cache/database_file.h"
+#include "cache/kernel_rows.h"
+#include "cache/route_rows.h"
+
+#include <filesystem>
+
+namespace nsa {
+
+namespace {
+
+constexpr std::chrono::milliseconds kLockedWait{20000};
+
+// By its header; whatever is no pack is taken for a database, whose opening says what is wrong.
+bool looksLikePack(const std::string &path) {
+  int code;
+  const sqlite::Connection connection = sqlite::Connection::openImmutable(path, code);
+  return connection &&
+         checkHeader(connection, FileKind::kPack, std::chrono::steady_clock::now()) == FileVerdict::kUsable;
+}
+
+} // namespace
+
+Result<CacheFile> CacheFile::open(const std::string &path, Check check) {
+  CacheFile file;
+  file.name = path;
+  std::error_code error;
+  if (!std::filesystem::exists(path, error))
+    return Status::error(ErrorCode::kIoError, "there is no kernel database or pack at '" + path + "'",
+                         "`nsa run` and `nsa tune` make a database, `nsa cache export` makes a pack");
+  if (looksLikePack(path)) {
+    Result<PackFile> pack = PackFile::open(path);
+    if (!pack)
+      return pack.status();
+    if (check == Check::kDigest)
+      NSA_RETURN_IF_ERROR(pack->checkDigest());
+    file.link = std::move(pack->connection);
+    file.facts = std::move(pack->facts);
+    return file; // nothing changes in it
+  }
+  DatabaseFile database = openDatabaseFile(path, true, kLockedWait);
+  if (!database.warning.empty())
+    return Status::error(ErrorCode::kIoError, database.warning);
+  file.link = std::move(database.connection);
+  // All that is read from here on is of one moment.
+  if (const int code = file.link.execute("BEGIN"))
+    return file.failed(code);
+  return file;
+}
+
+Status CacheFile::failed(int code) const {
+  return Status::error(ErrorCode::kIoError, "cache file '" + name + "': " + sqlite3_errstr(code));
+}
+
+template <typename Row>
+Result<std::vector<Row>> CacheFile::list(int (*read)(sqlite::Connection &, std::vector<Row> &)) {
+  std::vector<Row> rows;
+  if (const int code = read(link, rows))
+    return failed(code);
+  return rows;
+}
+
+Result<std::vector<KernelSummary>> CacheFile::kernels() { return list(listKernelRows); }
+Result<std::vector<StoredChoice>> CacheFile::choices() { return list(listChoiceRows); }
+Result<std::vector<StoredRoute>> CacheFile::routes() { return list(listRouteRows); }
+
+Result<std::optional<StoredKernel>> CacheFile::kernel(const std::string &content) {
+  StoredKernel kernel;
+  RowState state;
+  if (const int code = readKernel(link, content, kernel, state))
+    return failed(code);
+  if (state == RowState::kDamaged)
+    return Status::error(ErrorCode::kIoError, "kernel " + content + " is damaged: its digest does not match",
+                         "the next run that needs it makes it anew");
+  return state == RowState::kIntact ? std::optional(std::move(kernel)) : std::nullopt;
+}
+
+} // namespace nsa

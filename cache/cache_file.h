@@ -1,0 +1,44 @@
+// A kernel database or a pack, opened only to read, for who looks at whole files: export, merge, verify and the like.
+// Nothing is forgiven here: what an engine would work around is an error.
+// Thread-safety: none, as the connection.
+#pragma once
+
+#include "cache/pack_file.h"
+#include "cache/rows.h"
+#include "cache/schema.h"
+#include "cache/sqlite.h"
+#include "runtime/base/status.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nsa {
+
+class CacheFile {
+public:
+  enum class Check { kDigest, kNothing }; // of a pack
+  static Result<CacheFile> open(const std::string &path, Check check = Check::kDigest);
+
+  bool isPack() const { return facts.has_value(); }
+  const std::string &path() const { return name; }
+  const PackFacts &pack() const { return *facts; }
+  sqlite::Connection &connection() { return link; }
+
+  Result<std::vector<KernelSummary>> kernels();
+  Result<std::vector<StoredChoice>> choices();
+  Result<std::vector<StoredRoute>> routes();
+  // nullopt: not there. A damaged row is an error.
+  Result<std::optional<StoredKernel>> kernel(const std::string &content);
+  // The error of a call that gave `code`.
+  Status failed(int code) const;
+
+private:
+  template <typename Row> Result<std::vector<Row>> list(int (*read)(sqlite::Connection &, std::vector<Row> &));
+
+  std::string name;
+  sqlite::Connection link;
+  std::optional<PackFacts> facts;
+};
+
+} // namespace nsa

@@ -1,0 +1,134 @@
+#include "cache/pack.h"
+
+#include "cache/choice_rows.h"
+#include "cache/fork_fence.h"
+#include "cache/kernel_rows.h"
+#include "cache/pack_file.h"
+#include "cache/route_rows.h"
+
+#include <mutex>
+
+namespace nsa {
+
+namespace {
+
+Result<PackFile> openChecked(const std::string &path, const Pack::Rules &rules) {
+  Result<PackFile> file = PackFile::open(path);
+  if (!file)
+    return file;
+  if (rules.requireSignature)
+    NSA_RETURN_IF_ERROR(file->checkSignature(rules.trusted));
+  NSA_RETURN_IF_ERROR(file->checkDigest());
+  return file;
+}
+
+} // namespace
+
+struct Pack::State final : ForkFence::Member {
+  mutable std::mutex mutex;
+  PackFile file;
+  Rules rules;
+  std::string trouble;
+  StoreCounters counters;
+
+  // An immutable file has no locks to lose, but sqlite may read it at a position that both sides would share.
+  void lockAndClose() override {
+    mutex.lock();
+    file.connection.close();
+  }
+  void unlock() override { mutex.unlock(); }
+
+  // Runs `body` on the connection. A failure of sqlite's is a damaged row, and what was read is dropped.
+  template <typename Value, typename Body> Value use(Body body) {
+    std::lock_guard lock(mutex);
+    Value value{};
+    if (!file.connection && trouble.empty())
+      openAgain();
+    if (!file.connection)
+      return value;
+    if (body(value) == SQLITE_OK)
+      return value;
+    ++counters.damagedRows;
+    return Value();
+  }
+
+  void openAgain() {
+    Result<PackFile> fresh = openChecked(file.path, rules);
+    if (!fresh)
+      trouble = fresh.status().toString();
+    else if (fresh->facts.digest != file.facts.digest)
+      trouble = packError(file.path, "it was replaced by another one in use").toString();
+    else
+      file = std::move(*fresh);
+  }
+};
+
+Pack::Pack(std::unique_ptr<State> state) : state(std::move(state)) {}
+
+Pack::~Pack() {
+  std::unique_lock fence = ForkFence::hold();
+  ForkFence::leave(*state);
+  state->file.connection.close();
+}
+
+Result<std::unique_ptr<Pack>> Pack::open(const std::string &path, const Rules &rules) {
+  auto state = std::make_unique<State>();
+  state->rules = rules;
+  {
+    std::unique_lock fence = ForkFence::hold(); // no fork while there is a connection that it does not know
+    Result<PackFile> file = openChecked(path, rules);
+    if (!file)
+      return file.status();
+    state->file = std::move(*file);
+    ForkFence::join(*state);
+  }
+  return std::unique_ptr<Pack>(new Pack(std::move(state)));
+}
+
+std::optional<StoredChoice> Pack::findChoice(const std::string &problem, const std::string &device) {
+  return state->use<std::optional<StoredChoice>>([&](std::optional<StoredChoice> &choice) {
+    const int code = readChoice(state->file.connection, problem, device, choice);
+    ++(choice ? state->counters.hits : state->counters.misses);
+    return code;
+  });
+}
+
+std::optional<StoredKernel> Pack::findKernel(const std::string &content) {
+  return state->use<std::optional<StoredKernel>>([&](std::optional<StoredKernel> &found) {
+    StoredKernel kernel;
+    RowState row;
+    const int code = readKernel(state->file.connection, content, kernel, row);
+    const bool isIntact = code == SQLITE_OK && row == RowState::kIntact;
+    ++(isIntact ? state->counters.hits : state->counters.misses);
+    if (isIntact)
+      found = std::move(kernel);
+    return row == RowState::kDamaged ? SQLITE_CORRUPT : code;
+  });
+}
+
+std::optional<StoredRoute> Pack::findRoute(const std::string &family, const std::string &device,
+                                           const std::string &name) {
+  return state->use<std::optional<StoredRoute>>([&](std::optional<StoredRoute> &route) {
+    return readRoute(state->file.connection, family, device, name, route);
+  });
+}
+
+void Pack::summarizeChoices(const std::string &op, int layer, std::vector<ChoiceSummary> &choices) {
+  const std::vector<ChoiceSummary> found = state->use<std::vector<ChoiceSummary>>(
+      [&](std::vector<ChoiceSummary> &rows) { return listChoiceSummaries(state->file.connection, op, layer, rows); });
+  choices.insert(choices.end(), found.begin(), found.end());
+}
+
+std::string Pack::path() const { return state->file.path.string(); }
+
+std::string Pack::trouble() const {
+  std::lock_guard lock(state->mutex);
+  return state->trouble;
+}
+
+StoreCounters Pack::counters() const {
+  std::lock_guard lock(state->mutex);
+  return state->counters;
+}
+
+} // namespace nsa

@@ -1,0 +1,45 @@
+// A pack in use: a read-only file of kernels, choices and routes that was made once and is shipped. Its digest is
+// compared on opening; a kernel whose own digest does not hold is a miss.
+// Thread-safety: all functions may be called by many threads at once. A pack survives a fork in parent and child: each
+// side opens it anew with its next call, and does without when another file stands there by then.
+#pragma once
+
+#include "cache/kernel_store.h"
+#include "cache/signing_key.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nsa {
+
+class Pack {
+public:
+  struct Rules {
+    bool requireSignature = false;
+    std::vector<PublicKey> trusted; // whose signature counts
+  };
+  // An error says why the pack is not used.
+  static Result<std::unique_ptr<Pack>> open(const std::string &path, const Rules &rules);
+  ~Pack();
+
+  // nullopt: not there, or damaged (counted).
+  std::optional<StoredChoice> findChoice(const std::string &problem, const std::string &device);
+  std::optional<StoredKernel> findKernel(const std::string &content);
+  std::optional<StoredRoute> findRoute(const std::string &family, const std::string &device, const std::string &name);
+  // Appended as of layer `layer`.
+  void summarizeChoices(const std::string &op, int layer, std::vector<ChoiceSummary> &choices);
+
+  std::string path() const;
+  // "" while it serves; else why no longer.
+  std::string trouble() const;
+  StoreCounters counters() const;
+
+private:
+  struct State;
+  explicit Pack(std::unique_ptr<State> state);
+  std::unique_ptr<State> state;
+};
+
+} // namespace nsa

@@ -1,0 +1,151 @@
+#include "cache/pack_file.h"
+
+#include "cache/pack_digest.h"
+#include "cache/schema.h"
+#include "cache/trust.h"
+
+#include <algorithm>
+#include <sys/stat.h>
+#include <system_error>
+
+namespace nsa {
+
+namespace {
+
+using sqlite::Connection;
+using sqlite::Query;
+
+constexpr std::string_view kSignedName = "nsa pack 1";
+constexpr std::string_view kSignatureKey = "signature ";
+constexpr const char *kReadFacts = "SELECT key, value FROM pack ORDER BY key";
+
+constexpr const char *kTamperedHint = "take it again from where it was made; `nsa cache verify` names what differs";
+
+std::string describe(FileVerdict verdict) {
+  switch (verdict) {
+  case FileVerdict::kForeign:
+    return "it is no pack";
+  case FileVerdict::kNewer:
+    return "it was written by a newer version of this library";
+  case FileVerdict::kDamaged:
+    return "it is damaged";
+  default:
+    return "it cannot be read";
+  }
+}
+
+template <size_t Count> bool copyBytes(std::span<const std::byte> from, std::array<std::byte, Count> &to) {
+  if (from.size() != Count)
+    return false;
+  std::copy(from.begin(), from.end(), to.begin());
+  return true;
+}
+
+Status readFacts(PackFile &file) {
+  const auto broken = [&](const std::string &key, const std::string &rule) {
+    return packError(file.path, "its field '" + key + "' " + rule, kTamperedHint);
+  };
+  bool hasFormat = false, hasSource = false, hasDigest = false, hasEvidence = false;
+  Query query(file.connection, kReadFacts);
+  while (query.step()) {
+    const std::string key = query.text(0);
+    const std::span<const std::byte> value = query.bytes(1);
+    const std::string text(reinterpret_cast<const char *>(value.data()), value.size());
+    if (key == "format") {
+      if (text != std::to_string(kPackFormat))
+        return packError(file.path, "its format is '" + text.substr(0, 20) + "', this library reads " +
+                                        std::to_string(kPackFormat));
+      hasFormat = true;
+    } else if (key == "source") {
+      file.facts.source = text;
+      hasSource = true;
+    } else if (key == "digest") {
+      if (!(hasDigest = copyBytes(value, file.facts.digest)))
+        return broken(key, "must have 32 bytes");
+    } else if (key == "evidence_digest") {
+      if (!(hasEvidence = copyBytes(value, file.facts.evidenceDigest)))
+        return broken(key, "must have 32 bytes");
+    } else if (key.starts_with(kSignatureKey)) {
+      PackSignature signature;
+      Result<PublicKey> signer = PublicKey::parse(key, key.substr(kSignatureKey.size()));
+      if (!signer || !copyBytes(value, signature.signature))
+        return broken(key, "must name a public key and have 64 bytes");
+      signature.key = *signer;
+      file.facts.signatures.push_back(signature);
+    } else {
+      return broken(key, "is unknown");
+    }
+  }
+  if (query.code() != SQLITE_OK)
+    return packError(file.path, std::string("it is damaged: ") + sqlite3_errstr(query.code()));
+  for (const auto &[has, key] : {std::pair(hasFormat, "format"), std::pair(hasSource, "source"),
+                                 std::pair(hasDigest, "digest"), std::pair(hasEvidence, "evidence_digest")})
+    if (!has)
+      return broken(key, "is missing");
+  return Status::ok();
+}
+
+} // namespace
+
+Status packError(const std::filesystem::path &path, const std::string &reason, std::string hint) {
+  return Status::error(ErrorCode::kIoError, "pack '" + path.string() + "' is not used: " + reason, std::move(hint));
+}
+
+std::vector<std::byte> signedMessage(const Digest::Bytes &digest) {
+  const std::span<const std::byte> name = std::as_bytes(std::span(kSignedName));
+  std::vector<std::byte> message(name.begin(), name.end());
+  message.insert(message.end(), digest.begin(), digest.end());
+  return message;
+}
+
+Result<PackFile> PackFile::open(const std::string &path) {
+  PackFile file;
+  std::error_code error;
+  file.path = std::filesystem::canonical(path, error);
+  if (error)
+    return packError(path, error.message());
+  struct stat status{};
+  if (::stat(file.path.c_str(), &status) != 0 || !S_ISREG(status.st_mode))
+    return packError(path, "it is no regular file");
+  if (const std::string reason = whyNotTrusted(file.path); !reason.empty())
+    return packError(file.path, reason);
+  int code;
+  file.connection = Connection::openImmutable(file.path.string(), code);
+  if (!file.connection)
+    return packError(file.path, sqlite3_errstr(code));
+  FileVerdict verdict = checkHeader(file.connection, FileKind::kPack, std::chrono::steady_clock::now());
+  if (verdict == FileVerdict::kUsable)
+    verdict = adoptPack(file.connection);
+  if (verdict != FileVerdict::kUsable)
+    return packError(file.path, describe(verdict));
+  NSA_RETURN_IF_ERROR(readFacts(file));
+  return file;
+}
+
+Status PackFile::checkDigest() {
+  Digest::Bytes digest;
+  if (const int code = digestRows(connection, facts.source, facts.evidenceDigest, digest))
+    return packError(path, std::string("its rows cannot be read: ") + sqlite3_errstr(code), kTamperedHint);
+  return digest == facts.digest ? Status::ok() : packError(path, "its digest is not that of its rows", kTamperedHint);
+}
+
+Status PackFile::checkSignature(const std::vector<PublicKey> &trusted) const {
+  if (facts.signatures.empty())
+    return packError(path, "it is not signed, and a signature is required",
+                     "`nsa cache sign` adds one; the trusted keys are those of cache_keys (NSA_CACHE_KEYS)");
+  const std::vector<std::byte> message = signedMessage(facts.digest);
+  bool isKnown = false;
+  for (const PackSignature &signature : facts.signatures) {
+    if (std::find(trusted.begin(), trusted.end(), signature.key) == trusted.end())
+      continue;
+    isKnown = true;
+    if (signature.key.verifies(message, signature.signature))
+      return Status::ok();
+  }
+  if (isKnown)
+    return packError(path, "its signature is not that of its digest", kTamperedHint);
+  return packError(path, "none of the keys that signed it is trusted",
+                   "name the public key with cache_keys (NSA_CACHE_KEYS): " + facts.signatures.front().key.hex());
+}
+
+} // namespace nsa

@@ -1,0 +1,49 @@
+// A pack as a file: opening it where it cannot change (sqlite's immutable=1: no lock, no file beside it), and what its
+// table `pack` says of it. What may be believed is said in docs/cache_format.md.
+// Thread-safety: none, as the connection.
+#pragma once
+
+#include "cache/signing_key.h"
+#include "cache/sqlite.h"
+#include "runtime/base/digest.h"
+#include "runtime/base/status.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace nsa {
+
+inline constexpr int kPackFormat = 1;
+
+struct PackSignature {
+  PublicKey key;
+  Signature signature;
+};
+
+struct PackFacts {
+  std::string source; // nsa_source_id of the library that wrote it
+  Digest::Bytes digest{}, evidenceDigest{};
+  std::vector<PackSignature> signatures;
+};
+
+// What a signature is made over.
+std::vector<std::byte> signedMessage(const Digest::Bytes &digest);
+
+struct PackFile {
+  sqlite::Connection connection;
+  std::filesystem::path path; // free of links
+  PackFacts facts;
+
+  // The structure holds and the facts are there; of the rows nothing is known yet. Errors say why it is not used.
+  static Result<PackFile> open(const std::string &path);
+  // Whether the rows are those that the digest is of; the evidence is not read.
+  Status checkDigest();
+  // Whether a trusted key has signed the digest.
+  Status checkSignature(const std::vector<PublicKey> &trusted) const;
+};
+
+// "pack 'P' is not used: ...".
+Status packError(const std::filesystem::path &path, const std::string &reason, std::string hint = "");
+
+} // namespace nsa

@@ -1,0 +1,38 @@
+// Makes packs: the same rows give the same bytes, whatever file they come from and in what order it got them.
+// Thread-safety: distinct files may be used from distinct threads.
+#pragma once
+
+#include "cache/cache_file.h"
+#include "cache/replacing_file.h"
+#include "cache/signing_key.h"
+#include "runtime/base/digest.h"
+#include "runtime/base/status.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace nsa {
+
+struct PackRequest {
+  std::vector<std::string> operators{}; // only these; empty: all
+  std::string device{};                 // only device keys that hold this text; "": all
+  bool tunedOnly = false;
+  std::string source{}; // of the library that writes: nsa_source_id
+  ReplacingFile::Existing existing = ReplacingFile::Existing::kRefuse;
+};
+
+struct PackReport {
+  int64_t kernels = 0, choices = 0, routes = 0;
+  int64_t bytes = 0;
+  Digest::Bytes digest{};
+  std::vector<std::string> damaged; // contents that were left out, with the choices that name them
+};
+
+// Choices that the request takes, the kernels they name, and routes. The file appears when it is complete.
+Result<PackReport> writePack(CacheFile &from, const std::string &path, const PackRequest &request);
+
+// Adds a signature, in place of an older one by the same key. The pack is checked first, its evidence included.
+Status signPack(const std::string &path, const SecretKey &key);
+
+} // namespace nsa

@@ -1,0 +1,30 @@
+// A file that takes its name only when it is complete: made beside it, synced, then renamed; gone without `commit`.
+// Thread-safety: one thread.
+#pragma once
+
+#include "runtime/base/status.h"
+
+#include <string>
+
+namespace nsa {
+
+class ReplacingFile {
+public:
+  enum class Existing { kRefuse, kReplace };
+  // Makes the empty file under its temporary name.
+  static Result<ReplacingFile> create(const std::string &path, Existing existing);
+  ReplacingFile(ReplacingFile &&other) noexcept;
+  ReplacingFile &operator=(ReplacingFile &&) = delete;
+  ~ReplacingFile();
+
+  // Where to write.
+  const std::string &temporaryPath() const { return temporary; }
+  Status commit();
+
+private:
+  ReplacingFile() = default;
+  std::string path, temporary; // `temporary` is empty once there is none
+  Existing existing = Existing::kRefuse;
+};
+
+} // namespace nsa

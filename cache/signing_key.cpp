@@ -1,0 +1,171 @@
+#include "cache/signing_key.h"
+
+#include "cache/trust.h"
+#include "runtime/base/digest.h"
+
+#include <cerrno>
+#include <fstream>
+#include <sodium.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <utility>
+
+namespace nsa {
+
+namespace {
+
+constexpr std::string_view kPublicName = "nsa-public-key-1";
+constexpr std::string_view kSecretName = "nsa-secret-key-1";
+constexpr size_t kLongestLine = 4096;
+
+using Bytes32 = std::array<std::byte, 32>;
+
+const unsigned char *raw(std::span<const std::byte> bytes) {
+  return reinterpret_cast<const unsigned char *>(bytes.data());
+}
+unsigned char *writable(std::span<std::byte> bytes) { return reinterpret_cast<unsigned char *>(bytes.data()); }
+
+// libsodium makes repeated calls harmless.
+void prepare() {
+  static const int ready = sodium_init();
+  (void)ready;
+}
+
+int digitOf(char c) {
+  if (c >= '0' && c <= '9')
+    return c - '0';
+  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool parseHex(std::string_view digits, Bytes32 &bytes) {
+  if (digits.size() != 2 * bytes.size())
+    return false;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const int high = digitOf(digits[2 * i]), low = digitOf(digits[2 * i + 1]);
+    if (high < 0 || low < 0)
+      return false;
+    bytes[i] = static_cast<std::byte>(16 * high + low);
+  }
+  return true;
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' '))
+    text.remove_suffix(1);
+  return text;
+}
+
+// What a text is taken for is said, never the text: it may be a secret.
+Status parseKey(const std::string &field, std::string_view text, std::string_view name, Bytes32 &bytes) {
+  std::string_view digits = trimmed(text);
+  if (digits.starts_with(name) && digits.substr(name.size()).starts_with(' '))
+    digits.remove_prefix(name.size() + 1);
+  if (parseHex(digits, bytes))
+    return Status::ok();
+  return Status::invalid(field, std::to_string(text.size()) + " bytes",
+                         "must be '" + std::string(name) + "', a blank and 64 digits 0-9 a-f",
+                         "`nsa cache keygen` writes a pair of keys");
+}
+
+Result<std::string> readLine(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kLongestLine, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!file.is_open() || file.bad())
+    return Status::error(ErrorCode::kIoError,
+                         "key file '" + path + "' cannot be read: " + std::generic_category().message(errno));
+  text.resize(static_cast<size_t>(file.gcount()));
+  return text;
+}
+
+} // namespace
+
+std::string PublicKey::hex() const { return toHex(bytes); }
+
+std::string PublicKey::text() const { return std::string(kPublicName) + " " + hex() + "\n"; }
+
+Result<PublicKey> PublicKey::parse(const std::string &field, std::string_view text) {
+  PublicKey key;
+  NSA_RETURN_IF_ERROR(parseKey(field, text, kPublicName, key.bytes));
+  return key;
+}
+
+Result<PublicKey> PublicKey::read(const std::string &path) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(path, error);
+  if (error)
+    return Status::error(ErrorCode::kIoError, "key file '" + path + "' cannot be read: " + error.message());
+  if (const std::string reason = whyNotTrusted(real); !reason.empty())
+    return Status::error(ErrorCode::kIoError, "key file '" + path + "' is not used: " + reason);
+  Result<std::string> text = readLine(path);
+  return text ? parse(path, *text) : Result<PublicKey>(text.status());
+}
+
+bool PublicKey::verifies(std::span<const std::byte> message, const Signature &signature) const {
+  prepare();
+  return crypto_sign_ed25519_verify_detached(raw(signature), raw(message), message.size(), raw(bytes)) == 0;
+}
+
+SecretKey::SecretKey(SecretKey &&other) noexcept : seed(other.seed) { sodium_memzero(other.seed.data(), seed.size()); }
+
+SecretKey::~SecretKey() { sodium_memzero(seed.data(), seed.size()); }
+
+SecretKey SecretKey::generate() {
+  prepare();
+  SecretKey key;
+  randombytes_buf(key.seed.data(), key.seed.size());
+  return key;
+}
+
+Result<SecretKey> SecretKey::parse(const std::string &field, std::string_view text) {
+  SecretKey key;
+  NSA_RETURN_IF_ERROR(parseKey(field, text, kSecretName, key.seed));
+  return key;
+}
+
+Result<SecretKey> SecretKey::read(const std::string &path) {
+  struct stat facts{};
+  if (::stat(path.c_str(), &facts) == 0 && (facts.st_mode & (S_IRWXG | S_IRWXO)))
+    return Status::error(ErrorCode::kIoError, "key file '" + path + "' is not used: others than its owner may open it",
+                         "chmod 600 it; if others may have read it, make a new pair with `nsa cache keygen`");
+  Result<std::string> text = readLine(path);
+  if (!text)
+    return text.status();
+  Result<SecretKey> key = parse(path, *text);
+  sodium_memzero(text->data(), text->size());
+  return key;
+}
+
+std::string SecretKey::text() const { return std::string(kSecretName) + " " + toHex(seed) + "\n"; }
+
+PublicKey SecretKey::publicKey() const {
+  prepare();
+  PublicKey key;
+  unsigned char secret[crypto_sign_ed25519_SECRETKEYBYTES];
+  crypto_sign_ed25519_seed_keypair(writable(key.bytes), secret, raw(seed));
+  sodium_memzero(secret, sizeof secret);
+  return key;
+}
+
+Signature SecretKey::sign(std::span<const std::byte> message) const {
+  prepare();
+  unsigned char secret[crypto_sign_ed25519_SECRETKEYBYTES], ignored[crypto_sign_ed25519_PUBLICKEYBYTES];
+  crypto_sign_ed25519_seed_keypair(ignored, secret, raw(seed));
+  Signature signature{};
+  crypto_sign_ed25519_detached(writable(signature), nullptr, raw(message), message.size(), secret);
+  sodium_memzero(secret, sizeof secret);
+  return signature;
+}
+
+Result<std::vector<PublicKey>> readPublicKeys(const std::vector<std::string> &paths) {
+  std::vector<PublicKey> keys;
+  for (const std::string &path : paths) {
+    Result<PublicKey> key = PublicKey::read(path);
+    if (!key)
+      return key.status();
+    keys.push_back(*key);
+  }
+  return keys;
+}
+
+} // namespace nsa

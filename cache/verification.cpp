@@ -1,0 +1,153 @@
+#include "cache/verification.h"
+
+#include "cache/cache_file.h"
+#include "cache/kernel_rows.h"
+#include "cache/pack_digest.h"
+#include "runtime/base/manifest.h"
+
+#include <map>
+
+namespace nsa {
+
+namespace {
+
+using sqlite::Query;
+
+class Verifier {
+public:
+  Verifier(CacheFile &file, Verification &result) : file(file), result(result) {}
+
+  void checkStructure() {
+    lines("PRAGMA integrity_check", "integrity_check: ", "ok");
+    Query broken(file.connection(), "PRAGMA foreign_key_check");
+    while (broken.step())
+      found("a row of '" + broken.text(0) + "' names a row of '" + broken.text(2) + "' that is not there");
+    ended(broken.code(), "foreign_key_check");
+  }
+
+  void checkKernels() {
+    Result<std::vector<KernelSummary>> kernels = file.kernels();
+    if (!kernels)
+      return found(kernels.status().toString());
+    for (const KernelSummary &kernel : *kernels) {
+      ++result.kernels;
+      operators[kernel.content] = kernel.op;
+      checkKernel(kernel.content);
+    }
+  }
+
+  void checkChoices() {
+    Result<std::vector<StoredChoice>> choices = file.choices();
+    if (!choices)
+      return found(choices.status().toString());
+    for (const StoredChoice &choice : *choices) {
+      ++result.choices;
+      const std::string name = "choice '" + choice.problem + "' on '" + choice.device + "' ";
+      const auto kernel = operators.find(choice.content);
+      if (kernel == operators.end())
+        found(name + "names kernel " + choice.content + ", which is not there");
+      else if (kernel->second != choice.problem.substr(0, choice.problem.find(' ')))
+        found(name + "names kernel " + choice.content + ", which is of operator " + kernel->second);
+    }
+  }
+
+  void checkRoutes() {
+    Result<std::vector<StoredRoute>> routes = file.routes();
+    if (!routes)
+      return found(routes.status().toString());
+    for (const StoredRoute &route : *routes) {
+      ++result.routes;
+      if (route.threshold < StoredRoute::kNever)
+        found("route '" + route.family + "' on '" + route.device + "' " + route.name + " has threshold " +
+              std::to_string(route.threshold) + ", must be -1 (never) or a size");
+    }
+  }
+
+  void checkPack(const VerificationRules &rules) {
+    const PackFacts &facts = file.pack();
+    Digest::Bytes evidence{}, digest{};
+    if (ended(digestEvidence(file.connection(), evidence), "evidence") && evidence != facts.evidenceDigest)
+      found("the evidence digest is not that of the evidence");
+    if (ended(digestRows(file.connection(), facts.source, facts.evidenceDigest, digest), "rows") &&
+        digest != facts.digest)
+      found("the digest is not that of the rows");
+    checkSignatures(facts, rules);
+  }
+
+  void found(std::string text) { result.findings.push_back(std::move(text)); }
+
+private:
+  void checkKernel(const std::string &content) {
+    StoredKernel kernel;
+    KernelRow row;
+    RowState state;
+    if (!ended(readKernel(file.connection(), content, kernel, state), "kernel " + content))
+      return;
+    if (state != RowState::kIntact)
+      return found("kernel " + content + ": its digest does not match");
+    if (Result<Manifest> manifest = Manifest::parse(kernel.manifest); !manifest)
+      return found("kernel " + content + ": manifest: " + manifest.status().toString());
+    if (ended(readKernelRow(file.connection(), content, row, state), "kernel " + content) && state != RowState::kIntact)
+      found("kernel " + content + ": template, operator, target or config differ from its manifest");
+  }
+
+  void checkSignatures(const PackFacts &facts, const VerificationRules &rules) {
+    const std::vector<std::byte> message = signedMessage(facts.digest);
+    bool isTrusted = false;
+    for (const PackSignature &signature : facts.signatures) {
+      if (!signature.key.verifies(message, signature.signature)) {
+        found("the signature of key " + signature.key.hex() + " does not hold");
+        continue;
+      }
+      result.signers.push_back(signature.key.hex());
+      for (const PublicKey &key : rules.trusted)
+        isTrusted = isTrusted || key == signature.key;
+    }
+    if (isTrusted || (rules.trusted.empty() && !rules.requireSignature))
+      return;
+    found(facts.signatures.empty() ? "it is not signed" : "no signature of a trusted key holds");
+  }
+
+  // Whether a statement ended well.
+  bool ended(int code, const std::string &what) {
+    if (code != SQLITE_OK)
+      found(what + ": " + sqlite3_errstr(code));
+    return code == SQLITE_OK;
+  }
+
+  void lines(const char *sql, const std::string &prefix, const std::string &fine) {
+    Query query(file.connection(), sql);
+    while (query.step())
+      if (const std::string text = query.text(0); text != fine)
+        found(prefix + text);
+    ended(query.code(), prefix);
+  }
+
+  CacheFile &file;
+  Verification &result;
+  std::map<std::string, std::string> operators; // by content
+};
+
+} // namespace
+
+Verification verifyCache(const std::string &path, const VerificationRules &rules) {
+  Verification result;
+  Result<CacheFile> file = CacheFile::open(path, CacheFile::Check::kNothing);
+  if (!file) {
+    result.findings.push_back(file.status().toString());
+    return result;
+  }
+  result.isPack = file->isPack();
+  Verifier verifier(*file, result);
+  verifier.checkStructure();
+  verifier.checkKernels();
+  verifier.checkChoices();
+  verifier.checkRoutes();
+  if (result.isPack)
+    verifier.checkPack(rules);
+  else if (rules.requireSignature || !rules.trusted.empty())
+    verifier.found("it is a database, and only packs are signed");
+  return result;
+}
+
+} // namespace nsa

@@ -1,0 +1,72 @@
+#include "runtime/engine/cache_settings.h"
+
+#include <algorithm>
+#include <dlfcn.h>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+namespace nsa {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kNoPacks = "none";
+constexpr std::string_view kPackEnding = ".nsapack";
+
+Result<std::vector<std::string>> splitPaths(const char *field, const std::string &text) {
+  std::vector<std::string> paths;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(':', begin), text.size());
+    if (end == begin || end + 1 == text.size())
+      return Status::invalid(field, "'" + text + "'", "must be names of files with one ':' between them");
+    paths.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return paths;
+}
+
+} // namespace
+
+std::vector<std::string> packsIn(const std::string &folder) {
+  std::vector<std::string> packs;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    if (entry->path().extension() == kPackEnding)
+      packs.push_back(entry->path().string());
+  std::sort(packs.begin(), packs.end());
+  return packs;
+}
+
+std::string installedPackFolder() {
+  static const char here = 0; // in this library
+  Dl_info info{};
+  if (dladdr(&here, &info) == 0 || !info.dli_fname)
+    return "";
+  std::error_code error;
+  const fs::path library = fs::canonical(info.dli_fname, error);
+  return error ? "" : (library.parent_path().parent_path() / "share" / "nsa" / "packs").string();
+}
+
+Result<CacheSettings> settingsOf(const EngineOptions &options) {
+  CacheSettings settings;
+  settings.path = options.cachePath;
+  settings.requireSignature = options.requireSignature;
+  settings.maxBytes = options.cacheMaxBytes;
+  Result<std::vector<std::string>> keys = splitPaths("cache_keys", options.cacheKeys);
+  if (!keys)
+    return keys.status();
+  settings.keyFiles = std::move(*keys);
+  if (options.cachePacks == kNoPacks)
+    return settings;
+  Result<std::vector<std::string>> packs = splitPaths("cache_packs", options.cachePacks);
+  if (!packs)
+    return packs.status();
+  settings.packs = std::move(*packs);
+  for (std::string &pack : packsIn(installedPackFolder()))
+    settings.packs.push_back(std::move(pack));
+  return settings;
+}
+
+} // namespace nsa
