@@ -1,0 +1,67 @@
+// `nsa cache export`: a pack of what a file holds.
+#include "tools/nsa/cache_verbs.h"
+
+#include "cache/pack_writer.h"
+
+#include <cstdio>
+#include <memory>
+
+namespace nsa::tools {
+namespace {
+
+struct Flags {
+  std::string path, target;
+  PackRequest request;
+  bool force = false, json = false;
+};
+
+Status exportPack(const Flags &flags) {
+  constexpr std::string_view kEnding = ".nsapack";
+  if (!flags.target.ends_with(kEnding))
+    return Status::invalid("PACK", flags.target, "must end in " + std::string(kEnding),
+                           "packs are found in their folder by that ending");
+  Result<CacheFile> from = openCache(flags.path);
+  if (!from)
+    return from.status();
+  PackRequest request = flags.request;
+  request.source = nsa_source_id();
+  request.existing = flags.force ? ReplacingFile::Existing::kReplace : ReplacingFile::Existing::kRefuse;
+  Result<PackReport> report = writePack(*from, flags.target, request);
+  if (!report)
+    return report.status();
+  if (flags.json) {
+    printJson({{"pack", flags.target},
+               {"bytes", report->bytes},
+               {"kernels", report->kernels},
+               {"choices", report->choices},
+               {"routes", report->routes},
+               {"digest", toHex(report->digest)},
+               {"damaged", report->damaged}});
+    return Status::ok();
+  }
+  std::printf("%s: %s, %s, %s, %s\ndigest %s\n", flags.target.c_str(), bytesText(report->bytes).c_str(),
+              countText(report->kernels, "kernel").c_str(), countText(report->choices, "choice").c_str(),
+              countText(report->routes, "route").c_str(), toHex(report->digest).c_str());
+  for (const std::string &content : report->damaged)
+    std::printf("left out: kernel %s, which is damaged\n", content.c_str());
+  return Status::ok();
+}
+
+} // namespace
+
+void addCacheExport(CLI::App &cache, Action &action) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App *verb = cache.add_subcommand("export", "Write a pack: choices, their kernels and the measured thresholds in "
+                                                  "one read-only file");
+  verb->add_option("PACK", flags->target, "The file to make, NAME.nsapack")->required();
+  addCacheFlag(*verb, flags->path, CacheUse::kReads);
+  verb->add_option("--device", flags->request.device, "Only choices of devices whose key holds this text")
+      ->type_name("TEXT");
+  verb->add_option("--op", flags->request.operators, "Only choices of these operators")->type_name("OP");
+  verb->add_flag("--tuned-only", flags->request.tunedOnly, "Only choices that were measured");
+  verb->add_flag("--force", flags->force, "Replace a file of that name");
+  addJsonFlag(*verb, flags->json);
+  verb->callback([flags, &action] { action = [flags] { return exportPack(*flags); }; });
+}
+
+} // namespace nsa::tools

@@ -1,0 +1,104 @@
+// `nsa cache merge`: the choices of several files in one database.
+#include "tools/nsa/cache_verbs.h"
+
+#include "cache/kernel_store.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+
+namespace nsa::tools {
+namespace {
+
+struct Flags {
+  std::string path;
+  std::vector<std::string> sources;
+  Prefer prefer = Prefer::kDestination;
+  bool json = false;
+};
+
+nlohmann::json reportOf(const std::string &source, const MergeReport &report) {
+  nlohmann::json conflicts = nlohmann::json::array();
+  for (const MergeConflict &conflict : report.conflicts)
+    conflicts.push_back({{"key", conflict.key},
+                         {"destination", conflict.destination},
+                         {"source", conflict.source},
+                         {"kept", conflict.tookSource ? "source" : "destination"}});
+  return {
+      {"source", source},
+      {"kernels", report.kernels},
+      {"choices", {{"added", report.addedChoices}, {"replaced", report.replacedChoices}, {"kept", report.keptChoices}}},
+      {"routes", {{"added", report.addedRoutes}, {"replaced", report.replacedRoutes}, {"kept", report.keptRoutes}}},
+      {"conflicts", conflicts},
+      {"damaged", report.damaged}};
+}
+
+void print(const std::string &source, const MergeReport &report) {
+  std::printf("%s: %s; choices: %lld added, %lld replaced, %lld kept; routes: %lld added, %lld replaced, %lld kept\n",
+              source.c_str(), countText(report.kernels, "kernel").c_str(), static_cast<long long>(report.addedChoices),
+              static_cast<long long>(report.replacedChoices), static_cast<long long>(report.keptChoices),
+              static_cast<long long>(report.addedRoutes), static_cast<long long>(report.replacedRoutes),
+              static_cast<long long>(report.keptRoutes));
+  for (const MergeConflict &conflict : report.conflicts)
+    std::printf("both measured: %s: %.12s here, %.12s there, kept %s\n", conflict.key.c_str(),
+                conflict.destination.c_str(), conflict.source.c_str(), conflict.tookSource ? "there" : "here");
+  for (const std::string &content : report.damaged)
+    std::printf("left out: kernel %s, which is damaged\n", content.c_str());
+}
+
+Status merge(const Flags &flags) {
+  Result<std::string> path = cachePathOf(flags.path);
+  if (!path)
+    return path.status();
+  // Before anything is made or changed: all sources must be readable.
+  std::vector<CacheFile> sources;
+  for (const std::string &source : flags.sources) {
+    std::error_code error;
+    if (std::filesystem::equivalent(source, *path, error))
+      return Status::invalid("FILE", source, "must not be the database that it is merged into");
+    Result<CacheFile> file = CacheFile::open(source);
+    if (!file)
+      return file.status();
+    sources.push_back(std::move(*file));
+  }
+  std::string warning;
+  Result<std::unique_ptr<KernelStore>> store = KernelStore::open({.path = *path}, warning);
+  if (!store)
+    return store.status();
+  if ((*store)->path() == ":memory:" || (*store)->isReadOnly())
+    return Status::error(ErrorCode::kIoError,
+                         warning.empty() ? "'" + *path + "' keeps nothing: name a database with --cache" : warning);
+  nlohmann::json reports = nlohmann::json::array();
+  for (CacheFile &source : sources) {
+    Result<MergeReport> report = (*store)->merge(source, flags.prefer);
+    if (!report)
+      return report.status();
+    reports.push_back(reportOf(source.path(), *report));
+    if (!flags.json)
+      print(source.path(), *report);
+  }
+  if (flags.json)
+    printJson({{"path", *path}, {"sources", reports}});
+  return Status::ok();
+}
+
+} // namespace
+
+void addCacheMerge(CLI::App &cache, Action &action) {
+  static const std::map<std::string, Prefer> kSides = {{"destination", Prefer::kDestination},
+                                                       {"source", Prefer::kSource}};
+  auto flags = std::make_shared<Flags>();
+  CLI::App *verb = cache.add_subcommand("merge", "Take the choices of databases and packs into one database");
+  verb->add_option("FILE", flags->sources, "Databases or packs, taken in this order")->required();
+  addCacheFlag(*verb, flags->path, CacheUse::kWrites);
+  verb->add_option("--prefer", flags->prefer,
+                   "Of two measured choices for one problem: destination (the default) keeps the database's, source "
+                   "takes the file's. A measured one always beats one that is not")
+      ->transform(CLI::CheckedTransformer(kSides).description(""))
+      ->type_name("SIDE");
+  addJsonFlag(*verb, flags->json);
+  verb->callback([flags, &action] { action = [flags] { return merge(*flags); }; });
+}
+
+} // namespace nsa::tools

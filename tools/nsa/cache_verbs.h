@@ -1,0 +1,40 @@
+// The verbs of `nsa cache`: files of kernels as things to look into, ship and clean up. Each adds itself to its parent.
+// Thread-safety: one thread.
+#pragma once
+
+#include "cache/cache_file.h"
+#include "tools/nsa/command.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace nsa::tools {
+
+void addCacheList(CLI::App &cache, Action &action);
+void addCacheShow(CLI::App &cache, Action &action);
+void addCacheStats(CLI::App &cache, Action &action);
+void addCacheExport(CLI::App &cache, Action &action);
+void addCacheMerge(CLI::App &cache, Action &action);
+void addCacheVerify(CLI::App &cache, Action &action);
+void addCacheDiff(CLI::App &cache, Action &action);
+void addCacheGc(CLI::App &cache, Action &action);
+void addCacheKeygen(CLI::App &cache, Action &action);
+void addCacheSign(CLI::App &cache, Action &action);
+
+// --cache of verbs that look into a database or a pack, or (`writes`) change a database.
+enum class CacheUse { kReads, kWrites };
+void addCacheFlag(CLI::App &verb, std::string &path, CacheUse use);
+void addJsonFlag(CLI::App &verb, bool &json);
+
+// The path, or the default database's when it is empty.
+Result<std::string> cachePathOf(const std::string &chosen);
+Result<CacheFile> openCache(const std::string &chosen);
+
+nlohmann::json toJson(const StoredChoice &choice);
+nlohmann::json toJson(const StoredRoute &route);
+// "1.2 MiB", "300 bytes".
+std::string bytesText(int64_t bytes);
+// "3 kernels", "1 kernel".
+std::string countText(int64_t count, const std::string &noun);
+
+} // namespace nsa::tools
