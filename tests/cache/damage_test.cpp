@@ -229,7 +229,7 @@ TEST_F(DamageTest, FileLostBesideAGoodLogGivesNoWrongKernel) {
 
 TEST_F(DamageTest, NewerSchemaIsLeftUntouched) {
   fill();
-  sql("PRAGMA user_version = 3; PRAGMA wal_checkpoint(TRUNCATE)");
+  sql("PRAGMA user_version = 4; PRAGMA wal_checkpoint(TRUNCATE)");
   std::string bytes = readFile(path);
   for (bool readOnly : {false, true}) {
     std::string warning;

@@ -1,15 +1,14 @@
 // What the races and the killed runs make: small attention problems, each with a kernel of its own, run through the C
-// ABI on the CPU with the real compiler and compared with the fp64 reference; and a page that tells the parent how it
-// went. Thread-safety: all functions may be called by many threads at once.
+// ABI on the CPU with the real compiler and compared with the fp64 reference. Thread-safety: all functions may be
+// called by many threads at once.
 #pragma once
 
 #include "runtime/base/problem.h"
+#include "tests/cache/shared_page.h"
 #include "tests/harness/template_folder.h"
 #include "tools/support/engine.h"
 
-#include <new>
 #include <string>
-#include <sys/mman.h>
 
 namespace nsa::test {
 
@@ -35,20 +34,6 @@ public:
     copyFrom(templates);
     keepFewChoices();
   }
-};
-
-// A value that a process shares with the children it starts.
-template <typename T> class SharedPage {
-public:
-  SharedPage() : value(new (mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) T{}) {}
-  ~SharedPage() { munmap(value, sizeof(T)); }
-  SharedPage(const SharedPage &) = delete;
-  SharedPage &operator=(const SharedPage &) = delete;
-  T *operator->() const { return value; }
-  T &operator*() const { return *value; }
-
-private:
-  T *value;
 };
 
 } // namespace nsa::test

@@ -25,9 +25,11 @@ std::unique_ptr<KernelStore> StoreTest::openStore() const {
   return store;
 }
 
-std::string StoreTest::sql(const std::string &statement) const {
+std::string StoreTest::sql(const std::string &statement) const { return runSql(path, statement); }
+
+std::string runSql(const std::string &file, const std::string &statement) {
   sqlite3 *database = nullptr;
-  EXPECT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+  EXPECT_EQ(sqlite3_open(file.c_str(), &database), SQLITE_OK);
   sqlite3_busy_timeout(database, 5000);
   std::string value;
   auto keepFirst = [](void *user, int count, char **values, char **) {

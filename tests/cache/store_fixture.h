@@ -29,6 +29,9 @@ protected:
   std::string sql(const std::string &statement) const;
 };
 
+// Runs SQL on a file through sqlite itself; the first value of the first row.
+std::string runSql(const std::string &file, const std::string &statement);
+
 // A child that runs `body` and exits 0 when no expectation in it failed; one that hangs is ended by SIGALRM.
 pid_t startProcess(const std::function<void()> &body);
 void expectGoodEnd(pid_t child);

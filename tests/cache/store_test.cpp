@@ -198,26 +198,5 @@ TEST_F(StoreTest, ManyThreadsOnOneStore) {
   EXPECT_EQ(store->counters().hits, 80u);
 }
 
-// Version 1 had no leases.
-TEST_F(StoreTest, AFileOfVersion1IsBroughtUpToDate) {
-  StoredChoice choice = makeChoice(1, true);
-  ASSERT_TRUE(openStore()->put(makeKernel(1), &choice).isOk());
-  sql("DROP TABLE leases; PRAGMA user_version = 1");
-  std::string warning;
-  std::unique_ptr<KernelStore> reader = openStore(path, warning, true);
-  EXPECT_EQ(warning, "");
-  expectKernel(*reader, 1);
-  EXPECT_FALSE(reader->findLease({"p", "d", "tune"})) << "it is read as it is";
-  reader.reset();
-  EXPECT_EQ(sql("PRAGMA user_version"), "1");
-
-  std::unique_ptr<KernelStore> store = openStore();
-  expectKernel(*store, 1);
-  EXPECT_EQ((**store->findChoice(choice.problem, choice.device)).evidence.size(), 2u);
-  EXPECT_TRUE(store->findLease({"p", "d", "tune"}));
-  EXPECT_EQ(sql("PRAGMA user_version"), "2");
-  EXPECT_EQ(sql("SELECT count(*) FROM leases"), "0");
-}
-
 } // namespace
 } // namespace nsa

@@ -60,11 +60,31 @@ protected:
 };
 
 TEST_F(Program, HelpAndVersionSucceedOnStdout) {
-  for (const char *arguments :
-       {"--help", "run --help", "compile --help", "tune --help", "explain --help", "generate --help",
-        "dump-selection --help", "bench --help", "bench prefill --help", "bench selection --help",
-        "bench compress --help", "bench decode --help", "bench summarize --help", "cache --help", "cache list --help",
-        "cache show --help", "doctor --help"}) {
+  for (const char *arguments : {"--help",
+                                "run --help",
+                                "compile --help",
+                                "tune --help",
+                                "explain --help",
+                                "generate --help",
+                                "dump-selection --help",
+                                "bench --help",
+                                "bench prefill --help",
+                                "bench selection --help",
+                                "bench compress --help",
+                                "bench decode --help",
+                                "bench summarize --help",
+                                "cache --help",
+                                "cache list --help",
+                                "cache show --help",
+                                "cache stats --help",
+                                "cache verify --help",
+                                "cache diff --help",
+                                "cache export --help",
+                                "cache merge --help",
+                                "cache gc --help",
+                                "cache keygen --help",
+                                "cache sign --help",
+                                "doctor --help"}) {
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.code, 0) << arguments;
     EXPECT_EQ(outcome.err, "") << arguments;

@@ -237,6 +237,10 @@ TEST_F(CApi, RulesOfOptions) {
       {"tune_budget_seconds", [](nsa_engine_options &o) { o.tune_budget_seconds = -1; }},
       {"cpu_threads", [](nsa_engine_options &o) { o.cpu_threads = -1; }},
       {"cpu_features", [](nsa_engine_options &o) { o.cpu_features = "sse2"; }},
+      {"cache_packs", [](nsa_engine_options &o) { o.cache_packs = "a.nsapack::b.nsapack"; }},
+      {"cache_keys", [](nsa_engine_options &o) { o.cache_keys = ":"; }},
+      {"require_signature", [](nsa_engine_options &o) { o.require_signature = 2; }},
+      {"cache_max_bytes", [](nsa_engine_options &o) { o.cache_max_bytes = -1; }},
       {"template_dir", [](nsa_engine_options &o) { o.template_dir = "/no/such/folder"; }},
   };
   for (const auto &row : rows) {

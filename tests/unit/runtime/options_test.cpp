@@ -45,7 +45,11 @@ TEST(Options, EnvironmentFillsWhatIsUnset) {
                          {"NSA_CPU_THREADS", "3"},
                          {"NSA_COMPILE_THREADS", "5"},
                          {"NSA_LOG", "debug"},
-                         {"NSA_CPU_FEATURES", "x86-64-v3"}};
+                         {"NSA_CPU_FEATURES", "x86-64-v3"},
+                         {"NSA_CACHE_PACKS", "/a.nsapack:/b.nsapack"},
+                         {"NSA_CACHE_KEYS", "/k.public"},
+                         {"NSA_REQUIRE_SIGNATURE", "1"},
+                         {"NSA_CACHE_MAX_BYTES", "1000000"}};
   ASSERT_TRUE(resolve(options, variables).isOk());
   EXPECT_EQ(options.device, "cpu");
   EXPECT_EQ(options.cachePath, "/c/kernels.db");
@@ -60,6 +64,10 @@ TEST(Options, EnvironmentFillsWhatIsUnset) {
   EXPECT_EQ(options.compileThreads, 5);
   EXPECT_EQ(options.logLevel, LogLevel::kDebug);
   EXPECT_EQ(options.cpuFeatures, "x86-64-v3");
+  EXPECT_EQ(options.cachePacks, "/a.nsapack:/b.nsapack");
+  EXPECT_EQ(options.cacheKeys, "/k.public");
+  EXPECT_TRUE(options.requireSignature);
+  EXPECT_EQ(options.cacheMaxBytes, 1000000);
 }
 
 TEST(Options, TheApiWinsOverTheEnvironment) {
@@ -101,9 +109,18 @@ TEST(Options, MalformedVariablesAreNamed) {
   const struct {
     const char *variable;
     const char *value;
-  } rows[] = {{"NSA_MISS", "sometimes"},  {"NSA_TUNE_BUDGET", "soon"}, {"NSA_TUNE_BUDGET", "-1"},
-              {"NSA_TUNE_BUDGET", "nan"}, {"NSA_CPU_THREADS", "two"},  {"NSA_CPU_THREADS", "-1"},
-              {"NSA_CPU_THREADS", "3x"},  {"NSA_CPU_THREADS", "5000"}, {"NSA_COMPILE_THREADS", "1.5"},
+  } rows[] = {{"NSA_MISS", "sometimes"},
+              {"NSA_TUNE_BUDGET", "soon"},
+              {"NSA_TUNE_BUDGET", "-1"},
+              {"NSA_TUNE_BUDGET", "nan"},
+              {"NSA_CPU_THREADS", "two"},
+              {"NSA_CPU_THREADS", "-1"},
+              {"NSA_CPU_THREADS", "3x"},
+              {"NSA_CPU_THREADS", "5000"},
+              {"NSA_COMPILE_THREADS", "1.5"},
+              {"NSA_REQUIRE_SIGNATURE", "yes"},
+              {"NSA_CACHE_MAX_BYTES", "-1"},
+              {"NSA_CACHE_MAX_BYTES", "1MB"},
               {"NSA_LOG", "loud"}};
   for (const auto &row : rows) {
     EngineOptions options;

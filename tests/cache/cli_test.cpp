@@ -1,0 +1,152 @@
+// `nsa cache` as a user meets it: every verb on real files, what it prints, and what it refuses.
+#include "tests/cache/pack_fixture.h"
+
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+namespace nsa {
+namespace {
+
+struct Outcome {
+  int code = -1;
+  std::string out, err;
+};
+
+class CacheVerbs : public PackTest {
+protected:
+  Outcome run(const std::string &arguments) {
+    const std::string command = "env -u NSA_CACHE_DIR XDG_CACHE_HOME=" + scratch.file("xdg") +
+                                " '" NSA_PROGRAM "' cache " + arguments + " >" + scratch.file("stdout") + " 2>" +
+                                scratch.file("stderr");
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, readFile(scratch.file("stdout")),
+            readFile(scratch.file("stderr"))};
+  }
+  nlohmann::json report(const std::string &arguments) {
+    const Outcome outcome = run(arguments + " --json");
+    EXPECT_EQ(outcome.code, 0) << arguments << "\n" << outcome.err;
+    EXPECT_EQ(outcome.err, "") << arguments;
+    nlohmann::json json = nlohmann::json::parse(outcome.out, nullptr, false);
+    EXPECT_TRUE(json.is_object()) << outcome.out;
+    return json;
+  }
+  void expectFailure(const std::string &arguments, const std::string &reason, int code = 1) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.code, code) << arguments << "\n" << outcome.err;
+    EXPECT_NE(outcome.err.find(reason), std::string::npos) << arguments << "\n" << outcome.err;
+  }
+  std::string at(const std::string &file) const { return " --cache " + file; }
+};
+
+TEST_F(CacheVerbs, ExportSignVerifyAndLook) {
+  fill({1, 2}, path);
+  nlohmann::json json = report("export " + packPath + at(path));
+  EXPECT_EQ(json["kernels"], 2);
+  EXPECT_EQ(json["choices"], 2);
+  EXPECT_EQ(json["routes"], 2);
+  EXPECT_EQ(json["damaged"], nlohmann::json::array());
+  EXPECT_EQ(json["digest"].get<std::string>().size(), 64u);
+  EXPECT_NE(run("export " + scratch.file("b.nsapack") + at(path)).out.find("2 kernels, 2 choices, 2 routes"),
+            std::string::npos);
+  EXPECT_TRUE(readFile(packPath) == readFile(scratch.file("b.nsapack")));
+
+  const std::string name = scratch.file("release");
+  json = report("keygen " + name);
+  const std::string key = json["key"];
+  struct stat facts{};
+  ASSERT_EQ(stat((name + ".secret").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0600u);
+  EXPECT_EQ(readFile(name + ".public"), "nsa-public-key-1 " + key + "\n");
+  EXPECT_EQ(run("verify " + packPath).code, 0);
+  expectFailure("verify --key " + name + ".public " + packPath, "verification failed: 1 finding");
+  EXPECT_EQ(report("sign " + packPath + " --key " + name + ".secret")["key"], key);
+  json = report("verify --require-signature --key " + name + ".public " + packPath);
+  EXPECT_EQ(json["files"][0]["signers"], nlohmann::json::array({key}));
+  EXPECT_EQ(json["files"][0]["findings"], nlohmann::json::array());
+
+  json = report("list" + at(packPath));
+  EXPECT_EQ(json["kernels"].size(), 2u);
+  EXPECT_EQ(json["choices"].size(), 2u);
+  EXPECT_EQ(json["routes"].size(), 2u);
+  EXPECT_EQ(json["routes"][0]["threshold"], 4096);
+  EXPECT_EQ(json["routes"][0]["evidence"][1]["variant"], "attention");
+  EXPECT_EQ(report("show " + makeKernel(1).content + at(packPath))["choices"].size(), 1u);
+  json = report("stats" + at(packPath));
+  EXPECT_EQ(json["kind"], "pack");
+  EXPECT_EQ(json["tuned_share"], 1.0);
+  EXPECT_TRUE(json["source"].is_string());
+  EXPECT_TRUE(json["last_use"].is_null());
+  EXPECT_TRUE(report("stats" + at(path))["last_use"].is_string());
+  EXPECT_NE(run("list" + at(path)).out.find("window.attention_from from 4096"), std::string::npos);
+}
+
+TEST_F(CacheVerbs, MergeAndDiff) {
+  const std::string other = scratch.file("other.db"), into = scratch.file("new/kernels.db");
+  fill({1, 2}, path);
+  fill({2, 3}, other);
+  EXPECT_FALSE(report("diff " + path + " " + other)["same"]);
+  const nlohmann::json json = report("merge " + path + " " + other + at(into));
+  EXPECT_EQ(json["sources"].size(), 2u);
+  EXPECT_EQ(json["sources"][1]["choices"]["added"], 1);
+  EXPECT_EQ(json["sources"][1]["choices"]["kept"], 1);
+  EXPECT_EQ(report("list" + at(into))["choices"].size(), 3u);
+  const nlohmann::json diff = report("diff " + path + " " + into);
+  EXPECT_EQ(diff["choices"]["only_second"].size(), 1u);
+  EXPECT_TRUE(report("diff " + into + " " + into)["same"]);
+  EXPECT_NE(run("diff " + path + " " + into).out.find("+ choice window dtype=bf16 | problem=3"), std::string::npos);
+  expectFailure("merge " + path + " " + scratch.file("none") + at(into), "none'");
+  expectFailure("merge " + path + " --cache :memory:", "keeps nothing");
+  expectFailure("merge " + path + at(path), "must not be the database that it is merged into");
+  expectFailure("merge " + path + " --prefer me", "--prefer", 2);
+}
+
+TEST_F(CacheVerbs, Collect) {
+  fill({1, 2}, path);
+  ASSERT_TRUE(openStore()->put(makeKernel(9), nullptr).isOk());
+  nlohmann::json json = report("gc --dry-run" + at(path));
+  EXPECT_EQ(json["removed"].size(), 1u);
+  EXPECT_TRUE(json["dry_run"]);
+  EXPECT_EQ(report("list" + at(path))["kernels"].size(), 3u);
+  const Outcome text = run("gc" + at(path));
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_NE(text.out.find("no choice names it"), std::string::npos) << text.out;
+  EXPECT_EQ(report("list" + at(path))["kernels"].size(), 2u);
+  json = report("gc --max-bytes 20KB" + at(path));
+  EXPECT_FALSE(json["within_limit"]);
+  EXPECT_EQ(json["removed"].size(), 0u);
+  EXPECT_NE(run("gc --max-bytes 20KB" + at(path)).out.find("tuned kernels stay (--tuned removes them too)"),
+            std::string::npos);
+  EXPECT_EQ(report("gc --max-bytes 20KB --tuned" + at(path))["removed_choices"], 2);
+  expectFailure("gc --older-than-days -1" + at(path), "--older-than-days", 2);
+  expectFailure("gc" + at(scratch.file("none.db")), "there is no kernel database at");
+}
+
+TEST_F(CacheVerbs, Refuses) {
+  fill({1}, path);
+  expectFailure("export " + scratch.file("pack.db") + at(path),
+                "PACK = " + scratch.file("pack.db") + ": must end in .nsapack");
+  expectFailure("export " + packPath + " --device tpu" + at(path), "a pack would be empty");
+  ASSERT_EQ(run("export " + packPath + at(path)).code, 0);
+  expectFailure("export " + packPath + at(path), "exists already (hint: name another file, or --force)");
+  EXPECT_EQ(run("export --force " + packPath + at(path)).code, 0);
+  expectFailure("export " + scratch.file("no/k.nsapack") + at(path), "cannot be made: No such file or directory");
+  const std::string name = scratch.file("k");
+  ASSERT_EQ(run("keygen " + name).code, 0);
+  const std::string secret = readFile(name + ".secret");
+  expectFailure("keygen " + name, "a key is never overwritten");
+  EXPECT_EQ(readFile(name + ".secret"), secret);
+  expectFailure("sign " + packPath + " --key " + name + ".public", "others than its owner may open it");
+  expectFailure("sign " + path + " --key " + name + ".secret", "it is no pack");
+  expectFailure("verify " + scratch.file("none"), "verification failed: 1 finding");
+  runSql(packPath, "UPDATE choices SET tuned = 0");
+  const Outcome tampered = run("verify " + packPath);
+  EXPECT_EQ(tampered.code, 1);
+  EXPECT_NE(tampered.out.find("the digest is not that of the rows"), std::string::npos) << tampered.out;
+  expectFailure("list" + at(packPath), "its digest is not that of its rows");
+  expectFailure("diff " + path, "SECOND is required", 2);
+  expectFailure("", "subcommand", 2);
+}
+
+} // namespace
+} // namespace nsa

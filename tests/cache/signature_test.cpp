@@ -1,0 +1,122 @@
+// Keys and the signatures of packs: only a trusted key's signature of this very digest counts.
+#include "tests/cache/pack_fixture.h"
+
+#include <sys/stat.h>
+
+namespace nsa {
+namespace {
+
+class SignatureTest : public PackTest {
+protected:
+  std::string writeSecret(const std::string &name, const SecretKey &key) const {
+    const std::string file = scratch.write(name, key.text());
+    chmod(file.c_str(), 0600);
+    return file;
+  }
+};
+
+TEST_F(SignatureTest, KeysGoThroughTheirFiles) {
+  const SecretKey key = SecretKey::generate();
+  Result<SecretKey> again = SecretKey::read(writeSecret("k.secret", key));
+  ASSERT_TRUE(again) << again.status().toString();
+  EXPECT_EQ(again->publicKey(), key.publicKey());
+  Result<PublicKey> open = PublicKey::read(scratch.write("k.public", key.publicKey().text()));
+  ASSERT_TRUE(open) << open.status().toString();
+  EXPECT_EQ(*open, key.publicKey());
+  EXPECT_NE(SecretKey::generate().publicKey(), key.publicKey());
+}
+
+// Test 2 of RFC 8032, 7.1: what another program signs with the same key is the same.
+TEST_F(SignatureTest, IsEd25519) {
+  Result<SecretKey> key = SecretKey::parse("key", "4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb");
+  ASSERT_TRUE(key);
+  EXPECT_EQ(key->publicKey().hex(), "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c");
+  const std::byte message[] = {std::byte{0x72}};
+  const Signature signature = key->sign(message);
+  EXPECT_EQ(toHex(signature), "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da"
+                              "085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00");
+  EXPECT_TRUE(key->publicKey().verifies(message, signature));
+  const std::byte other[] = {std::byte{0x73}};
+  EXPECT_FALSE(key->publicKey().verifies(other, signature));
+}
+
+TEST_F(SignatureTest, KeyFilesThatCannotBeUsedAreNamed) {
+  const SecretKey key = SecretKey::generate();
+  const auto secretError = [&](const std::string &file) { return SecretKey::read(file).status().toString(); };
+  const auto publicError = [&](const std::string &file) { return PublicKey::read(file).status().toString(); };
+  EXPECT_NE(secretError(scratch.file("none")).find("'" + scratch.file("none") + "' cannot be read"), std::string::npos);
+  EXPECT_NE(publicError(scratch.file("none")).find("cannot be read"), std::string::npos);
+  const std::string secret = writeSecret("k.secret", key);
+  EXPECT_NE(publicError(secret).find("must be 'nsa-public-key-1', a blank and 64 digits"), std::string::npos);
+  EXPECT_EQ(publicError(secret).find(key.text().substr(20, 20)), std::string::npos) << "a secret is never printed";
+  chmod(secret.c_str(), 0640);
+  EXPECT_NE(secretError(secret).find("others than its owner may open it"), std::string::npos);
+  const std::string open = scratch.write("k.public", key.publicKey().text());
+  chmod(open.c_str(), 0666);
+  EXPECT_NE(publicError(open).find("everyone may write it"), std::string::npos) << publicError(open);
+  for (const char *text : {"", "nsa-public-key-1 12", "nsa-public-key-2 ", "zz"})
+    EXPECT_FALSE(PublicKey::parse("key", text)) << text;
+}
+
+TEST_F(SignatureTest, OnlyATrustedSignatureOpensAPackThatNeedsOne) {
+  makePack();
+  const SecretKey ours = SecretKey::generate(), theirs = SecretKey::generate();
+  const Pack::Rules rules{true, {ours.publicKey()}};
+  EXPECT_NE(refusal(rules).find("it is not signed"), std::string::npos) << refusal(rules);
+  ASSERT_TRUE(signPack(packPath, theirs).isOk());
+  EXPECT_NE(refusal(rules).find("none of the keys that signed it is trusted"), std::string::npos) << refusal(rules);
+  EXPECT_NE(refusal(rules).find(theirs.publicKey().hex()), std::string::npos) << "which one it was";
+  ASSERT_TRUE(signPack(packPath, ours).isOk());
+  expectKernel(*openPack(rules), 1);
+  EXPECT_NE(refusal({true, {}}).find("none of the keys"), std::string::npos) << "no key is trusted by itself";
+  expectKernel(*openPack(), 1);
+}
+
+TEST_F(SignatureTest, SigningChangesNothingElseAndIsTheSameEachTime) {
+  makePack();
+  const std::string unsignedBytes = readFile(packPath);
+  const SecretKey key = SecretKey::generate();
+  ASSERT_TRUE(signPack(packPath, key).isOk());
+  const std::string bytes = readFile(packPath);
+  writeFile(packPath, unsignedBytes);
+  ASSERT_TRUE(signPack(packPath, key).isOk());
+  EXPECT_TRUE(readFile(packPath) == bytes);
+  ASSERT_TRUE(signPack(packPath, key).isOk());
+  const Result<PackFile> file = PackFile::open(packPath);
+  ASSERT_TRUE(file);
+  EXPECT_EQ(file->facts.signatures.size(), 1u) << "one per key";
+}
+
+TEST_F(SignatureTest, ASignatureOfSomethingElseIsRefused) {
+  makePack();
+  const SecretKey key = SecretKey::generate();
+  const Pack::Rules rules{true, {key.publicKey()}};
+  ASSERT_TRUE(signPack(packPath, key).isOk());
+  const std::string good = readFile(packPath);
+  // Another digest that fits the rows: who changes a pack can compute it, but not sign it.
+  runSql(packPath, "UPDATE routes SET threshold = -1");
+  Result<PackFile> changed = PackFile::open(packPath);
+  ASSERT_TRUE(changed);
+  EXPECT_FALSE(changed->checkDigest().isOk());
+  EXPECT_NE(refusal(rules).find("its digest is not that"), std::string::npos) << refusal(rules);
+  writeFile(packPath, good);
+  runSql(packPath, "UPDATE pack SET value = zeroblob(64) WHERE key LIKE 'signature %'");
+  EXPECT_NE(refusal(rules).find("its signature is not that of its digest"), std::string::npos) << refusal(rules);
+}
+
+TEST_F(SignatureTest, WhatIsTamperedWithIsNotSigned) {
+  makePack();
+  const SecretKey key = SecretKey::generate();
+  const std::string good = readFile(packPath);
+  for (const char *change : {"UPDATE choices SET tuned = 0", "UPDATE evidence SET milliseconds = 0.1"}) {
+    writeFile(packPath, good);
+    runSql(packPath, change);
+    const std::string before = readFile(packPath);
+    EXPECT_FALSE(signPack(packPath, key).isOk()) << change;
+    EXPECT_TRUE(readFile(packPath) == before);
+  }
+  EXPECT_EQ(scratch.list().size(), 2u) << "no temporary file is left";
+}
+
+} // namespace
+} // namespace nsa
