@@ -192,7 +192,7 @@ TEST_F(Trouble, ADamagedRowIsAMissAndWarnedAboutOnce) {
   auto engine = open();
   EXPECT_EQ(planStatus(*engine).code(), ErrorCode::kCacheMiss);
   EXPECT_EQ(planStatus(*engine).code(), ErrorCode::kCacheMiss);
-  EXPECT_EQ(engine->storeCounters().damagedRows, 2u);
+  EXPECT_EQ(engine->cacheCounters().damagedRows, 2u);
   ASSERT_EQ(log.size(), 1u);
   EXPECT_NE(log[0].find("damaged rows"), std::string::npos) << log[0];
 }
