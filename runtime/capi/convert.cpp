@@ -19,7 +19,7 @@ static_assert(NSA_GATE_SOFTMAX == static_cast<int>(Gate::kSoftmax));
 static_assert(NSA_BRANCHES_ALL == kAllBranches && NSA_BRANCH_WIN == kBranchWin);
 static_assert(NSA_INT32 == static_cast<int>(DType::kI32));
 static_assert(NSA_LAYOUT_PACKED == static_cast<int>(Layout::kPacked));
-static_assert(NSA_MISS_TUNE == static_cast<int>(MissPolicy::kTune));
+static_assert(NSA_MISS_BACKGROUND == static_cast<int>(MissPolicy::kBackground));
 static_assert(NSA_LOG_OFF == static_cast<int>(LogLevel::kOff));
 static_assert(NSA_CU_SEQLENS_K == static_cast<int>(TensorName::kCuSeqlensK));
 static_assert(NSA_READS == static_cast<int>(TensorName::kReads));
@@ -64,8 +64,8 @@ Status convert(const nsa_engine_options *options, EngineOptions &result) {
   result.cachePath = textOf(options->cache_path);
   if (options->miss_policy_set != 0) {
     NSA_RETURN_IF_ERROR(checkEnum("miss_policy_set", options->miss_policy_set, 1, "must be 0 or 1"));
-    NSA_RETURN_IF_ERROR(checkEnum("miss_policy", numberOf(options->miss_policy), NSA_MISS_TUNE,
-                                  "must be NSA_MISS_DEFAULT, NSA_MISS_FAIL or NSA_MISS_TUNE"));
+    NSA_RETURN_IF_ERROR(checkEnum("miss_policy", numberOf(options->miss_policy), NSA_MISS_BACKGROUND,
+                                  "must be a value of nsa_miss_policy"));
     result.missPolicy = static_cast<MissPolicy>(numberOf(options->miss_policy));
   }
   result.tuneBudgetSeconds = options->tune_budget_seconds;
@@ -82,6 +82,14 @@ Status convert(const nsa_engine_options *options, EngineOptions &result) {
   NSA_RETURN_IF_ERROR(checkEnum("require_signature", options->require_signature, 1, "must be 0 or 1"));
   result.requireSignature = options->require_signature != 0;
   result.cacheMaxBytes = options->cache_max_bytes;
+  result.pinPath = textOf(options->pin_path);
+  result.logLimit = options->log_limit;
+  if (const std::string steps = textOf(options->fallbacks); !steps.empty()) {
+    Result<FallbackSteps> parsed = FallbackSteps::parse("fallbacks", steps);
+    if (!parsed)
+      return parsed.status();
+    result.fallbacks = *parsed;
+  }
   if (options->log) {
     NSA_RETURN_IF_ERROR(
         checkEnum("log_level", numberOf(options->log_level), NSA_LOG_OFF, "must be a value of nsa_log_level"));

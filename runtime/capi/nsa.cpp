@@ -24,6 +24,9 @@ nsa_plan *handleOf(Plan *plan) { return reinterpret_cast<nsa_plan *>(plan); }
 Plan *planOf(nsa_plan *handle) { return reinterpret_cast<Plan *>(handle); }
 const Plan *planOf(const nsa_plan *handle) { return reinterpret_cast<const Plan *>(handle); }
 
+// The first nsa_stats: up to `runs`, with eight reserved fields.
+constexpr size_t kFirstStatsBytes = sizeof(size_t) + 19 * sizeof(uint64_t);
+
 // A text that the host frees with nsa_free.
 Status giveText(const Result<std::string> &text, char **target) {
   if (!text)
@@ -225,23 +228,45 @@ nsa_status nsa_engine_stats(const nsa_engine *engine, nsa_stats *stats, nsa_erro
     Result<Engine *> found = engineOf(engine);
     if (!found)
       return found.status();
-    NSA_RETURN_IF_ERROR(checkStruct(stats, "stats"));
+    NSA_RETURN_IF_ERROR(requirePointer(stats, "stats"));
+    const size_t known = stats->size; // to the host
+    if (known < kFirstStatsBytes || known > sizeof(nsa_stats) || known % sizeof(uint64_t) != 0)
+      return Status::invalid("stats.size", std::to_string(known),
+                             "must be from " + std::to_string(kFirstStatsBytes) + " to " +
+                                 std::to_string(sizeof(nsa_stats)),
+                             "initialise it with NSA_INIT, and use a library at least as new as nsa.h");
     const Counters &counters = (*found)->counters();
     const CacheCounters cache = (*found)->cacheCounters();
-    *stats = nsa_init_sized<nsa_stats>();
-    stats->plans_from_memory = counters.plansFromMemory;
-    stats->plans_from_database = counters.plansFromDatabase;
-    stats->plans_compiled = counters.plansCompiled;
-    stats->plans_failed = counters.plansFailed;
-    stats->kernels_compiled = counters.kernelsCompiled;
-    stats->kernels_measured = counters.kernelsMeasured;
-    stats->kernels_rejected = counters.kernelsRejected;
-    stats->kernels_loaded = counters.kernelsLoaded;
-    stats->cache_damaged_rows = cache.damagedRows;
-    stats->cache_failed_writes = cache.failedWrites;
-    stats->cache_pack_hits = cache.packHits;
-    stats->cache_refused_packs = cache.refusedPacks;
-    stats->runs = counters.runs;
+    nsa_stats full = nsa_init_sized<nsa_stats>();
+    full.plans_from_memory = counters.plansFromMemory;
+    full.plans_from_database = counters.plansFromDatabase;
+    full.plans_compiled = counters.plansCompiled;
+    full.plans_failed = counters.plansFailed;
+    full.kernels_compiled = counters.kernelsCompiled;
+    full.kernels_measured = counters.kernelsMeasured;
+    full.kernels_rejected = counters.kernelsRejected;
+    full.kernels_loaded = counters.kernelsLoaded;
+    full.cache_damaged_rows = cache.damagedRows;
+    full.cache_failed_writes = cache.failedWrites;
+    full.cache_pack_hits = cache.packHits;
+    full.cache_refused_packs = cache.refusedPacks;
+    full.runs = counters.runs;
+    full.fallback_nearest = counters.fallbacksOf(FallbackStep::kNearest);
+    full.fallback_model = counters.fallbacksOf(FallbackStep::kModel);
+    full.fallback_architecture = counters.fallbacksOf(FallbackStep::kArchitecture);
+    full.fallback_compiled = counters.fallbacksOf(FallbackStep::kCompiled);
+    full.fallback_cpu = counters.fallbacksOf(FallbackStep::kCpu);
+    full.background_pending = counters.backgroundPending;
+    full.background_done = counters.backgroundDone;
+    full.background_failed = counters.backgroundFailed;
+    full.log_dropped = counters.logDropped;
+    full.lookup_ms = counters.lookupMs;
+    full.render_ms = counters.renderMs;
+    full.compile_ms = counters.compileMs;
+    full.tune_ms = counters.tuneMs;
+    full.load_ms = counters.loadMs;
+    full.size = known;
+    memcpy(stats, &full, known);
     return Status::ok();
   });
 }

@@ -85,9 +85,7 @@ void CudaDevice::startBeside() {
   try {
     SignalsBlocked blocked;
     starter = std::thread([this, &starters, tryStart] {
-      // The host may begin a capture as soon as there is a context, which is none of this thread's affair.
-      CaptureMode mode = CaptureMode::kRelaxed;
-      driver.threadExchangeCaptureMode(&mode);
+      ignoreCaptures(); // which the host may begin as soon as there is a context
       finish(tryStart());
       starters.count(-1);
     });
@@ -96,6 +94,11 @@ void CudaDevice::startBeside() {
     finish(tryStart());
     starters.count(-1);
   }
+}
+
+void CudaDevice::ignoreCaptures() const {
+  CaptureMode mode = CaptureMode::kRelaxed;
+  driver.threadExchangeCaptureMode(&mode);
 }
 
 void CudaDevice::finish(Status status) {

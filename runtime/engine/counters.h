@@ -2,12 +2,16 @@
 // Thread-safety: counters are raised by any thread without order between them.
 #pragma once
 
+#include "runtime/engine/fallback_ladder.h"
 #include "runtime/engine/thread_shard.h"
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
 namespace nsa {
+
+struct PlanTimes;
 
 struct Counters {
   ShardedCounter plansFromMemory;
@@ -19,10 +23,21 @@ struct Counters {
   std::atomic<uint64_t> kernelsMeasured{0};
   std::atomic<uint64_t> kernelsRejected{0};
   std::atomic<uint64_t> kernelsLoaded{0};
+  // Kernels that were served by each step of the ladder; cpu: engines.
+  std::array<std::atomic<uint64_t>, kFallbackSteps> fallbacks{};
+  std::atomic<uint64_t> backgroundPending{0}; // goes down again
+  std::atomic<uint64_t> backgroundDone{0};
+  std::atomic<uint64_t> backgroundFailed{0};
+  std::atomic<uint64_t> logDropped{0};
+  // Sums over all plans, of what PlanTimes says of each.
+  std::atomic<double> lookupMs{0}, renderMs{0}, compileMs{0}, tuneMs{0}, loadMs{0};
 
   static void raise(std::atomic<uint64_t> &counter, uint64_t by = 1) {
     counter.fetch_add(by, std::memory_order_relaxed);
   }
+  void add(const PlanTimes &times);
+  void countFallback(FallbackStep step) { raise(fallbacks[static_cast<size_t>(step)]); }
+  uint64_t fallbacksOf(FallbackStep step) const { return fallbacks[static_cast<size_t>(step)]; }
 };
 
 } // namespace nsa

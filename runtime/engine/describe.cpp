@@ -52,6 +52,8 @@ std::string describePlan(const PlanDescription &plan) {
                         {"target", manifest.target},
                         {"source", planSourceName(source)},
                         {"tuned", core.tuned},
+                        {"step", fallbackStepName(core.step)},
+                        {"served_by", core.servedBy},
                         {"grid", grid},
                         {"grid_formula", {manifest.grid[0].text(), manifest.grid[1].text(), manifest.grid[2].text()}},
                         {"threads", manifest.threads},
@@ -154,21 +156,40 @@ std::string describeTuningElsewhere(const StoredChoice &choice, double milliseco
 }
 
 std::string describeExplain(const ExplainDescription &explain) {
-  Json json = {{"problem", explain.problem}, {"device", explain.device}};
-  bool stored = explain.choice && explain.choiceTrouble.empty();
+  Json json = {{"part", explain.route.part}, {"problem", explain.problem}, {"device", explain.device}};
   if (explain.inMemory)
     json["would"] = "run what is in memory";
-  else if (stored)
+  else if (explain.choice && explain.choiceTrouble.empty())
     json["would"] = "run what the database holds";
-  else if (explain.policy == MissPolicy::kFail)
-    json["would"] = "fail with a cache miss";
-  else if (explain.candidates.empty())
+  else if (explain.servedBy)
+    json["would"] = "serve what is stored for another problem";
+  else if (explain.isRemade)
+    json["would"] = "compile the stored configuration again";
+  else if (!explain.isChosen && explain.candidates.empty() && explain.policy != MissPolicy::kFail)
     json["would"] = "fail: " + explain.candidatesTrouble;
+  else if (!explain.isChosen)
+    json["would"] = "fail with a cache miss";
   else
     json["would"] =
         explain.policy == MissPolicy::kTune ? "compile and measure candidates" : "compile the first candidate";
   json["in_memory"] = explain.inMemory;
   json["miss_policy"] = missPolicyName(explain.policy);
+  json["fallbacks"] = explain.fallbacks;
+  json["tunes_in_background"] = explain.policy == MissPolicy::kBackground && explain.isChosen && !explain.tuned;
+  if (explain.isChosen) {
+    json["step"] = fallbackStepName(explain.step);
+    json["variant"] = explain.templateName;
+    json["config"] = explain.config;
+    json["tuned"] = explain.tuned;
+    json["why"] = explain.why;
+  }
+  if (explain.servedBy)
+    json["served_by"] = {{"problem", explain.servedBy->problem}, {"device", explain.servedBy->device},
+                         {"content", explain.servedBy->content}, {"tuned_there", explain.servedBy->tuned},
+                         {"layer", explain.servedBy->layer},     {"distance", explain.distance}};
+  if (!explain.route.name.empty())
+    json["route"] = {
+        {"name", explain.route.name}, {"threshold_seqlen_k", explain.route.threshold}, {"why", explain.route.why}};
 
   Json database = {{"found", explain.choice.has_value()}};
   if (explain.choice) {
@@ -196,11 +217,15 @@ std::string describeEngine(const EngineDescription &engine) {
   Json device = {{"kind", engine.gpu ? "gpu" : "cpu"}, {"key", engine.deviceKey}};
   for (const auto &[name, value] : engine.facts)
     device[name] = value;
-  return dump({{"device", std::move(device)},
+  Json json = {{"device", std::move(device)},
                {"gpu_trouble", engine.gpuTrouble},
                {"cache", {{"path", engine.cachePath}, {"trouble", engine.cacheTrouble}}},
                {"compiler", {{"path", engine.compilerPath}, {"trouble", engine.compilerTrouble}}},
-               {"miss_policy", missPolicyName(engine.policy)}});
+               {"miss_policy", missPolicyName(engine.policy)},
+               {"fallbacks", engine.fallbacks}};
+  if (!engine.pinPath.empty())
+    json["pin"] = {{"path", engine.pinPath}, {"choices", engine.pinChoices}, {"digest", engine.pinDigest}};
+  return dump(json);
 }
 
 } // namespace nsa

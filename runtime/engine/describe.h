@@ -35,9 +35,26 @@ std::string describeTuning(const TuningDescription &tuning);
 // The same of a result that another caller stored while this one waited for it: without what only that one knows.
 std::string describeTuningElsewhere(const StoredChoice &choice, double milliseconds);
 
+// Which kernel stands for a part of an operator, where lengths decide.
+struct RouteDescription {
+  std::string part;      // roleName
+  std::string name;      // "" where there is only one way
+  int64_t threshold = 0; // longest sequence of keys for which it is taken
+  std::string why;
+};
+
 struct ExplainDescription {
   std::string problem, device;
+  RouteDescription route;
   bool inMemory = false;
+  // What a plan would run.
+  bool isChosen = false, isRemade = false;
+  FallbackStep step = FallbackStep::kExact;
+  std::string templateName, config, why;
+  bool tuned = false;
+  std::optional<ChoiceSummary> servedBy; // of a stored fallback
+  double distance = 0;
+  std::string fallbacks;              // those that are allowed
   std::optional<StoredChoice> choice; // what the database holds
   std::string choiceTrouble;          // why it cannot serve; "" when it can
   std::string choiceTemplate, choiceConfig;
@@ -53,6 +70,9 @@ struct EngineDescription {
   std::vector<std::pair<std::string, std::string>> facts;
   std::string gpuTrouble; // why the default device is not a GPU; "" when it is or was not tried
   std::string cachePath, cacheTrouble;
+  std::string pinPath, pinDigest; // "" where nothing is pinned
+  size_t pinChoices = 0;
+  std::string fallbacks;
   std::string compilerPath, compilerTrouble;
   MissPolicy policy = MissPolicy::kDefault;
 };

@@ -52,6 +52,8 @@ public:
 
   virtual Result<std::unique_ptr<Kernel>> load(const Manifest &manifest, std::span<const std::byte> binary) = 0;
   virtual Result<bool> isCapturing(void *stream) const { return false; }
+  // The calling thread is the library's own: what it does is none of the affair of a capture that the host begins.
+  virtual void ignoreCaptures() const {}
   // Largest grid, per axis.
   virtual int64_t gridLimit(int axis) const = 0;
 

@@ -1,13 +1,17 @@
 #include "runtime/engine/engine.h"
 
+#include "runtime/base/log_limit.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/engine/cache_settings.h"
 #include "runtime/engine/describe.h"
+#include "runtime/engine/miss_report.h"
 #include "runtime/engine/plan_parts.h"
 #include "runtime/engine/template_folder.h"
 
+#include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <string_view>
 #include <unistd.h>
@@ -26,6 +30,27 @@ std::string problemTexts(const Spec &spec, const Maxima &maxima) {
   return text;
 }
 
+// Whether something lesser serves than a winner that was measured for the problem.
+bool wantsTuning(const PlanCore::Part &part) {
+  return isTuned(part.step.spec.op) && !(part.kernel->tuned && part.kernel->step == FallbackStep::kExact);
+}
+
+// What the maxima decide of a step before anything is looked up.
+RouteDescription describeRoute(const Spec &spec, const Maxima &maxima, const Step &step) {
+  RouteDescription route{std::string(roleName(step.role, spec.op)), "", 0, ""};
+  if (!isWhole(spec.op) || step.spec.op != Operator::kDense)
+    return route;
+  route.name = "dense";
+  if (step.role == Role::kSel) {
+    route.threshold = int64_t{spec.selCount} * spec.selBlock;
+    route.why = "up to sel_count * sel_block keys every block is selected";
+  } else {
+    route.threshold = spec.window;
+    route.why = "up to `window` keys the window holds all of them";
+  }
+  return route;
+}
+
 Status checkRequest(const Spec &spec, const Maxima &maxima) {
   NSA_RETURN_IF_ERROR(spec.validate());
   return maxima.validate(spec);
@@ -39,7 +64,7 @@ Result<EnginePointer> Engine::open(EngineOptions options, const EngineOptions::E
   std::unique_ptr<Engine> engine(new Engine);
   engine->options = std::move(options);
   NSA_RETURN_IF_ERROR(engine->options.resolve(environment));
-  engine->logger = Logger(engine->options.log, *engine->options.logLevel);
+  engine->openLog();
   NSA_RETURN_IF_ERROR(engine->openDevice());
   return open(std::move(engine));
 }
@@ -55,7 +80,7 @@ Result<EnginePointer> Engine::openInChild() const {
   }
   std::unique_ptr<Engine> child(new Engine);
   child->options = options;
-  child->logger = logger;
+  child->openLog();
   child->gpuTrouble = gpuTrouble;
   // The parent's kind of device, also where nobody chose: its plans and the child's must agree.
   NSA_RETURN_IF_ERROR(child->openCpu());
@@ -77,10 +102,37 @@ Result<EnginePointer> Engine::open(std::unique_ptr<Engine> engine) {
   if (!cacheSettings)
     return cacheSettings.status();
   engine->cache = std::make_unique<KernelCache>(std::move(*cacheSettings), engine->logger);
-  engine->planner = std::make_unique<Planner>(*engine->ownDevice, std::move(choiceDevice), *engine->cache, resolved,
-                                              engine->logger, engine->ownCounters);
+  if (!resolved.pinPath.empty()) {
+    Result<std::unique_ptr<PinnedTable>> pinned = PinnedTable::open(resolved.pinPath);
+    if (!pinned)
+      return pinned.status();
+    engine->pin = std::move(*pinned);
+  }
+  engine->planner = std::make_unique<Planner>(*engine->ownDevice, std::move(choiceDevice), *engine->cache,
+                                              engine->pin.get(), resolved, engine->logger, engine->ownCounters);
   engine->pool.emplace(*engine->ownDevice);
+  if (*resolved.missPolicy == MissPolicy::kBackground) {
+    Engine *self = engine.get();
+    engine->background.emplace(
+        BackgroundTuner::Work{
+            .prepare =
+                [self] {
+                  self->ownDevice->ignoreCaptures();
+                  self->planner->openCompiler();
+                },
+            .tune = [self](const BackgroundTuner::Job &job,
+                           const BackgroundTuner::StopSignal &stop) { return self->tuneMeanwhile(job, stop); }},
+        engine->ownCounters, engine->logger);
+  }
   return EnginePointer(engine.release());
+}
+
+void Engine::openLog() {
+  auto seconds = [] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  };
+  logger =
+      Logger(limitLog(options.log, {.lines = options.logLimit}, seconds, ownCounters.logDropped), *options.logLevel);
 }
 
 Status Engine::openDevice() {
@@ -107,6 +159,13 @@ Status Engine::openDevice() {
       return Status::ok();
     }
     gpuTrouble = gpu.status().toString();
+    if (!options.fallbacks->allows(FallbackStep::kCpu)) {
+      ErrorInfo info = gpu.status().error();
+      info.message = "no GPU serves, and the fallback to the CPU is not allowed: " + gpuTrouble;
+      info.hint = "name a device, or allow the step cpu in `fallbacks` (NSA_FALLBACKS)";
+      return Status(std::move(info));
+    }
+    ownCounters.countFallback(FallbackStep::kCpu);
     // A machine without a GPU is no news; one whose GPU cannot be used is.
     LogLevel level = gpu.status().code() == ErrorCode::kUnavailable ? LogLevel::kInfo : LogLevel::kWarning;
     logger.log(level, "engine", "the CPU serves: " + gpuTrouble);
@@ -123,6 +182,8 @@ Status Engine::openCpu() {
 }
 
 void Engine::release() {
+  if (background)
+    background->stop(); // nobody will plan again, though plans may be held
   if (pool->close())
     delete this;
 }
@@ -189,8 +250,10 @@ Result<PlanPointer> Engine::plan(const Spec &spec, const Maxima &maxima, void *s
     return give(*core, PlanSource::kMemory);
   Result<std::shared_ptr<const PlanCore>> made = make(spec, maxima);
   if (!made)
-    return failed(made.status());
+    return failed(withHint(made.status(), spec, maxima));
   const PlanCore *core = plans.put(key, std::move(*made));
+  if (background && std::any_of(core->parts.begin(), core->parts.end(), wantsTuning))
+    background->add({key, spec, maxima});
   Counters::raise(core->source == PlanSource::kCompiled ? ownCounters.plansCompiled : ownCounters.plansFromDatabase);
   return give(*core, core->source);
 }
@@ -199,7 +262,35 @@ Result<std::shared_ptr<const PlanCore>> Engine::make(const Spec &spec, const Max
   Result<std::vector<PlanCore::Part>> parts = makeParts(*planner, stepsOf(spec, maxima), options);
   if (!parts)
     return parts.status();
-  return std::make_shared<const PlanCore>(std::move(*parts));
+  auto core = std::make_shared<const PlanCore>(std::move(*parts));
+  for (const PlanCore::Part &part : core->parts)
+    ownCounters.add(part.kernel->times);
+  return core;
+}
+
+Status Engine::tuneMeanwhile(const BackgroundTuner::Job &job, const BackgroundTuner::StopSignal &stop) {
+  std::vector<PlanCore::Part> parts = plans.find(job.key)->parts; // the plan was made before
+  for (PlanCore::Part &part : parts) {
+    if (!wantsTuning(part))
+      continue;
+    Result<std::shared_ptr<const KernelCore>> tuned = planner->tuneMeanwhile(part.step, stop);
+    if (!tuned)
+      return tuned.status();
+    part.kernel = std::move(*tuned);
+    ownCounters.add(part.kernel->times);
+  }
+  plans.put(job.key, std::make_shared<const PlanCore>(std::move(parts)));
+  return Status::ok();
+}
+
+// A miss names the command that fills the gap, in the caller's terms.
+Status Engine::withHint(Status status, const Spec &spec, const Maxima &maxima) const {
+  if (status.code() != ErrorCode::kCacheMiss)
+    return status;
+  ErrorInfo info = status.error();
+  const std::string device = !options.device.empty() ? options.device : ownDevice->isGpu() ? "cuda:0" : "cpu";
+  info.hint = tuneHint({spec, maxima, device, cache->path()});
+  return Status(std::move(info));
 }
 
 Result<std::string> Engine::explain(const Spec &spec, const Maxima &maxima) {
@@ -209,7 +300,7 @@ Result<std::string> Engine::explain(const Spec &spec, const Maxima &maxima) {
   for (const Step &step : stepsOf(spec, maxima)) {
     if (!isTuned(step.spec.op))
       continue; // nothing to choose, so nothing to explain
-    Result<std::string> text = planner->explain(step.spec, step.maxima, inMemory);
+    Result<std::string> text = planner->explain(step, describeRoute(spec, maxima, step), inMemory);
     if (!text)
       return text;
     texts.push_back(std::move(*text));
@@ -231,6 +322,8 @@ Result<std::string> Engine::tune(const Spec &spec, const Maxima &maxima) {
     parts.push_back({step, std::move(*kernel)});
   }
   const PlanCore *core = plans.put(PlanKey::make(spec, maxima), std::make_shared<const PlanCore>(std::move(parts)));
+  for (const PlanCore::Part &part : core->parts)
+    ownCounters.add(part.kernel->times);
   Counters::raise(core->source == PlanSource::kCompiled ? ownCounters.plansCompiled : ownCounters.plansFromDatabase);
   return joinTexts(reports);
 }
@@ -262,6 +355,12 @@ std::string Engine::describe() const {
   description.gpuTrouble = gpuTrouble;
   description.cachePath = cache->path();
   description.cacheTrouble = cache->trouble();
+  if (pin) {
+    description.pinPath = pin->path();
+    description.pinChoices = pin->size();
+    description.pinDigest = pin->digest();
+  }
+  description.fallbacks = options.fallbacks->toString();
   description.compilerPath = CompilerLibrary::resolvePath(options.compilerPath);
   // Looked at, not opened: describing an engine must not pull LLVM into the process.
   if (access(description.compilerPath.c_str(), R_OK) != 0)

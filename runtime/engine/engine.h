@@ -5,6 +5,8 @@
 #pragma once
 
 #include "runtime/base/process.h"
+#include "runtime/engine/background_tuner.h"
+#include "runtime/engine/pinned_table.h"
 #include "runtime/engine/plan_map.h"
 #include "runtime/engine/plan_pool.h"
 #include "runtime/engine/planner.h"
@@ -51,9 +53,13 @@ private:
   friend struct EngineRelease;
   Engine() = default;
   static Result<EnginePointer> open(std::unique_ptr<Engine> engine);
+  void openLog(); // of this process: the limit has a lock
   Status openDevice();
   Status openCpu();
   Result<std::shared_ptr<const PlanCore>> make(const Spec &spec, const Maxima &maxima);
+  // Puts the winners in the place of what was served.
+  Status tuneMeanwhile(const BackgroundTuner::Job &job, const BackgroundTuner::StopSignal &stop);
+  Status withHint(Status status, const Spec &spec, const Maxima &maxima) const;
   // nullptr: not in memory, or its grid does not fit the device with exactly these maxima.
   const PlanCore *findInMemory(const PlanKey &key, const Spec &spec, const Maxima &maxima) const;
   Result<PlanPointer> hand(const PlanCore &core, PlanSource source, const Spec &spec, const Maxima &maxima);
@@ -67,12 +73,14 @@ private:
   Counters ownCounters;
   std::unique_ptr<Device> ownDevice;
   std::unique_ptr<KernelCache> cache;
+  std::unique_ptr<PinnedTable> pin; // null: choices come from the cache
   std::unique_ptr<Planner> planner; // holds kernels, which must go before the device
 
   PlanMap plans;
   std::optional<PlanPool> pool;
   // Misses of one problem wait for each other and find the first one's plan; other problems rarely share a lock.
   std::array<std::mutex, 16> missMutexes;
+  std::optional<BackgroundTuner> background; // of the policy; last, as its thread uses all of the above
 };
 
 } // namespace nsa

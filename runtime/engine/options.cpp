@@ -14,8 +14,9 @@ namespace nsa {
 namespace {
 
 constexpr double kTuneBudgetSeconds = 30;
-constexpr std::string_view kPolicyNames[] = {"default", "fail", "tune"};
+constexpr std::string_view kPolicyNames[] = {"default", "fail", "tune", "background"};
 constexpr int kMostThreads = 4096;
+constexpr int kLogLimit = 20;
 
 class Resolver {
 public:
@@ -77,6 +78,18 @@ public:
     return Status::ok();
   }
 
+  Status logLimit(int &option) const {
+    if (option < -1)
+      return Status::invalid("log_limit", std::to_string(option), "must be -1 (no limit), 0 (the default) or more");
+    const std::string_view value = lookup("NSA_LOG_LIMIT");
+    if (option != 0 || value.empty())
+      return Status::ok();
+    auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), option);
+    if (error != std::errc() || end != value.data() + value.size() || option < -1 || option == 0)
+      return Status::invalid("NSA_LOG_LIMIT", std::string(value), "must be -1 (no limit) or at least 1");
+    return Status::ok();
+  }
+
 private:
   const EngineOptions::Environment &environment;
 };
@@ -106,7 +119,8 @@ Result<MissPolicy> parseMissPolicy(std::string_view field, std::string_view name
   for (size_t i = 0; i < std::size(kPolicyNames); ++i)
     if (name == kPolicyNames[i])
       return static_cast<MissPolicy>(i);
-  return Status::invalid(std::string(field), "'" + std::string(name) + "'", "must be default, fail or tune");
+  return Status::invalid(std::string(field), "'" + std::string(name) + "'",
+                         "must be default, fail, tune or background");
 }
 
 EngineOptions::Environment EngineOptions::processEnvironment() {
@@ -122,6 +136,7 @@ Status EngineOptions::resolve(const Environment &environment) {
   resolver.text(cacheKeys, "NSA_CACHE_KEYS");
   NSA_RETURN_IF_ERROR(resolver.flag(requireSignature, "NSA_REQUIRE_SIGNATURE"));
   NSA_RETURN_IF_ERROR(resolver.bytes(cacheMaxBytes, "cache_max_bytes", "NSA_CACHE_MAX_BYTES"));
+  resolver.text(pinPath, "NSA_PIN");
   resolver.text(compilerPath, "NSA_COMPILER");
   resolver.text(nvrtcPath, "NSA_NVRTC");
   resolver.text(templateDir, "NSA_TEMPLATE_DIR");
@@ -138,6 +153,19 @@ Status EngineOptions::resolve(const Environment &environment) {
       missPolicy = *parsed;
     }
   }
+  if (!pinPath.empty() && (missPolicy == MissPolicy::kTune || missPolicy == MissPolicy::kBackground))
+    return Status::invalid("miss_policy", std::string(missPolicyName(*missPolicy)),
+                           "must be fail or default where pin_path pins the choices",
+                           "tune with an engine that has no pin_path (NSA_PIN)");
+  if (!fallbacks) {
+    fallbacks.emplace();
+    if (std::string_view steps = resolver.lookup("NSA_FALLBACKS"); !steps.empty()) {
+      Result<FallbackSteps> parsed = FallbackSteps::parse("NSA_FALLBACKS", steps);
+      if (!parsed)
+        return parsed.status();
+      fallbacks = *parsed;
+    }
+  }
   NSA_RETURN_IF_ERROR(resolver.seconds(tuneBudgetSeconds, "tune_budget_seconds", "NSA_TUNE_BUDGET"));
   if (tuneBudgetSeconds == 0)
     tuneBudgetSeconds = kTuneBudgetSeconds;
@@ -145,6 +173,10 @@ Status EngineOptions::resolve(const Environment &environment) {
   NSA_RETURN_IF_ERROR(resolver.threads(compileThreads, "compile_threads", "NSA_COMPILE_THREADS"));
   if (compileThreads == 0)
     compileThreads = std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
+
+  NSA_RETURN_IF_ERROR(resolver.logLimit(logLimit));
+  if (logLimit == 0)
+    logLimit = kLogLimit;
 
   // A callback's level is the caller's business; the variable governs stderr.
   if (!log) {

@@ -4,6 +4,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/status.h"
+#include "runtime/engine/fallback_ladder.h"
 
 #include <cstdint>
 #include <functional>
@@ -13,8 +14,8 @@
 namespace nsa {
 
 // The numbers are part of the C ABI (nsa_miss_policy in nsa/nsa.h).
-enum class MissPolicy : int { kDefault = 0, kFail = 1, kTune = 2 };
-std::string_view missPolicyName(MissPolicy policy); // "default", "fail", "tune"
+enum class MissPolicy : int { kDefault = 0, kFail = 1, kTune = 2, kBackground = 3 };
+std::string_view missPolicyName(MissPolicy policy); // "default", "fail", "tune", "background"
 Result<MissPolicy> parseMissPolicy(std::string_view field, std::string_view name);
 
 // Empty, zero or unset means: the environment's value, else the built-in one.
@@ -27,7 +28,9 @@ struct EngineOptions {
   int64_t cacheMaxBytes = 0; // 0: no limit
   std::optional<MissPolicy> missPolicy;
   double tuneBudgetSeconds = 0;
-  std::string compilerPath; // stays empty for the library beside libnsa.so
+  std::optional<FallbackSteps> fallbacks; // what may serve in the place of a kernel of the problem's own
+  std::string pinPath;                    // where choices come from, and from nowhere else
+  std::string compilerPath;               // stays empty for the library beside libnsa.so
   std::string nvrtcPath;
   std::string templateDir;
   std::string forceVariant;
@@ -37,6 +40,7 @@ struct EngineOptions {
   std::string cpuFeatures;
   Logger::Sink log; // unset: lines on stderr
   std::optional<LogLevel> logLevel;
+  int logLimit = 0; // warnings of a tag and minute; -1: no limit
 
   using Environment = std::function<const char *(const char *name)>; // nullptr: not set
   // Fills what is unset and checks the rest. The error names the option, or the variable it came from.

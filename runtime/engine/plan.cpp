@@ -1,6 +1,7 @@
 #include "runtime/engine/plan.h"
 
 #include "runtime/base/device_status.h"
+#include "runtime/engine/counters.h"
 #include "runtime/engine/describe.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/host_lengths.h"
@@ -20,6 +21,14 @@ PlanCore::PlanCore(std::vector<Part> given) : parts(std::move(given)) {
     kernels[static_cast<size_t>(part.step.role)] = part.kernel->kernel.get();
     source = std::max(source, part.kernel->source);
   }
+}
+
+void Counters::add(const PlanTimes &times) {
+  lookupMs += times.lookupMs;
+  renderMs += times.renderMs;
+  compileMs += times.compileMs;
+  tuneMs += times.tuneMs;
+  loadMs += times.loadMs;
 }
 
 Status PlanCore::checkGrids(const Spec &spec, const Maxima &maxima) const {

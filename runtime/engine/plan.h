@@ -5,6 +5,7 @@
 // once.
 #pragma once
 
+#include "runtime/engine/fallback_ladder.h"
 #include "runtime/engine/pipeline.h"
 
 #include <atomic>
@@ -28,7 +29,9 @@ struct KernelCore {
   std::string problemKey;
   std::shared_ptr<const LoadedKernel> kernel;
   PlanSource source = PlanSource::kMemory;
-  bool tuned = false;
+  bool tuned = false; // measured, on this model
+  FallbackStep step = FallbackStep::kExact;
+  std::string servedBy;               // of a stored fallback: how its key differs
   std::vector<std::string> fallbacks; // what was tried before and why it did not serve
   PlanTimes times;
 };

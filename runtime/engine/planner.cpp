@@ -2,6 +2,7 @@
 
 #include "runtime/base/compiler_revision.h"
 #include "runtime/engine/describe.h"
+#include "runtime/engine/kernel_match.h"
 #include "runtime/engine/routes.h"
 #include "runtime/engine/source_dump.h"
 #include "runtime/engine/stopwatch.h"
@@ -21,39 +22,23 @@ constexpr int kFailuresPerTemplate = 3;
 constexpr std::string_view kRemaking = "again";
 // Longer than any default takes to compile. Who waits for a tuning adds twice his own budget.
 constexpr std::chrono::milliseconds kLongestWait{60000};
-constexpr double kLongestBudget = 86400; // seconds: whatever the budget, a wait ends
-
-std::string configText(const Problem &problem, const Spec &spec) {
-  auto number = [](const char *name, int64_t value) {
-    return ", \"" + std::string(name) + "\": " + std::to_string(value);
-  };
-  std::string text = "{\"dtype\": \"" + problem.fixed.at("dtype") + "\"" + number("query_heads", spec.queryHeads) +
-                     number("kv_heads", spec.kvHeads) + number("qk_dim", spec.qkDim) + number("v_dim", spec.vDim);
-  if (spec.op == Operator::kWindow)
-    text += number("window", spec.window);
-  if (spec.layout == Layout::kPacked)
-    text += ", \"layout\": \"packed\"";
-  return text + "}";
-}
-
-// What a kernel from the store must agree with; a row that does not is damaged or foreign.
-Status checkServes(const Manifest &manifest, const Problem &problem, const std::string &target) {
-  if (manifest.op != problem.op)
-    return Status::invalid("operator", manifest.op, "must be " + problem.op);
-  if (manifest.target != target)
-    return Status::invalid("target", manifest.target, "must be " + target);
-  for (const auto &[name, value] : manifest.fixed)
-    if (auto wanted = problem.fixed.find(name); wanted != problem.fixed.end() && wanted->second != value)
-      return Status::invalid(name, value, "must be " + wanted->second);
-  return Status::ok();
-}
+constexpr std::chrono::milliseconds kPatience{50}; // between looks at whether the engine ends
+constexpr double kLongestBudget = 86400;           // seconds: whatever the budget, a wait ends
 
 } // namespace
 
-Planner::Planner(Device &device, std::string choiceDevice, KernelCache &cache, const EngineOptions &options,
-                 const Logger &logger, Counters &counters)
-    : device(device), choiceDevice(std::move(choiceDevice)), cache(cache), options(options), logger(logger),
+Planner::Planner(Device &device, std::string choiceDevice, KernelCache &cache, PinnedTable *pin,
+                 const EngineOptions &options, const Logger &logger, Counters &counters)
+    : device(device), choiceDevice(std::move(choiceDevice)), cache(cache), pin(pin), options(options), logger(logger),
       counters(counters) {}
+
+std::optional<KernelCache::Hit> Planner::lookUp(const std::string &problem, const std::string &chosenOn) {
+  return pin ? pin->find(problem, chosenOn) : cache.find(problem, chosenOn);
+}
+
+std::optional<KernelCache::Hit> Planner::peek(const std::string &problem, const std::string &chosenOn) {
+  return pin ? pin->find(problem, chosenOn) : cache.peek(problem, chosenOn);
+}
 
 Planner::Search Planner::begin(const Spec &spec, const Maxima &maxima) const {
   Search search{spec, maxima, Problem::make(spec, maxima), std::make_shared<KernelCore>()};
@@ -63,28 +48,45 @@ Planner::Search Planner::begin(const Spec &spec, const Maxima &maxima) const {
 
 Result<std::shared_ptr<const KernelCore>> Planner::make(Search &search) {
   const MissPolicy policy = *options.missPolicy;
-  if (policy == MissPolicy::kFail)
+  const bool tunes = policy == MissPolicy::kTune && isTuned(search.spec.op);
+  const bool compiles = mayCompile(search.spec.op);
+  if (!compiles || (policy != MissPolicy::kTune && !search.superseded))
+    if (std::shared_ptr<const KernelCore> served =
+            descend(search, takesAnyRung(search.spec.op) ? isAnyRung : isBetterThanCompiling))
+      return served;
+  if (!compiles)
     return cacheMiss(search);
   // A default does not wait for a tuning, which takes much longer than to make one.
-  std::string_view work = search.superseded ? kRemaking : missPolicyName(policy);
+  std::string_view work = search.superseded ? kRemaking : missPolicyName(tunes ? policy : MissPolicy::kDefault);
   std::shared_ptr<const KernelCore> found;
   std::unique_ptr<KeyLease> lease = claim(search, std::string(work), [&] { return (found = find(search)) != nullptr; });
-  if (found || (search.superseded && (found = makeAgain(search))))
+  if (found || (search.superseded && (found = makeAgain(search, *search.superseded, FallbackStep::kExact))))
     return found;
-  if (policy == MissPolicy::kTune && isTuned(search.spec.op)) {
+  if (tunes) {
     Result<std::shared_ptr<const KernelCore>> tuned = tuneNow(search, nullptr);
-    if (tuned || tuned.status().code() != ErrorCode::kOutOfMemory)
+    if (tuned || tuned.status().code() != ErrorCode::kOutOfMemory || !allows(search.spec.op, FallbackStep::kCompiled))
       return tuned;
     // The host may have taken nearly all memory: no room for a tuner's tensors, but enough to run.
     search.core->fallbacks.push_back("not tuned: " + tuned.status().toString());
     logger.log(LogLevel::kWarning, "planner", search.core->fallbacks.back());
   }
-  return compileDefault(search);
+  Result<std::shared_ptr<const KernelCore>> compiled = compileDefault(search);
+  if (compiled) {
+    if (search.core->source == PlanSource::kCompiled && isTuned(search.spec.op))
+      countFallback(search, FallbackStep::kCompiled, "the default configuration, compiled and not measured");
+    return compiled;
+  }
+  if (std::shared_ptr<const KernelCore> served = descend(search, isAnyRung))
+    return served;
+  return compiled;
 }
 
 // The work was asked for, so only what another caller finished after this call began may stand for it.
 Result<std::shared_ptr<const KernelCore>> Planner::tune(const Spec &spec, const Maxima &maxima, std::string &report,
                                                         double budgetSeconds) {
+  if (pin)
+    return Status::invalid("pin_path", pin->path(), "pins the choices, so nothing is tuned",
+                           "tune with an engine that has no pin_path (NSA_PIN)");
   Search search = begin(spec, maxima);
   search.tuneBudgetSeconds = budgetSeconds;
   if (!isTuned(spec.op)) {
@@ -100,7 +102,7 @@ Result<std::shared_ptr<const KernelCore>> Planner::tune(const Spec &spec, const 
     std::optional<KernelCache::Hit> hit = cache.find(search.core->problemKey, choiceDevice);
     if (!hit || !hit->choice.tuned || hit->choice.evidence == before)
       return false;
-    std::optional<Manifest> manifest = accept(search, *hit);
+    std::optional<Manifest> manifest = accept(search, *hit, device.target());
     if (manifest && !isSuperseded(*manifest))
       found = load(search, *hit, std::move(*manifest));
     choice = std::move(hit->choice);
@@ -112,19 +114,24 @@ Result<std::shared_ptr<const KernelCore>> Planner::tune(const Spec &spec, const 
   return found;
 }
 
+std::chrono::milliseconds Planner::longestWait(std::string_view work) const {
+  if (work != missPolicyName(MissPolicy::kTune))
+    return kLongestWait;
+  const double budget = std::min(options.tuneBudgetSeconds, kLongestBudget);
+  return kLongestWait + std::chrono::milliseconds(static_cast<int64_t>(budget * 2e3));
+}
+
 // Null: there is nobody to wait for. The caller makes what it wants while it holds what it gets, unless `isDone` held.
 std::unique_ptr<KeyLease> Planner::claim(const Search &search, const std::string &work,
                                          const std::function<bool()> &isDone) {
   // A forced template is one run's wish: what it leaves behind, no other finds.
-  if (!forcedTemplate(search.spec.op).empty())
+  // A pinned table gains nothing by what another makes.
+  if (!forcedTemplate(search.spec.op).empty() || pin)
     return nullptr;
   std::unique_ptr<KeyLease> lease = cache.lease(search.core->problemKey, choiceDevice, work);
   if (!lease)
     return nullptr;
-  std::chrono::milliseconds longest = kLongestWait;
-  if (work == missPolicyName(MissPolicy::kTune))
-    longest +=
-        std::chrono::milliseconds(static_cast<int64_t>(std::min(options.tuneBudgetSeconds, kLongestBudget) * 2e3));
+  const std::chrono::milliseconds longest = longestWait(work);
   const std::string subject = "'" + search.core->problemKey + "' (" + work + ")";
   if (lease->look() == KeyLease::State::kElsewhere)
     logger.log(LogLevel::kInfo, "planner", "another caller makes " + subject + ": waiting for it");
@@ -137,7 +144,7 @@ std::unique_ptr<KeyLease> Planner::claim(const Search &search, const std::string
 }
 
 std::shared_ptr<const KernelCore> Planner::find(Search &search) {
-  std::optional<KernelCache::Hit> hit = cache.find(search.core->problemKey, choiceDevice);
+  std::optional<KernelCache::Hit> hit = lookUp(search.core->problemKey, choiceDevice);
   search.core->times.lookupMs = search.watch.milliseconds();
   if (!hit)
     return nullptr;
@@ -145,7 +152,7 @@ std::shared_ptr<const KernelCore> Planner::find(Search &search) {
   if (search.refused && search.refused->content == hit->choice.content && search.refused->tuned == hit->choice.tuned)
     return nullptr;
   search.superseded.reset();
-  std::optional<Manifest> manifest = accept(search, *hit);
+  std::optional<Manifest> manifest = accept(search, *hit, device.target());
   if (manifest) {
     if (std::string reason = whyPassedOver(hit->choice, *manifest); !reason.empty())
       search.core->fallbacks.push_back(std::move(reason));
@@ -164,9 +171,9 @@ std::shared_ptr<const KernelCore> Planner::refuse(Search &search, const Status &
   return nullptr;
 }
 
-std::optional<Manifest> Planner::accept(Search &search, const KernelCache::Hit &hit) const {
+std::optional<Manifest> Planner::accept(Search &search, const KernelCache::Hit &hit, const std::string &target) const {
   Result<Manifest> manifest = Manifest::parse(hit.kernel.manifest);
-  Status status = manifest ? checkServes(*manifest, search.problem, device.target()) : manifest.status();
+  Status status = manifest ? checkServes(*manifest, search.problem, target) : manifest.status();
   if (status.isOk())
     return std::move(*manifest);
   refuse(search, status);
@@ -194,8 +201,7 @@ bool Planner::isSuperseded(const Manifest &manifest) {
 
 // A stored choice outlives a change of the compiler or of a template, its binary does not: the same configuration is
 // compiled again. Where that cannot be, the stored kernel serves.
-std::shared_ptr<const KernelCore> Planner::makeAgain(Search &search) {
-  const KernelCache::Hit &hit = *search.superseded;
+std::shared_ptr<const KernelCore> Planner::makeAgain(Search &search, const KernelCache::Hit &hit, FallbackStep step) {
   Manifest manifest = *Manifest::parse(hit.kernel.manifest); // accepted before
   Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
   if (!library)
@@ -216,7 +222,8 @@ std::shared_ptr<const KernelCore> Planner::makeAgain(Search &search) {
   dump(wanted, *kernel);
   if (!adopt(search, kernel->content, kernel->manifest, kernel->binary).isOk())
     return load(search, hit, std::move(manifest));
-  (void)store(search, *kernel, hit.choice.evidence); // the cache has warned
+  if (step == FallbackStep::kExact)                    // what serves in another's place is no choice for this problem
+    (void)store(search, *kernel, hit.choice.evidence); // the cache has warned
   search.core->source = PlanSource::kCompiled;
   search.core->tuned = hit.choice.tuned;
   return search.core;
@@ -253,24 +260,6 @@ Status Planner::adopt(Search &search, std::string content, Manifest manifest, st
   search.core->kernel = std::move(kernel);
   search.core->times.loadMs += watch.milliseconds();
   return Status::ok();
-}
-
-Status Planner::cacheMiss(const Search &search) const {
-  ErrorInfo info;
-  info.code = ErrorCode::kCacheMiss;
-  info.field = "miss_policy";
-  info.value = "fail";
-  info.message = "no stored kernel for '" + search.core->problemKey + "' on '" + choiceDevice + "' in " + cache.path();
-  if (std::string trouble = cache.trouble(); !trouble.empty())
-    info.message += "; " + trouble;
-  for (const std::string &fallback : search.core->fallbacks)
-    info.message += "; " + fallback;
-  std::string where = options.device.empty() ? (device.isGpu() ? "cuda:0" : "cpu") : options.device;
-  info.hint = "store one: nsa tune --op " + search.problem.op + " --config C.json --batch " +
-              std::to_string(search.maxima.batch) + " --seqlen-q " + std::to_string(search.maxima.seqlenQ) +
-              " --seqlen-k " + std::to_string(search.maxima.seqlenK) + " --device " + where + " --cache " +
-              cache.path() + ", with C.json holding " + configText(search.problem, search.spec);
-  return Status(std::move(info));
 }
 
 CompileRequest Planner::request(const Search &search) const {
@@ -312,6 +301,8 @@ Status Planner::store(const Search &search, const CompiledKernel &kernel, std::v
   choice.tuned = !evidence.empty();
   choice.provenance = provenance();
   choice.evidence = std::move(evidence);
+  if (pin)
+    return cache.put(stored, nullptr);
   if (forcedTemplate(search.spec.op).empty())
     return cache.put(stored, &choice);
   // A forced variant is one run's wish, not the best choice for the problem: only its kernel is kept.
@@ -391,14 +382,43 @@ Result<std::shared_ptr<const KernelCore>> Planner::compileDefault(Search &search
 
 Result<std::shared_ptr<const KernelCore>> Planner::serve(const Spec &spec, const Maxima &maxima) {
   Search search = begin(spec, maxima);
-  if (std::optional<KernelCache::Hit> hit = cache.find(search.core->problemKey, choiceDevice))
-    if (std::optional<Manifest> manifest = accept(search, *hit))
+  if (std::optional<KernelCache::Hit> hit = lookUp(search.core->problemKey, choiceDevice))
+    if (std::optional<Manifest> manifest = accept(search, *hit, device.target()))
       if (std::shared_ptr<const KernelCore> found = load(search, *hit, std::move(*manifest)))
         return found;
   return compileDefault(search);
 }
 
-Result<std::shared_ptr<const KernelCore>> Planner::tuneNow(Search &search, std::string *report) {
+Result<std::shared_ptr<const KernelCore>> Planner::tuneMeanwhile(const Step &step, const std::function<bool()> &stop) {
+  Search search = begin(step.spec, step.maxima);
+  auto isTunedByNow = [&] {
+    std::shared_ptr<const KernelCore> found = find(search);
+    return found && found->tuned;
+  };
+  const Status stopped = Status::error(ErrorCode::kUnavailable, "the engine ends");
+  const std::string work(missPolicyName(MissPolicy::kTune));
+  std::unique_ptr<KeyLease> lease;
+  if (forcedTemplate(search.spec.op).empty())
+    lease = cache.lease(search.core->problemKey, choiceDevice, work);
+  const Stopwatch waited;
+  while (lease) {
+    if (stop())
+      return stopped;
+    const KeyLease::Outcome outcome = lease->acquire(kPatience, isTunedByNow);
+    if (outcome == KeyLease::Outcome::kDone)
+      return std::shared_ptr<const KernelCore>(search.core);
+    if (outcome == KeyLease::Outcome::kMine || lease->look() != KeyLease::State::kElsewhere ||
+        waited.milliseconds() > double(longestWait(work).count()))
+      break;
+  }
+  if (!lease && isTunedByNow())
+    return std::shared_ptr<const KernelCore>(search.core);
+  Result<std::shared_ptr<const KernelCore>> tuned = tuneNow(search, nullptr, &stop);
+  return stop() ? Result<std::shared_ptr<const KernelCore>>(stopped) : tuned;
+}
+
+Result<std::shared_ptr<const KernelCore>> Planner::tuneNow(Search &search, std::string *report,
+                                                           const std::function<bool()> *stop) {
   Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
   if (!library)
     return library.status();
@@ -411,12 +431,16 @@ Result<std::shared_ptr<const KernelCore>> Planner::tuneNow(Search &search, std::
   EngineOptions limited = options;
   if (search.tuneBudgetSeconds > 0)
     limited.tuneBudgetSeconds = search.tuneBudgetSeconds;
+  if (stop)
+    limited.compileThreads = 1;
   TuningSession session({device, **library, limited, logger, counters, memo,
-                         [this](const Spec &spec, const Maxima &maxima) { return serve(spec, maxima); }},
+                         [this](const Spec &spec, const Maxima &maxima) { return serve(spec, maxima); }, stop},
                         search.spec, search.maxima, wanted, *candidates);
   Result<TuneReport> tuned = session.run();
   if (!tuned)
     return tuned.status();
+  if (stop && (*stop)())
+    return Status::error(ErrorCode::kUnavailable, "the engine ends"); // what was not measured to its end is no winner
   const CompiledKernel &winner = session.winner();
   search.core->times.tuneMs = watch.milliseconds();
   search.core->times.renderMs = winner.renderMs;
@@ -437,39 +461,6 @@ Result<std::shared_ptr<const KernelCore>> Planner::tuneNow(Search &search, std::
     *report = describeTuning({search.core->problemKey, choiceDevice, session.shapeText(), session.seed(),
                               search.core->times.tuneMs, std::move(*tuned), kept.isOk() ? "" : kept.toString()});
   return std::shared_ptr<const KernelCore>(search.core);
-}
-
-Result<std::string> Planner::explain(const Spec &spec, const Maxima &maxima, bool inMemory) {
-  Search search = begin(spec, maxima);
-  ExplainDescription explain;
-  explain.problem = search.core->problemKey;
-  explain.device = choiceDevice;
-  explain.inMemory = inMemory;
-  explain.policy = *options.missPolicy;
-  if (std::optional<KernelCache::Hit> hit = cache.peek(explain.problem, choiceDevice)) {
-    Result<Manifest> manifest = Manifest::parse(hit->kernel.manifest);
-    Status serves = manifest ? checkServes(*manifest, search.problem, device.target()) : manifest.status();
-    if (manifest) {
-      explain.choiceTemplate = manifest->templateName;
-      explain.choiceConfig = formatValues(manifest->config);
-    }
-    explain.choiceTrouble = serves.isOk() ? whyPassedOver(hit->choice, *manifest) : serves.toString();
-    if (serves.isOk() && explain.choiceTrouble.empty() && isSuperseded(*manifest))
-      explain.choiceTrouble = "made by another revision of the compiler: it is compiled again with the same config";
-    explain.choice = std::move(hit->choice);
-  }
-  if (explain.policy == MissPolicy::kFail) {
-    explain.candidatesTrouble = "not asked for: the miss policy is to fail";
-    return describeExplain(explain);
-  }
-  Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
-  Result<std::vector<Candidate>> candidates =
-      library ? (*library)->list(request(search)) : Result<std::vector<Candidate>>(library.status());
-  if (candidates)
-    explain.candidates = std::move(*candidates);
-  else
-    explain.candidatesTrouble = candidates.status().toString();
-  return describeExplain(explain);
 }
 
 } // namespace nsa

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <random>
 
 namespace nsa {
@@ -50,7 +51,9 @@ Result<TuneReport> TuningSession::run() {
   callbacks.compile = [this](size_t index) { return compile(index); };
   callbacks.check = [this](size_t index) { return check(index); };
   callbacks.measure = [this](size_t index) { return measure(index); };
-  callbacks.now = monotonicSeconds;
+  callbacks.now = [this] {
+    return environment.stop && (*environment.stop)() ? std::numeric_limits<double>::infinity() : monotonicSeconds();
+  };
   callbacks.progress = [this](std::string_view phase, size_t done, size_t total) {
     if (environment.logger.enabled(LogLevel::kDebug))
       environment.logger.log(LogLevel::kDebug, "tuner",

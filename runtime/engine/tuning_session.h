@@ -13,6 +13,7 @@
 #include "runtime/engine/options.h"
 #include "runtime/engine/plan.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -32,6 +33,7 @@ public:
     Counters &counters;
     CandidateMemo &memo;
     DecodeTrial::Serve serve; // for decode's other kernels
+    const std::function<bool()> *stop = nullptr; // asked whenever the budget is: true ends it
   };
   TuningSession(const Environment &environment, const Spec &spec, const Maxima &maxima, CompileRequest request,
                 std::vector<Candidate> candidates);

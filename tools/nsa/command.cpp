@@ -129,14 +129,23 @@ void EngineFlags::addCache(CLI::App &command) {
 }
 
 void EngineFlags::addMiss(CLI::App &command) {
-  static const std::map<std::string, nsa_miss_policy> kPolicies = {
-      {"default", NSA_MISS_DEFAULT}, {"fail", NSA_MISS_FAIL}, {"tune", NSA_MISS_TUNE}};
+  static const std::map<std::string, nsa_miss_policy> kPolicies = {{"default", NSA_MISS_DEFAULT},
+                                                                   {"fail", NSA_MISS_FAIL},
+                                                                   {"tune", NSA_MISS_TUNE},
+                                                                   {"background", NSA_MISS_BACKGROUND}};
   command
       .add_option_function<nsa_miss_policy>(
           "--miss", [this](const nsa_miss_policy &policy) { settings.missPolicy = policy; },
-          "When no kernel is stored: default (compile the best guess), fail, or tune (default: NSA_MISS, else default)")
+          "When no kernel is stored: default (compile the best guess), fail, tune, or background (tune on a thread) "
+          "(default: NSA_MISS, else default)")
       ->transform(CLI::CheckedTransformer(kPolicies).description(""))
       ->type_name("POLICY");
+  command
+      .add_option(
+          "--fallbacks", settings.fallbacks,
+          "What may serve in the place of a kernel of the problem's own: all, exact (nothing), or a comma list of "
+          "nearest, model, architecture, compiled, cpu (default: NSA_FALLBACKS, else all)")
+      ->type_name("STEPS");
 }
 
 CLI::Option *EngineFlags::addTuneBudget(CLI::App &command) {

@@ -91,6 +91,8 @@ Result<EngineHandle> createEngine(const EngineSettings &options) {
   api.log_user = options.logUser;
   api.log_level = options.logLevel;
   api.cpu_features = textOrNull(options.cpuFeatures);
+  api.pin_path = textOrNull(options.pinPath);
+  api.fallbacks = textOrNull(options.fallbacks);
   nsa_engine *engine = nullptr;
   nsa_error error{};
   NSA_RETURN_IF_ERROR(toStatus(nsa_engine_create(&api, &engine, &error), error));

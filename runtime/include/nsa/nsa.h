@@ -143,10 +143,10 @@ typedef struct nsa_maxima {
 } nsa_maxima;
 
 typedef enum nsa_miss_policy {
-  NSA_MISS_DEFAULT = 0, /* compile the best guess; measure nothing */
-  NSA_MISS_FAIL = 1,    /* never compile: a miss is NSA_CACHE_MISS */
-  NSA_MISS_TUNE = 2     /* compile and measure candidates within the budget, keep the winner */
-  /* 3 is kept for background tuning */
+  NSA_MISS_DEFAULT = 0,   /* compile the best guess; measure nothing */
+  NSA_MISS_FAIL = 1,      /* never compile: a miss is NSA_CACHE_MISS */
+  NSA_MISS_TUNE = 2,      /* compile and measure candidates within the budget, keep the winner */
+  NSA_MISS_BACKGROUND = 3 /* serve the best that is there, tune on a thread; the next plan gets the winner */
 } nsa_miss_policy;
 
 typedef enum nsa_log_level {
@@ -166,7 +166,8 @@ typedef struct nsa_engine_options {
   const char *device;      /* "cpu" or "cuda:N". NSA_DEVICE, else cuda:0 when usable, else cpu */
   const char *cache_path;  /* database file, ":memory:" for none. NSA_CACHE_DIR/kernels.db, else $XDG_CACHE_HOME or
                               ~/.cache, /nsa/kernels.db */
-  int32_t miss_policy_set; /* 1: `miss_policy` counts; 0: NSA_MISS (default|fail|tune), else default */
+  int32_t miss_policy_set; /* 1: `miss_policy` counts; 0: NSA_MISS (default|fail|tune|background), else
+                              default */
   nsa_miss_policy miss_policy;
   double tune_budget_seconds; /* NSA_TUNE_BUDGET, else 30 */
   const char *compiler_path;  /* libnsa_compiler.so. NSA_COMPILER, else beside libnsa.so */
@@ -190,6 +191,14 @@ typedef struct nsa_engine_options {
   int32_t require_signature; /* 1: packs that none of these keys has signed are not used. NSA_REQUIRE_SIGNATURE */
   int64_t cache_max_bytes; /* of the database: storing a kernel makes room by removing the least recently used ones that
                               nobody tuned. NSA_CACHE_MAX_BYTES, else no limit */
+  const char *fallbacks;    /* what may serve a problem that has no kernel of its own: "all", "exact" for nothing, or a
+                               comma list of nearest, model, architecture, compiled, cpu (docs/embedding.md). What is left
+                               out is an error instead. NSA_FALLBACKS, else all */
+  const char *pin_path;     /* a pack or database, never written, from which alone choices come: engines with one file
+                               choose the same. Nothing is tuned, and miss_policy must be fail or default. NSA_PIN */
+  int32_t log_limit;        /* warnings of one tag in a minute, -1 for no limit. NSA_LOG_LIMIT, else 20 */
+  int32_t uniform_gate;     /* debugging: 1 gives each branch the same weight, whatever the gates. NSA_UNIFORM_GATE */
+  const char *force_branch; /* debugging: "cmp", "sel" or "win" has the gate 1, the others 0. NSA_FORCE_BRANCH */
   int64_t reserved[4];
 } nsa_engine_options;
 
@@ -387,7 +396,7 @@ NSA_API nsa_status nsa_tune_kernel(nsa_engine *engine, const nsa_spec *spec, con
                                    const char *problem, double budget_seconds, char **json,
                                    nsa_error *error) NSA_NOEXCEPT;
 
-/* Counters since the engine opened. */
+/* Counters since the engine opened. A host that was built with an earlier header gets the fields it knows. */
 typedef struct nsa_stats {
   size_t size;
   uint64_t plans_from_memory, plans_from_database, plans_compiled, plans_failed;
@@ -395,7 +404,14 @@ typedef struct nsa_stats {
   uint64_t cache_damaged_rows, cache_failed_writes;
   uint64_t runs;
   uint64_t cache_pack_hits, cache_refused_packs; /* kernels served from packs; packs that are not used */
-  uint64_t reserved[6];
+  /* Kernels that a step of the fallback ladder served; fallback_cpu: 1 where the CPU took the place of a GPU. */
+  uint64_t fallback_nearest, fallback_model, fallback_architecture, fallback_compiled, fallback_cpu;
+  /* Plans whose tuning waits or is going on, has ended, has failed. */
+  uint64_t background_pending, background_done, background_failed;
+  /* Milliseconds over all plans, kernel by kernel: those of kernels that are made at the same time add up. */
+  double lookup_ms, render_ms, compile_ms, tune_ms, load_ms;
+  uint64_t log_dropped; /* lines that the rate limit kept back */
+  uint64_t reserved[10];
 } nsa_stats;
 NSA_API nsa_status nsa_engine_stats(const nsa_engine *engine, nsa_stats *stats, nsa_error *error) NSA_NOEXCEPT;
 

@@ -29,6 +29,22 @@ TEST(Options, DefaultsWithoutEnvironment) {
   EXPECT_EQ(options.cpuThreads, 0);
   EXPECT_GE(options.compileThreads, 1);
   EXPECT_EQ(options.logLevel, LogLevel::kWarning);
+  EXPECT_EQ(options.logLimit, 20);
+  EXPECT_EQ(options.fallbacks, FallbackSteps::all());
+}
+
+TEST(Options, APinnedTableExcludesTuning) {
+  for (const char *policy : {"tune", "background"}) {
+    EngineOptions options;
+    const Variables variables = {{"NSA_PIN", "/p.nsapack"}, {"NSA_MISS", policy}};
+    const Status status = resolve(options, variables);
+    ASSERT_FALSE(status.isOk());
+    EXPECT_EQ(status.error().field, "miss_policy");
+    EXPECT_EQ(status.error().value, policy);
+    EXPECT_EQ(options.pinPath, "/p.nsapack");
+  }
+  EngineOptions options;
+  EXPECT_TRUE(resolve(options, {{"NSA_PIN", "/p.nsapack"}, {"NSA_MISS", "fail"}}).isOk());
 }
 
 TEST(Options, EnvironmentFillsWhatIsUnset) {
@@ -45,6 +61,8 @@ TEST(Options, EnvironmentFillsWhatIsUnset) {
                          {"NSA_CPU_THREADS", "3"},
                          {"NSA_COMPILE_THREADS", "5"},
                          {"NSA_LOG", "debug"},
+                         {"NSA_LOG_LIMIT", "7"},
+                         {"NSA_FALLBACKS", "nearest,cpu"},
                          {"NSA_CPU_FEATURES", "x86-64-v3"},
                          {"NSA_CACHE_PACKS", "/a.nsapack:/b.nsapack"},
                          {"NSA_CACHE_KEYS", "/k.public"},
@@ -63,6 +81,8 @@ TEST(Options, EnvironmentFillsWhatIsUnset) {
   EXPECT_EQ(options.cpuThreads, 3);
   EXPECT_EQ(options.compileThreads, 5);
   EXPECT_EQ(options.logLevel, LogLevel::kDebug);
+  EXPECT_EQ(options.logLimit, 7);
+  EXPECT_EQ(options.fallbacks->toString(), "nearest,cpu");
   EXPECT_EQ(options.cpuFeatures, "x86-64-v3");
   EXPECT_EQ(options.cachePacks, "/a.nsapack:/b.nsapack");
   EXPECT_EQ(options.cacheKeys, "/k.public");
@@ -121,6 +141,9 @@ TEST(Options, MalformedVariablesAreNamed) {
               {"NSA_REQUIRE_SIGNATURE", "yes"},
               {"NSA_CACHE_MAX_BYTES", "-1"},
               {"NSA_CACHE_MAX_BYTES", "1MB"},
+              {"NSA_FALLBACKS", "none"},
+              {"NSA_LOG_LIMIT", "0"},
+              {"NSA_LOG_LIMIT", "many"},
               {"NSA_LOG", "loud"}};
   for (const auto &row : rows) {
     EngineOptions options;

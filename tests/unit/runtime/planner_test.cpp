@@ -1,72 +1,23 @@
 // The miss path with the real compiler on the CPU: what each policy compiles, stores and finds again; the tuner's gate
 // against a planted template that is wrong by one token; forced variants, edited templates, dumped sources.
 #include "cache/kernel_store.h"
-#include "runtime/engine/engine.h"
 #include "runtime/engine/routes.h"
-#include "tests/harness/template_folder.h"
+#include "tests/unit/runtime/planner_fixture.h"
 
 #include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 #include <thread>
 #include <vector>
 
 using namespace nsa;
 using test::replaceOnce;
-using Json = nlohmann::json;
 
 namespace {
 
-const char *noVariable(const char *) { return nullptr; }
-
-class PlannerTest : public testing::Test {
+class PlannerTest : public test::PlannerFixture {
 protected:
-  PlannerTest() {
-    spec.dtype = DType::kF32;
-    spec.queryHeads = 4;
-    spec.kvHeads = 2;
-    spec.qkDim = spec.vDim = 32;
-    spec.window = 24;
-    maxima = {1, 96, 96, 160};
-    options.device = "cpu";
-    options.cachePath = folder.file("kernels.db");
-    options.compilerPath = NSA_COMPILER_LIBRARY;
-    options.tuneBudgetSeconds = 20;
-    options.log = [](LogLevel, std::string_view, std::string_view) {};
-  }
-
-  EnginePointer open(MissPolicy policy) {
-    options.missPolicy = policy;
-    Result<EnginePointer> engine = Engine::open(options, noVariable);
-    EXPECT_TRUE(engine.isOk()) << engine.status().toString();
-    return std::move(*engine);
-  }
-  Json describe(Engine &engine) {
-    Result<PlanPointer> plan = engine.plan(spec, maxima, nullptr);
-    EXPECT_TRUE(plan.isOk()) << plan.status().toString();
-    return plan ? Json::parse((*plan)->describe()) : Json();
-  }
-
-  // A copy of the templates with few choices, so that a test compiles few kernels.
-  std::string copyTemplates() {
-    templates.copyFrom(NSA_TEMPLATES);
-    templates.keepFewChoices();
-    tile = templates.read("tile/attention.mlir");
-    return templates.path();
-  }
-  void write(const std::string &name, const std::string &text) const {
-    templates.write("tile/" + name + ".mlir", text);
-  }
-  // The tile program under another name, which says of itself that it costs `cost`.
-  std::string planted(const std::string &name, const std::string &cost) {
-    std::string text = tile;
-    replaceOnce(text, "//! template attention", "//! template " + name);
-    replaceOnce(text, "@attention(", "@" + name + "(");
-    replaceOnce(text, "//! cost    ", "//! cost    " + cost + " + 0 * ");
-    return text;
-  }
   // With a window one token too wide.
   std::string wrongTemplate() {
     std::string wrong = planted("too_wide", "0");
@@ -74,13 +25,6 @@ protected:
     replaceOnce(wrong, "arith.subi %last_newest_key, %window : i32", "arith.subi %last_newest_key, %past_key : i32");
     return wrong;
   }
-
-  test::Scratch folder;
-  test::TemplateFolder templates;
-  EngineOptions options;
-  Spec spec;
-  Maxima maxima;
-  std::string tile;
 };
 
 TEST_F(PlannerTest, DefaultCompilesOnceAndIsFoundAgain) {
@@ -222,21 +166,7 @@ TEST_F(PlannerTest, TuneMeasuresAndStoresTheEvidence) {
 // What explain says is what a plan then does.
 TEST_F(PlannerTest, AKernelOfAnotherCompilerIsMadeAgainWithItsConfig) {
   Json before = describe(*open(MissPolicy::kTune));
-  {
-    // As an older build would have left it, but for the binary.
-    std::string warning;
-    auto store = KernelStore::open({.path = options.cachePath}, warning);
-    ASSERT_TRUE(store) << store.status().toString();
-    std::vector<StoredChoice> choices = *(*store)->listChoices();
-    ASSERT_EQ(choices.size(), 1u);
-    StoredKernel kernel = **(*store)->findKernel(choices[0].content);
-    Manifest manifest = *Manifest::parse(kernel.manifest);
-    manifest.evidence["compiler"] = "older";
-    kernel.manifest = manifest.serialize();
-    kernel.content = "older";
-    choices[0].content = kernel.content;
-    ASSERT_TRUE((*store)->put(kernel, &choices[0]).isOk());
-  }
+  storedByAnotherCompiler();
   Json failing = describe(*open(MissPolicy::kFail));
   EXPECT_EQ(failing["source"], "database") << "under `fail` nothing is compiled, and the old kernel serves";
   EXPECT_EQ(failing["launches"][0]["content"], "older");

@@ -65,7 +65,7 @@ TEST_F(Trouble, FailPolicyNamesTheKeyAndTheCommand) {
   EXPECT_NE(status.error().message.find(Problem::make(spec, maxima).key()), std::string::npos) << status.toString();
   EXPECT_NE(status.error().message.find(test::cpuDeviceKey()), std::string::npos);
   EXPECT_NE(status.error().hint.find("nsa tune --op window"), std::string::npos) << status.error().hint;
-  EXPECT_NE(status.error().hint.find("\"query_heads\": 4"), std::string::npos);
+  EXPECT_NE(status.error().hint.find("\"query_heads\":4"), std::string::npos);
   EXPECT_EQ(engine->counters().plansFailed, 1u);
 }
 

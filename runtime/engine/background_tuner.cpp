@@ -1,0 +1,139 @@
+#include "runtime/engine/background_tuner.h"
+
+#include "runtime/base/process.h"
+#include "runtime/base/signals_blocked.h"
+#include "runtime/engine/attempt.h"
+
+#include <cstdlib>
+#include <pthread.h>
+#include <set>
+
+namespace nsa {
+
+// The tuners of this process that have a thread. A host may end without having destroyed its engines: then their
+// threads must be over before the compilers' static objects go, which the thread may be using.
+class LiveTuners {
+public:
+  static LiveTuners &all() {
+    static LiveTuners *tuners = new LiveTuners; // never destroyed: threads use it to the end
+    return *tuners;
+  }
+  void add(BackgroundTuner *tuner) {
+    std::lock_guard lock(mutex);
+    if (generation != processGeneration()) { // those of the parent of a fork
+      tuners.clear();
+      generation = processGeneration();
+    }
+    tuners.insert(tuner);
+  }
+  void remove(BackgroundTuner *tuner) {
+    std::lock_guard lock(mutex);
+    tuners.erase(tuner);
+  }
+  // What is registered last is called first, so this is to be called after a library was opened that must outlive the
+  // threads.
+  static void endBeforeTheProcess() { std::atexit(endAll); }
+
+private:
+  static void endAll() {
+    LiveTuners &live = all();
+    // In the child of a fork a thread of the parent may have held the lock, and no thread of its own is there.
+    if (live.generation.load() != processGeneration())
+      return;
+    std::lock_guard lock(live.mutex);
+    for (BackgroundTuner *tuner : live.tuners)
+      tuner->stop();
+    for (BackgroundTuner *tuner : live.tuners)
+      tuner->join();
+  }
+
+  std::mutex mutex;
+  std::set<BackgroundTuner *> tuners;
+  std::atomic<uint32_t> generation{processGeneration()};
+};
+
+BackgroundTuner::BackgroundTuner(Work work, Counters &counters, Logger logger)
+    : work(std::move(work)), counters(counters), logger(std::move(logger)) {}
+
+BackgroundTuner::~BackgroundTuner() {
+  stop();
+  LiveTuners::all().remove(this);
+  join();
+}
+
+void BackgroundTuner::add(const Job &job) {
+  std::lock_guard lock(mutex);
+  if (stopping || !known.insert(job.key).second)
+    return;
+  queue.push_back(job);
+  Counters::raise(counters.backgroundPending);
+  if (!thread.joinable()) {
+    try {
+      SignalsBlocked blocked;
+      thread = std::thread([this] { run(); });
+      pthread_setname_np(thread.native_handle(), "nsa-tune");
+    } catch (const std::exception &) { // no thread is to be had: what was served goes on serving
+      queue.clear();
+      counters.backgroundPending = 0;
+      Counters::raise(counters.backgroundFailed);
+      logger.log(LogLevel::kWarning, "tuner", "no thread to tune in the background");
+      return;
+    }
+    LiveTuners::all().add(this);
+  }
+  changed.notify_one();
+}
+
+void BackgroundTuner::stop() {
+  {
+    std::lock_guard lock(mutex);
+    stopping = true;
+    counters.backgroundPending -= queue.size();
+    queue.clear();
+  }
+  changed.notify_all();
+}
+
+void BackgroundTuner::join() {
+  std::lock_guard lock(joinMutex);
+  if (thread.joinable())
+    thread.join();
+}
+
+void BackgroundTuner::run() {
+  (void)attempt("to tune", [&] {
+    work.prepare();
+    return Status::ok();
+  });
+  LiveTuners::endBeforeTheProcess();
+  for (;;) {
+    Job job;
+    {
+      std::unique_lock lock(mutex);
+      changed.wait(lock, [&] { return stopping || !queue.empty(); });
+      if (stopping)
+        return;
+      job = queue.front();
+      queue.pop_front();
+    }
+    // The first compilation may have opened another library.
+    int looks = 0;
+    auto stop = [&] {
+      if (++looks == 2)
+        LiveTuners::endBeforeTheProcess();
+      return stopping.load();
+    };
+    const Status status = attempt("to tune", [&] { return work.tune(job, stop); });
+    counters.backgroundPending -= 1;
+    if (stopping)
+      return;
+    Counters::raise(status.isOk() ? counters.backgroundDone : counters.backgroundFailed);
+    if (!status.isOk())
+      (void)attempt("to log", [&] {
+        logger.log(LogLevel::kWarning, "tuner", "tuning in the background: " + status.toString());
+        return Status::ok();
+      });
+  }
+}
+
+} // namespace nsa

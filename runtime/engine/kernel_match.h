@@ -1,0 +1,25 @@
+// Whether a stored kernel is what its row says it is.
+// Thread-safety: pure functions.
+#pragma once
+
+#include "runtime/base/manifest.h"
+#include "runtime/base/problem.h"
+#include "runtime/base/status.h"
+
+#include <string>
+
+namespace nsa {
+
+// What a kernel from the store must agree with; a row that does not is damaged or foreign.
+inline Status checkServes(const Manifest &manifest, const Problem &problem, const std::string &target) {
+  if (manifest.op != problem.op)
+    return Status::invalid("operator", manifest.op, "must be " + problem.op);
+  if (manifest.target != target)
+    return Status::invalid("target", manifest.target, "must be " + target);
+  for (const auto &[name, value] : manifest.fixed)
+    if (auto wanted = problem.fixed.find(name); wanted != problem.fixed.end() && wanted->second != value)
+      return Status::invalid(name, value, "must be " + wanted->second);
+  return Status::ok();
+}
+
+} // namespace nsa

@@ -1,0 +1,80 @@
+#include "runtime/engine/pinned_table.h"
+
+#include "runtime/base/digest.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unistd.h>
+
+namespace nsa {
+
+namespace {
+
+Status refused(const std::string &path, const std::string &reason) {
+  ErrorInfo info;
+  info.code = ErrorCode::kIoError;
+  info.field = "pin_path";
+  info.value = path;
+  info.rule = "must be a readable pack or database of kernels";
+  info.message = "the pinned table " + path + " cannot be used: " + reason;
+  info.hint = "pin_path (NSA_PIN) must name an intact pack or database; without it choices come from the cache";
+  return Status(std::move(info));
+}
+
+} // namespace
+
+Result<std::unique_ptr<PinnedTable>> PinnedTable::open(const std::string &path) {
+  if (access(path.c_str(), R_OK) != 0)
+    return refused(path, "there is no such file that this process may read");
+  std::string warning;
+  Result<std::unique_ptr<KernelStore>> opened = KernelStore::open({.path = path, .readOnly = true}, warning);
+  if (!opened)
+    return refused(path, opened.status().toString());
+  if (!warning.empty())
+    return refused(path, warning);
+  std::unique_ptr<PinnedTable> table(new PinnedTable(path, std::move(*opened)));
+  Result<std::vector<KernelSummary>> kernels = table->store->listKernels();
+  Result<std::vector<StoredChoice>> choices = table->store->listChoices();
+  if (!kernels || !choices)
+    return refused(path, (kernels ? choices.status() : kernels.status()).toString());
+  std::map<std::string, const KernelSummary *> byContent;
+  for (const KernelSummary &kernel : *kernels)
+    byContent[kernel.content] = &kernel;
+  for (StoredChoice &choice : *choices)
+    if (auto found = byContent.find(choice.content); found != byContent.end())
+      table->choices.push_back({std::move(choice.problem), std::move(choice.device), std::move(choice.content),
+                                choice.tuned, found->second->target, found->second->templateName, found->second->config,
+                                path});
+  std::sort(table->choices.begin(), table->choices.end(), [](const ChoiceSummary &a, const ChoiceSummary &b) {
+    return std::tie(a.problem, a.device) < std::tie(b.problem, b.device);
+  });
+  return table;
+}
+
+std::optional<KernelCache::Hit> PinnedTable::find(const std::string &problem, const std::string &device) {
+  Result<std::optional<StoredChoice>> choice = store->findChoice(problem, device);
+  if (!choice || !*choice)
+    return std::nullopt;
+  Result<std::optional<StoredKernel>> kernel = store->findKernel((*choice)->content);
+  if (!kernel || !*kernel)
+    return std::nullopt;
+  return KernelCache::Hit{std::move(**choice), std::move(**kernel)};
+}
+
+std::vector<ChoiceSummary> PinnedTable::choicesOf(const std::string &op) const {
+  std::vector<ChoiceSummary> result;
+  for (const ChoiceSummary &choice : choices)
+    if (choice.problem.starts_with(op + " "))
+      result.push_back(choice);
+  return result;
+}
+
+std::string PinnedTable::digest() const {
+  Digest digest;
+  for (const ChoiceSummary &choice : choices)
+    digest.field(choice.problem).field(choice.device).field(choice.templateName).field(choice.config);
+  return digest.finishHex();
+}
+
+} // namespace nsa

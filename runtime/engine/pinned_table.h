@@ -1,0 +1,39 @@
+// The choices of a pack or database that an engine is bound to: nothing else chooses, and nothing is tuned, so that all
+// processes with one file run the same. The file is opened once and never written.
+// Thread-safety: all functions may be called by many threads at once.
+#pragma once
+
+#include "cache/kernel_store.h"
+#include "runtime/engine/choice_summary.h"
+#include "runtime/engine/kernel_cache.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nsa {
+
+class PinnedTable {
+public:
+  // Fails on a file that is missing, damaged or refused: working without would be to choose otherwise.
+  static Result<std::unique_ptr<PinnedTable>> open(const std::string &path);
+
+  // Nothing, also where the kernel that the choice names is damaged.
+  std::optional<KernelCache::Hit> find(const std::string &problem, const std::string &device);
+  std::vector<ChoiceSummary> choicesOf(const std::string &op) const;
+
+  const std::string &path() const { return file; }
+  size_t size() const { return choices.size(); }
+  // Of problems, devices, templates and configurations: equal for files that choose the same, whoever compiled them.
+  std::string digest() const;
+
+private:
+  PinnedTable(std::string file, std::unique_ptr<KernelStore> store) : file(std::move(file)), store(std::move(store)) {}
+
+  std::string file;
+  std::unique_ptr<KernelStore> store;
+  std::vector<ChoiceSummary> choices; // by problem and device
+};
+
+} // namespace nsa

@@ -1,0 +1,226 @@
+// Tuning in the background with the real compiler on the CPU: what serves meanwhile, that the next plan has the winner,
+// that plans which are held stay as they are, and that nothing waits for it at the end.
+#include "tests/unit/runtime/planner_fixture.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace nsa {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double secondsSince(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+class BackgroundTest : public test::PlannerFixture {
+protected:
+  BackgroundTest() {
+    options.templateDir = copyTemplates();
+    options.log = [this](LogLevel level, std::string_view, std::string_view message) {
+      std::lock_guard lock(mutex);
+      log.push_back(std::string(logLevelName(level)) + " " + std::string(message));
+    };
+  }
+
+  static bool settle(const Engine &engine) {
+    for (const Clock::time_point begin = Clock::now(); engine.counters().backgroundPending != 0;) {
+      if (secondsSince(begin) > 100)
+        return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return true;
+  }
+
+  std::mutex mutex;
+  std::vector<std::string> log;
+};
+
+TEST_F(BackgroundTest, TheNextPlanHasTheWinnerAndTheFirstStaysAsItIs) {
+  auto engine = open(MissPolicy::kBackground);
+  Result<PlanPointer> first = engine->plan(spec, maxima, nullptr);
+  ASSERT_TRUE(first.isOk()) << first.status().toString();
+  EXPECT_EQ(Json::parse((*first)->describe())["launches"][0]["step"], "compiled");
+  ASSERT_TRUE(settle(*engine));
+  EXPECT_EQ(engine->counters().backgroundDone, 1u);
+  EXPECT_EQ(engine->counters().backgroundFailed, 0u);
+  EXPECT_EQ(engine->counters().kernelsMeasured, 4u);
+  EXPECT_GT(engine->counters().tuneMs, 0);
+  Result<PlanPointer> second = engine->plan(spec, maxima, nullptr);
+  const Json winner = Json::parse((*second)->describe());
+  EXPECT_EQ(winner["source"], "memory");
+  EXPECT_EQ(winner["tuned"], true);
+  EXPECT_EQ(winner["launches"][0]["step"], "exact");
+  EXPECT_EQ(Json::parse((*first)->describe())["tuned"], false);
+  // The winner is stored, with its evidence, and another engine has nothing to tune.
+  auto later = open(MissPolicy::kBackground);
+  EXPECT_EQ(describe(*later)["source"], "database");
+  EXPECT_EQ(describe(*later)["tuned"], true);
+  EXPECT_EQ(later->counters().backgroundPending + later->counters().backgroundDone, 0u);
+}
+
+// What is stored for other lengths serves without a compilation of the caller's.
+TEST_F(BackgroundTest, ANeighbourServesMeanwhile) {
+  describe(*open(MissPolicy::kDefault));
+  maxima.seqlenK = 1000;
+  auto engine = open(MissPolicy::kBackground);
+  const Json plan = describe(*engine);
+  EXPECT_EQ(plan["launches"][0]["step"], "nearest");
+  EXPECT_EQ(plan["milliseconds"]["compile"], 0);
+  ASSERT_TRUE(settle(*engine));
+  EXPECT_EQ(describe(*engine)["launches"][0]["step"], "exact");
+  EXPECT_EQ(describe(*engine)["tuned"], true);
+}
+
+TEST_F(BackgroundTest, AnUnmeasuredKernelOfItsOwnIsTunedToo) {
+  describe(*open(MissPolicy::kDefault));
+  auto engine = open(MissPolicy::kBackground);
+  EXPECT_EQ(describe(*engine)["source"], "database");
+  ASSERT_TRUE(settle(*engine));
+  EXPECT_EQ(describe(*engine)["tuned"], true);
+}
+
+TEST_F(BackgroundTest, EachProblemIsTunedOnceWhoeverAsks) {
+  auto one = open(MissPolicy::kBackground), other = open(MissPolicy::kBackground);
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 6; ++i)
+      threads.emplace_back([&, i] {
+        Result<PlanPointer> plan = (i % 2 ? one : other)->plan(spec, maxima, nullptr);
+        EXPECT_TRUE(plan.isOk()) << plan.status().toString();
+      });
+  }
+  ASSERT_TRUE(settle(*one) && settle(*other));
+  EXPECT_EQ(describe(*one)["tuned"], true);
+  EXPECT_EQ(describe(*other)["tuned"], true);
+  EXPECT_EQ(one->counters().backgroundDone + other->counters().backgroundDone, 2u);
+  EXPECT_EQ(one->counters().kernelsMeasured + other->counters().kernelsMeasured, 4u) << "one of them tuned, for both";
+}
+
+TEST_F(BackgroundTest, PlansAreMadeAndRunWhileItTunes) {
+  auto engine = open(MissPolicy::kBackground);
+  std::vector<PlanPointer> held;
+  const int64_t lengths[] = {64, 128, 256, 512};
+  size_t tuned = 0;
+  do {
+    for (const int64_t length : lengths) {
+      Result<PlanPointer> plan = engine->plan(spec, {1, 64, 64, length}, nullptr);
+      ASSERT_TRUE(plan.isOk()) << plan.status().toString();
+      held.push_back(std::move(*plan));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  } while (engine->counters().backgroundPending != 0);
+  for (const int64_t length : lengths) {
+    Result<PlanPointer> plan = engine->plan(spec, {1, 64, 64, length}, nullptr);
+    tuned += Json::parse((*plan)->describe())["tuned"] == true;
+  }
+  EXPECT_EQ(tuned, 4u);
+  EXPECT_EQ(engine->counters().backgroundDone, 4u);
+  for (PlanPointer &plan : held)
+    EXPECT_FALSE(plan->describe().empty());
+}
+
+TEST_F(BackgroundTest, AFailureIsSaidOnceAndWhatServedServesOn) {
+  describe(*open(MissPolicy::kDefault));
+  options.compilerPath = "/no/such/libnsa_compiler.so";
+  auto engine = open(MissPolicy::kBackground);
+  EXPECT_EQ(describe(*engine)["source"], "database");
+  ASSERT_TRUE(settle(*engine));
+  EXPECT_EQ(engine->counters().backgroundFailed, 1u);
+  EXPECT_EQ(describe(*engine)["tuned"], false);
+  ASSERT_TRUE(settle(*engine));
+  EXPECT_EQ(engine->counters().backgroundFailed, 1u) << "it is not tried again";
+  std::lock_guard lock(mutex);
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_TRUE(log[0].starts_with("warning tuning in the background")) << log[0];
+}
+
+// All configurations of the tile program, each of which must be compiled: a minute, if it were waited for.
+TEST_F(BackgroundTest, AnEngineEndsWithoutWaitingForIt) {
+  options.templateDir = "";
+  options.tuneBudgetSeconds = 600;
+  auto engine = open(MissPolicy::kBackground);
+  Result<PlanPointer> plan = engine->plan(spec, {1, 4096, 4096, 4096}, nullptr);
+  ASSERT_TRUE(plan.isOk()) << plan.status().toString();
+  for (int32_t group = 2; group < 8; ++group) {
+    spec.queryHeads = 2 * group;
+    EXPECT_TRUE(engine->plan(spec, {1, 4096, 4096, 4096}, nullptr).isOk());
+  }
+  EXPECT_GE(engine->counters().backgroundPending, 6u);
+  const Clock::time_point begin = Clock::now();
+  engine.reset();
+  EXPECT_LT(secondsSince(begin), 0.5) << "a plan is held, so nothing waits";
+  plan->reset(); // the last one: now the thread must be over
+  EXPECT_LT(secondsSince(begin), 20) << "one compilation, or one measurement";
+}
+
+// A host that ends as its main function does, with everything still open and the tuner at work.
+TEST_F(BackgroundTest, AProcessEndsWithoutWaitingForIt) {
+#if defined(__SANITIZE_THREAD__) || (defined(__has_feature) && __has_feature(thread_sanitizer))
+  GTEST_SKIP() << "the thread sanitizer forbids threads after a fork";
+#endif
+  options.templateDir = "";
+  options.tuneBudgetSeconds = 600;
+  maxima = {1, 4096, 4096, 4096};
+  for (const int milliseconds : {0, 30, 200, 600}) {
+    const Clock::time_point begin = Clock::now();
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      alarm(60);
+      options.missPolicy = MissPolicy::kBackground;
+      Result<EnginePointer> engine = Engine::open(options, [](const char *) -> const char * { return nullptr; });
+      if (!engine || !(*engine)->plan(spec, maxima, nullptr).isOk())
+        _exit(3);
+      std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+      if ((*engine)->counters().backgroundPending != 1)
+        _exit(4);
+      (void)engine->release(); // left open
+      std::fclose(stdout);     // the test program's own report is its parent's
+      std::exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status) << " after " << milliseconds << " ms";
+    EXPECT_EQ(WEXITSTATUS(status), 0) << milliseconds;
+    EXPECT_LT(secondsSince(begin), 30);
+    std::filesystem::remove(options.cachePath);
+  }
+}
+
+// The child's engine tunes by itself, whatever the parent's thread held at that moment.
+TEST_F(BackgroundTest, AForksChildTunesByItself) {
+#if defined(__SANITIZE_THREAD__) || (defined(__has_feature) && __has_feature(thread_sanitizer))
+  GTEST_SKIP() << "the thread sanitizer forbids threads after a fork";
+#endif
+  describe(*open(MissPolicy::kDefault));
+  auto engine = open(MissPolicy::kBackground);
+  describe(*engine);
+  ASSERT_TRUE(settle(*engine)); // LLVM's locks stay as a thread of the parent held them
+  spec.qkDim = 16;
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(60);
+    Result<EnginePointer> own = engine->openInChild();
+    if (!own || !(*own)->plan(spec, maxima, nullptr).isOk())
+      _exit(3);
+    for (const Clock::time_point begin = Clock::now(); (*own)->counters().backgroundPending != 0;)
+      if (secondsSince(begin) > 50)
+        _exit(4);
+    const bool tuned = (*own)->counters().backgroundDone == 1;
+    own->reset();
+    _exit(tuned ? 0 : 5);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+} // namespace
+} // namespace nsa

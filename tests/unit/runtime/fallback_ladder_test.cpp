@@ -1,0 +1,207 @@
+// The order of the fallback ladder on lists of choices, without a device: what may serve what, and which comes first.
+#include "runtime/engine/fallback_ladder.h"
+#include "runtime/engine/miss_report.h"
+
+#include <gtest/gtest.h>
+
+using namespace nsa;
+
+namespace {
+
+const std::string kFixed = "window dtype=bf16 group=4 qk_dim=64";
+const std::string kH200 = "NVIDIA H200 sms=132", kH100 = "NVIDIA H100 sms=132";
+
+std::string problem(int seqlenK, int batch = 1, const std::string &fixed = kFixed) {
+  return fixed + " | batch=" + std::to_string(batch) + " seqlen_k=" + std::to_string(seqlenK) + " seqlen_q=16";
+}
+
+ChoiceSummary choice(const std::string &key, const std::string &device = kH200, bool tuned = true,
+                     const std::string &target = "sm_90a", const std::string &name = "attention") {
+  return {key, device, "content of " + key + " on " + device, tuned, target, name, "tile=16", "cache.db"};
+}
+
+LadderRequest request(int seqlenK = 1024, const std::string &device = kH200, const std::string &target = "sm_90a") {
+  return {problem(seqlenK), device, target};
+}
+
+// "nearest 2048 NVIDIA H200", ...
+std::vector<std::string> texts(const std::vector<Rung> &rungs) {
+  std::vector<std::string> result;
+  for (const Rung &rung : rungs) {
+    const size_t at = rung.choice.problem.find("seqlen_k=") + 9;
+    result.push_back(std::string(fallbackStepName(rung.step)) + " " +
+                     rung.choice.problem.substr(at, rung.choice.problem.find(' ', at) - at) + " " + rung.choice.device);
+  }
+  return result;
+}
+using Texts = std::vector<std::string>;
+
+TEST(FallbackLadder, StepsComeInTheirOrder) {
+  const std::vector<ChoiceSummary> choices = {choice(problem(1024), "sm_80", false, "sm_80"),
+                                              choice(problem(1024), kH100),
+                                              choice(problem(4096)),
+                                              choice(problem(1024)), // its own: no fallback
+                                              choice(problem(1024), "sm_90a", false),
+                                              choice(problem(1024), "NVIDIA GH", true, "sm_90")};
+  EXPECT_EQ(texts(rankFallbacks(request(), choices)),
+            (Texts{"nearest 4096 " + kH200, "model 1024 " + kH100, "model 1024 sm_90a", "architecture 1024 NVIDIA GH"}))
+      << "code for sm_80 does not run on sm_90";
+}
+
+TEST(FallbackLadder, TheNearestComesFirstAndOfTwoTheLonger) {
+  const std::vector<ChoiceSummary> choices = {choice(problem(256)), choice(problem(512)), choice(problem(2048)),
+                                              choice(problem(16384)), choice(problem(1024, 8))};
+  EXPECT_EQ(texts(rankFallbacks(request(), choices)),
+            (Texts{"nearest 2048 " + kH200, "nearest 512 " + kH200, "nearest 256 " + kH200, "nearest 1024 " + kH200,
+                   "nearest 16384 " + kH200}))
+      << "distances 1, 1, 2, 3 (the batch) and 4";
+  EXPECT_EQ(rankFallbacks(request(), choices).front().distance, 1);
+  EXPECT_EQ(rankFallbacks(request(), choices).back().distance, 4);
+}
+
+TEST(FallbackLadder, WhatWasMeasuredComesFirstWhateverItsDistance) {
+  EXPECT_EQ(texts(rankFallbacks(request(), {choice(problem(2048), kH200, false), choice(problem(65536))})),
+            (Texts{"nearest 65536 " + kH200, "nearest 2048 " + kH200}));
+  EXPECT_EQ(texts(rankFallbacks(request(), {choice(problem(1024), "sm_90a", false), choice(problem(2048), kH100)})),
+            (Texts{"model 2048 " + kH100, "model 1024 sm_90a"}));
+}
+
+TEST(FallbackLadder, OtherKernelsDoNotServe) {
+  const std::vector<ChoiceSummary> choices = {
+      choice(problem(2048, 1, "window dtype=bf16 group=8 qk_dim=64")), // compiled for something else
+      choice(problem(2048, 1, "dense dtype=bf16 group=4 qk_dim=64")),
+      choice(kFixed + " | batch=1 seqlen_k=2048"), // other buckets: of an older library
+      choice(kFixed + " | batch=1 seqlen_k=many seqlen_q=16"),
+      choice(kFixed),
+      choice(problem(2048), kH200 + " templates=12"), // made from a folder of templates
+      choice("")};
+  EXPECT_TRUE(rankFallbacks(request(), choices).empty());
+  EXPECT_EQ(rankFallbacks({problem(1024), kH200 + " templates=12", "sm_90a"}, choices).size(), 1u)
+      << "its own folder's do";
+}
+
+TEST(FallbackLadder, ArchitecturesServeAsTheirCodeRuns) {
+  const struct {
+    const char *device, *code;
+    bool runs;
+  } rows[] = {{"sm_86", "sm_80", true},     {"sm_89", "sm_80", true},     {"sm_89", "sm_86", true},
+              {"sm_86", "sm_89", false},    {"sm_80", "sm_86", false},    {"sm_90a", "sm_90", true},
+              {"sm_90a", "sm_80", false},   {"sm_100a", "sm_90a", false}, {"sm_100a", "sm_100", true},
+              {"sm_103", "sm_100a", false}, {"sm_103", "sm_100", true},   {"sm_120a", "sm_100", false},
+              {"sm_121", "sm_120", true},   {"sm_121", "sm_120f", false}, {"sm_89", "sm_", false},
+              {"sm_89", "cpu", false},      {"sm_89", "sm_8", false}};
+  for (const auto &row : rows) {
+    const std::vector<Rung> rungs =
+        rankFallbacks(request(1024, "this one", row.device), {choice(problem(1024), "another", true, row.code)});
+    ASSERT_EQ(rungs.size(), row.runs ? 1u : 0u) << row.code << " on " << row.device;
+    if (row.runs)
+      EXPECT_EQ(rungs[0].step, FallbackStep::kArchitecture) << row.code << " on " << row.device;
+  }
+  // Of several the newest, even where an older one is nearer.
+  const std::vector<Rung> rungs =
+      rankFallbacks(request(1024, "L40", "sm_89"),
+                    {choice(problem(1024), "A100", true, "sm_80"), choice(problem(4096), "A10", true, "sm_86")});
+  ASSERT_EQ(rungs.size(), 2u);
+  EXPECT_EQ(rungs[0].choice.device, "A10");
+}
+
+TEST(FallbackLadder, AProcessorTakesWhatItsFeaturesRun) {
+  auto serves = [](const std::string &own, const std::string &other) {
+    const std::vector<Rung> rungs =
+        rankFallbacks(request(1024, own, "cpu"), {choice(problem(1024), other, true, "cpu")});
+    return rungs.empty() ? "" : std::string(fallbackStepName(rungs[0].step));
+  };
+  EXPECT_EQ(serves("cpu x86-64-v4", "cpu x86-64-v3"), "architecture");
+  EXPECT_EQ(serves("cpu x86-64-v3", "cpu x86-64-v4"), "") << "an illegal instruction";
+  EXPECT_EQ(serves("cpu x86-64-v4", "cpu"), "") << "nobody knows its features";
+  EXPECT_EQ(serves("cpu x86-64-v4", "cpu x86-64-v9"), "");
+}
+
+TEST(FallbackLadder, AForcedTemplateIsTheOnlyOne) {
+  LadderRequest forced = request();
+  forced.forcedTemplate = "row_attention";
+  EXPECT_EQ(
+      rankFallbacks(forced, {choice(problem(2048)), choice(problem(4096), kH200, true, "sm_90a", "row_attention")})
+          .size(),
+      1u);
+}
+
+// The order does not depend on that of the rows, and a row in two layers counts once.
+TEST(FallbackLadder, TheOrderIsTotal) {
+  std::vector<ChoiceSummary> choices = {choice(problem(512), kH100), choice(problem(512), "NVIDIA GH"),
+                                        choice(problem(2048)), choice(problem(2048)), choice(problem(1024, 2))};
+  const Texts once = texts(rankFallbacks(request(), choices));
+  EXPECT_EQ(once.size(), 4u);
+  std::reverse(choices.begin(), choices.end());
+  EXPECT_EQ(texts(rankFallbacks(request(), choices)), once);
+}
+
+TEST(FallbackLadder, StepsAreReadAndWritten) {
+  for (const char *text : {"all", "exact", "nearest", "nearest,model", "compiled,cpu"}) {
+    Result<FallbackSteps> steps = FallbackSteps::parse("fallbacks", text);
+    ASSERT_TRUE(steps.isOk()) << steps.status().toString();
+    EXPECT_EQ(steps->toString(), text);
+    EXPECT_TRUE(steps->allows(FallbackStep::kExact));
+  }
+  EXPECT_FALSE(FallbackSteps::parse("fallbacks", "exact")->allows(FallbackStep::kNearest));
+  EXPECT_TRUE(FallbackSteps::parse("fallbacks", "model,nearest")->allows(FallbackStep::kNearest));
+  EXPECT_EQ(FallbackSteps::parse("fallbacks", "nearest,model,architecture,compiled,cpu")->toString(), "all");
+  for (const char *text : {"", "some", "nearest,", "nearest, model", "ALL", "all,model"}) {
+    Result<FallbackSteps> steps = FallbackSteps::parse("NSA_FALLBACKS", text);
+    ASSERT_FALSE(steps.isOk()) << text;
+    EXPECT_EQ(steps.status().error().field, "NSA_FALLBACKS");
+    EXPECT_NE(steps.status().error().rule.find("nearest"), std::string::npos);
+  }
+}
+
+TEST(FallbackLadder, TheNearestIsNamedByHowItDiffers) {
+  const std::vector<ChoiceSummary> choices = {choice(problem(1024, 1, "window dtype=fp32 group=8 qk_dim=64")),
+                                              choice(problem(65536, 1, "window dtype=fp32 group=4 qk_dim=64"), kH100),
+                                              choice(problem(1024, 1, "dense dtype=bf16 group=4 qk_dim=64"))};
+  const ChoiceSummary *nearest = findNearest(request(), choices);
+  ASSERT_EQ(nearest, &choices[1]) << "one difference in what is compiled in, the other has two";
+  EXPECT_EQ(differenceText(request(), *nearest),
+            "dtype=fp32 instead of bf16, seqlen_k=65536 instead of 1024, on '" + kH100 + "'");
+  EXPECT_EQ(findNearest(request(), {choices[2]}), nullptr);
+  EXPECT_EQ(differenceText(request(), choice(problem(1024))), "");
+}
+
+TEST(MissReport, TheCommandFitsItsField) {
+  Spec spec;
+  spec.op = Operator::kDecode;
+  spec.layout = Layout::kPacked;
+  spec.queryHeads = 64;
+  spec.kvHeads = 4;
+  spec.qkDim = 192;
+  spec.vDim = 128;
+  spec.window = 1024;
+  spec.pageSize = 256;
+  spec.gate = Gate::kSigmoid;
+  const Maxima maxima{64, 64, 1, 65536};
+  const std::string hint = tuneHint({spec, maxima, "cuda:0", "/home/u/.cache/nsa/kernels.db"});
+  EXPECT_LE(hint.size(), kMostHintBytes);
+  EXPECT_EQ(hint,
+            "store one: nsa tune --op decode --config C.json --batch 64 --seqlen-q 1 --seqlen-k 65536 --device "
+            "cuda:0 --cache /home/u/.cache/nsa/kernels.db, with C.json holding {\"dtype\":\"bf16\","
+            "\"query_heads\":64,\"kv_heads\":4,\"qk_dim\":192,\"v_dim\":128,\"layout\":\"packed\",\"window\":1024,"
+            "\"gate\":\"sigmoid\",\"page_size\":256}");
+
+  const std::string withoutPath = tuneHint({spec, maxima, "cuda:0", "/" + std::string(300, 'x') + "/kernels.db"});
+  EXPECT_LE(withoutPath.size(), kMostHintBytes);
+  EXPECT_NE(withoutPath.find("--cache FILE, with C.json holding {\"dtype\""), std::string::npos) << withoutPath;
+
+  spec.cmpKind = CmpKind::kMlp;
+  spec.mlpHidden = 1024;
+  spec.mlpActivation = Activation::kGelu;
+  spec.cmpBlock = 64;
+  spec.cmpStride = 32;
+  spec.selBlock = 128;
+  spec.selCount = 32;
+  spec.gatePerGroup = true;
+  spec.branches = kBranchCmp | kBranchSel;
+  const std::string longest = tuneHint({spec, {1 << 20, 1 << 20, 1 << 20, 1 << 22}, "cuda:0", "/kernels.db"});
+  EXPECT_LE(longest.size(), kMostHintBytes) << longest;
+  EXPECT_NE(longest.find("nsa tune --op decode"), std::string::npos);
+}
+
+} // namespace

@@ -1,0 +1,89 @@
+// What tests of the miss path share: an engine on the CPU with the real compiler, a small window, and templates with
+// few choices. Thread-safety: one thread, but engines may be used by many.
+#pragma once
+
+#include "runtime/engine/engine.h"
+#include "tests/harness/template_folder.h"
+
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace nsa::test {
+
+class PlannerFixture : public testing::Test {
+protected:
+  PlannerFixture() {
+    spec.dtype = DType::kF32;
+    spec.queryHeads = 4;
+    spec.kvHeads = 2;
+    spec.qkDim = spec.vDim = 32;
+    spec.window = 24;
+    maxima = {1, 96, 96, 160};
+    options.device = "cpu";
+    options.cachePath = folder.file("kernels.db");
+    options.compilerPath = NSA_COMPILER_LIBRARY;
+    options.tuneBudgetSeconds = 20;
+    options.log = [](LogLevel, std::string_view, std::string_view) {};
+  }
+
+  using Json = nlohmann::json;
+
+  EnginePointer open(MissPolicy policy) {
+    options.missPolicy = policy;
+    Result<EnginePointer> engine = Engine::open(options, [](const char *) -> const char * { return nullptr; });
+    EXPECT_TRUE(engine.isOk()) << engine.status().toString();
+    return std::move(*engine);
+  }
+  Json describe(Engine &engine) {
+    Result<PlanPointer> plan = engine.plan(spec, maxima, nullptr);
+    EXPECT_TRUE(plan.isOk()) << plan.status().toString();
+    return plan ? Json::parse((*plan)->describe()) : Json();
+  }
+
+  // A copy of the templates with few choices, so that a test compiles few kernels.
+  std::string copyTemplates() {
+    templates.copyFrom(NSA_TEMPLATES);
+    templates.keepFewChoices();
+    tile = templates.read("tile/attention.mlir");
+    return templates.path();
+  }
+  void write(const std::string &name, const std::string &text) const {
+    templates.write("tile/" + name + ".mlir", text);
+  }
+  // The tile program under another name, which says of itself that it costs `cost`.
+  std::string planted(const std::string &name, const std::string &cost) {
+    std::string text = tile;
+    replaceOnce(text, "//! template attention", "//! template " + name);
+    replaceOnce(text, "@attention(", "@" + name + "(");
+    replaceOnce(text, "//! cost    ", "//! cost    " + cost + " + 0 * ");
+    return text;
+  }
+  // The only choice that is stored, as an older build would have left it, but for the binary.
+  void storedByAnotherCompiler() const {
+    std::string warning;
+    auto store = KernelStore::open({.path = options.cachePath}, warning);
+    ASSERT_TRUE(store) << store.status().toString();
+    std::vector<StoredChoice> choices = *(*store)->listChoices();
+    ASSERT_EQ(choices.size(), 1u);
+    StoredKernel kernel = **(*store)->findKernel(choices[0].content);
+    Manifest manifest = *Manifest::parse(kernel.manifest);
+    manifest.evidence["compiler"] = "older";
+    kernel.manifest = manifest.serialize();
+    kernel.content = "older";
+    choices[0].content = kernel.content;
+    ASSERT_TRUE((*store)->put(kernel, &choices[0]).isOk());
+  }
+
+  Scratch folder;
+  TemplateFolder templates;
+  EngineOptions options;
+  Spec spec;
+  Maxima maxima;
+  std::string tile;
+};
+
+} // namespace nsa::test
