@@ -82,6 +82,8 @@ Status convert(const nsa_engine_options *options, EngineOptions &result) {
   NSA_RETURN_IF_ERROR(checkEnum("require_signature", options->require_signature, 1, "must be 0 or 1"));
   result.requireSignature = options->require_signature != 0;
   result.cacheMaxBytes = options->cache_max_bytes;
+  result.forceBranch = textOf(options->force_branch);
+  result.uniformGate = options->uniform_gate;
   result.pinPath = textOf(options->pin_path);
   result.logLimit = options->log_limit;
   if (const std::string steps = textOf(options->fallbacks); !steps.empty()) {
@@ -99,6 +101,14 @@ Status convert(const nsa_engine_options *options, EngineOptions &result) {
       callback(user, static_cast<nsa_log_level>(level), std::string(tag).c_str(), std::string(message).c_str());
     };
   }
+  return Status::ok();
+}
+
+Status convert(const nsa_plan_options *options, bool &compares) {
+  NSA_RETURN_IF_ERROR(checkStruct(options, "plan_options"));
+  NSA_RETURN_IF_ERROR(checkEnum("compare", options->compare, 1, "must be 0 or 1"));
+  NSA_RETURN_IF_ERROR(checkEnum("flags", options->flags, 0, "must be 0"));
+  compares = options->compare != 0;
   return Status::ok();
 }
 

@@ -11,6 +11,7 @@
 namespace nsa::capi {
 
 Status convert(const nsa_engine_options *options, EngineOptions &result);
+Status convert(const nsa_plan_options *options, bool &compares);
 Status convert(const nsa_spec *spec, Spec &result);
 // The spec's layout says how far a left out max_tokens_q may reach.
 Status convert(const nsa_maxima *maxima, const Spec &spec, Maxima &result);

@@ -111,12 +111,22 @@ void nsa_engine_destroy(nsa_engine *engine) noexcept { delete engine; }
 
 nsa_status nsa_plan_create(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, void *stream,
                            nsa_plan **plan, nsa_error *error) noexcept {
+  return nsa_plan_create_with(engine, spec, maxima, nullptr, stream, plan, error);
+}
+
+nsa_status nsa_plan_create_with(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima,
+                                const nsa_plan_options *options, void *stream, nsa_plan **plan,
+                                nsa_error *error) noexcept {
   return guarded(error, [&]() -> Status {
     NSA_RETURN_IF_ERROR(requirePointer(plan, "plan"));
     *plan = nullptr;
     Request request;
     NSA_RETURN_IF_ERROR(readRequest(engine, spec, maxima, request));
-    Result<PlanPointer> made = request.engine->plan(request.spec, request.maxima, stream);
+    bool compares = false;
+    if (options)
+      NSA_RETURN_IF_ERROR(convert(options, compares));
+    Result<PlanPointer> made = compares ? request.engine->planThatCompares(request.spec, request.maxima, stream)
+                                        : request.engine->plan(request.spec, request.maxima, stream);
     if (!made)
       return made.status();
     *plan = handleOf(made->release());
@@ -171,6 +181,15 @@ nsa_status nsa_run_timed(const nsa_plan *plan, const nsa_binding *bindings, size
       times[i].milliseconds = part.milliseconds;
     }
     return Status::ok();
+  });
+}
+
+nsa_status nsa_plan_compare_report(const nsa_plan *plan, char **json, nsa_error *error) noexcept {
+  return guarded(error, [&]() -> Status {
+    NSA_RETURN_IF_ERROR(requirePointer(json, "json"));
+    *json = nullptr;
+    NSA_RETURN_IF_ERROR(requirePointer(plan, "plan"));
+    return giveText(planOf(plan)->comparisonReport(), json);
   });
 }
 

@@ -223,6 +223,8 @@ std::string describeEngine(const EngineDescription &engine) {
                {"compiler", {{"path", engine.compilerPath}, {"trouble", engine.compilerTrouble}}},
                {"miss_policy", missPolicyName(engine.policy)},
                {"fallbacks", engine.fallbacks}};
+  if (!engine.gateOverride.empty())
+    json["gate_override"] = engine.gateOverride;
   if (!engine.pinPath.empty())
     json["pin"] = {{"path", engine.pinPath}, {"choices", engine.pinChoices}, {"digest", engine.pinDigest}};
   return dump(json);

@@ -72,6 +72,7 @@ struct EngineDescription {
   std::string cachePath, cacheTrouble;
   std::string pinPath, pinDigest; // "" where nothing is pinned
   size_t pinChoices = 0;
+  std::string gateOverride; // "" where the caller's gates count
   std::string fallbacks;
   std::string compilerPath, compilerTrouble;
   MissPolicy policy = MissPolicy::kDefault;

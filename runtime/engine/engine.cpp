@@ -4,6 +4,7 @@
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/engine/cache_settings.h"
+#include "runtime/engine/comparison.h"
 #include "runtime/engine/describe.h"
 #include "runtime/engine/miss_report.h"
 #include "runtime/engine/plan_parts.h"
@@ -28,6 +29,12 @@ std::string problemTexts(const Spec &spec, const Maxima &maxima) {
   for (const Step &step : stepsOf(spec, maxima))
     text += (text.empty() ? "'" : ", '") + Problem::make(step.spec, step.maxima).key() + "'";
   return text;
+}
+
+// Gates that the engine gives are the factors themselves.
+Spec withOwnGates(Spec spec) {
+  spec.gate = Gate::kValue;
+  return spec;
 }
 
 // Whether something lesser serves than a winner that was measured for the problem.
@@ -102,6 +109,11 @@ Result<EnginePointer> Engine::open(std::unique_ptr<Engine> engine) {
   if (!cacheSettings)
     return cacheSettings.status();
   engine->cache = std::make_unique<KernelCache>(std::move(*cacheSettings), engine->logger);
+  if (!resolved.forceBranch.empty() || resolved.uniformGate) {
+    engine->gateOverride.emplace(*engine->ownDevice, resolved.forceBranch);
+    engine->logger.log(LogLevel::kWarning, "engine",
+                       "for debugging, whatever the gates: " + engine->gateOverride->text());
+  }
   if (!resolved.pinPath.empty()) {
     Result<std::unique_ptr<PinnedTable>> pinned = PinnedTable::open(resolved.pinPath);
     if (!pinned)
@@ -202,6 +214,13 @@ const PlanCore *Engine::findInMemory(const PlanKey &key, const Spec &spec, const
 Result<PlanPointer> Engine::hand(const PlanCore &core, PlanSource source, const Spec &spec, const Maxima &maxima) {
   const WorkspaceLayout layout(spec, maxima, core.kernels, ownDevice->isGpu());
   NSA_RETURN_IF_ERROR(layout.check(maxima));
+  ViewSlots gates;
+  if (overridesGates(spec)) {
+    Result<ViewSlots> made = gateOverride->gates(spec.dtype);
+    if (!made)
+      return made.status();
+    gates = *made;
+  }
   Result<Plan *> plan = pool->take();
   if (!plan)
     return plan.status();
@@ -209,17 +228,23 @@ Result<PlanPointer> Engine::hand(const PlanCore &core, PlanSource source, const 
   (*plan)->core = &core;
   (*plan)->source = source;
   (*plan)->rules = CallRules(spec, maxima);
+  (*plan)->gates = gates;
   (*plan)->layout = layout;
   return PlanPointer(*plan);
 }
 
-Result<PlanPointer> Engine::plan(const Spec &spec, const Maxima &maxima, void *stream) {
+Result<PlanPointer> Engine::plan(const Spec &asked, const Maxima &maxima, void *stream) {
+  Spec changed;
+  const Spec &spec = overridesGates(asked) ? (changed = withOwnGates(asked)) : asked;
   auto failed = [&](Status status) {
     Counters::raise(ownCounters.plansFailed);
     return status;
   };
-  if (Status status = checkRequest(spec, maxima); !status.isOk())
+  if (Status status = checkRequest(asked, maxima); !status.isOk())
     return failed(std::move(status));
+  if (overridesGates(asked))
+    if (Status status = gateOverride->check(asked); !status.isOk())
+      return failed(std::move(status));
   PlanKey key = PlanKey::make(spec, maxima);
   auto give = [&](const PlanCore &core, PlanSource source) -> Result<PlanPointer> {
     Result<PlanPointer> plan = hand(core, source, spec, maxima);
@@ -258,6 +283,29 @@ Result<PlanPointer> Engine::plan(const Spec &spec, const Maxima &maxima, void *s
   return give(*core, core->source);
 }
 
+Result<PlanPointer> Engine::planThatCompares(const Spec &spec, const Maxima &maxima, void *stream) {
+  Result<PlanPointer> made = plan(spec, maxima, stream);
+  if (!made)
+    return made;
+  Plan &plan = **made;
+  NSA_RETURN_IF_ERROR(plan.checkNotCapturing(stream, "a plan that compares compiles what it compares with",
+                                             "make it before the capture begins"));
+  auto definitions = std::make_shared<Definitions>();
+  for (const PlanCore::Part &part : plan.core->parts) {
+    if (!isComparable(spec.op, part.step))
+      continue;
+    Result<std::shared_ptr<const KernelCore>> definition = planner->define(part.step);
+    if (!definition)
+      return definition.status();
+    definitions->kernels[static_cast<size_t>(part.step.role)] = std::move(*definition);
+  }
+  plan.layout.addComparison(plan.rules.spec, maxima, definitions->workspaceBytes());
+  NSA_RETURN_IF_ERROR(plan.layout.check(maxima));
+  plan.comparison = std::make_unique<ComparisonState>();
+  plan.comparison->definitions = std::move(definitions);
+  return made;
+}
+
 Result<std::shared_ptr<const PlanCore>> Engine::make(const Spec &spec, const Maxima &maxima) {
   Result<std::vector<PlanCore::Part>> parts = makeParts(*planner, stepsOf(spec, maxima), options);
   if (!parts)
@@ -293,8 +341,9 @@ Status Engine::withHint(Status status, const Spec &spec, const Maxima &maxima) c
   return Status(std::move(info));
 }
 
-Result<std::string> Engine::explain(const Spec &spec, const Maxima &maxima) {
-  NSA_RETURN_IF_ERROR(checkRequest(spec, maxima));
+Result<std::string> Engine::explain(const Spec &asked, const Maxima &maxima) {
+  NSA_RETURN_IF_ERROR(checkRequest(asked, maxima));
+  const Spec spec = overridesGates(asked) ? withOwnGates(asked) : asked;
   const bool inMemory = findInMemory(PlanKey::make(spec, maxima), spec, maxima) != nullptr;
   std::vector<std::string> texts;
   for (const Step &step : stepsOf(spec, maxima)) {
@@ -360,6 +409,8 @@ std::string Engine::describe() const {
     description.pinChoices = pin->size();
     description.pinDigest = pin->digest();
   }
+  if (gateOverride)
+    description.gateOverride = gateOverride->text();
   description.fallbacks = options.fallbacks->toString();
   description.compilerPath = CompilerLibrary::resolvePath(options.compilerPath);
   // Looked at, not opened: describing an engine must not pull LLVM into the process.

@@ -6,6 +6,7 @@
 
 #include "runtime/base/process.h"
 #include "runtime/engine/background_tuner.h"
+#include "runtime/engine/gate_override.h"
 #include "runtime/engine/pinned_table.h"
 #include "runtime/engine/plan_map.h"
 #include "runtime/engine/plan_pool.h"
@@ -36,6 +37,8 @@ public:
   bool isOfThisProcess() const { return generation == processGeneration(); }
 
   Result<PlanPointer> plan(const Spec &spec, const Maxima &maxima, void *stream);
+  // The same, whose runs compare each kernel's result with what defines it (comparison.h).
+  Result<PlanPointer> planThatCompares(const Spec &spec, const Maxima &maxima, void *stream);
   Result<std::string> explain(const Spec &spec, const Maxima &maxima);
   Result<std::string> tune(const Spec &spec, const Maxima &maxima);
   // One kernel of the spec, by its problem key; a budget of 0 is the engine's own.
@@ -59,6 +62,8 @@ private:
   Result<std::shared_ptr<const PlanCore>> make(const Spec &spec, const Maxima &maxima);
   // Puts the winners in the place of what was served.
   Status tuneMeanwhile(const BackgroundTuner::Job &job, const BackgroundTuner::StopSignal &stop);
+  // What is computed in the place of what was asked, where the gates are the engine's.
+  bool overridesGates(const Spec &spec) const { return gateOverride && gateOverride->concerns(spec); }
   Status withHint(Status status, const Spec &spec, const Maxima &maxima) const;
   // nullptr: not in memory, or its grid does not fit the device with exactly these maxima.
   const PlanCore *findInMemory(const PlanKey &key, const Spec &spec, const Maxima &maxima) const;
@@ -72,6 +77,7 @@ private:
   std::string gpuTrouble;
   Counters ownCounters;
   std::unique_ptr<Device> ownDevice;
+  std::optional<GateOverride> gateOverride; // where the caller's gates do not count
   std::unique_ptr<KernelCache> cache;
   std::unique_ptr<PinnedTable> pin; // null: choices come from the cache
   std::unique_ptr<Planner> planner; // holds kernels, which must go before the device

@@ -4,8 +4,8 @@
 // computes the same; a cubin runs on what its architecture says. Thread-safety: values and pure functions.
 #pragma once
 
+#include "cache/rows.h"
 #include "runtime/base/status.h"
-#include "runtime/engine/choice_summary.h"
 
 #include <cstdint>
 #include <string>

@@ -1,7 +1,5 @@
 #include "runtime/engine/kernel_cache.h"
 
-#include <map>
-
 namespace nsa {
 
 namespace {
@@ -212,26 +210,6 @@ std::optional<StoredRoute> KernelCache::findRoute(const std::string &family, con
     if (std::optional<StoredRoute> route = pack->findRoute(family, device, name))
       return route;
   return std::nullopt;
-}
-
-std::vector<ChoiceSummary> KernelCache::choicesOf(const std::string &op) {
-  std::unique_ptr<KernelStore> own;
-  std::string warning;
-  KernelStore *from = isOpen() ? store() : (own = openToRead(warning)).get();
-  if (!from)
-    return {};
-  std::map<std::string, KernelSummary> kernels;
-  for (KernelSummary &kernel : orWarn(from->listKernels()))
-    if (kernel.op == op)
-      kernels[kernel.content] = std::move(kernel);
-  std::vector<ChoiceSummary> summaries;
-  for (StoredChoice &choice : orWarn(from->listChoices()))
-    if (auto found = kernels.find(choice.content); found != kernels.end()) {
-      const KernelSummary &kernel = found->second;
-      summaries.push_back({std::move(choice.problem), std::move(choice.device), choice.content, choice.tuned,
-                           kernel.target, kernel.templateName, kernel.config, from->path()});
-    }
-  return summaries;
 }
 
 Status KernelCache::put(const StoredKernel &kernel, const StoredChoice *choice) {

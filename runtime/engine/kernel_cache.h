@@ -8,7 +8,6 @@
 #include "cache/lease.h"
 #include "cache/pack.h"
 #include "runtime/base/log.h"
-#include "runtime/engine/choice_summary.h"
 
 #include <atomic>
 #include <memory>
@@ -49,8 +48,6 @@ public:
   std::optional<Hit> find(const std::string &problem, const std::string &device);
   // The same for who only asks: makes and renames nothing.
   std::optional<Hit> peek(const std::string &problem, const std::string &device);
-  // All choices of an operator whose kernel is there. Makes and renames nothing.
-  std::vector<ChoiceSummary> choicesOf(const std::string &op);
   // Why nothing was kept, which a launch may ignore: it was warned about.
   Status put(const StoredKernel &kernel, const StoredChoice *choice);
 

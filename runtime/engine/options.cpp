@@ -78,6 +78,24 @@ public:
     return Status::ok();
   }
 
+  Status gates(std::string &branch, int &uniform) const {
+    const char *field = branch.empty() ? "NSA_FORCE_BRANCH" : "force_branch";
+    text(branch, "NSA_FORCE_BRANCH");
+    if (!branch.empty() && branch != "cmp" && branch != "sel" && branch != "win")
+      return Status::invalid(field, "'" + branch + "'", "must be cmp, sel or win");
+    if (uniform != 0 && uniform != 1)
+      return Status::invalid("uniform_gate", std::to_string(uniform), "must be 0 or 1");
+    if (const std::string_view value = lookup("NSA_UNIFORM_GATE"); uniform == 0 && !value.empty()) {
+      if (value != "0" && value != "1")
+        return Status::invalid("NSA_UNIFORM_GATE", std::string(value), "must be 0 or 1");
+      uniform = value == "1";
+    }
+    if (uniform == 1 && !branch.empty())
+      return Status::invalid("uniform_gate", "1", "excludes force_branch = " + branch,
+                             "set one of the two (NSA_UNIFORM_GATE, NSA_FORCE_BRANCH)");
+    return Status::ok();
+  }
+
   Status logLimit(int &option) const {
     if (option < -1)
       return Status::invalid("log_limit", std::to_string(option), "must be -1 (no limit), 0 (the default) or more");
@@ -174,6 +192,7 @@ Status EngineOptions::resolve(const Environment &environment) {
   if (compileThreads == 0)
     compileThreads = std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
 
+  NSA_RETURN_IF_ERROR(resolver.gates(forceBranch, uniformGate));
   NSA_RETURN_IF_ERROR(resolver.logLimit(logLimit));
   if (logLimit == 0)
     logLimit = kLogLimit;

@@ -45,7 +45,7 @@ Result<std::unique_ptr<PinnedTable>> PinnedTable::open(const std::string &path) 
     if (auto found = byContent.find(choice.content); found != byContent.end())
       table->choices.push_back({std::move(choice.problem), std::move(choice.device), std::move(choice.content),
                                 choice.tuned, found->second->target, found->second->templateName, found->second->config,
-                                path});
+                                0});
   std::sort(table->choices.begin(), table->choices.end(), [](const ChoiceSummary &a, const ChoiceSummary &b) {
     return std::tie(a.problem, a.device) < std::tie(b.problem, b.device);
   });

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "cache/kernel_store.h"
-#include "runtime/engine/choice_summary.h"
 #include "runtime/engine/kernel_cache.h"
 
 #include <memory>

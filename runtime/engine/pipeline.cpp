@@ -1,6 +1,7 @@
 #include "runtime/engine/pipeline.h"
 
 #include "runtime/base/signature.h"
+#include "runtime/engine/comparison.h"
 
 #include <algorithm>
 #include <limits>
@@ -181,6 +182,23 @@ WorkspaceLayout::WorkspaceLayout(const Spec &spec, const Maxima &maxima, const R
   }
 }
 
+void WorkspaceLayout::addComparison(const Spec &spec, const Maxima &maxima, size_t definitionBytes) {
+  auto place = [&](size_t &offset, Saturated size) {
+    offset = std::min(aligned(bytes), kMostBytes);
+    bytes = offset + std::min(static_cast<size_t>(size.value()), kMostBytes - offset);
+  };
+  const Saturated queries = Saturated(spec.layout == Layout::kPacked ? 1 : maxima.batch) * chunk;
+  const Saturated element = dtypeBytes(spec.dtype);
+  const Saturated outs = queries * spec.queryHeads * std::max(spec.qkDim, spec.vDim) * element;
+  const Saturated lists = queries * spec.kvHeads * spec.selCount * int64_t{sizeof(int32_t)};
+  const Saturated rows = mostCompressedRows(spec, maxima) * spec.kvHeads;
+  const Saturated blocks = rows * spec.qkDim * element + rows * spec.vDim * element + int64_t{kWorkspaceAlignment};
+  const Saturated most = std::max({outs.value(), lists.value(), blocks.value()});
+  place(definitionScratch, static_cast<int64_t>(definitionBytes));
+  for (size_t &offset : compared)
+    place(offset, most);
+}
+
 Status WorkspaceLayout::check(const Maxima &maxima) const {
   if (bytes < kMostBytes)
     return Status::ok();
@@ -196,6 +214,8 @@ Status PipelineRun::launch(Role role, const KernelCall &kernelCall, Role part) c
   if (tap)
     tap->launching(role, kernelCall);
   NSA_RETURN_IF_ERROR(kernels[static_cast<size_t>(role)]->launch(kernelCall, statusWord, workspace, stream));
+  if (comparison)
+    NSA_RETURN_IF_ERROR(comparison->add(role, *kernels[static_cast<size_t>(role)], kernelCall, statusWord, stream));
   if (!trace)
     return Status::ok();
   trace->launched.push_back(part);

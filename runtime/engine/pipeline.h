@@ -61,6 +61,9 @@ struct WorkspaceLayout {
   // Whether all of it fits: without, offsets are not to be used.
   Status check(const Maxima &maxima) const;
 
+  // Room for a plan that compares: what its kernels and their definitions write once more, and the latter's scratch.
+  void addComparison(const Spec &spec, const Maxima &maxima, size_t definitionBytes);
+
   static constexpr size_t kMostBytes = size_t{1} << 62; // that many, or more than numbers hold
 
   size_t scratch = 0; // of one kernel at a time
@@ -71,7 +74,9 @@ struct WorkspaceLayout {
   size_t lse = 0, blockList = 0;    // of a chunk
   std::array<size_t, 3> out = {};   // of a chunk, by branch
   std::array<size_t, 3> reads = {}; // of a chunk, by branch
-  int64_t chunk = 0;                // queries: of each sequence in the dense layout, of all in the packed one
+  size_t definitionScratch = 0;
+  std::array<size_t, 2> compared = {}; // outputs of a kernel, and of its definition
+  int64_t chunk = 0;                   // queries: of each sequence in the dense layout, of all in the packed one
   size_t bytes = 0;
 };
 
@@ -91,6 +96,8 @@ public:
   virtual void launching(Role role, const KernelCall &kernelCall) = 0;
 };
 
+class Comparison;
+
 // What the branches attend: of the call, or of its cache.
 struct BranchKeys {
   std::array<ViewSlots, 2> cmp, sel, win; // keys, values
@@ -107,6 +114,7 @@ struct PipelineRun {
   void *stream;
   LaunchTrace *trace = nullptr;
   LaunchTap *tap = nullptr;
+  Comparison *comparison = nullptr;
 
   Status run() const;
 

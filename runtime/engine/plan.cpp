@@ -1,6 +1,7 @@
 #include "runtime/engine/plan.h"
 
 #include "runtime/base/device_status.h"
+#include "runtime/engine/comparison.h"
 #include "runtime/engine/counters.h"
 #include "runtime/engine/describe.h"
 #include "runtime/engine/engine.h"
@@ -40,22 +41,37 @@ Status PlanCore::checkGrids(const Spec &spec, const Maxima &maxima) const {
   return Status::ok();
 }
 
+Plan::Plan() = default;
 Plan::~Plan() { delete description.load(); }
 
-Result<std::vector<Plan::PartTime>> Plan::runTimed(const Bindings &bindings, void *workspace, size_t workspaceBytes,
-                                                   void *stream) const {
+Status Plan::checkNotCapturing(void *stream, const char *rule, const char *hint) const {
   Result<bool> capturing = engine->device().isCapturing(stream);
   if (!capturing)
     return capturing.status();
-  if (*capturing) {
-    ErrorInfo info;
-    info.code = ErrorCode::kCapturing;
-    info.field = "stream";
-    info.value = "capturing";
-    info.rule = "a timed run waits for its kernels, and a captured one does not run";
-    info.hint = "time the plan outside of the capture";
-    return Status(std::move(info));
-  }
+  if (!*capturing)
+    return Status::ok();
+  ErrorInfo info;
+  info.code = ErrorCode::kCapturing;
+  info.field = "stream";
+  info.value = "capturing";
+  info.rule = rule;
+  info.hint = hint;
+  return Status(std::move(info));
+}
+
+Result<std::string> Plan::comparisonReport() const {
+  if (!comparison)
+    return Status::invalid("plan", "one that does not compare", "must be made with nsa_plan_options.compare = 1");
+  std::lock_guard lock(comparison->mutex);
+  if (comparison->report.empty())
+    return Status::invalid("plan", "never run", "must have run before it is asked what it found");
+  return comparison->report;
+}
+
+Result<std::vector<Plan::PartTime>> Plan::runTimed(const Bindings &bindings, void *workspace, size_t workspaceBytes,
+                                                   void *stream) const {
+  NSA_RETURN_IF_ERROR(checkNotCapturing(stream, "a timed run waits for its kernels, and a captured one does not run",
+                                        "time the plan outside of the capture"));
   const std::unique_ptr<LaunchClock> clock = engine->device().makeClock();
   LaunchTrace trace{*clock};
   NSA_RETURN_IF_ERROR(run(bindings, workspace, workspaceBytes, stream, &trace));
@@ -79,6 +95,8 @@ Status Plan::run(const Bindings &bindings, void *workspace, size_t workspaceByte
   engine->countRun();
   Call call;
   NSA_RETURN_IF_ERROR(prepareCall(rules, bindings, call));
+  if (gates.data)
+    call.tensors[static_cast<size_t>(TensorName::kGates)] = gates;
   const size_t needed = layout.bytes;
   if (workspaceBytes < needed || (needed != 0 && !workspace))
     return Status::invalid("workspace_bytes", std::to_string(workspace ? workspaceBytes : 0),
@@ -86,10 +104,22 @@ Status Plan::run(const Bindings &bindings, void *workspace, size_t workspaceByte
   if (reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment != 0)
     return Status::invalid("workspace", std::to_string(reinterpret_cast<uintptr_t>(workspace)),
                            "must be a multiple of " + std::to_string(kWorkspaceAlignment) + " bytes");
-  auto launch = [&](const void *word) {
-    return PipelineRun{rules, core->kernels, layout, call, static_cast<std::byte *>(workspace), word, stream, trace}
-        .run();
+  auto *memory = static_cast<std::byte *>(workspace);
+  auto launch = [&](const void *word) -> Status {
+    if (!comparison)
+      return PipelineRun{rules, core->kernels, layout, call, memory, word, stream, trace}.run();
+    Comparison found(engine->device(), rules, layout, *comparison->definitions, memory);
+    NSA_RETURN_IF_ERROR(PipelineRun{rules, core->kernels, layout, call, memory, word, stream, trace, &found}.run());
+    std::string report = found.report();
+    std::lock_guard lock(comparison->mutex);
+    comparison->report = std::move(report);
+    return Status::ok();
   };
+  if (comparison)
+    NSA_RETURN_IF_ERROR(checkNotCapturing(stream,
+                                          "a run that compares waits for its kernels, and a captured one does "
+                                          "not run",
+                                          "compare outside of the capture, or make the plan without `compare`"));
   if (engine->device().isGpu())
     return call.empty ? Status::ok() : launch(statusWord);
 

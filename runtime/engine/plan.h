@@ -16,6 +16,7 @@
 namespace nsa {
 
 class Engine;
+struct ComparisonState;
 
 enum class PlanSource { kMemory, kDatabase, kCompiled };
 std::string_view planSourceName(PlanSource source); // "memory", "database", "compiled"
@@ -70,6 +71,8 @@ public:
                                          void *stream) const;
   Status status(void *stream);
   size_t workspaceBytes() const { return layout.bytes; }
+  // JSON: what the last run of a plan that compares has found.
+  Result<std::string> comparisonReport() const;
   // JSON, composed when first asked for.
   const std::string &describe() const;
 
@@ -79,14 +82,17 @@ public:
 private:
   friend class Engine;
   friend class PlanPool;
-  Plan() = default;
+  Plan();
   Status run(const Bindings &bindings, void *workspace, size_t workspaceBytes, void *stream, LaunchTrace *trace) const;
+  Status checkNotCapturing(void *stream, const char *rule, const char *hint) const;
 
   Engine *engine = nullptr;
   const PlanCore *core = nullptr;
   PlanSource source = PlanSource::kMemory; // of this plan, which is memory for the second one of a core
   CallRules rules;
   WorkspaceLayout layout;
+  std::unique_ptr<ComparisonState> comparison; // of a plan that compares
+  ViewSlots gates;                             // in the place of the caller's; no data: his
   mutable std::atomic<const std::string *> description = nullptr;
   // The pool's.
   int32_t *statusWord = nullptr;

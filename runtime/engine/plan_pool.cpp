@@ -1,6 +1,7 @@
 #include "runtime/engine/plan_pool.h"
 
 #include "runtime/base/device_status.h"
+#include "runtime/engine/comparison.h"
 
 #include <algorithm>
 
@@ -58,6 +59,7 @@ Result<Plan *> PlanPool::make() {
 
 bool PlanPool::giveBack(Plan *plan) {
   delete plan->description.exchange(nullptr, std::memory_order_relaxed);
+  plan->comparison.reset();
   // Cleared before another caller gets it, else that plan would report this one's error.
   if (plan->statusWord)
     std::fill_n(plan->statusWord, kDeviceStatusWords, 0);

@@ -292,6 +292,41 @@ std::string Planner::provenance() const {
   return text;
 }
 
+Result<std::shared_ptr<const KernelCore>> Planner::define(const Step &step) {
+  if (*options.missPolicy == MissPolicy::kFail)
+    return Status::error(ErrorCode::kUnavailable,
+                         "to compare, the kernels that define the operators must be compiled, and the miss policy is "
+                         "to fail",
+                         "compare with an engine of another miss policy");
+  Search search = begin(step.spec, step.maxima);
+  Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
+  if (!library)
+    return library.status();
+  CompileRequest wanted = request(search);
+  wanted.templateName = definingTemplate(step.spec.op);
+  Result<std::vector<Candidate>> candidates = (*library)->list(wanted);
+  if (!candidates)
+    return candidates.status();
+  Status failure;
+  for (size_t i = 0; i < std::min<size_t>(candidates->size(), kFailuresPerTemplate); ++i) {
+    Result<std::map<std::string, std::string>> config = parseValues((*candidates)[i].config);
+    if (!config)
+      return config.status();
+    wanted.templateName = (*candidates)[i].templateName;
+    wanted.config = std::move(*config);
+    Result<CompiledKernel> kernel = (*library)->compile(wanted);
+    failure = kernel.status();
+    if (!kernel)
+      continue;
+    Counters::raise(counters.kernelsCompiled);
+    dump(wanted, *kernel);
+    failure = adopt(search, kernel->content, kernel->manifest, kernel->binary);
+    if (failure.isOk())
+      return std::shared_ptr<const KernelCore>(search.core);
+  }
+  return failure;
+}
+
 Status Planner::store(const Search &search, const CompiledKernel &kernel, std::vector<Measurement> evidence) {
   StoredKernel stored{kernel.content, kernel.manifestText, kernel.binary};
   StoredChoice choice;

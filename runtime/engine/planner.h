@@ -62,6 +62,8 @@ public:
   // Tunes for plans to come while something lesser serves; takes what another process tunes at this moment. `stop` is
   // asked between steps. Compiles on the calling thread alone, as the host has work of its own.
   Result<std::shared_ptr<const KernelCore>> tuneMeanwhile(const Step &step, const std::function<bool()> &stop);
+  // The kernel that defines the operator: the tile program with its first configuration. Compiled, and not stored.
+  Result<std::shared_ptr<const KernelCore>> define(const Step &step);
   // So that a later compilation finds it open.
   void openCompiler() { (void)compiler(); }
   // What `make` would do, as JSON. Compiles and stores nothing; like it, opens no compiler where the policy is to fail.

@@ -1,7 +1,10 @@
 // `nsa doctor`: what of this machine the runtime can use, one line each with what to do about the rest. Lines are
 // earned: the compiler is opened, NVRTC compiles a kernel, and the CPU's answer is compared with the reference.
 #include "tools/nsa/command.h"
+#include "tools/nsa/pairing.h"
 
+#include "cache/kernel_store.h"
+#include "runtime/base/compiler_revision.h"
 #include "runtime/cuda/device_info.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/engine/compiler_library.h"
@@ -89,7 +92,7 @@ Finding checkCompiler(const nsa::EngineOptions &options, std::shared_ptr<const C
 }
 
 Finding checkNvrtc(const CompilerLibrary &compiler, const nsa::EngineOptions &options, const std::string &target,
-                   int driverVersion) {
+                   int driverVersion, std::string &found) {
   const OperatorInputs inputs = sampleInputs();
   const Problem problem = Problem::make(inputs.spec, inputs.maxima);
   CompileRequest request;
@@ -103,10 +106,8 @@ Finding checkNvrtc(const CompilerLibrary &compiler, const nsa::EngineOptions &op
   if (!kernel)
     return broken("nvrtc", kernel.status());
   const auto version = kernel->manifest.evidence.find("nvrtc");
-  return {"nvrtc", true,
-          "version " + (version == kernel->manifest.evidence.end() ? "unknown" : version->second) + ", compiles for " +
-              target,
-          ""};
+  found = version == kernel->manifest.evidence.end() ? "" : version->second;
+  return {"nvrtc", true, "version " + (found.empty() ? "unknown" : found) + ", compiles for " + target, ""};
 }
 
 // The cache is looked at through an engine, as a launch would.
@@ -129,6 +130,29 @@ Finding checkCache(const DoctorFlags &flags) {
   return {"cache", true, path, ""};
 }
 
+// The GPU kernels of the cache, which is not changed.
+std::vector<PairingFacts::Stored> storedKernels(const std::string &path) {
+  std::string warning;
+  Result<std::unique_ptr<KernelStore>> store = KernelStore::open({.path = path, .readOnly = true}, warning);
+  if (!store)
+    return {};
+  std::vector<PairingFacts::Stored> stored;
+  Result<std::vector<KernelSummary>> kernels = (*store)->listKernels();
+  for (size_t i = 0; kernels && i < kernels->size(); ++i) {
+    const KernelSummary &summary = (*kernels)[i];
+    if (!summary.target.starts_with("sm_"))
+      continue;
+    stored.push_back({summary.target, ""});
+    Result<std::optional<StoredKernel>> kernel = (*store)->findKernel(summary.content);
+    if (!kernel || !*kernel)
+      continue;
+    if (Result<Manifest> manifest = Manifest::parse((*kernel)->manifest))
+      if (const auto version = manifest->evidence.find("nvrtc"); version != manifest->evidence.end())
+        stored.back().nvrtcVersion = version->second;
+  }
+  return stored;
+}
+
 Status examine(const DoctorFlags &flags) {
   nsa::EngineOptions options;
   options.cachePath = flags.engine.settings.cachePath;
@@ -139,6 +163,7 @@ Status examine(const DoctorFlags &flags) {
   std::string target = "sm_80"; // something to compile for where there is no GPU
   int driverVersion = 0;
   bool gpu = false;
+  PairingFacts facts;
   if (Result<const cuda::Driver *> driver = cuda::Driver::get(); !driver) {
     findings.push_back(broken("driver", driver.status()));
   } else {
@@ -147,7 +172,7 @@ Status examine(const DoctorFlags &flags) {
     if (Result<cuda::DeviceInfo> info = cuda::readDeviceInfo(**driver, 0); !info) {
       findings.push_back(broken("gpu", info.status()));
     } else {
-      target = info->target;
+      target = facts.target = info->target;
       gpu = true;
       findings.push_back({"gpu", true, info->name + ", " + target, ""});
     }
@@ -155,8 +180,17 @@ Status examine(const DoctorFlags &flags) {
   std::shared_ptr<const CompilerLibrary> compiler;
   findings.push_back(checkCompiler(options, compiler));
   if (compiler)
-    findings.push_back(checkNvrtc(*compiler, options, target, driverVersion));
+    findings.push_back(checkNvrtc(*compiler, options, target, driverVersion, facts.nvrtcVersion));
   findings.push_back(checkCache(flags));
+  facts.driverVersion = driverVersion;
+  facts.libraryRevision = compilerRevision();
+  facts.compilerRevision = compiler ? compiler->sourceId() : "";
+  facts.stored = storedKernels(options.cachePath);
+  const std::vector<PairingFault> faults = findPairingFaults(facts);
+  for (const PairingFault &fault : faults)
+    findings.push_back({"versions", false, fault.text, fault.advice});
+  if (faults.empty())
+    findings.push_back({"versions", true, "driver, NVRTC, libraries and stored kernels go together", ""});
   findings.push_back(checkDevice("cpu run", "cpu", options));
   const bool cpuWorks = findings.back().ok;
   bool cudaWorks = false;
@@ -170,7 +204,7 @@ Status examine(const DoctorFlags &flags) {
     for (const Finding &finding : findings)
       list.push_back(
           {{"subject", finding.subject}, {"ok", finding.ok}, {"text", finding.text}, {"advice", finding.advice}});
-    printJson({{"cpu", cpuWorks}, {"cuda", cudaWorks}, {"findings", list}});
+    printJson({{"cpu", cpuWorks}, {"cuda", cudaWorks}, {"versions", faults.empty()}, {"findings", list}});
   } else {
     for (const Finding &finding : findings)
       std::printf("%-8s  %-4s  %s%s%s\n", finding.subject.c_str(), finding.ok ? "ok" : "-", finding.text.c_str(),
@@ -178,6 +212,8 @@ Status examine(const DoctorFlags &flags) {
   }
   if (!cpuWorks)
     return Status::error(ErrorCode::kUnavailable, "the CPU device does not work", "the line `cpu run` says why");
+  if (!faults.empty())
+    return Status::error(ErrorCode::kUnavailable, "versions that do not go together", "the lines `versions` say which");
   return Status::ok();
 }
 
@@ -185,8 +221,10 @@ Status examine(const DoctorFlags &flags) {
 
 void addDoctorCommand(CLI::App &app, Action &action) {
   auto flags = std::make_shared<DoctorFlags>();
-  CLI::App *command =
-      app.add_subcommand("doctor", "Check driver, GPU, compiler library, NVRTC, cache, and run a small kernel");
+  CLI::App *command = app.add_subcommand(
+      "doctor",
+      "Check driver, GPU, compiler library, NVRTC, cache, whether their versions go together, and run a small "
+      "kernel");
   flags->engine.addCache(*command);
   command->add_flag("--json", flags->json, "Print a JSON report");
   command->callback([flags, &action] { action = [flags] { return examine(*flags); }; });

@@ -16,10 +16,20 @@ struct ExplainFlags {
 };
 
 void printExplanation(const nlohmann::json &report) {
+  if (const std::string part = report.value("part", ""); !part.empty())
+    std::printf("part       %s\n", part.c_str());
   std::printf("problem    %s\ndevice     %s\n", report.value("problem", "").c_str(),
               report.value("device", "").c_str());
-  std::printf("would      %s (miss policy: %s)\n", report.value("would", "").c_str(),
-              report.value("miss_policy", "").c_str());
+  std::printf("would      %s (miss policy: %s%s)\n", report.value("would", "").c_str(),
+              report.value("miss_policy", "").c_str(),
+              report.value("tunes_in_background", false) ? "; a thread tunes meanwhile" : "");
+  if (report.contains("variant"))
+    std::printf("variant    %s %s, %s: %s\n", report.value("variant", "").c_str(), report.value("config", "").c_str(),
+                report.value("step", "").c_str(), report.value("why", "").c_str());
+  if (report.contains("route"))
+    std::printf("route      %s, up to %lld keys: %s\n", report["route"].value("name", "").c_str(),
+                static_cast<long long>(report["route"].value("threshold_seqlen_k", int64_t{0})),
+                report["route"].value("why", "").c_str());
   const nlohmann::json &database = report["database"];
   if (!database.value("found", false))
     std::printf("database   holds no kernel for it\n");

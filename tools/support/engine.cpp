@@ -92,6 +92,8 @@ Result<EngineHandle> createEngine(const EngineSettings &options) {
   api.log_level = options.logLevel;
   api.cpu_features = textOrNull(options.cpuFeatures);
   api.pin_path = textOrNull(options.pinPath);
+  api.force_branch = textOrNull(options.forceBranch);
+  api.uniform_gate = options.uniformGate;
   api.fallbacks = textOrNull(options.fallbacks);
   nsa_engine *engine = nullptr;
   nsa_error error{};

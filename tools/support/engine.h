@@ -25,7 +25,8 @@ struct EngineSettings {
   int64_t cacheMaxBytes = 0;
   std::optional<nsa_miss_policy> missPolicy;
   double tuneBudgetSeconds = 0;
-  std::string compilerPath, nvrtcPath, templateDir, forceVariant, dumpDir, cpuFeatures, fallbacks, pinPath;
+  std::string compilerPath, nvrtcPath, templateDir, forceVariant, dumpDir, cpuFeatures, fallbacks, pinPath, forceBranch;
+  int32_t uniformGate = 0;
   int32_t cpuThreads = 0;
   int32_t compileThreads = 0;
   nsa_log_callback log = nullptr;

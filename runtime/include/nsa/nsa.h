@@ -344,6 +344,25 @@ NSA_API nsa_status nsa_plan_create(nsa_engine *engine, const nsa_spec *spec, con
                                    nsa_plan **plan, nsa_error *error) NSA_NOEXCEPT;
 NSA_API void nsa_plan_destroy(nsa_plan *plan) NSA_NOEXCEPT;
 
+/* What a plan does beside running. */
+typedef struct nsa_plan_options {
+  size_t size;
+  int32_t
+      compare;   /* 1: each run launches every kernel that had a choice once more, and the kernel that defines its
+                    operator (the tile program, compiled with its first configuration), and compares what the two
+                    wrote. It waits, needs more workspace (nsa_plan_workspace_size counts it) and may not be captured */
+  int32_t flags; /* 0 */
+  int64_t reserved[6];
+} nsa_plan_options;
+/* nsa_plan_create with options; NULL: none. */
+NSA_API nsa_status nsa_plan_create_with(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima,
+                                        const nsa_plan_options *options, void *stream, nsa_plan **plan,
+                                        nsa_error *error) NSA_NOEXCEPT;
+/* What the last run of a plan that compares has found, freed with nsa_free: JSON with `parts`, each with its `kernel`,
+ * its `definition` and max_abs, mean_abs, relative_rms and unequal_nan over all elements, or of selection how many
+ * lists differ. Parts without choices, and compression into a cache, are `compared: false`. */
+NSA_API nsa_status nsa_plan_compare_report(const nsa_plan *plan, char **json, nsa_error *error) NSA_NOEXCEPT;
+
 /* Bytes of workspace that nsa_run needs (0: pass NULL), in the memory that the tensors are in. The buffer must be
  * 256-byte aligned; runs that may overlap need one each. On the CPU it is the calling thread's scratch. */
 NSA_API nsa_status nsa_plan_workspace_size(const nsa_plan *plan, size_t *bytes, nsa_error *error) NSA_NOEXCEPT;

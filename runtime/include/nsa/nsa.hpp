@@ -279,6 +279,12 @@ public:
   // JSON; see nsa_plan_describe.
   std::string describe() const { return nsa_plan_describe(plan.get()); }
 
+  // JSON, of a plan that compares; see nsa_plan_compare_report.
+  std::string compareReport() const {
+    return detail::takeText(
+        [&](char **text, nsa_error *error) { return nsa_plan_compare_report(plan.get(), text, error); });
+  }
+
 private:
   friend class Engine;
   static constexpr std::size_t kMostParts = 16;
@@ -311,6 +317,19 @@ public:
     nsa_plan *handle = nullptr;
     detail::check(
         [&](nsa_error *error) { return nsa_plan_create(engine.get(), &cSpec, &cMaxima, stream, &handle, error); });
+    return Plan(handle);
+  }
+
+  // A plan whose runs compare their kernels with what defines them (nsa_plan_options.compare).
+  Plan planThatCompares(const Spec &spec, const Maxima &maxima, void *stream = nullptr) {
+    nsa_spec cSpec = spec.c();
+    nsa_maxima cMaxima = maxima.c();
+    nsa_plan_options options = NSA_INIT(nsa_plan_options);
+    options.compare = 1;
+    nsa_plan *handle = nullptr;
+    detail::check([&](nsa_error *error) {
+      return nsa_plan_create_with(engine.get(), &cSpec, &cMaxima, &options, stream, &handle, error);
+    });
     return Plan(handle);
   }
 

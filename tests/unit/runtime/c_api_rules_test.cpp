@@ -235,6 +235,13 @@ TEST_F(CApi, RulesOfOptions) {
       {"miss_policy", [](nsa_engine_options &o) { o.miss_policy = static_cast<nsa_miss_policy>(4); }},
       {"fallbacks", [](nsa_engine_options &o) { o.fallbacks = "some"; }},
       {"log_limit", [](nsa_engine_options &o) { o.log_limit = -2; }},
+      {"force_branch", [](nsa_engine_options &o) { o.force_branch = "slc"; }},
+      {"uniform_gate", [](nsa_engine_options &o) { o.uniform_gate = 2; }},
+      {"uniform_gate",
+       [](nsa_engine_options &o) {
+         o.uniform_gate = 1;
+         o.force_branch = "cmp";
+       }},
       {"log_level", [](nsa_engine_options &o) { o.log_level = static_cast<nsa_log_level>(9); }},
       {"tune_budget_seconds", [](nsa_engine_options &o) { o.tune_budget_seconds = -1; }},
       {"cpu_threads", [](nsa_engine_options &o) { o.cpu_threads = -1; }},
@@ -252,6 +259,51 @@ TEST_F(CApi, RulesOfOptions) {
     EXPECT_STREQ(engine.error.field, row.field);
     EXPECT_STRNE(engine.error.rule, "");
   }
+}
+
+TEST_F(CApi, RulesOfPlanOptions) {
+  Engine engine(cache);
+  Call call(NSA_LAYOUT_DENSE);
+  const struct {
+    const char *field;
+    std::function<void(nsa_plan_options &)> spoil;
+  } rows[] = {{"plan_options.size", [](nsa_plan_options &o) { o.size = 8; }},
+              {"plan_options.reserved", [](nsa_plan_options &o) { o.reserved[5] = 1; }},
+              {"compare", [](nsa_plan_options &o) { o.compare = 2; }},
+              {"flags", [](nsa_plan_options &o) { o.flags = 1; }}};
+  for (const auto &row : rows) {
+    nsa_plan_options options = NSA_INIT(nsa_plan_options);
+    row.spoil(options);
+    nsa_plan *plan = nullptr;
+    nsa_error error;
+    EXPECT_EQ(nsa_plan_create_with(engine.handle, &call.spec, &call.maxima, &options, nullptr, &plan, &error),
+              NSA_INVALID_ARGUMENT);
+    EXPECT_STREQ(error.field, row.field);
+    EXPECT_EQ(plan, nullptr);
+  }
+}
+
+// Nothing may be compiled here, so a plan that compares is refused; one that does not has no report.
+TEST_F(CApi, AComparisonIsAskedOfPlansThatCompare) {
+  Call call(NSA_LAYOUT_DENSE);
+  store(call, {}, countingCode());
+  Engine engine(cache);
+  nsa_plan_options options = NSA_INIT(nsa_plan_options);
+  nsa_error error;
+  nsa_plan *plan = nullptr;
+  char *json = nullptr;
+  ASSERT_EQ(nsa_plan_create_with(engine.handle, &call.spec, &call.maxima, &options, nullptr, &plan, &error), NSA_OK);
+  EXPECT_EQ(nsa_plan_compare_report(plan, &json, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.field, "plan");
+  EXPECT_EQ(json, nullptr);
+  EXPECT_EQ(nsa_plan_compare_report(nullptr, &json, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_EQ(nsa_plan_compare_report(plan, nullptr, &error), NSA_INVALID_ARGUMENT);
+  nsa_plan_destroy(plan);
+  options.compare = 1;
+  EXPECT_EQ(nsa_plan_create_with(engine.handle, &call.spec, &call.maxima, &options, nullptr, &plan, &error),
+            NSA_UNAVAILABLE);
+  EXPECT_EQ(plan, nullptr);
+  EXPECT_STRNE(error.hint, "");
 }
 
 TEST_F(CApi, NullPointersAreNamed) {

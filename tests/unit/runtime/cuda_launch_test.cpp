@@ -52,7 +52,8 @@ protected:
   }
   void TearDown() override { nsa_engine_destroy(engine); }
 
-  void store() {
+  void store() { storeAs(NSA_FAKE_GPU_KEY, "sm_90a", true); }
+  void storeAs(const std::string &device, const std::string &target, bool tuned) const {
     Spec internal;
     internal.queryHeads = 4;
     internal.kvHeads = 2;
@@ -61,13 +62,13 @@ protected:
     std::string warning;
     Result<std::unique_ptr<KernelStore>> to = KernelStore::open({.path = cache, .readOnly = false}, warning);
     ASSERT_TRUE(to.isOk()) << to.status().toString();
-    test::KernelText text{.params = "param view status int32 1\nparam view out bf16 3\n", .target = "sm_90a"};
+    test::KernelText text{.params = "param view status int32 1\nparam view out bf16 3\n", .target = target};
     text.grid = "ceildiv(max_seqlen_q * group, 16) ; kv_heads ; batch";
-    StoredKernel kernel{"content", test::manifestOf(text, internal), test::codeOf({1, 2, 3})};
+    StoredKernel kernel{"content of " + device, test::manifestOf(text, internal), test::codeOf({1, 2, 3})};
     StoredChoice choice{.problem = Problem::make(internal, {2, 64, 32, 32}).key(),
-                        .device = NSA_FAKE_GPU_KEY,
+                        .device = device,
                         .content = kernel.content,
-                        .tuned = true,
+                        .tuned = tuned,
                         .provenance = "",
                         .evidence = {}};
     Status status = (*to)->put(kernel, &choice);
@@ -197,13 +198,50 @@ TEST_F(CudaLaunch, WhileAStreamCapturesMemoryServes) {
   nsa_plan *captured = plan();
   EXPECT_EQ(run(captured), NSA_OK) << error.message;
   EXPECT_EQ(nsa_plan_status(captured, nullptr, &error), NSA_CAPTURING);
-  maxima.max_batch = 100;
   nsa_plan *unknown = nullptr;
+  nsa_plan_options compares = NSA_INIT(nsa_plan_options);
+  compares.compare = 1;
+  EXPECT_EQ(nsa_plan_create_with(engine, &spec, &maxima, &compares, nullptr, &unknown, &error), NSA_CAPTURING);
+  EXPECT_NE(std::string(error.rule).find("compares"), std::string::npos) << error.rule;
+  EXPECT_STRNE(error.hint, "");
+  maxima.max_batch = 100;
   EXPECT_EQ(nsa_plan_create(engine, &spec, &maxima, nullptr, &unknown, &error), NSA_CAPTURING);
   EXPECT_NE(std::string(error.message).find("batch=128"), std::string::npos) << error.message;
   fake_gpu_capture(0);
   nsa_plan_destroy(captured);
   nsa_plan_destroy(own);
+}
+
+// Of the steps of the ladder each serves only where those in front of it cannot, and no model's winner is one here.
+TEST_F(CudaLaunch, KernelsOfOtherModelsAndOlderCodeServeUntuned) {
+  const struct {
+    const char *device, *target, *step; // "": does not serve
+    bool tuned;
+  } rows[] = {{"NVIDIA B200", "sm_100a", "", true},      {"NVIDIA A100", "sm_80", "", true},
+              {"sm_90", "sm_90", "architecture", false}, {"sm_90a", "sm_90a", "model", false},
+              {"NVIDIA H100", "sm_90a", "model", true},  {NSA_FAKE_GPU_KEY, "sm_90a", "exact", true}};
+  cache = folder.file("others.db");
+  for (const auto &row : rows) {
+    SCOPED_TRACE(row.device);
+    storeAs(row.device, row.target, row.tuned);
+    const nsa_engine_options options = test::storedKernelOptions("cuda:0", cache);
+    nsa_engine *other = nullptr;
+    ASSERT_EQ(nsa_engine_create(&options, &other, &error), NSA_OK) << error.message;
+    nsa_plan *made = nullptr;
+    const nsa_status status = nsa_plan_create(other, &spec, &maxima, nullptr, &made, &error);
+    EXPECT_EQ(status, *row.step ? NSA_OK : NSA_CACHE_MISS) << error.message;
+    if (made) {
+      const std::string text = nsa_plan_describe(made);
+      EXPECT_NE(text.find("\"step\": \"" + std::string(row.step) + "\""), std::string::npos) << text;
+      EXPECT_NE(text.find("\"content\": \"content of " + std::string(row.device) + "\""), std::string::npos) << text;
+      EXPECT_NE(text.find(row.device == std::string(NSA_FAKE_GPU_KEY) ? "\"tuned\": true" : "\"tuned\": false"),
+                std::string::npos)
+          << text;
+      EXPECT_EQ(run(made), NSA_OK) << error.message;
+    }
+    nsa_plan_destroy(made);
+    nsa_engine_destroy(other);
+  }
 }
 
 TEST_F(CudaLaunch, AChildIsToldWhatToDoInsteadOfUsingCuda) {

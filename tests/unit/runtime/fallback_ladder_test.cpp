@@ -17,7 +17,7 @@ std::string problem(int seqlenK, int batch = 1, const std::string &fixed = kFixe
 
 ChoiceSummary choice(const std::string &key, const std::string &device = kH200, bool tuned = true,
                      const std::string &target = "sm_90a", const std::string &name = "attention") {
-  return {key, device, "content of " + key + " on " + device, tuned, target, name, "tile=16", "cache.db"};
+  return {key, device, "content of " + key + " on " + device, tuned, target, name, "tile=16", 0};
 }
 
 LadderRequest request(int seqlenK = 1024, const std::string &device = kH200, const std::string &target = "sm_90a") {

@@ -144,6 +144,8 @@ TEST(Options, MalformedVariablesAreNamed) {
               {"NSA_FALLBACKS", "none"},
               {"NSA_LOG_LIMIT", "0"},
               {"NSA_LOG_LIMIT", "many"},
+              {"NSA_FORCE_BRANCH", "slc"},
+              {"NSA_UNIFORM_GATE", "yes"},
               {"NSA_LOG", "loud"}};
   for (const auto &row : rows) {
     EngineOptions options;

@@ -62,6 +62,13 @@ protected:
     replaceOnce(text, "//! cost    ", "//! cost    " + cost + " + 0 * ");
     return text;
   }
+  // With a window one token too wide.
+  std::string wrongTemplate() {
+    std::string wrong = planted("too_wide", "0");
+    replaceOnce(wrong, "arith.cmpi slt, %age, %window_tile", "arith.cmpi sle, %age, %window_tile");
+    replaceOnce(wrong, "arith.subi %last_newest_key, %window : i32", "arith.subi %last_newest_key, %past_key : i32");
+    return wrong;
+  }
   // The only choice that is stored, as an older build would have left it, but for the binary.
   void storedByAnotherCompiler() const {
     std::string warning;

@@ -1,0 +1,76 @@
+// A plan that compares: beside each of its kernels that had a choice runs the one that defines the operator (the tile
+// program with its first configuration), on the same inputs, and what the two wrote is compared. For debugging: such a
+// run waits for its kernels and copies their results to the host.
+// Ownership: borrows all that it is made with. Thread-safety: a Comparison is one run's.
+#pragma once
+
+#include "runtime/engine/pipeline.h"
+#include "runtime/engine/plan.h"
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace nsa {
+
+// By role; null where there is nothing to compare with.
+struct Definitions {
+  std::array<std::shared_ptr<const KernelCore>, kRoles> kernels;
+
+  size_t workspaceBytes() const;
+};
+
+// Whether a part's result can be compared: it had a choice, and nothing but its inputs decides what it writes. Decode's
+// compression writes into the cache, which a second run would find changed.
+bool isComparable(Operator whole, const Step &step);
+
+class Comparison {
+public:
+  Comparison(Device &device, const CallRules &rules, const WorkspaceLayout &layout, const Definitions &definitions,
+             std::byte *workspace)
+      : device(device), rules(rules), layout(layout), definitions(definitions), workspace(workspace) {}
+
+  // Of a kernel that was launched with this call: runs it once more and its definition, each into memory of its own.
+  Status add(Role role, const LoadedKernel &own, const KernelCall &call, const void *statusWord, void *stream);
+  // JSON: of each part the kernels and the errors over all of its launches.
+  std::string report() const;
+
+private:
+  // One tensor that a kernel writes.
+  struct Output {
+    View view;
+    DType dtype;
+    std::array<int64_t, kMaxCoordinates> strides;
+    int64_t elements; // that are compared
+    int64_t begin;    // elements in front of the first one, which are not there
+  };
+  struct Errors {
+    std::string operatorName;
+    const LoadedKernel *own = nullptr, *definition = nullptr;
+    double maxAbs = 0, sumAbs = 0, sumSquares = 0, sumReference = 0;
+    int64_t elements = 0, unequalNan = 0;
+    int64_t lists = 0, differentLists = 0;
+  };
+  std::vector<Output> outputsOf(Operator op, const LoadedKernel &kernel, const KernelCall &call) const;
+  Status launchInto(size_t offset, const LoadedKernel &kernel, KernelCall call, const std::vector<Output> &outputs,
+                    const void *statusWord, void *scratch, void *stream);
+  Status compare(Errors &errors, Operator op, const std::vector<Output> &outputs);
+
+  Device &device;
+  const CallRules &rules;
+  const WorkspaceLayout &layout;
+  const Definitions &definitions;
+  std::byte *workspace;
+  std::array<Errors, kRoles> errors;
+};
+
+// What a plan keeps of its runs. Thread-safety: the mutex guards the report.
+struct ComparisonState {
+  std::shared_ptr<const Definitions> definitions;
+  std::mutex mutex;
+  std::string report; // of the last run; "" before
+};
+
+} // namespace nsa

@@ -1,0 +1,29 @@
+// Which of this machine's versions do not go together: what `nsa doctor` says beside what is missing.
+// Thread-safety: pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace nsa::tools {
+
+struct PairingFacts {
+  int driverVersion = 0;                         // 12040 = 12.4; 0: no driver
+  std::string target;                            // of the GPU, "" without one
+  std::string nvrtcVersion;                      // "13.0"; "" where none was found
+  std::string libraryRevision, compilerRevision; // "" where there is no compiler library
+  struct Stored {
+    std::string target, nvrtcVersion; // of a GPU kernel in the cache or a pack
+  };
+  std::vector<Stored> stored;
+};
+
+struct PairingFault {
+  std::string text;
+  std::string advice;
+};
+
+// Empty: all of it goes together.
+std::vector<PairingFault> findPairingFaults(const PairingFacts &facts);
+
+} // namespace nsa::tools
