@@ -1,6 +1,7 @@
 #include "runtime/engine/comparison.h"
 
 #include "runtime/base/half.h"
+#include "runtime/base/saturated.h"
 
 #include <algorithm>
 #include <charconv>
@@ -47,7 +48,24 @@ size_t Definitions::workspaceBytes() const {
 }
 
 bool isComparable(Operator whole, const Step &step) {
-  return isTuned(step.spec.op) && !(whole == Operator::kDecode && step.spec.op == Operator::kCompress);
+  return step.spec.op < Operator::kSequences && !(whole == Operator::kDecode && step.spec.op == Operator::kCompress);
+}
+
+void WorkspaceLayout::addComparison(const Spec &spec, const Maxima &maxima, size_t definitionBytes) {
+  auto place = [&](size_t &offset, Saturated size) {
+    offset = std::min(aligned(bytes), kMostBytes);
+    bytes = offset + std::min(static_cast<size_t>(size.value()), kMostBytes - offset);
+  };
+  const Saturated queries = Saturated(spec.layout == Layout::kPacked ? 1 : maxima.batch) * chunk;
+  const Saturated element = dtypeBytes(spec.dtype);
+  const Saturated outs = queries * spec.queryHeads * std::max(spec.qkDim, spec.vDim) * element;
+  const Saturated lists = queries * spec.kvHeads * spec.selCount * int64_t{sizeof(int32_t)};
+  const Saturated rows = Saturated(maxima.batch) * spec.compressedBlocks(maxima.seqlenK) * spec.kvHeads;
+  const Saturated blocks = rows * spec.qkDim * element + rows * spec.vDim * element + int64_t{kWorkspaceAlignment};
+  const Saturated most = std::max({outs.value(), lists.value(), blocks.value()});
+  place(definitionScratch, static_cast<int64_t>(definitionBytes));
+  for (size_t &offset : compared)
+    place(offset, most);
 }
 
 std::vector<Comparison::Output> Comparison::outputsOf(Operator op, const LoadedKernel &kernel,

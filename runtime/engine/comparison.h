@@ -22,8 +22,8 @@ struct Definitions {
   size_t workspaceBytes() const;
 };
 
-// Whether a part's result can be compared: it had a choice, and nothing but its inputs decides what it writes. Decode's
-// compression writes into the cache, which a second run would find changed.
+// Whether a part's result can be compared: it is an operator of its own. The small kernels of decode hand shares of a
+// result to each other, and its compression writes into the cache.
 bool isComparable(Operator whole, const Step &step);
 
 class Comparison {

@@ -191,6 +191,12 @@ std::string describeExplain(const ExplainDescription &explain) {
     json["route"] = {
         {"name", explain.route.name}, {"threshold_seqlen_k", explain.route.threshold}, {"why", explain.route.why}};
 
+  if (explain.measured)
+    json["threshold"] = {{"name", explain.measured->name},
+                         {"from", explain.measured->threshold},
+                         {"never", explain.measured->threshold == StoredRoute::kNever},
+                         {"template", explain.measuredTemplate}};
+
   Json database = {{"found", explain.choice.has_value()}};
   if (explain.choice) {
     database["content"] = explain.choice->content;

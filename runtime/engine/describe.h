@@ -46,6 +46,8 @@ struct RouteDescription {
 struct ExplainDescription {
   std::string problem, device;
   RouteDescription route;
+  std::optional<StoredRoute> measured; // a threshold that guides problems without a choice of their own
+  std::string measuredTemplate;        // what it names for this one
   bool inMemory = false;
   // What a plan would run.
   bool isChosen = false, isRemade = false;

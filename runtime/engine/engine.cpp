@@ -8,6 +8,7 @@
 #include "runtime/engine/describe.h"
 #include "runtime/engine/miss_report.h"
 #include "runtime/engine/plan_parts.h"
+#include "runtime/engine/profiler_range.h"
 #include "runtime/engine/template_folder.h"
 
 #include <algorithm>
@@ -72,6 +73,7 @@ Result<EnginePointer> Engine::open(EngineOptions options, const EngineOptions::E
   engine->options = std::move(options);
   NSA_RETURN_IF_ERROR(engine->options.resolve(environment));
   engine->openLog();
+  ProfilerRange::attach(engine->options.profilerPath);
   NSA_RETURN_IF_ERROR(engine->openDevice());
   return open(std::move(engine));
 }
@@ -287,11 +289,11 @@ Result<PlanPointer> Engine::planThatCompares(const Spec &spec, const Maxima &max
   Result<PlanPointer> made = plan(spec, maxima, stream);
   if (!made)
     return made;
-  Plan &plan = **made;
-  NSA_RETURN_IF_ERROR(plan.checkNotCapturing(stream, "a plan that compares compiles what it compares with",
-                                             "make it before the capture begins"));
+  Plan &comparing = **made;
+  NSA_RETURN_IF_ERROR(comparing.checkNotCapturing(stream, "a plan that compares compiles what it compares with",
+                                                  "make it before the capture begins"));
   auto definitions = std::make_shared<Definitions>();
-  for (const PlanCore::Part &part : plan.core->parts) {
+  for (const PlanCore::Part &part : comparing.core->parts) {
     if (!isComparable(spec.op, part.step))
       continue;
     Result<std::shared_ptr<const KernelCore>> definition = planner->define(part.step);
@@ -299,14 +301,15 @@ Result<PlanPointer> Engine::planThatCompares(const Spec &spec, const Maxima &max
       return definition.status();
     definitions->kernels[static_cast<size_t>(part.step.role)] = std::move(*definition);
   }
-  plan.layout.addComparison(plan.rules.spec, maxima, definitions->workspaceBytes());
-  NSA_RETURN_IF_ERROR(plan.layout.check(maxima));
-  plan.comparison = std::make_unique<ComparisonState>();
-  plan.comparison->definitions = std::move(definitions);
+  comparing.layout.addComparison(comparing.rules.spec, maxima, definitions->workspaceBytes());
+  NSA_RETURN_IF_ERROR(comparing.layout.check(maxima));
+  comparing.comparison = std::make_unique<ComparisonState>();
+  comparing.comparison->definitions = std::move(definitions);
   return made;
 }
 
 Result<std::shared_ptr<const PlanCore>> Engine::make(const Spec &spec, const Maxima &maxima) {
+  const ProfilerRange range("nsa plan");
   Result<std::vector<PlanCore::Part>> parts = makeParts(*planner, stepsOf(spec, maxima), options);
   if (!parts)
     return parts.status();

@@ -155,6 +155,7 @@ Status EngineOptions::resolve(const Environment &environment) {
   NSA_RETURN_IF_ERROR(resolver.flag(requireSignature, "NSA_REQUIRE_SIGNATURE"));
   NSA_RETURN_IF_ERROR(resolver.bytes(cacheMaxBytes, "cache_max_bytes", "NSA_CACHE_MAX_BYTES"));
   resolver.text(pinPath, "NSA_PIN");
+  resolver.text(profilerPath, "NVTX_INJECTION64_PATH");
   resolver.text(compilerPath, "NSA_COMPILER");
   resolver.text(nvrtcPath, "NSA_NVRTC");
   resolver.text(templateDir, "NSA_TEMPLATE_DIR");

@@ -35,8 +35,9 @@ struct EngineOptions {
   std::string templateDir;
   std::string forceVariant;
   std::string dumpDir;
-  std::string forceBranch; // "cmp", "sel", "win": its gate is 1, the others' 0
-  int uniformGate = 0;     // 1: all gates are alike
+  std::string profilerPath; // of the environment alone: the profiler sets it
+  std::string forceBranch;  // "cmp", "sel", "win": its gate is 1, the others' 0
+  int uniformGate = 0;      // 1: all gates are alike
   int cpuThreads = 0;
   int compileThreads = 0;
   std::string cpuFeatures;

@@ -62,6 +62,12 @@ std::optional<KernelCache::Hit> PinnedTable::find(const std::string &problem, co
   return KernelCache::Hit{std::move(**choice), std::move(**kernel)};
 }
 
+std::optional<StoredRoute> PinnedTable::findRoute(const std::string &family, const std::string &device,
+                                                  const std::string &name) {
+  Result<std::optional<StoredRoute>> route = store->findRoute(family, device, name);
+  return route ? std::move(*route) : std::nullopt;
+}
+
 std::vector<ChoiceSummary> PinnedTable::choicesOf(const std::string &op) const {
   std::vector<ChoiceSummary> result;
   for (const ChoiceSummary &choice : choices)

@@ -20,6 +20,7 @@ public:
 
   // Nothing, also where the kernel that the choice names is damaged.
   std::optional<KernelCache::Hit> find(const std::string &problem, const std::string &device);
+  std::optional<StoredRoute> findRoute(const std::string &family, const std::string &device, const std::string &name);
   std::vector<ChoiceSummary> choicesOf(const std::string &op) const;
 
   const std::string &path() const { return file; }

@@ -182,23 +182,6 @@ WorkspaceLayout::WorkspaceLayout(const Spec &spec, const Maxima &maxima, const R
   }
 }
 
-void WorkspaceLayout::addComparison(const Spec &spec, const Maxima &maxima, size_t definitionBytes) {
-  auto place = [&](size_t &offset, Saturated size) {
-    offset = std::min(aligned(bytes), kMostBytes);
-    bytes = offset + std::min(static_cast<size_t>(size.value()), kMostBytes - offset);
-  };
-  const Saturated queries = Saturated(spec.layout == Layout::kPacked ? 1 : maxima.batch) * chunk;
-  const Saturated element = dtypeBytes(spec.dtype);
-  const Saturated outs = queries * spec.queryHeads * std::max(spec.qkDim, spec.vDim) * element;
-  const Saturated lists = queries * spec.kvHeads * spec.selCount * int64_t{sizeof(int32_t)};
-  const Saturated rows = mostCompressedRows(spec, maxima) * spec.kvHeads;
-  const Saturated blocks = rows * spec.qkDim * element + rows * spec.vDim * element + int64_t{kWorkspaceAlignment};
-  const Saturated most = std::max({outs.value(), lists.value(), blocks.value()});
-  place(definitionScratch, static_cast<int64_t>(definitionBytes));
-  for (size_t &offset : compared)
-    place(offset, most);
-}
-
 Status WorkspaceLayout::check(const Maxima &maxima) const {
   if (bytes < kMostBytes)
     return Status::ok();

@@ -7,6 +7,7 @@
 #include "runtime/engine/engine.h"
 #include "runtime/engine/host_lengths.h"
 #include "runtime/engine/host_lists.h"
+#include "runtime/engine/profiler_range.h"
 
 #include <algorithm>
 
@@ -92,6 +93,7 @@ Result<std::vector<Plan::PartTime>> Plan::runTimed(const Bindings &bindings, voi
 
 Status Plan::run(const Bindings &bindings, void *workspace, size_t workspaceBytes, void *stream,
                  LaunchTrace *trace) const {
+  const ProfilerRange range("nsa run");
   engine->countRun();
   Call call;
   NSA_RETURN_IF_ERROR(prepareCall(rules, bindings, call));
@@ -109,7 +111,8 @@ Status Plan::run(const Bindings &bindings, void *workspace, size_t workspaceByte
     if (!comparison)
       return PipelineRun{rules, core->kernels, layout, call, memory, word, stream, trace}.run();
     Comparison found(engine->device(), rules, layout, *comparison->definitions, memory);
-    NSA_RETURN_IF_ERROR(PipelineRun{rules, core->kernels, layout, call, memory, word, stream, trace, &found}.run());
+    const PipelineRun comparing{rules, core->kernels, layout, call, memory, word, stream, trace, nullptr, &found};
+    NSA_RETURN_IF_ERROR(comparing.run());
     std::string report = found.report();
     std::lock_guard lock(comparison->mutex);
     comparison->report = std::move(report);

@@ -3,7 +3,7 @@
 #include "runtime/base/compiler_revision.h"
 #include "runtime/engine/describe.h"
 #include "runtime/engine/kernel_match.h"
-#include "runtime/engine/routes.h"
+#include "runtime/engine/profiler_range.h"
 #include "runtime/engine/source_dump.h"
 #include "runtime/engine/stopwatch.h"
 #include "runtime/engine/tuning_session.h"
@@ -51,8 +51,7 @@ Result<std::shared_ptr<const KernelCore>> Planner::make(Search &search) {
   const bool tunes = policy == MissPolicy::kTune && isTuned(search.spec.op);
   const bool compiles = mayCompile(search.spec.op);
   if (!compiles || (policy != MissPolicy::kTune && !search.superseded))
-    if (std::shared_ptr<const KernelCore> served =
-            descend(search, takesAnyRung(search.spec.op) ? isAnyRung : isBetterThanCompiling))
+    if (std::shared_ptr<const KernelCore> served = descend(search, rungsBeforeCompiling(search.spec.op)))
       return served;
   if (!compiles)
     return cacheMiss(search);
@@ -76,7 +75,7 @@ Result<std::shared_ptr<const KernelCore>> Planner::make(Search &search) {
       countFallback(search, FallbackStep::kCompiled, "the default configuration, compiled and not measured");
     return compiled;
   }
-  if (std::shared_ptr<const KernelCore> served = descend(search, isAnyRung))
+  if (std::shared_ptr<const KernelCore> served = descend(search, Rungs::kAny))
     return served;
   return compiled;
 }
@@ -354,22 +353,8 @@ void Planner::dump(const CompileRequest &request, const CompiledKernel &kernel) 
     logger.log(LogLevel::kWarning, "planner", status.toString());
 }
 
-// What a measured threshold says comes first; otherwise the order is that of predicted costs, which between templates
-// are guesses.
-void Planner::followRoute(const Search &search, std::vector<Candidate> &candidates) {
-  if (!hasVariants(search.spec.op))
-    return;
-  const std::string name = attentionRoute(search.spec.op);
-  const std::optional<StoredRoute> route = cache.findRoute(routeFamily(search.spec), choiceDevice, name);
-  if (!route)
-    return;
-  const bool isTiled = route->threshold != StoredRoute::kNever && search.maxima.seqlenK >= route->threshold;
-  const std::string_view first = isTiled ? kTiledTemplate : kSimpleTemplate;
-  std::ranges::stable_partition(candidates,
-                                [&](const Candidate &candidate) { return candidate.templateName == first; });
-}
-
 Result<std::shared_ptr<const KernelCore>> Planner::compileDefault(Search &search) {
+  const ProfilerRange range("nsa compile");
   Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
   if (!library)
     return library.status();
@@ -454,6 +439,7 @@ Result<std::shared_ptr<const KernelCore>> Planner::tuneMeanwhile(const Step &ste
 
 Result<std::shared_ptr<const KernelCore>> Planner::tuneNow(Search &search, std::string *report,
                                                            const std::function<bool()> *stop) {
+  const ProfilerRange range("nsa tune");
   Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
   if (!library)
     return library.status();

@@ -82,14 +82,11 @@ private:
   bool isSuperseded(const Manifest &manifest);
   std::shared_ptr<const KernelCore> makeAgain(Search &search, const KernelCache::Hit &hit, FallbackStep step);
   // The first stored fallback of those wanted that serves; null: none.
-  using Wanted = bool (*)(const Rung &rung);
-  static bool isAnyRung(const Rung &) { return true; }
-  // What beats an unmeasured default. A kernel for other lengths that was not measured is that default: which
-  // configuration is the first depends on what is compiled in alone.
-  static bool isBetterThanCompiling(const Rung &rung) {
-    return rung.step == FallbackStep::kNearest || (rung.step == FallbackStep::kModel && rung.choice.tuned);
-  }
-  std::shared_ptr<const KernelCore> descend(Search &search, Wanted wanted);
+  enum class Rungs { kAny, kBetterThanCompiling };
+  std::shared_ptr<const KernelCore> descend(Search &search, Rungs wanted);
+  // What beats an unmeasured default. A kernel for other lengths that was not measured is that default, if it is of the
+  // template that a measured threshold names for this length; which configuration is the first does not depend on it.
+  static bool isBetterThanCompiling(const Rung &rung, std::string_view routed);
   std::shared_ptr<const KernelCore> serveRung(Search &search, const Rung &rung);
   LadderRequest ladderRequest(const Search &search) const;
   const std::vector<Rung> &rungsOf(Search &search);
@@ -97,7 +94,7 @@ private:
   // for other lengths, or compiled, is no fallback.
   bool allows(Operator op, FallbackStep step) const { return !isTuned(op) || options.fallbacks->allows(step); }
   bool mayCompile(Operator op) const;
-  bool takesAnyRung(Operator op) const; // before it compiles
+  Rungs rungsBeforeCompiling(Operator op) const;
   void explainStored(Search &search, ExplainDescription &explain);
   void explainLadder(Search &search, ExplainDescription &explain);
   void countFallback(Search &search, FallbackStep step, const std::string &text);
@@ -107,6 +104,9 @@ private:
   std::string forcedTemplate(Operator op) const { return hasVariants(op) ? options.forceVariant : ""; }
   // "" when this engine may run what was found; else why it passes it over, although nothing is wrong with it.
   std::string whyPassedOver(const StoredChoice &choice, const Manifest &manifest) const;
+  // The measured threshold that guides problems without a choice of their own, and the template that it names for one.
+  std::optional<StoredRoute> routeOf(const Search &search);
+  static std::string_view templateOf(const Search &search, const StoredRoute &route);
   void followRoute(const Search &search, std::vector<Candidate> &candidates);
   Result<std::shared_ptr<const KernelCore>> compileDefault(Search &search);
   Result<std::shared_ptr<const KernelCore>> tuneNow(Search &search, std::string *report,

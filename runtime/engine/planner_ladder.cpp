@@ -1,7 +1,11 @@
-// How the planner goes down the fallback ladder, what it says when nothing serves, and what it would do.
+// What guides the planner beside a choice of the problem's own: measured thresholds and the fallback ladder; what it
+// says when nothing serves, and what it would do.
 #include "runtime/engine/describe.h"
 #include "runtime/engine/kernel_match.h"
 #include "runtime/engine/planner.h"
+#include "runtime/engine/routes.h"
+
+#include <algorithm>
 
 namespace nsa {
 
@@ -11,6 +15,29 @@ namespace {
 constexpr size_t kMostReasons = 3;
 
 } // namespace
+
+std::optional<StoredRoute> Planner::routeOf(const Search &search) {
+  if (!hasVariants(search.spec.op))
+    return std::nullopt;
+  const std::string family = routeFamily(search.spec), name = attentionRoute(search.spec.op);
+  return pin ? pin->findRoute(family, choiceDevice, name) : cache.findRoute(family, choiceDevice, name);
+}
+
+std::string_view Planner::templateOf(const Search &search, const StoredRoute &route) {
+  const bool isTiled = route.threshold != StoredRoute::kNever && search.maxima.seqlenK >= route.threshold;
+  return isTiled ? kTiledTemplate : kSimpleTemplate;
+}
+
+// What a measured threshold says comes first; otherwise the order is that of predicted costs, which between templates
+// are guesses.
+void Planner::followRoute(const Search &search, std::vector<Candidate> &candidates) {
+  const std::optional<StoredRoute> route = routeOf(search);
+  if (!route)
+    return;
+  const std::string_view first = templateOf(search, *route);
+  std::ranges::stable_partition(candidates,
+                                [&](const Candidate &candidate) { return candidate.templateName == first; });
+}
 
 LadderRequest Planner::ladderRequest(const Search &search) const {
   return {search.core->problemKey, choiceDevice, device.target(), forcedTemplate(search.spec.op)};
@@ -24,9 +51,17 @@ const std::vector<Rung> &Planner::rungsOf(Search &search) {
   return *search.rungs;
 }
 
-std::shared_ptr<const KernelCore> Planner::descend(Search &search, Wanted wanted) {
+bool Planner::isBetterThanCompiling(const Rung &rung, std::string_view routed) {
+  if (!routed.empty() && rung.choice.templateName != routed)
+    return false;
+  return rung.step == FallbackStep::kNearest || (rung.step == FallbackStep::kModel && rung.choice.tuned);
+}
+
+std::shared_ptr<const KernelCore> Planner::descend(Search &search, Rungs wanted) {
+  const std::optional<StoredRoute> route = wanted == Rungs::kAny ? std::nullopt : routeOf(search);
+  const std::string_view routed = route ? templateOf(search, *route) : "";
   for (const Rung &rung : rungsOf(search))
-    if (wanted(rung))
+    if (wanted == Rungs::kAny || isBetterThanCompiling(rung, routed))
       if (std::shared_ptr<const KernelCore> served = serveRung(search, rung))
         return served;
   return nullptr;
@@ -95,8 +130,9 @@ Status Planner::cacheMiss(const Search &search) {
   return Status(std::move(info)); // the hint is the engine's, who knows what the caller asked for
 }
 
-bool Planner::takesAnyRung(Operator op) const {
-  return *options.missPolicy == MissPolicy::kBackground || !mayCompile(op);
+Planner::Rungs Planner::rungsBeforeCompiling(Operator op) const {
+  const bool takesAny = *options.missPolicy == MissPolicy::kBackground || !mayCompile(op);
+  return takesAny ? Rungs::kAny : Rungs::kBetterThanCompiling;
 }
 
 bool Planner::mayCompile(Operator op) const {
@@ -130,9 +166,10 @@ void Planner::explainStored(Search &search, ExplainDescription &explain) {
 }
 
 void Planner::explainLadder(Search &search, ExplainDescription &explain) {
-  const bool takesAny = takesAnyRung(search.spec.op);
+  const bool takesAny = rungsBeforeCompiling(search.spec.op) == Rungs::kAny;
+  const std::string_view routed = explain.measured ? templateOf(search, *explain.measured) : "";
   for (const Rung &rung : rungsOf(search)) {
-    if (!takesAny && !isBetterThanCompiling(rung))
+    if (!takesAny && !isBetterThanCompiling(rung, routed))
       continue;
     std::optional<KernelCache::Hit> hit = peek(rung.choice.problem, rung.choice.device);
     Result<Manifest> manifest = hit ? Manifest::parse(hit->kernel.manifest)
@@ -160,6 +197,9 @@ Result<std::string> Planner::explain(const Step &step, const RouteDescription &r
   explain.inMemory = inMemory;
   explain.policy = *options.missPolicy;
   explain.fallbacks = options.fallbacks->toString();
+  explain.measured = routeOf(search);
+  if (explain.measured)
+    explain.measuredTemplate = templateOf(search, *explain.measured);
   explainStored(search, explain);
   if (!explain.isChosen && explain.policy != MissPolicy::kTune)
     explainLadder(search, explain);
@@ -170,9 +210,10 @@ Result<std::string> Planner::explain(const Step &step, const RouteDescription &r
   Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
   Result<std::vector<Candidate>> candidates =
       library ? (*library)->list(request(search)) : Result<std::vector<Candidate>>(library.status());
-  if (candidates)
+  if (candidates) {
+    followRoute(search, *candidates);
     explain.candidates = std::move(*candidates);
-  else
+  } else
     explain.candidatesTrouble = candidates.status().toString();
   if (!explain.isChosen && !explain.candidates.empty() && mayCompile(search.spec.op)) {
     explain.isChosen = true;

@@ -32,7 +32,7 @@ public:
     const Logger &logger;
     Counters &counters;
     CandidateMemo &memo;
-    DecodeTrial::Serve serve; // for decode's other kernels
+    DecodeTrial::Serve serve;                    // for decode's other kernels
     const std::function<bool()> *stop = nullptr; // asked whenever the budget is: true ends it
   };
   TuningSession(const Environment &environment, const Spec &spec, const Maxima &maxima, CompileRequest request,
