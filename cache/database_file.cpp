@@ -203,7 +203,7 @@ DatabaseFile copyDatabaseFile(const std::string &name) {
   if (verdict == FileVerdict::kUsable && copy.connection) {
     verdict = verdictOf(from.connection.copyTo(copy.connection));
     if (verdict == FileVerdict::kUsable) // one of an older schema gets what it lacks
-      verdict = adoptDatabase(copy.connection, true, Journal::kRollback, Clock::now());
+      verdict = adoptDatabase(copy.connection, true, Journal::kWriteAheadLog, Clock::now());
   }
   if (verdict != FileVerdict::kUsable)
     return workWithout(path, std::string(describe(FileVerdict::kNoLocks)) + " and " + describe(verdict));

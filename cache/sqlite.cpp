@@ -87,6 +87,10 @@ int Connection::readHead(std::span<std::byte> head, size_t &size) const {
   sqlite3_file *file = nullptr;
   sqlite3_int64 bytes = 0;
   int code = sqlite3_file_control(handle, "main", SQLITE_FCNTL_FILE_POINTER, static_cast<void *>(&file));
+  if (code == SQLITE_OK && !file->pMethods) { // in memory
+    size = 0;
+    return SQLITE_OK;
+  }
   if (code == SQLITE_OK && !isImmutable)
     code = file->pMethods->xLock(file, SQLITE_LOCK_SHARED);
   if (code != SQLITE_OK)

@@ -15,7 +15,7 @@ using Fault = FaultVfs::Fault;
 using Lasting = FaultVfs::Lasting;
 
 constexpr int kStored = 4;           // kernels that stand in the file before
-constexpr uint64_t kMostPoints = 40; // of one operation and one fault
+constexpr uint64_t kMostPoints = 24; // of one operation and one fault
 
 class FaultTest : public PackTest {
 protected:

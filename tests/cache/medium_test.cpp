@@ -167,6 +167,28 @@ TEST_F(MediumTest, WorldWritableDirectoryIsRefused) {
   }
 }
 
+TEST_F(MediumTest, WhatBelongsToAnotherUserIsRefused) {
+  if (geteuid() != 0)
+    GTEST_SKIP() << "only root gives files away";
+  fill();
+  const struct {
+    const std::string &file;
+    const char *reason;
+  } rows[] = {{path, "it belongs to another user (uid 65534, not 0 and not root)"},
+              {directory, "its directory belongs to another user"}};
+  for (const auto &row : rows) {
+    ASSERT_EQ(chown(row.file.c_str(), 65534, 65534), 0);
+    for (bool readOnly : {false, true}) {
+      std::string warning;
+      std::unique_ptr<KernelStore> store = openStore(path, warning, readOnly);
+      EXPECT_NE(warning.find(row.reason), std::string::npos) << warning;
+      EXPECT_FALSE(holdsKernel(*store, 1));
+    }
+    ASSERT_EQ(chown(row.file.c_str(), 0, 0), 0);
+  }
+  expectKernel(*openStore(), 1);
+}
+
 // Permissions count where the file is, not where a link to it stands.
 TEST_F(MediumTest, LinkIntoAWorldWritableDirectoryIsRefused) {
   std::string open = directory + "/open";
