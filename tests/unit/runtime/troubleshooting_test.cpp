@@ -35,8 +35,8 @@ TEST(Troubleshooting, EveryCodeHasARow) {
 TEST(Troubleshooting, EveryErrorOfTheRuntimeIsMentioned) {
   // The first literal of a message: of Status::error, or of an ErrorInfo's.
   const std::regex messages(
-      R"((?:Status::error\(\s*[^;"]*?,|info\.message\s*=)\s*(?:std::string\()?"((?:[^"\\]|\\.)+)") ");
-      size_t found = 0;
+      R"re((?:Status::error\(\s*[^;"]*?,|info\.message\s*=)\s*(?:std::string\()?"((?:[^"\\]|\\.)+)")re");
+  size_t found = 0;
   for (const auto &entry : std::filesystem::recursive_directory_iterator(NSA_SOURCE_DIR "/runtime")) {
     if (entry.path().extension() != ".cpp" && entry.path().extension() != ".h")
       continue;
