@@ -31,6 +31,7 @@ void addDumpSelectionCommand(CLI::App &app, Action &action);
 void addBenchCommand(CLI::App &app, Action &action);
 void addCacheCommand(CLI::App &app, Action &action);
 void addDoctorCommand(CLI::App &app, Action &action);
+void addValidateCommand(CLI::App &app, Action &action);
 
 // The operators of the specification, or also those that only serve inside of them.
 enum class OperatorChoice { kPublic, kKernels };

@@ -31,6 +31,7 @@ int runProgram(int argc, char **argv) {
   addBenchCommand(app, action);
   addCacheCommand(app, action);
   addDoctorCommand(app, action);
+  addValidateCommand(app, action);
   // Set last: verbs would inherit it.
   app.footer("Each verb has its own --help. Exit codes: 0 done, 1 failed (the reason is on stderr), 2 not understood.");
 

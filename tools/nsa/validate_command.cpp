@@ -1,0 +1,123 @@
+// `nsa validate`: everything that tells whether this machine computes what it should, into one folder with a page. Any
+// step that fails fails the run.
+#include "tools/nsa/command.h"
+#include "tools/nsa/file_io.h"
+#include "tools/nsa/validate_page.h"
+#include "tools/support/progress.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+namespace nsa::tools {
+namespace {
+
+constexpr uint64_t kMostConfigBytes = uint64_t{1} << 20;
+// Small enough for a CPU, with groups and more blocks than a query selects.
+constexpr const char *kDefaultConfig =
+    R"({"dtype": "bf16", "query_heads": 8, "kv_heads": 2, "qk_dim": 64, "v_dim": 64})";
+
+struct ValidateFlags {
+  ValidateChoice choice;
+  std::string configPath;
+  EngineFlags engine;
+  bool json = false;
+};
+
+Status readConfig(ValidateFlags &flags) {
+  flags.choice.config = kDefaultConfig;
+  if (flags.configPath.empty())
+    return Status::ok();
+  if (Result<ConfigFile> config = ConfigFile::read(flags.configPath); !config)
+    return config.status();
+  Result<std::string> text = readText(flags.configPath, kMostConfigBytes);
+  if (!text)
+    return text.status();
+  if (nlohmann::json::parse(*text).contains("branches"))
+    return Status::invalid("branches", "in " + flags.configPath, "must be left out: each branch is tried by itself");
+  flags.choice.config = std::move(*text);
+  return Status::ok();
+}
+
+Status validate(ValidateFlags &flags) {
+  NSA_RETURN_IF_ERROR(readConfig(flags));
+  ValidateChoice &choice = flags.choice;
+  choice.device = flags.engine.settings.device;
+  choice.cache = flags.engine.settings.cachePath;
+  std::vector<ValidateStep> steps = validateSteps(choice);
+  {
+    Progress progress;
+    NSA_RETURN_IF_ERROR(runSteps(choice, steps, [&](const ValidateStep &step, bool done) {
+      if (!done) {
+        progress.step(step.name);
+        return;
+      }
+      progress.step("");
+      if (!flags.json)
+        std::printf("%-6s %6.1f s  %-14s %s%s%s\n", step.ok ? "ok" : "FAILED", step.seconds, step.name.c_str(),
+                    step.output.c_str(), step.trouble.empty() ? "" : ": ", step.trouble.c_str());
+      std::fflush(stdout);
+    }));
+  }
+  const std::string page = (std::filesystem::path(choice.folder) / "report.html").string();
+  NSA_RETURN_IF_ERROR(writeText(page, validateHtml(choice, steps)));
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  std::string failed;
+  for (const ValidateStep &step : steps) {
+    list.push_back({{"step", step.name},
+                    {"ok", step.ok},
+                    {"seconds", step.seconds},
+                    {"file", step.output},
+                    {"trouble", step.trouble}});
+    if (!step.ok)
+      failed += (failed.empty() ? "" : ", ") + step.name;
+  }
+  const nlohmann::ordered_json summary = {{"ok", failed.empty()}, {"folder", choice.folder}, {"steps", list}};
+  NSA_RETURN_IF_ERROR(
+      writeText((std::filesystem::path(choice.folder) / "summary.json").string(), summary.dump(2) + "\n"));
+  if (flags.json)
+    printJson(summary);
+  else
+    std::printf("The page: %s\n", page.c_str());
+  if (!failed.empty())
+    return Status::error(ErrorCode::kInternal, "steps that failed: " + failed,
+                         "each one's log lies beside its file in " + choice.folder);
+  return Status::ok();
+}
+
+} // namespace
+
+void addValidateCommand(CLI::App &app, Action &action) {
+  auto flags = std::make_shared<ValidateFlags>();
+  CLI::App *command = app.add_subcommand(
+      "validate", "Check this machine from end to end, into one folder with a page: environment, routing, each branch "
+                  "and the whole against the reference, selection, decoding, thresholds");
+  command->add_option("--output", flags->choice.folder, "Folder that receives everything")
+      ->required()
+      ->type_name("DIR");
+  command
+      ->add_option("--config", flags->configPath,
+                   "JSON file of heads and what else a specification has, without "
+                   "branches (default: 8/2 heads of 64, bf16)")
+      ->type_name("FILE");
+  command->add_option("--tokens", flags->choice.tokens, "Tokens of the sequence that is checked")
+      ->check(CLI::Range(64, 1 << 20))
+      ->capture_default_str()
+      ->type_name("N");
+  command->add_option("--samples", flags->choice.samples, "Samples of each measurement")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str()
+      ->type_name("N");
+  flags->engine.addDevice(*command);
+  flags->engine.addCache(*command);
+  command
+      ->add_option("--miss", flags->choice.missPolicy,
+                   "What a missing kernel means to the checks: default, fail, "
+                   "tune or background (default: NSA_MISS, else default)")
+      ->check(CLI::IsMember({"default", "fail", "tune", "background"}))
+      ->type_name("POLICY");
+  command->add_flag("--json", flags->json, "Print a JSON report");
+  command->callback([flags, &action] { action = [flags] { return validate(*flags); }; });
+}
+
+} // namespace nsa::tools

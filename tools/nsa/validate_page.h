@@ -1,0 +1,14 @@
+// The page of `nsa validate` for people, from what its steps left in the folder.
+// Thread-safety: pure but for reading those files.
+#pragma once
+
+#include "tools/nsa/validate_steps.h"
+
+#include <string>
+#include <vector>
+
+namespace nsa::tools {
+
+std::string validateHtml(const ValidateChoice &choice, const std::vector<ValidateStep> &steps);
+
+} // namespace nsa::tools

@@ -1,0 +1,156 @@
+#include "tools/nsa/validate_steps.h"
+
+#include "tools/nsa/child_verb.h"
+#include "tools/nsa/file_io.h"
+
+#include <array>
+#include <filesystem>
+#include <system_error>
+
+namespace nsa::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<const char *, 3> kBranches = {"cmp", "sel", "win"};
+constexpr int64_t kDecodedTokens = 32;
+constexpr uint64_t kMostLogBytes = uint64_t{1} << 20;
+
+// The folder's files by name.
+class Folder {
+public:
+  explicit Folder(const std::string &path) : path(path) {}
+  std::string operator()(const std::string &name) const { return (path / name).string(); }
+
+private:
+  fs::path path;
+};
+
+std::string configName(const std::string &branch) {
+  return branch.empty() ? "config.json" : "config_" + branch + ".json";
+}
+
+std::string lastLineOf(const std::string &path) {
+  Result<std::string> text = readText(path, kMostLogBytes);
+  if (!text)
+    return text.status().toString();
+  const size_t end = text->find_last_not_of('\n');
+  if (end == std::string::npos)
+    return "it said nothing";
+  const size_t before = text->rfind('\n', end);
+  const size_t begin = before == std::string::npos ? 0 : before + 1;
+  return text->substr(begin, end + 1 - begin);
+}
+
+} // namespace
+
+std::vector<ValidateStep> validateSteps(const ValidateChoice &choice) {
+  const Folder file(choice.folder);
+  const std::string tokens = std::to_string(choice.tokens);
+  auto with = [](std::vector<std::string> words, const std::vector<std::string> &more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  auto option = [](const char *name, const std::string &value) {
+    return value.empty() ? std::vector<std::string>() : std::vector<std::string>{name, value};
+  };
+  const std::vector<std::string> device = option("--device", choice.device), cache = option("--cache", choice.cache);
+  const std::vector<std::string> engine = with(with(device, cache), option("--miss", choice.missPolicy));
+  auto generate = [&](const std::string &branch, const std::string &input) {
+    return std::vector<std::string>{"generate",    "--op",          "nsa",        "--config", file(configName(branch)),
+                                    "--structure", "real-locality", "--seqlen-k", tokens,     "--output",
+                                    file(input)};
+  };
+  auto run = [&](const std::string &branch, const std::string &input, const std::string &output) {
+    return with({"run", "--op", "nsa", "--config", file(configName(branch)), "--input", file(input), "--output",
+                 file(output), "--check", "--all-outputs", "--json"},
+                engine);
+  };
+
+  std::vector<ValidateStep> steps;
+  steps.push_back({"environment",
+                   "What of this machine can be used, and whether versions go together",
+                   {with({"doctor", "--json"}, cache)},
+                   "environment.json"});
+  steps.push_back(
+      {"routing",
+       "Which kernel serves each part, from where, and why",
+       {with({"explain", "--op", "nsa", "--config", file(configName("")), "--seqlen-k", tokens, "--json"}, engine)},
+       "routing.json"});
+  for (const char *branch : kBranches) {
+    const std::string name = branch;
+    steps.push_back({"branch " + name,
+                     "The " + name + " branch by itself against the fp64 reference",
+                     {generate(name, "inputs_" + name + ".safetensors"),
+                      run(name, "inputs_" + name + ".safetensors", "outputs_" + name + ".safetensors")},
+                     "branch_" + name + ".json"});
+  }
+  steps.push_back({"parity",
+                   "The whole forward against the fp64 reference, and its last tokens decoded from a cache",
+                   {generate("", "inputs.safetensors"), with(run("", "inputs.safetensors", "outputs.safetensors"),
+                                                             {"--decode-last", std::to_string(kDecodedTokens)})},
+                   "parity.json"});
+  steps.push_back(
+      {"selection",
+       "What each query selected, as ranges of tokens",
+       {with({"dump-selection", "--op", "nsa", "--config", file(configName("")), "--input", file("inputs.safetensors")},
+             engine)},
+       "selection.jsonl"});
+  steps.push_back({"decode",
+                   "What a step of decoding costs, and what it reads",
+                   {with({"bench", "decode", "--config", file(configName("")), "--samples",
+                          std::to_string(4 * choice.samples), "--warm-ups", "2", "--results", file("decode"), "--json"},
+                         device)},
+                   "decode.json"});
+  steps.push_back({"decode summary",
+                   "The same as shares of the branches",
+                   {{"bench", "summarize", file("decode/decode.csv")}},
+                   "decode_summary.txt"});
+  steps.push_back({"thresholds",
+                   "From which length on one algorithm pays against another",
+                   {with({"bench", "thresholds", "--config", file(configName("")), "--samples",
+                          std::to_string(choice.samples), "--results", file("thresholds"), "--json"},
+                         device)},
+                   "thresholds.json"});
+  return steps;
+}
+
+Status runSteps(const ValidateChoice &choice, std::vector<ValidateStep> &steps,
+                const std::function<void(const ValidateStep &, bool done)> &told) {
+  const Folder file(choice.folder);
+  std::error_code error;
+  fs::create_directories(choice.folder, error);
+  if (error)
+    return Status::error(ErrorCode::kIoError, "folder " + choice.folder + " cannot be made: " + error.message());
+  nlohmann::ordered_json config = nlohmann::ordered_json::parse(choice.config);
+  NSA_RETURN_IF_ERROR(writeText(file(configName("")), config.dump(2) + "\n"));
+  for (const char *branch : kBranches) {
+    config["branches"] = nlohmann::ordered_json::array({branch});
+    NSA_RETURN_IF_ERROR(writeText(file(configName(branch)), config.dump(2) + "\n"));
+  }
+  for (ValidateStep &step : steps) {
+    told(step, false);
+    const std::string log = file(step.output + ".log"), output = file(step.output);
+    fs::remove(log, error);
+    step.ok = true;
+    for (size_t i = 0; i < step.verbs.size() && step.ok; ++i) {
+      const bool isLast = i + 1 == step.verbs.size();
+      Result<ChildOutcome> outcome = runVerb({step.verbs[i], isLast ? output : log + ".stdout", log});
+      if (!isLast)
+        fs::remove(log + ".stdout", error);
+      if (!outcome)
+        return outcome.status();
+      step.seconds += outcome->seconds;
+      step.ok = outcome->exitCode == 0;
+      if (!step.ok)
+        step.trouble = "nsa " + step.verbs[i].front() + " ended with " + std::to_string(outcome->exitCode) + ": " +
+                       lastLineOf(log);
+    }
+    if (fs::is_empty(log, error))
+      fs::remove(log, error);
+    told(step, true);
+  }
+  return Status::ok();
+}
+
+} // namespace nsa::tools
