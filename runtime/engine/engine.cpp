@@ -110,17 +110,21 @@ Result<EnginePointer> Engine::open(std::unique_ptr<Engine> engine) {
   Result<CacheSettings> cacheSettings = settingsOf(resolved);
   if (!cacheSettings)
     return cacheSettings.status();
+  if (!resolved.pinPath.empty()) {
+    Result<std::vector<PublicKey>> trusted = readPublicKeys(cacheSettings->keyFiles);
+    if (!trusted)
+      return trusted.status();
+    Result<std::unique_ptr<PinnedTable>> pinned =
+        PinnedTable::open(resolved.pinPath, {resolved.requireSignature, std::move(*trusted)});
+    if (!pinned)
+      return pinned.status();
+    engine->pin = std::move(*pinned);
+  }
   engine->cache = std::make_unique<KernelCache>(std::move(*cacheSettings), engine->logger);
   if (!resolved.forceBranch.empty() || resolved.uniformGate) {
     engine->gateOverride.emplace(*engine->ownDevice, resolved.forceBranch);
     engine->logger.log(LogLevel::kWarning, "engine",
                        "for debugging, whatever the gates: " + engine->gateOverride->text());
-  }
-  if (!resolved.pinPath.empty()) {
-    Result<std::unique_ptr<PinnedTable>> pinned = PinnedTable::open(resolved.pinPath);
-    if (!pinned)
-      return pinned.status();
-    engine->pin = std::move(*pinned);
   }
   engine->planner = std::make_unique<Planner>(*engine->ownDevice, std::move(choiceDevice), *engine->cache,
                                               engine->pin.get(), resolved, engine->logger, engine->ownCounters);

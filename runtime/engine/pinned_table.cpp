@@ -3,13 +3,24 @@
 #include "runtime/base/digest.h"
 
 #include <algorithm>
+#include <fstream>
 #include <map>
+#include <string_view>
 #include <tuple>
 #include <unistd.h>
 
 namespace nsa {
 
 namespace {
+
+// By the application id in sqlite's header.
+bool isPack(const std::string &path) {
+  constexpr std::streamoff kApplicationIdAt = 68;
+  char id[4] = {};
+  std::ifstream stream(path, std::ios::binary);
+  stream.seekg(kApplicationIdAt);
+  return stream.read(id, sizeof id) && std::string_view(id, sizeof id) == "NSAP";
+}
 
 Status refused(const std::string &path, const std::string &reason) {
   ErrorInfo info;
@@ -24,46 +35,73 @@ Status refused(const std::string &path, const std::string &reason) {
 
 } // namespace
 
-Result<std::unique_ptr<PinnedTable>> PinnedTable::open(const std::string &path) {
+Result<std::unique_ptr<PinnedTable>> PinnedTable::open(const std::string &path, const Pack::Rules &rules) {
   if (access(path.c_str(), R_OK) != 0)
     return refused(path, "there is no such file that this process may read");
-  std::string warning;
-  Result<std::unique_ptr<KernelStore>> opened = KernelStore::open({.path = path, .readOnly = true}, warning);
-  if (!opened)
-    return refused(path, opened.status().toString());
-  if (!warning.empty())
-    return refused(path, warning);
-  std::unique_ptr<PinnedTable> table(new PinnedTable(path, std::move(*opened)));
-  Result<std::vector<KernelSummary>> kernels = table->store->listKernels();
-  Result<std::vector<StoredChoice>> choices = table->store->listChoices();
-  if (!kernels || !choices)
-    return refused(path, (kernels ? choices.status() : kernels.status()).toString());
-  std::map<std::string, const KernelSummary *> byContent;
-  for (const KernelSummary &kernel : *kernels)
-    byContent[kernel.content] = &kernel;
-  for (StoredChoice &choice : *choices)
-    if (auto found = byContent.find(choice.content); found != byContent.end())
-      table->choices.push_back({std::move(choice.problem), std::move(choice.device), std::move(choice.content),
-                                choice.tuned, found->second->target, found->second->templateName, found->second->config,
-                                0});
+  std::unique_ptr<PinnedTable> table(new PinnedTable(path));
+  if (isPack(path)) {
+    Result<std::unique_ptr<Pack>> opened = Pack::open(path, rules);
+    if (!opened)
+      return refused(path, opened.status().toString());
+    table->pack = std::move(*opened);
+    for (int op = 0; op < kOperators; ++op)
+      table->pack->summarizeChoices(std::string(operatorName(static_cast<Operator>(op))), 0, table->choices);
+  } else if (rules.requireSignature) {
+    return refused(path, "a signature is required, and a database has none");
+  } else {
+    NSA_RETURN_IF_ERROR(table->openDatabase());
+  }
   std::sort(table->choices.begin(), table->choices.end(), [](const ChoiceSummary &a, const ChoiceSummary &b) {
     return std::tie(a.problem, a.device) < std::tie(b.problem, b.device);
   });
   return table;
 }
 
+Status PinnedTable::openDatabase() {
+  std::string warning;
+  Result<std::unique_ptr<KernelStore>> opened = KernelStore::open({.path = file, .readOnly = true}, warning);
+  if (!opened)
+    return refused(file, opened.status().toString());
+  if (!warning.empty())
+    return refused(file, warning);
+  store = std::move(*opened);
+  Result<std::vector<KernelSummary>> kernels = store->listKernels();
+  Result<std::vector<StoredChoice>> stored = store->listChoices();
+  if (!kernels || !stored)
+    return refused(file, (kernels ? stored.status() : kernels.status()).toString());
+  std::map<std::string, const KernelSummary *> byContent;
+  for (const KernelSummary &kernel : *kernels)
+    byContent[kernel.content] = &kernel;
+  for (StoredChoice &choice : *stored)
+    if (auto found = byContent.find(choice.content); found != byContent.end())
+      choices.push_back({std::move(choice.problem), std::move(choice.device), std::move(choice.content), choice.tuned,
+                         found->second->target, found->second->templateName, found->second->config, 0});
+  return Status::ok();
+}
+
 std::optional<KernelCache::Hit> PinnedTable::find(const std::string &problem, const std::string &device) {
-  Result<std::optional<StoredChoice>> choice = store->findChoice(problem, device);
-  if (!choice || !*choice)
+  std::optional<StoredChoice> choice;
+  std::optional<StoredKernel> kernel;
+  if (pack) {
+    choice = pack->findChoice(problem, device);
+    if (choice)
+      kernel = pack->findKernel(choice->content);
+  } else {
+    if (Result<std::optional<StoredChoice>> found = store->findChoice(problem, device))
+      choice = std::move(*found);
+    if (choice)
+      if (Result<std::optional<StoredKernel>> found = store->findKernel(choice->content))
+        kernel = std::move(*found);
+  }
+  if (!kernel)
     return std::nullopt;
-  Result<std::optional<StoredKernel>> kernel = store->findKernel((*choice)->content);
-  if (!kernel || !*kernel)
-    return std::nullopt;
-  return KernelCache::Hit{std::move(**choice), std::move(**kernel)};
+  return KernelCache::Hit{std::move(*choice), std::move(*kernel)};
 }
 
 std::optional<StoredRoute> PinnedTable::findRoute(const std::string &family, const std::string &device,
                                                   const std::string &name) {
+  if (pack)
+    return pack->findRoute(family, device, name);
   Result<std::optional<StoredRoute>> route = store->findRoute(family, device, name);
   return route ? std::move(*route) : std::nullopt;
 }

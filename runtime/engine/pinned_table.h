@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cache/kernel_store.h"
+#include "cache/pack.h"
 #include "runtime/engine/kernel_cache.h"
 
 #include <memory>
@@ -15,8 +16,9 @@ namespace nsa {
 
 class PinnedTable {
 public:
-  // Fails on a file that is missing, damaged or refused: working without would be to choose otherwise.
-  static Result<std::unique_ptr<PinnedTable>> open(const std::string &path);
+  // Fails on a file that is missing, damaged or refused: working without would be to choose otherwise. A required
+  // signature is one that only a pack can have.
+  static Result<std::unique_ptr<PinnedTable>> open(const std::string &path, const Pack::Rules &rules);
 
   // Nothing, also where the kernel that the choice names is damaged.
   std::optional<KernelCache::Hit> find(const std::string &problem, const std::string &device);
@@ -29,9 +31,11 @@ public:
   std::string digest() const;
 
 private:
-  PinnedTable(std::string file, std::unique_ptr<KernelStore> store) : file(std::move(file)), store(std::move(store)) {}
+  explicit PinnedTable(std::string file) : file(std::move(file)) {}
+  Status openDatabase();
 
   std::string file;
+  std::unique_ptr<Pack> pack; // one of the two
   std::unique_ptr<KernelStore> store;
   std::vector<ChoiceSummary> choices; // by problem and device
 };

@@ -1,5 +1,6 @@
 // Fallbacks of an engine that makes nothing, from stored kernels to a finished run: what serves, how it is counted and
 // shown, what is an error instead, and what a pinned table changes. No compiler takes part, and none is opened.
+#include "cache/pack_writer.h"
 #include "runtime/engine/engine.h"
 #include "tests/unit/runtime/c_api_fixture.h"
 
@@ -324,6 +325,31 @@ TEST_F(Pinned, EqualTablesHaveEqualDigests) {
   storeIn(pin, 40, 7, "other");
   EXPECT_NE(describeEngine(open())["pin"]["digest"], first["digest"]);
   EXPECT_FALSE(describeEngine(Engine(cache)).contains("pin"));
+}
+
+// A pack of the same choices is the same table.
+TEST_F(Pinned, APackPinsAsWell) {
+  storeIn(pin, 40, 7, "pinned");
+  const std::string digest = describeEngine(open())["pin"]["digest"];
+  const std::string database = pin;
+  pin = folder.file("pinned.nsapack");
+  Result<CacheFile> from = CacheFile::open(database);
+  ASSERT_TRUE(from) << from.status().toString();
+  const Result<PackReport> report = writePack(*from, pin, {.source = "test"});
+  ASSERT_TRUE(report) << report.status().toString();
+  Engine engine = open();
+  ASSERT_EQ(engine.status, NSA_OK) << engine.error.message;
+  EXPECT_EQ(describeEngine(engine)["pin"]["digest"], digest);
+  Plan plan(engine, call);
+  ASSERT_EQ(plan.status, NSA_OK) << plan.error.message;
+  EXPECT_EQ(describe(plan)["launches"][0]["template"], "pinned");
+
+  for (const std::string &file : {pin, database}) { // nobody has signed either
+    pin = file;
+    Engine strict = open([](nsa_engine_options &options) { options.require_signature = 1; });
+    EXPECT_EQ(strict.status, NSA_IO_ERROR);
+    EXPECT_NE(std::string(strict.error.message).find("sign"), std::string::npos) << strict.error.message;
+  }
 }
 
 TEST_F(Pinned, NothingIsTunedOrWritten) {
