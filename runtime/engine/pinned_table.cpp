@@ -1,6 +1,7 @@
 #include "runtime/engine/pinned_table.h"
 
 #include "runtime/base/digest.h"
+#include "runtime/base/problem.h"
 
 #include <algorithm>
 #include <fstream>
