@@ -4,6 +4,7 @@
 #include "tests/harness/template_folder.h"
 #include "tests/harness/xml_check.h"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 #include <regex>
+#include <set>
 #include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -340,9 +342,9 @@ TEST_F(TuneJobTest, CompilesWithoutADevice) {
 TEST_F(TuneJobTest, CompilesForAGpuThatIsNotThere) {
   const std::string json = scratch.file("report.json");
   std::filesystem::remove(log);
-  const int code = codeOf(start(tune({"--compile-only", "--target", "sm_90a,sm_80", "--json=" + json})));
+  const int code = codeOf(start(tune({"--compile-only", "--target", "sm_90a", "--json=" + json})));
   const nlohmann::json report = nlohmann::json::parse(test::readFile(json));
-  ASSERT_EQ(report["kernels"].size(), 2 * kKernels);
+  ASSERT_EQ(report["kernels"].size(), kKernels);
   if (code != 0) {
     for (const nlohmann::json &kernel : report["kernels"])
       ASSERT_NE(kernel.value("error", "").find("NVRTC"), std::string::npos) << kernel.dump(2);
@@ -350,7 +352,7 @@ TEST_F(TuneJobTest, CompilesForAGpuThatIsNotThere) {
     ASSERT_FALSE(expected && std::string_view(expected) == "1") << report["kernels"][0].dump(2);
     GTEST_SKIP() << report["kernels"][0].value("error", "");
   }
-  EXPECT_EQ(report["counts"].value("made", 0), int{2 * kKernels});
+  EXPECT_EQ(report["counts"].value("made", 0), int{kKernels});
   for (const nlohmann::json &kernel : report["kernels"])
     EXPECT_TRUE(kernel.value("device", "").starts_with(kernel.value("target", "") + " templates=")) << kernel.dump(2);
   const nlohmann::json plan = nlohmann::json::parse(run(tune({"--dry-run", "--target", "sm_90a", "--json"})));

@@ -54,6 +54,14 @@ Status StoredChoices::copy(const TuneJob &from, const TuneJob &to, const std::st
   return store->put(**kernel, &**choice);
 }
 
+std::vector<StoredRoute> StoredChoices::routesOf(const std::string &device) {
+  Result<std::vector<StoredRoute>> routes = store->listRoutes();
+  if (!routes)
+    return {};
+  std::erase_if(*routes, [&](const StoredRoute &route) { return route.device != device; });
+  return std::move(*routes);
+}
+
 std::vector<std::string> StoredChoices::devicesOf(const std::string &target) {
   Result<std::vector<KernelSummary>> kernels = store->listKernels();
   Result<std::vector<StoredChoice>> choices = store->listChoices();

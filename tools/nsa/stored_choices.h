@@ -29,6 +29,8 @@ public:
   // Devices that have choices with kernels for this architecture.
   std::vector<std::string> devicesOf(const std::string &target);
 
+  // Thresholds that were measured on the device.
+  std::vector<StoredRoute> routesOf(const std::string &device);
   // Gives `to` the choice that `from`, of the same family and without choices of its own, has: one kernel serves both.
   // Needs a database that was opened to write.
   Status copy(const TuneJob &from, const TuneJob &to, const std::string &device);

@@ -58,12 +58,30 @@ void addHeader(Page &page, const Json &report) {
   }
 }
 
+void addThresholds(Page &page, const Json &thresholds) {
+  if (thresholds.empty())
+    return;
+  page.heading("Thresholds");
+  page.paragraph("From which length on another way to compute is taken where the problem itself was not measured. They "
+                 "are measured by nsa bench thresholds; never is an answer too.");
+  Table table({{"threshold"}, {"for"}, {"from", true}, {"sizes measured", true}});
+  for (const Json &threshold : thresholds)
+    table.add({text(threshold, "name"), text(threshold, "family"),
+               threshold.value("never", false) ? "never" : std::to_string(threshold.value("threshold", 0)),
+               std::to_string(threshold.value("measured", 0))});
+  page.add(table);
+}
+
+// Kernels that failed of the same, in one row.
 void addFailures(Page &page, const Json &kernels) {
-  Table failed({{"kernel"}, {"device"}, {"why"}});
+  Table failed({{"kernels"}, {"device"}, {"why"}});
+  std::map<std::pair<std::string, std::string>, std::string> failures; // by device and text
   Table rejected({{"kernel"}, {"template"}, {"config"}, {"outcome"}, {"why"}});
   for (const Json &kernel : kernels) {
-    if (kernel.contains("error"))
-      failed.add({text(kernel, "problem"), text(kernel, "device"), text(kernel, "error")}, Table::Tone::kBad);
+    if (kernel.contains("error")) {
+      std::string &problems = failures[{text(kernel, "device"), text(kernel, "error")}];
+      problems += (problems.empty() ? "" : "; ") + text(kernel, "problem");
+    }
     if (!kernel.contains("evidence"))
       continue;
     for (const Json &candidate : kernel["evidence"])
@@ -71,6 +89,8 @@ void addFailures(Page &page, const Json &kernels) {
         rejected.add({text(kernel, "problem"), text(candidate, "template"), text(candidate, "config"), outcome,
                       text(candidate, "detail")});
   }
+  for (const auto &[what, problems] : failures)
+    failed.add({problems, what.first, what.second}, Table::Tone::kBad);
   if (failed.isEmpty() && rejected.isEmpty())
     return;
   page.heading("What did not work");
@@ -172,6 +192,7 @@ std::string tuneHtml(const Json &report) {
       page.add(plots.times);
     }
   }
+  addThresholds(page, report["thresholds"]);
   addWinners(page, kernels);
   return page.html();
 }

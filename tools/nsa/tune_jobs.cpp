@@ -100,7 +100,10 @@ std::string TuneJob::text() const {
 Result<std::vector<TuneJob>> expand(const Workload &workload) { return Expansion(workload).run(); }
 
 std::optional<TimedWork> timedWork(const TuneJob &job, bool isGpu) {
-  if (job.kernel.op >= Operator::kNsa)
+  // Decode's kernels are timed within a whole call, whose size is the tuner's affair.
+  const bool inDecode =
+      isPartOfDecode(job.kernel.op) || (job.kernel.pageSize > 0 && job.kernel.op != Operator::kCombine);
+  if (inDecode || job.kernel.op >= Operator::kNsa)
     return std::nullopt;
   const TimedShape shape = timedShape(isGpu, job.kernel, job.maxima);
   TimedWork work{.batch = shape.batch, .seqlenQ = shape.seqlenQ, .seqlenK = shape.seqlenK};

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace nsa::tools {
 namespace {
@@ -17,54 +18,79 @@ std::string text(const Json &object, const char *name) { return object.value(nam
 
 // Kernels that differ in their length alone: a plot.
 std::string lineKey(const Json &kernel) {
-  return text(kernel, "family") + " heads " + text(kernel, "heads") + " batch " +
-         std::to_string(kernel.value("batch", 0));
+  std::string key;
+  for (const char *name : {"heads", "call", "dtype", "layout", "role"})
+    key += text(kernel, name) + " ";
+  return key + std::to_string(kernel.value("page_size", 0)) + " " + std::to_string(kernel.value("batch", 0));
 }
 
 std::string titleOf(const Json &kernel) {
-  const int page = kernel.value("page_size", 0);
+  const int page = kernel.value("page_size", 0), batch = kernel.value("batch", 1);
   return text(kernel, "heads") + " " + text(kernel, "call") + " " + text(kernel, "dtype") +
          (text(kernel, "layout") == "packed" ? " packed" : "") + (page ? " pages of " + std::to_string(page) : "") +
-         (kernel.value("batch", 1) > 1 ? ", batch " + std::to_string(kernel.value("batch", 1)) : "") + ": " +
-         text(kernel, "role") +
-         (text(kernel, "operator") == text(kernel, "role") ? "" : " (" + text(kernel, "operator") + ")");
+         (batch > 1 ? ", batch " + std::to_string(batch) : "") + ": " + text(kernel, "role");
 }
 
-std::string shapeText(const Json &timed) {
-  return std::to_string(timed.value("batch", 0)) + " x " + std::to_string(timed.value("seqlen_q", 0)) +
-         " queries over " + std::to_string(timed.value("seqlen_k", 0)) + " keys";
-}
+bool isSmaller(const Json &kernel) { return kernel.contains("timed") && kernel["timed"].value("smaller", false); }
 
 std::string pointText(const Json &kernel, const Json &candidate) {
-  return std::to_string(kernel.value("seqlen_k", 0)) +
-         " tokens: " + millisecondsText(candidate.value("milliseconds", 0.0)) + ", " + text(candidate, "template") +
-         " " + text(candidate, "config") + ", timed on " + shapeText(kernel["timed"]);
+  std::string line = std::to_string(kernel.value("seqlen_k", 0)) +
+                     " tokens: " + millisecondsText(candidate.value("milliseconds", 0.0)) + ", " +
+                     text(candidate, "template") + " " + text(candidate, "config");
+  if (isSmaller(kernel))
+    line += ", timed on " + std::to_string(kernel["timed"].value("batch", 0)) + " x " +
+            std::to_string(kernel["timed"].value("seqlen_q", 0)) + " queries over " +
+            std::to_string(kernel["timed"].value("seqlen_k", 0)) + " keys";
+  return line;
 }
 
-Plot timePlot(const std::vector<const Json *> &kernels) {
+// A role may be another operator's from some length on: then its lines name that too.
+std::string variantOf(const Json &kernel, const Json &candidate, bool namesOperator) {
+  return (namesOperator ? text(kernel, "operator") + ": " : "") + text(candidate, "template");
+}
+
+// Where the engine goes over from one way to compute to another.
+void addMarks(Plot &plot, const std::vector<const Json *> &kernels, const Json &thresholds) {
+  std::set<std::string> marked;
+  for (const Json *kernel : kernels)
+    for (const Json &threshold : thresholds)
+      if (kernel->contains("route") && (*kernel)["route"].value("family", "") == text(threshold, "family") &&
+          (*kernel)["route"].value("name", "") == text(threshold, "name") &&
+          text(*kernel, "device") == text(threshold, "device") && marked.insert(text(threshold, "name")).second) {
+        if (threshold.value("never", false))
+          plot.setNote(text(threshold, "name") + ": never");
+        else
+          plot.mark({threshold.value("threshold", 0.0), text(threshold, "name")});
+      }
+}
+
+Plot timePlot(const std::vector<const Json *> &kernels, const Json &thresholds) {
   const Json &one = *kernels.front();
-  const bool isCut =
-      std::ranges::any_of(kernels, [](const Json *kernel) { return (*kernel)["timed"].value("smaller", false); });
+  const bool isCut = std::ranges::any_of(kernels, [](const Json *kernel) { return isSmaller(*kernel); });
   const bool ofKeys = text(one, "operator") == "compress"; // it sees no query
+  const bool namesOperator = std::ranges::any_of(
+      kernels, [&](const Json *kernel) { return text(*kernel, "operator") != text(one, "operator"); });
   Plot plot(titleOf(one), Axis("tokens", Axis::Scale::kBinary),
             Axis(isCut ? ofKeys ? "ns per token" : "ns per query" : "ms", Axis::Scale::kDecimal));
   std::map<std::string, Plot::Series> series;
   for (const Json *kernel : kernels)
     for (const Json &candidate : (*kernel)["templates"]) {
-      const Json &timed = (*kernel)["timed"];
-      const double rows = timed.value("batch", 1.0) * timed.value(ofKeys ? "seqlen_k" : "seqlen_q", 1.0);
+      const Json &shape = kernel->contains("timed") ? (*kernel)["timed"] : *kernel;
+      const double rows = shape.value("batch", 1.0) * shape.value(ofKeys ? "seqlen_k" : "seqlen_q", 1.0);
       const double milliseconds = candidate.value("milliseconds", 0.0);
-      Plot::Series &line = series[text(candidate, "template")];
-      line.name = text(candidate, "template");
-      line.points.push_back({.x = (*kernel).value("seqlen_k", 0.0),
+      const std::string name = variantOf(*kernel, candidate, namesOperator);
+      Plot::Series &line = series[name];
+      line.name = name;
+      line.points.push_back({.x = kernel->value("seqlen_k", 0.0),
                              .y = isCut ? milliseconds * 1e6 / rows : milliseconds,
                              .text = pointText(*kernel, candidate),
-                             .isHollow = timed.value("smaller", false)});
+                             .isHollow = isSmaller(*kernel)});
     }
   for (auto &[name, line] : series) {
     std::ranges::sort(line.points, {}, &Plot::Point::x);
     plot.add(std::move(line));
   }
+  addMarks(plot, kernels, thresholds);
   return plot;
 }
 
@@ -74,6 +100,8 @@ void addRoofline(std::vector<Plot> &plots, const std::vector<const Json *> &kern
   std::map<std::string, Plot::Series> series;
   double least = 1e300, most = 0;
   for (const Json *kernel : kernels) {
+    if (!kernel->contains("timed"))
+      continue;
     const double flops = (*kernel)["timed"].value("flops", 0.0), bytes = (*kernel)["timed"].value("bytes", 0.0);
     const double milliseconds = (*kernel)["winner"].value("milliseconds", 0.0);
     if (text(*kernel, "dtype") != dtype || flops <= 0 || bytes <= 0 || milliseconds <= 0)
@@ -119,7 +147,7 @@ TunePlots tunePlots(const Json &report, const std::string &device) {
   std::vector<std::string> order, dtypes;
   std::map<std::string, std::vector<const Json *>> lines;
   for (const Json &kernel : report["kernels"]) {
-    if (text(kernel, "device") != device || !kernel.contains("winner") || !kernel.contains("timed"))
+    if (text(kernel, "device") != device || !kernel.contains("winner"))
       continue;
     measured.push_back(&kernel);
     const std::string key = lineKey(kernel);
@@ -139,7 +167,7 @@ TunePlots tunePlots(const Json &report, const std::string &device) {
   }
   for (const std::string &key : order)
     if (lines[key].size() > 1)
-      plots.times.push_back(timePlot(lines[key]));
+      plots.times.push_back(timePlot(lines[key], report["thresholds"]));
   return plots;
 }
 

@@ -12,7 +12,7 @@ namespace nsa::tools {
 
 struct TunePlots {
   std::vector<report::Plot> roofline; // one for each type that has a roof
-  std::vector<report::Plot> times;    // one for each family of kernels that has a length to show
+  std::vector<report::Plot> times;    // one for each part of a call that has lengths to show
 };
 // Of the kernels of one device.
 TunePlots tunePlots(const nlohmann::ordered_json &report, const std::string &device);

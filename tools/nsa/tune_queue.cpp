@@ -9,7 +9,7 @@ namespace {
 // without choices is compiled once.
 constexpr double kTuned = 1, kFirst = 4, kMade = 0.2;
 // Less than that would store choices from next to no measurements.
-constexpr double kLeastSeconds = 1;
+constexpr double kLeastSeconds = 0.5;
 
 } // namespace
 

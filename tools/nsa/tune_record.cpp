@@ -1,5 +1,7 @@
 #include "tools/nsa/tune_record.h"
 
+#include "runtime/engine/routes.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -61,6 +63,8 @@ Json jobRecord(const TuneJob &job, const std::string &device, bool isGpu) {
                  {"seqlen_q", job.maxima.seqlenQ},
                  {"seqlen_k", job.maxima.seqlenK},
                  {"has_choices", job.isTuned}};
+  if (hasVariants(job.kernel.op))
+    record["route"] = {{"family", routeFamily(job.kernel)}, {"name", attentionRoute(job.kernel.op)}};
   if (const std::optional<TimedWork> work = job.isTuned ? timedWork(job, isGpu) : std::nullopt)
     record["timed"] = {{"batch", work->batch},   {"seqlen_q", work->seqlenQ}, {"seqlen_k", work->seqlenK},
                        {"smaller", work->isCut}, {"flops", work->flops},      {"bytes", work->bytes}};

@@ -15,9 +15,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <unistd.h>
 
@@ -77,6 +79,7 @@ private:
   std::string lineOf(const TuneJob &job, const Json &record) const;
   Result<Json> report();
   Json roofsOf(const Model &model) const;
+  Json thresholdsOf(const Model &model) const;
 
   const Workload &workload;
   const TuneRunOptions &options;
@@ -294,6 +297,28 @@ Json WorkloadRun::roofsOf(const Model &model) const {
   return roofs;
 }
 
+// Those of the workload's kernels.
+Json WorkloadRun::thresholdsOf(const Model &model) const {
+  Json thresholds = Json::array();
+  Result<StoredChoices> stored = StoredChoices::open(environment.cachePath);
+  if (!stored)
+    return thresholds;
+  std::set<std::pair<std::string, std::string>> wanted;
+  for (const Json &record : model.records)
+    if (record.contains("route"))
+      wanted.emplace(record["route"].value("family", ""), record["route"].value("name", ""));
+  for (const StoredRoute &route : stored->routesOf(model.device))
+    if (wanted.contains({route.family, route.name}))
+      thresholds.push_back({{"family", route.family},
+                            {"device", route.device},
+                            {"name", route.name},
+                            {"never", route.threshold == StoredRoute::kNever},
+                            {"threshold", route.threshold},
+                            {"measured", route.evidence.size()},
+                            {"provenance", route.provenance}});
+  return thresholds;
+}
+
 Result<Json> WorkloadRun::report() {
   const double seconds = now() - begin;
   const nlohmann::json &machine = models.front().workers.front().facts;
@@ -316,7 +341,7 @@ Result<Json> WorkloadRun::report() {
                  {"stored", 0},
                  {"failed", 0},
                  {"left", 0}};
-  Json devices = Json::array(), kernels = Json::array();
+  Json devices = Json::array(), kernels = Json::array(), thresholds = Json::array();
   for (Model &model : models) {
     Json names = Json::array();
     for (const Worker &worker : model.workers)
@@ -333,11 +358,14 @@ Result<Json> WorkloadRun::report() {
       }
       Json &count = counts[record["status"].get<std::string>()];
       count = count.get<int>() + 1;
-      kernels.push_back(std::move(record));
     }
+    for (Json &threshold : thresholdsOf(model))
+      thresholds.push_back(std::move(threshold));
+    std::ranges::move(model.records, std::back_inserter(kernels));
   }
   report["counts"] = std::move(counts);
   report["devices"] = std::move(devices);
+  report["thresholds"] = std::move(thresholds);
   report["kernels"] = std::move(kernels);
   return report;
 }

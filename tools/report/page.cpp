@@ -6,10 +6,10 @@ namespace {
 // Colours that colour-blind readers tell apart (Okabe and Ito).
 constexpr std::string_view kStyle = R"(
 :root { color-scheme: light dark; --ink: #1b1f24; --paper: #ffffff; --quiet: #626a73; --rule: #d9dde2; --bad: #b3261e;
-  --good: #006d4e; --s0: #0072b2; --s1: #d55e00; --s2: #009e73; --s3: #cc79a7; --s4: #b58900; --s5: #56b4e9;
+  --s0: #0072b2; --s1: #d55e00; --s2: #009e73; --s3: #cc79a7; --s4: #b58900; --s5: #56b4e9;
   --s6: #7f4f24; --s7: #6a3d9a; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e8eb; --paper: #14171a; --quiet: #9aa3ad; --rule: #343a41;
-  --bad: #ff8a80; --good: #6fd6b0; --s0: #4aa8e0; --s1: #ff8c42; --s2: #37c79b; --s3: #e59fc5; --s4: #e0b83e;
+  --bad: #ff8a80; --s0: #4aa8e0; --s1: #ff8c42; --s2: #37c79b; --s3: #e59fc5; --s4: #e0b83e;
   --s5: #8fd0f5; --s6: #c79a6b; --s7: #b79be0; } }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 2rem auto;
   max-width: 1200px; padding: 0 1.25rem; }
@@ -21,7 +21,7 @@ dt { color: var(--quiet); } dd { margin: 0; overflow-wrap: anywhere; }
 th, td { padding: .22rem .7rem .22rem 0; border-bottom: 1px solid var(--rule); vertical-align: top; text-align: left; }
 th { color: var(--quiet); font-weight: 600; white-space: nowrap; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-tr.good .number { color: var(--good); } tr.bad td { color: var(--bad); } tr.quiet td { color: var(--quiet); }
+tr.good .number { font-weight: 600; } tr.bad td { color: var(--bad); } tr.quiet td { color: var(--quiet); }
 .warning { color: var(--bad); font-weight: 600; }
 .plots { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 480px), 1fr)); gap: 1.2rem; }
 figure { margin: 0; } figcaption { color: var(--quiet); font-size: .8rem; }

@@ -336,6 +336,14 @@ public:
   // JSON texts; see nsa_explain, nsa_tune, nsa_engine_describe.
   std::string explain(const Spec &spec, const Maxima &maxima) { return ask(nsa_explain, spec, maxima); }
   std::string tune(const Spec &spec, const Maxima &maxima) { return ask(nsa_tune, spec, maxima); }
+  // See nsa_tune_kernel.
+  std::string tuneKernel(const Spec &spec, const Maxima &maxima, const std::string &problem, double budgetSeconds = 0) {
+    return ask(
+        [&](nsa_engine *handle, const nsa_spec *cSpec, const nsa_maxima *cMaxima, char **text, nsa_error *error) {
+          return nsa_tune_kernel(handle, cSpec, cMaxima, problem.c_str(), budgetSeconds, text, error);
+        },
+        spec, maxima);
+  }
   std::string describe() {
     return detail::takeText(
         [&](char **text, nsa_error *error) { return nsa_engine_describe(engine.get(), text, error); });

@@ -149,6 +149,34 @@ TEST_F(Program, ALostStdoutIsAFailure) {
   }
 }
 
+TEST_F(Program, TuneTakesAWorkloadOrASpec) {
+  const std::string tiny = NSA_TEST_DATA "/tune_tiny.json";
+  expectUsageError("tune", "WORKLOAD, --op or --list is required");
+  expectUsageError("tune --json", "WORKLOAD, --op or --list is required");
+  expectUsageError("tune " + tiny + " --op window --config " + shape, "excludes");
+  expectUsageError("tune --op window", "--config");
+  expectUsageError("tune --config " + shape, "--op");
+  expectUsageError("tune " + tiny + " --seqlen-k 64", "--seqlen-k requires --op");
+  expectUsageError("tune --op window --config " + shape + " --budget 5", "--budget requires WORKLOAD");
+  expectUsageError("tune --op window --config " + shape + " --dry-run", "--dry-run requires WORKLOAD");
+  expectUsageError("tune --op window --config " + shape + " --report r.html", "--report requires WORKLOAD");
+  expectUsageError("tune " + tiny + " --budget 0", "--budget");
+  expectUsageError("tune " + tiny + " --target sm_90a", "needs --compile-only or --dry-run");
+  expectUsageError("tune " + tiny + " --compile-only", "--compile-only requires --target");
+  expectUsageError("tune " + tiny + " --compile-only --target sm_75", "sm_75");
+  expectUsageError("tune " + tiny + " --compile-only --target cpu --budget 5", "excludes");
+  expectUsageError("tune " + tiny + " --compile-only --target cpu --dry-run", "excludes");
+  expectUsageError("tune " + tiny + " --dry-run --target cpu --device cpu", "excludes");
+  expectFailure("tune nsa129", "did you mean nsa128?");
+  expectFailure("tune absent.json", "absent.json");
+  expectFailure("tune " + config, "config.json: name = (absent)");
+  expectFailure("tune " + tiny + " --dry-run", "absent.so");
+  expectFailure("tune " + tiny + " --compile-only --target cpu", "absent.so");
+  const Outcome list = run("tune --list");
+  EXPECT_EQ(list.code, 0) << list.err;
+  EXPECT_NE(list.out.find("nsa192               64 heads in 4 groups, 192/128"), std::string::npos) << list.out;
+}
+
 TEST_F(Program, UsageErrorsAreTwo) {
   expectUsageError("", "subcommand");
   expectUsageError("fly", "unknown verb 'fly'");

@@ -71,6 +71,7 @@ Json reportOf(Json kernels) {
              {"names", {"cpu"}},
              {"facts", {{"kind", "cpu"}, {"name", "a & b"}}},
              {"roofs", {{"bf16", {{"tflops", 0.3}, {"terabytes_per_second", 0.02}}}}}}}},
+          {"thresholds", Json::array()},
           {"kernels", std::move(kernels)}};
 }
 
@@ -98,7 +99,8 @@ TEST(TuneRecord, StoredEvidenceSaysTheSame) {
   StoredChoice choice;
   choice.tuned = true;
   choice.provenance = "compiler=0123 driver=13000";
-  for (const nlohmann::json &entry : tuningReport()["candidates"])
+  const nlohmann::json report = tuningReport();
+  for (const nlohmann::json &entry : report["candidates"])
     choice.evidence.push_back({entry["template"], entry["config"], entry["outcome"], entry["milliseconds"],
                                entry["ratio_to_default"], entry["detail"]});
   Json stored = jobRecord(jobAt(1024), "cpu <test>", false);
@@ -119,13 +121,45 @@ TEST(TuneHtml, ShowsWhatWasMeasured) {
   const std::string html = tuneHtml(reportOf({record(1024), record(2048), record(4096)}));
   EXPECT_EQ(XmlCheck::problemOf(html), "");
   EXPECT_EQ(countOf(html, "<svg"), 2u) << "the roofline, and time against length";
-  EXPECT_NE(html.find(">heads nsa bf16: win (window)</text>"), std::string::npos);
+  EXPECT_NE(html.find(">heads nsa bf16: win</text>"), std::string::npos);
   EXPECT_NE(html.find("roof 0.3 TFLOP/s"), std::string::npos);
   EXPECT_EQ(countOf(html, "<td class=\"number\">0.750</td>"), 3u);
   EXPECT_EQ(countOf(html, ">3 / 1 / 0 / 1<"), 3u);
   EXPECT_EQ(countOf(html, ">tuned, tie<"), 3u);
   EXPECT_NE(html.find("differs: &lt;wrong&gt; &amp; &quot;bad&quot;"), std::string::npos);
   EXPECT_NE(html.find("33 s of a budget of 2 min"), std::string::npos);
+}
+
+TEST(TuneHtml, MarksThresholds) {
+  Json report = reportOf({record(1024), record(2048), record(4096)});
+  const Json route = report["kernels"][0]["route"];
+  ASSERT_EQ(route["name"], "window.attention_from");
+  const Json threshold = {{"family", route["family"]}, {"device", "cpu <test>"},
+                          {"name", route["name"]},     {"never", false},
+                          {"threshold", 1500},         {"measured", 5}};
+  report["thresholds"] = {threshold};
+  const std::string html = tuneHtml(report);
+  EXPECT_EQ(XmlCheck::problemOf(html), "");
+  EXPECT_EQ(countOf(html, "class=\"mark\""), 1u);
+  EXPECT_NE(html.find("<td class=\"number\">1500</td>"), std::string::npos);
+
+  report["thresholds"][0]["never"] = true;
+  const std::string never = tuneHtml(report);
+  EXPECT_EQ(XmlCheck::problemOf(never), "");
+  EXPECT_EQ(countOf(never, "class=\"mark\""), 0u);
+  EXPECT_NE(never.find("window.attention_from: never"), std::string::npos);
+
+  report["thresholds"][0]["device"] = "another";
+  EXPECT_EQ(tuneHtml(report).find("window.attention_from: never"), std::string::npos);
+}
+
+// The role of one name is another operator's where every block is selected.
+TEST(TuneHtml, NamesTheOperatorWhereARoleHasTwo) {
+  Json other = record(4096);
+  other["operator"] = "dense";
+  const std::string html = tuneHtml(reportOf({record(1024), record(2048), other}));
+  EXPECT_NE(html.find(">window: attention<"), std::string::npos);
+  EXPECT_NE(html.find(">dense: attention<"), std::string::npos);
 }
 
 TEST(TuneHtml, TellsOfFailuresFirst) {

@@ -108,9 +108,9 @@ TEST_F(TuneQueueTest, NobodyBeginsAfterTheEnd) {
   TuneQueue queue = make(jobs, 10);
   std::string family;
   EXPECT_EQ(take(queue, jobs, family), "a0");
-  time += 9.5;
+  time += 9.75;
   EXPECT_EQ(take(queue, jobs, family), "a1");
-  EXPECT_DOUBLE_EQ(seconds, 0.5) << "a second would be more than there is";
+  EXPECT_DOUBLE_EQ(seconds, 0.25) << "the least share would be more than there is";
   time += 1;
   EXPECT_EQ(take(queue, jobs, family), "");
   EXPECT_EQ(queue.left(), (std::vector<size_t>{2, 3}));
@@ -122,7 +122,7 @@ TEST_F(TuneQueueTest, AShareIsWorthMeasuring) {
   std::string family;
   take(queue, jobs, family);
   take(queue, jobs, family);
-  EXPECT_DOUBLE_EQ(seconds, 1);
+  EXPECT_DOUBLE_EQ(seconds, 0.5);
 }
 
 TEST_F(TuneQueueTest, StopsWhenTold) {

@@ -70,6 +70,26 @@ TEST(Progress, ShowsTheStepAndErasesIt) {
   EXPECT_TRUE(last.ends_with("\r\033[K")) << last;
 }
 
+TEST(Progress, SaysHowLongItWillTake) {
+  Terminal terminal;
+  if (!terminal.isThere())
+    GTEST_SKIP() << "no pseudo-terminals here";
+  Progress progress(terminal.user, 0);
+  progress.step("tuning", 200);
+  const std::string line = terminal.readUntil(" left");
+  EXPECT_NE(line.find("tuning ... 0 s, about 3 min left"), std::string::npos) << line;
+  terminal.forget();
+  progress.step("tuning", 0.0);
+  EXPECT_NE(terminal.readUntil(" left").find("about 0 s left"), std::string::npos) << "it never counts below nothing";
+}
+
+TEST(Progress, DurationsHaveTheirUnit) {
+  EXPECT_EQ(durationText(0.4), "0 s");
+  EXPECT_EQ(durationText(89), "89 s");
+  EXPECT_EQ(durationText(600), "10 min");
+  EXPECT_EQ(durationText(5400), "1.5 h");
+}
+
 TEST(Progress, IsQuietAtFirstAndWithoutAStep) {
   Terminal terminal;
   if (!terminal.isThere())
