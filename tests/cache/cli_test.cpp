@@ -65,6 +65,7 @@ TEST_F(CacheVerbs, ExportSignVerifyAndLook) {
   EXPECT_EQ(json["files"][0]["signers"], nlohmann::json::array({key}));
   EXPECT_EQ(json["files"][0]["findings"], nlohmann::json::array());
 
+  EXPECT_EQ(report("export --op window --op dense " + scratch.file("c.nsapack") + at(path))["kernels"], 2);
   json = report("list" + at(packPath));
   EXPECT_EQ(json["kernels"].size(), 2u);
   EXPECT_EQ(json["choices"].size(), 2u);

@@ -57,7 +57,9 @@ void addCacheExport(CLI::App &cache, Action &action) {
   addCacheFlag(*verb, flags->path, CacheUse::kReads);
   verb->add_option("--device", flags->request.device, "Only choices of devices whose key holds this text")
       ->type_name("TEXT");
-  verb->add_option("--op", flags->request.operators, "Only choices of these operators")->type_name("OP");
+  verb->add_option("--op", flags->request.operators, "Only choices of this operator; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("OP");
   verb->add_flag("--tuned-only", flags->request.tunedOnly, "Only choices that were measured");
   verb->add_flag("--force", flags->force, "Replace a file of that name");
   addJsonFlag(*verb, flags->json);

@@ -113,6 +113,7 @@ void addCacheVerify(CLI::App &cache, Action &action) {
       "verify", "Look at every row of files: structure, digests, manifests, signatures; fails when anything is wrong");
   verb->add_option("FILE", flags->files, "Databases or packs (default: the database)");
   verb->add_option("--key", flags->keys, "File of a public key; one of these must have signed a pack")
+      ->allow_extra_args(false) // repeated: what follows is a file to verify
       ->type_name("FILE");
   verb->add_flag("--require-signature", flags->requireSignature, "A pack that none of the keys has signed is wrong");
   addJsonFlag(*verb, flags->json);
