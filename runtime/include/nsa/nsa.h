@@ -191,13 +191,13 @@ typedef struct nsa_engine_options {
   int32_t require_signature; /* 1: packs that none of these keys has signed are not used. NSA_REQUIRE_SIGNATURE */
   int64_t cache_max_bytes; /* of the database: storing a kernel makes room by removing the least recently used ones that
                               nobody tuned. NSA_CACHE_MAX_BYTES, else no limit */
-  const char *fallbacks;    /* what may serve a problem that has no kernel of its own: "all", "exact" for nothing, or a
-                               comma list of nearest, model, architecture, compiled, cpu (docs/embedding.md). What is left
-                               out is an error instead. NSA_FALLBACKS, else all */
-  const char *pin_path;     /* a pack or database, never written, from which alone choices come: engines with one file
-                               choose the same. Nothing is tuned, and miss_policy must be fail or default. NSA_PIN */
-  int32_t log_limit;        /* warnings of one tag in a minute, -1 for no limit. NSA_LOG_LIMIT, else 20 */
-  int32_t uniform_gate;     /* debugging: 1 gives each branch the same weight, whatever the gates. NSA_UNIFORM_GATE */
+  const char *fallbacks;   /* what may serve a problem that has no kernel of its own: "all", "exact" for nothing, or a
+                              comma list of nearest, model, architecture, compiled, cpu (docs/embedding.md). What is left
+                              out is an error instead. NSA_FALLBACKS, else all */
+  const char *pin_path;    /* a pack or database, never written, from which alone choices come: engines with one file
+                              choose the same. Nothing is tuned, and miss_policy must be fail or default. NSA_PIN */
+  int32_t log_limit;       /* warnings of one tag in a minute, -1 for no limit. NSA_LOG_LIMIT, else 20 */
+  int32_t uniform_gate;    /* debugging: 1 gives each branch the same weight, whatever the gates. NSA_UNIFORM_GATE */
   const char *force_branch; /* debugging: "cmp", "sel" or "win" has the gate 1, the others 0. NSA_FORCE_BRANCH */
   int64_t reserved[4];
 } nsa_engine_options;

@@ -129,24 +129,12 @@ TEST(Options, MalformedVariablesAreNamed) {
   const struct {
     const char *variable;
     const char *value;
-  } rows[] = {{"NSA_MISS", "sometimes"},
-              {"NSA_TUNE_BUDGET", "soon"},
-              {"NSA_TUNE_BUDGET", "-1"},
-              {"NSA_TUNE_BUDGET", "nan"},
-              {"NSA_CPU_THREADS", "two"},
-              {"NSA_CPU_THREADS", "-1"},
-              {"NSA_CPU_THREADS", "3x"},
-              {"NSA_CPU_THREADS", "5000"},
-              {"NSA_COMPILE_THREADS", "1.5"},
-              {"NSA_REQUIRE_SIGNATURE", "yes"},
-              {"NSA_CACHE_MAX_BYTES", "-1"},
-              {"NSA_CACHE_MAX_BYTES", "1MB"},
-              {"NSA_FALLBACKS", "none"},
-              {"NSA_LOG_LIMIT", "0"},
-              {"NSA_LOG_LIMIT", "many"},
-              {"NSA_FORCE_BRANCH", "slc"},
-              {"NSA_UNIFORM_GATE", "yes"},
-              {"NSA_LOG", "loud"}};
+  } rows[] = {{"NSA_MISS", "sometimes"},        {"NSA_TUNE_BUDGET", "soon"},   {"NSA_TUNE_BUDGET", "-1"},
+              {"NSA_TUNE_BUDGET", "nan"},       {"NSA_CPU_THREADS", "two"},    {"NSA_CPU_THREADS", "-1"},
+              {"NSA_CPU_THREADS", "3x"},        {"NSA_CPU_THREADS", "5000"},   {"NSA_COMPILE_THREADS", "1.5"},
+              {"NSA_REQUIRE_SIGNATURE", "yes"}, {"NSA_CACHE_MAX_BYTES", "-1"}, {"NSA_CACHE_MAX_BYTES", "1MB"},
+              {"NSA_FALLBACKS", "none"},        {"NSA_LOG_LIMIT", "0"},        {"NSA_LOG_LIMIT", "many"},
+              {"NSA_FORCE_BRANCH", "slc"},      {"NSA_UNIFORM_GATE", "yes"},   {"NSA_LOG", "loud"}};
   for (const auto &row : rows) {
     EngineOptions options;
     Status status = resolve(options, {{row.variable, row.value}});
