@@ -195,6 +195,9 @@ TEST_F(DebugTest, AWrongKernelIsFoundInItsPart) {
   write("too_wide", wrongTemplate());
   options.forceVariant = "too_wide";
   spec.op = Operator::kWindow;
+  bindings = {};
+  draw({T::kQ, T::kOut}, 4, 16);
+  draw({T::kK, T::kV}, 2, 16);
   auto engine = open(MissPolicy::kDefault);
   const Json part = compared(*engine).at("window");
   EXPECT_EQ(part["kernel"]["template"], "too_wide");
