@@ -24,7 +24,8 @@ std::string limits(int64_t least, int64_t most) {
 } // namespace
 
 const nlohmann::json *JsonFields::find(std::string_view name) {
-  asked.emplace_back(name);
+  if (std::ranges::find(asked, name) == asked.end())
+    asked.emplace_back(name);
   const auto found = object.find(name);
   return found == object.end() ? nullptr : &*found;
 }

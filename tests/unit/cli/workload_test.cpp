@@ -128,7 +128,7 @@ TEST(Workload, NamesWhatIsWrong) {
 
   expectError(changed("/decode/batch", {3, 2}), "decode.batch[1]", "must be above the one before it, 3");
   expectError(changed("/decode/page_sizes", {-1}), "decode.page_sizes[0]", "must be a whole number from 0 to 65536");
-  expectError(changed("/decode/pages", {0}), "decode.pages", "did you mean page_sizes?");
+  expectError(changed("/decode/page_size", {0}), "decode.page_size", "did you mean page_sizes?");
 }
 
 TEST(Workload, NeedsSomethingToTune) {
