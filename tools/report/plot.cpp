@@ -149,7 +149,10 @@ std::string Plot::svg() const {
     const std::string place = at(canvas.column(mark.x));
     canvas.line(place, at(kTitle + kLegendLine * static_cast<double>(row + 1) + 8), place, at(kHeight - kBottom),
                 "mark");
-    canvas.text(at(canvas.column(mark.x) + 4), at(kHeight - kBottom - 6), mark.text, "start", "quiet");
+    // To the left of one that stands at the right end.
+    const bool isRight = across.place(mark.x) > 0.7;
+    canvas.text(at(canvas.column(mark.x) + (isRight ? -4 : 4)), at(kHeight - kBottom - 6), mark.text,
+                isRight ? "end" : "start", "quiet");
   }
   markup.close();
   if (!note.empty())
