@@ -52,6 +52,8 @@ public:
   static std::unique_ptr<Session> open(const std::string &variant, const std::string &templateDir);
 
   const std::string &variant() const { return variantName; }
+  // Whether the variant is forced, and not what the library would choose.
+  static bool isForced();
 
   // Empty when the device can be used; else why not. With a driver present a failure is no reason to skip.
   const std::string &skipReason() const { return reason; }
