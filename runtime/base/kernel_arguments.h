@@ -6,7 +6,9 @@
 #include "runtime/base/problem.h"
 
 #include <array>
+#include <bit>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 namespace nsa {
@@ -148,6 +150,44 @@ struct ViewSlots {
   }
 };
 
+// Views by number, of which a call has few of many: one that is absent costs nothing when the table is made, and
+// nothing when it is copied.
+template <size_t kCount> class SparseViews {
+public:
+  SparseViews() {}
+  SparseViews(const SparseViews &other) { *this = other; }
+  SparseViews &operator=(const SparseViews &other) {
+    present = other.present;
+    for (size_t word = 0; word < present.size(); ++word)
+      for (uint64_t bits = present[word]; bits != 0; bits &= bits - 1) {
+        const size_t i = word * kWordBits + static_cast<size_t>(std::countr_zero(bits));
+        std::construct_at(&items[i], other.items[i]);
+      }
+    return *this;
+  }
+
+  const ViewSlots &operator[](size_t i) const { return has(i) ? items[i] : kAbsent; }
+  // Present from now on.
+  ViewSlots &operator[](size_t i) {
+    if (!has(i)) {
+      std::construct_at(&items[i]);
+      present[i / kWordBits] |= bit(i);
+    }
+    return items[i];
+  }
+
+private:
+  static constexpr size_t kWordBits = 64;
+  static constexpr ViewSlots kAbsent{};
+  static uint64_t bit(size_t i) { return uint64_t{1} << i % kWordBits; }
+  bool has(size_t i) const { return (present[i / kWordBits] & bit(i)) != 0; }
+
+  std::array<uint64_t, (kCount + kWordBits - 1) / kWordBits> present = {};
+  union {
+    std::array<ViewSlots, kCount> items;
+  };
+};
+
 // Sizes that grid formulas may use.
 struct GridSizes {
   int64_t batch = 0;
@@ -172,7 +212,7 @@ const GridSizeRule *findGridSize(std::string_view name);
 
 // One launch.
 struct KernelCall {
-  std::array<ViewSlots, kViews> views;
+  SparseViews<kViews> views;
   ScalarSlots scalars = {};
   GridSizes grid;
 

@@ -26,7 +26,7 @@ struct CallRules {
 // Checked, and ready to be handed to kernels.
 struct Call {
   // By the operand's own name, whatever was bound in its place: k_win where k stood for it.
-  std::array<ViewSlots, kTensorNames> tensors;
+  SparseViews<kTensorNames> tensors;
   ScalarSlots scalars = {}; // as in CallRules, complete
   GridSizes sizes;
   int64_t timeQ = 0;  // extent of the time dimension: of one sequence in the dense layout, of all in the packed one

@@ -35,8 +35,12 @@ void Planner::followRoute(const Search &search, std::vector<Candidate> &candidat
   if (!route)
     return;
   const std::string_view first = templateOf(search, *route);
-  std::ranges::stable_partition(candidates,
-                                [&](const Candidate &candidate) { return candidate.templateName == first; });
+  std::vector<Candidate> ordered;
+  for (const bool isFirst : {true, false})
+    for (const Candidate &candidate : candidates)
+      if ((candidate.templateName == first) == isFirst)
+        ordered.push_back(candidate);
+  candidates = std::move(ordered);
 }
 
 LadderRequest Planner::ladderRequest(const Search &search) const {

@@ -225,7 +225,7 @@ void Compilation::add(const Family &family, size_t index, const std::string &sta
 }
 
 Json Compilation::report() {
-  std::ranges::stable_sort(records, {}, [](const Json &record) {
+  std::ranges::sort(records, {}, [](const Json &record) {
     return std::pair(record["target"].get<std::string>(), record["problem"].get<std::string>());
   });
   Json counts = {{"kernels", jobs.size() * options.targets.size()}, {"made", 0}, {"stored", 0}, {"failed", 0}};

@@ -28,7 +28,7 @@ struct ValidateStep {
   // Filled by running it.
   bool ok = false;
   double seconds = 0;
-  std::string trouble; // the last line of its log; "" when ok
+  std::string trouble = {}; // the last line of its log; "" when ok
 };
 
 std::vector<ValidateStep> validateSteps(const ValidateChoice &choice);
