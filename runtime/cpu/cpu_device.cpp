@@ -67,12 +67,14 @@ Result<void *> CpuDevice::allocate(size_t bytes) {
 void CpuDevice::release(void *memory) { ::operator delete(memory, std::align_val_t(kWorkspaceAlignment)); }
 
 Status CpuDevice::upload(void *to, const void *from, size_t bytes) {
-  memcpy(to, from, bytes);
+  if (bytes != 0) // nothing may come from nowhere
+    memcpy(to, from, bytes);
   return Status::ok();
 }
 
 Status CpuDevice::download(void *to, const void *from, size_t bytes) {
-  memcpy(to, from, bytes);
+  if (bytes != 0) // nothing may come from nowhere
+    memcpy(to, from, bytes);
   return Status::ok();
 }
 
