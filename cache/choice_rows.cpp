@@ -16,8 +16,8 @@ using sqlite::Query;
   "SELECT c.problem, c.device, c.content, c.tuned, c.provenance,"                                                      \
   " e.template, e.config, e.outcome, e.milliseconds, e.ratio, e.detail, e.position IS NOT NULL"                        \
   " FROM choices AS c LEFT JOIN evidence AS e USING (problem, device)"
-constexpr const char *kSelect = NSA_SELECT_CHOICES " WHERE c.problem = ?1 AND c.device = ?2 ORDER BY e.position";
-constexpr const char *kList = NSA_SELECT_CHOICES " ORDER BY c.problem, c.device, e.position";
+constexpr const char *kSelectChoice = NSA_SELECT_CHOICES " WHERE c.problem = ?1 AND c.device = ?2 ORDER BY e.position";
+constexpr const char *kListChoices = NSA_SELECT_CHOICES " ORDER BY c.problem, c.device, e.position";
 #undef NSA_SELECT_CHOICES
 
 // A problem's first word is its operator: from the blank behind it to the next character.
@@ -26,7 +26,7 @@ constexpr const char *kSummaries =
     " FROM choices AS c JOIN kernels AS k USING (content)"
     " WHERE c.problem >= ?1 || ' ' AND c.problem < ?1 || '!' ORDER BY c.problem, c.device";
 constexpr const char *kTunedContent = "SELECT content FROM choices WHERE problem = ?1 AND device = ?2 AND tuned = 1";
-constexpr const char *kPut =
+constexpr const char *kPutChoice =
     "INSERT INTO choices (problem, device, content, tuned, provenance) VALUES (?1, ?2, ?3, ?4, ?5)"
     " ON CONFLICT (problem, device) DO UPDATE SET content = excluded.content, tuned = excluded.tuned,"
     " provenance = excluded.provenance";
@@ -56,7 +56,7 @@ int readChoice(Connection &connection, const std::string &problem, const std::st
                std::optional<StoredChoice> &choice) {
   choice.reset();
   std::vector<StoredChoice> choices;
-  Query query(connection, kSelect);
+  Query query(connection, kSelectChoice);
   query.bind(1, problem).bind(2, device);
   const int code = takeChoices(query, choices);
   if (code == SQLITE_OK && !choices.empty())
@@ -65,7 +65,7 @@ int readChoice(Connection &connection, const std::string &problem, const std::st
 }
 
 int listChoiceRows(Connection &connection, std::vector<StoredChoice> &choices) {
-  Query query(connection, kList);
+  Query query(connection, kListChoices);
   return takeChoices(query, choices);
 }
 
@@ -79,7 +79,7 @@ int listChoiceSummaries(Connection &connection, const std::string &op, int layer
 }
 
 int writeChoiceRow(Connection &connection, const StoredChoice &choice) {
-  int code = Query(connection, kPut)
+  int code = Query(connection, kPutChoice)
                  .bind(1, choice.problem)
                  .bind(2, choice.device)
                  .bind(3, choice.content)

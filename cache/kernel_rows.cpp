@@ -18,12 +18,13 @@ constexpr int kCompressionLevel = 12;
 // No kernel is near this; a damaged size must not become an allocation.
 constexpr int64_t kMaxBinaryBytes = int64_t{256} << 20;
 
-constexpr const char *kSelect = "SELECT manifest, binary_bytes, binary, digest FROM kernels WHERE content = ?1";
-constexpr const char *kSelectRow = "SELECT manifest, binary_bytes, binary, digest, template, operator, target, config"
-                                   " FROM kernels WHERE content = ?1";
-constexpr const char *kList =
+constexpr const char *kSelectKernel = "SELECT manifest, binary_bytes, binary, digest FROM kernels WHERE content = ?1";
+constexpr const char *kSelectKernelRow =
+    "SELECT manifest, binary_bytes, binary, digest, template, operator, target, config"
+    " FROM kernels WHERE content = ?1";
+constexpr const char *kListKernels =
     "SELECT content, template, operator, target, config, length(binary), binary_bytes FROM kernels ORDER BY content";
-constexpr const char *kPut =
+constexpr const char *kPutKernel =
     "INSERT INTO kernels (content, template, operator, target, config, manifest, binary_bytes, binary, digest)"
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
     " ON CONFLICT (content) DO UPDATE SET template = excluded.template, operator = excluded.operator,"
@@ -85,7 +86,7 @@ Result<KernelRow> KernelRow::make(const StoredKernel &kernel) {
 }
 
 int readKernel(Connection &connection, const std::string &content, StoredKernel &kernel, RowState &state) {
-  Query query(connection, kSelect);
+  Query query(connection, kSelectKernel);
   query.bind(1, content);
   state = RowState::kMissing;
   if (query.step())
@@ -94,7 +95,7 @@ int readKernel(Connection &connection, const std::string &content, StoredKernel 
 }
 
 int readKernelRow(Connection &connection, const std::string &content, KernelRow &row, RowState &state) {
-  Query query(connection, kSelectRow);
+  Query query(connection, kSelectKernelRow);
   query.bind(1, content);
   state = RowState::kMissing;
   if (!query.step())
@@ -115,7 +116,7 @@ int readKernelRow(Connection &connection, const std::string &content, KernelRow 
 }
 
 int writeKernelRow(Connection &connection, const KernelRow &row) {
-  return Query(connection, kPut)
+  return Query(connection, kPutKernel)
       .bind(1, row.content)
       .bind(2, row.templateName)
       .bind(3, row.op)
@@ -129,7 +130,7 @@ int writeKernelRow(Connection &connection, const KernelRow &row) {
 }
 
 int listKernelRows(Connection &connection, std::vector<KernelSummary> &kernels) {
-  Query query(connection, kList);
+  Query query(connection, kListKernels);
   while (query.step())
     kernels.push_back({query.text(0), query.text(1), query.text(2), query.text(3), query.text(4), query.integer(5),
                        query.integer(6)});

@@ -7,21 +7,22 @@ namespace {
 using sqlite::Connection;
 using sqlite::Query;
 
-constexpr const char *kSelect = "SELECT owner, host, pid, started, expires FROM leases"
-                                " WHERE problem = ?1 AND device = ?2 AND work = ?3";
+constexpr const char *kSelectLease = "SELECT owner, host, pid, started, expires FROM leases"
+                                     " WHERE problem = ?1 AND device = ?2 AND work = ?3";
 constexpr const char *kReplace =
     "INSERT OR REPLACE INTO leases (problem, device, work, owner, host, pid, started, expires)"
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 constexpr const char *kRenew = "UPDATE leases SET expires = ?5"
                                " WHERE problem = ?1 AND device = ?2 AND work = ?3 AND owner = ?4";
-constexpr const char *kDelete = "DELETE FROM leases WHERE problem = ?1 AND device = ?2 AND work = ?3 AND owner = ?4";
+constexpr const char *kDeleteLease =
+    "DELETE FROM leases WHERE problem = ?1 AND device = ?2 AND work = ?3 AND owner = ?4";
 
 void bindKey(Query &query, const LeaseKey &key) { query.bind(1, key.problem).bind(2, key.device).bind(3, key.work); }
 
 } // namespace
 
 int readLease(Connection &connection, const LeaseKey &key, std::optional<LeaseRow> &row) {
-  Query query(connection, kSelect);
+  Query query(connection, kSelectLease);
   bindKey(query, key);
   row.reset();
   if (query.step())
@@ -47,7 +48,7 @@ int renewLease(Connection &connection, const LeaseKey &key, const std::string &o
 }
 
 int deleteLease(Connection &connection, const LeaseKey &key, const std::string &owner) {
-  Query query(connection, kDelete);
+  Query query(connection, kDeleteLease);
   bindKey(query, key);
   return query.bind(4, owner).run();
 }

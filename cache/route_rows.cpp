@@ -9,28 +9,29 @@ namespace {
 using sqlite::Connection;
 using sqlite::Query;
 
-constexpr const char *kHasTables = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'routes'";
+constexpr const char *kHasRouteTables = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'routes'";
 #define NSA_SELECT_ROUTES                                                                                              \
   "SELECT r.family, r.device, r.name, r.threshold, r.provenance,"                                                      \
   " e.size, e.variant, e.milliseconds, e.ratio, e.detail, e.position IS NOT NULL"                                      \
   " FROM routes AS r LEFT JOIN route_evidence AS e USING (family, device, name)"
-constexpr const char *kSelect =
+constexpr const char *kSelectRoute =
     NSA_SELECT_ROUTES " WHERE r.family = ?1 AND r.device = ?2 AND r.name = ?3 ORDER BY e.position";
-constexpr const char *kList = NSA_SELECT_ROUTES " ORDER BY r.family, r.device, r.name, e.position";
+constexpr const char *kListRoutes = NSA_SELECT_ROUTES " ORDER BY r.family, r.device, r.name, e.position";
 #undef NSA_SELECT_ROUTES
 
-constexpr const char *kPut =
+constexpr const char *kPutRoute =
     "INSERT INTO routes (family, device, name, threshold, provenance) VALUES (?1, ?2, ?3, ?4, ?5)"
     " ON CONFLICT (family, device, name) DO UPDATE SET threshold = excluded.threshold,"
     " provenance = excluded.provenance";
-constexpr const char *kDeleteEvidence = "DELETE FROM route_evidence WHERE family = ?1 AND device = ?2 AND name = ?3";
-constexpr const char *kPutEvidence =
+constexpr const char *kDeleteRouteEvidence =
+    "DELETE FROM route_evidence WHERE family = ?1 AND device = ?2 AND name = ?3";
+constexpr const char *kPutRouteEvidence =
     "INSERT INTO route_evidence (family, device, name, position, size, variant, milliseconds, ratio, detail)"
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 
 int hasTables(Connection &connection, bool &has) {
   int64_t count = 0;
-  const int code = connection.integer(kHasTables, count);
+  const int code = connection.integer(kHasRouteTables, count);
   has = count == 1;
   return code;
 }
@@ -60,7 +61,7 @@ int readRoute(Connection &connection, const std::string &family, const std::stri
   if (const int code = hasTables(connection, has); code != SQLITE_OK || !has)
     return code;
   std::vector<StoredRoute> routes;
-  Query query(connection, kSelect);
+  Query query(connection, kSelectRoute);
   const int code = takeRoutes(bindKey(query, family, device, name), routes);
   if (code == SQLITE_OK && !routes.empty())
     route = std::move(routes.front());
@@ -71,24 +72,24 @@ int listRouteRows(Connection &connection, std::vector<StoredRoute> &routes) {
   bool has = false;
   if (const int code = hasTables(connection, has); code != SQLITE_OK || !has)
     return code;
-  Query query(connection, kList);
+  Query query(connection, kListRoutes);
   return takeRoutes(query, routes);
 }
 
 int writeRouteRow(Connection &connection, const StoredRoute &route) {
   int code = SQLITE_OK;
   {
-    Query query(connection, kPut);
+    Query query(connection, kPutRoute);
     code =
         bindKey(query, route.family, route.device, route.name).bind(4, route.threshold).bind(5, route.provenance).run();
   }
   if (code == SQLITE_OK) {
-    Query query(connection, kDeleteEvidence);
+    Query query(connection, kDeleteRouteEvidence);
     code = bindKey(query, route.family, route.device, route.name).run();
   }
   for (size_t i = 0; code == SQLITE_OK && i < route.evidence.size(); ++i) {
     const RouteMeasurement &measurement = route.evidence[i];
-    Query query(connection, kPutEvidence);
+    Query query(connection, kPutRouteEvidence);
     code = bindKey(query, route.family, route.device, route.name)
                .bind(4, static_cast<int64_t>(i))
                .bind(5, measurement.size)

@@ -11,9 +11,9 @@ using sqlite::Query;
 
 // Unequal rather than later: a clock that was ahead must not keep a kernel for ever.
 constexpr const char *kIsKnown = "SELECT 1 FROM uses WHERE content = ?1 AND day = ?2";
-constexpr const char *kPut = "INSERT INTO uses (content, day)"
-                             " SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM kernels WHERE content = ?1)"
-                             " ON CONFLICT (content) DO UPDATE SET day = excluded.day WHERE day <> excluded.day";
+constexpr const char *kPutUse = "INSERT INTO uses (content, day)"
+                                " SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM kernels WHERE content = ?1)"
+                                " ON CONFLICT (content) DO UPDATE SET day = excluded.day WHERE day <> excluded.day";
 
 } // namespace
 
@@ -36,7 +36,7 @@ int UseLog::leaveOutKnown(Connection &connection, int64_t day) {
 
 int UseLog::write(Connection &connection, int64_t day) const {
   for (const std::string &content : contents)
-    if (const int code = Query(connection, kPut).bind(1, content).bind(2, day).run())
+    if (const int code = Query(connection, kPutUse).bind(1, content).bind(2, day).run())
       return code;
   return SQLITE_OK;
 }

@@ -39,7 +39,7 @@ constexpr int kMaxStack = 64;
 
 bool isNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
-bool isSpace(char c) { return c == ' ' || c == '\t'; }
+bool isBlank(char c) { return c == ' ' || c == '\t'; }
 
 // The quotient rounded towards positive infinity. False on a divisor below 1 (sizes and tiles are positive).
 bool ceilDivide(int64_t a, int64_t b, int64_t &result) {
@@ -73,7 +73,7 @@ private:
   }
 
   void skipSpace() {
-    while (position < text.size() && isSpace(text[position]))
+    while (position < text.size() && isBlank(text[position]))
       ++position;
   }
 
@@ -299,9 +299,9 @@ private:
 };
 
 Result<Expression> Expression::parse(std::string_view text) {
-  while (!text.empty() && isSpace(text.front()))
+  while (!text.empty() && isBlank(text.front()))
     text.remove_prefix(1);
-  while (!text.empty() && isSpace(text.back()))
+  while (!text.empty() && isBlank(text.back()))
     text.remove_suffix(1);
   Expression result;
   result.source = std::string(text);

@@ -9,13 +9,13 @@
 namespace nsa::tools {
 namespace {
 
-struct Flags {
+struct ExportFlags {
   std::string path, target;
   PackRequest request;
   bool force = false, json = false;
 };
 
-Status exportPack(const Flags &flags) {
+Status exportPack(const ExportFlags &flags) {
   constexpr std::string_view kEnding = ".nsapack";
   if (!flags.target.ends_with(kEnding))
     return Status::invalid("PACK", flags.target, "must end in " + std::string(kEnding),
@@ -50,7 +50,7 @@ Status exportPack(const Flags &flags) {
 } // namespace
 
 void addCacheExport(CLI::App &cache, Action &action) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ExportFlags>();
   CLI::App *verb = cache.add_subcommand("export", "Write a pack: choices, their kernels and the measured thresholds in "
                                                   "one read-only file");
   verb->add_option("PACK", flags->target, "The file to make, NAME.nsapack")->required();

@@ -10,14 +10,14 @@
 namespace nsa::tools {
 namespace {
 
-struct Flags {
+struct CollectionFlags {
   std::string path;
   int64_t maxBytes = 0;
   int64_t olderThanDays = -1;
   bool tuned = false, dryRun = false, json = false;
 };
 
-Status collectGarbage(const Flags &flags) {
+Status collectGarbage(const CollectionFlags &flags) {
   Result<std::string> path = cachePathOf(flags.path);
   if (!path)
     return path.status();
@@ -76,7 +76,7 @@ Status collectGarbage(const Flags &flags) {
 } // namespace
 
 void addCacheGc(CLI::App &cache, Action &action) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<CollectionFlags>();
   CLI::App *verb = cache.add_subcommand(
       "gc", "Make a database smaller: kernels that no choice names, and on request those that nobody used for long");
   addCacheFlag(*verb, flags->path, CacheUse::kWrites);

@@ -7,7 +7,7 @@
 namespace nsa::tools {
 namespace {
 
-struct Flags {
+struct ListFlags {
   std::string path, key;
   bool json = false;
 };
@@ -16,7 +16,7 @@ std::string thresholdText(const StoredRoute &route) {
   return route.threshold == StoredRoute::kNever ? "never" : "from " + std::to_string(route.threshold);
 }
 
-Status list(const Flags &flags) {
+Status list(const ListFlags &flags) {
   Result<CacheFile> file = openCache(flags.path);
   if (!file)
     return file.status();
@@ -93,7 +93,7 @@ Result<std::string> uniqueContent(CacheFile &file, const std::string &key) {
                          "`nsa cache list` shows the keys");
 }
 
-Status show(const Flags &flags) {
+Status show(const ListFlags &flags) {
   Result<CacheFile> file = openCache(flags.path);
   if (!file)
     return file.status();
@@ -130,7 +130,7 @@ Status show(const Flags &flags) {
 } // namespace
 
 void addCacheList(CLI::App &cache, Action &action) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ListFlags>();
   CLI::App *verb = cache.add_subcommand(
       "list", "The stored kernels, which problem on which device chose which, and the measured thresholds");
   addCacheFlag(*verb, flags->path, CacheUse::kReads);
@@ -139,7 +139,7 @@ void addCacheList(CLI::App &cache, Action &action) {
 }
 
 void addCacheShow(CLI::App &cache, Action &action) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ListFlags>();
   CLI::App *verb = cache.add_subcommand("show", "One kernel: manifest, and the measurements behind its choice");
   verb->add_option("KEY", flags->key, "The kernel's key or its first digits")->required();
   addCacheFlag(*verb, flags->path, CacheUse::kReads);

@@ -11,7 +11,7 @@
 namespace nsa::tools {
 namespace {
 
-struct Flags {
+struct MergeFlags {
   std::string path;
   std::vector<std::string> sources;
   Prefer prefer = Prefer::kDestination;
@@ -47,7 +47,7 @@ void print(const std::string &source, const MergeReport &report) {
     std::printf("left out: kernel %s, which is damaged\n", content.c_str());
 }
 
-Status merge(const Flags &flags) {
+Status merge(const MergeFlags &flags) {
   Result<std::string> path = cachePathOf(flags.path);
   if (!path)
     return path.status();
@@ -88,7 +88,7 @@ Status merge(const Flags &flags) {
 void addCacheMerge(CLI::App &cache, Action &action) {
   static const std::map<std::string, Prefer> kSides = {{"destination", Prefer::kDestination},
                                                        {"source", Prefer::kSource}};
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<MergeFlags>();
   CLI::App *verb = cache.add_subcommand("merge", "Take the choices of databases and packs into one database");
   verb->add_option("FILE", flags->sources, "Databases or packs, taken in this order")->required();
   addCacheFlag(*verb, flags->path, CacheUse::kWrites);

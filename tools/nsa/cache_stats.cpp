@@ -10,7 +10,7 @@
 namespace nsa::tools {
 namespace {
 
-struct Flags {
+struct StatsFlags {
   std::string path;
   bool json = false;
 };
@@ -32,7 +32,7 @@ void printCounts(const char *title, const std::map<std::string, int64_t> &counts
     std::printf("  %-9s %6lld  %s\n", title, static_cast<long long>(count), name.c_str());
 }
 
-Status stats(const Flags &flags) {
+Status stats(const StatsFlags &flags) {
   Result<CacheFile> file = openCache(flags.path);
   if (!file)
     return file.status();
@@ -85,7 +85,7 @@ Status stats(const Flags &flags) {
 } // namespace
 
 void addCacheStats(CLI::App &cache, Action &action) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<StatsFlags>();
   CLI::App *verb = cache.add_subcommand("stats", "Rows and bytes, by device, operator and target; what was tuned and "
                                                  "when kernels were used");
   addCacheFlag(*verb, flags->path, CacheUse::kReads);

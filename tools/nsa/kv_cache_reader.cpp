@@ -10,8 +10,6 @@ using T = TensorName;
 
 constexpr int64_t kMostTokens = std::numeric_limits<int32_t>::max();
 
-std::string nameText(T name) { return std::string(tensorName(name)); }
-
 int64_t rowTokens(const Spec &spec, T name) { return tensorRule(name).lead == Lead::kCacheBlocks ? spec.cmpStride : 1; }
 
 Status broken(T name, const HostTensor &tensor, std::string rule) {

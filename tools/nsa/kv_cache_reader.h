@@ -10,6 +10,9 @@
 
 namespace nsa::tools {
 
+// As it stands in files and messages.
+inline std::string nameText(TensorName name) { return std::string(tensorName(name)); }
+
 class KvCacheReader {
 public:
   // `file` has a cache in pages where it has a block table.

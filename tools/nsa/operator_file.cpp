@@ -12,8 +12,6 @@ namespace {
 
 using T = TensorName;
 
-std::string nameText(T name) { return std::string(tensorName(name)); }
-
 Status disagrees(std::string key, std::string given, const std::string &tensors) {
   return Status::invalid(std::move(key), std::move(given), "must agree with the tensors, which say " + tensors);
 }

@@ -16,8 +16,6 @@ using Json = nlohmann::ordered_json;
 using report::Page;
 using report::Table;
 
-std::string text(const Json &object, const char *name) { return object.value(name, ""); }
-
 std::string shortId(const std::string &id) { return id.substr(0, 12); }
 
 std::string countsText(const Json &counts) {
@@ -29,20 +27,21 @@ std::string countsText(const Json &counts) {
 }
 
 void addHeader(Page &page, const Json &report) {
-  if (const std::string description = text(report, "description"); !description.empty())
+  if (const std::string description = fieldText(report, "description"); !description.empty())
     page.paragraph(description);
   const double budget = report.value("budget_seconds", 0.0);
-  page.facts({{"Outcome", countsText(report["counts"])},
-              {"Time", durationText(report.value("seconds", 0.0)) +
-                           (budget > 0 ? " of a budget of " + durationText(budget) : ", no budget for the whole")},
-              {"Date", text(report, "date")},
-              {"Version", text(report, "version") + ", source " + text(report, "source")},
-              {"Compiler", shortId(text(report, "compiler"))},
-              {"Processor", text(report, "processor") + ", " + std::to_string(report.value("cores", 0)) + " cores"}});
+  page.facts(
+      {{"Outcome", countsText(report["counts"])},
+       {"Time", durationText(report.value("seconds", 0.0)) +
+                    (budget > 0 ? " of a budget of " + durationText(budget) : ", no budget for the whole")},
+       {"Date", fieldText(report, "date")},
+       {"Version", fieldText(report, "version") + ", source " + fieldText(report, "source")},
+       {"Compiler", shortId(fieldText(report, "compiler"))},
+       {"Processor", fieldText(report, "processor") + ", " + std::to_string(report.value("cores", 0)) + " cores"}});
   if (report.value("interrupted", false))
     page.warning("The run was interrupted. What is missing is tuned by running it again.");
   for (const Json &device : report["devices"]) {
-    page.subheading(text(device, "device"));
+    page.subheading(fieldText(device, "device"));
     std::vector<std::pair<std::string, std::string>> facts;
     std::string names;
     for (const Json &name : device["names"])
@@ -66,7 +65,7 @@ void addThresholds(Page &page, const Json &thresholds) {
                  "are measured by nsa bench thresholds; never is an answer too.");
   Table table({{"threshold"}, {"for"}, {"from", true}, {"sizes measured", true}});
   for (const Json &threshold : thresholds)
-    table.add({text(threshold, "name"), text(threshold, "family"),
+    table.add({fieldText(threshold, "name"), fieldText(threshold, "family"),
                threshold.value("never", false) ? "never" : std::to_string(threshold.value("threshold", 0)),
                std::to_string(threshold.value("measured", 0))});
   page.add(table);
@@ -79,15 +78,15 @@ void addFailures(Page &page, const Json &kernels) {
   Table rejected({{"kernel"}, {"template"}, {"config"}, {"outcome"}, {"why"}});
   for (const Json &kernel : kernels) {
     if (kernel.contains("error")) {
-      std::string &problems = failures[{text(kernel, "device"), text(kernel, "error")}];
-      problems += (problems.empty() ? "" : "; ") + text(kernel, "problem");
+      std::string &problems = failures[{fieldText(kernel, "device"), fieldText(kernel, "error")}];
+      problems += (problems.empty() ? "" : "; ") + fieldText(kernel, "problem");
     }
     if (!kernel.contains("evidence"))
       continue;
     for (const Json &candidate : kernel["evidence"])
-      if (const std::string outcome = text(candidate, "outcome"); outcome == "rejected" || outcome == "failed")
-        rejected.add({text(kernel, "problem"), text(candidate, "template"), text(candidate, "config"), outcome,
-                      text(candidate, "detail")});
+      if (const std::string outcome = fieldText(candidate, "outcome"); outcome == "rejected" || outcome == "failed")
+        rejected.add({fieldText(kernel, "problem"), fieldText(candidate, "template"), fieldText(candidate, "config"),
+                      outcome, fieldText(candidate, "detail")});
   }
   for (const auto &[what, problems] : failures)
     failed.add({problems, what.first, what.second}, Table::Tone::kBad);
@@ -105,9 +104,9 @@ void addFailures(Page &page, const Json &kernels) {
 
 std::string callText(const Json &kernel) {
   const int page = kernel.value("page_size", 0);
-  return text(kernel, "call") + " " + text(kernel, "dtype") + " " +
-         (text(kernel, "call") == "decode" ? page ? "pages of " + std::to_string(page) : "no pages"
-                                           : text(kernel, "layout"));
+  return fieldText(kernel, "call") + " " + fieldText(kernel, "dtype") + " " +
+         (fieldText(kernel, "call") == "decode" ? page ? "pages of " + std::to_string(page) : "no pages"
+                                                : fieldText(kernel, "layout"));
 }
 
 // "12.3 TFLOP/s", or bytes where nothing is multiplied.
@@ -140,10 +139,11 @@ void addWinners(Page &page, const Json &kernels) {
   for (const Json &kernel : kernels) {
     if (!kernel.value("has_choices", true))
       continue;
-    std::vector<std::string> cells = {text(kernel, "heads"), callText(kernel), std::to_string(kernel.value("batch", 0)),
-                                      std::to_string(kernel.value("seqlen_k", 0)), text(kernel, "role")};
+    std::vector<std::string> cells = {fieldText(kernel, "heads"), callText(kernel),
+                                      std::to_string(kernel.value("batch", 0)),
+                                      std::to_string(kernel.value("seqlen_k", 0)), fieldText(kernel, "role")};
     if (!kernel.contains("winner")) {
-      cells.insert(cells.end(), {"-", "-", "-", "-", "-", text(kernel, "status"), "-"});
+      cells.insert(cells.end(), {"-", "-", "-", "-", "-", fieldText(kernel, "status"), "-"});
       table.add(std::move(cells), kernel.contains("error") ? Table::Tone::kBad : Table::Tone::kQuiet);
       continue;
     }
@@ -161,9 +161,9 @@ void addWinners(Page &page, const Json &kernels) {
     cells.push_back(measured ? ratioText : "-");
     cells.push_back(rateText(kernel));
     cells.push_back(std::move(many));
-    cells.push_back(text(kernel, "status") + (kernel.value("tie", false) ? ", tie" : "") +
+    cells.push_back(fieldText(kernel, "status") + (kernel.value("tie", false) ? ", tie" : "") +
                     (kernel.value("budget_exhausted", false) ? ", out of budget" : ""));
-    cells.push_back(text(winner, "template") + " " + text(winner, "config"));
+    cells.push_back(fieldText(winner, "template") + " " + fieldText(winner, "config"));
     table.add(std::move(cells), measured && ratio < 0.9 ? Table::Tone::kGood : Table::Tone::kPlain);
   }
   page.add(table);
@@ -172,13 +172,13 @@ void addWinners(Page &page, const Json &kernels) {
 } // namespace
 
 std::string tuneHtml(const Json &report) {
-  Page page("nsa tune: " + text(report, "workload"));
+  Page page("nsa tune: " + fieldText(report, "workload"));
   addHeader(page, report);
   const Json &kernels = report["kernels"];
   addFailures(page, kernels);
   for (const Json &device : report["devices"]) {
-    const TunePlots plots = tunePlots(report, text(device, "device"));
-    const std::string of = report["devices"].size() > 1 ? " on " + text(device["facts"], "name") : "";
+    const TunePlots plots = tunePlots(report, fieldText(device, "device"));
+    const std::string of = report["devices"].size() > 1 ? " on " + fieldText(device["facts"], "name") : "";
     if (!plots.roofline.empty()) {
       page.heading("Roofline" + of);
       page.add(plots.roofline);

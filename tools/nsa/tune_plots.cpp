@@ -14,21 +14,20 @@ using Json = nlohmann::ordered_json;
 using report::Axis;
 using report::Plot;
 
-std::string text(const Json &object, const char *name) { return object.value(name, ""); }
-
 // Kernels that differ in their length alone: a plot.
 std::string lineKey(const Json &kernel) {
   std::string key;
   for (const char *name : {"heads", "call", "dtype", "layout", "role"})
-    key += text(kernel, name) + " ";
+    key += fieldText(kernel, name) + " ";
   return key + std::to_string(kernel.value("page_size", 0)) + " " + std::to_string(kernel.value("batch", 0));
 }
 
 std::string titleOf(const Json &kernel) {
   const int page = kernel.value("page_size", 0), batch = kernel.value("batch", 1);
-  return text(kernel, "heads") + " " + text(kernel, "call") + " " + text(kernel, "dtype") +
-         (text(kernel, "layout") == "packed" ? " packed" : "") + (page ? " pages of " + std::to_string(page) : "") +
-         (batch > 1 ? ", batch " + std::to_string(batch) : "") + ": " + text(kernel, "role");
+  return fieldText(kernel, "heads") + " " + fieldText(kernel, "call") + " " + fieldText(kernel, "dtype") +
+         (fieldText(kernel, "layout") == "packed" ? " packed" : "") +
+         (page ? " pages of " + std::to_string(page) : "") + (batch > 1 ? ", batch " + std::to_string(batch) : "") +
+         ": " + fieldText(kernel, "role");
 }
 
 bool isSmaller(const Json &kernel) { return kernel.contains("timed") && kernel["timed"].value("smaller", false); }
@@ -36,7 +35,7 @@ bool isSmaller(const Json &kernel) { return kernel.contains("timed") && kernel["
 std::string pointText(const Json &kernel, const Json &candidate) {
   std::string line = std::to_string(kernel.value("seqlen_k", 0)) +
                      " tokens: " + millisecondsText(candidate.value("milliseconds", 0.0)) + ", " +
-                     text(candidate, "template") + " " + text(candidate, "config");
+                     fieldText(candidate, "template") + " " + fieldText(candidate, "config");
   if (isSmaller(kernel))
     line += ", timed on " + std::to_string(kernel["timed"].value("batch", 0)) + " x " +
             std::to_string(kernel["timed"].value("seqlen_q", 0)) + " queries over " +
@@ -46,7 +45,7 @@ std::string pointText(const Json &kernel, const Json &candidate) {
 
 // A role may be another operator's from some length on: then its lines name that too.
 std::string variantOf(const Json &kernel, const Json &candidate, bool namesOperator) {
-  return (namesOperator ? text(kernel, "operator") + ": " : "") + text(candidate, "template");
+  return (namesOperator ? fieldText(kernel, "operator") + ": " : "") + fieldText(candidate, "template");
 }
 
 // Where the engine goes over from one way to compute to another.
@@ -54,22 +53,23 @@ void addMarks(Plot &plot, const std::vector<const Json *> &kernels, const Json &
   std::set<std::string> marked;
   for (const Json *kernel : kernels)
     for (const Json &threshold : thresholds)
-      if (kernel->contains("route") && (*kernel)["route"].value("family", "") == text(threshold, "family") &&
-          (*kernel)["route"].value("name", "") == text(threshold, "name") &&
-          text(*kernel, "device") == text(threshold, "device") && marked.insert(text(threshold, "name")).second) {
+      if (kernel->contains("route") && (*kernel)["route"].value("family", "") == fieldText(threshold, "family") &&
+          (*kernel)["route"].value("name", "") == fieldText(threshold, "name") &&
+          fieldText(*kernel, "device") == fieldText(threshold, "device") &&
+          marked.insert(fieldText(threshold, "name")).second) {
         if (threshold.value("never", false))
-          plot.setNote(text(threshold, "name") + ": never");
+          plot.setNote(fieldText(threshold, "name") + ": never");
         else
-          plot.mark({threshold.value("threshold", 0.0), text(threshold, "name")});
+          plot.mark({threshold.value("threshold", 0.0), fieldText(threshold, "name")});
       }
 }
 
 Plot timePlot(const std::vector<const Json *> &kernels, const Json &thresholds) {
   const Json &one = *kernels.front();
   const bool isCut = std::ranges::any_of(kernels, [](const Json *kernel) { return isSmaller(*kernel); });
-  const bool ofKeys = text(one, "operator") == "compress"; // it sees no query
+  const bool ofKeys = fieldText(one, "operator") == "compress"; // it sees no query
   const bool namesOperator = std::ranges::any_of(
-      kernels, [&](const Json *kernel) { return text(*kernel, "operator") != text(one, "operator"); });
+      kernels, [&](const Json *kernel) { return fieldText(*kernel, "operator") != fieldText(one, "operator"); });
   Plot plot(titleOf(one), Axis("tokens", Axis::Scale::kBinary),
             Axis(isCut ? ofKeys ? "ns per token" : "ns per query" : "ms", Axis::Scale::kDecimal));
   std::map<std::string, Plot::Series> series;
@@ -104,13 +104,13 @@ void addRoofline(std::vector<Plot> &plots, const std::vector<const Json *> &kern
       continue;
     const double flops = (*kernel)["timed"].value("flops", 0.0), bytes = (*kernel)["timed"].value("bytes", 0.0);
     const double milliseconds = (*kernel)["winner"].value("milliseconds", 0.0);
-    if (text(*kernel, "dtype") != dtype || flops <= 0 || bytes <= 0 || milliseconds <= 0)
+    if (fieldText(*kernel, "dtype") != dtype || flops <= 0 || bytes <= 0 || milliseconds <= 0)
       continue;
     const double intensity = flops / bytes, teraflops = flops / milliseconds * 1e-9;
     least = std::min(least, intensity);
     most = std::max(most, intensity);
-    Plot::Series &dots = series[text(*kernel, "operator")];
-    dots.name = text(*kernel, "operator");
+    Plot::Series &dots = series[fieldText(*kernel, "operator")];
+    dots.name = fieldText(*kernel, "operator");
     dots.isLine = false;
     dots.points.push_back({.x = intensity,
                            .y = teraflops,
@@ -147,19 +147,20 @@ TunePlots tunePlots(const Json &report, const std::string &device) {
   std::vector<std::string> order, dtypes;
   std::map<std::string, std::vector<const Json *>> lines;
   for (const Json &kernel : report["kernels"]) {
-    if (text(kernel, "device") != device || !kernel.contains("winner"))
+    if (fieldText(kernel, "device") != device || !kernel.contains("winner"))
       continue;
     measured.push_back(&kernel);
     const std::string key = lineKey(kernel);
     if (!lines.contains(key))
       order.push_back(key);
     lines[key].push_back(&kernel);
-    if (std::ranges::find(dtypes, text(kernel, "dtype")) == dtypes.end())
-      dtypes.push_back(text(kernel, "dtype"));
+    if (std::ranges::find(dtypes, fieldText(kernel, "dtype")) == dtypes.end())
+      dtypes.push_back(fieldText(kernel, "dtype"));
   }
   TunePlots plots;
   const auto &devices = report["devices"];
-  const auto found = std::ranges::find_if(devices, [&](const Json &each) { return text(each, "device") == device; });
+  const auto found =
+      std::ranges::find_if(devices, [&](const Json &each) { return fieldText(each, "device") == device; });
   for (const std::string &dtype : dtypes) {
     const Json *roof =
         found != devices.end() && (*found)["roofs"].contains(dtype) ? &(*found)["roofs"][dtype] : nullptr;

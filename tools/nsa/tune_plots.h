@@ -10,6 +10,9 @@
 
 namespace nsa::tools {
 
+// A report's text field; "" where it has none.
+inline std::string fieldText(const nlohmann::ordered_json &object, const char *name) { return object.value(name, ""); }
+
 struct TunePlots {
   std::vector<report::Plot> roofline; // one for each type that has a roof
   std::vector<report::Plot> times;    // one for each part of a call that has lengths to show

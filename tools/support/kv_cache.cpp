@@ -31,8 +31,8 @@ constexpr int64_t kSparePages = 3;
 
 T given(T name, T otherwise, const NamedTensors &tensors) { return tensors.contains(name) ? name : otherwise; }
 
-const int32_t *integers(const HostTensor &tensor) { return reinterpret_cast<const int32_t *>(tensor.bytes.data()); }
-int32_t *integers(HostTensor &tensor) { return reinterpret_cast<int32_t *>(tensor.bytes.data()); }
+const int32_t *integerData(const HostTensor &tensor) { return reinterpret_cast<const int32_t *>(tensor.bytes.data()); }
+int32_t *integerData(HostTensor &tensor) { return reinterpret_cast<int32_t *>(tensor.bytes.data()); }
 
 void copyRow(const HostTensor &from, int64_t fromOffset, HostTensor &to, int64_t toOffset) {
   const auto element = static_cast<int64_t>(dtypeBytes(to.dtype));
@@ -126,7 +126,7 @@ private:
 
   void addLengths() {
     HostTensor lengths = HostTensor::make(DType::kI32, shapeOf(spec, T::kCacheSeqlens, inputs.extents));
-    std::copy(before.begin(), before.end(), integers(lengths));
+    std::copy(before.begin(), before.end(), integerData(lengths));
     inputs.tensors[T::kCacheSeqlens] = std::move(lengths);
     if (!spec.pageSize)
       return;
@@ -135,7 +135,7 @@ private:
     std::mt19937_64 random(seed);
     std::shuffle(order.begin(), order.end(), random);
     HostTensor pages = HostTensor::make(DType::kI32, shapeOf(spec, T::kBlockTable, inputs.extents));
-    std::copy_n(order.begin(), pages.elements(), integers(pages));
+    std::copy_n(order.begin(), pages.elements(), integerData(pages));
     inputs.tensors[T::kBlockTable] = std::move(pages);
   }
 
@@ -175,7 +175,7 @@ TensorView cacheView(const Spec &spec, T name, const NamedTensors &tensors, cons
     return {};
   TensorView view = viewOf(spec, name, found->second);
   if (table && tensorRule(name).lead != Lead::kRing) {
-    view.pages = {integers(*table), static_cast<size_t>(table->elements())};
+    view.pages = {integerData(*table), static_cast<size_t>(table->elements())};
     view.pagesPerSequence = table->shape[1];
     view.pageRows = found->second.shape[1];
   }
@@ -183,11 +183,11 @@ TensorView cacheView(const Spec &spec, T name, const NamedTensors &tensors, cons
 }
 
 std::vector<Sequence> sequencesInCache(const OperatorInputs &inputs) {
-  const int32_t *lengths = integers(inputs[T::kCacheSeqlens]);
+  const int32_t *lengths = integerData(inputs[T::kCacheSeqlens]);
   const bool packed = inputs.spec.layout == Layout::kPacked;
   std::vector<Sequence> sequences;
   for (int64_t s = 0; s < inputs.extents.batch; ++s) {
-    const int32_t *offsets = packed ? integers(inputs[T::kCuSeqlensQ]) + s : nullptr;
+    const int32_t *offsets = packed ? integerData(inputs[T::kCuSeqlensQ]) + s : nullptr;
     const int64_t count = packed ? offsets[1] - offsets[0] : inputs.extents.timeQ;
     sequences.push_back({.batch = packed ? 0 : s,
                          .queryBegin = packed ? offsets[0] : 0,

@@ -1,5 +1,6 @@
 // Tuning in the background with the real compiler on the CPU: what serves meanwhile, that the next plan has the winner,
 // that plans which are held stay as they are, and that nothing waits for it at the end.
+#include "tests/harness/no_environment.h"
 #include "tests/unit/runtime/planner_fixture.h"
 
 #include <atomic>
@@ -174,7 +175,7 @@ TEST_F(BackgroundTest, AProcessEndsWithoutWaitingForIt) {
     if (child == 0) {
       alarm(60);
       options.missPolicy = MissPolicy::kBackground;
-      Result<EnginePointer> engine = Engine::open(options, [](const char *) -> const char * { return nullptr; });
+      Result<EnginePointer> engine = Engine::open(options, test::noVariable);
       if (!engine || !(*engine)->plan(spec, maxima, nullptr).isOk())
         _exit(3);
       std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));

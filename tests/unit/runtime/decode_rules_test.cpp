@@ -7,7 +7,7 @@
 namespace nsa::test::c_api {
 namespace {
 
-struct Rule {
+struct DecodeRule {
   const char *field, *value, *rule;
   std::function<void(DecodeCall &)> spoil;
 };
@@ -15,14 +15,15 @@ struct Rule {
 class DecodeRules : public CApi {
 protected:
   // A plan for calls of one kind, over which each rule is broken alone.
-  void check(nsa_layout layout, int32_t pageSize, const std::vector<Rule> &rules, int32_t branches = NSA_BRANCHES_ALL) {
+  void check(nsa_layout layout, int32_t pageSize, const std::vector<DecodeRule> &rules,
+             int32_t branches = NSA_BRANCHES_ALL) {
     DecodeCall whole(layout, pageSize, branches);
     storeReturningKernels(cache, whole.internalSpec(), whole.internalMaxima());
     Engine engine(cache);
     Plan plan(engine, whole);
     ASSERT_EQ(plan.status, NSA_OK) << plan.error.message;
     ASSERT_EQ(plan.run(whole), NSA_OK) << plan.error.message;
-    for (const Rule &rule : rules) {
+    for (const DecodeRule &rule : rules) {
       DecodeCall call(layout, pageSize, branches);
       rule.spoil(call);
       SCOPED_TRACE(std::string(rule.field) + ": " + rule.rule);

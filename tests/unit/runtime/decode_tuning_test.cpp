@@ -1,6 +1,7 @@
 // Tuning decode with the real compiler on the CPU: each of its kernels is measured where it stands, and one that spoils
 // what a caller sees of the whole call is rejected. And what tuning one length leaves for the next.
 #include "runtime/engine/engine.h"
+#include "tests/harness/no_environment.h"
 #include "tests/harness/template_folder.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +33,7 @@ protected:
 
   EnginePointer open(MissPolicy policy) {
     options.missPolicy = policy;
-    Result<EnginePointer> engine = Engine::open(options, [](const char *) -> const char * { return nullptr; });
+    Result<EnginePointer> engine = Engine::open(options, test::noVariable);
     EXPECT_TRUE(engine.isOk()) << engine.status().toString();
     return std::move(*engine);
   }

@@ -1,6 +1,7 @@
 // A fork while another thread is inside the compiler: the child either compiles or is told why it cannot, and never
 // waits for a lock of LLVM whose owner it does not have.
 #include "runtime/engine/engine_handle.h"
+#include "tests/harness/no_environment.h"
 
 #include <atomic>
 #include <gtest/gtest.h>
@@ -14,15 +15,13 @@ namespace {
 
 constexpr unsigned kHangSeconds = 120;
 
-const char *noVariable(const char *) { return nullptr; }
-
 Result<std::unique_ptr<EngineHandle>> openEngine() {
   EngineOptions options;
   options.device = "cpu";
   options.cachePath = ":memory:";
   options.compilerPath = NSA_COMPILER_LIBRARY;
   options.log = [](LogLevel, std::string_view, std::string_view) {};
-  return EngineHandle::open(std::move(options), noVariable);
+  return EngineHandle::open(std::move(options), test::noVariable);
 }
 
 Status planNew(EngineHandle &handle, int32_t dim) {

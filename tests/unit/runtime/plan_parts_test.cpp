@@ -1,6 +1,7 @@
 // Plans of several kernels with the real compiler on the CPU: what is missing is compiled at the same time, once each,
 // and gives what one thread gives, errors included.
 #include "runtime/engine/engine.h"
+#include "tests/harness/no_environment.h"
 #include "tests/harness/template_folder.h"
 
 #include <atomic>
@@ -16,8 +17,6 @@ using namespace nsa;
 using Json = nlohmann::json;
 
 namespace {
-
-const char *noVariable(const char *) { return nullptr; }
 
 class PlanPartsTest : public testing::Test {
 protected:
@@ -37,7 +36,7 @@ protected:
   EnginePointer open(const std::string &cache, int threads) {
     options.cachePath = folder.file(cache);
     options.compileThreads = threads;
-    Result<EnginePointer> engine = Engine::open(options, noVariable);
+    Result<EnginePointer> engine = Engine::open(options, test::noVariable);
     EXPECT_TRUE(engine.isOk()) << engine.status().toString();
     return std::move(*engine);
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/engine/engine.h"
+#include "tests/harness/no_environment.h"
 #include "tests/harness/template_folder.h"
 
 #include <filesystem>
@@ -34,7 +35,7 @@ protected:
 
   EnginePointer open(MissPolicy policy) {
     options.missPolicy = policy;
-    Result<EnginePointer> engine = Engine::open(options, [](const char *) -> const char * { return nullptr; });
+    Result<EnginePointer> engine = Engine::open(options, noVariable);
     EXPECT_TRUE(engine.isOk()) << engine.status().toString();
     return std::move(*engine);
   }

@@ -3,6 +3,7 @@
 #include "runtime/cuda/driver.h"
 #include "runtime/engine/compiler_library.h"
 #include "runtime/engine/engine.h"
+#include "tests/harness/no_environment.h"
 #include "tests/harness/scratch.h"
 #include "tests/unit/runtime/stored_kernel.h"
 
@@ -17,8 +18,6 @@
 using namespace nsa;
 
 namespace {
-
-const char *noVariable(const char *) { return nullptr; }
 
 class Trouble : public testing::Test {
 protected:
@@ -41,7 +40,7 @@ protected:
   }
 
   EnginePointer open() {
-    Result<EnginePointer> engine = Engine::open(options, noVariable);
+    Result<EnginePointer> engine = Engine::open(options, test::noVariable);
     EXPECT_TRUE(engine.isOk()) << engine.status().toString();
     return engine ? std::move(*engine) : nullptr;
   }
@@ -109,7 +108,7 @@ TEST_F(Trouble, NoDriverIsUnavailableWithAHint) {
   if (cuda::Driver::get().isOk())
     GTEST_SKIP() << "this machine has a CUDA driver";
   options.device = "cuda:0";
-  Result<EnginePointer> engine = Engine::open(options, noVariable);
+  Result<EnginePointer> engine = Engine::open(options, test::noVariable);
   ASSERT_FALSE(engine.isOk());
   EXPECT_EQ(engine.status().code(), ErrorCode::kUnavailable);
   EXPECT_NE(engine.status().error().hint.find("cpu"), std::string::npos);
