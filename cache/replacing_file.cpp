@@ -16,8 +16,9 @@ namespace {
 
 constexpr mode_t kMostRights = 0644; // never everyone's to write: such a file would be refused
 
-Status failure(const std::string &path, const std::string &what, int error) {
-  return Status::error(ErrorCode::kIoError, "'" + path + "' " + what + ": " + std::generic_category().message(error));
+Status failure(const std::string &path, const std::string &what, int error, std::string hint = "") {
+  return Status::error(ErrorCode::kIoError, "'" + path + "' " + what + ": " + std::generic_category().message(error),
+                       std::move(hint));
 }
 
 Status refuseExisting(const std::string &path) {
@@ -50,7 +51,7 @@ Result<ReplacingFile> ReplacingFile::create(const std::string &path, Existing ex
     if (existing == Existing::kRefuse)
       return refuseExisting(path);
     if (!S_ISREG(facts.st_mode))
-      return Status::error(ErrorCode::kIoError, "'" + path + "' exists and is no regular file", "name another file");
+      return Status::error(ErrorCode::kIoError, "'" + path + "' exists and is not a regular file", "name another file");
   }
   ReplacingFile file;
   file.path = path;
@@ -58,7 +59,7 @@ Result<ReplacingFile> ReplacingFile::create(const std::string &path, Existing ex
   std::string pattern = path + ".XXXXXX";
   const int descriptor = ::mkostemp(pattern.data(), O_CLOEXEC);
   if (descriptor < 0)
-    return failure(path, "cannot be made", errno);
+    return failure(path, "cannot be made", errno, "the folder must exist and be writable");
   file.temporary = std::move(pattern);
   const mode_t mask = ::umask(0);
   ::umask(mask);

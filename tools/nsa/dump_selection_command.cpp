@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 namespace nsa::tools {
 namespace {
@@ -89,10 +90,13 @@ Status dump(const DumpFlags &flags) {
   OperatorInputs &inputs = file->inputs;
   if (!inputs.spec.hasBranch(kBranchSel) && flags.op == Operator::kNsa)
     return Status::invalid("branches", "without sel", "must name sel: nothing is selected otherwise");
-  Result<OutputFile> output =
-      flags.outputPath.empty() ? Result<OutputFile>(OutputFile()) : OutputFile::create(flags.outputPath);
-  if (!output)
-    return output.status();
+  std::optional<OutputFile> output; // made before the work, so that a path that cannot be written costs nothing
+  if (!flags.outputPath.empty()) {
+    Result<OutputFile> created = OutputFile::create(flags.outputPath);
+    if (!created)
+      return created.status();
+    output.emplace(std::move(*created));
+  }
   Result<DeviceRun> run = runOnDevice(inputs, flags.engine.settings, {TensorName::kBlockList});
   if (!run)
     return run.status();
@@ -100,7 +104,7 @@ Status dump(const DumpFlags &flags) {
   if (!ranges)
     return ranges.status();
   const std::string text = jsonLines(inputs, *ranges);
-  if (flags.outputPath.empty()) {
+  if (!output) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     return Status::ok(); // a lost stdout is found at the end of every verb
   }

@@ -1,7 +1,6 @@
 #include "tools/nsa/file_io.h"
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -69,37 +68,24 @@ Result<std::string> readText(const std::string &path, uint64_t limit) {
 }
 
 OutputFile::OutputFile(OutputFile &&other) noexcept
-    : path(std::move(other.path)), temporary(std::move(other.temporary)),
-      descriptor(std::exchange(other.descriptor, -1)) {}
+    : file(std::move(other.file)), path(std::move(other.path)), descriptor(std::exchange(other.descriptor, -1)) {}
 
 OutputFile::~OutputFile() {
-  if (descriptor < 0)
-    return;
-  close(descriptor);
-  unlink(temporary.c_str());
+  if (descriptor >= 0)
+    close(descriptor);
 }
 
-Status OutputFile::failure(const char *what) const {
-  return ioError(path, std::string(what) + ": " + std::strerror(errno));
-}
+Status OutputFile::failure() const { return ioError(path, std::string("cannot be written: ") + std::strerror(errno)); }
 
 Result<OutputFile> OutputFile::create(const std::string &path) {
-  OutputFile file;
-  file.path = path;
-  struct stat facts{};
-  if (stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode))
-    return ioError(path, "exists and is not a regular file", "name a file to be written");
-  file.temporary = path + ".XXXXXX";
-  file.descriptor = mkostemp(file.temporary.data(), O_CLOEXEC);
-  if (file.descriptor < 0)
-    return ioError(path, std::string("cannot be written: ") + std::strerror(errno),
-                   "the folder must exist and be writable");
-  // mkostemp gives 0600; the file shall have what any other new file has.
-  const mode_t mask = umask(0);
-  umask(mask);
-  if (fchmod(file.descriptor, 0666 & ~mask) != 0)
-    return file.failure("cannot be written");
-  return file;
+  Result<ReplacingFile> replacing = ReplacingFile::create(path, ReplacingFile::Existing::kReplace);
+  if (!replacing)
+    return replacing.status();
+  OutputFile output(std::move(*replacing), path);
+  output.descriptor = ::open(output.file.temporaryPath().c_str(), O_WRONLY | O_CLOEXEC);
+  if (output.descriptor < 0)
+    return output.failure();
+  return output;
 }
 
 Status OutputFile::write(std::span<const std::byte> data) {
@@ -108,21 +94,13 @@ Status OutputFile::write(std::span<const std::byte> data) {
     if (done < 0 && errno == EINTR)
       continue;
     if (done < 0)
-      return failure("cannot be written");
+      return failure();
     data = data.subspan(static_cast<size_t>(done));
   }
   return Status::ok();
 }
 
-Status OutputFile::commit() {
-  // The data must be there before the name is: a crash may not leave an empty file under it.
-  if (fsync(descriptor) != 0)
-    return failure("cannot be written");
-  if (rename(temporary.c_str(), path.c_str()) != 0)
-    return failure("cannot be renamed into place");
-  close(std::exchange(descriptor, -1));
-  return Status::ok();
-}
+Status OutputFile::commit() { return file.commit(); }
 
 Status writeText(const std::string &path, std::string_view text) {
   Result<OutputFile> file = OutputFile::create(path);

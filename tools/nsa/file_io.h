@@ -3,6 +3,7 @@
 // Thread-safety: distinct objects may be used from distinct threads.
 #pragma once
 
+#include "cache/replacing_file.h"
 #include "runtime/base/status.h"
 
 #include <cstddef>
@@ -10,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace nsa::tools {
 
@@ -34,10 +36,9 @@ private:
 // Refuses files above `limit` bytes.
 Result<std::string> readText(const std::string &path, uint64_t limit);
 
-// A temporary file beside `path` that takes its name on `commit` and vanishes without it.
+// A file that is written from front to back and takes the place of `path` on `commit`.
 class OutputFile {
 public:
-  OutputFile() = default;
   OutputFile(OutputFile &&other) noexcept;
   OutputFile &operator=(OutputFile &&) = delete;
   ~OutputFile();
@@ -47,9 +48,11 @@ public:
   Status commit();
 
 private:
-  Status failure(const char *what) const;
+  OutputFile(ReplacingFile &&file, std::string path) : file(std::move(file)), path(std::move(path)) {}
+  Status failure() const;
 
-  std::string path, temporary;
+  ReplacingFile file;
+  std::string path;
   int descriptor = -1;
 };
 

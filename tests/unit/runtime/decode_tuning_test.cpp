@@ -1,22 +1,18 @@
 // Tuning decode with the real compiler on the CPU: each of its kernels is measured where it stands, and one that spoils
 // what a caller sees of the whole call is rejected. And what tuning one length leaves for the next.
-#include "runtime/engine/engine.h"
-#include "tests/harness/no_environment.h"
-#include "tests/harness/template_folder.h"
+#include "tests/unit/runtime/planner_fixture.h"
 
-#include <gtest/gtest.h>
 #include <map>
-#include <nlohmann/json.hpp>
 
-using namespace nsa;
-using test::replaceOnce;
-using Json = nlohmann::json;
-
+namespace nsa {
 namespace {
 
-class DecodeTuning : public testing::Test {
+using test::replaceOnce;
+
+class DecodeTuning : public test::PlannerFixture {
 protected:
   DecodeTuning() {
+    spec = Spec();
     spec.op = Operator::kDecode;
     spec.dtype = DType::kF32;
     spec.queryHeads = 4;
@@ -24,19 +20,10 @@ protected:
     spec.qkDim = spec.vDim = 32;
     spec.window = 100;
     spec.selCount = 4;
-    options.device = "cpu";
-    options.cachePath = folder.file("kernels.db");
-    options.compilerPath = NSA_COMPILER_LIBRARY;
     options.tuneBudgetSeconds = 0.5;
-    options.log = [](LogLevel, std::string_view, std::string_view) {};
+    maxima = {3, 3, 1, 700};
   }
 
-  EnginePointer open(MissPolicy policy) {
-    options.missPolicy = policy;
-    Result<EnginePointer> engine = Engine::open(options, test::noVariable);
-    EXPECT_TRUE(engine.isOk()) << engine.status().toString();
-    return std::move(*engine);
-  }
   // The reports of a tuning, by operator.
   std::map<std::string, Json> tune(Engine &engine) {
     std::map<std::string, Json> reports;
@@ -51,12 +38,6 @@ protected:
     }
     return reports;
   }
-
-  test::Scratch folder;
-  test::TemplateFolder templates;
-  EngineOptions options;
-  Spec spec;
-  Maxima maxima = {3, 3, 1, 700};
 };
 
 TEST_F(DecodeTuning, MeasuresEachKernelThatHasChoices) {
@@ -143,3 +124,4 @@ TEST_F(DecodeTuning, LengthsOfOneConfigurationShareTheirCandidates) {
 }
 
 } // namespace
+} // namespace nsa

@@ -1,49 +1,35 @@
 // Plans of several kernels with the real compiler on the CPU: what is missing is compiled at the same time, once each,
 // and gives what one thread gives, errors included.
-#include "runtime/engine/engine.h"
-#include "tests/harness/no_environment.h"
-#include "tests/harness/template_folder.h"
+#include "tests/unit/runtime/planner_fixture.h"
 
 #include <atomic>
 #include <chrono>
 #include <functional>
-#include <gtest/gtest.h>
 #include <new>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <thread>
 
-using namespace nsa;
-using Json = nlohmann::json;
-
+namespace nsa {
 namespace {
 
-class PlanPartsTest : public testing::Test {
+class PlanPartsTest : public test::PlannerFixture {
 protected:
   PlanPartsTest() {
+    spec = Spec();
+    maxima = {.batch = 1, .tokensQ = 2048, .seqlenQ = 2048, .seqlenK = 2048};
     spec.op = Operator::kNsa;
     spec.dtype = DType::kF32;
     spec.queryHeads = 4;
     spec.kvHeads = 2;
     spec.qkDim = spec.vDim = 16;
-    options.device = "cpu";
-    options.compilerPath = NSA_COMPILER_LIBRARY;
     options.missPolicy = MissPolicy::kDefault;
-    options.log = [](LogLevel, std::string_view, std::string_view) {};
   }
 
   // One cache for each name.
   EnginePointer open(const std::string &cache, int threads) {
     options.cachePath = folder.file(cache);
     options.compileThreads = threads;
-    Result<EnginePointer> engine = Engine::open(options, test::noVariable);
-    EXPECT_TRUE(engine.isOk()) << engine.status().toString();
-    return std::move(*engine);
-  }
-  Json describe(Engine &engine) {
-    Result<PlanPointer> plan = engine.plan(spec, maxima, nullptr);
-    EXPECT_TRUE(plan.isOk()) << plan.status().toString();
-    return plan ? Json::parse((*plan)->describe()) : Json();
+    return PlannerFixture::open(options.missPolicy);
   }
   static std::vector<std::string> contents(const Json &plan) {
     std::vector<std::string> list;
@@ -61,12 +47,6 @@ protected:
     while (!flag && std::chrono::steady_clock::now() < limit)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-
-  test::Scratch folder;
-  test::TemplateFolder templates;
-  EngineOptions options;
-  Spec spec;
-  Maxima maxima{.batch = 1, .tokensQ = 2048, .seqlenQ = 2048, .seqlenK = 2048};
 };
 
 TEST_F(PlanPartsTest, ManyThreadsMakeWhatOneMakes) {
@@ -190,3 +170,4 @@ TEST_F(PlanPartsTest, AMissThatMayNotBeMadeNamesTheFirstStep) {
 }
 
 } // namespace
+} // namespace nsa
