@@ -29,7 +29,7 @@ protected:
   EnginePointer open(const std::string &cache, int threads) {
     options.cachePath = folder.file(cache);
     options.compileThreads = threads;
-    return PlannerFixture::open(options.missPolicy);
+    return PlannerFixture::open(*options.missPolicy);
   }
   static std::vector<std::string> contents(const Json &plan) {
     std::vector<std::string> list;
