@@ -47,19 +47,23 @@ Planner::Search Planner::begin(const Spec &spec, const Maxima &maxima) const {
 }
 
 Result<std::shared_ptr<const KernelCore>> Planner::make(Search &search) {
+  // A choice of the problem's own is no fallback, so it counts whatever steps are allowed.
+  if (search.superseded)
+    if (std::shared_ptr<const KernelCore> made = remake(search))
+      return made;
   const MissPolicy policy = *options.missPolicy;
   const bool tunes = policy == MissPolicy::kTune && isTuned(search.spec.op);
   const bool compiles = mayCompile(search.spec.op);
-  if (!compiles || (policy != MissPolicy::kTune && !search.superseded))
+  if (!compiles || policy != MissPolicy::kTune)
     if (std::shared_ptr<const KernelCore> served = descend(search, rungsBeforeCompiling(search.spec.op)))
       return served;
   if (!compiles)
     return cacheMiss(search);
   // A default does not wait for a tuning, which takes much longer than to make one.
-  std::string_view work = search.superseded ? kRemaking : missPolicyName(tunes ? policy : MissPolicy::kDefault);
+  const std::string_view work = missPolicyName(tunes ? policy : MissPolicy::kDefault);
   std::shared_ptr<const KernelCore> found;
   std::unique_ptr<KeyLease> lease = claim(search, std::string(work), [&] { return (found = find(search)) != nullptr; });
-  if (found || (search.superseded && (found = makeAgain(search, *search.superseded, FallbackStep::kExact))))
+  if (found)
     return found;
   if (tunes) {
     Result<std::shared_ptr<const KernelCore>> tuned = tuneNow(search, nullptr);
@@ -196,6 +200,13 @@ bool Planner::isSuperseded(const Manifest &manifest) {
     return false;
   Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
   return library && (*library)->sourceId() != revision;
+}
+
+std::shared_ptr<const KernelCore> Planner::remake(Search &search) {
+  std::shared_ptr<const KernelCore> found;
+  const std::unique_ptr<KeyLease> lease =
+      claim(search, std::string(kRemaking), [&] { return (found = find(search)) != nullptr; });
+  return found || !search.superseded ? found : makeAgain(search, *search.superseded, FallbackStep::kExact);
 }
 
 // A stored choice outlives a change of the compiler or of a template, its binary does not: the same configuration is

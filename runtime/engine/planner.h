@@ -80,6 +80,8 @@ private:
   std::shared_ptr<const KernelCore> load(Search &search, const KernelCache::Hit &hit, Manifest manifest);
   std::shared_ptr<const KernelCore> refuse(Search &search, const Status &status) const; // null
   bool isSuperseded(const Manifest &manifest);
+  // What `find` put aside as superseded: by one of those who found it. Null: it serves in no form.
+  std::shared_ptr<const KernelCore> remake(Search &search);
   std::shared_ptr<const KernelCore> makeAgain(Search &search, const KernelCache::Hit &hit, FallbackStep step);
   // The first stored fallback of those wanted that serves; null: none.
   enum class Rungs { kAny, kBetterThanCompiling };
@@ -91,7 +93,7 @@ private:
   LadderRequest ladderRequest(const Search &search) const;
   const std::vector<Rung> &rungsOf(Search &search);
   // Whether the engine may take the step for an operator. Without choices all its kernels are equal, so what is stored
-  // for other lengths, or compiled, is no fallback.
+  // for other lengths, or compiled, is no fallback. Nor is it one to compile a stored choice again (`makeAgain`).
   bool allows(Operator op, FallbackStep step) const { return !isTuned(op) || options.fallbacks->allows(step); }
   bool mayCompile(Operator op) const;
   Rungs rungsBeforeCompiling(Operator op) const;
