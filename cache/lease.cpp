@@ -113,7 +113,8 @@ KeyLease::State KeyLease::take() {
   return State::kMine;
 }
 
-KeyLease::Outcome KeyLease::acquire(std::chrono::milliseconds longest, const std::function<bool()> &isDone) {
+KeyLease::Outcome KeyLease::acquire(std::chrono::milliseconds longest, const std::function<bool()> &isDone,
+                                    const std::function<bool()> &stop) {
   const SteadyClock::time_point end = SteadyClock::now() + longest;
   std::chrono::microseconds pause = kFirstPause;
   bool waited = false;
@@ -131,8 +132,10 @@ KeyLease::Outcome KeyLease::acquire(std::chrono::milliseconds longest, const std
       release();
       return Outcome::kDone;
     }
-    if (state == State::kUnavailable || SteadyClock::now() >= end)
+    if (state == State::kUnavailable)
       return Outcome::kAlone;
+    if (SteadyClock::now() >= end || (stop && stop()))
+      return Outcome::kLate;
     waited = true;
     std::this_thread::sleep_for(pause);
     pause = std::min(pause + pause / 2, kLongestPause);

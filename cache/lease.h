@@ -45,11 +45,14 @@ public:
   enum class Outcome {
     kMine,  // to be made by this caller
     kDone,  // another one has made it
-    kAlone, // there are no leases, or the wait took too long: to be made without one
+    kAlone, // there are no leases: to be made without one
+    kLate,  // still another caller's at the end of the wait
   };
-  // Waits for the lease, for `longest` at most. `isDone` looks for what others made: after each of them, and once more
-  // with the lease in hand, because one may have come and gone before.
-  Outcome acquire(std::chrono::milliseconds longest, const std::function<bool()> &isDone);
+  // Waits for the lease, for `longest` at most, or until `stop`, which is asked between looks, says so. `isDone` looks
+  // for what others made: after each of them, and once more with the lease in hand, because one may have come and gone
+  // before.
+  Outcome acquire(std::chrono::milliseconds longest, const std::function<bool()> &isDone,
+                  const std::function<bool()> &stop = {});
 
 private:
   struct Heart;

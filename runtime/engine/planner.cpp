@@ -22,8 +22,7 @@ constexpr int kFailuresPerTemplate = 3;
 constexpr std::string_view kRemaking = "again";
 // Longer than any default takes to compile. Who waits for a tuning adds twice his own budget.
 constexpr std::chrono::milliseconds kLongestWait{60000};
-constexpr std::chrono::milliseconds kPatience{50}; // between looks at whether the engine ends
-constexpr double kLongestBudget = 86400;           // seconds: whatever the budget, a wait ends
+constexpr double kLongestBudget = 86400; // seconds: whatever the budget, a wait ends
 
 } // namespace
 
@@ -126,7 +125,7 @@ std::chrono::milliseconds Planner::longestWait(std::string_view work) const {
 
 // Null: there is nobody to wait for. The caller makes what it wants while it holds what it gets, unless `isDone` held.
 std::unique_ptr<KeyLease> Planner::claim(const Search &search, const std::string &work,
-                                         const std::function<bool()> &isDone) {
+                                         const std::function<bool()> &isDone, const std::function<bool()> &stop) {
   // A forced template is one run's wish: what it leaves behind, no other finds.
   // A pinned table gains nothing by what another makes.
   if (!forcedTemplate(search.spec.op).empty() || pin)
@@ -138,8 +137,7 @@ std::unique_ptr<KeyLease> Planner::claim(const Search &search, const std::string
   const std::string subject = "'" + search.core->problemKey + "' (" + work + ")";
   if (lease->look() == KeyLease::State::kElsewhere)
     logger.log(LogLevel::kInfo, "planner", "another caller makes " + subject + ": waiting for it");
-  Stopwatch waited;
-  if (lease->acquire(longest, isDone) == KeyLease::Outcome::kAlone && waited.milliseconds() >= double(longest.count()))
+  if (lease->acquire(longest, isDone, stop) == KeyLease::Outcome::kLate && !(stop && stop()))
     logger.log(LogLevel::kWarning, "planner",
                "waited " + std::to_string(longest.count() / 1000) + " s for another caller that makes " + subject +
                    ": made here too");
@@ -422,28 +420,20 @@ Result<std::shared_ptr<const KernelCore>> Planner::serve(const Spec &spec, const
 
 Result<std::shared_ptr<const KernelCore>> Planner::tuneMeanwhile(const Step &step, const std::function<bool()> &stop) {
   Search search = begin(step.spec, step.maxima);
-  auto isTunedByNow = [&] {
-    std::shared_ptr<const KernelCore> found = find(search);
-    return found && found->tuned;
+  std::shared_ptr<const KernelCore> found;
+  const auto isTunedByNow = [&] {
+    found = find(search);
+    if (found && !found->tuned)
+      found = nullptr;
+    return found != nullptr;
   };
+  const std::unique_ptr<KeyLease> lease =
+      claim(search, std::string(missPolicyName(MissPolicy::kTune)), isTunedByNow, stop);
+  if (found || (!lease && isTunedByNow()))
+    return found;
   const Status stopped = Status::error(ErrorCode::kUnavailable, "the engine ends");
-  const std::string work(missPolicyName(MissPolicy::kTune));
-  std::unique_ptr<KeyLease> lease;
-  if (forcedTemplate(search.spec.op).empty())
-    lease = cache.lease(search.core->problemKey, choiceDevice, work);
-  const Stopwatch waited;
-  while (lease) {
-    if (stop())
-      return stopped;
-    const KeyLease::Outcome outcome = lease->acquire(kPatience, isTunedByNow);
-    if (outcome == KeyLease::Outcome::kDone)
-      return std::shared_ptr<const KernelCore>(search.core);
-    if (outcome == KeyLease::Outcome::kMine || lease->look() != KeyLease::State::kElsewhere ||
-        waited.milliseconds() > double(longestWait(work).count()))
-      break;
-  }
-  if (!lease && isTunedByNow())
-    return std::shared_ptr<const KernelCore>(search.core);
+  if (stop())
+    return stopped;
   Result<std::shared_ptr<const KernelCore>> tuned = tuneNow(search, nullptr, &stop);
   return stop() ? Result<std::shared_ptr<const KernelCore>>(stopped) : tuned;
 }

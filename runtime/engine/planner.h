@@ -100,7 +100,9 @@ private:
   void explainStored(Search &search, ExplainDescription &explain);
   void explainLadder(Search &search, ExplainDescription &explain);
   void countFallback(Search &search, FallbackStep step, const std::string &text);
-  std::unique_ptr<KeyLease> claim(const Search &search, const std::string &work, const std::function<bool()> &isDone);
+  // `stop`: asked while it waits; true ends the wait.
+  std::unique_ptr<KeyLease> claim(const Search &search, const std::string &work, const std::function<bool()> &isDone,
+                                  const std::function<bool()> &stop = {});
   std::chrono::milliseconds longestWait(std::string_view work) const;
   // The template that alone may serve an operator; "" when any may.
   std::string forcedTemplate(Operator op) const { return hasVariants(op) ? options.forceVariant : ""; }

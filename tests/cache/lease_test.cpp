@@ -291,10 +291,29 @@ TEST_F(LeaseTest, AWaitEnds) {
   KeyLease holder(*store, kKey), other(*store, kKey);
   ASSERT_EQ(holder.take(), State::kMine);
   Clock::time_point begin = Clock::now();
-  EXPECT_EQ(other.acquire(200ms, [] { return false; }), KeyLease::Outcome::kAlone);
+  EXPECT_EQ(other.acquire(200ms, [] { return false; }), KeyLease::Outcome::kLate);
   EXPECT_GE(Clock::now() - begin, 200ms);
-  EXPECT_EQ(other.acquire(0ms, [] { return false; }), KeyLease::Outcome::kAlone);
+  EXPECT_EQ(other.acquire(0ms, [] { return false; }), KeyLease::Outcome::kLate);
   EXPECT_EQ(holder.look(), State::kElsewhere) << "the holder keeps it";
+}
+
+// Who asks between looks whether to go on waiting goes round when the holder has ended meanwhile.
+TEST_F(LeaseTest, AWaitThatMayBeGivenUpSeesTheHoldersEnd) {
+  std::unique_ptr<KernelStore> store = openStore();
+  auto holder = std::make_unique<KeyLease>(*store, kKey);
+  KeyLease other(*store, kKey);
+  ASSERT_EQ(holder->take(), State::kMine);
+  int asked = 0;
+  EXPECT_EQ(other.acquire(5000ms, [] { return false; }, [&] { return ++asked == 3; }), KeyLease::Outcome::kLate);
+  EXPECT_EQ(asked, 3);
+  bool made = false;
+  const auto finish = [&] {
+    made = true;
+    holder.reset();
+    return false;
+  };
+  EXPECT_EQ(other.acquire(5000ms, [&] { return made; }, finish), KeyLease::Outcome::kDone);
+  EXPECT_EQ(other.acquire(0ms, [] { return false; }), KeyLease::Outcome::kMine);
 }
 
 TEST_F(LeaseTest, TheChildOfAForkHoldsNothing) {
