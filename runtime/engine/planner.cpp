@@ -149,8 +149,10 @@ std::shared_ptr<const KernelCore> Planner::find(Search &search) {
   search.core->times.lookupMs = search.watch.milliseconds();
   if (!hit)
     return nullptr;
-  // The same row again gives the same answer; its reasons are told once.
-  if (search.refused && search.refused->content == hit->choice.content && search.refused->tuned == hit->choice.tuned)
+  // The same rows again give the same answer; its reasons are told once. A kernel that was made again may have the same
+  // content: what made it stands in its manifest alone.
+  if (search.refused && search.refused->choice.content == hit->choice.content &&
+      search.refused->choice.tuned == hit->choice.tuned && search.refused->kernel.manifest == hit->kernel.manifest)
     return nullptr;
   search.superseded.reset();
   std::optional<Manifest> manifest = accept(search, *hit, device.target());
@@ -162,7 +164,7 @@ std::shared_ptr<const KernelCore> Planner::find(Search &search) {
     else if (std::shared_ptr<const KernelCore> found = load(search, *hit, std::move(*manifest)))
       return found;
   }
-  search.refused = std::move(hit->choice);
+  search.refused = std::move(hit);
   return nullptr;
 }
 

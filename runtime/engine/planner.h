@@ -46,7 +46,7 @@ public:
     std::shared_ptr<KernelCore> core;
     double tuneBudgetSeconds = 0; // 0: the engine's
     Stopwatch watch{};
-    std::optional<StoredChoice> refused{};        // the last row that was found and did not serve
+    std::optional<KernelCache::Hit> refused{};    // the last row that was found and did not serve
     std::optional<KernelCache::Hit> superseded{}; // of another compiler revision, with nothing else against it
     std::optional<std::vector<Rung>> rungs{};     // what else is stored, once it was looked for
   };

@@ -70,20 +70,32 @@ protected:
     replaceOnce(wrong, "arith.subi %last_newest_key, %window : i32", "arith.subi %last_newest_key, %past_key : i32");
     return wrong;
   }
-  // The only choice that is stored, as an older build would have left it, but for the binary.
+  struct Stored {
+    StoredChoice choice;
+    Manifest manifest;
+    StoredKernel kernel;
+  };
+  // The only choice that is stored.
+  Stored stored() const {
+    std::string warning;
+    auto store = KernelStore::open({.path = options.cachePath, .readOnly = true}, warning);
+    EXPECT_TRUE(store) << store.status().toString();
+    const std::vector<StoredChoice> choices = *(*store)->listChoices();
+    EXPECT_EQ(choices.size(), 1u);
+    StoredKernel kernel = **(*store)->findKernel(choices.at(0).content);
+    return {choices[0], *Manifest::parse(kernel.manifest), kernel};
+  }
+  // Leaves it as an older build would have, whose source of the kernel was the same: that is all its content tells.
   void storedByAnotherCompiler() const {
+    Stored row = stored();
+    const std::string revision = row.manifest.evidence["compiler"];
+    row.manifest.evidence["compiler"] = "older";
+    row.kernel.manifest = row.manifest.serialize();
+    replaceOnce(row.choice.provenance, "compiler=" + revision, "compiler=older");
     std::string warning;
     auto store = KernelStore::open({.path = options.cachePath}, warning);
     ASSERT_TRUE(store) << store.status().toString();
-    std::vector<StoredChoice> choices = *(*store)->listChoices();
-    ASSERT_EQ(choices.size(), 1u);
-    StoredKernel kernel = **(*store)->findKernel(choices[0].content);
-    Manifest manifest = *Manifest::parse(kernel.manifest);
-    manifest.evidence["compiler"] = "older";
-    kernel.manifest = manifest.serialize();
-    kernel.content = "older";
-    choices[0].content = kernel.content;
-    ASSERT_TRUE((*store)->put(kernel, &choices[0]).isOk());
+    ASSERT_TRUE((*store)->put(row.kernel, &row.choice).isOk());
   }
 
   Scratch folder;

@@ -154,37 +154,6 @@ TEST_F(PlannerTest, TuneMeasuresAndStoresTheEvidence) {
   EXPECT_EQ(second->counters().kernelsCompiled, 0u);
 }
 
-// What explain says is what a plan then does.
-TEST_F(PlannerTest, AKernelOfAnotherCompilerIsMadeAgainWithItsConfig) {
-  Json before = describe(*open(MissPolicy::kTune));
-  storedByAnotherCompiler();
-  Json failing = describe(*open(MissPolicy::kFail));
-  EXPECT_EQ(failing["source"], "database") << "under `fail` nothing is compiled, and the old kernel serves";
-  EXPECT_EQ(failing["launches"][0]["content"], "older");
-
-  // By one of those who find it.
-  std::vector<std::shared_ptr<Engine>> engines;
-  for (int i = 0; i < 4; ++i)
-    engines.push_back(open(MissPolicy::kDefault));
-  std::vector<Json> plans(engines.size());
-  {
-    std::vector<std::jthread> threads;
-    for (size_t i = 0; i < engines.size(); ++i)
-      threads.emplace_back([&, i] { plans[i] = describe(*engines[i]); });
-  }
-  uint64_t compiled = 0;
-  for (size_t i = 0; i < engines.size(); ++i) {
-    const uint64_t own = engines[i]->counters().kernelsCompiled;
-    EXPECT_EQ(plans[i]["source"], own ? "compiled" : "database");
-    EXPECT_EQ(plans[i]["tuned"], true);
-    EXPECT_EQ(plans[i]["launches"][0]["content"], before["launches"][0]["content"]);
-    EXPECT_EQ(plans[i]["launches"][0]["config"], before["launches"][0]["config"]);
-    compiled += own;
-  }
-  EXPECT_EQ(compiled, 1u);
-  EXPECT_EQ(describe(*open(MissPolicy::kDefault))["source"], "database");
-}
-
 TEST_F(PlannerTest, ExplainKnowsWhatAPlanWouldPassOver) {
   describe(*open(MissPolicy::kDefault));
   auto would = [&](MissPolicy policy) {

@@ -1,0 +1,70 @@
+// Kernels that another revision of the compiler made, with the real one on the CPU: who makes them again, who takes
+// what others have made, and what serves meanwhile.
+#include "tests/unit/runtime/planner_fixture.h"
+
+#include <thread>
+
+namespace nsa {
+namespace {
+
+class UpgradeTest : public test::PlannerFixture {
+protected:
+  UpgradeTest() { options.templateDir = copyTemplates(); }
+
+  Json explain(MissPolicy policy) {
+    Result<std::string> text = open(policy)->explain(spec, maxima);
+    EXPECT_TRUE(text.isOk()) << text.status().toString();
+    return text ? Json::parse(*text) : Json();
+  }
+};
+
+TEST_F(UpgradeTest, TheStoredConfigIsCompiledAgainByOneOfThoseWhoFindIt) {
+  const Json before = describe(*open(MissPolicy::kTune));
+  storedByAnotherCompiler();
+  auto strict = open(MissPolicy::kFail);
+  EXPECT_EQ(describe(*strict)["source"], "database") << "under `fail` nothing is compiled, and the old kernel serves";
+  EXPECT_EQ(strict->counters().kernelsCompiled, 0u);
+  EXPECT_EQ(explain(MissPolicy::kDefault)["would"], "compile the stored configuration again");
+
+  std::vector<std::shared_ptr<Engine>> engines;
+  for (int i = 0; i < 4; ++i)
+    engines.push_back(open(MissPolicy::kDefault));
+  std::vector<Json> plans(engines.size());
+  {
+    std::vector<std::jthread> threads;
+    for (size_t i = 0; i < engines.size(); ++i)
+      threads.emplace_back([&, i] { plans[i] = describe(*engines[i]); });
+  }
+  uint64_t compiled = 0;
+  for (size_t i = 0; i < engines.size(); ++i) {
+    const uint64_t own = engines[i]->counters().kernelsCompiled;
+    EXPECT_EQ(plans[i]["source"], own ? "compiled" : "database");
+    EXPECT_EQ(plans[i]["tuned"], true);
+    EXPECT_EQ(plans[i]["launches"][0]["content"], before["launches"][0]["content"]);
+    EXPECT_EQ(plans[i]["launches"][0]["config"], before["launches"][0]["config"]);
+    compiled += own;
+  }
+  EXPECT_EQ(compiled, 1u) << "the content is the same as before: only the manifest tells that it was made again";
+  EXPECT_NE(stored().manifest.evidence["compiler"], "older");
+  EXPECT_EQ(describe(*open(MissPolicy::kDefault))["source"], "database");
+}
+
+// It is the problem's own, whatever may serve in its place.
+TEST_F(UpgradeTest, ItIsNoFallback) {
+  const Json before = describe(*open(MissPolicy::kDefault));
+  storedByAnotherCompiler();
+  options.fallbacks = *FallbackSteps::parse("", "exact");
+  EXPECT_EQ(explain(MissPolicy::kDefault)["would"], "compile the stored configuration again");
+  auto engine = open(MissPolicy::kDefault);
+  const Json plan = describe(*engine);
+  EXPECT_EQ(plan["source"], "compiled") << plan;
+  EXPECT_EQ(plan["launches"][0]["step"], "exact");
+  EXPECT_EQ(plan["launches"][0]["content"], before["launches"][0]["content"]);
+  EXPECT_EQ(engine->counters().kernelsCompiled, 1u);
+  storedByAnotherCompiler();
+  options.compilerPath = "/no/such/libnsa_compiler.so";
+  EXPECT_EQ(describe(*open(MissPolicy::kDefault))["source"], "database") << "without a compiler it serves as it is";
+}
+
+} // namespace
+} // namespace nsa
