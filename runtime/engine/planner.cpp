@@ -23,6 +23,8 @@ constexpr std::string_view kRemaking = "again";
 // Longer than any default takes to compile. Who waits for a tuning adds twice his own budget.
 constexpr std::chrono::milliseconds kLongestWait{60000};
 constexpr double kLongestBudget = 86400; // seconds: whatever the budget, a wait ends
+// Ends the provenance of a measured choice whose kernel was compiled again: by which revision.
+constexpr std::string_view kRemade = " remade=";
 
 } // namespace
 
@@ -232,11 +234,19 @@ std::shared_ptr<const KernelCore> Planner::makeAgain(Search &search, const Kerne
   dump(wanted, *kernel);
   if (!adopt(search, kernel->content, kernel->manifest, kernel->binary).isOk())
     return load(search, hit, std::move(manifest));
-  if (step == FallbackStep::kExact)                    // what serves in another's place is no choice for this problem
-    (void)store(search, *kernel, hit.choice.evidence); // the cache has warned
+  if (step == FallbackStep::kExact) // what serves in another's place is no choice for this problem
+    (void)store(search, *kernel, originOfRemade(hit.choice)); // the cache has warned
   search.core->source = PlanSource::kCompiled;
   search.core->tuned = hit.choice.tuned;
   return search.core;
+}
+
+// A measurement stays that of the compiler whose kernels were measured: the new one's may want another config.
+Planner::Origin Planner::originOfRemade(const StoredChoice &choice) const {
+  if (!choice.tuned)
+    return {.provenance = provenance()};
+  std::string measured = choice.provenance.substr(0, choice.provenance.find(kRemade));
+  return {true, std::move(measured) + std::string(kRemade) + compilerLibrary->sourceId(), choice.evidence};
 }
 
 std::string Planner::whyPassedOver(const StoredChoice &choice, const Manifest &manifest) const {
@@ -337,15 +347,15 @@ Result<std::shared_ptr<const KernelCore>> Planner::define(const Step &step) {
   return failure;
 }
 
-Status Planner::store(const Search &search, const CompiledKernel &kernel, std::vector<Measurement> evidence) {
+Status Planner::store(const Search &search, const CompiledKernel &kernel, Origin origin) {
   StoredKernel stored{kernel.content, kernel.manifestText, kernel.binary};
   StoredChoice choice;
   choice.problem = search.core->problemKey;
   choice.device = choiceDevice;
   choice.content = kernel.content;
-  choice.tuned = !evidence.empty();
-  choice.provenance = provenance();
-  choice.evidence = std::move(evidence);
+  choice.tuned = origin.tuned;
+  choice.provenance = std::move(origin.provenance);
+  choice.evidence = std::move(origin.evidence);
   if (pin)
     return cache.put(stored, nullptr);
   if (forcedTemplate(search.spec.op).empty())
@@ -394,7 +404,7 @@ Result<std::shared_ptr<const KernelCore>> Planner::compileDefault(Search &search
       search.core->times.compileMs += kernel->compileMs;
       dump(wanted, *kernel);
       NSA_RETURN_IF_ERROR(adopt(search, kernel->content, kernel->manifest, kernel->binary));
-      (void)store(search, *kernel, {}); // the cache has warned
+      (void)store(search, *kernel, {.provenance = provenance()}); // the cache has warned
       return Status::ok();
     };
     Status status = attempt();
@@ -478,7 +488,7 @@ Result<std::shared_ptr<const KernelCore>> Planner::tuneNow(Search &search, std::
     kernels.emplace(winner.content, session.winnerKernel());
   }
   NSA_RETURN_IF_ERROR(adopt(search, winner.content, winner.manifest, winner.binary));
-  Status kept = store(search, winner, session.evidence());
+  Status kept = store(search, winner, {true, provenance(), session.evidence()});
   search.core->source = PlanSource::kCompiled;
   search.core->tuned = true;
   if (report)

@@ -121,8 +121,16 @@ private:
 
   // Loads or finds the kernel and completes the core with it.
   Status adopt(Search &search, std::string content, Manifest manifest, std::span<const std::byte> binary);
+  // How a kernel came to be a problem's choice.
+  struct Origin {
+    bool tuned = false;
+    std::string provenance{};
+    std::vector<Measurement> evidence{};
+  };
   // Why the choice was not kept; a plan goes on without.
-  Status store(const Search &search, const CompiledKernel &kernel, std::vector<Measurement> evidence);
+  Status store(const Search &search, const CompiledKernel &kernel, Origin origin);
+  // Of the same config, compiled again.
+  Origin originOfRemade(const StoredChoice &choice) const;
   void dump(const CompileRequest &request, const CompiledKernel &kernel);
   CompileRequest request(const Search &search) const;
   Result<std::shared_ptr<const CompilerLibrary>> compiler();

@@ -13,7 +13,8 @@
 
 namespace nsa::tools {
 
-// The compiler's revision that a choice says it was made by; "" when it says none.
+// The compiler's revision that a choice says it was made by, or its kernels measured where they were: compiling the
+// winner again changes nothing about that. "" when it says none.
 std::string revisionOf(const StoredChoice &choice);
 // The winner of a tuning was measured, unless the budget ended before.
 bool wasMeasured(const StoredChoice &choice);

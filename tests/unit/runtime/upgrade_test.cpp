@@ -49,6 +49,22 @@ TEST_F(UpgradeTest, TheStoredConfigIsCompiledAgainByOneOfThoseWhoFindIt) {
   EXPECT_EQ(describe(*open(MissPolicy::kDefault))["source"], "database");
 }
 
+// A new compiler's kernels may want another config, so `nsa tune` must see that nobody has measured them.
+TEST_F(UpgradeTest, AMeasurementStaysThatOfTheCompilerWhoseKernelsWereMeasured) {
+  describe(*open(MissPolicy::kTune));
+  const StoredChoice measured = stored().choice;
+  for (int i = 0; i < 2; ++i) {
+    storedByAnotherCompiler();
+    auto engine = open(MissPolicy::kDefault);
+    EXPECT_EQ(describe(*engine)["source"], "compiled");
+    const Stored again = stored();
+    EXPECT_NE(again.manifest.evidence.at("compiler"), "older");
+    EXPECT_EQ(again.choice.provenance, "compiler=older remade=" + again.manifest.evidence.at("compiler"));
+    EXPECT_TRUE(again.choice.tuned);
+    EXPECT_EQ(again.choice.evidence, measured.evidence);
+  }
+}
+
 // It is the problem's own, whatever may serve in its place.
 TEST_F(UpgradeTest, ItIsNoFallback) {
   const Json before = describe(*open(MissPolicy::kDefault));
