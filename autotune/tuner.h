@@ -63,6 +63,9 @@ struct TuneReport {
   double noise = 0;     // standard deviation of one measured time, relative; 0 when nothing was measured
   bool budgetExhausted = false;
   std::vector<CandidateReport> candidates; // in the order given
+
+  // Else the budget ended before one complete round, and the winner is nothing but the incumbent.
+  bool wasMeasured() const { return candidates[winner].rounds > 0; }
 };
 
 // Candidate 0 is the incumbent (the default). Fails only when no candidate compiles, passes and runs. When the

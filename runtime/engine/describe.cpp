@@ -94,9 +94,9 @@ std::string describeTuning(const TuningDescription &tuning) {
   Json candidates = Json::array();
   size_t compiled = 0, measured = 0, rejected = 0;
   for (const CandidateReport &entry : tuning.report.candidates) {
-    bool timed = entry.outcome == CandidateOutcome::kMeasured || entry.outcome == CandidateOutcome::kWinner;
-    compiled += timed || entry.outcome == CandidateOutcome::kRejected;
-    measured += timed;
+    compiled += entry.outcome == CandidateOutcome::kMeasured || entry.outcome == CandidateOutcome::kWinner ||
+                entry.outcome == CandidateOutcome::kRejected;
+    measured += entry.rounds > 0 && entry.outcome != CandidateOutcome::kRejected;
     rejected += entry.outcome == CandidateOutcome::kRejected;
     candidates.push_back({{"template", entry.candidate.templateName},
                           {"config", entry.candidate.config},
@@ -113,6 +113,7 @@ std::string describeTuning(const TuningDescription &tuning) {
                {"shape", tuning.shape},
                {"seed", tuning.seed},
                {"milliseconds", tuning.milliseconds},
+               {"tuned", tuning.report.wasMeasured()},
                {"winner",
                 {{"template", winner.candidate.templateName},
                  {"config", winner.candidate.config},
@@ -147,6 +148,7 @@ std::string describeTuningElsewhere(const StoredChoice &choice, double milliseco
                {"device", choice.device},
                {"tuned_elsewhere", true},
                {"milliseconds", milliseconds},
+               {"tuned", true},
                {"winner", std::move(winner)},
                {"store_trouble", ""},
                {"compiled", measured + rejected},

@@ -22,6 +22,7 @@ constexpr int kFailuresPerTemplate = 3;
 constexpr std::string_view kRemaking = "again";
 // Longer than any default takes to compile. Who waits for a tuning adds twice his own budget.
 constexpr std::chrono::milliseconds kLongestWait{60000};
+constexpr std::string_view kUnmeasured = "the default configuration, compiled and not measured";
 constexpr double kLongestBudget = 86400; // seconds: whatever the budget, a wait ends
 // Ends the provenance of a measured choice whose kernel was compiled again: by which revision.
 constexpr std::string_view kRemade = " remade=";
@@ -68,6 +69,11 @@ Result<std::shared_ptr<const KernelCore>> Planner::make(Search &search) {
     return found;
   if (tunes) {
     Result<std::shared_ptr<const KernelCore>> tuned = tuneNow(search, nullptr);
+    if (tuned && !search.core->tuned) {
+      if (!allows(search.spec.op, FallbackStep::kCompiled))
+        return unmeasured(search);
+      countFallback(search, FallbackStep::kCompiled, std::string(kUnmeasured));
+    }
     if (tuned || tuned.status().code() != ErrorCode::kOutOfMemory || !allows(search.spec.op, FallbackStep::kCompiled))
       return tuned;
     // The host may have taken nearly all memory: no room for a tuner's tensors, but enough to run.
@@ -77,7 +83,7 @@ Result<std::shared_ptr<const KernelCore>> Planner::make(Search &search) {
   Result<std::shared_ptr<const KernelCore>> compiled = compileDefault(search);
   if (compiled) {
     if (search.core->source == PlanSource::kCompiled && isTuned(search.spec.op))
-      countFallback(search, FallbackStep::kCompiled, "the default configuration, compiled and not measured");
+      countFallback(search, FallbackStep::kCompiled, std::string(kUnmeasured));
     return compiled;
   }
   if (std::shared_ptr<const KernelCore> served = descend(search, Rungs::kAny))
@@ -112,8 +118,15 @@ Result<std::shared_ptr<const KernelCore>> Planner::tune(const Spec &spec, const 
     choice = std::move(hit->choice);
     return found != nullptr;
   });
-  if (!found)
-    return tuneNow(search, &report);
+  if (!found) {
+    Result<std::shared_ptr<const KernelCore>> tuned = tuneNow(search, &report);
+    if (!tuned || search.core->tuned)
+      return tuned;
+    // What was not measured takes the place of no winner.
+    Search stored = begin(spec, maxima);
+    std::shared_ptr<const KernelCore> winner = find(stored);
+    return winner && winner->tuned ? Result<std::shared_ptr<const KernelCore>>(std::move(winner)) : tuned;
+  }
   report = describeTuningElsewhere(choice, search.watch.milliseconds());
   return found;
 }
@@ -447,7 +460,16 @@ Result<std::shared_ptr<const KernelCore>> Planner::tuneMeanwhile(const Step &ste
   if (stop())
     return stopped;
   Result<std::shared_ptr<const KernelCore>> tuned = tuneNow(search, nullptr, &stop);
-  return stop() ? Result<std::shared_ptr<const KernelCore>>(stopped) : tuned;
+  if (stop())
+    return stopped;
+  return tuned && !search.core->tuned ? unmeasured(search) : tuned;
+}
+
+Status Planner::unmeasured(const Search &search) const {
+  return Status::error(ErrorCode::kUnavailable,
+                       "the budget of the tuner ended before it had measured anything for '" + search.core->problemKey +
+                           "'",
+                       "allow it more time: tune_budget_seconds (NSA_TUNE_BUDGET)");
 }
 
 Result<std::shared_ptr<const KernelCore>> Planner::tuneNow(Search &search, std::string *report,
@@ -488,9 +510,12 @@ Result<std::shared_ptr<const KernelCore>> Planner::tuneNow(Search &search, std::
     kernels.emplace(winner.content, session.winnerKernel());
   }
   NSA_RETURN_IF_ERROR(adopt(search, winner.content, winner.manifest, winner.binary));
-  Status kept = store(search, winner, {true, provenance(), session.evidence()});
+  // A default that nobody measured is stored as one: it must not pass for a winner, nor take a winner's place.
+  const bool tunes = tuned->wasMeasured();
+  Status kept = store(search, winner,
+                      tunes ? Origin{true, provenance(), session.evidence()} : Origin{.provenance = provenance()});
   search.core->source = PlanSource::kCompiled;
-  search.core->tuned = true;
+  search.core->tuned = tunes;
   if (report)
     *report = describeTuning({search.core->problemKey, choiceDevice, session.shapeText(), session.seed(),
                               search.core->times.tuneMs, std::move(*tuned), kept.isOk() ? "" : kept.toString()});

@@ -57,6 +57,7 @@ public:
   Result<std::shared_ptr<const KernelCore>> make(Search &search);
   // Tunes and stores, whatever the policy and the store say; takes the result of another caller that tunes the same at
   // this moment. `report` receives JSON. A kernel without choices is only found or made, and leaves the report empty.
+  // When the budget ends before anything is measured, the stored winner serves, or else the default.
   Result<std::shared_ptr<const KernelCore>> tune(const Spec &spec, const Maxima &maxima, std::string &report,
                                                  double budgetSeconds = 0);
   // Tunes for plans to come while something lesser serves; takes what another process tunes at this moment. `stop` is
@@ -115,6 +116,8 @@ private:
   Result<std::shared_ptr<const KernelCore>> compileDefault(Search &search);
   Result<std::shared_ptr<const KernelCore>> tuneNow(Search &search, std::string *report,
                                                     const std::function<bool()> *stop = nullptr);
+  // What a tuning without one complete round is to those who want a winner.
+  Status unmeasured(const Search &search) const;
   // The stored kernel of a spec, or its default: what serves while another one is measured.
   Result<std::shared_ptr<const KernelCore>> serve(const Spec &spec, const Maxima &maxima);
   Status cacheMiss(const Search &search);

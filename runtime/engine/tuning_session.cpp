@@ -71,7 +71,7 @@ Result<TuneReport> TuningSession::run() {
     Counters &counters = environment.counters;
     if (entry.outcome == CandidateOutcome::kRejected)
       Counters::raise(counters.kernelsRejected);
-    if (entry.outcome == CandidateOutcome::kMeasured || entry.outcome == CandidateOutcome::kWinner)
+    if (entry.rounds > 0 && entry.outcome != CandidateOutcome::kRejected)
       Counters::raise(counters.kernelsMeasured);
   }
   return report;

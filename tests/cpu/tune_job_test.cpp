@@ -313,6 +313,12 @@ TEST_F(TuneJobTest, SigintEndsAfterTheKernelInHand) {
 }
 
 TEST_F(TuneJobTest, ABudgetLeavesTheRestForTheNextRun) {
+  const std::string json = scratch.file("report.json");
+  const std::string none = run(tune({"--tune-budget", "1e-9", "--json=" + json}));
+  EXPECT_NE(none.find("12 kernels: 12 left"), std::string::npos) << none;
+  EXPECT_EQ(storedWinners().size(), 0u) << "what was not measured has not won";
+  for (const nlohmann::json &kernel : nlohmann::json::parse(test::readFile(json))["kernels"])
+    EXPECT_FALSE(kernel.contains("winner")) << kernel.dump();
   const std::string output = run(tune({"--budget", "0.05"}));
   EXPECT_NE(output.find("The budget is spent: the same command goes on from here."), std::string::npos) << output;
   EXPECT_LT(linesOf(output).size(), kKernels);

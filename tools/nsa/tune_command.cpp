@@ -39,6 +39,9 @@ void printTable(const nlohmann::json &report) {
   std::printf("%s", prunedText(report["candidates"]).c_str());
   if (report.value("tuned_elsewhere", false))
     std::printf("Another caller was tuning the same: this is its result.\n");
+  if (!report.value("tuned", true))
+    std::printf("The budget ended before anything was measured: this is the default, and a winner that was stored "
+                "stays.\n");
   if (report.value("tie", false))
     std::printf("Another candidate may be as fast as the winner: measuring again may choose that one.\n");
 }

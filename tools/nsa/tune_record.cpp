@@ -24,14 +24,15 @@ void addCandidates(Json &record, const nlohmann::json &candidates) {
   std::map<std::string, const nlohmann::json *> best;
   for (const nlohmann::json &candidate : candidates) {
     const std::string outcome = candidate.value("outcome", "");
-    const std::string kind = outcome == "winner" ? "measured" : outcome;
+    const double milliseconds = candidate.value("milliseconds", 0.0), ratio = candidate.value("ratio_to_default", 0.0);
+    // What won because nothing was measured is no winner.
+    const std::string kind = outcome != "winner" ? outcome : milliseconds > 0 ? "measured" : "";
     if (counts.contains(kind))
       counts[kind] = counts[kind].get<int>() + 1;
-    const double milliseconds = candidate.value("milliseconds", 0.0), ratio = candidate.value("ratio_to_default", 0.0);
-    if (outcome == "winner")
-      record["winner"] = brief(candidate);
     if (milliseconds <= 0)
       continue;
+    if (outcome == "winner")
+      record["winner"] = brief(candidate);
     // Ratios are relative to the default.
     if (std::abs(ratio - 1) < 1e-12 && !record.contains("default"))
       record["default"] = brief(candidate);

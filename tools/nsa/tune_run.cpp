@@ -221,7 +221,12 @@ void WorkloadRun::finish(Model &model, const Worker &worker, size_t index, const
     error = report->value("store_trouble", "");
   }
   const bool elsewhere = report && report->value("tuned_elsewhere", false);
-  record["status"] = !error.empty() ? "failed" : !job.isTuned ? "made" : elsewhere ? "tuned elsewhere" : "tuned";
+  const bool measured = report && report->value("tuned", true);
+  record["status"] = !error.empty() ? "failed"
+                     : !job.isTuned ? "made"
+                     : elsewhere    ? "tuned elsewhere"
+                     : measured     ? "tuned"
+                                    : "left"; // its share of the budget was too little
   if (!error.empty())
     record["error"] = error;
   {
@@ -265,6 +270,8 @@ std::string WorkloadRun::lineOf(const TuneJob &job, const Json &record) const {
   std::string line = "[" + std::to_string(done) + "/" + std::to_string(total) + "] " + job.text() + ": ";
   if (record.contains("error"))
     return line + "failed: " + record["error"].get<std::string>();
+  if (record.value("status", "") == "left")
+    return line + "left: the budget ended before anything was measured";
   if (!record.contains("winner"))
     return line + "made";
   const Json &winner = record["winner"];

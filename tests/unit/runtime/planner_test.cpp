@@ -154,6 +154,38 @@ TEST_F(PlannerTest, TuneMeasuresAndStoresTheEvidence) {
   EXPECT_EQ(second->counters().kernelsCompiled, 0u);
 }
 
+// A budget that ends before one complete round leaves the default, which nobody has measured.
+TEST_F(PlannerTest, WhatWasNotMeasuredPassesForNoWinner) {
+  options.templateDir = copyTemplates();
+  options.tuneBudgetSeconds = 1e-9;
+  auto hasty = open(MissPolicy::kTune);
+  Json plan = describe(*hasty);
+  EXPECT_EQ(plan["tuned"], false);
+  EXPECT_EQ(plan["launches"][0]["step"], "compiled");
+  EXPECT_EQ(hasty->counters().kernelsMeasured, 0u);
+  EXPECT_FALSE(stored().choice.tuned);
+  EXPECT_TRUE(stored().choice.evidence.empty());
+  options.fallbacks = *FallbackSteps::parse("", "nearest");
+  const Status refused = open(MissPolicy::kTune)->plan(spec, maxima, nullptr).status();
+  EXPECT_EQ(refused.code(), ErrorCode::kUnavailable) << "a default is a step that is not allowed";
+  EXPECT_NE(refused.error().hint.find("tune_budget_seconds"), std::string::npos) << refused.toString();
+  options.fallbacks = FallbackSteps::all();
+
+  options.tuneBudgetSeconds = 20;
+  EXPECT_EQ(describe(*open(MissPolicy::kTune))["tuned"], true) << "it is tuned when there is time";
+  const StoredChoice winner = stored().choice;
+  EXPECT_TRUE(winner.tuned);
+  options.tuneBudgetSeconds = 1e-9;
+  auto later = open(MissPolicy::kDefault);
+  Result<std::string> text = later->tune(spec, maxima);
+  ASSERT_TRUE(text.isOk()) << text.status().toString();
+  EXPECT_EQ(Json::parse(*text)["tuned"], false);
+  EXPECT_EQ(Json::parse(*text)["measured"], 0);
+  EXPECT_EQ(stored().choice, winner) << "and its evidence";
+  EXPECT_EQ(describe(*later)["launches"][0]["content"], winner.content);
+  EXPECT_EQ(describe(*later)["tuned"], true);
+}
+
 TEST_F(PlannerTest, ExplainKnowsWhatAPlanWouldPassOver) {
   describe(*open(MissPolicy::kDefault));
   auto would = [&](MissPolicy policy) {
