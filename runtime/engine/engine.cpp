@@ -38,9 +38,10 @@ Spec withOwnGates(Spec spec) {
   return spec;
 }
 
-// Whether something lesser serves than a winner that was measured for the problem.
+// Whether something lesser serves than a winner that was measured for the problem, as this compiler makes it.
 bool wantsTuning(const PlanCore::Part &part) {
-  return isTuned(part.step.spec.op) && !(part.kernel->tuned && part.kernel->step == FallbackStep::kExact);
+  return part.kernel->outdated ||
+         (isTuned(part.step.spec.op) && !(part.kernel->tuned && part.kernel->step == FallbackStep::kExact));
 }
 
 // What the maxima decide of a step before anything is looked up.

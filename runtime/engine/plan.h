@@ -32,6 +32,7 @@ struct KernelCore {
   PlanSource source = PlanSource::kMemory;
   bool tuned = false; // measured, on this model
   FallbackStep step = FallbackStep::kExact;
+  bool outdated = false;              // of another compiler revision: serves until it is made again in the background
   std::string servedBy;               // of a stored fallback: how its key differs
   std::vector<std::string> fallbacks; // what was tried before and why it did not serve
   PlanTimes times;

@@ -27,6 +27,11 @@ constexpr double kLongestBudget = 86400; // seconds: whatever the budget, a wait
 // Ends the provenance of a measured choice whose kernel was compiled again: by which revision.
 constexpr std::string_view kRemade = " remade=";
 
+std::string_view compilerOf(const Manifest &manifest) {
+  const auto found = manifest.evidence.find("compiler");
+  return found == manifest.evidence.end() ? std::string_view() : found->second;
+}
+
 } // namespace
 
 Planner::Planner(Device &device, std::string choiceDevice, KernelCache &cache, PinnedTable *pin,
@@ -45,6 +50,7 @@ std::optional<KernelCache::Hit> Planner::peek(const std::string &problem, const 
 Planner::Search Planner::begin(const Spec &spec, const Maxima &maxima) const {
   Search search{spec, maxima, Problem::make(spec, maxima), std::make_shared<KernelCore>()};
   search.core->problemKey = search.problem.key();
+  search.waits = *options.missPolicy != MissPolicy::kBackground;
   return search;
 }
 
@@ -98,6 +104,7 @@ Result<std::shared_ptr<const KernelCore>> Planner::tune(const Spec &spec, const 
     return Status::invalid("pin_path", pin->path(), "pins the choices, so nothing is tuned",
                            "tune with an engine that has no pin_path (NSA_PIN)");
   Search search = begin(spec, maxima);
+  search.waits = true;
   search.tuneBudgetSeconds = budgetSeconds;
   if (!isTuned(spec.op)) {
     std::shared_ptr<const KernelCore> stored = find(search);
@@ -174,7 +181,7 @@ std::shared_ptr<const KernelCore> Planner::find(Search &search) {
   if (manifest) {
     if (std::string reason = whyPassedOver(hit->choice, *manifest); !reason.empty())
       search.core->fallbacks.push_back(std::move(reason));
-    else if (isSuperseded(*manifest))
+    else if (search.waits && isSuperseded(*manifest))
       search.superseded = hit;
     else if (std::shared_ptr<const KernelCore> found = load(search, *hit, std::move(*manifest)))
       return found;
@@ -199,29 +206,41 @@ std::optional<Manifest> Planner::accept(Search &search, const KernelCache::Hit &
 }
 
 std::shared_ptr<const KernelCore> Planner::load(Search &search, const KernelCache::Hit &hit, Manifest manifest) {
+  const bool outdated = isOutdated(search, manifest);
   if (Status status = adopt(search, hit.kernel.content, std::move(manifest), hit.kernel.binary); !status.isOk())
     return refuse(search, status);
   search.core->source = PlanSource::kDatabase;
   search.core->tuned = hit.choice.tuned;
+  search.core->outdated = outdated;
   return search.core;
+}
+
+// No compiler is opened to know whether it is another build's.
+bool Planner::isOutdated(Search &search, const Manifest &manifest) {
+  if (search.waits || compilerOf(manifest) == compilerRevision())
+    return false;
+  search.core->fallbacks.push_back("the stored kernel is of another compiler revision: it serves until it is compiled "
+                                   "again in the background");
+  return true;
 }
 
 // Whether a compiler is at hand, and it is not the one that made this kernel. The runtime knows the revision of its own
 // build, so that a hit opens no compiler; a compiler library of another build has the last word.
 bool Planner::isSuperseded(const Manifest &manifest) {
-  auto found = manifest.evidence.find("compiler");
-  std::string_view revision = found == manifest.evidence.end() ? std::string_view() : found->second;
+  const std::string_view revision = compilerOf(manifest);
   if (*options.missPolicy == MissPolicy::kFail || revision == compilerRevision())
     return false;
   Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
   return library && (*library)->sourceId() != revision;
 }
 
-std::shared_ptr<const KernelCore> Planner::remake(Search &search) {
+std::shared_ptr<const KernelCore> Planner::remake(Search &search, const std::function<bool()> &stop) {
   std::shared_ptr<const KernelCore> found;
   const std::unique_ptr<KeyLease> lease =
-      claim(search, std::string(kRemaking), [&] { return (found = find(search)) != nullptr; });
-  return found || !search.superseded ? found : makeAgain(search, *search.superseded, FallbackStep::kExact);
+      claim(search, std::string(kRemaking), [&] { return (found = find(search)) != nullptr; }, stop);
+  if (found || !search.superseded || (stop && stop()))
+    return found;
+  return makeAgain(search, *search.superseded, FallbackStep::kExact);
 }
 
 // A stored choice outlives a change of the compiler or of a template, its binary does not: the same configuration is
@@ -445,20 +464,28 @@ Result<std::shared_ptr<const KernelCore>> Planner::serve(const Spec &spec, const
 
 Result<std::shared_ptr<const KernelCore>> Planner::tuneMeanwhile(const Step &step, const std::function<bool()> &stop) {
   Search search = begin(step.spec, step.maxima);
+  search.waits = true;
+  const bool tunes = isTuned(step.spec.op);
   std::shared_ptr<const KernelCore> found;
-  const auto isTunedByNow = [&] {
+  const auto isDone = [&] {
     found = find(search);
-    if (found && !found->tuned)
+    if (found && tunes && !found->tuned)
       found = nullptr;
     return found != nullptr;
   };
-  const std::unique_ptr<KeyLease> lease =
-      claim(search, std::string(missPolicyName(MissPolicy::kTune)), isTunedByNow, stop);
-  if (found || (!lease && isTunedByNow()))
-    return found;
+  // Of what was measured, or has no choices, only the binary may be old.
+  if (!isDone() && search.superseded && (!tunes || search.superseded->choice.tuned))
+    found = remake(search, stop);
+  std::unique_ptr<KeyLease> lease;
+  if (!found && tunes)
+    lease = claim(search, std::string(missPolicyName(MissPolicy::kTune)), isDone, stop);
   const Status stopped = Status::error(ErrorCode::kUnavailable, "the engine ends");
+  if (found)
+    return found;
   if (stop())
     return stopped;
+  if (!tunes)
+    return compileDefault(search);
   Result<std::shared_ptr<const KernelCore>> tuned = tuneNow(search, nullptr, &stop);
   if (stop())
     return stopped;

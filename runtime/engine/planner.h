@@ -45,6 +45,7 @@ public:
     Problem problem;
     std::shared_ptr<KernelCore> core;
     double tuneBudgetSeconds = 0; // 0: the engine's
+    bool waits = true;            // false: what another compiler revision made serves, and others make it again
     Stopwatch watch{};
     std::optional<KernelCache::Hit> refused{};    // the last row that was found and did not serve
     std::optional<KernelCache::Hit> superseded{}; // of another compiler revision, with nothing else against it
@@ -60,8 +61,9 @@ public:
   // When the budget ends before anything is measured, the stored winner serves, or else the default.
   Result<std::shared_ptr<const KernelCore>> tune(const Spec &spec, const Maxima &maxima, std::string &report,
                                                  double budgetSeconds = 0);
-  // Tunes for plans to come while something lesser serves; takes what another process tunes at this moment. `stop` is
-  // asked between steps. Compiles on the calling thread alone, as the host has work of its own.
+  // Tunes for plans to come while something lesser serves, or makes again what is outdated; takes what another process
+  // makes at this moment. `stop` is asked between steps. Compiles on the calling thread alone, as the host has work of
+  // its own.
   Result<std::shared_ptr<const KernelCore>> tuneMeanwhile(const Step &step, const std::function<bool()> &stop);
   // The kernel that defines the operator: the tile program with its first configuration. Compiled, and not stored.
   Result<std::shared_ptr<const KernelCore>> define(const Step &step);
@@ -81,8 +83,10 @@ private:
   std::shared_ptr<const KernelCore> load(Search &search, const KernelCache::Hit &hit, Manifest manifest);
   std::shared_ptr<const KernelCore> refuse(Search &search, const Status &status) const; // null
   bool isSuperseded(const Manifest &manifest);
+  // Whether another compiler revision made what serves without waiting for it to be made again.
+  bool isOutdated(Search &search, const Manifest &manifest);
   // What `find` put aside as superseded: by one of those who found it. Null: it serves in no form.
-  std::shared_ptr<const KernelCore> remake(Search &search);
+  std::shared_ptr<const KernelCore> remake(Search &search, const std::function<bool()> &stop = {});
   std::shared_ptr<const KernelCore> makeAgain(Search &search, const KernelCache::Hit &hit, FallbackStep step);
   // The first stored fallback of those wanted that serves; null: none.
   enum class Rungs { kAny, kBetterThanCompiling };

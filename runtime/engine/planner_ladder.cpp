@@ -79,13 +79,16 @@ std::shared_ptr<const KernelCore> Planner::serveRung(Search &search, const Rung 
                               std::string(fallbackStepName(rung.step)) + ")";
   Result<Manifest> manifest = Manifest::parse(hit->kernel.manifest);
   Status status = manifest ? checkServes(*manifest, search.problem, rung.choice.target) : manifest.status();
-  const bool again = status.isOk() && rung.step != FallbackStep::kArchitecture && isSuperseded(*manifest);
+  const bool isOwnCode = status.isOk() && rung.step != FallbackStep::kArchitecture;
+  const bool again = isOwnCode && search.waits && isSuperseded(*manifest);
   if (again) {
     if (!makeAgain(search, *hit, rung.step))
       return nullptr; // it has said why
   } else if (status.isOk()) {
+    const bool outdated = isOwnCode && isOutdated(search, *manifest);
     status = adopt(search, hit->kernel.content, std::move(*manifest), hit->kernel.binary);
     search.core->source = PlanSource::kDatabase;
+    search.core->outdated = outdated;
   }
   if (!status.isOk()) {
     if (search.core->fallbacks.size() < kMostReasons)
@@ -162,7 +165,10 @@ void Planner::explainStored(Search &search, ExplainDescription &explain) {
     explain.config = explain.choiceConfig;
     explain.tuned = hit->choice.tuned;
     explain.why = hit->choice.tuned ? "measured for this problem on this model" : "stored, but never measured";
-    explain.isRemade = isSuperseded(*manifest);
+    const bool isOld = isSuperseded(*manifest);
+    explain.isRemade = isOld && search.waits;
+    if (isOld && !search.waits)
+      explain.why += "; made by another revision of the compiler: compiled again in the background";
     if (explain.isRemade)
       explain.choiceTrouble = "made by another revision of the compiler: it is compiled again with the same config";
   }

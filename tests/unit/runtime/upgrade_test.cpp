@@ -11,6 +11,14 @@ class UpgradeTest : public test::PlannerFixture {
 protected:
   UpgradeTest() { options.templateDir = copyTemplates(); }
 
+  static bool settle(const Engine &engine) {
+    for (int i = 0; engine.counters().backgroundPending != 0; ++i) {
+      if (i == 5000)
+        return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return true;
+  }
   Json explain(MissPolicy policy) {
     Result<std::string> text = open(policy)->explain(spec, maxima);
     EXPECT_TRUE(text.isOk()) << text.status().toString();
@@ -80,6 +88,38 @@ TEST_F(UpgradeTest, ItIsNoFallback) {
   storedByAnotherCompiler();
   options.compilerPath = "/no/such/libnsa_compiler.so";
   EXPECT_EQ(describe(*open(MissPolicy::kDefault))["source"], "database") << "without a compiler it serves as it is";
+}
+
+// A service may not wait for what serves already.
+TEST_F(UpgradeTest, InTheBackgroundItServesMeanwhile) {
+  describe(*open(MissPolicy::kTune));
+  storedByAnotherCompiler();
+  const StoredChoice measured = stored().choice;
+  const Json would = explain(MissPolicy::kBackground);
+  EXPECT_EQ(would["would"], "run what the database holds");
+  EXPECT_NE(would["why"].get<std::string>().find("compiled again in the background"), std::string::npos) << would;
+  auto engine = open(MissPolicy::kBackground);
+  const Json plan = describe(*engine);
+  EXPECT_EQ(plan["source"], "database");
+  EXPECT_EQ(plan["tuned"], true);
+  EXPECT_EQ(plan["milliseconds"]["compile"], 0);
+  ASSERT_EQ(plan["fallbacks"].size(), 1u) << plan;
+  EXPECT_NE(plan["fallbacks"][0].get<std::string>().find("another compiler revision"), std::string::npos) << plan;
+  ASSERT_TRUE(settle(*engine));
+  EXPECT_EQ(engine->counters().backgroundDone, 1u);
+  EXPECT_EQ(engine->counters().kernelsCompiled, 1u) << "the same config, and nothing else";
+  EXPECT_EQ(engine->counters().kernelsMeasured, 0u);
+  EXPECT_NE(stored().manifest.evidence["compiler"], "older");
+  EXPECT_EQ(stored().choice.evidence, measured.evidence);
+  EXPECT_TRUE(describe(*engine)["fallbacks"].empty()) << "the next plan has it";
+
+  // As a neighbour it serves as it is, too.
+  storedByAnotherCompiler();
+  maxima.seqlenK = 1000;
+  options.compilerPath = "/no/such/libnsa_compiler.so";
+  const Json other = describe(*open(MissPolicy::kBackground));
+  EXPECT_EQ(other["launches"][0]["step"], "nearest");
+  EXPECT_EQ(other["fallbacks"].size(), 1u) << other;
 }
 
 } // namespace
