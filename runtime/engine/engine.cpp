@@ -326,17 +326,25 @@ Result<std::shared_ptr<const PlanCore>> Engine::make(const Spec &spec, const Max
 
 Status Engine::tuneMeanwhile(const BackgroundTuner::Job &job, const BackgroundTuner::StopSignal &stop) {
   std::vector<PlanCore::Part> parts = plans.find(job.key)->parts; // the plan was made before
+  // A kernel that fails takes nothing from the others: each has what it got.
+  Status firstFailure;
+  bool changed = false;
   for (PlanCore::Part &part : parts) {
-    if (!wantsTuning(part))
+    if (stop() || !wantsTuning(part))
       continue;
     Result<std::shared_ptr<const KernelCore>> tuned = planner->tuneMeanwhile(part.step, stop);
-    if (!tuned)
-      return tuned.status();
+    if (!tuned) {
+      if (firstFailure.isOk())
+        firstFailure = tuned.status();
+      continue;
+    }
     part.kernel = std::move(*tuned);
     ownCounters.add(part.kernel->times);
+    changed = true;
   }
-  plans.put(job.key, std::make_shared<const PlanCore>(std::move(parts)));
-  return Status::ok();
+  if (changed)
+    plans.put(job.key, std::make_shared<const PlanCore>(std::move(parts)));
+  return firstFailure;
 }
 
 // A miss names the command that fills the gap, in the caller's terms.

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <mutex>
 #include <sys/wait.h>
 #include <thread>
@@ -139,6 +140,29 @@ TEST_F(BackgroundTest, AFailureIsSaidOnceAndWhatServedServesOn) {
   std::lock_guard lock(mutex);
   ASSERT_EQ(log.size(), 1u);
   EXPECT_TRUE(log[0].starts_with("warning tuning in the background")) << log[0];
+}
+
+// The others have their winners, those before it and those after it.
+TEST_F(BackgroundTest, AKernelThatCannotBeTunedTakesNothingFromTheOthers) {
+  // Not a number: no candidate can be told to be right, so none wins.
+  templates.replace("tile/sel.mlir", "%zero_f = arith.constant 0.0 : f32", "%zero_f = arith.constant 0x7FC00000 : f32");
+  spec.op = Operator::kNsa;
+  spec.selCount = 2;
+  spec.selBlock = 32;
+  maxima = {1, 128, 128, 128};
+  auto engine = open(MissPolicy::kBackground);
+  describe(*engine);
+  ASSERT_TRUE(settle(*engine));
+  EXPECT_EQ(engine->counters().backgroundFailed, 1u);
+  std::map<std::string, std::string> steps;
+  for (const Json &launch : describe(*engine)["launches"])
+    steps[launch["operator"]] = launch["step"];
+  EXPECT_EQ(steps, (std::map<std::string, std::string>{{"compress", "exact"},
+                                                       {"cmp", "exact"},
+                                                       {"select", "exact"},
+                                                       {"sel", "compiled"},
+                                                       {"window", "exact"},
+                                                       {"combine", "exact"}}));
 }
 
 // All configurations of the tile program, each of which must be compiled: a minute, if it were waited for.
