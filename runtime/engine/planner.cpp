@@ -103,6 +103,9 @@ Result<std::shared_ptr<const KernelCore>> Planner::tune(const Spec &spec, const 
   if (pin)
     return Status::invalid("pin_path", pin->path(), "pins the choices, so nothing is tuned",
                            "tune with an engine that has no pin_path (NSA_PIN)");
+  if (*options.missPolicy == MissPolicy::kFail)
+    return Status::invalid("miss_policy", "fail", "opens no compiler, so nothing is tuned",
+                           "tune with an engine of another miss policy");
   Search search = begin(spec, maxima);
   search.waits = true;
   search.tuneBudgetSeconds = budgetSeconds;

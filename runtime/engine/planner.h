@@ -56,9 +56,10 @@ public:
   std::shared_ptr<const KernelCore> find(Search &search);
   // What the miss policy says, of a search that found nothing.
   Result<std::shared_ptr<const KernelCore>> make(Search &search);
-  // Tunes and stores, whatever the policy and the store say; takes the result of another caller that tunes the same at
-  // this moment. `report` receives JSON. A kernel without choices is only found or made, and leaves the report empty.
-  // When the budget ends before anything is measured, the stored winner serves, or else the default.
+  // Tunes and stores, whatever the store says, and where the policy is not to fail; takes the result of another caller
+  // that tunes the same at this moment. `report` receives JSON. A kernel without choices is only found or made, and
+  // leaves the report empty. When the budget ends before anything is measured, the stored winner serves, or else the
+  // default.
   Result<std::shared_ptr<const KernelCore>> tune(const Spec &spec, const Maxima &maxima, std::string &report,
                                                  double budgetSeconds = 0);
   // Tunes for plans to come while something lesser serves, or makes again what is outdated; takes what another process

@@ -50,7 +50,9 @@ Status tuneSpec(const TuneFlags &flags) {
   Result<SpecFlags::Chosen> chosen = flags.spec.resolve();
   if (!chosen)
     return chosen.status();
-  Result<EngineHandle> engine = createEngine(flags.engine.settings);
+  EngineSettings settings = flags.engine.settings;
+  settings.missPolicy = NSA_MISS_DEFAULT; // asked for, tuning is done whatever NSA_MISS says of plans
+  Result<EngineHandle> engine = createEngine(settings);
   if (!engine)
     return engine.status();
   Result<nlohmann::json> report = [&] {

@@ -103,6 +103,7 @@ Status WorkloadRun::openDevices() {
   for (const std::string &device : options.devices) {
     EngineSettings settings = options.engine;
     settings.device = device;
+    settings.missPolicy = NSA_MISS_DEFAULT; // asked for, tuning is done whatever NSA_MISS says of plans
     settings.compileThreads = std::max(1, environment.compileThreads / static_cast<int>(options.devices.size()));
     Result<EngineHandle> engine = createEngine(settings);
     if (!engine)

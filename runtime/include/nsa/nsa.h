@@ -402,10 +402,11 @@ NSA_API const char *nsa_plan_describe(const nsa_plan *plan) NSA_NOEXCEPT;
 NSA_API nsa_status nsa_explain(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json,
                                nsa_error *error) NSA_NOEXCEPT;
 
-/* Tunes one spec now, whatever the policy, and stores the result; JSON report, freed with nsa_free. Its `store_trouble`
- * says why the winner was not stored ("" when it was): this engine uses it, the next process will not. Its `tuned`
- * is false when the budget ended before anything was measured; a winner that was stored then stays. When another
- * thread or process is tuning the same, waits and takes its result (`tuned_elsewhere`). */
+/* Tunes one spec now, whatever is stored, and stores the result; an error under the policy `fail`, which opens no
+ * compiler, and where a table is pinned. JSON report, freed with nsa_free. Its `store_trouble` says why the winner was
+ * not stored ("" when it was): this engine uses it, the next process will not. Its `tuned` is false when the budget
+ * ended before anything was measured; a winner that was stored then stays. When another thread or process is tuning the
+ * same, waits and takes its result (`tuned_elsewhere`). */
 NSA_API nsa_status nsa_tune(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json,
                             nsa_error *error) NSA_NOEXCEPT;
 

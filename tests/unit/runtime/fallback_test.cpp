@@ -179,6 +179,20 @@ TEST_F(Fallback, AStepThatIsNotAllowedIsAnError) {
   EXPECT_FALSE(hasCompiler());
 }
 
+TEST_F(Fallback, NothingIsTunedWhereNothingMayBeCompiled) {
+  Engine engine(cache);
+  char *json = nullptr;
+  nsa_error error;
+  EXPECT_EQ(nsa_tune(engine.handle, &call.spec, &call.maxima, &json, &error), NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.field, "miss_policy");
+  EXPECT_NE(std::string(error.hint).find("another miss policy"), std::string::npos) << error.hint;
+  const std::string problem = Problem::make(call.internalSpec(), call.internalMaxima()).key();
+  EXPECT_EQ(nsa_tune_kernel(engine.handle, &call.spec, &call.maxima, problem.c_str(), 1, &json, &error),
+            NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.field, "miss_policy");
+  EXPECT_FALSE(hasCompiler());
+}
+
 TEST_F(Fallback, AMissSaysWhatIsNearestInAllCases) {
   {
     Engine engine(cache);
