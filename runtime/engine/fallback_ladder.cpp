@@ -9,7 +9,6 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <set>
 #include <tuple>
 
 namespace nsa {
@@ -111,6 +110,21 @@ void appendDifferences(const std::string &wanted, const std::string &present, st
           .append(name + "=" + (found == other->end() ? "none" : found->second) + " instead of " + value);
 }
 
+// Of a problem and device in several layers the choice that a lookup finds: a measured one of any layer, else the first
+// layer's.
+std::vector<const ChoiceSummary *> visibleOf(const std::vector<ChoiceSummary> &choices) {
+  std::map<std::pair<std::string_view, std::string_view>, const ChoiceSummary *> found;
+  for (const ChoiceSummary &choice : choices) {
+    const ChoiceSummary *&seen = found[{choice.problem, choice.device}];
+    if (!seen || (choice.tuned && !seen->tuned))
+      seen = &choice;
+  }
+  std::vector<const ChoiceSummary *> visible;
+  for (const auto &[key, choice] : found)
+    visible.push_back(choice);
+  return visible;
+}
+
 // The operator is the first word.
 std::string_view operatorOf(std::string_view problem) { return problem.substr(0, problem.find(' ')); }
 std::string withoutOperator(const std::string &fixed) {
@@ -169,8 +183,8 @@ std::vector<Rung> rankFallbacks(const LadderRequest &request, const std::vector<
     double length;
   };
   std::vector<Ranked> ranked;
-  std::set<std::pair<std::string, std::string>> seen; // a choice in several layers is that of the first
-  for (const ChoiceSummary &choice : choices) {
+  for (const ChoiceSummary *visible : visibleOf(choices)) {
+    const ChoiceSummary &choice = *visible;
     const KeyParts other = KeyParts::of(choice.problem);
     if (other.fixed != own.fixed || templatesOf(choice.device) != templatesOf(request.device) ||
         (choice.problem == request.problem && choice.device == request.device) ||
@@ -178,7 +192,7 @@ std::vector<Rung> rankFallbacks(const LadderRequest &request, const std::vector<
       continue;
     const std::optional<int> age = ageOf(request, choice);
     const std::optional<Nearness> nearness = nearnessOf(*buckets, other.buckets);
-    if (!age || !nearness || !seen.emplace(choice.problem, choice.device).second)
+    if (!age || !nearness)
       continue;
     const FallbackStep step = *age != 0                         ? FallbackStep::kArchitecture
                               : choice.device == request.device ? FallbackStep::kNearest

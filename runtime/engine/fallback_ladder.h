@@ -63,7 +63,8 @@ struct LadderRequest {
 };
 
 // Those that may serve, best first: by step; within it what was measured before what was not; then the nearest, of two
-// equally near the one for longer lengths. Of an older architecture the newest comes first.
+// equally near the one for longer lengths. Of an older architecture the newest comes first. `choices` in the order of
+// their layers.
 std::vector<Rung> rankFallbacks(const LadderRequest &request, const std::vector<ChoiceSummary> &choices);
 
 // The choice nearest to a problem, whether or not it may serve: for messages. Null: none is of the operator.

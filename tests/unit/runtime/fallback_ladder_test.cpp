@@ -66,6 +66,22 @@ TEST(FallbackLadder, WhatWasMeasuredComesFirstWhateverItsDistance) {
             (Texts{"model 2048 " + kH100, "model 1024 sm_90a"}));
 }
 
+// As a lookup would: a measured one of a pack before the database's that was never measured.
+TEST(FallbackLadder, OfSeveralLayersTheOneThatServesIsRanked) {
+  auto inLayer = [](int layer, bool tuned, int length, const std::string &target = "sm_90a") {
+    ChoiceSummary summary = choice(problem(length), kH200, tuned, target);
+    summary.layer = layer;
+    return summary;
+  };
+  const std::vector<Rung> rungs =
+      rankFallbacks(request(), {inLayer(0, false, 2048, "sm_90"), inLayer(0, true, 65536), inLayer(1, true, 2048),
+                                inLayer(1, true, 65536), inLayer(2, true, 2048), inLayer(2, false, 4096)});
+  EXPECT_EQ(texts(rungs), (Texts{"nearest 2048 " + kH200, "nearest 65536 " + kH200, "nearest 4096 " + kH200}));
+  EXPECT_EQ(rungs[0].choice.layer, 1);
+  EXPECT_EQ(rungs[0].choice.target, "sm_90a") << "what it is checked against";
+  EXPECT_EQ(rungs[1].choice.layer, 0);
+}
+
 TEST(FallbackLadder, OtherKernelsDoNotServe) {
   const std::vector<ChoiceSummary> choices = {
       choice(problem(2048, 1, "window dtype=bf16 group=8 qk_dim=64")), // compiled for something else
