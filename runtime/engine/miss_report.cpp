@@ -1,5 +1,7 @@
 #include "runtime/engine/miss_report.h"
 
+#include <string_view>
+
 namespace nsa {
 
 namespace {
@@ -60,20 +62,42 @@ std::string configText(const Spec &spec) {
   return text + "}";
 }
 
+// One argument of a shell, whatever the text holds.
+std::string shellWord(const std::string &text) {
+  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@%+=,-";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos)
+    return text;
+  std::string word = "'";
+  for (const char each : text)
+    word += each == '\'' ? std::string("'\\''") : std::string(1, each);
+  return word + "'";
+}
+
 } // namespace
 
 std::string tuneHint(const TuneCommand &command) {
-  const std::string lengths = "nsa tune --op " + std::string(operatorName(command.spec.op)) +
-                              " --config C.json --batch " + std::to_string(command.maxima.batch) + " --seqlen-q " +
-                              std::to_string(command.maxima.seqlenQ) + " --seqlen-k " +
-                              std::to_string(command.maxima.seqlenK) + " --device " + command.device;
+  const bool isPinned = !command.pinPath.empty(), isKept = command.cachePath != ":memory:";
   const std::string json = configText(command.spec);
-  std::string hint = "store one: " + lengths + " --cache " + command.cachePath + ", with C.json holding " + json;
-  if (hint.size() > kMostHintBytes)
-    hint = "store one: " + lengths + " --cache FILE, with C.json holding " + json;
-  if (hint.size() > kMostHintBytes)
-    hint = "store one: " + lengths + " --cache FILE, with C.json holding the spec (keys: nsa tune --help)";
-  return hint;
+  auto hint = [&](bool withPaths, const std::string &content) {
+    std::string text = "store one: ";
+    if (!command.templateDir.empty())
+      text += "NSA_TEMPLATE_DIR=" + (withPaths ? shellWord(command.templateDir) : "DIR") + " ";
+    text += "nsa tune --op " + std::string(operatorName(command.spec.op)) + " --config C.json --batch " +
+            std::to_string(command.maxima.batch) + " --seqlen-q " + std::to_string(command.maxima.seqlenQ) +
+            " --seqlen-k " + std::to_string(command.maxima.seqlenK) + " --device " + command.device + " --cache " +
+            (withPaths && isKept && !isPinned ? shellWord(command.cachePath) : "FILE");
+    if (isPinned)
+      text += ", then make the pinned table anew from all its choices and FILE";
+    else if (!isKept)
+      text += ", then export FILE as a pack for NSA_CACHE_PACKS";
+    return text + ", with C.json holding " + content;
+  };
+  std::string text = hint(true, json);
+  if (text.size() > kMostHintBytes)
+    text = hint(false, json);
+  if (text.size() > kMostHintBytes)
+    text = hint(false, "the spec (keys: nsa tune --help)");
+  return text;
 }
 
 } // namespace nsa

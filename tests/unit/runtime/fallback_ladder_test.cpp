@@ -220,4 +220,30 @@ TEST(MissReport, TheCommandFitsItsField) {
   EXPECT_NE(longest.find("nsa tune --op decode"), std::string::npos);
 }
 
+// Followed to the letter it must fill the gap, wherever the engine looks.
+TEST(MissReport, TheCommandFitsTheEngine) {
+  Spec spec;
+  spec.op = Operator::kWindow;
+  spec.queryHeads = spec.kvHeads = 2;
+  spec.qkDim = spec.vDim = 64;
+  auto hint = [&](const std::string &cache, const std::string &pin = "", const std::string &templates = "") {
+    const std::string text = tuneHint({spec, {1, 64, 64, 64}, "cpu", cache, pin, templates});
+    EXPECT_LE(text.size(), kMostHintBytes) << text;
+    EXPECT_TRUE(text.ends_with("}")) << text;
+    return text;
+  };
+  auto expectPart = [](const std::string &text, const std::string &part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  expectPart(hint("/kernels.db"), "--device cpu --cache /kernels.db, with");
+  expectPart(hint("/home/u/My Cache/it's.db"), "--cache '/home/u/My Cache/it'\\''s.db', with");
+  expectPart(hint(":memory:"), "--cache FILE, then export FILE as a pack for NSA_CACHE_PACKS, with");
+  expectPart(hint("/kernels.db", "/pin.nsapack"),
+             "--cache FILE, then make the pinned table anew from all its choices and FILE, with");
+  expectPart(hint("/kernels.db", "", "/my templates"),
+             "store one: NSA_TEMPLATE_DIR='/my templates' nsa tune --op window");
+  const std::string dir = "/" + std::string(300, 'x');
+  expectPart(hint("/kernels.db", "", dir), "NSA_TEMPLATE_DIR=DIR nsa tune");
+}
+
 } // namespace

@@ -330,6 +330,8 @@ TEST_F(PlannerTest, AnEditedTemplateIsAMiss) {
   describe(*open(MissPolicy::kDefault));
   EXPECT_EQ(describe(*open(MissPolicy::kDefault))["source"], "database");
   write("attention", tile + "\n// another revision\n");
+  const std::string hint = open(MissPolicy::kFail)->plan(spec, maxima, nullptr).status().error().hint;
+  EXPECT_NE(hint.find("NSA_TEMPLATE_DIR=" + options.templateDir + " nsa tune"), std::string::npos) << hint;
   EXPECT_EQ(describe(*open(MissPolicy::kDefault))["source"], "compiled");
 }
 
