@@ -13,14 +13,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kLockedWait{20000};
 
-// By its header; whatever is no pack is taken for a database, whose opening says what is wrong.
-bool looksLikePack(const std::string &path) {
-  int code;
-  const sqlite::Connection connection = sqlite::Connection::openImmutable(path, code);
-  return connection &&
-         checkHeader(connection, FileKind::kPack, std::chrono::steady_clock::now()) == FileVerdict::kUsable;
-}
-
 } // namespace
 
 Result<CacheFile> CacheFile::open(const std::string &path, Check check) {
@@ -30,7 +22,7 @@ Result<CacheFile> CacheFile::open(const std::string &path, Check check) {
   if (!std::filesystem::exists(path, error))
     return Status::error(ErrorCode::kIoError, "there is no kernel database or pack at '" + path + "'",
                          "`nsa run` and `nsa tune` make a database, `nsa cache export` makes a pack");
-  if (looksLikePack(path)) {
+  if (isPackFile(path)) {
     Result<PackFile> pack = PackFile::open(path);
     if (!pack)
       return pack.status();

@@ -230,6 +230,8 @@ DatabaseFile openDatabaseFile(const std::string &name, bool readOnly, std::chron
     return workWithout(path, reason);
   if (reason = whyNotTrusted(path); !reason.empty())
     return workWithout(path, reason);
+  if (const fs::file_status status = fs::status(path, error); fs::exists(status) && !fs::is_regular_file(status))
+    return workWithout(path, "it is no regular file"); // a pipe would be waited for
   const Clock::time_point end = Clock::now() + lockedWait;
   if (readOnly)
     return isPresent(path) ? openReadOnly(path, true, end) : openMissing(path);

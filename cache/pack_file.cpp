@@ -1,5 +1,6 @@
 #include "cache/pack_file.h"
 
+#include "cache/fork_fence.h"
 #include "cache/pack_digest.h"
 #include "cache/schema.h"
 #include "cache/trust.h"
@@ -96,6 +97,17 @@ std::vector<std::byte> signedMessage(const Digest::Bytes &digest) {
   std::vector<std::byte> message(name.begin(), name.end());
   message.insert(message.end(), digest.begin(), digest.end());
   return message;
+}
+
+bool isPackFile(const std::string &path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) // a pipe would be waited for
+    return false;
+  const std::unique_lock fence = ForkFence::hold(); // no fork while there is a connection that it does not know
+  int code;
+  const Connection connection = Connection::openImmutable(path, code);
+  return connection &&
+         checkHeader(connection, FileKind::kPack, std::chrono::steady_clock::now()) == FileVerdict::kUsable;
 }
 
 Result<PackFile> PackFile::open(const std::string &path) {

@@ -43,6 +43,10 @@ struct PackFile {
   Status checkSignature(const std::vector<PublicKey> &trusted) const;
 };
 
+// By the file's header; whatever is no pack may be a database, whose opening says what is wrong. Not by a stream: to
+// close one would drop the locks that this process holds on a database (cache/sqlite.h).
+bool isPackFile(const std::string &path);
+
 // "pack 'P' is not used: ...".
 Status packError(const std::filesystem::path &path, const std::string &reason, std::string hint = "");
 

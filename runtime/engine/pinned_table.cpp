@@ -1,27 +1,17 @@
 #include "runtime/engine/pinned_table.h"
 
+#include "cache/pack_file.h"
 #include "runtime/base/digest.h"
 #include "runtime/base/problem.h"
 
 #include <algorithm>
-#include <fstream>
 #include <map>
-#include <string_view>
 #include <tuple>
 #include <unistd.h>
 
 namespace nsa {
 
 namespace {
-
-// By the application id in sqlite's header.
-bool isPack(const std::string &path) {
-  constexpr std::streamoff kApplicationIdAt = 68;
-  char id[4] = {};
-  std::ifstream stream(path, std::ios::binary);
-  stream.seekg(kApplicationIdAt);
-  return stream.read(id, sizeof id) && std::string_view(id, sizeof id) == "NSAP";
-}
 
 Status refused(const std::string &path, const std::string &reason) {
   ErrorInfo info;
@@ -40,7 +30,7 @@ Result<std::unique_ptr<PinnedTable>> PinnedTable::open(const std::string &path, 
   if (access(path.c_str(), R_OK) != 0)
     return refused(path, "there is no such file that this process may read");
   std::unique_ptr<PinnedTable> table(new PinnedTable(path));
-  if (isPack(path)) {
+  if (isPackFile(path)) {
     Result<std::unique_ptr<Pack>> opened = Pack::open(path, rules);
     if (!opened)
       return refused(path, opened.status().toString());

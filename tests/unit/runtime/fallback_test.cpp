@@ -5,9 +5,11 @@
 #include "tests/unit/runtime/c_api_fixture.h"
 
 #include <cstring>
+#include <fcntl.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace nsa::test::c_api {
 namespace {
@@ -368,6 +370,31 @@ TEST_F(Pinned, APackPinsAsWell) {
   }
 }
 
+// Closing a descriptor of a file drops all locks that the process has on it, also those of another engine's database.
+TEST_F(Pinned, TheFileOfAnotherEngineKeepsItsLocks) {
+  storeIn(pin, 40, 7, "pinned");
+  std::string warning;
+  Result<std::unique_ptr<KernelStore>> writer = KernelStore::open({.path = pin}, warning);
+  ASSERT_TRUE(writer.isOk()) << writer.status().toString();
+  const int descriptor = ::open(pin.c_str(), O_RDWR | O_CLOEXEC); // stays open as long as the store
+  ASSERT_GE(descriptor, 0);
+  const auto isLocked = [&] { // by a lock of the process, which one of an open file meets
+    constexpr off_t kSharedFirst = 0x40000002, kSharedSize = 510; // sqlite's
+    struct flock lock{};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = kSharedFirst;
+    lock.l_len = kSharedSize;
+    EXPECT_EQ(fcntl(descriptor, F_OFD_GETLK, &lock), 0);
+    return lock.l_type != F_UNLCK;
+  };
+  ASSERT_TRUE(isLocked()) << "a writer of a log keeps a shared lock";
+  EXPECT_EQ(open().status, NSA_OK);
+  EXPECT_TRUE(isLocked());
+  writer->reset();
+  close(descriptor);
+}
+
 TEST_F(Pinned, NothingIsTunedOrWritten) {
   storeIn(pin, 40, 7, "pinned");
   chmod(pin.c_str(), 0444);
@@ -400,6 +427,9 @@ TEST_F(Pinned, ATableThatCannotBeUsedIsAnError) {
   storeIn(pin, 40, 7, "pinned");
   chmod(pin.c_str(), 0666);
   expectRefused("writ");
+  unlink(pin.c_str());
+  ASSERT_EQ(mkfifo(pin.c_str(), 0600), 0); // whose opening waits for a writer
+  expectRefused("no regular file");
 }
 
 } // namespace
