@@ -45,16 +45,27 @@ bool decompress(std::span<const std::byte> compressed, int64_t size, std::vector
   return !ZSTD_isError(written) && written == result.size();
 }
 
-// Of the first four columns.
-RowState takeKernel(const Query &query, const std::string &content, StoredKernel &kernel) {
+// Of the first four columns; the digest that it must have may be given.
+RowState takeKernel(const Query &query, const std::string &content, StoredKernel &kernel,
+                    const Digest::Bytes *known = nullptr) {
   kernel.content = content;
   kernel.manifest = query.text(0);
   if (!decompress(query.bytes(2), query.integer(1), kernel.binary))
     return RowState::kDamaged;
   const Digest::Bytes digest = digestOf(kernel);
-  const std::span<const std::byte> stored = query.bytes(3);
+  const std::span<const std::byte> stored = known ? std::span<const std::byte>(*known) : query.bytes(3);
   return std::equal(stored.begin(), stored.end(), digest.begin(), digest.end()) ? RowState::kIntact
                                                                                 : RowState::kDamaged;
+}
+
+int selectKernel(Connection &connection, const std::string &content, const Digest::Bytes *known, StoredKernel &kernel,
+                 RowState &state) {
+  Query query(connection, kSelectKernel);
+  query.bind(1, content);
+  state = RowState::kMissing;
+  if (query.step())
+    state = takeKernel(query, content, kernel, known);
+  return query.code();
 }
 
 } // namespace
@@ -86,12 +97,12 @@ Result<KernelRow> KernelRow::make(const StoredKernel &kernel) {
 }
 
 int readKernel(Connection &connection, const std::string &content, StoredKernel &kernel, RowState &state) {
-  Query query(connection, kSelectKernel);
-  query.bind(1, content);
-  state = RowState::kMissing;
-  if (query.step())
-    state = takeKernel(query, content, kernel);
-  return query.code();
+  return selectKernel(connection, content, nullptr, kernel, state);
+}
+
+int readKernel(Connection &connection, const std::string &content, const Digest::Bytes &digest, StoredKernel &kernel,
+               RowState &state) {
+  return selectKernel(connection, content, &digest, kernel, state);
 }
 
 int readKernelRow(Connection &connection, const std::string &content, KernelRow &row, RowState &state) {

@@ -25,7 +25,10 @@ enum class RowState { kIntact, kMissing, kDamaged };
 // All return sqlite's own codes.
 // A row whose frame or digest does not hold is damaged, and what was read of it not to be used.
 int readKernel(sqlite::Connection &connection, const std::string &content, StoredKernel &kernel, RowState &state);
-// The same, and whether the listed columns repeat the manifest; for who copies rows.
+// The same where the digest is known, so that the row's own counts for nothing.
+int readKernel(sqlite::Connection &connection, const std::string &content, const Digest::Bytes &digest,
+               StoredKernel &kernel, RowState &state);
+// As the first, and whether the listed columns repeat the manifest; for who copies rows.
 int readKernelRow(sqlite::Connection &connection, const std::string &content, KernelRow &row, RowState &state);
 // The same content twice is the same kernel, but the row that stands may be damaged: it is written again.
 int writeKernelRow(sqlite::Connection &connection, const KernelRow &row);

@@ -87,35 +87,54 @@ Result<std::unique_ptr<Pack>> Pack::open(const std::string &path, const Rules &r
 
 std::optional<StoredChoice> Pack::findChoice(const std::string &problem, const std::string &device) {
   return state->use<std::optional<StoredChoice>>([&](std::optional<StoredChoice> &choice) {
-    const int code = readChoice(state->file.connection, problem, device, choice);
-    ++(choice ? state->counters.hits : state->counters.misses);
+    const StoredChoice *known = state->file.index.choice(problem, device);
+    ++(known ? state->counters.hits : state->counters.misses);
+    if (!known)
+      return SQLITE_OK;
+    choice = *known;
+    std::optional<StoredChoice> row; // for its evidence, which is for people
+    const int code = readChoice(state->file.connection, problem, device, row);
+    if (row)
+      choice->evidence = std::move(row->evidence);
     return code;
   });
 }
 
 std::optional<StoredKernel> Pack::findKernel(const std::string &content) {
   return state->use<std::optional<StoredKernel>>([&](std::optional<StoredKernel> &found) {
+    const PackIndex::Kernel *known = state->file.index.kernel(content);
     StoredKernel kernel;
-    RowState row;
-    const int code = readKernel(state->file.connection, content, kernel, row);
+    RowState row = RowState::kMissing;
+    const int code = known ? readKernel(state->file.connection, content, known->digest, kernel, row) : SQLITE_OK;
     const bool isIntact = code == SQLITE_OK && row == RowState::kIntact;
     ++(isIntact ? state->counters.hits : state->counters.misses);
     if (isIntact)
       found = std::move(kernel);
-    return row == RowState::kDamaged ? SQLITE_CORRUPT : code;
+    return known && !isIntact && code == SQLITE_OK ? SQLITE_CORRUPT : code;
   });
 }
 
 std::optional<StoredRoute> Pack::findRoute(const std::string &family, const std::string &device,
                                            const std::string &name) {
   return state->use<std::optional<StoredRoute>>([&](std::optional<StoredRoute> &route) {
-    return readRoute(state->file.connection, family, device, name, route);
+    const StoredRoute *known = state->file.index.route(family, device, name);
+    if (!known)
+      return SQLITE_OK;
+    route = *known;
+    std::optional<StoredRoute> row;
+    const int code = readRoute(state->file.connection, family, device, name, row);
+    if (row)
+      route->evidence = std::move(row->evidence);
+    return code;
   });
 }
 
 void Pack::summarizeChoices(const std::string &op, int layer, std::vector<ChoiceSummary> &choices) {
-  const std::vector<ChoiceSummary> found = state->use<std::vector<ChoiceSummary>>(
-      [&](std::vector<ChoiceSummary> &rows) { return listChoiceSummaries(state->file.connection, op, layer, rows); });
+  const std::vector<ChoiceSummary> found =
+      state->use<std::vector<ChoiceSummary>>([&](std::vector<ChoiceSummary> &rows) {
+        state->file.index.summarizeChoices(op, layer, rows);
+        return SQLITE_OK;
+      });
   choices.insert(choices.end(), found.begin(), found.end());
 }
 

@@ -1,5 +1,6 @@
 // A pack in use: a read-only file of kernels, choices and routes that was made once and is shipped. Its digest is
-// compared on opening; a kernel whose own digest does not hold is a miss.
+// compared on opening, and what serves later is what it was computed of (cache/pack_index.h): a kernel that has another
+// digest by then is a miss.
 // Thread-safety: all functions may be called by many threads at once. A pack survives a fork in parent and child: each
 // side opens it anew with its next call, and does without when another file stands there by then.
 #pragma once

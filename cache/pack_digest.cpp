@@ -1,9 +1,11 @@
 #include "cache/pack_digest.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 namespace nsa {
 
@@ -19,7 +21,24 @@ struct Section {
   std::string_view name;
   std::string_view types; // T text, I integer, R real, B blob
   const char *sql;
+  void (*keep)(const Query &, PackIndex &) = nullptr;
 };
+
+void keepKernel(const Query &row, PackIndex &index) {
+  PackIndex::Kernel kernel{row.text(1), row.text(3), row.text(4), {}};
+  const std::span<const std::byte> digest = row.bytes(6);
+  if (digest.size() == kernel.digest.size()) // else no kernel will have it
+    std::copy(digest.begin(), digest.end(), kernel.digest.begin());
+  index.addKernel(row.text(0), std::move(kernel));
+}
+
+void keepChoice(const Query &row, PackIndex &index) {
+  index.addChoice({row.text(0), row.text(1), row.text(2), row.integer(3) == 1, row.text(4), {}});
+}
+
+void keepRoute(const Query &row, PackIndex &index) {
+  index.addRoute({row.text(0), row.text(1), row.text(2), row.integer(3), row.text(4), {}});
+}
 
 constexpr Section kEvidence[] = {
     {"evidence", "TTITTTRRT",
@@ -34,9 +53,11 @@ constexpr Section kEvidence[] = {
 constexpr Section kRows[] = {
     {"schema", "TTT", "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name"},
     {"kernel", "TTTTTTB",
-     "SELECT content, template, operator, target, config, manifest, digest FROM kernels ORDER BY content"},
-    {"choice", "TTTIT", "SELECT problem, device, content, tuned, provenance FROM choices ORDER BY problem, device"},
-    {"route", "TTTIT", "SELECT family, device, name, threshold, provenance FROM routes ORDER BY family, device, name"},
+     "SELECT content, template, operator, target, config, manifest, digest FROM kernels ORDER BY content", keepKernel},
+    {"choice", "TTTIT", "SELECT problem, device, content, tuned, provenance FROM choices ORDER BY problem, device",
+     keepChoice},
+    {"route", "TTTIT", "SELECT family, device, name, threshold, provenance FROM routes ORDER BY family, device, name",
+     keepRoute},
 };
 
 std::array<std::byte, 8> littleEndian(uint64_t value) {
@@ -65,7 +86,8 @@ bool addColumn(const Query &query, int column, char type, Digest &digest) {
   }
 }
 
-template <size_t Count> int addSections(Connection &connection, const Section (&sections)[Count], Digest &digest) {
+template <size_t Count>
+int addSections(Connection &connection, const Section (&sections)[Count], Digest &digest, PackIndex *index) {
   for (const Section &section : sections) {
     Query query(connection, section.sql);
     while (query.step()) {
@@ -73,6 +95,8 @@ template <size_t Count> int addSections(Connection &connection, const Section (&
       for (size_t i = 0; i < section.types.size(); ++i)
         if (!addColumn(query, static_cast<int>(i), section.types[i], digest))
           return SQLITE_MISMATCH;
+      if (index && section.keep)
+        section.keep(query, *index);
     }
     if (query.code() != SQLITE_OK)
       return query.code();
@@ -84,16 +108,16 @@ template <size_t Count> int addSections(Connection &connection, const Section (&
 
 int digestEvidence(Connection &connection, Digest::Bytes &digest) {
   Digest over;
-  const int code = addSections(connection, kEvidence, over);
+  const int code = addSections(connection, kEvidence, over, nullptr);
   digest = over.finish();
   return code;
 }
 
-int digestRows(Connection &connection, const std::string &source, const Digest::Bytes &evidence,
-               Digest::Bytes &digest) {
+int digestRows(Connection &connection, const std::string &source, const Digest::Bytes &evidence, Digest::Bytes &digest,
+               PackIndex *index) {
   Digest over;
   over.field(kFormat).field(source);
-  const int code = addSections(connection, kRows, over);
+  const int code = addSections(connection, kRows, over, index);
   digest = over.field(std::span<const std::byte>(evidence)).finish();
   return code;
 }

@@ -136,9 +136,13 @@ Result<PackFile> PackFile::open(const std::string &path) {
 
 Status PackFile::checkDigest() {
   Digest::Bytes digest;
-  if (const int code = digestRows(connection, facts.source, facts.evidenceDigest, digest))
+  PackIndex rows;
+  if (const int code = digestRows(connection, facts.source, facts.evidenceDigest, digest, &rows))
     return packError(path, std::string("its rows cannot be read: ") + sqlite3_errstr(code), kTamperedHint);
-  return digest == facts.digest ? Status::ok() : packError(path, "its digest is not that of its rows", kTamperedHint);
+  if (digest != facts.digest)
+    return packError(path, "its digest is not that of its rows", kTamperedHint);
+  index = std::move(rows);
+  return Status::ok();
 }
 
 Status PackFile::checkSignature(const std::vector<PublicKey> &trusted) const {

@@ -3,6 +3,7 @@
 // Thread-safety: none, as the connection.
 #pragma once
 
+#include "cache/pack_index.h"
 #include "cache/signing_key.h"
 #include "cache/sqlite.h"
 #include "runtime/base/digest.h"
@@ -34,6 +35,7 @@ struct PackFile {
   sqlite::Connection connection;
   std::filesystem::path path; // free of links
   PackFacts facts;
+  PackIndex index; // of the rows that checkDigest found good
 
   // The structure holds and the facts are there; of the rows nothing is known yet. Errors say why it is not used.
   static Result<PackFile> open(const std::string &path);

@@ -1,4 +1,5 @@
 // Keys and the signatures of packs: only a trusted key's signature of this very digest counts.
+#include "cache/kernel_rows.h"
 #include "tests/cache/pack_fixture.h"
 
 #include <sys/stat.h>
@@ -70,6 +71,40 @@ TEST_F(SignatureTest, OnlyATrustedSignatureOpensAPackThatNeedsOne) {
   expectKernel(*openPack(rules), 1);
   EXPECT_NE(refusal({true, {}}).find("none of the keys"), std::string::npos) << "no key is trusted by itself";
   expectKernel(*openPack(), 1);
+}
+
+// What was signed serves, whoever rewrites the file in its place and makes its row digests agree.
+TEST_F(SignatureTest, WhatIsChangedAfterOpeningDoesNotServe) {
+  fill({0, 1, 2}, path);
+  // More than sqlite keeps in memory, so that it reads again what it has read for the digest.
+  sql("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4000)"
+      " INSERT INTO choices SELECT 'window filler=' || i, 'gpu sm_90a', (SELECT min(content) FROM kernels), 1,"
+      " hex(zeroblob(450)) FROM n");
+  ASSERT_TRUE(exportFrom(path, packPath));
+  const SecretKey key = SecretKey::generate();
+  ASSERT_TRUE(signPack(packPath, key).isOk());
+  std::unique_ptr<Pack> pack = openPack({true, {key.publicKey()}});
+
+  StoredKernel other = makeKernel(1);
+  other.binary = makeKernel(7).binary;
+  const Result<KernelRow> row = KernelRow::make(other);
+  ASSERT_TRUE(row) << row.status().toString();
+  {
+    int code;
+    sqlite::Connection connection = sqlite::Connection::open(packPath, SQLITE_OPEN_READWRITE, code);
+    ASSERT_EQ(writeKernelRow(connection, *row), SQLITE_OK);
+  }
+  runSql(packPath, "UPDATE choices SET content = '" + other.content + "', tuned = 0 WHERE problem LIKE '%=2'");
+  Result<CacheFile> changed = CacheFile::open(packPath, CacheFile::Check::kNothing);
+  ASSERT_TRUE(changed) << changed.status().toString();
+  ASSERT_EQ((*changed->kernel(other.content))->binary, other.binary) << "the row is good by its own digest";
+
+  EXPECT_FALSE(pack->findKernel(other.content).has_value());
+  EXPECT_EQ(pack->counters().damagedRows, 1u);
+  const StoredChoice choice = makeChoice(2, true);
+  EXPECT_EQ(pack->findChoice(choice.problem, choice.device), choice);
+  expectKernel(*pack, 2);
+  EXPECT_NE(refusal({true, {key.publicKey()}}).find("its digest is not that"), std::string::npos);
 }
 
 TEST_F(SignatureTest, SigningChangesNothingElseAndIsTheSameEachTime) {
