@@ -54,6 +54,12 @@ std::vector<std::pair<std::string, std::string>> CpuDevice::facts() const {
 }
 
 Result<std::unique_ptr<Kernel>> CpuDevice::load(const Manifest &manifest, std::span<const std::byte> binary) {
+  // The driver refuses a cubin of another GPU; nobody but us refuses these instructions, whatever row named the kernel.
+  if (const auto needed = manifest.evidence.find("features"); needed != manifest.evidence.end()) {
+    const Result<int> lanes = cpuVectorLanes(needed->second);
+    if (!lanes || *lanes > *cpuVectorLanes(features))
+      return Status::invalid("features", needed->second, "must be " + features + " or less, as the CPU device is");
+  }
   return CpuKernel::load(pool, manifest, binary);
 }
 

@@ -1,6 +1,6 @@
 // The CPU behind the engine's Device interface. Kernels are made for a feature level (x86-64-v3 or v4), which is
-// part of the device key: a store from another machine is a miss, never an illegal instruction.
-// Thread-safety: as Device.
+// part of the device key and in the kernel's manifest: a store from another machine, or a row of one that names a
+// kernel of more, is a miss, never an illegal instruction. Thread-safety: as Device.
 #pragma once
 
 #include "runtime/cpu/steady_clock.h"

@@ -90,4 +90,24 @@ TEST_F(LoadedKernelTest, TablesAreTheKernels) {
     EXPECT_EQ(slot, 0x5a5au) << "it was launched";
 }
 
+// Whatever row of a store named it: its instructions would end the process.
+TEST_F(LoadedKernelTest, CodeForMoreThanTheProcessorHasIsRefused) {
+  Result<std::unique_ptr<Device>> narrow = cpu::CpuDevice::open(1, "x86-64-v3");
+  ASSERT_TRUE(narrow) << narrow.status().toString();
+  const auto load = [&](const std::string &features) {
+    Result<Manifest> manifest = Manifest::parse(manifestOf({.grid = "batch ; 1 ; 1"}, {}));
+    EXPECT_TRUE(manifest) << manifest.status().toString();
+    manifest->evidence["features"] = features;
+    return LoadedKernel::load(**narrow, "", std::move(*manifest), countingCode()).status();
+  };
+  EXPECT_TRUE(load("x86-64-v3").isOk());
+  for (const char *features : {"x86-64-v4", "x86-64-v9"}) {
+    const Status status = load(features);
+    ASSERT_FALSE(status.isOk()) << features;
+    EXPECT_EQ(status.error().field, "features");
+    EXPECT_EQ(status.error().value, features);
+    EXPECT_NE(status.error().rule.find("x86-64-v3"), std::string::npos) << status.toString();
+  }
+}
+
 } // namespace
