@@ -119,10 +119,9 @@ int putChoiceRow(Connection &connection, const StoredChoice &choice) {
     // A tuned choice whose kernel cannot be read serves nobody: then the default takes its place, or every
     // process would compile it again.
     if (!tuned.empty()) {
-      StoredKernel kernel;
-      RowState row;
-      const int code = readKernel(connection, tuned, kernel, row);
-      if (code != SQLITE_OK || row == RowState::kIntact)
+      bool serves = false;
+      const int code = checkKernel(connection, tuned, serves);
+      if (code != SQLITE_OK || serves)
         return code;
     }
   }

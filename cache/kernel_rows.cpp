@@ -100,6 +100,14 @@ int readKernel(Connection &connection, const std::string &content, StoredKernel 
   return selectKernel(connection, content, nullptr, kernel, state);
 }
 
+int checkKernel(Connection &connection, const std::string &content, bool &intact) {
+  StoredKernel kernel;
+  RowState state;
+  const int code = readKernel(connection, content, kernel, state);
+  intact = state == RowState::kIntact;
+  return code;
+}
+
 int readKernel(Connection &connection, const std::string &content, const Digest::Bytes &digest, StoredKernel &kernel,
                RowState &state) {
   return selectKernel(connection, content, &digest, kernel, state);

@@ -25,7 +25,9 @@ enum class RowState { kIntact, kMissing, kDamaged };
 // All return sqlite's own codes.
 // A row whose frame or digest does not hold is damaged, and what was read of it not to be used.
 int readKernel(sqlite::Connection &connection, const std::string &content, StoredKernel &kernel, RowState &state);
-// The same where the digest is known, so that the row's own counts for nothing.
+// Whether it is there and intact: a choice whose kernel is not serves nobody.
+int checkKernel(sqlite::Connection &connection, const std::string &content, bool &intact);
+// As readKernel where the digest is known, so that the row's own counts for nothing.
 int readKernel(sqlite::Connection &connection, const std::string &content, const Digest::Bytes &digest,
                StoredKernel &kernel, RowState &state);
 // As the first, and whether the listed columns repeat the manifest; for who copies rows.

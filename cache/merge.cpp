@@ -24,12 +24,19 @@ public:
     std::optional<StoredChoice> ours;
     if (const int code = readChoice(to, theirs.problem, theirs.device, ours))
       return code;
-    const bool isTheirs = !ours || wins(theirs, *ours);
-    bool usable = false;
+    bool isTheirs = !ours || wins(theirs, *ours), isLost = false, usable = false;
+    // Ours would stay, but without its kernel it serves nobody.
+    if (!isTheirs && ours->content != theirs.content) {
+      if (const int code = findKernel(ours->content, usable))
+        return code;
+      isTheirs = isLost = !usable;
+    }
     // Also for a choice that stays: its kernel may be damaged here and whole there.
     if (isTheirs || ours->content == theirs.content)
       if (const int code = takeKernel(theirs.content, usable))
         return code;
+    if (isLost && usable)
+      report.lost.push_back(ours->content);
     if (ours && theirs.tuned && ours->tuned && *ours != theirs)
       report.conflicts.push_back(
           {theirs.problem + " on " + theirs.device, ours->content, theirs.content, isTheirs && usable});
@@ -63,20 +70,29 @@ private:
     return theirs.tuned != ours.tuned ? theirs.tuned : takeSource;
   }
 
+  // Whether the kernel is whole on either side; then it is in the destination afterwards.
+  int findKernel(const std::string &content, bool &usable) {
+    if (const int code = checkKernel(to, content, usable); code != SQLITE_OK || usable)
+      return code;
+    KernelRow row;
+    RowState state;
+    const int code = readKernelRow(from, content, row, state);
+    if (code != SQLITE_OK || state != RowState::kIntact)
+      return code;
+    return takeKernel(content, usable);
+  }
+
   // Whether the kernel is in the destination afterwards.
   int takeKernel(const std::string &content, bool &usable) {
     if (auto known = kernels.find(content); known != kernels.end()) {
       usable = known->second;
       return SQLITE_OK;
     }
-    usable = false;
-    StoredKernel standing;
-    RowState state;
-    if (const int code = readKernel(to, content, standing, state))
+    if (const int code = checkKernel(to, content, usable))
       return code;
-    usable = state == RowState::kIntact;
     if (!usable) {
       KernelRow row;
+      RowState state;
       if (const int code = readKernelRow(from, content, row, state))
         return code;
       usable = state == RowState::kIntact;

@@ -1,6 +1,6 @@
 // Takes the choices of one file into another, with the kernels they name, and its routes. A tuned choice beats one that
-// was never measured; of two that were measured alike the caller says which stays.
-// Thread-safety: none, as the connections.
+// was never measured; of two that were measured alike the caller says which stays. One whose kernel is missing or
+// damaged gives way to any. Thread-safety: none, as the connections.
 #pragma once
 
 #include "cache/sqlite.h"
@@ -26,6 +26,7 @@ struct MergeReport {
   int64_t addedRoutes = 0, replacedRoutes = 0, keptRoutes = 0;
   std::vector<MergeConflict> conflicts;
   std::vector<std::string> damaged; // kernels of the source that were left out, with the choices that name them
+  std::vector<std::string> lost;    // kernels that the destination lacks or has damaged, whose choices gave way
 };
 
 // Inside the caller's transaction on `to`; sqlite's own code. `day`: when the kernels count as used.

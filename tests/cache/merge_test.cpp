@@ -116,6 +116,37 @@ TEST_F(MergeTest, DamagedKernelsAreLeftOutAndMended) {
   EXPECT_EQ(chosen(3), "");
 }
 
+// A choice that names it would keep the problem from being served by either.
+TEST_F(MergeTest, AChoiceWithoutItsKernelGivesWay) {
+  for (const bool tuned : {true, false}) {
+    SCOPED_TRACE(tuned);
+    path = scratch.file(tuned ? "to tuned.db" : "to.db");
+    other = scratch.file(tuned ? "from tuned.db" : "from.db");
+    for (const int problem : {1, 3, 5})
+      put(path, problem, problem, true);
+    put(other, 1, 2, tuned);
+    put(other, 3, 4, tuned);
+    put(other, 5, 6, tuned);
+    put(other, 9, 3, tuned); // mends ours
+    sql("UPDATE kernels SET digest = zeroblob(32) WHERE content IN ('" + makeKernel(1).content + "', '" +
+        makeKernel(3).content + "')");
+    const MergeReport report = merge(other);
+    EXPECT_EQ(chosen(1), makeKernel(2).content);
+    EXPECT_EQ(chosen(3), makeKernel(3).content) << "whole in the source";
+    EXPECT_EQ(chosen(5), makeKernel(5).content);
+    EXPECT_EQ(report.lost, std::vector<std::string>{makeKernel(1).content});
+    EXPECT_EQ(report.replacedChoices, 1);
+    EXPECT_EQ(report.keptChoices, 2);
+    EXPECT_TRUE(report.damaged.empty());
+    ASSERT_EQ(report.conflicts.size(), tuned ? 3u : 0u);
+    if (tuned)
+      EXPECT_TRUE(report.conflicts[0].tookSource);
+    std::unique_ptr<KernelStore> store = openStore();
+    for (const int number : {2, 3, 5})
+      expectKernel(*store, number);
+  }
+}
+
 TEST_F(MergeTest, APackIsASource) {
   makePack(3);
   const std::string database = path;

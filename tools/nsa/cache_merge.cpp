@@ -31,7 +31,8 @@ nlohmann::json reportOf(const std::string &source, const MergeReport &report) {
       {"choices", {{"added", report.addedChoices}, {"replaced", report.replacedChoices}, {"kept", report.keptChoices}}},
       {"routes", {{"added", report.addedRoutes}, {"replaced", report.replacedRoutes}, {"kept", report.keptRoutes}}},
       {"conflicts", conflicts},
-      {"damaged", report.damaged}};
+      {"damaged", report.damaged},
+      {"lost", report.lost}};
 }
 
 void print(const std::string &source, const MergeReport &report) {
@@ -45,6 +46,8 @@ void print(const std::string &source, const MergeReport &report) {
                 conflict.destination.c_str(), conflict.source.c_str(), conflict.tookSource ? "there" : "here");
   for (const std::string &content : report.damaged)
     std::printf("left out: kernel %s, which is damaged\n", content.c_str());
+  for (const std::string &content : report.lost)
+    std::printf("gave way: the choice of kernel %s, which is damaged or missing here\n", content.c_str());
 }
 
 Status merge(const MergeFlags &flags) {
