@@ -138,6 +138,13 @@ void Pack::summarizeChoices(const std::string &op, int layer, std::vector<Choice
   choices.insert(choices.end(), found.begin(), found.end());
 }
 
+std::vector<StoredRoute> Pack::listRoutes() {
+  return state->use<std::vector<StoredRoute>>([&](std::vector<StoredRoute> &routes) {
+    routes = state->file.index.listRoutes();
+    return SQLITE_OK;
+  });
+}
+
 std::string Pack::path() const { return state->file.path.string(); }
 
 std::string Pack::trouble() const {

@@ -32,6 +32,9 @@ public:
   // Appended as of layer `layer`.
   void summarizeChoices(const std::string &op, int layer, std::vector<ChoiceSummary> &choices);
 
+  // Ascending by family, device and name, without evidence.
+  std::vector<StoredRoute> listRoutes();
+
   std::string path() const;
   // "" while it serves; else why no longer.
   std::string trouble() const;

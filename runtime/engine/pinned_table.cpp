@@ -37,6 +37,7 @@ Result<std::unique_ptr<PinnedTable>> PinnedTable::open(const std::string &path, 
     table->pack = std::move(*opened);
     for (int op = 0; op < kOperators; ++op)
       table->pack->summarizeChoices(std::string(operatorName(static_cast<Operator>(op))), 0, table->choices);
+    table->routes = table->pack->listRoutes();
   } else if (rules.requireSignature) {
     return refused(path, "a signature is required, and a database has none");
   } else {
@@ -58,8 +59,11 @@ Status PinnedTable::openDatabase() {
   store = std::move(*opened);
   Result<std::vector<KernelSummary>> kernels = store->listKernels();
   Result<std::vector<StoredChoice>> stored = store->listChoices();
-  if (!kernels || !stored)
-    return refused(file, (kernels ? stored.status() : kernels.status()).toString());
+  Result<std::vector<StoredRoute>> thresholds = store->listRoutes();
+  for (const Status &status : {kernels.status(), stored.status(), thresholds.status()})
+    if (!status.isOk())
+      return refused(file, status.toString());
+  routes = std::move(*thresholds);
   std::map<std::string, const KernelSummary *> byContent;
   for (const KernelSummary &kernel : *kernels)
     byContent[kernel.content] = &kernel;
@@ -108,7 +112,17 @@ std::vector<ChoiceSummary> PinnedTable::choicesOf(const std::string &op) const {
 std::string PinnedTable::digest() const {
   Digest digest;
   for (const ChoiceSummary &choice : choices)
-    digest.field(choice.problem).field(choice.device).field(choice.templateName).field(choice.config);
+    digest.field(choice.problem)
+        .field(choice.device)
+        .field(choice.templateName)
+        .field(choice.config)
+        .field(choice.tuned ? "tuned" : "not tuned");
+  for (const StoredRoute &route : routes)
+    digest.field("route")
+        .field(route.family)
+        .field(route.device)
+        .field(route.name)
+        .field(std::to_string(route.threshold));
   return digest.finishHex();
 }
 

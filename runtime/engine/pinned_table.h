@@ -27,7 +27,8 @@ public:
 
   const std::string &path() const { return file; }
   size_t size() const { return choices.size(); }
-  // Of problems, devices, templates and configurations: equal for files that choose the same, whoever compiled them.
+  // Of all that chooses: problems, devices, templates, configurations and whether they were measured, and the
+  // thresholds of routes. Equal for files that choose the same, whoever compiled them.
   std::string digest() const;
 
 private:
@@ -38,6 +39,7 @@ private:
   std::unique_ptr<Pack> pack; // one of the two
   std::unique_ptr<KernelStore> store;
   std::vector<ChoiceSummary> choices; // by problem and device
+  std::vector<StoredRoute> routes;    // by family, device and name
 };
 
 } // namespace nsa

@@ -4,6 +4,7 @@
 #include "runtime/engine/engine.h"
 #include "tests/unit/runtime/c_api_fixture.h"
 
+#include <algorithm>
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
@@ -345,9 +346,49 @@ TEST_F(Pinned, EqualTablesHaveEqualDigests) {
   EXPECT_FALSE(describeEngine(Engine(cache)).contains("pin"));
 }
 
+// A threshold decides the template of a neighbour, and a measured neighbour goes first.
+TEST_F(Pinned, WhateverElseChoosesIsInTheDigest) {
+  storeIn(pin, 40, 7, "one");
+  const auto digest = [&] { return describeEngine(open())["pin"]["digest"].get<std::string>(); };
+  const auto change = [&](const std::function<Status(KernelStore &)> &how) {
+    std::string warning;
+    Result<std::unique_ptr<KernelStore>> store = KernelStore::open({.path = pin}, warning);
+    ASSERT_TRUE(store.isOk()) << store.status().toString();
+    const Status status = how(**store);
+    ASSERT_TRUE(status.isOk()) << status.toString();
+  };
+  const auto routeOf = [](int64_t threshold) {
+    return StoredRoute{"dtype=bf16", cpuDeviceKey(), "window.attention_from", threshold, "", {}};
+  };
+  std::vector<std::string> digests = {digest()};
+  for (const int64_t threshold : {int64_t{128}, int64_t{256}, StoredRoute::kNever}) {
+    change([&](KernelStore &store) { return store.putRoute(routeOf(threshold)); });
+    digests.push_back(digest());
+  }
+  const std::string other = folder.file("other.db");
+  change([&](KernelStore &store) {
+    StoredChoice choice = (*store.listChoices()).at(0);
+    choice.tuned = false;
+    std::string warning;
+    Result<std::unique_ptr<KernelStore>> copy = KernelStore::open({.path = other}, warning);
+    if (!copy)
+      return copy.status();
+    NSA_RETURN_IF_ERROR((*copy)->putRoute(routeOf(StoredRoute::kNever)));
+    return (*copy)->put(**store.findKernel(choice.content), &choice);
+  });
+  pin = other;
+  digests.push_back(digest());
+  for (size_t i = 0; i < digests.size(); ++i)
+    EXPECT_EQ(std::count(digests.begin(), digests.end(), digests[i]), 1) << i;
+}
+
 // A pack of the same choices is the same table.
 TEST_F(Pinned, APackPinsAsWell) {
   storeIn(pin, 40, 7, "pinned");
+  std::string warning;
+  ASSERT_TRUE((*KernelStore::open({.path = pin}, warning))
+                  ->putRoute({"dtype=bf16", cpuDeviceKey(), "window.attention_from", 128, "", {}})
+                  .isOk());
   const std::string digest = describeEngine(open())["pin"]["digest"];
   const std::string database = pin;
   pin = folder.file("pinned.nsapack");
