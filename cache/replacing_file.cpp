@@ -2,9 +2,9 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
+#include <random>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -15,6 +15,7 @@ namespace nsa {
 namespace {
 
 constexpr mode_t kMostRights = 0644; // never everyone's to write: such a file would be refused
+constexpr int kMostNames = 100;      // each of 64 drawn bits
 
 Status failure(const std::string &path, const std::string &what, int error, std::string hint = "") {
   return Status::error(ErrorCode::kIoError, "'" + path + "' " + what + ": " + std::generic_category().message(error),
@@ -33,6 +34,33 @@ int syncPath(const std::string &path) {
   const int error = ::fsync(descriptor) == 0 ? 0 : errno;
   ::close(descriptor);
   return error;
+}
+
+// The mask of the process is asked for nowhere: that would be to change it, for all threads.
+int createBeside(const std::string &path, std::string &name) {
+  std::random_device draw;
+  for (int tries = 0; tries < kMostNames; ++tries) {
+    char ending[20];
+    std::snprintf(ending, sizeof ending, ".%08x%08x", draw(), draw());
+    name = path + ending;
+    const int descriptor = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kMostRights);
+    if (descriptor >= 0 || errno != EEXIST)
+      return descriptor;
+  }
+  return -1;
+}
+
+// Gives the file its name unless there is one of that name; 0 or what went wrong.
+int renameIfFree(const std::string &from, const std::string &to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0)
+    return 0;
+  if (errno != EINVAL && errno != ENOSYS)
+    return errno;
+  // Not every file system (NFS) knows that kind of renaming; a second name is refused where one stands, too.
+  if (::link(from.c_str(), to.c_str()) != 0)
+    return errno;
+  ::unlink(from.c_str());
+  return 0;
 }
 
 } // namespace
@@ -56,37 +84,31 @@ Result<ReplacingFile> ReplacingFile::create(const std::string &path, Existing ex
   ReplacingFile file;
   file.path = path;
   file.existing = existing;
-  std::string pattern = path + ".XXXXXX";
-  const int descriptor = ::mkostemp(pattern.data(), O_CLOEXEC);
+  std::string name;
+  const int descriptor = createBeside(path, name);
   if (descriptor < 0)
     return failure(path, "cannot be made", errno, "the folder must exist and be writable");
-  file.temporary = std::move(pattern);
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  const int changed = ::fchmod(descriptor, kMostRights & ~mask);
+  file.temporary = std::move(name);
   ::close(descriptor);
-  if (changed != 0)
-    return failure(path, "cannot be made", errno);
   return file;
 }
 
 Status ReplacingFile::commit() {
-  if (const int error = syncPath(temporary))
+  int error = syncPath(temporary);
+  if (error != 0)
     return failure(path, "cannot be written", error);
-  int result = -1;
-  if (existing == Existing::kRefuse) {
-    result = ::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE);
-    if (result != 0 && errno == EEXIST)
-      return refuseExisting(path);
-  }
-  // Not every file system knows that kind of renaming; the name was free a moment ago.
-  if (result != 0 && (existing == Existing::kReplace || errno == EINVAL || errno == ENOSYS))
-    result = ::rename(temporary.c_str(), path.c_str());
-  if (result != 0)
-    return failure(path, "cannot be put in place", errno);
+  if (existing == Existing::kRefuse)
+    error = renameIfFree(temporary, path);
+  else if (::rename(temporary.c_str(), path.c_str()) != 0)
+    error = errno;
+  if (existing == Existing::kRefuse && error == EEXIST)
+    return refuseExisting(path);
+  if (error != 0)
+    return failure(path, "cannot be put in place", error,
+                   existing == Existing::kRefuse ? "--force needs less of the file system" : "");
   temporary.clear();
   const std::filesystem::path directory = std::filesystem::path(path).parent_path();
-  if (const int error = syncPath(directory.empty() ? "." : directory.string()))
+  if ((error = syncPath(directory.empty() ? "." : directory.string())))
     return failure(path, "was made, but its directory cannot be synced", error);
   return Status::ok();
 }

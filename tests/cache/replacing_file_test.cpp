@@ -1,0 +1,107 @@
+// Files that take their names when they are complete, also where the file system knows no renaming that refuses.
+#include "cache/replacing_file.h"
+#include "tests/harness/scratch.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <string>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace {
+int renamingError = 0; // what renameat2 fails with, as NFS does; 0: the real one
+int maskCalls = 0;
+} // namespace
+
+// In the place of libc's, for all of this program.
+extern "C" int renameat2(int fromDirectory, const char *from, int toDirectory, const char *to,
+                         unsigned flags) noexcept {
+  if (renamingError == 0)
+    return static_cast<int>(syscall(SYS_renameat2, fromDirectory, from, toDirectory, to, flags));
+  errno = renamingError;
+  return -1;
+}
+extern "C" mode_t umask(mode_t mask) noexcept {
+  ++maskCalls;
+  return static_cast<mode_t>(syscall(SYS_umask, mask));
+}
+
+namespace nsa {
+namespace {
+
+using Existing = ReplacingFile::Existing;
+
+class ReplacingFileTest : public testing::Test {
+protected:
+  ~ReplacingFileTest() override { renamingError = 0; }
+
+  Status write(const std::string &text, Existing existing, const std::string &meanwhile = "") {
+    Result<ReplacingFile> file = ReplacingFile::create(path, existing);
+    if (!file)
+      return file.status();
+    test::writeFile(file->temporaryPath(), text);
+    if (!meanwhile.empty())
+      test::writeFile(path, meanwhile);
+    return file->commit();
+  }
+  ptrdiff_t files() const {
+    std::filesystem::directory_iterator entries(scratch.path());
+    return std::distance(begin(entries), end(entries));
+  }
+
+  test::Scratch scratch;
+  std::string path = scratch.file("file");
+};
+
+TEST_F(ReplacingFileTest, ANameThatIsTakenMeanwhileStays) {
+  for (const int error : {0, EINVAL, ENOSYS}) {
+    SCOPED_TRACE(error);
+    renamingError = error;
+    ASSERT_TRUE(write("first", Existing::kRefuse).isOk());
+    EXPECT_EQ(test::readFile(path), "first");
+    EXPECT_EQ(files(), 1);
+    unlink(path.c_str());
+    const Status refused = write("second", Existing::kRefuse, "another's");
+    EXPECT_NE(refused.toString().find("exists already"), std::string::npos) << refused.toString();
+    EXPECT_EQ(test::readFile(path), "another's");
+    ASSERT_TRUE(write("third", Existing::kReplace).isOk());
+    EXPECT_EQ(test::readFile(path), "third");
+    EXPECT_EQ(files(), 1) << "no temporary file is left";
+    unlink(path.c_str());
+  }
+  renamingError = EIO;
+  EXPECT_NE(write("fourth", Existing::kRefuse).toString().find("cannot be put in place"), std::string::npos);
+  EXPECT_EQ(files(), 0);
+}
+
+// The mask is one of the whole process: a file that another thread makes meanwhile would be everyone's to write.
+TEST_F(ReplacingFileTest, RightsAreThoseOfAnyNewFileAndTheMaskIsNotTouched) {
+  for (const mode_t mask : {0022, 0002, 0077}) {
+    const mode_t before = umask(mask);
+    maskCalls = 0;
+    const Status status = write("text", Existing::kReplace);
+    EXPECT_EQ(maskCalls, 0);
+    umask(before);
+    ASSERT_TRUE(status.isOk()) << status.toString();
+    struct stat facts{};
+    ASSERT_EQ(stat(path.c_str(), &facts), 0);
+    EXPECT_EQ(facts.st_mode & 0777, 0644 & ~mask);
+    unlink(path.c_str());
+  }
+}
+
+TEST_F(ReplacingFileTest, WhatIsNoFileStays) {
+  const std::string target = scratch.write("target", "kept");
+  ASSERT_EQ(symlink(target.c_str(), path.c_str()), 0);
+  for (const Existing existing : {Existing::kRefuse, Existing::kReplace})
+    EXPECT_FALSE(write("text", existing).isOk());
+  EXPECT_EQ(test::readFile(target), "kept");
+  path = scratch.file("none/file");
+  EXPECT_NE(write("text", Existing::kReplace).toString().find("cannot be made"), std::string::npos);
+}
+
+} // namespace
+} // namespace nsa
