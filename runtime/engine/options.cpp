@@ -142,7 +142,8 @@ Result<MissPolicy> parseMissPolicy(std::string_view field, std::string_view name
 }
 
 EngineOptions::Environment EngineOptions::processEnvironment() {
-  return [](const char *name) -> const char * { return std::getenv(name); };
+  // They name libraries and kernels, which are code: whoever starts a setuid program has no say in what it runs.
+  return [](const char *name) -> const char * { return secure_getenv(name); };
 }
 
 Status EngineOptions::resolve(const Environment &environment) {

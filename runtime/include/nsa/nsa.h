@@ -160,7 +160,7 @@ typedef enum nsa_log_level {
 typedef void (*nsa_log_callback)(void *user, nsa_log_level level, const char *tag, const char *message);
 
 /* A zeroed field (NULL, 0) takes its default: the environment variable named beside it, read once when
- * the engine opens, else the built-in value. */
+ * the engine opens, else the built-in value. A program with more rights than its caller (setuid) reads none. */
 typedef struct nsa_engine_options {
   size_t size;
   const char *device;      /* "cpu" or "cuda:N". NSA_DEVICE, else cuda:0 when usable, else cpu */

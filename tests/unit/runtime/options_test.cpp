@@ -1,8 +1,16 @@
 // Options before environment before defaults, and every malformed value named with where it came from.
 #include "runtime/engine/options.h"
 
+#include "tests/harness/scratch.h"
+
+#include <cstdlib>
+#include <filesystem>
 #include <gtest/gtest.h>
 #include <map>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace nsa;
 
@@ -108,6 +116,44 @@ TEST(Options, TheApiWinsOverTheEnvironment) {
   EXPECT_EQ(options.missPolicy, MissPolicy::kFail);
   EXPECT_EQ(options.tuneBudgetSeconds, 7);
   EXPECT_EQ(options.cpuThreads, 2);
+}
+
+// This program again, with the rights of another group as well as the caller's.
+TEST(Options, NoVariableCountsInAProgramWithMoreRights) {
+  const EngineOptions::Environment environment = EngineOptions::processEnvironment();
+  constexpr const char *kVariable = "NSA_COMPILER", *kCopy = "NSA_TEST_OPTIONS_COPY";
+  if (std::getenv(kCopy)) {
+    if (getauxval(AT_SECURE) == 0)
+      GTEST_SKIP() << "the file system or the process forbids such programs";
+    EXPECT_STREQ(std::getenv(kVariable), "/planted.so");
+    EXPECT_EQ(environment(kVariable), nullptr);
+    return;
+  }
+  if (geteuid() != 0)
+    GTEST_SKIP() << "only root gives files away";
+  const test::Scratch folder;
+  const std::string copy = folder.file("copy");
+  ASSERT_TRUE(std::filesystem::copy_file("/proc/self/exe", copy));
+  ASSERT_EQ(chown(copy.c_str(), 0, 65534), 0);
+  ASSERT_EQ(chmod(copy.c_str(), 02755), 0);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    setenv(kVariable, "/planted.so", 1);
+    setenv(kCopy, "1", 1);
+    setenv("ASAN_OPTIONS", "detect_leaks=0", 1); // which would trace a process that nobody may trace
+    for (const char *name : {"GTEST_OUTPUT", "GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX", "GTEST_SHARD_STATUS_FILE"})
+      unsetenv(name);
+    execl(copy.c_str(), copy.c_str(), "--gtest_filter=Options.NoVariableCountsInAProgramWithMoreRights", nullptr);
+    _exit(126);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  constexpr int kSkipped = 77;
+  if (WEXITSTATUS(status) == kSkipped)
+    GTEST_SKIP() << "no program gets another group's rights here";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(Options, CachePlaces) {
