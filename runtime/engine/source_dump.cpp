@@ -1,5 +1,7 @@
 #include "runtime/engine/source_dump.h"
 
+#include "cache/replacing_file.h"
+
 #include <filesystem>
 #include <fstream>
 
@@ -8,11 +10,20 @@ namespace nsa {
 namespace {
 
 Status write(const std::string &path, std::string_view content) {
-  std::ofstream stream(path, std::ios::binary | std::ios::trunc);
+  const auto failed = [&](const std::string &reason) {
+    return Status::error(ErrorCode::kIoError, "cannot write " + path + reason, "dump_dir must be a writable folder");
+  };
+  // The names can be known beforehand: in a folder of everyone's, what stands there may be a link to another file.
+  Result<ReplacingFile> file = ReplacingFile::create(path, ReplacingFile::Existing::kReplace);
+  if (!file)
+    return failed(": " + file.status().toString());
+  std::ofstream stream(file->temporaryPath(), std::ios::binary | std::ios::trunc);
   stream.write(content.data(), static_cast<std::streamsize>(content.size()));
   stream.close();
   if (!stream)
-    return Status::error(ErrorCode::kIoError, "cannot write " + path, "dump_dir must be a writable folder");
+    return failed("");
+  if (Status status = file->commit(); !status.isOk())
+    return failed(": " + status.toString());
   return Status::ok();
 }
 

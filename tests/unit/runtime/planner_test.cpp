@@ -380,6 +380,26 @@ TEST_F(PlannerTest, DumpedSourcesAreReadable) {
   EXPECT_EQ(files, 5u) << "template, schedule, LLVM, manifest, image";
 }
 
+// Whoever may write the folder knows the names beforehand.
+TEST_F(PlannerTest, ALinkInTheDumpsFolderIsNotFollowed) {
+  options.dumpDir = folder.file("dump");
+  describe(*open(MissPolicy::kDefault));
+  const std::string target = folder.write("target", "kept");
+  std::filesystem::directory_iterator entries(options.dumpDir);
+  const std::vector<std::filesystem::path> dumped(begin(entries), end(entries));
+  for (const std::filesystem::path &path : dumped) {
+    std::filesystem::remove(path);
+    std::filesystem::create_symlink(target, path);
+  }
+  std::vector<std::string> log;
+  options.log = [&](LogLevel, std::string_view, std::string_view message) { log.emplace_back(message); };
+  options.cachePath = folder.file("other.db");
+  EXPECT_EQ(describe(*open(MissPolicy::kDefault))["source"], "compiled");
+  EXPECT_EQ(folder.read("target"), "kept");
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_NE(log[0].find("not a regular file"), std::string::npos) << log[0];
+}
+
 TEST_F(PlannerTest, AFolderThatCannotBeWrittenOnlyWarns) {
   std::vector<std::string> log;
   options.log = [&](LogLevel, std::string_view, std::string_view message) { log.emplace_back(message); };
