@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -153,19 +152,8 @@ Status Comparison::compare(Errors &sum, Operator op, const std::vector<Output> &
       }
       continue;
     }
-    for (int64_t i = 0; i < output.elements; ++i) {
-      const double value = valueAt(own.data(), output.dtype, i), expected = valueAt(reference.data(), output.dtype, i);
-      ++sum.elements;
-      if (std::isnan(value) || std::isnan(expected)) {
-        sum.unequalNan += std::isnan(value) != std::isnan(expected);
-        continue;
-      }
-      const double error = value == expected ? 0 : std::fabs(value - expected); // infinities alike are no error
-      sum.maxAbs = std::max(sum.maxAbs, error);
-      sum.sumAbs += error;
-      sum.sumSquares += error * error;
-      sum.sumReference += expected * expected;
-    }
+    for (int64_t i = 0; i < output.elements; ++i)
+      sum.elements.add(valueAt(own.data(), output.dtype, i), valueAt(reference.data(), output.dtype, i));
   }
   return Status::ok();
 }
@@ -187,12 +175,12 @@ std::string Comparison::report() const {
         part["lists"] = sum.lists;
         part["different_lists"] = sum.differentLists;
       } else {
-        const auto count = static_cast<double>(std::max<int64_t>(sum.elements, 1));
-        part["elements"] = sum.elements;
-        part["max_abs"] = sum.maxAbs;
-        part["mean_abs"] = sum.sumAbs / count;
-        part["relative_rms"] = sum.sumSquares == 0 ? 0 : std::sqrt(sum.sumSquares / sum.sumReference);
-        part["unequal_nan"] = sum.unequalNan;
+        part["elements"] = sum.elements.elements();
+        part["max_abs"] = sum.elements.maxAbs();
+        part["mean_abs"] = sum.elements.meanAbs();
+        part["relative_rms"] = sum.elements.relativeRms();
+        part["unequal_nan"] = sum.elements.unequalNan();
+        part["unequal_inf"] = sum.elements.unequalInf();
       }
     }
     parts.push_back(std::move(part));

@@ -4,6 +4,7 @@
 // Ownership: borrows all that it is made with. Thread-safety: a Comparison is one run's.
 #pragma once
 
+#include "runtime/engine/element_errors.h"
 #include "runtime/engine/pipeline.h"
 #include "runtime/engine/plan.h"
 
@@ -49,8 +50,7 @@ private:
   struct Errors {
     std::string operatorName;
     const LoadedKernel *own = nullptr, *definition = nullptr;
-    double maxAbs = 0, sumAbs = 0, sumSquares = 0, sumReference = 0;
-    int64_t elements = 0, unequalNan = 0;
+    ElementErrors elements;
     int64_t lists = 0, differentLists = 0;
   };
   std::vector<Output> outputsOf(Operator op, const LoadedKernel &kernel, const KernelCall &call) const;

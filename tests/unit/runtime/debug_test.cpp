@@ -180,6 +180,7 @@ TEST_F(DebugTest, EveryPartIsComparedWithItsDefinition) {
       EXPECT_LT(part["relative_rms"], 1e-5) << part;
       EXPECT_LE(part["mean_abs"], part["max_abs"]) << part;
       EXPECT_EQ(part["unequal_nan"], 0) << part;
+      EXPECT_EQ(part["unequal_inf"], 0) << part;
       EXPECT_GE(part["elements"], 200) << part;
     }
     EXPECT_GE(parts.at("select")["lists"], 2 * kTokens);
