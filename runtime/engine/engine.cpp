@@ -291,15 +291,22 @@ Result<PlanPointer> Engine::plan(const Spec &asked, const Maxima &maxima, void *
 }
 
 Result<PlanPointer> Engine::planThatCompares(const Spec &spec, const Maxima &maxima, void *stream) {
-  Result<PlanPointer> made = plan(spec, maxima, stream);
+  Result<PlanPointer> made = plan(spec, maxima, stream); // which counts its own failures
   if (!made)
     return made;
-  Plan &comparing = **made;
+  if (Status status = addComparison(**made, maxima, stream); !status.isOk()) {
+    Counters::raise(ownCounters.plansFailed);
+    return status;
+  }
+  return made;
+}
+
+Status Engine::addComparison(Plan &comparing, const Maxima &maxima, void *stream) {
   NSA_RETURN_IF_ERROR(comparing.checkNotCapturing(stream, "a plan that compares compiles what it compares with",
                                                   "make it before the capture begins"));
   auto definitions = std::make_shared<Definitions>();
   for (const PlanCore::Part &part : comparing.core->parts) {
-    if (!isComparable(spec.op, part.step))
+    if (!isComparable(comparing.rules.spec.op, part.step))
       continue;
     Result<std::shared_ptr<const KernelCore>> definition = planner->define(part.step);
     if (!definition)
@@ -310,7 +317,7 @@ Result<PlanPointer> Engine::planThatCompares(const Spec &spec, const Maxima &max
   NSA_RETURN_IF_ERROR(comparing.layout.check(maxima));
   comparing.comparison = std::make_unique<ComparisonState>();
   comparing.comparison->definitions = std::move(definitions);
-  return made;
+  return Status::ok();
 }
 
 Result<std::shared_ptr<const PlanCore>> Engine::make(const Spec &spec, const Maxima &maxima) {

@@ -67,6 +67,7 @@ private:
   Status withHint(Status status, const Spec &spec, const Maxima &maxima) const;
   // nullptr: not in memory, or its grid does not fit the device with exactly these maxima.
   const PlanCore *findInMemory(const PlanKey &key, const Spec &spec, const Maxima &maxima) const;
+  Status addComparison(Plan &comparing, const Maxima &maxima, void *stream);
   Result<PlanPointer> hand(const PlanCore &core, PlanSource source, const Spec &spec, const Maxima &maxima);
   void takeBack(Plan *plan);
   void release();

@@ -221,7 +221,9 @@ TEST_F(DebugTest, AComparisonNeedsItsRoomAndACompiler) {
   EXPECT_EQ((*again)->workspaceBytes(), (*plain)->workspaceBytes()) << "its memory is used again, not what it was";
   EXPECT_FALSE((*again)->comparisonReport().isOk());
 
-  const Status status = open(MissPolicy::kFail)->planThatCompares(spec, maxima, nullptr).status();
+  auto strict = open(MissPolicy::kFail);
+  const Status status = strict->planThatCompares(spec, maxima, nullptr).status();
+  EXPECT_EQ(strict->counters().plansFailed, 1u) << "its kernel was found, what defines it was not";
   EXPECT_EQ(status.code(), ErrorCode::kUnavailable);
   EXPECT_NE(status.error().hint.find("miss policy"), std::string::npos) << status.toString();
 }
