@@ -112,11 +112,14 @@ Result<EnginePointer> Engine::open(std::unique_ptr<Engine> engine) {
   if (!cacheSettings)
     return cacheSettings.status();
   if (!resolved.pinPath.empty()) {
-    Result<std::vector<PublicKey>> trusted = readPublicKeys(cacheSettings->keyFiles);
-    if (!trusted)
-      return trusted.status();
-    Result<std::unique_ptr<PinnedTable>> pinned =
-        PinnedTable::open(resolved.pinPath, {resolved.requireSignature, std::move(*trusted)});
+    Pack::Rules rules{resolved.requireSignature, {}};
+    if (rules.requireSignature) { // as for packs: keys that decide nothing are not read
+      Result<std::vector<PublicKey>> trusted = readPublicKeys(cacheSettings->keyFiles);
+      if (!trusted)
+        return trusted.status();
+      rules.trusted = std::move(*trusted);
+    }
+    Result<std::unique_ptr<PinnedTable>> pinned = PinnedTable::open(resolved.pinPath, rules);
     if (!pinned)
       return pinned.status();
     engine->pin = std::move(*pinned);

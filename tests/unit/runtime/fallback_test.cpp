@@ -403,6 +403,16 @@ TEST_F(Pinned, APackPinsAsWell) {
   ASSERT_EQ(plan.status, NSA_OK) << plan.error.message;
   EXPECT_EQ(describe(plan)["launches"][0]["template"], "pinned");
 
+  const std::string keys = folder.file("none.public");
+  for (const int strict : {0, 1}) { // which decide nothing, or everything
+    Engine keyed = open([&](nsa_engine_options &options) {
+      options.cache_keys = keys.c_str();
+      options.require_signature = strict;
+    });
+    EXPECT_EQ(keyed.status, strict ? NSA_IO_ERROR : NSA_OK) << keyed.error.message;
+    EXPECT_EQ(std::string(keyed.error.message).find(keys) != std::string::npos, strict == 1) << keyed.error.message;
+  }
+
   for (const std::string &file : {pin, database}) { // nobody has signed either
     pin = file;
     Engine strict = open([](nsa_engine_options &options) { options.require_signature = 1; });
