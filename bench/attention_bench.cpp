@@ -62,7 +62,7 @@ private:
   }
 
   Status open() {
-    tools::EngineSettings settings = flags.engineSettings(NSA_MISS_DEFAULT, ":memory:");
+    tools::EngineSettings settings = flags.engineSettings(NSA_MISS_DEFAULT);
     settings.tuneBudgetSeconds = flags.tuneBudget;
     Result<BenchDevice> opened = BenchDevice::open(std::move(settings));
     if (!opened)

@@ -12,7 +12,7 @@ constexpr size_t kFlushBytes = size_t{192} << 20;
 
 Result<BenchDevice> BenchDevice::open(tools::EngineSettings settings) {
   BenchDevice opened;
-  settings.cachePath = ":memory:";
+  settings = tools::withNothingStored(std::move(settings));
   for (const bool tuned : {false, true}) {
     settings.missPolicy = tuned ? NSA_MISS_TUNE : NSA_MISS_DEFAULT;
     Result<tools::EngineHandle> engine = tools::createEngine(settings);

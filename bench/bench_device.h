@@ -13,7 +13,8 @@ namespace nsa::bench {
 
 class BenchDevice {
 public:
-  // `settings` choose device and compiler; the database is memory, as what an earlier run stored must not be measured.
+  // `settings` choose device and compiler; the engines have nothing stored, as what an earlier run or a pack has
+  // must not be measured.
   static Result<BenchDevice> open(tools::EngineSettings settings);
 
   tools::Accelerator &accelerator() const { return *device; }

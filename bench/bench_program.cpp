@@ -20,6 +20,10 @@ tools::EngineSettings CommonFlags::engineSettings(nsa_miss_policy policy, const 
   return settings;
 }
 
+tools::EngineSettings CommonFlags::engineSettings(nsa_miss_policy policy) const {
+  return tools::withNothingStored(engineSettings(policy, ""));
+}
+
 BenchProgram::BenchProgram(const std::string &name, const std::string &purpose, CommonFlags &flags,
                            const std::string &quick)
     : app(purpose, "nsa_bench_" + name), flags(flags) {

@@ -17,8 +17,9 @@ struct CommonFlags {
   std::string device = "cpu", results, compiler;
   bool quick = false;
 
-  // For an engine on this device; `cache` is its database.
+  // For an engine on this device; `cache` is its database. Without one it has nothing stored.
   tools::EngineSettings engineSettings(nsa_miss_policy policy, const std::string &cache) const;
+  tools::EngineSettings engineSettings(nsa_miss_policy policy) const;
 };
 
 class BenchProgram {

@@ -45,7 +45,7 @@ Result<Lane> openLane(const Flags &flags, int threads, const Arena &arena) {
     if (tuned && (flags.quick || flags.noTune))
       continue;
     // What an earlier run stored must not be measured.
-    tools::EngineSettings settings = flags.engineSettings(tuned ? NSA_MISS_TUNE : NSA_MISS_DEFAULT, ":memory:");
+    tools::EngineSettings settings = flags.engineSettings(tuned ? NSA_MISS_TUNE : NSA_MISS_DEFAULT);
     settings.tuneBudgetSeconds = flags.tuneBudget;
     settings.cpuThreads = threads;
     Result<tools::EngineHandle> engine = tools::createEngine(settings);
@@ -126,7 +126,7 @@ Status run(const Flags &flags) {
   Result<std::unique_ptr<tools::Accelerator>> accelerator = tools::Accelerator::open(flags.device);
   if (!accelerator)
     return accelerator.status();
-  Result<tools::EngineHandle> engine = tools::createEngine(flags.engineSettings(NSA_MISS_DEFAULT, ":memory:"));
+  Result<tools::EngineHandle> engine = tools::createEngine(flags.engineSettings(NSA_MISS_DEFAULT));
   if (!engine)
     return engine.status();
   Result<nlohmann::json> machine = machineFacts(engine->get());

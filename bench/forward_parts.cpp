@@ -67,7 +67,7 @@ Status measureForwardParts(const CommonFlags &flags, const ForwardParts &choice,
   tools::Buffer noFlush;
   const Arena arena{accelerator, inputs, *job, noFlush};
   // What an earlier run stored must not be measured.
-  tools::EngineSettings settings = flags.engineSettings(choice.tuned ? NSA_MISS_TUNE : NSA_MISS_DEFAULT, ":memory:");
+  tools::EngineSettings settings = flags.engineSettings(choice.tuned ? NSA_MISS_TUNE : NSA_MISS_DEFAULT);
   settings.tuneBudgetSeconds = choice.tuneBudget;
   settings.cpuThreads = 1;
   Result<tools::EngineHandle> engine = tools::createEngine(settings);

@@ -194,7 +194,7 @@ Status run(const Flags &flags) {
       measure.samples.push_back(*times);
     }
 
-  Result<tools::EngineHandle> engine = tools::createEngine(flags.engineSettings(NSA_MISS_DEFAULT, ":memory:"));
+  Result<tools::EngineHandle> engine = tools::createEngine(flags.engineSettings(NSA_MISS_DEFAULT));
   if (!engine)
     return engine.status();
   Result<nlohmann::json> machine = machineFacts(engine->get());

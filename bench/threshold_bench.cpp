@@ -118,8 +118,7 @@ private:
       return device.engine(choice.lengths.tuned);
     auto found = forced.find(variant);
     if (found == forced.end()) {
-      tools::EngineSettings settings = choice.engine;
-      settings.cachePath = ":memory:";
+      tools::EngineSettings settings = tools::withNothingStored(choice.engine);
       settings.forceVariant = variant;
       settings.missPolicy = choice.lengths.tuned ? NSA_MISS_TUNE : NSA_MISS_DEFAULT;
       Result<tools::EngineHandle> engine = tools::createEngine(settings);

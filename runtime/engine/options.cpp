@@ -17,6 +17,7 @@ constexpr double kTuneBudgetSeconds = 30;
 constexpr std::string_view kPolicyNames[] = {"default", "fail", "tune", "background"};
 constexpr int kMostThreads = 4096;
 constexpr int kLogLimit = 20;
+constexpr std::string_view kNoPin = "none";
 
 class Resolver {
 public:
@@ -156,6 +157,8 @@ Status EngineOptions::resolve(const Environment &environment) {
   NSA_RETURN_IF_ERROR(resolver.flag(requireSignature, "NSA_REQUIRE_SIGNATURE"));
   NSA_RETURN_IF_ERROR(resolver.bytes(cacheMaxBytes, "cache_max_bytes", "NSA_CACHE_MAX_BYTES"));
   resolver.text(pinPath, "NSA_PIN");
+  if (pinPath == kNoPin)
+    pinPath.clear();
   resolver.text(profilerPath, "NVTX_INJECTION64_PATH");
   resolver.text(compilerPath, "NSA_COMPILER");
   resolver.text(nvrtcPath, "NSA_NVRTC");

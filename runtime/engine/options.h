@@ -29,7 +29,7 @@ struct EngineOptions {
   std::optional<MissPolicy> missPolicy;
   double tuneBudgetSeconds = 0;
   std::optional<FallbackSteps> fallbacks; // what may serve in the place of a kernel of the problem's own
-  std::string pinPath;                    // where choices come from, and from nowhere else
+  std::string pinPath;                    // where choices come from, and from nowhere else; "none": all
   std::string compilerPath;               // stays empty for the library beside libnsa.so
   std::string nvrtcPath;
   std::string templateDir;

@@ -69,6 +69,15 @@ nlohmann::json takeJson(char *text) {
 
 } // namespace
 
+EngineSettings withNothingStored(EngineSettings settings) {
+  settings.cachePath = ":memory:";
+  settings.cachePacks = "none";
+  settings.pinPath = "none";
+  // Of two lengths in one run the second must not be served by the first one's kernel.
+  settings.fallbacks = "compiled,cpu";
+  return settings;
+}
+
 Result<EngineHandle> createEngine(const EngineSettings &options) {
   nsa_engine_options api = NSA_INIT(nsa_engine_options);
   api.device = textOrNull(options.device);

@@ -34,6 +34,10 @@ struct EngineSettings {
   nsa_log_level logLevel = NSA_LOG_WARNING;
 };
 
+// The same for an engine that has only what it makes itself, whatever files and fallbacks the environment names: for
+// who measures, or tries, what the compiler and the tuner give.
+EngineSettings withNothingStored(EngineSettings settings);
+
 struct EngineDeleter {
   void operator()(nsa_engine *engine) const { nsa_engine_destroy(engine); }
 };

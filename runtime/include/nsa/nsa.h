@@ -195,7 +195,8 @@ typedef struct nsa_engine_options {
                               comma list of nearest, model, architecture, compiled, cpu (docs/embedding.md). What is left
                               out is an error instead. NSA_FALLBACKS, else all */
   const char *pin_path;    /* a pack or database, never written, from which alone choices come: engines with one file
-                              choose the same. Nothing is tuned, and miss_policy must be fail or default. NSA_PIN */
+                              choose the same. Nothing is tuned, and miss_policy must be fail or default. NSA_PIN;
+                              "none": no file, whatever that says */
   int32_t log_limit;       /* warnings of one tag in a minute, -1 for no limit. NSA_LOG_LIMIT, else 20 */
   int32_t uniform_gate;    /* debugging: 1 gives each branch the same weight, whatever the gates. NSA_UNIFORM_GATE */
   const char *force_branch; /* debugging: "cmp", "sel" or "win" has the gate 1, the others 0. NSA_FORCE_BRANCH */

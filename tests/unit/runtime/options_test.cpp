@@ -53,6 +53,10 @@ TEST(Options, APinnedTableExcludesTuning) {
   }
   EngineOptions options;
   EXPECT_TRUE(resolve(options, {{"NSA_PIN", "/p.nsapack"}, {"NSA_MISS", "fail"}}).isOk());
+  EngineOptions unpinned;
+  unpinned.pinPath = "none";
+  EXPECT_TRUE(resolve(unpinned, {{"NSA_PIN", "/p.nsapack"}, {"NSA_MISS", "tune"}}).isOk());
+  EXPECT_EQ(unpinned.pinPath, "");
 }
 
 TEST(Options, EnvironmentFillsWhatIsUnset) {
