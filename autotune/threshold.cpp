@@ -29,6 +29,8 @@ public:
       if (Status status = add(size); !status.isOk()) {
         if (report.times.empty())
           return status;
+        report.end =
+            Status::error(status.code(), std::to_string(size) + " could not be measured: " + status.toString());
         break;
       }
     }
@@ -94,6 +96,15 @@ std::optional<int64_t> thresholdOf(const std::vector<SizeTimes> &times, const Th
     }
   }
   return threshold;
+}
+
+Status coversSizes(const ThresholdReport &report, int64_t least, int64_t most) {
+  NSA_RETURN_IF_ERROR(report.end);
+  const int64_t first = report.times.front().size, last = report.times.back().size;
+  if (first > least || last < most)
+    return Status::invalid("sizes", std::to_string(first) + " to " + std::to_string(last),
+                           "must reach from " + std::to_string(least) + " to " + std::to_string(most));
+  return Status::ok();
 }
 
 Result<ThresholdReport> findThreshold(const std::vector<int64_t> &grid, const ThresholdOptions &options,

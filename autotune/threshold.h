@@ -35,12 +35,17 @@ struct ThresholdOptions {
 struct ThresholdReport {
   std::optional<int64_t> threshold; // nullopt: never
   std::vector<SizeTimes> times;     // ascending by size
+  Status end;                       // why sizes at the end of the grid could not be measured; ok: all were
 };
 
 // `grid` ascends. Fails with an empty or unordered grid, and with what `measure` fails with at the first size; a later
 // size that cannot be measured ends the grid there, on the side of the sizes that were.
 Result<ThresholdReport> findThreshold(const std::vector<int64_t> &grid, const ThresholdOptions &options,
                                       const std::function<Result<SizeTimes>(int64_t size)> &measure);
+
+// Whether the answer is one for all sizes, where everything happens from `least` to `most`: an error says what was not
+// measured. A threshold, or "never", of fewer sizes says nothing of the others.
+Status coversSizes(const ThresholdReport &report, int64_t least, int64_t most);
 
 // The decision over what was measured, ascending by size: nullopt when the other way never pays.
 std::optional<int64_t> thresholdOf(const std::vector<SizeTimes> &times, const ThresholdOptions &options);

@@ -61,8 +61,13 @@ std::vector<int64_t> gridOf(const Switch &between, const std::vector<int64_t> &a
     if (size >= between.least && size <= between.most)
       grid.push_back(size);
   if (asked.empty())
-    for (int64_t size = between.least; size <= between.most; size *= 2)
+    for (int64_t size = between.least; size < between.most; size *= 2)
       grid.push_back(size);
+  // Who asks for more asks for the end, too.
+  if (asked.empty() && between.least <= between.most)
+    grid.push_back(between.most);
+  if (std::ranges::any_of(asked, [&](int64_t size) { return size > between.most; }))
+    grid.push_back(between.most);
   std::sort(grid.begin(), grid.end());
   grid.erase(std::unique(grid.begin(), grid.end()), grid.end());
   return grid;
@@ -213,8 +218,12 @@ private:
     entry["text"] = !found->threshold                   ? "never"
                     : between.side == PayingSide::kFrom ? "from " + size + " tokens"
                                                         : "up to " + size + " tokens";
+    const Status covers = coversSizes(*found, between.least, between.most);
+    if (!covers.isOk())
+      entry["text"] = entry["text"].get<std::string>() +
+                      ", among the measured lengths alone, so it is not stored: " + covers.toString();
     NSA_RETURN_IF_ERROR(addEntry(std::move(entry)));
-    return store(named, between, *found);
+    return covers.isOk() ? store(named, between, *found) : Status::ok();
   }
 
   Status addEntry(nlohmann::ordered_json entry) {

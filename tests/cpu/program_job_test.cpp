@@ -342,6 +342,22 @@ TEST_F(ProgramJob, AWinnerThatCannotBeStoredIsAFailure) {
   run(spec + ":memory:"); // asked for, so no failure
 }
 
+// An answer from lengths that do not hold it must not decide for all of them.
+TEST_F(ProgramJob, AThresholdIsStoredWhereTheWholeRangeWasMeasured) {
+  const std::string config = scratch.write("config.json", R"({"dtype": "fp32", "query_heads": 2, "kv_heads": 1,
+    "qk_dim": 64, "v_dim": 64, "sel_block": 64, "sel_count": 4})");
+  const std::string job = "bench thresholds --config " + config + " --device cpu --samples 1 --results " +
+                          scratch.file("results") + " --store --cache " + database + " --tokens ";
+  const std::string table = run(job + "64,128");
+  EXPECT_NE(table.find("not stored: "), std::string::npos) << table;
+  EXPECT_NE(table.find("sizes = 64 to 128: must reach from 64 to 256"), std::string::npos) << table;
+  EXPECT_FALSE(std::filesystem::exists(database));
+  run(job + "64,512");
+  const nlohmann::json routes = runJson("cache list --cache " + database)["routes"];
+  ASSERT_EQ(routes.size(), 1u);
+  EXPECT_EQ(routes[0].value("name", ""), "sel.dense_up_to");
+}
+
 TEST_F(ProgramJob, DoctorFindsAWorkingCpu) {
   const nlohmann::json report = runJson("doctor --cache " + database);
   EXPECT_TRUE(report.value("cpu", false)) << report.dump(2);

@@ -101,11 +101,26 @@ TEST(Threshold, ASizeThatCannotBeMeasuredEndsTheGrid) {
   ASSERT_TRUE(report);
   EXPECT_EQ(report->threshold, 16);
   EXPECT_EQ(report->times.back().size, 256);
+  EXPECT_EQ(report->end.code(), ErrorCode::kOutOfMemory);
+  EXPECT_FALSE(coversSizes(*report, 16, 256).isOk()) << "the grid was to go on";
   Result<ThresholdReport> none = findThreshold({512, 1024}, {}, small);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.status().code(), ErrorCode::kOutOfMemory);
   auto noTime = [](int64_t size) -> Result<SizeTimes> { return SizeTimes{size, 0, NAN}; };
   EXPECT_EQ(findThreshold(kGrid, {}, noTime).status().code(), ErrorCode::kDeviceError);
+}
+
+// "Never" among two lengths is not one for the others.
+TEST(Threshold, HoldsForTheSizesThatWereMeasured) {
+  Result<ThresholdReport> report = find({1, 0.01}, {2, 0.02}, {}, {64, 128});
+  ASSERT_TRUE(report);
+  EXPECT_TRUE(coversSizes(*report, 64, 128).isOk());
+  for (const auto &[least, most] : {std::pair(16, 128), std::pair(64, 4096)}) {
+    const Status status = coversSizes(*report, least, most);
+    EXPECT_EQ(status.error().field, "sizes");
+    EXPECT_EQ(status.error().value, "64 to 128");
+    EXPECT_NE(status.error().rule.find(std::to_string(most)), std::string::npos) << status.toString();
+  }
 }
 
 // Noise of 3 %: the threshold stays near, and ways that are equal never get one.
