@@ -100,7 +100,7 @@ private:
     Result<nlohmann::json> machine = device.facts();
     if (!machine)
       return machine.status();
-    deviceKey = (*machine)["device"].value("key", "");
+    deviceKey = (*machine)["device"].value("choice_key", "");
     Result<BenchReport> created = BenchReport::create(choice.lengths.results, "thresholds",
                                                       {{"machine", *machine}, {"samples", choice.lengths.samples}},
                                                       {{"heads", "heads"},

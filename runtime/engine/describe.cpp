@@ -222,7 +222,7 @@ std::string describeExplain(const ExplainDescription &explain) {
 }
 
 std::string describeEngine(const EngineDescription &engine) {
-  Json device = {{"kind", engine.gpu ? "gpu" : "cpu"}, {"key", engine.deviceKey}};
+  Json device = {{"kind", engine.gpu ? "gpu" : "cpu"}, {"key", engine.deviceKey}, {"choice_key", engine.choiceKey}};
   for (const auto &[name, value] : engine.facts)
     device[name] = value;
   Json json = {{"device", std::move(device)},

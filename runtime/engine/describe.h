@@ -68,7 +68,7 @@ std::string describeExplain(const ExplainDescription &explain);
 
 struct EngineDescription {
   bool gpu = false;
-  std::string deviceKey;
+  std::string deviceKey, choiceKey; // as choices name the device: with a folder of templates, which
   std::vector<std::pair<std::string, std::string>> facts;
   std::string gpuTrouble; // why the default device is not a GPU; "" when it is or was not tried
   std::string cachePath, cacheTrouble;

@@ -100,14 +100,9 @@ Result<EnginePointer> Engine::openInChild() const {
 // All but the device, which is there.
 Result<EnginePointer> Engine::open(std::unique_ptr<Engine> engine) {
   const EngineOptions &resolved = engine->options;
-  std::string choiceDevice = engine->ownDevice->key();
-  if (!resolved.templateDir.empty()) {
-    // Choices made from a folder of templates hold for exactly that folder's content.
-    Result<std::string> digest = digestTemplateFolder(resolved.templateDir);
-    if (!digest)
-      return digest.status();
-    choiceDevice += " templates=" + *digest;
-  }
+  Result<std::string> choiceDevice = choiceDeviceOf(engine->ownDevice->key(), resolved.templateDir);
+  if (!choiceDevice)
+    return choiceDevice.status();
   Result<CacheSettings> cacheSettings = settingsOf(resolved);
   if (!cacheSettings)
     return cacheSettings.status();
@@ -130,7 +125,7 @@ Result<EnginePointer> Engine::open(std::unique_ptr<Engine> engine) {
     engine->logger.log(LogLevel::kWarning, "engine",
                        "for debugging, whatever the gates: " + engine->gateOverride->text());
   }
-  engine->planner = std::make_unique<Planner>(*engine->ownDevice, std::move(choiceDevice), *engine->cache,
+  engine->planner = std::make_unique<Planner>(*engine->ownDevice, std::move(*choiceDevice), *engine->cache,
                                               engine->pin.get(), resolved, engine->logger, engine->ownCounters);
   engine->pool.emplace(*engine->ownDevice);
   if (*resolved.missPolicy == MissPolicy::kBackground) {
@@ -426,6 +421,7 @@ std::string Engine::describe() const {
   EngineDescription description;
   description.gpu = ownDevice->isGpu();
   description.deviceKey = ownDevice->key();
+  description.choiceKey = planner->choiceKey();
   description.facts = ownDevice->facts();
   description.gpuTrouble = gpuTrouble;
   description.cachePath = cache->path();

@@ -2,6 +2,7 @@
 
 #include "runtime/base/cpu_features.h"
 #include "runtime/base/manifest.h"
+#include "runtime/engine/template_folder.h"
 
 #include <algorithm>
 #include <charconv>
@@ -16,14 +17,13 @@ namespace nsa {
 namespace {
 
 constexpr std::string_view kStepNames[] = {"exact", "nearest", "model", "architecture", "compiled", "cpu"};
-constexpr std::string_view kTemplates = " templates="; // of an engine with a template folder: part of its device's name
 constexpr std::string_view kCpuDevice = "cpu ";
 
 std::string_view templatesOf(std::string_view device) {
-  const size_t at = device.find(kTemplates);
+  const size_t at = device.find(kTemplatesOfDevice);
   return at == std::string_view::npos ? std::string_view() : device.substr(at);
 }
-std::string_view modelOf(std::string_view device) { return device.substr(0, device.find(kTemplates)); }
+std::string_view modelOf(std::string_view device) { return device.substr(0, device.find(kTemplatesOfDevice)); }
 
 // "sm_86": 8 and 6. A suffix (sm_90a, sm_100f) binds code to its own kind, so it is no plain architecture.
 struct Architecture {

@@ -68,6 +68,8 @@ public:
   Result<std::shared_ptr<const KernelCore>> tuneMeanwhile(const Step &step, const std::function<bool()> &stop);
   // The kernel that defines the operator: the tile program with its first configuration. Compiled, and not stored.
   Result<std::shared_ptr<const KernelCore>> define(const Step &step);
+  // The device as choices name it.
+  const std::string &choiceKey() const { return choiceDevice; }
   // So that a later compilation finds it open.
   void openCompiler() { (void)compiler(); }
   // What `make` would do, as JSON. Compiles and stores nothing; like it, opens no compiler where the policy is to fail.

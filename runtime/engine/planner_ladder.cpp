@@ -17,7 +17,7 @@ constexpr size_t kMostReasons = 3;
 } // namespace
 
 std::optional<StoredRoute> Planner::routeOf(const Search &search) {
-  if (!hasVariants(search.spec.op))
+  if (!hasVariants(search.spec.op) || !isAsMeasured(search.spec, search.maxima))
     return std::nullopt;
   const std::string family = routeFamily(search.spec), name = attentionRoute(search.spec.op);
   return pin ? pin->findRoute(family, choiceDevice, name) : cache.findRoute(family, choiceDevice, name);

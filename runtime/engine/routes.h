@@ -17,6 +17,9 @@ inline constexpr std::string_view kTiledTemplate = "attention", kSimpleTemplate 
 
 // "window.attention_from": the fewest keys of a sequence from which the tile program pays. For dense, window and cmp.
 std::string attentionRoute(Operator op);
+// Thresholds of templates are measured at batch 1 with as many queries as keys. Whether a call's kernels are those
+// that were: few queries before many keys have others, and a batch of short sequences may have, too.
+bool isAsMeasured(const Spec &spec, const Maxima &maxima);
 // What a threshold holds for, at all lengths: "window dtype=bf16 group=16 ... kv_heads=4".
 std::string routeFamily(const Spec &spec);
 

@@ -32,4 +32,11 @@ Result<std::string> digestTemplateFolder(const std::string &folder) {
   return digest.finishHex().substr(0, 16);
 }
 
+Result<std::string> choiceDeviceOf(const std::string &device, const std::string &templateDir) {
+  if (templateDir.empty())
+    return device;
+  Result<std::string> digest = digestTemplateFolder(templateDir);
+  return digest ? Result<std::string>(device + std::string(kTemplatesOfDevice) + *digest) : digest;
+}
+
 } // namespace nsa

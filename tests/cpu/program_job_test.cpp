@@ -352,10 +352,13 @@ TEST_F(ProgramJob, AThresholdIsStoredWhereTheWholeRangeWasMeasured) {
   EXPECT_NE(table.find("not stored: "), std::string::npos) << table;
   EXPECT_NE(table.find("sizes = 64 to 128: must reach from 64 to 256"), std::string::npos) << table;
   EXPECT_FALSE(std::filesystem::exists(database));
+  setenv("NSA_TEMPLATE_DIR", NSA_TEMPLATES, 1);
   run(job + "64,512");
+  unsetenv("NSA_TEMPLATE_DIR");
   const nlohmann::json routes = runJson("cache list --cache " + database)["routes"];
   ASSERT_EQ(routes.size(), 1u);
   EXPECT_EQ(routes[0].value("name", ""), "sel.dense_up_to");
+  EXPECT_NE(routes[0].value("device", "").find(" templates="), std::string::npos) << "of the templates that were run";
 }
 
 TEST_F(ProgramJob, DoctorFindsAWorkingCpu) {

@@ -437,8 +437,8 @@ typedef struct nsa_stats {
 } nsa_stats;
 NSA_API nsa_status nsa_engine_stats(const nsa_engine *engine, nsa_stats *stats, nsa_error *error) NSA_NOEXCEPT;
 
-/* JSON: device name, arch, driver, memory, SM count, device key, cache file, compiler library, each with a
- * reason when absent. Freed with nsa_free. */
+/* JSON: device name, arch, driver, memory, SM count, device key, the key under which choices are, cache file, compiler
+ * library, each with a reason when absent. Freed with nsa_free. */
 NSA_API nsa_status nsa_engine_describe(nsa_engine *engine, char **json, nsa_error *error) NSA_NOEXCEPT;
 NSA_API void nsa_free(void *text) NSA_NOEXCEPT;
 

@@ -212,7 +212,8 @@ TEST_F(PlannerTest, AMeasuredThresholdChoosesTheDefaultsTemplate) {
   templates.remove("cuda/simt"); // whose kernel of that name is for GPUs
   write("row_attention", planted("row_attention", "1000000000"));
   const std::string device = Json::parse(*open(MissPolicy::kDefault)->explain(spec, maxima))["device"];
-  auto servedBy = [&](int64_t threshold, int64_t seqlenK) {
+  EXPECT_EQ(Json::parse(open(MissPolicy::kDefault)->describe())["device"]["choice_key"], device);
+  auto servedBy = [&](int64_t threshold, int64_t seqlenK, int64_t seqlenQ) {
     std::filesystem::remove_all(folder.file("routed"));
     options.cachePath = folder.file("routed/kernels.db");
     if (threshold != 0) {
@@ -222,13 +223,14 @@ TEST_F(PlannerTest, AMeasuredThresholdChoosesTheDefaultsTemplate) {
       const StoredRoute route{routeFamily(spec), device, attentionRoute(spec.op), threshold, "", {}};
       EXPECT_TRUE((*store)->putRoute(route).isOk());
     }
-    maxima.seqlenK = seqlenK;
+    maxima = {1, seqlenQ, seqlenQ, seqlenK};
     return describe(*open(MissPolicy::kDefault))["launches"][0]["template"].get<std::string>();
   };
-  EXPECT_EQ(servedBy(0, 160), "attention") << "by cost";
-  EXPECT_EQ(servedBy(200, 160), "row_attention");
-  EXPECT_EQ(servedBy(200, 200), "attention");
-  EXPECT_EQ(servedBy(StoredRoute::kNever, 4096), "row_attention");
+  EXPECT_EQ(servedBy(0, 160, 160), "attention") << "by cost";
+  EXPECT_EQ(servedBy(200, 160, 160), "row_attention");
+  EXPECT_EQ(servedBy(200, 200, 200), "attention");
+  EXPECT_EQ(servedBy(StoredRoute::kNever, 4096, 4096), "row_attention");
+  EXPECT_EQ(servedBy(StoredRoute::kNever, 4096, 1), "attention") << "as many queries as keys were measured";
 }
 
 TEST_F(PlannerTest, AWrongCandidateIsRejectedAndRecorded) {
