@@ -4,6 +4,7 @@
 #include "cache/database_file.h"
 #include "cache/kernel_rows.h"
 #include "cache/route_rows.h"
+#include "cache/use_rows.h"
 
 #include <filesystem>
 
@@ -67,6 +68,22 @@ Result<std::optional<StoredKernel>> CacheFile::kernel(const std::string &content
     return Status::error(ErrorCode::kIoError, "kernel " + content + " is damaged: its digest does not match",
                          "the next run that needs it makes it anew");
   return state == RowState::kIntact ? std::optional(std::move(kernel)) : std::nullopt;
+}
+
+Result<CollectionReport> CacheFile::wouldCollect(const CollectionRules &rules) {
+  int code = SQLITE_OK;
+  sqlite::Connection copy = sqlite::Connection::open(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, code);
+  if (code == SQLITE_OK)
+    code = link.copyTo(copy);
+  if (code != SQLITE_OK)
+    return failed(code);
+  // One of an older schema gets what it lacks.
+  if (adoptDatabase(copy, true, Journal::kWriteAheadLog, std::chrono::steady_clock::now()) != FileVerdict::kUsable)
+    return failed(SQLITE_CORRUPT);
+  CollectionReport report;
+  if ((code = collect(copy, rules, today(), report)))
+    return failed(code);
+  return report;
 }
 
 } // namespace nsa

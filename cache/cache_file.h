@@ -3,6 +3,7 @@
 // Thread-safety: none, as the connection.
 #pragma once
 
+#include "cache/collection.h"
 #include "cache/pack_file.h"
 #include "cache/rows.h"
 #include "cache/schema.h"
@@ -30,6 +31,8 @@ public:
   Result<std::vector<StoredRoute>> routes();
   // nullopt: not there. A damaged row is an error.
   Result<std::optional<StoredKernel>> kernel(const std::string &content);
+  // What a collection would remove from a database: it is done to a copy in memory.
+  Result<CollectionReport> wouldCollect(const CollectionRules &rules);
   // The error of a call that gave `code`.
   Status failed(int code) const;
 

@@ -264,20 +264,15 @@ Result<MergeReport> KernelStore::merge(CacheFile &from, Prefer prefer) {
   return report;
 }
 
-Result<CollectionReport> KernelStore::collect(const CollectionRules &rules, Collecting how) {
+Result<CollectionReport> KernelStore::collect(const CollectionRules &rules) {
   State::Use use(*state);
   if (state->file.readOnly)
     return state->readOnlyError();
   CollectionReport report;
-  bool isDone = false;
-  const int code = state->transact([&] {
-    const int result = nsa::collect(state->file.connection, rules, today(), report);
-    isDone = result == SQLITE_OK;
-    return isDone && how == Collecting::kTry ? SQLITE_ABORT : result; // rolled back
-  });
-  if (code != SQLITE_OK && !(isDone && how == Collecting::kTry))
+  const int code = state->transact([&] { return nsa::collect(state->file.connection, rules, today(), report); });
+  if (code != SQLITE_OK)
     return state->failed(code);
-  if (how == Collecting::kReally && !report.removed.empty())
+  if (!report.removed.empty())
     state->file.connection.execute("VACUUM"); // fails while another process reads; then the pages serve the next puts
   return report;
 }

@@ -67,9 +67,9 @@ public:
 
   // Takes another file's choices, kernels and routes, in one transaction (cache/merge.h).
   Result<MergeReport> merge(CacheFile &from, Prefer prefer);
-  enum class Collecting { kReally, kTry }; // kTry: only what would be done
   // Makes room, in one transaction (cache/collection.h), and then compacts the file, unless others are using it.
-  Result<CollectionReport> collect(const CollectionRules &rules, Collecting how);
+  // CacheFile::wouldCollect tells beforehand.
+  Result<CollectionReport> collect(const CollectionRules &rules);
 
   // For KeyLease (cache/lease.h). An error: this store has no leases, because nothing can be written or the file
   // failed.

@@ -120,7 +120,32 @@ TEST_F(CacheVerbs, Collect) {
             std::string::npos);
   EXPECT_EQ(report("gc --max-bytes 20KB --tuned" + at(path))["removed_choices"], 2);
   expectFailure("gc --older-than-days -1" + at(path), "--older-than-days", 2);
-  expectFailure("gc" + at(scratch.file("none.db")), "there is no kernel database at");
+  expectFailure("gc" + at(scratch.file("none.db")), "there is no kernel database or pack at");
+}
+
+TEST_F(CacheVerbs, ADryRunChangesNothing) {
+  fill({1}, path);
+  ASSERT_EQ(run("export " + packPath + at(path)).code, 0);
+  expectFailure("gc" + at(packPath), "is a pack, which never changes");
+  // Of an older schema.
+  sql("DROP TABLE route_evidence; DROP TABLE routes; DROP TABLE uses");
+  sql("PRAGMA user_version = 2; PRAGMA wal_checkpoint(TRUNCATE)");
+  const std::string before = readFile(path);
+  EXPECT_EQ(report("gc --dry-run" + at(path))["removed"].size(), 0u);
+  EXPECT_TRUE(readFile(path) == before);
+}
+
+// An empty file in its place would be the loss of all that it held, reported as "0 kernels".
+TEST_F(CacheVerbs, ADamagedDatabaseIsNotCollected) {
+  const std::string other = scratch.file("other.db"), damaged = damagedDatabase(20000);
+  fill({1}, other);
+  writeFile(path, damaged);
+  expectFailure("gc --dry-run" + at(path), "it is damaged");
+  expectFailure("gc" + at(path), "it is damaged");
+  EXPECT_TRUE(readFile(path) == damaged);
+  const Outcome merged = run("merge " + other + at(path));
+  EXPECT_EQ(merged.code, 0);
+  EXPECT_NE(merged.err.find("it is damaged; it was renamed to"), std::string::npos) << merged.err;
 }
 
 TEST_F(CacheVerbs, Refuses) {

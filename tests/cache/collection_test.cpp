@@ -1,4 +1,5 @@
 // Uses, and the collection that goes by them: what nobody used goes first, and what was tuned stays.
+#include "cache/cache_file.h"
 #include "cache/use_rows.h"
 #include "tests/cache/store_fixture.h"
 
@@ -30,9 +31,15 @@ protected:
           numbers.push_back(i);
     return numbers;
   }
-  CollectionReport collect(const CollectionRules &rules,
-                           KernelStore::Collecting how = KernelStore::Collecting::kReally) {
-    Result<CollectionReport> report = openStore()->collect(rules, how);
+  CollectionReport collect(const CollectionRules &rules) {
+    Result<CollectionReport> report = openStore()->collect(rules);
+    EXPECT_TRUE(report) << report.status().toString();
+    return report ? std::move(*report) : CollectionReport();
+  }
+  CollectionReport wouldCollect(const CollectionRules &rules) {
+    Result<CacheFile> file = CacheFile::open(path);
+    EXPECT_TRUE(file) << file.status().toString();
+    Result<CollectionReport> report = file ? file->wouldCollect(rules) : file.status();
     EXPECT_TRUE(report) << report.status().toString();
     return report ? std::move(*report) : CollectionReport();
   }
@@ -110,7 +117,7 @@ TEST_F(CollectionTest, OldOnesGoAndTunedOnesStay) {
     setDay(i, today() - 10 * i);
   CollectionRules rules;
   rules.maxIdleDays = 5;
-  EXPECT_EQ(numbersOf(collect(rules, KernelStore::Collecting::kTry)), (std::vector<int>{3, 2}));
+  EXPECT_EQ(numbersOf(wouldCollect(rules)), (std::vector<int>{3, 2}));
   EXPECT_EQ(sql("SELECT count(*) FROM kernels"), "4") << "it was only asked";
   EXPECT_EQ(numbersOf(collect(rules)), (std::vector<int>{3, 2}));
   EXPECT_EQ(sql("SELECT count(*) FROM choices"), "2");
@@ -128,7 +135,7 @@ TEST_F(CollectionTest, TheLeastRecentlyUsedMakeRoom) {
   const auto whole = static_cast<int64_t>(std::filesystem::file_size(path));
   CollectionRules rules;
   rules.maxBytes = whole / 2;
-  const CollectionReport tried = collect(rules, KernelStore::Collecting::kTry);
+  const CollectionReport tried = wouldCollect(rules);
   const CollectionReport report = collect(rules);
   EXPECT_EQ(numbersOf(report), numbersOf(tried));
   EXPECT_EQ(report.bytesAfter, tried.bytesAfter);
@@ -176,7 +183,7 @@ TEST_F(CollectionTest, APutKeepsTheFileWithinItsLimit) {
 TEST_F(CollectionTest, AReadOnlyStoreCollectsNothing) {
   fill(1);
   std::string warning;
-  EXPECT_FALSE(openStore(path, warning, true)->collect({}, KernelStore::Collecting::kReally));
+  EXPECT_FALSE(openStore(path, warning, true)->collect({}));
 }
 
 } // namespace

@@ -118,7 +118,7 @@ TEST_F(FaultTest, AMergeIsDoneOrSaysThatItIsNot) {
 }
 
 TEST_F(FaultTest, ACollectionRemovesOnlyWhatItMay) {
-  failEverywhere([](KernelStore &store) { return store.collect({}, KernelStore::Collecting::kReally).status(); },
+  failEverywhere([](KernelStore &store) { return store.collect({}).status(); },
                  [&](const Status &status) { EXPECT_EQ(holdsKernel(*openStore(), 9), !status.isOk()); });
 }
 

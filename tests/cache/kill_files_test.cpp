@@ -171,7 +171,7 @@ TEST_F(KillFilesTest, CollectingMayDieAtAnyMoment) {
         for (size_t i = 0; i < steps; ++i) {
           CollectionRules rules;
           rules.maxIdleDays = static_cast<int64_t>(100 * (steps - i)) - 50;
-          const Result<CollectionReport> report = store->collect(rules, KernelStore::Collecting::kReally);
+          const Result<CollectionReport> report = store->collect(rules);
           EXPECT_TRUE(report) << report.status().toString();
           ++progress.done;
         }

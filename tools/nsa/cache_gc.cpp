@@ -1,10 +1,10 @@
 // `nsa cache gc`: makes a database smaller.
 #include "tools/nsa/cache_verbs.h"
 
+#include "cache/cache_file.h"
 #include "cache/kernel_store.h"
 
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 
 namespace nsa::tools {
@@ -17,26 +17,38 @@ struct CollectionFlags {
   bool tuned = false, dryRun = false, json = false;
 };
 
+Result<CollectionReport> collectFrom(const std::string &path, const CollectionRules &rules, bool dryRun) {
+  {
+    // Read first: opening to write would put a new file in the place of a damaged one.
+    Result<CacheFile> file = CacheFile::open(path);
+    if (!file)
+      return file.status();
+    if (file->isPack())
+      return Status::error(ErrorCode::kIoError, "'" + path + "' is a pack, which never changes",
+                           "export another one from a smaller database");
+    if (dryRun)
+      return file->wouldCollect(rules);
+  }
+  std::string warning;
+  Result<std::unique_ptr<KernelStore>> store = KernelStore::open({.path = path}, warning);
+  if (!store)
+    return store.status();
+  // Whatever it warns of, the file's own rows are out of reach.
+  if (!warning.empty())
+    return Status::error(ErrorCode::kIoError, warning);
+  return (*store)->collect(rules);
+}
+
 Status collectGarbage(const CollectionFlags &flags) {
   Result<std::string> path = cachePathOf(flags.path);
   if (!path)
     return path.status();
-  std::error_code error;
-  if (!std::filesystem::exists(*path, error))
-    return Status::error(ErrorCode::kIoError, "there is no kernel database at '" + *path + "'");
-  std::string warning;
-  Result<std::unique_ptr<KernelStore>> store = KernelStore::open({.path = *path}, warning);
-  if (!store)
-    return store.status();
-  if ((*store)->path() == ":memory:" || (*store)->isReadOnly())
-    return Status::error(ErrorCode::kIoError, warning);
   CollectionRules rules;
   rules.maxBytes = flags.maxBytes;
   if (flags.olderThanDays >= 0)
     rules.maxIdleDays = flags.olderThanDays;
   rules.tuned = flags.tuned;
-  Result<CollectionReport> report =
-      (*store)->collect(rules, flags.dryRun ? KernelStore::Collecting::kTry : KernelStore::Collecting::kReally);
+  Result<CollectionReport> report = collectFrom(*path, rules, flags.dryRun);
   if (!report)
     return report.status();
   const bool isWithin = flags.maxBytes == 0 || report->bytesAfter <= flags.maxBytes;

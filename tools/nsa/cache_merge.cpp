@@ -72,6 +72,8 @@ Status merge(const MergeFlags &flags) {
   if ((*store)->path() == ":memory:" || (*store)->isReadOnly())
     return Status::error(ErrorCode::kIoError,
                          warning.empty() ? "'" + *path + "' keeps nothing: name a database with --cache" : warning);
+  if (!warning.empty())
+    std::fprintf(stderr, "nsa: %s\n", warning.c_str());
   nlohmann::json reports = nlohmann::json::array();
   for (CacheFile &source : sources) {
     Result<MergeReport> report = (*store)->merge(source, flags.prefer);
