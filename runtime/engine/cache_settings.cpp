@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <dlfcn.h>
 #include <filesystem>
+#include <link.h>
 #include <string_view>
 #include <system_error>
 
@@ -40,12 +41,15 @@ std::vector<std::string> packsIn(const std::string &folder) {
 }
 
 std::string installedPackFolder() {
-  static const char here = 0; // in this library
+  static const char here = 0; // in this library, or in a program that this is part of
   Dl_info info{};
-  if (dladdr(&here, &info) == 0 || !info.dli_fname)
+  link_map *map = nullptr;
+  if (dladdr1(&here, &info, reinterpret_cast<void **>(&map), RTLD_DL_LINKMAP) == 0 || !info.dli_fname)
     return "";
   std::error_code error;
-  const fs::path library = fs::canonical(info.dli_fname, error);
+  // A program is named as it was called, which need not be a path.
+  const bool isProgram = map && map->l_name && *map->l_name == '\0';
+  const fs::path library = fs::canonical(isProgram ? "/proc/self/exe" : info.dli_fname, error);
   return error ? "" : (library.parent_path().parent_path() / "share" / "nsa" / "packs").string();
 }
 

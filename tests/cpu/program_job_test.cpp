@@ -362,8 +362,32 @@ TEST_F(ProgramJob, AThresholdIsStoredWhereTheWholeRangeWasMeasured) {
 }
 
 TEST_F(ProgramJob, DoctorFindsAWorkingCpu) {
+  setenv("NSA_FALLBACKS", "exact", 1); // forbids compiling to the host's engines, not to doctor's
   const nlohmann::json report = runJson("doctor --cache " + database);
+  unsetenv("NSA_FALLBACKS");
   EXPECT_TRUE(report.value("cpu", false)) << report.dump(2);
+}
+
+// Where kernels come from packs alone: good without a compiler, and not with a pack that is refused.
+TEST_F(ProgramJob, DoctorLooksAtPacks) {
+  const std::string pack = scratch.file("kernels.nsapack");
+  run("tune --op window --config " + data + "/window_64.json --seqlen-k 64 --device cpu --tune-budget 0.001 --cache " +
+      database);
+  run("cache export " + pack + " --cache " + database);
+  setenv("NSA_COMPILER", scratch.file("absent.so").c_str(), 1);
+  setenv("NSA_CACHE_PACKS", pack.c_str(), 1);
+  const std::string doctor = "doctor --cache :memory:";
+  const nlohmann::json report = runJson(doctor);
+  EXPECT_TRUE(report.value("packs", false)) << report.dump(2);
+  EXPECT_TRUE(report["cpu"].is_null()) << report.dump(2);
+  std::string bytes = test::readFile(pack);
+  bytes[bytes.size() / 2] ^= 1;
+  test::writeFile(pack, bytes);
+  const std::string refused = run(doctor, 1);
+  unsetenv("NSA_COMPILER");
+  unsetenv("NSA_CACHE_PACKS");
+  EXPECT_NE(refused.find("pack      -     "), std::string::npos) << refused;
+  EXPECT_NE(refused.find("kernels.nsapack"), std::string::npos) << refused;
 }
 
 } // namespace

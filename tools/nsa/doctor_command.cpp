@@ -1,18 +1,23 @@
 // `nsa doctor`: what of this machine the runtime can use, one line each with what to do about the rest. Lines are
 // earned: the compiler is opened, NVRTC compiles a kernel, and the CPU's answer is compared with the reference.
+#include "tools/nsa/cache_verbs.h"
 #include "tools/nsa/command.h"
 #include "tools/nsa/pairing.h"
 
-#include "cache/kernel_store.h"
+#include "cache/cache_file.h"
+#include "cache/pack.h"
 #include "runtime/base/compiler_revision.h"
 #include "runtime/cuda/device_info.h"
 #include "runtime/cuda/driver.h"
+#include "runtime/engine/cache_settings.h"
 #include "runtime/engine/compiler_library.h"
-#include "runtime/engine/options.h"
+#include "runtime/engine/routes.h"
 #include "tools/support/operator_check.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <unistd.h>
 
 namespace nsa::tools {
 namespace {
@@ -47,13 +52,13 @@ OperatorInputs sampleInputs() {
   return drawInputs(spec, {.q = {100}, .k = {100}}, 1);
 }
 
-// Compiles and runs the sample on a device without touching the user's cache.
+// Compiles and runs the sample on a device: what the environment says of caches, steps and templates does not count.
 Result<std::string> tryDevice(const std::string &device, const nsa::EngineOptions &options) {
-  EngineSettings settings;
+  EngineSettings settings = withNothingStored({});
   settings.device = device;
-  settings.cachePath = ":memory:";
   settings.missPolicy = NSA_MISS_DEFAULT;
   settings.compilerPath = options.compilerPath;
+  settings.forceVariant = kTiledTemplate;
   Result<EngineHandle> engine = createEngine(settings);
   if (!engine)
     return engine.status();
@@ -110,7 +115,9 @@ Finding checkNvrtc(const CompilerLibrary &compiler, const nsa::EngineOptions &op
   return {"nvrtc", true, "version " + (found.empty() ? "unknown" : found) + ", compiles for " + target, ""};
 }
 
-// The cache is looked at through an engine, as a launch would.
+constexpr const char *kEngineSubject = "engine";
+
+// The cache is looked at through an engine, as a launch would. One that does not open is a finding of its own.
 Finding checkCache(const DoctorFlags &flags) {
   EngineSettings settings = flags.engine.settings;
   settings.device = "cpu";
@@ -118,7 +125,7 @@ Finding checkCache(const DoctorFlags &flags) {
   settings.logLevel = NSA_LOG_OFF;
   Result<EngineHandle> engine = createEngine(settings);
   if (!engine)
-    return broken("cache", engine.status());
+    return broken(kEngineSubject, engine.status());
   Result<nlohmann::json> description = describeEngine(engine->get());
   if (!description)
     return broken("cache", description.status());
@@ -130,27 +137,62 @@ Finding checkCache(const DoctorFlags &flags) {
   return {"cache", true, path, ""};
 }
 
-// The GPU kernels of the cache, which is not changed.
-std::vector<PairingFacts::Stored> storedKernels(const std::string &path) {
-  std::string warning;
-  Result<std::unique_ptr<KernelStore>> store = KernelStore::open({.path = path, .readOnly = true}, warning);
-  if (!store)
-    return {};
-  std::vector<PairingFacts::Stored> stored;
-  Result<std::vector<KernelSummary>> kernels = (*store)->listKernels();
-  for (size_t i = 0; kernels && i < kernels->size(); ++i) {
-    const KernelSummary &summary = (*kernels)[i];
+// The GPU kernels of a database or pack, which is not changed.
+Status addStoredKernels(const std::string &path, std::vector<PairingFacts::Stored> &stored, size_t &kernels) {
+  Result<CacheFile> file = CacheFile::open(path, CacheFile::Check::kNothing);
+  if (!file)
+    return file.status();
+  Result<std::vector<KernelSummary>> summaries = file->kernels();
+  if (!summaries)
+    return summaries.status();
+  kernels += summaries->size();
+  for (const KernelSummary &summary : *summaries) {
     if (!summary.target.starts_with("sm_"))
       continue;
     stored.push_back({summary.target, ""});
-    Result<std::optional<StoredKernel>> kernel = (*store)->findKernel(summary.content);
+    Result<std::optional<StoredKernel>> kernel = file->kernel(summary.content);
     if (!kernel || !*kernel)
       continue;
     if (Result<Manifest> manifest = Manifest::parse((*kernel)->manifest))
       if (const auto version = manifest->evidence.find("nvrtc"); version != manifest->evidence.end())
         stored.back().nvrtcVersion = version->second;
   }
-  return stored;
+  return Status::ok();
+}
+
+// What an engine would find beside the compiler. What is wrong with the database is `checkCache`'s to say.
+struct StoredFindings {
+  std::vector<Finding> packs;
+  std::vector<PairingFacts::Stored> gpu;
+  size_t kernels = 0; // for any target
+};
+
+Result<StoredFindings> lookAtStored(const nsa::EngineOptions &options) {
+  Result<CacheSettings> settings = settingsOf(options);
+  if (!settings)
+    return settings.status();
+  StoredFindings found;
+  (void)addStoredKernels(settings->path, found.gpu, found.kernels);
+  if (!options.pinPath.empty())
+    (void)addStoredKernels(options.pinPath, found.gpu, found.kernels); // or an engine says why it cannot be used
+  Pack::Rules rules{.requireSignature = settings->requireSignature, .trusted = {}};
+  if (rules.requireSignature && !settings->packs.empty()) {
+    Result<std::vector<PublicKey>> keys = readPublicKeys(settings->keyFiles);
+    if (!keys)
+      return keys.status();
+    rules.trusted = std::move(*keys);
+  }
+  for (const std::string &path : settings->packs) {
+    Status status = Pack::open(path, rules).status();
+    const size_t before = found.kernels;
+    if (status.isOk())
+      status = addStoredKernels(path, found.gpu, found.kernels);
+    found.packs.push_back(
+        status.isOk()
+            ? Finding{"pack", true, path + ", " + countText(static_cast<int64_t>(found.kernels - before), "kernel"), ""}
+            : broken("pack", status));
+  }
+  return found;
 }
 
 Status examine(const DoctorFlags &flags) {
@@ -181,37 +223,59 @@ Status examine(const DoctorFlags &flags) {
   findings.push_back(checkCompiler(options, compiler));
   if (compiler)
     findings.push_back(checkNvrtc(*compiler, options, target, driverVersion, facts.nvrtcVersion));
+  Result<StoredFindings> stored = lookAtStored(options);
+  if (!stored)
+    return stored.status();
   findings.push_back(checkCache(flags));
+  findings.insert(findings.end(), stored->packs.begin(), stored->packs.end());
   facts.driverVersion = driverVersion;
   facts.libraryRevision = compilerRevision();
   facts.compilerRevision = compiler ? compiler->sourceId() : "";
-  facts.stored = storedKernels(options.cachePath);
+  facts.stored = stored->gpu;
   const std::vector<PairingFault> faults = findPairingFaults(facts);
   for (const PairingFault &fault : faults)
     findings.push_back({"versions", false, fault.text, fault.advice});
   if (faults.empty())
     findings.push_back({"versions", true, "driver, NVRTC, libraries and stored kernels go together", ""});
-  findings.push_back(checkDevice("cpu run", "cpu", options));
-  const bool cpuWorks = findings.back().ok;
-  bool cudaWorks = false;
-  if (gpu) {
+  // Without a compiler there is nothing to try, as where kernels are only taken from files.
+  const bool tries = compiler || access(compilerLibraryPath(options.compilerPath).c_str(), F_OK) == 0;
+  nlohmann::json cpuWorks, cudaWorks = gpu ? nlohmann::json() : nlohmann::json(false); // null: was not tried
+  if (tries) {
+    findings.push_back(checkDevice("cpu run", "cpu", options));
+    cpuWorks = findings.back().ok;
+  } else {
+    findings.push_back({"cpu run", stored->kernels > 0, "not tried: no compiler", ""});
+  }
+  if (tries && gpu) {
     findings.push_back(checkDevice("gpu run", "cuda:0", options));
     cudaWorks = findings.back().ok;
   }
+  const bool packsServe = std::ranges::all_of(stored->packs, &Finding::ok);
 
   if (flags.json) {
     nlohmann::json list = nlohmann::json::array();
     for (const Finding &finding : findings)
       list.push_back(
           {{"subject", finding.subject}, {"ok", finding.ok}, {"text", finding.text}, {"advice", finding.advice}});
-    printJson({{"cpu", cpuWorks}, {"cuda", cudaWorks}, {"versions", faults.empty()}, {"findings", list}});
+    printJson({{"cpu", cpuWorks},
+               {"cuda", cudaWorks},
+               {"versions", faults.empty()},
+               {"packs", packsServe},
+               {"findings", list}});
   } else {
     for (const Finding &finding : findings)
       std::printf("%-8s  %-4s  %s%s%s\n", finding.subject.c_str(), finding.ok ? "ok" : "-", finding.text.c_str(),
                   finding.advice.empty() ? "" : "; to do: ", finding.advice.c_str());
   }
-  if (!cpuWorks)
+  if (tries && !cpuWorks.get<bool>())
     return Status::error(ErrorCode::kUnavailable, "the CPU device does not work", "the line `cpu run` says why");
+  if (!tries && stored->kernels == 0)
+    return Status::error(ErrorCode::kUnavailable, "there is neither a compiler nor a stored kernel, so nothing can run",
+                         "the line `compiler` says where one was looked for");
+  if (std::ranges::any_of(findings, [](const Finding &finding) { return finding.subject == kEngineSubject; }))
+    return Status::error(ErrorCode::kUnavailable, "no engine can be opened here", "the line `engine` says why");
+  if (!packsServe)
+    return Status::error(ErrorCode::kUnavailable, "packs that are not used", "the lines `pack` say why");
   if (!faults.empty())
     return Status::error(ErrorCode::kUnavailable, "versions that do not go together", "the lines `versions` say which");
   return Status::ok();

@@ -417,16 +417,25 @@ TEST_F(Program, LookingMakesNothing) {
   }
 }
 
-TEST_F(Program, DoctorSaysWhatIsMissingAndFailsWithoutAWorkingCpu) {
+TEST_F(Program, DoctorSaysWhatIsMissingAndFailsWhereNothingCanRun) {
   const Outcome outcome = run("doctor --cache :memory:");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_NE(outcome.out.find("absent.so"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("to do:"), std::string::npos) << outcome.out;
-  EXPECT_NE(outcome.err.find("the CPU device does not work"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("neither a compiler nor a stored kernel"), std::string::npos) << outcome.err;
   const Outcome json = run("doctor --cache :memory: --json");
   const nlohmann::json report = nlohmann::json::parse(json.out, nullptr, false);
   ASSERT_TRUE(report.is_object()) << json.out;
-  EXPECT_FALSE(report.value("cpu", true));
+  EXPECT_TRUE(report["cpu"].is_null()) << "not tried";
+}
+
+TEST_F(Program, DoctorFailsWhereNoEngineOpens) {
+  setenv("NSA_PIN", scratch.file("absent.nsapack").c_str(), 1);
+  const Outcome outcome = run("doctor --cache :memory:");
+  unsetenv("NSA_PIN");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.out.find("engine    -"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("absent.nsapack"), std::string::npos) << outcome.out;
 }
 
 } // namespace
