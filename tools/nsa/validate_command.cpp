@@ -59,7 +59,7 @@ Status validate(ValidateFlags &flags) {
       std::fflush(stdout);
     }));
   }
-  const std::string page = (std::filesystem::path(choice.folder) / "report.html").string();
+  const std::string page = (std::filesystem::path(choice.folder) / kValidatePage).string();
   NSA_RETURN_IF_ERROR(writeText(page, validateHtml(choice, steps)));
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   std::string failed;
@@ -74,7 +74,7 @@ Status validate(ValidateFlags &flags) {
   }
   const nlohmann::ordered_json summary = {{"ok", failed.empty()}, {"folder", choice.folder}, {"steps", list}};
   NSA_RETURN_IF_ERROR(
-      writeText((std::filesystem::path(choice.folder) / "summary.json").string(), summary.dump(2) + "\n"));
+      writeText((std::filesystem::path(choice.folder) / kValidateSummary).string(), summary.dump(2) + "\n"));
   if (flags.json)
     printJson(summary);
   else

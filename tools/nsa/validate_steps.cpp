@@ -3,6 +3,7 @@
 #include "tools/nsa/child_verb.h"
 #include "tools/nsa/file_io.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <system_error>
@@ -83,35 +84,50 @@ std::vector<ValidateStep> validateSteps(const ValidateChoice &choice) {
                      "The " + name + " branch by itself against the fp64 reference",
                      {generate(name, "inputs_" + name + ".safetensors"),
                       run(name, "inputs_" + name + ".safetensors", "outputs_" + name + ".safetensors")},
-                     "branch_" + name + ".json"});
+                     "branch_" + name + ".json",
+                     {"inputs_" + name + ".safetensors", "outputs_" + name + ".safetensors"}});
   }
-  steps.push_back({"parity",
-                   "The whole forward against the fp64 reference, and its last tokens decoded from a cache",
-                   {generate("", "inputs.safetensors"), with(run("", "inputs.safetensors", "outputs.safetensors"),
-                                                             {"--decode-last", std::to_string(kDecodedTokens)})},
-                   "parity.json"});
+  steps.push_back({"inputs",
+                   "The tensors of the steps below",
+                   {generate("", "inputs.safetensors")},
+                   "inputs.txt",
+                   {"inputs.safetensors"}});
+  steps.push_back(
+      {"parity",
+       "The whole forward against the fp64 reference, and its last tokens decoded from a cache",
+       {with(run("", "inputs.safetensors", "outputs.safetensors"), {"--decode-last", std::to_string(kDecodedTokens)})},
+       "parity.json",
+       {"outputs.safetensors"},
+       "inputs"});
   steps.push_back(
       {"selection",
        "What each query selected, as ranges of tokens",
        {with({"dump-selection", "--op", "nsa", "--config", file(configName("")), "--input", file("inputs.safetensors")},
              engine)},
-       "selection.jsonl"});
-  steps.push_back({"decode",
-                   "What a step of decoding costs, and what it reads",
-                   {with({"bench", "decode", "--config", file(configName("")), "--samples",
-                          std::to_string(4 * choice.samples), "--warm-ups", "2", "--results", file("decode"), "--json"},
-                         device)},
-                   "decode.json"});
+       "selection.jsonl",
+       {},
+       "inputs"});
+  steps.push_back(
+      {"decode",
+       "What a step of decoding costs with kernels that are made for it, whatever is stored, and what it reads",
+       {with({"bench", "decode", "--config", file(configName("")), "--samples", std::to_string(4 * choice.samples),
+              "--warm-ups", "2", "--results", file("decode"), "--json"},
+             device)},
+       "decode.json",
+       {"decode/decode.csv", "decode/decode.json"}});
   steps.push_back({"decode summary",
                    "The same as shares of the branches",
                    {{"bench", "summarize", file("decode/decode.csv")}},
-                   "decode_summary.txt"});
+                   "decode_summary.txt",
+                   {},
+                   "decode"});
   steps.push_back({"thresholds",
-                   "From which length on one algorithm pays against another",
+                   "From which length on one algorithm pays against another, with kernels that are made for it",
                    {with({"bench", "thresholds", "--config", file(configName("")), "--samples",
                           std::to_string(choice.samples), "--results", file("thresholds"), "--json"},
                          device)},
-                   "thresholds.json"});
+                   "thresholds.json",
+                   {"thresholds/thresholds.csv", "thresholds/thresholds.json"}});
   return steps;
 }
 
@@ -122,6 +138,16 @@ Status runSteps(const ValidateChoice &choice, std::vector<ValidateStep> &steps,
   fs::create_directories(choice.folder, error);
   if (error)
     return Status::error(ErrorCode::kIoError, "folder " + choice.folder + " cannot be made: " + error.message());
+  // Results of an earlier run must not pass for those of this one.
+  std::vector<std::string> stale = {kValidatePage, kValidateSummary};
+  for (const ValidateStep &step : steps) {
+    stale.insert(stale.end(), {step.output, step.output + ".log"});
+    stale.insert(stale.end(), step.makes.begin(), step.makes.end());
+  }
+  for (const std::string &name : stale)
+    if (fs::remove(file(name), error); error)
+      return Status::error(ErrorCode::kIoError,
+                           file(name) + " of an earlier run cannot be removed: " + error.message());
   nlohmann::ordered_json config = nlohmann::ordered_json::parse(choice.config);
   NSA_RETURN_IF_ERROR(writeText(file(configName("")), config.dump(2) + "\n"));
   for (const char *branch : kBranches) {
@@ -131,7 +157,13 @@ Status runSteps(const ValidateChoice &choice, std::vector<ValidateStep> &steps,
   for (ValidateStep &step : steps) {
     told(step, false);
     const std::string log = file(step.output + ".log"), output = file(step.output);
-    fs::remove(log, error);
+    const bool lacks =
+        std::ranges::any_of(steps, [&](const ValidateStep &other) { return other.name == step.needs && !other.ok; });
+    if (lacks) {
+      step.trouble = "not run: it needs what `" + step.needs + "` makes";
+      told(step, true);
+      continue;
+    }
     step.ok = true;
     for (size_t i = 0; i < step.verbs.size() && step.ok; ++i) {
       const bool isLast = i + 1 == step.verbs.size();

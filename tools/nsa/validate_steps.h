@@ -21,10 +21,15 @@ struct ValidateChoice {
   std::string device, cache, missPolicy; // "": the verbs' defaults
 };
 
+// Names in the folder, beside those of the steps.
+inline constexpr const char *kValidatePage = "report.html", *kValidateSummary = "summary.json";
+
 struct ValidateStep {
   std::string name, purpose;
   std::vector<std::vector<std::string>> verbs; // one after another; the last one's stdout is the step's
   std::string output;                          // its file in the folder
+  std::vector<std::string> makes = {};         // further files that it leaves there
+  std::string needs = {};                      // the step whose files it reads, if any: without it it is not run
   // Filled by running it.
   bool ok = false;
   double seconds = 0;
@@ -33,8 +38,9 @@ struct ValidateStep {
 
 std::vector<ValidateStep> validateSteps(const ValidateChoice &choice);
 
-// Writes the configurations that the steps read, and runs them all: one that fails stops no other. `told` is called
-// before and after each. An error: the folder cannot be written, or no verb can be started.
+// Removes what an earlier run left in the folder, writes the configurations that the steps read, and runs them all: one
+// that fails stops only those that need it. `told` is called before and after each. An error: the folder cannot be
+// written, or no verb can be started.
 Status runSteps(const ValidateChoice &choice, std::vector<ValidateStep> &steps,
                 const std::function<void(const ValidateStep &, bool done)> &told);
 

@@ -429,6 +429,26 @@ TEST_F(Program, DoctorSaysWhatIsMissingAndFailsWhereNothingCanRun) {
   EXPECT_TRUE(report["cpu"].is_null()) << "not tried";
 }
 
+TEST_F(Program, AValidationShowsNothingOfAnEarlierOne) {
+  const std::string folder = scratch.file("folder");
+  std::filesystem::create_directories(folder + "/decode");
+  for (const char *name : {"parity.json", "decode.json", "decode/decode.csv", "report.html", "thresholds.json.log"})
+    test::writeFile(folder + "/" + name, R"({"checks": [{"output": "of an earlier run", "within": true}]})");
+  const Outcome outcome =
+      run("validate --output " + folder + " --device cpu --cache :memory: --tokens 128 --samples 1");
+  EXPECT_EQ(outcome.code, 1) << outcome.out;
+  EXPECT_NE(outcome.err.find("steps that failed: environment, branch cmp, branch sel, branch win, parity, selection, "
+                             "decode, decode summary, thresholds"),
+            std::string::npos)
+      << outcome.err;
+  EXPECT_NE(outcome.out.find("decode_summary.txt: not run: it needs what `decode` makes"), std::string::npos)
+      << outcome.out;
+  const std::string page = readFile(folder + "/report.html");
+  EXPECT_NE(page.find("9 of 11 steps failed"), std::string::npos);
+  EXPECT_EQ(page.find("of an earlier run"), std::string::npos);
+  EXPECT_EQ(readFile(folder + "/thresholds.json.log").find("of an earlier run"), std::string::npos);
+}
+
 TEST_F(Program, DoctorFailsWhereNoEngineOpens) {
   setenv("NSA_PIN", scratch.file("absent.nsapack").c_str(), 1);
   const Outcome outcome = run("doctor --cache :memory:");
