@@ -2,10 +2,10 @@
 
 #include "runtime/engine/compiler_library.h"
 #include "runtime/engine/options.h"
-#include "runtime/engine/template_folder.h"
 #include "tools/nsa/command.h"
 #include "tools/nsa/interruption.h"
 #include "tools/nsa/stored_choices.h"
+#include "tools/nsa/target_device.h"
 #include "tools/nsa/tune_record.h"
 #include "tools/support/progress.h"
 
@@ -62,7 +62,7 @@ public:
     jobs = std::move(*expanded);
     NSA_RETURN_IF_ERROR(open());
     for (const std::string &target : options.targets)
-      addFamilies(target);
+      NSA_RETURN_IF_ERROR(addFamilies(target));
     work();
     return report();
   }
@@ -75,7 +75,7 @@ private:
   };
 
   Status open();
-  void addFamilies(const std::string &target);
+  Status addFamilies(const std::string &target);
   void work();
   void make(const Family &family);
   Status store(const Family &family, const CompiledKernel &kernel);
@@ -87,7 +87,6 @@ private:
   const TuneCompileOptions &options;
   std::vector<TuneJob> jobs;
   nsa::EngineOptions resolved;
-  std::string templates; // what a template folder adds to the device's name
   std::shared_ptr<const CompilerLibrary> compiler;
   std::unique_ptr<KernelStore> kernelStore;
   std::vector<Family> families;
@@ -105,12 +104,6 @@ Status Compilation::open() {
   resolved.cpuFeatures = settings.cpuFeatures;
   resolved.compileThreads = settings.compileThreads;
   NSA_RETURN_IF_ERROR(resolved.resolve(nsa::EngineOptions::processEnvironment()));
-  if (!resolved.templateDir.empty()) {
-    Result<std::string> digest = digestTemplateFolder(resolved.templateDir);
-    if (!digest)
-      return digest.status();
-    templates = " templates=" + *digest;
-  }
   Result<std::shared_ptr<const CompilerLibrary>> opened =
       CompilerLibrary::open(compilerLibraryPath(resolved.compilerPath));
   if (!opened)
@@ -127,14 +120,18 @@ Status Compilation::open() {
   return Status::ok();
 }
 
-void Compilation::addFamilies(const std::string &target) {
+Status Compilation::addFamilies(const std::string &target) {
+  Result<std::string> device = targetDevice(target, resolved.templateDir, resolved.cpuFeatures);
+  if (!device)
+    return device.status();
   std::map<std::string, size_t> known;
   for (size_t i = 0; i < jobs.size(); ++i) {
     const auto [found, isNew] = known.emplace(jobs[i].family, families.size());
     if (isNew)
-      families.push_back({target, target + templates, {}});
+      families.push_back({target, *device, {}});
     families[found->second].jobs.push_back(i);
   }
+  return Status::ok();
 }
 
 void Compilation::work() {

@@ -113,6 +113,11 @@ TEST(FallbackLadder, ArchitecturesServeAsTheirCodeRuns) {
     if (row.runs)
       EXPECT_EQ(rungs[0].step, FallbackStep::kArchitecture) << row.code << " on " << row.device;
   }
+  // What was compiled for the architecture without a device stands under its name, and every model of it takes it.
+  const std::vector<Rung> compiled =
+      rankFallbacks(request(1024, kH200, "sm_90a"), {choice(problem(1024), "sm_90a", false, "sm_90a")});
+  ASSERT_EQ(compiled.size(), 1u);
+  EXPECT_EQ(compiled[0].step, FallbackStep::kModel);
   // Of several the newest, even where an older one is nearer.
   const std::vector<Rung> rungs =
       rankFallbacks(request(1024, "L40", "sm_89"),
