@@ -1,5 +1,6 @@
 #include "runtime/engine/planner.h"
 
+#include "runtime/engine/default_kernel.h"
 #include "runtime/engine/describe.h"
 #include "runtime/engine/kernel_match.h"
 #include "runtime/engine/profiler_range.h"
@@ -8,14 +9,10 @@
 #include "runtime/engine/tuning_session.h"
 
 #include <algorithm>
-#include <map>
 
 namespace nsa {
 
 namespace {
-
-// A default must run soon: after so many failures of one template its other configurations are not tried.
-constexpr int kFailuresPerTemplate = 3;
 
 // Longer than any default takes to compile. Who waits for a tuning adds twice his own budget.
 constexpr std::chrono::milliseconds kLongestWait{60000};
@@ -288,24 +285,14 @@ Result<std::shared_ptr<const KernelCore>> Planner::define(const Step &step) {
   Result<std::vector<Candidate>> candidates = (*library)->list(wanted);
   if (!candidates)
     return candidates.status();
-  Status failure;
-  for (size_t i = 0; i < std::min<size_t>(candidates->size(), kFailuresPerTemplate); ++i) {
-    Result<std::map<std::string, std::string>> config = parseValues((*candidates)[i].config);
-    if (!config)
-      return config.status();
-    wanted.templateName = (*candidates)[i].templateName;
-    wanted.config = std::move(*config);
-    Result<CompiledKernel> kernel = (*library)->compile(wanted);
-    failure = kernel.status();
-    if (!kernel)
-      continue;
+  DefaultKernelCallbacks callbacks;
+  callbacks.accept = [&](const CompileRequest &by, CompiledKernel &kernel) -> Status {
     Counters::raise(counters.kernelsCompiled);
-    dump(wanted, *kernel);
-    failure = adopt(search, kernel->content, kernel->manifest, kernel->binary);
-    if (failure.isOk())
-      return std::shared_ptr<const KernelCore>(search.core);
-  }
-  return failure;
+    dump(by, kernel);
+    return adopt(search, kernel.content, kernel.manifest, kernel.binary);
+  };
+  NSA_RETURN_IF_ERROR(makeDefaultKernel(**library, std::move(wanted), *candidates, callbacks));
+  return std::shared_ptr<const KernelCore>(search.core);
 }
 
 Status Planner::store(const Search &search, const CompiledKernel &kernel, Origin origin) {
@@ -346,40 +333,23 @@ Result<std::shared_ptr<const KernelCore>> Planner::compileDefault(Search &search
     return candidates.status();
   followRoute(search, *candidates);
 
-  Status firstFailure;
-  std::map<std::string, int> failures; // by template
-  for (const Candidate &candidate : *candidates) {
-    if (failures[candidate.templateName] == kFailuresPerTemplate)
-      continue;
-    auto attempt = [&]() -> Status {
-      Result<std::map<std::string, std::string>> config = parseValues(candidate.config);
-      if (!config)
-        return config.status();
-      wanted.templateName = candidate.templateName;
-      wanted.config = std::move(*config);
-      Result<CompiledKernel> kernel = (*library)->compile(wanted);
-      if (!kernel)
-        return kernel.status();
-      Counters::raise(counters.kernelsCompiled);
-      search.core->times.renderMs += kernel->renderMs;
-      search.core->times.compileMs += kernel->compileMs;
-      dump(wanted, *kernel);
-      NSA_RETURN_IF_ERROR(adopt(search, kernel->content, kernel->manifest, kernel->binary));
-      (void)store(search, *kernel, {.provenance = provenance()}); // the cache has warned
-      return Status::ok();
-    };
-    Status status = attempt();
-    if (status.isOk()) {
-      search.core->source = PlanSource::kCompiled;
-      return std::shared_ptr<const KernelCore>(search.core);
-    }
-    ++failures[candidate.templateName];
-    search.core->fallbacks.push_back(candidate.templateName + " " + candidate.config + ": " + status.toString());
+  DefaultKernelCallbacks callbacks;
+  callbacks.accept = [&](const CompileRequest &by, CompiledKernel &kernel) -> Status {
+    Counters::raise(counters.kernelsCompiled);
+    search.core->times.renderMs += kernel.renderMs;
+    search.core->times.compileMs += kernel.compileMs;
+    dump(by, kernel);
+    NSA_RETURN_IF_ERROR(adopt(search, kernel.content, kernel.manifest, kernel.binary));
+    (void)store(search, kernel, {.provenance = provenance()}); // the cache has warned
+    return Status::ok();
+  };
+  callbacks.refused = [&](const Candidate &candidate, const Status &why) {
+    search.core->fallbacks.push_back(candidate.templateName + " " + candidate.config + ": " + why.toString());
     logger.log(LogLevel::kWarning, "planner", "candidate does not serve: " + search.core->fallbacks.back());
-    if (firstFailure.isOk())
-      firstFailure = std::move(status);
-  }
-  return firstFailure;
+  };
+  NSA_RETURN_IF_ERROR(makeDefaultKernel(**library, std::move(wanted), *candidates, callbacks));
+  search.core->source = PlanSource::kCompiled;
+  return std::shared_ptr<const KernelCore>(search.core);
 }
 
 Result<std::shared_ptr<const KernelCore>> Planner::serve(const Spec &spec, const Maxima &maxima) {

@@ -1,6 +1,7 @@
 #include "tools/nsa/tune_compile.h"
 
-#include "runtime/engine/compiler_library.h"
+#include "runtime/engine/default_kernel.h"
+#include "runtime/engine/kernel_match.h"
 #include "runtime/engine/options.h"
 #include "tools/nsa/command.h"
 #include "tools/nsa/interruption.h"
@@ -20,35 +21,20 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// As the engine does it: after so many failures of one template its other configurations are not tried.
-constexpr int kFailuresPerTemplate = 3;
-
-// The compiler's best guess that compiles.
-Result<CompiledKernel> compileDefault(const CompilerLibrary &compiler, CompileRequest request) {
+// The compiler's best guess that compiles and that an engine would take, as the engine makes it.
+Result<CompiledKernel> compileDefault(const CompilerLibrary &compiler, const Problem &problem, CompileRequest request) {
   Result<std::vector<Candidate>> candidates = compiler.list(request);
   if (!candidates)
     return candidates.status();
-  Status firstFailure;
-  std::map<std::string, int> failures;
-  for (const Candidate &candidate : *candidates) {
-    if (failures[candidate.templateName] == kFailuresPerTemplate)
-      continue;
-    Result<std::map<std::string, std::string>> config = parseValues(candidate.config);
-    if (!config)
-      return config.status();
-    request.templateName = candidate.templateName;
-    request.config = std::move(*config);
-    Result<CompiledKernel> kernel = compiler.compile(request);
-    if (kernel)
-      return kernel;
-    ++failures[candidate.templateName];
-    if (firstFailure.isOk())
-      firstFailure = kernel.status();
-    // Nothing else will compile either.
-    if (kernel.status().code() == ErrorCode::kUnavailable)
-      break;
-  }
-  return firstFailure;
+  std::optional<CompiledKernel> made;
+  DefaultKernelCallbacks callbacks;
+  callbacks.accept = [&](const CompileRequest &by, CompiledKernel &kernel) -> Status {
+    NSA_RETURN_IF_ERROR(checkServes(kernel.manifest, problem, by.target));
+    made = std::move(kernel);
+    return Status::ok();
+  };
+  NSA_RETURN_IF_ERROR(makeDefaultKernel(compiler, std::move(request), *candidates, callbacks));
+  return std::move(*made);
 }
 
 class Compilation {
@@ -171,7 +157,7 @@ void Compilation::make(const Family &family) {
   request.templateDir = resolved.templateDir;
   request.nvrtcPath = resolved.nvrtcPath;
   request.cpuFeatures = resolved.cpuFeatures;
-  Result<CompiledKernel> kernel = compileDefault(*compiler, std::move(request));
+  Result<CompiledKernel> kernel = compileDefault(*compiler, problem, std::move(request));
   const Status status = kernel ? store({family.target, family.device, missing}, *kernel) : kernel.status();
   const std::string error = status.isOk() ? "" : status.toString();
   for (size_t index : missing)
