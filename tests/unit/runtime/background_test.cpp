@@ -156,7 +156,7 @@ TEST_F(BackgroundTest, AKernelThatCannotBeTunedTakesNothingFromTheOthers) {
   EXPECT_EQ(engine->counters().backgroundFailed, 1u);
   std::map<std::string, std::string> steps;
   for (const Json &launch : describe(*engine)["launches"])
-    steps[launch["operator"]] = launch["step"];
+    steps[launch["operator"].get<std::string>()] = launch["step"].get<std::string>();
   EXPECT_EQ(steps, (std::map<std::string, std::string>{{"compress", "exact"},
                                                        {"cmp", "exact"},
                                                        {"select", "exact"},
