@@ -187,8 +187,8 @@ Status DecodeTrial::add(TensorName name, int64_t time) {
   if (name == T::kOut || name == T::kBlockList || name == T::kReads) {
     using enum TuningResult::Kind;
     const int64_t checked = elements / time * checkedTokens;
-    outputs.push_back({std::string(tensorName(name)), name == T::kOut ? kRows : kLists, tensor.shape[rank - 1], checked,
-                       data, tensor.dtype});
+    const auto kind = name == T::kOut ? kRows : name == T::kReads ? kCounts : kLists;
+    outputs.push_back({std::string(tensorName(name)), kind, tensor.shape[rank - 1], checked, data, tensor.dtype});
     return Status::ok();
   }
   if (tensor.dtype == DType::kI32)
@@ -278,6 +278,9 @@ Result<TuningResult> DecodeTrial::check(const LoadedKernel &kernel) {
       if (!values)
         return values.status();
       values->name += " of run " + std::to_string(i);
+      if (values->kind == TuningResult::Kind::kLists)
+        for (const int32_t before : checkedLengths[i])
+          values->addOwnBlocks(spec, before, checkedTokens);
       result.outputs.push_back(std::move(*values));
     }
   }

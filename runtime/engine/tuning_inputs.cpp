@@ -371,6 +371,9 @@ Result<TuningResult> TuningInputs::readChecked() {
     Result<TuningResult::Output> values = output.read(*device);
     if (!values)
       return values.status();
+    if (values->kind == TuningResult::Kind::kLists)
+      for (size_t i = 0; i < checkedLengths.q.size(); ++i)
+        values->addOwnBlocks(spec, checkedLengths.k[i] - checkedLengths.q[i], checkedLengths.q[i]);
     result.outputs.push_back(std::move(*values));
   }
   return result;

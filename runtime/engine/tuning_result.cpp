@@ -7,8 +7,14 @@
 
 namespace nsa {
 
+void TuningResult::Output::addOwnBlocks(const Spec &spec, int64_t before, int64_t queries) {
+  for (int64_t query = 0; query < queries; ++query)
+    ownBlocks.insert(ownBlocks.end(), static_cast<size_t>(spec.kvHeads), (before + query) / spec.selBlock);
+}
+
 Status ComparedOutput::poison(Device &device) const {
-  // All bits set is a NaN in bf16, fp16 and fp32. -1 is what the tail of a list holds: lists get something else.
+  // All bits set is a NaN in bf16, fp16 and fp32. -1 is what the tail of a list holds: lists and counts get something
+  // else, which neither may hold.
   const std::vector<std::byte> nan(static_cast<size_t>(elements * dtypeBytes(dtype)), std::byte{0xff});
   const std::vector<int32_t> noBlocks(dtype == DType::kI32 ? static_cast<size_t>(elements) : 0, -2);
   const void *source = noBlocks.empty() ? static_cast<const void *>(nan.data()) : noBlocks.data();
@@ -29,7 +35,7 @@ Result<TuningResult::Output> ComparedOutput::read(Device &device) const {
                 : dtype == DType::kI32 ? static_cast<float>(wide)
                                        : std::bit_cast<float>(wide);
   }
-  return TuningResult::Output{name, kind, rowElements, std::move(values)};
+  return TuningResult::Output{name, kind, rowElements, std::move(values), {}};
 }
 
 } // namespace nsa

@@ -13,12 +13,16 @@ namespace nsa {
 
 // Widened to float.
 struct TuningResult {
-  enum class Kind { kRows, kLse, kLists };
+  enum class Kind { kRows, kLse, kLists, kCounts };
   struct Output {
     std::string name; // of the view or tensor
     Kind kind;
-    int64_t rowElements; // of kRows and kLists
+    int64_t rowElements; // of all but kLse
     std::vector<float> values;
+    std::vector<int64_t> ownBlocks = {}; // of kLists: by row, the last block that it may name
+
+    // Of the lists of so many queries behind `before` other tokens, one for each head of keys.
+    void addOwnBlocks(const Spec &spec, int64_t before, int64_t queries);
   };
   std::vector<Output> outputs;
 };

@@ -1,6 +1,8 @@
 // The gate that candidates pass before they are measured: right results pass, each kind of wrong one does not.
 #include "runtime/engine/result_gate.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
@@ -23,27 +25,67 @@ TuningResult sample() {
 std::vector<float> &outOf(TuningResult &result) { return result.outputs[0].values; }
 std::vector<float> &lseOf(TuningResult &result) { return result.outputs[1].values; }
 
-// Lists of four blocks for so many queries.
+// Lists of four places for so many queries, the first of which sees three blocks and each other one more.
 TuningResult lists(size_t queries) {
   TuningResult result;
   result.outputs = {{"block_list", TuningResult::Kind::kLists, 4, {}}};
-  for (size_t i = 0; i < queries; ++i)
-    result.outputs[0].values.insert(result.outputs[0].values.end(), {0, 3, static_cast<float>(4 + i), -1});
+  for (size_t i = 0; i < queries; ++i) {
+    const auto own = static_cast<float>(i + 2);
+    if (i == 0)
+      result.outputs[0].values = {0, 1, 2, -1};
+    else
+      result.outputs[0].values.insert(result.outputs[0].values.end(), {0, 1, own - 1, own});
+    result.outputs[0].ownBlocks.push_back(static_cast<int64_t>(own));
+  }
   return result;
 }
 
-TEST(ResultGate, FewListsMayDifferAndManyMayNot) {
+// Another one of the blocks that the query sees, as a near tie may choose it.
+void chooseAnother(TuningResult &result, size_t query) { result.outputs[0].values[query * 4 + 1] = 2; }
+
+TEST(ResultGate, OneListOfAThousandMayDifferAndMoreMayNot) {
   const TuningResult reference = lists(1000);
   TuningResult near = reference;
-  for (size_t query = 0; query < 5; ++query)
-    near.outputs[0].values[query * 4 + 1] = 2;
+  chooseAnother(near, 700);
   EXPECT_TRUE(compareResults(reference, near, DType::kBf16).isOk());
-  TuningResult far = reference;
-  for (size_t query = 0; query < 20; ++query)
-    far.outputs[0].values[query * 4 + 3] = 99;
-  const Status status = compareResults(reference, far, DType::kBf16);
-  EXPECT_NE(status.toString().find("block_list"), std::string::npos);
-  EXPECT_NE(status.toString().find("row 19"), std::string::npos);
+  chooseAnother(near, 900);
+  const std::string said = compareResults(reference, near, DType::kBf16).toString();
+  EXPECT_NE(said.find("block_list"), std::string::npos) << said;
+  EXPECT_NE(said.find("row 900"), std::string::npos) << said;
+}
+
+// One row of ten thousand, which might differ: what is no list at all passes nowhere, in a reference neither.
+TEST(ResultGate, WhatIsNoListFailsHoweverRare) {
+  const TuningResult reference = lists(10000);
+  ASSERT_TRUE(compareResults(reference, reference, DType::kBf16).isOk());
+  const struct {
+    const char *what;
+    size_t row;
+    std::array<float, 4> list;
+  } wrong[] = {{"not written", 500, {-2, -2, -2, -2}},      {"last place not written", 500, {0, 1, 501, -2}},
+               {"descending", 500, {502, 501, 1, 0}},       {"twice the same", 500, {0, 1, 1, 502}},
+               {"behind the query", 500, {0, 1, 501, 503}}, {"one too few", 500, {0, 1, 502, -1}},
+               {"a hole", 500, {0, -1, 501, 502}},          {"one too many", 0, {0, 1, 2, 3}},
+               {"nothing for the tail", 0, {0, 1, 2, -2}},  {"below every block", 500, {-1, 1, 501, 502}}};
+  for (const auto &[what, row, list] : wrong) {
+    TuningResult result = reference;
+    std::ranges::copy(list, result.outputs[0].values.begin() + static_cast<ptrdiff_t>(row * 4));
+    const std::string said = compareResults(reference, result, DType::kBf16).toString();
+    EXPECT_NE(said.find("in row " + std::to_string(row)), std::string::npos) << what << ": " << said;
+    EXPECT_FALSE(compareResults(result, result, DType::kBf16).isOk()) << what;
+  }
+}
+
+TEST(ResultGate, CountsAreExact) {
+  TuningResult reference;
+  reference.outputs = {{"reads", TuningResult::Kind::kCounts, 2, std::vector<float>(20000, 1123)}};
+  EXPECT_TRUE(compareResults(reference, reference, DType::kBf16).isOk());
+  TuningResult other = reference;
+  other.outputs[0].values[777] += 1;
+  const std::string said = compareResults(reference, other, DType::kBf16).toString();
+  EXPECT_NE(said.find("reads holds 1124 in row 388 at 1"), std::string::npos) << said;
+  reference.outputs[0].values[777] = -2; // which nobody has written
+  EXPECT_FALSE(compareResults(reference, reference, DType::kBf16).isOk());
 }
 
 TEST(ResultGate, EqualAndNearlyEqualPass) {
