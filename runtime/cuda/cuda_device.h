@@ -37,6 +37,7 @@ public:
   Result<std::unique_ptr<Kernel>> load(const Manifest &manifest, std::span<const std::byte> binary) override;
   Result<bool> isCapturing(void *stream) const override;
   void ignoreCaptures() const override;
+  void *ownStream() const override { return stream; }
   int64_t gridLimit(int axis) const override;
 
   Result<int32_t *> acquireStatusWord() override;

@@ -54,6 +54,9 @@ public:
   virtual Result<bool> isCapturing(void *stream) const { return false; }
   // The calling thread is the library's own: what it does is none of the affair of a capture that the host begins.
   virtual void ignoreCaptures() const {}
+  // For what the library launches of its own accord: it neither waits for the host's streams nor holds them up, as the
+  // legacy stream (null) does, which besides breaks a capture on any of them. Null on the CPU. Once memory was had.
+  virtual void *ownStream() const { return nullptr; }
   // Largest grid, per axis.
   virtual int64_t gridLimit(int axis) const = 0;
 

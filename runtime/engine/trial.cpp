@@ -38,7 +38,12 @@ Status TrialLaunches::launch(const LoadedKernel &kernel, const KernelCall &call,
   return deviceStatus(word[0], word[1]);
 }
 
-Status TrialLaunches::settle() { return device->readStatusWord(statusWord, nullptr); }
+Status TrialLaunches::run(const LoadedKernel &kernel, const KernelCall &call) {
+  NSA_RETURN_IF_ERROR(launch(kernel, call, device->ownStream()));
+  return settle();
+}
+
+Status TrialLaunches::settle() { return device->readStatusWord(statusWord, device->ownStream()); }
 
 Result<std::unique_ptr<Trial>> KernelTrial::make(Device &device, const Spec &spec, const Maxima &maxima,
                                                  uint64_t seed) {
@@ -53,8 +58,7 @@ Result<std::unique_ptr<Trial>> KernelTrial::make(Device &device, const Spec &spe
 
 Result<TuningResult> KernelTrial::check(const LoadedKernel &kernel) {
   NSA_RETURN_IF_ERROR(inputs.poisonOutputs());
-  NSA_RETURN_IF_ERROR(launches.launch(kernel, inputs.checked(), nullptr));
-  NSA_RETURN_IF_ERROR(launches.settle());
+  NSA_RETURN_IF_ERROR(launches.run(kernel, inputs.checked()));
   return inputs.readChecked();
 }
 

@@ -20,18 +20,20 @@ public:
   TrialLaunches &operator=(TrialLaunches &&) = delete;
   ~TrialLaunches();
 
-  // On the CPU it reports bad lengths at once, on a GPU `settle` does.
+  // On the CPU it reports bad lengths at once, on a GPU the next run does.
   Status launch(const LoadedKernel &kernel, const KernelCall &call, void *stream);
-  Status settle();
-  // For a run of several kernels: calls launch(status word), and reports as `launch` does.
-  template <typename Launch> Status launchAll(Launch launch) {
+  // One launch on the device's own stream, to its end.
+  Status run(const LoadedKernel &kernel, const KernelCall &call);
+  // A run of several kernels: calls launch(status word, stream), waits, and reports as `launch` does.
+  template <typename Launch> Status runAll(Launch launch) {
     int32_t word[kDeviceStatusWords] = {};
-    NSA_RETURN_IF_ERROR(launch(device->isGpu() ? statusWord : word));
+    NSA_RETURN_IF_ERROR(launch(device->isGpu() ? statusWord : word, device->ownStream()));
     return device->isGpu() ? settle() : deviceStatus(word[0], word[1]);
   }
 
 private:
   explicit TrialLaunches(Device &device) : device(&device) {}
+  Status settle();
 
   Device *device;
   int32_t *statusWord = nullptr;

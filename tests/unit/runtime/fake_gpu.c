@@ -17,7 +17,7 @@ struct launch_config {
 };
 
 static atomic_long calls;
-static long launches;
+static long launches, legacy_uses;
 static atomic_int has_context, holds_context, refuses_context;
 static unsigned last_grid[3];
 static int report_code, report_place, capturing, refuses_host_memory;
@@ -27,6 +27,7 @@ static __thread void *current_context;
 long fake_gpu_calls(void) { return calls; }
 long fake_gpu_launches(void) { return launches; }
 const unsigned *fake_gpu_last_grid(void) { return last_grid; }
+long fake_gpu_legacy_uses(void) { return legacy_uses; }
 void fake_gpu_report(int code, int place) {
   report_code = code;
   report_place = place;
@@ -180,8 +181,30 @@ static int stream_destroy(void *stream) {
   return done();
 }
 
-static int stream_synchronize(void *stream) {
+static int mem_alloc(unsigned long long *pointer, size_t bytes) {
+  *pointer = (uintptr_t)malloc(bytes);
+  return done();
+}
+
+static int mem_free(unsigned long long pointer) {
+  free((void *)(uintptr_t)pointer);
+  return done();
+}
+
+static int memcpy_htod(unsigned long long to, const void *from, size_t bytes, void *stream) {
   (void)stream;
+  memcpy((void *)(uintptr_t)to, from, bytes);
+  return done();
+}
+
+static int memcpy_dtoh(void *to, unsigned long long from, size_t bytes, void *stream) {
+  (void)stream;
+  memcpy(to, (const void *)(uintptr_t)from, bytes);
+  return done();
+}
+
+static int stream_synchronize(void *stream) {
+  legacy_uses += stream == NULL;
   return done();
 }
 
@@ -195,6 +218,7 @@ static int launch_kernel_ex(const struct launch_config *config, void *function, 
   (void)function;
   (void)extra;
   ++launches;
+  legacy_uses += config->stream == NULL;
   memcpy(last_grid, config->grid, sizeof last_grid);
   int32_t *status = *(int32_t **)arguments[0];
   if (report_code) {
@@ -230,6 +254,10 @@ static const struct {
     {"cuModuleUnload", (void *)module_unload},
     {"cuModuleGetFunction", (void *)module_get_function},
     {"cuFuncGetAttribute", (void *)func_get_attribute},
+    {"cuMemAlloc", (void *)mem_alloc},
+    {"cuMemFree", (void *)mem_free},
+    {"cuMemcpyHtoDAsync", (void *)memcpy_htod},
+    {"cuMemcpyDtoHAsync", (void *)memcpy_dtoh},
     {"cuMemHostAlloc", (void *)mem_host_alloc},
     {"cuMemFreeHost", (void *)mem_free_host},
     {"cuStreamCreate", (void *)stream_create},

@@ -1,7 +1,7 @@
 // A CUDA driver (libcuda.so.1) with one GPU that computes nothing: it counts its calls, keeps the last launch, and can
-// be told to report through a kernel's status view or to be capturing. So the road to a launch is tested where there is
-// no GPU. A program that links it gives it to libnsa.so too.
-// Thread-safety: a thread may make the context while others count calls, hold or refuse it; else none.
+// be told to report through a kernel's status view or to be capturing; its memory is the host's. So the road to a
+// launch is tested where there is no GPU. A program that links it gives it to libnsa.so too. Thread-safety: a thread
+// may make the context while others count calls, hold or refuse it; else none.
 #pragma once
 
 // What choices for it are stored under.
@@ -15,6 +15,8 @@ extern "C" {
 long fake_gpu_calls(void); // of the driver's functions
 long fake_gpu_launches(void);
 const unsigned *fake_gpu_last_grid(void);
+// Launches on the legacy stream, and waits for it.
+long fake_gpu_legacy_uses(void);
 // The next launch writes code and place into its first argument, a status view.
 void fake_gpu_report(int code, int place);
 void fake_gpu_capture(int on);
