@@ -1,9 +1,9 @@
 #include "autotune/tuner.h"
 
 #include "autotune/round_table.h"
+#include "runtime/base/run_at_once.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -11,7 +11,6 @@
 #include <numeric>
 #include <optional>
 #include <random>
-#include <thread>
 
 namespace nsa {
 
@@ -41,7 +40,10 @@ public:
 
   Result<TuneReport> run() {
     order();
-    std::vector<size_t> alive = checked(compiled());
+    Result<std::vector<size_t>> ready = compiled();
+    if (!ready)
+      return ready.status();
+    std::vector<size_t> alive = checked(*ready);
     if (alive.empty())
       return noneLeft();
     report.incumbent = alive.front();
@@ -97,30 +99,24 @@ private:
   }
 
   // Compiles in order of rank. The incumbent is compiled whatever the budget says: without it there is no result.
-  std::vector<size_t> compiled() {
+  Result<std::vector<size_t>> compiled() {
     std::vector<std::optional<Status>> results(ranked.size());
     std::mutex mutex; // the clock, the progress and what they touch
-    std::atomic<size_t> next = 0;
     size_t done = 0;
-    auto work = [&] {
-      for (size_t i; (i = next++) < ranked.size();) {
-        {
-          std::lock_guard lock(mutex);
-          if (i > 0 && spent(kCompileShare))
-            return;
-        }
-        results[i] = callbacks.compile(ranked[i]);
+    const HelperThreads helpers{"nsa-compile", "to compile a candidate", callbacks.beginThread};
+    const auto threads = static_cast<size_t>(std::max(options.compileThreads, 1));
+    NSA_RETURN_IF_ERROR(runAtOnce(ranked.size(), threads, helpers, [&](size_t i) {
+      {
         std::lock_guard lock(mutex);
-        announce("compile", ++done, ranked.size());
+        if (i > 0 && spent(kCompileShare))
+          return Status::ok();
       }
-    };
-    {
-      size_t count = std::clamp<size_t>(static_cast<size_t>(std::max(options.compileThreads, 1)), 1, ranked.size());
-      std::vector<std::jthread> pool;
-      for (size_t i = 1; i < count; ++i)
-        pool.emplace_back(work);
-      work();
-    }
+      // What one candidate throws is its own failure.
+      results[i] = attempt(helpers.purpose, [&] { return callbacks.compile(ranked[i]); });
+      std::lock_guard lock(mutex);
+      announce("compile", ++done, ranked.size());
+      return Status::ok();
+    }));
 
     std::vector<size_t> good;
     for (size_t i = 0; i < ranked.size(); ++i) {

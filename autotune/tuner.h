@@ -37,6 +37,8 @@ struct CandidateReport {
 struct TuneCallbacks {
   // Compiles candidate `index` and keeps it; called from several threads, once per index.
   std::function<Status(size_t index)> compile;
+  // Called first on each thread that is begun to compile; may be empty.
+  std::function<void()> beginThread;
   // Compares the candidate's result with the reference; an error rejects it (its text is kept).
   std::function<Status(size_t index)> check;
   // Milliseconds of one run of the candidate. An error drops it.

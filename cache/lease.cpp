@@ -47,9 +47,14 @@ struct KeyLease::Heart {
     while (!stopped.wait_for(lock, lease.times.renewal, [this] { return stop; })) {
       lock.unlock();
       // What cannot be renewed now is tried again; a lease that was lost is not taken back.
-      Result<bool> renewed = lease.store.renewLease(lease.key, lease.owner, lease.expiryMs());
+      bool lost = false;
+      try {
+        const Result<bool> renewed = lease.store.renewLease(lease.key, lease.owner, lease.expiryMs());
+        lost = renewed && !*renewed;
+      } catch (const std::exception &) { // no memory to say why it cannot
+      }
       lock.lock();
-      if (renewed && !*renewed)
+      if (lost)
         return;
     }
   }

@@ -1,8 +1,8 @@
 #include "runtime/engine/background_tuner.h"
 
+#include "runtime/base/attempt.h"
 #include "runtime/base/process.h"
 #include "runtime/base/signals_blocked.h"
-#include "runtime/engine/attempt.h"
 
 #include <cstdlib>
 #include <pthread.h>

@@ -48,6 +48,8 @@ Result<TuneReport> TuningSession::run() {
                              std::to_string(inputSeed));
 
   TuneCallbacks callbacks;
+  // A candidate is loaded where it was compiled.
+  callbacks.beginThread = [this] { environment.device.ignoreCaptures(); };
   callbacks.compile = [this](size_t index) { return compile(index); };
   callbacks.check = [this](size_t index) { return check(index); };
   callbacks.measure = [this](size_t index) { return measure(index); };

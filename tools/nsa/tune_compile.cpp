@@ -1,5 +1,6 @@
 #include "tools/nsa/tune_compile.h"
 
+#include "runtime/base/run_at_once.h"
 #include "runtime/engine/default_kernel.h"
 #include "runtime/engine/kernel_match.h"
 #include "runtime/engine/options.h"
@@ -11,10 +12,8 @@
 #include "tools/support/progress.h"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <mutex>
-#include <thread>
 
 namespace nsa::tools {
 namespace {
@@ -49,7 +48,7 @@ public:
     NSA_RETURN_IF_ERROR(open());
     for (const std::string &target : options.targets)
       NSA_RETURN_IF_ERROR(addFamilies(target));
-    work();
+    NSA_RETURN_IF_ERROR(work());
     return report();
   }
 
@@ -62,7 +61,7 @@ private:
 
   Status open();
   Status addFamilies(const std::string &target);
-  void work();
+  Status work();
   void make(const Family &family);
   Status store(const Family &family, const CompiledKernel &kernel);
   void add(const Family &family, size_t job, const std::string &status, const CompiledKernel *kernel,
@@ -120,17 +119,14 @@ Status Compilation::addFamilies(const std::string &target) {
   return Status::ok();
 }
 
-void Compilation::work() {
+Status Compilation::work() {
   const Interruption interruption;
-  std::atomic<size_t> next = 0;
-  std::vector<std::thread> threads;
-  for (int i = 0; i < resolved.compileThreads && threads.size() < families.size(); ++i)
-    threads.emplace_back([&] {
-      for (size_t mine; !Interruption::wanted() && (mine = next++) < families.size();)
-        make(families[mine]);
-    });
-  for (std::thread &thread : threads)
-    thread.join();
+  const auto threads = static_cast<size_t>(std::max(resolved.compileThreads, 1));
+  return runAtOnce(families.size(), threads, {"nsa-compile", "to compile a kernel"}, [&](size_t family) {
+    if (!Interruption::wanted())
+      make(families[family]);
+    return Status::ok();
+  });
 }
 
 void Compilation::make(const Family &family) {

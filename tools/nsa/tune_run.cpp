@@ -4,6 +4,7 @@
 #include "bench/fma_peak.h"
 #include "bench/machine_facts.h"
 #include "bench/stream_bandwidth.h"
+#include "runtime/base/run_at_once.h"
 #include "runtime/engine/compiler_library.h"
 #include "runtime/engine/options.h"
 #include "runtime/engine/template_folder.h"
@@ -64,14 +65,14 @@ public:
     NSA_RETURN_IF_ERROR(openDevices());
     NSA_RETURN_IF_ERROR(findStored());
     begin = now();
-    work();
+    NSA_RETURN_IF_ERROR(work());
     return report();
   }
 
 private:
   Status openDevices();
   Status findStored();
-  void work();
+  Status work();
   void workFor(Model &model, Worker &worker);
   bool copyMade(Model &model, size_t index);
   void finish(Model &model, const Worker &worker, size_t index, const Result<nlohmann::json> &report, double seconds);
@@ -159,17 +160,20 @@ Status WorkloadRun::findStored() {
   return Status::ok();
 }
 
-void WorkloadRun::work() {
+Status WorkloadRun::work() {
   const Interruption interruption;
   if (options.showsProgress)
     progress = std::make_unique<Progress>(STDERR_FILENO, 0);
-  std::vector<std::thread> threads;
+  std::vector<std::pair<Model *, Worker *>> all;
   for (Model &model : models)
     for (Worker &worker : model.workers)
-      threads.emplace_back([&] { workFor(model, worker); });
-  for (std::thread &thread : threads)
-    thread.join();
+      all.emplace_back(&model, &worker);
+  Status status = runAtOnce(all.size(), all.size(), {"nsa-measure", "to tune"}, [&](size_t i) {
+    workFor(*all[i].first, *all[i].second);
+    return Status::ok();
+  });
   progress.reset();
+  return status;
 }
 
 void WorkloadRun::workFor(Model &model, Worker &worker) {
