@@ -217,6 +217,15 @@ Result<void *> CudaDevice::allocate(size_t bytes) {
   return reinterpret_cast<void *>(pointer);
 }
 
+Result<size_t> CudaDevice::freeBytes() {
+  NSA_RETURN_IF_ERROR(ready());
+  ContextScope scope(context);
+  NSA_RETURN_IF_ERROR(scope.status());
+  size_t free = 0, total = 0;
+  NSA_CUDA_CALL(driver, memGetInfo, (&free, &total));
+  return free;
+}
+
 void CudaDevice::release(void *memory) {
   if (!context.inOwnProcess())
     return;

@@ -45,6 +45,7 @@ public:
   Status readStatusWord(int32_t *word, void *stream) override;
 
   Result<void *> allocate(size_t bytes) override;
+  Result<size_t> freeBytes() override;
   void release(void *memory) override;
   Status upload(void *to, const void *from, size_t bytes) override;
   Status download(void *to, const void *from, size_t bytes) override;

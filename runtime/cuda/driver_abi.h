@@ -85,6 +85,7 @@ struct LaunchConfig {
   X(funcSetAttribute,         cuFuncSetAttribute,         (Function function, FunctionAttribute name, int value)) \
   X(launchKernelEx,           cuLaunchKernelEx,           (const LaunchConfig *config, Function function, void **arguments, void **extra)) \
   X(memAlloc,                 cuMemAlloc,                 (DevicePointer *pointer, size_t bytes))         \
+  X(memGetInfo,               cuMemGetInfo,               (size_t *free, size_t *total))                  \
   X(memFree,                  cuMemFree,                  (DevicePointer pointer))                        \
   X(memHostAlloc,             cuMemHostAlloc,             (void **pointer, size_t bytes, unsigned flags)) \
   X(memFreeHost,              cuMemFreeHost,              (void *pointer))                                \

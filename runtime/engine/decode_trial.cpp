@@ -11,7 +11,7 @@ namespace {
 
 using T = TensorName;
 
-// Bytes of all caches; a GPU that serves decode keeps much more of them.
+// Bytes of all caches at most; a GPU that serves decode keeps much more of them.
 constexpr double kGpuBytes = 10e9, kCpuBytes = 512e6;
 // Where they are filled anew for each run, which takes longer than the run: their bytes, and the keys of a sequence.
 constexpr double kRestoredBytes = 2e6;
@@ -61,7 +61,7 @@ DecodeTrial::DecodeTrial(Device &device, const Spec &part, const Maxima &maxima,
 }
 
 Result<std::unique_ptr<Trial>> DecodeTrial::make(Device &device, const Spec &part, const Maxima &maxima, uint64_t seed,
-                                                 const Serve &serve) {
+                                                 double mostBytes, const Serve &serve) {
   Result<TrialLaunches> launches = TrialLaunches::make(device);
   if (!launches)
     return launches.status();
@@ -73,7 +73,7 @@ Result<std::unique_ptr<Trial>> DecodeTrial::make(Device &device, const Spec &par
     return Status::error(ErrorCode::kInternal,
                          "decode has no " + std::string(operatorName(part.op)) + " with these maxima");
   NSA_RETURN_IF_ERROR(trial->findKernels(serve));
-  NSA_RETURN_IF_ERROR(trial->allocate());
+  NSA_RETURN_IF_ERROR(trial->allocate(mostBytes));
   NSA_RETURN_IF_ERROR(trial->recordTimed());
   // Each compared run finds in the cache what the others have put there. All of it is the same after two rounds: the
   // first writes the new tokens, the second the compressed blocks of what the first has left in the rings.
@@ -95,7 +95,7 @@ Status DecodeTrial::findKernels(const Serve &serve) {
   return Status::ok();
 }
 
-Status DecodeTrial::allocate() {
+Status DecodeTrial::allocate(double mostBytes) {
   int64_t keys = std::max<int64_t>(maxima.seqlenK, 1);
   const bool attendsTokens = takes(spec, T::kKSelCache) || takes(spec, T::kKWinCache);
   if (writesCache() && attendsTokens) // compressed keys alone have room for all that the maxima allow
@@ -103,7 +103,7 @@ Status DecodeTrial::allocate() {
   const int64_t pagesOfSequence = spec.pageSize ? (keys + spec.pageSize - 1) / spec.pageSize : 0;
   room = spec.pageSize ? pagesOfSequence * spec.pageSize : keys;
   sequences = std::max<int64_t>(maxima.batch, 1);
-  const double most = writesCache() ? kRestoredBytes : device.isGpu() ? kGpuBytes : kCpuBytes;
+  const double most = std::min(writesCache() ? kRestoredBytes : device.isGpu() ? kGpuBytes : kCpuBytes, mostBytes);
   while (sequences > 1 && static_cast<double>(sequences) * cacheBytes(spec, room) > most)
     sequences /= 2;
   pages = sequences * pagesOfSequence;

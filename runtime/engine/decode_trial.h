@@ -19,9 +19,9 @@ public:
   using Serve = std::function<Result<std::shared_ptr<const KernelCore>>(const Spec &spec, const Maxima &maxima)>;
 
   // `part`: the spec of the kernel, decode's with that operator. The trial has fewer sequences than `maxima` where they
-  // would not fit, but every choice that follows from the maxima is as for all.
+  // would not fit into `mostBytes`, but every choice that follows from the maxima is as for all.
   static Result<std::unique_ptr<Trial>> make(Device &device, const Spec &part, const Maxima &maxima, uint64_t seed,
-                                             const Serve &serve);
+                                             double mostBytes, const Serve &serve);
 
   Result<TuningResult> check(const LoadedKernel &kernel) override;
   Status launchTimed(const LoadedKernel &kernel, void *stream) override;
@@ -31,7 +31,7 @@ private:
   DecodeTrial(Device &device, const Spec &part, const Maxima &maxima, uint64_t seed, TrialLaunches launches);
 
   Status findKernels(const Serve &serve);
-  Status allocate();
+  Status allocate(double mostBytes);
   // Fills what a call changes with what it held at first.
   Status restore();
   // Memory for a tensor, with a shape as the operator's rules say.

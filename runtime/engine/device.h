@@ -70,6 +70,8 @@ public:
 
   // Memory and time, for the tuner.
   virtual Result<void *> allocate(size_t bytes) = 0;
+  // What it has left at this moment; where that is not known, as on the CPU, more than there is.
+  virtual Result<size_t> freeBytes() { return SIZE_MAX; }
   virtual void release(void *memory) = 0;
   virtual Status upload(void *to, const void *from, size_t bytes) = 0;
   virtual Status download(void *to, const void *from, size_t bytes) = 0;

@@ -45,9 +45,9 @@ Status TrialLaunches::run(const LoadedKernel &kernel, const KernelCall &call) {
 
 Status TrialLaunches::settle() { return device->readStatusWord(statusWord, device->ownStream()); }
 
-Result<std::unique_ptr<Trial>> KernelTrial::make(Device &device, const Spec &spec, const Maxima &maxima,
-                                                 uint64_t seed) {
-  Result<TuningInputs> inputs = TuningInputs::make(device, spec, maxima, seed);
+Result<std::unique_ptr<Trial>> KernelTrial::make(Device &device, const Spec &spec, const Maxima &maxima, uint64_t seed,
+                                                 double mostBytes) {
+  Result<TuningInputs> inputs = TuningInputs::make(device, spec, maxima, seed, mostBytes);
   if (!inputs)
     return inputs.status();
   Result<TrialLaunches> launches = TrialLaunches::make(device);

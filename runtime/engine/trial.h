@@ -55,7 +55,8 @@ public:
 // Of an operator that is one kernel.
 class KernelTrial final : public Trial {
 public:
-  static Result<std::unique_ptr<Trial>> make(Device &device, const Spec &spec, const Maxima &maxima, uint64_t seed);
+  static Result<std::unique_ptr<Trial>> make(Device &device, const Spec &spec, const Maxima &maxima, uint64_t seed,
+                                             double mostBytes);
 
   Result<TuningResult> check(const LoadedKernel &kernel) override;
   Status launchTimed(const LoadedKernel &kernel, void *stream) override;

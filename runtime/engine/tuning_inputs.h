@@ -14,7 +14,7 @@
 
 namespace nsa {
 
-// What a tuning of these maxima times: as large as they allow within what a run may take and a device hold.
+// What a tuning of these maxima times: as large as they allow within what a run may take, where the device has room.
 struct TimedShape {
   int64_t batch, seqlenQ, seqlenK;
 };
@@ -22,7 +22,9 @@ TimedShape timedShape(bool isGpu, const Spec &spec, const Maxima &maxima);
 
 class TuningInputs {
 public:
-  static Result<TuningInputs> make(Device &device, const Spec &spec, const Maxima &maxima, uint64_t seed);
+  // `mostBytes`: of all tensors, about.
+  static Result<TuningInputs> make(Device &device, const Spec &spec, const Maxima &maxima, uint64_t seed,
+                                   double mostBytes);
 
   const KernelCall &timed() const { return timedCall; }
   const KernelCall &checked() const { return checkedCall; }

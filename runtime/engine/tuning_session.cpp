@@ -1,6 +1,7 @@
 #include "runtime/engine/tuning_session.h"
 
 #include "runtime/engine/result_gate.h"
+#include "runtime/engine/trial_memory.h"
 
 #include <algorithm>
 #include <chrono>
@@ -34,12 +35,19 @@ TuningSession::TuningSession(const Environment &environment, const Spec &spec, c
       candidates(std::move(candidates)), compiled(this->candidates.size()), cores(this->candidates.size()),
       inputSeed(drawSeed()) {}
 
-Result<TuneReport> TuningSession::run() {
+Result<std::unique_ptr<Trial>> TuningSession::makeTrial(uint64_t seed, double mostBytes) const {
   // Whatever reads or writes pages stands in decode too.
   const bool inDecode = isPartOfDecode(spec.op) || (spec.pageSize > 0 && spec.op != Operator::kCombine);
+  return inDecode ? DecodeTrial::make(environment.device, spec, maxima, seed, mostBytes, environment.serve)
+                  : KernelTrial::make(environment.device, spec, maxima, seed, mostBytes);
+}
+
+Result<TuneReport> TuningSession::run() {
+  Result<double> bytes = trialBytes(environment.device, environment.stop != nullptr);
+  if (!bytes)
+    return bytes.status();
   Result<std::unique_ptr<Trial>> made =
-      inDecode ? DecodeTrial::make(environment.device, spec, maxima, inputSeed, environment.serve)
-               : KernelTrial::make(environment.device, spec, maxima, inputSeed);
+      makeTrialThatFits(*bytes, [this](double most) { return makeTrial(inputSeed, most); });
   if (!made)
     return made.status();
   trial = std::move(*made);

@@ -49,6 +49,7 @@ public:
   std::string shapeText() const { return trial ? trial->shapeText() : ""; }
 
 private:
+  Result<std::unique_ptr<Trial>> makeTrial(uint64_t seed, double mostBytes) const;
   Status compile(size_t index);
   Status check(size_t index);
   Result<double> measure(size_t index);

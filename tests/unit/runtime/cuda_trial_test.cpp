@@ -1,6 +1,7 @@
 // What the tuner does to a GPU that its host is using, against a driver that computes nothing.
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/engine/decode_trial.h"
+#include "runtime/engine/trial_memory.h"
 #include "tests/unit/runtime/fake_gpu.h"
 #include "tests/unit/runtime/stored_kernel.h"
 
@@ -10,6 +11,7 @@ namespace {
 
 class CudaTrial : public testing::Test {
 protected:
+  ~CudaTrial() override { fake_gpu_have_memory(1ul << 30, 1ul << 30); }
   void SetUp() override {
     Result<std::unique_ptr<Device>> opened = cuda::CudaDevice::open(0);
     ASSERT_TRUE(opened) << opened.status().toString();
@@ -34,10 +36,12 @@ protected:
     core->kernel = std::move(*loaded);
     return std::shared_ptr<const KernelCore>(std::move(core));
   }
-  Result<std::unique_ptr<Trial>> makeKernelTrial() { return KernelTrial::make(*device, spec, maxima, 1); }
-  Result<std::unique_ptr<Trial>> makeDecodeTrial(Operator part) {
+  Result<std::unique_ptr<Trial>> makeKernelTrial(double mostBytes = 1e9) {
+    return KernelTrial::make(*device, spec, maxima, 1, mostBytes);
+  }
+  Result<std::unique_ptr<Trial>> makeDecodeTrial(Operator part, double mostBytes = 1e9) {
     spec.op = part;
-    return DecodeTrial::make(*device, spec, maxima, 1,
+    return DecodeTrial::make(*device, spec, maxima, 1, mostBytes,
                              [this](const Spec &step, const Maxima &) { return kernelFor(step); });
   }
 
@@ -67,6 +71,47 @@ TEST_F(CudaTrial, NothingIsDoneOnTheLegacyStream) {
   ASSERT_TRUE((*decode)->check(*(*core)->kernel));
   EXPECT_GT(fake_gpu_launches() - launches, 20);
   EXPECT_EQ(fake_gpu_legacy_uses(), uses) << "all of decode's";
+}
+
+TEST_F(CudaTrial, TakesAShareOfWhatIsFree) {
+  fake_gpu_have_memory(64ul << 20, 1ul << 30);
+  EXPECT_EQ(*trialBytes(*device, false), 16 << 20);
+  EXPECT_EQ(*trialBytes(*device, true), 4 << 20) << "the host allocates meanwhile";
+  fake_gpu_have_memory(1ul << 40, 1ul << 30);
+  EXPECT_EQ(*trialBytes(*device, false), 10e9);
+}
+
+TEST_F(CudaTrial, HasFewerSequencesWhereBytesAreFew) {
+  maxima = {64, 64, 1, 8192};
+  Result<std::unique_ptr<Trial>> decode = makeDecodeTrial(Operator::kMerge);
+  ASSERT_TRUE(decode) << decode.status().toString();
+  EXPECT_EQ((*decode)->shapeText(), "batch=64 seqlen_q=1 seqlen_k=8192");
+  // A sequence's cache takes about a megabyte.
+  decode = makeDecodeTrial(Operator::kMerge, 9e6);
+  ASSERT_TRUE(decode) << decode.status().toString();
+  EXPECT_EQ((*decode)->shapeText(), "batch=8 seqlen_q=1 seqlen_k=8192");
+
+  spec.op = Operator::kWindow;
+  maxima = {64, 64 * 256, 256, 256};
+  Result<std::unique_ptr<Trial>> kernel = makeKernelTrial(1e6);
+  ASSERT_TRUE(kernel) << kernel.status().toString();
+  EXPECT_EQ((*kernel)->shapeText(), "batch=8 seqlen_q=256 seqlen_k=256");
+}
+
+// What is free may be in pieces, or gone a moment later.
+TEST_F(CudaTrial, OutOfMemoryItTriesHalf) {
+  maxima = {64, 64, 1, 8192};
+  fake_gpu_have_memory(1ul << 30, 5 << 20);
+  double bytes = *trialBytes(*device, false);
+  const auto make = [this](double most) { return makeDecodeTrial(Operator::kMerge, most); };
+  EXPECT_EQ(make(bytes).status().code(), ErrorCode::kOutOfMemory);
+  const Result<std::unique_ptr<Trial>> trial = makeTrialThatFits(bytes, make);
+  ASSERT_TRUE(trial) << trial.status().toString();
+  EXPECT_EQ((*trial)->shapeText(), "batch=8 seqlen_q=1 seqlen_k=8192");
+  EXPECT_TRUE(make(bytes)) << "the next one is as large";
+
+  fake_gpu_have_memory(1ul << 30, 0);
+  EXPECT_EQ(makeTrialThatFits(bytes, make).status().code(), ErrorCode::kOutOfMemory) << "not for ever";
 }
 
 } // namespace

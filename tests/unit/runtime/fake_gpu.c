@@ -18,6 +18,7 @@ struct launch_config {
 
 static atomic_long calls;
 static long launches, legacy_uses;
+static unsigned long free_memory = 1ul << 30, memory_at_once = 1ul << 30;
 static atomic_int has_context, holds_context, refuses_context;
 static unsigned last_grid[3];
 static int report_code, report_place, capturing, refuses_host_memory;
@@ -181,7 +182,20 @@ static int stream_destroy(void *stream) {
   return done();
 }
 
+void fake_gpu_have_memory(unsigned long free, unsigned long at_once) {
+  free_memory = free;
+  memory_at_once = at_once;
+}
+
+static int mem_get_info(size_t *free, size_t *total) {
+  *free = free_memory;
+  *total = (size_t)1 << 40;
+  return done();
+}
+
 static int mem_alloc(unsigned long long *pointer, size_t bytes) {
+  if (bytes > memory_at_once)
+    return 2; /* CUDA_ERROR_OUT_OF_MEMORY */
   *pointer = (uintptr_t)malloc(bytes);
   return done();
 }
@@ -254,6 +268,7 @@ static const struct {
     {"cuModuleUnload", (void *)module_unload},
     {"cuModuleGetFunction", (void *)module_get_function},
     {"cuFuncGetAttribute", (void *)func_get_attribute},
+    {"cuMemGetInfo", (void *)mem_get_info},
     {"cuMemAlloc", (void *)mem_alloc},
     {"cuMemFree", (void *)mem_free},
     {"cuMemcpyHtoDAsync", (void *)memcpy_htod},

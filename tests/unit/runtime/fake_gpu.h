@@ -25,6 +25,8 @@ void fake_gpu_have_context(int on);
 void fake_gpu_hold_context(int on);
 void fake_gpu_refuse_context(int on);
 void fake_gpu_refuse_host_memory(int on); // as a machine that can pin no more
+// So many bytes of the device are free, and so many are to be had at once.
+void fake_gpu_have_memory(unsigned long free, unsigned long at_once);
 // NOLINTEND(readability-identifier-naming)
 
 #ifdef __cplusplus
