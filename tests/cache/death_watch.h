@@ -21,4 +21,8 @@ struct DeathWatch {
   static void install(DeathWatch &page);
 };
 
+// How often the kill tests kill together: NSA_TEST_KILLS, or 300 times. A half of it is tuning's, a sixth each is that
+// of putting, merging and collecting.
+int killsInAll();
+
 } // namespace nsa::test

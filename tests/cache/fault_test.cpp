@@ -1,7 +1,7 @@
 // A disk that is full, fails, tears a page or does not sync, at every write of every operation: each is done or says
 // that it is not, nothing that was stored before is lost, and the file is whole.
 #include "tests/cache/fault_vfs.h"
-#include "tests/cache/pack_fixture.h"
+#include "tests/cache/stored_fixture.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -14,39 +14,14 @@ using test::FaultVfs;
 using Fault = FaultVfs::Fault;
 using Lasting = FaultVfs::Lasting;
 
-constexpr int kStored = 4;           // kernels that stand in the file before
 constexpr uint64_t kMostPoints = 24; // of one operation and one fault
 
-class FaultTest : public PackTest {
+class FaultTest : public StoredTest {
 protected:
   void SetUp() override {
-    fill({0, 1, 2, 3}, path);
+    StoredTest::SetUp();
     ASSERT_TRUE(openStore()->put(makeKernel(9), nullptr).isOk()); // what a collection removes
-    sql("PRAGMA wal_checkpoint(TRUNCATE)");
-    before = readFile(path);
-  }
-
-  void restore() const {
-    for (const char *ending : {"-wal", "-shm", "-journal"})
-      std::filesystem::remove(path + ending);
-    writeFile(path, before);
-  }
-
-  // Stored rows are all there and right, and the file is whole.
-  void expectNothingLost() const {
-    {
-      std::unique_ptr<KernelStore> store = openStore();
-      for (int i = 0; i < kStored; ++i) {
-        expectKernel(*store, i);
-        const StoredChoice choice = makeChoice(i, true);
-        auto found = store->findChoice(choice.problem, choice.device);
-        ASSERT_TRUE(found && found->has_value());
-        EXPECT_EQ(**found, choice);
-      }
-      EXPECT_GE(store->listRoutes()->size(), static_cast<size_t>(kStored));
-    }
-    EXPECT_EQ(sql("PRAGMA integrity_check"), "ok");
-    EXPECT_EQ(sql("PRAGMA foreign_key_check"), "");
+    keep();
   }
 
   // `operation` with the fault at every write or sync that it does when all is well; `check` is told how it ended.
@@ -84,7 +59,6 @@ protected:
   }
 
   const FaultVfs vfs;
-  std::string before;
   int refused = 0;
 };
 
@@ -177,7 +151,7 @@ TEST_F(FaultTest, WithoutLocksACopyInMemoryServes) {
     expectKernel(*store, 7);
   }
   FaultVfs::disarm();
-  EXPECT_TRUE(readFile(path) == before) << "nothing is added";
+  EXPECT_TRUE(readFile(path) == kept) << "nothing is added";
 }
 
 TEST_F(FaultTest, WithoutLocksAMissingFileIsWorkedWithout) {

@@ -6,9 +6,9 @@
 #include "tests/cache/store_fixture.h"
 #include "tests/harness/seed.h"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <random>
 #include <sys/wait.h>
@@ -53,6 +53,8 @@ protected:
     for (const StoredChoice &choice : *choices) {
       EXPECT_TRUE(choice.tuned);
       EXPECT_EQ(choice.evidence.size(), static_cast<size_t>(kCandidates)) << "a choice comes with its evidence";
+      for (const Measurement &entry : choice.evidence)
+        EXPECT_GT(entry.milliseconds, 0) << entry.config << " was not measured";
       EXPECT_TRUE(store->findKernel(choice.content)->has_value()) << "and with its kernel";
     }
     EXPECT_GE(store->listKernels()->size(), static_cast<size_t>(progress.watch.committedKernels.load()))
@@ -92,8 +94,7 @@ protected:
 };
 
 TEST_F(KillTest, TheFirstTuningMayDieAtAnyMoment) {
-  const char *wanted = std::getenv("NSA_TEST_KILLS");
-  const int kills = wanted ? static_cast<int>(std::strtol(wanted, nullptr, 10)) : 200;
+  const int kills = std::max(test::killsInAll() / 2, 1);
   std::mt19937 random(test::freshSeed());
 
   // A run that lives: how long it takes and how often it writes. The first one warms the page cache.
@@ -148,11 +149,12 @@ TEST_F(KillTest, TheFirstTuningMayDieAtAnyMoment) {
     expectNextRunRight(killed % 10 == 0 ? NSA_MISS_TUNE : NSA_MISS_DEFAULT, *progress);
     removeFiles();
   }
-  std::printf("%d kills, %d (%d %%) inside a write transaction, %d with rows committed before; %d runs ended first; "
-              "a run takes %.0f ms and %d writes; %.1f s\n",
-              killed, insideTransaction, 100 * insideTransaction / std::max(killed, 1), afterCommit, late,
-              static_cast<double>(runTime.count()) / 1000, static_cast<int>(writes),
-              std::chrono::duration<double>(Clock::now() - begin).count());
+  std::printf(
+      "tuning: %d kills, %d (%d %%) inside a write transaction, %d with rows committed before; %d runs ended first; "
+      "a run takes %.0f ms and %d writes; %.1f s\n",
+      killed, insideTransaction, 100 * insideTransaction / std::max(killed, 1), afterCommit, late,
+      static_cast<double>(runTime.count()) / 1000, static_cast<int>(writes),
+      std::chrono::duration<double>(Clock::now() - begin).count());
   EXPECT_EQ(killed, kills);
   EXPECT_GE(insideTransaction * 5, killed) << "at least 20 % are to be inside a transaction";
 }

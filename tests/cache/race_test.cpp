@@ -1,12 +1,17 @@
-// Sixteen processes with four threads each, at once on one cold cache, with the real compiler: every result is right,
-// and what one makes no other makes again.
+// Sixty-four processes (NSA_TEST_PROCESSES for another number) with two threads each, at once on one cold cache, with
+// the real compiler: every result is right, what one makes no other makes again, and no lease outlives its expiry.
 #include "tests/cache/small_job.h"
 #include "tests/cache/store_fixture.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <limits>
 #include <thread>
 #include <unistd.h>
+
+#include <sqlite3.h>
 
 namespace nsa {
 namespace {
@@ -27,18 +32,53 @@ struct Totals {
   void awaitAll(int count) {
     ++ready;
     while (ready < count)
-      std::this_thread::sleep_for(std::chrono::microseconds(200));
+      std::this_thread::sleep_for(std::chrono::microseconds(500));
   }
+
+  // What the watcher saw.
+  std::atomic<bool> isOver{false};
+  std::atomic<int> looks{0}, leases{0};
+  std::atomic<int64_t> leastLeftMs{std::numeric_limits<int64_t>::max()}; // of any lease that stood there
 };
+
+int processes() {
+  const char *wanted = std::getenv("NSA_TEST_PROCESSES");
+  return wanted ? std::max(static_cast<int>(std::strtol(wanted, nullptr, 10)), 2) : 64;
+}
+
+// Reads the leases again and again, as no process of the race does: how long each was still to last when it was seen.
+void watchLeases(const std::string &path, Totals &totals) {
+  const auto look = [](void *user, int, char **values, char **) {
+    auto &seen = *static_cast<Totals *>(user);
+    const int64_t now =
+        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+            .count();
+    ++seen.leases;
+    seen.leastLeftMs = std::min<int64_t>(seen.leastLeftMs, std::stoll(values[0]) - now);
+    return 0;
+  };
+  while (!totals.isOver) {
+    sqlite3 *database = nullptr; // anew each time: it makes no file, and keeps none from being renamed
+    if (sqlite3_open_v2(path.c_str(), &database, SQLITE_OPEN_READONLY, nullptr) == SQLITE_OK) {
+      sqlite3_busy_timeout(database, 5000);
+      totals.looks += sqlite3_exec(database, "SELECT expires FROM leases", look, &totals, nullptr) == SQLITE_OK;
+    }
+    sqlite3_close(database);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
 
 class RaceTest : public StoreTest {
 protected:
-  static constexpr int kProcesses = 16, kThreads = 4;
+  static constexpr int kThreads = 2;
   static constexpr uint64_t kCandidates = 4; // of the few templates
+  const int kProcesses = processes();
 
   // All threads of all processes; an engine for each process, and in every other process one for each thread.
   void race(nsa_miss_policy policy, const std::string &templateDir, int jobs,
             const std::function<void(nsa_engine *, int thread)> &body) {
+    totals->isOver = false;
+    const pid_t watcher = startProcess([&] { watchLeases(path, *totals); });
     std::vector<pid_t> children;
     for (int p = 0; p < kProcesses; ++p)
       children.push_back(startProcess([&, p] {
@@ -58,6 +98,11 @@ protected:
       }));
     for (pid_t child : children)
       expectGoodEnd(child);
+    totals->isOver = true;
+    expectGoodEnd(watcher);
+    EXPECT_GT(totals->looks, 0);
+    EXPECT_GT(totals->leases, 0) << "the watcher saw no lease";
+    EXPECT_GT(totals->leastLeftMs, 0) << "a lease stood there after its expiry";
     EXPECT_EQ(totals->failedWrites, 0u);
     EXPECT_EQ(totals->damagedRows, 0u);
     EXPECT_EQ(sql("SELECT count(*) FROM choices"), std::to_string(jobs));
@@ -70,7 +115,7 @@ protected:
 };
 
 TEST_F(RaceTest, EachKernelIsCompiledOnce) {
-  constexpr int kRounds = 5;
+  constexpr int kRounds = 2;
   uint64_t compiled = 0;
   const auto begin = std::chrono::steady_clock::now();
   for (int round = 1; round <= kRounds; ++round) {
@@ -90,9 +135,11 @@ TEST_F(RaceTest, EachKernelIsCompiledOnce) {
     EXPECT_EQ(sql("SELECT count(*) FROM kernels"), std::to_string(test::kSmallJobs));
   }
   EXPECT_EQ(totals->right, kRounds * kProcesses * kThreads * test::kSmallJobs);
-  std::printf("%d cold caches, %d processes x %d threads: %d right results, %d kernels compiled %d times, %.1f s\n",
+  std::printf("%d cold caches, %d processes x %d threads: %d right results, %d kernels compiled %d times; %d leases in "
+              "%d looks, each with %.1f s left at least; %.1f s\n",
               kRounds, kProcesses, kThreads, totals->right.load(), kRounds * test::kSmallJobs,
-              static_cast<int>(compiled),
+              static_cast<int>(compiled), totals->leases.load(), totals->looks.load(),
+              static_cast<double>(totals->leastLeftMs) / 1000,
               std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 }
 
