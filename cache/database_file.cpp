@@ -1,5 +1,6 @@
 #include "cache/database_file.h"
 
+#include "cache/lock_probe.h"
 #include "cache/schema.h"
 #include "cache/trust.h"
 
@@ -23,6 +24,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kMaxRenamed = 1000;
 constexpr int kMostReplacingTries = 30;
+// A lock that lasts longer may be none: before the long wait for it, locks are tried out.
+constexpr std::chrono::milliseconds kShortLock{500};
 
 DatabaseFile openInMemory(std::string warning) {
   DatabaseFile file;
@@ -240,10 +243,11 @@ DatabaseFile openDatabaseFile(const std::string &name, bool readOnly, std::chron
   const Journal journal = wanted.value_or(network.empty() ? Journal::kWriteAheadLog : Journal::kRollback);
 
   DatabaseFile file;
+  Clock::time_point until = std::min(end, Clock::now() + kShortLock);
   auto attempt = [&] {
     for (;;) {
       const FileIdentity before = identityOf(path);
-      FileVerdict verdict = tryOpen(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, journal, end, file);
+      FileVerdict verdict = tryOpen(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, journal, until, file);
       // A file that another process renamed aside meanwhile: what was opened is not what stands there now.
       if (before != FileIdentity() && before != identityOf(path) && Clock::now() < end) {
         file = {};
@@ -253,6 +257,11 @@ DatabaseFile openDatabaseFile(const std::string &name, bool readOnly, std::chron
     }
   };
   FileVerdict verdict = attempt();
+  if (verdict == FileVerdict::kLocked && !canLockBeside(path))
+    verdict = FileVerdict::kNoLocks;
+  until = end;
+  if (verdict == FileVerdict::kLocked)
+    verdict = attempt();
   if (verdict == FileVerdict::kDamaged) {
     DirectoryLock lock(directory);
     verdict = attempt(); // another process may have replaced it meanwhile

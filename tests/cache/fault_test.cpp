@@ -4,6 +4,7 @@
 #include "tests/cache/stored_fixture.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 
@@ -152,6 +153,30 @@ TEST_F(FaultTest, WithoutLocksACopyInMemoryServes) {
   }
   FaultVfs::disarm();
   EXPECT_TRUE(readFile(path) == kept) << "nothing is added";
+}
+
+// As file systems of a network do that no lock service serves: whoever asks is told that another one has the lock.
+TEST_F(FaultTest, LocksThatNobodyGivesAreNotWaitedFor) {
+  FaultVfs::arm(Fault::kLockBusy);
+  for (const Journal journal : {Journal::kRollback, Journal::kWriteAheadLog}) {
+    KernelStore::Options options;
+    options.path = path;
+    options.journal = journal;
+    std::string warning;
+    const auto begin = std::chrono::steady_clock::now();
+    Result<std::unique_ptr<KernelStore>> store = KernelStore::open(options, warning);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, options.lockedWait / 4) << "it waited for nobody";
+    ASSERT_TRUE(store);
+    EXPECT_NE(warning.find("its file system gives no locks; what is stored is used from a copy in memory"),
+              std::string::npos)
+        << warning;
+    for (int i = 0; i < kStored; ++i)
+      expectKernel(**store, i);
+    EXPECT_TRUE((*store)->put(makeKernel(7), nullptr).isOk());
+  }
+  FaultVfs::disarm();
+  EXPECT_TRUE(readFile(path) == kept) << "nothing is added";
+  EXPECT_EQ(scratch.list(), std::vector<std::string>{"kernels.db"}) << "and nothing is left behind";
 }
 
 TEST_F(FaultTest, WithoutLocksAMissingFileIsWorkedWithout) {

@@ -66,6 +66,8 @@ int syncFile(sqlite3_file *file, int flags) {
 }
 int sizeOfFile(sqlite3_file *file, sqlite3_int64 *size) { return methods(file).xFileSize(of(file).real(), size); }
 int lockFile(sqlite3_file *file, int level) {
+  if (isArmed(FaultVfs::Fault::kLockBusy))
+    return SQLITE_BUSY;
   return isArmed(FaultVfs::Fault::kLockError) ? SQLITE_IOERR_LOCK : methods(file).xLock(of(file).real(), level);
 }
 int unlockFile(sqlite3_file *file, int level) { return methods(file).xUnlock(of(file).real(), level); }

@@ -14,7 +14,8 @@ public:
     kTornWrite,     // half of it is written, then SQLITE_IOERR_WRITE
     kSyncError,     // SQLITE_IOERR_FSYNC; counts syncs, the others writes
     kLockError,     // SQLITE_IOERR_LOCK for every lock from here on
-    kNoSharedLocks, // the same for those in shared memory
+    kLockBusy,      // SQLITE_BUSY for every lock from here on, as if another process held it
+    kNoSharedLocks, // SQLITE_IOERR_SHMLOCK for those in shared memory
   };
   enum class Lasting { kOnce, kForGood };
 

@@ -52,7 +52,7 @@ TEST_F(LockedTest, AFileLockedForAWhileIsWaitedFor) {
     Other other(path);
     other.run("BEGIN EXCLUSIVE");
     std::jthread writer([&] {
-      std::this_thread::sleep_for(200ms);
+      std::this_thread::sleep_for(700ms); // longer than what is taken for a lack of locks
       other.run("COMMIT");
     });
     std::string warning;
