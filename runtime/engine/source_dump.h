@@ -8,7 +8,8 @@
 
 namespace nsa {
 
-// Files are named after operator, template, target and the first digits of the content. A link or a folder of that name stays.
+// Files are named after operator, template, target and the first digits of the content. A link or a folder of that name
+// stays.
 Status dumpSources(const CompilerLibrary &compiler, const CompileRequest &request, const CompiledKernel &kernel,
                    const std::string &folder);
 

@@ -328,9 +328,7 @@ TEST_F(ProgramJob, ATableSumsUpWhatWasNotCompiled) {
   EXPECT_EQ(table.find("pruned"), std::string::npos) << table;
   EXPECT_NE(table.find(" more were not compiled: out of budget\n"), std::string::npos) << table;
   const nlohmann::json listing = runJson("cache list --cache " + database);
-  const std::string shown = run("cache show " + listing["choices"][0].value("kernel", "") + " --cache " + database);
-  EXPECT_EQ(shown.find("pruned"), std::string::npos) << shown;
-  EXPECT_NE(shown.find(" more were not compiled: out of budget\n"), std::string::npos) << shown;
+  EXPECT_FALSE(listing["choices"][0].value("tuned", true)) << "nothing was measured";
 }
 
 TEST_F(ProgramJob, AWinnerThatCannotBeStoredIsAFailure) {

@@ -361,7 +361,8 @@ NSA_API nsa_status nsa_plan_create_with(nsa_engine *engine, const nsa_spec *spec
                                         nsa_error *error) NSA_NOEXCEPT;
 /* What the last run of a plan that compares has found, freed with nsa_free: JSON with `parts`, each with its `kernel`,
  * its `definition` and max_abs, mean_abs and relative_rms over the elements that are finite in both, unequal_nan and
- * unequal_inf over the others, or of selection how many lists differ. Parts without choices, and compression into a cache, are `compared: false`. */
+ * unequal_inf over the others, or of selection how many lists differ. Parts without choices, and compression into a
+ * cache, are `compared: false`. */
 NSA_API nsa_status nsa_plan_compare_report(const nsa_plan *plan, char **json, nsa_error *error) NSA_NOEXCEPT;
 
 /* Bytes of workspace that nsa_run needs (0: pass NULL), in the memory that the tensors are in. The buffer must be
