@@ -1,5 +1,8 @@
 # Settings shared by all of our targets, and the libraries that are linked statically and hidden.
 
+if(NSA_FUZZ) # its programs run on machines that have no sqlite
+  find_library(SQLite3_LIBRARY libsqlite3.a REQUIRED)
+endif()
 find_package(Threads REQUIRED)
 find_package(SQLite3 REQUIRED)
 find_package(nlohmann_json REQUIRED)
@@ -19,10 +22,16 @@ function(nsa_flags target)
       -fsanitize=${NSA_SANITIZE} -fno-sanitize=function -fno-sanitize-recover=all -fno-omit-frame-pointer)
     target_link_options(${target} PRIVATE -fsanitize=${NSA_SANITIZE})
   endif()
+  if(NSA_FUZZ)
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
 endfunction()
 
 # Code whose own time is nothing beside what it calls, with headers that take minutes to optimise (CLI11, GoogleTest).
 set(nsa_unoptimized -O0)
+if(NSA_FUZZ) # runs it a million times
+  set(nsa_unoptimized "")
+endif()
 
 # nsa_common_headers(name [INCLUDES folder ...] [LIBS target ...] [OPTIONS option ...] HEADERS <a> ...)
 # Headers that most files of a kind include, parsed once. They replace no #include: the preset gcc compiles without them.

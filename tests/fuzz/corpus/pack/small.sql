@@ -1,0 +1,3 @@
+-- small pages
+-- reseal
+-- sign

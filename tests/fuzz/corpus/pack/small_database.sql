@@ -1,0 +1,2 @@
+-- database
+-- small pages

@@ -1,0 +1,2 @@
+-- reseal
+DELETE FROM pack WHERE key LIKE 'signature%';

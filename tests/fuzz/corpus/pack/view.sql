@@ -1,0 +1,3 @@
+-- small pages
+CREATE VIEW more AS SELECT 1;
+-- reseal

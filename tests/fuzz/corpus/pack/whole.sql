@@ -1,0 +1,1 @@
+-- As our writers make it.
