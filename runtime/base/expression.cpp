@@ -267,17 +267,23 @@ private:
     while (position < text.size() && (isNameStart(text[position]) || isDigit(text[position])))
       ++position;
     std::string_view name = text.substr(begin, position - begin);
+    static constexpr struct {
+      std::string_view name;
+      Op op;
+    } kFunctions[] = {{"min", Op::kMin}, {"max", Op::kMax}, {"ceildiv", Op::kCeilDiv}, {"roundup", Op::kRoundUp}};
     if (!accept("(")) {
+      // A number put in the place of such a name would be put in the place of the function, too.
+      for (const auto &function : kFunctions)
+        if (name == function.name) {
+          position = begin;
+          return fail("'" + std::string(name) + "' is a function and needs its arguments");
+        }
       auto found = std::find(result.nameList.begin(), result.nameList.end(), name);
       auto slot = static_cast<int64_t>(found - result.nameList.begin());
       if (found == result.nameList.end())
         result.nameList.emplace_back(name);
       return push(Op::kLoad, slot);
     }
-    static constexpr struct {
-      std::string_view name;
-      Op op;
-    } kFunctions[] = {{"min", Op::kMin}, {"max", Op::kMax}, {"ceildiv", Op::kCeilDiv}, {"roundup", Op::kRoundUp}};
     for (const auto &function : kFunctions)
       if (name == function.name) {
         NSA_RETURN_IF_ERROR(parseTernary());

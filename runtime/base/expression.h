@@ -1,6 +1,7 @@
 // Integer expressions of the template header and the manifest (`require`, `let`, `cost`, `grid`).
 // Grammar: 64-bit integers, names, + - * / %, < <= > >= == !=, && || !, ?:, parentheses, and
-// min(a,b) max(a,b) ceildiv(a,b) roundup(a,b). Comparisons give 0 or 1. Division by zero and overflow are errors.
+// min(a,b) max(a,b) ceildiv(a,b) roundup(a,b), whose names are no others'. Comparisons give 0 or 1. Division by zero
+// and overflow are errors.
 // Parsing happens once; evaluation allocates nothing when its names were bound to slots before.
 // Thread-safety: an Expression is immutable after parsing and may be evaluated by many threads.
 #pragma once

@@ -121,6 +121,7 @@ TEST(Expression, SyntaxErrorsNameTheColumn) {
       {"a ? b", "expected ':' at column 6"},
       {"min(1)", "expected ',' at column 6, found ')'"},
       {"sqrt(4)", "unknown function 'sqrt' (known: min, max, ceildiv, roundup) at column 1"},
+      {"min + 1", "'min' is a function and needs its arguments at column 1, found 'm'"},
       {"1.5", "numbers are decimal integers at column 2, found '.'"},
       {"64k", "numbers are decimal integers at column 3, found 'k'"},
       {"9223372036854775808", "number does not fit 64 bits at column 1"},
