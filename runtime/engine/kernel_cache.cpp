@@ -222,6 +222,14 @@ Status KernelCache::putRoute(const StoredRoute &route) {
   return into ? written(*into, into->putRoute(route)) : Status::error(ErrorCode::kIoError, trouble());
 }
 
+Status KernelCache::checkKept() {
+  KernelStore *into = store();
+  if (into && !into->isReadOnly() && (into->path() != kInMemory || settings.path == kInMemory))
+    return Status::ok();
+  return Status::error(ErrorCode::kIoError, "what is made would not be kept: " + trouble(),
+                       "name a database that can be written (--cache, NSA_CACHE_DIR)");
+}
+
 Status KernelCache::written(const KernelStore &into, Status status) {
   // That the file cannot be written was said when it was opened.
   if (!status.isOk() && !into.isReadOnly())

@@ -64,6 +64,9 @@ public:
   // Why it was not kept, as for `put`.
   Status putRoute(const StoredRoute &route);
 
+  // Why nothing that is put would be kept, where a file was to keep it. Makes the database when it is missing.
+  Status checkKept();
+
   // The right to make something of that name for the problem; null while the store does not work.
   std::unique_ptr<KeyLease> lease(const std::string &problem, const std::string &device, const std::string &work);
 

@@ -6,6 +6,7 @@
 #include "bench/stream_bandwidth.h"
 #include "runtime/base/run_at_once.h"
 #include "runtime/engine/compiler_library.h"
+#include "runtime/engine/kernel_cache.h"
 #include "runtime/engine/options.h"
 #include "runtime/engine/template_folder.h"
 #include "tools/nsa/command.h"
@@ -64,6 +65,7 @@ public:
     environment = std::move(*resolved);
     NSA_RETURN_IF_ERROR(openDevices());
     NSA_RETURN_IF_ERROR(findStored());
+    NSA_RETURN_IF_ERROR(checkKept());
     begin = now();
     NSA_RETURN_IF_ERROR(work());
     return report();
@@ -76,6 +78,7 @@ private:
   void workFor(Model &model, Worker &worker);
   bool copyMade(Model &model, size_t index);
   void finish(Model &model, const Worker &worker, size_t index, const Result<nlohmann::json> &report, double seconds);
+  Status checkKept() const;
   void show();
   std::string lineOf(const TuneJob &job, const Json &record) const;
   Result<Json> report();
@@ -243,6 +246,12 @@ void WorkloadRun::finish(Model &model, const Worker &worker, size_t index, const
     model.records[index] = std::move(record);
   }
   show();
+}
+
+// Said before the budget is spent, not with each kernel.
+Status WorkloadRun::checkKept() const {
+  const bool makes = std::ranges::any_of(models, [](const Model &model) { return model.queue->state().total > 0; });
+  return makes ? KernelCache({.path = environment.cachePath}, Logger()).checkKept() : Status::ok();
 }
 
 // One line over all models: how far, what is being done, how long it will take.
