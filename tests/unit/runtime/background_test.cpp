@@ -147,7 +147,7 @@ TEST_F(BackgroundTest, AKernelThatCannotBeTunedTakesNothingFromTheOthers) {
   // Not a number: no candidate can be told to be right, so none wins.
   templates.replace("tile/sel.mlir", "%zero_f = arith.constant 0.0 : f32", "%zero_f = arith.constant 0x7FC00000 : f32");
   spec.op = Operator::kNsa;
-  spec.selCount = 2;
+  spec.selCount = 3;
   spec.selBlock = 32;
   maxima = {1, 128, 128, 128};
   auto engine = open(MissPolicy::kBackground);

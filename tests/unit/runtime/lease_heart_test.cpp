@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdint>
 #include <gtest/gtest.h>
+#include <optional>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
@@ -40,8 +41,8 @@ TEST(LeaseHeart, OutOfMemoryItGoesOnAndTheHostToo) {
     test::leastRefused = 24;
     std::this_thread::sleep_for(200ms);
     test::leastRefused = SIZE_MAX;
-    if ((*store)->renewLease({"window | seqlen_k=64", "cpu", "tune"}, "nobody", 0).isOk())
-      _exit(4); // it could be renewed all the time
+    if ((*store)->swapLease({"window | seqlen_k=64", "cpu", "default"}, std::nullopt, LeaseRow{}))
+      _exit(4); // it could be written all the time
     lease.release();
     _exit(0);
   }
