@@ -56,7 +56,7 @@ public:
 
 private:
   // The incumbent first, then the cheapest of each template, then the cheapest of all. Those beyond maxCompiled are
-  // pruned, but never a template's only one.
+  // pruned, but never a template's only one; an exhaustive search prunes nobody.
   void order() {
     ranked.resize(report.candidates.size());
     std::iota(ranked.begin(), ranked.end(), size_t{0});
@@ -67,7 +67,8 @@ private:
       turn[index] = std::min(seen[report.candidates[index].candidate.templateName]++, kFirstOfTemplate);
     std::sort(ranked.begin() + 1, ranked.end(),
               [&](size_t a, size_t b) { return turn[a] != turn[b] ? turn[a] < turn[b] : isSimpler(a, b); });
-    size_t kept = std::min(ranked.size(), std::max(options.maxCompiled, seen.size()));
+    const size_t most = options.exhaustive ? ranked.size() : std::max(options.maxCompiled, seen.size());
+    const size_t kept = std::min(ranked.size(), most);
     for (size_t i = kept; i < ranked.size(); ++i)
       report.candidates[ranked[i]].detail = "not compiled: beyond the " + std::to_string(kept) + " cheapest predicted";
     ranked.resize(kept);
@@ -162,10 +163,10 @@ private:
         if (!measureRound(alive) || alive.empty())
           return;
         announce("measure", static_cast<size_t>(++done), static_cast<size_t>(total));
-        if (rung == 0)
+        if (rung == 0 && !options.exhaustive)
           dropTheHopeless(alive);
       }
-      if (rung + 1 < kRungs)
+      if (rung + 1 < kRungs && !options.exhaustive)
         dropTheSlow(alive);
     }
   }

@@ -54,6 +54,7 @@ struct TuneOptions {
   int compileThreads = 2;
   size_t maxCompiled = 32;     // candidates compiled, cheapest predicted first; each template's cheapest among them
   int roundsPerRung = 3;       // successive halving: 3, 9, 27 rounds; about a third survives each rung
+  bool exhaustive = false;     // compiles every candidate and measures each in all rounds: what the search is held to
   double simplerWithin = 0.01; // within this ratio the cheaper predicted config wins
   uint64_t seed = 1;           // order within rounds
 };

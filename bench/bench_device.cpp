@@ -3,12 +3,6 @@
 #include "bench/machine_facts.h"
 
 namespace nsa::bench {
-namespace {
-
-// More than any L2.
-constexpr size_t kFlushBytes = size_t{192} << 20;
-
-} // namespace
 
 Result<BenchDevice> BenchDevice::open(tools::EngineSettings settings) {
   BenchDevice opened;
@@ -28,12 +22,10 @@ Result<BenchDevice> BenchDevice::open(tools::EngineSettings settings) {
   if (!device)
     return device.status();
   opened.device = std::move(*device);
-  if (opened.device->isCuda()) {
-    Result<tools::Buffer> buffer = opened.device->allocate(kFlushBytes);
-    if (!buffer)
-      return buffer.status();
-    opened.flushed = std::move(*buffer);
-  }
+  Result<tools::Buffer> buffer = flushBuffer(*opened.device);
+  if (!buffer)
+    return buffer.status();
+  opened.flushed = std::move(*buffer);
   return opened;
 }
 

@@ -76,21 +76,6 @@ private:
     return Status::ok();
   }
 
-  // One K and V for all branches: the least memory.
-  static void share(tools::OperatorInputs &history) {
-    for (const auto &[name, both] :
-         {std::pair(TensorName::kKSel, TensorName::kK), std::pair(TensorName::kVSel, TensorName::kV)}) {
-      auto node = history.tensors.extract(name);
-      if (node.empty())
-        continue;
-      node.key() = both;
-      history.tensors.insert(std::move(node));
-      for (const TensorName other : {both == TensorName::kK ? TensorName::kKWin : TensorName::kVWin,
-                                     both == TensorName::kK ? TensorName::kKCmp : TensorName::kVCmp})
-        history.tensors.erase(other);
-    }
-  }
-
   Status flush(int i) {
     tools::Buffer &memory = device.flush();
     return memory.size() ? accelerator.fill(memory.data(), static_cast<unsigned char>(i), memory.size()) : Status::ok();
@@ -155,7 +140,7 @@ private:
     spec.layout = Layout::kDense;
     const std::vector<int64_t> counts(static_cast<size_t>(batch), choice.newTokens);
     tools::OperatorInputs history = tools::drawInputs(spec, {counts, counts}, 1);
-    share(history);
+    shareKeys(history);
     const Maxima maxima = choice.maximaOf(batch, tokens);
     Result<tools::DecodeRun> decode = tools::DecodeRun::open(
         accelerator, history,
@@ -267,6 +252,20 @@ Maxima DecodeChoice::maximaOf(int64_t batch, int64_t tokens) const {
           .tokensQ = batch * newTokens,
           .seqlenQ = newTokens,
           .seqlenK = tokens + std::max(samples, 1) * newTokens};
+}
+
+void shareKeys(tools::OperatorInputs &history) {
+  for (const auto &[name, both] :
+       {std::pair(TensorName::kKSel, TensorName::kK), std::pair(TensorName::kVSel, TensorName::kV)}) {
+    auto node = history.tensors.extract(name);
+    if (node.empty())
+      continue;
+    node.key() = both;
+    history.tensors.insert(std::move(node));
+    for (const TensorName other : {both == TensorName::kK ? TensorName::kKWin : TensorName::kVWin,
+                                   both == TensorName::kK ? TensorName::kKCmp : TensorName::kVCmp})
+      history.tensors.erase(other);
+  }
 }
 
 int64_t readsOf(const Spec &spec, int64_t tokens) {

@@ -19,6 +19,9 @@ struct DecodeChoice : LengthChoice {
   Maxima maximaOf(int64_t batch, int64_t tokens) const; // of all steps from a length on
 };
 
+// One K and V for all branches, of a history that decode is fed with: the least memory.
+void shareKeys(tools::OperatorInputs &history);
+
 // Tokens and compressed blocks that a query reads as the last of `tokens` (spec.md 10), whatever it selects.
 int64_t readsOf(const Spec &spec, int64_t tokens);
 

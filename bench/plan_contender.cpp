@@ -12,6 +12,8 @@ namespace nsa::bench {
 namespace {
 
 constexpr int kCheckedQueries = 4;
+// More than any L2.
+constexpr size_t kFlushBytes = size_t{192} << 20;
 constexpr double kSampleMs = 1.0; // on the CPU: below it one run is too close to the clock's own steps
 
 // Of one kernel.
@@ -39,6 +41,10 @@ std::vector<int64_t> sampledRows(const tools::OperatorInputs &inputs) {
 }
 
 } // namespace
+
+Result<tools::Buffer> flushBuffer(tools::Accelerator &accelerator) {
+  return accelerator.isCuda() ? accelerator.allocate(kFlushBytes) : Result<tools::Buffer>(tools::Buffer());
+}
 
 Result<std::unique_ptr<PlanContender>> PlanContender::make(std::string name, nsa_engine *engine, const Arena &arena) {
   std::unique_ptr<PlanContender> contender(new PlanContender(std::move(name), arena));

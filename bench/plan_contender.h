@@ -16,6 +16,9 @@ struct Arena {
   int warmUps = 3;      // caches, clocks and lazy loading
 };
 
+// What is written before each sample, so that nobody finds anything in a GPU's L2; empty on the CPU.
+Result<tools::Buffer> flushBuffer(tools::Accelerator &accelerator);
+
 class PlanContender final : public Contender {
 public:
   // Makes the plan (compiles or tunes), runs it and checks the result: a wrong kernel has no speed, so it is an error.

@@ -2,6 +2,7 @@
 
 #include "autotune/threshold.h"
 #include "bench/bench_report.h"
+#include "bench/split_sweep.h"
 #include "cache/kernel_store.h"
 #include "runtime/base/compiler_revision.h"
 #include "runtime/engine/routes.h"
@@ -43,7 +44,7 @@ std::vector<Switch> switchesOf(const Spec &spec) {
                         op == Operator::kCmp ? int64_t{2} * spec.cmpBlock : 16,
                         4096});
   // Up to n blocks all are selected, so that dense attention is the same and needs no selection.
-  switches.push_back({"sel.dense_up_to",
+  switches.push_back({std::string(kDenseRoute),
                       PayingSide::kUpTo,
                       "select and sel",
                       "dense",
@@ -92,6 +93,7 @@ public:
     for (const NamedSpec &named : choice.lengths.specs)
       for (const Switch &between : switchesOf(named.spec))
         NSA_RETURN_IF_ERROR(measure(named, between));
+    NSA_RETURN_IF_ERROR(measureSplits());
     return report->content();
   }
 
@@ -226,14 +228,71 @@ private:
     return covers.isOk() ? store(named, between, *found) : Status::ok();
   }
 
+  // Each batch and length has an answer of its own: how many shares pay against the rule's.
+  Status measureSplits() {
+    if (choice.decodeBatches.empty() || choice.decodeTokens.empty())
+      return Status::ok();
+    Result<SplitEngines> engines = SplitEngines::open(choice.engine);
+    if (!engines)
+      return engines.status();
+    for (const NamedSpec &named : choice.lengths.specs)
+      for (const int64_t batch : choice.decodeBatches)
+        for (const int64_t tokens : choice.decodeTokens) {
+          SplitPoint point{named.spec, batch, tokens};
+          point.spec.op = Operator::kDecode;
+          point.spec.layout = Layout::kDense;
+          choice.lengths.say("decode.splits at batch " + std::to_string(batch),
+                             promptCase(named.name, point.spec, tokens));
+          Result<SplitSweep> sweep = sweepSplits(device, *engines, point, choice.lengths.samples);
+          if (!sweep)
+            return sweep.status();
+          NSA_RETURN_IF_ERROR(addSplits(named, point, *sweep));
+        }
+    return Status::ok();
+  }
+
+  Status addSplits(const NamedSpec &named, const SplitPoint &point, const SplitSweep &sweep) {
+    StoredRoute route;
+    route.family = splitsFamily(point.spec);
+    route.device = deviceKey;
+    route.name =
+        splitsRoute(point.spec, {.batch = point.batch, .tokensQ = point.batch, .seqlenQ = 1, .seqlenK = point.tokens});
+    route.threshold = sweep.best;
+    route.provenance = "compiler=" + std::string(compilerRevision());
+    const double rule = sweep.ways.front().milliseconds;
+    for (const SplitSweep::Way &way : sweep.ways) {
+      const bool isRule = way.splits == 0;
+      route.evidence.push_back(
+          {way.splits, isRule ? "rule " + sweep.rule : "shares", way.milliseconds, way.milliseconds / rule, ""});
+      if (!isRule)
+        NSA_RETURN_IF_ERROR(report->add({{"heads", named.name},
+                                         {"route", "decode.splits"},
+                                         {"batch", point.batch},
+                                         {"tokens", point.tokens},
+                                         {"usual", "rule " + sweep.rule},
+                                         {"usual_ms", rule},
+                                         {"other", std::to_string(way.splits) + " shares"},
+                                         {"other_ms", way.milliseconds},
+                                         {"ratio", rule / way.milliseconds}}));
+    }
+    nlohmann::ordered_json entry = {{"heads", named.name},
+                                    {"route", route.name},
+                                    {"threshold", nullptr},
+                                    {"text", "never: the rule's " + sweep.rule + " shares are as good as any"}};
+    if (sweep.best != StoredRoute::kNever) {
+      entry["threshold"] = sweep.best;
+      entry["text"] = std::to_string(sweep.best) + " shares, in place of the rule's " + sweep.rule;
+    }
+    NSA_RETURN_IF_ERROR(addEntry(std::move(entry)));
+    return put(route);
+  }
+
   Status addEntry(nlohmann::ordered_json entry) {
     thresholds.push_back(std::move(entry));
     return report->setFact("thresholds", thresholds);
   }
 
   Status store(const NamedSpec &named, const Switch &between, const ThresholdReport &found) {
-    if (choice.storeIn.empty())
-      return Status::ok();
     Spec spec = named.spec;
     spec.op = between.familyOp;
     StoredRoute route;
@@ -246,6 +305,12 @@ private:
       route.evidence.push_back({times.size, between.usualName, times.usualMs, times.usualMs / times.otherMs, ""});
       route.evidence.push_back({times.size, between.otherName, times.otherMs, times.otherMs / times.usualMs, ""});
     }
+    return put(route);
+  }
+
+  Status put(const StoredRoute &route) const {
+    if (choice.storeIn.empty())
+      return Status::ok();
     std::string warning;
     Result<std::unique_ptr<KernelStore>> database =
         KernelStore::open({.path = choice.storeIn, .readOnly = false}, warning);

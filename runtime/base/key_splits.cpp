@@ -74,7 +74,7 @@ KeySplits KeySplits::make(const Spec &spec, const Maxima &maxima) {
   const bool selects = spec.hasBranch(kBranchSel);
   const std::array<bool, 3> exists = {spec.hasBranch(kBranchCmp) || selects, selects, spec.hasBranch(kBranchWin)};
   const int64_t programs = programsOf(spec, maxima);
-  const int64_t wanted = (kProgramsWanted + programs - 1) / programs;
+  const int64_t wanted = spec.keySplits ? spec.keySplits : (kProgramsWanted + programs - 1) / programs;
   KeySplits splits;
   for (size_t branch = 0; branch < keys.size(); ++branch)
     if (exists[branch])

@@ -27,6 +27,7 @@ struct KeySplits {
   static constexpr int64_t kMost = 16; // of one branch
   std::array<int64_t, 3> counts = {};  // by branch: cmp, sel, win; 0 where it has no kernel
 
+  // By the rule, or by `keySplits` of the spec: as many, where a branch has keys enough for them.
   static KeySplits make(const Spec &spec, const Maxima &maxima);
   // What `merge` makes room for: the splits of the branches that are on, in steps of 16.
   int64_t slots(const Spec &spec) const;

@@ -117,6 +117,9 @@ struct Spec {
   bool gatePerGroup = false; // gates are [.., kv_heads, 3], else [.., query_heads, 3]
   int32_t branches = kAllBranches;
   int32_t pageSize = 0; // tokens of a cache's page; 0: each sequence's tokens stand together
+  // The engine's, no caller's: how many programs at most share the keys of one of decode's few queries in each branch;
+  // 0: as many as the rule says (key_splits.h).
+  int32_t keySplits = 0;
 
   int32_t group() const { return kvHeads ? queryHeads / kvHeads : 0; }
   float effectiveScale() const;

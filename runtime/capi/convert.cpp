@@ -84,6 +84,12 @@ Status convert(const nsa_engine_options *options, EngineOptions &result) {
   result.cacheMaxBytes = options->cache_max_bytes;
   result.forceBranch = textOf(options->force_branch);
   result.uniformGate = options->uniform_gate;
+  NSA_RETURN_IF_ERROR(checkEnum("tune_exhaustive", options->tune_exhaustive, 1, "must be 0 or 1"));
+  result.tuneExhaustive = options->tune_exhaustive != 0;
+  NSA_RETURN_IF_ERROR(checkEnum("ignore_thresholds", options->ignore_thresholds, 1, "must be 0 or 1"));
+  result.ignoreThresholds = options->ignore_thresholds != 0;
+  result.decodeSplits = options->decode_splits;
+  NSA_RETURN_IF_ERROR(checkEnum("flags", options->flags, 0, "must be 0"));
   result.pinPath = textOf(options->pin_path);
   result.logLimit = options->log_limit;
   if (const std::string steps = textOf(options->fallbacks); !steps.empty()) {

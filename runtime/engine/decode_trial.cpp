@@ -247,8 +247,9 @@ Status DecodeTrial::runAll(const LoadedKernel &kernel, int64_t time, DeviceBuffe
   Call call;
   NSA_RETURN_IF_ERROR(prepareCall(rules, bindings(time), call));
   return launches.runAll([&](int32_t *word, void *stream) {
-    return PipelineRun{rules, used,   layout,  call, static_cast<std::byte *>(workspace.data()),
-                       word,  stream, nullptr, tap}
+    return PipelineRun{
+        rules,   used, routesOf(spec, maxima), layout, call, static_cast<std::byte *>(workspace.data()), word, stream,
+        nullptr, tap}
         .run();
   });
 }

@@ -121,6 +121,7 @@ std::string describeTuning(const TuningDescription &tuning) {
                  {"ratio_to_default", winner.ratioToIncumbent}}},
                {"tie", tuning.report.tie},
                {"noise", tuning.report.noise},
+               {"exhaustive", tuning.exhaustive},
                {"budget_exhausted", tuning.report.budgetExhausted},
                {"store_trouble", tuning.storeTrouble},
                {"compiled", compiled},
@@ -191,8 +192,16 @@ std::string describeExplain(const ExplainDescription &explain) {
                          {"layer", explain.servedBy->layer},     {"distance", explain.distance}};
   if (!explain.route.name.empty())
     json["route"] = {
-        {"name", explain.route.name}, {"threshold_seqlen_k", explain.route.threshold}, {"why", explain.route.why}};
+        {"name", explain.route.name},
+        {"source", explain.route.source},
+        {"threshold_seqlen_k", explain.route.threshold == StoredRoute::kNever ? Json() : Json(explain.route.threshold)},
+        {"why", explain.route.why}};
 
+  if (!explain.route.splitsSource.empty())
+    json["splits"] = {{"cmp", explain.route.splits[0]},
+                      {"sel", explain.route.splits[1]},
+                      {"win", explain.route.splits[2]},
+                      {"source", explain.route.splitsSource}};
   if (explain.measured)
     json["threshold"] = {{"name", explain.measured->name},
                          {"from", explain.measured->threshold},

@@ -8,6 +8,7 @@
 #include "runtime/engine/options.h"
 #include "runtime/engine/plan.h"
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,7 @@ struct TuningDescription {
   uint64_t seed = 0;
   double milliseconds = 0;
   TuneReport report;
+  bool exhaustive = false;
   std::string storeTrouble; // why the winner was not kept; "" when it was
 };
 std::string describeTuning(const TuningDescription &tuning);
@@ -37,10 +39,13 @@ std::string describeTuningElsewhere(const StoredChoice &choice, double milliseco
 
 // Which kernel stands for a part of an operator, where lengths decide.
 struct RouteDescription {
-  std::string part;      // roleName
-  std::string name;      // "" where there is only one way
-  int64_t threshold = 0; // longest sequence of keys for which it is taken
-  std::string why;
+  std::string part{};    // roleName
+  std::string name{};    // "" where there is only one way
+  int64_t threshold = 0; // longest sequence of keys for which dense attention is taken; StoredRoute::kNever
+  std::string source{};  // "exact", or the name of the measured threshold
+  std::string why{};
+  std::array<int64_t, 3> splits{}; // programs that share keys, by branch
+  std::string splitsSource{};      // "": nobody does; "rule", "rule, as measured", "decode_splits", or a route's name
 };
 
 struct ExplainDescription {

@@ -1,5 +1,6 @@
 #include "runtime/engine/engine.h"
 
+#include "runtime/base/key_splits.h"
 #include "runtime/base/log_limit.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/cuda_device.h"
@@ -9,6 +10,7 @@
 #include "runtime/engine/miss_report.h"
 #include "runtime/engine/plan_parts.h"
 #include "runtime/engine/profiler_range.h"
+#include "runtime/engine/routes.h"
 #include "runtime/engine/template_folder.h"
 
 #include <algorithm>
@@ -44,18 +46,40 @@ bool wantsTuning(const PlanCore::Part &part) {
          (isTuned(part.step.spec.op) && !(part.kernel->tuned && part.kernel->step == FallbackStep::kExact));
 }
 
-// What the maxima decide of a step before anything is looked up.
-RouteDescription describeRoute(const Spec &spec, const Maxima &maxima, const Step &step) {
-  RouteDescription route{std::string(roleName(step.role, spec.op)), "", 0, ""};
-  if (!isWhole(spec.op) || step.spec.op != Operator::kDense)
+// What lengths decide of a step before its kernel is looked up.
+RouteDescription describeRoute(const Routing &routing, const Step &step) {
+  const Spec &spec = routing.spec;
+  const Maxima &maxima = routing.maxima;
+  const std::optional<StoredRoute> &measured = routing.dense;
+  RouteDescription route{.part = std::string(roleName(step.role, spec.op)), .source = "exact"};
+  if (step.spec.op == Operator::kSplitCmp || step.spec.op == Operator::kSplitSelWin) {
+    route.splits = KeySplits::make(spec, maxima).counts;
+    route.splitsSource = spec.keySplits == 0 ? routing.splits ? "rule, as measured" : "rule"
+                         : routing.splits    ? routing.splits->name
+                                             : "decode_splits";
+  }
+  const bool mayBeDense = (routesOf(spec, maxima) & kSelIsDense) != 0;
+  if (!isWhole(spec.op) || (step.spec.op != Operator::kDense && !(step.spec.op == Operator::kSel && mayBeDense)))
     return route;
   route.name = "dense";
-  if (step.role == Role::kSel) {
-    route.threshold = int64_t{spec.selCount} * spec.selBlock;
-    route.why = "up to sel_count * sel_block keys every block is selected";
-  } else {
+  if (step.role != Role::kSel) {
     route.threshold = spec.window;
     route.why = "up to `window` keys the window holds all of them";
+    return route;
+  }
+  route.threshold = int64_t{spec.selCount} * spec.selBlock;
+  route.why = "up to sel_count * sel_block keys every block is selected";
+  if (!measured)
+    return route;
+  route.source = kDenseRoute;
+  route.threshold = measured->threshold;
+  if (step.spec.op == Operator::kDense) {
+    route.why += ", and dense attention pays up to the threshold, as measured";
+  } else {
+    route.name = "selection";
+    route.why += ", but dense attention, which would be the same, pays " +
+                 std::string(measured->threshold == StoredRoute::kNever ? "never" : "up to the threshold alone") +
+                 ", as measured";
   }
   return route;
 }
@@ -217,7 +241,9 @@ const PlanCore *Engine::findInMemory(const PlanKey &key, const Spec &spec, const
 }
 
 Result<PlanPointer> Engine::hand(const PlanCore &core, PlanSource source, const Spec &spec, const Maxima &maxima) {
-  const WorkspaceLayout layout(spec, maxima, core.kernels, ownDevice->isGpu());
+  Spec routed = spec;
+  routed.keySplits = core.keySplits;
+  const WorkspaceLayout layout(routed, maxima, core.kernels, ownDevice->isGpu());
   NSA_RETURN_IF_ERROR(layout.check(maxima));
   ViewSlots gates;
   if (overridesGates(spec)) {
@@ -232,7 +258,7 @@ Result<PlanPointer> Engine::hand(const PlanCore &core, PlanSource source, const 
   (*plan)->engine = this;
   (*plan)->core = &core;
   (*plan)->source = source;
-  (*plan)->rules = CallRules(spec, maxima);
+  (*plan)->rules = CallRules(routed, maxima);
   (*plan)->gates = gates;
   (*plan)->layout = layout;
   return PlanPointer(*plan);
@@ -320,7 +346,7 @@ Status Engine::addComparison(Plan &comparing, const Maxima &maxima, void *stream
 
 Result<std::shared_ptr<const PlanCore>> Engine::make(const Spec &spec, const Maxima &maxima) {
   const ProfilerRange range("nsa plan");
-  Result<std::vector<PlanCore::Part>> parts = makeParts(*planner, stepsOf(spec, maxima), options);
+  Result<std::vector<PlanCore::Part>> parts = makeParts(*planner, planner->route(spec, maxima).steps(), options);
   if (!parts)
     return parts.status();
   auto core = std::make_shared<const PlanCore>(std::move(*parts));
@@ -366,11 +392,12 @@ Result<std::string> Engine::explain(const Spec &asked, const Maxima &maxima) {
   NSA_RETURN_IF_ERROR(checkRequest(asked, maxima));
   const Spec spec = overridesGates(asked) ? withOwnGates(asked) : asked;
   const bool inMemory = findInMemory(PlanKey::make(spec, maxima), spec, maxima) != nullptr;
+  const Routing routing = planner->route(spec, maxima);
   std::vector<std::string> texts;
-  for (const Step &step : stepsOf(spec, maxima)) {
+  for (const Step &step : routing.steps()) {
     if (!isTuned(step.spec.op))
       continue; // nothing to choose, so nothing to explain
-    Result<std::string> text = planner->explain(step, describeRoute(spec, maxima, step), inMemory);
+    Result<std::string> text = planner->explain(step, describeRoute(routing, step), inMemory);
     if (!text)
       return text;
     texts.push_back(std::move(*text));
@@ -382,7 +409,7 @@ Result<std::string> Engine::tune(const Spec &spec, const Maxima &maxima) {
   NSA_RETURN_IF_ERROR(checkRequest(spec, maxima));
   std::vector<std::string> reports;
   std::vector<PlanCore::Part> parts;
-  for (const Step &step : stepsOf(spec, maxima)) {
+  for (const Step &step : planner->route(spec, maxima).steps()) {
     std::string report;
     Result<std::shared_ptr<const KernelCore>> kernel = planner->tune(step.spec, step.maxima, report);
     if (!kernel)
@@ -404,7 +431,11 @@ Result<std::string> Engine::tuneKernel(const Spec &spec, const Maxima &maxima, c
   if (!std::isfinite(budgetSeconds) || budgetSeconds < 0)
     return Status::invalid("budget_seconds", std::to_string(budgetSeconds),
                            "must be positive and finite, or 0 for the engine's");
-  for (const Step &step : stepsOf(spec, maxima)) {
+  // Also what serves where no threshold is followed: they may change.
+  std::vector<Step> steps = stepsOf(spec, maxima);
+  for (Step &step : planner->route(spec, maxima).steps())
+    steps.push_back(std::move(step));
+  for (const Step &step : steps) {
     if (Problem::make(step.spec, step.maxima).key() != problem)
       continue;
     std::string report;

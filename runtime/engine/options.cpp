@@ -1,5 +1,7 @@
 #include "runtime/engine/options.h"
 
+#include "runtime/base/key_splits.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -14,6 +16,7 @@ namespace nsa {
 namespace {
 
 constexpr double kTuneBudgetSeconds = 30;
+constexpr double kExhaustiveBudgetSeconds = 86400; // none, as far as anybody waits
 constexpr std::string_view kPolicyNames[] = {"default", "fail", "tune", "background"};
 constexpr int kMostThreads = 4096;
 constexpr int kLogLimit = 20;
@@ -94,6 +97,19 @@ public:
     if (uniform == 1 && !branch.empty())
       return Status::invalid("uniform_gate", "1", "excludes force_branch = " + branch,
                              "set one of the two (NSA_UNIFORM_GATE, NSA_FORCE_BRANCH)");
+    return Status::ok();
+  }
+
+  Status splits(int &option) const {
+    constexpr const char *kRule = "must be 1 to 16, or 0 for what was measured, else the rule";
+    if (option < 0 || option > KeySplits::kMost)
+      return Status::invalid("decode_splits", std::to_string(option), kRule);
+    const std::string_view value = lookup("NSA_DECODE_SPLITS");
+    if (option != 0 || value.empty())
+      return Status::ok();
+    auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), option);
+    if (error != std::errc() || end != value.data() + value.size() || option < 0 || option > KeySplits::kMost)
+      return Status::invalid("NSA_DECODE_SPLITS", std::string(value), kRule);
     return Status::ok();
   }
 
@@ -190,8 +206,11 @@ Status EngineOptions::resolve(const Environment &environment) {
     }
   }
   NSA_RETURN_IF_ERROR(resolver.seconds(tuneBudgetSeconds, "tune_budget_seconds", "NSA_TUNE_BUDGET"));
+  NSA_RETURN_IF_ERROR(resolver.flag(tuneExhaustive, "NSA_TUNE_EXHAUSTIVE"));
+  NSA_RETURN_IF_ERROR(resolver.flag(ignoreThresholds, "NSA_IGNORE_THRESHOLDS"));
+  NSA_RETURN_IF_ERROR(resolver.splits(decodeSplits));
   if (tuneBudgetSeconds == 0)
-    tuneBudgetSeconds = kTuneBudgetSeconds;
+    tuneBudgetSeconds = tuneExhaustive ? kExhaustiveBudgetSeconds : kTuneBudgetSeconds;
   NSA_RETURN_IF_ERROR(resolver.threads(cpuThreads, "cpu_threads", "NSA_CPU_THREADS"));
   NSA_RETURN_IF_ERROR(resolver.threads(compileThreads, "compile_threads", "NSA_COMPILE_THREADS"));
   if (compileThreads == 0)

@@ -28,6 +28,9 @@ struct EngineOptions {
   int64_t cacheMaxBytes = 0; // 0: no limit
   std::optional<MissPolicy> missPolicy;
   double tuneBudgetSeconds = 0;
+  bool tuneExhaustive = false;            // every candidate is compiled and measured to the end
+  bool ignoreThresholds = false;          // measured thresholds decide nothing
+  int decodeSplits = 0;                   // of Spec::keySplits; 0: as measured, else as the rule says
   std::optional<FallbackSteps> fallbacks; // what may serve in the place of a kernel of the problem's own
   std::string pinPath;                    // where choices come from, and from nowhere else; "none": all
   std::string compilerPath;               // stays empty for the library beside libnsa.so

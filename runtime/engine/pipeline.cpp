@@ -17,8 +17,6 @@ constexpr int64_t kGpuChunkBytes = int64_t{512} << 20;
 constexpr int64_t kCpuChunkBytes = int64_t{32} << 20;
 constexpr int64_t kChunkGranule = 64; // queries
 
-enum Route : uint8_t { kSelIsDense = 1, kWinIsDense = 2 };
-
 Spec withOperator(Spec spec, Operator op) {
   spec.op = op;
   return spec;
@@ -59,6 +57,10 @@ uint8_t routesOf(const Spec &spec, const Maxima &maxima) {
 }
 
 std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima) {
+  return stepsOf(spec, maxima, routesOf(spec, maxima));
+}
+
+std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima, uint8_t routes) {
   std::vector<Step> steps;
   auto add = [&](Role role, Spec stepSpec) { steps.push_back({role, stepSpec, maxima}); };
   // Kernels of decode find their lengths in a table, whatever the layout of the new tokens; combine only adds rows up.
@@ -88,7 +90,6 @@ std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima) {
     add(Role::kMain, spec);
     return steps;
   }
-  const uint8_t routes = routesOf(spec, maxima);
   if (sharesKeys(spec, maxima)) {
     if (spec.hasBranch(kBranchCmp) || spec.hasBranch(kBranchSel)) {
       add(Role::kCompress, withOperator(branch, Operator::kCompress));
@@ -450,7 +451,7 @@ Status PipelineRun::runChunk(int64_t first, int64_t past, const BranchKeys &keys
         call[T::kLseCmp].data ? call[T::kLseCmp] : perQuery(layout.lse, DType::kF32, spec.queryHeads, 1, first);
     NSA_RETURN_IF_ERROR(attend(Role::kCmp, 0, cmp, T::kOCmp, View::kOCmp, View::kReadsCmp));
     // Lists of a dense route are made for callers only.
-    const bool routed = (routesOf(spec, rules.maxima) & kSelIsDense) != 0;
+    const bool routed = (routes & kSelIsDense) != 0;
     if (spec.hasBranch(kBranchSel)) {
       KernelCall select = base;
       select[View::kQ] = cmp[View::kQ];

@@ -45,11 +45,14 @@ struct Step {
   Spec spec;
   Maxima maxima;
 };
-// Steps in the order of their launches. Exact shortcuts are taken here: where every length that the maxima allow has
-// all its blocks selected, or fits the window, the branch is dense attention.
-std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima);
-// What of that the exact maxima decide, and no bucket of them: part of a plan's key.
+// Exact shortcuts: where every length that the maxima allow has all its blocks selected, or fits the window, the branch
+// is dense attention.
+enum Route : uint8_t { kSelIsDense = 1, kWinIsDense = 2 };
+// Those that the maxima allow: what the exact maxima decide, and no bucket of them, so it is part of a plan's key.
 uint8_t routesOf(const Spec &spec, const Maxima &maxima);
+// Steps in the order of their launches, with all shortcuts that the maxima allow, or with those that are taken.
+std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima);
+std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima, uint8_t routes);
 
 using RoleKernels = std::array<const LoadedKernel *, kRoles>; // null: not part of the operator
 
@@ -107,6 +110,7 @@ struct BranchKeys {
 struct PipelineRun {
   const CallRules &rules;
   const RoleKernels &kernels;
+  uint8_t routes; // taken by these kernels
   const WorkspaceLayout &layout;
   const Call &call;
   std::byte *workspace;

@@ -22,6 +22,11 @@ PlanCore::PlanCore(std::vector<Part> given) : parts(std::move(given)) {
   for (const Part &part : parts) {
     kernels[static_cast<size_t>(part.step.role)] = part.kernel->kernel.get();
     source = std::max(source, part.kernel->source);
+    keySplits = std::max(keySplits, part.step.spec.keySplits);
+    if (part.step.spec.op == Operator::kDense && part.step.role == Role::kSel)
+      routes |= kSelIsDense;
+    if (part.step.spec.op == Operator::kDense && part.step.role == Role::kWin)
+      routes |= kWinIsDense;
   }
 }
 
@@ -109,9 +114,10 @@ Status Plan::run(const Bindings &bindings, void *workspace, size_t workspaceByte
   auto *memory = static_cast<std::byte *>(workspace);
   auto launch = [&](const void *word) -> Status {
     if (!comparison)
-      return PipelineRun{rules, core->kernels, layout, call, memory, word, stream, trace}.run();
+      return PipelineRun{rules, core->kernels, core->routes, layout, call, memory, word, stream, trace}.run();
     Comparison found(engine->device(), rules, layout, *comparison->definitions, memory);
-    const PipelineRun comparing{rules, core->kernels, layout, call, memory, word, stream, trace, nullptr, &found};
+    const PipelineRun comparing{rules, core->kernels, core->routes, layout,  call,  memory,
+                                word,  stream,        trace,        nullptr, &found};
     NSA_RETURN_IF_ERROR(comparing.run());
     std::string report = found.report();
     std::lock_guard lock(comparison->mutex);

@@ -49,6 +49,8 @@ struct PlanCore {
 
   std::vector<Part> parts;
   RoleKernels kernels = {};
+  uint8_t routes = 0;                      // shortcuts that the steps take
+  int32_t keySplits = 0;                   // of their specs
   PlanSource source = PlanSource::kMemory; // what it took: compiling any counts as compiled
 
   // Whether the device launches every grid that these maxima ask for.

@@ -16,7 +16,8 @@ namespace {
 
 // Longer than any default takes to compile. Who waits for a tuning adds twice his own budget.
 constexpr std::chrono::milliseconds kLongestWait{60000};
-constexpr double kLongestBudget = 86400; // seconds: whatever the budget, a wait ends
+constexpr double kLongestBudget = 86400;                    // seconds: whatever the budget, a wait ends
+constexpr const char *kExhaustively = " search=exhaustive"; // in the provenance of such a winner
 
 // What serves where nobody has measured anything.
 constexpr std::string_view kUnmeasured = "the default configuration, compiled and not measured";
@@ -438,13 +439,16 @@ Result<std::shared_ptr<const KernelCore>> Planner::tuneNow(Search &search, std::
   NSA_RETURN_IF_ERROR(adopt(search, winner.content, winner.manifest, winner.binary));
   // A default that nobody measured is stored as one: it must not pass for a winner, nor take a winner's place.
   const bool tunes = tuned->wasMeasured();
-  Status kept = store(search, winner,
-                      tunes ? Origin{true, provenance(), session.evidence()} : Origin{.provenance = provenance()});
+  const std::string how = options.tuneExhaustive ? kExhaustively : "";
+  Status kept =
+      store(search, winner,
+            tunes ? Origin{true, provenance() + how, session.evidence()} : Origin{.provenance = provenance()});
   search.core->source = PlanSource::kCompiled;
   search.core->tuned = tunes;
   if (report)
     *report = describeTuning({search.core->problemKey, choiceDevice, session.shapeText(), session.seed(),
-                              search.core->times.tuneMs, std::move(*tuned), kept.isOk() ? "" : kept.toString()});
+                              search.core->times.tuneMs, std::move(*tuned), options.tuneExhaustive,
+                              kept.isOk() ? "" : kept.toString()});
   return std::shared_ptr<const KernelCore>(search.core);
 }
 

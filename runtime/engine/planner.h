@@ -15,6 +15,7 @@
 #include "runtime/engine/options.h"
 #include "runtime/engine/pinned_table.h"
 #include "runtime/engine/plan.h"
+#include "runtime/engine/routing.h"
 #include "runtime/engine/stopwatch.h"
 
 #include <chrono>
@@ -70,6 +71,8 @@ public:
   Result<std::shared_ptr<const KernelCore>> define(const Step &step);
   // The device as choices name it.
   const std::string &choiceKey() const { return choiceDevice; }
+  // What decides of an operator before its kernels are looked up.
+  Routing route(const Spec &spec, const Maxima &maxima);
   // So that a later compilation finds it open.
   void openCompiler() { (void)compiler(); }
   // What `make` would do, as JSON. Compiles and stores nothing; like it, opens no compiler where the policy is to fail.
@@ -118,6 +121,7 @@ private:
   std::string whyPassedOver(const StoredChoice &choice, const Manifest &manifest) const;
   // The measured threshold that guides problems without a choice of their own, and the template that it names for one.
   std::optional<StoredRoute> routeOf(const Search &search);
+  std::optional<StoredRoute> storedRoute(const std::string &family, std::string_view name);
   static std::string_view templateOf(const Search &search, const StoredRoute &route);
   void followRoute(const Search &search, std::vector<Candidate> &candidates);
   Result<std::shared_ptr<const KernelCore>> compileDefault(Search &search);

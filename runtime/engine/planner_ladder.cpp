@@ -1,5 +1,6 @@
 // What guides the planner beside a choice of the problem's own: measured thresholds and the fallback ladder; what it
 // says when nothing serves, and what it would do.
+#include "runtime/base/key_splits.h"
 #include "runtime/engine/describe.h"
 #include "runtime/engine/kernel_match.h"
 #include "runtime/engine/planner.h"
@@ -17,10 +18,23 @@ constexpr size_t kMostReasons = 3;
 } // namespace
 
 std::optional<StoredRoute> Planner::routeOf(const Search &search) {
-  if (!hasVariants(search.spec.op) || !isAsMeasured(search.spec, search.maxima))
+  if (!hasVariants(search.spec.op) || options.ignoreThresholds || !isAsMeasured(search.spec, search.maxima))
     return std::nullopt;
-  const std::string family = routeFamily(search.spec), name = attentionRoute(search.spec.op);
-  return pin ? pin->findRoute(family, choiceDevice, name) : cache.findRoute(family, choiceDevice, name);
+  return storedRoute(routeFamily(search.spec), attentionRoute(search.spec.op));
+}
+
+std::optional<StoredRoute> Planner::storedRoute(const std::string &family, std::string_view name) {
+  const std::string text(name);
+  return pin ? pin->findRoute(family, choiceDevice, text) : cache.findRoute(family, choiceDevice, text);
+}
+
+Routing Planner::route(const Spec &spec, const Maxima &maxima) {
+  Spec asked = spec;
+  if (sharesKeys(spec, maxima))
+    asked.keySplits = options.decodeSplits;
+  return routingOf(asked, maxima, [&](const std::string &family, const std::string &name) {
+    return options.ignoreThresholds ? std::nullopt : storedRoute(family, name);
+  });
 }
 
 std::string_view Planner::templateOf(const Search &search, const StoredRoute &route) {

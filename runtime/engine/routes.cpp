@@ -1,6 +1,10 @@
 #include "runtime/engine/routes.h"
 
+#include "runtime/base/key_splits.h"
 #include "runtime/base/manifest.h"
+
+#include <algorithm>
+#include <bit>
 
 namespace nsa {
 
@@ -12,6 +16,39 @@ bool isAsMeasured(const Spec &spec, const Maxima &maxima) {
     return false;
   const Maxima alone{.batch = 1, .tokensQ = maxima.seqlenQ, .seqlenQ = maxima.seqlenQ, .seqlenK = maxima.seqlenK};
   return asked.fixed == Problem::make(spec, alone).fixed;
+}
+
+namespace {
+
+int64_t routeBucket(int64_t value) {
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(value, 1))));
+}
+
+} // namespace
+
+bool densePays(const StoredRoute &route, const Spec &spec, const Maxima &maxima) {
+  const int64_t longest = routeBucket(maxima.seqlenK);
+  const int64_t all = int64_t{spec.selCount} * spec.selBlock;
+  return route.threshold != StoredRoute::kNever && std::min(longest, all) <= route.threshold;
+}
+
+std::string splitsRoute(const Spec &spec, const Maxima &maxima) {
+  if (!sharesKeys(spec, maxima))
+    return "";
+  return "decode.splits batch=" + std::to_string(routeBucket(maxima.batch)) +
+         " seqlen_k=" + std::to_string(routeBucket(maxima.seqlenK)) +
+         " seqlen_q=" + std::to_string(routeBucket(maxima.seqlenQ));
+}
+
+std::string splitsFamily(const Spec &spec) {
+  // The kernel of most of the work has most of the fields; the compressed branch and what is on have the rest.
+  Spec attending = spec;
+  attending.op = Operator::kSplitSelWin;
+  attending.layout = Layout::kPacked;
+  attending.keySplits = 0;
+  return routeFamily(attending) + " branches=" + std::to_string(spec.branches) +
+         " cmp_block=" + std::to_string(spec.cmpBlock) + " cmp_stride=" + std::to_string(spec.cmpStride) +
+         " window=" + std::to_string(spec.window);
 }
 
 std::string routeFamily(const Spec &spec) {

@@ -3,6 +3,7 @@
 // functions.
 #pragma once
 
+#include "cache/rows.h"
 #include "runtime/base/problem.h"
 
 #include <optional>
@@ -20,6 +21,20 @@ std::string attentionRoute(Operator op);
 // Thresholds of templates are measured at batch 1 with as many queries as keys. Whether a call's kernels are those
 // that were: few queries before many keys have others, and a batch of short sequences may have, too.
 bool isAsMeasured(const Spec &spec, const Maxima &maxima);
+
+// The most keys of a sequence up to which dense attention pays where the selection holds every block anyway.
+inline constexpr std::string_view kDenseRoute = "sel.dense_up_to";
+// Whether it pays with these maxima of nsa, which are within sel_count * sel_block. One plan serves all lengths of a
+// bucket, so the longest of them decides.
+bool densePays(const StoredRoute &route, const Spec &spec, const Maxima &maxima);
+
+// "decode.splits batch=64 seqlen_k=65536 seqlen_q=1": of decode's few queries, with maxima of this bucket, how many
+// programs at most share the keys of one in each branch; "never": the rule's number is as good as any. Nothing where
+// programs do not share keys.
+std::string splitsRoute(const Spec &spec, const Maxima &maxima);
+// What it holds for.
+std::string splitsFamily(const Spec &spec);
+
 // What a threshold holds for, at all lengths: "window dtype=bf16 group=16 ... kv_heads=4".
 std::string routeFamily(const Spec &spec);
 

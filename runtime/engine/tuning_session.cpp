@@ -72,6 +72,7 @@ Result<TuneReport> TuningSession::run() {
   TuneOptions options;
   options.budgetSeconds = environment.options.tuneBudgetSeconds;
   options.compileThreads = environment.options.compileThreads;
+  options.exhaustive = environment.options.tuneExhaustive;
   options.seed = inputSeed;
   Result<TuneReport> result = tune(candidates, callbacks, options);
   if (!result)

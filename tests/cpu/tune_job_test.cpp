@@ -51,8 +51,10 @@ protected:
     setenv("NSA_DEVICE", "cpu", 1);
     setenv("NSA_CPU_THREADS", "1", 1); // kernels of microseconds: waiting for a second thread would be all there is
     setenv("NSA_MISS", "fail", 1);     // of plans: who asks for tuning gets it
-    for (const char *name : {"NSA_CACHE_DIR", "NSA_TUNE_BUDGET", "NSA_FORCE_VARIANT"})
+    for (const char *name : {"NSA_CACHE_DIR", "NSA_TUNE_BUDGET", "NSA_FORCE_VARIANT", "NSA_CACHE_PACKS"})
       unsetenv(name);
+    if (!packs.empty())
+      setenv("NSA_CACHE_PACKS", packs.c_str(), 1);
     std::vector<char *> pointers;
     for (std::string &argument : arguments)
       pointers.push_back(argument.data());
@@ -131,6 +133,7 @@ protected:
   test::TemplateFolder templates;
   const std::string workload = NSA_TEST_DATA "/tune_tiny.json";
   const std::string database = scratch.file("kernels.db"), log = scratch.file("log");
+  std::string packs; // NSA_CACHE_PACKS of the next process
 };
 
 // "[3/12] two nsa fp32 dense 1x64 cmp: 0.002 ms, 0.9 of the default, attention key_tile=16 ... (a tie)"
@@ -292,6 +295,131 @@ TEST_F(TuneJobTest, ReportsHoldWhatTheRunDid) {
 
   const std::string forced = run(tune({"--again"}));
   EXPECT_EQ(linesOf(forced).size(), kKernels) << forced;
+}
+
+// What a pack holds, measured by this compiler on this model, needs no second measurement, wherever the database is.
+TEST_F(TuneJobTest, WhatAPackHoldsIsNotMeasuredAgain) {
+  run(tune({}));
+  const std::string pack = scratch.file("tiny.nsapack");
+  run({NSA_PROGRAM, "cache", "export", pack, "--cache", database});
+  removeDatabase();
+  packs = pack;
+  EXPECT_NE(run(tune({"--dry-run"})).find("0 to measure in 0 families, 0 to compile alone, 12 stored"),
+            std::string::npos);
+  const std::string json = scratch.file("report.json");
+  const std::string output = run(tune({"--json=" + json}));
+  EXPECT_NE(output.find("Nothing was measured"), std::string::npos) << output;
+  const nlohmann::json report = nlohmann::json::parse(test::readFile(json));
+  EXPECT_EQ(report["counts"].value("stored", 0), int{kKernels});
+  for (const nlohmann::json &kernel : report["kernels"])
+    EXPECT_GT(kernel["winner"].value("milliseconds", 0.0), 0) << "the pack's evidence: " << kernel.dump();
+  EXPECT_EQ(storedWinners().size(), 0u) << "the database needs none of it";
+
+  // A pack of another revision of the templates is none of this device's, and one that is broken says so.
+  templates.replace("tile/sel.mlir", "walks the blocks", "walks all blocks");
+  EXPECT_NE(run(tune({"--dry-run"})).find("12 to measure"), std::string::npos);
+  packs = scratch.write("broken.nsapack", "not a pack");
+  const std::string broken = run(tune({"--dry-run"}));
+  EXPECT_NE(broken.find("12 to measure"), std::string::npos) << broken;
+  EXPECT_NE(broken.find("broken.nsapack"), std::string::npos) << "why it does not count: " << broken;
+}
+
+// Nobody is left out of a search that says so; what the usual one has found does not stand for it, the other way it
+// does.
+TEST_F(TuneJobTest, AnExhaustiveSearchIsMadeOnce) {
+  run(tune({}));
+  EXPECT_NE(run(tune({"--dry-run", "--exhaustive"})).find("12 to measure"), std::string::npos);
+  const std::string json = scratch.file("report.json");
+  run(tune({"--exhaustive", "--json=" + json}));
+  const nlohmann::json report = nlohmann::json::parse(test::readFile(json));
+  EXPECT_EQ(report["counts"].value("tuned", 0), int{kKernels});
+  EXPECT_TRUE(report.value("exhaustive", false));
+  for (const nlohmann::json &kernel : report["kernels"]) {
+    EXPECT_FALSE(kernel.value("budget_exhausted", true));
+    for (const nlohmann::json &candidate : kernel["evidence"]) {
+      EXPECT_NE(candidate.value("outcome", ""), "pruned") << candidate.dump();
+      if (candidate.value("milliseconds", 0.0) > 0 && kernel["candidates"].value("measured", 0) > 1)
+        EXPECT_EQ(candidate.value("rounds", 0), 3 + 9 + 27) << candidate.dump();
+    }
+  }
+  EXPECT_NE(run(tune({"--exhaustive"})).find("Nothing was measured"), std::string::npos);
+  EXPECT_NE(run(tune({})).find("Nothing was measured"), std::string::npos);
+}
+
+// One command, one budget, each kernel once, and a word on each workload.
+TEST_F(TuneJobTest, SeveralWorkloadsShareWhatBothNeed) {
+  nlohmann::json more = nlohmann::json::parse(test::readFile(workload));
+  more["name"] = "more";
+  more["prefill"]["lengths"] = {128, 256};
+  const std::string other = scratch.write("more.json", more.dump()), json = scratch.file("report.json");
+  const std::string plan = run(tune({other, "--dry-run", "--budget", "9"}));
+  EXPECT_NE(plan.find("\ntiny: 12 kernels, 6 of them shared with others\nmore: 12 kernels, 6 of them shared"),
+            std::string::npos)
+      << plan;
+  EXPECT_NE(plan.find(": 18 to measure in 7 families, 0 to compile alone, 0 stored"), std::string::npos) << plan;
+  EXPECT_NE(plan.find(", at most 9 s"), std::string::npos) << plan;
+  const std::string output = run(tune({other, "--json=" + json}));
+  EXPECT_NE(output.find("\ntiny: 12 kernels: 12 tuned; 6 shared with others\nmore: 12 kernels: 12 tuned; 6 shared"),
+            std::string::npos)
+      << output;
+  const nlohmann::json report = nlohmann::json::parse(test::readFile(json));
+  EXPECT_EQ(report["kernels"].size(), 18u);
+  EXPECT_EQ(report["workloads"][1].value("name", ""), "more");
+  EXPECT_EQ(report["workloads"][1]["counts"].value("tuned", 0), 12);
+  EXPECT_EQ(report["kernels"][6]["workloads"], (nlohmann::json{"tiny", "more"}));
+  EXPECT_NE(run({NSA_PROGRAM, "tune", other, "--cache", database}).find("12 kernels: 12 stored before"),
+            std::string::npos);
+  const std::string twice = run(tune({workload}), 1);
+  EXPECT_NE(twice.find("must differ in its name, tiny, from"), std::string::npos) << twice;
+}
+
+// Told with its times, stored, and taken from there until kernels are new; no plan ever looks at it.
+TEST_F(TuneJobTest, TheCrossoverWithDenseAttentionIsMeasuredOnce) {
+  nlohmann::json asking = nlohmann::json::parse(test::readFile(workload));
+  asking["prefill"]["crossover"] = true;
+  const std::string path = scratch.write("asking.json", asking.dump()), json = scratch.file("report.json"),
+                    html = scratch.file("report.html");
+  const std::vector<std::string> command = {NSA_PROGRAM, "tune",           path,       "--cache",
+                                            database,    "--json=" + json, "--report", html};
+  EXPECT_NE(run({NSA_PROGRAM, "tune", path, "--cache", database, "--dry-run"})
+                .find("\nmeasure  crossover with dense attention  (two fp32 1x64 to 1x128)\n"),
+            std::string::npos);
+  const std::string first = run(command);
+  EXPECT_NE(first.find("\nCrossover with dense attention, two fp32: "), std::string::npos) << first;
+  const nlohmann::json measured = nlohmann::json::parse(test::readFile(json))["crossovers"][0];
+  EXPECT_EQ(measured.value("status", ""), "measured");
+  ASSERT_EQ(measured["times"].size(), 2u) << measured.dump();
+  for (const nlohmann::json &at : measured["times"]) {
+    EXPECT_GT(at.value("nsa_ms", 0.0), 0);
+    EXPECT_GT(at.value("dense_ms", 0.0), 0);
+  }
+  if (measured["from"].is_null())
+    EXPECT_EQ(measured.value("text", ""), "never within the lengths measured, up to 128 tokens");
+  else
+    EXPECT_TRUE(measured["from"] == 64 || measured["from"] == 128) << measured.dump();
+  EXPECT_EQ(test::XmlCheck::problemOf(test::readFile(html)), "");
+  EXPECT_NE(test::readFile(html).find("Against dense attention"), std::string::npos);
+
+  const std::string second = run(command);
+  EXPECT_NE(second.find("Nothing was measured"), std::string::npos) << second;
+  const nlohmann::json stored = nlohmann::json::parse(test::readFile(json))["crossovers"][0];
+  EXPECT_EQ(stored.value("status", ""), "stored");
+  EXPECT_EQ(stored["times"], measured["times"]);
+  EXPECT_EQ(stored["text"], measured["text"]);
+  run({NSA_PROGRAM, "tune", path, "--cache", database, "--again", "--json=" + json});
+  EXPECT_EQ(nlohmann::json::parse(test::readFile(json))["crossovers"][0].value("status", ""), "measured");
+}
+
+TEST_F(TuneJobTest, AllAreTheReadyMadeWorkloads) {
+  const nlohmann::json plan = nlohmann::json::parse(
+      run({NSA_PROGRAM, "tune", "all", "--dry-run", "--target", "sm_90a", "--json", "--cache", database}));
+  ASSERT_EQ(plan["workloads"].size(), 8u);
+  size_t named = 0;
+  for (const nlohmann::json &each : plan["workloads"]) {
+    named += each.value("kernels", size_t{0});
+    EXPECT_GT(each.value("kernels", 0), 0) << each.dump();
+  }
+  EXPECT_LT(plan["kernels"].size(), named) << "kernels that several need are there once";
 }
 
 TEST_F(TuneJobTest, SigintEndsAfterTheKernelInHand) {

@@ -1,5 +1,6 @@
 // `nsa bench`: measures whole operations over lengths, and prints the tables of measurements that were made before.
 #include "bench/decode_summary.h"
+#include "bench/search_bench.h"
 #include "bench/threshold_bench.h"
 #include "runtime/engine/options.h"
 #include "tools/nsa/bench_verbs.h"
@@ -9,6 +10,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 
 namespace nsa::tools {
@@ -23,16 +25,20 @@ struct BenchFlags {
   bench::LengthChoice choice;
   std::string peers;
   bool noPeers = false, json = false, store = false;
+  std::vector<Operator> operators;
   bool choosesLengths = false; // the verb does, where none were given
+  bool isSearch = false;       // which always tunes, one length unless others were given
+  double exhaustiveSeconds = 0;
+  std::vector<int64_t> decodeBatches, decodeTokens;
 };
 
-// The paper's heads, where no file names others.
-bench::NamedSpec paperSpec() {
-  bench::NamedSpec named{"nsa192", {}};
+// The paper's heads, where no file names others, or those that kernels are mostly measured on.
+bench::NamedSpec usualSpec(int32_t qkDim) {
+  bench::NamedSpec named{"nsa" + std::to_string(qkDim), {}};
   named.spec.op = Operator::kNsa;
   named.spec.queryHeads = 64;
   named.spec.kvHeads = 4;
-  named.spec.qkDim = 192;
+  named.spec.qkDim = qkDim;
   named.spec.vDim = 128;
   return named;
 }
@@ -43,7 +49,7 @@ Status chooseSpecs(BenchFlags &flags) {
     return specs.status();
   flags.choice.specs = std::move(*specs);
   if (flags.choice.specs.empty())
-    flags.choice.specs.push_back(paperSpec());
+    flags.choice.specs.push_back(usualSpec(flags.isSearch ? 128 : 192));
   return Status::ok();
 }
 
@@ -54,6 +60,8 @@ Status measure(BenchFlags &flags, Measure verb) {
   Result<bench::BenchDevice> device = bench::BenchDevice::open(flags.engine.settings);
   if (!device)
     return device.status();
+  if (flags.choice.tokens.empty() && flags.isSearch)
+    flags.choice.tokens = {device->accelerator().isCuda() ? 8192 : 1024};
   if (flags.choice.tokens.empty() && !flags.choosesLengths)
     flags.choice.tokens = device->accelerator().isCuda() ? std::vector<int64_t>{4096, 8192, 16384, 32768, 65536}
                                                          : std::vector<int64_t>{1024, 2048, 4096};
@@ -72,6 +80,12 @@ Status measure(BenchFlags &flags, Measure verb) {
     for (const nlohmann::ordered_json &threshold : (*report)["thresholds"])
       std::printf("\nThreshold %s, %s: %s\n", threshold.value("route", "").c_str(),
                   threshold.value("heads", "").c_str(), threshold.value("text", "").c_str());
+  if (!flags.json && report->contains("search")) {
+    const nlohmann::ordered_json &search = (*report)["search"];
+    std::printf("\nTuned within %.0f %% of exhaustive search: %d of %d shapes, at worst %.3f times as long\n",
+                (search.value("limit", 1.0) - 1) * 100, search.value("within", 0), search.value("shapes", 0),
+                search.value("worst", 0.0));
+  }
   return Status::ok();
 }
 
@@ -101,7 +115,7 @@ Result<nlohmann::ordered_json> compress(bench::BenchDevice &device, const BenchF
 }
 
 Result<nlohmann::ordered_json> thresholds(bench::BenchDevice &device, const BenchFlags &flags) {
-  bench::ThresholdChoice choice{flags.choice, flags.engine.settings, ""};
+  bench::ThresholdChoice choice{flags.choice, flags.engine.settings, "", flags.decodeBatches, flags.decodeTokens};
   if (flags.store) {
     nsa::EngineOptions options;
     options.cachePath = flags.engine.settings.cachePath;
@@ -111,18 +125,24 @@ Result<nlohmann::ordered_json> thresholds(bench::BenchDevice &device, const Benc
   return bench::benchThresholds(device, choice);
 }
 
+Result<nlohmann::ordered_json> search(bench::BenchDevice &device, const BenchFlags &flags) {
+  return bench::benchSearch(device, {flags.choice, flags.operators, flags.engine.settings, flags.exhaustiveSeconds});
+}
+
 // What all verbs that measure take.
 CLI::App *addMeasuring(CLI::App &bench, Action &action, const std::shared_ptr<BenchFlags> &flags,
                        const std::string &name, const std::string &purpose, Measure verb) {
   CLI::App *command = bench.add_subcommand(name, purpose);
   command
       ->add_option("--config", flags->configs,
-                   "JSON file of heads, head sizes and what else a specification has; may be repeated (default: the "
-                   "paper's 64/4 heads of 192/128, bf16)")
+                   std::string("JSON file of heads, head sizes and what else a specification has; may be repeated "
+                               "(default: ") +
+                       (flags->isSearch ? "64/4 heads of 128/128, bf16)" : "the paper's 64/4 heads of 192/128, bf16)"))
       ->type_name("FILE");
   command
       ->add_option("--tokens", flags->choice.tokens,
                    flags->choosesLengths ? "Lengths, separated by commas (default: powers of two)"
+                   : flags->isSearch     ? "Lengths, separated by commas (default: 8192, on the CPU 1024)"
                                          : "Lengths, separated by commas (default: 4096 to 65536, on the CPU 1024 "
                                            "to 4096)")
       ->delimiter(',')
@@ -136,8 +156,9 @@ CLI::App *addMeasuring(CLI::App &bench, Action &action, const std::shared_ptr<Be
       ->check(CLI::Range(1, 10000))
       ->capture_default_str()
       ->type_name("N");
-  command->add_flag("--tune,!--no-tune", flags->choice.tuned,
-                    "Measure the tuner's winner too, beside the compiler's best guess (default: --no-tune)");
+  if (!flags->isSearch)
+    command->add_flag("--tune,!--no-tune", flags->choice.tuned,
+                      "Measure the tuner's winner too, beside the compiler's best guess (default: --no-tune)");
   flags->engine.addTuneBudget(*command);
   flags->engine.addDevice(*command);
   flags->choice.results = "bench-results";
@@ -147,6 +168,28 @@ CLI::App *addMeasuring(CLI::App &bench, Action &action, const std::shared_ptr<Be
   command->add_flag("--json", flags->json, "Print what " + name + ".json holds instead of a table");
   command->callback([flags, verb, &action] { action = [flags, verb] { return measure(*flags, verb); }; });
   return command;
+}
+
+void addSearch(CLI::App &bench, Action &action) {
+  auto flags = std::make_shared<BenchFlags>();
+  flags->isSearch = true;
+  flags->choice.samples = 25; // ratios of a few percent are what it is about
+  flags->operators = {Operator::kSel, Operator::kWindow, Operator::kDense};
+  CLI::App *command = addMeasuring(bench, action, flags, "search",
+                                   "How near the tuner's winners come to those of an exhaustive search", search);
+  static const std::map<std::string, Operator> kOperators = {
+      {"compress", Operator::kCompress}, {"cmp", Operator::kCmp},       {"select", Operator::kSelect},
+      {"sel", Operator::kSel},           {"window", Operator::kWindow}, {"dense", Operator::kDense},
+      {"combine", Operator::kCombine}};
+  command->add_option("--ops", flags->operators, "Operators, separated by commas (default: sel,window,dense)")
+      ->delimiter(',')
+      ->transform(CLI::CheckedTransformer(kOperators).description(""))
+      ->type_name("LIST");
+  command
+      ->add_option("--exhaustive-budget", flags->exhaustiveSeconds,
+                   "Seconds that each exhaustive search may take; one that it cuts says so (default: no limit)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("SECONDS");
 }
 
 Status summarize(const std::vector<std::string> &paths) {
@@ -237,6 +280,22 @@ void addBenchCommand(CLI::App &app, Action &action) {
                                      thresholds);
   threshold->add_flag("--store", thresholdFlags->store, "Keep the thresholds in the database, for plans to come");
   thresholdFlags->engine.addCache(*threshold);
+  CLI::Option *batches = threshold
+                             ->add_option("--decode-batch", thresholdFlags->decodeBatches,
+                                          "Batches of decode, separated by commas, at which the number of programs "
+                                          "that share the keys of a query is measured (default: none)")
+                             ->delimiter(',')
+                             ->check(CLI::Range(1, 65536))
+                             ->type_name("LIST");
+  thresholdFlags->decodeTokens = {4096, 16384, 65536};
+  threshold
+      ->add_option("--decode-tokens", thresholdFlags->decodeTokens,
+                   "Lengths of decode's caches, separated by commas (default: 4096,16384,65536)")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 22))
+      ->type_name("LIST")
+      ->needs(batches);
+  addSearch(*bench, action);
   addDecodeBench(*bench, action);
   addSummarize(*bench, action);
 }

@@ -26,10 +26,12 @@ void printExplanation(const nlohmann::json &report) {
   if (report.contains("variant"))
     std::printf("variant    %s %s, %s: %s\n", report.value("variant", "").c_str(), report.value("config", "").c_str(),
                 report.value("step", "").c_str(), report.value("why", "").c_str());
-  if (report.contains("route"))
-    std::printf("route      %s, up to %lld keys: %s\n", report["route"].value("name", "").c_str(),
-                static_cast<long long>(report["route"].value("threshold_seqlen_k", int64_t{0})),
-                report["route"].value("why", "").c_str());
+  if (report.contains("route")) {
+    const nlohmann::json &route = report["route"], &threshold = route["threshold_seqlen_k"];
+    std::printf("route      %s, dense %s (%s): %s\n", route.value("name", "").c_str(),
+                threshold.is_null() ? "never" : ("up to " + threshold.dump() + " keys").c_str(),
+                route.value("source", "").c_str(), route.value("why", "").c_str());
+  }
   const nlohmann::json &database = report["database"];
   if (!database.value("found", false))
     std::printf("database   holds no kernel for it\n");

@@ -1,7 +1,8 @@
 #include "tools/nsa/stored_choices.h"
 
+#include "runtime/engine/routing.h"
+
 #include <algorithm>
-#include <set>
 
 namespace nsa::tools {
 
@@ -20,61 +21,64 @@ bool wasMeasured(const StoredChoice &choice) {
          });
 }
 
-Result<StoredChoices> StoredChoices::open(const std::string &cachePath, Access access) {
-  std::string warning;
-  Result<std::unique_ptr<KernelStore>> store =
-      KernelStore::open({.path = cachePath, .readOnly = access == Access::kRead}, warning);
-  if (!store)
-    return store.status();
-  return StoredChoices(std::move(*store));
+bool wasExhaustive(const StoredChoice &choice) {
+  return choice.provenance.find(" search=exhaustive") != std::string::npos;
+}
+
+StoredChoices::StoredChoices(const CacheSettings &settings, Access access, Logger logger)
+    : access(access), cache(std::make_unique<KernelCache>(settings, std::move(logger))) {}
+
+std::optional<KernelCache::Hit> StoredChoices::hit(const TuneJob &job, const std::string &device) {
+  return access == Access::kRead ? cache->peek(job.problem, device) : cache->find(job.problem, device);
 }
 
 std::optional<StoredChoice> StoredChoices::find(const TuneJob &job, const std::string &device,
-                                                const std::string &revision) {
-  Result<std::optional<StoredChoice>> choice = store->findChoice(job.problem, device);
-  if (!choice || !*choice || revisionOf(**choice) != revision || (job.isTuned && !wasMeasured(**choice)))
+                                                const StoredRules &rules) {
+  std::optional<KernelCache::Hit> found = hit(job, device);
+  if (!found || revisionOf(found->choice) != rules.revision)
     return std::nullopt;
-  // Damaged rows count as absent.
-  Result<std::optional<StoredKernel>> kernel = store->findKernel((*choice)->content);
-  return kernel && *kernel ? std::move(*choice) : std::nullopt;
+  if (job.isTuned && (!wasMeasured(found->choice) || (rules.exhaustive && !wasExhaustive(found->choice))))
+    return std::nullopt;
+  return std::move(found->choice);
 }
 
 Status StoredChoices::copy(const TuneJob &from, const TuneJob &to, const std::string &device) {
-  Result<std::optional<StoredChoice>> choice = store->findChoice(from.problem, device);
-  if (!choice)
-    return choice.status();
-  Result<std::optional<StoredKernel>> kernel = std::optional<StoredKernel>();
-  if (*choice)
-    kernel = store->findKernel((*choice)->content);
-  if (!kernel)
-    return kernel.status();
-  if (!*kernel)
-    return Status::error(ErrorCode::kIoError, "the kernel of '" + from.problem + "' is not in the database");
-  (*choice)->problem = to.problem;
-  return store->put(**kernel, &**choice);
+  std::optional<KernelCache::Hit> found = hit(from, device);
+  if (!found)
+    return Status::error(ErrorCode::kIoError, "the kernel of '" + from.problem + "' is not stored");
+  found->choice.problem = to.problem;
+  return cache->put(found->kernel, &found->choice);
 }
 
-std::vector<StoredRoute> StoredChoices::routesOf(const std::string &device) {
-  Result<std::vector<StoredRoute>> routes = store->listRoutes();
-  if (!routes)
-    return {};
-  std::erase_if(*routes, [&](const StoredRoute &route) { return route.device != device; });
-  return std::move(*routes);
+std::optional<StoredRoute> StoredChoices::routeOf(const std::string &family, const std::string &device,
+                                                  const std::string &name) {
+  return cache->findRoute(family, device, name);
 }
 
-std::vector<std::string> StoredChoices::devicesOf(const std::string &target) {
-  Result<std::vector<KernelSummary>> kernels = store->listKernels();
-  Result<std::vector<StoredChoice>> choices = store->listChoices();
-  if (!kernels || !choices)
-    return {};
-  std::set<std::string> contents, devices;
-  for (const KernelSummary &kernel : *kernels)
-    if (kernel.target == target)
-      contents.insert(kernel.content);
-  for (const StoredChoice &choice : *choices)
-    if (contents.contains(choice.content))
-      devices.insert(choice.device);
-  return {devices.begin(), devices.end()};
+std::vector<Step> StoredChoices::routedSteps(const Spec &spec, const Maxima &maxima,
+                                             const std::vector<std::string> &devices) {
+  std::vector<Step> steps;
+  for (const std::string &device : devices) {
+    const Routing routing = routingOf(spec, maxima, [&](const std::string &family, const std::string &name) {
+      return cache->findRoute(family, device, name);
+    });
+    if (routing.isByThreshold())
+      for (Step &step : routing.steps())
+        steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
+std::set<std::string> StoredChoices::devicesOf(const std::string &target, const std::vector<TuneJob> &jobs) {
+  std::set<Operator> operators;
+  for (const TuneJob &job : jobs)
+    operators.insert(job.kernel.op);
+  std::set<std::string> devices;
+  for (const Operator op : operators)
+    for (const ChoiceSummary &choice : cache->choicesOf(std::string(operatorName(op))))
+      if (choice.target == target)
+        devices.insert(choice.device);
+  return devices;
 }
 
 } // namespace nsa::tools

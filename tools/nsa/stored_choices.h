@@ -1,13 +1,14 @@
-// What a kernel database holds of a workload already; as if empty where there is no database.
+// What the kernel database and the packs beneath it hold of a workload already, as an engine would find it; as if empty
+// where there are none.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
-#include "cache/kernel_store.h"
+#include "runtime/engine/kernel_cache.h"
 #include "tools/nsa/tune_jobs.h"
 
-#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,28 +19,44 @@ namespace nsa::tools {
 std::string revisionOf(const StoredChoice &choice);
 // The winner of a tuning was measured, unless the budget ended before.
 bool wasMeasured(const StoredChoice &choice);
+// In a search that left nobody out.
+bool wasExhaustive(const StoredChoice &choice);
+
+// What a stored choice has to be, for a run to have nothing left to do for its kernel.
+struct StoredRules {
+  std::string revision; // of the compiler
+  bool exhaustive = false;
+};
 
 class StoredChoices {
 public:
+  // kRead makes no file; kWrite is for who writes into it anyway.
   enum class Access { kRead, kWrite };
-  static Result<StoredChoices> open(const std::string &cachePath, Access access = Access::kRead);
+  // `logger`: told of files that cannot be used, as an engine's is.
+  StoredChoices(const CacheSettings &settings, Access access, Logger logger);
 
   // The job's choice on the device, when a run has nothing left to do for it: measured where there is something to
-  // choose, by this revision of the compiler, with its kernel intact.
-  std::optional<StoredChoice> find(const TuneJob &job, const std::string &device, const std::string &revision);
-  // Devices that have choices with kernels for this architecture.
-  std::vector<std::string> devicesOf(const std::string &target);
+  // choose, by this revision of the compiler, with its kernel intact, in the database or a pack.
+  std::optional<StoredChoice> find(const TuneJob &job, const std::string &device, const StoredRules &rules);
+  // Devices that have choices with kernels for this architecture, of the operators of these jobs.
+  std::set<std::string> devicesOf(const std::string &target, const std::vector<TuneJob> &jobs);
+  // A threshold that was measured on the device.
+  std::optional<StoredRoute> routeOf(const std::string &family, const std::string &device, const std::string &name);
 
-  // Thresholds that were measured on the device.
-  std::vector<StoredRoute> routesOf(const std::string &device);
+  // The steps of a call as thresholds that were measured on these devices have them (runtime/engine/routes.h), where
+  // they are other ones.
+  std::vector<Step> routedSteps(const Spec &spec, const Maxima &maxima, const std::vector<std::string> &devices);
+  // Needs kWrite.
+  Status put(const StoredRoute &route) { return cache->putRoute(route); }
   // Gives `to` the choice that `from`, of the same family and without choices of its own, has: one kernel serves both.
-  // Needs a database that was opened to write.
+  // Needs kWrite.
   Status copy(const TuneJob &from, const TuneJob &to, const std::string &device);
 
 private:
-  explicit StoredChoices(std::unique_ptr<KernelStore> store) : store(std::move(store)) {}
+  std::optional<KernelCache::Hit> hit(const TuneJob &job, const std::string &device);
 
-  std::unique_ptr<KernelStore> store;
+  Access access;
+  std::unique_ptr<KernelCache> cache;
 };
 
 } // namespace nsa::tools

@@ -84,12 +84,12 @@ Status tuneSpec(const TuneFlags &flags) {
 void addTuneCommand(CLI::App &app, Action &action) {
   auto flags = std::make_shared<TuneFlags>();
   auto whole = std::make_shared<WorkloadFlags>();
-  CLI::App *command = app.add_subcommand(
-      "tune", "Measure the candidates of a workload's kernels, or of one spec, and store the winners");
-  CLI::Option *workload =
-      command
-          ->add_option("WORKLOAD", whole->workload, "A workload: a JSON file, or the name of a ready-made one (--list)")
-          ->type_name("");
+  CLI::App *command =
+      app.add_subcommand("tune", "Measure the candidates of workloads' kernels, or of one spec, and store the winners");
+  CLI::Option *workload = command
+                              ->add_option("WORKLOAD", whole->workloads,
+                                           "Workloads: JSON files, names of ready-made ones (--list), or all of these")
+                              ->type_name("");
   flags->spec.add(*command);
   CLI::Option *op = command->get_option("--op")->required(false)->excludes(workload);
   CLI::Option *config = command->get_option("--config")->required(false)->needs(op);
@@ -100,9 +100,12 @@ void addTuneCommand(CLI::App &app, Action &action) {
   CLI::Option *device = flags->engine.addDevice(*command, "; of a workload also several: cuda:0,cuda:1");
   flags->engine.addCache(*command);
   CLI::Option *perKernel = flags->engine.addTuneBudget(*command);
+  CLI::Option *exhaustive = command->add_flag("--exhaustive", flags->engine.settings.tuneExhaustive,
+                                              "Compile every candidate and measure each to the end, however long it "
+                                              "takes: what the usual search is held to");
   CLI::Option *budget = command
                             ->add_option("--budget", whole->budgetSeconds,
-                                         "Seconds that the whole workload may take; a later run goes on from there")
+                                         "Seconds that everything together may take; a later run goes on from there")
                             ->check(CLI::PositiveNumber)
                             ->type_name("SECONDS")
                             ->needs(workload);
@@ -115,7 +118,7 @@ void addTuneCommand(CLI::App &app, Action &action) {
           ->add_flag("--compile-only", whole->compileOnly,
                      "Without a device: compile the default of each kernel for --target, store it untuned")
           ->needs(workload)
-          ->excludes(dryRun, budget, perKernel, device);
+          ->excludes(dryRun, budget, perKernel, exhaustive, device);
   CLI::Option *target = command
                             ->add_option("--target", whole->targets,
                                          "Of --compile-only and --dry-run: cpu, sm_80, sm_86, sm_89, sm_90a, sm_100a "
@@ -144,7 +147,7 @@ void addTuneCommand(CLI::App &app, Action &action) {
     if (*list)
       action = listWorkloads;
     else if (*workload)
-      action = [whole] { return tuneWorkload(*whole); };
+      action = [whole] { return tuneWorkloads(*whole); };
     else
       action = [flags] { return tuneSpec(*flags); };
   });

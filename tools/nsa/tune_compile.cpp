@@ -38,10 +38,11 @@ Result<CompiledKernel> compileDefault(const CompilerLibrary &compiler, const Pro
 
 class Compilation {
 public:
-  Compilation(const Workload &workload, const TuneCompileOptions &options) : workload(workload), options(options) {}
+  Compilation(const std::vector<Workload> &workloads, const TuneCompileOptions &options)
+      : workloads(workloads), options(options) {}
 
   Result<Json> run() {
-    Result<std::vector<TuneJob>> expanded = expand(workload);
+    Result<std::vector<TuneJob>> expanded = expand(workloads);
     if (!expanded)
       return expanded.status();
     jobs = std::move(*expanded);
@@ -68,7 +69,7 @@ private:
            const std::string &error);
   Json report();
 
-  const Workload &workload;
+  const std::vector<Workload> &workloads;
   const TuneCompileOptions &options;
   std::vector<TuneJob> jobs;
   nsa::EngineOptions resolved;
@@ -214,7 +215,7 @@ Json Compilation::report() {
   }
   counts["left"] = jobs.size() * options.targets.size() - records.size();
   return {{"report", "nsa tune --compile-only"},
-          {"workload", workload.name},
+          {"workload", titleOf(workloads)},
           {"version", nsa_version()},
           {"source", nsa_source_id()},
           {"compiler", compiler->sourceId()},
@@ -225,8 +226,9 @@ Json Compilation::report() {
 
 } // namespace
 
-Result<nlohmann::ordered_json> compileWorkload(const Workload &workload, const TuneCompileOptions &options) {
-  return Compilation(workload, options).run();
+Result<nlohmann::ordered_json> compileWorkloads(const std::vector<Workload> &workloads,
+                                                const TuneCompileOptions &options) {
+  return Compilation(workloads, options).run();
 }
 
 } // namespace nsa::tools

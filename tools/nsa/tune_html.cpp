@@ -27,12 +27,14 @@ std::string countsText(const Json &counts) {
 }
 
 void addHeader(Page &page, const Json &report) {
-  if (const std::string description = fieldText(report, "description"); !description.empty())
-    page.paragraph(description);
+  const Json &workloads = report["workloads"];
+  if (workloads.size() == 1 && !fieldText(workloads[0], "description").empty())
+    page.paragraph(fieldText(workloads[0], "description"));
   const double budget = report.value("budget_seconds", 0.0);
   page.facts(
       {{"Outcome", countsText(report["counts"])},
        {"Time", durationText(report.value("seconds", 0.0)) +
+                    (report.value("exhaustive", false) ? ", every candidate measured to the end" : "") +
                     (budget > 0 ? " of a budget of " + durationText(budget) : ", no budget for the whole")},
        {"Date", fieldText(report, "date")},
        {"Version", fieldText(report, "version") + ", source " + fieldText(report, "source")},
@@ -40,6 +42,14 @@ void addHeader(Page &page, const Json &report) {
        {"Processor", fieldText(report, "processor") + ", " + std::to_string(report.value("cores", 0)) + " cores"}});
   if (report.value("interrupted", false))
     page.warning("The run was interrupted. What is missing is tuned by running it again.");
+  if (workloads.size() > 1) {
+    page.subheading("Workloads");
+    Table table({{"workload"}, {"what it is"}, {"outcome"}, {"shared with others", true}});
+    for (const Json &workload : workloads)
+      table.add({fieldText(workload, "name"), fieldText(workload, "description"), countsText(workload["counts"]),
+                 std::to_string(workload.value("shared", 0))});
+    page.add(table);
+  }
   for (const Json &device : report["devices"]) {
     page.subheading(fieldText(device, "device"));
     std::vector<std::pair<std::string, std::string>> facts;
@@ -61,14 +71,43 @@ void addThresholds(Page &page, const Json &thresholds) {
   if (thresholds.empty())
     return;
   page.heading("Thresholds");
-  page.paragraph("From which length on another way to compute is taken where the problem itself was not measured. They "
-                 "are measured by nsa bench thresholds; never is an answer too.");
-  Table table({{"threshold"}, {"for"}, {"from", true}, {"sizes measured", true}});
+  page.paragraph(
+      "From which length on, or up to which, another way to compute is taken, and how many programs share the "
+      "keys of decode where the rule's number does not do. They are measured by nsa bench thresholds; never "
+      "is an answer too.");
+  Table table({{"threshold"}, {"for"}, {"is", true}, {"measured", true}});
   for (const Json &threshold : thresholds)
     table.add({fieldText(threshold, "name"), fieldText(threshold, "family"),
                threshold.value("never", false) ? "never" : std::to_string(threshold.value("threshold", 0)),
                std::to_string(threshold.value("measured", 0))});
   page.add(table);
+}
+
+void addCrossovers(Page &page, const Json &crossovers) {
+  if (crossovers.empty())
+    return;
+  page.heading("Against dense attention");
+  page.paragraph("The whole forward pass and dense causal attention of the same heads, measured in turns at growing "
+                 "lengths until the forward pass was the faster one at two in a row. This is told and never applied: "
+                 "the two compute different things.");
+  Table answers({{"heads"}, {"type"}, {"batch", true}, {"nsa is the faster one"}, {"status"}});
+  Table times({{"heads"}, {"type"}, {"tokens", true}, {"nsa ms", true}, {"dense ms", true}, {"dense / nsa", true}});
+  for (const Json &crossover : crossovers) {
+    answers.add({fieldText(crossover, "heads"), fieldText(crossover, "dtype"),
+                 std::to_string(crossover.value("batch", 0)),
+                 crossover.contains("error") ? fieldText(crossover, "error") : fieldText(crossover, "text"),
+                 fieldText(crossover, "status")},
+                crossover.contains("error") ? Table::Tone::kBad : Table::Tone::kPlain);
+    for (const Json &at : crossover["times"]) {
+      const double nsa = at.value("nsa_ms", 0.0), dense = at.value("dense_ms", 0.0);
+      times.add({fieldText(crossover, "heads"), fieldText(crossover, "dtype"), std::to_string(at.value("tokens", 0)),
+                 report::numberText(nsa), report::numberText(dense), report::numberText(dense / nsa)},
+                nsa < dense ? Table::Tone::kGood : Table::Tone::kPlain);
+    }
+  }
+  page.add(answers);
+  if (!times.isEmpty())
+    page.addFolded("The times", times);
 }
 
 // Kernels that failed of the same, in one row.
@@ -193,6 +232,7 @@ std::string tuneHtml(const Json &report) {
     }
   }
   addThresholds(page, report["thresholds"]);
+  addCrossovers(page, report["crossovers"]);
   addWinners(page, kernels);
   return page.html();
 }

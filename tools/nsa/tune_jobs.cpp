@@ -5,57 +5,63 @@
 #include "runtime/engine/tuning_inputs.h"
 #include "tools/support/operator_work.h"
 
-#include <set>
+#include <map>
 
 namespace nsa::tools {
 namespace {
 
 class Expansion {
 public:
-  explicit Expansion(const Workload &workload) : workload(workload) {}
+  explicit Expansion(const RoutedSteps &routed) : routed(routed) {}
 
-  Result<std::vector<TuneJob>> run() {
+  Result<std::vector<TuneJob>> run(const std::vector<Workload> &workloads) {
+    for (const Workload &workload : workloads)
+      NSA_RETURN_IF_ERROR(add(workload));
+    return std::move(jobs);
+  }
+
+private:
+  Status add(const Workload &workload) {
     for (size_t head = 0; head < workload.heads.size(); ++head)
       for (DType dtype : workload.dtypes) {
         Spec spec = workload.heads[head].spec;
         spec.dtype = dtype;
         if (workload.prefill)
-          NSA_RETURN_IF_ERROR(addPrefill(head, spec));
+          NSA_RETURN_IF_ERROR(addPrefill(workload, head, spec));
         if (workload.decode)
-          NSA_RETURN_IF_ERROR(addDecode(head, spec));
+          NSA_RETURN_IF_ERROR(addDecode(workload, head, spec));
       }
-    return std::move(jobs);
+    return Status::ok();
   }
 
-private:
-  Status addPrefill(size_t head, Spec spec) {
+  Status addPrefill(const Workload &workload, size_t head, Spec spec) {
     spec.op = Operator::kNsa;
     spec.pageSize = 0;
     for (Layout layout : workload.prefill->layouts)
       for (int64_t batch : workload.prefill->batch)
         for (int64_t length : workload.prefill->lengths) {
           spec.layout = layout;
-          NSA_RETURN_IF_ERROR(addCall(head, spec,
+          NSA_RETURN_IF_ERROR(addCall(workload, head, spec,
                                       {.batch = batch, .tokensQ = batch * length, .seqlenQ = length, .seqlenK = length},
                                       "prefill"));
         }
     return Status::ok();
   }
 
-  Status addDecode(size_t head, Spec spec) {
+  Status addDecode(const Workload &workload, size_t head, Spec spec) {
     spec.op = Operator::kDecode;
     spec.layout = Layout::kDense;
     for (int32_t page : workload.decode->pageSizes)
       for (int64_t batch : workload.decode->batch)
         for (int64_t length : workload.decode->lengths) {
           spec.pageSize = page;
-          NSA_RETURN_IF_ERROR(
-              addCall(head, spec, {.batch = batch, .tokensQ = batch, .seqlenQ = 1, .seqlenK = length}, "decode"));
+          NSA_RETURN_IF_ERROR(addCall(workload, head, spec,
+                                      {.batch = batch, .tokensQ = batch, .seqlenQ = 1, .seqlenK = length}, "decode"));
         }
     return Status::ok();
   }
 
-  Status addCall(size_t head, const Spec &spec, const Maxima &maxima, const char *part) {
+  Status addCall(const Workload &workload, size_t head, const Spec &spec, const Maxima &maxima, const char *part) {
     Status status = spec.validate();
     if (status.isOk())
       status = maxima.validate(spec);
@@ -64,11 +70,20 @@ private:
       info.field = workload.path + ": " + part + " of heads[" + std::to_string(head) + "]: " + info.field;
       return Status(std::move(info));
     }
-    for (const Step &step : stepsOf(spec, maxima)) {
+    std::vector<Step> steps = stepsOf(spec, maxima);
+    if (routed)
+      for (Step &step : routed(spec, maxima))
+        steps.push_back(std::move(step));
+    for (const Step &step : steps) {
       const Problem problem = Problem::make(step.spec, step.maxima);
       std::string key = problem.key();
-      if (!known.insert(key).second)
+      const auto [found, isNew] = known.emplace(key, jobs.size());
+      if (!isNew) {
+        std::vector<std::string> &sharing = jobs[found->second].workloads;
+        if (sharing.back() != workload.name)
+          sharing.push_back(workload.name);
         continue;
+      }
       TuneJob job;
       job.head = workload.heads[head].name;
       job.spec = spec;
@@ -78,14 +93,15 @@ private:
       job.problem = std::move(key);
       job.family = problem.op + " " + formatValues(problem.fixed);
       job.isTuned = isTuned(step.spec.op);
+      job.workloads = {workload.name};
       jobs.push_back(std::move(job));
     }
     return Status::ok();
   }
 
-  const Workload &workload;
+  const RoutedSteps &routed;
   std::vector<TuneJob> jobs;
-  std::set<std::string> known;
+  std::map<std::string, size_t> known; // the job of a problem
 };
 
 } // namespace
@@ -97,7 +113,9 @@ std::string TuneJob::text() const {
          " " + std::to_string(maxima.batch) + "x" + std::to_string(maxima.seqlenK) + " " + role;
 }
 
-Result<std::vector<TuneJob>> expand(const Workload &workload) { return Expansion(workload).run(); }
+Result<std::vector<TuneJob>> expand(const std::vector<Workload> &workloads, const RoutedSteps &routed) {
+  return Expansion(routed).run(workloads);
+}
 
 std::optional<TimedWork> timedWork(const TuneJob &job, bool isGpu) {
   // Decode's kernels are timed within a whole call, whose size is the tuner's affair.

@@ -3,6 +3,8 @@
 #include "runtime/engine/options.h"
 #include "runtime/engine/template_folder.h"
 #include "tools/nsa/stored_choices.h"
+#include "tools/nsa/tune_crossover.h"
+#include "tools/nsa/tune_record.h"
 
 #include <algorithm>
 #include <set>
@@ -21,14 +23,15 @@ struct Place {
   bool isGpu = false;
 };
 
-Result<std::vector<Place>> placesOf(const TunePlanOptions &options, StoredChoices &stored, const std::string &suffix) {
+Result<std::vector<Place>> placesOf(const TunePlanOptions &options, StoredChoices &stored,
+                                    const std::vector<TuneJob> &jobs, const std::string &suffix) {
   std::vector<Place> places;
   for (const std::string &target : options.targets) {
-    std::vector<std::string> known = stored.devicesOf(target);
+    std::set<std::string> known = stored.devicesOf(target, jobs);
     if (known.empty())
       known = {target + suffix};
-    for (std::string &device : known)
-      places.push_back({std::move(device), target != "cpu"});
+    for (const std::string &device : known)
+      places.push_back({device, target != "cpu"});
   }
   for (const std::string &device : options.targets.empty() ? options.devices : std::vector<std::string>()) {
     EngineSettings settings = options.engine;
@@ -49,8 +52,8 @@ Result<std::vector<Place>> placesOf(const TunePlanOptions &options, StoredChoice
 
 } // namespace
 
-Result<Json> planWorkload(const Workload &workload, const TunePlanOptions &options) {
-  Result<std::vector<TuneJob>> jobs = expand(workload);
+Result<Json> planWorkloads(const std::vector<Workload> &workloads, const TunePlanOptions &options) {
+  Result<std::vector<TuneJob>> jobs = expand(workloads);
   if (!jobs)
     return jobs.status();
   Result<TuneEnvironment> environment = tuneEnvironment(options.engine);
@@ -63,19 +66,23 @@ Result<Json> planWorkload(const Workload &workload, const TunePlanOptions &optio
       return digest.status();
     suffix = " templates=" + *digest;
   }
-  Result<StoredChoices> stored = StoredChoices::open(environment->cachePath);
-  if (!stored)
-    return stored.status();
-  Result<std::vector<Place>> places = placesOf(options, *stored, suffix);
+  StoredChoices stored(environment->cache, StoredChoices::Access::kRead, environment->logger);
+  Result<std::vector<Place>> places = placesOf(options, stored, *jobs, suffix);
   if (!places)
     return places.status();
+  std::vector<std::string> names;
+  for (const Place &place : *places)
+    names.push_back(place.device);
+  jobs = expand(workloads,
+                [&](const Spec &spec, const Maxima &maxima) { return stored.routedSteps(spec, maxima, names); });
 
-  Json devices = Json::array(), kernels = Json::array();
+  const StoredRules rules{environment->revision, environment->exhaustive};
+  Json devices = Json::array(), kernels = Json::array(), crossovers = Json::array();
   for (const Place &place : *places) {
     int measure = 0, make = 0, nothing = 0;
     std::set<std::string> families;
     for (const TuneJob &job : *jobs) {
-      const bool isStored = !options.again && stored->find(job, place.device, environment->revision);
+      const bool isStored = !options.again && stored.find(job, place.device, rules);
       const char *todo = isStored ? "nothing" : job.isTuned ? "measure" : "make";
       ++(isStored ? nothing : job.isTuned ? measure : make);
       if (!isStored && job.isTuned)
@@ -83,9 +90,16 @@ Result<Json> planWorkload(const Workload &workload, const TunePlanOptions &optio
       kernels.push_back({{"do", todo},
                          {"problem", job.problem},
                          {"device", place.device},
+                         {"workloads", job.workloads},
                          {"operator", operatorName(job.kernel.op)},
                          {"role", job.role},
                          {"for", job.text()}});
+    }
+    for (const CrossoverJob &job : crossoverJobs(workloads)) {
+      const std::optional<StoredRoute> route = stored.routeOf(job.family, place.device, kCrossoverRoute);
+      // What is measured anew makes an earlier answer stale.
+      const bool isThere = measure == 0 && !options.again && route && answers(*route, job, environment->revision);
+      crossovers.push_back({{"do", isThere ? "nothing" : "measure"}, {"device", place.device}, {"for", job.text()}});
     }
     const double compileSeconds = place.isGpu ? kGpuCompileSeconds : kCpuCompileSeconds;
     const double perKernel = environment->kernelSeconds;
@@ -104,11 +118,20 @@ Result<Json> planWorkload(const Workload &workload, const TunePlanOptions &optio
                        {"seconds_about", about},
                        {"seconds_at_most", most}});
   }
-  return Json{{"workload", workload.name},
-              {"cache", environment->cachePath},
-              {"compiler", environment->revision},
-              {"devices", std::move(devices)},
-              {"kernels", std::move(kernels)}};
+  Json each = Json::array();
+  for (const Workload &workload : workloads) {
+    int total = 0, shared = 0;
+    for (const TuneJob &job : *jobs) {
+      const bool needs = std::ranges::find(job.workloads, workload.name) != job.workloads.end();
+      total += needs;
+      shared += needs && job.workloads.size() > 1;
+    }
+    each.push_back({{"name", workload.name}, {"kernels", total}, {"shared", shared}});
+  }
+  return Json{{"workload", titleOf(workloads)},      {"workloads", std::move(each)},
+              {"cache", environment->cache.path},    {"packs", environment->cache.packs},
+              {"compiler", environment->revision},   {"devices", std::move(devices)},
+              {"crossovers", std::move(crossovers)}, {"kernels", std::move(kernels)}};
 }
 
 } // namespace nsa::tools

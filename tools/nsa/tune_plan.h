@@ -13,8 +13,9 @@ struct TunePlanOptions {
   double budgetSeconds = 0;
   bool again = false;
 };
-// {"workload", "devices": [{"device", "measure", "make", "stored", "seconds_about", "seconds_at_most"}], "kernels":
+// {"workload", "workloads": [{"name", "kernels", "shared"}], "devices": [{"device", "measure", "make", "stored",
+// "seconds_about", "seconds_at_most"}], "kernels":
 // [{"problem", "device", "do": "measure" | "make" | "nothing", ...}]}
-Result<nlohmann::ordered_json> planWorkload(const Workload &workload, const TunePlanOptions &options);
+Result<nlohmann::ordered_json> planWorkloads(const std::vector<Workload> &workloads, const TunePlanOptions &options);
 
 } // namespace nsa::tools

@@ -52,6 +52,7 @@ void addCandidates(Json &record, const nlohmann::json &candidates) {
 Json jobRecord(const TuneJob &job, const std::string &device, bool isGpu) {
   Json record = {{"problem", job.problem},
                  {"device", device},
+                 {"workloads", job.workloads},
                  {"family", job.family},
                  {"operator", operatorName(job.kernel.op)},
                  {"role", job.role},
@@ -66,10 +67,51 @@ Json jobRecord(const TuneJob &job, const std::string &device, bool isGpu) {
                  {"has_choices", job.isTuned}};
   if (hasVariants(job.kernel.op))
     record["route"] = {{"family", routeFamily(job.kernel)}, {"name", attentionRoute(job.kernel.op)}};
+  if (job.kernel.op == Operator::kSel && job.spec.op == Operator::kNsa)
+    record["route"] = {{"family", routeFamily(job.kernel)}, {"name", kDenseRoute}};
+  if (job.kernel.op == Operator::kSplitSelWin)
+    record["route"] = {{"family", splitsFamily(job.spec)}, {"name", splitsRoute(job.spec, job.maxima)}};
   if (const std::optional<TimedWork> work = job.isTuned ? timedWork(job, isGpu) : std::nullopt)
     record["timed"] = {{"batch", work->batch},   {"seqlen_q", work->seqlenQ}, {"seqlen_k", work->seqlenK},
                        {"smaller", work->isCut}, {"flops", work->flops},      {"bytes", work->bytes}};
   return record;
+}
+
+Json emptyCounts() {
+  return {{"kernels", 0}, {"tuned", 0}, {"tuned elsewhere", 0}, {"made", 0}, {"stored", 0}, {"failed", 0}, {"left", 0}};
+}
+
+void countOne(Json &counts, const std::string &status) {
+  for (const std::string &name : {std::string("kernels"), status})
+    counts[name] = counts[name].get<int>() + 1;
+}
+
+Json workloadReports(const std::vector<Workload> &workloads, const Json &records) {
+  Json reports = Json::array();
+  for (const Workload &workload : workloads) {
+    Json counts = emptyCounts();
+    int shared = 0;
+    for (const Json &record : records) {
+      const Json &names = record["workloads"];
+      if (std::ranges::find(names, Json(workload.name)) == names.end())
+        continue;
+      shared += names.size() > 1;
+      countOne(counts, record.value("status", ""));
+    }
+    reports.push_back({{"name", workload.name},
+                       {"description", workload.description},
+                       {"path", workload.path},
+                       {"counts", std::move(counts)},
+                       {"shared", shared}});
+  }
+  return reports;
+}
+
+std::string titleOf(const std::vector<Workload> &workloads) {
+  std::string title;
+  for (const Workload &workload : workloads)
+    title += (title.empty() ? "" : ", ") + workload.name;
+  return title;
 }
 
 void addReport(Json &record, const nlohmann::json &report) {

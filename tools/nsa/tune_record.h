@@ -12,6 +12,13 @@ namespace nsa::tools {
 
 // The fields that say which kernel it is and what it has to do.
 nlohmann::ordered_json jobRecord(const TuneJob &job, const std::string &device, bool isGpu);
+// How many kernels there are, and how many became what: of none, and with one more of that status.
+nlohmann::ordered_json emptyCounts();
+void countOne(nlohmann::ordered_json &counts, const std::string &status);
+// Of each workload its name, its counts, and how many of its kernels others need too; from records with a status.
+nlohmann::ordered_json workloadReports(const std::vector<Workload> &workloads, const nlohmann::ordered_json &records);
+// "nsa128, gqa4"
+std::string titleOf(const std::vector<Workload> &workloads);
 // The tuner's report of this run, or {"kernels": []} of a kernel without choices.
 void addReport(nlohmann::ordered_json &record, const nlohmann::json &report);
 // The evidence behind a choice of an earlier run.

@@ -5,12 +5,14 @@
 #include "bench/machine_facts.h"
 #include "bench/stream_bandwidth.h"
 #include "runtime/base/run_at_once.h"
+#include "runtime/engine/cache_settings.h"
 #include "runtime/engine/compiler_library.h"
 #include "runtime/engine/kernel_cache.h"
 #include "runtime/engine/options.h"
 #include "runtime/engine/template_folder.h"
 #include "tools/nsa/command.h"
 #include "tools/nsa/interruption.h"
+#include "tools/nsa/tune_crossover.h"
 #include "tools/nsa/tune_queue.h"
 #include "tools/nsa/tune_record.h"
 #include "tools/support/progress.h"
@@ -48,32 +50,36 @@ struct Model {
   std::vector<Json> records;                       // by job; null: nobody came to it
   std::map<std::string, size_t> made;              // by family of kernels without choices: one that is stored
   std::unique_ptr<TuneQueue> queue;
+  Json crossovers = Json::array();
 };
 
 class WorkloadRun {
 public:
-  WorkloadRun(const Workload &workload, const TuneRunOptions &options) : workload(workload), options(options) {}
+  WorkloadRun(const std::vector<Workload> &workloads, const TuneRunOptions &options)
+      : workloads(workloads), options(options) {}
 
   Result<Json> run() {
-    Result<std::vector<TuneJob>> expanded = expand(workload);
-    if (!expanded)
-      return expanded.status();
-    jobs = std::move(*expanded);
     Result<TuneEnvironment> resolved = tuneEnvironment(options.engine);
     if (!resolved)
       return resolved.status();
     environment = std::move(*resolved);
     NSA_RETURN_IF_ERROR(openDevices());
-    NSA_RETURN_IF_ERROR(findStored());
+    NSA_RETURN_IF_ERROR(findJobs());
+    findStored();
     NSA_RETURN_IF_ERROR(checkKept());
     begin = now();
+    const Interruption interruption;
     NSA_RETURN_IF_ERROR(work());
+    for (Model &model : models)
+      for (const CrossoverJob &job : crossoverJobs(workloads))
+        model.crossovers.push_back(crossover(model, job));
     return report();
   }
 
 private:
   Status openDevices();
-  Status findStored();
+  Status findJobs();
+  void findStored();
   Status work();
   void workFor(Model &model, Worker &worker);
   bool copyMade(Model &model, size_t index);
@@ -82,10 +88,11 @@ private:
   void show();
   std::string lineOf(const TuneJob &job, const Json &record) const;
   Result<Json> report();
+  Json crossover(Model &model, const CrossoverJob &job);
   Json roofsOf(const Model &model) const;
-  Json thresholdsOf(const Model &model) const;
+  Json thresholdsOf(const Model &model);
 
-  const Workload &workload;
+  const std::vector<Workload> &workloads;
   const TuneRunOptions &options;
   std::vector<TuneJob> jobs;
   TuneEnvironment environment;
@@ -93,7 +100,7 @@ private:
   double begin = 0;
   std::mutex mutex; // of what is shown, and of the records
   std::unique_ptr<Progress> progress;
-  std::optional<StoredChoices> copies; // opened when it is needed
+  std::optional<StoredChoices> stored;
 };
 
 Status WorkloadRun::openDevices() {
@@ -133,17 +140,28 @@ Status WorkloadRun::openDevices() {
   return Status::ok();
 }
 
-Status WorkloadRun::findStored() {
-  Result<StoredChoices> stored = StoredChoices::open(environment.cachePath);
-  if (!stored)
-    return stored.status();
+Status WorkloadRun::findJobs() {
+  // Silent: the engines tell of files that cannot be used.
+  stored.emplace(environment.cache, StoredChoices::Access::kWrite, Logger());
+  std::vector<std::string> devices;
+  for (const Model &model : models)
+    devices.push_back(model.device);
+  Result<std::vector<TuneJob>> expanded = expand(
+      workloads, [&](const Spec &spec, const Maxima &maxima) { return stored->routedSteps(spec, maxima, devices); });
+  if (!expanded)
+    return expanded.status();
+  jobs = std::move(*expanded);
+  return Status::ok();
+}
+
+void WorkloadRun::findStored() {
   for (Model &model : models) {
     std::vector<size_t> wanted;
     model.stored.resize(jobs.size());
     model.records.resize(jobs.size());
     for (size_t i = 0; i < jobs.size(); ++i) {
       if (!options.again)
-        model.stored[i] = stored->find(jobs[i], model.device, environment.revision);
+        model.stored[i] = stored->find(jobs[i], model.device, {environment.revision, environment.exhaustive});
       if (!model.stored[i]) {
         wanted.push_back(i);
         continue;
@@ -160,11 +178,9 @@ Status WorkloadRun::findStored() {
                                                                 .workers = static_cast<int>(model.workers.size()),
                                                                 .now = now});
   }
-  return Status::ok();
 }
 
 Status WorkloadRun::work() {
-  const Interruption interruption;
   if (options.showsProgress)
     progress = std::make_unique<Progress>(STDERR_FILENO, 0);
   std::vector<std::pair<Model *, Worker *>> all;
@@ -206,13 +222,8 @@ bool WorkloadRun::copyMade(Model &model, size_t index) {
     const std::lock_guard lock(mutex);
     if (const auto found = model.made.find(jobs[index].family); found != model.made.end())
       from = found->second;
-    if (from && !copies) {
-      Result<StoredChoices> opened = StoredChoices::open(environment.cachePath, StoredChoices::Access::kWrite);
-      if (opened)
-        copies.emplace(std::move(*opened));
-    }
   }
-  return from && copies && copies->copy(jobs[*from], jobs[index], model.device).isOk();
+  return from && stored->copy(jobs[*from], jobs[index], model.device).isOk();
 }
 
 void WorkloadRun::finish(Model &model, const Worker &worker, size_t index, const Result<nlohmann::json> &report,
@@ -251,7 +262,7 @@ void WorkloadRun::finish(Model &model, const Worker &worker, size_t index, const
 // Said before the budget is spent, not with each kernel.
 Status WorkloadRun::checkKept() const {
   const bool makes = std::ranges::any_of(models, [](const Model &model) { return model.queue->state().total > 0; });
-  return makes ? KernelCache({.path = environment.cachePath}, Logger()).checkKept() : Status::ok();
+  return makes ? KernelCache({.path = environment.cache.path}, Logger()).checkKept() : Status::ok();
 }
 
 // One line over all models: how far, what is being done, how long it will take.
@@ -270,7 +281,7 @@ void WorkloadRun::show() {
     longest = std::max(longest, state.secondsLeft.value_or(0));
   }
   const std::lock_guard lock(mutex);
-  progress->step("tuning " + workload.name + ": " + std::to_string(sum.done) + " of " + std::to_string(sum.total) +
+  progress->step("tuning " + titleOf(workloads) + ": " + std::to_string(sum.done) + " of " + std::to_string(sum.total) +
                      " kernels",
                  known ? std::optional(longest) : std::nullopt);
 }
@@ -298,6 +309,45 @@ std::string WorkloadRun::lineOf(const TuneJob &job, const Json &record) const {
   return line;
 }
 
+// What is stored of the crossover with dense attention, or measured by one device of the model once all kernels are
+// there: an earlier answer does not hold for kernels that are new.
+Json WorkloadRun::crossover(Model &model, const CrossoverJob &job) {
+  const auto isNew = [&](size_t i) {
+    return model.records[i].is_object() && model.records[i].value("status", "") == "tuned" &&
+           jobs[i].spec.op == Operator::kNsa && crossoverFamily(jobs[i].spec, job.batch) == job.family;
+  };
+  bool isStale = options.again;
+  for (size_t i = 0; i < jobs.size(); ++i)
+    isStale = isStale || isNew(i);
+  std::optional<StoredRoute> route = stored->routeOf(job.family, model.device, kCrossoverRoute);
+  std::string status = "stored", error;
+  if (isStale || !route || !answers(*route, job, environment.revision)) {
+    const auto isOver = [&] {
+      return Interruption::wanted() || (options.budgetSeconds > 0 && now() - begin > options.budgetSeconds);
+    };
+    Progress line;
+    if (options.showsProgress)
+      line.step("crossover with dense attention: " + job.text());
+    const Worker &worker = model.workers.front();
+    Result<std::optional<StoredRoute>> measured =
+        measureCrossover(job, {worker.engine.get(), worker.name, model.device, environment.revision, isOver});
+    route = measured ? std::move(*measured) : std::nullopt;
+    status = !measured ? "failed" : route ? "measured" : "left";
+    const Status kept = route ? stored->put(*route) : measured.status();
+    error = kept.isOk() ? "" : kept.toString();
+    if (route && !kept.isOk())
+      status = "failed";
+  }
+  Json record = crossoverRecord(job, route ? &*route : nullptr);
+  record["device"] = model.device;
+  record["status"] = status;
+  if (!error.empty())
+    record["error"] = error;
+  if (options.print && status == "measured")
+    options.print("crossover with dense attention, " + job.text() + ": " + record.value("text", ""));
+  return record;
+}
+
 Json WorkloadRun::roofsOf(const Model &model) const {
   Json roofs = Json::object();
   if (!model.isGpu && !options.measuresRoofs)
@@ -306,37 +356,34 @@ Json WorkloadRun::roofsOf(const Model &model) const {
     const auto threads = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1u));
     const double teraflops = bench::measureFmaPeak(threads, 3).gflops * 1e-3;
     const double terabytes = bench::StreamBandwidth(threads).gigabytesPerSecond() * 1e-3;
-    for (DType dtype : workload.dtypes)
-      roofs[std::string(dtypeName(dtype))] = {{"tflops", teraflops}, {"terabytes_per_second", terabytes}};
+    for (const TuneJob &job : jobs)
+      roofs[std::string(dtypeName(job.spec.dtype))] = {{"tflops", teraflops}, {"terabytes_per_second", terabytes}};
     return roofs;
   }
   const std::string name = model.workers.front().facts["device"].value("name", "");
-  for (DType dtype : workload.dtypes)
-    if (const std::optional<bench::Roof> roof = bench::roofOf(name, dtype))
-      roofs[std::string(dtypeName(dtype))] = {{"tflops", roof->tflops},
-                                              {"terabytes_per_second", roof->terabytesPerSecond}};
+  for (const TuneJob &job : jobs)
+    if (const std::optional<bench::Roof> roof = bench::roofOf(name, job.spec.dtype))
+      roofs[std::string(dtypeName(job.spec.dtype))] = {{"tflops", roof->tflops},
+                                                       {"terabytes_per_second", roof->terabytesPerSecond}};
   return roofs;
 }
 
-// Those of the workload's kernels.
-Json WorkloadRun::thresholdsOf(const Model &model) const {
+// Those of the workloads' kernels.
+Json WorkloadRun::thresholdsOf(const Model &model) {
   Json thresholds = Json::array();
-  Result<StoredChoices> stored = StoredChoices::open(environment.cachePath);
-  if (!stored)
-    return thresholds;
   std::set<std::pair<std::string, std::string>> wanted;
   for (const Json &record : model.records)
     if (record.contains("route"))
       wanted.emplace(record["route"].value("family", ""), record["route"].value("name", ""));
-  for (const StoredRoute &route : stored->routesOf(model.device))
-    if (wanted.contains({route.family, route.name}))
-      thresholds.push_back({{"family", route.family},
-                            {"device", route.device},
-                            {"name", route.name},
-                            {"never", route.threshold == StoredRoute::kNever},
-                            {"threshold", route.threshold},
-                            {"measured", route.evidence.size()},
-                            {"provenance", route.provenance}});
+  for (const auto &[family, name] : wanted)
+    if (const std::optional<StoredRoute> route = stored->routeOf(family, model.device, name))
+      thresholds.push_back({{"family", family},
+                            {"device", model.device},
+                            {"name", name},
+                            {"never", route->threshold == StoredRoute::kNever},
+                            {"threshold", route->threshold},
+                            {"measured", route->evidence.size()},
+                            {"provenance", route->provenance}});
   return thresholds;
 }
 
@@ -344,25 +391,19 @@ Result<Json> WorkloadRun::report() {
   const double seconds = now() - begin;
   const nlohmann::json &machine = models.front().workers.front().facts;
   Json report = {{"report", "nsa tune"},
-                 {"workload", workload.name},
-                 {"description", workload.description},
+                 {"workload", titleOf(workloads)},
                  {"date", machine["date"]},
                  {"version", machine["version"]},
                  {"source", machine["source"]},
                  {"compiler", environment.revision},
                  {"processor", machine["processor"]},
                  {"cores", machine["cores"]},
+                 {"exhaustive", environment.exhaustive},
                  {"budget_seconds", options.budgetSeconds},
                  {"seconds", seconds},
                  {"interrupted", Interruption::wanted()}};
-  Json counts = {{"kernels", jobs.size() * models.size()},
-                 {"tuned", 0},
-                 {"tuned elsewhere", 0},
-                 {"made", 0},
-                 {"stored", 0},
-                 {"failed", 0},
-                 {"left", 0}};
-  Json devices = Json::array(), kernels = Json::array(), thresholds = Json::array();
+  Json counts = emptyCounts();
+  Json devices = Json::array(), kernels = Json::array(), thresholds = Json::array(), crossovers = Json::array();
   for (Model &model : models) {
     Json names = Json::array();
     for (const Worker &worker : model.workers)
@@ -377,16 +418,18 @@ Result<Json> WorkloadRun::report() {
         record = jobRecord(jobs[i], model.device, model.isGpu);
         record["status"] = "left";
       }
-      Json &count = counts[record["status"].get<std::string>()];
-      count = count.get<int>() + 1;
+      countOne(counts, record.value("status", ""));
     }
     for (Json &threshold : thresholdsOf(model))
       thresholds.push_back(std::move(threshold));
     std::ranges::move(model.records, std::back_inserter(kernels));
+    std::ranges::move(model.crossovers, std::back_inserter(crossovers));
   }
   report["counts"] = std::move(counts);
+  report["workloads"] = workloadReports(workloads, kernels);
   report["devices"] = std::move(devices);
   report["thresholds"] = std::move(thresholds);
+  report["crossovers"] = std::move(crossovers);
   report["kernels"] = std::move(kernels);
   return report;
 }
@@ -396,21 +439,33 @@ Result<Json> WorkloadRun::report() {
 Result<TuneEnvironment> tuneEnvironment(const EngineSettings &settings) {
   nsa::EngineOptions resolved;
   resolved.cachePath = settings.cachePath;
+  resolved.cachePacks = settings.cachePacks;
+  resolved.cacheKeys = settings.cacheKeys;
+  resolved.requireSignature = settings.requireSignature;
   resolved.compilerPath = settings.compilerPath;
   resolved.templateDir = settings.templateDir;
   resolved.compileThreads = settings.compileThreads;
   resolved.tuneBudgetSeconds = settings.tuneBudgetSeconds;
+  resolved.tuneExhaustive = settings.tuneExhaustive;
   NSA_RETURN_IF_ERROR(resolved.resolve(nsa::EngineOptions::processEnvironment()));
   Result<std::shared_ptr<const CompilerLibrary>> compiler =
       CompilerLibrary::open(compilerLibraryPath(resolved.compilerPath));
   if (!compiler)
     return compiler.status();
-  return TuneEnvironment{resolved.cachePath, (*compiler)->sourceId(), resolved.templateDir, resolved.compileThreads,
-                         resolved.tuneBudgetSeconds};
+  Result<CacheSettings> cache = settingsOf(resolved);
+  if (!cache)
+    return cache.status();
+  return TuneEnvironment{.revision = (*compiler)->sourceId(),
+                         .templateDir = resolved.templateDir,
+                         .cache = std::move(*cache),
+                         .logger = Logger(resolved.log, *resolved.logLevel),
+                         .compileThreads = resolved.compileThreads,
+                         .kernelSeconds = resolved.tuneBudgetSeconds,
+                         .exhaustive = resolved.tuneExhaustive};
 }
 
-Result<nlohmann::ordered_json> runWorkload(const Workload &workload, const TuneRunOptions &options) {
-  return WorkloadRun(workload, options).run();
+Result<nlohmann::ordered_json> runWorkloads(const std::vector<Workload> &workloads, const TuneRunOptions &options) {
+  return WorkloadRun(workloads, options).run();
 }
 
 } // namespace nsa::tools

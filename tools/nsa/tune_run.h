@@ -1,7 +1,8 @@
-// Tunes what a workload asks for on one or several devices of this machine, from where an earlier run stopped.
+// Tunes what workloads ask for on one or several devices of this machine, from where an earlier run stopped.
 // Thread-safety: one thread; it starts one for each device.
 #pragma once
 
+#include "tools/nsa/stored_choices.h"
 #include "tools/nsa/tune_jobs.h"
 #include "tools/support/engine.h"
 
@@ -24,13 +25,16 @@ struct TuneRunOptions {
 
 // What the run did, the report of docs/tuning.md: a JSON document. Kernels that failed are in it; an error means that
 // nothing could begin. Ends early, with what there is, after SIGINT.
-Result<nlohmann::ordered_json> runWorkload(const Workload &workload, const TuneRunOptions &options);
+Result<nlohmann::ordered_json> runWorkloads(const std::vector<Workload> &workloads, const TuneRunOptions &options);
 
 // Settings as the engine will see them, and the compiler's revision that it will use.
 struct TuneEnvironment {
-  std::string cachePath, revision, templateDir;
+  std::string revision, templateDir;
+  CacheSettings cache;
+  Logger logger;
   int compileThreads = 0;
   double kernelSeconds = 0; // a kernel's tuning takes at most
+  bool exhaustive = false;
 };
 Result<TuneEnvironment> tuneEnvironment(const EngineSettings &settings);
 

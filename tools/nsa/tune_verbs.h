@@ -11,15 +11,15 @@
 namespace nsa::tools {
 
 struct WorkloadFlags {
-  std::string workload;             // a file or the name of a ready-made one
-  std::vector<std::string> targets; // of --target
+  std::vector<std::string> workloads; // files, names of ready-made ones, or all of these
+  std::vector<std::string> targets;   // of --target
   double budgetSeconds = 0;
   bool list = false, again = false, dryRun = false, compileOnly = false;
   std::optional<std::string> json; // a file, "" for stdout
   std::string reportPath;
   EngineSettings engine; // its device may be several, separated by commas
 };
-Status tuneWorkload(const WorkloadFlags &flags);
+Status tuneWorkloads(const WorkloadFlags &flags);
 // The ready-made workloads, one a line.
 Status listWorkloads();
 

@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 constexpr uint64_t kMaxBytes = 1 << 20;
 constexpr int64_t kMostBatch = 65536, kMostTokens = int64_t{1} << 22, kMostPage = 65536;
 constexpr std::string_view kEnding = ".json";
+constexpr std::string_view kAllWorkloads = "all";
 
 // Names stand in reports and on command lines.
 bool isName(const std::string &name) {
@@ -132,6 +133,11 @@ Status readPrefill(const nlohmann::json &object, Workload &workload) {
       return layouts.status();
     prefill.layouts = std::move(*layouts);
   }
+  if (const nlohmann::json *value = fields.find("crossover")) {
+    if (!value->is_boolean())
+      return fields.invalid("crossover", *value, "must be true or false");
+    prefill.crossover = *value;
+  }
   (void)fields.find("batch"); // known, also where it is left out
   return fields.finish();
 }
@@ -241,6 +247,28 @@ Result<Workload> findWorkload(const std::string &word, const std::string &folder
                          names.empty() ? "must be a .json file: there are no ready-made workloads in " + folder
                                        : "must be a .json file or one of " + list,
                          nearest.empty() ? "" : "did you mean " + std::string(nearest) + "?");
+}
+
+Result<std::vector<Workload>> findWorkloads(const std::vector<std::string> &words, const std::string &folder) {
+  std::vector<std::string> each;
+  for (const std::string &word : words) {
+    const std::vector<std::string> meant = word == kAllWorkloads ? readyWorkloads(folder) : std::vector{word};
+    if (meant.empty())
+      return Status::invalid("WORKLOAD", word, "there are no ready-made workloads in " + folder);
+    each.insert(each.end(), meant.begin(), meant.end());
+  }
+  std::vector<Workload> workloads;
+  for (const std::string &word : each) {
+    Result<Workload> workload = findWorkload(word, folder);
+    if (!workload)
+      return workload.status();
+    // A report tells them apart by their names.
+    for (const Workload &other : workloads)
+      if (other.name == workload->name)
+        return Status::invalid("WORKLOAD", word, "must differ in its name, " + workload->name + ", from " + other.path);
+    workloads.push_back(std::move(*workload));
+  }
+  return workloads;
 }
 
 } // namespace nsa::tools

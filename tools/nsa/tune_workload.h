@@ -21,6 +21,7 @@ struct Workload {
   struct Prefill {
     std::vector<int64_t> batch = {1}, lengths;
     std::vector<Layout> layouts = {Layout::kDense};
+    bool crossover = false; // measured against dense attention (tune_crossover.h)
   };
   // One new token of each sequence over a cache of so many.
   struct Decode {
@@ -44,5 +45,7 @@ std::string workloadFolder();
 std::vector<std::string> readyWorkloads(const std::string &folder);
 // The file of that path, where the word looks like one (it ends in .json or holds a slash), else the ready-made one.
 Result<Workload> findWorkload(const std::string &word, const std::string &folder);
+// Those of several words, of which `all` is every ready-made one. Each may stand there once.
+Result<std::vector<Workload>> findWorkloads(const std::vector<std::string> &words, const std::string &folder);
 
 } // namespace nsa::tools

@@ -1,4 +1,4 @@
-// `nsa tune WORKLOAD`: tunes, compiles or plans a workload, and writes the reports.
+// `nsa tune WORKLOAD`: tunes, compiles or plans workloads, and writes the reports.
 #include "tools/nsa/file_io.h"
 #include "tools/nsa/tune_compile.h"
 #include "tools/nsa/tune_html.h"
@@ -6,6 +6,7 @@
 #include "tools/nsa/tune_verbs.h"
 #include "tools/support/progress.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <sstream>
 #include <unistd.h>
@@ -48,10 +49,16 @@ Status failures(const Json &report) {
   for (const Json &kernel : report["kernels"])
     if (kernel.value("status", "") == "failed" && ++count <= kNamedFailures)
       names += "\n  " + kernel.value("problem", "") + ": " + kernel.value("error", "");
-  if (count == 0)
-    return Status::ok();
   if (count > kNamedFailures)
     names += "\n  and " + std::to_string(count - kNamedFailures) + " more";
+  for (const Json &crossover : report.value("crossovers", Json::array()))
+    if (crossover.contains("error"))
+      return Status::error(ErrorCode::kUnavailable,
+                           "the crossover with dense attention of " + crossover.value("heads", "") +
+                               " was not measured: " + crossover.value("error", "") +
+                               (count ? "; and " + std::to_string(count) + " kernels failed:" + names : ""));
+  if (count == 0)
+    return Status::ok();
   return Status::error(ErrorCode::kUnavailable, std::to_string(count) + " of " +
                                                     std::to_string(report["kernels"].size()) +
                                                     " kernels failed:" + names);
@@ -65,18 +72,25 @@ std::vector<std::string> devicesOf(const std::string &list) {
   return devices.empty() ? std::vector<std::string>{""} : devices;
 }
 
-Status plan(const Workload &workload, const WorkloadFlags &flags) {
-  Result<Json> planned = planWorkload(workload, {.devices = devicesOf(flags.engine.device),
-                                                 .targets = flags.targets,
-                                                 .engine = flags.engine,
-                                                 .budgetSeconds = flags.budgetSeconds,
-                                                 .again = flags.again});
+Status plan(const std::vector<Workload> &workloads, const WorkloadFlags &flags) {
+  Result<Json> planned = planWorkloads(workloads, {.devices = devicesOf(flags.engine.device),
+                                                   .targets = flags.targets,
+                                                   .engine = flags.engine,
+                                                   .budgetSeconds = flags.budgetSeconds,
+                                                   .again = flags.again});
   if (!planned)
     return planned.status();
   if (printsText(flags)) {
     for (const Json &kernel : (*planned)["kernels"])
       std::printf("%-8s %s  (%s)\n", kernel.value("do", "").c_str(), kernel.value("problem", "").c_str(),
                   kernel.value("for", "").c_str());
+    for (const Json &crossover : (*planned)["crossovers"])
+      std::printf("%-8s crossover with dense attention  (%s)\n", crossover.value("do", "").c_str(),
+                  crossover.value("for", "").c_str());
+    if (workloads.size() > 1)
+      for (const Json &workload : (*planned)["workloads"])
+        std::printf("%s: %d kernels, %d of them shared with others\n", workload.value("name", "").c_str(),
+                    workload.value("kernels", 0), workload.value("shared", 0));
     for (const Json &device : (*planned)["devices"])
       std::printf("%s: %d to measure in %d families, %d to compile alone, %d stored; about %s, at most %s\n",
                   device.value("device", "").c_str(), device.value("measure", 0), device.value("families", 0),
@@ -87,11 +101,11 @@ Status plan(const Workload &workload, const WorkloadFlags &flags) {
   return writeJson(flags, *planned);
 }
 
-Status compile(const Workload &workload, const WorkloadFlags &flags) {
-  Result<Json> report = compileWorkload(workload, {.targets = flags.targets,
-                                                   .engine = flags.engine,
-                                                   .again = flags.again,
-                                                   .print = printsText(flags) ? printLine : nullptr});
+Status compile(const std::vector<Workload> &workloads, const WorkloadFlags &flags) {
+  Result<Json> report = compileWorkloads(workloads, {.targets = flags.targets,
+                                                     .engine = flags.engine,
+                                                     .again = flags.again,
+                                                     .print = printsText(flags) ? printLine : nullptr});
   if (!report)
     return report.status();
   if (printsText(flags))
@@ -100,21 +114,30 @@ Status compile(const Workload &workload, const WorkloadFlags &flags) {
   return failures(*report);
 }
 
-Status tune(const Workload &workload, const WorkloadFlags &flags) {
+Status tune(const std::vector<Workload> &workloads, const WorkloadFlags &flags) {
   // Lines where a person does not watch the one on the terminal.
   const bool lines = printsText(flags) && isatty(STDOUT_FILENO) == 0;
-  Result<Json> report = runWorkload(workload, {.devices = devicesOf(flags.engine.device),
-                                               .engine = flags.engine,
-                                               .budgetSeconds = flags.budgetSeconds,
-                                               .again = flags.again,
-                                               .print = lines ? printLine : nullptr,
-                                               .measuresRoofs = flags.json || !flags.reportPath.empty()});
+  Result<Json> report = runWorkloads(workloads, {.devices = devicesOf(flags.engine.device),
+                                                 .engine = flags.engine,
+                                                 .budgetSeconds = flags.budgetSeconds,
+                                                 .again = flags.again,
+                                                 .print = lines ? printLine : nullptr,
+                                                 .measuresRoofs = flags.json || !flags.reportPath.empty()});
   if (!report)
     return report.status();
   const Json &counts = (*report)["counts"];
   if (printsText(flags)) {
+    if (workloads.size() > 1)
+      for (const Json &workload : (*report)["workloads"])
+        std::printf("%s: %s; %d shared with others\n", workload.value("name", "").c_str(),
+                    summary(workload["counts"]).c_str(), workload.value("shared", 0));
     std::printf("%s, in %s\n", summary(counts).c_str(), durationText(report->value("seconds", 0.0)).c_str());
-    if (counts.value("stored", 0) == counts.value("kernels", 0))
+    for (const Json &crossover : (*report)["crossovers"])
+      std::printf("Crossover with dense attention, %s %s: %s\n", crossover.value("heads", "").c_str(),
+                  crossover.value("dtype", "").c_str(), crossover.value("text", "").c_str());
+    const bool isAllStored = std::ranges::all_of(
+        (*report)["crossovers"], [](const Json &crossover) { return crossover.value("status", "") == "stored"; });
+    if (isAllStored && counts.value("stored", 0) == counts.value("kernels", 0))
       std::printf("Nothing was measured: all of it is stored, by this compiler. --again measures anew.\n");
     if (counts.value("left", 0) > 0)
       std::printf("%s: the same command goes on from here.\n",
@@ -128,11 +151,13 @@ Status tune(const Workload &workload, const WorkloadFlags &flags) {
 
 } // namespace
 
-Status tuneWorkload(const WorkloadFlags &flags) {
-  Result<Workload> workload = findWorkload(flags.workload, workloadFolder());
-  if (!workload)
-    return workload.status();
-  return flags.dryRun ? plan(*workload, flags) : flags.compileOnly ? compile(*workload, flags) : tune(*workload, flags);
+Status tuneWorkloads(const WorkloadFlags &flags) {
+  Result<std::vector<Workload>> workloads = findWorkloads(flags.workloads, workloadFolder());
+  if (!workloads)
+    return workloads.status();
+  return flags.dryRun        ? plan(*workloads, flags)
+         : flags.compileOnly ? compile(*workloads, flags)
+                             : tune(*workloads, flags);
 }
 
 Status listWorkloads() {

@@ -89,6 +89,9 @@ Result<EngineHandle> createEngine(const EngineSettings &options) {
   api.miss_policy_set = options.missPolicy.has_value();
   api.miss_policy = options.missPolicy.value_or(NSA_MISS_DEFAULT);
   api.tune_budget_seconds = options.tuneBudgetSeconds;
+  api.tune_exhaustive = options.tuneExhaustive;
+  api.ignore_thresholds = options.ignoreThresholds;
+  api.decode_splits = options.decodeSplits;
   api.compiler_path = textOrNull(options.compilerPath);
   api.nvrtc_path = textOrNull(options.nvrtcPath);
   api.template_dir = textOrNull(options.templateDir);

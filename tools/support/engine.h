@@ -25,6 +25,8 @@ struct EngineSettings {
   int64_t cacheMaxBytes = 0;
   std::optional<nsa_miss_policy> missPolicy;
   double tuneBudgetSeconds = 0;
+  bool tuneExhaustive = false, ignoreThresholds = false;
+  int32_t decodeSplits = 0;
   std::string compilerPath, nvrtcPath, templateDir, forceVariant, dumpDir, cpuFeatures, fallbacks, pinPath, forceBranch;
   int32_t uniformGate = 0;
   int32_t cpuThreads = 0;

@@ -169,7 +169,8 @@ typedef struct nsa_engine_options {
   int32_t miss_policy_set; /* 1: `miss_policy` counts; 0: NSA_MISS (default|fail|tune|background), else
                               default */
   nsa_miss_policy miss_policy;
-  double tune_budget_seconds; /* NSA_TUNE_BUDGET, else 30 */
+  double tune_budget_seconds; /* of each kernel. NSA_TUNE_BUDGET, else 30; without a limit where the search is
+                                 exhaustive */
   const char *compiler_path;  /* libnsa_compiler.so. NSA_COMPILER, else beside libnsa.so */
   const char *nvrtc_path;     /* NSA_NVRTC, else searched */
   const char *template_dir; /* templates from a folder instead of the embedded ones. Choices made with it are kept apart
@@ -200,6 +201,11 @@ typedef struct nsa_engine_options {
   int32_t log_limit;       /* warnings of one tag in a minute, -1 for no limit. NSA_LOG_LIMIT, else 20 */
   int32_t uniform_gate;    /* debugging: 1 gives each branch the same weight, whatever the gates. NSA_UNIFORM_GATE */
   const char *force_branch; /* debugging: "cmp", "sel" or "win" has the gate 1, the others 0. NSA_FORCE_BRANCH */
+  int32_t tune_exhaustive;  /* 1: tuning compiles and measures every candidate, none is left out. NSA_TUNE_EXHAUSTIVE */
+  int32_t ignore_thresholds; /* 1: measured thresholds decide nothing (docs/tuning.md). NSA_IGNORE_THRESHOLDS */
+  int32_t decode_splits; /* 1 to 16: so many programs at most share the keys of a query of decode in each branch; 0: as
+                            measured, else by rule (docs/operators.md). NSA_DECODE_SPLITS */
+  int32_t flags;         /* 0 */
   int64_t reserved[4];
 } nsa_engine_options;
 

@@ -147,6 +147,25 @@ TEST(Tuner, OnlyTheCheapestPredictedAreCompiled) {
   EXPECT_EQ(report->candidates[39].detail, "not compiled: beyond the 12 cheapest predicted");
 }
 
+// What the search is held to: the cost model prunes nobody, and nobody leaves, however slow.
+TEST(Tuner, AnExhaustiveSearchMeasuresEverybodyToTheEnd) {
+  FakeMachine machine{.trueMs = std::vector<double>(40, 1.0)};
+  machine.trueMs[7] = 50;
+  machine.trueMs[39] = 0.5; // the dearest predicted is the fastest
+  TuneOptions options;
+  options.maxCompiled = 12;
+  options.budgetSeconds = 1e9;
+  options.exhaustive = true;
+  const std::vector<Candidate> candidates = candidatesFor(machine);
+  Result<TuneReport> report = tune(candidates, machine.callbacks(), options);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(machine.compiles, 40u);
+  EXPECT_EQ(report->winner, 39u);
+  for (const CandidateReport &candidate : report->candidates)
+    EXPECT_EQ(candidate.rounds, 3 + 9 + 27) << candidate.candidate.config;
+  EXPECT_FALSE(report->budgetExhausted);
+}
+
 // Three templates whose costs lie worlds apart: what one says of itself must not keep the others from the race.
 TEST(Tuner, EveryTemplatesCheapestAreCompiled) {
   FakeMachine machine{.trueMs = std::vector<double>(60, 1.0)};

@@ -61,6 +61,22 @@ TEST(RankSegment, IsWholeTilesAndNoLessThanItKeeps) {
         }
 }
 
+// What was measured stands in the place of the number that is wanted, where there are keys enough.
+TEST(KeySplits, AGivenNumberIsAnUpperLimit) {
+  Spec spec = decodeSpec();
+  const Maxima maxima = {.batch = 1, .tokensQ = 1, .seqlenQ = 1, .seqlenK = 65536};
+  const std::array<int64_t, 3> most = [&] {
+    spec.keySplits = KeySplits::kMost;
+    return KeySplits::make(spec, maxima).counts;
+  }();
+  for (const int32_t splits : {1, 2, 4, 8}) {
+    spec.keySplits = splits;
+    const KeySplits made = KeySplits::make(spec, maxima);
+    for (size_t branch = 0; branch < most.size(); ++branch)
+      EXPECT_EQ(made.counts[branch], std::min<int64_t>(splits, most[branch]));
+  }
+}
+
 // Numbers of 32 bits each, whose products are of more than 64.
 TEST(KeySplits, TheLargestRequestsAreMany) {
   const int64_t most = (int64_t{1} << 31) - 1;

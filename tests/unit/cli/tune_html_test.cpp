@@ -55,7 +55,8 @@ Json record(int64_t length, const std::string &status = "tuned") {
 Json reportOf(Json kernels) {
   return {{"report", "nsa tune"},
           {"workload", "test"},
-          {"description", "a < b"},
+          {"workloads",
+           {{{"name", "test"}, {"description", "a < b"}, {"counts", {{"kernels", kernels.size()}}}, {"shared", 0}}}},
           {"date", "2026-01-02"},
           {"version", "0.1"},
           {"source", "abc"},
@@ -130,6 +131,19 @@ TEST(TuneHtml, ShowsWhatWasMeasured) {
   EXPECT_EQ(countOf(html, ">tuned, tie<"), 3u);
   EXPECT_NE(html.find("differs: &lt;wrong&gt; &amp; &quot;bad&quot;"), std::string::npos);
   EXPECT_NE(html.find("33 s of a budget of 2 min"), std::string::npos);
+}
+
+TEST(TuneHtml, TellsOfEachWorkload) {
+  Json report = reportOf({record(1024)});
+  EXPECT_EQ(tuneHtml(report).find("shared with others"), std::string::npos) << "of one there is nothing to tell apart";
+  report["workloads"].push_back({{"name", "other"},
+                                 {"description", "more"},
+                                 {"counts", {{"kernels", 5}, {"tuned", 4}, {"left", 1}}},
+                                 {"shared", 3}});
+  const std::string html = tuneHtml(report);
+  EXPECT_EQ(XmlCheck::problemOf(html), "");
+  EXPECT_NE(html.find("shared with others"), std::string::npos);
+  EXPECT_NE(html.find("5 kernels: 4 tuned, 1 left"), std::string::npos);
 }
 
 TEST(TuneHtml, MarksThresholds) {

@@ -16,7 +16,7 @@ std::vector<TuneJob> expandText(const std::string &text) {
   const Scratch scratch;
   const Result<Workload> workload = Workload::read(scratch.write("w.json", text));
   EXPECT_TRUE(workload) << workload.status().toString();
-  Result<std::vector<TuneJob>> jobs = expand(*workload);
+  Result<std::vector<TuneJob>> jobs = expand({*workload});
   EXPECT_TRUE(jobs) << jobs.status().toString();
   return std::move(*jobs);
 }
@@ -36,7 +36,7 @@ std::vector<std::string> textsOf(const std::vector<TuneJob> &jobs) {
 TEST(TuneJobs, TheTinyWorkloadIsTheseTwelve) {
   const Result<Workload> workload = Workload::read(NSA_TEST_DATA "/tune_tiny.json");
   ASSERT_TRUE(workload) << workload.status().toString();
-  const Result<std::vector<TuneJob>> jobs = expand(*workload);
+  const Result<std::vector<TuneJob>> jobs = expand({*workload});
   ASSERT_TRUE(jobs) << jobs.status().toString();
   EXPECT_EQ(textsOf(*jobs),
             (std::vector<std::string>{
@@ -52,6 +52,19 @@ TEST(TuneJobs, TheTinyWorkloadIsTheseTwelve) {
     EXPECT_TRUE(job.isTuned) << job.problem;
     EXPECT_TRUE(job.problem.starts_with(job.family + " | ")) << job.family;
   }
+}
+
+// A threshold keeps a device from the dense shortcut: both ways are tuned, as it may be measured anew.
+TEST(TuneJobs, WhatAThresholdTakesTheShortcutFromIsTunedToo) {
+  const Result<Workload> workload = Workload::read(NSA_TEST_DATA "/tune_tiny.json");
+  ASSERT_TRUE(workload) << workload.status().toString();
+  const Result<std::vector<TuneJob>> jobs = expand({*workload}, [&](const Spec &spec, const Maxima &maxima) {
+    EXPECT_EQ(spec.op, Operator::kNsa);
+    return stepsOf(spec, maxima, static_cast<uint8_t>(routesOf(spec, maxima) & ~kSelIsDense));
+  });
+  ASSERT_TRUE(jobs) << jobs.status().toString();
+  EXPECT_EQ(jobs->size(), 13u) << "at 128 there is no shortcut";
+  EXPECT_EQ(std::ranges::count_if(*jobs, [](const TuneJob &job) { return job.kernel.op == Operator::kSel; }), 2);
 }
 
 // Exactly what a plan of each call will look for.
@@ -105,12 +118,39 @@ TEST(TuneJobs, NothingIsMeasuredTwice) {
     EXPECT_EQ(job.head, "a") << "the first that needs it";
 }
 
+TEST(TuneJobs, WorkloadsShareTheirKernels) {
+  const Scratch scratch;
+  const auto read = [&](const std::string &name, const std::string &lengths) {
+    const Result<Workload> workload =
+        Workload::read(scratch.write(name + ".json", R"({"name": ")" + name +
+                                                         R"(", "heads": [{"name": "a", "config": {"query_heads": 8,
+        "kv_heads": 2, "qk_dim": 64}}], "prefill": {"lengths": [)" +
+                                                         lengths + "]}}"));
+    EXPECT_TRUE(workload) << workload.status().toString();
+    return *workload;
+  };
+  const Workload one = read("one", "2048, 4096"), two = read("two", "4096, 8192");
+  const Result<std::vector<TuneJob>> jobs = expand({one, two});
+  ASSERT_TRUE(jobs) << jobs.status().toString();
+  const size_t alone = expand({one})->size();
+  size_t shared = 0;
+  for (const TuneJob &job : *jobs) {
+    const bool both = job.maxima.seqlenK == 4096;
+    shared += both;
+    EXPECT_EQ(job.workloads, (both ? std::vector<std::string>{"one", "two"}
+                                   : std::vector<std::string>{job.maxima.seqlenK == 2048 ? "one" : "two"}))
+        << job.text();
+  }
+  EXPECT_GT(shared, 0u);
+  EXPECT_EQ(jobs->size(), 2 * alone - shared);
+}
+
 TEST(TuneJobs, AnErrorNamesTheHead) {
   const Scratch scratch;
   const std::string path = scratch.write("w.json", with(R"("decode": {"lengths": [64], "page_sizes": [0, 100]})"));
   const Result<Workload> workload = Workload::read(path);
   ASSERT_TRUE(workload) << workload.status().toString();
-  const std::string error = expand(*workload).status().toString();
+  const std::string error = expand({*workload}).status().toString();
   EXPECT_NE(error.find(path + ": decode of heads[0]: page_size = 100: must be a multiple of sel_block = 64"),
             std::string::npos)
       << error;
@@ -125,7 +165,7 @@ TEST(TuneJobs, TheReadyOnesAreGood) {
     ASSERT_TRUE(workload) << workload.status().toString();
     EXPECT_EQ(workload->name, name);
     EXPECT_NE(workload->description, "");
-    const Result<std::vector<TuneJob>> jobs = expand(*workload);
+    const Result<std::vector<TuneJob>> jobs = expand({*workload});
     ASSERT_TRUE(jobs) << jobs.status().toString();
     EXPECT_GT(jobs->size(), 100u) << name;
   }

@@ -123,6 +123,7 @@ TEST(Workload, NamesWhatIsWrong) {
   expectError(changed("/prefill/lengths/step", 2), "prefill.lengths.step",
               "is no field there; the fields are from, to");
   expectError(changed("/prefill/batch", {0}), "prefill.batch[0]", "must be a whole number from 1 to 65536");
+  expectError(changed("/prefill/crossover", "yes"), "prefill.crossover", "must be true or false");
   expectError(changed("/prefill/layouts", {"paged"}), "prefill.layouts[0]", "must be one of \"dense\", \"packed\"");
   expectError(changed("/prefill/page_sizes", {0}), "prefill.page_sizes", "is no field there");
 
@@ -164,6 +165,32 @@ TEST(Workload, IsFoundByItsName) {
   EXPECT_NE(error.find("did you mean small?"), std::string::npos) << error;
   const std::string none = findWorkload("small", scratch.file("empty")).status().toString();
   EXPECT_NE(none.find("there are no ready-made workloads in"), std::string::npos) << none;
+}
+
+TEST(Workload, SeveralAreFoundByTheirNames) {
+  const Scratch scratch;
+  const auto named = [](const std::string &name) {
+    return R"({"name": ")" + name +
+           R"(", "heads": [{"name": "a", "config": {"query_heads": 8, "kv_heads": 2, "qk_dim": 64}}],
+               "prefill": {"lengths": [64]}})";
+  };
+  scratch.write("one.json", named("one"));
+  scratch.write("two.json", named("two"));
+  const Result<std::vector<Workload>> all = findWorkloads({"all"}, scratch.path());
+  ASSERT_TRUE(all) << all.status().toString();
+  ASSERT_EQ(all->size(), 2u);
+  EXPECT_EQ((*all)[0].name, "one");
+  EXPECT_EQ((*all)[1].name, "two");
+  const Scratch mine;
+  const std::string other = mine.write("mine.json", named("mine"));
+  EXPECT_EQ(findWorkloads({other, "all"}, scratch.path())->size(), 3u);
+
+  const std::string twice = findWorkloads({"all", "two"}, scratch.path()).status().toString();
+  EXPECT_NE(twice.find("WORKLOAD = two: must differ in its name, two, from " + scratch.path()), std::string::npos)
+      << twice;
+  const std::string none = findWorkloads({"all"}, scratch.file("empty")).status().toString();
+  EXPECT_NE(none.find("WORKLOAD = all: there are no ready-made workloads in"), std::string::npos) << none;
+  EXPECT_FALSE(findWorkloads({"one", "thre"}, scratch.path()));
 }
 
 TEST(NearestName, IsTheOneWithFewestEdits) {

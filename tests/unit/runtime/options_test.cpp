@@ -102,6 +102,19 @@ TEST(Options, EnvironmentFillsWhatIsUnset) {
   EXPECT_EQ(options.cacheMaxBytes, 1000000);
 }
 
+// Only who asks for a limit cuts a search that leaves nothing out.
+TEST(Options, AnExhaustiveSearchHasNoBudgetOfItsOwn) {
+  EngineOptions options;
+  ASSERT_TRUE(resolve(options, {{"NSA_TUNE_EXHAUSTIVE", "1"}, {"NSA_IGNORE_THRESHOLDS", "1"}}).isOk());
+  EXPECT_TRUE(options.tuneExhaustive);
+  EXPECT_TRUE(options.ignoreThresholds);
+  EXPECT_GE(options.tuneBudgetSeconds, 3600);
+  EngineOptions limited;
+  limited.tuneExhaustive = true;
+  ASSERT_TRUE(resolve(limited, {{"NSA_TUNE_BUDGET", "4"}}).isOk());
+  EXPECT_EQ(limited.tuneBudgetSeconds, 4);
+}
+
 TEST(Options, TheApiWinsOverTheEnvironment) {
   EngineOptions options;
   options.device = "cuda:1";
@@ -179,12 +192,14 @@ TEST(Options, MalformedVariablesAreNamed) {
   const struct {
     const char *variable;
     const char *value;
-  } rows[] = {{"NSA_MISS", "sometimes"},        {"NSA_TUNE_BUDGET", "soon"},   {"NSA_TUNE_BUDGET", "-1"},
-              {"NSA_TUNE_BUDGET", "nan"},       {"NSA_CPU_THREADS", "two"},    {"NSA_CPU_THREADS", "-1"},
-              {"NSA_CPU_THREADS", "3x"},        {"NSA_CPU_THREADS", "5000"},   {"NSA_COMPILE_THREADS", "1.5"},
-              {"NSA_REQUIRE_SIGNATURE", "yes"}, {"NSA_CACHE_MAX_BYTES", "-1"}, {"NSA_CACHE_MAX_BYTES", "1MB"},
-              {"NSA_FALLBACKS", "none"},        {"NSA_LOG_LIMIT", "0"},        {"NSA_LOG_LIMIT", "many"},
-              {"NSA_FORCE_BRANCH", "slc"},      {"NSA_UNIFORM_GATE", "yes"},   {"NSA_LOG", "loud"}};
+  } rows[] = {{"NSA_MISS", "sometimes"},        {"NSA_TUNE_BUDGET", "soon"},    {"NSA_TUNE_BUDGET", "-1"},
+              {"NSA_TUNE_BUDGET", "nan"},       {"NSA_CPU_THREADS", "two"},     {"NSA_CPU_THREADS", "-1"},
+              {"NSA_CPU_THREADS", "3x"},        {"NSA_CPU_THREADS", "5000"},    {"NSA_COMPILE_THREADS", "1.5"},
+              {"NSA_REQUIRE_SIGNATURE", "yes"}, {"NSA_CACHE_MAX_BYTES", "-1"},  {"NSA_CACHE_MAX_BYTES", "1MB"},
+              {"NSA_FALLBACKS", "none"},        {"NSA_LOG_LIMIT", "0"},         {"NSA_LOG_LIMIT", "many"},
+              {"NSA_FORCE_BRANCH", "slc"},      {"NSA_UNIFORM_GATE", "yes"},    {"NSA_LOG", "loud"},
+              {"NSA_TUNE_EXHAUSTIVE", "all"},   {"NSA_IGNORE_THRESHOLDS", "2"}, {"NSA_DECODE_SPLITS", "17"},
+              {"NSA_DECODE_SPLITS", "few"}};
   for (const auto &row : rows) {
     EngineOptions options;
     Status status = resolve(options, {{row.variable, row.value}});

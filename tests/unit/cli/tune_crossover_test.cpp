@@ -1,0 +1,95 @@
+// What is asked of a crossover with dense attention, and what an answer says: nothing is measured here.
+#include "tools/nsa/tune_crossover.h"
+
+#include <gtest/gtest.h>
+
+namespace nsa::tools {
+namespace {
+
+Workload workloadOf(std::vector<int64_t> lengths, bool crossover = true) {
+  Workload workload;
+  workload.heads.push_back({"heads", {}});
+  workload.heads.back().spec.queryHeads = 8;
+  workload.heads.back().spec.kvHeads = 2;
+  workload.heads.back().spec.qkDim = workload.heads.back().spec.vDim = 64;
+  workload.prefill.emplace();
+  workload.prefill->lengths = std::move(lengths);
+  workload.prefill->layouts = {Layout::kDense, Layout::kPacked};
+  workload.prefill->crossover = crossover;
+  return workload;
+}
+
+// Milliseconds of both at lengths; a negative pair: no room there.
+StoredRoute routeOf(const CrossoverJob &job, const std::vector<std::array<double, 2>> &times, int64_t threshold) {
+  StoredRoute route{job.family, "device", kCrossoverRoute, threshold, "compiler=abc", {}};
+  for (size_t i = 0; i < times.size(); ++i) {
+    const auto [nsa, dense] = times[i];
+    if (nsa < 0) {
+      route.evidence.push_back({job.lengths[i], "nsa", 0, 0, "out of memory"});
+      continue;
+    }
+    route.evidence.push_back({job.lengths[i], "nsa", nsa, nsa / dense, ""});
+    route.evidence.push_back({job.lengths[i], "dense", dense, dense / nsa, ""});
+  }
+  return route;
+}
+
+TEST(TuneCrossover, IsAskedOncePerHeadAndType) {
+  EXPECT_TRUE(crossoverJobs({workloadOf({64, 128}, false)}).empty());
+  Workload decode = workloadOf({64});
+  decode.prefill.reset();
+  EXPECT_TRUE(crossoverJobs({decode}).empty());
+  Workload two = workloadOf({128, 256});
+  two.dtypes = {DType::kBf16, DType::kF32};
+  const std::vector<CrossoverJob> jobs = crossoverJobs({workloadOf({64, 128}), two});
+  ASSERT_EQ(jobs.size(), 2u);
+  EXPECT_EQ(jobs[0].text(), "heads bf16 1x64 to 1x256");
+  EXPECT_EQ(jobs[0].lengths, (std::vector<int64_t>{64, 128, 256})) << "of both that ask";
+  EXPECT_EQ(jobs[1].text(), "heads fp32 1x128 to 1x256");
+  EXPECT_EQ(jobs[0].spec.layout, Layout::kDense);
+  EXPECT_NE(jobs[0].family, jobs[1].family);
+  Workload wide = workloadOf({64});
+  wide.heads[0].spec.window = 77;
+  EXPECT_NE(crossoverJobs({wide})[0].family, jobs[0].family) << "the window takes its time";
+}
+
+TEST(TuneCrossover, AnAnswerHoldsForItsLengthsAndCompiler) {
+  const CrossoverJob job = crossoverJobs({workloadOf({64, 128, 256, 512})}).front();
+  const StoredRoute never = routeOf(job, {{{2, 1}, {2, 1}, {2, 1}, {2, 1}}}, StoredRoute::kNever);
+  EXPECT_TRUE(answers(never, job, "abc"));
+  EXPECT_FALSE(answers(never, job, "abd")) << "of another compiler";
+  CrossoverJob longer = job;
+  longer.lengths.push_back(1024);
+  EXPECT_FALSE(answers(never, longer, "abc")) << "it may be there";
+  CrossoverJob between = job;
+  between.lengths = {64, 100};
+  EXPECT_FALSE(answers(never, between, "abc"));
+  EXPECT_FALSE(answers(routeOf(job, {}, StoredRoute::kNever), job, "abc"));
+  // Found after two lengths, or ended by a length that has no room: longer ones have nothing to add.
+  EXPECT_TRUE(answers(routeOf(job, {{{1, 2}, {1, 2}}}, 64), longer, "abc"));
+  EXPECT_TRUE(answers(routeOf(job, {{{2, 1}, {-1, -1}}}, StoredRoute::kNever), longer, "abc"));
+}
+
+TEST(TuneCrossover, SaysFromWhere) {
+  const CrossoverJob job = crossoverJobs({workloadOf({64, 128, 256, 512})}).front();
+  nlohmann::ordered_json record = crossoverRecord(job, nullptr);
+  EXPECT_EQ(record["text"], "not measured");
+  StoredRoute route = routeOf(job, {{{2, 1}, {3, 2}, {4, 3}}}, StoredRoute::kNever);
+  record = crossoverRecord(job, &route);
+  EXPECT_EQ(record["text"], "never within the lengths measured, up to 256 tokens");
+  EXPECT_TRUE(record["from"].is_null());
+  EXPECT_EQ(record["times"][2], (nlohmann::ordered_json{{"tokens", 256}, {"nsa_ms", 4.0}, {"dense_ms", 3.0}}));
+  // Won at 64 and lost again at 128: from 256 on.
+  route = routeOf(job, {{{1, 2}, {2, 1}, {2, 4}, {2, 8}}}, 256);
+  record = crossoverRecord(job, &route);
+  EXPECT_EQ(record["from"], 256);
+  EXPECT_EQ(record["interpolated"], 181);
+  EXPECT_EQ(record["text"], "at 256 tokens, about 181 by interpolation");
+  route = routeOf(job, {{{2, 1}, {-1, -1}}}, StoredRoute::kNever);
+  record = crossoverRecord(job, &route);
+  EXPECT_EQ(record["text"], "never within the lengths measured, up to 64 tokens");
+  EXPECT_EQ(record["ended"], "128 tokens: out of memory");
+}
+
+} // namespace
+} // namespace nsa::tools
