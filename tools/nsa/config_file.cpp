@@ -11,7 +11,7 @@
 namespace nsa::tools {
 namespace {
 
-constexpr uint64_t kMaxBytes = 1 << 20;
+constexpr uint64_t kMaxConfigBytes = 1 << 20;
 
 struct Key {
   const char *name;
@@ -112,7 +112,7 @@ Status ConfigFile::missing(std::string_view key) const {
 }
 
 Result<ConfigFile> ConfigFile::read(const std::string &path) {
-  Result<std::string> text = readText(path, kMaxBytes);
+  Result<std::string> text = readText(path, kMaxConfigBytes);
   if (!text)
     return text.status();
   Result<nlohmann::json> json = parseJsonObject(*text, path);

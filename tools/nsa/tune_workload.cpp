@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kMaxBytes = 1 << 20;
+constexpr uint64_t kMaxWorkloadBytes = 1 << 20;
 constexpr int64_t kMostBatch = 65536, kMostTokens = int64_t{1} << 22, kMostPage = 65536;
 constexpr std::string_view kEnding = ".json";
 constexpr std::string_view kAllWorkloads = "all";
@@ -204,7 +204,7 @@ Status readWorkload(const nlohmann::json &object, Workload &workload) {
 } // namespace
 
 Result<Workload> Workload::read(const std::string &path) {
-  Result<std::string> text = readText(path, kMaxBytes);
+  Result<std::string> text = readText(path, kMaxWorkloadBytes);
   if (!text)
     return text.status();
   Result<nlohmann::json> json = parseJsonObject(*text, path);
