@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <pthread.h>
 #include <set>
+#include <unistd.h>
 
 namespace nsa {
 
@@ -33,8 +34,22 @@ public:
   // What is registered last is called first, so this is to be called after a library was opened that must outlive the
   // threads.
   static void endBeforeTheProcess() { std::atexit(endAll); }
+  // A compiler registers more of its objects when it compiles for the first time, and those would go first. But before
+  // all that is registered, exit() destroys what is local to the thread that calls it, as a rule the main one: called
+  // there, the threads end before anything goes.
+  static void endWithTheMainThread() {
+    static thread_local const AtThreadEnd end;
+    (void)end;
+  }
 
 private:
+  struct AtThreadEnd {
+    AtThreadEnd() {}
+    ~AtThreadEnd() {
+      if (gettid() == getpid())
+        endAll();
+    }
+  };
   static void endAll() {
     LiveTuners &live = all();
     // In the child of a fork a thread of the parent may have held the lock, and no thread of its own is there.
@@ -62,6 +77,7 @@ BackgroundTuner::~BackgroundTuner() {
 }
 
 void BackgroundTuner::add(const Job &job) {
+  LiveTuners::endWithTheMainThread();
   std::lock_guard lock(mutex);
   if (stopping || !known.insert(job.key).second)
     return;

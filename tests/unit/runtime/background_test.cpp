@@ -218,6 +218,55 @@ TEST_F(BackgroundTest, AProcessEndsWithoutWaitingForIt) {
   }
 }
 
+constexpr const char *kChildFolder = "NSA_TEST_CHILD_FOLDER", *kChildDelay = "NSA_TEST_CHILD_DELAY";
+
+// The process of the next test: its tuner compiles what nothing in it has compiled before, while it ends.
+TEST_F(BackgroundTest, DISABLED_EndsInTheFirstCompilation) {
+  const char *cache = std::getenv(kChildFolder), *delay = std::getenv(kChildDelay);
+  ASSERT_TRUE(cache && delay) << "the next test starts this one";
+  alarm(60);
+  options.cachePath = cache;
+  options.templateDir = ""; // the library's own, all of whose choices are to be compiled
+  options.tuneBudgetSeconds = 600;
+  maxima.seqlenK = 1000;
+  EnginePointer engine = open(MissPolicy::kBackground);
+  const Json plan = describe(*engine);
+  if (plan["launches"][0]["step"] != "nearest" || engine->counters().backgroundPending != 1)
+    _exit(3);
+  std::this_thread::sleep_for(std::chrono::microseconds(std::strtol(delay, nullptr, 10)));
+  if (engine->counters().backgroundPending != 1)
+    _exit(4);
+  (void)engine.release(); // left open
+  std::exit(0);
+}
+
+// A compiler makes objects when it first compiles, and has them destroyed at the end: not while a thread uses them.
+TEST_F(BackgroundTest, AProcessMayEndInItsFirstCompilation) {
+  options.templateDir = "";
+  describe(*open(MissPolicy::kDefault)); // serves the child
+  const char *wanted = std::getenv("NSA_TEST_ENDS");
+  const int ends = wanted ? static_cast<int>(std::strtol(wanted, nullptr, 10)) : 8;
+  for (int i = 0; i < ends; ++i) {
+    const std::string delay = std::to_string(120000 / ends * i); // the first compilation, and what comes before
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      setenv(kChildFolder, options.cachePath.c_str(), 1);
+      setenv(kChildDelay, delay.c_str(), 1);
+      for (const char *name : {"GTEST_FILTER", "GTEST_OUTPUT", "GTEST_SHARD_INDEX", "GTEST_TOTAL_SHARDS"})
+        unsetenv(name);
+      (void)!std::freopen("/dev/null", "w", stdout);
+      execl("/proc/self/exe", "test", "--gtest_also_run_disabled_tests",
+            "--gtest_filter=BackgroundTest.DISABLED_EndsInTheFirstCompilation", nullptr);
+      _exit(127);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status) << " after " << delay << " us";
+    EXPECT_EQ(WEXITSTATUS(status), 0) << delay;
+  }
+}
+
 // The child's engine tunes by itself, whatever the parent's thread held at that moment.
 TEST_F(BackgroundTest, AForksChildTunesByItself) {
 #if defined(__SANITIZE_THREAD__) || (defined(__has_feature) && __has_feature(thread_sanitizer))
