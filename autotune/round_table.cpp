@@ -15,6 +15,8 @@ constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 constexpr int kSweeps = 4;
 // Assumed until two rounds have shown the machine's own.
 constexpr double kAssumedNoise = 0.03;
+// Fewer differences say too little of how two candidates differ from session to session.
+constexpr size_t kEnoughSessions = 8;
 // The mean of the middle half has so many times the standard error that the mean of all would have without outliers.
 constexpr double kMidmeanError = 1.09;
 
@@ -26,13 +28,29 @@ double median(std::vector<double> values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
+// How many values a midmean leaves out at each end.
+size_t cutOf(size_t count) { return std::min((count + 3) / 4, (count - 1) / 2); }
+
 // The mean without the quarters at both ends: as deaf to disturbed runs as the median, with less noise of its own.
 double midmean(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  const size_t cut = std::min((values.size() + 3) / 4, (values.size() - 1) / 2);
+  const size_t cut = cutOf(values.size());
   return std::accumulate(values.begin() + static_cast<ptrdiff_t>(cut), values.end() - static_cast<ptrdiff_t>(cut),
                          0.0) /
          static_cast<double>(values.size() - 2 * cut);
+}
+
+// Standard error of the midmean, from the values alone (Tukey and McLaughlin: by the winsorized sum of squares).
+double midmeanError(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t cut = cutOf(values.size()), kept = values.size() - 2 * cut;
+  std::fill(values.begin(), values.begin() + static_cast<ptrdiff_t>(cut), values[cut]);
+  std::fill(values.end() - static_cast<ptrdiff_t>(cut), values.end(), values[values.size() - cut - 1]);
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  double squares = 0;
+  for (const double value : values)
+    squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / (static_cast<double>(kept) * static_cast<double>(kept - 1)));
 }
 
 double lowerQuartile(std::vector<double> values) {
@@ -43,11 +61,8 @@ double lowerQuartile(std::vector<double> values) {
 
 } // namespace
 
-double RoundFit::differenceError(int roundsA, int roundsB) const {
-  return kMidmeanError * noise * std::sqrt(1.0 / roundsA + 1.0 / roundsB);
-}
-
 void RoundTable::beginRound() {
+  sessionOf.push_back(session);
   for (std::vector<double> &column : columns)
     column.push_back(kNotMeasured);
 }
@@ -60,6 +75,7 @@ void RoundTable::record(size_t candidate, double milliseconds) {
 void RoundTable::abandonRound() {
   for (std::vector<double> &column : columns)
     column.pop_back();
+  sessionOf.pop_back();
 }
 
 void RoundTable::forget(size_t candidate) {
@@ -76,6 +92,36 @@ double RoundTable::medianMs(size_t candidate) const {
   std::copy_if(columns[candidate].begin(), columns[candidate].end(), std::back_inserter(own),
                [](double value) { return !std::isnan(value); });
   return std::exp(median(std::move(own)));
+}
+
+std::vector<double> RoundTable::sessionMeans(const std::vector<double> &byRound) const {
+  std::vector<double> means, own;
+  for (size_t round = 0; round < byRound.size(); ++round) {
+    if (!std::isnan(byRound[round]))
+      own.push_back(byRound[round]);
+    if (round + 1 == byRound.size() || sessionOf[round + 1] != sessionOf[round]) {
+      if (!own.empty())
+        means.push_back(midmean(std::move(own)));
+      own.clear();
+    }
+  }
+  return means;
+}
+
+int RoundTable::sessions(size_t candidate) const { return static_cast<int>(sessionMeans(columns[candidate]).size()); }
+
+double RoundTable::differenceError(const RoundFit &fit, size_t a, size_t b) const {
+  const auto pooled = [](double noise, int countA, int countB) {
+    return kMidmeanError * noise * std::sqrt(1.0 / countA + 1.0 / countB);
+  };
+  double error = std::max(pooled(fit.noise, rounds(a), rounds(b)), pooled(fit.sessionNoise, sessions(a), sessions(b)));
+  // The level of a round drops out of the difference, and what a session did to one of the two does not.
+  std::vector<double> differences(sessionOf.size());
+  for (size_t round = 0; round < differences.size(); ++round)
+    differences[round] = columns[a][round] - columns[b][round];
+  if (std::vector<double> means = sessionMeans(differences); means.size() >= kEnoughSessions)
+    error = std::max(error, midmeanError(std::move(means)));
+  return error;
 }
 
 RoundFit RoundTable::fit() const {
@@ -125,10 +171,16 @@ RoundFit RoundTable::fit() const {
   for (const std::vector<double> &column : columns)
     for (size_t round = 0; round < rounds; ++round)
       present[round] += !std::isnan(column[round]);
-  std::vector<double> steps;
+  std::vector<double> steps, sessionSteps;
   for (size_t i = 0; i < columns.size(); ++i) {
     if (std::vector<double> values = withoutLevels(i, rounds); !values.empty())
       fit.optimistic[i] = lowerQuartile(std::move(values));
+    std::vector<double> byRound(rounds);
+    for (size_t round = 0; round < rounds; ++round)
+      byRound[round] = columns[i][round] - level[round];
+    const std::vector<double> means = sessionMeans(byRound);
+    for (size_t next = 1; next < means.size(); ++next)
+      sessionSteps.push_back(std::fabs(means[next] - means[next - 1]));
     for (size_t round = 1; round < rounds; ++round) {
       const double step = columns[i][round] - level[round] - columns[i][round - 1] + level[round - 1];
       if (const size_t count = present[round]; !std::isnan(step) && count > 1)
@@ -136,7 +188,9 @@ RoundFit RoundTable::fit() const {
     }
   }
   // Of a normal variable the median of |step| is 0.6745 sqrt(2) standard deviations of one value.
-  fit.noise = steps.empty() ? kAssumedNoise : median(std::move(steps)) / (0.6745 * std::sqrt(2.0));
+  const double perDeviation = 0.6745 * std::sqrt(2.0);
+  fit.noise = steps.empty() ? kAssumedNoise : median(std::move(steps)) / perDeviation;
+  fit.sessionNoise = sessionSteps.empty() ? 0 : median(std::move(sessionSteps)) / perDeviation;
   return fit;
 }
 

@@ -23,6 +23,11 @@ constexpr double kCompileShare = 0.5, kCheckShare = 0.7;
 // Standard errors. Leaving the race takes fewer than being told apart from the winner: who leaves is judged by his
 // better rounds as well, and a tie is still said of those who left (docs/tuning.md).
 constexpr double kDropErrors = 2, kTieErrors = 3;
+// The leader must beat the default by so many to take its place, so that tunings agree where they can.
+constexpr double kWinErrors = 1.5;
+// Beginning sessions may take this share of the time since the tuning began, or so long where nothing had to be
+// compiled: where it is cheap each round is one, where tensors are large there are few.
+constexpr double kRestartShare = 0.05, kRestartSeconds = 0.03;
 // So many times slower than the leader in its best round: no disturbance explains it.
 constexpr double kHopeless = 3;
 // Costs order the candidates of one template; between templates they are guesses. So many of each one's cheapest come
@@ -32,7 +37,8 @@ constexpr size_t kFirstOfTemplate = 4;
 class Tuner {
 public:
   Tuner(const std::vector<Candidate> &candidates, const TuneCallbacks &callbacks, const TuneOptions &options)
-      : callbacks(callbacks), options(options), start(callbacks.now()), table(candidates.size()), random(options.seed) {
+      : callbacks(callbacks), options(options), start(callbacks.now()), table(candidates.size()), random(options.seed),
+        restartSeconds(options.restartSeconds) {
     report.candidates.reserve(candidates.size());
     for (const Candidate &candidate : candidates)
       report.candidates.emplace_back().candidate = candidate;
@@ -160,6 +166,8 @@ private:
       if (alive.size() < 2 && rung > 0)
         return;
       for (int i = 0; i < rounds; ++i) {
+        if (done > 0)
+          beginSession();
         if (!measureRound(alive) || alive.empty())
           return;
         announce("measure", static_cast<size_t>(++done), static_cast<size_t>(total));
@@ -169,6 +177,18 @@ private:
       if (rung + 1 < kRungs && !options.exhaustive)
         dropTheSlow(alive);
     }
+  }
+
+  // Another place in memory makes a kernel of microseconds faster or slower by more than the noise of its times.
+  void beginSession() {
+    const double begin = callbacks.now(), allowed = std::max(kRestartShare * (begin - start), kRestartSeconds);
+    if (!callbacks.restart || spentOnRestarts + restartSeconds > allowed || spent(1))
+      return;
+    callbacks.restart();
+    table.beginSession();
+    ++report.sessions;
+    restartSeconds = std::max(callbacks.now() - begin, 0.0);
+    spentOnRestarts += restartSeconds;
   }
 
   // One round: every candidate alive once, in fresh random order. False when the budget ended in it.
@@ -219,14 +239,17 @@ private:
     const RoundFit fit = table.fit();
     const size_t leader = leaderOf(alive, fit);
     std::erase_if(alive, [&](size_t index) {
-      const double error = fit.differenceError(table.rounds(index), table.rounds(leader));
+      if (index == leader)
+        return false;
+      const double error = table.differenceError(fit, index, leader);
       const double limit = fit.cost[leader] + std::log1p(options.simplerWithin) + kDropErrors * error;
-      return index != report.incumbent && index != leader && std::min(fit.optimistic[index], fit.cost[index]) > limit;
+      return index != report.incumbent && std::min(fit.optimistic[index], fit.cost[index]) > limit;
     });
   }
 
-  // The least cost wins, but among those within `simplerWithin` of it the cheapest predicted. Whoever else may be that
-  // near, as far as the noise lets tell, makes it a tie: another session could name him.
+  // The least cost leads. The default wins where it is not beaten, else the cheapest predicted of those within
+  // `simplerWithin`. Whoever else may be that near, as far as noise, sessions and clock let tell, makes it a tie:
+  // another tuning could name him.
   void decide(const std::vector<size_t> &alive) {
     const RoundFit fit = table.fit();
     for (size_t index = 0; index < report.candidates.size(); ++index) {
@@ -242,14 +265,23 @@ private:
     if (report.candidates[report.incumbent].rounds > 0) {
       report.noise = fit.noise;
       const size_t leader = leaderOf(alive, fit);
-      const double near = fit.cost[leader] + std::log1p(options.simplerWithin);
+      const auto behind = [&](size_t index, double errors) {
+        return index == leader ? 0
+                               : fit.cost[index] - fit.cost[leader] - std::log1p(options.simplerWithin) -
+                                     errors * table.differenceError(fit, index, leader);
+      };
       report.winner = leader;
       for (size_t index : alive)
-        if (fit.cost[index] <= near && isSimpler(index, report.winner))
+        if (behind(index, 0) <= 0 && isSimpler(index, report.winner))
           report.winner = index;
+      if (behind(report.incumbent, kWinErrors) <= 0)
+        report.winner = report.incumbent;
+      const double resolution = std::log1p(options.resolutionMs / table.medianMs(leader));
       for (size_t index = 0; index < report.candidates.size(); ++index)
-        if (const int rounds = table.rounds(index); rounds > 0 && index != report.winner)
-          report.tie |= fit.cost[index] <= near + kTieErrors * fit.differenceError(rounds, table.rounds(leader));
+        if (table.rounds(index) > 0 && index != report.winner && behind(index, kTieErrors) <= resolution) {
+          report.tie = true;
+          report.candidates[index].detail = kTied;
+        }
     } else {
       for (size_t index : alive)
         if (index != report.incumbent)
@@ -279,6 +311,7 @@ private:
   std::vector<size_t> ranked; // to be compiled, in this order
   RoundTable table;
   std::mt19937_64 random;
+  double restartSeconds, spentOnRestarts = 0; // of the last one or as expected, of all
   std::optional<Status> firstError;
 };
 

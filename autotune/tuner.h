@@ -25,6 +25,9 @@ enum class CandidateOutcome { kPruned, kCompileFailed, kRejected, kMeasured, kWi
 // "pruned", "failed", "rejected", "measured", "winner": the outcomes of the store's evidence.
 std::string_view candidateOutcomeName(CandidateOutcome outcome);
 
+// The detail of a measured candidate that makes the winner a tie.
+inline constexpr std::string_view kTied = "may be as fast as the winner";
+
 struct CandidateReport {
   Candidate candidate;
   CandidateOutcome outcome = CandidateOutcome::kPruned;
@@ -43,6 +46,8 @@ struct TuneCallbacks {
   std::function<Status(size_t index)> check;
   // Milliseconds of one run of the candidate. An error drops it.
   std::function<Result<double>(size_t index)> measure;
+  // Begins a session: what is measured from here on is measured in other memory, on other inputs. May be empty.
+  std::function<void()> restart;
   // Monotonic seconds, for the budget.
   std::function<double()> now;
   // Progress, may be empty: done and total steps of the named phase.
@@ -56,14 +61,17 @@ struct TuneOptions {
   int roundsPerRung = 3;       // successive halving: 3, 9, 27 rounds; about a third survives each rung
   bool exhaustive = false;     // compiles every candidate and measures each in all rounds: what the search is held to
   double simplerWithin = 0.01; // within this ratio the cheaper predicted config wins
+  double resolutionMs = 0;     // of the clock: times that differ by less are a tie
+  double restartSeconds = 0;   // what the first restart is expected to take
   uint64_t seed = 1;           // order within rounds
 };
 
 struct TuneReport {
   size_t winner = 0;    // index into candidates
   size_t incumbent = 0; // what the ratios are relative to: candidate 0, or the next one that works
-  bool tie = false;     // another candidate may be within `simplerWithin` of the best: a second session could name it
+  bool tie = false;     // another candidate may be within `simplerWithin` of the best: a second tuning could name it
   double noise = 0;     // standard deviation of one measured time, relative; 0 when nothing was measured
+  int sessions = 1;     // in which the times were taken
   bool budgetExhausted = false;
   std::vector<CandidateReport> candidates; // in the order given
 

@@ -14,8 +14,8 @@ namespace nsa {
 namespace {
 
 // A lock service that has just begun to answer refuses some of the first.
-constexpr int kTries = 3;
-constexpr std::chrono::milliseconds kPause{50};
+constexpr int kProbeTries = 3;
+constexpr std::chrono::milliseconds kProbePause{50};
 
 } // namespace
 
@@ -28,9 +28,9 @@ bool canLockBeside(const std::filesystem::path &path) {
     return true;           // nothing can be made here: that says nothing of locks
   ::unlink(probe.c_str()); // it serves as well without a name, and no death leaves it behind
   connection.execute("PRAGMA journal_mode = MEMORY");
-  for (int tries = 0; tries < kTries; ++tries) {
+  for (int tries = 0; tries < kProbeTries; ++tries) {
     if (tries > 0)
-      std::this_thread::sleep_for(kPause);
+      std::this_thread::sleep_for(kProbePause);
     code = connection.execute("BEGIN EXCLUSIVE");
     if (code == SQLITE_OK)
       connection.execute("ROLLBACK");

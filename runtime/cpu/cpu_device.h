@@ -31,6 +31,7 @@ public:
   Status download(void *to, const void *from, size_t bytes) override;
   std::unique_ptr<LaunchClock> makeClock() override { return std::make_unique<SteadyClock>(); }
   Result<double> time(const std::function<Status(void *stream)> &launch) override;
+  double timeResolutionMs() const override;
 
 private:
   CpuDevice(int threads, std::string features);

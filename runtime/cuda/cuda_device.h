@@ -51,6 +51,7 @@ public:
   Status download(void *to, const void *from, size_t bytes) override;
   std::unique_ptr<LaunchClock> makeClock() override { return std::make_unique<EventClock>(context); }
   Result<double> time(const std::function<Status(void *stream)> &launch) override;
+  double timeResolutionMs() const override { return EventTimer::kResolutionMs; }
 
 private:
   CudaDevice(const Driver &driver, DeviceInfo info);

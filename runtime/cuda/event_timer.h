@@ -12,6 +12,9 @@ namespace nsa::cuda {
 
 class EventTimer {
 public:
+  // Of events, by the driver's manual (cuEventElapsedTime).
+  static constexpr double kResolutionMs = 5e-4;
+
   EventTimer(const PrimaryContext &context, Stream stream, size_t flushBytes)
       : context(context), stream(stream), flushBytes(flushBytes) {}
   ~EventTimer();

@@ -179,7 +179,7 @@ Status DecodeTrial::add(TensorName name, int64_t time) {
   const int64_t elements =
       std::reduce(tensor.shape.begin(), tensor.shape.begin() + tensor.rank, int64_t{1}, std::multiplies<>());
   Result<DeviceBuffer> buffer =
-      DeviceBuffer::allocate(device, static_cast<size_t>(elements * dtypeBytes(tensor.dtype)));
+      DeviceBuffer::allocate(device, static_cast<size_t>(elements * dtypeBytes(tensor.dtype)), drawSkipped(draw));
   if (!buffer)
     return buffer.status();
   void *data = buffer->data();

@@ -133,8 +133,10 @@ std::string describeTuning(const TuningDescription &tuning) {
 std::string describeTuningElsewhere(const StoredChoice &choice, double milliseconds) {
   Json candidates = Json::array(), winner;
   size_t measured = 0, rejected = 0;
+  bool tie = false;
   for (const Measurement &entry : choice.evidence) {
     Json json = evidenceJson(entry);
+    tie |= entry.detail == kTied;
     const bool won = entry.outcome == candidateOutcomeName(CandidateOutcome::kWinner);
     measured += won || entry.outcome == candidateOutcomeName(CandidateOutcome::kMeasured);
     rejected += entry.outcome == candidateOutcomeName(CandidateOutcome::kRejected);
@@ -151,6 +153,7 @@ std::string describeTuningElsewhere(const StoredChoice &choice, double milliseco
                {"milliseconds", milliseconds},
                {"tuned", true},
                {"winner", std::move(winner)},
+               {"tie", tie},
                {"store_trouble", ""},
                {"compiled", measured + rejected},
                {"measured", measured},

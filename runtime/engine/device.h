@@ -79,9 +79,11 @@ public:
   virtual std::unique_ptr<LaunchClock> makeClock() = 0;
   // Milliseconds of one `launch`, median of a few repetitions. On a GPU each begins with a cold L2.
   virtual Result<double> time(const std::function<Status(void *stream)> &launch) = 0;
+  // Two times that differ by less cannot be told apart, however often they are taken.
+  virtual double timeResolutionMs() const = 0;
 };
 
-// Device memory that frees itself.
+// Device memory that frees itself. `skipped` bytes before it are left unused, so that it lies elsewhere.
 class DeviceBuffer {
 public:
   DeviceBuffer() = default;
@@ -89,6 +91,7 @@ public:
   DeviceBuffer &operator=(DeviceBuffer &&other) noexcept {
     std::swap(device, other.device);
     std::swap(memory, other.memory);
+    std::swap(skipped, other.skipped);
     return *this;
   }
   ~DeviceBuffer() {
@@ -96,22 +99,24 @@ public:
       device->release(memory);
   }
 
-  static Result<DeviceBuffer> allocate(Device &device, size_t bytes) {
+  static Result<DeviceBuffer> allocate(Device &device, size_t bytes, size_t skipped = 0) {
     DeviceBuffer buffer;
     if (bytes == 0)
       return buffer;
-    Result<void *> memory = device.allocate(bytes);
+    Result<void *> memory = device.allocate(skipped + bytes);
     if (!memory)
       return memory.status();
     buffer.device = &device;
     buffer.memory = *memory;
+    buffer.skipped = skipped;
     return buffer;
   }
-  void *data() const { return memory; }
+  void *data() const { return memory ? static_cast<std::byte *>(memory) + skipped : nullptr; }
 
 private:
   Device *device = nullptr;
   void *memory = nullptr;
+  size_t skipped = 0;
 };
 
 } // namespace nsa

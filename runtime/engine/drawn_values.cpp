@@ -49,4 +49,9 @@ Status fillDrawn(Device &device, void *data, DType dtype, int64_t elements, floa
   return Status::ok();
 }
 
+size_t drawSkipped(std::mt19937_64 &generator) {
+  constexpr size_t kPage = 4096;
+  return generator() % (kPage / kWorkspaceAlignment) * kWorkspaceAlignment;
+}
+
 } // namespace nsa

@@ -13,4 +13,7 @@ namespace nsa {
 // Fills `elements` values at `data`, in device memory, each with `shift` added. dtype: bf16, fp16 or fp32.
 Status fillDrawn(Device &device, void *data, DType dtype, int64_t elements, float shift, std::mt19937_64 &generator);
 
+// Bytes to leave unused before a tensor: where on its page it lies changes what it shares a cache set with.
+size_t drawSkipped(std::mt19937_64 &generator);
+
 } // namespace nsa

@@ -254,8 +254,8 @@ Status TuningInputs::fill(View view, Rows rows, const std::vector<int64_t> &exte
     KernelCall &call = isTimed ? timedCall : checkedCall;
     const Lengths &lengths = isTimed ? timedLengths : checkedLengths;
     if (isTimed || isList) {
-      Result<DeviceBuffer> buffer =
-          DeviceBuffer::allocate(*device, static_cast<size_t>(std::max<int64_t>(elements, 1) * dtypeBytes(dtype)));
+      Result<DeviceBuffer> buffer = DeviceBuffer::allocate(
+          *device, static_cast<size_t>(std::max<int64_t>(elements, 1) * dtypeBytes(dtype)), drawSkipped(draw));
       if (!buffer)
         return buffer.status();
       buffers.push_back(std::move(*buffer));

@@ -33,7 +33,7 @@ TuningSession::TuningSession(const Environment &environment, const Spec &spec, c
                              CompileRequest request, std::vector<Candidate> candidates)
     : environment(environment), spec(spec), maxima(maxima), request(std::move(request)),
       candidates(std::move(candidates)), compiled(this->candidates.size()), cores(this->candidates.size()),
-      inputSeed(drawSeed()) {}
+      inputSeed(drawSeed()), trialSeed(inputSeed) {}
 
 Result<std::unique_ptr<Trial>> TuningSession::makeTrial(uint64_t seed, double mostBytes) const {
   // Whatever reads or writes pages stands in decode too.
@@ -42,15 +42,27 @@ Result<std::unique_ptr<Trial>> TuningSession::makeTrial(uint64_t seed, double mo
                   : KernelTrial::make(environment.device, spec, maxima, seed, mostBytes);
 }
 
+void TuningSession::restart() {
+  // The old one goes when the new one has its memory, or it would get the same.
+  if (Result<std::unique_ptr<Trial>> made = makeTrial(++trialSeed, trialLimit))
+    trial = std::move(*made);
+  else
+    environment.logger.log(LogLevel::kDebug, "tuner",
+                           "measuring goes on in the same memory: " + made.status().toString());
+}
+
 Result<TuneReport> TuningSession::run() {
+  const double begin = monotonicSeconds();
   Result<double> bytes = trialBytes(environment.device, environment.stop != nullptr);
   if (!bytes)
     return bytes.status();
+  trialLimit = *bytes;
   Result<std::unique_ptr<Trial>> made =
-      makeTrialThatFits(*bytes, [this](double most) { return makeTrial(inputSeed, most); });
+      makeTrialThatFits(trialLimit, [this](double most) { return makeTrial(inputSeed, most); });
   if (!made)
     return made.status();
   trial = std::move(*made);
+  const double madeSeconds = monotonicSeconds() - begin;
   environment.logger.log(LogLevel::kInfo, "tuner",
                          std::to_string(candidates.size()) + " candidates on " + trial->shapeText() + ", input seed " +
                              std::to_string(inputSeed));
@@ -61,6 +73,7 @@ Result<TuneReport> TuningSession::run() {
   callbacks.compile = [this](size_t index) { return compile(index); };
   callbacks.check = [this](size_t index) { return check(index); };
   callbacks.measure = [this](size_t index) { return measure(index); };
+  callbacks.restart = [this] { restart(); };
   callbacks.now = [this] {
     return environment.stop && (*environment.stop)() ? std::numeric_limits<double>::infinity() : monotonicSeconds();
   };
@@ -74,6 +87,8 @@ Result<TuneReport> TuningSession::run() {
   options.compileThreads = environment.options.compileThreads;
   options.exhaustive = environment.options.tuneExhaustive;
   options.seed = inputSeed;
+  options.resolutionMs = environment.device.timeResolutionMs();
+  options.restartSeconds = madeSeconds;
   Result<TuneReport> result = tune(candidates, callbacks, options);
   if (!result)
     return result.status();

@@ -53,6 +53,8 @@ private:
   Status compile(size_t index);
   Status check(size_t index);
   Result<double> measure(size_t index);
+  // Another trial in the place of the present one: other inputs, in other memory.
+  void restart();
   // Compiles and loads a candidate.
   Result<std::shared_ptr<KernelCore>> build(const Candidate &candidate, std::shared_ptr<const CompiledKernel> &kernel);
   // The tile program's kernel where it is no candidate, because another template was forced. Null: it does not serve.
@@ -68,7 +70,8 @@ private:
   std::vector<std::shared_ptr<KernelCore>> cores;
   std::unique_ptr<Trial> trial;
   std::optional<TuningResult> reference;
-  uint64_t inputSeed;
+  uint64_t inputSeed, trialSeed;
+  double trialLimit = 0; // bytes with which the first trial was made
   TuneReport report;
 };
 

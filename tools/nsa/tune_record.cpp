@@ -1,5 +1,6 @@
 #include "tools/nsa/tune_record.h"
 
+#include "autotune/tuner.h"
 #include "runtime/engine/routes.h"
 
 #include <algorithm>
@@ -134,6 +135,9 @@ void addStored(Json &record, const StoredChoice &choice) {
                           {"ratio_to_default", entry.ratioToIncumbent},
                           {"detail", entry.detail}});
   record["provenance"] = choice.provenance;
+  if (record["has_choices"] == true)
+    record["tie"] =
+        std::ranges::any_of(choice.evidence, [](const Measurement &entry) { return entry.detail == kTied; });
   if (record["has_choices"] == true)
     addCandidates(record, candidates);
 }

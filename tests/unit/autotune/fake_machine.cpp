@@ -6,6 +6,13 @@ namespace nsa {
 
 TuneCallbacks FakeMachine::callbacks() {
   random.seed(seed);
+  const auto place = [this] {
+    placed.assign(trueMs.size(), 1);
+    for (double &factor : placed)
+      if (sessionNoise > 0)
+        factor += sessionNoise * std::normal_distribution<double>()(random);
+  };
+  place();
   TuneCallbacks callbacks;
   callbacks.compile = [this](size_t index) {
     ++compiles;
@@ -23,13 +30,18 @@ TuneCallbacks FakeMachine::callbacks() {
     if (doesNotRun.count(index))
       return Status::error(ErrorCode::kDeviceError, "launch failed");
     order.push_back(index);
-    double ms = trueMs[index] * (1 + drift * static_cast<double>(runs++) / driftRuns);
+    double ms = trueMs[index] * placed[index] * (1 + drift * static_cast<double>(runs++) / driftRuns);
     ms *= 1 + noise * std::normal_distribution<double>()(random);
     if (std::uniform_real_distribution<double>()(random) < outliers)
       ms *= 1.2;
     seconds += ms / 1000;
     return ms;
   };
+  if (restarts)
+    callbacks.restart = [this, place] {
+      seconds += restartSeconds;
+      place();
+    };
   callbacks.now = [this] { return seconds; };
   return callbacks;
 }

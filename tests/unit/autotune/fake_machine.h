@@ -17,13 +17,17 @@ struct FakeMachine {
   double outliers = 0; // share of runs that take 20 % longer
   double drift = 0;    // slowdown from the first to the last of `driftRuns` runs
   double driftRuns = 2000;
+  double sessionNoise = 0;   // standard deviation of what a session's memory does to a candidate, relative
+  double restartSeconds = 0; // to begin one
+  bool restarts = true;      // false: all is measured in one
   double compileSeconds = 0, checkSeconds = 0;
   std::set<size_t> doesNotCompile = {}, isWrong = {}, doesNotRun = {};
   uint64_t seed = 1;
 
   double seconds = 0;
   size_t runs = 0;
-  std::vector<size_t> order = {}; // of the measured runs
+  std::vector<size_t> order = {};  // of the measured runs
+  std::vector<double> placed = {}; // by candidate: what the present session does to it
   std::atomic<size_t> compiles = 0;
   std::mt19937_64 random{seed};
 

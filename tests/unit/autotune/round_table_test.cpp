@@ -48,26 +48,56 @@ TEST(RoundTable, EstimatesTheNoiseOfOneTime) {
     }
 }
 
-// The promise of differenceError: differences of two costs scatter as it says, outliers or not.
+// The promise of differenceError: differences of two costs scatter as it says, whether each run is by itself or what
+// disturbs the runs of a session is the same for all of them.
 TEST(RoundTable, DifferencesScatterAsPromised) {
-  for (const int rounds : {3, 12, 39}) {
+  struct Case {
+    int rounds, roundsOfSession;
+    double sessionNoise;
+  };
+  for (const auto &[rounds, roundsOfSession, sessionNoise] :
+       {Case{3, 39, 0}, {12, 39, 0}, {39, 39, 0}, {39, 1, 0}, {39, 1, 0.05}, {39, 4, 0.05}, {12, 3, 0.05}}) {
     double squares = 0, promised = 0;
     constexpr int kSessions = 400;
     for (uint64_t seed = 1; seed <= kSessions; ++seed) {
       std::mt19937_64 random(seed);
       std::normal_distribution<double> normal;
       RoundTable table(8);
+      double placed[8] = {};
       for (int round = 0; round < rounds; ++round) {
+        if (round % roundsOfSession == 0) {
+          table.beginSession();
+          for (double &place : placed)
+            place = sessionNoise * normal(random);
+        }
         table.beginRound();
         for (size_t i = 0; i < 8; ++i)
-          table.record(i, 1 + 0.02 * normal(random));
+          table.record(i, (1 + placed[i]) * (1 + 0.02 * normal(random)));
       }
       const RoundFit fit = table.fit();
       squares += std::pow(fit.cost[1] - fit.cost[0], 2) / kSessions;
-      promised += fit.differenceError(rounds, rounds) / kSessions;
+      promised += table.differenceError(fit, 1, 0) / kSessions;
     }
-    EXPECT_NEAR(std::sqrt(squares) / promised, 1, 0.25) << rounds << " rounds";
+    EXPECT_NEAR(std::sqrt(squares) / promised, 1, 0.25)
+        << rounds << " rounds in sessions of " << roundsOfSession << ", session noise " << sessionNoise;
   }
+}
+
+// One of two candidates runs at another speed in each session: the many that do not must not speak for it.
+TEST(RoundTable, WhoDependsOnTheSessionIsJudgedByHisOwnTimes) {
+  std::mt19937_64 random(1);
+  std::normal_distribution<double> normal;
+  RoundTable table(16);
+  for (int round = 0; round < 39; ++round) {
+    table.beginSession();
+    table.beginRound();
+    for (size_t i = 0; i < 16; ++i)
+      table.record(i, (i == 3 ? 1 + 0.05 * normal(random) : 1.0) * (1 + 0.003 * normal(random)));
+  }
+  const RoundFit fit = table.fit();
+  EXPECT_LT(fit.noise, 0.005);
+  EXPECT_LT(table.differenceError(fit, 1, 0), 0.0015);
+  EXPECT_GT(table.differenceError(fit, 3, 0), 0.005);
 }
 
 TEST(RoundTable, OptimisticIsTheBestOfThree) {
