@@ -320,7 +320,7 @@ TEST_F(TuneJobTest, WhatAPackHoldsIsNotMeasuredAgain) {
   EXPECT_EQ(report["counts"].value("stored", 0), int{kKernels});
   for (const nlohmann::json &kernel : report["kernels"])
     EXPECT_GT(kernel["winner"].value("milliseconds", 0.0), 0) << "the pack's evidence: " << kernel.dump();
-  EXPECT_EQ(storedWinners().size(), 0u) << "the database needs none of it";
+  EXPECT_EQ(storedChoices().size(), 0u) << "the database needs none of it";
 
   // A pack of another revision of the templates is none of this device's, and one that is broken says so.
   templates.replace("tile/sel.mlir", "walks the blocks", "walks all blocks");
