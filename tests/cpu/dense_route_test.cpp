@@ -51,7 +51,8 @@ protected:
     EXPECT_TRUE(run->outputs.contains(TensorName::kLseSel));
     // Neither compression nor the window are among these: the window holds 32 keys alone.
     std::string served;
-    for (const nlohmann::json &launch : describePlan(plan->get())["launches"])
+    const nlohmann::json description = describePlan(plan->get());
+    for (const nlohmann::json &launch : description["launches"])
       if (const std::string op = launch.value("operator", ""); op == "sel" || op == "dense")
         served += (served.empty() ? "" : " ") + op;
     return served;

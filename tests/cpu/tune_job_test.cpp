@@ -457,7 +457,8 @@ TEST_F(TuneJobTest, ABudgetLeavesTheRestForTheNextRun) {
   EXPECT_EQ(defaults.size(), size_t{kKernels}) << "a default that ran is kept";
   for (const auto &[problem, stored] : defaults)
     EXPECT_EQ(stored.winner, "") << problem << ": what was not measured has not won";
-  for (const nlohmann::json &kernel : nlohmann::json::parse(test::readFile(json))["kernels"])
+  const nlohmann::json report = nlohmann::json::parse(test::readFile(json));
+  for (const nlohmann::json &kernel : report["kernels"])
     EXPECT_FALSE(kernel.contains("winner")) << kernel.dump();
   const std::string output = run(tune({"--budget", "0.05"}));
   EXPECT_NE(output.find("The budget is spent: the same command goes on from here."), std::string::npos) << output;

@@ -133,10 +133,12 @@ Status DecodeRun::allocateWorkspace(const nsa_plan *plan) {
   Result<size_t> bytes = workspaceSize(plan);
   if (!bytes)
     return bytes.status();
-  Result<Buffer> buffer = accelerator->allocate(*bytes);
-  if (!buffer)
-    return buffer.status();
-  workspace = std::move(*buffer);
+  if (*bytes > workspace.size()) {
+    Result<Buffer> buffer = accelerator->allocate(*bytes);
+    if (!buffer)
+      return buffer.status();
+    workspace = std::move(*buffer);
+  }
   return accelerator->fill(workspace.data(), 0xff, workspace.size());
 }
 

@@ -74,6 +74,7 @@ Json reportOf(Json kernels) {
              {"facts", {{"kind", "cpu"}, {"name", "a & b"}}},
              {"roofs", {{"bf16", {{"tflops", 0.3}, {"terabytes_per_second", 0.02}}}}}}}},
           {"thresholds", Json::array()},
+          {"crossovers", Json::array()},
           {"kernels", std::move(kernels)}};
 }
 

@@ -155,7 +155,8 @@ TEST_F(BackgroundTest, AKernelThatCannotBeTunedTakesNothingFromTheOthers) {
   ASSERT_TRUE(settle(*engine));
   EXPECT_EQ(engine->counters().backgroundFailed, 1u);
   std::map<std::string, std::string> steps;
-  for (const Json &launch : describe(*engine)["launches"])
+  const Json plan = describe(*engine);
+  for (const Json &launch : plan["launches"])
     steps[launch["operator"].get<std::string>()] = launch["step"].get<std::string>();
   EXPECT_EQ(steps, (std::map<std::string, std::string>{{"compress", "exact"},
                                                        {"cmp", "exact"},
