@@ -13,7 +13,8 @@ Routing routingOf(const Spec &spec, const Maxima &maxima, const FindRoute &find)
   if (spec.op == Operator::kNsa && routing.routes & kSelIsDense) {
     Spec sel = spec;
     sel.op = Operator::kSel;
-    routing.dense = find(routeFamily(sel), std::string(kDenseRoute));
+    if (isAsMeasured(sel, maxima))
+      routing.dense = find(routeFamily(sel), std::string(kDenseRoute));
     if (routing.dense && !densePays(*routing.dense, spec, maxima))
       routing.routes &= static_cast<uint8_t>(~kSelIsDense);
   }

@@ -111,6 +111,13 @@ TEST_F(DenseRouteTest, NeverIsAnAnswerAndMayBeIgnored) {
   EXPECT_EQ(explained(40)["route"]["source"], "exact");
 }
 
+// The last few queries of a long prompt are other kernels than those that were measured.
+TEST_F(DenseRouteTest, FewQueriesFollowNoThreshold) {
+  store(StoredRoute::kNever);
+  const Maxima last{.batch = 1, .tokensQ = 4, .seqlenQ = 4, .seqlenK = 64};
+  EXPECT_EQ(RouteTest::explained(spec, last, "sel")["route"]["source"], "exact");
+}
+
 // A list of the caller's own may hold less than there is, whatever pays.
 TEST_F(DenseRouteTest, SelectedAttentionAloneTakesItsList) {
   store(64);
