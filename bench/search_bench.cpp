@@ -50,9 +50,7 @@ public:
 private:
   Status open() {
     // What one finds ready the other must not: each has a database of its own, in memory.
-    tools::EngineSettings settings = choice.engine;
-    settings.cachePath = ":memory:";
-    settings.cachePacks = "none";
+    tools::EngineSettings settings = tools::withNothingStored(choice.engine);
     for (const bool exhaustive : {false, true}) {
       settings.tuneExhaustive = exhaustive;
       if (exhaustive)

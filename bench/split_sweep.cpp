@@ -164,10 +164,9 @@ Result<SplitEngines> SplitEngines::open(tools::EngineSettings settings) {
     return Status::error(ErrorCode::kIoError, "no folder can be made for the kernels that are measured: " + pattern);
   SplitEngines made;
   made.state = std::make_unique<State>();
-  made.state->settings = std::move(settings);
+  made.state->settings = tools::withNothingStored(std::move(settings));
   made.state->folder = pattern;
   made.state->settings.cachePath = pattern + "/kernels.db";
-  made.state->settings.cachePacks = "none";
   made.state->settings.missPolicy = NSA_MISS_DEFAULT;
   made.state->settings.ignoreThresholds = true;
   return made;
