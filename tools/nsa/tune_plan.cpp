@@ -1,8 +1,8 @@
 #include "tools/nsa/tune_plan.h"
 
 #include "runtime/engine/options.h"
-#include "runtime/engine/template_folder.h"
 #include "tools/nsa/stored_choices.h"
+#include "tools/nsa/target_device.h"
 #include "tools/nsa/tune_crossover.h"
 #include "tools/nsa/tune_record.h"
 
@@ -24,12 +24,16 @@ struct Place {
 };
 
 Result<std::vector<Place>> placesOf(const TunePlanOptions &options, StoredChoices &stored,
-                                    const std::vector<TuneJob> &jobs, const std::string &suffix) {
+                                    const std::vector<TuneJob> &jobs, const TuneEnvironment &environment) {
   std::vector<Place> places;
   for (const std::string &target : options.targets) {
     std::set<std::string> known = stored.devicesOf(target, jobs);
-    if (known.empty())
-      known = {target + suffix};
+    if (known.empty()) {
+      Result<std::string> device = targetDevice(target, environment.templateDir, environment.cpuFeatures);
+      if (!device)
+        return device.status();
+      known.insert(std::move(*device));
+    }
     for (const std::string &device : known)
       places.push_back({device, target != "cpu"});
   }
@@ -43,7 +47,7 @@ Result<std::vector<Place>> placesOf(const TunePlanOptions &options, StoredChoice
     if (!description)
       return description.status();
     const nlohmann::json &facts = (*description)["device"];
-    Place place{facts.value("key", "") + suffix, facts.value("kind", "") == "gpu"};
+    Place place{facts.value("choice_key", ""), facts.value("kind", "") == "gpu"};
     if (std::ranges::none_of(places, [&](const Place &each) { return each.device == place.device; }))
       places.push_back(std::move(place));
   }
@@ -59,15 +63,8 @@ Result<Json> planWorkloads(const std::vector<Workload> &workloads, const TunePla
   Result<TuneEnvironment> environment = tuneEnvironment(options.engine);
   if (!environment)
     return environment.status();
-  std::string suffix;
-  if (!environment->templateDir.empty()) {
-    Result<std::string> digest = digestTemplateFolder(environment->templateDir);
-    if (!digest)
-      return digest.status();
-    suffix = " templates=" + *digest;
-  }
   StoredChoices stored(environment->cache, StoredChoices::Access::kRead, environment->logger);
-  Result<std::vector<Place>> places = placesOf(options, stored, *jobs, suffix);
+  Result<std::vector<Place>> places = placesOf(options, stored, *jobs, *environment);
   if (!places)
     return places.status();
   std::vector<std::string> names;

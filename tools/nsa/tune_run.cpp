@@ -9,7 +9,6 @@
 #include "runtime/engine/compiler_library.h"
 #include "runtime/engine/kernel_cache.h"
 #include "runtime/engine/options.h"
-#include "runtime/engine/template_folder.h"
 #include "tools/nsa/command.h"
 #include "tools/nsa/interruption.h"
 #include "tools/nsa/tune_crossover.h"
@@ -104,13 +103,6 @@ private:
 };
 
 Status WorkloadRun::openDevices() {
-  std::string suffix;
-  if (!environment.templateDir.empty()) {
-    Result<std::string> digest = digestTemplateFolder(environment.templateDir);
-    if (!digest)
-      return digest.status();
-    suffix = " templates=" + *digest; // as the engine calls it
-  }
   for (const std::string &device : options.devices) {
     EngineSettings settings = options.engine;
     settings.device = device;
@@ -124,7 +116,7 @@ Status WorkloadRun::openDevices() {
     if (!facts || !name)
       return facts ? name.status() : facts.status();
     const nlohmann::json &description = (*facts)["device"];
-    const std::string key = description.value("key", "") + suffix;
+    const std::string key = description.value("choice_key", "");
     auto model = std::ranges::find_if(models, [&](const Model &each) { return each.device == key; });
     if (model == models.end()) {
       models.emplace_back();
@@ -444,6 +436,7 @@ Result<TuneEnvironment> tuneEnvironment(const EngineSettings &settings) {
   resolved.requireSignature = settings.requireSignature;
   resolved.compilerPath = settings.compilerPath;
   resolved.templateDir = settings.templateDir;
+  resolved.cpuFeatures = settings.cpuFeatures;
   resolved.compileThreads = settings.compileThreads;
   resolved.tuneBudgetSeconds = settings.tuneBudgetSeconds;
   resolved.tuneExhaustive = settings.tuneExhaustive;
@@ -457,6 +450,7 @@ Result<TuneEnvironment> tuneEnvironment(const EngineSettings &settings) {
     return cache.status();
   return TuneEnvironment{.revision = (*compiler)->sourceId(),
                          .templateDir = resolved.templateDir,
+                         .cpuFeatures = resolved.cpuFeatures,
                          .cache = std::move(*cache),
                          .logger = Logger(resolved.log, *resolved.logLevel),
                          .compileThreads = resolved.compileThreads,

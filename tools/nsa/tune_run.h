@@ -29,7 +29,7 @@ Result<nlohmann::ordered_json> runWorkloads(const std::vector<Workload> &workloa
 
 // Settings as the engine will see them, and the compiler's revision that it will use.
 struct TuneEnvironment {
-  std::string revision, templateDir;
+  std::string revision, templateDir, cpuFeatures;
   CacheSettings cache;
   Logger logger;
   int compileThreads = 0;
