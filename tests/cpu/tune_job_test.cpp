@@ -194,7 +194,7 @@ TEST_F(TuneJobTest, TunedAgainItIsTheSameTable) {
 }
 
 TEST_F(TuneJobTest, KilledAtAnyMomentAndResumedItIsTheSameTable) {
-  const int kills = countOf("NSA_TEST_TUNE_KILLS", 10);
+  const int kills = countOf("NSA_TEST_TUNE_KILLS", 6);
   std::mt19937 random(test::freshSeed());
 
   const nlohmann::json plan = nlohmann::json::parse(run(tune({"--dry-run", "--json"})));

@@ -2,6 +2,7 @@
 // GPU. Prints registers, spills and milliseconds of each kernel; the default config must not spill for want of them,
 // and attention must be made of what tensor cores are fed by.
 #include "runtime/engine/pipeline.h"
+#include "tests/harness/seed.h"
 #include "tests/nvrtc/nvrtc_expected.h"
 #include "tests/nvrtc/sass.h"
 #include "tests/unit/compiler/compile_call.h"
@@ -227,12 +228,22 @@ std::vector<CompileCall> cornerProblems() {
   return calls;
 }
 
-// sm_90a compiles all main problems, the others every second one each, sm_86 and sm_89 (the same instructions and the
-// same shared memory, so the same text) one half each. NSA_TEST_MATRIX=all: all of them everywhere.
-bool compilesMainProblem(size_t architecture, size_t problem) {
+// With NSA_TEST_MATRIX=all everything is compiled everywhere. Otherwise architectures take turns, and whose turn it is
+// is drawn: the texts are the same for each, but for what their shared memory admits.
+bool compilesAll() {
   const char *wanted = std::getenv("NSA_TEST_MATRIX");
-  return (wanted && std::string_view(wanted) == "all") || std::string_view(kArchitectures[architecture]) == "sm_90a" ||
-         problem % 2 == architecture % 2;
+  return wanted && std::string_view(wanted) == "all";
+}
+size_t drawnTurn() {
+  static const size_t turn = freshSeed() % std::size(kArchitectures);
+  return turn;
+}
+
+// sm_90a compiles all main problems, the others every second one each; sm_86 and sm_89 (the same instructions and the
+// same shared memory, so the same text) one half each.
+bool compilesMainProblem(size_t architecture, size_t problem) {
+  return compilesAll() || std::string_view(kArchitectures[architecture]) == "sm_90a" ||
+         (problem + architecture + drawnTurn()) % 2 == 0;
 }
 
 std::vector<CompileCall> problemsOf(size_t architecture) {
@@ -245,10 +256,10 @@ std::vector<CompileCall> problemsOf(size_t architecture) {
   for (size_t i = 0; i < corners.size(); ++i)
     if (i % std::size(kArchitectures) == architecture)
       calls.push_back(corners[i]);
-  // Attention's shapes on two, one with the tensor cores' instructions of sm_80 alone and one with later ones, in two
-  // of its operators, which are one text with a few constants apart.
+  // Attention's shapes on one, in one of its operators, which are one text with a few constants apart. With all, on
+  // two: one with the tensor cores' instructions of sm_80 alone and one with later ones.
   for (size_t i = 1; i < std::size(kShapes); ++i)
-    if ((i + architecture) % 3 == 0)
+    if (compilesAll() ? (i + architecture) % 3 == 0 : (i + architecture + drawnTurn()) % 6 == 0)
       calls.push_back(attentionCall(kShapes[i], kAttentionOperators[(i + architecture / 3) % 3]));
   for (CompileCall &call : calls)
     call.target = kArchitectures[architecture];
@@ -373,15 +384,18 @@ TEST(CompileMatrix, EveryConfigCorner) {
     calls.push_back(std::move(call));
   };
   // The least and the most shared memory, with the instructions of sm_80 alone and with later ones.
-  for (const char *architecture : {"sm_86", "sm_90a"})
-    add(attentionCall(kShapes[0], "window"), architecture);
+  const std::vector<std::string> smallAndLarge = {"sm_86", "sm_90a"}, kinds = {"mean", "mlp"};
+  for (size_t i = 0; i < 2; ++i)
+    if (compilesAll() || drawnTurn() % 2 == i)
+      add(attentionCall(kShapes[0], "window"), smallAndLarge[i].c_str());
   // fp32 uses no instruction that architectures differ in.
   add(attentionCall({64, 64, 8, "fp32", 1}, "dense"), "sm_120a");
   // Nor do the others use any that attention does not.
   add(combineCall(128, 16, "bf16", 0, "softmax", 0), "sm_80");
   add(combineCall(64, 8, "fp32", 1, "sigmoid", 1), "sm_90a");
-  for (const char *kind : {"mean", "mlp"}) // whose first product is the linear one's
-    add(compressCall({kind, "bf16", 64, 48, 32, 16, 0, 64, "gelu"}), "sm_86");
+  for (size_t i = 0; i < 2; ++i) // mlp's first product is the linear one's
+    if (compilesAll() || drawnTurn() / 2 % 2 == i)
+      add(compressCall({kinds[i].c_str(), "bf16", 64, 48, 32, 16, 0, 64, "gelu"}), "sm_86");
   for (const CompileCall &call : callsOf({DType::kBf16, 128, 64, 16, 64}, kPrompt))
     if (call.op == "append" || call.op == "sel" || call.op == "select")
       add(call, call.op == "select" ? "sm_100a" : "sm_89");
