@@ -71,8 +71,11 @@ Status select(CacheFile &from, const PackRequest &request, Selection &selection,
       else
         report.damaged.push_back(choice.content);
     }
-    if (known != selection.kernels.end())
-      selection.choices.push_back(std::move(choice));
+    if (known == selection.kernels.end())
+      continue;
+    if (request.isBrief)
+      std::erase_if(choice.evidence, [](const Measurement &each) { return each.outcome != "winner"; });
+    selection.choices.push_back(std::move(choice));
   }
   Result<std::vector<StoredRoute>> routes = from.routes();
   if (!routes)

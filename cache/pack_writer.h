@@ -18,6 +18,7 @@ struct PackRequest {
   std::vector<std::string> operators{}; // only these; empty: all
   std::string device{};                 // only device keys that hold this text; "": all
   bool tunedOnly = false;
+  bool isBrief = false; // of each choice's evidence the winner's line alone
   std::string source{}; // of the library that writes: nsa_source_id
   ReplacingFile::Existing existing = ReplacingFile::Existing::kRefuse;
 };

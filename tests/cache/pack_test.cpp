@@ -96,6 +96,26 @@ TEST_F(PackTest, FiltersTakeWhatTheyName) {
   EXPECT_FALSE(std::filesystem::exists(scratch.file("none.nsapack")));
 }
 
+TEST_F(PackTest, ABriefOneHasTheWinnersLinesAlone) {
+  {
+    std::unique_ptr<KernelStore> store = openStore();
+    StoredChoice choice = makeChoice(1, true);
+    choice.evidence = {{"attention", "rows=1", "measured", 2, 1, ""},
+                       {"attention", "rows=2", "winner", 1, 0.5, ""},
+                       {"attention", "rows=4", "pruned", 0, 0, "not compiled"}};
+    ASSERT_TRUE(store->put(makeKernel(1), &choice).isOk());
+  }
+  ASSERT_TRUE(exportFrom(path, packPath, {.isBrief = true}));
+  Result<CacheFile> pack = CacheFile::open(packPath);
+  ASSERT_TRUE(pack) << pack.status().toString();
+  const Result<std::vector<StoredChoice>> choices = pack->choices();
+  ASSERT_TRUE(choices) << choices.status().toString();
+  ASSERT_EQ(choices->size(), 1u);
+  ASSERT_EQ((*choices)[0].evidence.size(), 1u);
+  EXPECT_EQ((*choices)[0].evidence[0].config, "rows=2");
+  EXPECT_TRUE((*choices)[0].tuned);
+}
+
 TEST_F(PackTest, AFileOfThatNameStaysUnlessItIsToBeReplaced) {
   makePack(1);
   const std::string bytes = readFile(packPath);

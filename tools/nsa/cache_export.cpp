@@ -61,6 +61,9 @@ void addCacheExport(CLI::App &cache, Action &action) {
       ->allow_extra_args(false)
       ->type_name("OP");
   verb->add_flag("--tuned-only", flags->request.tunedOnly, "Only choices that were measured");
+  verb->add_flag(
+      "--brief", flags->request.isBrief,
+      "Of each choice's evidence the winner's line alone: what was slower, rejected or never compiled stays out");
   verb->add_flag("--force", flags->force, "Replace a file of that name");
   addJsonFlag(*verb, flags->json);
   verb->callback([flags, &action] { action = [flags] { return exportPack(*flags); }; });
