@@ -11,7 +11,7 @@
 
 namespace nsa {
 
-// The tuners of this process that have a thread. A host may end without having destroyed its engines: then their
+// The tuners of this process that may have a thread. A host may end without having destroyed its engines: then their
 // threads must be over before the compilers' static objects go, which the thread may be using.
 class LiveTuners {
 public:
@@ -78,6 +78,7 @@ BackgroundTuner::~BackgroundTuner() {
 
 void BackgroundTuner::add(const Job &job) {
   LiveTuners::endWithTheMainThread();
+  LiveTuners::all().add(this); // before the own lock, which the end of the process takes after that of the list
   std::lock_guard lock(mutex);
   if (stopping || !known.insert(job.key).second)
     return;
@@ -95,7 +96,6 @@ void BackgroundTuner::add(const Job &job) {
       logger.log(LogLevel::kWarning, "tuner", "no thread to tune in the background");
       return;
     }
-    LiveTuners::all().add(this);
   }
   changed.notify_one();
 }
