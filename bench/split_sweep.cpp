@@ -4,16 +4,14 @@
 #include "bench/median.h"
 #include "runtime/base/key_splits.h"
 #include "tools/support/decode_run.h"
+#include "tools/support/scratch_folder.h"
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
-#include <system_error>
-#include <unistd.h>
+#include <utility>
 
 namespace nsa::bench {
 namespace {
@@ -152,21 +150,21 @@ private:
 } // namespace
 
 struct SplitEngines::State {
+  State(tools::EngineSettings settings, tools::ScratchFolder folder)
+      : settings(std::move(settings)), folder(std::move(folder)) {}
+
   tools::EngineSettings settings;
-  std::filesystem::path folder;
+  tools::ScratchFolder folder;
   std::map<int64_t, tools::EngineHandle> engines; // by the number that they force
 };
 
 Result<SplitEngines> SplitEngines::open(tools::EngineSettings settings) {
-  std::error_code error;
-  std::string pattern = (std::filesystem::temp_directory_path(error) / "nsa-splits-XXXXXX").string();
-  if (error || !mkdtemp(pattern.data()))
-    return Status::error(ErrorCode::kIoError, "no folder can be made for the kernels that are measured: " + pattern);
+  Result<tools::ScratchFolder> folder = tools::ScratchFolder::make();
+  if (!folder)
+    return folder.status();
   SplitEngines made;
-  made.state = std::make_unique<State>();
-  made.state->settings = tools::withNothingStored(std::move(settings));
-  made.state->folder = pattern;
-  made.state->settings.cachePath = pattern + "/kernels.db";
+  made.state = std::make_unique<State>(tools::withNothingStored(std::move(settings)), std::move(*folder));
+  made.state->settings.cachePath = made.state->folder.file("kernels.db");
   made.state->settings.missPolicy = NSA_MISS_DEFAULT;
   made.state->settings.ignoreThresholds = true;
   return made;
@@ -175,13 +173,7 @@ Result<SplitEngines> SplitEngines::open(tools::EngineSettings settings) {
 SplitEngines::SplitEngines() = default;
 SplitEngines::SplitEngines(SplitEngines &&other) noexcept = default;
 
-SplitEngines::~SplitEngines() {
-  if (!state)
-    return;
-  state->engines.clear();
-  std::error_code error;
-  std::filesystem::remove_all(state->folder, error);
-}
+SplitEngines::~SplitEngines() = default;
 
 Result<nsa_engine *> SplitEngines::engine(int64_t splits) {
   auto found = state->engines.find(splits);
