@@ -49,11 +49,17 @@ public:
     Result<std::vector<size_t>> ready = compiled();
     if (!ready)
       return ready.status();
+    const double compiledAt = callbacks.now();
     std::vector<size_t> alive = checked(*ready);
+    const double checkedAt = callbacks.now();
     if (alive.empty())
       return noneLeft();
     report.incumbent = alive.front();
     measureRungs(alive);
+    report.phases = {.compile = compiledAt - start,
+                     .check = checkedAt - compiledAt,
+                     .measure = callbacks.now() - checkedAt - spentOnRestarts,
+                     .restart = spentOnRestarts};
     if (alive.empty())
       return noneLeft();
     decide(alive);

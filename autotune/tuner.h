@@ -66,6 +66,13 @@ struct TuneOptions {
   uint64_t seed = 1;           // order within rounds
 };
 
+// Where the seconds of a tuning went.
+struct TunePhases {
+  double prepare = 0; // inputs and memory before the tuner was called; its caller's to fill in
+  double compile = 0, check = 0;
+  double measure = 0, restart = 0; // rounds, and the sessions begun between them
+};
+
 struct TuneReport {
   size_t winner = 0;    // index into candidates
   size_t incumbent = 0; // what the ratios are relative to: candidate 0, or the next one that works
@@ -73,6 +80,7 @@ struct TuneReport {
   double noise = 0;     // standard deviation of one measured time, relative; 0 when nothing was measured
   int sessions = 1;     // in which the times were taken
   bool budgetExhausted = false;
+  TunePhases phases;
   std::vector<CandidateReport> candidates; // in the order given
 
   // Else the budget ended before one complete round, and the winner is nothing but the incumbent.

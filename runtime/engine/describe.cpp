@@ -90,6 +90,18 @@ std::string joinTexts(const std::vector<std::string> &texts) {
   return dump({{"kernels", std::move(kernels)}});
 }
 
+namespace {
+
+Json phasesJson(const TunePhases &phases) {
+  return {{"prepare", phases.prepare},
+          {"compile", phases.compile},
+          {"check", phases.check},
+          {"measure", phases.measure},
+          {"restart", phases.restart}};
+}
+
+} // namespace
+
 std::string describeTuning(const TuningDescription &tuning) {
   Json candidates = Json::array();
   size_t compiled = 0, measured = 0, rejected = 0;
@@ -113,6 +125,7 @@ std::string describeTuning(const TuningDescription &tuning) {
                {"shape", tuning.shape},
                {"seed", tuning.seed},
                {"milliseconds", tuning.milliseconds},
+               {"seconds_in", phasesJson(tuning.report.phases)},
                {"tuned", tuning.report.wasMeasured()},
                {"winner",
                 {{"template", winner.candidate.templateName},

@@ -1,10 +1,12 @@
 #include "runtime/engine/tuning_session.h"
 
+#include "runtime/engine/pruned_candidates.h"
 #include "runtime/engine/result_gate.h"
 #include "runtime/engine/trial_memory.h"
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <limits>
 #include <random>
 
@@ -93,6 +95,7 @@ Result<TuneReport> TuningSession::run() {
   if (!result)
     return result.status();
   report = std::move(*result);
+  report.phases.prepare = madeSeconds;
   for (const CandidateReport &entry : report.candidates) {
     Counters &counters = environment.counters;
     if (entry.outcome == CandidateOutcome::kRejected)
@@ -192,6 +195,8 @@ Result<double> TuningSession::measure(size_t index) {
 std::vector<Measurement> TuningSession::evidence() const {
   std::vector<Measurement> result;
   for (const CandidateReport &entry : report.candidates) {
+    if (entry.outcome == CandidateOutcome::kPruned)
+      continue;
     Measurement measurement;
     measurement.templateName = entry.candidate.templateName;
     measurement.config = entry.candidate.config;
@@ -201,6 +206,7 @@ std::vector<Measurement> TuningSession::evidence() const {
     measurement.detail = entry.detail;
     result.push_back(std::move(measurement));
   }
+  std::ranges::move(prunedRows(report), std::back_inserter(result));
   return result;
 }
 

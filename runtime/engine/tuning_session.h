@@ -43,7 +43,7 @@ public:
   // After a successful run. The winner's compiled form and its loaded kernel.
   const CompiledKernel &winner() const { return *compiled[report.winner]; }
   const std::shared_ptr<const LoadedKernel> &winnerKernel() const { return cores[report.winner]->kernel; }
-  // Every candidate with what became of it, as stored beside the choice.
+  // Every candidate that was tried with what became of it, and how many were not, as stored beside the choice.
   std::vector<Measurement> evidence() const;
   uint64_t seed() const { return inputSeed; }
   std::string shapeText() const { return trial ? trial->shapeText() : ""; }

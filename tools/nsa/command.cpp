@@ -1,6 +1,7 @@
 #include "tools/nsa/command.h"
 
 #include "runtime/engine/compiler_library.h"
+#include "runtime/engine/pruned_candidates.h"
 #include "tools/nsa/file_io.h"
 
 #include <cstdio>
@@ -188,8 +189,10 @@ std::string millisecondsText(double milliseconds) {
 std::string prunedText(const nlohmann::json &candidates) {
   std::map<std::string, size_t> reasons;
   for (const nlohmann::json &candidate : candidates)
-    if (candidate.value("outcome", "") == "pruned")
-      ++reasons[candidate.value("detail", "")];
+    if (candidate.value("outcome", "") == "pruned") {
+      const PrunedCandidates pruned = parsePruned(candidate.value("detail", ""));
+      reasons[pruned.reason] += pruned.count;
+    }
   std::string text;
   for (const auto &[reason, count] : reasons)
     text += std::to_string(count) + " more " + (count == 1 ? "was " : "were ") + reason + "\n";

@@ -89,7 +89,7 @@ std::vector<nlohmann::json> kernelReports(const nlohmann::json &report);
 // "1.23 ms"; three significant digits.
 std::string millisecondsText(double milliseconds);
 // One line for each reason why candidates were left out of a tuning: "41 more were not compiled: beyond the ...".
-// Takes rows with `outcome` and `detail`; JSON reports keep every one of them.
+// Takes rows with `outcome` and `detail`, of a tuner's report or of what is stored.
 std::string prunedText(const nlohmann::json &candidates);
 void printJson(const nlohmann::json &value);
 // The same into a file, complete or not at all; to stdout where the path is empty.

@@ -41,7 +41,8 @@ std::optional<TuneQueue::Ticket> TuneQueue::take(const std::string &family) {
   double seconds = limits.kernelSeconds;
   const double weight = weightOf(*job);
   if (limits.totalSeconds > 0) {
-    const double left = begin + limits.totalSeconds - limits.now();
+    // What it does beyond its share must fit as well.
+    const double left = begin + limits.totalSeconds - limits.now() - mostBeyond;
     if (left <= 0)
       return std::nullopt;
     double weights = 0;
@@ -49,19 +50,22 @@ std::optional<TuneQueue::Ticket> TuneQueue::take(const std::string &family) {
     for (size_t each : waiting)
       weights += weightOf(each) == kFirst && !first.insert(jobs[each].family).second ? kTuned : weightOf(each);
     for (const auto &[each, held] : inHand)
-      weights += held;
+      weights += held.weight;
     const double share = std::min(left, std::max(kLeastSeconds, left * limits.workers * weight / weights));
     seconds = seconds > 0 ? std::min(seconds, share) : share;
   }
   std::erase(waiting, *job);
   opened.insert(jobs[*job].family);
-  inHand[*job] = weight;
+  inHand[*job] = {weight, limits.now(), seconds};
   return Ticket{*job, seconds};
 }
 
 void TuneQueue::finish(size_t job) {
   const std::lock_guard lock(mutex);
-  doneWeight += inHand.at(job);
+  const Held held = inHand.at(job);
+  doneWeight += held.weight;
+  if (held.seconds > 0)
+    mostBeyond = std::max(mostBeyond, limits.now() - held.begin - held.seconds);
   inHand.erase(job);
   ++doneJobs;
 }
@@ -87,7 +91,7 @@ TuneQueue::State TuneQueue::state() const {
   for (size_t each : waiting)
     weights += weightOf(each) == kFirst && !first.insert(jobs[each].family).second ? kTuned : weightOf(each);
   for (const auto &[each, held] : inHand)
-    weights += held / 2; // half done, on average
+    weights += held.weight / 2; // half done, on average
   state.secondsLeft = spent / doneWeight * weights;
   if (limits.totalSeconds > 0)
     state.secondsLeft = std::min(*state.secondsLeft, std::max(limits.totalSeconds - spent, 0.0));

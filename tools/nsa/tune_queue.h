@@ -35,7 +35,8 @@ public:
   // `jobs` outlive the queue; `wanted` are the indices of those to do, in their order.
   TuneQueue(const std::vector<TuneJob> &jobs, std::vector<size_t> wanted, Limits limits);
 
-  // Nothing: all are taken, the budget is spent, or it was stopped. `family` is the worker's last one, empty at first.
+  // Nothing: all are taken, the budget is spent or will be by what a kernel needs at least, or it was stopped. `family`
+  // is the worker's last one, empty at first.
   std::optional<Ticket> take(const std::string &family);
   void finish(size_t job);
   // Nobody takes another one.
@@ -53,9 +54,15 @@ private:
   const double begin;
   mutable std::mutex mutex;
   std::vector<size_t> waiting;
-  std::set<std::string> opened;    // families that somebody has begun
-  std::map<size_t, double> inHand; // weights
+  std::set<std::string> opened; // families that somebody has begun
+  struct Held {
+    double weight = 0, begin = 0, seconds = 0;
+  };
+  std::map<size_t, Held> inHand;
   double doneWeight = 0;
+  // By how much a kernel has exceeded its share so far at most: its inputs, the default that is compiled and checked
+  // whatever the budget says. Nobody begins what would end so late.
+  double mostBeyond = 0;
   size_t doneJobs = 0, total = 0;
   bool stopped = false;
 };

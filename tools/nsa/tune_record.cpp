@@ -1,6 +1,7 @@
 #include "tools/nsa/tune_record.h"
 
 #include "autotune/tuner.h"
+#include "runtime/engine/pruned_candidates.h"
 #include "runtime/engine/routes.h"
 
 #include <algorithm>
@@ -19,12 +20,19 @@ Json brief(const nlohmann::json &candidate) {
           {"ratio_to_default", candidate.value("ratio_to_default", 0.0)}};
 }
 
-// Of the candidates: the default, the winner, the fastest of each template, and how many became what.
+// Of the candidates: the default, the winner, the fastest of each template, how many became what, and those that were
+// tried one by one.
 void addCandidates(Json &record, const nlohmann::json &candidates) {
   Json counts = {{"measured", 0}, {"rejected", 0}, {"failed", 0}, {"pruned", 0}};
   std::map<std::string, const nlohmann::json *> best;
+  Json tried = Json::array();
   for (const nlohmann::json &candidate : candidates) {
     const std::string outcome = candidate.value("outcome", "");
+    if (outcome == "pruned") {
+      counts["pruned"] = counts["pruned"].get<size_t>() + parsePruned(candidate.value("detail", "")).count;
+      continue;
+    }
+    tried.push_back(Json(candidate));
     const double milliseconds = candidate.value("milliseconds", 0.0), ratio = candidate.value("ratio_to_default", 0.0);
     // What won because nothing was measured is no winner.
     const std::string kind = outcome != "winner" ? outcome : milliseconds > 0 ? "measured" : "";
@@ -45,7 +53,7 @@ void addCandidates(Json &record, const nlohmann::json &candidates) {
   record["templates"] = Json::array();
   for (const auto &[name, candidate] : best)
     record["templates"].push_back(brief(*candidate));
-  record["evidence"] = candidates;
+  record["evidence"] = std::move(tried);
 }
 
 } // namespace
@@ -119,7 +127,7 @@ void addReport(Json &record, const nlohmann::json &report) {
   if (!report.contains("candidates"))
     return;
   record["milliseconds_of_tuning"] = report.value("milliseconds", 0.0);
-  for (const char *name : {"tie", "noise", "budget_exhausted", "seed"})
+  for (const char *name : {"seconds_in", "tie", "noise", "budget_exhausted", "seed"})
     if (report.contains(name))
       record[name] = report[name];
   addCandidates(record, report["candidates"]);

@@ -21,6 +21,23 @@ TEST(TunerBudget, ATightBudgetStillMeetsEveryTemplate) {
   EXPECT_EQ(report->winner, 19u);
 }
 
+TEST(TunerBudget, SaysWhereTheTimeWent) {
+  FakeMachine machine{.trueMs = {1000, 1500}};
+  machine.compileSeconds = 3;
+  machine.checkSeconds = 2;
+  TuneOptions options;
+  options.budgetSeconds = 1e6;
+  options.compileThreads = 1;
+  machine.restartSeconds = 0.001;
+  const double begin = machine.seconds;
+  const TuneReport report = tuned(machine, options);
+  EXPECT_DOUBLE_EQ(report.phases.compile, 6);
+  EXPECT_DOUBLE_EQ(report.phases.check, 4);
+  ASSERT_GT(report.sessions, 1);
+  EXPECT_NEAR(report.phases.restart, 0.001 * (report.sessions - 1), 1e-9);
+  EXPECT_NEAR(report.phases.measure, machine.seconds - begin - 10 - report.phases.restart, 1e-9);
+}
+
 TEST(TunerBudget, BudgetEndsCompilingButNotTheIncumbent) {
   FakeMachine machine{.trueMs = {1.0, 0.5, 0.4, 0.3}};
   machine.compileSeconds = 10;

@@ -95,7 +95,7 @@ TEST(TuneRecord, KeepsTheDefaultTheWinnerAndTheBestOfEachTemplate) {
   EXPECT_EQ(json["candidates"], (Json{{"measured", 3}, {"rejected", 1}, {"failed", 0}, {"pruned", 1}}));
   EXPECT_EQ(json["tie"], true);
   EXPECT_EQ(json["timed"]["seqlen_q"], 1024);
-  EXPECT_EQ(json["evidence"].size(), 5u);
+  EXPECT_EQ(json["evidence"].size(), 4u) << "what was never tried is only counted";
 }
 
 TEST(TuneRecord, StoredEvidenceSaysTheSame) {

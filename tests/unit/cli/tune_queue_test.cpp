@@ -78,7 +78,7 @@ TEST_F(TuneQueueTest, TheBudgetIsDividedOverWhatIsLeft) {
   time += 60; // it needed more than it had
   queue.finish(last);
   EXPECT_EQ(take(queue, jobs, family), "a2");
-  EXPECT_NEAR(seconds, 61.5 * 1 / 7.2, 1e-9);
+  EXPECT_NEAR(seconds, (61.5 - (60 - 121.5 / 8.2)) * 1 / 7.2, 1e-9) << "another one may exceed its share as far";
 }
 
 TEST_F(TuneQueueTest, WorkersHaveTheirTimeBesideEachOther) {
@@ -114,6 +114,29 @@ TEST_F(TuneQueueTest, NobodyBeginsAfterTheEnd) {
   time += 1;
   EXPECT_EQ(take(queue, jobs, family), "");
   EXPECT_EQ(queue.left(), (std::vector<size_t>{2, 3}));
+}
+
+// A kernel's inputs and its default take their time whatever its share is.
+TEST_F(TuneQueueTest, NobodyBeginsWhatWouldEndTooLate) {
+  const std::vector<TuneJob> jobs = jobsOf(1);
+  TuneQueue queue = make(jobs, 20, 1);
+  std::string family;
+  EXPECT_EQ(take(queue, jobs, family), "a0");
+  EXPECT_EQ(seconds, 1);
+  time += 4; // three more than it had
+  queue.finish(last);
+  EXPECT_EQ(take(queue, jobs, family), "a1");
+  time += 13;
+  queue.finish(last);
+  EXPECT_EQ(take(queue, jobs, family), "") << "3 s are left, and the last one took 12 more than its own";
+  TuneQueue brief = make(jobs, 20, 1);
+  family.clear();
+  take(brief, jobs, family);
+  time += 4;
+  brief.finish(last);
+  time += 12.5;
+  EXPECT_EQ(take(brief, jobs, family), "a1");
+  EXPECT_DOUBLE_EQ(seconds, 0.5) << "3.5 s are left, of which 3 are not its own";
 }
 
 TEST_F(TuneQueueTest, AShareIsWorthMeasuring) {
