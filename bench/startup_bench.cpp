@@ -1,10 +1,11 @@
-// nsa_bench_startup: from the start of a fresh process to its first result, with an empty and with a filled cache,
-// beside a process that does nothing and one that only opens a CUDA context. Each process is this program in another
-// role.
+// nsa_bench_startup: from the start of a fresh process to its first result, with an empty cache, with a filled one, and
+// from packs alone without a compiler, beside a process that does nothing and one that only opens a CUDA context. Each
+// process is this program in another role.
 #include "bench/bench_program.h"
 #include "bench/bench_report.h"
 #include "bench/machine_facts.h"
 #include "bench/median.h"
+#include "cache/pack_writer.h"
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/driver.h"
 #include "tools/support/operator_job.h"
@@ -27,9 +28,11 @@ namespace nsa::bench {
 namespace {
 
 constexpr std::string_view kCudaPrefix = "cuda:";
+constexpr const char *kNoCompiler = "/nonexistent/libnsa_compiler.so"; // nothing may ask for it
 
 struct Flags : CommonFlags {
-  std::string role, cache;
+  std::string role, cache, packs = "none"; // in a role: of the engine
+  std::vector<std::string> more;           // packs to open beside the one that serves
   int runs = 10;
 };
 
@@ -78,7 +81,12 @@ Status openContextOnly(const std::string &device, Milestones &times) {
 
 Status computeFirstResult(const Flags &flags, Milestones &times) {
   const tools::OperatorInputs inputs = firstInputs(flags.device.starts_with(kCudaPrefix));
-  Result<tools::EngineHandle> engine = tools::createEngine(flags.engineSettings(NSA_MISS_DEFAULT, flags.cache));
+  const bool fromPacks = flags.role == "packs";
+  tools::EngineSettings settings = flags.engineSettings(fromPacks ? NSA_MISS_FAIL : NSA_MISS_DEFAULT, flags.cache);
+  settings.cachePacks = flags.packs;
+  if (fromPacks)
+    settings.compilerPath = kNoCompiler;
+  Result<tools::EngineHandle> engine = tools::createEngine(settings);
   if (!engine)
     return engine.status();
   times.engine = milliseconds();
@@ -107,15 +115,17 @@ Status playRole(const Flags &flags) {
   times.begun = times.engine = times.plan = times.result = milliseconds();
   if (flags.role == "context")
     NSA_RETURN_IF_ERROR(openContextOnly(flags.device, times));
-  if (flags.role == "result")
+  if (flags.role == "result" || flags.role == "packs")
     NSA_RETURN_IF_ERROR(computeFirstResult(flags, times));
   times.print();
   return Status::ok();
 }
 
 // Starts this program in a role and gives its milestones, counted from the start.
-Result<Milestones> startProcess(const Flags &flags, const std::string &role, const std::string &cache) {
-  std::vector<std::string> words = {"/proc/self/exe", "--role", role, "--device", flags.device, "--cache", cache};
+Result<Milestones> startProcess(const Flags &flags, const std::string &role, const std::string &cache,
+                                const std::string &packs) {
+  std::vector<std::string> words = {"/proc/self/exe", "--role", role,      "--device", flags.device,
+                                    "--cache",        cache,    "--packs", packs};
   if (!flags.compiler.empty())
     words.insert(words.end(), {"--compiler", flags.compiler});
   std::vector<char *> arguments;
@@ -154,7 +164,7 @@ Result<Milestones> startProcess(const Flags &flags, const std::string &role, con
 
 struct Measure {
   std::string name, role;
-  bool coldCache = false;
+  bool coldCache = false, fromPacks = false;
   std::string expectedSource = "none";
   std::vector<Milestones> samples = {};
 
@@ -165,6 +175,20 @@ struct Measure {
     return median(values);
   }
 };
+
+// What the warm cache holds as a pack, under the others that were named, as an engine is told of packs.
+Result<std::string> packsOf(const Flags &flags, const std::string &cache, const std::string &path) {
+  Result<CacheFile> file = CacheFile::open(cache);
+  if (!file)
+    return file.status();
+  Result<PackReport> pack = writePack(*file, path, {.source = nsa_source_id()});
+  if (!pack)
+    return pack.status();
+  std::string packs = path;
+  for (const std::string &each : flags.more)
+    packs += ":" + each;
+  return packs;
+}
 
 Status run(const Flags &flags) {
   const bool cuda = flags.device.starts_with(kCudaPrefix);
@@ -177,13 +201,24 @@ Status run(const Flags &flags) {
   measures.push_back(
       {.name = "first result, cold cache", .role = "result", .coldCache = true, .expectedSource = "compiled"});
   measures.push_back({.name = "first result, warm cache", .role = "result", .expectedSource = "database"});
+  measures.push_back(
+      {.name = "first result, packs alone", .role = "packs", .fromPacks = true, .expectedSource = "database"});
 
-  // In turns, so that all see the same machine. The first turn brings the files into memory and fills the warm cache.
+  // In turns, so that all see the same machine. The first turn brings the files into memory and fills the warm cache,
+  // of which the pack is made.
+  std::string packs;
   for (int turn = 0; turn <= (flags.quick ? 1 : flags.runs); ++turn)
     for (Measure &measure : measures) {
+      if (measure.fromPacks && packs.empty()) {
+        Result<std::string> made = packsOf(flags, folder->file("warm.db"), folder->file("warm.nsapack"));
+        if (!made)
+          return made.status();
+        packs = std::move(*made);
+      }
       const bool cold = measure.coldCache && turn > 0;
+      const std::string cache = folder->file(cold ? "cold" + std::to_string(turn) + ".db" : "warm.db");
       Result<Milestones> times =
-          startProcess(flags, measure.role, folder->file(cold ? "cold" + std::to_string(turn) + ".db" : "warm.db"));
+          startProcess(flags, measure.role, measure.fromPacks ? ":memory:" : cache, measure.fromPacks ? packs : "none");
       if (!times)
         return times.status();
       if (turn == 0)
@@ -244,6 +279,10 @@ int main(int argc, char **argv) {
   CLI::App &options = program.options();
   options.add_option("--role", flags.role)->group(""); // of the processes that this program starts
   options.add_option("--cache", flags.cache)->group("");
+  options.add_option("--packs", flags.packs)->group("");
+  options.add_option("--pack", flags.more, "A pack that the processes without a compiler open too; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
   options.get_option("--results")->required(false);
   options.callback([&flags] {
     if (flags.role.empty() && flags.results.empty())
