@@ -174,6 +174,8 @@ const char *describe(FileVerdict verdict) {
     return "another process keeps it locked";
   case FileVerdict::kNoLocks:
     return "its file system gives no locks";
+  case FileVerdict::kEmpty:
+    return "it is empty and cannot be written";
   case FileVerdict::kUsable:
   case FileVerdict::kUnreachable:
     break;
@@ -181,14 +183,34 @@ const char *describe(FileVerdict verdict) {
   return "it cannot be opened or created";
 }
 
+// Takes back what a writer had begun when it died, which no reader may: the file is then what it was before. False:
+// there is nothing of the kind, or no right to.
+bool takeBackUnfinished(const fs::path &path, Clock::time_point end) {
+  if (!isPresent(path.string() + "-journal") || ::access(path.c_str(), W_OK) != 0)
+    return false;
+  int code;
+  Connection connection = Connection::open(path.string(), SQLITE_OPEN_READWRITE, code);
+  if (!connection || checkHeader(connection, FileKind::kDatabase, end) != FileVerdict::kUsable)
+    return false;
+  connection.setBusyTimeout(std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()));
+  int64_t tables;
+  return connection.integer("SELECT count(*) FROM sqlite_schema", tables) == SQLITE_OK;
+}
+
 DatabaseFile openReadOnly(const fs::path &path, bool asked, Clock::time_point end) {
   DatabaseFile file;
-  FileVerdict verdict = tryOpen(path, SQLITE_OPEN_READONLY, Journal::kRollback, end, file);
+  const auto attempt = [&] { return tryOpen(path, SQLITE_OPEN_READONLY, Journal::kRollback, end, file); };
+  FileVerdict verdict = attempt();
   if (verdict == FileVerdict::kNoLocks)
     return copyDatabaseFile(path.string());
+  if (verdict == FileVerdict::kUnreachable && takeBackUnfinished(path, end))
+    verdict = attempt();
   // A database with a write-ahead log needs files beside it; where none can be made it is read as it stands.
   if (verdict == FileVerdict::kUnreachable)
     verdict = tryImmutable(path, end, file);
+  // Who made it died, or is at it: as good as no file.
+  if (verdict == FileVerdict::kEmpty && asked)
+    return openInMemory("");
   if (verdict != FileVerdict::kUsable)
     return workWithout(path, describe(verdict));
   file.readOnly = true;
@@ -279,7 +301,8 @@ DatabaseFile openDatabaseFile(const std::string &name, bool readOnly, std::chron
   // A file that may be written but cannot, or cannot be opened at all, may be in the hands of one who is just replacing
   // it.
   auto isInBetween = [&] {
-    const bool refused = verdict == FileVerdict::kUnreachable || (verdict == FileVerdict::kUsable && file.readOnly);
+    const bool refused = verdict == FileVerdict::kUnreachable || verdict == FileVerdict::kEmpty ||
+                         (verdict == FileVerdict::kUsable && file.readOnly);
     return refused && ::access(path.c_str(), W_OK) == 0;
   };
   for (int tries = 0; tries < kMostReplacingTries && isInBetween(); ++tries) {
@@ -296,7 +319,8 @@ DatabaseFile openDatabaseFile(const std::string &name, bool readOnly, std::chron
   // Of a network, no lock and somebody else's lock may look the same.
   if (verdict == FileVerdict::kNoLocks || (verdict == FileVerdict::kLocked && journal == Journal::kRollback))
     return isPresent(path) ? copyDatabaseFile(path.string()) : workWithout(path, describe(verdict));
-  if (verdict == FileVerdict::kUsable || (verdict == FileVerdict::kUnreachable && isPresent(path)))
+  const bool refused = verdict == FileVerdict::kUnreachable || verdict == FileVerdict::kEmpty;
+  if (verdict == FileVerdict::kUsable || (refused && isPresent(path)))
     return openReadOnly(path, false, end);
   return workWithout(path, describe(verdict));
 }

@@ -251,7 +251,7 @@ FileVerdict adoptDatabase(Connection &connection, bool mayWrite, Journal journal
     return found;
 
   if (marks.isEmpty() && !mayWrite)
-    return FileVerdict::kUnreachable;
+    return FileVerdict::kEmpty;
   // NORMAL survives a killed process; a power cut may lose the last rows but not the file.
   if (int code = connection.execute("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON"))
     return verdictOf(code);

@@ -21,6 +21,7 @@ enum class FileVerdict {
   kNewer,       // a schema of a later version of this library
   kLocked,      // another process kept it locked until the end of the wait
   kNoLocks,     // its file system gives no locks
+  kEmpty,       // nothing is in it yet, and nothing may be written
   kUnreachable, // cannot be opened, read or created
 };
 
