@@ -45,6 +45,15 @@ bool decompress(std::span<const std::byte> compressed, int64_t size, std::vector
   return !ZSTD_isError(written) && written == result.size();
 }
 
+Status compress(std::span<const std::byte> plain, int level, std::vector<std::byte> &result) {
+  result.resize(ZSTD_compressBound(plain.size()));
+  const size_t written = ZSTD_compress(result.data(), result.size(), plain.data(), plain.size(), level);
+  if (ZSTD_isError(written))
+    return Status::error(ErrorCode::kInternal, std::string("zstd: ") + ZSTD_getErrorName(written));
+  result.resize(written);
+  return Status::ok();
+}
+
 // Of the first four columns; the digest that it must have may be given.
 RowState takeKernel(const Query &query, const std::string &content, StoredKernel &kernel,
                     const Digest::Bytes *known = nullptr) {
@@ -86,14 +95,17 @@ Result<KernelRow> KernelRow::make(const StoredKernel &kernel) {
                 formatValues(manifest->config),
                 kernel.manifest,
                 static_cast<int64_t>(kernel.binary.size()),
-                std::vector<std::byte>(ZSTD_compressBound(kernel.binary.size())),
+                {},
                 digestOf(kernel)};
-  const size_t written = ZSTD_compress(row.binary.data(), row.binary.size(), kernel.binary.data(), kernel.binary.size(),
-                                       kCompressionLevel);
-  if (ZSTD_isError(written))
-    return Status::error(ErrorCode::kInternal, std::string("zstd: ") + ZSTD_getErrorName(written));
-  row.binary.resize(written);
+  NSA_RETURN_IF_ERROR(compress(kernel.binary, kCompressionLevel, row.binary));
   return row;
+}
+
+Status KernelRow::compressAgain(int level) {
+  std::vector<std::byte> plain;
+  if (!decompress(binary, binaryBytes, plain))
+    return Status::error(ErrorCode::kInternal, "kernel " + content + " does not decompress");
+  return compress(plain, level, binary);
 }
 
 int readKernel(Connection &connection, const std::string &content, StoredKernel &kernel, RowState &state) {

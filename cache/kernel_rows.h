@@ -18,6 +18,8 @@ struct KernelRow {
 
   // The row of a kernel; an error names what cannot be stored.
   static Result<KernelRow> make(const StoredKernel &kernel);
+  // Packs the binary of an intact row anew; the level is one of zstd's.
+  Status compressAgain(int level);
 };
 
 enum class RowState { kIntact, kMissing, kDamaged };

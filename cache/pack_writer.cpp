@@ -66,6 +66,8 @@ Status select(CacheFile &from, const PackRequest &request, Selection &selection,
       RowState state;
       if (const int code = readKernelRow(from.connection(), choice.content, row, state))
         return from.failed(code);
+      if (state == RowState::kIntact && request.compression > 0)
+        NSA_RETURN_IF_ERROR(row.compressAgain(request.compression));
       if (state == RowState::kIntact)
         known = selection.kernels.emplace(choice.content, std::move(row)).first;
       else

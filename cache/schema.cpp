@@ -117,6 +117,7 @@ int createWhatLacks(Connection &connection, Marks &marks) {
   if (code == SQLITE_OK && marks.lackTables()) {
     if (marks.isEmpty()) {
       create(kCreateKernels);
+      create(kCreateChoiceIndex);
       create(("PRAGMA application_id = " + std::to_string(kApplicationId)).c_str());
     }
     if (marks.version < 2)

@@ -33,7 +33,6 @@ CREATE TABLE choices (
   provenance TEXT    NOT NULL,
   PRIMARY KEY (problem, device)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX choices_by_content ON choices (content);
 CREATE TABLE evidence (
   problem      TEXT    NOT NULL,
   device       TEXT    NOT NULL,
@@ -48,6 +47,9 @@ CREATE TABLE evidence (
   FOREIGN KEY (problem, device) REFERENCES choices (problem, device) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
 )sql";
+
+// For collections; not in a pack, of which nothing is removed.
+inline constexpr const char *kCreateChoiceIndex = "CREATE INDEX choices_by_content ON choices (content)";
 
 // Since version 2; not in a pack.
 inline constexpr const char *kCreateLeases = R"sql(

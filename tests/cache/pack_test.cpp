@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <random>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -114,6 +115,32 @@ TEST_F(PackTest, ABriefOneHasTheWinnersLinesAlone) {
   ASSERT_EQ((*choices)[0].evidence.size(), 1u);
   EXPECT_EQ((*choices)[0].evidence[0].config, "rows=2");
   EXPECT_TRUE((*choices)[0].tuned);
+}
+
+TEST_F(PackTest, KernelsMayBeCompressedAnew) {
+  {
+    std::unique_ptr<KernelStore> store = openStore();
+    StoredChoice choice = makeChoice(1, true);
+    StoredKernel kernel = makeKernel(1);
+    std::mt19937 random(1); // instructions of 16 bytes of which few are common, as in machine code
+    for (size_t i = 0; i + 16 <= kernel.binary.size(); i += 16) {
+      const uint32_t word = random() % 97 * (random() % 97);
+      for (size_t byte = 0; byte < 16; ++byte)
+        kernel.binary[i + byte] = static_cast<std::byte>(word * (byte + 1) >> 3);
+    }
+    ASSERT_TRUE(store->put(kernel, &choice).isOk());
+  }
+  const auto bytesAt = [&](int level) {
+    EXPECT_TRUE(exportFrom(path, packPath, {.compression = level, .existing = ReplacingFile::Existing::kReplace}));
+    return std::stoll(runSql(packPath, "SELECT length(binary) FROM kernels"));
+  };
+  const auto stored = bytesAt(0);
+  EXPECT_GT(bytesAt(1), stored);
+  EXPECT_LT(bytesAt(19), stored);
+  Result<CacheFile> pack = CacheFile::open(packPath);
+  ASSERT_TRUE(pack) << pack.status().toString();
+  EXPECT_EQ(runSql(packPath, "SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"), "0")
+      << "nothing is looked up by content";
 }
 
 TEST_F(PackTest, AFileOfThatNameStaysUnlessItIsToBeReplaced) {

@@ -64,6 +64,11 @@ void addCacheExport(CLI::App &cache, Action &action) {
   verb->add_flag(
       "--brief", flags->request.isBrief,
       "Of each choice's evidence the winner's line alone: what was slower, rejected or never compiled stays out");
+  verb->add_option(
+          "--compression", flags->request.compression,
+          "Compress the kernels anew: a higher level is smaller and takes longer (default: as they are stored)")
+      ->check(CLI::Range(1, kMostCompression))
+      ->type_name("LEVEL");
   verb->add_flag("--force", flags->force, "Replace a file of that name");
   addJsonFlag(*verb, flags->json);
   verb->callback([flags, &action] { action = [flags] { return exportPack(*flags); }; });
