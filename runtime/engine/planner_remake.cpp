@@ -1,6 +1,7 @@
 // Kernels that another revision of the compiler made: which they are, who makes them again, and what stays of a choice.
 #include "runtime/base/compiler_revision.h"
 #include "runtime/engine/planner.h"
+#include "runtime/engine/remade.h"
 
 namespace nsa {
 
@@ -8,8 +9,6 @@ namespace {
 
 // What a lease is for, besides the miss policies that make something.
 constexpr std::string_view kRemaking = "again";
-// Ends the provenance of a measured choice whose kernel was compiled again: by which revision.
-constexpr std::string_view kRemade = " remade=";
 
 std::string_view compilerOf(const Manifest &manifest) {
   const auto found = manifest.evidence.find("compiler");
@@ -76,12 +75,10 @@ std::shared_ptr<const KernelCore> Planner::makeAgain(Search &search, const Kerne
   return search.core;
 }
 
-// A measurement stays that of the compiler whose kernels were measured: the new one's may want another config.
 Planner::Origin Planner::originOfRemade(const StoredChoice &choice) const {
   if (!choice.tuned)
     return {.provenance = provenance()};
-  std::string measured = choice.provenance.substr(0, choice.provenance.find(kRemade));
-  return {true, std::move(measured) + std::string(kRemade) + compilerLibrary->sourceId(), choice.evidence};
+  return {true, remadeProvenance(choice.provenance, compilerLibrary->sourceId()), choice.evidence};
 }
 
 } // namespace nsa

@@ -1,5 +1,7 @@
 // The command line doing its work on the CPU device: a cold and a warm run over the trained model's tensors, every
 // stage of `compile`, tuning, and what the database then shows.
+#include "cache/cache_file.h"
+#include "cache/kernel_store.h"
 #include "tests/harness/scratch.h"
 #include "tools/nsa/safetensors.h"
 
@@ -303,6 +305,53 @@ TEST_F(ProgramJob, TuningIsStoredWithItsEvidence) {
   const nlohmann::json explained = runJson("explain " + spec);
   EXPECT_EQ(explained["database"].value("content", ""), key);
   EXPECT_TRUE(explained["database"].value("tuned", false));
+}
+
+// A release's compiler differs from the one that measured: its kernels are made anew, what was measured stays.
+TEST_F(ProgramJob, RenewedKernelsKeepTheirChoices) {
+  const std::string spec =
+      "--op window --config " + data + "/window_64.json --seqlen-k 128 --device cpu --cache " + database;
+  run("tune " + spec + " --tune-budget 2");
+  const auto choiceNow = [&] { return runJson("cache list --cache " + database)["choices"][0]; };
+  const nlohmann::json before = choiceNow();
+  const std::string revision = runJson("cache renew --cache " + database).value("compiler", "");
+  const auto storeAs = [&](const std::string &from, const std::string &to) {
+    Result<CacheFile> file = CacheFile::open(database);
+    ASSERT_TRUE(file) << file.status().toString();
+    StoredChoice choice = file->choices()->front();
+    StoredKernel kernel = **file->kernel(choice.content);
+    const size_t at = kernel.manifest.find(from);
+    ASSERT_NE(at, std::string::npos) << kernel.manifest;
+    kernel.manifest.replace(at, from.size(), to);
+    choice.provenance = "compiler=older driver=1";
+    std::string warning;
+    ASSERT_TRUE((*KernelStore::open({.path = database}, warning))->put(kernel, &choice).isOk());
+  };
+
+  storeAs("compiler=" + revision, "compiler=older");
+  nlohmann::json report = runJson("cache renew --cache " + database);
+  EXPECT_EQ(report.value("renewed", 0), 1) << report;
+  EXPECT_EQ(report.value("current", 1), 0) << report;
+  nlohmann::json after = choiceNow();
+  EXPECT_EQ(after["provenance"], "compiler=older driver=1 remade=" + revision);
+  EXPECT_EQ(after["evidence"], before["evidence"]);
+  EXPECT_EQ(after["kernel"], before["kernel"]) << "the same source is the same kernel";
+  EXPECT_EQ(runJson("explain " + spec).value("would", ""), "run what the database holds");
+  EXPECT_NE(run("cache renew --cache " + database).find("0 kernels compiled again, 1 of this compiler already"),
+            std::string::npos);
+
+  // A template that is gone: the stored kernel stays.
+  storeAs("compiler=" + revision, "compiler=older");
+  storeAs("template attention", "template gone");
+  const std::string told = run("cache renew --cache " + database, 1);
+  EXPECT_NE(told.find("stays as it is: " + before["kernel"].get<std::string>().substr(0, 12)), std::string::npos)
+      << told;
+  EXPECT_NE(told.find("gone"), std::string::npos) << told;
+  EXPECT_EQ(choiceNow()["kernel"], before["kernel"]);
+
+  run("cache export " + scratch.file("p.nsapack") + " --cache " + database);
+  run("cache renew --cache " + scratch.file("p.nsapack"), 1);
+  EXPECT_NE(test::readFile(scratch.file("stderr")).find("packs do not change"), std::string::npos);
 }
 
 TEST_F(ProgramJob, TheMainJobsTunerHasAChoice) {

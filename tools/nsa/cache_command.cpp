@@ -79,6 +79,7 @@ void addCacheCommand(CLI::App &app, Action &action) {
   addCacheDiff(*command, action);
   addCacheExport(*command, action);
   addCacheMerge(*command, action);
+  addCacheRenew(*command, action);
   addCacheGc(*command, action);
   addCacheKeygen(*command, action);
   addCacheSign(*command, action);

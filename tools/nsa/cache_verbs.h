@@ -15,6 +15,7 @@ void addCacheShow(CLI::App &cache, Action &action);
 void addCacheStats(CLI::App &cache, Action &action);
 void addCacheExport(CLI::App &cache, Action &action);
 void addCacheMerge(CLI::App &cache, Action &action);
+void addCacheRenew(CLI::App &cache, Action &action);
 void addCacheVerify(CLI::App &cache, Action &action);
 void addCacheDiff(CLI::App &cache, Action &action);
 void addCacheGc(CLI::App &cache, Action &action);
