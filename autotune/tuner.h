@@ -66,7 +66,7 @@ struct TuneOptions {
   uint64_t seed = 1;           // order within rounds
 };
 
-// Where the seconds of a tuning went.
+// Where the seconds of a tuning went; of one that was stopped they mean nothing.
 struct TunePhases {
   double prepare = 0; // inputs and memory before the tuner was called; its caller's to fill in
   double compile = 0, check = 0;

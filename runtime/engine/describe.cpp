@@ -20,6 +20,14 @@ Json timesJson(const PlanTimes &times) {
           {"load", times.loadMs}};
 }
 
+Json phasesJson(const TunePhases &phases) {
+  return {{"prepare", phases.prepare},
+          {"compile", phases.compile},
+          {"check", phases.check},
+          {"measure", phases.measure},
+          {"restart", phases.restart}};
+}
+
 Json evidenceJson(const Measurement &entry) {
   return {{"template", entry.templateName},
           {"config", entry.config},
@@ -89,18 +97,6 @@ std::string joinTexts(const std::vector<std::string> &texts) {
     kernels.push_back(Json::parse(text));
   return dump({{"kernels", std::move(kernels)}});
 }
-
-namespace {
-
-Json phasesJson(const TunePhases &phases) {
-  return {{"prepare", phases.prepare},
-          {"compile", phases.compile},
-          {"check", phases.check},
-          {"measure", phases.measure},
-          {"restart", phases.restart}};
-}
-
-} // namespace
 
 std::string describeTuning(const TuningDescription &tuning) {
   Json candidates = Json::array();

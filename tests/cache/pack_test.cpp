@@ -118,10 +118,10 @@ TEST_F(PackTest, ABriefOneHasTheWinnersLinesAlone) {
 }
 
 TEST_F(PackTest, KernelsMayBeCompressedAnew) {
+  StoredKernel kernel = makeKernel(1);
   {
     std::unique_ptr<KernelStore> store = openStore();
     StoredChoice choice = makeChoice(1, true);
-    StoredKernel kernel = makeKernel(1);
     std::mt19937 random(1); // instructions of 16 bytes of which few are common, as in machine code
     for (size_t i = 0; i + 16 <= kernel.binary.size(); i += 16) {
       const uint32_t word = random() % 97 * (random() % 97);
@@ -139,6 +139,9 @@ TEST_F(PackTest, KernelsMayBeCompressedAnew) {
   EXPECT_LT(bytesAt(19), stored);
   Result<CacheFile> pack = CacheFile::open(packPath);
   ASSERT_TRUE(pack) << pack.status().toString();
+  const Result<std::optional<StoredKernel>> packed = pack->kernel(kernel.content);
+  ASSERT_TRUE(packed && *packed) << packed.status().toString();
+  EXPECT_TRUE((*packed)->binary == kernel.binary);
   EXPECT_EQ(runSql(packPath, "SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"), "0")
       << "nothing is looked up by content";
 }

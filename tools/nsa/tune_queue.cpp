@@ -33,6 +33,12 @@ std::optional<size_t> TuneQueue::choose(const std::string &family) const {
   return std::nullopt;
 }
 
+double TuneQueue::usualBeyondSeconds() const {
+  std::array<double, 8> sorted = beyondSeconds;
+  std::ranges::sort(sorted, std::greater());
+  return std::max(sorted[1], 0.0);
+}
+
 std::optional<TuneQueue::Ticket> TuneQueue::take(const std::string &family) {
   const std::lock_guard lock(mutex);
   const std::optional<size_t> job = stopped ? std::nullopt : choose(family);
@@ -42,7 +48,7 @@ std::optional<TuneQueue::Ticket> TuneQueue::take(const std::string &family) {
   const double weight = weightOf(*job);
   if (limits.totalSeconds > 0) {
     // What it does beyond its share must fit as well.
-    const double left = begin + limits.totalSeconds - limits.now() - mostBeyond;
+    const double left = begin + limits.totalSeconds - limits.now() - usualBeyondSeconds();
     if (left <= 0)
       return std::nullopt;
     double weights = 0;
@@ -65,7 +71,7 @@ void TuneQueue::finish(size_t job) {
   const Held held = inHand.at(job);
   doneWeight += held.weight;
   if (held.seconds > 0)
-    mostBeyond = std::max(mostBeyond, limits.now() - held.begin - held.seconds);
+    beyondSeconds[measuredJobs++ % beyondSeconds.size()] = limits.now() - held.begin - held.seconds;
   inHand.erase(job);
   ++doneJobs;
 }

@@ -5,6 +5,7 @@
 
 #include "tools/nsa/tune_jobs.h"
 
+#include <array>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -48,6 +49,8 @@ public:
 private:
   double weightOf(size_t job) const;
   std::optional<size_t> choose(const std::string &family) const;
+  // The second largest of beyondSeconds: nobody begins what would end so late, and a single slow one stops nobody.
+  double usualBeyondSeconds() const;
 
   const std::vector<TuneJob> &jobs;
   const Limits limits;
@@ -60,10 +63,10 @@ private:
   };
   std::map<size_t, Held> inHand;
   double doneWeight = 0;
-  // By how much a kernel has exceeded its share so far at most: its inputs, the default that is compiled and checked
-  // whatever the budget says. Nobody begins what would end so late.
-  double mostBeyond = 0;
-  size_t doneJobs = 0, total = 0;
+  // By how much the last kernels have exceeded their shares: by their inputs, and the default that is compiled and
+  // checked whatever the budget says.
+  std::array<double, 8> beyondSeconds = {};
+  size_t measuredJobs = 0, doneJobs = 0, total = 0;
   bool stopped = false;
 };
 

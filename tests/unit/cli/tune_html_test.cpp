@@ -1,6 +1,8 @@
 // The report for people, from JSON as a run writes it: all of it is there, and it is well-formed whatever texts hold.
 #include "autotune/tuner.h"
+#include "runtime/engine/pruned_candidates.h"
 #include "tests/harness/xml_check.h"
+#include "tools/nsa/command.h"
 #include "tools/nsa/tune_html.h"
 #include "tools/nsa/tune_record.h"
 
@@ -123,6 +125,28 @@ TEST(TuneRecord, StoredEvidenceSaysTheSame) {
   EXPECT_EQ(revisionOf(choice), "0123") << "whose kernels were measured";
   choice.provenance = "driver=1";
   EXPECT_EQ(revisionOf(choice), "");
+}
+
+// One row may stand for many.
+TEST(TuneRecord, CountsWhatWasNeverTried) {
+  TuneReport report;
+  for (const char *reason : {"not compiled: beyond", "not checked", "not compiled: beyond"}) {
+    CandidateReport &entry = report.candidates.emplace_back();
+    entry.outcome = CandidateOutcome::kPruned;
+    entry.detail = reason;
+  }
+  StoredChoice choice;
+  choice.tuned = true;
+  choice.evidence = prunedRows(report);
+  choice.evidence.push_back({"attention", "key_tile=32", "winner", 1, 1, ""});
+  Json stored = jobRecord(jobAt(1024), "cpu <test>", false);
+  addStored(stored, choice);
+  EXPECT_EQ(stored["candidates"], (Json{{"measured", 1}, {"rejected", 0}, {"failed", 0}, {"pruned", 3}}));
+  EXPECT_EQ(stored["evidence"].size(), 1u);
+  nlohmann::json rows = nlohmann::json::array();
+  for (const Measurement &row : choice.evidence)
+    rows.push_back({{"outcome", row.outcome}, {"detail", row.detail}});
+  EXPECT_EQ(prunedText(rows), "1 more was not checked\n2 more were not compiled: beyond\n");
 }
 
 TEST(TuneHtml, ShowsWhatWasMeasured) {
