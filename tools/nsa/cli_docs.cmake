@@ -1,5 +1,5 @@
 # Writes the command line's help as a page (OUTPUT), or fails when a page differs from it (COMPARE).
-set(verbs "" run compile tune explain generate dump-selection "bench prefill" "bench selection" "bench compress" "bench thresholds" "bench search" "bench decode" "bench summarize" "cache list" "cache show" "cache stats" "cache verify" "cache diff" "cache export" "cache merge" "cache gc" "cache keygen" "cache sign" doctor validate)
+set(verbs "" run compile tune explain generate dump-selection "bench prefill" "bench selection" "bench compress" "bench thresholds" "bench search" "bench decode" "bench summarize" "cache list" "cache show" "cache stats" "cache verify" "cache diff" "cache export" "cache merge" "cache renew" "cache gc" "cache keygen" "cache sign" doctor validate)
 set(page "# Which commands does `nsa` have?\n\nGenerated from `--help` by the target `nsa_cli_docs`; do not edit.\n")
 foreach(verb IN LISTS verbs)
   separate_arguments(words UNIX_COMMAND "${verb}")
