@@ -16,7 +16,7 @@ constexpr std::chrono::milliseconds kLockedWait{20000};
 
 } // namespace
 
-Result<CacheFile> CacheFile::open(const std::string &path, Check check) {
+Result<CacheFile> CacheFile::open(const std::string &path, Check check, Empty empty) {
   CacheFile file;
   file.name = path;
   std::error_code error;
@@ -33,9 +33,13 @@ Result<CacheFile> CacheFile::open(const std::string &path, Check check) {
     file.facts = std::move(pack->facts);
     return file; // nothing changes in it
   }
-  DatabaseFile database = openDatabaseFile(path, true, kLockedWait);
+  DatabaseFile database = openDatabaseFile(path, FileUse::kReadMended, kLockedWait);
   if (!database.warning.empty())
     return Status::error(ErrorCode::kIoError, database.warning);
+  if (database.isEmpty && empty == Empty::kRefused)
+    return Status::error(ErrorCode::kIoError, "cache file '" + path + "' holds nothing yet: it is empty",
+                         "a database that was copied must be copied again; `nsa run` and `nsa tune` fill a new one");
+  file.holdsNothing = database.isEmpty;
   file.link = std::move(database.connection);
   // All that is read from here on is of one moment.
   if (const int code = file.link.execute("BEGIN"))

@@ -19,9 +19,13 @@ namespace nsa {
 class CacheFile {
 public:
   enum class Check { kDigest, kNothing }; // of a pack
-  static Result<CacheFile> open(const std::string &path, Check check = Check::kDigest);
+  // A database in which nothing was ever stored: one in the making, or a torn copy.
+  enum class Empty { kRefused, kAccepted };
+  // What a writer had begun when it died is taken back; nothing else changes in the file.
+  static Result<CacheFile> open(const std::string &path, Check check = Check::kDigest, Empty empty = Empty::kRefused);
 
   bool isPack() const { return facts.has_value(); }
+  bool isEmpty() const { return holdsNothing; }
   const std::string &path() const { return name; }
   const PackFacts &pack() const { return *facts; }
   sqlite::Connection &connection() { return link; }
@@ -40,6 +44,7 @@ private:
   template <typename Row> Result<std::vector<Row>> list(int (*read)(sqlite::Connection &, std::vector<Row> &));
 
   std::string name;
+  bool holdsNothing = false;
   sqlite::Connection link;
   std::optional<PackFacts> facts;
 };

@@ -1,8 +1,10 @@
 #include "cache/database_file.h"
 
+#include "cache/directories.h"
 #include "cache/lock_probe.h"
 #include "cache/schema.h"
 #include "cache/trust.h"
+#include "cache/unfinished_write.h"
 
 #include <cerrno>
 #include <cstring>
@@ -24,6 +26,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kMaxRenamed = 1000;
 constexpr int kMostReplacingTries = 30;
+constexpr std::chrono::milliseconds kReplacingPause{10};
 // A lock that lasts longer may be none: before the long wait for it, locks are tried out.
 constexpr std::chrono::milliseconds kShortLock{500};
 
@@ -45,41 +48,17 @@ DatabaseFile workWithout(const fs::path &path, const std::string &reason) {
   return openInMemory("cache file " + quoted(path) + " is not used: " + reason + "; kernels are kept in memory only");
 }
 
-// Missing directories get mode 0700: who can write here can make this process run his code.
-bool makeDirectories(const fs::path &directory, std::string &reason) {
-  if (directory.empty() || ::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST)
-    return true;
-  int error = errno;
-  if (error == ENOENT && directory.has_parent_path() && directory.parent_path() != directory) {
-    if (!makeDirectories(directory.parent_path(), reason))
-      return false;
-    if (::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST)
-      return true;
-    error = errno;
-  }
-  // A read-only medium may refuse although the directory stands.
-  struct stat status;
-  if (::stat(directory.c_str(), &status) == 0 && S_ISDIR(status.st_mode))
-    return true;
-  reason = "directory " + quoted(directory) + " cannot be made: " + std::generic_category().message(error);
-  return false;
+// A reader's view of a file in which nothing was ever stored.
+DatabaseFile openEmpty() {
+  DatabaseFile file = openInMemory("");
+  file.isEmpty = true;
+  return file;
 }
 
-// What makeDirectories or sqlite would fail with, found without making anything; "" when nothing is in the way.
-std::string whyNotMade(const fs::path &directory) {
-  struct stat status{};
-  if (::stat(directory.c_str(), &status) != 0 && directory.has_parent_path() && directory.parent_path() != directory)
-    return whyNotMade(directory.parent_path());
-  if (S_ISDIR(status.st_mode) && ::access(directory.c_str(), W_OK | X_OK) == 0)
-    return "";
-  const int error = S_ISDIR(status.st_mode) ? errno : ENOTDIR;
-  return "nothing can be made in " + quoted(directory) + ": " + std::generic_category().message(error);
-}
-
-// A reader's view of a file that is not there: an empty store, and nothing to say unless it could not be made either.
+// The same of one that is not there, and nothing to say unless it could not be made either.
 DatabaseFile openMissing(const fs::path &path) {
   const std::string reason = whyNotMade(path.parent_path());
-  return reason.empty() ? openInMemory("") : workWithout(path, reason);
+  return reason.empty() ? openEmpty() : workWithout(path, reason);
 }
 
 bool isPresent(const fs::path &path) {
@@ -183,34 +162,50 @@ const char *describe(FileVerdict verdict) {
   return "it cannot be opened or created";
 }
 
-// Takes back what a writer had begun when it died, which no reader may: the file is then what it was before. False:
-// there is nothing of the kind, or no right to.
-bool takeBackUnfinished(const fs::path &path, Clock::time_point end) {
-  if (!isPresent(path.string() + "-journal") || ::access(path.c_str(), W_OK) != 0)
-    return false;
-  int code;
-  Connection connection = Connection::open(path.string(), SQLITE_OPEN_READWRITE, code);
-  if (!connection || checkHeader(connection, FileKind::kDatabase, end) != FileVerdict::kUsable)
-    return false;
-  connection.setBusyTimeout(std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()));
-  int64_t tables;
-  return connection.integer("SELECT count(*) FROM sqlite_schema", tables) == SQLITE_OK;
+// What the file holds at this moment, in memory, because of `reason`.
+DatabaseFile copyInMemory(const fs::path &path, const std::string &reason, bool mayBeEmpty) {
+  DatabaseFile from, copy = openInMemory("");
+  FileVerdict verdict = tryImmutable(path, Clock::now(), from);
+  if (verdict == FileVerdict::kEmpty && mayBeEmpty)
+    return openEmpty();
+  if (verdict == FileVerdict::kUsable && copy.connection) {
+    verdict = verdictOf(from.connection.copyTo(copy.connection));
+    if (verdict == FileVerdict::kUsable) // one of an older schema gets what it lacks
+      verdict = adoptDatabase(copy.connection, true, Journal::kWriteAheadLog, Clock::now());
+  }
+  if (verdict != FileVerdict::kUsable)
+    return workWithout(path, reason + " and " + describe(verdict));
+  copy.warning =
+      "cache file " + quoted(path) + ": " + reason + "; what is stored is used from a copy in memory, nothing is added";
+  return copy;
 }
 
-DatabaseFile openReadOnly(const fs::path &path, bool asked, Clock::time_point end) {
+DatabaseFile openReadOnly(const fs::path &path, FileUse use, Journal journal, Clock::time_point end) {
   DatabaseFile file;
+  const bool asked = use != FileUse::kWrite;
   const auto attempt = [&] { return tryOpen(path, SQLITE_OPEN_READONLY, Journal::kRollback, end, file); };
   FileVerdict verdict = attempt();
+  // A writer has died, or is at it, or another reader has just taken back what it had begun: looked at until there was
+  // no journal before the look.
+  bool hadJournal = verdict == FileVerdict::kUnreachable;
+  for (int tries = 0; verdict == FileVerdict::kUnreachable && hadJournal && tries < kMostReplacingTries; ++tries) {
+    if (tries > 0)
+      std::this_thread::sleep_for(kReplacingPause);
+    const bool mayTakeBack = use == FileUse::kReadMended && tries == 0;
+    const FileVerdict mended = mayTakeBack ? takeBackUnfinished(path, journal, end) : FileVerdict::kUsable;
+    hadJournal = hasJournal(path);
+    verdict = mended == FileVerdict::kLocked ? mended : attempt();
+  }
   if (verdict == FileVerdict::kNoLocks)
     return copyDatabaseFile(path.string());
-  if (verdict == FileVerdict::kUnreachable && takeBackUnfinished(path, end))
-    verdict = attempt();
+  if (verdict == FileVerdict::kUnreachable && hadJournal)
+    return copyInMemory(path, "a write to it was begun and not ended, and is not taken back here", asked);
   // A database with a write-ahead log needs files beside it; where none can be made it is read as it stands.
   if (verdict == FileVerdict::kUnreachable)
     verdict = tryImmutable(path, end, file);
   // Who made it died, or is at it: as good as no file.
   if (verdict == FileVerdict::kEmpty && asked)
-    return openInMemory("");
+    return openEmpty();
   if (verdict != FileVerdict::kUsable)
     return workWithout(path, describe(verdict));
   file.readOnly = true;
@@ -222,22 +217,10 @@ DatabaseFile openReadOnly(const fs::path &path, bool asked, Clock::time_point en
 } // namespace
 
 DatabaseFile copyDatabaseFile(const std::string &name) {
-  const fs::path path = name;
-  DatabaseFile from, copy = openInMemory("");
-  FileVerdict verdict = tryImmutable(path, Clock::now(), from);
-  if (verdict == FileVerdict::kUsable && copy.connection) {
-    verdict = verdictOf(from.connection.copyTo(copy.connection));
-    if (verdict == FileVerdict::kUsable) // one of an older schema gets what it lacks
-      verdict = adoptDatabase(copy.connection, true, Journal::kWriteAheadLog, Clock::now());
-  }
-  if (verdict != FileVerdict::kUsable)
-    return workWithout(path, std::string(describe(FileVerdict::kNoLocks)) + " and " + describe(verdict));
-  copy.warning = "cache file " + quoted(path) + ": " + describe(FileVerdict::kNoLocks) +
-                 "; what is stored is used from a copy in memory, nothing is added";
-  return copy;
+  return copyInMemory(name, describe(FileVerdict::kNoLocks), false);
 }
 
-DatabaseFile openDatabaseFile(const std::string &name, bool readOnly, std::chrono::milliseconds lockedWait,
+DatabaseFile openDatabaseFile(const std::string &name, FileUse use, std::chrono::milliseconds lockedWait,
                               std::optional<Journal> wanted, std::optional<FileIdentity> damaged) {
   if (name == ":memory:")
     return openInMemory("");
@@ -251,18 +234,17 @@ DatabaseFile openDatabaseFile(const std::string &name, bool readOnly, std::chron
     return workWithout(name, error.message());
   fs::path directory = path.parent_path();
   std::string reason;
-  if (!readOnly && !makeDirectories(directory, reason))
+  if (use == FileUse::kWrite && !makeDirectories(directory, reason))
     return workWithout(path, reason);
   if (reason = whyNotTrusted(path); !reason.empty())
     return workWithout(path, reason);
   if (const fs::file_status status = fs::status(path, error); fs::exists(status) && !fs::is_regular_file(status))
     return workWithout(path, "it is no regular file"); // a pipe would be waited for
   const Clock::time_point end = Clock::now() + lockedWait;
-  if (readOnly)
-    return isPresent(path) ? openReadOnly(path, true, end) : openMissing(path);
-
   const std::string network = networkFileSystemOf(directory);
   const Journal journal = wanted.value_or(network.empty() ? Journal::kWriteAheadLog : Journal::kRollback);
+  if (use != FileUse::kWrite)
+    return isPresent(path) ? openReadOnly(path, use, journal, end) : openMissing(path);
 
   DatabaseFile file;
   Clock::time_point until = std::min(end, Clock::now() + kShortLock);
@@ -306,7 +288,7 @@ DatabaseFile openDatabaseFile(const std::string &name, bool readOnly, std::chron
     return refused && ::access(path.c_str(), W_OK) == 0;
   };
   for (int tries = 0; tries < kMostReplacingTries && isInBetween(); ++tries) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    std::this_thread::sleep_for(kReplacingPause);
     file = {};
     verdict = attempt();
   }
@@ -321,7 +303,7 @@ DatabaseFile openDatabaseFile(const std::string &name, bool readOnly, std::chron
     return isPresent(path) ? copyDatabaseFile(path.string()) : workWithout(path, describe(verdict));
   const bool refused = verdict == FileVerdict::kUnreachable || verdict == FileVerdict::kEmpty;
   if (verdict == FileVerdict::kUsable || (refused && isPresent(path)))
-    return openReadOnly(path, false, end);
+    return openReadOnly(path, use, journal, end);
   return workWithout(path, describe(verdict));
 }
 

@@ -25,14 +25,18 @@ struct DatabaseFile {
   sqlite::Connection connection; // empty only when sqlite cannot even make a database in memory
   std::string path;              // ":memory:" when nothing is kept
   bool readOnly = false;
+  bool isEmpty = false; // opened to read, and not there or nothing in it yet: an empty one in memory stands for it
   FileIdentity identity;
   std::string warning; // one line when something is reduced or was repaired
   std::string note;    // one line when something is done in another way, and as well
 };
 
+// kReadMended: what a writer had begun when it died is taken back first; nothing else is changed.
+enum class FileUse { kWrite, kRead, kReadMended };
+
 // `lockedWait`: for a file that another process keeps locked. `journal`: unset for the one that suits the file system.
 // `damaged`: this file has failed in use and is to be replaced, unless another process already did.
-DatabaseFile openDatabaseFile(const std::string &path, bool readOnly, std::chrono::milliseconds lockedWait,
+DatabaseFile openDatabaseFile(const std::string &path, FileUse use, std::chrono::milliseconds lockedWait,
                               std::optional<Journal> journal = {}, std::optional<FileIdentity> damaged = {});
 
 // For a file that cannot be locked: what it holds at this moment, in memory.

@@ -43,7 +43,9 @@ struct KernelStore::State final : ForkFence::Member {
   mutable std::mutex mutex;
 
   void open(const std::string &path, std::optional<FileIdentity> damaged = {}) {
-    file = openDatabaseFile(path, options.readOnly, options.lockedWait, options.journal, damaged);
+    const FileUse use = options.takeBack ? FileUse::kReadMended : FileUse::kRead;
+    file =
+        openDatabaseFile(path, options.readOnly ? use : FileUse::kWrite, options.lockedWait, options.journal, damaged);
   }
   void lockAndClose() override {
     mutex.lock();

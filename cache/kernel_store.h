@@ -37,7 +37,8 @@ class KernelStore {
 public:
   struct Options {
     std::string path;      // file; ":memory:" keeps nothing
-    bool readOnly = false; // never write, never create; a missing file is an empty store in memory
+    bool readOnly = false; // never write, never create; a missing or empty file is an empty store in memory
+    bool takeBack = false; // a read-only store takes back what a writer had begun when it died, and changes no more
     // How long a file is waited for that another process keeps locked. Who makes a new one syncs it several times, and
     // a disk under load may take a second for each.
     std::chrono::milliseconds lockedWait{20000};

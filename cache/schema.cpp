@@ -29,6 +29,7 @@ constexpr std::string_view kMagic("SQLite format 3\0", 16);
 constexpr size_t kHeaderBytes = 100;
 constexpr size_t kApplicationIdOffset = 68;
 constexpr size_t kPageCountOffset = 28; // of the database, in pages
+constexpr size_t kUserVersionOffset = 60;
 constexpr size_t kReadVersionOffset = 19;
 constexpr std::byte kLogReadVersion{2}; // readers must know of write-ahead logs
 
@@ -235,7 +236,12 @@ FileVerdict checkHeader(const Connection &connection, FileKind kind, Clock::time
   const uint32_t application = numberAt(kApplicationIdOffset);
   // Who made the file may have died before it said whose it is: a database of one page holds nothing.
   const bool isEmpty = kind == FileKind::kDatabase && application == 0 && numberAt(kPageCountOffset) <= 1;
-  return application == applicationOf(kind) || isEmpty ? FileVerdict::kUsable : FileVerdict::kForeign;
+  if (application != applicationOf(kind) && !isEmpty)
+    return FileVerdict::kForeign;
+  // A pack is recognised whatever its schema.
+  const bool isNewer =
+      kind == FileKind::kDatabase && static_cast<int32_t>(numberAt(kUserVersionOffset)) > kSchemaVersion;
+  return isNewer ? FileVerdict::kNewer : FileVerdict::kUsable;
 }
 
 FileVerdict adoptDatabase(Connection &connection, bool mayWrite, Journal journal, Clock::time_point end) {

@@ -32,7 +32,8 @@ bool isLackOfLocks(int code);
 FileVerdict verdictOf(int code);
 
 // Whether the file's header says that it is of that kind, or it is an empty database: all others must not be touched.
-// kUsable or kForeign, or what the failure of reading says. A locked file is waited for until `end`.
+// kUsable, kForeign or (a database) kNewer, or what the failure of reading says. A locked file is waited for until
+// `end`.
 FileVerdict checkHeader(const sqlite::Connection &connection, FileKind kind, std::chrono::steady_clock::time_point end);
 
 // Recognises the database and sets the connection up; when `mayWrite` it makes the schema in an empty file and brings

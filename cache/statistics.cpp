@@ -2,6 +2,8 @@
 
 #include "cache/collection.h"
 
+#include <filesystem>
+
 namespace nsa {
 
 namespace {
@@ -46,6 +48,12 @@ Result<CacheStatistics> summarizeCache(CacheFile &file) {
   count.row("PRAGMA user_version", {&version});
   result.fileBytes = pages * pageBytes;
   count.keep(usedBytes(file.connection(), result.usedBytes));
+  if (file.isEmpty()) { // the pages are those of the store in memory that stands for it
+    std::error_code error;
+    const uintmax_t bytes = std::filesystem::file_size(file.path(), error);
+    result.fileBytes = error ? 0 : static_cast<int64_t>(bytes);
+    result.usedBytes = 0;
+  }
   count.row("SELECT count(*), coalesce(sum(length(binary)), 0), coalesce(sum(binary_bytes), 0),"
             " count(CASE WHEN content NOT IN (SELECT content FROM choices) THEN 1 END) FROM kernels",
             {&result.kernels, &result.compressedBytes, &result.binaryBytes, &result.unnamedKernels});

@@ -45,6 +45,7 @@ std::unique_ptr<KernelStore> KernelCache::openToRead(std::string &trouble) const
   KernelStore::Options options;
   options.path = settings.path;
   options.readOnly = true;
+  options.takeBack = true;
   Result<std::unique_ptr<KernelStore>> fresh = KernelStore::open(options, trouble);
   if (fresh)
     return std::move(*fresh);

@@ -57,6 +57,8 @@ Status PinnedTable::openDatabase() {
   if (!warning.empty())
     return refused(file, warning);
   store = std::move(*opened);
+  if (store->path() == ":memory:") // a torn copy, or one that is just being made
+    return refused(file, "it is empty");
   Result<std::vector<KernelSummary>> kernels = store->listKernels();
   Result<std::vector<StoredChoice>> stored = store->listChoices();
   Result<std::vector<StoredRoute>> thresholds = store->listRoutes();

@@ -1,6 +1,7 @@
 // `nsa cache` as a user meets it: every verb on real files, what it prints, and what it refuses.
 #include "tests/cache/pack_fixture.h"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -146,6 +147,26 @@ TEST_F(CacheVerbs, ADamagedDatabaseIsNotCollected) {
   const Outcome merged = run("merge " + other + at(path));
   EXPECT_EQ(merged.code, 0);
   EXPECT_NE(merged.err.find("it is damaged; it was renamed to"), std::string::npos) << merged.err;
+}
+
+// A torn copy, or a database whose maker was killed: it can be looked at, and nothing is claimed or made of it.
+TEST_F(CacheVerbs, AnEmptyDatabaseIsOnlyLookedAt) {
+  const std::string into = scratch.file("into.db");
+  writeFile(path, "");
+  EXPECT_EQ(report("list" + at(path))["kernels"].size(), 0u);
+  const nlohmann::json stats = report("stats" + at(path));
+  EXPECT_EQ(stats["kernels"], 0);
+  EXPECT_EQ(stats["file_bytes"], 0);
+  EXPECT_EQ(stats["used_bytes"], 0);
+  const Outcome verified = run("verify " + path);
+  EXPECT_EQ(verified.code, 1);
+  EXPECT_NE(verified.out.find("holds nothing yet"), std::string::npos) << verified.out;
+  for (const std::string &verb : {"export " + packPath + at(path), "merge " + path + at(into),
+                                  "diff " + path + " " + path, "gc" + at(path), "gc --dry-run" + at(path)})
+    expectFailure(verb, "holds nothing yet");
+  EXPECT_EQ(readFile(path), "");
+  EXPECT_FALSE(std::filesystem::exists(into));
+  EXPECT_FALSE(std::filesystem::exists(packPath));
 }
 
 TEST_F(CacheVerbs, Refuses) {

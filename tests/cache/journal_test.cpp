@@ -3,7 +3,6 @@
 #include "tests/cache/store_fixture.h"
 
 #include <filesystem>
-#include <sqlite3.h>
 
 namespace nsa {
 namespace {
@@ -72,54 +71,6 @@ TEST_F(JournalTest, AFileWithALogIsTakenOver) {
   }
   EXPECT_EQ(sql("PRAGMA journal_mode"), "delete");
   EXPECT_EQ(sql("PRAGMA integrity_check"), "ok");
-}
-
-// A writer that died in the middle of a transaction: some of its pages are in the file, and its journal lies beside it.
-TEST_F(JournalTest, AReaderTakesBackWhatADeadWriterBegan) {
-  constexpr int kKernels = 8;
-  {
-    std::unique_ptr<KernelStore> store = openRollback();
-    for (int number = 1; number <= kKernels; ++number)
-      ASSERT_TRUE(store->put(makeKernel(number), nullptr).isOk());
-  }
-  sqlite3 *writer = nullptr;
-  ASSERT_EQ(sqlite3_open(path.c_str(), &writer), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(writer, "PRAGMA cache_size = 2; BEGIN; UPDATE kernels SET binary = zeroblob(30000)", nullptr,
-                         nullptr, nullptr),
-            SQLITE_OK);
-  const std::string dead = path + ".copy";
-  std::filesystem::copy_file(path, dead);
-  std::filesystem::copy_file(path + "-journal", dead + "-journal");
-  ASSERT_EQ(sqlite3_close(writer), SQLITE_OK);
-  ASSERT_NE(readFile(dead), readFile(path)) << "pages must have been written";
-
-  std::string warning;
-  std::unique_ptr<KernelStore> store = openStore(dead, warning, true);
-  EXPECT_EQ(warning, "");
-  EXPECT_EQ(store->path(), dead);
-  EXPECT_TRUE(store->isReadOnly());
-  for (int number = 1; number <= kKernels; ++number)
-    expectKernel(*store, number);
-  EXPECT_FALSE(std::filesystem::exists(dead + "-journal"));
-  EXPECT_EQ(runSql(dead, "PRAGMA integrity_check"), "ok");
-}
-
-// Its maker died before anything was in it, or is still at it.
-TEST_F(JournalTest, AReaderFindsAFileInTheMakingEmpty) {
-  for (const size_t journal : {0, 512}) {
-    writeFile(path, "");
-    if (journal > 0)
-      writeFile(path + "-journal", std::string(journal, '\0'));
-    std::string warning;
-    std::unique_ptr<KernelStore> store = openStore(path, warning, true);
-    EXPECT_EQ(warning, "") << "as good as none";
-    EXPECT_EQ(store->path(), ":memory:");
-    store = openStore();
-    ASSERT_TRUE(store->put(makeKernel(1), nullptr).isOk()) << "the next writer makes it whole";
-    expectKernel(*openStore(), 1);
-    store.reset();
-    std::filesystem::remove(path);
-  }
 }
 
 } // namespace

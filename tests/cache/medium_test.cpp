@@ -3,11 +3,8 @@
 // be, /proc, the store's own read-only option).
 #include "tests/cache/store_fixture.h"
 
-#include <cstdio>
 #include <filesystem>
-#include <functional>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace nsa {
@@ -25,28 +22,6 @@ protected:
     EXPECT_EQ(store.path(), ":memory:");
     EXPECT_TRUE(store.put(makeKernel(7), nullptr).isOk());
     expectKernel(store, 7);
-  }
-
-  // Runs `body` as a user whom permission bits bind; its expectations count as this test's.
-  void asOrdinaryUser(const std::function<void()> &body) {
-    if (geteuid() != 0)
-      return body();
-    std::fflush(nullptr);
-    pid_t child = fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      if (setgid(65534) != 0 || setuid(65534) != 0)
-        _exit(2);
-      body();
-      std::fflush(nullptr);
-      _exit(testing::Test::HasFailure() ? 1 : 0);
-    }
-    int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    ASSERT_TRUE(WIFEXITED(status));
-    if (WEXITSTATUS(status) == 2)
-      GTEST_SKIP() << "this root cannot become another user";
-    EXPECT_EQ(WEXITSTATUS(status), 0);
   }
 };
 

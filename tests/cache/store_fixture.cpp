@@ -1,5 +1,6 @@
 #include "tests/cache/store_fixture.h"
 
+#include "cache/schema.h"
 #include "runtime/base/digest.h"
 
 #include <cstdio>
@@ -26,6 +27,27 @@ std::unique_ptr<KernelStore> StoreTest::openStore() const {
 }
 
 std::string StoreTest::sql(const std::string &statement) const { return runSql(path, statement); }
+
+void StoreTest::asOrdinaryUser(const std::function<void()> &body) {
+  if (geteuid() != 0)
+    return body();
+  std::fflush(nullptr);
+  pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (setgid(65534) != 0 || setuid(65534) != 0)
+      _exit(2);
+    body();
+    std::fflush(nullptr);
+    _exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 2)
+    GTEST_SKIP() << "this root cannot become another user";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
 
 std::string runSql(const std::string &file, const std::string &statement) {
   sqlite3 *database = nullptr;
@@ -65,6 +87,7 @@ void expectGoodEnd(pid_t child) {
 std::string damagedDatabase(size_t bytes) {
   std::string text(bytes, 'x');
   text.replace(0, 16, "SQLite format 3", 16);
+  text.replace(60, 4, std::string(3, '\0') + static_cast<char>(kSchemaVersion));
   text.replace(68, 4, "NSAK");
   return text;
 }

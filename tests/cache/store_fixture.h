@@ -27,6 +27,9 @@ protected:
 
   // Runs SQL on the file behind the store's back; the first value of the first row.
   std::string sql(const std::string &statement) const;
+
+  // Runs `body` as a user whom permission bits bind; its expectations count as this test's.
+  static void asOrdinaryUser(const std::function<void()> &body);
 };
 
 // Runs SQL on a file through sqlite itself; the first value of the first row.

@@ -22,9 +22,9 @@ Result<std::string> cachePathOf(const std::string &chosen) {
   return options.cachePath;
 }
 
-Result<CacheFile> openCache(const std::string &chosen) {
+Result<CacheFile> openCache(const std::string &chosen, CacheFile::Empty empty) {
   Result<std::string> path = cachePathOf(chosen);
-  return path ? CacheFile::open(*path) : Result<CacheFile>(path.status());
+  return path ? CacheFile::open(*path, CacheFile::Check::kDigest, empty) : Result<CacheFile>(path.status());
 }
 
 nlohmann::json toJson(const StoredChoice &choice) {

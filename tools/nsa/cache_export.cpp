@@ -20,7 +20,7 @@ Status exportPack(const ExportFlags &flags) {
   if (!flags.target.ends_with(kEnding))
     return Status::invalid("PACK", flags.target, "must end in " + std::string(kEnding),
                            "packs are found in their folder by that ending");
-  Result<CacheFile> from = openCache(flags.path);
+  Result<CacheFile> from = openCache(flags.path, CacheFile::Empty::kRefused);
   if (!from)
     return from.status();
   PackRequest request = flags.request;

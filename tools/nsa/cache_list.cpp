@@ -17,7 +17,7 @@ std::string thresholdText(const StoredRoute &route) {
 }
 
 Status list(const ListFlags &flags) {
-  Result<CacheFile> file = openCache(flags.path);
+  Result<CacheFile> file = openCache(flags.path, CacheFile::Empty::kAccepted);
   if (!file)
     return file.status();
   Result<std::vector<KernelSummary>> kernels = file->kernels();
@@ -94,7 +94,7 @@ Result<std::string> uniqueContent(CacheFile &file, const std::string &key) {
 }
 
 Status show(const ListFlags &flags) {
-  Result<CacheFile> file = openCache(flags.path);
+  Result<CacheFile> file = openCache(flags.path, CacheFile::Empty::kAccepted);
   if (!file)
     return file.status();
   Result<std::string> content = uniqueContent(*file, flags.key);

@@ -33,7 +33,7 @@ void printCounts(const char *title, const std::map<std::string, int64_t> &counts
 }
 
 Status stats(const StatsFlags &flags) {
-  Result<CacheFile> file = openCache(flags.path);
+  Result<CacheFile> file = openCache(flags.path, CacheFile::Empty::kAccepted);
   if (!file)
     return file.status();
   Result<CacheStatistics> found = summarizeCache(*file);

@@ -29,7 +29,7 @@ void addJsonFlag(CLI::App &verb, bool &json);
 
 // The path, or the default database's when it is empty.
 Result<std::string> cachePathOf(const std::string &chosen);
-Result<CacheFile> openCache(const std::string &chosen);
+Result<CacheFile> openCache(const std::string &chosen, CacheFile::Empty empty);
 
 nlohmann::json toJson(const StoredChoice &choice);
 nlohmann::json toJson(const StoredRoute &route);

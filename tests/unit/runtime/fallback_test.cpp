@@ -474,6 +474,8 @@ TEST_F(Pinned, ATableThatCannotBeUsedIsAnError) {
   expectRefused("no such file");
   writeFile(pin, std::string(10000, 'x'));
   expectRefused("no kernel database");
+  writeFile(pin, ""); // a copy that was torn
+  expectRefused("it is empty");
   unlink(pin.c_str());
   storeIn(pin, 40, 7, "pinned");
   chmod(pin.c_str(), 0666);
