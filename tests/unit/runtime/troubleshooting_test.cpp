@@ -53,6 +53,18 @@ TEST(Troubleshooting, EveryErrorOfTheRuntimeIsMentioned) {
   EXPECT_GE(found, 20u) << "the pattern finds the sources' errors";
 }
 
+TEST(Troubleshooting, EveryReasonAgainstACacheFileIsMentioned) {
+  const std::string source = read(NSA_SOURCE_DIR "/cache/database_file.cpp");
+  const std::regex reasons(R"re(case FileVerdict::\w+:\s*return "((?:[^"\\(]|\\.)+))re");
+  size_t found = 0;
+  for (std::sregex_iterator match(source.begin(), source.end(), reasons), end; match != end; ++match, ++found) {
+    std::string text = (*match)[1];
+    text.erase(text.find_last_not_of(' ') + 1);
+    EXPECT_NE(page().find(text), std::string::npos) << text;
+  }
+  EXPECT_GE(found, 6u);
+}
+
 TEST(Troubleshooting, EveryVariableIsDocumented) {
   const std::regex variables(R"re("(NSA_[A-Z_]+)")re");
   const std::string options = read(NSA_SOURCE_DIR "/runtime/engine/options.cpp");
