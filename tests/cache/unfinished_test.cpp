@@ -8,9 +8,11 @@
 
 #include <barrier>
 #include <filesystem>
+#include <functional>
 #include <sqlite3.h>
 #include <sys/stat.h>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace nsa {
@@ -158,9 +160,58 @@ TEST_F(UnfinishedTest, ALiveWriterIsWaitedFor) {
   EXPECT_EQ(sql("SELECT count(*) FROM kernels WHERE binary = zeroblob(30000)"), std::to_string(kKernels));
 }
 
-// One of them takes it back; the others find the journal gone between two looks and must not go on without locks.
+// sqlite's way to files, with something done just after it has opened a journal.
+class JournalHook {
+public:
+  explicit JournalHook(std::function<void()> then) {
+    hook = std::move(then);
+    real = sqlite3_vfs_find(nullptr);
+    hooked = *real;
+    hooked.zName = "hooked";
+    hooked.xOpen = [](sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *given) {
+      const int code = real->xOpen(vfs, name, file, flags, given);
+      if ((flags & SQLITE_OPEN_MAIN_JOURNAL) && hook)
+        std::exchange(hook, nullptr)();
+      return code;
+    };
+    sqlite3_vfs_register(&hooked, 1);
+  }
+  ~JournalHook() {
+    sqlite3_vfs_unregister(&hooked);
+    sqlite3_vfs_register(real, 1);
+  }
+  JournalHook(const JournalHook &) = delete;
+  JournalHook &operator=(const JournalHook &) = delete;
+  static bool isDone() { return !hook; }
+
+private:
+  static inline std::function<void()> hook;
+  static inline sqlite3_vfs *real = nullptr, hooked{};
+};
+
+// Between two looks of a reader another one takes it back: that is no reason to go on without locks.
+TEST_F(UnfinishedTest, AnotherReaderIsFaster) {
+  leave();
+  DatabaseFile file;
+  {
+    JournalHook hook([&] {
+      writeFile(path, whole);
+      fs::remove(path + "-journal");
+    });
+    file = openDatabaseFile(path, FileUse::kReadMended, 1s);
+    EXPECT_TRUE(hook.isDone());
+  }
+  EXPECT_EQ(file.warning, "");
+  int64_t kernels = 0;
+  EXPECT_EQ(file.connection.integer("SELECT count(*) FROM kernels", kernels), SQLITE_OK);
+  EXPECT_EQ(kernels, kKernels);
+  sql("DELETE FROM kernels WHERE rowid = 1");
+  EXPECT_EQ(file.connection.integer("SELECT count(*) FROM kernels", kernels), SQLITE_OK);
+  EXPECT_EQ(kernels, kKernels - 1) << "who looks at no locks looks at no change either";
+}
+
 TEST_F(UnfinishedTest, ManyReadersAtOnce) {
-  constexpr int kReaders = 6, kRounds = 15;
+  constexpr int kReaders = 6, kRounds = 5;
   for (int round = 0; round < kRounds; ++round) {
     leave();
     std::vector<DatabaseFile> files(kReaders);
@@ -180,7 +231,7 @@ TEST_F(UnfinishedTest, ManyReadersAtOnce) {
       EXPECT_EQ(kernels, kKernels);
     }
     sql("DELETE FROM kernels WHERE rowid = 1");
-    for (DatabaseFile &file : files) { // who looks at no locks looks at no change either
+    for (DatabaseFile &file : files) {
       EXPECT_EQ(file.connection.integer("SELECT count(*) FROM kernels", kernels), SQLITE_OK);
       EXPECT_EQ(kernels, kKernels - 1) << "round " << round;
     }
