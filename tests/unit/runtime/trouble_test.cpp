@@ -221,6 +221,7 @@ TEST_F(Trouble, ExplainingAndDescribingMakeAndRenameNothing) {
   options.cachePath = cache;
   std::string damaged(5000, 'x');
   damaged.replace(0, 16, "SQLite format 3", 16);
+  damaged.replace(60, 4, std::string("\0\0\0\1", 4)); // a schema that is known
   damaged.replace(68, 4, "NSAK");
   test::writeFile(cache, damaged);
   engine = open();
