@@ -8,6 +8,7 @@
 #include "runtime/base/digest.h"
 
 #include <optional>
+#include <tuple>
 
 namespace nsa {
 
@@ -98,8 +99,36 @@ private:
     for (ManifestParam &param : manifest.params)
       if (param.dtype == "dtype")
         param.dtype = std::string(dtypeName(request.dtype));
+    NSA_RETURN_IF_ERROR(sizeMaps());
     manifest.sharedBytes = candidate.sharedBytes;
     return finishGpu(rendered, result);
+  }
+
+  Status sizeMaps() {
+    for (const TemplateHeader::MapSizes &map : source.header.maps) {
+      ManifestParam &param = manifest.params[map.param];
+      for (const auto &[line, size, most] : {std::tuple(&map.columns, &param.columns, ManifestParam::kMostColumns),
+                                             std::tuple(&map.heads, &param.boxHeads, ManifestParam::kMostBoxRows),
+                                             std::tuple(&map.rows, &param.boxRows, ManifestParam::kMostBoxRows)}) {
+        Result<int64_t> value = line->expression.evaluate(
+            [&](std::string_view name, int64_t &number) { return candidate.values.lookup(name, number); });
+        if (!value)
+          return templateError(source.file->path, line->number, value.status());
+        if (*value < 1 || *value > most)
+          return templateError(source.file->path, line->number,
+                               line->expression.text() + " = " + std::to_string(*value) + " must be 1 to " +
+                                   std::to_string(most));
+        *size = *value;
+      }
+      if (param.boxHeads * param.boxRows > ManifestParam::kMostBoxRows)
+        return templateError(source.file->path, map.heads.number,
+                             "a box of map " + param.name + " has " + std::to_string(param.boxHeads * param.boxRows) +
+                                 " rows, at most " + std::to_string(ManifestParam::kMostBoxRows) + " are possible");
+      if (param.columns * dtypeBytes(request.dtype) % 16 != 0)
+        return templateError(source.file->path, map.columns.number,
+                             "rows of map " + param.name + " must be multiples of 16 bytes");
+    }
+    return Status::ok();
   }
 
   Status finishGpu(const std::string &cuda, CompileOutput &result) {

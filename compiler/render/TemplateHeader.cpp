@@ -15,8 +15,9 @@ constexpr DriverValue kDriverValues[] = {{"op", true},       {"cpu", true},     
                                          {"dot_step", true}, {"shared_limit", true}, {"vector_lanes", true}};
 
 // Known to the launcher only, hence to `grid` only.
-constexpr std::string_view kLaunchNames[] = {"batch",        "kv_heads",     "query_heads",  "group", "max_seqlen_q",
-                                             "max_seqlen_k", "max_tokens_q", "max_blocks_c", "splits"};
+constexpr std::string_view kLaunchNames[] = {"batch",        "kv_heads",       "query_heads",  "group",
+                                             "max_seqlen_q", "max_seqlen_k",   "max_tokens_q", "max_blocks_c",
+                                             "splits",       "multiprocessors"};
 
 constexpr int kMaxViewRank = 5; // as nsa_tensor
 
@@ -286,8 +287,11 @@ private:
       if (!parseInteger(rest, rank) || rank < 1 || rank > kMaxViewRank)
         return fail("a view's rank is 1 to " + std::to_string(kMaxViewRank) + ", found " + quoted(rest));
       param.rank = static_cast<int>(rank);
+    } else if (kind == "map") {
+      NSA_RETURN_IF_ERROR(parseMap(rest, param));
     } else if (!rest.empty() || !parseScalarKind(kind, param.kind)) {
-      return fail("expected 'param view NAME TYPE RANK' or 'param i32|i64|f32 NAME'");
+      return fail("expected 'param view NAME TYPE RANK', 'param map NAME VIEW COLUMNS, HEADS, ROWS' or "
+                  "'param i32|i64|f32 NAME'");
     }
     if (!isName(name))
       return fail("expected a parameter's name, found " + quoted(name));
@@ -296,6 +300,29 @@ private:
       if (other.name == param.name)
         return fail("parameter " + quoted(name) + " is declared twice");
     header.params.push_back(std::move(param));
+    return Status::ok();
+  }
+
+  // "VIEW COLUMNS, HEADS, ROWS": a tensor map of a view of the problem's type, in boxes of so many heads and rows.
+  Status parseMap(std::string_view rest, ManifestParam &param) {
+    param.kind = ManifestParam::Kind::kMap;
+    if (!header.params.empty() && header.params.back().kind != ManifestParam::Kind::kMap)
+      return fail("maps come before other parameters");
+    const std::string_view view = takeWord(rest);
+    if (!isName(view))
+      return fail("expected the name of the map's view, found " + quoted(view));
+    param.view = std::string(view);
+    param.dtype = "dtype";
+    const std::vector<std::string_view> sizes = split(rest, ',');
+    if (sizes.size() != 3)
+      return fail("a map needs three sizes separated by ',': columns, and heads and rows of a box; found " +
+                  std::to_string(sizes.size()));
+    TemplateHeader::MapSizes map;
+    map.param = header.params.size();
+    NSA_RETURN_IF_ERROR(parseOnly(sizes[0], map.columns));
+    NSA_RETURN_IF_ERROR(parseOnly(sizes[1], map.heads));
+    NSA_RETURN_IF_ERROR(parseOnly(sizes[2], map.rows));
+    header.maps.push_back(std::move(map));
     return Status::ok();
   }
 

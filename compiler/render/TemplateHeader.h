@@ -53,6 +53,11 @@ struct TemplateHeader {
     Expression expression;
     int number = 0; // 0: the template does not have the line
   };
+  // Of the tensor map `params[param]`: its columns, and the heads and rows of a box.
+  struct MapSizes {
+    size_t param = 0;
+    Line columns, heads, rows;
+  };
 
   std::string file; // as errors name it, e.g. "tile/attention.mlir"
   TemplateKind kind = TemplateKind::kTile;
@@ -66,6 +71,7 @@ struct TemplateHeader {
   Line cost, threads, shared;
   Line grid[3];
   std::vector<ManifestParam> params; // the dtype "dtype" stands for the problem's
+  std::vector<MapSizes> maps;        // in the order of their parameters
 
   static Result<TemplateHeader> parse(std::string_view text, std::string file, TemplateKind kind);
 

@@ -81,14 +81,14 @@ constexpr ViewRule kViewRules[] = {{"q", 3, kOwn},
 static_assert(std::size(kViewRules) == kViews);
 
 constexpr ScalarRule kScalarRules[] = {
-    {"seqlen_q", Kind::kI32},       {"seqlen_k", Kind::kI32},      {"max_seqlen_q", Kind::kI32},
-    {"max_seqlen_k", Kind::kI32},   {"total_q", Kind::kI32},       {"total_k", Kind::kI32},
-    {"total_c", Kind::kI32},        {"query_begin", Kind::kI32},   {"query_end", Kind::kI32},
-    {"window", Kind::kI32},         {"init_blocks", Kind::kI32},   {"local_blocks", Kind::kI32},
-    {"scale_log2", Kind::kF32},     {"batch", Kind::kI32},         {"capacity", Kind::kI32},
-    {"pages", Kind::kI32},          {"splits", Kind::kI32},        {"sel_splits", Kind::kI32},
-    {"lists", Kind::kI32},          {"first_split", Kind::kI32},   {"past_cmp_split", Kind::kI32},
-    {"past_sel_split", Kind::kI32}, {"past_win_split", Kind::kI32}};
+    {"seqlen_q", Kind::kI32},       {"seqlen_k", Kind::kI32},       {"max_seqlen_q", Kind::kI32},
+    {"max_seqlen_k", Kind::kI32},   {"total_q", Kind::kI32},        {"total_k", Kind::kI32},
+    {"total_c", Kind::kI32},        {"query_begin", Kind::kI32},    {"query_end", Kind::kI32},
+    {"window", Kind::kI32},         {"init_blocks", Kind::kI32},    {"local_blocks", Kind::kI32},
+    {"scale_log2", Kind::kF32},     {"batch", Kind::kI32},          {"capacity", Kind::kI32},
+    {"pages", Kind::kI32},          {"splits", Kind::kI32},         {"sel_splits", Kind::kI32},
+    {"lists", Kind::kI32},          {"first_split", Kind::kI32},    {"past_cmp_split", Kind::kI32},
+    {"past_sel_split", Kind::kI32}, {"past_win_split", Kind::kI32}, {"kv_heads", Kind::kI32}};
 static_assert(std::size(kScalarRules) == kScalars);
 
 constexpr GridSizeRule kGridSizes[] = {{"batch", &GridSizes::batch},

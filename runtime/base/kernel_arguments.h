@@ -120,9 +120,10 @@ enum class Scalar : int {
   kFirstSplit,
   kPastCmpSplit,
   kPastSelSplit,
-  kPastWinSplit
+  kPastWinSplit,
+  kKvHeads
 };
-inline constexpr int kScalars = 23;
+inline constexpr int kScalars = 24;
 
 struct ScalarRule {
   std::string_view name;
@@ -141,12 +142,15 @@ struct ViewSlots {
   // Of a view of pages: which page holds a sequence's rows (runtime/base/manifest.h). nullptr: no pages.
   const int32_t *table = nullptr;
   int64_t tableStride = 0; // from sequence to sequence, elements
+  // Of [entry, time, head]: how many there are in the time coordinate; 0: not known, and no tensor map is made.
+  int64_t rows = 0;
 
-  static ViewSlots make(const void *data, DType dtype, const std::array<int64_t, kMaxCoordinates> &strides) {
+  static ViewSlots make(const void *data, DType dtype, const std::array<int64_t, kMaxCoordinates> &strides,
+                        int64_t rows = 0) {
     uint64_t bits = reinterpret_cast<uintptr_t>(data);
     for (int64_t stride : strides)
       bits |= static_cast<uint64_t>(stride * dtypeBytes(dtype));
-    return {data, strides, bits % 16 == 0 ? kViewRowsAligned16 : 0, nullptr, 0};
+    return {data, strides, bits % 16 == 0 ? kViewRowsAligned16 : 0, nullptr, 0, rows};
   }
 };
 

@@ -81,6 +81,26 @@ Status parseGrid(std::string_view line, std::string_view value, Expression (&gri
   return Status::ok();
 }
 
+// "map NAME VIEW DTYPE COLUMNS HEADS ROWS".
+Status parseMapParam(std::string_view line, const std::vector<std::string_view> &words, ManifestParam &param) {
+  param.kind = ManifestParam::Kind::kMap;
+  param.view = std::string(words[2]);
+  const Result<DType> dtype = parseDType(words[3]);
+  if (!dtype)
+    return invalidLine(line, "the element type must be bf16, fp16, fp32 or int32");
+  param.dtype = std::string(words[3]);
+  int64_t *const sizes[] = {&param.columns, &param.boxHeads, &param.boxRows};
+  for (size_t i = 0; i < std::size(sizes); ++i)
+    if (!parseInteger(words[4 + i], *sizes[i]) || *sizes[i] < 1 || *sizes[i] > ManifestParam::kMostColumns)
+      return invalidLine(line, "columns, heads and rows must be integers from 1 to " +
+                                   std::to_string(ManifestParam::kMostColumns));
+  if (param.boxHeads * param.boxRows > ManifestParam::kMostBoxRows)
+    return invalidLine(line, "a box must have at most " + std::to_string(ManifestParam::kMostBoxRows) + " rows");
+  if (param.columns * dtypeBytes(*dtype) % 16 != 0)
+    return invalidLine(line, "a row must be a multiple of 16 bytes");
+  return Status::ok();
+}
+
 Status parseParam(std::string_view line, std::string_view value, std::vector<ManifestParam> &params) {
   std::vector<std::string_view> words = splitWords(value);
   ManifestParam param;
@@ -95,12 +115,17 @@ Status parseParam(std::string_view line, std::string_view value, std::vector<Man
       return invalidLine(line, "the rows of a page must be an integer of at least 1");
     if (param.isPaged() && param.rank < 2)
       return invalidLine(line, "a view of pages must have at least 2 coordinates, the sequence and the row");
+  } else if (words.size() == 7 && words[0] == "map") {
+    NSA_RETURN_IF_ERROR(parseMapParam(line, words, param));
+    if (!params.empty() && params.back().kind != ManifestParam::Kind::kMap)
+      return invalidLine(line, "maps must come before other parameters");
   } else {
     const ScalarKind *kind = words.size() == 2 ? std::find_if(std::begin(kScalarKinds), std::end(kScalarKinds),
                                                               [&](const ScalarKind &k) { return k.name == words[0]; })
                                                : std::end(kScalarKinds);
     if (kind == std::end(kScalarKinds))
-      return invalidLine(line, "needs 'view NAME DTYPE RANK [PAGE_ROWS]' or 'i32|i64|f32 NAME'");
+      return invalidLine(line, "needs 'view NAME DTYPE RANK [PAGE_ROWS]', 'map NAME VIEW DTYPE COLUMNS HEADS ROWS' or "
+                               "'i32|i64|f32 NAME'");
     param.kind = kind->kind;
   }
   param.name = std::string(words[1]);
@@ -115,6 +140,9 @@ std::string formatParam(const ManifestParam &param) {
   if (param.kind == ManifestParam::Kind::kView)
     return "view " + param.name + " " + param.dtype + " " + std::to_string(param.rank) +
            (param.isPaged() ? " " + std::to_string(param.pageRows) : "");
+  if (param.kind == ManifestParam::Kind::kMap)
+    return "map " + param.name + " " + param.view + " " + param.dtype + " " + std::to_string(param.columns) + " " +
+           std::to_string(param.boxHeads) + " " + std::to_string(param.boxRows);
   for (const ScalarKind &kind : kScalarKinds)
     if (kind.kind == param.kind)
       return std::string(kind.name) + " " + param.name;

@@ -13,6 +13,7 @@
 //   param view q bf16 3                one kernel argument per line, in order
 //   param view k bf16 3 64             a view of pages of 64 rows
 //   param i32 window
+//   param map q_map q bf16 128 16 4    a tensor map of the view q: columns, and heads and rows of a box
 //   grid ceildiv(max_seqlen_q * 8, 64) ; kv_heads ; batch
 //   threads 128
 //   shared 65536                       dynamic shared memory, bytes (GPU)
@@ -39,16 +40,28 @@ inline constexpr int kManifestVersion = 1;
 // takes r + 2 slots: data pointer, r strides in elements, flags. A view of pages takes r + 4: its
 // block table (int32) and the signed distance of the table's rows in elements follow. Its first two
 // strides are those of pages and of rows in a page; row t of sequence s lies in page table[s, t / rows].
+//
+// A tensor map (GPUs from sm_90 on) is a CUtensorMap, 16 slots at a multiple of 64 bytes, so maps come first. It is
+// made of a view [entry, time, head] whose rows are aligned: four dimensions (column, head, time, entry), boxes of 128
+// bytes of columns, `heads` by `rows` of one entry, each row's 16-byte pieces swizzled over 128 bytes. Where a view is
+// absent or not aligned all 16 slots are 0, and the kernel has to do without.
 struct ManifestParam {
-  enum class Kind { kView, kI32, kI64, kF32 };
+  enum class Kind { kView, kI32, kI64, kF32, kMap };
+  static constexpr int kMapSlots = 16;
+  static constexpr int64_t kMapBoxBytes = 128; // of a row
+  static constexpr int64_t kMostBoxRows = 256; // heads times rows, and of each
+  static constexpr int64_t kMostColumns = 65536;
   Kind kind = Kind::kI32;
   std::string name;
-  std::string dtype; // views: bf16, fp16, fp32, int32
+  std::string dtype; // views and maps: bf16, fp16, fp32, int32
   int rank = 0;      // views: number of coordinates that address one row, 1 to 5
   int pageRows = 0;  // views: rows of a page; 0: no pages
+  // Maps: the view that it is of, the elements of a row, and a box.
+  std::string view{};
+  int64_t columns = 0, boxHeads = 0, boxRows = 0;
 
   bool isPaged() const { return pageRows != 0; }
-  int slots() const { return kind != Kind::kView ? 1 : rank + (isPaged() ? 4 : 2); }
+  int slots() const { return kind == Kind::kView ? rank + (isPaged() ? 4 : 2) : kind == Kind::kMap ? kMapSlots : 1; }
   bool operator==(const ManifestParam &) const = default;
 };
 

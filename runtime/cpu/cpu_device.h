@@ -24,6 +24,7 @@ public:
 
   Result<std::unique_ptr<Kernel>> load(const Manifest &manifest, std::span<const std::byte> binary) override;
   int64_t gridLimit(int axis) const override { return 2147483647; }
+  int64_t multiprocessors() const override { return 1; } // its pool deals programs out by itself
 
   Result<void *> allocate(size_t bytes) override;
   void release(void *memory) override;

@@ -6,6 +6,8 @@
 #include "runtime/cpu/worker_pool.h"
 #include "runtime/engine/device.h"
 
+#include <cassert>
+
 namespace nsa::cpu {
 
 class CpuKernel final : public Kernel {
@@ -16,6 +18,10 @@ public:
   Status launch(const uint64_t *slots, const int32_t (&grid)[3], void *workspace, void *stream) const override;
   // The calling thread's scratch: it works too, and many threads may run one plan.
   size_t workspaceBytes() const override { return scratchBytes; }
+  Status writeMap(const TensorMapShape &shape, uint64_t *slots) const override {
+    assert(false && "a kernel of the CPU has no tensor maps");
+    return Status::ok();
+  }
 
 private:
   CpuKernel(WorkerPool &pool, std::unique_ptr<CpuImage> image, size_t scratchBytes)

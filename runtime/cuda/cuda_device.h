@@ -39,6 +39,7 @@ public:
   void ignoreCaptures() const override;
   void *ownStream() const override { return stream; }
   int64_t gridLimit(int axis) const override;
+  int64_t multiprocessors() const override { return info.multiprocessors; }
 
   Result<int32_t *> acquireStatusWord() override;
   void releaseStatusWord(int32_t *word) override { statusWords->release(word); }

@@ -1,5 +1,7 @@
 #include "runtime/cuda/cuda_kernel.h"
 
+#include "runtime/cuda/tensor_map_cache.h"
+
 namespace nsa::cuda {
 
 namespace {
@@ -64,6 +66,10 @@ Status CudaKernel::launch(const uint64_t *slots, const int32_t (&grid)[3], void 
   void *arguments[] = {const_cast<uint64_t *>(slots)};
   NSA_CUDA_CALL(context.driver, launchKernelEx, (&config, function, arguments, nullptr));
   return Status::ok();
+}
+
+Status CudaKernel::writeMap(const TensorMapShape &shape, uint64_t *slots) const {
+  return writeTensorMap(context.driver, shape, slots);
 }
 
 std::map<std::string, std::string> CudaKernel::evidence() const {

@@ -17,6 +17,7 @@ public:
 
   Status launch(const uint64_t *slots, const int32_t (&grid)[3], void *workspace, void *stream) const override;
   size_t workspaceBytes() const override { return 0; }
+  Status writeMap(const TensorMapShape &shape, uint64_t *slots) const override;
   std::map<std::string, std::string> evidence() const override;
 
 private:

@@ -41,6 +41,7 @@ enum class FunctionAttribute : int {
   kLocalBytes = 3,
   kRegisters = 4,
   kMaxDynamicSharedBytes = 8,
+  kNonPortableClusterAllowed = 14, // more than 8 blocks
 };
 
 enum class CaptureStatus : int { kNone = 0, kActive = 1, kInvalidated = 2 };
@@ -50,15 +51,41 @@ inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr unsigned kEventDefault = 0;
 inline constexpr unsigned kHostMapped = 2; // CU_MEMHOSTALLOC_DEVICEMAP
 
-// Launch attributes (clusters, priorities) come with the hand-scheduled templates that need them.
+enum class LaunchAttributeName : int {
+  kCluster = 4,
+  kProgrammaticSerialization = 6, // the kernel may start before its predecessor in the stream has ended
+};
+
+struct LaunchAttribute {
+  LaunchAttributeName name;
+  union alignas(8) {
+    struct {
+      unsigned x, y, z;
+    } cluster;
+    int allowed;
+    char bytes[64];
+  } value;
+};
+
 struct LaunchConfig {
   unsigned gridX, gridY, gridZ;
   unsigned blockX, blockY, blockZ;
   unsigned sharedBytes;
   Stream stream;
-  void *attributes;
+  LaunchAttribute *attributes;
   unsigned attributeCount;
 };
+
+// What the bulk tensor copies of sm_90 and newer address memory by: an opaque value that a kernel takes as a parameter.
+struct alignas(128) TensorMap { // 64 before CUDA 13
+  uint64_t opaque[16];
+};
+
+enum class TensorMapType : int { kUint8 = 0, kInt32 = 3, kFloat16 = 6, kFloat32 = 7, kBfloat16 = 9 };
+enum class TensorMapInterleave : int { kNone = 0 };
+enum class TensorMapSwizzle : int { kNone = 0, k32 = 1, k64 = 2, k128 = 3 };    // bytes
+enum class TensorMapPromotion : int { kNone = 0, k64 = 1, k128 = 2, k256 = 3 }; // bytes that L2 fetches at once
+enum class TensorMapFill : int { kZeros = 0 };                                  // what is outside of the tensor
 
 // clang-format off
 // The one list of driver entries: X(field, exported name, parameter types).
@@ -84,6 +111,8 @@ struct LaunchConfig {
   X(funcGetAttribute,         cuFuncGetAttribute,         (int *value, FunctionAttribute name, Function function)) \
   X(funcSetAttribute,         cuFuncSetAttribute,         (Function function, FunctionAttribute name, int value)) \
   X(launchKernelEx,           cuLaunchKernelEx,           (const LaunchConfig *config, Function function, void **arguments, void **extra)) \
+  X(occupancyMaxActiveClusters, cuOccupancyMaxActiveClusters, (int *count, Function function, const LaunchConfig *config)) \
+  X(tensorMapEncodeTiled,     cuTensorMapEncodeTiled,     (TensorMap *map, TensorMapType type, unsigned rank, void *address, const uint64_t *sizes, const uint64_t *strideBytes, const unsigned *box, const unsigned *elementSteps, TensorMapInterleave interleave, TensorMapSwizzle swizzle, TensorMapPromotion promotion, TensorMapFill fill)) \
   X(memAlloc,                 cuMemAlloc,                 (DevicePointer *pointer, size_t bytes))         \
   X(memGetInfo,               cuMemGetInfo,               (size_t *free, size_t *total))                  \
   X(memFree,                  cuMemFree,                  (DevicePointer pointer))                        \

@@ -154,7 +154,8 @@ private:
     }
     if (rule.lead != Lead::kNone)
       NSA_RETURN_IF_ERROR(checkTime(timeOf(rule.lead), name, rule.lead));
-    call.set(operand.name, t, coordinateStrides(name, rule, leading));
+    call.set(operand.name, t, coordinateStrides(name, rule, leading),
+             rule.lead == Lead::kNone ? 0 : t.shape[static_cast<size_t>(timeAxis)]);
     return Status::ok();
   }
 
@@ -264,6 +265,7 @@ CallRules::CallRules(const Spec &spec, const Maxima &maxima) : spec(spec), maxim
   setScalar(scalars, Scalar::kQueryBegin, 0);
   setScalar(scalars, Scalar::kQueryEnd, kUnbounded);
   setScalar(scalars, Scalar::kWindow, spec.op == Operator::kDense ? kUnbounded : spec.window);
+  setScalar(scalars, Scalar::kKvHeads, spec.kvHeads);
   setScalar(scalars, Scalar::kInitBlocks, spec.initBlocks);
   setScalar(scalars, Scalar::kLocalBlocks, spec.localBlocks);
   setScalar(scalars, Scalar::kScaleLog2, std::bit_cast<int32_t>(spec.effectiveScale() * std::numbers::log2e_v<float>));

@@ -34,8 +34,8 @@ struct Call {
   int64_t pages = 0;  // of decode's pools; 0: no pages
 
   const ViewSlots &operator[](TensorName name) const { return tensors[static_cast<size_t>(name)]; }
-  void set(TensorName name, const Tensor &t, const std::array<int64_t, kMaxCoordinates> &strides) {
-    tensors[static_cast<size_t>(name)] = ViewSlots::make(t.data, t.dtype, strides);
+  void set(TensorName name, const Tensor &t, const std::array<int64_t, kMaxCoordinates> &strides, int64_t rows = 0) {
+    tensors[static_cast<size_t>(name)] = ViewSlots::make(t.data, t.dtype, strides, rows);
   }
 };
 

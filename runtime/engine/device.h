@@ -6,6 +6,7 @@
 
 #include "runtime/base/manifest.h"
 #include "runtime/base/status.h"
+#include "runtime/base/tensor_map.h"
 #include "runtime/engine/launch_clock.h"
 
 #include <cstddef>
@@ -28,6 +29,9 @@ public:
   // `workspace` has workspaceBytes() bytes, aligned to kWorkspaceAlignment.
   virtual Status launch(const uint64_t *slots, const int32_t (&grid)[3], void *workspace, void *stream) const = 0;
   virtual size_t workspaceBytes() const = 0;
+  // Writes the map of a shape into an argument's slots; only for a GPU's kernels, which alone have such. Allocates
+  // nothing.
+  virtual Status writeMap(const TensorMapShape &shape, uint64_t *slots) const = 0;
   // Numbers the device knows about the loaded code: registers, local bytes. Empty on the CPU.
   virtual std::map<std::string, std::string> evidence() const { return {}; }
 };
@@ -59,6 +63,8 @@ public:
   virtual void *ownStream() const { return nullptr; }
   // Largest grid, per axis.
   virtual int64_t gridLimit(int axis) const = 0;
+  // For kernels whose programs stay and take one piece of work after another: how many run beside each other.
+  virtual int64_t multiprocessors() const = 0;
 
   // The kDeviceStatusWords integers, zero at first, in which a kernel reports lengths that break a rule: memory that
   // host and device both address. The CPU needs none (nullptr): its plans check on the host. Acquiring allocates

@@ -7,6 +7,8 @@ namespace nsa {
 
 namespace {
 
+constexpr std::string_view kCpuTarget = "cpu";
+constexpr int kMapRank = 3;          // of the views that have maps
 constexpr size_t kMaxGridNames = 32; // of one formula, as a launch keeps them on its stack; attention uses 3
 
 // The entry of a manifest's name in a list of rules; -1: not among them.
@@ -20,7 +22,10 @@ const ViewRule &viewRuleAt(int i) { return viewRule(static_cast<View>(i)); }
 const ScalarRule &scalarRuleAt(int i) { return scalarRule(static_cast<Scalar>(i)); }
 
 Status unknownParam(const ManifestParam &param, std::string rule) {
-  return Status::invalid("param " + param.name, param.kind == ManifestParam::Kind::kView ? "view" : "scalar",
+  return Status::invalid("param " + param.name,
+                         param.kind == ManifestParam::Kind::kView  ? "view"
+                         : param.kind == ManifestParam::Kind::kMap ? "map"
+                                                                   : "scalar",
                          std::move(rule), "the kernel was made by another version of the templates");
 }
 
@@ -42,7 +47,7 @@ Result<std::shared_ptr<const LoadedKernel>> LoadedKernel::load(Device &device, s
   for (int axis = 0; axis < 3; ++axis)
     result->gridLimits[axis] = device.gridLimit(axis);
   NSA_RETURN_IF_ERROR(result->bindArguments());
-  NSA_RETURN_IF_ERROR(result->bindGrid());
+  NSA_RETURN_IF_ERROR(result->bindGrid(device.multiprocessors()));
   Result<std::unique_ptr<Kernel>> kernel = device.load(result->parsed, binary);
   if (!kernel)
     return kernel.status();
@@ -55,34 +60,58 @@ Status LoadedKernel::bindArguments() {
     return Status::invalid("param", std::to_string(parsed.slotCount()) + " slots",
                            "a kernel takes at most " + std::to_string(kMaxSlots));
   auto own = parsed.fixed.find("dtype");
-  Result<DType> element = parseDType(own == parsed.fixed.end() ? "" : own->second);
-  if (!element)
-    return element.status();
+  Result<DType> found = parseDType(own == parsed.fixed.end() ? "" : own->second);
+  if (!found)
+    return found.status();
+  element = *found;
   for (const ManifestParam &param : parsed.params) {
     Argument argument;
-    argument.isView = param.kind == ManifestParam::Kind::kView;
-    if (argument.isView) {
-      argument.index = findRule(kViews, viewRuleAt, param.name);
-      if (argument.index < 0)
-        return unknownParam(param, "no operator has such a tensor");
-      const ViewRule &rule = viewRuleAt(argument.index);
-      const DType expected = elementDType(rule.type, *element);
-      if (param.rank != rule.rank || param.dtype != dtypeName(expected))
-        return unknownParam(param, "must be of dtype " + std::string(dtypeName(expected)) + " and rank " +
-                                       std::to_string(rule.rank));
-      argument.rank = param.rank;
-      argument.isPaged = param.isPaged();
+    if (param.kind == ManifestParam::Kind::kView || param.kind == ManifestParam::Kind::kMap) {
+      Result<Argument> bound = param.kind == ManifestParam::Kind::kMap ? bindMap(param) : bindView(param);
+      if (!bound)
+        return bound.status();
+      argument = *bound;
     } else {
       argument.index = findRule(kScalars, scalarRuleAt, param.name);
       if (argument.index < 0 || scalarRuleAt(argument.index).kind != param.kind)
         return unknownParam(param, "no operator has such a number");
     }
+    argument.kind = param.kind;
     arguments.push_back(argument);
   }
   return Status::ok();
 }
 
-Status LoadedKernel::bindGrid() {
+Result<LoadedKernel::Argument> LoadedKernel::bindView(const ManifestParam &param) const {
+  Argument argument;
+  argument.index = findRule(kViews, viewRuleAt, param.name);
+  if (argument.index < 0)
+    return unknownParam(param, "no operator has such a tensor");
+  const ViewRule &rule = viewRuleAt(argument.index);
+  const DType expected = elementDType(rule.type, element);
+  if (param.rank != rule.rank || param.dtype != dtypeName(expected))
+    return unknownParam(param, "must be of dtype " + std::string(dtypeName(expected)) + " and rank " +
+                                   std::to_string(rule.rank));
+  argument.rank = param.rank;
+  argument.isPaged = param.isPaged();
+  return argument;
+}
+
+Result<LoadedKernel::Argument> LoadedKernel::bindMap(const ManifestParam &param) const {
+  Argument argument;
+  if (parsed.target == kCpuTarget)
+    return unknownParam(param, "tensor maps are for GPUs");
+  argument.index = findRule(kViews, viewRuleAt, param.view);
+  if (argument.index < 0)
+    return unknownParam(param, "no operator has a tensor '" + param.view + "'");
+  const ViewRule &rule = viewRuleAt(argument.index);
+  if (rule.rank != kMapRank || param.dtype != dtypeName(elementDType(rule.type, element)))
+    return unknownParam(param, "must be of a view [entry, time, head], and of its dtype");
+  argument.map = &param;
+  return argument;
+}
+
+Status LoadedKernel::bindGrid(int64_t multiprocessors) {
   for (int axis = 0; axis < 3; ++axis) {
     const Expression &formula = parsed.grid[axis];
     if (formula.names().size() > kMaxGridNames)
@@ -101,6 +130,8 @@ Status LoadedKernel::bindGrid() {
         bool isNumber = error == std::errc() && end == text.data() + text.size();
         if (!isNumber && !lookupEnumerator(text, bound.constant))
           return Status::invalid("grid", formula.text(), "'" + name + "' is '" + text + "', which is no number");
+      } else if (name == "multiprocessors") {
+        bound.constant = multiprocessors;
       } else if (name == "op") {
         if (!lookupEnumerator(parsed.op, bound.constant))
           return Status::invalid("operator", parsed.op, "must be an operator of this library");
@@ -138,10 +169,15 @@ Status LoadedKernel::grid(const GridSizes &sizes, int32_t (&result)[3]) const {
 }
 
 Status LoadedKernel::fillArguments(const KernelCall &call, const void *statusWord, Slots &slots) const {
-  const ViewSlots status = {statusWord, {1}, 0, nullptr, 0};
+  const ViewSlots status = {statusWord, {1}, 0, nullptr, 0, 0};
   uint64_t *next = slots.data();
   for (const Argument &argument : arguments) {
-    if (!argument.isView) {
+    if (argument.kind == ManifestParam::Kind::kMap) {
+      NSA_RETURN_IF_ERROR(fillMap(call, argument, next));
+      next += ManifestParam::kMapSlots;
+      continue;
+    }
+    if (argument.kind != ManifestParam::Kind::kView) {
       *next++ = call.scalars[static_cast<size_t>(argument.index)];
       continue;
     }
@@ -158,6 +194,15 @@ Status LoadedKernel::fillArguments(const KernelCall &call, const void *statusWor
       *next++ = static_cast<uint64_t>(view.tableStride);
     }
   }
+  return Status::ok();
+}
+
+Status LoadedKernel::fillMap(const KernelCall &call, const Argument &argument, uint64_t *slots) const {
+  const std::optional<TensorMapShape> shape =
+      tensorMapShape(call, static_cast<View>(argument.index), element, *argument.map);
+  if (shape)
+    return kernel->writeMap(*shape, slots);
+  std::fill_n(slots, ManifestParam::kMapSlots, 0);
   return Status::ok();
 }
 

@@ -24,7 +24,7 @@ public:
   // Evaluates the grid, fills the arguments on the stack and launches. Allocates nothing.
   Status launch(const KernelCall &call, const void *statusWord, void *workspace, void *stream) const;
   using Slots = std::array<uint64_t, kMaxSlots>;
-  // Fails when a view's pages are not as the kernel was compiled for.
+  // Fails when a view's pages are not as the kernel was compiled for. Maps that cannot be made are 0.
   Status fillArguments(const KernelCall &call, const void *statusWord, Slots &slots) const;
   // Unsupported when a size exceeds what the device launches; names axis and formula.
   Status grid(const GridSizes &sizes, int32_t (&result)[3]) const;
@@ -37,10 +37,11 @@ public:
 
 private:
   struct Argument {
-    bool isView = false;
-    int index = 0; // of the View or Scalar
+    ManifestParam::Kind kind = ManifestParam::Kind::kI32;
+    int index = 0; // of the View, also a map's, or of the Scalar
     int rank = 0;
     bool isPaged = false;
+    const ManifestParam *map = nullptr; // of `parsed`
   };
   // A name in a grid formula: a compiled-in constant, or one of the sizes.
   struct GridName {
@@ -50,11 +51,15 @@ private:
 
   LoadedKernel() = default;
   Status bindArguments();
-  Status bindGrid();
+  Result<Argument> bindView(const ManifestParam &param) const;
+  Result<Argument> bindMap(const ManifestParam &param) const;
+  Status bindGrid(int64_t multiprocessors);
+  Status fillMap(const KernelCall &call, const Argument &argument, uint64_t *slots) const;
 
   std::string contentId;
   Manifest parsed;
   std::unique_ptr<Kernel> kernel;
+  DType element = DType::kBf16; // of what is the problem's own
   std::vector<Argument> arguments;
   std::vector<GridName> gridNames[3];
   int64_t gridLimits[3] = {};

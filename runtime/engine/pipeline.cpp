@@ -162,7 +162,9 @@ WorkspaceLayout::WorkspaceLayout(const Spec &spec, const Maxima &maxima, const R
   const int64_t most = (isGpu ? kGpuChunkBytes : kCpuChunkBytes) / perQuery.value() / kChunkGranule * kChunkGranule;
   chunk = std::min(chunk, std::max(most, kChunkGranule));
   if (kernels[static_cast<size_t>(Role::kCompress)]) {
-    const Saturated rows = (decodes ? mostStagedRows(spec, maxima) : mostCompressedRows(spec, maxima)) * spec.kvHeads;
+    const Saturated most = decodes ? mostStagedRows(spec, maxima) : mostCompressedRows(spec, maxima);
+    const Saturated rows = most * spec.kvHeads;
+    compRows = most.value();
     place(decodes ? kStaged : kComp, rows * spec.qkDim * element);
     place(decodes ? vStaged : vComp, rows * spec.vDim * element);
   }
@@ -297,7 +299,9 @@ Status PipelineRun::runNsa() const {
       if (call[name].data)
         return call[name];
       const int64_t row = spec.kvHeads * dim;
-      return ViewSlots::make(workspace + offset, spec.dtype, {packed ? 0 : call.sizes.maxBlocksC * row, row, dim});
+      const int64_t blocks = call.sizes.maxBlocksC;
+      return ViewSlots::make(workspace + offset, spec.dtype, {packed ? 0 : blocks * row, row, dim},
+                             packed ? layout.compRows : blocks);
     };
     keys.cmp = {rows(T::kKComp, layout.kComp, spec.qkDim), rows(T::kVComp, layout.vComp, spec.vDim)};
     KernelCall compress = singleCall(Operator::kCompress, call, table());

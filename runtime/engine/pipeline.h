@@ -72,6 +72,7 @@ struct WorkspaceLayout {
   size_t scratch = 0; // of one kernel at a time
   size_t sequences = 0;
   size_t kComp = 0, vComp = 0;
+  int64_t compRows = 0;             // of all sequences
   KeyShares shares;                 // of decode's few queries
   size_t kStaged = 0, vStaged = 0;  // decode: tokens of new compressed blocks, all sequences after each other
   size_t lse = 0, blockList = 0;    // of a chunk

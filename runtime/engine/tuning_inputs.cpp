@@ -231,16 +231,18 @@ void TuningInputs::bind(KernelCall &call, View view, void *data, Rows rows, cons
   std::array<int64_t, kMaxCoordinates> strides = {};
   int64_t row = std::reduce(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
   size_t next = 0;
+  int64_t times = 0;
   if (counted) {
-    const auto sequences = static_cast<int64_t>(lengths.q.size());
-    strides[next++] = spec.layout == Layout::kPacked ? 0 : rowsOf(rows, lengths) / sequences * row;
+    const bool packed = spec.layout == Layout::kPacked;
+    times = rowsOf(rows, lengths) / (packed ? 1 : static_cast<int64_t>(lengths.q.size()));
+    strides[next++] = packed ? 0 : times * row;
     strides[next++] = row;
   }
   for (size_t axis = 0; next < static_cast<size_t>(rule.rank); ++axis) {
     row /= extents[axis];
     strides[next++] = row;
   }
-  call[view] = ViewSlots::make(data, elementDType(rule.type, spec.dtype), strides);
+  call[view] = ViewSlots::make(data, elementDType(rule.type, spec.dtype), strides, times);
 }
 
 Status TuningInputs::fill(View view, Rows rows, const std::vector<int64_t> &extents, bool isOutput) {

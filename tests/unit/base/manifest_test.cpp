@@ -91,6 +91,33 @@ TEST(Manifest, ToleratesBlankLinesAndCarriageReturns) {
   EXPECT_TRUE(Manifest::parse(with("revision 00ff\n", "\r\nrevision 00ff\r\n\n")));
 }
 
+TEST(Manifest, MapsComeFirstAndKeepTheirSizes) {
+  const std::string map = "param map q_map q bf16 192 16 4\n";
+  Result<Manifest> parsed = Manifest::parse(with("param view q bf16 3\n", map + "param view q bf16 3\n"));
+  ASSERT_TRUE(parsed) << parsed.status().toString();
+  const ManifestParam &param = parsed->params.front();
+  EXPECT_EQ(param.kind, ManifestParam::Kind::kMap);
+  EXPECT_EQ(param.view, "q");
+  EXPECT_EQ(param.columns, 192);
+  EXPECT_EQ(param.boxHeads, 16);
+  EXPECT_EQ(param.boxRows, 4);
+  EXPECT_EQ(param.slots(), 16);
+  EXPECT_NE(parsed->serialize().find(map), std::string::npos) << parsed->serialize();
+  const std::pair<const char *, const char *> faults[] = {
+      {"param map q_map q f16 192 16 4\n", "the element type must be"},
+      {"param map q_map q bf16 0 16 4\n", "columns, heads and rows must be integers from 1 to"},
+      {"param map q_map q bf16 192 16 x\n", "columns, heads and rows must be integers from 1 to"},
+      {"param map q_map q bf16 192 16 17\n", "a box must have at most 256 rows"},
+      {"param map q_map q bf16 12 16 4\n", "a row must be a multiple of 16 bytes"},
+      {"param map q_map q bf16 192 16\n", "'map NAME VIEW DTYPE COLUMNS HEADS ROWS'"},
+      {"param i32 first\nparam map q_map q bf16 192 16 4\n", "maps must come before other parameters"}};
+  for (const auto &[line, expected] : faults) {
+    parsed = Manifest::parse(with("param view q bf16 3\n", line + std::string("param view q bf16 3\n")));
+    ASSERT_FALSE(parsed) << line;
+    EXPECT_NE(parsed.status().toString().find(expected), std::string::npos) << parsed.status().toString();
+  }
+}
+
 TEST(Manifest, ErrorsNameLineAndRule) {
   struct {
     std::string text, expected;
@@ -114,9 +141,9 @@ TEST(Manifest, ErrorsNameLineAndRule) {
       {with("k bf16 3 64", "k bf16 3 0"), "the rows of a page must be an integer of at least 1"},
       {with("k bf16 3 64", "k bf16 3 64k"), "the rows of a page must be an integer of at least 1"},
       {with("k bf16 3 64", "k bf16 1 64"), "a view of pages must have at least 2 coordinates"},
-      {with("k bf16 3 64", "k bf16 3 64 8"), "needs 'view NAME DTYPE RANK [PAGE_ROWS]' or"},
-      {with("param i32 window", "param i8 window"), "needs 'view NAME DTYPE RANK [PAGE_ROWS]' or"},
-      {with("param i32 window", "param"), "needs 'view NAME DTYPE RANK [PAGE_ROWS]' or"},
+      {with("k bf16 3 64", "k bf16 3 64 8"), "needs 'view NAME DTYPE RANK [PAGE_ROWS]', "},
+      {with("param i32 window", "param i8 window"), "needs 'view NAME DTYPE RANK [PAGE_ROWS]', "},
+      {with("param i32 window", "param"), "needs 'view NAME DTYPE RANK [PAGE_ROWS]', "},
       {with("param i32 window", "param i32 q"), "the name is used by an earlier parameter"},
       {with(" ; batch", ""), "needs three expressions"},
       {with(" ; batch", " ; batch ; 1"), "needs three expressions"},

@@ -156,6 +156,10 @@ TEST(TemplateHeader, HandScheduledFaults) {
                           {"", "//! param view q float 3", "a view's type"},
                           {"", "//! param i32 window 3", "expected 'param view"},
                           {"", "//! param u32 window", "expected 'param view"},
+                          {"", "//! param map q_map", "the name of the map's view"},
+                          {"", "//! param map q_map q 64, 1", "three sizes"},
+                          {"", "//! param map q_map q 64, 1, wide", "unknown name 'wide'"},
+                          {"", "//! param i32 a\n//! param map q_map q 64, 1, 64", "maps come before other"},
                           {"", "//! param i32 a\n//! param i32 a", "'a' is declared twice"},
                           {"", "//! targets cpu", "cannot target the cpu"},
                           {"", "", "declares its arguments"}};

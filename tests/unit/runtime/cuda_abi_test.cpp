@@ -17,6 +17,9 @@ static_assert(offsetof(cuda::LaunchConfig, sharedBytes) == offsetof(CUlaunchConf
 static_assert(offsetof(cuda::LaunchConfig, stream) == offsetof(CUlaunchConfig, hStream));
 static_assert(offsetof(cuda::LaunchConfig, attributes) == offsetof(CUlaunchConfig, attrs));
 static_assert(offsetof(cuda::LaunchConfig, attributeCount) == offsetof(CUlaunchConfig, numAttrs));
+static_assert(sizeof(cuda::LaunchAttribute) == sizeof(CUlaunchAttribute));
+static_assert(offsetof(cuda::LaunchAttribute, value) == offsetof(CUlaunchAttribute, value));
+static_assert(sizeof(cuda::TensorMap) == sizeof(CUtensorMap) && alignof(cuda::TensorMap) % alignof(CUtensorMap) == 0);
 static_assert(sizeof(cuda::DeviceId) == sizeof(CUdevice));
 static_assert(std::is_same_v<cuda::DevicePointer, CUdeviceptr>);
 
@@ -39,6 +42,23 @@ static_assert(same(cuda::DeviceAttribute::kSharedBytesOptIn, CU_DEVICE_ATTRIBUTE
 static_assert(same(cuda::FunctionAttribute::kLocalBytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES));
 static_assert(same(cuda::FunctionAttribute::kRegisters, CU_FUNC_ATTRIBUTE_NUM_REGS));
 static_assert(same(cuda::FunctionAttribute::kMaxDynamicSharedBytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES));
+static_assert(same(cuda::FunctionAttribute::kNonPortableClusterAllowed,
+                   CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED));
+static_assert(same(cuda::LaunchAttributeName::kCluster, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION));
+static_assert(same(cuda::LaunchAttributeName::kProgrammaticSerialization,
+                   CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION));
+static_assert(same(cuda::TensorMapType::kUint8, CU_TENSOR_MAP_DATA_TYPE_UINT8));
+static_assert(same(cuda::TensorMapType::kInt32, CU_TENSOR_MAP_DATA_TYPE_INT32));
+static_assert(same(cuda::TensorMapType::kFloat16, CU_TENSOR_MAP_DATA_TYPE_FLOAT16));
+static_assert(same(cuda::TensorMapType::kFloat32, CU_TENSOR_MAP_DATA_TYPE_FLOAT32));
+static_assert(same(cuda::TensorMapType::kBfloat16, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16));
+static_assert(same(cuda::TensorMapInterleave::kNone, CU_TENSOR_MAP_INTERLEAVE_NONE));
+static_assert(same(cuda::TensorMapSwizzle::k32, CU_TENSOR_MAP_SWIZZLE_32B));
+static_assert(same(cuda::TensorMapSwizzle::k64, CU_TENSOR_MAP_SWIZZLE_64B));
+static_assert(same(cuda::TensorMapSwizzle::k128, CU_TENSOR_MAP_SWIZZLE_128B));
+static_assert(same(cuda::TensorMapPromotion::k128, CU_TENSOR_MAP_L2_PROMOTION_L2_128B));
+static_assert(same(cuda::TensorMapPromotion::k256, CU_TENSOR_MAP_L2_PROMOTION_L2_256B));
+static_assert(same(cuda::TensorMapFill::kZeros, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
 static_assert(same(cuda::CaptureStatus::kActive, CU_STREAM_CAPTURE_STATUS_ACTIVE));
 static_assert(same(cuda::CaptureStatus::kInvalidated, CU_STREAM_CAPTURE_STATUS_INVALIDATED));
 static_assert(same(cuda::kStreamNonBlocking, CU_STREAM_NON_BLOCKING));

@@ -54,6 +54,9 @@ protected:
 
   void store() { storeAs(NSA_FAKE_GPU_KEY, "sm_90a", true); }
   void storeAs(const std::string &device, const std::string &target, bool tuned) const {
+    store(device, {.params = "param view status int32 1\nparam view out bf16 3\n", .target = target}, tuned);
+  }
+  void store(const std::string &device, test::KernelText text, bool tuned) const {
     Spec internal;
     internal.queryHeads = 4;
     internal.kvHeads = 2;
@@ -62,8 +65,6 @@ protected:
     std::string warning;
     Result<std::unique_ptr<KernelStore>> to = KernelStore::open({.path = cache, .readOnly = false}, warning);
     ASSERT_TRUE(to.isOk()) << to.status().toString();
-    test::KernelText text{.params = "param view status int32 1\nparam view out bf16 3\n", .target = target};
-    text.grid = "ceildiv(max_seqlen_q * group, 16) ; kv_heads ; batch";
     StoredKernel kernel{"content of " + device, test::manifestOf(text, internal), test::codeOf({1, 2, 3})};
     StoredChoice choice{.problem = Problem::make(internal, {2, 64, 32, 32}).key(),
                         .device = device,
@@ -109,6 +110,66 @@ TEST_F(CudaLaunch, ARunIsOneLaunchAndNothingElse) {
   EXPECT_EQ(grid[1], 2u);
   EXPECT_EQ(grid[2], 2u);
   nsa_plan_destroy(own);
+}
+
+// What the copy engine of Hopper addresses memory by: made when tensors are new, copied when they come again.
+TEST_F(CudaLaunch, TensorMapsAreMadeOfTheCallsTensors) {
+  constexpr int kMap = ManifestParam::kMapSlots;
+  store(NSA_FAKE_GPU_KEY,
+        {.params = "param map q_map q bf16 8 2 32\nparam map k_map k bf16 8 1 16\nparam view status int32 1\n"
+                   "param i32 kv_heads\nparam i32 batch\n",
+         .grid = "min(multiprocessors, 3 * batch) ; 1 ; 1",
+         .target = "sm_90a"},
+        true);
+  nsa_engine_destroy(engine);
+  const nsa_engine_options options = test::storedKernelOptions("cuda:0", cache);
+  ASSERT_EQ(nsa_engine_create(&options, &engine, &error), NSA_OK) << error.message;
+  nsa_plan *own = plan();
+  fake_gpu_keep_slots(2 * kMap + 5);
+  long maps = fake_gpu_maps();
+  ASSERT_EQ(run(own), NSA_OK) << error.message;
+  EXPECT_EQ(fake_gpu_maps() - maps, 2);
+  EXPECT_EQ(fake_gpu_last_grid()[0], 6u);
+  const unsigned long *slots = fake_gpu_last_slots();
+  EXPECT_EQ(slots[0], reinterpret_cast<uintptr_t>(tensors[0].data));
+  EXPECT_EQ(slots[kMap], reinterpret_cast<uintptr_t>(tensors[1].data));
+  EXPECT_EQ(static_cast<int32_t>(slots[2 * kMap + 3]), 2) << "kv_heads, after the view's three slots";
+  EXPECT_EQ(static_cast<int32_t>(slots[2 * kMap + 4]), 2) << "batch";
+  const fake_gpu_map keys = *fake_gpu_last_map();
+  EXPECT_EQ(keys.type, 9) << "bf16";
+  EXPECT_EQ(keys.swizzle, 3) << "128 bytes";
+  const unsigned long sizes[] = {8, 2, 32, 2}, strides[] = {16, 32, 32 * 32};
+  const unsigned box[] = {64, 1, 16, 1};
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(keys.sizes[i], sizes[i]) << i;
+    EXPECT_EQ(keys.box[i], box[i]) << i;
+    if (i < 3)
+      EXPECT_EQ(keys.strides[i], strides[i]) << i;
+  }
+
+  maps = fake_gpu_maps();
+  const size_t allocationsBefore = allocations, locksBefore = locks;
+  ASSERT_EQ(run(own), NSA_OK) << error.message;
+  EXPECT_EQ(allocations, allocationsBefore);
+  EXPECT_EQ(locks, locksBefore);
+  EXPECT_EQ(fake_gpu_maps(), maps) << "the same tensors, the same maps";
+  EXPECT_EQ(slots[0], reinterpret_cast<uintptr_t>(tensors[0].data));
+
+  tensors[1].data = static_cast<char *>(tensors[1].data) + 4096;
+  ASSERT_EQ(run(own), NSA_OK) << error.message;
+  EXPECT_EQ(fake_gpu_maps() - maps, 1);
+  EXPECT_EQ(slots[kMap], reinterpret_cast<uintptr_t>(tensors[1].data));
+
+  // Rows that the copy engine cannot address: the kernel is told by a map of zeros.
+  maps = fake_gpu_maps();
+  tensors[1].data = static_cast<char *>(tensors[1].data) + 8;
+  ASSERT_EQ(run(own), NSA_OK) << error.message;
+  EXPECT_EQ(fake_gpu_maps(), maps);
+  for (int i = 0; i < kMap; ++i)
+    EXPECT_EQ(slots[kMap + i], 0u) << i;
+  EXPECT_EQ(slots[0], reinterpret_cast<uintptr_t>(tensors[0].data)) << "the queries have theirs";
+  nsa_plan_destroy(own);
+  fake_gpu_keep_slots(0);
 }
 
 TEST_F(CudaLaunch, APlanFromMemoryAsksTheDriverNothing) {

@@ -21,6 +21,10 @@ static long launches, legacy_uses;
 static unsigned long free_memory = 1ul << 30, memory_at_once = 1ul << 30;
 static atomic_int has_context, holds_context, refuses_context;
 static unsigned last_grid[3];
+static unsigned long last_slots[128];
+static int kept_slots;
+static long maps;
+static struct fake_gpu_map last_map;
 static int report_code, report_place, capturing, refuses_host_memory;
 static int primary_context; /* its address stands for every handle */
 static __thread void *current_context;
@@ -28,6 +32,10 @@ static __thread void *current_context;
 long fake_gpu_calls(void) { return calls; }
 long fake_gpu_launches(void) { return launches; }
 const unsigned *fake_gpu_last_grid(void) { return last_grid; }
+void fake_gpu_keep_slots(int count) { kept_slots = count; }
+const unsigned long *fake_gpu_last_slots(void) { return last_slots; }
+long fake_gpu_maps(void) { return maps; }
+const struct fake_gpu_map *fake_gpu_last_map(void) { return &last_map; }
 long fake_gpu_legacy_uses(void) { return legacy_uses; }
 void fake_gpu_report(int code, int place) {
   report_code = code;
@@ -234,12 +242,35 @@ static int launch_kernel_ex(const struct launch_config *config, void *function, 
   ++launches;
   legacy_uses += config->stream == NULL;
   memcpy(last_grid, config->grid, sizeof last_grid);
+  memcpy(last_slots, arguments[0], (size_t)kept_slots * sizeof *last_slots);
   int32_t *status = *(int32_t **)arguments[0];
   if (report_code) {
     status[0] = report_code;
     status[1] = report_place;
   }
   report_code = 0;
+  return done();
+}
+
+static int tensor_map_encode_tiled(unsigned long *map, int type, unsigned rank, void *address,
+                                   const unsigned long *sizes, const unsigned long *strides, const unsigned *box,
+                                   const unsigned *steps, int interleave, int swizzle, int promotion, int fill) {
+  (void)steps;
+  (void)interleave;
+  (void)promotion;
+  (void)fill;
+  if (rank != 4 || (uintptr_t)map % 64 != 0)
+    return 1; /* CUDA_ERROR_INVALID_VALUE */
+  last_map.type = type;
+  last_map.swizzle = swizzle;
+  last_map.rank = rank;
+  last_map.address = address;
+  memcpy(last_map.sizes, sizes, sizeof last_map.sizes);
+  memcpy(last_map.strides, strides, sizeof last_map.strides);
+  memcpy(last_map.box, box, sizeof last_map.box);
+  memset(map, 0, 128);
+  map[0] = (unsigned long)address;
+  map[1] = (unsigned long)++maps;
   return done();
 }
 
@@ -280,6 +311,7 @@ static const struct {
     {"cuStreamSynchronize", (void *)stream_synchronize},
     {"cuStreamIsCapturing", (void *)stream_is_capturing},
     {"cuLaunchKernelEx", (void *)launch_kernel_ex},
+    {"cuTensorMapEncodeTiled", (void *)tensor_map_encode_tiled},
 };
 
 int cuDriverGetVersion(int *version) {

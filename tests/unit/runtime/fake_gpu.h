@@ -15,6 +15,19 @@ extern "C" {
 long fake_gpu_calls(void); // of the driver's functions
 long fake_gpu_launches(void);
 const unsigned *fake_gpu_last_grid(void);
+// The arguments of the last launch, as far as they were asked to be kept.
+void fake_gpu_keep_slots(int count);
+const unsigned long *fake_gpu_last_slots(void);
+// Tensor maps that were encoded, and what the last one was made of. Its first word is the address.
+struct fake_gpu_map {
+  int type, swizzle;
+  unsigned rank;
+  void *address;
+  unsigned long sizes[4], strides[3];
+  unsigned box[4];
+};
+long fake_gpu_maps(void);
+const struct fake_gpu_map *fake_gpu_last_map(void);
 // Launches on the legacy stream, and waits for it.
 long fake_gpu_legacy_uses(void);
 // The next launch writes code and place into its first argument, a status view.

@@ -1,0 +1,27 @@
+// What a tensor map describes (runtime/base/manifest.h says what kernels take), and whether there can be one.
+// Thread-safety: values and pure functions.
+#pragma once
+
+#include "runtime/base/kernel_arguments.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace nsa {
+
+// Rows of a view [entry, time, head]; strides in elements.
+struct TensorMapShape {
+  const void *data = nullptr;
+  DType dtype = DType::kBf16;
+  int64_t columns = 0, heads = 0, rows = 0, entries = 0;
+  int64_t headStride = 0, rowStride = 0, entryStride = 0; // a positive one where there is but one of them
+  int64_t boxHeads = 0, boxRows = 0;
+
+  bool operator==(const TensorMapShape &) const = default;
+};
+
+// Nothing where the copy engine cannot address the view: absent, of unknown length, not aligned, of pages, or with a
+// stride that is not positive or does not fit its 40 bits.
+std::optional<TensorMapShape> tensorMapShape(const KernelCall &call, View view, DType own, const ManifestParam &param);
+
+} // namespace nsa

@@ -1,0 +1,74 @@
+#include "runtime/cuda/tensor_map_cache.h"
+
+#include "runtime/base/manifest.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace nsa::cuda {
+namespace {
+
+constexpr unsigned kRank = 4; // column, head, time, entry
+
+TensorMapType typeOf(DType dtype) {
+  switch (dtype) {
+  case DType::kBf16:
+    return TensorMapType::kBfloat16;
+  case DType::kF16:
+    return TensorMapType::kFloat16;
+  case DType::kF32:
+    return TensorMapType::kFloat32;
+  case DType::kI32:
+    return TensorMapType::kInt32;
+  }
+  assert(false && "a dtype of no known kind");
+  return TensorMapType::kUint8;
+}
+
+Status encode(const Driver &driver, const TensorMapShape &shape, TensorMap &map) {
+  const auto bytes = static_cast<uint64_t>(dtypeBytes(shape.dtype));
+  const uint64_t sizes[kRank] = {static_cast<uint64_t>(shape.columns), static_cast<uint64_t>(shape.heads),
+                                 static_cast<uint64_t>(shape.rows), static_cast<uint64_t>(shape.entries)};
+  const uint64_t strides[kRank - 1] = {static_cast<uint64_t>(shape.headStride) * bytes,
+                                       static_cast<uint64_t>(shape.rowStride) * bytes,
+                                       static_cast<uint64_t>(shape.entryStride) * bytes};
+  const unsigned box[kRank] = {static_cast<unsigned>(ManifestParam::kMapBoxBytes / static_cast<int64_t>(bytes)),
+                               static_cast<unsigned>(shape.boxHeads), static_cast<unsigned>(shape.boxRows), 1};
+  const unsigned steps[kRank] = {1, 1, 1, 1};
+  NSA_CUDA_CALL(driver, tensorMapEncodeTiled,
+                (&map, typeOf(shape.dtype), kRank, const_cast<void *>(shape.data), sizes, strides, box, steps,
+                 TensorMapInterleave::kNone, TensorMapSwizzle::k128, TensorMapPromotion::k256, TensorMapFill::kZeros));
+  return Status::ok();
+}
+
+struct Entry {
+  TensorMapShape shape; // no data: empty
+  TensorMap map;
+};
+
+// Few enough to stay in a core's first cache, and enough for the maps of one forward pass.
+constexpr size_t kEntries = 32;
+
+Entry &entryOf(const TensorMapShape &shape) {
+  thread_local std::array<Entry, kEntries> entries;
+  // Queries, keys and values of a call differ in their address or in their box.
+  uint64_t hash = reinterpret_cast<uintptr_t>(shape.data) >> 4;
+  hash = (hash ^ static_cast<uint64_t>(shape.boxRows * 31 + shape.boxHeads)) * 0x9e3779b97f4a7c15;
+  return entries[hash >> 32 & (kEntries - 1)];
+}
+
+} // namespace
+
+Status writeTensorMap(const Driver &driver, const TensorMapShape &shape, uint64_t *slots) {
+  static_assert(sizeof(TensorMap) == ManifestParam::kMapSlots * sizeof(uint64_t));
+  Entry &entry = entryOf(shape);
+  if (!(entry.shape == shape)) {
+    entry.shape = {};
+    NSA_RETURN_IF_ERROR(encode(driver, shape, entry.map));
+    entry.shape = shape;
+  }
+  std::copy(std::begin(entry.map.opaque), std::end(entry.map.opaque), slots);
+  return Status::ok();
+}
+
+} // namespace nsa::cuda
