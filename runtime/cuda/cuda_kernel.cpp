@@ -69,7 +69,7 @@ Status CudaKernel::launch(const uint64_t *slots, const int32_t (&grid)[3], void 
 }
 
 Status CudaKernel::writeMap(const TensorMapShape &shape, uint64_t *slots) const {
-  return writeTensorMap(context.driver, shape, slots);
+  return writeTensorMap(context, shape, slots);
 }
 
 std::map<std::string, std::string> CudaKernel::evidence() const {

@@ -25,7 +25,10 @@ TensorMapType typeOf(DType dtype) {
   return TensorMapType::kUint8;
 }
 
-Status encode(const Driver &driver, const TensorMapShape &shape, TensorMap &map) {
+// The driver wants a current context, though the map is of none.
+Status encode(const PrimaryContext &context, const TensorMapShape &shape, TensorMap &map) {
+  ContextScope scope(context);
+  NSA_RETURN_IF_ERROR(scope.status());
   const auto bytes = static_cast<uint64_t>(dtypeBytes(shape.dtype));
   const uint64_t sizes[kRank] = {static_cast<uint64_t>(shape.columns), static_cast<uint64_t>(shape.heads),
                                  static_cast<uint64_t>(shape.rows), static_cast<uint64_t>(shape.entries)};
@@ -35,7 +38,7 @@ Status encode(const Driver &driver, const TensorMapShape &shape, TensorMap &map)
   const unsigned box[kRank] = {static_cast<unsigned>(ManifestParam::kMapBoxBytes / static_cast<int64_t>(bytes)),
                                static_cast<unsigned>(shape.boxHeads), static_cast<unsigned>(shape.boxRows), 1};
   const unsigned steps[kRank] = {1, 1, 1, 1};
-  NSA_CUDA_CALL(driver, tensorMapEncodeTiled,
+  NSA_CUDA_CALL(context.driver, tensorMapEncodeTiled,
                 (&map, typeOf(shape.dtype), kRank, const_cast<void *>(shape.data), sizes, strides, box, steps,
                  TensorMapInterleave::kNone, TensorMapSwizzle::k128, TensorMapPromotion::k256, TensorMapFill::kZeros));
   return Status::ok();
@@ -59,12 +62,12 @@ Entry &entryOf(const TensorMapShape &shape) {
 
 } // namespace
 
-Status writeTensorMap(const Driver &driver, const TensorMapShape &shape, uint64_t *slots) {
+Status writeTensorMap(const PrimaryContext &context, const TensorMapShape &shape, uint64_t *slots) {
   static_assert(sizeof(TensorMap) == ManifestParam::kMapSlots * sizeof(uint64_t));
   Entry &entry = entryOf(shape);
   if (!(entry.shape == shape)) {
     entry.shape = {};
-    NSA_RETURN_IF_ERROR(encode(driver, shape, entry.map));
+    NSA_RETURN_IF_ERROR(encode(context, shape, entry.map));
     entry.shape = shape;
   }
   std::copy(std::begin(entry.map.opaque), std::end(entry.map.opaque), slots);

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "runtime/base/tensor_map.h"
-#include "runtime/cuda/driver.h"
+#include "runtime/cuda/context.h"
 
 #include <array>
 #include <cstdint>
@@ -12,6 +12,6 @@
 namespace nsa::cuda {
 
 // Copies the map of this shape to `slots`, ManifestParam::kMapSlots of them.
-Status writeTensorMap(const Driver &driver, const TensorMapShape &shape, uint64_t *slots);
+Status writeTensorMap(const PrimaryContext &context, const TensorMapShape &shape, uint64_t *slots);
 
 } // namespace nsa::cuda

@@ -42,19 +42,16 @@ std::string_view Planner::templateOf(const Search &search, const StoredRoute &ro
   return isTiled ? kTiledTemplate : kSimpleTemplate;
 }
 
-// What a measured threshold says comes first; otherwise the order is that of predicted costs, which between templates
-// are guesses.
+// Below a measured threshold the simple template comes first, from it on last; otherwise the order is that of predicted
+// costs, which between it and the others are guesses.
 void Planner::followRoute(const Search &search, std::vector<Candidate> &candidates) {
   const std::optional<StoredRoute> route = routeOf(search);
   if (!route)
     return;
-  const std::string_view first = templateOf(search, *route);
-  std::vector<Candidate> ordered;
-  for (const bool isFirst : {true, false})
-    for (const Candidate &candidate : candidates)
-      if ((candidate.templateName == first) == isFirst)
-        ordered.push_back(candidate);
-  candidates = std::move(ordered);
+  const bool simpleFirst = templateOf(search, *route) == kSimpleTemplate;
+  std::ranges::stable_sort(candidates, {}, [&](const Candidate &candidate) {
+    return (candidate.templateName == kSimpleTemplate) != simpleFirst;
+  });
 }
 
 LadderRequest Planner::ladderRequest(const Search &search) const {

@@ -85,12 +85,44 @@ TEST(List, FewQueriesKeepTheirTemplate) {
           call.fixed["many_queries"] = many;
           auto listed = call.list();
           ASSERT_TRUE(listed) << listed.status().toString();
-          EXPECT_EQ(listed->front().templateName, "attention") << target << " " << op << " " << dtype << " " << many;
+          const bool byHand = target == std::string("sm_90a") && dtype == std::string("bf16") && many[0] == '1';
+          EXPECT_EQ(listed->front().templateName, byHand ? "attention_sm90" : "attention")
+              << target << " " << op << " " << dtype << " " << many;
+          const auto tiled = std::ranges::find(*listed, "attention", &CompileCall::Listed::templateName);
+          ASSERT_NE(tiled, listed->end());
           EXPECT_TRUE(std::ranges::any_of(
               *listed, [](const CompileCall::Listed &candidate) { return candidate.templateName == "row_attention"; }));
-          EXPECT_NE(listed->front().config.find(many[0] == '0' ? "query_tile=64" : "query_tile=128"), std::string::npos)
-              << target << " " << op << " " << dtype << " " << listed->front().config;
+          EXPECT_NE(tiled->config.find(many[0] == '0' ? "query_tile=64" : "query_tile=128"), std::string::npos)
+              << target << " " << op << " " << dtype << " " << tiled->config;
         }
+}
+
+// Offered to nobody who cannot run it: other architectures, floats, pages, few queries, heads that fill no box.
+TEST(List, AttentionByHandIsForHopperAlone) {
+  const auto offers = [](const char *target, const std::map<std::string, std::string> &fixed) {
+    CompileCall call;
+    call.target = target;
+    call.fixed["qk_dim"] = call.fixed["v_dim"] = "128";
+    call.fixed["group"] = "16";
+    for (const auto &[name, value] : fixed)
+      call.fixed[name] = value;
+    const auto listed = call.list();
+    EXPECT_TRUE(listed) << listed.status().toString();
+    return listed && std::ranges::any_of(*listed, [](const CompileCall::Listed &candidate) {
+             return candidate.templateName == "attention_sm90";
+           });
+  };
+  const std::map<std::string, std::string> served = {{"dtype", "bf16"}, {"many_queries", "1"}};
+  EXPECT_TRUE(offers("sm_90a", served));
+  for (const char *target : {"sm_80", "sm_86", "sm_89", "sm_100a", "sm_120a"})
+    EXPECT_FALSE(offers(target, served)) << target;
+  for (const auto &[name, value] : std::map<std::string, std::string>{
+           {"dtype", "fp32"}, {"many_queries", "0"}, {"page_size", "64"}, {"group", "12"}, {"qk_dim", "100"}}) {
+    std::map<std::string, std::string> other = served;
+    other[name] = value;
+    EXPECT_FALSE(offers("sm_90a", other)) << name << "=" << value;
+  }
+  EXPECT_TRUE(offers("sm_90a", {{"dtype", "fp16"}, {"many_queries", "1"}, {"group", "1"}, {"qk_dim", "72"}}));
 }
 
 TEST(List, SmallerSharedMemoryLeavesFewer) {

@@ -1,0 +1,168 @@
+// Causal attention with its log-sum-exp, scheduled by hand for sm_90a: the operators of templates/tile/attention.mlir,
+// which says what is computed. One block a multiprocessor stays and takes tile after tile of rows (work_items.cuh). In
+// it one warp has the copy engine load queries, keys and values, into rings of shared memory; three warps look for
+// values that must not meet a zero weight (both attention_producer.cuh); and warpgroups of 64 rows each multiply,
+// scores from shared memory and weights from registers (attention_consumer.cuh). As in FlashAttention-3 (arXiv
+// 2407.08608) a warpgroup starts the scores of the next keys before it weighs the last ones, and warpgroups may take
+// turns at the matrix units; here it does so across the ends of its tiles of rows too.
+//
+//! template attention_sm90
+//! operator dense, window, cmp
+//! targets sm_90a
+//! fixed   dtype, qk_dim, v_dim, group, packed, page_size, many_queries
+//! fixed   cmp: cmp_block, cmp_stride
+//! let     windowed = op == window
+//! let     compressed = op == cmp
+// Position p sees the keys below (p + sight) / key_stride. Where that is negative it sees none.
+//! let     key_stride = compressed ? cmp_stride : 1
+//! let     sight = compressed ? 1 + cmp_stride - cmp_block : 1
+// Few queries fill no tile of 128 rows.
+//! require page_size == 0 && dtype_bytes == 2 && many_queries
+// The copy engine wants rows of whole 16-byte pieces, and a box of 64 rows whole queries.
+//! require qk_dim % 8 == 0 && v_dim % 8 == 0 && qk_dim <= 256 && v_dim <= 256
+//! require 64 % group == 0 || group == 128
+//! choice  warpgroups = 2 | 3
+//! choice  key_tile = 64 | 80 | 96 | 112 | 128 | 176
+//! choice  stages = 2 | 3
+// What lost or made no difference wherever it was measured (docs/hopper_attention.md): clusters of two blocks, queries
+// in two stages, results by the copy engine, no turns at the matrix units, a maximum that scales anew whenever it
+// grows.
+//! let     cluster = 1
+//! let     query_stages = 1
+//! let     staged = 0
+//! let     turns = 1
+//! let     slack = 8
+//! let     qk_chunks = (qk_dim + 63) / 64
+//! let     v_chunks = (v_dim + 63) / 64
+//! let     tile_bytes = 128 * (query_stages * 64 * warpgroups * qk_chunks + stages * key_tile * (qk_chunks + v_chunks))
+//! let     shared_bytes = tile_bytes + 1024 + staged * 64 * warpgroups * (v_dim * dtype_bytes + 16)
+//! require shared_bytes <= 232448
+// Registers of a consumer: scores, their weights, the result. setmaxnreg hands out what 65536 allow.
+//! let     registers = (key_tile + v_dim) / 2 + key_tile / 4
+//! require registers <= (warpgroups == 3 ? 124 : v_dim > 128 ? 176 : 200)
+//! shared  shared_bytes
+// As in tile/attention.mlir: 1024 keys of a row, here on matrix units of which three fifths to four fifths are used.
+//! let     slowness = warpgroups == 3 ? 26 : key_tile >= 128 ? 29 : 33
+//! let     reach = 1024 + key_tile + 64 * warpgroups / (group * key_stride)
+//! cost    reach * (qk_dim + v_dim + 60) * (slowness + 400 / key_tile + (stages == 2)) / 50
+//! grid    min(multiprocessors, ceildiv(max_seqlen_q * group, 64 * warpgroups) * kv_heads * batch), 1, 1
+//! threads 128 * (warpgroups + 1)
+//! param map q_map q qk_dim, min(group, 64), max(64 / group, 1)
+//! param map k_map k qk_dim, 1, key_tile
+//! param map v_map v v_dim, 1, key_tile
+//! param view q dtype 3
+//! param view k dtype 3
+//! param view v dtype 3
+//! param view out dtype 3
+//! param view lse fp32 3
+//! param view reads int32 3
+//! param view sequences int32 2
+//! param i32 seqlen_q
+//! param i32 seqlen_k
+//! param i32 query_begin
+//! param i32 query_end
+//! param i32 window
+//! param f32 scale_log2
+//! param i32 kv_heads
+//! param i32 batch
+
+#include "sm90/attention_consumer.cuh"
+#include "sm90/attention_producer.cuh"
+
+using namespace nsa;
+
+struct Facts {
+  using Element = ${element};
+  static constexpr int32 kQkDim = ${qk_dim};
+  static constexpr int32 kVDim = ${v_dim};
+  static constexpr int32 kWarpgroups = ${warpgroups};
+  static constexpr int32 kRows = 64 * kWarpgroups;
+  static constexpr int32 kCluster = ${cluster};
+  static constexpr int32 kKeyTile = ${key_tile};
+  static constexpr int32 kStages = ${stages};
+  static constexpr int32 kQueryStages = ${query_stages};
+  static constexpr bool kStaged = ${staged};
+  static constexpr bool kTurns = ${turns};
+  static constexpr int32 kSlack = ${slack};
+  static constexpr int32 kGroup = ${group};
+  static constexpr bool kPacked = ${packed};
+  static constexpr bool kWindowed = ${windowed};
+  static constexpr bool kCompressed = ${compressed};
+  static constexpr int32 kKeyStride = ${key_stride};
+  static constexpr int32 kSight = ${sight};
+  static constexpr int32 kKeyBytes = (kQkDim + kVDim) * static_cast<int32>(sizeof(Element));
+};
+using Shape = AttentionShape<Facts>;
+
+// Roles: warpgroup 0 loads (its first warp) and looks at values (the others), the others multiply.
+constexpr int32 kThreads = 128 * (Shape::kWarpgroups + 1);
+// Of the 65536 registers; a window's two edges ask for more where results are weighed.
+constexpr bool kLean = Shape::kWarpgroups == 3 && Facts::kWindowed;
+constexpr int32 kProducerRegisters = kLean ? 32 : Shape::kWarpgroups == 3 ? 56 : 40;
+constexpr int32 kConsumerRegisters = kLean ? 160 : Shape::kWarpgroups == 3 ? 152 : 232;
+
+struct Arguments {
+  TensorMap q_map;
+  TensorMap k_map;
+  TensorMap v_map;
+  View<Facts::Element, 3> q;
+  View<Facts::Element, 3> k;
+  View<Facts::Element, 3> v;
+  View<Facts::Element, 3> out;
+  View<float, 3> lse;
+  View<int32, 3> reads;
+  View<int32, 2> sequences;
+  alignas(8) int32 seqlen_q;
+  alignas(8) int32 seqlen_k;
+  alignas(8) int32 query_begin;
+  alignas(8) int32 query_end;
+  alignas(8) int32 window;
+  alignas(8) float scale_log2;
+  alignas(8) int32 kv_heads;
+  alignas(8) int32 batch;
+};
+
+// Blocks of a cluster share what the copy engine loads, so without it there is no cluster.
+NSA_DEVICE void produce(const Arguments &args) {
+  if (Shape::kCluster > 1 || (is_present(args.q_map) && is_present(args.k_map) && is_present(args.v_map)))
+    produce_attention<Shape, AttentionLoader<Shape, Arguments>>(args);
+  else
+    produce_attention<Shape, AttentionCopier<Shape, Arguments>>(args);
+}
+
+extern "C" __global__ void
+#if ${cluster} > 1
+__cluster_dims__(${cluster}, 1, 1)
+#endif
+    __launch_bounds__(kThreads, 1) attention_sm90(const __grid_constant__ Arguments args) {
+  if (threadIdx.x == 0) {
+    prefetch_map(args.q_map);
+    prefetch_map(args.k_map);
+    prefetch_map(args.v_map);
+    Shape::make_barriers();
+  }
+  if constexpr (Shape::kCluster == 1) {
+    __syncthreads();
+  } else {
+    cluster_arrive();
+    cluster_wait();
+  }
+
+  const int32 warpgroup = shuffle(static_cast<int32>(threadIdx.x) / 128, 0);
+  if (warpgroup == 0) {
+    lower_registers<kProducerRegisters>();
+    if (shuffle(static_cast<int32>(threadIdx.x) / kWarpSize, 0) == 0)
+      produce(args);
+    else
+      inspect_values<Shape>(args);
+  } else {
+    raise_registers<kConsumerRegisters>();
+    AttentionConsumer<Shape, Arguments>(args, warpgroup - 1).run();
+  }
+  // Nobody leaves while others of the cluster may still arrive at its barriers.
+  if constexpr (Shape::kCluster > 1) {
+    __syncwarp();
+    cluster_arrive();
+    cluster_wait();
+  }
+}

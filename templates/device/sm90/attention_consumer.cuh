@@ -1,0 +1,228 @@
+// A warpgroup of attention on sm_90a: 64 rows against tile after tile of keys, item after item without a break. The
+// scores of the next tile run while the last one is multiplied with its values and while, after that, they are weighed:
+// also where the next tile is the first of the next item. So an item's end costs the matrix units no wait.
+#pragma once
+
+#include "sm90/attention_result.cuh"
+#include "sm90/attention_shape.cuh"
+#include "sm90/ptx_wgmma.cuh"
+
+namespace nsa {
+
+template <typename Shape, typename Arguments> class AttentionConsumer {
+public:
+  using Facts = typename Shape::Facts;
+  using Element = typename Shape::Element;
+
+  NSA_DEVICE AttentionConsumer(const Arguments &args, int32 warpgroup) : args(args), warpgroup(warpgroup) {}
+
+  NSA_DEVICE void run() {
+    if (Facts::kTurns && warpgroup == Shape::kWarpgroups - 1)
+      named_barrier_arrive(kTurnBarrier, 256);
+    RingPlace<Shape::kItemSlots> place;
+    await_item<Shape>(place);
+    if (item_at(place).rows == 0)
+      return;
+
+    Tiles tiles(item_at(place), args.window);
+    int32 tile = tiles.count - 1;
+    SoftmaxRows softmax;
+    Scores s;
+    Weights p;
+    Result o;
+    float decay[2];
+    clear(o);
+    await_queries();
+    await_keys();
+    begin_scores(s);
+    wgmma_wait<0>();
+    wgmma_hold(s);
+    leave_keys();
+    if (tile == 0)
+      leave_queries();
+    weigh(item_at(place), tiles, tile, softmax, s, decay);
+    round_weights<Element>(p, s);
+    if (tile > 0)
+      await_keys();
+
+    // At its beginning `p` has the weights of this tile.
+#pragma unroll 1
+    while (true) {
+      tame_values(item_at(place), tiles, tile, o);
+      const bool ends = tile == 0;
+      if (ends) {
+        const WorkItem &next = await_item<Shape>(place.next());
+        if (next.rows == 0)
+          break;
+        tiles = Tiles(next, args.window);
+        tile = tiles.count;
+        await_queries();
+        await_keys();
+      }
+      --tile;
+      begin_turn();
+      begin_scores(s);
+      await_values();
+      begin_result(o, p);
+      end_turn();
+      wgmma_wait<1>();
+      wgmma_hold(s);
+      leave_keys();
+      if (tile == 0)
+        leave_queries();
+      const SoftmaxRows before = softmax;
+      if (ends)
+        softmax = {};
+      const bool shrinks = weigh(item_at(ends ? place.next() : place), tiles, tile, softmax, s, decay);
+      // The compiler would wait for the result before the weighing, but not past a loop.
+      wgmma_hold(s);
+      if (tile > 0)
+        await_keys();
+      wgmma_wait<0>();
+      wgmma_hold(o);
+      leave_values();
+      round_weights<Element>(p, s);
+      if (ends) {
+        store_result<Shape>(args, item_at(place), before, o);
+        leave_item<Shape>(place);
+        clear(o);
+      } else if (shrinks) {
+        scale_rows(o, decay);
+      }
+    }
+
+    await_values();
+    begin_result(o, p);
+    wgmma_wait<0>();
+    wgmma_hold(o);
+    store_result<Shape>(args, item_at(place), softmax, o);
+    if constexpr (Facts::kStaged)
+      wait_store_reads<0>();
+  }
+
+private:
+  using Tiles = KeyTiles<Shape>;
+  using Scores = float[Shape::kKeyTile / 2];
+  using Weights = uint32[Shape::kKeySteps][4];
+  using Result = float[(Facts::kVDim + 7) / 8 * 4];
+
+  // Named barriers: of each warpgroup's turn, and of all consumers.
+  static constexpr int32 kTurnBarrier = 1;
+  static constexpr int32 kConsumersBarrier = kTurnBarrier + Shape::kWarpgroups;
+
+  NSA_DEVICE static typename Shape::Tail &tail() { return Shape::tail(); }
+  NSA_DEVICE static void wait(const uint64 &barrier, int32 parity) { barrier_wait(shared_address(&barrier), parity); }
+
+  // One by one: a loop that the compiler takes for a memset keeps wide results in local memory.
+  NSA_DEVICE static void clear(Result &o) {
+#pragma unroll
+    for (int32 i = 0; i < static_cast<int32>(sizeof(Result) / sizeof(float)); ++i)
+      if constexpr (Facts::kVDim > 128)
+        asm volatile("mov.f32 %0, 0f00000000;" : "=f"(o[i]));
+      else
+        o[i] = 0;
+  }
+
+  NSA_DEVICE static const WorkItem &item_at(RingPlace<Shape::kItemSlots> place) { return tail().items[place.stage()]; }
+
+  // The keys that a row attends. Asked for at edges only, so it is found anew there.
+  NSA_DEVICE KeyRange keys_of(const WorkItem &item, int32 row) const {
+    const int32 past = past_visible_key<Facts>(item.earlier + row / Facts::kGroup);
+    return {Facts::kWindowed ? past - args.window : 0, past};
+  }
+
+  NSA_DEVICE void begin_scores(Scores &s) {
+    constexpr int32 kSwizzle = Shape::kSwizzle;
+    const uint32 q_address =
+        Shape::memory() + Shape::kQ + (q.stage() * Shape::kWarpgroups + warpgroup) * Shape::kQBytes;
+    const uint32 k_address = Shape::memory() + Shape::kK + k.stage() * Shape::kKBytes;
+    const uint64 q_tile = depth_major_descriptor(q_address, kSwizzle);
+    const uint64 k_tile = depth_major_descriptor(k_address, kSwizzle);
+    wgmma_fence();
+#pragma unroll
+    for (int32 step = 0; step < Shape::kQkSteps; ++step)
+      wgmma<false, false>(Element{}, s, q_tile + descriptor_step(depth_major_offset(step * kWgmmaDepth, 64, kSwizzle)),
+                          k_tile + descriptor_step(depth_major_offset(step * kWgmmaDepth, Shape::kKeyTile, kSwizzle)),
+                          step > 0);
+    wgmma_commit();
+  }
+
+  NSA_DEVICE void begin_result(Result &o, const Weights &p) {
+    const uint32 v_address = Shape::memory() + Shape::kV + v.stage() * Shape::kVBytes;
+    const uint64 v_tile = row_depth_descriptor(v_address, Shape::kKeyTile, Shape::kSwizzle);
+    wgmma_fence();
+#pragma unroll
+    for (int32 step = 0; step < Shape::kKeySteps; ++step)
+      wgmma<true>(Element{}, o, p[step],
+                  v_tile + descriptor_step(row_depth_offset(step * kWgmmaDepth, Shape::kSwizzle)), 1);
+    wgmma_commit();
+  }
+
+  NSA_DEVICE void await_queries() { wait(tail().q_full[q.stage()][warpgroup], q.full_parity()); }
+  NSA_DEVICE void leave_queries() {
+    leave_own(tail().q_empty[q.stage()][warpgroup]);
+    q.advance();
+  }
+  NSA_DEVICE void await_keys() { wait(tail().k_full[k.stage()], k.full_parity()); }
+  NSA_DEVICE void leave_keys() {
+    leave<Shape>(tail().k_empty[k.stage()]);
+    k.advance();
+  }
+  NSA_DEVICE void await_values() { wait(tail().v_full[v.stage()], v.full_parity()); }
+  NSA_DEVICE void leave_values() {
+    leave<Shape>(tail().v_empty[v.stage()]);
+    v.advance();
+  }
+
+  // Before the values of an edge tile are multiplied: no product may be under way.
+  NSA_DEVICE void tame_values(const WorkItem &item, const Tiles &tiles, int32 tile, Result &o) {
+    if (!tiles.is_edge(tile))
+      return;
+    await_values();
+    wait(tail().v_seen[v.stage()], seen >> v.stage() & 1);
+    seen ^= 1u << v.stage();
+    uint32 wild = 0;
+#pragma unroll
+    for (int32 inspector = 0; inspector < Shape::kInspectors; ++inspector)
+      wild |= tail().wild[v.stage()][inspector];
+    if (wild == 0)
+      return;
+    const int32 first_row = item.first_row + 64 * warpgroup;
+    const KeyRange rows[2] = {keys_of(item, first_row + warpgroup_row(0)), keys_of(item, first_row + warpgroup_row(1))};
+    add_wild(o, Shape::values(v.stage()), tiles.key(tile), rows);
+    named_barrier_sync(kConsumersBarrier, 128 * Shape::kWarpgroups);
+    clear_wild(Shape::values(v.stage()), static_cast<int32>(threadIdx.x) - 128, 128 * Shape::kWarpgroups);
+    fence_async();
+    named_barrier_sync(kConsumersBarrier, 128 * Shape::kWarpgroups);
+  }
+
+  NSA_DEVICE bool weigh(const WorkItem &item, const Tiles &tiles, int32 tile, SoftmaxRows &softmax, Scores &s,
+                        float (&decay)[2]) const {
+    if (tiles.is_edge(tile)) {
+      const int32 first_row = item.first_row + 64 * warpgroup;
+      const int32 warp_row = first_row + static_cast<int32>(threadIdx.x) % 128 / kWarpSize * 16;
+      const KeyRange rows[2] = {keys_of(item, first_row + warpgroup_row(0)),
+                                keys_of(item, first_row + warpgroup_row(1))};
+      mask_scores(s, tiles.key(tile), rows, {keys_of(item, warp_row + 15).first, keys_of(item, warp_row).past});
+    }
+    return softmax.weigh<Facts::kSlack>(s, decay, args.scale_log2);
+  }
+
+  // The matrix units are one warpgroup's until it has issued its products.
+  NSA_DEVICE void begin_turn() {
+    if constexpr (Facts::kTurns)
+      named_barrier_sync(kTurnBarrier + warpgroup, 256);
+  }
+  NSA_DEVICE void end_turn() {
+    if constexpr (Facts::kTurns)
+      named_barrier_arrive(kTurnBarrier + (warpgroup + 1 == Shape::kWarpgroups ? 0 : warpgroup + 1), 256);
+  }
+
+  const Arguments &args;
+  int32 warpgroup;
+  RingPlace<Shape::kQueryStages> q;
+  RingPlace<Shape::kStages> k, v;
+  uint32 seen = 0; // the parity to wait for, for each stage, of its inspection
+};
+
+} // namespace nsa

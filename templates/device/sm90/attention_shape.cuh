@@ -1,0 +1,169 @@
+// What the roles of attention on sm_90a agree on (templates/cuda/sm90/attention.cu): sizes of tiles, the block's shared
+// memory with its barriers, and which keys of an item its tiles hold.
+//
+// Facts describes the kernel: what work_items.cuh asks for, and Element, kQkDim, kVDim, kWarpgroups, kKeyTile, kStages,
+// kQueryStages, kStaged, kTurns, kSlack.
+#pragma once
+
+#include "sm90/barrier_ring.cuh"
+#include "sm90/descriptor.cuh"
+#include "sm90/ptx_barrier.cuh"
+#include "sm90/ptx_cluster.cuh"
+#include "sm90/ptx_tma.cuh"
+#include "sm90/score_tile.cuh"
+#include "sm90/wild_values.cuh"
+#include "sm90/work_items.cuh"
+
+namespace nsa {
+
+extern __shared__ __align__(1024) unsigned char attention_memory[];
+
+template <typename Facts_> struct AttentionShape {
+  using Facts = Facts_;
+  using Element = typename Facts::Element;
+  static constexpr int32 kRows = Facts::kRows;
+  static constexpr int32 kCluster = Facts::kCluster;
+  static constexpr int32 kWarpgroups = Facts::kWarpgroups;
+  static constexpr int32 kKeyTile = Facts::kKeyTile;
+  static constexpr int32 kStages = Facts::kStages;
+  static constexpr int32 kQueryStages = Facts::kQueryStages;
+
+  static constexpr int32 kSwizzle = kSwizzle128;
+  static constexpr int32 kChunkColumns = chunk_columns(kSwizzle, sizeof(Element));
+  static constexpr int32 kQkChunks = chunk_count(Facts::kQkDim, kSwizzle, sizeof(Element));
+  static constexpr int32 kVChunks = chunk_count(Facts::kVDim, kSwizzle, sizeof(Element));
+  static constexpr int32 kQkSteps = (Facts::kQkDim + kWgmmaDepth - 1) / kWgmmaDepth;
+  static constexpr int32 kKeySteps = kKeyTile / kWgmmaDepth;
+
+  // Boxes of the maps: 64 queries' rows of a warpgroup, and a block's share of a tile of keys.
+  static constexpr int32 kBoxHeads = Facts::kGroup < 64 ? Facts::kGroup : 64;
+  static constexpr int32 kBoxKeys = kKeyTile / kCluster;
+  static_assert(64 % kBoxHeads == 0, "a box of queries holds whole queries or whole parts of a group");
+  static_assert(kKeyTile % kWgmmaDepth == 0, "weights come in steps of 16 keys");
+  static_assert(kBoxKeys % kAtomRows == 0, "each block's share of a tile is whole atoms");
+
+  static constexpr int32 kQBytes = kQkChunks * chunk_bytes(64, kSwizzle); // of a warpgroup
+  static constexpr int32 kKBytes = kQkChunks * chunk_bytes(kKeyTile, kSwizzle);
+  static constexpr int32 kVBytes = kVChunks * chunk_bytes(kKeyTile, kSwizzle);
+
+  // A warp's 16 rows of the result on their way to global memory. For the 16 bytes between them, eight rows of 64 or
+  // 128 elements lie in different banks.
+  static constexpr int32 kResultRowBytes = Facts::kVDim * static_cast<int32>(sizeof(Element)) + 16;
+  static constexpr int32 kResultBytes = Facts::kStaged ? 16 * kResultRowBytes : 0; // of a warp
+
+  static constexpr int32 kConsumerWarps = 4 * kWarpgroups;
+  static constexpr int32 kInspectors = 3;
+
+  // Items that are known: whose results are written, whose keys are weighed, whose keys are loaded, and the next one.
+  static constexpr int32 kItemSlots = 4;
+
+  // Places in shared memory. Addresses of tiles are multiples of an atom.
+  static constexpr int32 kQ = 0;
+  static constexpr int32 kK = kQ + kQueryStages * kWarpgroups * kQBytes;
+  static constexpr int32 kV = kK + kStages * kKBytes;
+  static constexpr int32 kTail = kV + kStages * kVBytes;
+  static constexpr int32 kResults = kTail + 1024;
+
+  // What follows the tiles.
+  struct Tail {
+    uint64 q_full[kQueryStages][kWarpgroups];
+    uint64 q_empty[kQueryStages][kWarpgroups];
+    uint64 k_full[kStages];
+    uint64 k_empty[kStages];
+    uint64 v_full[kStages];
+    uint64 v_empty[kStages];
+    uint64 v_seen[kStages]; // inspectors have looked at an edge tile
+    uint64 item_full[kItemSlots];
+    uint64 item_empty[kItemSlots];
+    uint32 wild[kStages][kInspectors]; // whether the inspector found something wild in the edge tile there
+    WorkItem items[kItemSlots];
+  };
+  static_assert(sizeof(Tail) <= 1024, "the header of the template counts 1024 bytes for it");
+
+  using Values = ValueTile<Element, kKeyTile, kVChunks>;
+
+  NSA_DEVICE static uint32 memory() { return shared_address(attention_memory); }
+  NSA_DEVICE static Tail &tail() { return *reinterpret_cast<Tail *>(attention_memory + kTail); }
+  NSA_DEVICE static Values values(int32 stage) { return {attention_memory + kV + stage * kVBytes}; }
+
+  NSA_DEVICE static void make_barriers() {
+    Tail &t = tail();
+    constexpr int32 kReaders = kConsumerWarps * kCluster;
+    for (int32 stage = 0; stage < kQueryStages; ++stage)
+      for (int32 warpgroup = 0; warpgroup < kWarpgroups; ++warpgroup) {
+        make(t.q_full[stage][warpgroup], 1);
+        make(t.q_empty[stage][warpgroup], 4);
+      }
+    for (int32 stage = 0; stage < kStages; ++stage) {
+      make(t.k_full[stage], 1);
+      make(t.k_empty[stage], kReaders);
+      make(t.v_full[stage], 1);
+      make(t.v_empty[stage], kReaders + kInspectors * kCluster);
+      make(t.v_seen[stage], kInspectors);
+    }
+    for (int32 slot = 0; slot < kItemSlots; ++slot) {
+      make(t.item_full[slot], 1);
+      make(t.item_empty[slot], kConsumerWarps + kInspectors);
+    }
+    fence_barrier_init();
+  }
+
+private:
+  NSA_DEVICE static void make(const uint64 &barrier, int32 arrivals) {
+    barrier_init(shared_address(&barrier), arrivals);
+  }
+};
+
+// The keys of an item, cut into tiles from its first key on; the last tile comes first.
+template <typename Shape> struct KeyTiles {
+  using Facts = typename Shape::Facts;
+  int32 first_key;
+  int32 count;
+  // Keys that all rows of the block attend.
+  KeyRange common;
+
+  NSA_DEVICE KeyTiles(const WorkItem &item, int32 window) : first_key(item.first_key) {
+    count = (max(item.past_key - item.first_key, 0) + Shape::kKeyTile - 1) / Shape::kKeyTile;
+    const int32 last_row = min(item.first_row + Shape::kRows, item.rows) - 1;
+    const int32 last_past = past_visible_key<Facts>(item.earlier + last_row / Facts::kGroup);
+    common.first = Facts::kWindowed ? last_past - window : 0;
+    common.past = past_visible_key<Facts>(item.earlier + item.first_row / Facts::kGroup);
+  }
+
+  NSA_DEVICE int32 key(int32 tile) const { return first_key + tile * Shape::kKeyTile; }
+
+  // Whether some row may not attend some key of the tile.
+  NSA_DEVICE bool is_edge(int32 tile) const {
+    return key(tile) < common.first || key(tile) + Shape::kKeyTile > common.past;
+  }
+};
+
+// One arrival for the warp, at the barrier of each block that reads the same loads.
+template <typename Shape> NSA_DEVICE void leave(const uint64 &barrier) {
+  if constexpr (Shape::kCluster == 1) {
+    if (threadIdx.x % kWarpSize == 0)
+      barrier_arrive(shared_address(&barrier));
+  } else {
+    if (threadIdx.x % kWarpSize < Shape::kCluster)
+      barrier_arrive_cluster(cluster_address(shared_address(&barrier), threadIdx.x % kWarpSize));
+  }
+}
+
+// For barriers of the own block.
+NSA_DEVICE void leave_own(const uint64 &barrier) {
+  __syncwarp();
+  if (threadIdx.x % kWarpSize == 0)
+    barrier_arrive(shared_address(&barrier));
+}
+
+// The item stays where the producer wrote it until the role leaves it: what is asked for late need not be kept.
+template <typename Shape> NSA_DEVICE const WorkItem &await_item(RingPlace<Shape::kItemSlots> place) {
+  barrier_wait(shared_address(&Shape::tail().item_full[place.stage()]), place.full_parity());
+  return Shape::tail().items[place.stage()];
+}
+template <typename Shape> NSA_DEVICE void leave_item(RingPlace<Shape::kItemSlots> &place) {
+  leave_own(Shape::tail().item_empty[place.stage()]);
+  place.advance();
+}
+
+} // namespace nsa

@@ -1,0 +1,33 @@
+// RingPlace<kStages>: where a role stands in a ring of shared-memory stages that a producer fills and consumers empty.
+// Each stage has two mbarriers: the producer waits for `empty`, consumers for `full`, each for the parity of its round.
+// Nothing here touches memory.
+#pragma once
+
+#include "types.cuh"
+
+namespace nsa {
+
+template <int32 kStages> class RingPlace {
+public:
+  NSA_DEVICE constexpr int32 stage() const { return count < kStages ? count : count - kStages; }
+
+  NSA_DEVICE constexpr void advance() { count = count + 1 == 2 * kStages ? 0 : count + 1; }
+
+  NSA_DEVICE constexpr RingPlace next() const {
+    RingPlace result = *this;
+    result.advance();
+    return result;
+  }
+
+  // The phase that ends when the stage is full, in this round.
+  NSA_DEVICE constexpr int32 full_parity() const { return count < kStages ? 0 : 1; }
+
+  // The phase that ends when consumers have left the stage since the round before. All stages begin empty: a barrier
+  // that never changed its phase counts as past the one of parity 1.
+  NSA_DEVICE constexpr int32 empty_parity() const { return full_parity() ^ 1; }
+
+private:
+  int32 count = 0; // modulo two rounds: one register
+};
+
+} // namespace nsa

@@ -1,0 +1,180 @@
+// The copy engine (PTX ISA, "cp.async.bulk"; sm_90): boxes of a tensor that a map describes, and plain runs of bytes,
+// between global and shared memory. One thread issues a copy. Loads complete on an mbarrier (ptx_barrier.cuh), stores
+// in the groups of the thread that issued them. Coordinates are in elements, the contiguous dimension first; parts of a
+// box outside the tensor are read as zeros, count as bytes, and are not written.
+//
+// What generic stores put into shared memory is seen by the engine (and by wgmma) after fence_async.
+#pragma once
+
+#include "ptx_copy.cuh"
+
+namespace nsa {
+
+// As the driver encodes it (cuTensorMapEncodeTiled); a __grid_constant__ parameter of the kernel.
+struct alignas(64) TensorMap {
+  uint64 words[16];
+};
+static_assert(sizeof(TensorMap) == 128, "a tensor map takes 16 slots of 8 bytes");
+
+// Whether the launcher could make one: a view that it cannot address leaves zeros.
+NSA_DEVICE bool is_present(const TensorMap &map) {
+  uint64 bits = 0;
+#pragma unroll
+  for (int32 i = 0; i < 16; ++i)
+    bits |= map.words[i];
+  return bits != 0;
+}
+
+NSA_DEVICE void prefetch_map(const TensorMap &map) {
+  asm volatile("prefetch.tensormap [%0];" : : "l"(&map) : "memory");
+}
+
+// Orders generic accesses to shared memory before those of the asynchronous proxy that follow.
+NSA_DEVICE void fence_async() { asm volatile("fence.proxy.async.shared::cta;" : : : "memory"); }
+
+// How lines are kept in L2: an operand of loads.
+NSA_DEVICE uint64 evict_first() {
+  uint64 policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+NSA_DEVICE uint64 evict_normal() {
+  uint64 policy;
+  asm("createpolicy.fractional.L2::evict_unchanged.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+NSA_DEVICE uint64 evict_last() {
+  uint64 policy;
+  asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+
+// Global to shared memory. Destinations are multiples of 128 bytes, of a swizzled box of its atom.
+NSA_DEVICE void tma_load(uint32 destination, const TensorMap &map, uint32 barrier, int32 x, int32 y) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
+      :
+      : "r"(destination), "l"(&map), "r"(barrier), "r"(x), "r"(y)
+      : "memory");
+}
+NSA_DEVICE void tma_load(uint32 destination, const TensorMap &map, uint32 barrier, int32 x, int32 y, int32 z) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], "
+      "[%2];"
+      :
+      : "r"(destination), "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z)
+      : "memory");
+}
+NSA_DEVICE void tma_load(uint32 destination, const TensorMap &map, uint32 barrier, int32 x, int32 y, int32 z, int32 w) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
+               "[%1, {%3, %4, %5, %6}], [%2];"
+               :
+               : "r"(destination), "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w)
+               : "memory");
+}
+NSA_DEVICE void tma_load(uint32 destination, const TensorMap &map, uint32 barrier, int32 x, int32 y, int32 z, int32 w,
+                         int32 v) {
+  asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
+               "[%1, {%3, %4, %5, %6, %7}], [%2];"
+               :
+               : "r"(destination), "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v)
+               : "memory");
+}
+
+// The same with a policy of L2.
+NSA_DEVICE void tma_load_keep(uint32 destination, const TensorMap &map, uint32 barrier, uint64 policy, int32 x, int32 y,
+                              int32 z, int32 w) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
+               "[%1, {%4, %5, %6, %7}], [%2], %3;"
+               :
+               : "r"(destination), "l"(&map), "r"(barrier), "l"(policy), "r"(x), "r"(y), "r"(z), "r"(w)
+               : "memory");
+}
+
+// To the same place in every block of the cluster whose bit is set in `blocks`; each one's barrier at that place
+// counts the bytes.
+NSA_DEVICE void tma_multicast(uint32 destination, const TensorMap &map, uint32 barrier, uint16 blocks, int32 x, int32 y,
+                              int32 z, int32 w) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
+      "[%1, {%4, %5, %6, %7}], [%2], %3;"
+      :
+      : "r"(destination), "l"(&map), "r"(barrier), "h"(blocks), "r"(x), "r"(y), "r"(z), "r"(w)
+      : "memory");
+}
+
+// To L2 only.
+NSA_DEVICE void tma_prefetch(const TensorMap &map, int32 x, int32 y, int32 z, int32 w) {
+  asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global.tile [%0, {%1, %2, %3, %4}];"
+               :
+               : "l"(&map), "r"(x), "r"(y), "r"(z), "r"(w)
+               : "memory");
+}
+
+// Shared to global memory.
+NSA_DEVICE void tma_store(const TensorMap &map, uint32 source, int32 x, int32 y, int32 z, int32 w) {
+  asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];"
+               :
+               : "l"(&map), "r"(source), "r"(x), "r"(y), "r"(z), "r"(w)
+               : "memory");
+}
+NSA_DEVICE void tma_reduce_add(const TensorMap &map, uint32 source, int32 x, int32 y, int32 z, int32 w) {
+  asm volatile("cp.reduce.async.bulk.tensor.4d.global.shared::cta.add.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];"
+               :
+               : "l"(&map), "r"(source), "r"(x), "r"(y), "r"(z), "r"(w)
+               : "memory");
+}
+
+// Plain runs: addresses and bytes are multiples of 16.
+NSA_DEVICE void bulk_load(uint32 destination, const void *source, int32 bytes, uint32 barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+               :
+               : "r"(destination), "l"(__cvta_generic_to_global(source)), "r"(bytes), "r"(barrier)
+               : "memory");
+}
+NSA_DEVICE void bulk_multicast(uint32 destination, const void *source, int32 bytes, uint32 barrier, uint16 blocks) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], %4;"
+      :
+      : "r"(destination), "l"(__cvta_generic_to_global(source)), "r"(bytes), "r"(barrier), "h"(blocks)
+      : "memory");
+}
+NSA_DEVICE void bulk_store(void *destination, uint32 source, int32 bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
+               :
+               : "l"(__cvta_generic_to_global(destination)), "r"(source), "r"(bytes)
+               : "memory");
+}
+NSA_DEVICE void bulk_reduce_add(float *destination, uint32 source, int32 bytes) {
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;"
+               :
+               : "l"(__cvta_generic_to_global(destination)), "r"(source), "r"(bytes)
+               : "memory");
+}
+NSA_DEVICE void bulk_reduce_add(bf16 *destination, uint32 source, int32 bytes) {
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.noftz.bf16 [%0], [%1], %2;"
+               :
+               : "l"(__cvta_generic_to_global(destination)), "r"(source), "r"(bytes)
+               : "memory");
+}
+NSA_DEVICE void bulk_reduce_add(f16 *destination, uint32 source, int32 bytes) {
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.noftz.f16 [%0], [%1], %2;"
+               :
+               : "l"(__cvta_generic_to_global(destination)), "r"(source), "r"(bytes)
+               : "memory");
+}
+
+// Closes the group of stores that this thread issued since the last commit.
+NSA_DEVICE void commit_stores() { asm volatile("cp.async.bulk.commit_group;" : : : "memory"); }
+
+// Until at most kPending of this thread's latest groups are still writing.
+template <int32 kPending> NSA_DEVICE void wait_stores() {
+  asm volatile("cp.async.bulk.wait_group %0;" : : "n"(kPending) : "memory");
+}
+
+// Until at most kPending still read their source, which may be overwritten then.
+template <int32 kPending> NSA_DEVICE void wait_store_reads() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" : : "n"(kPending) : "memory");
+}
+
+} // namespace nsa

@@ -1,0 +1,88 @@
+// Values that are Inf or NaN at keys which not all rows of a block attend. The weight of such a key is 0 in the rows
+// that do not, but matrix units know only 0 * NaN = NaN, and these bytes must not reach a result. So somebody looks at
+// the values of those keys. Where one is wild, it goes into the sums of the rows that attend it, by plain additions
+// (its weight is positive there, which does not change an Inf or a NaN), and zeros take the places of all that is wild.
+#pragma once
+
+#include "layout.cuh"
+#include "non_finite.cuh"
+#include "ptx_convert.cuh"
+#include "sm90/descriptor.cuh"
+#include "sm90/ptx_tma.cuh"
+#include "sm90/score_tile.cuh"
+
+namespace nsa {
+
+// A tile of 16-bit values as a tensor map of 128-byte swizzle writes it (descriptor.cuh).
+template <typename T, int32 kRows_, int32 kChunks_> struct ValueTile {
+  using Element = T;
+  static constexpr int32 kRows = kRows_;
+  static constexpr int32 kChunks = kChunks_;
+  static constexpr int32 kBytes = kChunks * chunk_bytes(kRows, kSwizzle128);
+  static_assert(sizeof(T) == 2, "a word holds two elements");
+
+  unsigned char *base;
+
+  NSA_DEVICE uint32 &word(int32 row, int32 column) const {
+    return *reinterpret_cast<uint32 *>(base + chunked_offset(row, column, kRows, kSwizzle128, sizeof(T)));
+  }
+};
+
+// Whether something wild stands in the rows [first, past), as far as this one of `lanes` threads looks.
+template <typename Tile> NSA_DEVICE bool finds_wild(Tile tile, int32 first, int32 past, int32 lane, int32 lanes) {
+  constexpr int32 kRowWords = kSwizzle128 / kChunkBytes;
+  uint32 found = 0;
+  const int32 pieces = (past - first) * kRowWords;
+#pragma unroll 1
+  for (int32 chunk = 0; chunk < Tile::kChunks; ++chunk) {
+    // The swizzle stays within a row of a chunk.
+    const Chunk *rows = reinterpret_cast<const Chunk *>(tile.base + chunk_bytes(Tile::kRows, kSwizzle128) * chunk) +
+                        first * kRowWords;
+#pragma unroll 2
+    for (int32 piece = lane; piece < pieces; piece += lanes) {
+      const Chunk words = rows[piece];
+#pragma unroll
+      for (int32 i = 0; i < 4; ++i)
+        found |= non_finite<typename Tile::Element>(words.words[i]);
+    }
+  }
+  return found != 0;
+}
+
+// Adds what is wild to the rows of a warpgroup that attend it. `o` is a fragment of 64 rows. Rare, so it is kept short and
+// asks for few registers: these have no run-time index, and the column tiles stand in a ring that turns by one a step.
+template <typename Tile, int32 kCount>
+NSA_DEVICE void add_wild(float (&o)[kCount], Tile tile, int32 first_key, const KeyRange (&rows)[2]) {
+  using T = typename Tile::Element;
+#pragma unroll 1
+  for (int32 column_tile = 0; column_tile < kCount / 4; ++column_tile) {
+    const int32 column = fragment_column(threadIdx.x, column_tile, 0);
+    float sums[4] = {o[0], o[1], o[2], o[3]};
+#pragma unroll 1
+    for (int32 row = 0; row < Tile::kRows; ++row) {
+      const int32 key = first_key + row;
+      const Pair<T> pair{tile.word(row, column)};
+      const uint32 wild = non_finite<T>(pair.bits) >> 15;
+#pragma unroll
+      for (int32 i = 0; i < 4; ++i)
+        if ((wild >> 16 * (i % 2) & 1) != 0 && key >= rows[i / 2].first && key < rows[i / 2].past)
+          sums[i] += to_float(pair.get(i % 2));
+    }
+#pragma unroll
+    for (int32 i = 4; i < kCount; ++i)
+      o[i - 4] = o[i];
+#pragma unroll
+    for (int32 i = 0; i < 4; ++i)
+      o[kCount - 4 + i] = sums[i];
+  }
+}
+
+// Zeros for all that is wild, by `lanes` threads. Products may read it after fence_async and a barrier.
+template <typename Tile> NSA_DEVICE void clear_wild(Tile tile, int32 lane, int32 lanes) {
+  uint32 *words = reinterpret_cast<uint32 *>(tile.base);
+#pragma unroll 1
+  for (int32 index = lane; index < Tile::kBytes / 4; index += lanes)
+    words[index] &= ~((non_finite<typename Tile::Element>(words[index]) >> 15) * 0xffffu);
+}
+
+} // namespace nsa

@@ -1,0 +1,159 @@
+// The tiles of attention rows that the blocks of a persistent kernel, or its clusters, work on one after the other.
+// Rows are (query, head of the group) pairs, heads fastest, as in templates/tile/attention.mlir. Within a sequence the
+// last rows, which see most keys, come first, for as many key/value heads at a time as keep their keys in L2. The order
+// runs through all tiles there are, without holes for short sequences.
+//
+// Facts describes the kernel: kRows (of a block), kCluster, kGroup, kPacked, kWindowed, kCompressed, kKeyStride,
+// kSight, kKeyBytes (of a key and its value).
+#pragma once
+
+#include "ptx_warp.cuh"
+#include "view.cuh"
+
+namespace nsa {
+
+// One tile of rows and the keys that they see.
+struct WorkItem {
+  int32 q_entry;
+  int32 k_entry;
+  int32 k_begin;    // time of key 0
+  int32 first_time; // time of query 0 of the launch
+  int32 kv_head;
+  int32 first_row;
+  int32 rows;      // of the sequence and key/value head; 0: there is no more item
+  int32 earlier;   // tokens before query 0
+  int32 first_key; // keys that some row of the cluster's tiles sees
+  int32 past_key;
+};
+
+// Where a sequence lies, and its queries of this launch.
+struct SequencePlace {
+  int32 q_entry;
+  int32 k_entry;
+  int32 k_begin;
+  int32 first_time;
+  int32 queries;
+  int32 earlier;
+};
+
+// A table, where there is one, knows: a malformed sequence has no query.
+template <typename Facts, typename Arguments>
+NSA_DEVICE SequencePlace place_sequence(const Arguments &args, int32 batch) {
+  const int32 q_begin = Facts::kPacked ? load_scalar(args.sequences, batch, 0) : 0;
+  const int32 q_length = Facts::kPacked ? load_scalar(args.sequences, batch, 1) : args.seqlen_q;
+  const int32 k_begin = Facts::kPacked ? load_scalar(args.sequences, batch, Facts::kCompressed ? 4 : 2) : 0;
+  const int32 k_length = Facts::kPacked ? load_scalar(args.sequences, batch, 3) : args.seqlen_k;
+  const int32 k_entry = Facts::kPacked ? load_scalar(args.sequences, batch, 6) : batch;
+  const int32 q_entry = Facts::kPacked ? load_scalar(args.sequences, batch, 7) : batch;
+  const int32 q_past = q_begin + q_length;
+  const int32 first_time = max(q_begin, args.query_begin);
+  const int32 queries = max(min(q_past, args.query_end) - first_time, 0);
+  return {q_entry, k_entry, k_begin, first_time, queries, k_length - (q_past - first_time)};
+}
+
+// The first key that a position does not see.
+template <typename Facts> NSA_DEVICE int32 past_visible_key(int32 position) {
+  return (position + Facts::kSight) / Facts::kKeyStride;
+}
+
+template <typename Facts, typename Arguments> class WorkOrder {
+public:
+  NSA_DEVICE explicit WorkOrder(const Arguments &args) : args(args) {}
+
+  // The next item of this worker, a block or a cluster, for block `rank` of it. All lanes of a warp call it and get the
+  // same.
+  NSA_DEVICE WorkItem next(int32 rank) {
+    const int32 worker = static_cast<int32>(blockIdx.x) / Facts::kCluster;
+    const int32 workers = static_cast<int32>(gridDim.x) / Facts::kCluster;
+    // Every other round the workers take turns backwards, so that none gets the longest of each round.
+    int32 index = round * workers + (round % 2 == 0 ? worker : workers - 1 - worker);
+    ++round;
+
+    SequencePlace place;
+    if constexpr (Facts::kPacked) {
+      if (!find_sequence(index))
+        return {};
+      place = place_sequence<Facts>(args, batch);
+    } else {
+      place = place_sequence<Facts>(args, 0);
+      const int32 tiles = row_tiles(place.queries) * args.kv_heads;
+      batch = tiles == 0 ? args.batch : index / tiles;
+      if (batch >= args.batch)
+        return {};
+      index -= batch * tiles;
+      place = place_sequence<Facts>(args, batch);
+    }
+    return item_of(place, index, rank);
+  }
+
+private:
+  NSA_DEVICE static int32 row_tiles(int32 queries) {
+    constexpr int32 kRows = Facts::kRows * Facts::kCluster;
+    return (queries * Facts::kGroup + kRows - 1) / kRows;
+  }
+
+  // The sequence that has the item of this number, which becomes the one within the sequence. Lane l counts the items
+  // of the l-th sequence from `batch_group` on, before which there are `items_before`.
+  NSA_DEVICE bool find_sequence(int32 &index) {
+    const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
+    for (; batch_group < args.batch; batch_group += kWarpSize) {
+      const int32 own_batch = batch_group + lane;
+      const int32 own =
+          own_batch < args.batch ? row_tiles(place_sequence<Facts>(args, own_batch).queries) * args.kv_heads : 0;
+      int32 sum = own;
+#pragma unroll
+      for (int32 distance = 1; distance < kWarpSize; distance *= 2) {
+        const int32 lower = shuffle(sum, lane < distance ? lane : lane - distance);
+        sum += lane < distance ? 0 : lower;
+      }
+      const int32 group_items = shuffle(sum, kWarpSize - 1);
+      if (index < items_before + group_items) {
+        const uint32 past = __ballot_sync(kAllLanes, index < items_before + sum);
+        const int32 holder = __ffs(static_cast<int32>(past)) - 1;
+        batch = batch_group + holder;
+        index -= items_before + shuffle(sum - own, holder);
+        return true;
+      }
+      items_before += group_items;
+    }
+    return false;
+  }
+
+  NSA_DEVICE WorkItem item_of(const SequencePlace &place, int32 index, int32 rank) const {
+    const int32 tiles = row_tiles(place.queries);
+    // Keys and values of this many heads at a time share L2. A window's are few.
+    constexpr int32 kShareKeys = (40 << 20) / Facts::kKeyBytes;
+    const int32 keys = max((place.earlier + place.queries) / Facts::kKeyStride, 1);
+    const int32 fitting = Facts::kWindowed ? args.kv_heads : kShareKeys / keys;
+    const int32 heads = max(min(fitting, args.kv_heads), 1);
+    const int32 section = index / (tiles * heads);
+    const int32 first_head = section * heads;
+    const int32 section_heads = min(heads, args.kv_heads - first_head);
+    const int32 within = index - section * tiles * heads;
+    const int32 tile = tiles - 1 - within / section_heads;
+
+    WorkItem item;
+    item.q_entry = place.q_entry;
+    item.k_entry = place.k_entry;
+    item.k_begin = place.k_begin;
+    item.first_time = place.first_time;
+    item.kv_head = first_head + within % section_heads;
+    item.rows = place.queries * Facts::kGroup;
+    item.earlier = place.earlier;
+    const int32 cluster_row = tile * Facts::kCluster * Facts::kRows;
+    item.first_row = cluster_row + rank * Facts::kRows;
+    const int32 last_row = min(cluster_row + Facts::kCluster * Facts::kRows, item.rows) - 1;
+    item.past_key = past_visible_key<Facts>(place.earlier + last_row / Facts::kGroup);
+    const int32 first_past = past_visible_key<Facts>(place.earlier + cluster_row / Facts::kGroup);
+    item.first_key = Facts::kWindowed ? max(first_past - args.window, 0) : 0;
+    return item;
+  }
+
+  const Arguments &args;
+  int32 round = 0;
+  int32 batch = 0;
+  int32 batch_group = 0;
+  int32 items_before = 0;
+};
+
+} // namespace nsa
