@@ -1,0 +1,69 @@
+// nsa_bench_micro: what the mechanisms of a Hopper GPU do, one at a time (docs/hopper_measurements.md).
+#include "bench/bench_program.h"
+#include "bench/machine_facts.h"
+#include "bench/micro/micro_group.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace nsa::bench {
+namespace {
+
+struct MicroFlags : CommonFlags {
+  MicroFlags() { device = "cuda:0"; }
+  std::vector<std::string> groups;
+  int samples = 9;
+};
+
+Status runMicro(const MicroFlags &flags) {
+  const auto start = std::chrono::steady_clock::now();
+  for (const std::string &name : flags.groups)
+    if (std::none_of(microGroups().begin(), microGroups().end(),
+                     [&](const MicroGroup &group) { return name == group.name; })) {
+      std::string known;
+      for (const MicroGroup &group : microGroups())
+        known += (known.empty() ? "" : ", ") + std::string(group.name);
+      return Status::invalid("--groups", name, "must be among " + known);
+    }
+  Result<std::unique_ptr<MicroDevice>> device = MicroDevice::open(flags.device);
+  if (!device)
+    return device.status();
+  Result<tools::EngineHandle> engine = tools::createEngine(flags.engineSettings(NSA_MISS_FAIL));
+  if (!engine)
+    return engine.status();
+  Result<nlohmann::json> machine = machineFacts(engine->get());
+  if (!machine)
+    return machine.status();
+  Result<BenchReport> file = BenchReport::create(
+      flags.results, "micro", {{"machine", *machine}, {"nvrtc", (*device)->compiler().version()}},
+      {{"group", "group"},
+       {"measure", "measure"},
+       {"median", "median"},
+       {"unit", "unit"},
+       {"least", "least"},
+       {"most", "most"}});
+  if (!file)
+    return file.status();
+  MicroReport report(*file, flags.quick ? 3 : flags.samples);
+  for (const MicroGroup &group : microGroups()) {
+    if (!flags.groups.empty() && std::find(flags.groups.begin(), flags.groups.end(), group.name) == flags.groups.end())
+      continue;
+    NSA_RETURN_IF_ERROR((*device)->load(group.sources()));
+    NSA_RETURN_IF_ERROR(group.measure(**device, report));
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  return file->setFact("seconds", seconds.count());
+}
+
+} // namespace
+} // namespace nsa::bench
+
+int main(int argc, char **argv) {
+  nsa::bench::MicroFlags flags;
+  nsa::bench::BenchProgram program("micro", "Measures the mechanisms of a Hopper GPU, one at a time.", flags,
+                                   "Three samples of everything");
+  program.addDevice();
+  program.options().add_option("--groups", flags.groups, "Only these (default: all)")->delimiter(',')->type_name("NAMES");
+  program.addCount("--samples", flags.samples, "Samples of each measurement", 3, 1000);
+  return program.run(argc, argv, [&] { return nsa::bench::runMicro(flags); });
+}

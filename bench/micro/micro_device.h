@@ -1,0 +1,80 @@
+// The GPU as the microbenchmarks use it: kernels compiled by NVRTC and launched with the attributes of Hopper (clusters,
+// programmatic dependence), tensor maps, samples of events and of clocks that kernels read themselves.
+// Ownership: kernels and buffers must not outlive their device. Thread-safety: one thread.
+#pragma once
+
+#include "bench/micro/micro_source.h"
+#include "compiler/cuda/Nvrtc.h"
+#include "runtime/cuda/context.h"
+#include "runtime/cuda/device_info.h"
+#include "tools/support/accelerator.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace nsa::bench {
+
+struct MicroLaunch {
+  unsigned blocks = 1, threads = 32, sharedBytes = 0;
+  unsigned cluster = 0;      // blocks of a cluster along x; 0: no cluster
+  bool programmatic = false; // may start before its predecessor has ended
+};
+
+// A matrix of bf16 whose rows follow each other `rowBytes` apart.
+struct MicroMatrix {
+  void *data = nullptr;
+  uint64_t columns = 0, rows = 0, rowBytes = 0;
+};
+
+class MicroDevice {
+public:
+  // Unavailable where there is no GPU, no NVRTC for its driver, or a GPU that is not sm_90a.
+  static Result<std::unique_ptr<MicroDevice>> open(const std::string &name);
+  ~MicroDevice();
+
+  const cuda::DeviceInfo &info() const { return *deviceInfo; }
+  unsigned multiprocessors() const { return static_cast<unsigned>(deviceInfo->multiprocessors); }
+  tools::Accelerator &accelerator() const { return *device; }
+  const Nvrtc &compiler() const { return *nvrtc; }
+
+  // Compiles on as many threads as there are cores and loads; what has been loaded already is left alone.
+  Status load(const std::vector<MicroSource> &sources);
+  // Bytes of registers that went to memory, in a kernel that was loaded: a rate that they slow down is none.
+  int spilledBytes(const MicroSource &source) const;
+
+  // Enqueues a kernel that was loaded. `parameters` point to its arguments in order.
+  Status launch(const MicroSource &source, const MicroLaunch &launch, std::vector<void *> parameters) const;
+  // How many clusters of this launch the card holds at once.
+  Result<int> activeClusters(const MicroSource &source, const MicroLaunch &launch) const;
+  // Boxes of `boxColumns` x `boxRows`, swizzled by 128 bytes.
+  Result<cuda::TensorMap> tensorMap(const MicroMatrix &matrix, unsigned boxColumns, unsigned boxRows) const;
+
+  // Milliseconds of what `enqueue` puts on the stream: `samples` times after two that do not count.
+  Result<std::vector<double>> time(int samples, const std::function<Status()> &enqueue) const;
+  // What the kernel that `enqueue` launches writes into `clocks`, `count` numbers a sample, as `reduce` makes one of them.
+  Result<std::vector<double>> clocks(int samples, const tools::Buffer &clocks, size_t count,
+                                     const std::function<Status()> &enqueue,
+                                     const std::function<double(const std::vector<int64_t> &)> &reduce) const;
+
+private:
+  struct Loaded {
+    MicroSource source;
+    cuda::Module module = nullptr;
+    cuda::Function function = nullptr;
+    int localBytes = 0;
+  };
+
+  MicroDevice() = default;
+  const Loaded *find(const MicroSource &source) const;
+  Status loadOne(const MicroSource &source, const NvrtcOutput &output);
+  // Fills `attributes`, which the configuration points to.
+  cuda::LaunchConfig configOf(const MicroLaunch &launch, cuda::LaunchAttribute (&attributes)[2]) const;
+
+  std::unique_ptr<tools::Accelerator> device;
+  std::optional<cuda::PrimaryContext> context;
+  std::optional<cuda::DeviceInfo> deviceInfo;
+  const Nvrtc *nvrtc = nullptr;
+  std::vector<Loaded> kernels;
+};
+
+} // namespace nsa::bench

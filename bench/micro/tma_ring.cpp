@@ -1,0 +1,116 @@
+#include "bench/micro/tma_ring.h"
+
+namespace nsa::bench {
+namespace {
+
+constexpr int kBoxColumns = 64, kBoxRowBytes = kBoxColumns * 2;
+constexpr int kMatrixColumns = 128, kMatrixRowBytes = kMatrixColumns * 2;
+constexpr int64_t kBytesPerBlock = 20 << 20; // 0.3 ms at 9 TB/s
+constexpr int kMostStages = 64;              // barriers lie in the first KB of shared memory, tiles after it
+constexpr int kThreads = 64;                 // a warp that copies, one that waits
+
+const char *orderName(BoxOrder order) {
+  return order == BoxOrder::kScattered ? "scattered" : order == BoxOrder::kLinear ? "linear" : "same";
+}
+
+std::string ringText(const RingJob &job) {
+  return std::string(orderName(job.order)) + (job.multicast ? ", multicast to 2" : "") + ", " +
+         std::to_string(job.footprintMb) + " MB, box " + std::to_string(job.boxRows * kBoxRowBytes / 1024) + " KB, " +
+         std::to_string(job.inFlightKb) + " KB in flight";
+}
+
+std::vector<RingJob> ringJobs() {
+  std::vector<RingJob> jobs;
+  for (const bool multicast : {false, true}) {
+    const RingJob base{.multicast = multicast};
+    auto add = [&](auto change) {
+      RingJob job = base;
+      change(job);
+      jobs.push_back(job);
+    };
+    for (const int footprint : {2, 8, 16, 24, 32, 40, 48, 60, 80, 120})
+      add([&](RingJob &job) { job.footprintMb = footprint; });
+    for (const int rows : {32, 64, 256})
+      add([&](RingJob &job) {
+        job.boxRows = rows;
+        job.stageKb = rows * kBoxRowBytes / 1024;
+      });
+    for (const int inFlight : {32, 64, 96, 192})
+      add([&](RingJob &job) { job.inFlightKb = inFlight; });
+    for (const BoxOrder order : {BoxOrder::kLinear, BoxOrder::kSame})
+      add([&](RingJob &job) { job.order = order; });
+    add([](RingJob &job) {
+      job.order = BoxOrder::kSame;
+      job.footprintMb = 8;
+    });
+  }
+  return jobs;
+}
+
+} // namespace
+
+MicroSource ringSource(const RingJob &job) {
+  return {"tma_ring.cu", {{"kCluster", job.multicast ? 2 : 1}, {"kIssuers", job.issuers}}};
+}
+
+nlohmann::ordered_json ringColumns(const RingJob &job) {
+  return {{"footprint_mb", job.footprintMb}, {"box_rows", job.boxRows},     {"in_flight_kb", job.inFlightKb},
+          {"order", orderName(job.order)},   {"multicast", job.multicast ? 2 : 1}, {"issuers", job.issuers}};
+}
+
+Result<std::vector<double>> ringRate(MicroDevice &device, int samples, const tools::Buffer &memory,
+                                     const RingJob &job) {
+  const int64_t footprint = static_cast<int64_t>(job.footprintMb) << 20;
+  const int stageBytes = job.stageKb * 1024, boxBytes = job.boxRows * kBoxRowBytes;
+  int stages = job.inFlightKb / job.stageKb, stageBoxes = stageBytes / boxBytes;
+  int boxes = static_cast<int>(footprint / boxBytes), boxRows = job.boxRows;
+  if (static_cast<int64_t>(memory.size()) < footprint || stages < 1 || stages > kMostStages || stageBoxes < 1)
+    return Status::error(ErrorCode::kInternal, ringText(job) + ": not a ring that fits");
+  // With multicast each of the two blocks starts half of every box.
+  const unsigned cluster = job.multicast ? 2 : 1;
+  Result<cuda::TensorMap> map = device.tensorMap({.data = memory.data(),
+                                                  .columns = kMatrixColumns,
+                                                  .rows = static_cast<uint64_t>(footprint / kMatrixRowBytes),
+                                                  .rowBytes = kMatrixRowBytes},
+                                                 kBoxColumns, static_cast<unsigned>(boxRows) / cluster);
+  if (!map)
+    return map.status();
+  int iterations = static_cast<int>(kBytesPerBlock / stageBytes), order = static_cast<int>(job.order);
+  const MicroLaunch launch{.blocks = device.multiprocessors(),
+                           .threads = kThreads,
+                           .sharedBytes = static_cast<unsigned>(2048 + stages * stageBytes),
+                           .cluster = cluster};
+  const MicroSource source = ringSource(job);
+  Result<std::vector<double>> times = device.time(samples, [&] {
+    return device.launch(source, launch, {&*map, &boxes, &boxRows, &stageBoxes, &stages, &iterations, &order});
+  });
+  if (!times)
+    return times.status();
+  const double bytes = static_cast<double>(stageBytes) * iterations * launch.blocks;
+  for (double &sample : *times)
+    sample = bytes / (sample * 1e-3) / 1e12;
+  return times;
+}
+
+std::vector<MicroSource> tmaRingSources() {
+  std::vector<MicroSource> sources;
+  for (const RingJob &job : ringJobs())
+    sources.push_back(ringSource(job));
+  return sources;
+}
+
+Status measureTmaRing(MicroDevice &device, MicroReport &report) {
+  Result<tools::Buffer> memory = device.accelerator().allocate(120 << 20);
+  if (!memory)
+    return memory.status();
+  NSA_RETURN_IF_ERROR(device.accelerator().fill(memory->data(), 0x3c, memory->size()));
+  for (const RingJob &job : ringJobs()) {
+    Result<std::vector<double>> rates = ringRate(device, report.samples(), *memory, job);
+    if (!rates)
+      return rates.status();
+    NSA_RETURN_IF_ERROR(report.add("tma", ringText(job), "TB/s", std::move(*rates), ringColumns(job)));
+  }
+  return Status::ok();
+}
+
+} // namespace nsa::bench
