@@ -1,0 +1,25 @@
+// Exchange between the blocks of a cluster through shared memory (PTX ISA, sm_90). Addresses in another block come from
+// cluster_address.
+#pragma once
+
+#include "types.cuh"
+
+namespace nsa {
+
+// 16 bytes of another block's shared memory, at a multiple of 16.
+NSA_DEVICE void load_cluster_16(uint32 (&result)[4], uint32 address) {
+  asm volatile("ld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(result[0]), "=r"(result[1]), "=r"(result[2]), "=r"(result[3])
+               : "r"(address)
+               : "memory");
+}
+
+// Own shared memory to that of another block, whose barrier counts the bytes. Addresses and bytes are multiples of 16.
+NSA_DEVICE void bulk_copy_cluster(uint32 destination, uint32 source, int32 bytes, uint32 barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+               :
+               : "r"(destination), "r"(source), "r"(bytes), "r"(barrier)
+               : "memory");
+}
+
+} // namespace nsa
