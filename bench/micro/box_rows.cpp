@@ -50,8 +50,8 @@ Result<int> misplacedBytes(MicroDevice &device, int rows) {
   if (!map)
     return map.status();
   void *from = placeBuffer->data(), *to = tile->data();
-  NSA_RETURN_IF_ERROR(device.launch(layoutSource(), {.threads = 128, .sharedBytes = 2048 + kTileBytes},
-                                    {&*map, &from, &rows, &to}));
+  NSA_RETURN_IF_ERROR(
+      device.launch(layoutSource(), {.threads = 128, .sharedBytes = 2048 + kTileBytes}, {&*map, &from, &rows, &to}));
   std::vector<uint16_t> found(kTileBytes / 2);
   NSA_RETURN_IF_ERROR(accelerator.download(found.data(), tile->data(), kTileBytes));
   int misplaced = 0;

@@ -6,19 +6,28 @@ namespace {
 
 constexpr int kClocksPerSample = 400'000;
 constexpr int kExponentsPerClock = 16; // of a multiprocessor (CUDA programming guide, arithmetic throughput)
+constexpr int kWarpgroupThreads = 128;
+constexpr int kColumns = 128, kDepth = 128;
+constexpr int kProductFlops = 2 * 2 * 64 * kColumns * kDepth; // of a warpgroup: scores, and the sum of values
+constexpr unsigned kSharedBytes = 3072 + (3 * 64 + kColumns) * kDepth * 2;
 
-ProductJob besideProducts(int exponents, bool overlap, int warpgroups) {
-  return {.columns = 128, .registers = true, .steps = 16, .exponents = exponents, .overlap = overlap,
-          .warpgroups = warpgroups};
+struct ExponentJob {
+  int exponents = 64; // a thread, to one tile of 64 x 128 scores
+  bool products = true, overlap = true;
+  int warpgroups = 1;
+};
+
+MicroSource exponentSource(const ExponentJob &job) {
+  return {"exponent_rate.cu", {{"kExponents", job.exponents}, {"kProducts", job.products}, {"kOverlap", job.overlap}}};
 }
 
-std::vector<ProductJob> exponentJobs() {
-  std::vector<ProductJob> jobs{{.steps = 0, .exponents = 64, .warpgroups = 3}};
-  for (const int exponents : {0, 64, 96, 128})
-    for (const int warpgroups : {1, 2, 3})
-      jobs.push_back(besideProducts(exponents, true, warpgroups));
-  for (const int warpgroups : {1, 2, 3})
-    jobs.push_back(besideProducts(64, false, warpgroups));
+std::vector<ExponentJob> exponentJobs() {
+  std::vector<ExponentJob> jobs{{.products = false, .warpgroups = 3}};
+  for (const bool overlap : {true, false})
+    for (const int exponents : {0, 64, 96, 128})
+      for (const int warpgroups : {1, 2, 3})
+        if (overlap || exponents)
+          jobs.push_back({.exponents = exponents, .overlap = overlap, .warpgroups = warpgroups});
   return jobs;
 }
 
@@ -26,26 +35,34 @@ std::vector<ProductJob> exponentJobs() {
 
 std::vector<MicroSource> exponentSources() {
   std::vector<MicroSource> sources;
-  for (const ProductJob &job : exponentJobs())
-    sources.push_back(productSource(job));
+  for (const ExponentJob &job : exponentJobs())
+    sources.push_back(exponentSource(job));
   return sources;
 }
 
 Status measureExponents(MicroDevice &device, MicroReport &report) {
-  for (const ProductJob &job : exponentJobs()) {
-    const int clocks = job.columns / 2 * job.steps + job.exponents * 128 / kExponentsPerClock;
-    Result<ProductRate> rate =
-        productRate(device, report.samples(), job, kClocksPerSample / (clocks * job.warpgroups));
-    if (!rate)
-      return rate.status();
-    const nlohmann::ordered_json columns = {{"exponents", job.exponents}, {"warpgroups", job.warpgroups}};
-    const std::string text = std::to_string(job.exponents) + " exponents a thread " +
-                             (job.overlap ? "beside" : "after") + " " + std::to_string(job.steps) + " wgmma, " +
-                             std::to_string(job.warpgroups) + " warpgroups";
-    if (job.steps)
-      NSA_RETURN_IF_ERROR(report.add("exponent", text, "% of peak", std::move(rate->share), columns));
-    if (job.exponents)
-      NSA_RETURN_IF_ERROR(report.add("exponent", text, "ex2/clock/SM", std::move(rate->exponents), columns));
+  for (const ExponentJob &job : exponentJobs()) {
+    const int tileClocks = (job.products ? kProductFlops / static_cast<int>(kPeakFlopsPerClock) : 0) +
+                           job.exponents * kWarpgroupThreads / kExponentsPerClock;
+    const int tiles = kClocksPerSample / (tileClocks * job.warpgroups);
+    Result<std::vector<double>> clocks =
+        blockClocks(device, report.samples(), exponentSource(job),
+                    {.blocks = device.multiprocessors(),
+                     .threads = static_cast<unsigned>(job.warpgroups * kWarpgroupThreads),
+                     .sharedBytes = kSharedBytes},
+                    tiles);
+    if (!clocks)
+      return clocks.status();
+    const double flops = static_cast<double>(kProductFlops) * tiles * job.warpgroups;
+    const double exponents = static_cast<double>(job.exponents) * kWarpgroupThreads * tiles * job.warpgroups;
+    for (double &sample : *clocks)
+      sample = job.products ? 100 * flops / sample / kPeakFlopsPerClock : exponents / sample;
+    const std::string what = std::to_string(job.exponents) + " exponents a thread and tile ";
+    NSA_RETURN_IF_ERROR(report.add("exponent",
+                                   what + (job.products ? job.overlap ? "beside" : "after" : "without") +
+                                       " its products, " + std::to_string(job.warpgroups) + " warpgroups",
+                                   job.products ? "% of peak" : "ex2/clock/SM", std::move(*clocks),
+                                   {{"exponents", job.exponents}, {"warpgroups", job.warpgroups}}));
   }
   return Status::ok();
 }

@@ -34,14 +34,14 @@ Status runMicro(const MicroFlags &flags) {
   Result<nlohmann::json> machine = machineFacts(engine->get());
   if (!machine)
     return machine.status();
-  Result<BenchReport> file = BenchReport::create(
-      flags.results, "micro", {{"machine", *machine}, {"nvrtc", (*device)->compiler().version()}},
-      {{"group", "group"},
-       {"measure", "measure"},
-       {"median", "median"},
-       {"unit", "unit"},
-       {"least", "least"},
-       {"most", "most"}});
+  Result<BenchReport> file =
+      BenchReport::create(flags.results, "micro", {{"machine", *machine}, {"nvrtc", (*device)->compiler().version()}},
+                          {{"group", "group"},
+                           {"measure", "measure"},
+                           {"median", "median"},
+                           {"unit", "unit"},
+                           {"least", "least"},
+                           {"most", "most"}});
   if (!file)
     return file.status();
   MicroReport report(*file, flags.quick ? 3 : flags.samples);
@@ -63,7 +63,10 @@ int main(int argc, char **argv) {
   nsa::bench::BenchProgram program("micro", "Measures the mechanisms of a Hopper GPU, one at a time.", flags,
                                    "Three samples of everything");
   program.addDevice();
-  program.options().add_option("--groups", flags.groups, "Only these (default: all)")->delimiter(',')->type_name("NAMES");
+  program.options()
+      .add_option("--groups", flags.groups, "Only these (default: all)")
+      ->delimiter(',')
+      ->type_name("NAMES");
   program.addCount("--samples", flags.samples, "Samples of each measurement", 3, 1000);
   return program.run(argc, argv, [&] { return nsa::bench::runMicro(flags); });
 }

@@ -38,8 +38,8 @@ Result<std::unique_ptr<MicroDevice>> MicroDevice::open(const std::string &name) 
     return info.status();
   opened->deviceInfo = std::move(*info);
   if (opened->info().target != kTarget)
-    return unavailableDevice(name, opened->info().name + " is " + opened->info().target + ", the kernels are for " +
-                                       kTarget);
+    return unavailableDevice(name,
+                             opened->info().name + " is " + opened->info().target + ", the kernels are for " + kTarget);
   opened->context.emplace(**driver, opened->info().device);
   NSA_RETURN_IF_ERROR(opened->context->retain());
   Result<const Nvrtc *> nvrtc = Nvrtc::open({.path = "", .driverVersion = (*driver)->version()});
@@ -164,8 +164,7 @@ Result<int> MicroDevice::activeClusters(const MicroSource &source, const MicroLa
   return count;
 }
 
-Result<cuda::TensorMap> MicroDevice::tensorMap(const MicroMatrix &matrix, unsigned boxColumns,
-                                               unsigned boxRows) const {
+Result<cuda::TensorMap> MicroDevice::tensorMap(const MicroMatrix &matrix, unsigned boxColumns, unsigned boxRows) const {
   cuda::TensorMap map = {};
   const uint64_t sizes[2] = {matrix.columns, matrix.rows};
   const unsigned box[2] = {boxColumns, boxRows}, steps[2] = {1, 1};

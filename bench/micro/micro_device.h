@@ -1,5 +1,5 @@
-// The GPU as the microbenchmarks use it: kernels compiled by NVRTC and launched with the attributes of Hopper (clusters,
-// programmatic dependence), tensor maps, samples of events and of clocks that kernels read themselves.
+// The GPU as the microbenchmarks use it: kernels compiled by NVRTC and launched with the attributes of Hopper
+// (clusters, programmatic dependence), tensor maps, samples of events and of clocks that kernels read themselves.
 // Ownership: kernels and buffers must not outlive their device. Thread-safety: one thread.
 #pragma once
 
@@ -51,7 +51,8 @@ public:
 
   // Milliseconds of what `enqueue` puts on the stream: `samples` times after two that do not count.
   Result<std::vector<double>> time(int samples, const std::function<Status()> &enqueue) const;
-  // What the kernel that `enqueue` launches writes into `clocks`, `count` numbers a sample, as `reduce` makes one of them.
+  // What the kernel that `enqueue` launches writes into `clocks`, `count` numbers a sample, as `reduce` makes one of
+  // them.
   Result<std::vector<double>> clocks(int samples, const tools::Buffer &clocks, size_t count,
                                      const std::function<Status()> &enqueue,
                                      const std::function<double(const std::vector<int64_t> &)> &reduce) const;

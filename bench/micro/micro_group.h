@@ -1,6 +1,5 @@
-// The groups of nsa_bench_micro, one for each section of docs/hopper_measurements.md: the kernels that a group needs and
-// the function that measures it.
-// Thread-safety: one thread.
+// The groups of nsa_bench_micro, one for each section of docs/hopper_measurements.md: the kernels that a group needs
+// and the function that measures it. Thread-safety: one thread.
 #pragma once
 
 #include "bench/bench_report.h"

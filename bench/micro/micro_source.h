@@ -1,6 +1,5 @@
-// The kernels that nsa_bench_micro times: files of bench/micro/kernels with constants written before them and the device
-// library written into them, each a program of its own for NVRTC.
-// Thread-safety: pure functions.
+// The kernels that nsa_bench_micro times: files of bench/micro/kernels with constants written before them and the
+// device library written into them, each a program of its own for NVRTC. Thread-safety: pure functions.
 #pragma once
 
 #include "runtime/base/status.h"

@@ -8,7 +8,8 @@ namespace {
 constexpr int kRows = 64, kInner = 16, kWarpgroupThreads = 128;
 constexpr int kDepth = 128; // of A and B in shared memory
 constexpr int kClocksPerSample = 400'000;
-constexpr int kCardGroups = 20'000; // some 10 ms
+constexpr int kCardClocks = 15'000'000; // some 10 ms
+constexpr int kCardWarmUps = 30;        // clocks fall within some tenths of a second
 
 constexpr int kColumns[] = {16, 32, 64, 128, 256};
 constexpr int kMmaWarps[] = {4, 8, 16};
@@ -22,9 +23,12 @@ std::vector<ProductJob> rateJobs() {
     for (const int columns : kColumns)
       for (const int chains : {1, 2})
         for (const int warpgroups : {1, 2, 3})
-          if (chains == 1 || (columns <= 64 && warpgroups < 3))
-            jobs.push_back(
-                {.columns = columns, .registers = registers, .chains = chains, .warpgroups = warpgroups});
+          if (chains == 1 || (columns <= 64 && warpgroups < 3)) {
+            const ProductJob job{
+                .columns = columns, .registers = registers, .chains = chains, .warpgroups = warpgroups};
+            if (warpgroups < 3 || !isWide(job))
+              jobs.push_back(job);
+          }
   return jobs;
 }
 
@@ -38,7 +42,7 @@ double flopsOf(const ProductJob &job) { return 2.0 * kRows * job.columns * kInne
 
 unsigned sharedBytes(const ProductJob &job) {
   const int a = job.registers ? 0 : job.warpgroups * kRows;
-  return static_cast<unsigned>(1024 + (a + job.columns) * kDepth * 2);
+  return static_cast<unsigned>(2048 + (a + job.columns) * kDepth * 2);
 }
 
 std::string productText(const ProductJob &job) {
@@ -53,32 +57,55 @@ nlohmann::ordered_json productColumns(const ProductJob &job) {
           {"warpgroups", job.warpgroups}};
 }
 
+MicroLaunch launchOf(const MicroDevice &device, const ProductJob &job) {
+  return {.blocks = device.multiprocessors(),
+          .threads = static_cast<unsigned>(job.warpgroups * kWarpgroupThreads),
+          .sharedBytes = sharedBytes(job)};
+}
+
+// In percent of what the tensor cores can do.
+std::vector<double> shares(std::vector<double> clocks, double flops) {
+  for (double &sample : clocks)
+    sample = 100 * flops / sample / kPeakFlopsPerClock;
+  return clocks;
+}
+
 Status measureMma(MicroDevice &device, MicroReport &report) {
-  Result<tools::Buffer> clocks = device.accelerator().allocate(device.multiprocessors() * sizeof(int64_t));
-  if (!clocks)
-    return clocks.status();
   for (const int warps : kMmaWarps) {
-    // Blocks of one warp for each part of the multiprocessor, so that the count of warps is that of the block.
-    int iterations = 4000;
-    void *to = clocks->data();
-    const MicroLaunch launch{.blocks = device.multiprocessors(), .threads = static_cast<unsigned>(warps) * 32};
+    const int iterations = 4000;
+    Result<std::vector<double>> clocks =
+        blockClocks(device, report.samples(), mmaSource(),
+                    {.blocks = device.multiprocessors(), .threads = static_cast<unsigned>(warps) * 32}, iterations);
+    if (!clocks)
+      return clocks.status();
     const double flops = static_cast<double>(kMmaFlops) * kMmaChains * iterations * warps;
-    Result<std::vector<double>> shares = device.clocks(
-        report.samples(), *clocks, launch.blocks,
-        [&] { return device.launch(mmaSource(), launch, {&iterations, &to}); },
-        [&](std::vector<int64_t> numbers) {
-          std::nth_element(numbers.begin(), numbers.begin() + static_cast<long>(numbers.size() / 2), numbers.end());
-          return 100 * flops / static_cast<double>(numbers[numbers.size() / 2]) / kPeakFlopsPerClock;
-        });
-    if (!shares)
-      return shares.status();
     NSA_RETURN_IF_ERROR(report.add("product", "mma.sync m16n8k16, " + std::to_string(warps) + " warps", "% of peak",
-                                   std::move(*shares), {{"warps", warps}}));
+                                   shares(std::move(*clocks), flops), {{"warps", warps}}));
   }
   return Status::ok();
 }
 
+// The whole card by the time that passes, TFLOP/s, after it has run warm.
+Result<std::vector<double>> cardRate(MicroDevice &device, int samples, const ProductJob &job) {
+  Result<tools::Buffer> clocks = device.accelerator().allocate(device.multiprocessors() * sizeof(int64_t));
+  if (!clocks)
+    return clocks.status();
+  const MicroLaunch launch = launchOf(device, job);
+  void *to = clocks->data();
+  int groups = kCardClocks / (job.columns / 2 * job.steps * job.warpgroups);
+  auto enqueue = [&] { return device.launch(productSource(job), launch, {&groups, &to}); };
+  NSA_RETURN_IF_ERROR(device.time(kCardWarmUps, enqueue).status());
+  Result<std::vector<double>> times = device.time(samples, enqueue);
+  if (!times)
+    return times.status();
+  for (double &sample : *times)
+    sample = flopsOf(job) * groups * launch.blocks / (sample * 1e-3) / 1e12;
+  return times;
+}
+
 } // namespace
+
+bool isWide(const ProductJob &job) { return job.columns == 256 && job.registers; }
 
 MicroSource productSource(const ProductJob &job) {
   return {"wgmma_rate.cu",
@@ -86,55 +113,24 @@ MicroSource productSource(const ProductJob &job) {
            {"kInRegisters", job.registers},
            {"kChains", job.chains},
            {"kSteps", job.steps},
-           {"kExponents", job.exponents},
-           {"kOverlap", job.overlap}}};
+           {"kMostThreads", (isWide(job) ? 2 : 3) * kWarpgroupThreads}}};
 }
 
-Result<ProductRate> productRate(MicroDevice &device, int samples, const ProductJob &job, int groups) {
-  const MicroSource source = productSource(job);
+Result<std::vector<double>> blockClocks(MicroDevice &device, int samples, const MicroSource &source,
+                                        const MicroLaunch &launch, int repetitions) {
   if (const int spilled = device.spilledBytes(source))
     return Status::error(ErrorCode::kInternal, source.name() + ": " + std::to_string(spilled) +
                                                    " bytes of registers are in memory, which is not what is measured");
-  Result<tools::Buffer> clocks = device.accelerator().allocate(device.multiprocessors() * sizeof(int64_t));
+  Result<tools::Buffer> clocks = device.accelerator().allocate(launch.blocks * sizeof(int64_t));
   if (!clocks)
     return clocks.status();
-  const MicroLaunch launch{.blocks = device.multiprocessors(),
-                           .threads = static_cast<unsigned>(job.warpgroups * kWarpgroupThreads),
-                           .sharedBytes = sharedBytes(job)};
   void *to = clocks->data();
-  Result<std::vector<double>> cycles = device.clocks(
-      samples, *clocks, launch.blocks, [&] { return device.launch(source, launch, {&groups, &to}); },
+  return device.clocks(
+      samples, *clocks, launch.blocks, [&] { return device.launch(source, launch, {&repetitions, &to}); },
       [](std::vector<int64_t> numbers) {
         std::nth_element(numbers.begin(), numbers.begin() + static_cast<long>(numbers.size() / 2), numbers.end());
         return static_cast<double>(numbers[numbers.size() / 2]);
       });
-  if (!cycles)
-    return cycles.status();
-  ProductRate rate;
-  for (const double count : *cycles) {
-    rate.share.push_back(100 * flopsOf(job) * groups / count / kPeakFlopsPerClock);
-    rate.exponents.push_back(static_cast<double>(job.exponents) * kWarpgroupThreads * job.warpgroups * groups / count);
-  }
-  return rate;
-}
-
-Result<std::vector<double>> cardRate(MicroDevice &device, int samples, const ProductJob &job) {
-  Result<tools::Buffer> clocks = device.accelerator().allocate(device.multiprocessors() * sizeof(int64_t));
-  if (!clocks)
-    return clocks.status();
-  const MicroLaunch launch{.blocks = device.multiprocessors(),
-                           .threads = static_cast<unsigned>(job.warpgroups * kWarpgroupThreads),
-                           .sharedBytes = sharedBytes(job)};
-  void *to = clocks->data();
-  int groups = kCardGroups;
-  auto enqueue = [&] { return device.launch(productSource(job), launch, {&groups, &to}); };
-  NSA_RETURN_IF_ERROR(device.time(20, enqueue).status()); // clocks fall within some tenths of a second
-  Result<std::vector<double>> times = device.time(samples, enqueue);
-  if (!times)
-    return times.status();
-  for (double &sample : *times)
-    sample = flopsOf(job) * groups * launch.blocks / (sample * 1e-3) / 1e12;
-  return times;
 }
 
 std::vector<MicroSource> productRateSources() {
@@ -148,11 +144,12 @@ std::vector<MicroSource> productRateSources() {
 Status measureProductRates(MicroDevice &device, MicroReport &report) {
   for (const ProductJob &job : rateJobs()) {
     const int groups = kClocksPerSample / (job.columns / 2 * job.steps * job.warpgroups);
-    Result<ProductRate> rate = productRate(device, report.samples(), job, groups);
-    if (!rate)
-      return rate.status();
-    NSA_RETURN_IF_ERROR(
-        report.add("product", productText(job), "% of peak", std::move(rate->share), productColumns(job)));
+    Result<std::vector<double>> clocks =
+        blockClocks(device, report.samples(), productSource(job), launchOf(device, job), groups);
+    if (!clocks)
+      return clocks.status();
+    NSA_RETURN_IF_ERROR(report.add("product", productText(job), "% of peak",
+                                   shares(std::move(*clocks), flopsOf(job) * groups), productColumns(job)));
   }
   NSA_RETURN_IF_ERROR(measureMma(device, report));
   for (const ProductJob &job : cardJobs()) {

@@ -1,4 +1,4 @@
-// What the kernel of products (kernels/wgmma_rate.cu) is asked for, and its rate.
+// What the kernel of products (kernels/wgmma_rate.cu) is asked for, and the clocks of a block.
 // Thread-safety: one thread.
 #pragma once
 
@@ -14,21 +14,15 @@ struct ProductJob {
   bool registers = false; // A from registers
   int chains = 1;         // accumulators in turns
   int steps = 8;          // instructions that are waited for together
-  int exponents = 0;      // of a thread, to one such group
-  bool overlap = true;    // exponents while the group runs, not after it
   int warpgroups = 1;     // of the only block of a multiprocessor
 };
 
 MicroSource productSource(const ProductJob &job);
+// Accumulators and A of a thread need more registers than three warpgroups leave it.
+bool isWide(const ProductJob &job);
 
-struct ProductRate {
-  std::vector<double> share;      // of the tensor cores' peak, in clocks of the multiprocessor; percent
-  std::vector<double> exponents;  // a clock and multiprocessor
-};
-
-// `groups` are made by each warpgroup.
-Result<ProductRate> productRate(MicroDevice &device, int samples, const ProductJob &job, int groups);
-// The whole card by the time that passes, TFLOP/s, after it has run warm.
-Result<std::vector<double>> cardRate(MicroDevice &device, int samples, const ProductJob &job);
+// Clocks that the median block of a launch takes: blocks write theirs through the last parameter. A sample each.
+Result<std::vector<double>> blockClocks(MicroDevice &device, int samples, const MicroSource &source,
+                                        const MicroLaunch &launch, int repetitions);
 
 } // namespace nsa::bench

@@ -50,12 +50,16 @@ std::vector<RingJob> ringJobs() {
 } // namespace
 
 MicroSource ringSource(const RingJob &job) {
-  return {"tma_ring.cu", {{"kCluster", job.multicast ? 2 : 1}, {"kIssuers", job.issuers}}};
+  return {"tma_ring.cu",
+          {{"kCluster", job.multicast ? 2 : 1},
+           {"kIssuers", job.issuers},
+           {"kScattered", job.order == BoxOrder::kScattered}}};
 }
 
 nlohmann::ordered_json ringColumns(const RingJob &job) {
-  return {{"footprint_mb", job.footprintMb}, {"box_rows", job.boxRows},     {"in_flight_kb", job.inFlightKb},
-          {"order", orderName(job.order)},   {"multicast", job.multicast ? 2 : 1}, {"issuers", job.issuers}};
+  return {{"footprint_mb", job.footprintMb},    {"box_rows", job.boxRows},
+          {"in_flight_kb", job.inFlightKb},     {"order", orderName(job.order)},
+          {"multicast", job.multicast ? 2 : 1}, {"issuers", job.issuers}};
 }
 
 Result<std::vector<double>> ringRate(MicroDevice &device, int samples, const tools::Buffer &memory,

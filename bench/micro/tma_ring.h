@@ -11,8 +11,8 @@ enum class BoxOrder : int { kScattered = 0, kLinear = 1, kSame = 2 };
 
 struct RingJob {
   int footprintMb = 32;
-  int boxRows = 128;   // of 128 bytes
-  int stageKb = 16;    // bytes that one barrier waits for
+  int boxRows = 128; // of 128 bytes
+  int stageKb = 16;  // bytes that one barrier waits for
   int inFlightKb = 128;
   BoxOrder order = BoxOrder::kScattered;
   bool multicast = false; // two blocks of a cluster share every box

@@ -1,0 +1,53 @@
+// Compiling: what NVRTC takes for kernels of these kinds, one after the other with nothing beside it.
+#include "bench/micro/product_rate.h"
+#include "bench/micro/tma_ring.h"
+
+#include <chrono>
+
+namespace nsa::bench {
+namespace {
+
+struct CompileJob {
+  const char *text;
+  MicroSource source;
+};
+
+std::vector<CompileJob> compileJobs() {
+  return {{"empty kernel", {"spin.cu", {}}},
+          {"ring of TMA boxes", ringSource({})},
+          {"two products and exponents of a tile",
+           {"exponent_rate.cu", {{"kExponents", 64}, {"kProducts", 1}, {"kOverlap", 1}}}},
+          {"wgmma N = 256 RS", productSource({.columns = 256, .registers = true})}};
+}
+
+} // namespace
+
+std::vector<MicroSource> compileCostSources() {
+  std::vector<MicroSource> sources;
+  for (CompileJob &job : compileJobs())
+    sources.push_back(std::move(job.source));
+  return sources;
+}
+
+Status measureCompileCosts(MicroDevice &device, MicroReport &report) {
+  const int samples = std::min(report.samples(), 5);
+  for (const CompileJob &job : compileJobs()) {
+    Result<std::string> text = microText(job.source, microKernelFolder());
+    if (!text)
+      return text.status();
+    std::vector<double> milliseconds;
+    for (int i = 0; i < samples; ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      Result<NvrtcOutput> output =
+          device.compiler().compile(*text, job.source.name(), device.info().target, Nvrtc::Output::kCubin);
+      const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+      if (!output)
+        return output.status();
+      milliseconds.push_back(elapsed.count());
+    }
+    NSA_RETURN_IF_ERROR(report.add("compile", job.text, "ms", std::move(milliseconds)));
+  }
+  return Status::ok();
+}
+
+} // namespace nsa::bench
