@@ -41,11 +41,7 @@ Status measureGap(MicroDevice &device, MicroReport &report, const GapJob &job, d
                   .threads = 256,
                   .sharedBytes = job.sharedKb << 10,
                   .programmatic = programmatic};
-      auto enqueue = [&]() -> Status {
-        for (int i = 0; i < kKernels; ++i)
-          NSA_RETURN_IF_ERROR(device.launch(spinSource(), launch, {&clocks}));
-        return Status::ok();
-      };
+      auto enqueue = [&] { return device.launch(spinSource(), launch, {&clocks}, kKernels); };
       std::unique_ptr<tools::Recording> recording;
       if (graph) {
         Result<std::unique_ptr<tools::Recording>> recorded = device.accelerator().record(enqueue);

@@ -139,7 +139,8 @@ cuda::LaunchConfig MicroDevice::configOf(const MicroLaunch &launch, cuda::Launch
   return config;
 }
 
-Status MicroDevice::launch(const MicroSource &source, const MicroLaunch &launch, std::vector<void *> parameters) const {
+Status MicroDevice::launch(const MicroSource &source, const MicroLaunch &launch, std::vector<void *> parameters,
+                           int times) const {
   const Loaded *loaded = find(source);
   if (!loaded)
     return Status::error(ErrorCode::kInternal, source.name() + " was not loaded");
@@ -147,7 +148,8 @@ Status MicroDevice::launch(const MicroSource &source, const MicroLaunch &launch,
   NSA_RETURN_IF_ERROR(scope.status());
   cuda::LaunchAttribute attributes[2];
   const cuda::LaunchConfig config = configOf(launch, attributes);
-  NSA_CUDA_CALL(context->driver, launchKernelEx, (&config, loaded->function, parameters.data(), nullptr));
+  for (int i = 0; i < times; ++i)
+    NSA_CUDA_CALL(context->driver, launchKernelEx, (&config, loaded->function, parameters.data(), nullptr));
   return Status::ok();
 }
 
@@ -166,10 +168,12 @@ Result<int> MicroDevice::activeClusters(const MicroSource &source, const MicroLa
 
 Result<cuda::TensorMap> MicroDevice::tensorMap(const MicroMatrix &matrix, unsigned boxColumns, unsigned boxRows) const {
   cuda::TensorMap map = {};
-  const uint64_t sizes[2] = {matrix.columns, matrix.rows};
-  const unsigned box[2] = {boxColumns, boxRows}, steps[2] = {1, 1};
+  const uint64_t sizes[4] = {matrix.columns, matrix.rows, 1, 1};
+  const uint64_t matrixBytes = matrix.rows * matrix.rowBytes;
+  const uint64_t strides[3] = {matrix.rowBytes, matrixBytes, matrixBytes};
+  const unsigned box[4] = {boxColumns, boxRows, 1, 1}, steps[4] = {1, 1, 1, 1};
   NSA_CUDA_CALL(context->driver, tensorMapEncodeTiled,
-                (&map, cuda::TensorMapType::kBfloat16, 2, matrix.data, sizes, &matrix.rowBytes, box, steps,
+                (&map, cuda::TensorMapType::kBfloat16, 4, matrix.data, sizes, strides, box, steps,
                  cuda::TensorMapInterleave::kNone, cuda::TensorMapSwizzle::k128, cuda::TensorMapPromotion::k256,
                  cuda::TensorMapFill::kZeros));
   return map;

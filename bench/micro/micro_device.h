@@ -42,11 +42,14 @@ public:
   // Bytes of registers that went to memory, in a kernel that was loaded: a rate that they slow down is none.
   int spilledBytes(const MicroSource &source) const;
 
-  // Enqueues a kernel that was loaded. `parameters` point to its arguments in order.
-  Status launch(const MicroSource &source, const MicroLaunch &launch, std::vector<void *> parameters) const;
+  // Enqueues a kernel that was loaded, `times` times with nothing between the driver's calls. `parameters` point to its
+  // arguments in order.
+  Status launch(const MicroSource &source, const MicroLaunch &launch, std::vector<void *> parameters,
+                int times = 1) const;
   // How many clusters of this launch the card holds at once.
   Result<int> activeClusters(const MicroSource &source, const MicroLaunch &launch) const;
-  // Boxes of `boxColumns` x `boxRows`, swizzled by 128 bytes.
+  // Boxes of `boxColumns` x `boxRows`, swizzled by 128 bytes. Of four dimensions, as attention's tensors have them; the
+  // last two are 1.
   Result<cuda::TensorMap> tensorMap(const MicroMatrix &matrix, unsigned boxColumns, unsigned boxRows) const;
 
   // Milliseconds of what `enqueue` puts on the stream: `samples` times after two that do not count.

@@ -39,6 +39,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) cluster_latency(int32 
     cluster_barrier();
   if (threadIdx.x == 0)
     result[0] = (clock64() - start) / repetitions;
+  __syncwarp();
 
   if (threadIdx.x == 0) {
     uint32 at = 0;
@@ -53,6 +54,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) cluster_latency(int32 
       at = __float_as_uint(load_cluster(there + at));
     result[2] = (clock64() - start) / repetitions + at / kBytes;
   }
+  __syncwarp();
   cluster_barrier();
 
   start = clock64();
@@ -69,6 +71,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) cluster_latency(int32 
   }
   if (threadIdx.x == 0)
     result[3] = (clock64() - start) / repetitions + (sum & 1);
+  __syncwarp();
   cluster_barrier();
 
   // To and fro: what arrives is sent back, so that no two clocks are compared.
