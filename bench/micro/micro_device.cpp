@@ -167,6 +167,8 @@ Result<int> MicroDevice::activeClusters(const MicroSource &source, const MicroLa
 }
 
 Result<cuda::TensorMap> MicroDevice::tensorMap(const MicroMatrix &matrix, unsigned boxColumns, unsigned boxRows) const {
+  cuda::ContextScope scope(*context); // the driver wants one, though the map is of none
+  NSA_RETURN_IF_ERROR(scope.status());
   cuda::TensorMap map = {};
   const uint64_t sizes[4] = {matrix.columns, matrix.rows, 1, 1};
   const uint64_t matrixBytes = matrix.rows * matrix.rowBytes;
