@@ -11,6 +11,7 @@ namespace nsa::cuda {
 
 using DriverResult = int;
 inline constexpr DriverResult kSuccess = 0;
+inline constexpr DriverResult kErrorInvalidValue = 1;
 inline constexpr DriverResult kErrorOutOfMemory = 2;
 inline constexpr DriverResult kErrorNotInitialized = 3;
 inline constexpr DriverResult kErrorStubLibrary = 34;

@@ -38,10 +38,15 @@ Status encode(const PrimaryContext &context, const TensorMapShape &shape, Tensor
   const unsigned box[kRank] = {static_cast<unsigned>(ManifestParam::kMapBoxBytes / static_cast<int64_t>(bytes)),
                                static_cast<unsigned>(shape.boxHeads), static_cast<unsigned>(shape.boxRows), 1};
   const unsigned steps[kRank] = {1, 1, 1, 1};
-  NSA_CUDA_CALL(context.driver, tensorMapEncodeTiled,
-                (&map, typeOf(shape.dtype), kRank, const_cast<void *>(shape.data), sizes, strides, box, steps,
-                 TensorMapInterleave::kNone, TensorMapSwizzle::k128, TensorMapPromotion::k256, TensorMapFill::kZeros));
-  return Status::ok();
+  const DriverResult result = context.driver.tensorMapEncodeTiled(
+      &map, typeOf(shape.dtype), kRank, const_cast<void *>(shape.data), sizes, strides, box, steps,
+      TensorMapInterleave::kNone, TensorMapSwizzle::k128, TensorMapPromotion::k256, TensorMapFill::kZeros);
+  // A rule of the driver's that tensorMapShape does not know: without a map the kernel loads by other means.
+  if (result == kErrorInvalidValue) {
+    map = {};
+    return Status::ok();
+  }
+  return context.driver.check(result, "tensorMapEncodeTiled");
 }
 
 struct Entry {
@@ -49,7 +54,7 @@ struct Entry {
   TensorMap map;
 };
 
-// Few enough to stay in a core's first cache, and enough for the maps of one forward pass.
+// Few enough to stay in a core's first cache. Two shapes in one place make each other's map anew, call after call.
 constexpr size_t kEntries = 32;
 
 Entry &entryOf(const TensorMapShape &shape) {

@@ -141,7 +141,8 @@ private:
       NSA_RETURN_IF_ERROR(tensors.checkContiguous(name, leading + rule.axisCount - 1));
     if (ofCache) {
       NSA_RETURN_IF_ERROR(cache.checkLead(name, rule.lead));
-      call.set(operand.name, t, coordinateStrides(name, rule, leading));
+      call.set(operand.name, t, coordinateStrides(name, rule, leading),
+               rule.lead == Lead::kRing || spec.pageSize > 0 ? 0 : rowsOf(name, 1));
       cache.addTable(rule.lead, call.tensors[static_cast<size_t>(operand.name)]);
       return Status::ok();
     }
@@ -155,8 +156,14 @@ private:
     if (rule.lead != Lead::kNone)
       NSA_RETURN_IF_ERROR(checkTime(timeOf(rule.lead), name, rule.lead));
     call.set(operand.name, t, coordinateStrides(name, rule, leading),
-             rule.lead == Lead::kNone ? 0 : t.shape[static_cast<size_t>(timeAxis)]);
+             rule.lead == Lead::kNone ? 0 : rowsOf(name, timeAxis));
     return Status::ok();
+  }
+
+  // For tensor maps. Entries that lie on each other have none: a kernel would ask for the second one.
+  int64_t rowsOf(const TensorName &name, int timeAxis) const {
+    const bool haveEntries = timeAxis > 0 && call.sizes.batch > 1;
+    return haveEntries && tensors.stride(name, 0) == 0 ? 0 : tensors[name].shape[static_cast<size_t>(timeAxis)];
   }
 
   // New tokens are queries and keys alike.

@@ -49,9 +49,12 @@ void Planner::followRoute(const Search &search, std::vector<Candidate> &candidat
   if (!route)
     return;
   const bool simpleFirst = templateOf(search, *route) == kSimpleTemplate;
-  std::ranges::stable_sort(candidates, {}, [&](const Candidate &candidate) {
-    return (candidate.templateName == kSimpleTemplate) != simpleFirst;
-  });
+  std::vector<Candidate> ordered;
+  for (const bool isSimple : {simpleFirst, !simpleFirst})
+    for (const Candidate &candidate : candidates)
+      if ((candidate.templateName == kSimpleTemplate) == isSimple)
+        ordered.push_back(candidate);
+  candidates = std::move(ordered);
 }
 
 LadderRequest Planner::ladderRequest(const Search &search) const {

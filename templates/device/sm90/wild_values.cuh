@@ -36,8 +36,8 @@ template <typename Tile> NSA_DEVICE bool finds_wild(Tile tile, int32 first, int3
 #pragma unroll 1
   for (int32 chunk = 0; chunk < Tile::kChunks; ++chunk) {
     // The swizzle stays within a row of a chunk.
-    const Chunk *rows = reinterpret_cast<const Chunk *>(tile.base + chunk_bytes(Tile::kRows, kSwizzle128) * chunk) +
-                        first * kRowWords;
+    const Chunk *rows =
+        reinterpret_cast<const Chunk *>(tile.base + chunk_bytes(Tile::kRows, kSwizzle128) * chunk) + first * kRowWords;
 #pragma unroll 2
     for (int32 piece = lane; piece < pieces; piece += lanes) {
       const Chunk words = rows[piece];
@@ -49,8 +49,9 @@ template <typename Tile> NSA_DEVICE bool finds_wild(Tile tile, int32 first, int3
   return found != 0;
 }
 
-// Adds what is wild to the rows of a warpgroup that attend it. `o` is a fragment of 64 rows. Rare, so it is kept short and
-// asks for few registers: these have no run-time index, and the column tiles stand in a ring that turns by one a step.
+// Adds what is wild to the rows of a warpgroup that attend it. `o` is a fragment of 64 rows. Rare, so it is kept short
+// and asks for few registers: these have no run-time index, and the column tiles stand in a ring that turns by one a
+// step.
 template <typename Tile, int32 kCount>
 NSA_DEVICE void add_wild(float (&o)[kCount], Tile tile, int32 first_key, const KeyRange (&rows)[2]) {
   using T = typename Tile::Element;

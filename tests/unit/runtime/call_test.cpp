@@ -123,6 +123,27 @@ TEST(Call, WellFormedCallsPass) {
       }
 }
 
+// What tensor maps are made of: how many rows a view's memory has, where they can be told.
+TEST(Call, ViewsKnowTheirRows) {
+  const auto rows = [](TestCall &call, T name) {
+    Call checked;
+    const CallRules rules(call.spec, call.maxima);
+    EXPECT_TRUE(prepareCall(rules, call.bindings, checked).isOk());
+    return checked[name].rows;
+  };
+  TestCall dense(Operator::kDense, Layout::kDense), packed(Operator::kDense, Layout::kPacked);
+  EXPECT_EQ(rows(dense, T::kQ), 64);
+  EXPECT_EQ(rows(dense, T::kK), 96);
+  EXPECT_EQ(rows(packed, T::kQ), 80) << "of all sequences";
+  EXPECT_EQ(rows(packed, T::kK), 120);
+  dense.bindings[T::kK].strides[0] = 0;
+  EXPECT_EQ(rows(dense, T::kK), 0) << "two sequences in one place";
+  TestCall decode(Operator::kDecode, Layout::kDense);
+  EXPECT_EQ(rows(decode, T::kKSelCache), TestCall::kRoom);
+  EXPECT_EQ(rows(decode, T::kKCompCache), decode.spec.compressedBlocks(TestCall::kRoom));
+  EXPECT_EQ(rows(decode, T::kKRaw), 0) << "a ring has no order";
+}
+
 TEST(Call, EachRequiredTensorIsMissedByName) {
   for (Operator op : kOperators) {
     TestCall complete(op, Layout::kDense);

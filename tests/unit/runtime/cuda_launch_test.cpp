@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 using namespace nsa;
@@ -168,6 +169,21 @@ TEST_F(CudaLaunch, TensorMapsAreMadeOfTheCallsTensors) {
   for (int i = 0; i < kMap; ++i)
     EXPECT_EQ(slots[kMap + i], 0u) << i;
   EXPECT_EQ(slots[0], reinterpret_cast<uintptr_t>(tensors[0].data)) << "the queries have theirs";
+
+  // One entry for all sequences: the kernel asks for each sequence's own.
+  tensors[1].data = static_cast<char *>(tensors[1].data) - 8;
+  const int64_t stride = std::exchange(tensors[1].strides[0], 0);
+  ASSERT_EQ(run(own), NSA_OK) << error.message;
+  EXPECT_EQ(slots[kMap], 0u);
+  tensors[1].strides[0] = stride;
+
+  // What the driver does not take.
+  tensors[1].data = static_cast<char *>(tensors[1].data) + 65536;
+  fake_gpu_refuse_maps(1);
+  ASSERT_EQ(run(own), NSA_OK) << error.message;
+  fake_gpu_refuse_maps(0);
+  for (int i = 0; i < kMap; ++i)
+    EXPECT_EQ(slots[kMap + i], 0u) << i;
   nsa_plan_destroy(own);
   fake_gpu_keep_slots(0);
 }

@@ -24,6 +24,7 @@ static unsigned last_grid[3];
 static unsigned long last_slots[128];
 static int kept_slots;
 static long maps;
+static int refuses_maps;
 static struct fake_gpu_map last_map;
 static int report_code, report_place, capturing, refuses_host_memory;
 static int primary_context; /* its address stands for every handle */
@@ -35,6 +36,7 @@ const unsigned *fake_gpu_last_grid(void) { return last_grid; }
 void fake_gpu_keep_slots(int count) { kept_slots = count; }
 const unsigned long *fake_gpu_last_slots(void) { return last_slots; }
 long fake_gpu_maps(void) { return maps; }
+void fake_gpu_refuse_maps(int on) { refuses_maps = on; }
 const struct fake_gpu_map *fake_gpu_last_map(void) { return &last_map; }
 long fake_gpu_legacy_uses(void) { return legacy_uses; }
 void fake_gpu_report(int code, int place) {
@@ -259,7 +261,7 @@ static int tensor_map_encode_tiled(unsigned long *map, int type, unsigned rank, 
   (void)interleave;
   (void)promotion;
   (void)fill;
-  if (rank != 4 || (uintptr_t)map % 64 != 0)
+  if (rank != 4 || (uintptr_t)map % 64 != 0 || refuses_maps)
     return 1; /* CUDA_ERROR_INVALID_VALUE */
   last_map.type = type;
   last_map.swizzle = swizzle;

@@ -27,6 +27,7 @@ struct fake_gpu_map {
   unsigned box[4];
 };
 long fake_gpu_maps(void);
+void fake_gpu_refuse_maps(int on); // as of sizes that the driver does not take
 const struct fake_gpu_map *fake_gpu_last_map(void);
 // Launches on the legacy stream, and waits for it.
 long fake_gpu_legacy_uses(void);
