@@ -133,11 +133,11 @@ TEST(Call, ViewsKnowTheirRows) {
   };
   TestCall dense(Operator::kDense, Layout::kDense), packed(Operator::kDense, Layout::kPacked);
   EXPECT_EQ(rows(dense, T::kQ), 64);
-  EXPECT_EQ(rows(dense, T::kK), 96);
+  EXPECT_EQ(rows(dense, T::kKWin), 96);
   EXPECT_EQ(rows(packed, T::kQ), 80) << "of all sequences";
-  EXPECT_EQ(rows(packed, T::kK), 120);
-  dense.bindings[T::kK].strides[0] = 0;
-  EXPECT_EQ(rows(dense, T::kK), 0) << "two sequences in one place";
+  EXPECT_EQ(rows(packed, T::kKWin), 120);
+  dense.bindings[T::kKWin].strides[0] = 0;
+  EXPECT_EQ(rows(dense, T::kKWin), 0) << "two sequences in one place";
   TestCall decode(Operator::kDecode, Layout::kDense);
   EXPECT_EQ(rows(decode, T::kKSelCache), TestCall::kRoom);
   EXPECT_EQ(rows(decode, T::kKCompCache), decode.spec.compressedBlocks(TestCall::kRoom));
