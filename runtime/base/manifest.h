@@ -44,7 +44,8 @@ inline constexpr int kManifestVersion = 1;
 // A tensor map (GPUs from sm_90 on) is a CUtensorMap, 16 slots at a multiple of 64 bytes, so maps come first. It is
 // made of a view [entry, time, head] whose rows are aligned: four dimensions (column, head, time, entry), boxes of 128
 // bytes of columns, `heads` by `rows` of one entry, each row's 16-byte pieces swizzled over 128 bytes. Where a view is
-// absent or not aligned all 16 slots are 0, and the kernel has to do without.
+// absent or cannot have one (runtime/base/tensor_map.h) all 16 slots are 0, and the kernel has to do without. A view
+// whose entry stride is 0 has one entry.
 struct ManifestParam {
   enum class Kind { kView, kI32, kI64, kF32, kMap };
   static constexpr int kMapSlots = 16;

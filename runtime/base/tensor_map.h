@@ -21,7 +21,7 @@ struct TensorMapShape {
 };
 
 // Nothing where the copy engine cannot address the view: absent, of unknown length, not aligned, of pages, or with a
-// stride that is not positive or does not fit its 40 bits.
+// stride of heads or rows that is not positive, or one that does not fit its 40 bits.
 std::optional<TensorMapShape> tensorMapShape(const KernelCall &call, View view, DType own, const ManifestParam &param);
 
 } // namespace nsa
