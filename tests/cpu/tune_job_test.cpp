@@ -80,6 +80,7 @@ public:
     std::string winner;
     bool isTie = false;
     double milliseconds = 0;
+    std::string evidence; // for whoever has to find out why two tables differ
   };
   // Of each stored problem, by the program's own listing.
   std::map<std::string, Stored> storedChoices(bool tuned = true) const {
@@ -89,6 +90,7 @@ public:
     for (const nlohmann::json &choice : listing["choices"]) {
       EXPECT_EQ(choice.value("tuned", !tuned), tuned) << choice.dump();
       Stored entry;
+      entry.evidence = choice["evidence"].dump();
       for (const nlohmann::json &measured : choice["evidence"]) {
         if (measured.value("outcome", "") == "winner") {
           entry.winner = measured.value("template", "") + " " + measured.value("config", "");
@@ -163,8 +165,8 @@ int expectSameTable(const std::map<std::string, TuneJobTest::Stored> &first,
     const bool isTie = one.isTie || other->second.isTie;
     ties += isTie;
     EXPECT_TRUE(isTie || one.winner == other->second.winner)
-        << problem << "\n  " << one.winner << ", " << one.milliseconds << " ms\n  " << other->second.winner << ", "
-        << other->second.milliseconds << " ms";
+        << problem << "\n  " << one.winner << ", " << one.milliseconds << " ms: " << one.evidence << "\n  "
+        << other->second.winner << ", " << other->second.milliseconds << " ms: " << other->second.evidence;
   }
   return ties;
 }
