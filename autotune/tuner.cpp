@@ -254,8 +254,8 @@ private:
   }
 
   // The least cost leads. The default wins where it is not beaten, else the cheapest predicted of those within
-  // `simplerWithin`. Whoever else may be that near, as far as noise, sessions and clock let tell, makes it a tie:
-  // another tuning could name him.
+  // `simplerWithin`. Whoever else may be that near, as far as noise, sessions, clock and the machine's state let tell,
+  // makes it a tie: another tuning could name him.
   void decide(const std::vector<size_t> &alive) {
     const RoundFit fit = table.fit();
     for (size_t index = 0; index < report.candidates.size(); ++index) {
@@ -282,7 +282,8 @@ private:
           report.winner = index;
       if (behind(report.incumbent, kWinErrors) <= 0)
         report.winner = report.incumbent;
-      const double resolution = std::log1p(options.resolutionMs / table.medianMs(leader));
+      const double resolution =
+          std::log1p(options.resolutionMs / table.medianMs(leader)) + std::log1p(options.stateShift / 2);
       for (size_t index = 0; index < report.candidates.size(); ++index)
         if (table.rounds(index) > 0 && index != report.winner && behind(index, kTieErrors) <= resolution) {
           report.tie = true;

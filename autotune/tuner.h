@@ -62,8 +62,11 @@ struct TuneOptions {
   bool exhaustive = false;     // compiles every candidate and measures each in all rounds: what the search is held to
   double simplerWithin = 0.01; // within this ratio the cheaper predicted config wins
   double resolutionMs = 0;     // of the clock: times that differ by less are a tie
-  double restartSeconds = 0;   // what the first restart is expected to take
-  uint64_t seed = 1;           // order within rounds
+  // By how much the ratio of two costs differs between one state of the machine and another that lasts: what else it
+  // computes, beside whom. A tuning sees one of them. Half of it is what one of two tunings must call a tie.
+  double stateShift = 0;
+  double restartSeconds = 0; // what the first restart is expected to take
+  uint64_t seed = 1;         // order within rounds
 };
 
 // Where the seconds of a tuning went; of one that was stopped they mean nothing.
@@ -76,7 +79,8 @@ struct TunePhases {
 struct TuneReport {
   size_t winner = 0;    // index into candidates
   size_t incumbent = 0; // what the ratios are relative to: candidate 0, or the next one that works
-  bool tie = false;     // another candidate may be within `simplerWithin` of the best: a second tuning could name it
+  bool tie = false;     // another candidate may be within `simplerWithin` of the best, or be so in another state of
+                        // the machine: a second tuning could name it
   double noise = 0;     // standard deviation of one measured time, relative; 0 when nothing was measured
   int sessions = 1;     // in which the times were taken
   bool budgetExhausted = false;

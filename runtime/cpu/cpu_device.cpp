@@ -22,6 +22,9 @@ constexpr int kMostTimingRepetitions = 15;
 constexpr double kShortMs = 0.1;
 // The clock itself, and what a call's own entry takes sometimes more and sometimes less.
 constexpr double kResolutionMs = 1e-4;
+// Beside a busy neighbour on the same core kernels take half as long again, some a tenth more than others
+// (docs/tuning.md).
+constexpr double kStateShift = 0.15;
 
 // The cores this process may use, which in a container are fewer than the machine has.
 int usableCores() {
@@ -106,5 +109,7 @@ Result<double> CpuDevice::time(const std::function<Status(void *stream)> &launch
 }
 
 double CpuDevice::timeResolutionMs() const { return kResolutionMs; }
+
+double CpuDevice::stateShift() const { return kStateShift; }
 
 } // namespace nsa::cpu

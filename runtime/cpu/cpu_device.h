@@ -33,6 +33,7 @@ public:
   std::unique_ptr<LaunchClock> makeClock() override { return std::make_unique<SteadyClock>(); }
   Result<double> time(const std::function<Status(void *stream)> &launch) override;
   double timeResolutionMs() const override;
+  double stateShift() const override;
 
 private:
   CpuDevice(int threads, std::string features);

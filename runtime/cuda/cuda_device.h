@@ -53,6 +53,7 @@ public:
   std::unique_ptr<LaunchClock> makeClock() override { return std::make_unique<EventClock>(context); }
   Result<double> time(const std::function<Status(void *stream)> &launch) override;
   double timeResolutionMs() const override { return EventTimer::kResolutionMs; }
+  double stateShift() const override { return 0; } // one context at a time has all of a multiprocessor
 
 private:
   CudaDevice(const Driver &driver, DeviceInfo info);

@@ -90,6 +90,7 @@ Result<TuneReport> TuningSession::run() {
   options.exhaustive = environment.options.tuneExhaustive;
   options.seed = inputSeed;
   options.resolutionMs = environment.device.timeResolutionMs();
+  options.stateShift = environment.device.stateShift();
   options.restartSeconds = madeSeconds;
   Result<TuneReport> result = tune(candidates, callbacks, options);
   if (!result)

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace nsa {
 namespace {
@@ -23,9 +24,13 @@ struct RoughSession {
   double driftRuns = 1;
   double sessionNoise = 0, restartSeconds = 0;
   bool restarts = true;
+  double stateShift = 0; // of the ratio of two candidates, from one tuning's machine to another's
 
   TuneReport run(uint64_t seed, const TuneOptions &defaults = {}) {
     FakeMachine machine{.trueMs = trueMs, .noise = 0.03, .outliers = 0.05, .drift = 0.2};
+    std::mt19937_64 state(seed);
+    for (double &ms : machine.trueMs)
+      ms *= std::exp(state() % 2 == 0 ? stateShift / 4 : -stateShift / 4);
     machine.driftRuns = driftRuns;
     machine.sessionNoise = sessionNoise;
     machine.restartSeconds = restartSeconds;
@@ -114,6 +119,8 @@ TEST(TunerRace, AShorterRaceWouldLoseTheWinner) {
 struct Again {
   double sessionNoise = 0, restartSeconds = 0;
   bool restarts = true;
+  double stateShift = 0;
+  TuneOptions options = {};
 };
 int contradictions(const Race &race, double spread, const Again &again) {
   int count = 0;
@@ -126,7 +133,8 @@ int contradictions(const Race &race, double spread, const Again &again) {
     session.sessionNoise = again.sessionNoise;
     session.restartSeconds = again.restartSeconds;
     session.restarts = again.restarts;
-    const TuneReport first = session.run(2 * seed), second = session.run(2 * seed + 1);
+    session.stateShift = again.stateShift;
+    const TuneReport first = session.run(2 * seed, again.options), second = session.run(2 * seed + 1, again.options);
     count += first.winner != second.winner && !first.tie && !second.tie;
   }
   return count;
@@ -148,6 +156,15 @@ TEST(TunerRace, RetuningNamesTheSameWinnerOrATieWhateverSessionsDo) {
 // What sessions are for: who measures in one takes what its memory does to a candidate for the candidate's own.
 TEST(TunerRace, WithoutSessionsRetuningWouldContradict) {
   EXPECT_GT(contradictions(kCpuRace, 0.4, {.sessionNoise = 0.1, .restarts = false}), 10);
+}
+
+// A state of the machine that lasts for a whole tuning, like a neighbour on the core, is in none of its differences.
+TEST(TunerRace, RetuningInAnotherStateOfTheMachineNamesTheSameWinnerOrATie) {
+  Again again{.sessionNoise = 0.02, .stateShift = 0.15};
+  EXPECT_GT(contradictions(kCpuRace, 0.4, again), 2) << "without being told";
+  again.options.stateShift = 0.15;
+  for (const double spread : {0.01, 0.1, 0.4})
+    EXPECT_EQ(contradictions(kCpuRace, spread, again), 0) << "spread " << spread;
 }
 
 // A tie is said only where the noise leaves one: on a quiet machine 3 % are a difference.
