@@ -3,8 +3,9 @@
 // it one warp has the copy engine load queries, keys and values, into rings of shared memory; three warps look for
 // values that must not meet a zero weight (both attention_producer.cuh); and warpgroups of 64 rows each multiply,
 // scores from shared memory and weights from registers (attention_consumer.cuh). As in FlashAttention-3 (arXiv
-// 2407.08608) a warpgroup starts the scores of the next keys before it weighs the last ones, and warpgroups may take
-// turns at the matrix units; here it does so across the ends of its tiles of rows too.
+// 2407.08608) a warpgroup starts the scores of the next keys before it weighs the last ones, and warpgroups take turns
+// at the matrix units; here it does so across the ends of its tiles of rows too. What else was tried, and lost, stands
+// in docs/hopper_attention.md.
 //
 //! template attention_sm90
 //! operator dense, window, cmp
@@ -24,18 +25,10 @@
 //! choice  warpgroups = 2 | 3
 //! choice  key_tile = 64 | 80 | 96 | 112 | 128 | 176
 //! choice  stages = 2 | 3
-// What lost or made no difference wherever it was measured (docs/hopper_attention.md): clusters of two blocks, queries
-// in two stages, results by the copy engine, no turns at the matrix units, a maximum that scales anew whenever it
-// grows.
-//! let     cluster = 1
-//! let     query_stages = 1
-//! let     staged = 0
-//! let     turns = 1
-//! let     slack = 8
 //! let     qk_chunks = (qk_dim + 63) / 64
 //! let     v_chunks = (v_dim + 63) / 64
-//! let     tile_bytes = 128 * (query_stages * 64 * warpgroups * qk_chunks + stages * key_tile * (qk_chunks + v_chunks))
-//! let     shared_bytes = tile_bytes + 1024 + staged * 64 * warpgroups * (v_dim * dtype_bytes + 16)
+//! let     tile_bytes = 128 * (64 * warpgroups * qk_chunks + stages * key_tile * (qk_chunks + v_chunks))
+//! let     shared_bytes = tile_bytes + 1024
 //! require shared_bytes <= 232448
 // Registers of a consumer: scores, their weights, the result. setmaxnreg hands out what 65536 allow.
 //! let     registers = (key_tile + v_dim) / 2 + key_tile / 4
@@ -77,13 +70,8 @@ struct Facts {
   static constexpr int32 kVDim = ${v_dim};
   static constexpr int32 kWarpgroups = ${warpgroups};
   static constexpr int32 kRows = 64 * kWarpgroups;
-  static constexpr int32 kCluster = ${cluster};
   static constexpr int32 kKeyTile = ${key_tile};
   static constexpr int32 kStages = ${stages};
-  static constexpr int32 kQueryStages = ${query_stages};
-  static constexpr bool kStaged = ${staged};
-  static constexpr bool kTurns = ${turns};
-  static constexpr int32 kSlack = ${slack};
   static constexpr int32 kGroup = ${group};
   static constexpr bool kPacked = ${packed};
   static constexpr bool kWindowed = ${windowed};
@@ -96,10 +84,9 @@ using Shape = AttentionShape<Facts>;
 
 // Roles: warpgroup 0 loads (its first warp) and looks at values (the others), the others multiply.
 constexpr int32 kThreads = 128 * (Shape::kWarpgroups + 1);
-// Of the 65536 registers; a window's two edges ask for more where results are weighed.
-constexpr bool kLean = Shape::kWarpgroups == 3 && Facts::kWindowed;
-constexpr int32 kProducerRegisters = kLean ? 32 : Shape::kWarpgroups == 3 ? 56 : 40;
-constexpr int32 kConsumerRegisters = kLean ? 160 : Shape::kWarpgroups == 3 ? 152 : 232;
+// Of the 65536 registers.
+constexpr int32 kProducerRegisters = Shape::kWarpgroups == 3 ? 56 : 40;
+constexpr int32 kConsumerRegisters = Shape::kWarpgroups == 3 ? 152 : 232;
 
 struct Arguments {
   TensorMap q_map;
@@ -122,47 +109,24 @@ struct Arguments {
   alignas(8) int32 batch;
 };
 
-// Blocks of a cluster share what the copy engine loads, so without it there is no cluster.
-NSA_DEVICE void produce(const Arguments &args) {
-  if (Shape::kCluster > 1 || (is_present(args.q_map) && is_present(args.k_map) && is_present(args.v_map)))
-    produce_attention<Shape, AttentionLoader<Shape, Arguments>>(args);
-  else
-    produce_attention<Shape, AttentionCopier<Shape, Arguments>>(args);
-}
-
-extern "C" __global__ void
-#if ${cluster} > 1
-__cluster_dims__(${cluster}, 1, 1)
-#endif
-    __launch_bounds__(kThreads, 1) attention_sm90(const __grid_constant__ Arguments args) {
+extern "C" __global__ void __launch_bounds__(kThreads, 1) attention_sm90(const __grid_constant__ Arguments args) {
   if (threadIdx.x == 0) {
     prefetch_map(args.q_map);
     prefetch_map(args.k_map);
     prefetch_map(args.v_map);
     Shape::make_barriers();
   }
-  if constexpr (Shape::kCluster == 1) {
-    __syncthreads();
-  } else {
-    cluster_arrive();
-    cluster_wait();
-  }
+  __syncthreads();
 
   const int32 warpgroup = shuffle(static_cast<int32>(threadIdx.x) / 128, 0);
   if (warpgroup == 0) {
     lower_registers<kProducerRegisters>();
     if (shuffle(static_cast<int32>(threadIdx.x) / kWarpSize, 0) == 0)
-      produce(args);
+      produce_attention<Shape>(args);
     else
       inspect_values<Shape>(args);
   } else {
     raise_registers<kConsumerRegisters>();
     AttentionConsumer<Shape, Arguments>(args, warpgroup - 1).run();
-  }
-  // Nobody leaves while others of the cluster may still arrive at its barriers.
-  if constexpr (Shape::kCluster > 1) {
-    __syncwarp();
-    cluster_arrive();
-    cluster_wait();
   }
 }

@@ -8,25 +8,26 @@
 
 namespace nsa {
 
-// One thread.
+// One thread of the warp, or all of it where a tensor has no map and is copied.
 template <typename Shape, typename Arguments> class AttentionLoader {
 public:
   using Facts = typename Shape::Facts;
-  static constexpr bool kWholeWarp = false;
 
-  NSA_DEVICE AttentionLoader(const Arguments &args, int32 rank) : args(args), rank(rank) {}
+  NSA_DEVICE AttentionLoader(const Arguments &args, bool mapped) : args(args), mapped(mapped) {}
 
-  // What the item's first scores need.
-  NSA_DEVICE void begin(const WorkItem &item) {
+  // All that an item needs, in the order in which consumers ask. Part 0 is what finds room before some of it has been
+  // used; part 1 the rest.
+  NSA_DEVICE void load(const WorkItem &item, int32 part) {
     const KeyTiles<Shape> tiles(item, args.window);
-    keys(item, tiles.key(tiles.count - 1));
-    queries(item);
-  }
-
-  // All else, in the order in which consumers ask.
-  NSA_DEVICE void finish(const WorkItem &item) {
-    const KeyTiles<Shape> tiles(item, args.window);
-    for (int32 tile = tiles.count - 1; tile >= 0; --tile) {
+    const int32 rest = max(tiles.count - Shape::kStages, 0);
+    if (part == 0) {
+      keys(item, tiles.key(tiles.count - 1));
+      queries(item);
+    }
+    const int32 past = part == 0 ? tiles.count : rest;
+    const int32 first = part == 0 ? rest : 0;
+#pragma unroll 1
+    for (int32 tile = past - 1; tile >= first; --tile) {
       if (tile > 0)
         keys(item, tiles.key(tile - 1));
       values(item, tiles.key(tile));
@@ -35,14 +36,15 @@ public:
 
   // Queries that cannot be loaded before the last ones are done with come to L2 meanwhile.
   NSA_DEVICE void prefetch(const WorkItem &item) const {
-    if constexpr (Shape::kQueryStages == 1)
+    if (!mapped)
+      return;
 #pragma unroll 1
-      for (int32 warpgroup = 0; warpgroup < Shape::kWarpgroups; ++warpgroup) {
-        const Rows rows(item, warpgroup);
+    for (int32 warpgroup = 0; warpgroup < Shape::kWarpgroups; ++warpgroup) {
+      const Rows rows(item, warpgroup);
 #pragma unroll
-        for (int32 chunk = 0; chunk < Shape::kQkChunks; ++chunk)
-          tma_prefetch(args.q_map, chunk * Shape::kChunkColumns, rows.head, rows.time, item.q_entry);
-      }
+      for (int32 chunk = 0; chunk < Shape::kQkChunks; ++chunk)
+        tma_prefetch(args.q_map, chunk * Shape::kChunkColumns, rows.head, rows.time, item.q_entry);
+    }
   }
 
 private:
@@ -60,132 +62,132 @@ private:
   NSA_DEVICE void queries(const WorkItem &item) {
 #pragma unroll 1
     for (int32 warpgroup = 0; warpgroup < Shape::kWarpgroups; ++warpgroup) {
-      const uint32 full = shared_address(&Shape::tail().q_full[q.stage()][warpgroup]);
-      const uint32 target = Shape::memory() + Shape::kQ + (q.stage() * Shape::kWarpgroups + warpgroup) * Shape::kQBytes;
-      const Rows rows(item, warpgroup);
-      barrier_wait(shared_address(&Shape::tail().q_empty[q.stage()][warpgroup]), q.empty_parity());
-      barrier_arrive_expect(full, Shape::kQBytes);
+      const uint64 &full = Shape::tail().q_full[warpgroup];
+      const int32 target = Shape::kQ + warpgroup * Shape::kQBytes;
+      barrier_wait(shared_address(&Shape::tail().q_empty[warpgroup]), q.empty_parity());
+      if (mapped) {
+        const Rows rows(item, warpgroup);
+        barrier_arrive_expect(shared_address(&full), Shape::kQBytes);
 #pragma unroll
-      for (int32 chunk = 0; chunk < Shape::kQkChunks; ++chunk)
-        tma_load(target + chunk * chunk_bytes(64, Shape::kSwizzle), args.q_map, full, chunk * Shape::kChunkColumns,
-                 rows.head, rows.time, item.q_entry);
+        for (int32 chunk = 0; chunk < Shape::kQkChunks; ++chunk)
+          tma_load(Shape::memory() + target + chunk * chunk_bytes(64, Shape::kSwizzle), args.q_map,
+                   shared_address(&full), chunk * Shape::kChunkColumns, rows.head, rows.time, item.q_entry);
+      } else {
+        copy_queries<Shape>(args, item, warpgroup, attention_memory + target);
+        copied(full);
+      }
     }
     q.advance();
   }
 
   NSA_DEVICE void keys(const WorkItem &item, int32 key) {
-    tile<Shape::kQkChunks>(args.k_map, item, key, Shape::memory() + Shape::kK + k.stage() * Shape::kKBytes,
-                           shared_address(&Shape::tail().k_full[k.stage()]),
-                           shared_address(&Shape::tail().k_empty[k.stage()]), k.empty_parity());
+    tile<Facts::kQkDim>(args.k_map, args.k, item, key, Shape::kK + k.stage() * Shape::kKBytes,
+                        Shape::tail().k_full[k.stage()], Shape::tail().k_empty[k.stage()], k.empty_parity());
     k.advance();
   }
   NSA_DEVICE void values(const WorkItem &item, int32 key) {
-    tile<Shape::kVChunks>(args.v_map, item, key, Shape::memory() + Shape::kV + v.stage() * Shape::kVBytes,
-                          shared_address(&Shape::tail().v_full[v.stage()]),
-                          shared_address(&Shape::tail().v_empty[v.stage()]), v.empty_parity());
+    tile<Facts::kVDim>(args.v_map, args.v, item, key, Shape::kV + v.stage() * Shape::kVBytes,
+                       Shape::tail().v_full[v.stage()], Shape::tail().v_empty[v.stage()], v.empty_parity());
     v.advance();
   }
 
-  // A tile of keys or values. Each block of a cluster loads its share of the rows, for all of them.
-  template <int32 kChunks>
-  NSA_DEVICE void tile(const TensorMap &map, const WorkItem &item, int32 key, uint32 target, uint32 full, uint32 empty,
-                       int32 parity) const {
-    if constexpr (Shape::kCluster == 1)
-      barrier_wait(empty, parity);
-    else
-      barrier_wait_cluster(empty, parity);
-    barrier_arrive_expect(full, kChunks * chunk_bytes(Shape::kKeyTile, Shape::kSwizzle));
-    const int32 share = rank * Shape::kBoxKeys;
+  template <int32 kColumns, typename Tensor>
+  NSA_DEVICE void tile(const TensorMap &map, const Tensor &view, const WorkItem &item, int32 key, int32 target,
+                       const uint64 &full, const uint64 &empty, int32 parity) const {
+    constexpr int32 kChunks = chunk_count(kColumns, Shape::kSwizzle, sizeof(typename Shape::Element));
+    barrier_wait(shared_address(&empty), parity);
+    if (mapped) {
+      barrier_arrive_expect(shared_address(&full), kChunks * chunk_bytes(Shape::kKeyTile, Shape::kSwizzle));
 #pragma unroll
-    for (int32 chunk = 0; chunk < kChunks; ++chunk) {
-      const uint32 place =
-          target + chunk * chunk_bytes(Shape::kKeyTile, Shape::kSwizzle) + chunk_bytes(share, Shape::kSwizzle);
-      const int32 column = chunk * Shape::kChunkColumns;
-      const int32 time = item.k_begin + key + share;
-      if constexpr (Shape::kCluster == 1)
-        tma_load(place, map, full, column, item.kv_head, time, item.k_entry);
-      else
-        tma_multicast(place, map, full, (1 << Shape::kCluster) - 1, column, item.kv_head, time, item.k_entry);
+      for (int32 chunk = 0; chunk < kChunks; ++chunk)
+        tma_load(Shape::memory() + target + chunk * chunk_bytes(Shape::kKeyTile, Shape::kSwizzle), map,
+                 shared_address(&full), chunk * Shape::kChunkColumns, item.kv_head, item.k_begin + key, item.k_entry);
+    } else {
+      copy_tile<Shape, kColumns>(view, item, key, attention_memory + target);
+      copied(full);
     }
   }
 
   const Arguments &args;
-  int32 rank;
-  RingPlace<Shape::kQueryStages> q;
+  bool mapped;
+  RingPlace<1> q;
   RingPlace<Shape::kStages> k, v;
 };
 
-// Results of rows that see no key: 0, and the log-sum-exp -inf. A whole warp.
+// Results of rows that see no key: 0, and the log-sum-exp -inf. A whole warp, many rows at a time: these items come
+// last, when there is nothing left that would hide them.
 template <typename Shape, typename Arguments>
 NSA_DEVICE void store_nothing(const Arguments &args, const WorkItem &item) {
   using Facts = typename Shape::Facts;
   using Element = typename Shape::Element;
-  constexpr int32 kPiece = 16 / static_cast<int32>(sizeof(Element));
+  constexpr int32 kPieceElements = 16 / static_cast<int32>(sizeof(Element));
+  constexpr int32 kPieces = Facts::kVDim / kPieceElements;
   const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
-  const int32 past = min(item.first_row + Shape::kRows, item.rows);
+  const int32 rows = min(Shape::kRows, item.rows - item.first_row);
+  const auto time_of = [&](int32 row) { return item.first_time + (item.first_row + row) / Facts::kGroup; };
+  const auto head_of = [&](int32 row) { return item.kv_head * Facts::kGroup + (item.first_row + row) % Facts::kGroup; };
+#pragma unroll 2
+  for (int32 index = lane; index < rows * kPieces; index += kWarpSize) {
+    const int32 row = index / kPieces;
+    const int32 column = index % kPieces * kPieceElements;
+    Element *target = args.out.data + args.out.at(item.q_entry, time_of(row), head_of(row)).offset + column;
+    if (args.out.rows_aligned())
+      *reinterpret_cast<Chunk *>(target) = Chunk{};
+    else
 #pragma unroll 1
-  for (int32 row = item.first_row; row < past; ++row) {
-    const int32 time = item.first_time + row / Facts::kGroup;
-    const int32 head = item.kv_head * Facts::kGroup + row % Facts::kGroup;
-    Element *target = args.out.data + args.out.at(item.q_entry, time, head).offset;
-    if (args.out.rows_aligned()) {
+      for (int32 i = 0; i < kPieceElements; ++i)
+        target[i] = Element{};
+  }
 #pragma unroll 1
-      for (int32 column = lane * kPiece; column < Facts::kVDim; column += kWarpSize * kPiece)
-        *reinterpret_cast<Chunk *>(target + column) = Chunk{};
-    } else {
-#pragma unroll 1
-      for (int32 column = lane; column < Facts::kVDim; column += kWarpSize)
-        target[column] = Element{};
-    }
-    if (lane == 0 && args.lse.present())
-      args.lse.data[args.lse.at(item.q_entry, time, head).offset] = -infinity();
-    if (lane == 0 && args.reads.present() && row % Facts::kGroup == 0)
-      args.reads.data[args.reads.at(item.q_entry, time, item.kv_head).offset] = 0;
+  for (int32 row = lane; row < rows; row += kWarpSize) {
+    if (args.lse.present())
+      args.lse.data[args.lse.at(item.q_entry, time_of(row), head_of(row)).offset] = -infinity();
+    if (args.reads.present() && (item.first_row + row) % Facts::kGroup == 0)
+      args.reads.data[args.reads.at(item.q_entry, time_of(row), item.kv_head).offset] = 0;
   }
 }
 
 // One warp. Others get only items that have keys, and last one without rows.
-template <typename Shape, typename Loader, typename Arguments>
-NSA_DEVICE void produce_attention(const Arguments &args) {
-  const int32 rank = Shape::kCluster == 1 ? 0 : static_cast<int32>(cluster_rank());
+template <typename Shape, typename Arguments> NSA_DEVICE void produce_attention(const Arguments &args) {
+  const bool mapped = is_present(args.q_map) && is_present(args.k_map) && is_present(args.v_map);
   const bool leader = elect_lane();
-  const bool loads = Loader::kWholeWarp || leader;
+  const bool loads = leader || !mapped;
   WorkOrder<typename Shape::Facts, Arguments> order(args);
-  Loader loader(args, rank);
-  RingPlace<Shape::kItemSlots> place;
-  const auto next_item = [&] {
-    WorkItem item = order.next(rank);
-    while (item.rows > 0 && item.past_key <= item.first_key) {
-      store_nothing<Shape>(args, item);
-      item = order.next(rank);
-    }
-    return item;
-  };
-  // Items stand in shared memory for the others and, so that registers suffice, for this warp.
-  const auto post = [&](const WorkItem &item) {
-    barrier_wait(shared_address(&Shape::tail().item_empty[place.stage()]), place.empty_parity());
-    Shape::tail().items[place.stage()] = item;
-    barrier_arrive(shared_address(&Shape::tail().item_full[place.stage()]));
-  };
-  WorkItem next = next_item();
-  if (leader)
-    post(next);
-  __syncwarp();
-  while (next.rows > 0) {
+  AttentionLoader<Shape, Arguments> loader(args, mapped);
+  auto place = RingPlace<Shape::kItemSlots>::before_first();
+  // Items stand in shared memory for the others and, so that registers suffice, for this warp. The next one is looked
+  // for while the first tiles of this one are on their way. Each step stands here once: a cold start compiles it.
+  bool held = false;
+  bool more = true;
+  while (more) {
     const WorkItem &item = Shape::tail().items[place.stage()];
-    if (loads)
-      loader.begin(item);
-    __syncwarp();
-    place.advance();
-    next = next_item();
-    if (leader)
-      post(next);
-    if (loads) {
-      if (next.rows > 0)
-        loader.prefetch(next);
-      loader.finish(item);
+#pragma unroll 1
+    for (int32 part = 0; part < 2; ++part) {
+      if (held && loads)
+        loader.load(item, part);
+      __syncwarp();
+      if (part != 0)
+        continue;
+      WorkItem next;
+      while (true) {
+        next = order.next();
+        if (next.rows == 0 || next.past_key > next.first_key)
+          break;
+        store_nothing<Shape>(args, next);
+      }
+      more = next.rows > 0;
+      if (leader) {
+        const RingPlace<Shape::kItemSlots> after = place.next();
+        barrier_wait(shared_address(&Shape::tail().item_empty[after.stage()]), after.empty_parity());
+        Shape::tail().items[after.stage()] = next;
+        barrier_arrive(shared_address(&Shape::tail().item_full[after.stage()]));
+        if (more && held)
+          loader.prefetch(next);
+      }
+      __syncwarp();
     }
-    __syncwarp();
+    place.advance();
+    held = true;
   }
 }
 
@@ -206,9 +208,9 @@ template <typename Shape, typename Arguments> NSA_DEVICE void inspect_values(con
       barrier_wait(shared_address(&tail.v_full[v.stage()]), v.full_parity());
       if (tiles.is_edge(tile)) {
         const int32 key = tiles.key(tile);
-        const int32 expired = min(max(tiles.common.first - key, 0), kKeyTile);
+        const int32 expired = Shape::Facts::kWindowed ? min(max(tiles.common.first - key, 0), kKeyTile) : 0;
         const int32 future = max(min(tiles.common.past - key, kKeyTile), expired);
-        const bool early = finds_wild(Shape::values(v.stage()), 0, expired, lane, kLanes);
+        const bool early = Shape::Facts::kWindowed && finds_wild(Shape::values(v.stage()), 0, expired, lane, kLanes);
         const bool late = finds_wild(Shape::values(v.stage()), future, kKeyTile, lane, kLanes);
         const bool wild = any_lane(early || late);
         if (lane % kWarpSize == 0)
@@ -216,7 +218,7 @@ template <typename Shape, typename Arguments> NSA_DEVICE void inspect_values(con
         leave_own(tail.v_seen[v.stage()]);
       }
       __syncwarp();
-      leave<Shape>(tail.v_empty[v.stage()]);
+      leave(tail.v_empty[v.stage()]);
       v.advance();
     }
     leave_item<Shape>(place);

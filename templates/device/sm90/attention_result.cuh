@@ -6,56 +6,38 @@
 
 namespace nsa {
 
-// Whole rows by the copy engine, through shared memory, where each warp has 16. Only for rows that begin on 16 bytes.
-// `thread` counts consumers.
-template <typename Shape, typename Arguments, typename Place, int32 kCount>
-NSA_DEVICE void store_staged(const Arguments &args, const WorkItem &item, const float (&o)[kCount], int32 thread,
-                             const Place &place) {
-  using Element = typename Shape::Element;
-  const int32 lane = thread % kWarpSize;
-  const int32 warp = thread / kWarpSize;
-  unsigned char *memory = attention_memory + Shape::kResults + warp * Shape::kResultBytes;
-  // What the lane stored last must have been read.
-  wait_store_reads<0>();
-  __syncwarp();
-#pragma unroll
-  for (int32 half = 0; half < 2; ++half) {
-    unsigned char *row = memory + (lane / 4 + 8 * half) * Shape::kResultRowBytes + lane % 4 * sizeof(Pair<Element>);
-#pragma unroll
-    for (int32 tile = 0; tile < kCount / 4; ++tile)
-      *reinterpret_cast<Pair<Element> *>(row + tile * kTileColumns * sizeof(Element)) =
-          Pair<Element>::make(o[4 * tile + 2 * half], o[4 * tile + 2 * half + 1]);
-  }
-  fence_async();
-  __syncwarp();
-  if (lane < 16) {
-    const int32 row = item.first_row + warp * 16 + lane;
-    if (row < item.rows) {
-      bulk_store(place(row), shared_address(memory) + lane * Shape::kResultRowBytes, Shape::kResultRowBytes - 16);
-      commit_stores();
-    }
-  }
-}
-
-// A row's part in a thread. All lanes take part in the exchange, whether their row exists or not.
+// A row's part in a thread, for rows that begin on 16 bytes. All lanes take part in the exchange, whether their row
+// exists or not.
 template <typename Element, int32 kCount>
-NSA_DEVICE void store_row(Element *target, bool exists, bool together, const float (&o)[kCount], int32 half) {
+NSA_DEVICE void store_row(Element *target, bool exists, const float (&o)[kCount], int32 half) {
   constexpr int32 kTiles = kCount / 4;
   const auto pair = [&](int32 tile) { return Pair<Element>::make(o[4 * tile + 2 * half], o[4 * tile + 2 * half + 1]); };
   const int32 lane = static_cast<int32>(threadIdx.x) % 4;
+  Element *quads = target + lane % 2 * kTileColumns + lane / 2 * 4;
 #pragma unroll
   for (int32 tile = 0; tile + 1 < kTiles; tile += 2) {
     const Quad<Element> quad = exchange(pair(tile), pair(tile + 1));
-    const int32 column = tile * kTileColumns + lane % 2 * kTileColumns + lane / 2 * 4;
-    if (exists && together)
-      *reinterpret_cast<Quad<Element> *>(target + column) = quad;
-    else if (exists)
-#pragma unroll
-      for (int32 i = 0; i < 4; ++i)
-        target[column + i] = quad.pairs[i / 2].get(i % 2);
+    if (exists)
+      *reinterpret_cast<Quad<Element> *>(quads + tile * kTileColumns) = quad;
   }
   if constexpr (kTiles % 2 != 0)
-    store_pair(target + fragment_column(threadIdx.x, kTiles - 1, 0), pair(kTiles - 1), exists ? 2 : 0, together);
+    store_pair(target + fragment_column(threadIdx.x, kTiles - 1, 0), pair(kTiles - 1), exists ? 2 : 0, true);
+}
+
+// Both rows element by element: seldom, and a cold start compiles it, so that is a plain loop over the column tiles,
+// which stand in a ring that turns by one a step.
+template <typename Element, int32 kCount>
+NSA_DEVICE void store_elements(Element *const (&targets)[2], const bool (&exists)[2], float (&o)[kCount]) {
+#pragma unroll 1
+  for (int32 tile = 0; tile < kCount / 4; ++tile) {
+#pragma unroll
+    for (int32 half = 0; half < 2; ++half)
+      store_pair(targets[half] + fragment_column(threadIdx.x, tile, 0),
+                 Pair<Element>::make(o[2 * half], o[2 * half + 1]), exists[half] ? 2 : 0, false);
+#pragma unroll
+    for (int32 i = 4; i < kCount; ++i)
+      o[i - 4] = o[i];
+  }
 }
 
 // A row without weight (all its scores are -inf) has the result 0 and the log-sum-exp -inf.
@@ -74,21 +56,29 @@ NSA_DEVICE void store_result(const Arguments &args, const WorkItem &item, const 
     normalizer[half] = sum[half] == 0 ? 0.0f : 1 / sum[half];
   }
   scale_rows(o, normalizer);
-  const auto place = [&](int32 row) {
-    const int32 time = item.first_time + row / Facts::kGroup;
-    const int32 head = item.kv_head * Facts::kGroup + row % Facts::kGroup;
-    return args.out.data + args.out.at(item.q_entry, time, head).offset;
-  };
-  const bool staged = Facts::kStaged && args.out.rows_aligned();
-  if (staged)
-    store_staged<Shape>(args, item, o, thread, place);
+  int32 rows[2];
+  bool exists[2];
+  Element *targets[2];
 #pragma unroll
   for (int32 half = 0; half < 2; ++half) {
     const int32 row = item.first_row + thread / 128 * 64 + fragment_row(thread % 128, 1, 0, half);
-    const bool exists = row < item.rows;
-    if (!staged)
-      store_row(place(row), exists, args.out.rows_aligned(), o, half);
-    if (!exists || thread % 4 != 0)
+    const int32 time = item.first_time + row / Facts::kGroup;
+    const int32 head = item.kv_head * Facts::kGroup + row % Facts::kGroup;
+    rows[half] = row;
+    exists[half] = row < item.rows;
+    targets[half] = args.out.data + args.out.at(item.q_entry, time, head).offset;
+  }
+  if (args.out.rows_aligned()) {
+#pragma unroll
+    for (int32 half = 0; half < 2; ++half)
+      store_row(targets[half], exists[half], o, half);
+  } else {
+    store_elements(targets, exists, o);
+  }
+#pragma unroll
+  for (int32 half = 0; half < 2; ++half) {
+    const int32 row = rows[half];
+    if (!exists[half] || thread % 4 != 0)
       continue;
     const int32 time = item.first_time + row / Facts::kGroup;
     if (args.lse.present()) {

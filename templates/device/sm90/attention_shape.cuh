@@ -1,8 +1,8 @@
 // What the roles of attention on sm_90a agree on (templates/cuda/sm90/attention.cu): sizes of tiles, the block's shared
 // memory with its barriers, and which keys of an item its tiles hold.
 //
-// Facts describes the kernel: what work_items.cuh asks for, and Element, kQkDim, kVDim, kWarpgroups, kKeyTile, kStages,
-// kQueryStages, kStaged, kTurns, kSlack.
+// Facts describes the kernel: what work_items.cuh asks for, and Element, kQkDim, kVDim, kWarpgroups, kKeyTile and
+// kStages.
 #pragma once
 
 #include "sm90/barrier_ring.cuh"
@@ -22,11 +22,9 @@ template <typename Facts_> struct AttentionShape {
   using Facts = Facts_;
   using Element = typename Facts::Element;
   static constexpr int32 kRows = Facts::kRows;
-  static constexpr int32 kCluster = Facts::kCluster;
   static constexpr int32 kWarpgroups = Facts::kWarpgroups;
   static constexpr int32 kKeyTile = Facts::kKeyTile;
   static constexpr int32 kStages = Facts::kStages;
-  static constexpr int32 kQueryStages = Facts::kQueryStages;
 
   static constexpr int32 kSwizzle = kSwizzle128;
   static constexpr int32 kChunkColumns = chunk_columns(kSwizzle, sizeof(Element));
@@ -35,21 +33,14 @@ template <typename Facts_> struct AttentionShape {
   static constexpr int32 kQkSteps = (Facts::kQkDim + kWgmmaDepth - 1) / kWgmmaDepth;
   static constexpr int32 kKeySteps = kKeyTile / kWgmmaDepth;
 
-  // Boxes of the maps: 64 queries' rows of a warpgroup, and a block's share of a tile of keys.
+  // Boxes of the maps: 64 queries' rows of a warpgroup, and a tile of keys.
   static constexpr int32 kBoxHeads = Facts::kGroup < 64 ? Facts::kGroup : 64;
-  static constexpr int32 kBoxKeys = kKeyTile / kCluster;
   static_assert(64 % kBoxHeads == 0, "a box of queries holds whole queries or whole parts of a group");
   static_assert(kKeyTile % kWgmmaDepth == 0, "weights come in steps of 16 keys");
-  static_assert(kBoxKeys % kAtomRows == 0, "each block's share of a tile is whole atoms");
 
   static constexpr int32 kQBytes = kQkChunks * chunk_bytes(64, kSwizzle); // of a warpgroup
   static constexpr int32 kKBytes = kQkChunks * chunk_bytes(kKeyTile, kSwizzle);
   static constexpr int32 kVBytes = kVChunks * chunk_bytes(kKeyTile, kSwizzle);
-
-  // A warp's 16 rows of the result on their way to global memory. For the 16 bytes between them, eight rows of 64 or
-  // 128 elements lie in different banks.
-  static constexpr int32 kResultRowBytes = Facts::kVDim * static_cast<int32>(sizeof(Element)) + 16;
-  static constexpr int32 kResultBytes = Facts::kStaged ? 16 * kResultRowBytes : 0; // of a warp
 
   static constexpr int32 kConsumerWarps = 4 * kWarpgroups;
   static constexpr int32 kInspectors = 3;
@@ -59,15 +50,14 @@ template <typename Facts_> struct AttentionShape {
 
   // Places in shared memory. Addresses of tiles are multiples of an atom.
   static constexpr int32 kQ = 0;
-  static constexpr int32 kK = kQ + kQueryStages * kWarpgroups * kQBytes;
+  static constexpr int32 kK = kQ + kWarpgroups * kQBytes;
   static constexpr int32 kV = kK + kStages * kKBytes;
   static constexpr int32 kTail = kV + kStages * kVBytes;
-  static constexpr int32 kResults = kTail + 1024;
 
   // What follows the tiles.
   struct Tail {
-    uint64 q_full[kQueryStages][kWarpgroups];
-    uint64 q_empty[kQueryStages][kWarpgroups];
+    uint64 q_full[kWarpgroups];
+    uint64 q_empty[kWarpgroups];
     uint64 k_full[kStages];
     uint64 k_empty[kStages];
     uint64 v_full[kStages];
@@ -88,17 +78,15 @@ template <typename Facts_> struct AttentionShape {
 
   NSA_DEVICE static void make_barriers() {
     Tail &t = tail();
-    constexpr int32 kReaders = kConsumerWarps * kCluster;
-    for (int32 stage = 0; stage < kQueryStages; ++stage)
-      for (int32 warpgroup = 0; warpgroup < kWarpgroups; ++warpgroup) {
-        make(t.q_full[stage][warpgroup], 1);
-        make(t.q_empty[stage][warpgroup], 4);
-      }
+    for (int32 warpgroup = 0; warpgroup < kWarpgroups; ++warpgroup) {
+      make(t.q_full[warpgroup], 1);
+      make(t.q_empty[warpgroup], 4);
+    }
     for (int32 stage = 0; stage < kStages; ++stage) {
       make(t.k_full[stage], 1);
-      make(t.k_empty[stage], kReaders);
+      make(t.k_empty[stage], kConsumerWarps);
       make(t.v_full[stage], 1);
-      make(t.v_empty[stage], kReaders + kInspectors * kCluster);
+      make(t.v_empty[stage], kConsumerWarps + kInspectors);
       make(t.v_seen[stage], kInspectors);
     }
     for (int32 slot = 0; slot < kItemSlots; ++slot) {
@@ -119,8 +107,10 @@ template <typename Shape> struct KeyTiles {
   using Facts = typename Shape::Facts;
   int32 first_key;
   int32 count;
-  // Keys that all rows of the block attend.
+  // Keys that all rows of the block attend, and the tiles that hold no others.
   KeyRange common;
+  int32 first_plain;
+  int32 past_plain;
 
   NSA_DEVICE KeyTiles(const WorkItem &item, int32 window) : first_key(item.first_key) {
     count = (max(item.past_key - item.first_key, 0) + Shape::kKeyTile - 1) / Shape::kKeyTile;
@@ -128,32 +118,27 @@ template <typename Shape> struct KeyTiles {
     const int32 last_past = past_visible_key<Facts>(item.earlier + last_row / Facts::kGroup);
     common.first = Facts::kWindowed ? last_past - window : 0;
     common.past = past_visible_key<Facts>(item.earlier + item.first_row / Facts::kGroup);
+    // Where these are negative, division rounds to 0, and no tile or every tile is an edge all the same.
+    first_plain = (common.first - first_key + Shape::kKeyTile - 1) / Shape::kKeyTile;
+    past_plain = (common.past - first_key) / Shape::kKeyTile;
   }
 
   NSA_DEVICE int32 key(int32 tile) const { return first_key + tile * Shape::kKeyTile; }
 
   // Whether some row may not attend some key of the tile.
-  NSA_DEVICE bool is_edge(int32 tile) const {
-    return key(tile) < common.first || key(tile) + Shape::kKeyTile > common.past;
-  }
+  NSA_DEVICE bool is_edge(int32 tile) const { return tile >= past_plain || (Facts::kWindowed && tile < first_plain); }
 };
 
-// One arrival for the warp, at the barrier of each block that reads the same loads.
-template <typename Shape> NSA_DEVICE void leave(const uint64 &barrier) {
-  if constexpr (Shape::kCluster == 1) {
-    if (threadIdx.x % kWarpSize == 0)
-      barrier_arrive(shared_address(&barrier));
-  } else {
-    if (threadIdx.x % kWarpSize < Shape::kCluster)
-      barrier_arrive_cluster(cluster_address(shared_address(&barrier), threadIdx.x % kWarpSize));
-  }
-}
-
-// For barriers of the own block.
-NSA_DEVICE void leave_own(const uint64 &barrier) {
-  __syncwarp();
+// One arrival for the warp, whose matrix products and reads are over.
+NSA_DEVICE void leave(const uint64 &barrier) {
   if (threadIdx.x % kWarpSize == 0)
     barrier_arrive(shared_address(&barrier));
+}
+
+// The same, for all that its lanes did.
+NSA_DEVICE void leave_own(const uint64 &barrier) {
+  __syncwarp();
+  leave(barrier);
 }
 
 // The item stays where the producer wrote it until the role leaves it: what is asked for late need not be kept.

@@ -9,6 +9,13 @@ namespace nsa {
 
 template <int32 kStages> class RingPlace {
 public:
+  // The place whose next one is the first.
+  NSA_DEVICE static constexpr RingPlace before_first() {
+    RingPlace result;
+    result.count = 2 * kStages - 1;
+    return result;
+  }
+
   NSA_DEVICE constexpr int32 stage() const { return count < kStages ? count : count - kStages; }
 
   NSA_DEVICE constexpr void advance() { count = count + 1 == 2 * kStages ? 0 : count + 1; }

@@ -40,6 +40,8 @@ NSA_DEVICE void mask_scores(float (&s)[kCount], int32 first_key, const KeyRange 
 
 // Of each of the two rows: the maximum and this thread's part of the sum.
 struct SoftmaxRows {
+  static constexpr float kSlack = 8;
+
   float m[2] = {-infinity(), -infinity()};
   float l[2] = {0, 0};
 
@@ -48,7 +50,7 @@ struct SoftmaxRows {
   // power of 2, stays: weights and sums are that much greater then, their ratio is the same.
   // Returns whether some row of the warp shrinks. The sums take part in the vote, where they change nothing (a result
   // that is NaN may shrink), so that the compiler must weigh before it and cannot wait for a product in between.
-  template <int32 kSlack, int32 kCount> NSA_DEVICE bool weigh(float (&s)[kCount], float (&decay)[2], float scale_log2) {
+  template <int32 kCount> NSA_DEVICE bool weigh(float (&s)[kCount], float (&decay)[2], float scale_log2) {
     float top[2][2] = {{m[0], m[0]}, {m[1], m[1]}};
 #pragma unroll
     for (int32 tile = 0; tile < kCount / 4; ++tile)
