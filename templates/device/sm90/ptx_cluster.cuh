@@ -12,24 +12,6 @@ NSA_DEVICE uint32 cluster_rank() {
   return result;
 }
 
-NSA_DEVICE uint32 cluster_size() {
-  uint32 result;
-  asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(result));
-  return result;
-}
-
-// The cluster's number in the grid, and how many there are, along x.
-NSA_DEVICE uint32 cluster_index() {
-  uint32 result;
-  asm("mov.u32 %0, %%clusterid.x;" : "=r"(result));
-  return result;
-}
-NSA_DEVICE uint32 cluster_count() {
-  uint32 result;
-  asm("mov.u32 %0, %%nclusterid.x;" : "=r"(result));
-  return result;
-}
-
 // All threads of the cluster: what was written before is visible after it.
 NSA_DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" : : : "memory"); }
 NSA_DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory"); }
@@ -46,9 +28,6 @@ NSA_DEVICE float load_cluster(uint32 address) {
   float result;
   asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(result) : "r"(address) : "memory");
   return result;
-}
-NSA_DEVICE void store_cluster(uint32 address, float value) {
-  asm volatile("st.shared::cluster.f32 [%0], %1;" : : "r"(address), "f"(value) : "memory");
 }
 
 // One lane of the whole warp, always the same one.

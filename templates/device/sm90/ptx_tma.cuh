@@ -172,9 +172,4 @@ template <int32 kPending> NSA_DEVICE void wait_stores() {
   asm volatile("cp.async.bulk.wait_group %0;" : : "n"(kPending) : "memory");
 }
 
-// Until at most kPending still read their source, which may be overwritten then.
-template <int32 kPending> NSA_DEVICE void wait_store_reads() {
-  asm volatile("cp.async.bulk.wait_group.read %0;" : : "n"(kPending) : "memory");
-}
-
 } // namespace nsa
