@@ -63,10 +63,7 @@ extern "C" __global__ void __launch_bounds__(64, 1)
     BoxWalk walk(boxes, order, blockIdx.x / kCluster, gridDim.x / kCluster, lane);
     int32 stage = 0, parity = 1;
     for (int32 i = 0; i < iterations; ++i) {
-      if constexpr (kCluster > 1)
-        barrier_wait_cluster(empty(stage), parity);
-      else
-        barrier_wait(empty(stage), parity);
+      barrier_wait(empty(stage), parity);
       if (kIssuers == 1 || lane == 0)
         barrier_arrive_expect(full(stage), box_bytes * stage_boxes);
       if constexpr (kIssuers > 1)

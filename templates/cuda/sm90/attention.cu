@@ -25,6 +25,10 @@
 //! choice  warpgroups = 2 | 3
 //! choice  key_tile = 64 | 80 | 96 | 112 | 128 | 176
 //! choice  stages = 2 | 3
+// Two blocks may share what the copy engine loads. Where power limits both this is worth from -3 to 2 % with the tile
+// that is best everywhere, so it is tried with that one alone.
+//! choice  cluster = 1 | 2
+//! require cluster == 1 || (warpgroups == 3 && key_tile == 80)
 //! let     qk_chunks = (qk_dim + 63) / 64
 //! let     v_chunks = (v_dim + 63) / 64
 //! let     tile_bytes = 128 * (64 * warpgroups * qk_chunks + stages * key_tile * (qk_chunks + v_chunks))
@@ -37,12 +41,13 @@
 // As in tile/attention.mlir: 1024 keys of a row, here on matrix units of which three fifths to four fifths are used.
 //! let     slowness = warpgroups == 3 ? 26 : key_tile >= 128 ? 29 : 33
 //! let     reach = 1024 + key_tile + 64 * warpgroups / (group * key_stride)
-//! cost    reach * (qk_dim + v_dim + 60) * (slowness + 400 / key_tile + (stages == 2)) / 50
-//! grid    min(multiprocessors, ceildiv(max_seqlen_q * group, 64 * warpgroups) * kv_heads * batch), 1, 1
+//! cost    reach * (qk_dim + v_dim + 60) * (slowness + 400 / key_tile + (stages == 2) + (cluster == 2)) / 50
+//! let     item_rows = 64 * warpgroups * cluster
+//! grid    cluster * min(multiprocessors / cluster, ceildiv(max_seqlen_q * group, item_rows) * kv_heads * batch), 1, 1
 //! threads 128 * (warpgroups + 1)
 //! param map q_map q qk_dim, min(group, 64), max(64 / group, 1)
-//! param map k_map k qk_dim, 1, key_tile
-//! param map v_map v v_dim, 1, key_tile
+//! param map k_map k qk_dim, 1, key_tile / cluster
+//! param map v_map v v_dim, 1, key_tile / cluster
 //! param view q dtype 3
 //! param view k dtype 3
 //! param view v dtype 3
@@ -70,6 +75,7 @@ struct Facts {
   static constexpr int32 kVDim = ${v_dim};
   static constexpr int32 kWarpgroups = ${warpgroups};
   static constexpr int32 kRows = 64 * kWarpgroups;
+  static constexpr int32 kCluster = ${cluster};
   static constexpr int32 kKeyTile = ${key_tile};
   static constexpr int32 kStages = ${stages};
   static constexpr int32 kGroup = ${group};
@@ -109,14 +115,23 @@ struct Arguments {
   alignas(8) int32 batch;
 };
 
-extern "C" __global__ void __launch_bounds__(kThreads, 1) attention_sm90(const __grid_constant__ Arguments args) {
+extern "C" __global__ void
+#if ${cluster} > 1
+__cluster_dims__(${cluster}, 1, 1)
+#endif
+    __launch_bounds__(kThreads, 1) attention_sm90(const __grid_constant__ Arguments args) {
   if (threadIdx.x == 0) {
     prefetch_map(args.q_map);
     prefetch_map(args.k_map);
     prefetch_map(args.v_map);
     Shape::make_barriers();
   }
-  __syncthreads();
+  if constexpr (Shape::kCluster == 1) {
+    __syncthreads();
+  } else {
+    cluster_arrive();
+    cluster_wait();
+  }
 
   const int32 warpgroup = shuffle(static_cast<int32>(threadIdx.x) / 128, 0);
   if (warpgroup == 0) {
@@ -128,5 +143,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) attention_sm90(const _
   } else {
     raise_registers<kConsumerRegisters>();
     AttentionConsumer<Shape, Arguments>(args, warpgroup - 1).run();
+  }
+  // Nobody leaves while others of the cluster may still arrive at its barriers.
+  if constexpr (Shape::kCluster > 1) {
+    __syncwarp();
+    cluster_arrive();
+    cluster_wait();
   }
 }

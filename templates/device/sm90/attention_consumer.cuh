@@ -14,12 +14,7 @@ public:
   using Facts = typename Shape::Facts;
   using Element = typename Shape::Element;
 
-  NSA_DEVICE AttentionConsumer(const Arguments &args, int32 warpgroup) : args(args), warpgroup(warpgroup) {
-    q_tile = depth_major_descriptor(Shape::memory() + Shape::kQ, Shape::kSwizzle) +
-             static_cast<uint32>(warpgroup) * static_cast<uint32>(descriptor_step(Shape::kQBytes));
-    k_tile = first_k_tile();
-    v_tile = first_v_tile();
-  }
+  NSA_DEVICE AttentionConsumer(const Arguments &args, int32 warpgroup) : args(args), warpgroup(warpgroup) {}
 
   NSA_DEVICE void run() {
     if (warpgroup == Shape::kWarpgroups - 1)
@@ -55,52 +50,40 @@ public:
     while (true) {
       tame_values(item_at(place), tiles, tile, o);
       const bool ends = tile == 0;
-      bool last = false;
       if (ends) {
         const WorkItem &next = await_item<Shape>(place.next());
-        last = next.rows == 0;
-        if (!last) {
-          tiles = Tiles(next, args.window);
-          tile = tiles.count;
-          await_queries();
-          await_keys();
-        }
+        if (next.rows == 0)
+          break;
+        tiles = Tiles(next, args.window);
+        tile = tiles.count;
+        await_queries();
+        await_keys();
       }
+      --tile;
+      begin_turn();
+      begin_scores(s);
+      await_values();
+      begin_result(o, p);
+      end_turn();
+      wgmma_wait<1>();
+      wgmma_hold(s);
+      leave_keys();
+      if (tile == 0)
+        leave_queries();
       const SoftmaxRows before = softmax;
-      bool shrinks = false;
-      if (last) {
-        await_values();
-        begin_result(o, p);
-        wgmma_wait<0>();
-        wgmma_hold(o);
-      } else {
-        --tile;
-        begin_turn();
-        begin_scores(s);
-        await_values();
-        begin_result(o, p);
-        end_turn();
-        wgmma_wait<1>();
-        wgmma_hold(s);
-        leave_keys();
-        if (tile == 0)
-          leave_queries();
-        if (ends)
-          softmax = {};
-        shrinks = weigh(item_at(ends ? place.next() : place), tiles, tile, softmax, s, decay);
-        // The compiler would wait for the result before the weighing, but not past a loop.
-        wgmma_hold(s);
-        if (tile > 0 && !ends)
-          await_keys();
-        wgmma_wait<0>();
-        wgmma_hold(o);
-        leave_values();
-        round_weights<Element>(p, s);
-      }
+      if (ends)
+        softmax = {};
+      const bool shrinks = weigh(item_at(ends ? place.next() : place), tiles, tile, softmax, s, decay);
+      // The compiler would wait for the result before the weighing, but not past a loop.
+      wgmma_hold(s);
+      if (tile > 0 && !ends)
+        await_keys();
+      wgmma_wait<0>();
+      wgmma_hold(o);
+      leave_values();
+      round_weights<Element>(p, s);
       if (ends) {
         store_result<Shape>(args, item_at(place), before, o);
-        if (last)
-          return;
         leave_item<Shape>(place);
         clear(o);
         // Not before the results are on their way: the producer may still be looking for what these keys are.
@@ -110,6 +93,12 @@ public:
         scale_rows(o, decay);
       }
     }
+
+    await_values();
+    begin_result(o, p);
+    wgmma_wait<0>();
+    wgmma_hold(o);
+    store_result<Shape>(args, item_at(place), softmax, o);
   }
 
 private:
@@ -123,13 +112,6 @@ private:
   static constexpr int32 kConsumersBarrier = kTurnBarrier + Shape::kWarpgroups;
 
   NSA_DEVICE static typename Shape::Tail &tail() { return Shape::tail(); }
-  NSA_DEVICE static uint64 first_k_tile() {
-    return depth_major_descriptor(Shape::memory() + Shape::kK, Shape::kSwizzle);
-  }
-  NSA_DEVICE static uint64 first_v_tile() {
-    return row_depth_descriptor(Shape::memory() + Shape::kV, Shape::kKeyTile, Shape::kSwizzle);
-  }
-
   NSA_DEVICE static void wait(const uint64 &barrier, int32 parity) { barrier_wait(shared_address(&barrier), parity); }
 
   // One by one: a loop that the compiler takes for a memset keeps wide results in local memory.
@@ -152,6 +134,8 @@ private:
 
   NSA_DEVICE void begin_scores(Scores &s) {
     constexpr int32 kSwizzle = Shape::kSwizzle;
+    const uint64 q_tile = depth_major_descriptor(Shape::memory() + Shape::kQ + warpgroup * Shape::kQBytes, kSwizzle);
+    const uint64 k_tile = depth_major_descriptor(Shape::memory() + Shape::kK + k.stage() * Shape::kKBytes, kSwizzle);
     wgmma_fence();
 #pragma unroll
     for (int32 step = 0; step < Shape::kQkSteps; ++step)
@@ -162,6 +146,8 @@ private:
   }
 
   NSA_DEVICE void begin_result(Result &o, const Weights &p) {
+    const uint32 v_address = Shape::memory() + Shape::kV + v.stage() * Shape::kVBytes;
+    const uint64 v_tile = row_depth_descriptor(v_address, Shape::kKeyTile, Shape::kSwizzle);
     wgmma_fence();
 #pragma unroll
     for (int32 step = 0; step < Shape::kKeySteps; ++step)
@@ -177,15 +163,13 @@ private:
   }
   NSA_DEVICE void await_keys() { wait(tail().k_full[k.stage()], k.full_parity()); }
   NSA_DEVICE void leave_keys() {
-    leave(tail().k_empty[k.stage()]);
+    leave<Shape>(tail().k_empty[k.stage()]);
     k.advance();
-    k_tile = k.stage() == 0 ? first_k_tile() : k_tile + descriptor_step(Shape::kKBytes);
   }
   NSA_DEVICE void await_values() { wait(tail().v_full[v.stage()], v.full_parity()); }
   NSA_DEVICE void leave_values() {
-    leave(tail().v_empty[v.stage()]);
+    leave<Shape>(tail().v_empty[v.stage()]);
     v.advance();
-    v_tile = v.stage() == 0 ? first_v_tile() : v_tile + descriptor_step(Shape::kVBytes);
   }
 
   // Before the values of an edge tile are multiplied: no product may be under way.
@@ -232,8 +216,6 @@ private:
   int32 warpgroup;
   RingPlace<1> q;
   RingPlace<Shape::kStages> k, v;
-  // Where the next products read: made when a place is left, not within a turn, in which others wait.
-  uint64 q_tile, k_tile, v_tile;
   uint32 seen = 0; // the parity to wait for, for each stage, of its inspection
 };
 

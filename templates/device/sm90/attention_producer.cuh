@@ -13,7 +13,7 @@ template <typename Shape, typename Arguments> class AttentionLoader {
 public:
   using Facts = typename Shape::Facts;
 
-  NSA_DEVICE AttentionLoader(const Arguments &args, bool mapped) : args(args), mapped(mapped) {}
+  NSA_DEVICE AttentionLoader(const Arguments &args, bool mapped, int32 rank) : args(args), mapped(mapped), rank(rank) {}
 
   // All that an item needs, in the order in which consumers ask. Part 0 is what finds room before some of it has been
   // used; part 1 the rest.
@@ -98,10 +98,19 @@ private:
     barrier_wait(shared_address(&empty), parity);
     if (mapped) {
       barrier_arrive_expect(shared_address(&full), kChunks * chunk_bytes(Shape::kKeyTile, Shape::kSwizzle));
+      const int32 share = rank * Shape::kBoxKeys;
+      const uint32 first = Shape::memory() + target + chunk_bytes(share, Shape::kSwizzle);
+      const int32 time = item.k_begin + key + share;
 #pragma unroll
-      for (int32 chunk = 0; chunk < kChunks; ++chunk)
-        tma_load(Shape::memory() + target + chunk * chunk_bytes(Shape::kKeyTile, Shape::kSwizzle), map,
-                 shared_address(&full), chunk * Shape::kChunkColumns, item.kv_head, item.k_begin + key, item.k_entry);
+      for (int32 chunk = 0; chunk < kChunks; ++chunk) {
+        const uint32 place = first + chunk * chunk_bytes(Shape::kKeyTile, Shape::kSwizzle);
+        const int32 column = chunk * Shape::kChunkColumns;
+        if constexpr (Shape::kCluster == 1)
+          tma_load(place, map, shared_address(&full), column, item.kv_head, time, item.k_entry);
+        else
+          tma_multicast(place, map, shared_address(&full), (1 << Shape::kCluster) - 1, column, item.kv_head, time,
+                        item.k_entry);
+      }
     } else {
       copy_tile<Shape, kColumns>(view, item, key, attention_memory + target);
       copied(full);
@@ -110,6 +119,7 @@ private:
 
   const Arguments &args;
   bool mapped;
+  int32 rank;
   RingPlace<1> q;
   RingPlace<Shape::kStages> k, v;
 };
@@ -150,10 +160,11 @@ NSA_DEVICE void store_nothing(const Arguments &args, const WorkItem &item) {
 // One warp. Others get only items that have keys, and last one without rows.
 template <typename Shape, typename Arguments> NSA_DEVICE void produce_attention(const Arguments &args) {
   const bool mapped = is_present(args.q_map) && is_present(args.k_map) && is_present(args.v_map);
+  const int32 rank = Shape::kCluster == 1 ? 0 : static_cast<int32>(cluster_rank());
   const bool leader = elect_lane();
   const bool loads = leader || !mapped;
   WorkOrder<typename Shape::Facts, Arguments> order(args);
-  AttentionLoader<Shape, Arguments> loader(args, mapped);
+  AttentionLoader<Shape, Arguments> loader(args, mapped, rank);
   auto place = RingPlace<Shape::kItemSlots>::before_first();
   // Items stand in shared memory for the others and, so that registers suffice, for this warp. The next one is looked
   // for while the first tiles of this one are on their way. Each step stands here once: a cold start compiles it.
@@ -170,7 +181,7 @@ template <typename Shape, typename Arguments> NSA_DEVICE void produce_attention(
         continue;
       WorkItem next;
       while (true) {
-        next = order.next();
+        next = order.next(rank);
         if (next.rows == 0 || next.past_key > next.first_key)
           break;
         store_nothing<Shape>(args, next);
@@ -218,7 +229,7 @@ template <typename Shape, typename Arguments> NSA_DEVICE void inspect_values(con
         leave_own(tail.v_seen[v.stage()]);
       }
       __syncwarp();
-      leave(tail.v_empty[v.stage()]);
+      leave<Shape>(tail.v_empty[v.stage()]);
       v.advance();
     }
     leave_item<Shape>(place);

@@ -22,6 +22,7 @@ template <typename Facts_> struct AttentionShape {
   using Facts = Facts_;
   using Element = typename Facts::Element;
   static constexpr int32 kRows = Facts::kRows;
+  static constexpr int32 kCluster = Facts::kCluster;
   static constexpr int32 kWarpgroups = Facts::kWarpgroups;
   static constexpr int32 kKeyTile = Facts::kKeyTile;
   static constexpr int32 kStages = Facts::kStages;
@@ -33,10 +34,12 @@ template <typename Facts_> struct AttentionShape {
   static constexpr int32 kQkSteps = (Facts::kQkDim + kWgmmaDepth - 1) / kWgmmaDepth;
   static constexpr int32 kKeySteps = kKeyTile / kWgmmaDepth;
 
-  // Boxes of the maps: 64 queries' rows of a warpgroup, and a tile of keys.
+  // Boxes of the maps: 64 queries' rows of a warpgroup, and a block's share of a tile of keys.
   static constexpr int32 kBoxHeads = Facts::kGroup < 64 ? Facts::kGroup : 64;
+  static constexpr int32 kBoxKeys = kKeyTile / kCluster;
   static_assert(64 % kBoxHeads == 0, "a box of queries holds whole queries or whole parts of a group");
   static_assert(kKeyTile % kWgmmaDepth == 0, "weights come in steps of 16 keys");
+  static_assert(kBoxKeys % kAtomRows == 0, "each block's share of a tile is whole atoms");
 
   static constexpr int32 kQBytes = kQkChunks * chunk_bytes(64, kSwizzle); // of a warpgroup
   static constexpr int32 kKBytes = kQkChunks * chunk_bytes(kKeyTile, kSwizzle);
@@ -78,15 +81,16 @@ template <typename Facts_> struct AttentionShape {
 
   NSA_DEVICE static void make_barriers() {
     Tail &t = tail();
+    constexpr int32 kReaders = kConsumerWarps * kCluster;
     for (int32 warpgroup = 0; warpgroup < kWarpgroups; ++warpgroup) {
       make(t.q_full[warpgroup], 1);
       make(t.q_empty[warpgroup], 4);
     }
     for (int32 stage = 0; stage < kStages; ++stage) {
       make(t.k_full[stage], 1);
-      make(t.k_empty[stage], kConsumerWarps);
+      make(t.k_empty[stage], kReaders);
       make(t.v_full[stage], 1);
-      make(t.v_empty[stage], kConsumerWarps + kInspectors);
+      make(t.v_empty[stage], kReaders + kInspectors * kCluster);
       make(t.v_seen[stage], kInspectors);
     }
     for (int32 slot = 0; slot < kItemSlots; ++slot) {
@@ -129,16 +133,24 @@ template <typename Shape> struct KeyTiles {
   NSA_DEVICE bool is_edge(int32 tile) const { return tile >= past_plain || (Facts::kWindowed && tile < first_plain); }
 };
 
-// One arrival for the warp, whose matrix products and reads are over.
-NSA_DEVICE void leave(const uint64 &barrier) {
-  if (threadIdx.x % kWarpSize == 0)
-    barrier_arrive(shared_address(&barrier));
+// One arrival for the warp, whose matrix products and reads are over, at the barrier of each block that reads the same
+// loads.
+template <typename Shape> NSA_DEVICE void leave(const uint64 &barrier) {
+  const uint32 lane = threadIdx.x % kWarpSize;
+  if constexpr (Shape::kCluster == 1) {
+    if (lane == 0)
+      barrier_arrive(shared_address(&barrier));
+  } else {
+    if (lane < Shape::kCluster)
+      barrier_arrive_cluster(cluster_address(shared_address(&barrier), lane));
+  }
 }
 
-// The same, for all that its lanes did.
+// For barriers of the own block, and for all that the warp's lanes did.
 NSA_DEVICE void leave_own(const uint64 &barrier) {
   __syncwarp();
-  leave(barrier);
+  if (threadIdx.x % kWarpSize == 0)
+    barrier_arrive(shared_address(&barrier));
 }
 
 // The item stays where the producer wrote it until the role leaves it: what is asked for late need not be kept.

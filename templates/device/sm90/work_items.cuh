@@ -1,9 +1,9 @@
-// The tiles of attention rows that the blocks of a persistent kernel work on one after the other.
+// The tiles of attention rows that the blocks of a persistent kernel, or its clusters, work on one after the other.
 // Rows are (query, head of the group) pairs, heads fastest, as in templates/tile/attention.mlir. Within a sequence the
 // last rows, which see most keys, come first, for as many key/value heads at a time as keep their keys in L2. The order
 // runs through all tiles there are, without holes for short sequences.
 //
-// Facts describes the kernel: kRows (of a block), kGroup, kPacked, kWindowed, kCompressed, kKeyStride,
+// Facts describes the kernel: kRows (of a block), kCluster, kGroup, kPacked, kWindowed, kCompressed, kKeyStride,
 // kSight, kKeyBytes (of a key and its value).
 #pragma once
 
@@ -22,7 +22,7 @@ struct WorkItem {
   int32 first_row;
   int32 rows;      // of the sequence and key/value head; 0: there is no more item
   int32 earlier;   // tokens before query 0
-  int32 first_key; // keys that some row of the tile sees
+  int32 first_key; // keys that some row of the cluster's tiles sees
   int32 past_key;
 };
 
@@ -60,10 +60,11 @@ template <typename Facts, typename Arguments> class WorkOrder {
 public:
   NSA_DEVICE explicit WorkOrder(const Arguments &args) : args(args) {}
 
-  // The next item of this block. All lanes of a warp call it and get the same.
-  NSA_DEVICE WorkItem next() {
-    const int32 worker = static_cast<int32>(blockIdx.x);
-    const int32 workers = static_cast<int32>(gridDim.x);
+  // The next item of this worker, a block or a cluster, for block `rank` of it. All lanes of a warp call it and get the
+  // same.
+  NSA_DEVICE WorkItem next(int32 rank) {
+    const int32 worker = static_cast<int32>(blockIdx.x) / Facts::kCluster;
+    const int32 workers = static_cast<int32>(gridDim.x) / Facts::kCluster;
     // Every other round the workers take turns backwards, so that none gets the longest of each round.
     int32 index = round * workers + (round % 2 == 0 ? worker : workers - 1 - worker);
     ++round;
@@ -82,12 +83,13 @@ public:
       index -= batch * tiles;
       place = place_sequence<Facts>(args, batch);
     }
-    return item_of(place, index);
+    return item_of(place, index, rank);
   }
 
 private:
   NSA_DEVICE static int32 row_tiles(int32 queries) {
-    return (queries * Facts::kGroup + Facts::kRows - 1) / Facts::kRows;
+    constexpr int32 kRows = Facts::kRows * Facts::kCluster;
+    return (queries * Facts::kGroup + kRows - 1) / kRows;
   }
 
   // The sequence that has the item of this number, which becomes the one within the sequence. Lane l counts the items
@@ -117,7 +119,7 @@ private:
     return false;
   }
 
-  NSA_DEVICE WorkItem item_of(const SequencePlace &place, int32 index) const {
+  NSA_DEVICE WorkItem item_of(const SequencePlace &place, int32 index, int32 rank) const {
     const int32 tiles = row_tiles(place.queries);
     // Keys and values of this many heads at a time share L2. A window's are few.
     constexpr int32 kShareKeys = (40 << 20) / Facts::kKeyBytes;
@@ -138,10 +140,11 @@ private:
     item.kv_head = first_head + within % section_heads;
     item.rows = place.queries * Facts::kGroup;
     item.earlier = place.earlier;
-    item.first_row = tile * Facts::kRows;
-    const int32 last_row = min(item.first_row + Facts::kRows, item.rows) - 1;
+    const int32 cluster_row = tile * Facts::kCluster * Facts::kRows;
+    item.first_row = cluster_row + rank * Facts::kRows;
+    const int32 last_row = min(cluster_row + Facts::kCluster * Facts::kRows, item.rows) - 1;
     item.past_key = past_visible_key<Facts>(place.earlier + last_row / Facts::kGroup);
-    const int32 first_past = past_visible_key<Facts>(place.earlier + item.first_row / Facts::kGroup);
+    const int32 first_past = past_visible_key<Facts>(place.earlier + cluster_row / Facts::kGroup);
     item.first_key = Facts::kWindowed ? max(first_past - args.window, 0) : 0;
     return item;
   }
