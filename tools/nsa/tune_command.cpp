@@ -96,6 +96,12 @@ void addTuneCommand(CLI::App &app, Action &action) {
   op->needs(config);
   for (const char *name : {"--input", "--batch", "--seqlen-q", "--seqlen-k"})
     command->get_option(name)->needs(op);
+  command
+      ->add_option("--operators", whole->operators,
+                   "Of the workloads only kernels of these operators, separated by commas: dense,window,cmp")
+      ->delimiter(',')
+      ->type_name("OPERATORS")
+      ->needs(workload);
   CLI::Option *list = command->add_flag("--list", whole->list, "List the ready-made workloads");
   CLI::Option *device = flags->engine.addDevice(*command, "; of a workload also several: cuda:0,cuda:1");
   flags->engine.addCache(*command);

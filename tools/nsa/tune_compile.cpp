@@ -216,6 +216,7 @@ Json Compilation::report() {
   counts["left"] = jobs.size() * options.targets.size() - records.size();
   return {{"report", "nsa tune --compile-only"},
           {"workload", titleOf(workloads)},
+          {"operators", operatorNames(workloads)},
           {"version", nsa_version()},
           {"source", nsa_source_id()},
           {"compiler", compiler->sourceId()},

@@ -3,6 +3,7 @@
 #include "bench/crossover.h"
 #include "bench/plan_contender.h"
 #include "runtime/base/manifest.h"
+#include "runtime/engine/pipeline.h"
 
 #include <algorithm>
 #include <map>
@@ -62,6 +63,14 @@ Result<bench::Duel> duelAt(const CrossoverJob &job, int64_t tokens, nsa_engine *
     if (!one)
       return one.status();
   return bench::Duel{tokens, times[0]->medianMs, times[1]->medianMs};
+}
+
+// Whether one of the operators that the workload is limited to takes part: what nobody measures anew changes no answer.
+bool isConcerned(const Workload &workload, const Spec &spec, int64_t batch) {
+  return std::ranges::any_of(workload.prefill->lengths, [&](int64_t length) {
+    return std::ranges::any_of(stepsOf(spec, {batch, batch * length, length, length}),
+                               [&](const Step &step) { return workload.wants(step.spec.op); });
+  });
 }
 
 bool isWon(const bench::Duel &duel) { return duel.ours < duel.theirs; }
@@ -126,6 +135,8 @@ std::vector<CrossoverJob> crossoverJobs(const std::vector<Workload> &workloads) 
         spec.layout = Layout::kDense;
         spec.pageSize = 0;
         const int64_t batch = workload.prefill->batch.front();
+        if (!isConcerned(workload, spec, batch))
+          continue;
         const std::string family = crossoverFamily(spec, batch);
         auto job = std::ranges::find(jobs, family, &CrossoverJob::family);
         if (job == jobs.end()) {

@@ -29,7 +29,8 @@ struct CrossoverJob {
   std::string text() const;
 };
 
-// Of each head and type whose workload asks for it; where several ask the same, over all their lengths.
+// Of each head and type whose workload asks for it, and is not limited to operators that take no part; where several
+// ask the same, over all their lengths.
 std::vector<CrossoverJob> crossoverJobs(const std::vector<Workload> &workloads);
 // The route's family of a call of nsa.
 std::string crossoverFamily(const Spec &spec, int64_t batch);

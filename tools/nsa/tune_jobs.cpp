@@ -6,6 +6,7 @@
 #include "tools/support/operator_work.h"
 
 #include <map>
+#include <set>
 
 namespace nsa::tools {
 namespace {
@@ -17,6 +18,11 @@ public:
   Result<std::vector<TuneJob>> run(const std::vector<Workload> &workloads) {
     for (const Workload &workload : workloads)
       NSA_RETURN_IF_ERROR(add(workload));
+    for (const Workload &workload : workloads)
+      for (const Operator op : workload.operators)
+        if (!present.contains(op))
+          return Status::invalid(kOperatorsField, std::string(operatorName(op)),
+                                 "must be of kernels that the workloads have: " + operatorsText(present));
     return std::move(jobs);
   }
 
@@ -74,7 +80,12 @@ private:
     if (routed)
       for (Step &step : routed(spec, maxima))
         steps.push_back(std::move(step));
+    for (const std::vector<Step> &possible : {steps, stepsOf(spec, maxima, /*routes=*/0)})
+      for (const Step &step : possible)
+        present.insert(step.spec.op);
     for (const Step &step : steps) {
+      if (!workload.wants(step.spec.op))
+        continue;
       const Problem problem = Problem::make(step.spec, step.maxima);
       std::string key = problem.key();
       const auto [found, isNew] = known.emplace(key, jobs.size());
@@ -102,6 +113,7 @@ private:
   const RoutedSteps &routed;
   std::vector<TuneJob> jobs;
   std::map<std::string, size_t> known; // the job of a problem
+  std::set<Operator> present;          // of all calls, whatever thresholds say and operators are wanted
 };
 
 } // namespace

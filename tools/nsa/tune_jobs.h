@@ -33,6 +33,7 @@ struct TuneJob {
 // and lengths; of each call its kernels in the order of their launches.
 // `routed`: the steps of a call as measured thresholds have them on some device, where they are not what stepsOf gives.
 // Both are tuned: what serves by a threshold, and what serves when it changes.
+// Of workloads that are limited to operators these alone; one that none of their calls has is an error.
 using RoutedSteps = std::function<std::vector<Step>(const Spec &spec, const Maxima &maxima)>;
 Result<std::vector<TuneJob>> expand(const std::vector<Workload> &workloads, const RoutedSteps &routed = nullptr);
 

@@ -125,10 +125,10 @@ Result<Json> planWorkloads(const std::vector<Workload> &workloads, const TunePla
     }
     each.push_back({{"name", workload.name}, {"kernels", total}, {"shared", shared}});
   }
-  return Json{{"workload", titleOf(workloads)},      {"workloads", std::move(each)},
-              {"cache", environment->cache.path},    {"packs", environment->cache.packs},
-              {"compiler", environment->revision},   {"devices", std::move(devices)},
-              {"crossovers", std::move(crossovers)}, {"kernels", std::move(kernels)}};
+  return Json{
+      {"workload", titleOf(workloads)},   {"operators", operatorNames(workloads)}, {"workloads", std::move(each)},
+      {"cache", environment->cache.path}, {"packs", environment->cache.packs},     {"compiler", environment->revision},
+      {"devices", std::move(devices)},    {"crossovers", std::move(crossovers)},   {"kernels", std::move(kernels)}};
 }
 
 } // namespace nsa::tools

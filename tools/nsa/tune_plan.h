@@ -13,8 +13,8 @@ struct TunePlanOptions {
   double budgetSeconds = 0;
   bool again = false;
 };
-// {"workload", "workloads": [{"name", "kernels", "shared"}], "devices": [{"device", "measure", "make", "stored",
-// "seconds_about", "seconds_at_most"}], "kernels":
+// {"workload", "operators", "workloads": [{"name", "kernels", "shared"}], "devices": [{"device", "measure", "make",
+// "stored", "seconds_about", "seconds_at_most"}], "kernels":
 // [{"problem", "device", "do": "measure" | "make" | "nothing", ...}]}
 Result<nlohmann::ordered_json> planWorkloads(const std::vector<Workload> &workloads, const TunePlanOptions &options);
 

@@ -120,7 +120,17 @@ std::string titleOf(const std::vector<Workload> &workloads) {
   std::string title;
   for (const Workload &workload : workloads)
     title += (title.empty() ? "" : ", ") + workload.name;
-  return title;
+  // All have the same limit.
+  const std::set<Operator> operators = workloads.empty() ? std::set<Operator>() : workloads.front().operators;
+  return title + (operators.empty() ? "" : " (" + operatorsText(operators) + " alone)");
+}
+
+Json operatorNames(const std::vector<Workload> &workloads) {
+  Json names = Json::array();
+  if (!workloads.empty())
+    for (const Operator op : workloads.front().operators)
+      names.push_back(operatorName(op));
+  return names;
 }
 
 void addReport(Json &record, const nlohmann::json &report) {

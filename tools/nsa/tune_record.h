@@ -17,8 +17,10 @@ nlohmann::ordered_json emptyCounts();
 void countOne(nlohmann::ordered_json &counts, const std::string &status);
 // Of each workload its name, its counts, and how many of its kernels others need too; from records with a status.
 nlohmann::ordered_json workloadReports(const std::vector<Workload> &workloads, const nlohmann::ordered_json &records);
-// "nsa128, gqa4"
+// "nsa128, gqa4", or "nsa128, gqa4 (dense, window alone)".
 std::string titleOf(const std::vector<Workload> &workloads);
+// Those that they are limited to; none: no limit.
+nlohmann::ordered_json operatorNames(const std::vector<Workload> &workloads);
 // The tuner's report of this run, or {"kernels": []} of a kernel without choices.
 void addReport(nlohmann::ordered_json &record, const nlohmann::json &report);
 // The evidence behind a choice of an earlier run.

@@ -384,6 +384,7 @@ Result<Json> WorkloadRun::report() {
   const nlohmann::json &machine = models.front().workers.front().facts;
   Json report = {{"report", "nsa tune"},
                  {"workload", titleOf(workloads)},
+                 {"operators", operatorNames(workloads)},
                  {"date", machine["date"]},
                  {"version", machine["version"]},
                  {"source", machine["source"]},

@@ -13,6 +13,7 @@ namespace nsa::tools {
 struct WorkloadFlags {
   std::vector<std::string> workloads; // files, names of ready-made ones, or all of these
   std::vector<std::string> targets;   // of --target
+  std::vector<std::string> operators; // whose kernels alone; none: all
   double budgetSeconds = 0;
   bool list = false, again = false, dryRun = false, compileOnly = false;
   std::optional<std::string> json; // a file, "" for stdout

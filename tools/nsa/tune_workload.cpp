@@ -271,4 +271,34 @@ Result<std::vector<Workload>> findWorkloads(const std::vector<std::string> &word
   return workloads;
 }
 
+std::string operatorsText(const std::set<Operator> &operators) {
+  std::string text;
+  for (const Operator op : operators)
+    text += (text.empty() ? "" : ", ") + std::string(operatorName(op));
+  return text;
+}
+
+Status limitTo(const std::vector<std::string> &operators, std::vector<Workload> &workloads) {
+  std::set<Operator> kernels, wanted;
+  std::vector<std::string_view> names;
+  for (int i = 0; i < kOperators; ++i)
+    if (const auto op = static_cast<Operator>(i); !isWhole(op)) {
+      kernels.insert(op);
+      names.push_back(operatorName(op));
+    }
+  for (const std::string &name : operators) {
+    const Result<Operator> op = parseOperator(name);
+    if (!op || isWhole(*op)) {
+      const std::string_view nearest = nearestName(name, names);
+      return Status::invalid(kOperatorsField, name, "must be an operator of one kernel: " + operatorsText(kernels),
+                             nearest.empty() ? "" : "did you mean " + std::string(nearest) + "?");
+    }
+    if (!wanted.insert(*op).second)
+      return Status::invalid(kOperatorsField, name, "must stand there once");
+  }
+  for (Workload &workload : workloads)
+    workload.operators = wanted;
+  return Status::ok();
+}
+
 } // namespace nsa::tools

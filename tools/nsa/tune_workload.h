@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,10 @@ struct Workload {
   std::vector<DType> dtypes = {DType::kBf16};
   std::optional<Prefill> prefill;
   std::optional<Decode> decode;
+  // No field of the file: a run may be limited to kernels of these. Empty: all.
+  std::set<Operator> operators;
+
+  bool wants(Operator op) const { return operators.empty() || operators.contains(op); }
 
   // An error names the file, the field's path in it, the value and the rule.
   static Result<Workload> read(const std::string &path);
@@ -47,5 +52,11 @@ std::vector<std::string> readyWorkloads(const std::string &folder);
 Result<Workload> findWorkload(const std::string &word, const std::string &folder);
 // Those of several words, of which `all` is every ready-made one. Each may stand there once.
 Result<std::vector<Workload>> findWorkloads(const std::vector<std::string> &words, const std::string &folder);
+// "dense, window": in the order of the enumerators.
+std::string operatorsText(const std::set<Operator> &operators);
+// The command line's word for such a limit, which errors name.
+inline constexpr const char *kOperatorsField = "--operators";
+// Limits all of them to kernels of the operators of these names, each of which stands there once. None: no limit.
+Status limitTo(const std::vector<std::string> &operators, std::vector<Workload> &workloads);
 
 } // namespace nsa::tools

@@ -87,6 +87,8 @@ Status plan(const std::vector<Workload> &workloads, const WorkloadFlags &flags) 
     for (const Json &crossover : (*planned)["crossovers"])
       std::printf("%-8s crossover with dense attention  (%s)\n", crossover.value("do", "").c_str(),
                   crossover.value("for", "").c_str());
+    if (!flags.operators.empty())
+      std::printf("kernels of %s alone\n", operatorsText(workloads.front().operators).c_str());
     if (workloads.size() > 1)
       for (const Json &workload : (*planned)["workloads"])
         std::printf("%s: %d kernels, %d of them shared with others\n", workload.value("name", "").c_str(),
@@ -155,6 +157,7 @@ Status tuneWorkloads(const WorkloadFlags &flags) {
   Result<std::vector<Workload>> workloads = findWorkloads(flags.workloads, workloadFolder());
   if (!workloads)
     return workloads.status();
+  NSA_RETURN_IF_ERROR(limitTo(flags.operators, *workloads));
   return flags.dryRun        ? plan(*workloads, flags)
          : flags.compileOnly ? compile(*workloads, flags)
                              : tune(*workloads, flags);

@@ -167,7 +167,10 @@ TEST_F(Program, TuneTakesAWorkloadOrASpec) {
   expectUsageError("tune " + tiny + " --compile-only --target cpu --budget 5", "excludes");
   expectUsageError("tune " + tiny + " --compile-only --target cpu --dry-run", "excludes");
   expectUsageError("tune " + tiny + " --dry-run --target cpu --device cpu", "excludes");
+  expectUsageError("tune --op window --config " + shape + " --operators window", "--operators requires WORKLOAD");
   expectFailure("tune nsa129", "did you mean nsa128?");
+  expectFailure("tune " + tiny + " --dry-run --operators cmp,selekt",
+                "--operators = selekt: must be an operator of one");
   expectFailure("tune absent.json", "absent.json");
   expectFailure("tune " + config, "config.json: name = (absent)");
   expectFailure("tune " + tiny + " --dry-run", "absent.so");

@@ -53,6 +53,18 @@ TEST(TuneCrossover, IsAskedOncePerHeadAndType) {
   EXPECT_NE(crossoverJobs({wide})[0].family, jobs[0].family) << "the window takes its time";
 }
 
+TEST(TuneCrossover, IsAskedWhereAKernelOfTheForwardIs) {
+  const auto limited = [](std::vector<int64_t> lengths, std::set<Operator> operators) {
+    Workload workload = workloadOf(std::move(lengths));
+    workload.operators = std::move(operators);
+    return crossoverJobs({workload}).size();
+  };
+  EXPECT_EQ(limited({64, 128}, {Operator::kCombine}), 1u);
+  EXPECT_EQ(limited({64, 128}, {Operator::kAppend, Operator::kSplitCmp}), 0u) << "decode's";
+  EXPECT_EQ(limited({64, 128}, {Operator::kWindow}), 0u) << "the window holds all keys";
+  EXPECT_EQ(limited({64, 8192}, {Operator::kWindow}), 1u);
+}
+
 TEST(TuneCrossover, AnAnswerHoldsForItsLengthsAndCompiler) {
   const CrossoverJob job = crossoverJobs({workloadOf({64, 128, 256, 512})}).front();
   const StoredRoute never = routeOf(job, {{{2, 1}, {2, 1}, {2, 1}, {2, 1}}}, StoredRoute::kNever);

@@ -145,6 +145,27 @@ TEST(TuneJobs, WorkloadsShareTheirKernels) {
   EXPECT_EQ(jobs->size(), 2 * alone - shared);
 }
 
+TEST(TuneJobs, MayBeThoseOfSomeOperatorsAlone) {
+  std::vector<Workload> tiny = {*Workload::read(NSA_TEST_DATA "/tune_tiny.json")};
+  const auto limited = [&](const std::vector<std::string> &operators) {
+    EXPECT_TRUE(limitTo(operators, tiny).isOk());
+    return expand(tiny);
+  };
+  const Result<std::vector<TuneJob>> jobs = limited({"dense", "window", "cmp"});
+  ASSERT_TRUE(jobs) << jobs.status().toString();
+  EXPECT_EQ(textsOf(*jobs), (std::vector<std::string>{"two nsa fp32 dense 1x64 cmp", "two nsa fp32 dense 1x64 sel",
+                                                      "two nsa fp32 dense 1x64 win", "two nsa fp32 dense 1x128 cmp",
+                                                      "two nsa fp32 dense 1x128 win"}))
+      << "the selected branch of 64 tokens is dense attention";
+  const std::string absent = limited({"cmp", "append"}).status().toString();
+  EXPECT_NE(absent.find("--operators = append: must be of kernels that the workloads have: dense, window, compress, "
+                        "cmp, select, sel, combine"),
+            std::string::npos)
+      << absent;
+  tiny[0].prefill->lengths = {64};
+  EXPECT_TRUE(limited({"sel"})) << "a threshold may take it from the shortcut";
+}
+
 TEST(TuneJobs, AnErrorNamesTheHead) {
   const Scratch scratch;
   const std::string path = scratch.write("w.json", with(R"("decode": {"lengths": [64], "page_sizes": [0, 100]})"));

@@ -193,6 +193,29 @@ TEST(Workload, SeveralAreFoundByTheirNames) {
   EXPECT_FALSE(findWorkloads({"one", "thre"}, scratch.path()));
 }
 
+TEST(Workload, IsLimitedToOperators) {
+  std::vector<Workload> workloads(2);
+  EXPECT_TRUE(workloads[0].wants(Operator::kSel));
+  ASSERT_TRUE(limitTo({"window", "dense"}, workloads).isOk());
+  for (const Workload &workload : workloads) {
+    EXPECT_EQ(operatorsText(workload.operators), "dense, window");
+    EXPECT_TRUE(workload.wants(Operator::kDense));
+    EXPECT_FALSE(workload.wants(Operator::kSel));
+  }
+  const auto errorOf = [&](const std::vector<std::string> &names) { return limitTo(names, workloads).toString(); };
+  const std::string unknown = errorOf({"dense", "windows"});
+  EXPECT_NE(unknown.find("--operators = windows: must be an operator of one kernel: dense, window, compress, cmp, "),
+            std::string::npos)
+      << unknown;
+  EXPECT_NE(unknown.find("did you mean window?"), std::string::npos) << unknown;
+  for (const std::string name : {"nsa", "decode", ""})
+    EXPECT_NE(errorOf({name}).find("must be an operator of one kernel"), std::string::npos) << name;
+  EXPECT_NE(errorOf({"cmp", "cmp"}).find("--operators = cmp: must stand there once"), std::string::npos);
+  EXPECT_EQ(operatorsText(workloads[1].operators), "dense, window") << "a bad list changes nothing";
+  ASSERT_TRUE(limitTo({}, workloads).isOk());
+  EXPECT_TRUE(workloads[1].wants(Operator::kSel));
+}
+
 TEST(NearestName, IsTheOneWithFewestEdits) {
   const std::string_view known[] = {"name", "heads", "lengths", "layouts"};
   EXPECT_EQ(nearestName("lenghts", known), "lengths");
