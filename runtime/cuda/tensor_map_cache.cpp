@@ -2,8 +2,8 @@
 
 #include "runtime/base/manifest.h"
 
-#include <algorithm>
 #include <cassert>
+#include <iterator>
 
 namespace nsa::cuda {
 namespace {
@@ -49,33 +49,23 @@ Status encode(const PrimaryContext &context, const TensorMapShape &shape, Tensor
   return context.driver.check(result, "tensorMapEncodeTiled");
 }
 
-struct Entry {
-  TensorMapShape shape; // no data: empty
-  TensorMap map;
-};
+} // namespace
 
-// Few enough to stay in a core's first cache. Two shapes in one place make each other's map anew, call after call.
-constexpr size_t kEntries = 32;
-
-Entry &entryOf(const TensorMapShape &shape) {
-  thread_local std::array<Entry, kEntries> entries;
+size_t TensorMapCache::setOf(const TensorMapShape &shape) {
   // Queries, keys and values of a call differ in their address or in their box.
   uint64_t hash = reinterpret_cast<uintptr_t>(shape.data) >> 4;
   hash = (hash ^ static_cast<uint64_t>(shape.boxRows * 31 + shape.boxHeads)) * 0x9e3779b97f4a7c15;
-  return entries[hash >> 32 & (kEntries - 1)];
+  return hash >> 32 & (kSets - 1);
 }
-
-} // namespace
 
 Status writeTensorMap(const PrimaryContext &context, const TensorMapShape &shape, uint64_t *slots) {
   static_assert(sizeof(TensorMap) == ManifestParam::kMapSlots * sizeof(uint64_t));
-  Entry &entry = entryOf(shape);
-  if (!(entry.shape == shape)) {
-    entry.shape = {};
-    NSA_RETURN_IF_ERROR(encode(context, shape, entry.map));
-    entry.shape = shape;
-  }
-  std::copy(std::begin(entry.map.opaque), std::end(entry.map.opaque), slots);
+  thread_local TensorMapCache cache;
+  const Result<const TensorMap *> map =
+      cache.find(shape, [&](const TensorMapShape &wanted, TensorMap &made) { return encode(context, wanted, made); });
+  if (!map)
+    return map.status();
+  std::copy(std::begin((*map)->opaque), std::end((*map)->opaque), slots);
   return Status::ok();
 }
 

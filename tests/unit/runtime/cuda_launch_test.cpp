@@ -156,6 +156,16 @@ TEST_F(CudaLaunch, TensorMapsAreMadeOfTheCallsTensors) {
   EXPECT_EQ(fake_gpu_maps(), maps) << "the same tensors, the same maps";
   EXPECT_EQ(slots[0], reinterpret_cast<uintptr_t>(tensors[0].data));
 
+  // Two calls in turns, wherever their maps are kept.
+  void *const first = tensors[1].data;
+  for (int turn = 0; turn < 40; ++turn) {
+    tensors[1].data = static_cast<char *>(first) + (turn % 2) * 8192;
+    ASSERT_EQ(run(own), NSA_OK) << error.message;
+  }
+  EXPECT_EQ(fake_gpu_maps() - maps, 1);
+  tensors[1].data = first;
+
+  maps = fake_gpu_maps();
   tensors[1].data = static_cast<char *>(tensors[1].data) + 4096;
   ASSERT_EQ(run(own), NSA_OK) << error.message;
   EXPECT_EQ(fake_gpu_maps() - maps, 1);
