@@ -15,6 +15,8 @@ bool takeStride(int64_t extent, int64_t elements, int64_t elementBytes, int64_t 
 
 } // namespace
 
+bool mayHaveTensorMap(View view) { return view == View::kQ || view == View::kK || view == View::kV; }
+
 std::optional<TensorMapShape> tensorMapShape(const KernelCall &call, View view, DType own, const ManifestParam &param) {
   const ViewSlots &slots = call[view];
   if (!slots.data || slots.rows < 1 || slots.table || !(slots.flags & kViewRowsAligned16))

@@ -20,6 +20,9 @@ struct TensorMapShape {
   bool operator==(const TensorMapShape &) const = default;
 };
 
+// Whether the view's rows of columns are known to belong to heads of queries, or of keys: those of q, k and v.
+bool mayHaveTensorMap(View view);
+
 // Nothing where the copy engine cannot address the view: absent, of unknown length, not aligned, of pages, or with a
 // stride of heads or rows that is not positive, or one that does not fit its 40 bits.
 std::optional<TensorMapShape> tensorMapShape(const KernelCall &call, View view, DType own, const ManifestParam &param);

@@ -8,7 +8,6 @@ namespace nsa {
 namespace {
 
 constexpr std::string_view kCpuTarget = "cpu";
-constexpr int kMapRank = 3;          // of the views that have maps
 constexpr size_t kMaxGridNames = 32; // of one formula, as a launch keeps them on its stack; attention uses 3
 
 // The entry of a manifest's name in a list of rules; -1: not among them.
@@ -104,9 +103,11 @@ Result<LoadedKernel::Argument> LoadedKernel::bindMap(const ManifestParam &param)
   argument.index = findRule(kViews, viewRuleAt, param.view);
   if (argument.index < 0)
     return unknownParam(param, "no operator has a tensor '" + param.view + "'");
-  const ViewRule &rule = viewRuleAt(argument.index);
-  if (rule.rank != kMapRank || param.dtype != dtypeName(elementDType(rule.type, element)))
-    return unknownParam(param, "must be of a view [entry, time, head], and of its dtype");
+  if (!mayHaveTensorMap(static_cast<View>(argument.index)))
+    return unknownParam(param, "must be of rows of queries, keys or values (q, k or v), not of '" + param.view + "'");
+  const DType expected = elementDType(viewRuleAt(argument.index).type, element);
+  if (param.dtype != dtypeName(expected))
+    return unknownParam(param, "must be of dtype " + std::string(dtypeName(expected)));
   argument.map = &param;
   return argument;
 }
@@ -194,6 +195,10 @@ Status LoadedKernel::fillArguments(const KernelCall &call, const void *statusWor
       *next++ = static_cast<uint64_t>(view.tableStride);
     }
   }
+  // A struct that holds maps ends at a multiple of their alignment, and all of it is passed.
+  static_assert(kMaxSlots % ManifestParam::kMapSlots == 0);
+  for (; (next - slots.data()) % ManifestParam::kMapSlots != 0; ++next)
+    *next = 0;
   return Status::ok();
 }
 

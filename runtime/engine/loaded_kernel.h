@@ -24,7 +24,8 @@ public:
   // Evaluates the grid, fills the arguments on the stack and launches. Allocates nothing.
   Status launch(const KernelCall &call, const void *statusWord, void *workspace, void *stream) const;
   using Slots = std::array<uint64_t, kMaxSlots>;
-  // Fails when a view's pages are not as the kernel was compiled for. Maps that cannot be made are 0.
+  // Fails when a view's pages are not as the kernel was compiled for. Maps that cannot be made are 0, and so are the
+  // slots behind the last one up to the next multiple of a map's.
   Status fillArguments(const KernelCall &call, const void *statusWord, Slots &slots) const;
   // Unsupported when a size exceeds what the device launches; names axis and formula.
   Status grid(const GridSizes &sizes, int32_t (&result)[3]) const;

@@ -55,6 +55,40 @@ TEST_F(LoadedKernelTest, ViewsAndScalarsFillTheirSlots) {
     EXPECT_EQ(received[i], expected[i]) << "slot " << i;
 }
 
+// A struct with maps has their alignment, so its end is passed as well.
+TEST_F(LoadedKernelTest, SlotsUpToTheNextMultipleOfAMapAreZero) {
+  const KernelText text = {.params = "param view out bf16 3\nparam i32 window\n", .grid = "batch ; 1 ; 1"};
+  const Result<std::shared_ptr<const LoadedKernel>> kernel =
+      LoadedKernel::load(*device, "", *Manifest::parse(manifestOf(text, {})), copyingCode(6));
+  ASSERT_TRUE(kernel) << kernel.status().toString();
+  setScalar(call.scalars, Scalar::kWindow, 512);
+  LoadedKernel::Slots slots;
+  slots.fill(0x5a5a);
+  ASSERT_TRUE((*kernel)->fillArguments(call, nullptr, slots).isOk());
+  EXPECT_EQ(slots[5], 512u);
+  for (size_t i = 6; i < ManifestParam::kMapSlots; ++i)
+    EXPECT_EQ(slots[i], 0u) << i;
+  EXPECT_EQ(slots[ManifestParam::kMapSlots], 0x5a5au);
+}
+
+TEST_F(LoadedKernelTest, MapsAreOfRowsOfQueriesKeysAndValues) {
+  const auto errorOf = [&](const std::string &map) {
+    const KernelText text = {.params = map + "\n", .grid = "batch ; 1 ; 1", .target = "sm_90a"};
+    Result<Manifest> manifest = Manifest::parse(manifestOf(text, {}));
+    EXPECT_TRUE(manifest) << manifest.status().toString();
+    return LoadedKernel::load(*device, "", std::move(*manifest), {}).status().toString();
+  };
+  for (const std::string view : {"lse", "reads", "out", "o_split", "k_win_cache"}) {
+    const std::string error = errorOf("param map m " + view + " bf16 64 1 16");
+    EXPECT_NE(
+        error.find("param m = map: must be of rows of queries, keys or values (q, k or v), not of '" + view + "'"),
+        std::string::npos)
+        << error;
+  }
+  EXPECT_NE(errorOf("param map m k fp32 64 1 16").find("param m = map: must be of dtype bf16"), std::string::npos);
+  EXPECT_NE(errorOf("param map m nothing bf16 64 1 16").find("no operator has a tensor 'nothing'"), std::string::npos);
+}
+
 TEST_F(LoadedKernelTest, PagesBringTheirTable) {
   call[View::kK] = {received.data(), {4096, 64, 8}, kViewRowsAligned16, table + 1, -3};
   setScalar(call.scalars, Scalar::kWindow, 512);
