@@ -311,6 +311,15 @@ int64_t roomySpillBytes(const std::string &op) {
 // Attention in 16 bit types over whole tiles of columns runs on tensor cores, fed by ldmatrix and cp.async, and nothing
 // but what is spilled goes through local memory.
 void checkOpcodes(const Job &job) {
+  if (job.manifest.templateName == "attention_sm90") {
+    // By hand: matrix units and copy engine, and no word in local memory.
+    std::map<uint32_t, int> opcodes = job.opcodes;
+    for (const uint32_t present : {kHgmma, kHgmmaRegisters, kUtmaldg})
+      EXPECT_GT(opcodes[present], 0) << std::hex << present << ' ' << textOf(job.call);
+    for (const uint32_t absent : {kLdl, kStl})
+      EXPECT_EQ(opcodes[absent], 0) << std::hex << absent << ' ' << textOf(job.call);
+    return;
+  }
   if (job.manifest.templateName != "attention")
     return;
   const std::string dtype = job.manifest.fixed.at("dtype"), columns = job.manifest.fixed.at("qk_dim");
@@ -370,6 +379,13 @@ TEST(CompileMatrix, EveryTemplateOnEveryArchitectureAndEveryProblemCorner) {
   for (size_t architecture = 0; architecture < std::size(kArchitectures); ++architecture)
     for (const CompileCall &call : problemsOf(architecture))
       addDefaults(call, jobs);
+  // The main problems have heads of 128 alone.
+  for (const char *op : kAttentionOperators) {
+    CompileCall call = attentionCall({192, 128, 16, "bf16", 0}, op);
+    call.target = "sm_90a";
+    call.templateName = "attention_sm90";
+    jobs.emplace_back(call, /*isDefault=*/true);
+  }
   compileAll(jobs);
   checkAndPrint(jobs);
 }

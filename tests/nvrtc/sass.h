@@ -12,11 +12,14 @@
 namespace nsa::test {
 
 enum Opcode : uint32_t {
-  kHmma = 0x23c,   // mma.sync
-  kLdsm = 0x83b,   // ldmatrix
-  kLdgsts = 0xfae, // cp.async
-  kLdl = 0x983,    // load from local memory: a spill, or an array with a run-time index
-  kStl = 0x387,    // store to local memory
+  kHmma = 0x23c,           // mma.sync
+  kLdsm = 0x83b,           // ldmatrix
+  kLdgsts = 0xfae,         // cp.async
+  kHgmma = 0x9f0,          // wgmma, both operands in shared memory
+  kHgmmaRegisters = 0xdf0, // wgmma, the left one in registers
+  kUtmaldg = 0x5b4,        // cp.async.bulk.tensor from global memory
+  kLdl = 0x983,            // load from local memory: a spill, or an array with a run-time index
+  kStl = 0x387,            // store to local memory
 };
 
 // Opcode -> occurrences over all kernels of the cubin. Empty if `cubin` is no 64-bit ELF file with code.
