@@ -1,0 +1,236 @@
+// The hand-scheduled attention of sm_90a on its device: that it is what serves, the same bits again and again, and
+// tensors that the copy engine cannot address.
+#include "tests/harness/decode_fixture.h"
+#include "tests/harness/seed.h"
+
+#include <cstring>
+
+namespace nsa::test {
+namespace {
+
+using T = TensorName;
+
+constexpr const char *kByHand = "attention_sm90";
+constexpr Operator kOperators[] = {Operator::kDense, Operator::kWindow, Operator::kCmp};
+
+// 16 heads of 4 sequences of more than 128 queries are the least that counts as many.
+Spec specOf(Operator op, int32_t qkDim = 64) {
+  Spec spec;
+  spec.op = op;
+  spec.dtype = DType::kBf16;
+  spec.queryHeads = 16;
+  spec.kvHeads = 2;
+  spec.qkDim = qkDim;
+  spec.vDim = 64;
+  spec.window = 60;
+  spec.cmpBlock = 4;
+  spec.cmpStride = 2;
+  spec.selBlock = 16;
+  spec.selCount = 4;
+  return spec;
+}
+const tools::SequenceLengths kLengths = {{150, 150, 150, 150}, {150, 150, 150, 150}};
+
+// Why the template cannot be tried here; empty: it can.
+std::string troubleWithTemplate() {
+  if (!Session::isForced())
+    return "no template is forced: NSA_TEST_ANY_VARIANT";
+  Session &session = Session::get(kByHand);
+  if (!session.engine())
+    return "no engine: " + session.skipReason();
+  const Result<nlohmann::json> description = tools::describeEngine(session.engine());
+  const std::string target = description ? (*description)["device"].value("target", "") : "";
+  return target == "sm_90a" ? "" : std::string("of another architecture: ") + kByHand + " is for sm_90a, not " + target;
+}
+
+class HopperAttention : public OperatorTest {
+protected:
+  void SetUp() override {
+    OperatorTest::SetUp();
+    if (IsSkipped() || HasFatalFailure())
+      return;
+    if (const std::string trouble = troubleWithTemplate(); !trouble.empty())
+      GTEST_SKIP() << trouble;
+    useVariant(kByHand);
+  }
+
+  // A plan whose attention is the template's.
+  tools::PlanHandle planByHand(const OperatorInputs &inputs) {
+    tools::PlanHandle made = plan(inputs.spec, inputs.maxima);
+    expectByHand(tools::describePlan(made.get()));
+    return made;
+  }
+  static void expectByHand(const nlohmann::json &description) {
+    int attentions = 0;
+    for (const nlohmann::json &launch : description["launches"]) {
+      const std::string op = launch.value("operator", "");
+      if (op != "dense" && op != "window" && op != "cmp")
+        continue;
+      ++attentions;
+      EXPECT_EQ(launch.value("template", ""), kByHand) << description.dump(2);
+    }
+    EXPECT_GT(attentions, 0) << description.dump(2);
+  }
+
+  NamedTensors finish(tools::DeviceOperator &job, nsa_plan *plan) {
+    const Status enqueued = job.enqueue(plan);
+    EXPECT_TRUE(enqueued.isOk()) << enqueued.toString();
+    nsa_error error{};
+    const Status status = tools::toStatus(nsa_plan_status(plan, session->accelerator().stream(), &error), error);
+    EXPECT_TRUE(status.isOk()) << status.toString();
+    Result<NamedTensors> outputs = job.download();
+    EXPECT_TRUE(outputs) << outputs.status().toString();
+    return outputs ? std::move(*outputs) : NamedTensors();
+  }
+
+  // Runs with one operand in other memory: `bytes` on the device, its first element `begin` elements behind.
+  void checkWith(const OperatorInputs &inputs, T moved, const std::vector<std::byte> &bytes, int64_t begin,
+                 const std::vector<int64_t> &strides) {
+    SCOPED_TRACE(std::string(operatorName(inputs.spec.op)) + ": " + std::string(tensorName(moved)));
+    const tools::PlanHandle made = planByHand(inputs);
+    Result<tools::DeviceOperator> job =
+        tools::DeviceOperator::upload(session->accelerator(), inputs, tools::allOutputs(inputs.spec.op));
+    ASSERT_TRUE(job && job->allocateWorkspace(made.get()).isOk());
+    Result<tools::Buffer> memory = session->accelerator().allocate(bytes.size());
+    ASSERT_TRUE(memory && session->accelerator().upload(memory->data(), bytes.data(), bytes.size()).isOk());
+    job->rebind(moved, static_cast<std::byte *>(memory->data()) + begin * dtypeBytes(inputs.spec.dtype), strides);
+    checkOutputs(inputs, finish(*job, made.get()));
+  }
+};
+
+// Queries, keys and values.
+std::vector<T> operandsIn(const OperatorInputs &inputs) {
+  std::vector<T> names;
+  for (const auto &[name, tensor] : inputs.tensors)
+    if (tensor.dtype == inputs.spec.dtype)
+      names.push_back(name);
+  EXPECT_EQ(names.size(), 3u);
+  return names;
+}
+
+// Of a contiguous tensor.
+std::vector<int64_t> stridesOf(const tools::HostTensor &tensor) {
+  const nsa_tensor described = tools::contiguousTensor(nullptr, tensor.dtype, tensor.shape);
+  return {described.strides, described.strides + described.rank};
+}
+
+// Without anything forced or stored.
+TEST_F(HopperAttention, IsWhatTheLibraryChooses) {
+  tools::EngineSettings settings;
+  settings.device = kTestDevice;
+  const Result<tools::EngineHandle> engine = tools::createEngine(tools::withNothingStored(settings));
+  ASSERT_TRUE(engine) << engine.status().toString();
+  for (const Operator op : kOperators) {
+    const OperatorInputs inputs = tools::drawInputs(specOf(op, 128), kLengths, freshSeed());
+    const Result<tools::PlanHandle> made =
+        tools::createPlan(engine->get(), inputs.spec, inputs.maxima, session->accelerator().stream());
+    ASSERT_TRUE(made) << made.status().toString();
+    expectByHand(tools::describePlan(made->get()));
+    const Result<tools::RunResult> ran =
+        tools::runOnce(session->accelerator(), made->get(), inputs, tools::allOutputs(op));
+    ASSERT_TRUE(ran) << ran.status().toString();
+    checkOutputs(inputs, ran->outputs);
+  }
+}
+
+TEST_F(HopperAttention, AHundredRepeatsGiveTheSameBits) {
+  for (const Operator op : kOperators) {
+    SCOPED_TRACE(operatorName(op));
+    // Several items for each block that stays, and tiles that end anywhere.
+    const OperatorInputs inputs = tools::drawInputs(specOf(op, 128), {{1900, 1900}, {1900, 1900}}, freshSeed());
+    const tools::PlanHandle made = planByHand(inputs);
+    Result<tools::DeviceOperator> job =
+        tools::DeviceOperator::upload(session->accelerator(), inputs, tools::allOutputs(op));
+    ASSERT_TRUE(job && job->allocateWorkspace(made.get()).isOk());
+    const NamedTensors first = finish(*job, made.get());
+    checkOutputs(inputs, first, {0, 1, 127, 128, 899, 1899});
+    ASSERT_FALSE(HasFailure());
+    ASSERT_TRUE(first.contains(T::kOut) && first.contains(T::kLse));
+    for (int repeat = 1; repeat < 100; ++repeat) {
+      ASSERT_TRUE(job->poisonOutputs().isOk());
+      const NamedTensors again = finish(*job, made.get());
+      for (const auto &[name, tensor] : first)
+        ASSERT_EQ(again.at(name).bytes, tensor.bytes) << tensorName(name) << ", repeat " << repeat;
+    }
+  }
+}
+
+// Rows that begin at no multiple of 16 bytes have no tensor map: a warp copies them.
+TEST_F(HopperAttention, RowsThatAreNotAlignedAreCopied) {
+  for (const Operator op : kOperators) {
+    const OperatorInputs inputs = tools::drawInputs(specOf(op), kLengths, freshSeed());
+    for (const T name : operandsIn(inputs)) {
+      const tools::HostTensor &tensor = inputs[name];
+      // One element further.
+      std::vector<std::byte> shifted(tensor.bytes.size() + 16, std::byte{0xff});
+      std::memcpy(shifted.data() + dtypeBytes(tensor.dtype), tensor.bytes.data(), tensor.bytes.size());
+      checkWith(inputs, name, shifted, 1, stridesOf(tensor));
+      ASSERT_FALSE(HasFailure());
+    }
+    // All of them at odd places, with gaps between rows, heads and sequences; then with gaps that a map can skip.
+    checkOutputs(inputs, run(planByHand(inputs), inputs, {.base = 5, .gap = 3}));
+    checkOutputs(inputs, run(planByHand(inputs), inputs, {.gap = 8, .headMajor = true}));
+    ASSERT_FALSE(HasFailure());
+  }
+}
+
+// As torch's expand makes them: sequences, or heads, that are one and the same memory.
+TEST_F(HopperAttention, SequencesAndHeadsInOneMemoryAreCopied) {
+  for (const Operator op : kOperators) {
+    const OperatorInputs drawn = tools::drawInputs(specOf(op), kLengths, freshSeed());
+    for (const T name : operandsIn(drawn)) {
+      OperatorInputs sequences = drawn;
+      tools::HostTensor &same = sequences.tensors.at(name);
+      const size_t entry = same.bytes.size() / static_cast<size_t>(same.shape[0]);
+      for (size_t begin = entry; begin < same.bytes.size(); begin += entry)
+        std::memcpy(same.bytes.data() + begin, same.bytes.data(), entry);
+      std::vector<int64_t> strides = stridesOf(same);
+      strides[0] = 0;
+      checkWith(sequences, name, {same.bytes.begin(), same.bytes.begin() + static_cast<std::ptrdiff_t>(entry)}, 0,
+                strides);
+      ASSERT_FALSE(HasFailure());
+    }
+
+    OperatorInputs heads = drawn;
+    const T name = op == Operator::kCmp ? T::kKComp : T::kKWin;
+    tools::HostTensor &same = heads.tensors.at(name);
+    for (int64_t batch = 0; batch < same.shape[0]; ++batch)
+      for (int64_t time = 0; time < same.shape[1]; ++time)
+        for (int64_t head = 1; head < same.shape[2]; ++head) {
+          const std::span<std::byte> from = headOf(heads.spec, same, batch, time, 0);
+          std::memcpy(headOf(heads.spec, same, batch, time, head).data(), from.data(), from.size());
+        }
+    std::vector<int64_t> strides = stridesOf(same);
+    strides[2] = 0;
+    checkWith(heads, name, same.bytes, 0, strides);
+    ASSERT_FALSE(HasFailure());
+  }
+}
+
+class HopperDecode : public DecodeTest {
+protected:
+  void SetUp() override {
+    DecodeTest::SetUp();
+    if (IsSkipped() || HasFatalFailure())
+      return;
+    if (const std::string trouble = troubleWithTemplate(); !trouble.empty())
+      GTEST_SKIP() << trouble;
+    useVariant(kByHand);
+  }
+};
+
+// A prompt in two pieces over a cache without pages: keys and values lie as the cache has them.
+TEST_F(HopperDecode, APromptIsReadFromAContiguousCache) {
+  const OperatorInputs history = tools::drawInputs(specOf(Operator::kNsa, 128), {{1100}, {1100}}, freshSeed());
+  decode(history, {.room = 1200, .mostNew = 1024}, evenly(1100, 1024));
+  int attentions = 0;
+  for (const nlohmann::json &launch : description["launches"])
+    if (const std::string op = launch.value("operator", ""); op == "cmp" || op == "window") {
+      EXPECT_EQ(launch.value("template", ""), kByHand) << description.dump(2);
+      ++attentions;
+    }
+  EXPECT_EQ(attentions, 2) << description.dump(2);
+}
+
+} // namespace
+} // namespace nsa::test
