@@ -2,6 +2,7 @@
 // stage of `compile`, tuning, and what the database then shows.
 #include "cache/cache_file.h"
 #include "cache/kernel_store.h"
+#include "runtime/base/digest.h"
 #include "tests/harness/scratch.h"
 #include "tools/nsa/safetensors.h"
 
@@ -9,6 +10,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sqlite3.h>
 #include <sys/wait.h>
 
 namespace nsa::tools {
@@ -30,6 +32,14 @@ protected:
     nlohmann::json report = nlohmann::json::parse(text, nullptr, false);
     EXPECT_TRUE(report.is_object()) << text;
     return report;
+  }
+
+  void execute(const std::string &statement) const {
+    sqlite3 *connection = nullptr;
+    ASSERT_EQ(sqlite3_open(database.c_str(), &connection), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(connection, statement.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
+        << sqlite3_errmsg(connection);
+    sqlite3_close(connection);
   }
 
   // Every output has its verdict, and a good one.
@@ -352,6 +362,32 @@ TEST_F(ProgramJob, RenewedKernelsKeepTheirChoices) {
   run("cache export " + scratch.file("p.nsapack") + " --cache " + database);
   run("cache renew --cache " + scratch.file("p.nsapack"), 1);
   EXPECT_NE(test::readFile(scratch.file("stderr")).find("packs do not change"), std::string::npos);
+
+  // What cannot be read is told of, and the others are made: damage, and a manifest of another time.
+  storeAs("template gone", "template attention");
+  const std::string damaged(64, 'd'), strange(64, 'e');
+  for (const std::string &content : {damaged, strange}) {
+    CacheFile file = std::move(*CacheFile::open(database));
+    StoredChoice choice = file.choices()->front();
+    StoredKernel kernel = **file.kernel(choice.content);
+    choice.problem += content;
+    choice.content = kernel.content = content;
+    std::string warning;
+    ASSERT_TRUE((*KernelStore::open({.path = database}, warning))->put(kernel, &choice).isOk());
+    Digest digest;
+    if (content == strange)
+      digest.field(content).field(std::string_view("strange")).field(kernel.binary);
+    execute("UPDATE kernels SET manifest = 'strange', digest = x'" + digest.finishHex() + "' WHERE content = '" +
+            content + "'");
+  }
+  const std::string some = run("cache renew --cache " + database, 1);
+  EXPECT_NE(some.find(": 1 kernel compiled again, 0 of this compiler already, 2 failed\n"), std::string::npos) << some;
+  EXPECT_NE(some.find("stays as it is: dddddddddddd, it cannot be read: "), std::string::npos) << some;
+  EXPECT_NE(some.find("stays as it is: eeeeeeeeeeee, its manifest cannot be read: "), std::string::npos) << some;
+  report = nlohmann::json::parse(run("cache renew --json --cache " + database, 1));
+  EXPECT_EQ(report.value("current", 0), 1) << report;
+  EXPECT_EQ(report.value("left", 1), 0) << report;
+  EXPECT_EQ(report["failed"].size(), 2u) << report;
 }
 
 TEST_F(ProgramJob, TheMainJobsTunerHasAChoice) {

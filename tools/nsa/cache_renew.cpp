@@ -79,14 +79,16 @@ private:
       byContent[choice.content].push_back(std::move(choice));
     for (auto &[content, named] : byContent) {
       Result<std::optional<StoredKernel>> kernel = file->kernel(content);
-      if (!kernel)
-        return kernel.status();
+      if (!kernel) {
+        failures.emplace(content, "it cannot be read: " + kernel.status().toString());
+        continue;
+      }
       if (!*kernel)
         continue; // a miss for whoever asks
       Result<Manifest> manifest = Manifest::parse((*kernel)->manifest);
       if (!manifest)
-        return manifest.status();
-      if (manifest->evidence["compiler"] == compiler->sourceId())
+        failures.emplace(content, "its manifest cannot be read: " + manifest.status().toString());
+      else if (manifest->evidence["compiler"] == compiler->sourceId())
         ++current;
       else
         old.push_back({std::move(**kernel), std::move(*manifest), std::move(named)});
@@ -120,14 +122,14 @@ private:
   void renew(const OldKernel &each) {
     const Status status = makeAgain(each);
     const std::lock_guard lock(mutex);
+    ++done;
     if (status.isOk())
       ++renewed;
     else
       failures.emplace(each.kernel.content, each.manifest.templateName + " " + formatValues(each.manifest.config) +
                                                 ": " + status.toString());
     if (progress)
-      progress->step("compiling again: " + std::to_string(renewed + failures.size()) + " of " +
-                     std::to_string(old.size()));
+      progress->step("compiling again: " + std::to_string(done) + " of " + std::to_string(old.size()));
   }
 
   // The same configuration of the same problem.
@@ -155,7 +157,7 @@ private:
   }
 
   void report() const {
-    const size_t left = old.size() - renewed - failures.size();
+    const size_t left = old.size() - done;
     if (flags.json) {
       nlohmann::json failed = nlohmann::json::array();
       for (const auto &[content, why] : failures)
@@ -168,8 +170,9 @@ private:
                  {"failed", std::move(failed)}});
       return;
     }
-    std::printf("%s: %s compiled again, %lld of this compiler already%s\n", path.c_str(),
+    std::printf("%s: %s compiled again, %lld of this compiler already%s%s\n", path.c_str(),
                 countText(static_cast<int64_t>(renewed), "kernel").c_str(), static_cast<long long>(current),
+                failures.empty() ? "" : (", " + std::to_string(failures.size()) + " failed").c_str(),
                 left > 0 ? (", " + std::to_string(left) + " left: interrupted").c_str() : "");
     for (const auto &[content, why] : failures)
       std::printf("stays as it is: %.12s, %s\n", content.c_str(), why.c_str());
@@ -184,7 +187,7 @@ private:
   std::unique_ptr<KernelStore> store;
   std::unique_ptr<Progress> progress;
   std::mutex mutex; // of what follows
-  size_t renewed = 0;
+  size_t renewed = 0, done = 0;
   std::map<std::string, std::string> failures; // by content
 };
 
