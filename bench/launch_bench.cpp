@@ -58,7 +58,10 @@ private:
   Status measureDatabase();
   Status measureMemory();
   Status measureRuns();
-  Status measureRunsOn(int threads, const BareLaunch &bare, nsa_plan *plan);
+  Status measureRunsOf(nsa_engine *engine, const LaunchRequest &request, const StoredKernel &kernel,
+                       const std::string &what);
+  Status measureRunsOn(int threads, const BareLaunch &bare, const LaunchRequest &request, nsa_plan *plan,
+                       const std::string &what);
   // Samples of one thread's median call: `calls(thread)` makes the calls of one round.
   Result<std::vector<double>> sample(int threads, int rounds, int callsPerRound,
                                      const std::function<Status(int thread)> &calls) const;
@@ -68,7 +71,7 @@ private:
   tools::ScratchFolder folder;
   std::string manyPath = folder.file("many.db"), real = folder.file("real.db");
   std::vector<LaunchRequest> distinct, kernels;
-  std::optional<StoredKernel> tinyKernel;
+  std::optional<StoredKernel> tinyKernel, crowdedKernel;
   std::optional<BenchReport> report;
 };
 
@@ -93,8 +96,7 @@ Result<tools::EngineHandle> LaunchBench::openEngine(nsa_miss_policy policy, cons
 Status LaunchBench::fillDatabases() {
   // Few queries and many have kernels of their own.
   const LaunchRequest tiny = tinyRequest();
-  LaunchRequest crowded = tiny;
-  crowded.maxima = {.batch = 512, .tokensQ = 512 * 512, .seqlenQ = 512, .seqlenK = 1024};
+  const LaunchRequest crowded = crowdedRequest();
   kernels = realRequests(flags.quick);
   {
     Result<tools::EngineHandle> engine = openEngine(NSA_MISS_DEFAULT, real);
@@ -141,6 +143,7 @@ Status LaunchBench::fillDatabases() {
   NSA_RETURN_IF_ERROR(few.status());
   NSA_RETURN_IF_ERROR(many.status());
   tinyKernel = few->kernel;
+  crowdedKernel = many->kernel;
 
   distinct = distinctRequests(flags.quick ? 200 : flags.specs);
   Result<std::unique_ptr<KernelStore>> to = KernelStore::open({.path = manyPath, .readOnly = false}, warning);
@@ -251,11 +254,12 @@ Status LaunchBench::measureMemory() {
 }
 
 // Both ways alternate within one round, so that the difference is of one moment of the machine.
-Status LaunchBench::measureRunsOn(int threads, const BareLaunch &bare, nsa_plan *plan) {
+Status LaunchBench::measureRunsOn(int threads, const BareLaunch &bare, const LaunchRequest &request, nsa_plan *plan,
+                                  const std::string &what) {
   constexpr int kCalls = 200; // fewer than a stream's queue holds, so that no call waits for the device
   std::vector<std::unique_ptr<LaunchCaller>> callers;
   for (int i = 0; i < threads; ++i) {
-    Result<std::unique_ptr<LaunchCaller>> caller = LaunchCaller::make(flags.device, bare, plan);
+    Result<std::unique_ptr<LaunchCaller>> caller = LaunchCaller::make(flags.device, bare, request, plan);
     if (!caller)
       return caller.status();
     callers.push_back(std::move(*caller));
@@ -295,25 +299,37 @@ Status LaunchBench::measureRunsOn(int threads, const BareLaunch &bare, nsa_plan 
     }
   }
   const char *bareName = bare.context() ? "bare cuLaunchKernelEx" : "bare call of the worker pool";
-  NSA_RETURN_IF_ERROR(add(bareName, threads, clock.name(), bareAll));
-  NSA_RETURN_IF_ERROR(add("nsa_run", threads, clock.name(), runAll));
-  return add("nsa_run over the bare launch", threads, clock.name(), over);
+  NSA_RETURN_IF_ERROR(add(bareName + what, threads, clock.name(), bareAll));
+  NSA_RETURN_IF_ERROR(add("nsa_run" + what, threads, clock.name(), runAll));
+  return add("nsa_run over the bare launch" + what, threads, clock.name(), over);
+}
+
+Status LaunchBench::measureRunsOf(nsa_engine *engine, const LaunchRequest &request, const StoredKernel &kernel,
+                                  const std::string &what) {
+  Result<tools::PlanHandle> plan = tools::createPlan(engine, request.spec, request.maxima);
+  if (!plan)
+    return plan.status();
+  Result<std::unique_ptr<BareLaunch>> bare = BareLaunch::make(flags.device, kernel);
+  if (!bare)
+    return bare.status();
+  for (const int threads : {1, flags.threads})
+    NSA_RETURN_IF_ERROR(measureRunsOn(threads, **bare, request, plan->get(), what));
+  return Status::ok();
 }
 
 Status LaunchBench::measureRuns() {
   Result<tools::EngineHandle> engine = openEngine(NSA_MISS_FAIL, real);
   if (!engine)
     return engine.status();
-  const LaunchRequest tiny = tinyRequest();
-  Result<tools::PlanHandle> plan = tools::createPlan(engine->get(), tiny.spec, tiny.maxima);
-  if (!plan)
-    return plan.status();
-  Result<std::unique_ptr<BareLaunch>> bare = BareLaunch::make(flags.device, *tinyKernel);
-  if (!bare)
-    return bare.status();
-  for (const int threads : {1, flags.threads})
-    NSA_RETURN_IF_ERROR(measureRunsOn(threads, **bare, plan->get()));
-  return Status::ok();
+  NSA_RETURN_IF_ERROR(measureRunsOf(engine->get(), tinyRequest(), *tinyKernel, ""));
+  Result<Manifest> manifest = Manifest::parse(crowdedKernel->manifest);
+  if (!manifest)
+    return manifest.status();
+  // Of GPUs with a copy engine: a launch finds the maps of its tensors, and passes them.
+  const auto maps = std::ranges::count(manifest->params, ManifestParam::Kind::kMap, &ManifestParam::kind);
+  return maps == 0 ? Status::ok()
+                   : measureRunsOf(engine->get(), crowdedRequest(), *crowdedKernel,
+                                   ", " + std::to_string(maps) + " tensor maps");
 }
 
 Status LaunchBench::run() {

@@ -1,19 +1,16 @@
 #include "bench/launch_caller.h"
 
-#include "bench/launch_request.h"
-
 #include <algorithm>
 
 namespace nsa::bench {
 
 Result<std::unique_ptr<LaunchCaller>> LaunchCaller::make(const std::string &device, const BareLaunch &bare,
-                                                         nsa_plan *plan) {
+                                                         const LaunchRequest &request, nsa_plan *plan) {
   auto caller = std::make_unique<LaunchCaller>();
   Result<std::unique_ptr<tools::Accelerator>> accelerator = tools::Accelerator::open(device);
   if (!accelerator)
     return accelerator.status();
   caller->accelerator = std::move(*accelerator);
-  const LaunchRequest request = tinyRequest();
   Bindings internal;
   for (const auto &[name, dim] : {std::pair{NSA_Q, request.spec.qkDim},
                                   {NSA_K, request.spec.qkDim},

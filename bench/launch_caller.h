@@ -1,8 +1,9 @@
-// One thread of nsa_bench_launch: its tensors, its stream and both ways to launch the tiny kernel on them.
+// One thread of nsa_bench_launch: tensors of one query and key, its stream and both ways to launch a kernel on them.
 // Ownership: owns all of it. Thread-safety: one thread.
 #pragma once
 
 #include "bench/bare_launch.h"
+#include "bench/launch_request.h"
 #include "tools/support/accelerator.h"
 #include "tools/support/engine.h"
 
@@ -15,7 +16,9 @@ namespace nsa::bench {
 
 class LaunchCaller {
 public:
-  static Result<std::unique_ptr<LaunchCaller>> make(const std::string &device, const BareLaunch &bare, nsa_plan *plan);
+  // The plan is of the request.
+  static Result<std::unique_ptr<LaunchCaller>> make(const std::string &device, const BareLaunch &bare,
+                                                    const LaunchRequest &request, nsa_plan *plan);
 
   Status bareLaunches(const BareLaunch &bare, int calls) const;
   Status runs(const nsa_plan *plan, int calls) const;

@@ -15,6 +15,12 @@ LaunchRequest tinyRequest() {
   return tiny;
 }
 
+LaunchRequest crowdedRequest() {
+  LaunchRequest crowded = tinyRequest();
+  crowded.maxima = {.batch = 512, .tokensQ = 512 * 512, .seqlenQ = 512, .seqlenK = 1024};
+  return crowded;
+}
+
 std::vector<LaunchRequest> distinctRequests(int count) {
   std::vector<LaunchRequest> requests;
   for (int i = 0; i < kMostDistinctRequests; ++i) {

@@ -14,6 +14,9 @@ struct LaunchRequest {
 
 // Small enough that launching is all there is to measure.
 LaunchRequest tinyRequest();
+// The same for plans of many queries, which have kernels of their own: on some GPUs with tensor maps among their
+// arguments. Its calls may be as small.
+LaunchRequest crowdedRequest();
 
 // Problems that one kernel serves, each with a choice of its own in the database; at most 10,000.
 constexpr int kMostDistinctRequests = 10000;
