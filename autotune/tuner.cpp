@@ -93,7 +93,7 @@ private:
   }
 
   bool spent(double share) {
-    if (callbacks.now() - start < options.budgetSeconds * share)
+    if (callbacks.now() - start < std::max(options.budgetSeconds - options.spentSeconds, 0.0) * share)
       return false;
     report.budgetExhausted = true;
     return true;

@@ -56,6 +56,7 @@ struct TuneCallbacks {
 
 struct TuneOptions {
   double budgetSeconds = 30;
+  double spentSeconds = 0; // of the budget, on what was prepared before the tuner was called
   int compileThreads = 2;
   size_t maxCompiled = 32;     // candidates compiled, cheapest predicted first; each template's cheapest among them
   int roundsPerRung = 3;       // successive halving: 3, 9, 27 rounds; about a third survives each rung

@@ -86,6 +86,7 @@ Result<TuneReport> TuningSession::run() {
   };
   TuneOptions options;
   options.budgetSeconds = environment.options.tuneBudgetSeconds;
+  options.spentSeconds = madeSeconds;
   options.compileThreads = environment.options.compileThreads;
   options.exhaustive = environment.options.tuneExhaustive;
   options.seed = inputSeed;

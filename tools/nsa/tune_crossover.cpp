@@ -6,6 +6,7 @@
 #include "runtime/engine/pipeline.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <set>
 
@@ -163,6 +164,11 @@ bool answers(const StoredRoute &route, const CrossoverJob &job, const std::strin
       job.lengths, [&](int64_t length) { return sizes.contains(length) || (isEnded && length > *sizes.rbegin()); });
 }
 
+double secondsAt(int64_t tokens, int64_t before, double secondsBefore) {
+  const double longer = static_cast<double>(tokens) / static_cast<double>(before);
+  return secondsBefore * longer * longer;
+}
+
 Result<std::optional<StoredRoute>> measureCrossover(const CrossoverJob &job, const CrossoverPlace &place) {
   Result<std::unique_ptr<Accelerator>> accelerator = Accelerator::open(place.device);
   if (!accelerator)
@@ -176,10 +182,13 @@ Result<std::optional<StoredRoute>> measureCrossover(const CrossoverJob &job, con
   route.name = kCrossoverRoute;
   route.provenance = "compiler=" + place.revision;
   std::vector<bench::Duel> duels;
+  double seconds = 0; // of the length before
   for (const int64_t tokens : job.lengths) {
-    if (place.isOver())
+    if (place.isOver(duels.empty() ? 0 : secondsAt(tokens, duels.back().tokens, seconds)))
       return std::optional<StoredRoute>();
+    const auto begin = std::chrono::steady_clock::now();
     Result<bench::Duel> duel = duelAt(job, tokens, place.engine, **accelerator, *flush);
+    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (!duel) {
       if (duel.status().code() != ErrorCode::kOutOfMemory || duels.empty())
         return duel.status();

@@ -39,11 +39,14 @@ bool answers(const StoredRoute &route, const CrossoverJob &job, const std::strin
 
 struct CrossoverPlace {
   nsa_engine *engine = nullptr;
-  std::string device;           // "cpu" or "cuda:0", the engine's
-  std::string key;              // of the device, in the store
-  std::string revision;         // of the compiler
-  std::function<bool()> isOver; // asked between lengths
+  std::string device;   // "cpu" or "cuda:0", the engine's
+  std::string key;      // of the device, in the store
+  std::string revision; // of the compiler
+  // Asked between lengths, with the seconds that the next one may take.
+  std::function<bool(double seconds)> isOver;
 };
+// What measuring at a length may take at most, after another one took so long: attention's work grows by the square.
+double secondsAt(int64_t tokens, int64_t before, double secondsBefore);
 // Both in turns, at growing lengths, until the forward pass was the faster one at two in a row. A length that has no
 // room on the device ends it; nothing stands for a measurement that isOver has ended.
 Result<std::optional<StoredRoute>> measureCrossover(const CrossoverJob &job, const CrossoverPlace &place);

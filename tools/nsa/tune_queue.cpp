@@ -8,8 +8,8 @@ namespace {
 // Shares of the budget. The first kernel of a family compiles the candidates, which the others may find made; a kernel
 // without choices is compiled once.
 constexpr double kTuned = 1, kFirst = 4, kMade = 0.2;
-// Less than that would store choices from next to no measurements.
-constexpr double kLeastSeconds = 0.5;
+// Less than that, of which inputs take a part, would store choices from next to no measurements.
+constexpr double kLeastSeconds = 1;
 
 } // namespace
 

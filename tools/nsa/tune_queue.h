@@ -63,8 +63,8 @@ private:
   };
   std::map<size_t, Held> inHand;
   double doneWeight = 0;
-  // By how much the last kernels have exceeded their shares: by their inputs, and the default that is compiled and
-  // checked whatever the budget says.
+  // By how much the last kernels have exceeded their shares: by the default that is compiled and checked whatever the
+  // budget says.
   std::array<double, 8> beyondSeconds = {};
   size_t measuredJobs = 0, doneJobs = 0, total = 0;
   bool stopped = false;

@@ -314,8 +314,8 @@ Json WorkloadRun::crossover(Model &model, const CrossoverJob &job) {
   std::optional<StoredRoute> route = stored->routeOf(job.family, model.device, kCrossoverRoute);
   std::string status = "stored", error;
   if (isStale || !route || !answers(*route, job, environment.revision)) {
-    const auto isOver = [&] {
-      return Interruption::wanted() || (options.budgetSeconds > 0 && now() - begin > options.budgetSeconds);
+    const auto isOver = [&](double seconds) {
+      return Interruption::wanted() || (options.budgetSeconds > 0 && now() - begin + seconds > options.budgetSeconds);
     };
     Progress line;
     if (options.showsProgress)

@@ -61,6 +61,30 @@ TEST(TunerBudget, BudgetEndsCompilingButNotTheIncumbent) {
   EXPECT_EQ(report.candidates[0].rounds, 0);
 }
 
+// Inputs are drawn before the tuner is called: its rounds end when the caller's time does.
+TEST(TunerBudget, WhatWasSpentBeforeIsNotThereTwice) {
+  TuneOptions options;
+  options.budgetSeconds = 10;
+  options.spentSeconds = 4;
+  FakeMachine machine{.trueMs = {500, 500}};
+  TuneReport report = tuned(machine, options);
+  EXPECT_TRUE(report.budgetExhausted);
+  EXPECT_GT(report.candidates[0].rounds, 0);
+  EXPECT_LE(machine.seconds, 6 + 0.5) << "the run in hand is the last one";
+
+  FakeMachine compiling{.trueMs = {1.0, 0.5, 0.4, 0.3}};
+  compiling.compileSeconds = 2;
+  options.compileThreads = 1;
+  report = tuned(compiling, options);
+  EXPECT_EQ(compiling.compiles, 2u) << "half of what is left is for compiling";
+
+  options.spentSeconds = 11;
+  FakeMachine late{.trueMs = {1.0, 0.5}};
+  report = tuned(late, options);
+  EXPECT_EQ(report.winner, 0u);
+  EXPECT_FALSE(report.wasMeasured()) << "nothing is left";
+}
+
 TEST(TunerBudget, BudgetEndsCheckingAfterOneThatPasses) {
   FakeMachine machine{.trueMs = {1.0, 0.5, 0.4}};
   machine.checkSeconds = 20;

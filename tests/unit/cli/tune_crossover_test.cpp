@@ -53,6 +53,11 @@ TEST(TuneCrossover, IsAskedOncePerHeadAndType) {
   EXPECT_NE(crossoverJobs({wide})[0].family, jobs[0].family) << "the window takes its time";
 }
 
+TEST(TuneCrossover, TakesAsLongAsTheSquareOfTheLength) {
+  EXPECT_DOUBLE_EQ(secondsAt(2048, 1024, 0.5), 2);
+  EXPECT_DOUBLE_EQ(secondsAt(65536, 1024, 0.001), 4.096);
+}
+
 TEST(TuneCrossover, IsAskedWhereAKernelOfTheForwardIs) {
   const auto limited = [](std::vector<int64_t> lengths, std::set<Operator> operators) {
     Workload workload = workloadOf(std::move(lengths));
