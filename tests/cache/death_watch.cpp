@@ -1,7 +1,8 @@
 #include "tests/cache/death_watch.h"
 
+#include "tests/harness/seed.h"
+
 #include <csignal>
-#include <cstdlib>
 #include <string_view>
 #include <unistd.h>
 
@@ -73,9 +74,6 @@ void DeathWatch::install(DeathWatch &page) {
   system->xSetSystemCall(system, "write", reinterpret_cast<sqlite3_syscall_ptr>(watchedWrite));
 }
 
-int killsInAll() {
-  const char *wanted = std::getenv("NSA_TEST_KILLS");
-  return wanted ? static_cast<int>(std::strtol(wanted, nullptr, 10)) : 300;
-}
+int killsInAll() { return repeats("NSA_TEST_KILLS", 300); }
 
 } // namespace nsa::test

@@ -2,11 +2,13 @@
 // that it is not, nothing that was stored before is lost, and the file is whole.
 #include "tests/cache/fault_vfs.h"
 #include "tests/cache/stored_fixture.h"
+#include "tests/harness/seed.h"
 
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <random>
 
 namespace nsa {
 namespace {
@@ -15,7 +17,8 @@ using test::FaultVfs;
 using Fault = FaultVfs::Fault;
 using Lasting = FaultVfs::Lasting;
 
-constexpr uint64_t kMostPoints = 24; // of one operation and one fault
+// Of one operation and one fault; a third of them where NSA_TEST_DRAWS cuts what is drawn.
+constexpr int kMostPoints = 24;
 
 class FaultTest : public StoredTest {
 protected:
@@ -36,13 +39,15 @@ protected:
       refused += !status.isOk();
       return status;
     };
+    const auto mostPoints = static_cast<uint64_t>(std::max(test::drawnCases(kMostPoints), kMostPoints / 3));
+    std::mt19937_64 random(test::freshSeed());
     ASSERT_TRUE(run([] { FaultVfs::disarm(); }).isOk());
     const uint64_t writes = FaultVfs::writes(), syncs = FaultVfs::syncs();
     EXPECT_GT(writes, 0u);
     for (const Fault fault : {Fault::kFull, Fault::kWriteError, Fault::kTornWrite, Fault::kSyncError}) {
       const uint64_t points = fault == Fault::kSyncError ? syncs : writes;
-      const uint64_t step = std::max<uint64_t>(points / kMostPoints, 1);
-      for (uint64_t at = 1; at <= points; at += step)
+      const uint64_t step = std::max<uint64_t>(points / mostPoints, 1);
+      for (uint64_t at = 1 + random() % step; at <= points; at += step)
         for (const Lasting lasting : {Lasting::kOnce, Lasting::kForGood}) {
           SCOPED_TRACE("fault " + std::to_string(static_cast<int>(fault)) + " at " + std::to_string(at) + " of " +
                        std::to_string(points) + (lasting == Lasting::kOnce ? "" : " and from then on"));

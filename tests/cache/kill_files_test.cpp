@@ -16,8 +16,6 @@
 namespace nsa {
 namespace {
 
-constexpr int kEnoughToTell = 30; // kills, of where they fell
-
 struct Progress {
   test::DeathWatch watch;
   std::atomic<int> done{0}; // steps that have returned
@@ -29,7 +27,7 @@ protected:
   // whole of it was done.
   void killAt(const char *what, const std::function<void(Progress &)> &body,
               const std::function<void(int done, bool exactly)> &check) {
-    const int kills = std::max(test::killsInAll() / 6, 1);
+    const int kills = std::max(test::killsInAll() * 4 / 15, 1);
     keep();
     uint64_t writes = 0;
     {
@@ -75,7 +73,7 @@ protected:
         "%s: %d kills, %d (%d %%) inside a write transaction, %d before the first step had ended; a run does %d "
         "writes\n",
         what, killed, inside, 100 * inside / std::max(killed, 1), early, static_cast<int>(writes));
-    if (killed < kEnoughToTell)
+    if (killed < test::kEnoughKillsToTell)
       return;
     EXPECT_GE(inside * 5, killed) << "at least 20 % are to be inside a transaction";
     EXPECT_LT(early, killed) << "some are to be behind the first step";

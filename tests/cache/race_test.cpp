@@ -2,6 +2,7 @@
 // the real compiler: every result is right, what one makes no other makes again, and no lease outlives its expiry.
 #include "tests/cache/small_job.h"
 #include "tests/cache/store_fixture.h"
+#include "tests/harness/seed.h"
 
 #include <algorithm>
 #include <atomic>
@@ -41,10 +42,7 @@ struct Totals {
   std::atomic<int64_t> leastLeftMs{std::numeric_limits<int64_t>::max()}; // of any lease that stood there
 };
 
-int processes() {
-  const char *wanted = std::getenv("NSA_TEST_PROCESSES");
-  return wanted ? std::max(static_cast<int>(std::strtol(wanted, nullptr, 10)), 2) : 64;
-}
+int processes() { return std::max(test::repeats("NSA_TEST_PROCESSES", 64), 2); }
 
 // Reads the leases again and again, as no process of the race does: how long each was still to last when it was seen.
 void watchLeases(const std::string &path, Totals &totals) {

@@ -174,13 +174,8 @@ int expectSameTable(const std::map<std::string, TuneJobTest::Stored> &first,
   return ties;
 }
 
-int countOf(const char *variable, int otherwise) {
-  const char *wanted = std::getenv(variable);
-  return wanted ? static_cast<int>(std::strtol(wanted, nullptr, 10)) : otherwise;
-}
-
 TEST_F(TuneJobTest, TunedAgainItIsTheSameTable) {
-  const int repeats = countOf("NSA_TEST_TUNE_REPEATS", 2);
+  const int repeats = test::repeats("NSA_TEST_TUNE_REPEATS", 2);
   const auto begin = Clock::now();
   run(tune({}));
   const std::map<std::string, Stored> reference = storedChoices();
@@ -199,7 +194,7 @@ TEST_F(TuneJobTest, TunedAgainItIsTheSameTable) {
 }
 
 TEST_F(TuneJobTest, KilledAtAnyMomentAndResumedItIsTheSameTable) {
-  const int kills = countOf("NSA_TEST_TUNE_KILLS", 6);
+  const int kills = test::repeats("NSA_TEST_TUNE_KILLS", 6);
   std::mt19937 random(test::freshSeed());
 
   const nlohmann::json plan = nlohmann::json::parse(run(tune({"--dry-run", "--json"})));

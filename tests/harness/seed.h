@@ -1,5 +1,5 @@
 // What a test draws: its seed, fresh in each run and printed, or NSA_TEST_SEED to repeat a run; how many cases, cut by
-// NSA_TEST_DRAWS where a tool makes each of them slow.
+// NSA_TEST_DRAWS where a tool makes each of them slow; how often it does what may go wrong once in a while.
 // Thread-safety: any thread.
 #pragma once
 
@@ -21,6 +21,12 @@ inline uint64_t freshSeed() {
 inline int drawnCases(int otherwise) {
   const char *most = std::getenv("NSA_TEST_DRAWS");
   return most ? static_cast<int>(std::clamp(std::strtol(most, nullptr, 10), 1L, long{otherwise})) : otherwise;
+}
+
+// As often as the environment's `variable` says.
+inline int repeats(const char *variable, int otherwise) {
+  const char *wanted = std::getenv(variable);
+  return wanted ? static_cast<int>(std::strtol(wanted, nullptr, 10)) : otherwise;
 }
 
 } // namespace nsa::test

@@ -1,6 +1,7 @@
 // Tuning in the background with the real compiler on the CPU: what serves meanwhile, that the next plan has the winner,
 // that plans which are held stay as they are, and that nothing waits for it at the end.
 #include "tests/harness/no_environment.h"
+#include "tests/harness/seed.h"
 #include "tests/unit/runtime/planner_fixture.h"
 
 #include <atomic>
@@ -245,8 +246,7 @@ TEST_F(BackgroundTest, DISABLED_EndsInTheFirstCompilation) {
 TEST_F(BackgroundTest, AProcessMayEndInItsFirstCompilation) {
   options.templateDir = "";
   describe(*open(MissPolicy::kDefault)); // serves the child
-  const char *wanted = std::getenv("NSA_TEST_ENDS");
-  const int ends = wanted ? static_cast<int>(std::strtol(wanted, nullptr, 10)) : 8;
+  const int ends = test::repeats("NSA_TEST_ENDS", 8);
   for (int i = 0; i < ends; ++i) {
     const std::string delay = std::to_string(120000 / ends * i); // the first compilation, and what comes before
     const pid_t child = fork();

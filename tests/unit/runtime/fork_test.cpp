@@ -2,6 +2,7 @@
 // a thread of the parent held. A child that hangs is killed by its alarm and fails the test.
 #include "nsa/nsa.h"
 #include "tests/harness/scratch.h"
+#include "tests/harness/seed.h"
 #include "tests/unit/runtime/stored_kernel.h"
 
 #include <atomic>
@@ -168,7 +169,7 @@ TEST_F(Fork, ManyThreadsOfAChildFindOneEngine) {
 // Threads of the parent plan from memory and from the file, run, and open engines, so that each fork finds other locks
 // taken.
 TEST_F(Fork, WhileOtherThreadsPlanAndRun) {
-  constexpr int kForks = 60;
+  const int forks = test::repeats("NSA_TEST_FORKS", 20);
   std::atomic<bool> done = false;
   std::atomic<uint64_t> calls = 0;
   std::vector<std::jthread> threads;
@@ -187,7 +188,7 @@ TEST_F(Fork, WhileOtherThreadsPlanAndRun) {
     });
   while (calls < 20)
     std::this_thread::yield();
-  for (int i = 0; i < kForks && !HasFailure(); ++i)
+  for (int i = 0; i < forks && !HasFailure(); ++i)
     EXPECT_EQ(inChild([&] {
                 Call call(1 << (i % 7));
                 for (int round = 1; round <= 3; ++round)
