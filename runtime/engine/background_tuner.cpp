@@ -140,15 +140,18 @@ void BackgroundTuner::run() {
       return stopping.load();
     };
     const Status status = attempt("to tune", [&] { return work.tune(job, stop); });
-    counters.backgroundPending -= 1;
-    if (stopping)
+    const bool isStopped = stopping;
+    if (!isStopped) {
+      Counters::raise(status.isOk() ? counters.backgroundDone : counters.backgroundFailed);
+      if (!status.isOk())
+        (void)attempt("to log", [&] {
+          logger.log(LogLevel::kWarning, "tuner", "tuning in the background: " + status.toString());
+          return Status::ok();
+        });
+    }
+    counters.backgroundPending -= 1; // the last of it: who waits for none to be pending finds what came of them
+    if (isStopped)
       return;
-    Counters::raise(status.isOk() ? counters.backgroundDone : counters.backgroundFailed);
-    if (!status.isOk())
-      (void)attempt("to log", [&] {
-        logger.log(LogLevel::kWarning, "tuner", "tuning in the background: " + status.toString());
-        return Status::ok();
-      });
   }
 }
 
