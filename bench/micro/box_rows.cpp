@@ -60,7 +60,8 @@ Result<int> misplacedBytes(MicroDevice &device, int rows) {
       // 16-byte pieces of a row of 128 bytes change places by the row's number (PTX ISA, swizzling modes, 128 bytes).
       const int piece = (column / 8) ^ (row % 8), at = row * kTileColumns + piece * 8 + column % 8;
       const int from = sourceRow(row / rows, rows) + row % rows;
-      if (found[static_cast<size_t>(at)] != matrix[static_cast<size_t>(from * kTileColumns + column)])
+      if (found[static_cast<size_t>(at)] !=
+          matrix[static_cast<size_t>(from) * kTileColumns + static_cast<size_t>(column)])
         misplaced += 2;
     }
   return misplaced;

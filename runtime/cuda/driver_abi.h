@@ -53,6 +53,7 @@ inline constexpr unsigned kEventDefault = 0;
 inline constexpr unsigned kHostMapped = 2; // CU_MEMHOSTALLOC_DEVICEMAP
 
 enum class LaunchAttributeName : int {
+  kIgnore = 0,
   kCluster = 4,
   kProgrammaticSerialization = 6, // the kernel may start before its predecessor in the stream has ended
 };

@@ -38,13 +38,12 @@ public:
   // all that is registered, exit() destroys what is local to the thread that calls it, as a rule the main one: called
   // there, the threads end before anything goes.
   static void endWithTheMainThread() {
-    static thread_local const AtThreadEnd end;
+    static thread_local const AtThreadEnd end{};
     (void)end;
   }
 
 private:
   struct AtThreadEnd {
-    AtThreadEnd() {}
     ~AtThreadEnd() {
       if (gettid() == getpid())
         endAll();

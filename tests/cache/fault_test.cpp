@@ -54,7 +54,7 @@ protected:
           const Status status = run([&] { FaultVfs::arm(fault, at, lasting); });
           FaultVfs::disarm();
           if (!status.isOk())
-            EXPECT_NE(status.toString().find("'"), std::string::npos) << "names no file: " << status.toString();
+            EXPECT_NE(status.toString().find('\''), std::string::npos) << "names no file: " << status.toString();
           check(status);
           expectNothingLost();
           if (HasFailure())

@@ -307,7 +307,7 @@ void compileAll(std::vector<Job> &jobs) {
 
 int64_t number(const Manifest &manifest, const char *name) {
   auto found = manifest.evidence.find(name);
-  return found == manifest.evidence.end() ? -1 : std::atoll(found->second.c_str());
+  return found == manifest.evidence.end() ? -1 : std::strtoll(found->second.c_str(), nullptr, 10);
 }
 
 // What a kernel may keep in memory that leaves registers unused, stores and loads together: four words, or eight where
@@ -439,7 +439,7 @@ TEST(CompileMatrix, EveryConfigCorner) {
     for (const CompileCall::Listed &candidate : *listed) {
       auto config = parseValues(candidate.config);
       for (const auto &[name, value] : *config)
-        byValue[candidate.templateName][name].emplace(std::atoll(value.c_str()), &candidate);
+        byValue[candidate.templateName][name].emplace(std::strtoll(value.c_str(), nullptr, 10), &candidate);
     }
     std::set<const CompileCall::Listed *> corners;
     for (const auto &[name, choices] : byValue)

@@ -44,6 +44,7 @@ static_assert(same(cuda::FunctionAttribute::kRegisters, CU_FUNC_ATTRIBUTE_NUM_RE
 static_assert(same(cuda::FunctionAttribute::kMaxDynamicSharedBytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES));
 static_assert(same(cuda::FunctionAttribute::kNonPortableClusterAllowed,
                    CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED));
+static_assert(same(cuda::LaunchAttributeName::kIgnore, CU_LAUNCH_ATTRIBUTE_IGNORE));
 static_assert(same(cuda::LaunchAttributeName::kCluster, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION));
 static_assert(same(cuda::LaunchAttributeName::kProgrammaticSerialization,
                    CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION));

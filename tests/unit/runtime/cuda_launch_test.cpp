@@ -57,7 +57,7 @@ protected:
   void storeAs(const std::string &device, const std::string &target, bool tuned) const {
     store(device, {.params = "param view status int32 1\nparam view out bf16 3\n", .target = target}, tuned);
   }
-  void store(const std::string &device, test::KernelText text, bool tuned) const {
+  void store(const std::string &device, const test::KernelText &text, bool tuned) const {
     Spec internal;
     internal.queryHeads = 4;
     internal.kvHeads = 2;
