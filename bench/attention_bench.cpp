@@ -120,7 +120,7 @@ private:
       contenders.push_back(std::move(contender));
     }
     const size_t ours = contenders.size();
-    if (peers) {
+    if (peers && benchCase.spec.op != Operator::kCmp) { // which nobody else has by itself
       Result<PeerProcess::Peers> prepared = peers->prepare(benchCase, device->flush().size());
       if (!prepared) {
         // Their trouble must not end our measurement.
@@ -204,8 +204,10 @@ int main(int argc, char **argv) {
       ->delimiter(',')
       ->capture_default_str()
       ->type_name("LIST");
-  options.add_option("--heads", flags.heads, "Only these: nsa128, nsa192, gqa4")->delimiter(',')->type_name("LIST");
-  options.add_option("--ops", flags.ops, "Only these: dense, window")->delimiter(',')->type_name("LIST");
+  options.add_option("--heads", flags.heads, "Only these: nsa128, nsa192, gqa4, mha1")
+      ->delimiter(',')
+      ->type_name("LIST");
+  options.add_option("--ops", flags.ops, "Only these: dense, window, cmp")->delimiter(',')->type_name("LIST");
   options.add_option("--tokens", flags.tokens, "Only these lengths: 4096, 16384, 65536")
       ->delimiter(',')
       ->type_name("LIST");

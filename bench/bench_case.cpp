@@ -26,7 +26,8 @@ BenchCase makeCase(Operator op, const Geometry &geometry, int64_t tokens) {
 std::vector<BenchCase> benchCases(bool cuda, bool quick) {
   // nsa192 has the paper's heads; nsa128 and gqa4 are what other implementations publish.
   constexpr Geometry kNsa192 = {"nsa192", 64, 4, 192, 128}, kNsa128 = {"nsa128", 64, 4, 128, 128},
-                     kGqa4 = {"gqa4", 32, 8, 128, 128}, kSmall = {"small", 8, 1, 64, 64};
+                     kGqa4 = {"gqa4", 32, 8, 128, 128}, kMha1 = {"mha1", 16, 16, 128, 128},
+                     kSmall = {"small", 8, 1, 64, 64};
   std::vector<BenchCase> cases;
   if (quick)
     return {makeCase(Operator::kWindow, kSmall, 256)};
@@ -36,12 +37,10 @@ std::vector<BenchCase> benchCases(bool cuda, bool quick) {
         cases.push_back(makeCase(op, kSmall, tokens));
     return cases;
   }
-  for (const Geometry &geometry : {kNsa128, kNsa192, kGqa4})
-    for (int64_t tokens : {4096, 16384, 65536}) {
-      cases.push_back(makeCase(Operator::kWindow, geometry, tokens));
-      if (tokens <= 16384)
-        cases.push_back(makeCase(Operator::kDense, geometry, tokens));
-    }
+  for (const Geometry &geometry : {kNsa128, kNsa192, kGqa4, kMha1})
+    for (int64_t tokens : {4096, 16384, 65536})
+      for (Operator op : {Operator::kWindow, Operator::kCmp, Operator::kDense})
+        cases.push_back(makeCase(op, geometry, tokens));
   return cases;
 }
 
@@ -73,7 +72,8 @@ std::optional<Roof> roofOf(const std::string &deviceName, DType dtype) {
 double floorMs(const BenchCase &benchCase, double flops, const Roof &roof) {
   const Spec &spec = benchCase.spec;
   const double tokens = static_cast<double>(benchCase.maxima.batch) * static_cast<double>(benchCase.maxima.seqlenK);
-  const double elements = tokens * (spec.queryHeads + spec.kvHeads) * (spec.qkDim + spec.vDim);
+  const double keys = spec.op == Operator::kCmp ? tokens / spec.cmpStride : tokens;
+  const double elements = (tokens * spec.queryHeads + keys * spec.kvHeads) * (spec.qkDim + spec.vDim);
   const double bytes = elements * dtypeBytes(spec.dtype);
   return std::max(flops / (roof.tflops * 1e12), bytes / (roof.terabytesPerSecond * 1e12)) * 1e3;
 }

@@ -17,8 +17,8 @@ struct BenchCase {
   Maxima maxima;
 };
 
-// The NSA paper's heads, the usual 128/128 ones, and a grouped layout, at a short and a long length; on the CPU the
-// shape of `tools/quickstart`. `quick` is one small case.
+// Window, compressed and dense attention with the NSA paper's heads, the usual 128/128 ones, a smaller group and none,
+// from a short to a long length; on the CPU the shape of `tools/quickstart`. `quick` is one small case.
 std::vector<BenchCase> benchCases(bool cuda, bool quick);
 
 // One sequence of so many tokens, all of them queries.
