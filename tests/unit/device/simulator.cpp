@@ -7,7 +7,7 @@
 
 #include <ucontext.h>
 
-Index3 threadIdx, blockIdx;
+Index3 threadIdx, blockIdx, gridDim;
 alignas(128) unsigned char shared_memory[simulator::kSharedBytes];
 
 namespace simulator {

@@ -23,6 +23,7 @@ struct Index3 {
   unsigned x = 0, y = 0, z = 0;
 };
 extern Index3 threadIdx, blockIdx;
+extern Index3 gridDim; // as the test sets it
 // The dynamic shared memory of the block: kernels declare it by this name.
 extern "C" unsigned char shared_memory[];
 
@@ -69,5 +70,6 @@ inline int atomicCAS(int *address, int expected, int desired) {
     *address = desired;
   return old;
 }
+inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int min(int a, int b) { return a < b ? a : b; }
 inline int max(int a, int b) { return a > b ? a : b; }

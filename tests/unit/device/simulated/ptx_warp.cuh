@@ -4,7 +4,24 @@
 #include "simulator.h"
 #include "types.cuh"
 
+inline unsigned __ballot_sync(unsigned, bool vote) {
+  struct Ballot {
+    bool vote;
+    unsigned result;
+  } mine{vote, 0};
+  simulator::meetWarp("ballot", &mine, [](void *const *lanes) {
+    unsigned result = 0;
+    for (int i = 0; i < simulator::kWarpSize; ++i)
+      result |= static_cast<unsigned>(static_cast<Ballot *>(lanes[i])->vote) << i;
+    for (int i = 0; i < simulator::kWarpSize; ++i)
+      static_cast<Ballot *>(lanes[i])->result = result;
+  });
+  return mine.result;
+}
+
 namespace nsa {
+
+inline constexpr uint32 kAllLanes = 0xffffffffu;
 
 template <typename T> T shuffle(T value, int32 lane) {
   struct Exchange {

@@ -1,0 +1,120 @@
+// The order of attention's items on sm_90a: each row is somebody's once, with the keys that it sees, and blocks of a
+// cluster take the same tiles of keys in the same order, also where the second one has no rows.
+#include "simulator.h"
+#include "sm90/work_items.cuh"
+
+#include <algorithm>
+#include <array>
+#include <gtest/gtest.h>
+#include <map>
+#include <tuple>
+#include <vector>
+
+using namespace nsa;
+
+namespace {
+
+constexpr int kFields = 8; // of a sequence's row in the table
+
+struct Arguments {
+  View<int32, 2> sequences = {};
+  int32 seqlen_q = 0, seqlen_k = 0, query_begin = 0, query_end = 1 << 30, window = 0, kv_heads = 0, batch = 0;
+};
+
+template <int32 kBlocks, int32 kHeads, bool kIsPacked, bool kIsWindowed, bool kIsCompressed> struct Case {
+  static constexpr int32 kRows = 192, kCluster = kBlocks, kGroup = kHeads, kKeyBytes = 1 << 20; // 40 keys share L2
+  static constexpr bool kPacked = kIsPacked, kWindowed = kIsWindowed, kCompressed = kIsCompressed;
+  static constexpr int32 kKeyStride = kIsCompressed ? 16 : 1, kSight = kIsCompressed ? 1 + 16 - 32 : 1;
+};
+
+struct Lengths {
+  int32 queries, keys;
+};
+
+template <typename Facts> std::vector<WorkItem> itemsOf(const Arguments &args, int32 block) {
+  std::vector<WorkItem> items;
+  simulator::runBlock(kWarpSize, {static_cast<unsigned>(block), 0, 0}, simulator::Order::kForward, [&] {
+    WorkOrder<Facts, Arguments> order(args);
+    for (WorkItem item = order.next(block % Facts::kCluster); item.rows > 0; item = order.next(block % Facts::kCluster))
+      if (threadIdx.x == 0)
+        items.push_back(item);
+  });
+  return items;
+}
+
+template <typename Facts> void checkOrder(const std::vector<Lengths> &lengths, int32 kvHeads, int32 multiprocessors) {
+  Arguments args;
+  args.window = 50;
+  args.kv_heads = kvHeads;
+  args.batch = static_cast<int32>(lengths.size());
+  std::vector<std::array<int32, kFields>> table;
+  int32 time = 0, longest = 0;
+  for (const Lengths &each : lengths) {
+    table.push_back({time, each.queries, 0, each.keys, 0, 0, 0, 0});
+    time += each.queries;
+    longest = std::max(longest, each.queries);
+  }
+  args.sequences = {&table[0][0], {kFields, 1}, 0};
+  args.seqlen_q = lengths[0].queries;
+  args.seqlen_k = lengths[0].keys;
+  // The grid of the template's header.
+  const int32 itemRows = Facts::kRows * Facts::kCluster;
+  const int32 most = (longest * Facts::kGroup + itemRows - 1) / itemRows * kvHeads * args.batch;
+  const int32 blocks = Facts::kCluster * std::min(multiprocessors / Facts::kCluster, most);
+  gridDim = {static_cast<unsigned>(blocks), 1, 1};
+
+  std::map<std::tuple<int32, int32, int32>, int> timesDone; // time of all sequences, key/value head, row of the time
+  for (int32 leader = 0; leader < blocks; leader += Facts::kCluster) {
+    const std::vector<WorkItem> first = itemsOf<Facts>(args, leader);
+    for (int32 rank = 0; rank < Facts::kCluster; ++rank) {
+      const std::vector<WorkItem> items = rank == 0 ? first : itemsOf<Facts>(args, leader + rank);
+      ASSERT_EQ(items.size(), first.size()) << "a block would wait for its neighbour's loads for ever";
+      for (size_t i = 0; i < items.size(); ++i) {
+        const WorkItem &item = items[i];
+        ASSERT_EQ(item.first_key, first[i].first_key);
+        ASSERT_EQ(item.past_key, first[i].past_key);
+        ASSERT_EQ(item.kv_head, first[i].kv_head);
+        ASSERT_EQ(item.first_row, first[i].first_row + rank * Facts::kRows);
+        for (int32 row = item.first_row; row < std::min(item.first_row + Facts::kRows, item.rows); ++row) {
+          const int32 query = row / Facts::kGroup;
+          const int32 entryTime = Facts::kPacked ? 0 : item.q_entry * args.seqlen_q;
+          ++timesDone[{entryTime + item.first_time + query, item.kv_head, row % Facts::kGroup}];
+          const int32 past = past_visible_key<Facts>(item.earlier + query);
+          ASSERT_LE(past, std::max(item.past_key, 0));
+          if (Facts::kWindowed)
+            ASSERT_GE(std::max(past - args.window, 0), item.first_key);
+        }
+      }
+    }
+  }
+  EXPECT_EQ(timesDone.size(), static_cast<size_t>(time) * static_cast<size_t>(kvHeads) * Facts::kGroup);
+  EXPECT_TRUE(std::ranges::all_of(timesDone, [](const auto &each) { return each.second == 1; }));
+}
+
+template <int32 kBlocks, int32 kHeads> void checkOrders() {
+  constexpr int32 kKvHeads = 3;
+  // An odd number of them, and one cluster alone.
+  for (const int32 multiprocessors : {7, 2}) {
+    SCOPED_TRACE(multiprocessors);
+    const std::vector<Lengths> same(3, {130, 200});
+    checkOrder<Case<kBlocks, kHeads, false, false, false>>(same, kKvHeads, multiprocessors);
+    checkOrder<Case<kBlocks, kHeads, false, true, false>>(same, kKvHeads, multiprocessors);
+    checkOrder<Case<kBlocks, kHeads, false, false, true>>(same, kKvHeads, multiprocessors);
+    std::vector<Lengths> uneven = {{1, 1}, {0, 0}, {0, 70}, {257, 300}, {64, 64}, {7, 900}};
+    for (int32 i = 0; i < 40; ++i) // more sequences than a warp has lanes
+      uneven.push_back({i % 5, i});
+    for (Lengths &each : uneven)
+      each.queries = std::min(each.queries, each.keys);
+    checkOrder<Case<kBlocks, kHeads, true, false, false>>(uneven, kKvHeads, multiprocessors);
+    checkOrder<Case<kBlocks, kHeads, true, true, false>>(uneven, kKvHeads, multiprocessors);
+  }
+}
+
+TEST(WorkItems, AreEachRowOnceForBlocks) { checkOrders<1, 16>(); }
+
+TEST(WorkItems, AreEachRowOnceForClustersOfTwo) {
+  checkOrders<2, 1>();
+  checkOrders<2, 16>();
+}
+
+} // namespace
