@@ -20,7 +20,7 @@ struct PackRequest {
   std::vector<std::string> operators{}; // only these; empty: all
   std::string device{};                 // only device keys that hold this text; "": all
   bool tunedOnly = false;
-  bool isBrief = false; // of each choice's evidence the winner's line alone
+  bool isBrief = false; // without the evidence of choices; that of routes stays
   // zstd's level for the kernels, 1 to kMostCompression; 0: as they are stored.
   int compression = 0;
   std::string source{}; // of the library that writes: nsa_source_id

@@ -35,6 +35,7 @@ def import_torch(device):
         ordinal, count = int(device.partition(":")[2] or 0), torch.cuda.device_count()
         if ordinal >= count:
             return None, f"torch sees {count} CUDA devices, so there is no {device}"
+        torch.cuda.set_device(ordinal)  # whose stream the events and the pause are in
     return torch, None
 
 

@@ -61,9 +61,8 @@ void addCacheExport(CLI::App &cache, Action &action) {
       ->allow_extra_args(false)
       ->type_name("OP");
   verb->add_flag("--tuned-only", flags->request.tunedOnly, "Only choices that were measured");
-  verb->add_flag(
-      "--brief", flags->request.isBrief,
-      "Of each choice's evidence the winner's line alone: what was slower, rejected or never compiled stays out");
+  verb->add_flag("--brief", flags->request.isBrief,
+                 "Without what was measured for each choice; what thresholds rest on stays");
   verb->add_option(
           "--compression", flags->request.compression,
           "Compress the kernels anew: a higher level is smaller and takes longer (default: as they are stored)")
