@@ -28,6 +28,8 @@ constexpr double kWinErrors = 1.5;
 // Beginning sessions may take this share of the time since the tuning began, or so long where nothing had to be
 // compiled: where it is cheap each round is one, where tensors are large there are few.
 constexpr double kRestartShare = 0.05, kRestartSeconds = 0.03;
+// Of one warm-up at most.
+constexpr int kWarmUpRuns = 64;
 // So many times slower than the leader in its best round: no disturbance explains it.
 constexpr double kHopeless = 3;
 // Costs order the candidates of one template; between templates they are guesses. So many of each one's cheapest come
@@ -167,13 +169,14 @@ private:
     for (int rung = 0, n = rounds; rung < kRungs; ++rung, n *= kRungGrowth)
       total += n;
     int done = 0;
+    warmUp(alive);
     for (int rung = 0; rung < kRungs; ++rung, rounds *= kRungGrowth) {
       // Nobody to compare with: further rounds would tell nothing.
       if (alive.size() < 2 && rung > 0)
         return;
       for (int i = 0; i < rounds; ++i) {
-        if (done > 0)
-          beginSession();
+        if (done > 0 && beginSession())
+          warmUp(alive);
         if (!measureRound(alive) || alive.empty())
           return;
         announce("measure", static_cast<size_t>(++done), static_cast<size_t>(total));
@@ -185,16 +188,30 @@ private:
     }
   }
 
-  // Another place in memory makes a kernel of microseconds faster or slower by more than the noise of its times.
-  void beginSession() {
+  // Whether one began. Another place in memory makes a kernel of microseconds faster or slower by more than the noise
+  // of its times.
+  bool beginSession() {
     const double begin = callbacks.now(), allowed = std::max(kRestartShare * (begin - start), kRestartSeconds);
     if (!callbacks.restart || spentOnRestarts + restartSeconds > allowed || spent(1))
-      return;
+      return false;
     callbacks.restart();
     table.beginSession();
     ++report.sessions;
     restartSeconds = std::max(callbacks.now() - begin, 0.0);
     spentOnRestarts += restartSeconds;
+    return true;
+  }
+
+  // A device that has rested runs faster for a while, and whoever is measured first would win by that. Who fails here
+  // is found out in the round.
+  void warmUp(const std::vector<size_t> &alive) {
+    double load = 0;
+    for (int run = 0; run < kWarmUpRuns && load < options.warmUpMs && !spent(1); ++run) {
+      const Result<double> time = callbacks.measure(alive[static_cast<size_t>(run) % alive.size()]);
+      if (!time || !(*time * kWarmUpRuns >= options.warmUpMs))
+        return;
+      load += *time;
+    }
   }
 
   // One round: every candidate alive once, in fresh random order. False when the budget ended in it.

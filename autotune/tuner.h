@@ -66,6 +66,9 @@ struct TuneOptions {
   // By how much the ratio of two costs differs between one state of the machine and another that lasts: what else it
   // computes, beside whom. A tuning sees one of them. Half of it is what one of two tunings must call a tie.
   double stateShift = 0;
+  // Of load after which clocks are those of lasting work. So much runs uncounted before the first round and after each
+  // restart; kernels too short to fill it are no such load.
+  double warmUpMs = 0;
   double restartSeconds = 0; // what the first restart is expected to take
   uint64_t seed = 1;         // order within rounds
 };

@@ -54,6 +54,7 @@ public:
   Result<double> time(const std::function<Status(void *stream)> &launch) override;
   double timeResolutionMs() const override { return EventTimer::kResolutionMs; }
   double stateShift() const override { return 0; } // one context at a time has all of a multiprocessor
+  double warmUpMs() const override { return 100; } // the power limit of an H200 is felt within that time
 
 private:
   CudaDevice(const Driver &driver, DeviceInfo info);

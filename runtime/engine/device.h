@@ -87,8 +87,9 @@ public:
   virtual Result<double> time(const std::function<Status(void *stream)> &launch) = 0;
   // Two times that differ by less cannot be told apart, however often they are taken.
   virtual double timeResolutionMs() const = 0;
-  // TuneOptions::stateShift.
+  // TuneOptions::stateShift and warmUpMs.
   virtual double stateShift() const = 0;
+  virtual double warmUpMs() const { return 0; }
 };
 
 // Device memory that frees itself. `skipped` bytes before it are left unused, so that it lies elsewhere.

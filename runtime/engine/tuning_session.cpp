@@ -92,6 +92,7 @@ Result<TuneReport> TuningSession::run() {
   options.seed = inputSeed;
   options.resolutionMs = environment.device.timeResolutionMs();
   options.stateShift = environment.device.stateShift();
+  options.warmUpMs = environment.device.warmUpMs();
   options.restartSeconds = madeSeconds;
   Result<TuneReport> result = tune(candidates, callbacks, options);
   if (!result)

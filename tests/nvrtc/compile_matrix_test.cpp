@@ -248,7 +248,7 @@ bool compilesMainProblem(size_t architecture, size_t problem) {
          (problem + architecture + drawnTurn()) % 3 == 0;
 }
 
-// What sm_90a alone has takes NVRTC three seconds each, so one of its operators has its turn, whose text is that of the
+// What sm_90a alone has takes NVRTC two seconds each, so one of its operators has its turn, whose text is that of the
 // others but for a few constants.
 constexpr const char *kHopperTemplate = "attention_sm90";
 bool compilesMainTemplate(const std::string &op, const std::string &templateName) {

@@ -34,12 +34,16 @@ TuneCallbacks FakeMachine::callbacks() {
     ms *= 1 + noise * std::normal_distribution<double>()(random);
     if (std::uniform_real_distribution<double>()(random) < outliers)
       ms *= 1.2;
+    if (loadMs < boostMs)
+      ms *= 1 - boost;
+    loadMs += ms;
     seconds += ms / 1000;
     return ms;
   };
   if (restarts)
     callbacks.restart = [this, place] {
       seconds += restartSeconds;
+      loadMs = 0;
       place();
     };
   callbacks.now = [this] { return seconds; };

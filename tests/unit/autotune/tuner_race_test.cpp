@@ -167,6 +167,38 @@ TEST(TunerRace, RetuningInAnotherStateOfTheMachineNamesTheSameWinnerOrATie) {
     EXPECT_EQ(contradictions(kCpuRace, spread, again), 0) << "spread " << spread;
 }
 
+// Kernels of a tenth of a second, of which a budget admits few rounds, on a device that is a quarter faster when it has
+// rested: the first one of a round would win whoever it is.
+TEST(TunerRace, NobodyWinsByRunningOnARestedDevice) {
+  const auto lost = [](double warmUpMs) {
+    int count = 0;
+    for (uint64_t seed = 1; seed <= 50; ++seed) {
+      FakeMachine machine{.trueMs = {100, 109, 108, 110, 107, 112}, .noise = 0.002, .boost = 0.25, .boostMs = 60};
+      machine.restartSeconds = 0.01;
+      machine.seed = seed;
+      TuneOptions options;
+      options.budgetSeconds = 1.6;
+      options.seed = seed;
+      options.warmUpMs = warmUpMs;
+      count += tuned(machine, options).winner != 0;
+    }
+    return count;
+  };
+  EXPECT_GT(lost(0), 10);
+  EXPECT_EQ(lost(100), 0);
+}
+
+// Short kernels are no load: what warms up is one run a session.
+TEST(TunerRace, ShortKernelsAreWarmedUpByOneRun) {
+  FakeMachine machine{.trueMs = std::vector<double>(4, 0.01)}, warmed{.trueMs = std::vector<double>(4, 0.01)};
+  const TuneReport plain = tuned(machine);
+  TuneOptions options;
+  options.warmUpMs = 100;
+  const TuneReport report = tuned(warmed, options);
+  EXPECT_EQ(report.sessions, plain.sessions);
+  EXPECT_EQ(warmed.runs, machine.runs + static_cast<size_t>(report.sessions));
+}
+
 // A tie is said only where the noise leaves one: on a quiet machine 3 % are a difference.
 TEST(TunerRace, QuietMachineTellsThreePercentApart) {
   int ties = 0;
