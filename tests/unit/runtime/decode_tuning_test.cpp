@@ -20,7 +20,7 @@ protected:
     spec.qkDim = spec.vDim = 32;
     spec.window = 100;
     spec.selCount = 4;
-    options.tuneBudgetSeconds = 0.5;
+    options.tuneBudgetSeconds = 2; // inputs take a part of it
     maxima = {3, 3, 1, 700};
   }
 
