@@ -3,6 +3,7 @@
 #include "cache/cache_file.h"
 #include "cache/kernel_store.h"
 #include "tests/harness/template_folder.h"
+#include "tests/harness/xml_check.h"
 
 #include <nlohmann/json.hpp>
 #include <set>
@@ -99,9 +100,13 @@ TEST_F(TuneOperatorsTest, ARenewedPackIsMeasuredAnewInPart) {
   for (const nlohmann::json &kernel : listing["kernels"])
     EXPECT_NE((*pack->kernel(kernel.value("key", "")))->manifest.find("compiler=" + revision), std::string::npos)
         << "all are this compiler's: " << kernel;
-  EXPECT_NE(run("tune " + tiny + "--operators dense,window,cmp --cache " + path("empty.db"), path("both.nsapack"))
+  // Measured is measured, with its lines of evidence or without; a report shows what it has.
+  EXPECT_NE(run("tune " + tiny + "--operators dense,window,cmp --cache " + path("empty.db") +
+                    " --json=" + path("report.json") + " --report " + path("report.html"),
+                path("both.nsapack"))
                 .find("Nothing was measured"),
             std::string::npos);
+  EXPECT_EQ(test::XmlCheck::problemOf(test::readFile(path("report.html"))), "");
 }
 
 TEST_F(TuneOperatorsTest, ReportsSayWhatTheyAreLimitedTo) {

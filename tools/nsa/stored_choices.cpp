@@ -2,8 +2,6 @@
 
 #include "runtime/engine/routing.h"
 
-#include <algorithm>
-
 namespace nsa::tools {
 
 std::string revisionOf(const StoredChoice &choice) {
@@ -13,12 +11,6 @@ std::string revisionOf(const StoredChoice &choice) {
     return "";
   const size_t begin = at + kKey.size();
   return choice.provenance.substr(begin, choice.provenance.find(' ', begin) - begin);
-}
-
-bool wasMeasured(const StoredChoice &choice) {
-  return choice.tuned && std::ranges::any_of(choice.evidence, [](const Measurement &entry) {
-           return entry.outcome == "winner" && entry.milliseconds > 0;
-         });
 }
 
 bool wasExhaustive(const StoredChoice &choice) {
@@ -37,7 +29,7 @@ std::optional<StoredChoice> StoredChoices::find(const TuneJob &job, const std::s
   std::optional<KernelCache::Hit> found = hit(job, device);
   if (!found || revisionOf(found->choice) != rules.revision)
     return std::nullopt;
-  if (job.isTuned && (!wasMeasured(found->choice) || (rules.exhaustive && !wasExhaustive(found->choice))))
+  if (job.isTuned && (!found->choice.tuned || (rules.exhaustive && !wasExhaustive(found->choice))))
     return std::nullopt;
   return std::move(found->choice);
 }

@@ -17,8 +17,6 @@ namespace nsa::tools {
 // The compiler's revision that a choice says it was made by, or its kernels measured where they were: compiling the
 // winner again changes nothing about that. "" when it says none.
 std::string revisionOf(const StoredChoice &choice);
-// The winner of a tuning was measured, unless the budget ended before.
-bool wasMeasured(const StoredChoice &choice);
 // In a search that left nobody out.
 bool wasExhaustive(const StoredChoice &choice);
 
