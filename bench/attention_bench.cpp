@@ -5,11 +5,13 @@
 #include "bench/bench_report.h"
 #include "bench/fma_peak.h"
 #include "bench/peer_process.h"
+#include "runtime/engine/routes.h"
 #include "tools/support/operator_work.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <thread>
 
 namespace nsa::bench {
@@ -17,12 +19,17 @@ namespace {
 
 struct Flags : CommonFlags {
   std::string peers;
-  std::vector<std::string> dtypes = {"bf16"}, heads, ops;
+  std::vector<std::string> dtypes = {"bf16"}, heads, ops, templateDirs;
   std::vector<int64_t> tokens;
   int samples = 21;
   double tuneBudget = 60;
   bool noTune = false, noPeers = false;
 };
+
+// "b" of "a/b" and of "a/b/".
+std::string folderName(const std::filesystem::path &folder) {
+  return (folder.has_filename() ? folder : folder.parent_path()).filename().string();
+}
 
 double secondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -72,6 +79,14 @@ private:
     if (!machine)
       return machine.status();
     deviceName = (*machine)["device"].value("name", "");
+    for (const std::string &folder : flags.templateDirs) {
+      tools::EngineSettings changed = tools::withNothingStored(flags.engineSettings(NSA_MISS_DEFAULT));
+      changed.templateDir = folder;
+      Result<tools::EngineHandle> engine = tools::createEngine(changed);
+      if (!engine)
+        return engine.status();
+      changedTemplates.push_back(std::move(*engine));
+    }
 
     nlohmann::ordered_json facts = {{"machine", *machine}, {"samples", flags.samples}};
     if (!device->accelerator().isCuda()) {
@@ -115,10 +130,21 @@ private:
     if (!made)
       return made.status();
     std::vector<std::unique_ptr<Contender>> contenders;
+    auto add = [&](Result<std::unique_ptr<PlanContender>> plan) -> Status {
+      if (plan)
+        contenders.push_back(std::move(*plan));
+      return plan.status();
+    };
+    const bool byHand = made->front()->templateOf(benchCase.spec.op) != kTiledTemplate;
     for (std::unique_ptr<PlanContender> &contender : *made) {
       tuneSeconds += contender->tuneSeconds();
-      contenders.push_back(std::move(contender));
+      NSA_RETURN_IF_ERROR(add(std::move(contender)));
     }
+    if (byHand)
+      NSA_RETURN_IF_ERROR(add(device->generated(arena)));
+    for (size_t i = 0; i < changedTemplates.size(); ++i)
+      NSA_RETURN_IF_ERROR(
+          add(PlanContender::make("nsa " + folderName(flags.templateDirs[i]), changedTemplates[i].get(), arena)));
     const size_t ours = contenders.size();
     if (peers && benchCase.spec.op != Operator::kCmp) { // which nobody else has by itself
       Result<PeerProcess::Peers> prepared = peers->prepare(benchCase, device->flush().size());
@@ -139,7 +165,7 @@ private:
     const std::vector<Result<Times>> times = measureInTurns(everybody, flags.samples);
     for (size_t i = 0; i < contenders.size(); ++i) {
       if (times[i])
-        NSA_RETURN_IF_ERROR(add(benchCase, tools::usefulFlops(inputs), *contenders[i], *times[i]));
+        NSA_RETURN_IF_ERROR(addTimes(benchCase, tools::usefulFlops(inputs), *contenders[i], *times[i]));
       else if (i < ours)
         return times[i].status();
       else
@@ -148,7 +174,7 @@ private:
     return Status::ok();
   }
 
-  Status add(const BenchCase &benchCase, double flops, const Contender &contender, const Times &times) {
+  Status addTimes(const BenchCase &benchCase, double flops, const Contender &contender, const Times &times) {
     nlohmann::ordered_json row = caseFields(benchCase);
     const double tflops = flops / times.medianMs * 1e-9;
     row["implementation"] = contender.name();
@@ -182,6 +208,7 @@ private:
 
   const Flags &flags;
   std::optional<BenchDevice> device;
+  std::vector<tools::EngineHandle> changedTemplates; // of flags.templateDirs
   std::unique_ptr<PeerProcess> peers;
   std::optional<BenchReport> report;
   std::string deviceName;
@@ -217,6 +244,10 @@ int main(int argc, char **argv) {
           "Script that measures other implementations (default, on a GPU: peers/torch_attention.py beside this)")
       ->type_name("FILE");
   options.add_flag("--no-peers", flags.noPeers, "Only this library");
+  options
+      .add_option("--templates", flags.templateDirs,
+                  "The default with these folders' templates too, in turns with the built-in ones; may be repeated")
+      ->type_name("DIR");
   options.add_flag("--no-tune", flags.noTune, "Only the compiler's best guess");
   return program.run(argc, argv, [&] { return nsa::bench::AttentionBench(flags).run(); });
 }

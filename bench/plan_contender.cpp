@@ -11,7 +11,8 @@
 namespace nsa::bench {
 namespace {
 
-constexpr int kCheckedQueries = 4;
+// Queries that are compared with the reference: as many as see so many keys, within limits.
+constexpr int64_t kCheckedKeys = 131072, kFewestQueries = 4, kMostQueries = 64;
 // More than any L2.
 constexpr size_t kFlushBytes = size_t{192} << 20;
 constexpr double kSampleMs = 1.0; // on the CPU: below it one run is too close to the clock's own steps
@@ -32,11 +33,17 @@ nlohmann::ordered_json kernelFacts(const nlohmann::json &launch) {
           {"block_threads", launch.value("threads", 0)}};
 }
 
-// A few queries, the first and the last among them, stand for all.
+// Some queries, the first and the last among them, stand for all.
 std::vector<int64_t> sampledRows(const tools::OperatorInputs &inputs) {
+  const Spec &spec = inputs.spec;
+  const int64_t keys = spec.op == Operator::kWindow ? std::min<int64_t>(spec.window, inputs.maxima.seqlenK)
+                       : spec.op == Operator::kCmp  ? inputs.maxima.seqlenK / spec.cmpStride
+                                                    : inputs.maxima.seqlenK;
+  const int64_t count = std::clamp(kCheckedKeys / std::max<int64_t>(keys, 1), kFewestQueries, kMostQueries);
   std::vector<int64_t> rows;
-  for (int64_t i = 0; i < kCheckedQueries; ++i)
-    rows.push_back(i * (inputs.maxima.seqlenQ - 1) / (kCheckedQueries - 1));
+  for (int64_t i = 0; i < count; ++i)
+    rows.push_back(i * (inputs.maxima.seqlenQ - 1) / (count - 1));
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   return rows;
 }
 
@@ -119,10 +126,10 @@ Result<nlohmann::ordered_json> PlanContender::parts(int samples) {
   return result;
 }
 
-std::string PlanContender::configOf(Operator op) const {
+std::string PlanContender::fieldOf(Operator op, const char *field) const {
   for (const nlohmann::json &launch : description["launches"])
     if (launch.value("operator", "") == operatorName(op))
-      return launch.value("config", "");
+      return launch.value(field, "");
   return "";
 }
 

@@ -29,13 +29,15 @@ public:
   nlohmann::ordered_json facts() const override;
   // "ms_cmp" and so on: the median time of each part of a run.
   Result<nlohmann::ordered_json> parts(int samples);
-  // The choices of the kernel that serves one operator of it.
-  std::string configOf(Operator op) const;
+  // The template of the kernel that serves one operator of it, and its choices.
+  std::string templateOf(Operator op) const { return fieldOf(op, "template"); }
+  std::string configOf(Operator op) const { return fieldOf(op, "config"); }
   int64_t workspaceBytes() const { return description.value("workspace_bytes", int64_t{0}); }
   double tuneSeconds() const { return description["milliseconds"].value("tune", 0.0) / 1000; }
 
 private:
   Status flushCaches();
+  std::string fieldOf(Operator op, const char *field) const;
   PlanContender(std::string name, const Arena &arena) : contenderName(std::move(name)), arena(arena) {}
 
   std::string contenderName;

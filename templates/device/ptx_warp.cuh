@@ -13,6 +13,9 @@ template <typename T> NSA_DEVICE T shuffle_xor(T value, int32 mask) { return __s
 
 NSA_DEVICE bool any_lane(bool condition) { return __any_sync(kAllLanes, condition) != 0; }
 
+// Of each lane a bit.
+NSA_DEVICE uint32 ballot(bool condition) { return __ballot_sync(kAllLanes, condition); }
+
 // A barrier of the block besides.
 NSA_DEVICE bool any_thread(bool condition) { return __syncthreads_or(condition) != 0; }
 

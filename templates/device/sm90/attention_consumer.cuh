@@ -5,6 +5,7 @@
 
 #include "sm90/attention_result.cuh"
 #include "sm90/attention_shape.cuh"
+#include "sm90/ptx_opaque.cuh"
 #include "sm90/ptx_wgmma.cuh"
 
 namespace nsa {
@@ -14,7 +15,9 @@ public:
   using Facts = typename Shape::Facts;
   using Element = typename Shape::Element;
 
-  NSA_DEVICE AttentionConsumer(const Arguments &args, int32 warpgroup) : args(args), warpgroup(warpgroup) {}
+  NSA_DEVICE AttentionConsumer(const Arguments &args, int32 warpgroup)
+      : args(args), warpgroup(warpgroup),
+        next_turn(opaque(kTurnBarrier + (warpgroup + 1 == Shape::kWarpgroups ? 0 : warpgroup + 1))) {}
 
   NSA_DEVICE void run() {
     if (warpgroup == Shape::kWarpgroups - 1)
@@ -26,11 +29,12 @@ public:
 
     Tiles tiles(item_at(place), args.window);
     int32 tile = tiles.count - 1;
-    SoftmaxRows softmax;
+    SoftmaxRows softmax, before;
     Scores s;
     Weights p;
     Result o;
     float decay[2];
+    bool shrinks[2];
     clear(o);
     await_queries();
     await_keys();
@@ -40,7 +44,7 @@ public:
     leave_keys();
     if (tile == 0)
       leave_queries();
-    weigh(item_at(place), tiles, tile, softmax, s, decay);
+    weigh(item_at(place), tiles, tile, softmax, s, decay, shrinks);
     round_weights<Element>(p, s);
     if (tile > 0)
       await_keys();
@@ -56,6 +60,8 @@ public:
           break;
         tiles = Tiles(next, args.window);
         tile = tiles.count;
+        before = softmax;
+        softmax = {};
         await_queries();
         await_keys();
       }
@@ -70,10 +76,7 @@ public:
       leave_keys();
       if (tile == 0)
         leave_queries();
-      const SoftmaxRows before = softmax;
-      if (ends)
-        softmax = {};
-      const bool shrinks = weigh(item_at(ends ? place.next() : place), tiles, tile, softmax, s, decay);
+      weigh(item_at(ends ? place.next() : place), tiles, tile, softmax, s, decay, shrinks);
       // The compiler would wait for the result before the weighing, but not past a loop.
       wgmma_hold(s);
       if (tile > 0 && !ends)
@@ -89,9 +92,12 @@ public:
         // Not before the results are on their way: the producer may still be looking for what these keys are.
         if (tile > 0)
           await_keys();
-      } else if (shrinks) {
-        scale_rows(o, decay);
+        continue;
       }
+#pragma unroll
+      for (int32 half = 0; half < 2; ++half)
+        if (shrinks[half])
+          scale_row(o, half, decay[half]);
     }
 
     await_values();
@@ -118,10 +124,7 @@ private:
   NSA_DEVICE static void clear(Result &o) {
 #pragma unroll
     for (int32 i = 0; i < static_cast<int32>(sizeof(Result) / sizeof(float)); ++i)
-      if constexpr (Facts::kVDim > 128)
-        asm volatile("mov.f32 %0, 0f00000000;" : "=f"(o[i]));
-      else
-        o[i] = 0;
+      o[i] = Facts::kVDim > 128 ? opaque_zero() : 0;
   }
 
   NSA_DEVICE static const WorkItem &item_at(RingPlace<Shape::kItemSlots> place) { return tail().items[place.stage()]; }
@@ -134,8 +137,9 @@ private:
 
   NSA_DEVICE void begin_scores(Scores &s) {
     constexpr int32 kSwizzle = Shape::kSwizzle;
-    const uint64 q_tile = depth_major_descriptor(Shape::memory() + Shape::kQ + warpgroup * Shape::kQBytes, kSwizzle);
-    const uint64 k_tile = depth_major_descriptor(Shape::memory() + Shape::kK + k.stage() * Shape::kKBytes, kSwizzle);
+    const uint64 tiles = depth_major_descriptor(Shape::memory(), kSwizzle);
+    const uint64 q_tile = tiles + descriptor_step(Shape::kQ) + warpgroup * descriptor_step(Shape::kQBytes);
+    const uint64 k_tile = tiles + descriptor_step(Shape::kK) + k.stage() * descriptor_step(Shape::kKBytes);
     wgmma_fence();
 #pragma unroll
     for (int32 step = 0; step < Shape::kQkSteps; ++step)
@@ -146,8 +150,8 @@ private:
   }
 
   NSA_DEVICE void begin_result(Result &o, const Weights &p) {
-    const uint32 v_address = Shape::memory() + Shape::kV + v.stage() * Shape::kVBytes;
-    const uint64 v_tile = row_depth_descriptor(v_address, Shape::kKeyTile, Shape::kSwizzle);
+    const uint64 v_tile = row_depth_descriptor(Shape::memory(), Shape::kKeyTile, Shape::kSwizzle) +
+                          descriptor_step(Shape::kV) + v.stage() * descriptor_step(Shape::kVBytes);
     wgmma_fence();
 #pragma unroll
     for (int32 step = 0; step < Shape::kKeySteps; ++step)
@@ -194,8 +198,8 @@ private:
     named_barrier_sync(kConsumersBarrier, 128 * Shape::kWarpgroups);
   }
 
-  NSA_DEVICE bool weigh(const WorkItem &item, const Tiles &tiles, int32 tile, SoftmaxRows &softmax, Scores &s,
-                        float (&decay)[2]) const {
+  NSA_DEVICE void weigh(const WorkItem &item, const Tiles &tiles, int32 tile, SoftmaxRows &softmax, Scores &s,
+                        float (&decay)[2], bool (&shrinks)[2]) const {
     if (tiles.is_edge(tile)) {
       const int32 first_row = item.first_row + 64 * warpgroup;
       const int32 warp_row = first_row + static_cast<int32>(threadIdx.x) % 128 / kWarpSize * 16;
@@ -203,17 +207,16 @@ private:
                                 keys_of(item, first_row + warpgroup_row(1))};
       mask_scores(s, tiles.key(tile), rows, {keys_of(item, warp_row + 15).first, keys_of(item, warp_row).past});
     }
-    return softmax.weigh(s, decay, args.scale_log2);
+    softmax.weigh(s, decay, shrinks, args.scale_log2);
   }
 
   // The matrix units are one warpgroup's until it has issued its products.
   NSA_DEVICE void begin_turn() { named_barrier_sync(kTurnBarrier + warpgroup, 256); }
-  NSA_DEVICE void end_turn() {
-    named_barrier_arrive(kTurnBarrier + (warpgroup + 1 == Shape::kWarpgroups ? 0 : warpgroup + 1), 256);
-  }
+  NSA_DEVICE void end_turn() { named_barrier_arrive(next_turn, 256); }
 
   const Arguments &args;
   int32 warpgroup;
+  int32 next_turn; // the barrier of who comes next
   RingPlace<1> q;
   RingPlace<Shape::kStages> k, v;
   uint32 seen = 0; // the parity to wait for, for each stage, of its inspection

@@ -3,6 +3,7 @@
 
 #include "copy.cuh"
 #include "sm90/attention_shape.cuh"
+#include "sm90/ptx_opaque.cuh"
 
 namespace nsa {
 
@@ -47,15 +48,13 @@ NSA_DEVICE void store_result(const Arguments &args, const WorkItem &item, const 
   using Facts = typename Shape::Facts;
   using Element = typename Shape::Element;
   // What depends on it alone would otherwise be found before the loop over items, and kept in registers.
-  int32 thread = static_cast<int32>(threadIdx.x) - 128;
-  asm volatile("" : "+r"(thread));
-  float sum[2], normalizer[2];
+  const int32 thread = opaque(static_cast<int32>(threadIdx.x) - 128);
+  float sum[2];
 #pragma unroll
   for (int32 half = 0; half < 2; ++half) {
     sum[half] = softmax.row_sum(half);
-    normalizer[half] = sum[half] == 0 ? 0.0f : 1 / sum[half];
+    scale_row(o, half, sum[half] == 0 ? 0.0f : 1 / sum[half]);
   }
-  scale_rows(o, normalizer);
   int32 rows[2];
   bool exists[2];
   Element *targets[2];

@@ -32,11 +32,6 @@ NSA_DEVICE constexpr int32 chunk_count(int32 columns, int32 swizzle, int32 eleme
 
 NSA_DEVICE constexpr int32 chunk_bytes(int32 rows, int32 swizzle) { return rows * swizzle; }
 
-// Bytes of a tile: whole chunks, of which the last may reach past the columns.
-NSA_DEVICE constexpr int32 chunked_tile_bytes(int32 rows, int32 columns, int32 swizzle, int32 element_bytes) {
-  return chunk_count(columns, swizzle, element_bytes) * chunk_bytes(rows, swizzle);
-}
-
 // The swizzle of an offset within a chunk: 16-byte units change places by the bits from 7 on.
 NSA_DEVICE constexpr int32 swizzled_offset(int32 offset, int32 swizzle) {
   return offset ^ ((offset >> 3) & (swizzle / 16 - 1) << 4);
@@ -48,10 +43,10 @@ NSA_DEVICE constexpr int32 chunked_offset(int32 row, int32 column, int32 rows, i
   return byte / swizzle * chunk_bytes(rows, swizzle) + swizzled_offset(row * swizzle + byte % swizzle, swizzle);
 }
 
-// The fields of a descriptor: addresses and strides in units of 16 bytes.
+// The fields of a descriptor: addresses, below 2^18, and strides in units of 16 bytes.
 NSA_DEVICE constexpr uint64 matrix_descriptor(uint32 address, int32 leading_bytes, int32 stride_bytes, int32 swizzle) {
   const uint64 mode = swizzle == kSwizzle128 ? 1 : swizzle == kSwizzle64 ? 2 : 3;
-  return static_cast<uint64>((address & 0x3ffff) >> 4) | static_cast<uint64>(leading_bytes >> 4) << 16 |
+  return static_cast<uint64>(address >> 4) | static_cast<uint64>(leading_bytes >> 4) << 16 |
          static_cast<uint64>(stride_bytes >> 4) << 32 | mode << 62;
 }
 

@@ -32,23 +32,6 @@ NSA_DEVICE void prefetch_map(const TensorMap &map) {
 // Orders generic accesses to shared memory before those of the asynchronous proxy that follow.
 NSA_DEVICE void fence_async() { asm volatile("fence.proxy.async.shared::cta;" : : : "memory"); }
 
-// How lines are kept in L2: an operand of loads.
-NSA_DEVICE uint64 evict_first() {
-  uint64 policy;
-  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-  return policy;
-}
-NSA_DEVICE uint64 evict_normal() {
-  uint64 policy;
-  asm("createpolicy.fractional.L2::evict_unchanged.b64 %0, 1.0;" : "=l"(policy));
-  return policy;
-}
-NSA_DEVICE uint64 evict_last() {
-  uint64 policy;
-  asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
-  return policy;
-}
-
 // Global to shared memory. Destinations are multiples of 128 bytes, of a swizzled box of its atom.
 NSA_DEVICE void tma_load(uint32 destination, const TensorMap &map, uint32 barrier, int32 x, int32 y) {
   asm volatile(
@@ -78,16 +61,6 @@ NSA_DEVICE void tma_load(uint32 destination, const TensorMap &map, uint32 barrie
                "[%1, {%3, %4, %5, %6, %7}], [%2];"
                :
                : "r"(destination), "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v)
-               : "memory");
-}
-
-// The same with a policy of L2.
-NSA_DEVICE void tma_load_keep(uint32 destination, const TensorMap &map, uint32 barrier, uint64 policy, int32 x, int32 y,
-                              int32 z, int32 w) {
-  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
-               "[%1, {%4, %5, %6, %7}], [%2], %3;"
-               :
-               : "r"(destination), "l"(&map), "r"(barrier), "l"(policy), "r"(x), "r"(y), "r"(z), "r"(w)
                : "memory");
 }
 
@@ -126,19 +99,6 @@ NSA_DEVICE void tma_reduce_add(const TensorMap &map, uint32 source, int32 x, int
 }
 
 // Plain runs: addresses and bytes are multiples of 16.
-NSA_DEVICE void bulk_load(uint32 destination, const void *source, int32 bytes, uint32 barrier) {
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
-               :
-               : "r"(destination), "l"(__cvta_generic_to_global(source)), "r"(bytes), "r"(barrier)
-               : "memory");
-}
-NSA_DEVICE void bulk_multicast(uint32 destination, const void *source, int32 bytes, uint32 barrier, uint16 blocks) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], %4;"
-      :
-      : "r"(destination), "l"(__cvta_generic_to_global(source)), "r"(bytes), "r"(barrier), "h"(blocks)
-      : "memory");
-}
 NSA_DEVICE void bulk_store(void *destination, uint32 source, int32 bytes) {
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
                :

@@ -40,20 +40,21 @@ NSA_DEVICE void mask_scores(float (&s)[kCount], int32 first_key, const KeyRange 
 
 // Of each of the two rows: the maximum and this thread's part of the sum.
 struct SoftmaxRows {
-  static constexpr float kSlack = 8;
-
   float m[2] = {-infinity(), -infinity()};
   float l[2] = {0, 0};
 
   // Scores become weights; `decay` is what earlier sums and results shrink by. A row that met no allowed key yet has
-  // the maximum -inf; its weights are taken against 0 instead, and are 0. A maximum that grew by at most `kSlack`, a
-  // power of 2, stays: weights and sums are that much greater then, their ratio is the same.
-  // Returns whether some row of the warp shrinks. The sums take part in the vote, where they change nothing (a result
-  // that is NaN may shrink), so that the compiler must weigh before it and cannot wait for a product in between.
-  template <int32 kCount> NSA_DEVICE bool weigh(float (&s)[kCount], float (&decay)[2], float scale_log2) {
-    float top[2][2] = {{m[0], m[0]}, {m[1], m[1]}};
+  // the maximum -inf; its weights are taken against 0 instead, and are 0. The greatest weight is 1, which no rounding
+  // changes: a maximum that may grow a little before it is followed costs a twentieth of accuracy, more where few
+  // keys have most of the weight (docs/hopper_attention.md).
+  // `shrinks` tells of each of the thread's rows whether it, or the same of another lane, shrinks. The sums take part
+  // in the vote, where they change nothing (a result that is NaN may shrink), so that the compiler must weigh before it
+  // and cannot wait for a product in between.
+  template <int32 kCount>
+  NSA_DEVICE void weigh(float (&s)[kCount], float (&decay)[2], bool (&shrinks)[2], float scale_log2) {
+    float top[2][2] = {{max_number(m[0], s[0]), s[1]}, {max_number(m[1], s[2]), s[3]}};
 #pragma unroll
-    for (int32 tile = 0; tile < kCount / 4; ++tile)
+    for (int32 tile = 1; tile < kCount / 4; ++tile)
 #pragma unroll
       for (int32 half = 0; half < 2; ++half)
 #pragma unroll
@@ -65,7 +66,6 @@ struct SoftmaxRows {
       float next = max_number(top[half][0], top[half][1]);
       next = max_number(next, shuffle_xor(next, 1));
       next = max_number(next, shuffle_xor(next, 2));
-      next = (next - m[half]) * scale_log2 <= kSlack ? m[half] : next;
       m_minus[half] = next == -infinity() ? 0.0f : -next * scale_log2;
       // Rounded products must not make a maximum that stays shrink.
       decay[half] = next == m[half] ? 1.0f : exp2_approx(fmaf(m[half], scale_log2, m_minus[half]));
@@ -83,9 +83,10 @@ struct SoftmaxRows {
           sum[half][index] += x;
         }
 #pragma unroll
-    for (int32 half = 0; half < 2; ++half)
+    for (int32 half = 0; half < 2; ++half) {
       l[half] = fmaf(l[half], decay[half], sum[half][0] + sum[half][1]);
-    return any_lane(decay[0] != 1 || decay[1] != 1 || !(l[0] + l[1] >= 0));
+      shrinks[half] = any_lane(decay[half] != 1 || !(l[half] >= 0));
+    }
   }
 
   // The whole row's sum, the same in its four lanes.
@@ -106,10 +107,12 @@ NSA_DEVICE void round_weights(uint32 (&p)[kSteps][4], const float (&s)[kSteps * 
       p[step][i] = Pair<T>::make(s[step * 8 + 2 * i], s[step * 8 + 2 * i + 1]).bits;
 }
 
-template <int32 kCount> NSA_DEVICE void scale_rows(float (&o)[kCount], const float (&factor)[2]) {
+template <int32 kCount> NSA_DEVICE void scale_row(float (&o)[kCount], int32 half, float factor) {
 #pragma unroll
-  for (int32 i = 0; i < kCount; ++i)
-    o[i] *= factor[i / 2 % 2];
+  for (int32 tile = 0; tile < kCount / 4; ++tile)
+#pragma unroll
+    for (int32 index = 0; index < 2; ++index)
+      o[4 * tile + 2 * half + index] *= factor;
 }
 
 } // namespace nsa

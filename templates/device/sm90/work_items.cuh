@@ -108,7 +108,7 @@ private:
       }
       const int32 group_items = shuffle(sum, kWarpSize - 1);
       if (index < items_before + group_items) {
-        const uint32 past = __ballot_sync(kAllLanes, index < items_before + sum);
+        const uint32 past = ballot(index < items_before + sum);
         const int32 holder = __ffs(static_cast<int32>(past)) - 1;
         batch = batch_group + holder;
         index -= items_before + shuffle(sum - own, holder);

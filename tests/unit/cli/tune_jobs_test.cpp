@@ -212,6 +212,24 @@ TEST(TimedWork, CountsWhatTheTimedShapeHasToDo) {
   EXPECT_GT(compress->bytes, 2.0 * 2048 * 2 * 128);
 }
 
+// A prompt stays a triangle on a GPU: tiles of all lengths, many to a multiprocessor.
+TEST(TimedWork, CutsKeysWithQueriesOnAGpu) {
+  const std::vector<TuneJob> jobs = expandText(with(R"("dtypes": ["bf16"], "prefill": {"lengths": [524288]})"));
+  for (const Operator op : {Operator::kDense, Operator::kCmp}) {
+    TuneJob job = jobOf(jobs, Operator::kCmp);
+    job.kernel.op = op;
+    const std::optional<TimedWork> gpu = timedWork(job, true), cpu = timedWork(job, false);
+    ASSERT_TRUE(gpu && cpu);
+    EXPECT_TRUE(gpu->isCut);
+    EXPECT_EQ(gpu->seqlenQ, gpu->seqlenK);
+    EXPECT_GE(gpu->seqlenQ, 8192) << "8 heads of 64";
+    EXPECT_LT(cpu->seqlenQ, cpu->seqlenK) << "a CPU's caches would hold fewer keys";
+  }
+  const std::optional<TimedWork> selected = timedWork(jobOf(jobs, Operator::kSel), true);
+  ASSERT_TRUE(selected);
+  EXPECT_EQ(selected->seqlenK, 524288) << "blocks are selected from all keys";
+}
+
 TEST(TimedWork, SaysWhenLessIsTimed) {
   const std::vector<TuneJob> jobs = expandText(with(R"("prefill": {"lengths": [1048576]})"));
   const std::optional<TimedWork> cmp = timedWork(jobOf(jobs, Operator::kCmp), true);

@@ -4,21 +4,6 @@
 #include "simulator.h"
 #include "types.cuh"
 
-inline unsigned __ballot_sync(unsigned, bool vote) {
-  struct Ballot {
-    bool vote;
-    unsigned result;
-  } mine{vote, 0};
-  simulator::meetWarp("ballot", &mine, [](void *const *lanes) {
-    unsigned result = 0;
-    for (int i = 0; i < simulator::kWarpSize; ++i)
-      result |= static_cast<unsigned>(static_cast<Ballot *>(lanes[i])->vote) << i;
-    for (int i = 0; i < simulator::kWarpSize; ++i)
-      static_cast<Ballot *>(lanes[i])->result = result;
-  });
-  return mine.result;
-}
-
 namespace nsa {
 
 inline constexpr uint32 kAllLanes = 0xffffffffu;
@@ -51,6 +36,21 @@ inline bool any_lane(bool condition) {
       *static_cast<bool *>(lanes[i]) = any;
   });
   return condition;
+}
+
+inline uint32 ballot(bool vote) {
+  struct Ballot {
+    bool vote;
+    uint32 result;
+  } mine{vote, 0};
+  simulator::meetWarp("ballot", &mine, [](void *const *lanes) {
+    uint32 result = 0;
+    for (int i = 0; i < simulator::kWarpSize; ++i)
+      result |= static_cast<uint32>(static_cast<Ballot *>(lanes[i])->vote) << i;
+    for (int i = 0; i < simulator::kWarpSize; ++i)
+      static_cast<Ballot *>(lanes[i])->result = result;
+  });
+  return mine.result;
 }
 
 inline bool any_thread(bool condition) {
