@@ -98,7 +98,8 @@ private:
     openPeers();
     if (peers)
       facts["peers"] = peers->versions();
-    Result<BenchReport> created = BenchReport::create(flags.results, "attention", facts);
+    const std::string name = flags.heads.size() == 1 ? "attention_" + flags.heads.front() : "attention";
+    Result<BenchReport> created = BenchReport::create(flags.results, name, facts);
     if (!created)
       return created.status();
     report.emplace(std::move(*created));

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <numeric>
+#include <random>
 
 namespace nsa::bench {
 namespace {
@@ -20,8 +22,12 @@ double cpuSeconds() {
 std::vector<Result<Times>> measureInTurns(const std::vector<Contender *> &contenders, int samples) {
   std::vector<std::vector<double>> wall(contenders.size()), cpu(contenders.size());
   std::vector<Status> failures(contenders.size());
-  for (int round = 0; round < samples; ++round)
-    for (size_t i = 0; i < contenders.size(); ++i) {
+  std::vector<size_t> order(contenders.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::mt19937_64 random(1);
+  for (int round = 0; round < samples; ++round) {
+    std::shuffle(order.begin(), order.end(), random);
+    for (const size_t i : order) {
       if (!failures[i].isOk())
         continue;
       const auto start = std::chrono::steady_clock::now();
@@ -37,6 +43,7 @@ std::vector<Result<Times>> measureInTurns(const std::vector<Contender *> &conten
       wall[i].push_back(*sample);
       cpu[i].push_back(*sample * busy);
     }
+  }
   std::vector<Result<Times>> results;
   for (size_t i = 0; i < contenders.size(); ++i) {
     if (!failures[i].isOk()) {

@@ -143,6 +143,7 @@ TEST_F(HopperAttention, NothingThatTheTunerMayChooseIsWrong) {
   ASSERT_TRUE(engine) << engine.status().toString();
   for (const Operator op : kOperators) {
     Spec spec = specOf(op, 128);
+    spec.vDim = 128; // two chunks of columns, whose distance stands in the descriptor of values
     spec.layout = Layout::kPacked;
     const Result<nlohmann::json> report =
         tools::tune(engine->get(), spec, {.batch = 4, .tokensQ = 2400, .seqlenQ = 900, .seqlenK = 900});
@@ -165,7 +166,9 @@ TEST_F(HopperAttention, AHundredRepeatsGiveTheSameBits) {
   for (const Operator op : kOperators) {
     SCOPED_TRACE(operatorName(op));
     // Several items for each block that stays, and tiles that end anywhere.
-    const OperatorInputs inputs = tools::drawInputs(specOf(op, 128), {{1900, 1900}, {1900, 1900}}, freshSeed());
+    Spec spec = specOf(op, 128);
+    spec.vDim = 128;
+    const OperatorInputs inputs = tools::drawInputs(spec, {{1900, 1900}, {1900, 1900}}, freshSeed());
     const tools::PlanHandle made = planByHand(inputs);
     Result<tools::DeviceOperator> job =
         tools::DeviceOperator::upload(session->accelerator(), inputs, tools::allOutputs(op));

@@ -113,8 +113,11 @@ Session::Session(const std::string &variant, const std::string &templateDir) : v
   // Runs of one build, the sanitizers' among them, may share what they compile: it is of one compiler revision.
   const char *cache = std::getenv("NSA_TEST_CACHE");
   settings.cachePath = cache ? cache : ":memory:";
-  // Whether stored kernels alone serve everything, as where there is no compiler.
-  settings.missPolicy = std::getenv("NSA_TEST_STORED_ONLY") ? NSA_MISS_FAIL : NSA_MISS_DEFAULT;
+  // Whether stored kernels alone serve everything, as where there is no compiler. Else a pack that lies beside the
+  // library must not: its choices are not those that a test asks for.
+  const bool storedOnly = std::getenv("NSA_TEST_STORED_ONLY") != nullptr;
+  settings.missPolicy = storedOnly ? NSA_MISS_FAIL : NSA_MISS_DEFAULT;
+  settings.cachePacks = storedOnly ? "" : "none";
   // What was forced is nobody's choice, so stored choices cannot serve it: NSA_TEST_ANY_VARIANT leaves the choice free.
   settings.forceVariant = isForced() ? variant : "";
   settings.templateDir = templateDir;
