@@ -26,6 +26,13 @@ struct Flags : CommonFlags {
   bool noTune = false, noPeers = false;
 };
 
+// The default of other kernels than the library's own, in turns with these.
+struct Variant {
+  std::string name;
+  tools::EngineHandle engine;
+};
+constexpr const char *kGenerated = "nsa generated";
+
 // "b" of "a/b" and of "a/b/".
 std::string folderName(const std::filesystem::path &folder) {
   return (folder.has_filename() ? folder : folder.parent_path()).filename().string();
@@ -79,14 +86,7 @@ private:
     if (!machine)
       return machine.status();
     deviceName = (*machine)["device"].value("name", "");
-    for (const std::string &folder : flags.templateDirs) {
-      tools::EngineSettings changed = tools::withNothingStored(flags.engineSettings(NSA_MISS_DEFAULT));
-      changed.templateDir = folder;
-      Result<tools::EngineHandle> engine = tools::createEngine(changed);
-      if (!engine)
-        return engine.status();
-      changedTemplates.push_back(std::move(*engine));
-    }
+    NSA_RETURN_IF_ERROR(openVariants());
 
     nlohmann::ordered_json facts = {{"machine", *machine}, {"samples", flags.samples}};
     if (!device->accelerator().isCuda()) {
@@ -103,6 +103,26 @@ private:
     if (!created)
       return created.status();
     report.emplace(std::move(*created));
+    return Status::ok();
+  }
+
+  // The generated kernels, and those of changed templates.
+  Status openVariants() {
+    auto open = [this](const std::string &name, const std::string &variant, const std::string &templateDir) -> Status {
+      for (const Variant &other : variants)
+        if (other.name == name)
+          return Status::invalid("--templates", templateDir, "has a name that another contender has: " + name);
+      tools::EngineSettings settings = tools::withNothingStored(flags.engineSettings(NSA_MISS_DEFAULT));
+      settings.forceVariant = variant;
+      settings.templateDir = templateDir;
+      Result<tools::EngineHandle> engine = tools::createEngine(settings);
+      if (engine)
+        variants.push_back({name, std::move(*engine)});
+      return engine.status();
+    };
+    NSA_RETURN_IF_ERROR(open(kGenerated, std::string(kTiledTemplate), ""));
+    for (const std::string &folder : flags.templateDirs)
+      NSA_RETURN_IF_ERROR(open("nsa " + folderName(folder), "", folder));
     return Status::ok();
   }
 
@@ -141,11 +161,9 @@ private:
       tuneSeconds += contender->tuneSeconds();
       NSA_RETURN_IF_ERROR(add(std::move(contender)));
     }
-    if (byHand)
-      NSA_RETURN_IF_ERROR(add(device->generated(arena)));
-    for (size_t i = 0; i < changedTemplates.size(); ++i)
-      NSA_RETURN_IF_ERROR(
-          add(PlanContender::make("nsa " + folderName(flags.templateDirs[i]), changedTemplates[i].get(), arena)));
+    for (const Variant &variant : variants)
+      if (byHand || variant.name != kGenerated) // else the default is generated
+        NSA_RETURN_IF_ERROR(add(PlanContender::make(variant.name, variant.engine.get(), arena)));
     const size_t ours = contenders.size();
     if (peers && benchCase.spec.op != Operator::kCmp) { // which nobody else has by itself
       Result<PeerProcess::Peers> prepared = peers->prepare(benchCase, device->flush().size());
@@ -209,7 +227,7 @@ private:
 
   const Flags &flags;
   std::optional<BenchDevice> device;
-  std::vector<tools::EngineHandle> changedTemplates; // of flags.templateDirs
+  std::vector<Variant> variants;
   std::unique_ptr<PeerProcess> peers;
   std::optional<BenchReport> report;
   std::string deviceName;

@@ -1,25 +1,19 @@
 #include "bench/bench_device.h"
 
 #include "bench/machine_facts.h"
-#include "runtime/engine/routes.h"
 
 namespace nsa::bench {
 
 Result<BenchDevice> BenchDevice::open(tools::EngineSettings settings) {
   BenchDevice opened;
   settings = tools::withNothingStored(std::move(settings));
-  auto make = [&settings](tools::EngineHandle &engine, nsa_miss_policy policy, std::string variant) -> Status {
-    settings.missPolicy = policy;
-    settings.forceVariant = std::move(variant);
-    Result<tools::EngineHandle> made = tools::createEngine(settings);
-    if (made)
-      engine = std::move(*made);
-    return made.status();
-  };
-  const std::string variant = settings.forceVariant;
-  NSA_RETURN_IF_ERROR(make(opened.guessing, NSA_MISS_DEFAULT, variant));
-  NSA_RETURN_IF_ERROR(make(opened.tuning, NSA_MISS_TUNE, variant));
-  NSA_RETURN_IF_ERROR(make(opened.generating, NSA_MISS_DEFAULT, std::string(kTiledTemplate)));
+  for (const bool tuned : {false, true}) {
+    settings.missPolicy = tuned ? NSA_MISS_TUNE : NSA_MISS_DEFAULT;
+    Result<tools::EngineHandle> engine = tools::createEngine(settings);
+    if (!engine)
+      return engine.status();
+    opened.engines[tuned] = std::move(*engine);
+  }
   Result<std::string> name = tools::deviceName(opened.engine(false));
   if (!name)
     return name.status();
@@ -49,10 +43,6 @@ Result<std::vector<std::unique_ptr<PlanContender>>> BenchDevice::contenders(cons
     made.push_back(std::move(*plan));
   }
   return made;
-}
-
-Result<std::unique_ptr<PlanContender>> BenchDevice::generated(const Arena &arena) const {
-  return PlanContender::make("nsa generated", generating.get(), arena);
 }
 
 } // namespace nsa::bench

@@ -1,6 +1,6 @@
-// What every bench of kernels opens: the device, engines that take the compiler's best guess, tune, or take the best
-// guess for the tile program, and memory that is written before each sample, so that nobody finds anything in a GPU's
-// L2. Ownership: plans made from it must not outlive it. Thread-safety: one thread.
+// What every bench of kernels opens: the device, an engine that takes the compiler's best guess and one that tunes, and
+// memory that is written before each sample, so that nobody finds anything in a GPU's L2.
+// Ownership: plans made from it must not outlive it. Thread-safety: one thread.
 #pragma once
 
 #include "bench/plan_contender.h"
@@ -20,20 +20,18 @@ public:
   tools::Accelerator &accelerator() const { return *device; }
   // "cpu" or "cuda:N": what was chosen when nobody did.
   const std::string &name() const { return deviceText; }
-  nsa_engine *engine(bool tuned) const { return tuned ? tuning.get() : guessing.get(); }
+  nsa_engine *engine(bool tuned) const { return engines[tuned].get(); }
   tools::Buffer &flush() { return flushed; } // empty on the CPU
   // Of the machine, for a report.
   Result<nlohmann::json> facts() const;
 
   // "nsa default", and "nsa tuned" if wanted: made, run and checked.
   Result<std::vector<std::unique_ptr<PlanContender>>> contenders(const Arena &arena, bool tuned) const;
-  // "nsa generated": attention by its tile program, beside variants that were scheduled by hand.
-  Result<std::unique_ptr<PlanContender>> generated(const Arena &arena) const;
 
 private:
   std::string deviceText;
   std::unique_ptr<tools::Accelerator> device;
-  tools::EngineHandle guessing, tuning, generating;
+  tools::EngineHandle engines[2]; // best guess, tuned
   tools::Buffer flushed;
 };
 

@@ -16,16 +16,17 @@ namespace {
 struct Budget {
   double flops; // as if every query met every key
   double bytes;
-  // Whether attention loses keys as it loses queries. A few hundred queries by all keys of a long prompt are equally
-  // long tiles, and how evenly these divide among a GPU's multiprocessors would decide; in the prompt itself thousands
-  // of tiles of all lengths do so whatever their size. On a CPU what matters is which cache the keys fill.
-  bool cutsKeysAlike;
+  // Of attention that loses keys as it loses queries, exactly; 0: it keeps them. A few hundred queries by all keys of a
+  // long prompt are equally long tiles, and how evenly these divide among a GPU's multiprocessors would decide; in the
+  // prompt itself thousands of tiles of all lengths do so whatever their size. On a CPU what matters is which cache the
+  // keys fill.
+  double promptFlops;
 };
-constexpr Budget kCpuBudget = {4e9, 256e6, false};
-constexpr Budget kGpuBudget = {3e12, 2e9, true};
+constexpr Budget kCpuBudget = {4e9, 256e6, 0};
+constexpr Budget kGpuBudget = {2e12, 2e9, 6e12};
 // The compared run is read back and looked at by the host, once per candidate: as small as still shows every kind of
 // tile, which a thousand queries do.
-constexpr Budget kCheckBudget = {4e9, 32e6, false};
+constexpr Budget kCheckBudget = {4e9, 32e6, 0};
 constexpr int64_t kMostCheckedQueries = 1024;
 constexpr int64_t kMostCheckedKeys = 2048;
 // A log-sum-exp that makes weights of random queries and keys small, as real ones are.
@@ -57,8 +58,12 @@ double keysOf(const Spec &spec, double keys) {
   }
 }
 
+bool cutsKeys(const Budget &budget, const Spec &spec) { return budget.promptFlops > 0 && hasVariants(spec.op); }
+
 bool exceeds(const Budget &budget, const Spec &spec, const Sizes &sizes) {
-  const double keys = keysOf(spec, static_cast<double>(sizes.seqlenK));
+  // The last query meets all keys, one in the middle half of the queries fewer.
+  const double unseen = cutsKeys(budget, spec) ? static_cast<double>(sizes.seqlenQ) / 2 : 0;
+  const double keys = keysOf(spec, static_cast<double>(sizes.seqlenK) - unseen);
   const double queryHeads = std::max(spec.queryHeads, 1);
   double rowsQ = static_cast<double>(sizes.batch) * static_cast<double>(sizes.seqlenQ) * queryHeads;
   double rowsK = static_cast<double>(sizes.batch) * static_cast<double>(sizes.seqlenK) * spec.kvHeads;
@@ -72,7 +77,7 @@ bool exceeds(const Budget &budget, const Spec &spec, const Sizes &sizes) {
     flops = 2 * rowsK / spec.cmpStride * spec.cmpBlock * dims * hidden;
     bytes += 2 * spec.cmpBlock * dims * hidden * dtypeBytes(spec.dtype);
   }
-  return flops > budget.flops || bytes > budget.bytes;
+  return flops > (cutsKeys(budget, spec) ? budget.promptFlops : budget.flops) || bytes > budget.bytes;
 }
 
 // Fewer sequences first, then fewer queries (and keys), then fewer keys.
@@ -83,13 +88,15 @@ Sizes fit(const Budget &budget, const Spec &spec, const Maxima &maxima) {
   if (spec.op == Operator::kCompress) // sees no query
     sizes.seqlenQ = 1;
   sizes.batch = std::min(sizes.batch, std::max<int64_t>(maxima.tokensQ / sizes.seqlenQ, 1));
+  // A window that holds all keys is none.
+  const int64_t leastKeys = std::max<int64_t>(kLeastKeys, spec.op == Operator::kWindow ? 2 * spec.window : 0);
   while (exceeds(budget, spec, sizes)) {
     if (sizes.batch > 1)
       sizes.batch /= 2;
     else if (sizes.seqlenQ > kLeastQueries) {
       sizes.seqlenQ /= 2;
-      if (budget.cutsKeysAlike && hasVariants(spec.op))
-        sizes.seqlenK = std::max(sizes.seqlenK / 2, kLeastKeys);
+      if (cutsKeys(budget, spec) && sizes.seqlenK > leastKeys)
+        sizes.seqlenK = std::max(sizes.seqlenK / 2, leastKeys);
     } else if (sizes.seqlenK > kLeastKeys)
       sizes.seqlenK /= 2;
     else

@@ -81,7 +81,8 @@ Plot timePlot(const std::vector<const Json *> &kernels, const Json &thresholds) 
       const std::string name = variantOf(*kernel, candidate, namesOperator);
       Plot::Series &line = series[name];
       line.name = name;
-      line.points.push_back({.x = kernel->value("seqlen_k", 0.0),
+      // Where keys were left out, too, the time is that of fewer tokens.
+      line.points.push_back({.x = std::min(kernel->value("seqlen_k", 0.0), shape.value("seqlen_k", 0.0)),
                              .y = isCut ? milliseconds * 1e6 / rows : milliseconds,
                              .text = pointText(*kernel, candidate),
                              .isHollow = isSmaller(*kernel)});

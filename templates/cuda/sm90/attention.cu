@@ -25,10 +25,10 @@
 //! choice  warpgroups = 2 | 3
 //! choice  key_tile = 64 | 80 | 96 | 112 | 128 | 176
 //! choice  stages = 2 | 3 | 4
-// Four places cost fewer instructions than three, whose number is no power of 2; two warpgroups leave no room for them
-// with the tiles that are good for them.
+// Four places cost fewer instructions than three, whose number is no power of 2: half a percent. Two warpgroups leave
+// no room for them with the tiles that are good for heads of 128.
 //! require stages < 4 || warpgroups == 3
-// Two blocks may share what the copy engine loads. Where power limits both this is worth from -1.4 to 1.4 % with the
+// Two blocks may share what the copy engine loads. Where power limits both this is worth from -1.3 to 1.3 % with the
 // tile that is best everywhere, so it is tried with that one alone.
 //! choice  cluster = 1 | 2
 //! require cluster == 1 || (warpgroups == 3 && key_tile == 80)
@@ -44,7 +44,7 @@
 // As in tile/attention.mlir: 1024 keys of a row, here on matrix units of which three fifths to four fifths are used.
 //! let     slowness = warpgroups == 3 ? 26 : key_tile >= 128 ? 29 : 33
 //! let     reach = 1024 + key_tile + 64 * warpgroups / (group * key_stride)
-//! cost    reach * (qk_dim + v_dim + 60) * (slowness + 400 / key_tile + 4 - stages + (cluster == 2)) / 50
+//! cost    reach * (qk_dim + v_dim + 60) * (slowness + 400 / key_tile + (stages == 2) + (cluster == 2)) / 50 + (stages < 4)
 //! let     item_rows = 64 * warpgroups * cluster
 //! grid    cluster * min(multiprocessors / cluster, ceildiv(max_seqlen_q * group, item_rows) * kv_heads * batch), 1, 1
 //! threads 128 * (warpgroups + 1)

@@ -216,7 +216,7 @@ private:
 
   const Arguments &args;
   int32 warpgroup;
-  int32 next_turn; // the barrier of who comes next
+  int32 next_turn; // the barrier of who comes next; opaque, or it is found anew for each tile
   RingPlace<1> q;
   RingPlace<Shape::kStages> k, v;
   uint32 seen = 0; // the parity to wait for, for each stage, of its inspection

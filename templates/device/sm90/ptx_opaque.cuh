@@ -5,7 +5,7 @@
 
 namespace nsa {
 
-// The same value, found where this stands and not before.
+// The same value, found where this stands, neither before nor again.
 NSA_DEVICE int32 opaque(int32 value) {
   asm volatile("" : "+r"(value));
   return value;

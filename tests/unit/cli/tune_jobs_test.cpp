@@ -214,20 +214,27 @@ TEST(TimedWork, CountsWhatTheTimedShapeHasToDo) {
 
 // A prompt stays a triangle on a GPU: tiles of all lengths, many to a multiprocessor.
 TEST(TimedWork, CutsKeysWithQueriesOnAGpu) {
-  const std::vector<TuneJob> jobs = expandText(with(R"("dtypes": ["bf16"], "prefill": {"lengths": [524288]})"));
-  for (const Operator op : {Operator::kDense, Operator::kCmp}) {
-    TuneJob job = jobOf(jobs, Operator::kCmp);
+  TuneJob job = jobOf(expandText(with(R"("dtypes": ["bf16"], "prefill": {"lengths": [524288]})")), Operator::kCmp);
+  const auto timed = [&job](Operator op, int64_t seqlenQ, int64_t seqlenK, bool isGpu) {
     job.kernel.op = op;
-    const std::optional<TimedWork> gpu = timedWork(job, true), cpu = timedWork(job, false);
-    ASSERT_TRUE(gpu && cpu);
-    EXPECT_TRUE(gpu->isCut);
-    EXPECT_EQ(gpu->seqlenQ, gpu->seqlenK);
-    EXPECT_GE(gpu->seqlenQ, 8192) << "8 heads of 64";
-    EXPECT_LT(cpu->seqlenQ, cpu->seqlenK) << "a CPU's caches would hold fewer keys";
-  }
-  const std::optional<TimedWork> selected = timedWork(jobOf(jobs, Operator::kSel), true);
-  ASSERT_TRUE(selected);
-  EXPECT_EQ(selected->seqlenK, 524288) << "blocks are selected from all keys";
+    job.maxima.tokensQ = job.maxima.seqlenQ = seqlenQ;
+    job.maxima.seqlenK = seqlenK;
+    const std::optional<TimedWork> work = timedWork(job, isGpu);
+    EXPECT_TRUE(work);
+    return work ? std::pair(work->seqlenQ, work->seqlenK) : std::pair<int64_t, int64_t>();
+  };
+  const auto square = [](int64_t tokens) { return std::pair(tokens, tokens); };
+  // 8 heads of 64: 4.4e12 operations each.
+  EXPECT_EQ(timed(Operator::kDense, 524288, 524288, true), square(65536));
+  EXPECT_EQ(timed(Operator::kCmp, 524288, 524288, true), square(262144));
+  EXPECT_EQ(timed(Operator::kDense, 65536, 65536, true), square(65536)) << "fits";
+  EXPECT_EQ(timed(Operator::kDense, 32768, 524288, true), std::pair(int64_t{8192}, int64_t{131072}))
+      << "as steep as it was";
+  job.kernel.window = 200000;
+  EXPECT_EQ(timed(Operator::kWindow, 524288, 524288, true).second, 400000) << "keys that the window leaves behind";
+  EXPECT_EQ(timed(Operator::kSel, 524288, 524288, true).second, 524288) << "blocks are selected from all keys";
+  EXPECT_EQ(timed(Operator::kDense, 16384, 16384, false), std::pair(int64_t{64}, int64_t{16384}))
+      << "a CPU's caches would hold fewer keys";
 }
 
 TEST(TimedWork, SaysWhenLessIsTimed) {

@@ -66,6 +66,7 @@ TEST(Descriptor, HoldsWhatWgmmaReads) {
   EXPECT_EQ(keys.address, 0x2400);
   EXPECT_EQ(keys.stride, 1024) << "from eight rows to the next";
   EXPECT_EQ(keys.mode, 1);
+  EXPECT_EQ(depth_major_descriptor(0x2400, kSwizzle128) >> 46 & 0xffff, 0u) << "no offset of the base";
   const Fields values = fieldsOf(row_depth_descriptor(0x2400, 80, kSwizzle64));
   EXPECT_EQ(values.address, 0x2400);
   EXPECT_EQ(values.leading, 80 * 64) << "from chunk to chunk";
@@ -85,7 +86,7 @@ TEST(Descriptor, LeavesTheBlocksNumberOut) {
 
 // What is added to a descriptor moves its address alone, to the last tile of 227 KB.
 TEST(Descriptor, StepsMoveTheAddress) {
-  const uint64 base = row_depth_descriptor(1024, 80, kSwizzle128);
+  const uint64 base = row_depth_descriptor(1024 | 1u << 24, 80, kSwizzle128); // of a cluster's second block
   for (int bytes = 0; bytes + 1024 < 227 * 1024; bytes += 1024)
     EXPECT_EQ(base + descriptor_step(bytes), row_depth_descriptor(1024 + static_cast<uint32>(bytes), 80, kSwizzle128));
 }
@@ -106,7 +107,7 @@ template <uint32 kStages> void walkRing() {
   for (uint32 step = 0; step < 5 * kStages; ++step) {
     EXPECT_EQ(place.stage(), static_cast<int32>(step % kStages));
     EXPECT_EQ(place.full_parity(), static_cast<int32>(step / kStages % 2));
-    EXPECT_EQ(place.empty_parity(), 1 - place.full_parity());
+    EXPECT_EQ(place.empty_parity(), static_cast<int32>((step / kStages + 1) % 2));
     EXPECT_EQ(before.stage(), place.stage());
     EXPECT_EQ(before.full_parity(), place.full_parity());
     const RingPlace<kStages> next = place.next();
