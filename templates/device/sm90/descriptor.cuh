@@ -43,8 +43,8 @@ NSA_DEVICE constexpr int32 chunked_offset(int32 row, int32 column, int32 rows, i
   return byte / swizzle * chunk_bytes(rows, swizzle) + swizzled_offset(row * swizzle + byte % swizzle, swizzle);
 }
 
-// The fields of a descriptor: addresses and strides in units of 16 bytes. In a cluster an address has the block's number
-// from bit 24 on, which is no part of it here.
+// The fields of a descriptor: addresses and strides in units of 16 bytes. In a cluster an address has the block's
+// number from bit 24 on, which is no part of it here.
 NSA_DEVICE constexpr uint64 matrix_descriptor(uint32 address, int32 leading_bytes, int32 stride_bytes, int32 swizzle) {
   const uint64 mode = swizzle == kSwizzle128 ? 1 : swizzle == kSwizzle64 ? 2 : 3;
   return static_cast<uint64>((address & 0x3ffff) >> 4) | static_cast<uint64>(leading_bytes >> 4) << 16 |
