@@ -4,9 +4,11 @@
 #include "tests/harness/xml_check.h"
 #include "tools/nsa/command.h"
 #include "tools/nsa/tune_html.h"
+#include "tools/nsa/tune_plots.h"
 #include "tools/nsa/tune_record.h"
 
 #include <gtest/gtest.h>
+#include <set>
 
 namespace nsa::tools {
 namespace {
@@ -98,6 +100,38 @@ TEST(TuneRecord, KeepsTheDefaultTheWinnerAndTheBestOfEachTemplate) {
   EXPECT_EQ(json["tie"], true);
   EXPECT_EQ(json["timed"]["seqlen_q"], 1024);
   EXPECT_EQ(json["evidence"].size(), 4u) << "what was never tried is only counted";
+}
+
+// Of the dots whose text has a part, the places from the left.
+std::set<std::string> placesOf(const std::string &svg, const std::string &part) {
+  std::set<std::string> places;
+  for (size_t at = svg.find("<circle "); at != std::string::npos; at = svg.find("<circle ", at + 1)) {
+    const size_t end = svg.find("</circle>", at), left = svg.find("cx=\"", at) + 4;
+    if (const std::string dot = svg.substr(at, end - at); dot.find(part) != std::string::npos)
+      places.insert(svg.substr(left, svg.find('"', left) - left));
+  }
+  return places;
+}
+
+// A prompt that was timed as a shorter one has the time of that one, and stands where it does.
+TEST(TunePlots, ACutPromptStandsWhereItWasTimed) {
+  Json kernels = Json::array();
+  for (const int64_t length : {262144, 524288, 1048576}) {
+    Json json = jobRecord(jobAt(length), "cpu <test>", true);
+    addReport(json, tuningReport());
+    json["status"] = "tuned";
+    kernels.push_back(std::move(json));
+  }
+  EXPECT_EQ(kernels[1]["timed"]["smaller"], false);
+  EXPECT_EQ(kernels[2]["timed"]["smaller"], true);
+  ASSERT_EQ(kernels[2]["timed"]["seqlen_k"], 524288);
+  const TunePlots plots = tunePlots(reportOf(kernels), "cpu <test>");
+  ASSERT_EQ(plots.times.size(), 1u);
+  const std::string svg = plots.times.front().svg();
+  const std::set<std::string> cut = placesOf(svg, "1048576 tokens");
+  EXPECT_EQ(cut.size(), 1u) << svg;
+  EXPECT_EQ(cut, placesOf(svg, "524288 tokens"));
+  EXPECT_NE(cut, placesOf(svg, "262144 tokens"));
 }
 
 TEST(TuneRecord, StoredEvidenceSaysTheSame) {

@@ -203,7 +203,7 @@ TEST(TimedWork, CountsWhatTheTimedShapeHasToDo) {
   EXPECT_FALSE(window->isCut);
   EXPECT_EQ(window->seqlenQ, 2048);
   // 512 queries with 1 to 512 keys, the others with 512; two products of 64 columns, 8 heads.
-  EXPECT_DOUBLE_EQ(window->flops, 2.0 * 8 * (512 * 513 / 2 + 1536 * 512) * 128);
+  EXPECT_DOUBLE_EQ(window->flops, 2.0 * 8 * (512 * 513 / 2.0 + 1536 * 512) * 128);
   EXPECT_DOUBLE_EQ(window->bytes, 2.0 * 2048 * (8 * 64 * 2 + 2 * 64 * 2)) << "q, out, k and v in bf16";
   const std::optional<TimedWork> compress = timedWork(jobOf(jobs, Operator::kCompress), true);
   ASSERT_TRUE(compress);
