@@ -2,6 +2,7 @@
 // tensors that the copy engine cannot address.
 #include "tests/harness/decode_fixture.h"
 #include "tests/harness/seed.h"
+#include "tools/support/operator_check.h"
 
 #include <cstring>
 
@@ -183,6 +184,61 @@ TEST_F(HopperAttention, AHundredRepeatsGiveTheSameBits) {
       for (const auto &[name, tensor] : first)
         ASSERT_EQ(again.at(name).bytes, tensor.bytes) << tensorName(name) << ", repeat " << repeat;
     }
+  }
+}
+
+// Weights are taken against each tile's own maximum, and no further below the row's than `kReach`: blocks of 16 keys
+// whose scores lie hundreds apart, upwards and downwards.
+TEST_F(HopperAttention, TilesFarApart) {
+  std::mt19937_64 random(freshSeed());
+  for (const Operator op : kOperators) {
+    SCOPED_TRACE(operatorName(op));
+    OperatorInputs inputs = tools::drawInputs(specOf(op), kLengths, random());
+    tools::HostTensor &q = inputs.tensors.at(inputs.tensors.contains(T::kQCmp) ? T::kQCmp : T::kQ);
+    tools::HostTensor &k = inputs.tensors.at(op == Operator::kCmp ? T::kKComp : T::kKWin);
+    fill(inputs.spec.dtype, q.bytes, 1);
+    // All but 8 elements of a key: 56 of them times 1/8, the scale.
+    for (int64_t batch = 0; batch < k.shape[0]; ++batch) {
+      double level = 0;
+      for (int64_t time = 0; time < k.shape[1]; ++time) {
+        if (time % 16 == 0)
+          level = static_cast<double>(random() % 121) - 60;
+        for (int64_t head = 0; head < k.shape[2]; ++head)
+          fill(inputs.spec.dtype, headOf(inputs.spec, k, batch, time, head).subspan(16), level);
+      }
+    }
+    checkOutputs(inputs, run(planByHand(inputs), inputs));
+  }
+}
+
+// Rows of many keys, so that no few of them decide. By hand they have 3 to 6 % less.
+TEST_F(HopperAttention, ErrorIsNoWorseThanTheTileProgram) {
+  for (const auto &[op, tokens] :
+       {std::pair{Operator::kDense, 4096}, {Operator::kWindow, 4096}, {Operator::kCmp, 16384}}) {
+    SCOPED_TRACE(operatorName(op));
+    Spec spec;
+    spec.op = op;
+    spec.dtype = DType::kBf16;
+    spec.queryHeads = 16;
+    spec.kvHeads = 1;
+    spec.qkDim = spec.vDim = 128;
+    const OperatorInputs inputs = tools::drawInputs(spec, {{tokens}, {tokens}}, freshSeed());
+    std::vector<int64_t> rows;
+    for (int64_t row = tokens / 2; row < tokens; row += tokens / 128)
+      rows.push_back(row);
+    const auto errorOf = [&](const NamedTensors &outputs) {
+      for (const tools::OutputCheck &output : tools::checkOperator(inputs, outputs, rows).outputs)
+        if (output.name == tensorName(T::kOut) && output.error)
+          return output.error->relativeRms;
+      ADD_FAILURE() << "no output was compared";
+      return 0.0;
+    };
+    const double byHand = errorOf(run(planByHand(inputs), inputs));
+    useVariant("attention");
+    const double tileProgram = errorOf(run(inputs));
+    useVariant(kByHand);
+    EXPECT_GT(byHand, 0);
+    EXPECT_LE(byHand, tileProgram);
   }
 }
 

@@ -33,8 +33,7 @@ public:
     Scores s;
     Weights p;
     Result o;
-    float decay[2];
-    bool shrinks[2];
+    float rescale[2];
     clear(o);
     await_queries();
     await_keys();
@@ -44,7 +43,7 @@ public:
     leave_keys();
     if (tile == 0)
       leave_queries();
-    weigh(item_at(place), tiles, tile, softmax, s, decay, shrinks);
+    weigh(item_at(place), tiles, tile, softmax, s, rescale);
     round_weights<Element>(p, s);
     if (tile > 0)
       await_keys();
@@ -76,7 +75,7 @@ public:
       leave_keys();
       if (tile == 0)
         leave_queries();
-      weigh(item_at(ends ? place.next() : place), tiles, tile, softmax, s, decay, shrinks);
+      weigh(item_at(ends ? place.next() : place), tiles, tile, softmax, s, rescale);
       // The compiler would wait for the result before the weighing, but not past a loop.
       wgmma_hold(s);
       if (tile > 0 && !ends)
@@ -96,8 +95,7 @@ public:
       }
 #pragma unroll
       for (int32 half = 0; half < 2; ++half)
-        if (shrinks[half])
-          scale_row(o, half, decay[half]);
+        scale_row(o, half, rescale[half]);
     }
 
     await_values();
@@ -199,7 +197,7 @@ private:
   }
 
   NSA_DEVICE void weigh(const WorkItem &item, const Tiles &tiles, int32 tile, SoftmaxRows &softmax, Scores &s,
-                        float (&decay)[2], bool (&shrinks)[2]) const {
+                        float (&rescale)[2]) const {
     if (tiles.is_edge(tile)) {
       const int32 first_row = item.first_row + 64 * warpgroup;
       const int32 warp_row = first_row + static_cast<int32>(threadIdx.x) % 128 / kWarpSize * 16;
@@ -207,7 +205,7 @@ private:
                                 keys_of(item, first_row + warpgroup_row(1))};
       mask_scores(s, tiles.key(tile), rows, {keys_of(item, warp_row + 15).first, keys_of(item, warp_row).past});
     }
-    softmax.weigh(s, decay, shrinks, args.scale_log2);
+    softmax.weigh(s, rescale, args.scale_log2);
   }
 
   // The matrix units are one warpgroup's until it has issued its products.

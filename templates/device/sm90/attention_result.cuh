@@ -82,8 +82,7 @@ NSA_DEVICE void store_result(const Arguments &args, const WorkItem &item, const 
     const int32 time = item.first_time + row / Facts::kGroup;
     if (args.lse.present()) {
       constexpr float kLn2 = 0.693147181f;
-      const float lse =
-          sum[half] == 0 ? -infinity() : (softmax.m[half] * args.scale_log2 + log2_approx(sum[half])) * kLn2;
+      const float lse = sum[half] == 0 ? -infinity() : (log2_approx(sum[half]) - softmax.minus_reference[half]) * kLn2;
       const int32 head = item.kv_head * Facts::kGroup + row % Facts::kGroup;
       args.lse.data[args.lse.at(item.q_entry, time, head).offset] = lse;
     }

@@ -38,21 +38,23 @@ NSA_DEVICE void mask_scores(float (&s)[kCount], int32 first_key, const KeyRange 
   }
 }
 
-// Of each of the two rows: the maximum and this thread's part of the sum.
+// Of each of the two rows, the online softmax. Its weights are taken against the greatest score of their own tile, not
+// against the row's so far: a tile's greatest weight is 1 then, which no rounding changes, and the greatest weights are
+// where most of the error comes from (0.2 to 5 % less of it; docs/hopper_attention.md). Results are scaled with every
+// tile for it. A tile far below the row's maximum has smaller weights: none of the row exceeds 2^kReach, so that sums
+// and results stay in range.
 struct SoftmaxRows {
-  float m[2] = {-infinity(), -infinity()};
-  float l[2] = {0, 0};
+  static constexpr float kReach = 2;
+  static constexpr float kNoKey = 3.402823466e38f; // of a row that met no allowed key yet: its weights are 0
 
-  // Scores become weights; `decay` is what earlier sums and results shrink by. A row that met no allowed key yet has
-  // the maximum -inf; its weights are taken against 0 instead, and are 0. The greatest weight is 1, which no rounding
-  // changes: a maximum that may grow a little before it is followed costs a twentieth of accuracy, more where few
-  // keys have most of the weight (docs/hopper_attention.md).
-  // `shrinks` tells of each of the thread's rows whether it, or the same of another lane, shrinks. The sums take part
-  // in the vote, where they change nothing (a result that is NaN may shrink), so that the compiler must weigh before it
-  // and cannot wait for a product in between.
-  template <int32 kCount>
-  NSA_DEVICE void weigh(float (&s)[kCount], float (&decay)[2], bool (&shrinks)[2], float scale_log2) {
-    float top[2][2] = {{max_number(m[0], s[0]), s[1]}, {max_number(m[1], s[2]), s[3]}};
+  // In base 2, negated: a weight is 2^(score * scale_log2 + minus_reference).
+  float minus_max[2] = {kNoKey, kNoKey};
+  float minus_reference[2] = {kNoKey, kNoKey};
+  float l[2] = {0, 0}; // this thread's part of the sum
+
+  // Scores become weights; what was summed before is to be multiplied by `rescale`.
+  template <int32 kCount> NSA_DEVICE void weigh(float (&s)[kCount], float (&rescale)[2], float scale_log2) {
+    float top[2][2] = {{s[0], s[1]}, {s[2], s[3]}};
 #pragma unroll
     for (int32 tile = 1; tile < kCount / 4; ++tile)
 #pragma unroll
@@ -60,18 +62,18 @@ struct SoftmaxRows {
 #pragma unroll
         for (int32 index = 0; index < 2; ++index)
           top[half][index] = max_number(top[half][index], s[4 * tile + 2 * half + index]);
-    float m_minus[2];
 #pragma unroll
     for (int32 half = 0; half < 2; ++half) {
-      float next = max_number(top[half][0], top[half][1]);
-      next = max_number(next, shuffle_xor(next, 1));
-      next = max_number(next, shuffle_xor(next, 2));
-      m_minus[half] = next == -infinity() ? 0.0f : -next * scale_log2;
-      // Rounded products must not make a maximum that stays shrink.
-      decay[half] = next == m[half] ? 1.0f : exp2_approx(fmaf(m[half], scale_log2, m_minus[half]));
-      m[half] = next;
+      float greatest = max_number(top[half][0], top[half][1]);
+      greatest = max_number(greatest, shuffle_xor(greatest, 1));
+      greatest = max_number(greatest, shuffle_xor(greatest, 2));
+      const float minus_greatest = -greatest * scale_log2;
+      minus_max[half] = min_number(minus_max[half], minus_greatest);
+      const float next = min_number(minus_greatest, minus_max[half] + kReach);
+      rescale[half] = exp2_approx(next - minus_reference[half]);
+      minus_reference[half] = next;
     }
-    float sum[2][2] = {};
+    float sum[2][2];
 #pragma unroll
     for (int32 tile = 0; tile < kCount / 4; ++tile)
 #pragma unroll
@@ -79,13 +81,14 @@ struct SoftmaxRows {
 #pragma unroll
         for (int32 index = 0; index < 2; ++index) {
           float &x = s[4 * tile + 2 * half + index];
-          x = exp2_approx(fmaf(x, scale_log2, m_minus[half]));
-          sum[half][index] += x;
+          x = exp2_approx(fmaf(x, scale_log2, minus_reference[half]));
+          sum[half][index] = tile == 0 ? x : sum[half][index] + x;
         }
 #pragma unroll
     for (int32 half = 0; half < 2; ++half) {
-      l[half] = fmaf(l[half], decay[half], sum[half][0] + sum[half][1]);
-      shrinks[half] = any_lane(decay[half] != 1 || !(l[half] >= 0));
+      l[half] = fmaf(l[half], rescale[half], sum[half][0] + sum[half][1]);
+      // From this very lane: the compiler must weigh before it, and cannot wait for a product in between.
+      l[half] = shuffle(l[half], static_cast<int32>(threadIdx.x));
     }
   }
 
