@@ -160,8 +160,9 @@ std::unique_ptr<KeyLease> Planner::claim(const Search &search, const std::string
 }
 
 std::shared_ptr<const KernelCore> Planner::find(Search &search) {
+  const Stopwatch watch; // without what others made meanwhile
   std::optional<KernelCache::Hit> hit = lookUp(search.core->problemKey, choiceDevice);
-  search.core->times.lookupMs = search.watch.milliseconds();
+  search.core->times.lookupMs += watch.milliseconds();
   if (!hit)
     return nullptr;
   // The same rows again give the same answer; its reasons are told once. A kernel that was made again may have the same
