@@ -48,6 +48,19 @@ BenchCase promptCase(std::string name, const Spec &spec, int64_t tokens) {
   return {std::move(name), spec, {.batch = 1, .tokensQ = tokens, .seqlenQ = tokens, .seqlenK = tokens}};
 }
 
+std::vector<int64_t> checkedQueries(const Spec &spec, const Maxima &maxima) {
+  constexpr int64_t kKeys = 131072, kFewest = 4, kMost = 64;
+  const int64_t keys = spec.op == Operator::kWindow ? std::min<int64_t>(spec.window, maxima.seqlenK)
+                       : spec.op == Operator::kCmp  ? maxima.seqlenK / spec.cmpStride
+                                                    : maxima.seqlenK;
+  const int64_t count = std::clamp(kKeys / std::max<int64_t>(keys, 1), kFewest, kMost);
+  std::vector<int64_t> queries;
+  for (int64_t i = 0; i < count; ++i)
+    queries.push_back(i * (maxima.seqlenQ - 1) / (count - 1));
+  queries.erase(std::unique(queries.begin(), queries.end()), queries.end());
+  return queries;
+}
+
 nlohmann::ordered_json caseFields(const BenchCase &benchCase) {
   const Spec &spec = benchCase.spec;
   return {{"op", operatorName(spec.op)},

@@ -24,6 +24,10 @@ std::vector<BenchCase> benchCases(bool cuda, bool quick);
 // One sequence of so many tokens, all of them queries.
 BenchCase promptCase(std::string name, const Spec &spec, int64_t tokens);
 
+// Some queries, the first and the last among them, stand for all where results are compared with exact ones: as many as
+// see so many keys, within limits.
+std::vector<int64_t> checkedQueries(const Spec &spec, const Maxima &maxima);
+
 // The fields of a row of results that say what was computed.
 nlohmann::ordered_json caseFields(const BenchCase &benchCase);
 

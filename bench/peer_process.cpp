@@ -143,6 +143,7 @@ Result<PeerProcess::Peers> PeerProcess::prepare(const BenchCase &benchCase, size
   nlohmann::json question = caseFields(benchCase);
   question["command"] = "prepare";
   question["flush_bytes"] = flushBytes;
+  question["checked_queries"] = checkedQueries(benchCase.spec, benchCase.maxima);
   Result<nlohmann::ordered_json> answer = ask(question);
   if (!answer)
     return answer.status();

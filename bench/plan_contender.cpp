@@ -1,5 +1,6 @@
 #include "bench/plan_contender.h"
 
+#include "bench/bench_case.h"
 #include "bench/median.h"
 #include "tools/support/operator_check.h"
 
@@ -11,8 +12,6 @@
 namespace nsa::bench {
 namespace {
 
-// Queries that are compared with the reference: as many as see so many keys, within limits.
-constexpr int64_t kCheckedKeys = 131072, kFewestQueries = 4, kMostQueries = 64;
 // More than any L2.
 constexpr size_t kFlushBytes = size_t{192} << 20;
 constexpr double kSampleMs = 1.0; // on the CPU: below it one run is too close to the clock's own steps
@@ -31,20 +30,6 @@ nlohmann::ordered_json kernelFacts(const nlohmann::json &launch) {
           {"spilled_bytes", number("local_bytes")},
           {"shared_bytes", launch.value("shared_bytes", 0)},
           {"block_threads", launch.value("threads", 0)}};
-}
-
-// Some queries, the first and the last among them, stand for all.
-std::vector<int64_t> sampledRows(const tools::OperatorInputs &inputs) {
-  const Spec &spec = inputs.spec;
-  const int64_t keys = spec.op == Operator::kWindow ? std::min<int64_t>(spec.window, inputs.maxima.seqlenK)
-                       : spec.op == Operator::kCmp  ? inputs.maxima.seqlenK / spec.cmpStride
-                                                    : inputs.maxima.seqlenK;
-  const int64_t count = std::clamp(kCheckedKeys / std::max<int64_t>(keys, 1), kFewestQueries, kMostQueries);
-  std::vector<int64_t> rows;
-  for (int64_t i = 0; i < count; ++i)
-    rows.push_back(i * (inputs.maxima.seqlenQ - 1) / (count - 1));
-  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-  return rows;
 }
 
 } // namespace
@@ -72,7 +57,7 @@ Result<std::unique_ptr<PlanContender>> PlanContender::make(std::string name, nsa
   Result<tools::NamedTensors> outputs = arena.job.download();
   if (!outputs)
     return outputs.status();
-  const tools::OperatorCheck check = tools::checkOperator(inputs, *outputs, sampledRows(inputs));
+  const tools::OperatorCheck check = tools::checkOperator(inputs, *outputs, checkedQueries(inputs.spec, inputs.maxima));
   if (!check.within())
     return Status::error(ErrorCode::kInternal,
                          contender->contenderName + " is wrong, so it is not measured: " + check.toString());

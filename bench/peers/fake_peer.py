@@ -8,6 +8,7 @@ for line in sys.stdin:
     question = json.loads(line)
     if question["command"] == "prepare":
         assert question["op"] in ("dense", "window") and question["tokens"] > 0
+        assert question["checked_queries"][0] == 0 and question["checked_queries"][-1] == question["tokens"] - 1
         answer = {
             "implementations": [
                 {"name": "fake fast", "relative_error": 0.001, "note": "k and v expanded"},

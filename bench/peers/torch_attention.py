@@ -3,7 +3,8 @@
 
 It is started by the bench and speaks one JSON object a line: questions on its input, answers on its output. It greets
 with {"versions": ...}, or with {"unavailable": reason} and ends. Then
-  {"command": "prepare", "op", "dtype", "query_heads", "kv_heads", "qk_dim", "v_dim", "tokens", "window", "flush_bytes"}
+  {"command": "prepare", "op", "dtype", "query_heads", "kv_heads", "qk_dim", "v_dim", "tokens", "window", "flush_bytes",
+   "checked_queries"}
       draws the tensors, runs and checks every implementation that serves the operator ->
       {"implementations": [{"name", "relative_error", "note"} or {"name", "trouble"}, ...]}
   {"command": "sample", "name"} -> {"milliseconds": of one run by CUDA events, begun with a cold L2}
@@ -20,7 +21,6 @@ import sys
 WARM_UPS = 3
 # The device waits a tenth of a millisecond or two before the first event, so that it never waits for Python after it.
 PAUSE_CYCLES = 300_000
-CHECKED_QUERIES = 4
 # Relative RMS of the checked rows against fp64 arithmetic; a backend beyond it computes something else.
 TOLERANCE = {"bf16": 5e-3, "fp16": 1e-3, "fp32": 1e-3}
 
@@ -81,6 +81,7 @@ class Problem:
         self.torch = torch
         self.op, self.window = question["op"], int(question["window"])
         self.tokens, self.v_dim = int(question["tokens"]), int(question["v_dim"])
+        self.checked_queries = question["checked_queries"]
         self.dtype_name = question["dtype"]
         dtype = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[self.dtype_name]
         self.group = int(question["query_heads"]) // int(question["kv_heads"])
@@ -102,10 +103,9 @@ class Problem:
         return self.torch.nn.functional.pad(tensor, (0, self.q.shape[-1] - self.v_dim))
 
     def relative_error(self, out):
-        """Of a few rows of `out`, the first and the last among them, against fp64 arithmetic."""
+        """Of the rows of `out` that the bench checks of its own kernels too, against fp64 arithmetic."""
         torch, error, norm = self.torch, 0.0, 0.0
-        for i in range(CHECKED_QUERIES):
-            query = i * (self.tokens - 1) // (CHECKED_QUERIES - 1)
+        for query in self.checked_queries:
             first = max(0, query - self.window + 1) if self.op == "window" else 0
             q = self.q[0, query].double().unflatten(0, (-1, self.group))
             k, v = (tensor[0, first : query + 1].double() for tensor in (self.k, self.v))
