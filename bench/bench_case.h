@@ -24,8 +24,8 @@ std::vector<BenchCase> benchCases(bool cuda, bool quick);
 // One sequence of so many tokens, all of them queries.
 BenchCase promptCase(std::string name, const Spec &spec, int64_t tokens);
 
-// Some queries, the first and the last among them, stand for all where results are compared with exact ones: as many as
-// see so many keys, within limits.
+// Some queries, the first and the last among them, stand for all where results are compared with exact ones: the fewer,
+// the more keys each sees, about 131072 keys in all, but 4 to 64 queries.
 std::vector<int64_t> checkedQueries(const Spec &spec, const Maxima &maxima);
 
 // The fields of a row of results that say what was computed.

@@ -132,6 +132,26 @@ TEST_F(PlannerTest, WhoHasNothingToGainWaitsForNobody) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(50)) << "a wait takes a minute";
 }
 
+TEST_F(PlannerTest, AWaitIsNoLookup) {
+  std::string warning;
+  auto store = KernelStore::open({.path = options.cachePath}, warning);
+  ASSERT_TRUE(store) << store.status().toString();
+  auto engine = open(MissPolicy::kDefault);
+  KeyLease lease(**store, {Problem::make(spec, maxima).key(), engine->device().key(), "default"});
+  ASSERT_EQ(lease.take(), KeyLease::State::kMine);
+  constexpr auto kHeld = std::chrono::milliseconds(600);
+  const auto begin = std::chrono::steady_clock::now();
+  std::jthread owner([&] {
+    std::this_thread::sleep_for(kHeld);
+    lease.release();
+  });
+  const Json made = describe(*engine);
+  EXPECT_EQ(made["source"], "compiled");
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, kHeld);
+  EXPECT_GT(made["milliseconds"]["lookup"], 0);
+  EXPECT_LT(made["milliseconds"]["lookup"], kHeld.count() / 2);
+}
+
 TEST_F(PlannerTest, TuneMeasuresAndStoresTheEvidence) {
   describe(*open(MissPolicy::kDefault)); // an untuned choice does not satisfy the policy
   auto engine = open(MissPolicy::kTune);
