@@ -37,6 +37,10 @@ TEST(ForkCompile, AChildCompilesOrIsToldWhyNot) {
 #if defined(__SANITIZE_THREAD__) || (defined(__has_feature) && __has_feature(thread_sanitizer))
   GTEST_SKIP() << "the thread sanitizer forbids threads after a fork";
 #endif
+#if defined(__SANITIZE_ADDRESS__) || (defined(__has_feature) && __has_feature(address_sanitizer))
+  // Seen in a debugger, once in about a thousand forks: the child's free() spins in Quarantine::Drain.
+  GTEST_SKIP() << "the address sanitizer's quarantine stays locked in a child whose parent was freeing memory";
+#endif
   enum Outcome { kCompiled, kTold, kOther, kOutcomes };
   Result<std::unique_ptr<EngineHandle>> handle = openEngine();
   ASSERT_TRUE(handle.isOk()) << handle.status().toString();
