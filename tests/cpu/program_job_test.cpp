@@ -130,6 +130,20 @@ TEST_F(ProgramJob, TheWholeForwardIsCheckedOutputByOutput) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
+// Where scores lie hundreds apart, fp32 flushes most weights of the selection: the lists are right all the same.
+TEST_F(ProgramJob, TheTrainedLayerIsRightAtLargeScales) {
+  nlohmann::json config = nlohmann::json::parse(test::readFile(data + "/nsa.json"));
+  for (const double scale : {1.5, 4.0}) {
+    SCOPED_TRACE(scale);
+    config["scale"] = scale;
+    const nlohmann::json report =
+        runJson("run --op nsa --config " + scratch.write("scaled.json", config.dump()) + " --input " + input +
+                " --output " + output + " --device cpu --cache " + database + " --check --all-outputs");
+    expectChecked(report, {"out", "o_cmp", "o_sel", "o_win", "block_list", "k_comp", "v_comp", "reads"});
+    EXPECT_EQ(report["selecting"].value("leave_blocks_out", 0), 1024);
+  }
+}
+
 // Every operator alone, on what is generated for it.
 TEST_F(ProgramJob, EveryOperatorRunsAlone) {
   const std::string config = scratch.write(

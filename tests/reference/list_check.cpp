@@ -23,8 +23,16 @@ bool contains(std::span<const int32_t> list, int32_t block) {
   return std::find(list.begin(), list.end(), block) != list.end();
 }
 
+// fp32 holds no number far below this one, and kernels may flush what is near.
+constexpr double kUnderflow = 0x1p-100;
+
 // How much `higher` stands above `lower`, relative to it. Scores are never negative.
-double marginOf(double higher, double lower) { return (higher - lower) / higher; }
+double marginOf(double higher, double lower) {
+  // No rounding tells two zeros apart: the lower block goes first.
+  if (higher == 0)
+    return std::numeric_limits<double>::infinity();
+  return higher < kUnderflow && lower < kUnderflow ? 0 : (higher - lower) / higher;
+}
 
 // The shape that every list has, whatever the scores are.
 std::string formError(const Spec &spec, int64_t own, std::span<const int32_t> list) {
@@ -69,8 +77,7 @@ double selectionMargin(std::span<const double> scores, const Spec &spec) {
   }
   if (last < 0 || next < 0)
     return std::numeric_limits<double>::infinity();
-  // No score at all is nobody's rounding: lower blocks first.
-  return scores[last] == 0 ? std::numeric_limits<double>::infinity() : marginOf(scores[last], scores[next]);
+  return marginOf(scores[last], scores[next]);
 }
 
 std::string listError(std::span<const double> scores, const Spec &spec, std::span<const int32_t> list) {
@@ -85,7 +92,7 @@ std::string listError(std::span<const double> scores, const Spec &spec, std::spa
       if (extra < 0 || contains(expected, extra))
         continue;
       const double margin = marginOf(scores[missing], scores[extra]);
-      if (margin < tieMargin(spec.dtype)) // false for NaN, and for 0 / 0
+      if (margin < tieMargin(spec.dtype)) // false for NaN
         continue;
       char text[200];
       std::snprintf(text, sizeof text,

@@ -14,12 +14,13 @@ namespace nsa::reference {
 double tieMargin(DType dtype);
 
 // (lowest chosen - highest left out) / lowest chosen among the unforced blocks of the reference's list: how near it is
-// to being another one. Infinite when nothing could be exchanged.
+// to being another one. Infinite when nothing could be exchanged. Two scores below 2^-100 have the margin 0, as fp32
+// underflows there.
 double selectionMargin(std::span<const double> scores, const Spec &spec);
 
 // "" when `list` is right for the scores of blocks 0 .. b; else what is wrong with it. A block that was exchanged for
 // another one must itself tie with it: a tie at the border excuses no other exchange. Two scores of exactly zero do not
-// tie, because every implementation has them exactly.
+// tie, because every implementation has them exactly, whereas a zero and a score below 2^-100 do.
 std::string listError(std::span<const double> scores, const Spec &spec, std::span<const int32_t> list);
 
 struct ListReport {

@@ -53,12 +53,42 @@ TEST(ListCheck, ScoresOfZeroDoNotTie) {
   EXPECT_TRUE(std::isinf(selectionMargin(scores, kSpec)));
 }
 
+TEST(ListCheck, ScoresBelowWhatFp32HoldsTie) {
+  const double tiny = 0x1p-101, tinier = 0x1p-700;
+  const std::vector<double> scores = {0, tinier, 5, tiny, 0, tinier, 2 * tinier, 0};
+  EXPECT_EQ(errorOf(scores, {0, 2, 3, 7}), "");
+  for (const int32_t flushed : {1, 5, 6})
+    for (const DType dtype : {DType::kBf16, DType::kF16, DType::kF32}) {
+      Spec spec = kSpec;
+      spec.dtype = dtype;
+      std::vector<int32_t> list = {0, 2, flushed, 7};
+      std::ranges::sort(list);
+      EXPECT_EQ(errorOf(scores, list, spec), "") << flushed;
+      EXPECT_EQ(selectionMargin(scores, spec), 0);
+    }
+  EXPECT_EQ(errorOf(scores, {0, 2, 4, 7}), "");                // a zero for what a kernel flushes to one
+  EXPECT_TRUE(says(errorOf(scores, {0, 1, 3, 7}), "block 2")); // and nothing else
+}
+
+TEST(ListCheck, AScoreThatFp32HoldsDoesNotTieWithOneThatItDoesNot) {
+  const std::vector<double> scores = {0, 0, 5, 0x1p-100, 0, 0x1.ffcp-101, 0, 0};
+  EXPECT_EQ(errorOf(scores, {0, 2, 3, 7}), "");
+  for (const int32_t lower : {4, 5, 6})
+    EXPECT_TRUE(says(errorOf(scores, {0, 2, lower, 7}), "block 3")) << lower;
+  EXPECT_GT(selectionMargin(scores, kSpec), tieMargin(DType::kBf16));
+  const std::vector<double> both = {0, 0, 5, 0x1.8p-99, 0, 0x1p-100, 0, 0};
+  EXPECT_TRUE(says(errorOf(both, {0, 2, 5, 7}), "block 3"));
+  EXPECT_NEAR(selectionMargin(both, kSpec), 2.0 / 3, 1e-12);
+}
+
 TEST(ListCheck, NanScoresDoNotTie) {
   const double nan = std::nan("");
   const std::vector<double> scores = {0, nan, nan, 1, nan, nan, nan, 0};
   EXPECT_EQ(errorOf(scores, {0, 1, 3, 7}), "");
   EXPECT_NE(errorOf(scores, {0, 2, 3, 7}), ""); // lower first
   EXPECT_NE(errorOf(scores, {0, 1, 2, 7}), ""); // NaN before a number
+  const std::vector<double> withTiny = {0, nan, 1, 0x1p-200, nan, nan, nan, 0};
+  EXPECT_TRUE(says(errorOf(withTiny, {0, 1, 2, 7}), "block 3")); // however small the number is
 }
 
 TEST(ListCheck, AMalformedListIsWrong) {
