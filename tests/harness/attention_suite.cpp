@@ -142,31 +142,6 @@ TEST_F(AttentionTest, TheDefaultScaleComesFromTheQueryHeadSize) {
   EXPECT_EQ(data.out.bytes(), same.out.bytes());
 }
 
-TEST_F(AttentionTest, LargeScoresNeitherOverflowNorVanish) {
-  std::mt19937_64 random(freshSeed());
-  for (float size : {1000.0f, -1000.0f}) {
-    AttentionCase shape{.name = "large_scores",
-                        .op = Operator::kDense,
-                        .dtype = DType::kBf16,
-                        .kvHeads = 1,
-                        .group = 2,
-                        .qkDim = 64,
-                        .vDim = 32,
-                        .sequences = {{90, 90}}};
-    AttentionData data = AttentionData::draw(shape, random);
-    // All scores of a row are 8 * size: exp of them is infinite or zero in fp32.
-    for (int64_t key = 0; key < 90; ++key)
-      data.k.fillRow(0, key, 0, 1.0f);
-    for (int64_t query = 0; query < 90; ++query)
-      for (int64_t head = 0; head < 2; ++head)
-        data.q.fillRow(0, query, head, size);
-    // The LSE itself is 8000 here, where one unit in the last place of fp32 is already 5e-4.
-    const Status status = session->run(data);
-    ASSERT_TRUE(status.isOk()) << status.toString();
-    checkOut(data);
-  }
-}
-
 TEST_F(AttentionTest, RepeatsGiveTheSameBits) {
   std::mt19937_64 random(freshSeed());
   for (DType dtype : {DType::kBf16, DType::kF32}) {
