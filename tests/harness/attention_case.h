@@ -57,5 +57,9 @@ AttentionCase drawAttentionCase(std::mt19937_64 &random, const DrawLimits &limit
 
 // NSA_TEST_MAX_TOKENS cuts the lengths of cases, for tools that run a hundred times slower.
 int64_t maxTokens(int64_t otherwise);
+// Why a test with more tokens is skipped there. tests/gpu/run-gpu-tests knows the text.
+inline constexpr const char *kTooManyTokens =
+    "left out by NSA_TEST_MAX_TOKENS: gigabytes of device memory, and the tool "
+    "shadows each byte";
 
 } // namespace nsa::test

@@ -25,7 +25,7 @@ TEST_P(AttentionTable, MatchesTheReference) {
 INSTANTIATE_TEST_SUITE_P(Table, AttentionTable, ::testing::ValuesIn(attentionTable()),
                          [](const auto &info) { return info.param.name; });
 
-class DrawnAttention : public AttentionTest {
+class DrawnAttention : public AttentionTest, public ::testing::WithParamInterface<std::string> {
 protected:
   // Makes all kernels at once, then runs one case after the other.
   void checkDrawn(int count, const DrawLimits &limits) {
@@ -45,19 +45,23 @@ protected:
   }
 };
 
-TEST_F(DrawnAttention, MatchesTheReference) {
-  // A GPU machine has the cores for longer references.
-  if (session->isCuda())
-    checkDrawn(24, {.maxTokens = maxTokens(4096), .maxPairWork = 2e9});
-  else
-    checkDrawn(32, {});
+// The templates that the executable's device has: row_attention is one for GPUs.
+std::vector<std::string> drawnVariants() {
+  return isTestDeviceCuda() ? std::vector<std::string>{"attention", "row_attention"}
+                            : std::vector<std::string>{"attention"};
 }
+INSTANTIATE_TEST_SUITE_P(Variants, DrawnAttention, ::testing::ValuesIn(drawnVariants()),
+                         [](const auto &info) { return info.param; });
 
-TEST_F(DrawnAttention, TheRowVariantMatchesTheReference) {
+TEST_P(DrawnAttention, MatchesTheReference) {
+  useVariant(GetParam());
+  // A GPU machine has the cores for longer references.
   if (!session->isCuda())
-    return; // it is a GPU template
-  useVariant("row_attention");
-  checkDrawn(24, {.maxTokens = maxTokens(600), .maxPairWork = 5e8});
+    checkDrawn(32, {});
+  else if (GetParam() == "row_attention")
+    checkDrawn(24, {.maxTokens = maxTokens(600), .maxPairWork = 5e8});
+  else
+    checkDrawn(24, {.maxTokens = maxTokens(4096), .maxPairWork = 2e9});
 }
 
 TEST_F(AttentionTest, AWindowOfOneIsTheOwnValue) {

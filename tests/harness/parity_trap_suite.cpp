@@ -75,7 +75,7 @@ protected:
 NSA_INSTANTIATE_PER_TYPE(ParityTraps);
 
 class DrawnParity : public ParityTest, public ::testing::WithParamInterface<int> {};
-INSTANTIATE_TEST_SUITE_P(Drawn, DrawnParity, ::testing::Range(0, 4));
+INSTANTIATE_TEST_SUITE_P(Drawn, DrawnParity, ::testing::Range(0, drawnCases(4)));
 
 TEST_P(ParityTraps, SelAndWindowThatCoverAllAreDense) {
   std::mt19937_64 random(freshSeed());
@@ -89,8 +89,6 @@ TEST_P(ParityTraps, SelAndWindowThatCoverAllAreDense) {
 }
 
 TEST_P(DrawnParity, SelAndWindowThatCoverAllAreDense) {
-  if (GetParam() >= drawnCases(4))
-    return;
   std::mt19937_64 random(freshSeed() + static_cast<uint64_t>(GetParam()));
   const Geometry &geometry = drawnGeometries(*session)[static_cast<size_t>(GetParam())];
   OperatorCase shape = drawOperatorCase(geometry, Operator::kNsa, random, {.maxTokens = 300, .maxWork = 1e7});

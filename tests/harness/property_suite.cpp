@@ -23,7 +23,6 @@ protected:
     OperatorTest::SetUp();
     if (IsSkipped() || HasFatalFailure())
       return;
-    isCut = GetParam() >= drawnCases(kPropertyGeometries);
     geometry = drawnGeometries(*session)[static_cast<size_t>(GetParam())];
     random.seed(freshSeed() + static_cast<uint64_t>(GetParam()));
   }
@@ -46,13 +45,10 @@ protected:
 
   Geometry geometry;
   std::mt19937_64 random;
-  bool isCut = false; // by NSA_TEST_DRAWS
 };
-INSTANTIATE_TEST_SUITE_P(Drawn, Properties, ::testing::Range(0, kPropertyGeometries));
+INSTANTIATE_TEST_SUITE_P(Drawn, Properties, ::testing::Range(0, drawnCases(kPropertyGeometries)));
 
 TEST_P(Properties, NothingOfTheFutureOrOfOthersChangesARow) {
-  if (isCut)
-    return;
   const OperatorCase shape = drawCase(Operator::kNsa);
   SCOPED_TRACE(shape.text());
   const OperatorInputs inputs = tools::drawInputs(shape.spec, shape.lengths, random());
@@ -70,8 +66,6 @@ TEST_P(Properties, NothingOfTheFutureOrOfOthersChangesARow) {
 }
 
 TEST_P(Properties, ExactlyTheAttendedKeysChangeARow) {
-  if (isCut)
-    return;
   OperatorCase shape = drawCase(Operator::kNsa);
   // Weights of one size, so that none vanishes in rounding, and a compression that loses no token.
   shape.spec.scale = 0.02f;
@@ -90,8 +84,6 @@ TEST_P(Properties, ExactlyTheAttendedKeysChangeARow) {
 
 // A list is one of a group: what moves one of its heads moves all.
 TEST_P(Properties, AllHeadsOfAGroupAttendTheSameBlocks) {
-  if (isCut)
-    return;
   OperatorCase shape = drawCase(Operator::kNsa);
   Spec &spec = shape.spec;
   spec.branches = kBranchSel;
@@ -139,8 +131,6 @@ void copyRows(const Spec &spec, T name, tools::HostTensor from, const reference:
 }
 
 TEST_P(Properties, TheOrderOfABatchChangesNoBit) {
-  if (isCut)
-    return;
   geometry.spec.layout = Layout::kPacked;
   for (int repeat = 0; repeat < 3; ++repeat) {
     const OperatorCase shape = drawCase(Operator::kNsa);

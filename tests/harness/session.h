@@ -11,6 +11,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -83,6 +84,7 @@ private:
 
 // Defined by each executable.
 extern const char *const kTestDevice;
+inline bool isTestDeviceCuda() { return std::string_view(kTestDevice) != "cpu"; }
 
 // For SetUpTestSuite of a suite with one TEST_P: makes the plans of those values whose tests the filter leaves.
 // `request(value)` is the pair of spec and maxima.

@@ -256,8 +256,6 @@ TEST_P(CpuSelect, RanksNanLast) {
 // far above all scores.
 TEST_P(CpuSelect, HeadsWithoutWeightCountNothing) {
   const auto &[features, c] = GetParam();
-  if (c.group == 1)
-    return;
   std::mt19937 engine(freshSeed());
   const Launch launch(c, features);
   ASSERT_FALSE(HasFailure());
