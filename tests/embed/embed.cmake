@@ -46,6 +46,18 @@ if(CASE STREQUAL "nsa_embed_install")
     endif()
   endforeach()
 
+elseif(CASE STREQUAL "nsa_embed_run_paths")
+  # The bundle's programs, which tools/bundle puts into the same tree as the others.
+  set(bundle ${WORK}/bundle)
+  file(REMOVE_RECURSE ${bundle})
+  run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${bundle} --component bundle)
+  file(COPY ${tree}/bin ${tree}/${LIBDIR} DESTINATION ${bundle})
+  run(${CMAKE_COMMAND} -D READELF=${READELF} "-D FOLDERS=${bundle}/bin;${bundle}/${LIBDIR};${bundle}/libexec"
+    -D PROGRAM=${bundle}/bin/nsa -P ${CMAKE_CURRENT_LIST_DIR}/check_run_paths.cmake)
+  run(${bundle}/bin/nsa --version)
+  run(${bundle}/libexec/nsa/nsa_bench_attention --help)
+  file(REMOVE_RECURSE ${bundle})
+
 elseif(CASE STREQUAL "nsa_embed_package")
   set(build ${WORK}/package)
   run(${CMAKE_COMMAND} -S ${HOST} -B ${build} -D CMAKE_PREFIX_PATH=${tree} -D CMAKE_C_COMPILER=${CC}

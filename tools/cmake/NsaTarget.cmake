@@ -27,6 +27,25 @@ function(nsa_flags target)
   endif()
 endfunction()
 
+# nsa_install_program(target folder [arguments of install(TARGETS)]): a program that finds libnsa.so from its own place,
+# in the build tree and wherever the installed tree is moved. Both trees have the same run path, so that CMake does not
+# edit it: what it would edit later it fills with ':', and the loader reads an empty element as the working directory.
+function(nsa_install_program target folder)
+  file(RELATIVE_PATH built ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
+  file(RELATIVE_PATH installed /${folder} /${CMAKE_INSTALL_LIBDIR})
+  set(places "$ORIGIN/${built}" "$ORIGIN/${installed}")
+  list(REMOVE_DUPLICATES places)
+  set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "${places}")
+  install(TARGETS ${target} RUNTIME DESTINATION ${folder} ${ARGN})
+endfunction()
+
+# nsa_install_bundle_program(target ...): not for those who install the library; tools/bundle asks for the component.
+function(nsa_install_bundle_program)
+  foreach(target IN LISTS ARGN)
+    nsa_install_program(${target} ${CMAKE_INSTALL_LIBEXECDIR}/nsa COMPONENT bundle EXCLUDE_FROM_ALL)
+  endforeach()
+endfunction()
+
 # Code whose own time is nothing beside what it calls, with headers that take minutes to optimise (CLI11, GoogleTest).
 set(nsa_unoptimized -O0)
 if(NSA_FUZZ) # runs it a million times
