@@ -1,9 +1,9 @@
 #include "runtime/engine/cache_settings.h"
 
+#include "runtime/engine/library_place.h"
+
 #include <algorithm>
-#include <dlfcn.h>
 #include <filesystem>
-#include <link.h>
 #include <string_view>
 #include <system_error>
 
@@ -41,16 +41,10 @@ std::vector<std::string> packsIn(const std::string &folder) {
 }
 
 std::string installedPackFolder() {
-  static const char here = 0; // in this library, or in a program that this is part of
-  Dl_info info{};
-  link_map *map = nullptr;
-  if (dladdr1(&here, &info, reinterpret_cast<void **>(&map), RTLD_DL_LINKMAP) == 0 || !info.dli_fname)
-    return "";
+  const fs::path folder = LibraryPlace::own().find("../share/nsa/packs");
   std::error_code error;
-  // A program is named as it was called, which need not be a path.
-  const bool isProgram = map && map->l_name && *map->l_name == '\0';
-  const fs::path library = fs::canonical(isProgram ? "/proc/self/exe" : info.dli_fname, error);
-  return error ? "" : (library.parent_path().parent_path() / "share" / "nsa" / "packs").string();
+  const fs::path real = fs::canonical(folder, error);
+  return (error ? folder : real).string();
 }
 
 Result<CacheSettings> settingsOf(const EngineOptions &options) {

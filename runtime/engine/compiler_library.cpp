@@ -11,8 +11,6 @@ namespace nsa {
 
 namespace {
 
-constexpr const char *kFileName = "libnsa_compiler.so";
-
 // A call into the library, and what a fork makes of it: a child has a copy of LLVM's locks as they were, and those that
 // another thread of the parent held never open. So calls are counted, and a child whose parent was in a call at that
 // moment is refused instead of left hanging.
@@ -133,16 +131,8 @@ Status unavailable(std::string message) {
 
 } // namespace
 
-std::string CompilerLibrary::resolvePath(const std::string &path) {
-  if (!path.empty())
-    return path;
-  static const char anchor = 0;
-  Dl_info info = {};
-  if (!dladdr(&anchor, &info) || !info.dli_fname)
-    return kFileName;
-  std::string own = info.dli_fname;
-  size_t slash = own.rfind('/');
-  return (slash == std::string::npos ? std::string() : own.substr(0, slash + 1)) + kFileName;
+std::string CompilerLibrary::resolvePath(const std::string &path, const LibraryPlace &place) {
+  return path.empty() ? place.find("libnsa_compiler.so") : path;
 }
 
 Result<std::shared_ptr<const CompilerLibrary>> CompilerLibrary::open(const std::string &path) {

@@ -91,6 +91,39 @@ elseif(CASE STREQUAL "nsa_embed_moved")
     message(FATAL_ERROR "expected a clear error about the missing compiler library, got ${code}: ${text}")
   endif()
 
+elseif(CASE STREQUAL "nsa_embed_loaded")
+  # By a relative path, from a folder that the host leaves: what lies under the same names in the other folder is not ours.
+  set(work ${WORK}/loaded)
+  set(library lib/libnsa.so.0)
+  file(REMOVE_RECURSE ${work})
+  file(COPY ${tree}/${LIBDIR}/ DESTINATION ${work}/installed/lib)
+  file(MAKE_DIRECTORY ${work}/installed/share/nsa/packs ${work}/linked/lib ${work}/elsewhere ${work}/caches)
+  file(CREATE_LINK ${work}/installed/${library} ${work}/linked/${library} SYMBOLIC)
+  foreach(name installed linked)
+    file(WRITE ${work}/elsewhere/${name}/lib/libnsa_compiler.so "not the compiler")
+    file(MAKE_DIRECTORY ${work}/elsewhere/${name}/share/nsa/packs)
+  endforeach()
+  run(${CC} -std=c11 -Wall -Wextra -Werror -I${tree}/include ${HOST}/loaded.c -o ${work}/loaded -ldl)
+  function(expect_loaded name cache how pattern)
+    execute_process(COMMAND ${work}/loaded ${name}/${library} elsewhere ${cache} ${how} WORKING_DIRECTORY ${work}
+      RESULT_VARIABLE code ERROR_VARIABLE text COMMAND_ECHO STDOUT)
+    if(pattern STREQUAL "" AND NOT code EQUAL 0 OR NOT pattern STREQUAL "" AND (code EQUAL 0 OR NOT text MATCHES "${pattern}"))
+      message(FATAL_ERROR "expected '${pattern}', got ${code}: ${text}")
+    endif()
+  endfunction()
+  expect_loaded(installed ${work}/caches/kernels.db compiled "")
+  expect_loaded(installed :memory: stored "no stored kernel")
+  run(${tree}/bin/nsa cache export --cache ${work}/caches/kernels.db ${work}/installed/share/nsa/packs/made.nsapack)
+  expect_loaded(installed :memory: stored "")
+  # Through a link, beside which there is nothing.
+  expect_loaded(linked ${work}/caches/linked.db compiled "")
+  expect_loaded(linked :memory: stored "")
+  # What is beside the link comes first.
+  file(WRITE ${work}/linked/lib/libnsa_compiler.so "not the compiler")
+  file(MAKE_DIRECTORY ${work}/linked/share/nsa/packs)
+  expect_loaded(linked ${work}/caches/beside.db compiled "${work}/linked/lib/libnsa_compiler.so")
+  expect_loaded(linked :memory: stored "no stored kernel")
+
 elseif(CASE STREQUAL "nsa_embed_decode")
   # Both ways a host may build it; the package's program is the one that runs.
   run(${CMAKE_COMMAND} -S ${EXAMPLES}/decode -B ${WORK}/decode -D CMAKE_PREFIX_PATH=${tree} -D CMAKE_CXX_COMPILER=${CXX}

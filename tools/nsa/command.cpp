@@ -5,7 +5,6 @@
 #include "tools/nsa/file_io.h"
 
 #include <cstdio>
-#include <dlfcn.h>
 #include <map>
 
 namespace nsa::tools {
@@ -163,16 +162,8 @@ const std::vector<std::string> &compileTargets() {
 }
 
 std::string compilerLibraryPath(const std::string &chosen) {
-  if (!chosen.empty())
-    return chosen;
   // The runtime's own search starts from the file its code is in; parts of it are linked into this program too.
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<const void *>(&nsa_version), &info) && info.dli_fname) {
-    const std::string library = info.dli_fname;
-    if (const size_t slash = library.rfind('/'); slash != std::string::npos)
-      return library.substr(0, slash + 1) + "libnsa_compiler.so";
-  }
-  return CompilerLibrary::resolvePath("");
+  return CompilerLibrary::resolvePath(chosen, LibraryPlace::of(reinterpret_cast<const void *>(&nsa_version)));
 }
 
 std::string millisecondsText(double milliseconds) {

@@ -171,7 +171,8 @@ typedef struct nsa_engine_options {
   nsa_miss_policy miss_policy;
   double tune_budget_seconds; /* of each kernel. NSA_TUNE_BUDGET, else 30; without a limit where the search is
                                  exhaustive */
-  const char *compiler_path;  /* libnsa_compiler.so. NSA_COMPILER, else beside libnsa.so */
+  const char *compiler_path;  /* libnsa_compiler.so. NSA_COMPILER, else beside libnsa.so, or beside the file that
+                                 libnsa.so is a link to */
   const char *nvrtc_path;     /* NSA_NVRTC, else searched */
   const char *template_dir; /* templates from a folder instead of the embedded ones. Choices made with it are kept apart
                                and are made anew when the folder's content changes. NSA_TEMPLATE_DIR */
