@@ -40,9 +40,9 @@ NSA_DEVICE void mask_scores(float (&s)[kCount], int32 first_key, const KeyRange 
 
 // Of each of the two rows, the online softmax. Its weights are taken against the greatest score of their own tile, not
 // against the row's so far: a tile's greatest weight is 1 then, which no rounding changes, and the greatest weights are
-// where most of the error comes from (0.2 to 5 % less of it; docs/hopper_attention.md). Results are scaled with every
-// tile for it. A tile far below the row's maximum has smaller weights: none of the row exceeds 2^kReach, so that sums
-// and results stay in range.
+// where most of the error comes from (0.35 to 7 % less of it; docs/hopper_attention.md). Results are scaled with every
+// tile for it. A tile far below the row's maximum has smaller weights. A new weight never exceeds 1; one of an earlier
+// tile grows to 2^kReach = 4 at most when results are scaled, so that sums and results stay in range.
 struct SoftmaxRows {
   static constexpr float kReach = 2;
   static constexpr float kNoKey = 3.402823466e38f; // of a row that met no allowed key yet: its weights are 0
