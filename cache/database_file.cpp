@@ -3,8 +3,8 @@
 #include "cache/directories.h"
 #include "cache/lock_probe.h"
 #include "cache/schema.h"
-#include "cache/trust.h"
 #include "cache/unfinished_write.h"
+#include "runtime/base/trust.h"
 
 #include <cerrno>
 #include <cstring>
@@ -236,7 +236,7 @@ DatabaseFile openDatabaseFile(const std::string &name, FileUse use, std::chrono:
   std::string reason;
   if (use == FileUse::kWrite && !makeDirectories(directory, reason))
     return workWithout(path, reason);
-  if (reason = whyNotTrusted(path); !reason.empty())
+  if (reason = whyNotTrusted(path.string()); !reason.empty())
     return workWithout(path, reason);
   if (const fs::file_status status = fs::status(path, error); fs::exists(status) && !fs::is_regular_file(status))
     return workWithout(path, "it is no regular file"); // a pipe would be waited for

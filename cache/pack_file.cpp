@@ -3,7 +3,7 @@
 #include "cache/fork_fence.h"
 #include "cache/pack_digest.h"
 #include "cache/schema.h"
-#include "cache/trust.h"
+#include "runtime/base/trust.h"
 
 #include <algorithm>
 #include <sys/stat.h>
@@ -119,7 +119,7 @@ Result<PackFile> PackFile::open(const std::string &path) {
   struct stat status{};
   if (::stat(file.path.c_str(), &status) != 0 || !S_ISREG(status.st_mode))
     return packError(path, "it is no regular file");
-  if (const std::string reason = whyNotTrusted(file.path); !reason.empty())
+  if (const std::string reason = whyNotTrusted(file.path.string()); !reason.empty())
     return packError(file.path, reason);
   int code;
   file.connection = Connection::openImmutable(file.path.string(), code);

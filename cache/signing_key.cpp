@@ -1,7 +1,7 @@
 #include "cache/signing_key.h"
 
-#include "cache/trust.h"
 #include "runtime/base/digest.h"
+#include "runtime/base/trust.h"
 
 #include <cerrno>
 #include <fstream>
@@ -95,7 +95,7 @@ Result<PublicKey> PublicKey::read(const std::string &path) {
   const std::filesystem::path real = std::filesystem::canonical(path, error);
   if (error)
     return Status::error(ErrorCode::kIoError, "key file '" + path + "' cannot be read: " + error.message());
-  if (const std::string reason = whyNotTrusted(real); !reason.empty())
+  if (const std::string reason = whyNotTrusted(real.string()); !reason.empty())
     return Status::error(ErrorCode::kIoError, "key file '" + path + "' is not used: " + reason);
   Result<std::string> text = readLine(path);
   return text ? parse(path, *text) : Result<PublicKey>(text.status());

@@ -1,13 +1,18 @@
 #include "compiler/cuda/Nvrtc.h"
 
 #include "compiler/cuda/NvrtcSymbols.h"
+#include "runtime/base/trust.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstdlib>
+#include <dirent.h>
 #include <dlfcn.h>
 #include <glob.h>
 #include <memory>
 #include <mutex>
+#include <system_error>
 
 namespace nsa {
 
@@ -26,8 +31,9 @@ constexpr int kMaxErrorLines = 3;
 
 // Where NVIDIA's wheels lie in the Python installations of common systems, without asking Python.
 constexpr const char *kSitePackages[] = {
-    "/usr/local/lib/python3*/site-packages", "/usr/local/lib/python3*/dist-packages", "/usr/lib/python3/dist-packages",
-    "/usr/lib/python3*/site-packages",       "/opt/*/lib/python3*/site-packages",
+    "/usr/lib/python3/dist-packages",        "/usr/lib/python3*/site-packages",
+    "/usr/local/lib/python3*/site-packages", "/usr/local/lib/python3*/dist-packages",
+    "/opt/*/lib/python3*/site-packages",
 };
 
 std::vector<std::string> expand(const std::string &pattern) {
@@ -38,6 +44,28 @@ std::vector<std::string> expand(const std::string &pattern) {
       paths.emplace_back(matches.gl_pathv[i]);
   globfree(&matches);
   return paths;
+}
+
+using RealPath = std::unique_ptr<char, void (*)(void *)>;
+
+// The file that a path leads to, free of links; or the reason why there is none, or why it is not opened. NVRTC opens
+// libnvrtc-builtins beside itself, so its neighbours are judged with it.
+std::string trustedFile(const std::string &path, std::string &reason) {
+  const RealPath real(::realpath(path.c_str(), nullptr), &std::free);
+  if (!real) {
+    reason = path + ": " + std::generic_category().message(errno);
+    return "";
+  }
+  const std::string file = real.get(), folder = file.substr(0, file.rfind('/') + 1);
+  std::string fault = whyNotTrusted(file);
+  const std::unique_ptr<DIR, int (*)(DIR *)> entries(::opendir(folder.c_str()), &::closedir);
+  while (const dirent *entry = entries && fault.empty() ? ::readdir(entries.get()) : nullptr)
+    if (std::string_view(entry->d_name).starts_with("libnvrtc"))
+      if (const RealPath neighbour(::realpath((folder + entry->d_name).c_str(), nullptr), &std::free); neighbour)
+        fault = whyNotTrusted(neighbour.get());
+  if (!fault.empty())
+    reason = path + " is not opened: " + fault;
+  return file;
 }
 
 // "12.4" of 12040.
@@ -106,11 +134,11 @@ std::vector<std::string> Nvrtc::candidates(const NvrtcSearch &search) {
   for (int major = newest; major >= kOldestMajor; --major) {
     std::string file = "libnvrtc.so." + std::to_string(major);
     paths.push_back(file);
+    paths.push_back("/usr/local/cuda/lib64/" + file);
     for (const char *site : kSitePackages)
       for (const char *wheel : {"/nvidia/cu13/lib/", "/nvidia/cuda_nvrtc/lib/"})
         for (std::string &path : expand(site + std::string(wheel) + file))
           paths.push_back(std::move(path));
-    paths.push_back("/usr/local/cuda/lib64/" + file);
   }
   return paths;
 }
@@ -123,7 +151,11 @@ const Nvrtc *Nvrtc::load(const std::string &path, std::string &reason) {
   if (auto found = opened.find(path); found != opened.end())
     return found->second.get();
 
-  void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  // A name without a folder is looked for by the dynamic linker, where root and LD_LIBRARY_PATH say.
+  const std::string file = path.find('/') == std::string::npos ? path : trustedFile(path, reason);
+  if (!reason.empty())
+    return nullptr;
+  void *library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     reason = dlerror();
     return nullptr;

@@ -1,6 +1,8 @@
 // NVRTC, NVIDIA's run-time compiler, opened by name: CUDA C++ text -> cubin or PTX.
 // A library is opened once per process and never closed. Nothing of the environment is read; what was tried is in
-// the error. Thread-safety: `open` and `compile` may be called from many threads at once.
+// the error. A file that others may write or own is not opened (runtime/base/trust.h), also when it was named: the name
+// may come from a configuration that was written when the folder was still safe. Thread-safety: `open` and `compile`
+// may be called from many threads at once.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -14,7 +16,7 @@
 namespace nsa {
 
 struct NvrtcSearch {
-  std::string path;          // the library's file name; empty: search
+  std::string path;          // the library's file, or a name for the dynamic linker; empty: search
   int32_t driverVersion = 0; // 12040 = 12.4; 0: no driver, any major will do
 };
 

@@ -124,7 +124,7 @@ TEST_F(MediumTest, WorldWritableFileIsRefused) {
   for (bool readOnly : {false, true}) {
     std::string warning;
     std::unique_ptr<KernelStore> store = openStore(path, warning, readOnly);
-    EXPECT_NE(warning.find("everyone may write it"), std::string::npos) << warning;
+    EXPECT_NE(warning.find("everyone may write '"), std::string::npos) << warning;
     EXPECT_FALSE(holdsKernel(*store, 1)) << "what anyone may have planted is not run";
     expectWorksInMemory(*store);
   }
@@ -136,7 +136,7 @@ TEST_F(MediumTest, WorldWritableDirectoryIsRefused) {
     chmod(directory.c_str(), mode);
     std::string warning;
     std::unique_ptr<KernelStore> store = openStore(path, warning);
-    EXPECT_NE(warning.find("everyone may write its directory"), std::string::npos) << warning;
+    EXPECT_NE(warning.find("everyone may write folder '"), std::string::npos) << warning;
     EXPECT_FALSE(holdsKernel(*store, 1));
     expectWorksInMemory(*store);
   }
@@ -149,8 +149,8 @@ TEST_F(MediumTest, WhatBelongsToAnotherUserIsRefused) {
   const struct {
     const std::string &file;
     const char *reason;
-  } rows[] = {{path, "it belongs to another user (uid 65534, not 0 and not root)"},
-              {directory, "its directory belongs to another user"}};
+  } rows[] = {{path, "' belongs to another user (uid 65534, not 0 and not root)"},
+              {directory, "' belongs to another user"}};
   for (const auto &row : rows) {
     ASSERT_EQ(chown(row.file.c_str(), 65534, 65534), 0);
     for (bool readOnly : {false, true}) {
@@ -172,7 +172,7 @@ TEST_F(MediumTest, LinkIntoAWorldWritableDirectoryIsRefused) {
   ASSERT_EQ(symlink(open.c_str(), (directory + "/link").c_str()), 0);
   std::string warning;
   std::unique_ptr<KernelStore> store = openStore(directory + "/link/kernels.db", warning);
-  EXPECT_NE(warning.find("everyone may write its directory"), std::string::npos) << warning;
+  EXPECT_NE(warning.find("everyone may write folder '"), std::string::npos) << warning;
 }
 
 TEST_F(MediumTest, OddFileNames) {

@@ -1,0 +1,34 @@
+// Who could have written a file. Kernels are code, and so are the libraries that make them: a file that somebody else
+// owns or may write is neither read nor opened. The folders on the way to it count as much, because who may write one
+// puts another file, or another folder, in its place.
+//
+// The rule is sshd's: everything from the root to the file belongs to root or to this process's user, and neither its
+// group nor everyone may write it. A group counts even when it is the user's own: who is in it is not known here. The
+// group's bits of a file with an access list are the list's mask, so lists are covered. A folder with the sticky bit
+// (/tmp) may lie on the way: who does not own what is in it cannot rename it. The file's own folder may not be one,
+// because a new file may be made there, as a log beside a database.
+//
+// Folders are judged from the root down. Nobody but root and this user can change where a path leads once its folders
+// were found good, so a file may be opened by its path afterwards.
+//
+// Paths are absolute and free of links (realpath); a link that is met is refused, as it was made meanwhile or leads
+// nowhere. The results are "" or the reason, in words that follow a colon; what is missing has no fault.
+// Thread-safety: pure functions of the file system.
+#pragma once
+
+#include <string>
+#include <sys/stat.h>
+
+namespace nsa {
+
+// The file and the way to it.
+std::string whyNotTrusted(const std::string &path);
+
+// The way alone: the folders from the root to the one that the file is in.
+std::string whyFolderNotTrusted(const std::string &folder);
+
+// The file alone, in a folder that is trusted; by its name, or of one that is open.
+std::string whyFileNotTrusted(const std::string &path);
+std::string whyFileNotTrusted(const std::string &path, const struct stat &facts);
+
+} // namespace nsa

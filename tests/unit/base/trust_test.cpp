@@ -1,0 +1,103 @@
+#include "runtime/base/trust.h"
+#include "tests/harness/scratch.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace nsa {
+namespace {
+
+class TrustTest : public testing::Test {
+protected:
+  test::Scratch scratch;
+  std::string above = scratch.file("above"), folder = above + "/folder", file = folder + "/file";
+
+  void SetUp() override {
+    ASSERT_EQ(mkdir(above.c_str(), 0700), 0);
+    ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
+    test::writeFile(file, "x");
+    ASSERT_EQ(chmod(file.c_str(), 0644), 0);
+    ASSERT_EQ(whyNotTrusted(file), "") << "the folder of temporary files must be trusted for these tests";
+  }
+
+  void expectMode(const std::string &path, mode_t mode, const std::string &reason) const {
+    struct stat before{};
+    ASSERT_EQ(stat(path.c_str(), &before), 0);
+    ASSERT_EQ(chmod(path.c_str(), mode), 0);
+    if (reason.empty())
+      EXPECT_EQ(whyNotTrusted(file), "") << path << " with mode " << std::oct << mode;
+    else
+      EXPECT_EQ(whyNotTrusted(file).substr(0, reason.size()), reason) << path << " with mode " << std::oct << mode;
+    ASSERT_EQ(chmod(path.c_str(), before.st_mode & 07777), 0);
+  }
+};
+
+TEST_F(TrustTest, EveryoneAndAGroupMayNotWrite) {
+  const std::string group = "group " + std::to_string(getegid());
+  expectMode(file, 0666, "everyone may write '" + file + "' (mode 0666)");
+  expectMode(file, 0664, group + " may write '" + file + "' (mode 0664)");
+  expectMode(folder, 0757, "everyone may write folder '" + folder + "' (mode 0757)");
+  expectMode(folder, 0775, group + " may write folder '" + folder + "' (mode 0775)");
+  expectMode(above, 0777, "everyone may write folder '" + above + "' (mode 0777)");
+  expectMode(above, 0770, group + " may write folder '" + above + "' (mode 0770)");
+  expectMode(file, 0444, "");
+  expectMode(folder, 0755, "");
+  expectMode(above, 0555, "");
+}
+
+// Who does not own what is in such a folder cannot rename it, and can make something new.
+TEST_F(TrustTest, AStickyFolderMayLieOnTheWay) {
+  expectMode(above, 01777, "");
+  expectMode(above, 01770, "");
+  expectMode(folder, 01777, "everyone may write folder '" + folder + "' (mode 1777)");
+  expectMode(file, 01666, "everyone may write '" + file + "' (mode 1666)");
+}
+
+TEST_F(TrustTest, NothingOnTheWayBelongsToAnotherUser) {
+  if (geteuid() != 0)
+    GTEST_SKIP() << "only root gives files away";
+  ASSERT_EQ(chmod(above.c_str(), 01777), 0);
+  for (const std::string &given : {file, folder, above}) {
+    ASSERT_EQ(chown(given.c_str(), 65534, 65534), 0);
+    const std::string what = (given == file ? "'" : "folder '") + given + "' belongs to another user (uid 65534, not 0";
+    EXPECT_EQ(whyNotTrusted(file).substr(0, what.size()), what);
+    // Root's files are trusted by everyone, and the files of a user by that user.
+    ASSERT_EQ(chown(given.c_str(), 0, 0), 0);
+  }
+  EXPECT_EQ(whyNotTrusted(file), "");
+}
+
+TEST_F(TrustTest, WhatIsMissingHasNoFault) {
+  EXPECT_EQ(whyNotTrusted(folder + "/none"), "");
+  EXPECT_EQ(whyNotTrusted(above + "/none/none"), "");
+  EXPECT_EQ(whyNotTrusted(file + "/none"), "");
+  ASSERT_EQ(chmod(above.c_str(), 0777), 0);
+  EXPECT_NE(whyNotTrusted(above + "/none/none"), "") << "it would be made where everyone may write";
+}
+
+TEST_F(TrustTest, ALinkIsNotFollowed) {
+  for (const std::string &link : {folder + "/link", above + "/link"}) {
+    ASSERT_EQ(symlink(folder.c_str(), link.c_str()), 0);
+    const std::string reason = "'" + link + "' is a link";
+    EXPECT_EQ(whyNotTrusted(link).substr(0, reason.size()), reason);
+    EXPECT_EQ(whyNotTrusted(link + "/file").substr(0, reason.size()), reason);
+  }
+}
+
+TEST_F(TrustTest, TheFolderAndTheFileAlone) {
+  ASSERT_EQ(chmod(file.c_str(), 0666), 0);
+  EXPECT_EQ(whyFolderNotTrusted(folder), "");
+  EXPECT_NE(whyFileNotTrusted(file), "");
+  ASSERT_EQ(chmod(file.c_str(), 0644), 0);
+  ASSERT_EQ(chmod(folder.c_str(), 0777), 0);
+  EXPECT_NE(whyFolderNotTrusted(folder), "");
+  EXPECT_EQ(whyFileNotTrusted(file), "");
+  EXPECT_EQ(whyFolderNotTrusted("/"), "");
+}
+
+} // namespace
+} // namespace nsa
