@@ -3,5 +3,6 @@
 namespace nsa::test {
 
 const char *const kTestDevice = "cpu";
+const char *const kTestTemplate = kTileTemplate;
 
 } // namespace nsa::test

@@ -12,7 +12,6 @@ namespace {
 
 using T = TensorName;
 
-constexpr const char *kByHand = "attention_sm90";
 constexpr Operator kOperators[] = {Operator::kDense, Operator::kWindow, Operator::kCmp};
 
 // 16 heads of 4 sequences of more than 128 queries are the least that counts as many.
@@ -33,47 +32,22 @@ Spec specOf(Operator op, int32_t qkDim = 64) {
 }
 const tools::SequenceLengths kLengths = {{150, 150, 150, 150}, {150, 150, 150, 150}};
 
-// Why the template cannot be tried here; empty: it can.
-std::string troubleWithTemplate() {
-  if (!Session::isForced())
-    return "no template is forced: NSA_TEST_ANY_VARIANT";
-  Session &session = Session::get(kByHand);
-  if (!session.engine())
-    return "no engine: " + session.skipReason();
-  const Result<nlohmann::json> description = tools::describeEngine(session.engine());
-  const std::string target = description ? (*description)["device"].value("target", "") : "";
-  return target == "sm_90a" ? "" : std::string("of another architecture: ") + kByHand + " is for sm_90a, not " + target;
+// How many of a plan's attention kernels are the template's; any other fails the test.
+int attentionsByHand(const nlohmann::json &description) {
+  int attentions = 0;
+  for (const nlohmann::json &launch : description["launches"]) {
+    const std::string op = launch.value("operator", "");
+    if (op != "dense" && op != "window" && op != "cmp")
+      continue;
+    ++attentions;
+    EXPECT_EQ(launch.value("template", ""), kHopperTemplate) << description.dump(2);
+  }
+  EXPECT_GT(attentions, 0) << description.dump(2);
+  return attentions;
 }
 
 class HopperAttention : public OperatorTest {
 protected:
-  void SetUp() override {
-    OperatorTest::SetUp();
-    if (IsSkipped() || HasFatalFailure())
-      return;
-    if (const std::string trouble = troubleWithTemplate(); !trouble.empty())
-      GTEST_SKIP() << trouble;
-    useVariant(kByHand);
-  }
-
-  // A plan whose attention is the template's.
-  tools::PlanHandle planByHand(const OperatorInputs &inputs) {
-    tools::PlanHandle made = plan(inputs.spec, inputs.maxima);
-    expectByHand(tools::describePlan(made.get()));
-    return made;
-  }
-  static void expectByHand(const nlohmann::json &description) {
-    int attentions = 0;
-    for (const nlohmann::json &launch : description["launches"]) {
-      const std::string op = launch.value("operator", "");
-      if (op != "dense" && op != "window" && op != "cmp")
-        continue;
-      ++attentions;
-      EXPECT_EQ(launch.value("template", ""), kByHand) << description.dump(2);
-    }
-    EXPECT_GT(attentions, 0) << description.dump(2);
-  }
-
   NamedTensors finish(tools::DeviceOperator &job, nsa_plan *plan) {
     const Status enqueued = job.enqueue(plan);
     EXPECT_TRUE(enqueued.isOk()) << enqueued.toString();
@@ -89,7 +63,7 @@ protected:
   void checkWith(const OperatorInputs &inputs, T moved, const std::vector<std::byte> &bytes, int64_t begin,
                  const std::vector<int64_t> &strides) {
     SCOPED_TRACE(std::string(operatorName(inputs.spec.op)) + ": " + std::string(tensorName(moved)));
-    const tools::PlanHandle made = planByHand(inputs);
+    const tools::PlanHandle made = plan(inputs.spec, inputs.maxima);
     Result<tools::DeviceOperator> job =
         tools::DeviceOperator::upload(session->accelerator(), inputs, tools::allOutputs(inputs.spec.op));
     ASSERT_TRUE(job && job->allocateWorkspace(made.get()).isOk());
@@ -127,7 +101,7 @@ TEST_F(HopperAttention, IsWhatTheLibraryChooses) {
     const Result<tools::PlanHandle> made =
         tools::createPlan(engine->get(), inputs.spec, inputs.maxima, session->accelerator().stream());
     ASSERT_TRUE(made) << made.status().toString();
-    expectByHand(tools::describePlan(made->get()));
+    attentionsByHand(tools::describePlan(made->get()));
     const Result<tools::RunResult> ran =
         tools::runOnce(session->accelerator(), made->get(), inputs, tools::allOutputs(op));
     ASSERT_TRUE(ran) << ran.status().toString();
@@ -155,7 +129,7 @@ TEST_F(HopperAttention, NothingThatTheTunerMayChooseIsWrong) {
     for (const nlohmann::json &candidate : (*report)["candidates"]) {
       const std::string outcome = candidate.value("outcome", "");
       EXPECT_TRUE(outcome != "rejected" && outcome != "failed") << candidate;
-      if (candidate.value("template", "") != kByHand || (outcome != "measured" && outcome != "winner"))
+      if (candidate.value("template", "") != kHopperTemplate || (outcome != "measured" && outcome != "winner"))
         continue;
       ++(candidate.value("config", "").starts_with("cluster=2 ") ? sharing : alone);
     }
@@ -171,7 +145,7 @@ TEST_F(HopperAttention, AHundredRepeatsGiveTheSameBits) {
     Spec spec = specOf(op, 128);
     spec.vDim = 128;
     const OperatorInputs inputs = tools::drawInputs(spec, {{1900, 1900}, {1900, 1900}}, freshSeed());
-    const tools::PlanHandle made = planByHand(inputs);
+    const tools::PlanHandle made = plan(inputs.spec, inputs.maxima);
     Result<tools::DeviceOperator> job =
         tools::DeviceOperator::upload(session->accelerator(), inputs, tools::allOutputs(op));
     ASSERT_TRUE(job && job->allocateWorkspace(made.get()).isOk());
@@ -205,7 +179,7 @@ TEST_F(HopperAttention, TilesFarApart) {
       for (int64_t head = 0; head < k.shape[2]; ++head)
         fill(spec.dtype, headOf(spec, k, 0, time, head).subspan(16), kLevels[time / kStretch % 4]);
     ASSERT_GT(k.shape[1], 3 * kStretch);
-    checkOutputs(inputs, run(planByHand(inputs), inputs));
+    checkOutputs(inputs, run(plan(inputs.spec, inputs.maxima), inputs));
   }
 }
 
@@ -231,10 +205,10 @@ TEST_F(HopperAttention, ErrorIsNoWorseThanTheTileProgram) {
       ADD_FAILURE() << "no output was compared";
       return 0.0;
     };
-    const double byHand = errorOf(run(planByHand(inputs), inputs));
-    useVariant("attention");
+    const double byHand = errorOf(run(plan(inputs.spec, inputs.maxima), inputs));
+    useVariant(kTileTemplate);
     const double tileProgram = errorOf(run(inputs));
-    useVariant(kByHand);
+    useVariant(kHopperTemplate);
     std::printf("%s, %d tokens: relative error %.4g by hand, %.4g by the tile program\n",
                 std::string(operatorName(op)).c_str(), tokens, byHand, tileProgram);
     EXPECT_GT(byHand, 0);
@@ -255,8 +229,8 @@ TEST_F(HopperAttention, RowsThatAreNotAlignedAreCopied) {
       ASSERT_FALSE(HasFailure());
     }
     // All of them at odd places, with gaps between rows, heads and sequences; then with gaps that a map can skip.
-    checkOutputs(inputs, run(planByHand(inputs), inputs, {.base = 5, .gap = 3}));
-    checkOutputs(inputs, run(planByHand(inputs), inputs, {.gap = 8, .headMajor = true}));
+    checkOutputs(inputs, run(plan(inputs.spec, inputs.maxima), inputs, {.base = 5, .gap = 3}));
+    checkOutputs(inputs, run(plan(inputs.spec, inputs.maxima), inputs, {.gap = 8, .headMajor = true}));
     ASSERT_FALSE(HasFailure());
   }
 }
@@ -294,29 +268,13 @@ TEST_F(HopperAttention, SequencesAndHeadsInOneMemoryAreCopied) {
   }
 }
 
-class HopperDecode : public DecodeTest {
-protected:
-  void SetUp() override {
-    DecodeTest::SetUp();
-    if (IsSkipped() || HasFatalFailure())
-      return;
-    if (const std::string trouble = troubleWithTemplate(); !trouble.empty())
-      GTEST_SKIP() << trouble;
-    useVariant(kByHand);
-  }
-};
+class HopperDecode : public DecodeTest {};
 
 // A prompt in two pieces over a cache without pages: keys and values lie as the cache has them.
 TEST_F(HopperDecode, APromptIsReadFromAContiguousCache) {
   const OperatorInputs history = tools::drawInputs(specOf(Operator::kNsa, 128), {{1100}, {1100}}, freshSeed());
   decode(history, {.room = 1200, .mostNew = 1024}, evenly(1100, 1024));
-  int attentions = 0;
-  for (const nlohmann::json &launch : description["launches"])
-    if (const std::string op = launch.value("operator", ""); op == "cmp" || op == "window") {
-      EXPECT_EQ(launch.value("template", ""), kByHand) << description.dump(2);
-      ++attentions;
-    }
-  EXPECT_EQ(attentions, 2) << description.dump(2);
+  EXPECT_EQ(attentionsByHand(description), 2) << description.dump(2);
 }
 
 } // namespace

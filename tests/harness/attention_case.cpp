@@ -128,6 +128,18 @@ std::vector<AttentionCase> attentionTable() {
            .qkDim = qkDim,
            .vDim = vDim,
            .sequences = {{53, 67}}});
+  // Heads of whole pieces of 16 bytes, in both types of 16 bits, and windows that end within tiles of them.
+  for (int32_t dim : {40, 72, 96, 192, 256})
+    for (DType dtype : {DType::kBf16, DType::kF16})
+      add({.name = "heads_of_" + std::to_string(dim) + "_" + std::string(dtypeName(dtype)),
+           .op = kWindow,
+           .dtype = dtype,
+           .kvHeads = 2,
+           .group = 4,
+           .qkDim = dim,
+           .vDim = dim,
+           .window = 90,
+           .sequences = {{140, 190}, {140, 190}}});
   // Windows: one token, a few, just below and at a tile's width, the whole sequence and beyond.
   for (int32_t window : {1, 2, 7, 31, 32, 33, 64, 65, 99, 100, 101, 5000})
     add({.name = "window_of_" + std::to_string(window),

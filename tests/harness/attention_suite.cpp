@@ -8,10 +8,14 @@
 namespace nsa::test {
 namespace {
 
+std::vector<AttentionCase> servedAttention() {
+  return servedCases(attentionTable(), [](const AttentionCase &shape) { return shape.spec(); });
+}
+
 class AttentionTable : public AttentionTest, public ::testing::WithParamInterface<AttentionCase> {
 protected:
   static void SetUpTestSuite() {
-    makeReadyForSuite(attentionTable(),
+    makeReadyForSuite(servedAttention(),
                       [](const AttentionCase &shape) { return std::pair(shape.spec(), shape.maxima()); });
   }
 };
@@ -22,8 +26,14 @@ TEST_P(AttentionTable, MatchesTheReference) {
   check(data);
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, AttentionTable, ::testing::ValuesIn(attentionTable()),
+INSTANTIATE_TEST_SUITE_P(Table, AttentionTable, ::testing::ValuesIn(servedAttention()),
                          [](const auto &info) { return info.param.name; });
+
+AttentionCase drawServed(std::mt19937_64 &random, const DrawLimits &limits) {
+  for (;;)
+    if (AttentionCase drawn = drawAttentionCase(random, limits); isServed(drawn.spec()))
+      return drawn;
+}
 
 class DrawnAttention : public AttentionTest, public ::testing::WithParamInterface<std::string> {
 protected:
@@ -33,7 +43,7 @@ protected:
     std::vector<AttentionCase> cases;
     std::vector<std::pair<Spec, Maxima>> plans;
     for (int i = 0; i < drawnCases(count); ++i) {
-      cases.push_back(drawAttentionCase(random, limits));
+      cases.push_back(drawServed(random, limits));
       plans.emplace_back(cases.back().spec(), cases.back().maxima());
     }
     session->makeReady(plans);
@@ -45,10 +55,12 @@ protected:
   }
 };
 
-// The templates that the executable's device has: row_attention is one for GPUs.
+// The executable's template; row_attention, one for GPUs, beside the tile program.
 std::vector<std::string> drawnVariants() {
-  return isTestDeviceCuda() ? std::vector<std::string>{"attention", "row_attention"}
-                            : std::vector<std::string>{"attention"};
+  std::vector<std::string> variants = {kTestTemplate};
+  if (isTestDeviceCuda() && variants.front() == kTileTemplate)
+    variants.push_back("row_attention");
+  return variants;
 }
 INSTANTIATE_TEST_SUITE_P(Variants, DrawnAttention, ::testing::ValuesIn(drawnVariants()),
                          [](const auto &info) { return info.param; });
@@ -67,7 +79,7 @@ TEST_P(DrawnAttention, MatchesTheReference) {
 TEST_F(AttentionTest, AWindowOfOneIsTheOwnValue) {
   // One token too wide would mix in the one before.
   std::mt19937_64 random(freshSeed());
-  for (DType dtype : {DType::kBf16, DType::kF16, DType::kF32}) {
+  for (DType dtype : servedTypes()) {
     AttentionCase shape{.name = "window_one",
                         .op = Operator::kWindow,
                         .dtype = dtype,
@@ -93,9 +105,9 @@ TEST_F(AttentionTest, AWindowOfTheWholeSequenceIsDense) {
   std::mt19937_64 random(freshSeed());
   AttentionCase shape{.name = "wide_window",
                       .op = Operator::kWindow,
-                      .dtype = DType::kF32,
+                      .dtype = servedTypes().back(),
                       .kvHeads = 1,
-                      .group = 3,
+                      .group = servedGroup(3),
                       .qkDim = 32,
                       .vDim = 32,
                       .window = 97,
@@ -114,7 +126,7 @@ TEST_F(AttentionTest, TheLseIsTheNaturalLogarithm) {
   std::mt19937_64 random(freshSeed());
   AttentionCase shape{.name = "natural_lse",
                       .op = Operator::kDense,
-                      .dtype = DType::kF32,
+                      .dtype = servedTypes().back(),
                       .kvHeads = 1,
                       .group = 1,
                       .qkDim = 8,
@@ -132,7 +144,7 @@ TEST_F(AttentionTest, TheDefaultScaleComesFromTheQueryHeadSize) {
   std::mt19937_64 random(freshSeed());
   AttentionCase shape{.name = "scale_default",
                       .op = Operator::kDense,
-                      .dtype = DType::kF32,
+                      .dtype = servedTypes().back(),
                       .kvHeads = 1,
                       .group = 1,
                       .qkDim = 16,
@@ -148,7 +160,7 @@ TEST_F(AttentionTest, TheDefaultScaleComesFromTheQueryHeadSize) {
 
 TEST_F(AttentionTest, RepeatsGiveTheSameBits) {
   std::mt19937_64 random(freshSeed());
-  for (DType dtype : {DType::kBf16, DType::kF32}) {
+  for (DType dtype : {servedTypes().front(), servedTypes().back()}) {
     const int64_t tokens = session->isCuda() ? maxTokens(1500) : 200;
     AttentionCase shape{.name = "repeats",
                         .op = Operator::kDense,

@@ -23,8 +23,9 @@ const std::vector<GroupShape> &groupShapes() {
   static const std::vector<GroupShape> shapes = [] {
     std::vector<GroupShape> all;
     for (const int32_t group : {1, 2, 3, 4, 6, 8, 16, 32, 64, 128})
-      for (const DType dtype : {DType::kBf16, DType::kF16, DType::kF32})
-        all.push_back({group, dtype});
+      for (const DType dtype : servedTypes())
+        if (group == servedGroup(group))
+          all.push_back({group, dtype});
     return all;
   }();
   return shapes;

@@ -53,7 +53,7 @@ void checkInfluence(Session &session, const AttentionCase &shape, uint64_t seed)
 
 TEST_F(AttentionTest, EveryAllowedKeyMovesTheOutputAndNoOtherDoes) {
   const uint64_t seed = freshSeed();
-  for (DType dtype : {DType::kBf16, DType::kF16, DType::kF32}) {
+  for (DType dtype : servedTypes()) {
     // A small scale keeps every weight large enough to be seen.
     AttentionCase shape{.name = "influence",
                         .op = Operator::kWindow,
@@ -75,7 +75,7 @@ TEST_F(AttentionTest, EveryAllowedKeyMovesTheOutputAndNoOtherDoes) {
 
 TEST_F(AttentionTest, ASingleQuerySeesEveryKeyOfItsPrefix) {
   // A top-left mask would show it key 0 only.
-  for (DType dtype : {DType::kBf16, DType::kF16, DType::kF32}) {
+  for (DType dtype : servedTypes()) {
     AttentionCase shape{.name = "single_query",
                         .op = Operator::kDense,
                         .dtype = dtype,
@@ -89,49 +89,61 @@ TEST_F(AttentionTest, ASingleQuerySeesEveryKeyOfItsPrefix) {
   }
 }
 
-TEST_F(AttentionTest, PoisonInDisallowedKeysNeverReachesARow) {
-  const uint64_t seed = freshSeed();
+// One query's rows, when all that it may not attend is poison. Its neighbours do attend it.
+void checkPoison(Session &session, const AttentionCase &shape, const std::vector<int64_t> &queries, uint64_t seed) {
+  SCOPED_TRACE(shape.text());
   std::mt19937_64 random(seed);
-  for (Operator op : {Operator::kWindow, Operator::kDense}) {
-    for (DType dtype : {DType::kBf16, DType::kF16, DType::kF32}) {
+  const AttentionData clean = AttentionData::draw(shape, random);
+  const reference::AttentionResult expected = reference::attend(clean.problem());
+  const Lengths lengths = shape.sequences[0];
+  const reference::Tolerance tolerance = reference::toleranceOf(shape.dtype);
+  for (const int64_t query : queries) {
+    const int64_t position = lengths.keys - lengths.queries + query;
+    for (float poison : {kNan, kInfinity, -kInfinity}) {
+      AttentionData data = clean;
+      for (int64_t key = 0; key < lengths.keys; ++key) {
+        if (key <= position && (shape.op == Operator::kDense || key > position - shape.window))
+          continue;
+        for (int64_t head = 0; head < shape.kvHeads; ++head) {
+          data.k.fillRow(0, key, head, poison);
+          data.v.fillRow(0, key, head, poison);
+        }
+      }
+      const Status status = session.run(data);
+      ASSERT_TRUE(status.isOk()) << status.toString();
+      reference::Attention problem = clean.problem();
+      problem.sequences = reference::singleRows(problem.sequences, std::array{query});
+      const reference::ErrorReport error = reference::compare(problem, expected, data.out.view(), data.lse.view());
+      ASSERT_TRUE(error.within(tolerance))
+          << "query " << query << ", poison " << poison << ": " << error.toString(tolerance);
+    }
+  }
+}
+
+TEST_F(AttentionTest, PoisonInDisallowedKeysNeverReachesARow) {
+  std::mt19937_64 random(freshSeed());
+  for (Operator op : {Operator::kWindow, Operator::kDense})
+    for (DType dtype : servedTypes()) {
       AttentionCase shape{.name = "poison",
                           .op = op,
                           .dtype = dtype,
                           .kvHeads = 2,
-                          .group = 3,
+                          .group = servedGroup(3),
                           .qkDim = 40,
                           .vDim = 24,
                           .window = 21,
                           .sequences = {{150, 170}}};
-      const AttentionData clean = AttentionData::draw(shape, random);
-      const reference::AttentionResult expected = reference::attend(clean.problem());
       // Positions at and around the edges of tiles, and one anywhere.
-      for (int64_t query : {int64_t{0}, int64_t{1}, int64_t{31}, int64_t{32}, int64_t{63}, int64_t{64}, int64_t{149},
-                            static_cast<int64_t>(random() % 150)}) {
-        const int64_t position = 20 + query;
-        for (float poison : {kNan, kInfinity, -kInfinity}) {
-          AttentionData data = clean;
-          for (int64_t key = 0; key < 170; ++key) {
-            if (key <= position && (op == Operator::kDense || key > position - shape.window))
-              continue;
-            for (int64_t head = 0; head < shape.kvHeads; ++head) {
-              data.k.fillRow(0, key, head, poison);
-              data.v.fillRow(0, key, head, poison);
-            }
-          }
-          const Status status = session->run(data);
-          ASSERT_TRUE(status.isOk()) << status.toString();
-          // Only this query's rows are meant; its neighbours do attend poison.
-          reference::Attention problem = clean.problem();
-          problem.sequences = reference::singleRows(problem.sequences, std::array{query});
-          const reference::Tolerance tolerance = reference::toleranceOf(dtype);
-          const reference::ErrorReport error = reference::compare(problem, expected, data.out.view(), data.lse.view());
-          ASSERT_TRUE(error.within(tolerance))
-              << shape.text() << ", query " << query << ", poison " << poison << ": " << error.toString(tolerance);
-        }
-      }
+      const auto anywhere = static_cast<int64_t>(random() % 150);
+      checkPoison(*session, shape, {0, 1, 31, 32, 63, 64, 149, anywhere}, random());
+      // Rows whose first and last tiles are several apart, as a window has them; some heads are a block's whole rows.
+      shape.group = 64;
+      shape.kvHeads = 1;
+      shape.qkDim = shape.vDim = 72;
+      shape.window = 200;
+      shape.sequences = {{40, 430}};
+      checkPoison(*session, shape, {0, 2, 3, 39}, random());
     }
-  }
 }
 
 TEST_F(AttentionTest, PoisonInOneSequenceStaysInIt) {

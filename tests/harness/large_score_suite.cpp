@@ -92,7 +92,7 @@ class LargeScores : public OperatorTest, public ::testing::WithParamInterface<st
 INSTANTIATE_TEST_SUITE_P(All, LargeScores,
                          ::testing::Combine(::testing::Values(Operator::kDense, Operator::kWindow, Operator::kCmp,
                                                               Operator::kSelect, Operator::kSel, Operator::kNsa),
-                                            ::testing::Values(DType::kBf16, DType::kF16, DType::kF32)),
+                                            ::testing::ValuesIn(servedTypes())),
                          [](const auto &info) {
                            return std::string(operatorName(std::get<0>(info.param))) + "_" +
                                   std::string(dtypeName(std::get<1>(info.param)));

@@ -75,12 +75,13 @@ TEST_P(NumberTraps, TheLseOfEachOperatorIsNatural) {
   }
 }
 
-// Around the widths of tiles, at the sequence's length and beyond it.
+// Around the widths of every template's tiles, at the sequence's length and beyond it.
 TEST_P(NumberTraps, TheWindowHoldsExactlyItsTokens) {
-  const tools::SequenceLengths lengths{{130}, {150}};
+  const tools::SequenceLengths lengths{{180}, {200}};
   std::vector<Spec> specs;
   for (const Operator op : {Operator::kWindow, Operator::kNsa})
-    for (const int32_t window : {1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 149, 150, 151}) {
+    for (const int32_t window : {1,  2,  15,  16,  17,  31,  32,  33,  63,  64,  65,  79,  80,  81, 95,
+                                 96, 97, 111, 112, 113, 127, 128, 129, 175, 176, 177, 199, 200, 201}) {
       specs.push_back(smallSpec(op, dtype()));
       specs.back().window = window;
       specs.back().branches = kBranchWin;

@@ -69,8 +69,9 @@ const std::vector<Geometry> &drawnGeometries(const Session &session) {
   static const std::vector<Geometry> geometries = [&] {
     std::mt19937_64 random(freshSeed());
     std::vector<Geometry> drawn;
-    for (int i = 0; i < kDrawnGeometries; ++i)
-      drawn.push_back(drawGeometry(random, drawLimits(session)));
+    while (drawn.size() < kDrawnGeometries)
+      if (const Geometry geometry = drawGeometry(random, drawLimits(session)); isServed(geometry.spec))
+        drawn.push_back(geometry);
     return drawn;
   }();
   return geometries;
@@ -112,7 +113,8 @@ std::vector<std::string> expectedKernels(const Spec &spec, const Maxima &maxima)
 }
 
 tools::PlanHandle OperatorTest::plan(const Spec &spec, const Maxima &maxima) {
-  Result<tools::PlanHandle> made = tools::createPlan(session->engine(), spec, maxima, session->accelerator().stream());
+  Result<tools::PlanHandle> made =
+      tools::createPlan(session->engine(), spec, servedMaxima(spec, maxima), session->accelerator().stream());
   if (!made)
     throw std::runtime_error(made.status().toString());
   const nlohmann::json description = tools::describePlan(made->get());
@@ -124,6 +126,9 @@ tools::PlanHandle OperatorTest::plan(const Spec &spec, const Maxima &maxima) {
     kernels.push_back(launch.value("operator", ""));
     EXPECT_EQ(launch.value("target", "") == "cpu", !session->isCuda());
     EXPECT_EQ(launch.value("target", "").starts_with("sm_"), session->isCuda());
+    const Result<Operator> op = parseOperator(kernels.back());
+    if (op && hasVariants(*op) && (Session::isForced() || !session->isCuda()))
+      EXPECT_EQ(launch.value("template", ""), session->variant());
   }
   EXPECT_EQ(kernels, expectedKernels(spec, maxima));
   return std::move(*made);

@@ -82,13 +82,13 @@ protected:
   void checkInfluence(const tools::PlanHandle &plan, const OperatorInputs &inputs, const std::vector<Token> &tokens);
 };
 
-// A suite that runs in every io type; the tests' names end with it.
+// A suite that runs in every io type of the executable's template; the tests' names end with it.
 class OperatorTestPerType : public OperatorTest, public ::testing::WithParamInterface<DType> {
 protected:
   static DType dtype() { return GetParam(); }
 };
 #define NSA_INSTANTIATE_PER_TYPE(Suite)                                                                                \
-  INSTANTIATE_TEST_SUITE_P(Types, Suite, ::testing::Values(DType::kBf16, DType::kF16, DType::kF32),                    \
+  INSTANTIATE_TEST_SUITE_P(Types, Suite, ::testing::ValuesIn(servedTypes()),                                           \
                            [](const auto &info) { return std::string(dtypeName(info.param)); })
 
 } // namespace nsa::test

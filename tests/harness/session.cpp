@@ -127,15 +127,20 @@ Session::Session(const std::string &variant, const std::string &templateDir) : v
     return;
   }
   engineHandle = std::move(*engine);
+  const Result<nlohmann::json> description = tools::describeEngine(engineHandle.get());
+  reason = whyNotOn(description ? (*description)["device"].value("target", "") : "");
+  if (reason.empty() && !isForced() && std::string_view(kTestTemplate) != kTileTemplate)
+    reason = std::string("NSA_TEST_ANY_VARIANT forces no template, and these tests are of ") + kTestTemplate;
 }
 
 void Session::makeReady(const std::vector<std::pair<Spec, Maxima>> &wanted) {
-  if (!engineHandle)
+  if (!engineHandle || !reason.empty())
     return;
   std::atomic<size_t> next = 0;
   auto work = [&] {
     for (size_t i = next++; i < wanted.size(); i = next++)
-      (void)tools::createPlan(engineHandle.get(), wanted[i].first, wanted[i].second, device->stream());
+      (void)tools::createPlan(engineHandle.get(), wanted[i].first, servedMaxima(wanted[i].first, wanted[i].second),
+                              device->stream());
   };
   std::vector<std::thread> threads;
   for (size_t i = 0; i < std::min<size_t>(std::max(1u, std::thread::hardware_concurrency()), wanted.size()); ++i)
@@ -162,8 +167,9 @@ Result<Launch> Session::prepare(const AttentionData &data) {
   }
   NSA_RETURN_IF_ERROR(launch.upload(data));
 
+  const Spec spec = data.shape.spec();
   Result<tools::PlanHandle> plan =
-      tools::createPlan(engineHandle.get(), data.shape.spec(), data.shape.maxima(), device->stream());
+      tools::createPlan(engineHandle.get(), spec, servedMaxima(spec, data.shape.maxima()), device->stream());
   if (!plan)
     return plan.status();
   launch.plan = std::move(*plan);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tests/harness/attention_data.h"
+#include "tests/harness/test_template.h"
 #include "tests/reference/error_metrics.h"
 #include "tools/support/accelerator.h"
 #include "tools/support/engine.h"
@@ -48,7 +49,7 @@ class Session {
 public:
   // The device of the executable: "cpu" or "cuda:0". Opened once for each template that is to serve: the tile
   // program defines the operators, "row_attention" is a hand-scheduled variant of them.
-  static Session &get(const std::string &variant = "attention");
+  static Session &get(const std::string &variant = kTestTemplate);
   // One more, whose templates come from a folder.
   static std::unique_ptr<Session> open(const std::string &variant, const std::string &templateDir);
 

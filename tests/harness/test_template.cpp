@@ -1,0 +1,51 @@
+#include "tests/harness/test_template.h"
+
+#include "runtime/base/key_splits.h"
+
+#include <bit>
+#include <string_view>
+
+namespace nsa::test {
+namespace {
+
+bool isByHand() { return std::string_view(kTestTemplate) == kHopperTemplate; }
+
+bool servesGroup(int32_t group) { return !isByHand() || 64 % group == 0 || group == 128; }
+
+bool servesDim(int32_t dim) { return !isByHand() || (dim % 8 == 0 && dim <= 256); }
+
+bool attends(Operator op) { return hasVariants(op) || op == Operator::kSelect || op == Operator::kNsa; }
+
+} // namespace
+
+bool isServed(const Spec &spec) {
+  if (!isByHand())
+    return true;
+  return attends(spec.op) && spec.dtype != DType::kF32 && spec.pageSize == 0 && servesDim(spec.qkDim) &&
+         servesDim(spec.vDim) && servesGroup(spec.group());
+}
+
+const std::vector<DType> &servedTypes() {
+  static const std::vector<DType> all = {DType::kBf16, DType::kF16, DType::kF32}, halves = {DType::kBf16, DType::kF16};
+  return isByHand() ? halves : all;
+}
+
+int32_t servedGroup(int32_t group) {
+  return servesGroup(group) ? group : static_cast<int32_t>(std::bit_ceil(static_cast<uint32_t>(group)));
+}
+
+Maxima servedMaxima(const Spec &spec, Maxima maxima) {
+  if (!isByHand() || !attends(spec.op))
+    return maxima;
+  while (!hasManyRows(spec, maxima))
+    maxima.batch *= 2;
+  return maxima;
+}
+
+std::string whyNotOn(const std::string &target) {
+  if (!isByHand() || target == "sm_90a")
+    return "";
+  return std::string("of another architecture: ") + kTestTemplate + " is for sm_90a, not " + target;
+}
+
+} // namespace nsa::test
