@@ -148,8 +148,8 @@ TEST_P(BadInput, ACorruptedListEntryChangesReads) {
   }
 }
 
-// Lengths on the device that fall, in every operator that reads them.
-TEST_P(BadInput, FallingLengthsAreReportedByEveryOperator) {
+// Lengths on the device that fall, are negative, or end behind the rows, in every operator that reads them.
+TEST_P(BadInput, BrokenLengthsAreReportedByEveryOperator) {
   const tools::SequenceLengths lengths{{60, 0, 40}, {90, 20, 130}};
   std::vector<Spec> specs;
   for (const Operator op : {Operator::kDense, Operator::kWindow, Operator::kCompress, Operator::kCmp, Operator::kSelect,
@@ -159,32 +159,40 @@ TEST_P(BadInput, FallingLengthsAreReportedByEveryOperator) {
   }
   makeReady(specs, lengths);
   for (const Spec &spec : specs) {
+    const OperatorInputs inputs = tools::drawInputs(spec, lengths, freshSeed());
+    const NamedTensors clean = run(inputs);
     for (const T name : {T::kCuSeqlensQ, T::kCuSeqlensK}) {
-      SCOPED_TRACE(std::string(operatorName(spec.op)) + ", " + std::string(tensorName(name)));
-      // The last one's end moves in front of its beginning: no other sequence gets its rows.
-      const OperatorInputs inputs = tools::drawInputs(spec, lengths, freshSeed());
-      const NamedTensors clean = run(inputs);
       OperatorInputs bad = inputs;
-      integers(bad.tensors.at(name))[3] = integers(bad.tensors.at(name))[2] - 1;
-      const Outcome outcome = runAnyway(bad);
-      ASSERT_FALSE(outcome.status.isOk());
-      const std::string text = outcome.status.toString();
-      EXPECT_NE(text.find(tensorName(name)), std::string::npos) << text;
-      EXPECT_NE(text.find(session->isCuda() ? "sequence 2" : "[3]"), std::string::npos) << text;
-      // Rows of the malformed sequence were not written: they hold what stood there, poison.
-      const std::vector<reference::Sequence> sequences = tools::sequencesOf(inputs);
-      for (const auto &[output, tensor] : outcome.outputs)
-        if (tensorRule(output).lead == Lead::kQueries)
-          for (int64_t head = 0; head < tensor.shape[1]; ++head) {
-            const std::span<const std::byte> row = headOf(spec, tensor, 0, sequences[2].queryBegin, head);
-            EXPECT_TRUE(std::ranges::all_of(row, [&](std::byte byte) {
-              return byte == std::byte{tools::poisonOf(tensor.dtype)};
-            })) << tensorName(output);
-          }
-      // On a GPU the first sequence is served as before; the host refuses the whole call.
-      if (session->isCuda() && spec.op != Operator::kCompress)
-        expectSameQuery(spec, clean, outcome.outputs, sequences[0], 59);
-      ASSERT_FALSE(HasFailure());
+      const std::span<int32_t> offsets = integers(bad.tensors.at(name));
+      const int32_t begin = offsets[2], rows = offsets[3];
+      // The last one's end: no other sequence gets its rows.
+      for (const int32_t end :
+           {begin - 1, -1, std::numeric_limits<int32_t>::min(), rows + 1, std::numeric_limits<int32_t>::max()}) {
+        if (end > begin && spec.op == Operator::kCompress && name == T::kCuSeqlensQ)
+          continue; // it has no rows of queries
+        SCOPED_TRACE(std::string(operatorName(spec.op)) + ", " + std::string(tensorName(name)) + " ends with " +
+                     std::to_string(end));
+        offsets[3] = end;
+        const Outcome outcome = runAnyway(bad);
+        ASSERT_FALSE(outcome.status.isOk());
+        const std::string text = outcome.status.toString();
+        EXPECT_NE(text.find(tensorName(name)), std::string::npos) << text;
+        EXPECT_NE(text.find(session->isCuda() ? "sequence 2" : "[3]"), std::string::npos) << text;
+        // Rows of the malformed sequence were not written: they hold what stood there, poison.
+        const std::vector<reference::Sequence> sequences = tools::sequencesOf(inputs);
+        for (const auto &[output, tensor] : outcome.outputs)
+          if (tensorRule(output).lead == Lead::kQueries)
+            for (int64_t head = 0; head < tensor.shape[1]; ++head) {
+              const std::span<const std::byte> row = headOf(spec, tensor, 0, sequences[2].queryBegin, head);
+              EXPECT_TRUE(std::ranges::all_of(row, [&](std::byte byte) {
+                return byte == std::byte{tools::poisonOf(tensor.dtype)};
+              })) << tensorName(output);
+            }
+        // On a GPU the first sequence is served as before; the host refuses the whole call.
+        if (session->isCuda() && spec.op != Operator::kCompress)
+          expectSameQuery(spec, clean, outcome.outputs, sequences[0], 59);
+        ASSERT_FALSE(HasFailure());
+      }
     }
   }
 }

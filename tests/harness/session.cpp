@@ -66,6 +66,10 @@ Status Launch::upload(const AttentionData &data) {
 }
 
 Status Launch::download(AttentionData &data) const {
+  constexpr const char *kBuffers[] = {"q", "k", "v", "out", "lse", "cu_seqlens_q", "cu_seqlens_k"};
+  NSA_RETURN_IF_ERROR(accelerator->checkGuards(workspace, "the workspace"));
+  for (size_t i = 0; i < kTensors; ++i)
+    NSA_RETURN_IF_ERROR(accelerator->checkGuards(buffers[i], kBuffers[i]));
   for (size_t i : {kOut, kLse}) {
     PlacedTensor &target = i == kOut ? data.out : data.lse;
     NSA_RETURN_IF_ERROR(accelerator->download(target.bytes().data(), buffers[i].data(), target.bytes().size()));

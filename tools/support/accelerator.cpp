@@ -5,16 +5,22 @@
 #include "runtime/cuda/driver.h"
 #include "tools/support/cuda_graph.h"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 namespace nsa::tools {
 namespace {
 
 constexpr size_t kAlignment = 256;
+
+constexpr unsigned char kGuard = 0xa5; // no poison, and no zero
+
+std::byte *bytesOf(void *pointer) { return static_cast<std::byte *>(pointer); }
 
 class CpuAccelerator final : public Accelerator {
 public:
@@ -237,19 +243,38 @@ Buffer &Buffer::operator=(Buffer &&other) noexcept {
 
 Buffer::~Buffer() {
   if (pointer)
-    owner->release(pointer);
+    owner->release(bytesOf(pointer) - kGuardBytes);
 }
 
 Result<Buffer> Accelerator::allocate(size_t bytes) {
   // An empty tensor still gets an address of its own: null means "absent" to the C ABI.
-  Result<void *> pointer = allocateBytes(bytes ? bytes : 1);
+  Result<void *> pointer = allocateBytes((bytes ? bytes : 1) + 2 * kGuardBytes);
   if (!pointer)
     return pointer.status();
   Buffer buffer;
   buffer.owner = this;
-  buffer.pointer = *pointer;
+  buffer.pointer = bytesOf(*pointer) + kGuardBytes;
   buffer.bytes = bytes;
+  NSA_RETURN_IF_ERROR(fill(*pointer, kGuard, kGuardBytes));
+  NSA_RETURN_IF_ERROR(fill(bytesOf(buffer.pointer) + bytes, kGuard, kGuardBytes));
   return buffer;
+}
+
+Status Accelerator::checkGuards(const Buffer &buffer, std::string_view name) {
+  if (!buffer.pointer)
+    return Status::ok();
+  const std::pair<const char *, const void *> guards[] = {{"in front of", bytesOf(buffer.pointer) - kGuardBytes},
+                                                          {"behind", bytesOf(buffer.pointer) + buffer.bytes}};
+  for (const auto &[side, guard] : guards) {
+    std::vector<unsigned char> bytes(kGuardBytes);
+    NSA_RETURN_IF_ERROR(download(bytes.data(), guard, bytes.size()));
+    if (const auto written = std::ranges::count_if(bytes, [](unsigned char byte) { return byte != kGuard; }))
+      return Status::error(ErrorCode::kInternal,
+                           std::to_string(written) + " of the " + std::to_string(kGuardBytes) + " bytes " + side + " " +
+                               std::string(name) + " were written",
+                           "a kernel writes outside of its tensors: report it with the spec and the lengths");
+  }
+  return Status::ok();
 }
 
 Result<std::unique_ptr<Accelerator>> Accelerator::open(const std::string &device) {

@@ -9,10 +9,21 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace nsa::tools {
 
 class Accelerator;
+
+// On each side of a buffer: more than a row of any tensor, so that a write to the row next to it is seen. The address
+// sanitizer has guards of its own there, which host code must meet.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr size_t kGuardBytes = 0;
+#elif defined(__has_feature)
+inline constexpr size_t kGuardBytes = __has_feature(address_sanitizer) ? 0 : 4096;
+#else
+inline constexpr size_t kGuardBytes = 4096;
+#endif
 
 // Work that was enqueued once and can be enqueued again, at a fraction of the cost: a CUDA graph. On the CPU it is the
 // function itself. Must not outlive its accelerator.
@@ -22,7 +33,7 @@ public:
   virtual Status replay() const = 0;
 };
 
-// Device memory, 256-byte aligned, freed at the end of its life.
+// Device memory, 256-byte aligned, freed at the end of its life. Guard bytes stand in front of it and behind it.
 class Buffer {
 public:
   Buffer() = default;
@@ -36,7 +47,7 @@ public:
 private:
   friend class Accelerator;
   Accelerator *owner = nullptr;
-  void *pointer = nullptr;
+  void *pointer = nullptr; // behind the guard
   size_t bytes = 0;
 };
 
@@ -49,6 +60,8 @@ public:
   virtual bool isCuda() const = 0;
   virtual void *stream() const = 0; // for the C ABI; null on the CPU
   Result<Buffer> allocate(size_t bytes);
+  // An error that names the buffer when a byte in front of it or behind it was written.
+  Status checkGuards(const Buffer &buffer, std::string_view name);
   virtual Status upload(void *to, const void *from, size_t bytes) = 0;
   virtual Status download(void *to, const void *from, size_t bytes) = 0;
   virtual Status fill(void *to, unsigned char value, size_t bytes) = 0;

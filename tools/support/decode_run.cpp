@@ -133,7 +133,7 @@ Status DecodeRun::allocateWorkspace(const nsa_plan *plan) {
   Result<size_t> bytes = workspaceSize(plan);
   if (!bytes)
     return bytes.status();
-  if (*bytes > workspace.size()) {
+  if (*bytes != workspace.size()) {
     Result<Buffer> buffer = accelerator->allocate(*bytes);
     if (!buffer)
       return buffer.status();
@@ -239,6 +239,7 @@ Result<std::vector<nsa_part_time>> DecodeRun::runTimed(const nsa_plan *plan) con
 
 Status DecodeRun::collect() {
   NSA_RETURN_IF_ERROR(accelerator->synchronize());
+  NSA_RETURN_IF_ERROR(checkGuards());
   for (T name : outputNames) {
     HostTensor &all = outputs.at(name);
     const int64_t bytes = rowBytes(all, history->spec.layout);
@@ -248,6 +249,13 @@ Status DecodeRun::collect() {
       std::memcpy(all.bytes.data() + historyRow(s, lengths[s] - fed[s]) * bytes, rows.data() + stepRow(s) * bytes,
                   static_cast<size_t>(fed[s] * bytes));
   }
+  return Status::ok();
+}
+
+Status DecodeRun::checkGuards() const {
+  NSA_RETURN_IF_ERROR(accelerator->checkGuards(workspace, "the workspace"));
+  for (const auto &[name, entry] : entries)
+    NSA_RETURN_IF_ERROR(accelerator->checkGuards(entry.buffer, tensorName(name)));
   return Status::ok();
 }
 

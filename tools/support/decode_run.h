@@ -31,7 +31,7 @@ public:
   // What to plan for.
   const Spec &spec() const { return decodeSpec; }
   Maxima maxima() const;
-  // Workspace for the plan, poisoned.
+  // Workspace for the plan, not larger, and poisoned.
   Status allocateWorkspace(const nsa_plan *plan);
 
   // As if so many tokens of each sequence were in the cache, all of it drawn from a seed: for measurements of long
@@ -44,7 +44,8 @@ public:
   // Runs the plan over what was fed.
   Status enqueue(const nsa_plan *plan) const;
   Result<std::vector<nsa_part_time>> runTimed(const nsa_plan *plan) const;
-  // Takes the outputs of what was fed last into `collected`.
+  // Takes the outputs of what was fed last into `collected`. An error when bytes around a tensor or the workspace were
+  // written.
   Status collect();
   // All three, and what kernels reported.
   Status step(nsa_plan *plan, const std::vector<int64_t> &counts);
@@ -56,6 +57,7 @@ public:
   // For tests that spoil it, and for captured calls.
   nsa_tensor &tensor(TensorName name) { return entries.at(name).tensor; }
   Result<HostTensor> download(TensorName name) const;
+  Status checkGuards() const;
 
 private:
   struct Entry {

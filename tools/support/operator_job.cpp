@@ -291,7 +291,7 @@ Status DeviceOperator::allocateWorkspace(const nsa_plan *plan) {
   Result<size_t> bytes = workspaceSize(plan);
   if (!bytes)
     return bytes.status();
-  if (*bytes > workspace.size()) {
+  if (*bytes != workspace.size()) {
     Result<Buffer> buffer = accelerator->allocate(*bytes);
     if (!buffer)
       return buffer.status();
@@ -313,7 +313,9 @@ Result<std::vector<nsa_part_time>> DeviceOperator::runTimed(const nsa_plan *plan
 
 Result<NamedTensors> DeviceOperator::download() const {
   NamedTensors outputs;
+  NSA_RETURN_IF_ERROR(accelerator->checkGuards(workspace, "the workspace"));
   for (const auto &[name, entry] : entries) {
+    NSA_RETURN_IF_ERROR(accelerator->checkGuards(entry.buffer, tensorName(name)));
     if (!entry.isOutput && !isUpdated(name))
       continue;
     HostTensor target = HostTensor::make(static_cast<DType>(entry.tensor.dtype),

@@ -80,13 +80,14 @@ public:
                                        const std::set<TensorName> &wanted, const Spacing &spacing = {});
   // Again, before another plan runs on the same tensors.
   Status poisonOutputs();
-  // Grows the workspace to what the plan needs, and poisons it.
+  // Makes the workspace as large as the plan needs, not larger, and poisons it.
   Status allocateWorkspace(const nsa_plan *plan);
   // Enqueues the operator on the accelerator's stream.
   Status enqueue(const nsa_plan *plan) const;
   // The same, and waits: how long each part took.
   Result<std::vector<nsa_part_time>> runTimed(const nsa_plan *plan) const;
-  // Outputs, and what was updated. An error when bytes between an output's elements were written.
+  // Outputs, and what was updated. An error when bytes between an output's elements were written, or around a tensor or
+  // the workspace.
   Result<NamedTensors> download() const;
   // The device's copy of a tensor, for tests that spoil it.
   const nsa_tensor &tensor(TensorName name) const { return entries.at(name).tensor; }

@@ -1,0 +1,229 @@
+// State of a decoding batch that breaks a rule, as only a kernel may find it: lengths in device memory that are
+// negative or beyond the cache's room, entries of the page table that name no page, offsets of new tokens. The status
+// word says so, the sequence stays as it was, its neighbours decode as ever, and nothing around any buffer is written.
+// For every device.
+#include "tests/harness/decode_fixture.h"
+#include "tests/harness/seed.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+
+namespace nsa::test {
+namespace {
+
+using T = TensorName;
+
+constexpr int32_t kLeast = std::numeric_limits<int32_t>::min(), kMost = std::numeric_limits<int32_t>::max();
+
+struct DecodeState {
+  const char *name;
+  int32_t pageSize;
+  Layout layout;
+};
+
+class BadDecode : public DecodeTest, public ::testing::WithParamInterface<DecodeState> {
+protected:
+  // A compressed block becomes whole with the last step.
+  static constexpr int64_t kBatch = 3, kTokens = 72, kRoom = 80, kNew = 2, kPage = 16, kPages = kRoom / kPage;
+  static constexpr size_t kMiddle = 1, kLast = kBatch - 1; // sequences
+
+  void SetUp() override {
+    DecodeTest::SetUp();
+    if (IsSkipped() || HasFatalFailure())
+      return;
+    const std::vector<int64_t> lengths(kBatch, kTokens);
+    history = tools::drawInputs(smallSpec(DType::kBf16), {lengths, lengths}, freshSeed());
+  }
+  bool isPaged() const { return GetParam().pageSize != 0; }
+
+  // A cache with all but the last tokens in it, which are fed and not run.
+  std::optional<DecodeRun> openFed() {
+    const CacheShape shape = {
+        .room = kRoom, .mostNew = kNew, .pageSize = GetParam().pageSize, .layout = GetParam().layout, .seed = 5};
+    Result<DecodeRun> run =
+        DecodeRun::open(session->accelerator(), history, shape, tools::allOutputs(Operator::kDecode));
+    EXPECT_TRUE(run.isOk()) << run.status().toString();
+    if (!run)
+      return std::nullopt;
+    if (!plan) {
+      Result<tools::PlanHandle> made =
+          tools::createPlan(session->engine(), run->spec(), run->maxima(), session->accelerator().stream());
+      EXPECT_TRUE(made.isOk()) << made.status().toString();
+      if (!made)
+        return std::nullopt;
+      plan = std::move(*made);
+    }
+    EXPECT_TRUE(run->allocateWorkspace(plan.get()).isOk());
+    while (run->length(0) < kTokens - kNew) {
+      const std::vector<int64_t> counts(kBatch, std::min(kNew, kTokens - kNew - run->length(0)));
+      const Status status = run->step(plan.get(), counts);
+      EXPECT_TRUE(status.isOk()) << status.toString();
+      if (!status.isOk())
+        return std::nullopt;
+    }
+    const Status fed = run->feed(std::vector<int64_t>(kBatch, kNew));
+    EXPECT_TRUE(fed.isOk()) << fed.toString();
+    return std::move(*run);
+  }
+
+  // All that a step may write.
+  static NamedTensors snapshot(const DecodeRun &run) {
+    NamedTensors taken;
+    for (const Operand &operand : operandsOf(Operator::kDecode)) {
+      if (!operand.isWritten() || !takes(run.spec(), operand.name))
+        continue;
+      Result<tools::HostTensor> tensor = run.download(operand.name);
+      EXPECT_TRUE(tensor.isOk()) << tensor.status().toString();
+      taken.emplace(operand.name, std::move(*tensor));
+    }
+    return taken;
+  }
+
+  // Enqueues, and gives what the host or the kernels say of it.
+  Status runStep(DecodeRun &run) {
+    const Status enqueued = run.enqueue(plan.get());
+    nsa_error error{};
+    const Status left = tools::toStatus(nsa_plan_status(plan.get(), session->accelerator().stream(), &error), error);
+    EXPECT_TRUE(enqueued.isOk() || !session->isCuda()) << "a GPU's state is not the host's to read";
+    const Status guards = run.checkGuards();
+    EXPECT_TRUE(guards.isOk()) << guards.toString();
+    return enqueued.isOk() ? left : enqueued;
+  }
+
+  // Whose an entry of a tensor's leading dimension is: of the batch, of the new tokens, or a page. None: it is no
+  // sequence's.
+  std::optional<size_t> ownerOf(T name, int64_t entry) const {
+    const Lead lead = tensorRule(name).lead;
+    if (isPaged() && (lead == Lead::kCache || lead == Lead::kCacheBlocks)) {
+      const auto found = std::ranges::find(table, entry);
+      return found == table.end() ? std::nullopt : std::optional<size_t>((found - table.begin()) / kPages);
+    }
+    const bool isPackedRow = lead == Lead::kQueries && GetParam().layout == Layout::kPacked;
+    return static_cast<size_t>(isPackedRow ? entry / kNew : entry);
+  }
+
+  // What `expected` has of each entry; entries of sequences that it gives nothing for are not looked at.
+  using Expected = std::function<const NamedTensors *(std::optional<size_t> owner)>;
+  void expectEntries(const NamedTensors &after, const Expected &expected) const {
+    for (const auto &[name, tensor] : after) {
+      const auto bytes = tensor.bytes.size() / static_cast<size_t>(tensor.shape[0]);
+      for (int64_t entry = 0; entry < tensor.shape[0]; ++entry) {
+        const std::optional<size_t> owner = ownerOf(name, entry);
+        const size_t at = static_cast<size_t>(entry) * bytes;
+        if (const NamedTensors *other = expected(owner))
+          EXPECT_EQ(std::memcmp(tensor.bytes.data() + at, other->at(name).bytes.data() + at, bytes), 0)
+              << tensorName(name) << ", entry " << entry << ", of sequence "
+              << (owner ? std::to_string(*owner) : "none");
+      }
+    }
+  }
+
+  // What a step leaves in which nothing is wrong.
+  NamedTensors runRight() {
+    std::optional<DecodeRun> run = openFed();
+    if (!run)
+      return {};
+    if (isPaged()) {
+      Result<tools::HostTensor> read = run->download(T::kBlockTable);
+      EXPECT_TRUE(read.isOk()) << read.status().toString();
+      table.resize(kBatch * kPages);
+      std::memcpy(table.data(), read->bytes.data(), table.size() * sizeof(int32_t));
+    }
+    const Status status = runStep(*run);
+    EXPECT_TRUE(status.isOk()) << status.toString();
+    return snapshot(*run);
+  }
+
+  // Each change alone: it is reported, and moves nothing of the bad sequence. Its neighbours decode as ever on a GPU;
+  // on the CPU the host refuses the whole step.
+  void checkBad(size_t bad, T name, int64_t index, const std::vector<int32_t> &values) {
+    const NamedTensors right = runRight();
+    for (const int32_t value : values) {
+      SCOPED_TRACE(std::string(tensorName(name)) + "[" + std::to_string(index) + "] = " + std::to_string(value));
+      std::optional<DecodeRun> run = openFed();
+      ASSERT_TRUE(run && !HasFailure());
+      void *place = static_cast<int32_t *>(run->tensor(name).data) + index;
+      ASSERT_TRUE(session->accelerator().upload(place, &value, sizeof value).isOk());
+      const NamedTensors before = snapshot(*run);
+      const Status status = runStep(*run);
+      ASSERT_FALSE(status.isOk()) << "it was accepted";
+      EXPECT_EQ(status.code(), session->isCuda() ? ErrorCode::kDeviceError : ErrorCode::kInvalidArgument);
+      const std::string text = status.toString();
+      EXPECT_NE(text.find(tensorName(name)), std::string::npos) << text;
+      if (session->isCuda())
+        EXPECT_NE(text.find("sequence " + std::to_string(bad)), std::string::npos) << text;
+      expectEntries(snapshot(*run), [&](std::optional<size_t> owner) {
+        return session->isCuda() && owner && *owner != bad ? &right : &before;
+      });
+      ASSERT_FALSE(HasFailure());
+    }
+  }
+
+  OperatorInputs history;
+  tools::PlanHandle plan;
+  std::vector<int32_t> table;
+};
+
+constexpr DecodeState kContiguous = {"contiguous", 0, Layout::kDense},
+                      kContiguousPacked = {"contiguous_packed", 0, Layout::kPacked},
+                      kPaged = {"paged", 16, Layout::kDense}, kPagedPacked = {"paged_packed", 16, Layout::kPacked};
+std::string nameOf(const ::testing::TestParamInfo<DecodeState> &info) { return info.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(States, BadDecode, ::testing::Values(kContiguous, kContiguousPacked, kPaged, kPagedPacked),
+                         nameOf);
+
+TEST_P(BadDecode, ALengthThatIsNoneLeavesItsSequence) {
+  checkBad(kMiddle, T::kCacheSeqlens, kMiddle, {-1, kLeast, kRoom + 1, kMost, kMost - 1});
+}
+
+// Lengths that the cache may have, and that leave no room for the new tokens.
+TEST_P(BadDecode, AFullCacheLeavesItsSequence) {
+  checkBad(kMiddle, T::kCacheSeqlens, kMiddle, {kRoom, kRoom - kNew + 1});
+}
+
+// Any length that the cache has room for is one, whatever the other sequences' are.
+TEST_P(BadDecode, AnotherLengthIsItsSequencesOwn) {
+  const NamedTensors right = runRight();
+  for (const int32_t length : {0, 1, 40, static_cast<int32_t>(kTokens)}) {
+    SCOPED_TRACE(length);
+    std::optional<DecodeRun> run = openFed();
+    ASSERT_TRUE(run && !HasFailure());
+    auto *place = static_cast<int32_t *>(run->tensor(T::kCacheSeqlens).data) + kMiddle;
+    ASSERT_TRUE(session->accelerator().upload(place, &length, sizeof length).isOk());
+    const NamedTensors before = snapshot(*run);
+    const Status status = runStep(*run);
+    ASSERT_TRUE(status.isOk()) << status.toString();
+    int32_t after = 0;
+    ASSERT_TRUE(session->accelerator().download(&after, place, sizeof after).isOk());
+    EXPECT_EQ(after, length + kNew);
+    expectEntries(snapshot(*run), [&](std::optional<size_t> owner) {
+      return !owner ? &before : *owner == kMiddle ? nullptr : &right;
+    });
+  }
+}
+
+class BadPages : public BadDecode {};
+INSTANTIATE_TEST_SUITE_P(States, BadPages, ::testing::Values(kPaged, kPagedPacked), nameOf);
+
+TEST_P(BadPages, APageThatIsNoneLeavesItsSequence) {
+  constexpr int32_t kOfPools = kBatch * kPages + 3; // three belong to no sequence
+  for (const int64_t page : {int64_t{0}, kPages / 2, (kTokens - 1) / kPage})
+    checkBad(kMiddle, T::kBlockTable, static_cast<int64_t>(kMiddle) * kPages + page,
+             {-1, kLeast, kOfPools, kOfPools + 1, kMost});
+}
+
+class BadOffsets : public BadDecode {};
+INSTANTIATE_TEST_SUITE_P(States, BadOffsets, ::testing::Values(kContiguousPacked, kPagedPacked), nameOf);
+
+// The end of the last one: no other sequence gets its rows.
+TEST_P(BadOffsets, AnEndThatIsNoneLeavesItsSequence) {
+  constexpr int32_t kRows = kBatch * kNew;
+  checkBad(kLast, T::kCuSeqlensQ, kBatch, {kRows - kNew - 1, -1, kLeast, kRows + 1, kMost});
+}
+
+} // namespace
+} // namespace nsa::test
