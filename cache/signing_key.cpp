@@ -4,7 +4,9 @@
 #include "runtime/base/trust.h"
 
 #include <cerrno>
-#include <fstream>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
 #include <sodium.h>
 #include <sys/stat.h>
 #include <system_error>
@@ -67,14 +69,23 @@ Status parseKey(const std::string &field, std::string_view text, std::string_vie
                          "`nsa cache keygen` writes a pair of keys");
 }
 
-Result<std::string> readLine(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
+Status unreadable(const std::string &path, int error) {
+  return Status::error(ErrorCode::kIoError,
+                       "key file '" + path + "' cannot be read: " + std::generic_category().message(error));
+}
+
+// `judge` looks at the facts of what is open, because the name may be another file's by then.
+template <typename Judge> Result<std::string> readLine(const std::string &path, Judge judge) {
+  const std::unique_ptr<FILE, int (*)(FILE *)> file(std::fopen(path.c_str(), "rbe"), &std::fclose);
+  struct stat facts{};
+  if (!file || ::fstat(::fileno(file.get()), &facts) != 0)
+    return unreadable(path, errno);
+  NSA_RETURN_IF_ERROR(judge(facts));
+  std::setvbuf(file.get(), nullptr, _IONBF, 0); // a secret leaves no copy in a buffer
   std::string text(kLongestLine, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!file.is_open() || file.bad())
-    return Status::error(ErrorCode::kIoError,
-                         "key file '" + path + "' cannot be read: " + std::generic_category().message(errno));
-  text.resize(static_cast<size_t>(file.gcount()));
+  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+  if (std::ferror(file.get()))
+    return unreadable(path, errno);
   return text;
 }
 
@@ -94,10 +105,14 @@ Result<PublicKey> PublicKey::read(const std::string &path) {
   std::error_code error;
   const std::filesystem::path real = std::filesystem::canonical(path, error);
   if (error)
-    return Status::error(ErrorCode::kIoError, "key file '" + path + "' cannot be read: " + error.message());
-  if (const std::string reason = whyNotTrusted(real.string()); !reason.empty())
-    return Status::error(ErrorCode::kIoError, "key file '" + path + "' is not used: " + reason);
-  Result<std::string> text = readLine(path);
+    return unreadable(path, error.value());
+  const auto judged = [&](const std::string &reason) {
+    return reason.empty() ? Status::ok()
+                          : Status::error(ErrorCode::kIoError, "key file '" + path + "' is not used: " + reason);
+  };
+  NSA_RETURN_IF_ERROR(judged(whyFolderNotTrusted(real.parent_path().string())));
+  Result<std::string> text = readLine(
+      real.string(), [&](const struct stat &facts) { return judged(whyFileNotTrusted(real.string(), facts)); });
   return text ? parse(path, *text) : Result<PublicKey>(text.status());
 }
 
@@ -124,11 +139,13 @@ Result<SecretKey> SecretKey::parse(const std::string &field, std::string_view te
 }
 
 Result<SecretKey> SecretKey::read(const std::string &path) {
-  struct stat facts{};
-  if (::stat(path.c_str(), &facts) == 0 && (facts.st_mode & (S_IRWXG | S_IRWXO)))
-    return Status::error(ErrorCode::kIoError, "key file '" + path + "' is not used: others than its owner may open it",
-                         "chmod 600 it; if others may have read it, make a new pair with `nsa cache keygen`");
-  Result<std::string> text = readLine(path);
+  Result<std::string> text = readLine(path, [&](const struct stat &facts) {
+    return facts.st_mode & (S_IRWXG | S_IRWXO)
+               ? Status::error(ErrorCode::kIoError,
+                               "key file '" + path + "' is not used: others than its owner may open it",
+                               "chmod 600 it; if others may have read it, make a new pair with `nsa cache keygen`")
+               : Status::ok();
+  });
   if (!text)
     return text.status();
   Result<SecretKey> key = parse(path, *text);

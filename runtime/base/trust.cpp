@@ -25,17 +25,12 @@ std::string faultOf(const std::string &what, const struct stat &facts, bool isSt
          what + " (mode " + mode + ")";
 }
 
-// Looks at a name without following it. False: there is nothing, or `reason` says why it cannot be judged.
-bool look(const std::string &path, struct stat &facts, std::string &reason) {
-  if (::lstat(path.c_str(), &facts) != 0) {
-    if (errno != ENOENT && errno != ENOTDIR)
-      reason = quoted(path) + " cannot be looked at: " + std::generic_category().message(errno);
-    return false;
-  }
-  if (!S_ISLNK(facts.st_mode))
-    return true;
-  reason = quoted(path) + " is a link that leads nowhere (remove it, or make what it leads to)";
-  return false;
+std::string lookFault(const std::string &path, int error) {
+  return quoted(path) + " cannot be looked at: " + std::generic_category().message(error);
+}
+
+std::string linkFault(const std::string &path) {
+  return quoted(path) + " is a link, which is not followed here (remove it, or make what it leads to)";
 }
 
 } // namespace
@@ -44,11 +39,12 @@ std::string whyFolderNotTrusted(const std::string &folder) {
   for (size_t end = 1;; end = std::min(folder.find('/', end + 1), folder.size())) {
     const std::string path = folder.substr(0, end);
     struct stat facts{};
-    std::string reason;
-    if (!look(path, facts, reason))
-      return reason;
+    if (::lstat(path.c_str(), &facts) != 0)
+      return lookFault(path, errno);
+    if (S_ISLNK(facts.st_mode))
+      return linkFault(path);
     const bool isOnTheWay = end < folder.size();
-    reason = faultOf("folder " + quoted(path), facts, isOnTheWay && (facts.st_mode & S_ISVTX));
+    const std::string reason = faultOf("folder " + quoted(path), facts, isOnTheWay && (facts.st_mode & S_ISVTX));
     if (!reason.empty())
       return reason + ": code could be planted there (chmod go-w it, or use a folder of your own)";
     if (!isOnTheWay)
@@ -65,8 +61,9 @@ std::string whyFileNotTrusted(const std::string &path, const struct stat &facts)
 
 std::string whyFileNotTrusted(const std::string &path) {
   struct stat facts{};
-  std::string reason;
-  return look(path, facts, reason) ? whyFileNotTrusted(path, facts) : reason;
+  if (::lstat(path.c_str(), &facts) != 0)
+    return errno == ENOENT ? "" : lookFault(path, errno);
+  return S_ISLNK(facts.st_mode) ? linkFault(path) : whyFileNotTrusted(path, facts);
 }
 
 std::string whyNotTrusted(const std::string &path) {

@@ -9,10 +9,11 @@
 // because a new file may be made there, as a log beside a database.
 //
 // Folders are judged from the root down. Nobody but root and this user can change where a path leads once its folders
-// were found good, so a file may be opened by its path afterwards.
+// were found good, so a file may be opened, or made, by its path afterwards. A folder that is missing is therefore a
+// fault: another user might make it meanwhile. A file that is missing is none.
 //
-// Paths are absolute and free of links (realpath); a link that is met is refused, as it was made meanwhile or leads
-// nowhere. The results are "" or the reason, in words that follow a colon; what is missing has no fault.
+// Paths are absolute and free of links (realpath); a link that is met was made meanwhile or leads nowhere, and is
+// refused. The results are "" or the reason, in words that follow a colon.
 // Thread-safety: pure functions of the file system.
 #pragma once
 
