@@ -3,8 +3,8 @@
 #include "cache/directories.h"
 #include "cache/lock_probe.h"
 #include "cache/schema.h"
+#include "cache/trust.h"
 #include "cache/unfinished_write.h"
-#include "runtime/base/trust.h"
 
 #include <cerrno>
 #include <cstring>
@@ -75,10 +75,14 @@ FileIdentity identityOf(const fs::path &path) {
 
 FileVerdict adopt(const fs::path &path, Connection connection, bool mayWrite, Journal journal, Clock::time_point end,
                   DatabaseFile &file) {
-  // Before anything that would take a lock or look at a log: a file of somebody else stays as it is.
-  FileVerdict verdict = checkHeader(connection, FileKind::kDatabase, end);
+  // Only what stands at the path was judged. The header comes before anything that would take a lock or look at a log:
+  // a file of somebody else stays as it is.
+  FileVerdict verdict =
+      connection.hasMoved() ? FileVerdict::kReplaced : checkHeader(connection, FileKind::kDatabase, end);
   if (verdict == FileVerdict::kUsable)
     verdict = adoptDatabase(connection, mayWrite, journal, end);
+  if (connection.hasMoved()) // another process found it damaged and renamed it aside
+    verdict = FileVerdict::kReplaced;
   if (verdict != FileVerdict::kUsable) {
     connection.leaveFileAlone();
     return verdict;
@@ -155,6 +159,8 @@ const char *describe(FileVerdict verdict) {
     return "its file system gives no locks";
   case FileVerdict::kEmpty:
     return "it is empty and cannot be written";
+  case FileVerdict::kReplaced:
+    return "another file took its name each time it was opened";
   case FileVerdict::kUsable:
   case FileVerdict::kUnreachable:
     break;
@@ -180,7 +186,8 @@ DatabaseFile copyInMemory(const fs::path &path, const std::string &reason, bool 
   return copy;
 }
 
-DatabaseFile openReadOnly(const fs::path &path, FileUse use, Journal journal, Clock::time_point end) {
+// Nothing: another file has taken its name, which is to be judged.
+std::optional<DatabaseFile> openReadOnly(const fs::path &path, FileUse use, Journal journal, Clock::time_point end) {
   DatabaseFile file;
   const bool asked = use != FileUse::kWrite;
   const auto attempt = [&] { return tryOpen(path, SQLITE_OPEN_READONLY, Journal::kRollback, end, file); };
@@ -206,6 +213,8 @@ DatabaseFile openReadOnly(const fs::path &path, FileUse use, Journal journal, Cl
   // Who made it died, or is at it: as good as no file.
   if (verdict == FileVerdict::kEmpty && asked)
     return openEmpty();
+  if (verdict == FileVerdict::kReplaced)
+    return std::nullopt;
   if (verdict != FileVerdict::kUsable)
     return workWithout(path, describe(verdict));
   file.readOnly = true;
@@ -214,17 +223,9 @@ DatabaseFile openReadOnly(const fs::path &path, FileUse use, Journal journal, Cl
   return file;
 }
 
-} // namespace
-
-DatabaseFile copyDatabaseFile(const std::string &name) {
-  return copyInMemory(name, describe(FileVerdict::kNoLocks), false);
-}
-
-DatabaseFile openDatabaseFile(const std::string &name, FileUse use, std::chrono::milliseconds lockedWait,
-                              std::optional<Journal> wanted, std::optional<FileIdentity> damaged) {
-  if (name == ":memory:")
-    return openInMemory("");
-
+// Judges what stands at the path, and opens it. Nothing: another file has taken its name meanwhile.
+std::optional<DatabaseFile> openJudged(const std::string &name, FileUse use, Clock::time_point end,
+                                       std::optional<Journal> wanted, std::optional<FileIdentity> damaged) {
   // Through links to the real place: there the permissions count, and there a damaged file is renamed.
   std::error_code error;
   fs::path path = fs::weakly_canonical(fs::absolute(name, error), error);
@@ -236,11 +237,12 @@ DatabaseFile openDatabaseFile(const std::string &name, FileUse use, std::chrono:
   std::string reason;
   if (use == FileUse::kWrite && !makeDirectories(directory, reason))
     return workWithout(path, reason);
-  if (reason = whyNotTrusted(path.string()); !reason.empty())
+  if (use != FileUse::kWrite && !isPresent(directory))
+    return openMissing(path);
+  if (reason = whyDatabaseNotTrusted(path); !reason.empty())
     return workWithout(path, reason);
   if (const fs::file_status status = fs::status(path, error); fs::exists(status) && !fs::is_regular_file(status))
     return workWithout(path, "it is no regular file"); // a pipe would be waited for
-  const Clock::time_point end = Clock::now() + lockedWait;
   const std::string network = networkFileSystemOf(directory);
   const Journal journal = wanted.value_or(network.empty() ? Journal::kWriteAheadLog : Journal::kRollback);
   if (use != FileUse::kWrite)
@@ -249,16 +251,9 @@ DatabaseFile openDatabaseFile(const std::string &name, FileUse use, std::chrono:
   DatabaseFile file;
   Clock::time_point until = std::min(end, Clock::now() + kShortLock);
   auto attempt = [&] {
-    for (;;) {
-      const FileIdentity before = identityOf(path);
-      FileVerdict verdict = tryOpen(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, journal, until, file);
-      // A file that another process renamed aside meanwhile: what was opened is not what stands there now.
-      if (before != FileIdentity() && before != identityOf(path) && Clock::now() < end) {
-        file = {};
-        continue;
-      }
-      return verdict == FileVerdict::kUsable && damaged == file.identity ? FileVerdict::kDamaged : verdict;
-    }
+    file = {};
+    const FileVerdict verdict = tryOpen(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, journal, until, file);
+    return verdict == FileVerdict::kUsable && damaged == file.identity ? FileVerdict::kDamaged : verdict;
   };
   FileVerdict verdict = attempt();
   if (verdict == FileVerdict::kLocked && !canLockBeside(path))
@@ -267,10 +262,10 @@ DatabaseFile openDatabaseFile(const std::string &name, FileUse use, std::chrono:
   if (verdict == FileVerdict::kLocked)
     verdict = attempt();
   if (verdict == FileVerdict::kDamaged) {
-    DirectoryLock lock(directory);
+    const std::string what = describe(verdict);
+    const DirectoryLock lock(directory);
     verdict = attempt(); // another process may have replaced it meanwhile
     if (verdict == FileVerdict::kDamaged) {
-      std::string what = describe(verdict);
       file = {};
       fs::path aside;
       if (!renameAside(path, aside))
@@ -289,9 +284,10 @@ DatabaseFile openDatabaseFile(const std::string &name, FileUse use, std::chrono:
   };
   for (int tries = 0; tries < kMostReplacingTries && isInBetween(); ++tries) {
     std::this_thread::sleep_for(kReplacingPause);
-    file = {};
     verdict = attempt();
   }
+  if (verdict == FileVerdict::kReplaced)
+    return std::nullopt;
   if (verdict == FileVerdict::kUsable && !file.readOnly) {
     if (journal == Journal::kRollback)
       file.note = "cache file " + quoted(path) + " is on a file system of a network" +
@@ -305,6 +301,26 @@ DatabaseFile openDatabaseFile(const std::string &name, FileUse use, std::chrono:
   if (verdict == FileVerdict::kUsable || (refused && isPresent(path)))
     return openReadOnly(path, use, journal, end);
   return workWithout(path, describe(verdict));
+}
+
+} // namespace
+
+DatabaseFile copyDatabaseFile(const std::string &name) {
+  return copyInMemory(name, describe(FileVerdict::kNoLocks), false);
+}
+
+DatabaseFile openDatabaseFile(const std::string &name, FileUse use, std::chrono::milliseconds lockedWait,
+                              std::optional<Journal> journal, std::optional<FileIdentity> damaged) {
+  if (name == ":memory:")
+    return openInMemory("");
+  const Clock::time_point end = Clock::now() + lockedWait;
+  for (;;) {
+    if (std::optional<DatabaseFile> file = openJudged(name, use, end, journal, damaged))
+      return std::move(*file);
+    if (Clock::now() >= end)
+      return workWithout(name, describe(FileVerdict::kReplaced));
+    std::this_thread::sleep_for(kReplacingPause);
+  }
 }
 
 } // namespace nsa

@@ -3,7 +3,7 @@
 #include "cache/fork_fence.h"
 #include "cache/pack_digest.h"
 #include "cache/schema.h"
-#include "runtime/base/trust.h"
+#include "cache/trust.h"
 
 #include <algorithm>
 #include <sys/stat.h>
@@ -19,6 +19,8 @@ using sqlite::Query;
 constexpr std::string_view kSignedName = "nsa pack 1";
 constexpr std::string_view kSignatureKey = "signature ";
 constexpr const char *kReadFacts = "SELECT key, value FROM pack ORDER BY key";
+
+constexpr int kMostOpenings = 10;
 
 constexpr const char *kTamperedHint = "take it again from where it was made; `nsa cache verify` names what differs";
 
@@ -119,12 +121,20 @@ Result<PackFile> PackFile::open(const std::string &path) {
   struct stat status{};
   if (::stat(file.path.c_str(), &status) != 0 || !S_ISREG(status.st_mode))
     return packError(path, "it is no regular file");
-  if (const std::string reason = whyNotTrusted(file.path.string()); !reason.empty())
-    return packError(file.path, reason);
-  int code;
-  file.connection = Connection::openImmutable(file.path.string(), code);
-  if (!file.connection)
-    return packError(file.path, sqlite3_errstr(code));
+  for (int openings = 1; !file.connection; ++openings) {
+    if (const std::string reason = whyDatabaseNotTrusted(file.path); !reason.empty())
+      return packError(file.path, reason);
+    int code;
+    file.connection = Connection::openImmutable(file.path.string(), code);
+    if (!file.connection)
+      return packError(file.path, sqlite3_errstr(code));
+    if (!file.connection.hasMoved())
+      break;
+    // What is open is not what was judged: a new pack may just have been put in place.
+    if (openings == kMostOpenings)
+      return packError(file.path, "another file took its name each time it was opened");
+    file.connection.close();
+  }
   FileVerdict verdict = checkHeader(file.connection, FileKind::kPack, std::chrono::steady_clock::now());
   if (verdict == FileVerdict::kUsable)
     verdict = adoptPack(file.connection);

@@ -22,6 +22,7 @@ enum class FileVerdict {
   kLocked,      // another process kept it locked until the end of the wait
   kNoLocks,     // its file system gives no locks
   kEmpty,       // nothing is in it yet, and nothing may be written
+  kReplaced,    // another file took its name while it was opened
   kUnreachable, // cannot be opened, read or created
 };
 

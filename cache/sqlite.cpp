@@ -83,6 +83,11 @@ int Connection::integer(const char *sql, int64_t &value) {
 
 bool Connection::isReadOnly() const { return sqlite3_db_readonly(handle, "main") == 1; }
 
+bool Connection::hasMoved() const {
+  int moved = 0;
+  return sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0;
+}
+
 int Connection::readHead(std::span<std::byte> head, size_t &size) const {
   sqlite3_file *file = nullptr;
   sqlite3_int64 bytes = 0;

@@ -42,6 +42,8 @@ public:
   // The one integer that a pragma or query gives.
   int integer(const char *sql, int64_t &value);
   bool isReadOnly() const;
+  // Whether another file, or none, has taken the name of the one that is open.
+  bool hasMoved() const;
   // The first bytes of the file, fewer when it is shorter; SQLITE_BUSY while somebody writes it. Looks at no log and
   // changes nothing, and locks nothing where nothing changes. Through sqlite's own descriptor: closing another one
   // would drop the locks of the whole process.

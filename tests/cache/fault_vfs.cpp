@@ -2,6 +2,7 @@
 
 #include <new>
 #include <optional>
+#include <utility>
 
 #include <sqlite3.h>
 
@@ -16,6 +17,7 @@ struct State {
   uint64_t at = 0;
   FaultVfs::Lasting lasting = FaultVfs::Lasting::kOnce;
   uint64_t writes = 0, syncs = 0, bytesRead = 0;
+  std::function<void()> beforeOpening, afterOpening;
 };
 State state;
 
@@ -96,7 +98,12 @@ constexpr sqlite3_io_methods kMethods = {2,           closeFile,   readFile,    
 
 int openFile(sqlite3_vfs *, const char *name, sqlite3_file *file, int flags, int *outFlags) {
   auto *own = new (file) File{};
+  const bool isMain = flags & SQLITE_OPEN_MAIN_DB;
+  if (isMain && state.beforeOpening)
+    state.beforeOpening();
   const int code = state.system->xOpen(state.system, name, own->real(), flags, outFlags);
+  if (isMain && state.afterOpening)
+    state.afterOpening();
   own->base.pMethods = own->real()->pMethods ? &kMethods : nullptr;
   return code;
 }
@@ -126,8 +133,14 @@ void FaultVfs::arm(Fault fault, uint64_t at, Lasting lasting) {
   state.lasting = lasting;
 }
 
+void FaultVfs::aroundOpening(std::function<void()> before, std::function<void()> after) {
+  state.beforeOpening = std::move(before);
+  state.afterOpening = std::move(after);
+}
+
 void FaultVfs::disarm() {
   state.fault.reset();
+  aroundOpening({}, {});
   state.at = state.writes = state.syncs = state.bytesRead = 0;
 }
 

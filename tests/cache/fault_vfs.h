@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 namespace nsa::test {
 
@@ -27,6 +28,8 @@ public:
   // The `at`-th write or sync from now on fails, and for good also all that follow.
   static void arm(Fault fault, uint64_t at = 1, Lasting lasting = Lasting::kOnce);
   static void disarm();
+  // Run before and after sqlite opens the file of a database or pack, and of no log, until `disarm`.
+  static void aroundOpening(std::function<void()> before, std::function<void()> after);
   // Since the last call of arm or disarm.
   static uint64_t writes();
   static uint64_t syncs();

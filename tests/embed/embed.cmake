@@ -21,7 +21,7 @@ endfunction()
 
 if(CASE STREQUAL "nsa_embed_install")
   file(REMOVE_RECURSE ${WORK})
-  # The store refuses folders that everyone may write; a checkout's may be such.
+  # The store refuses folders that others may write; what this makes under a umask of 002 is such.
   file(MAKE_DIRECTORY ${WORK})
   file(CHMOD ${WORK} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
   run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${tree})
