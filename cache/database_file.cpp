@@ -110,12 +110,17 @@ FileVerdict tryImmutable(const fs::path &path, Clock::time_point end, DatabaseFi
   return adopt(path, std::move(connection), false, Journal::kRollback, end, file);
 }
 
-// Serialises the processes that find one file damaged: a lock on its directory, so that no file is left over.
+// Serialises the processes that find one file damaged: a lock on its directory, so that no file is left over. Every
+// process that may read the directory may take this lock and keep it, so the wait has an end.
 class DirectoryLock {
 public:
-  explicit DirectoryLock(const fs::path &directory)
+  DirectoryLock(const fs::path &directory, Clock::time_point end)
       : descriptor(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    while (descriptor >= 0 && ::flock(descriptor, LOCK_EX) != 0 && errno == EINTR) {
+    while (descriptor >= 0 && ::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+      isRefused = errno == EWOULDBLOCK && Clock::now() >= end;
+      if (isRefused || (errno != EWOULDBLOCK && errno != EINTR))
+        return;
+      std::this_thread::sleep_for(kReplacingPause);
     }
   }
   ~DirectoryLock() {
@@ -125,8 +130,12 @@ public:
   DirectoryLock(const DirectoryLock &) = delete;
   DirectoryLock &operator=(const DirectoryLock &) = delete;
 
+  // Another process held it until the end of the wait. False also where the file system gives no such lock.
+  bool wasRefused() const { return isRefused; }
+
 private:
   int descriptor;
+  bool isRefused = false;
 };
 
 // Moves the file out of the way; its write-ahead log goes first, because sqlite would replay a log that it
@@ -263,7 +272,9 @@ std::optional<DatabaseFile> openJudged(const std::string &name, FileUse use, Clo
     verdict = attempt();
   if (verdict == FileVerdict::kDamaged) {
     const std::string what = describe(verdict);
-    const DirectoryLock lock(directory);
+    const DirectoryLock lock(directory, end);
+    if (lock.wasRefused())
+      return workWithout(path, what + ", and another process keeps its folder locked, so it is not replaced");
     verdict = attempt(); // another process may have replaced it meanwhile
     if (verdict == FileVerdict::kDamaged) {
       file = {};

@@ -3,7 +3,11 @@
 #include "tests/cache/store_fixture.h"
 
 #include <chrono>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
 #include <thread>
+#include <unistd.h>
 
 #include <sqlite3.h>
 
@@ -126,6 +130,37 @@ TEST_F(LockedTest, AFileThatIsBeingReadIsUsedAsItIs) {
   }
   expectKernel(*openStore(), 2);
   EXPECT_EQ(sql("PRAGMA journal_mode"), "wal");
+}
+
+// Every process that may read a folder may lock it. The lock is needed to rename a damaged file.
+TEST_F(LockedTest, ALockedFolderIsNotWaitedForWithoutEnd) {
+  writeFile(path, damagedDatabase(20000));
+  const std::string damaged = readFile(path);
+  int ready[2], done[2];
+  ASSERT_EQ(pipe(ready), 0);
+  ASSERT_EQ(pipe(done), 0);
+  const pid_t holder = startProcess([&] {
+    const int folder = open(directory.c_str(), O_RDONLY | O_DIRECTORY);
+    ASSERT_EQ(flock(folder, LOCK_EX), 0);
+    ASSERT_EQ(write(ready[1], "x", 1), 1);
+    pollfd end = {.fd = done[0], .events = POLLIN, .revents = 0};
+    poll(&end, 1, 10000); // by itself in the end, so that code that waits for it fails this test and does not hang
+  });
+  char byte;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  std::string warning;
+  std::unique_ptr<KernelStore> store = openBriefly(warning);
+  EXPECT_NE(warning.find("cache file '" + path + "' is not used: it is damaged, and another process keeps its folder"),
+            std::string::npos)
+      << warning;
+  EXPECT_EQ(store->path(), ":memory:");
+  EXPECT_TRUE(readFile(path) == damaged) << "left for the next one";
+  ASSERT_EQ(write(done[1], "x", 1), 1);
+  expectGoodEnd(holder);
+  for (const int end : {ready[0], ready[1], done[0], done[1]})
+    close(end);
+  store = openBriefly(warning);
+  EXPECT_NE(warning.find("it was renamed to"), std::string::npos) << warning;
 }
 
 } // namespace
