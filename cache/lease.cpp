@@ -15,8 +15,6 @@ namespace nsa {
 
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
-
 // Between two looks at another one's lease: a CPU kernel takes some 60 ms, a tuning seconds.
 constexpr std::chrono::microseconds kFirstPause{1000};
 constexpr std::chrono::microseconds kLongestPause{50000};
@@ -79,9 +77,9 @@ int64_t KeyLease::expiryMs() const { return wallMs() + times.lease.count(); }
 bool KeyLease::isOver(const LeaseRow &row) {
   if (seen != row) {
     seen = row;
-    seenSince = SteadyClock::now();
+    seenSince = times.now();
   }
-  if (SteadyClock::now() - seenSince >= times.lease)
+  if (times.now() - seenSince >= times.lease)
     return true;
   if (!self.host.empty() && row.process.host == self.host)
     return hasEnded(row.process);
@@ -120,7 +118,7 @@ KeyLease::State KeyLease::take() {
 
 KeyLease::Outcome KeyLease::acquire(std::chrono::milliseconds longest, const std::function<bool()> &isDone,
                                     const std::function<bool()> &stop) {
-  const SteadyClock::time_point end = SteadyClock::now() + longest;
+  const LeaseTimes::Clock::time_point end = times.now() + longest;
   std::chrono::microseconds pause = kFirstPause;
   bool waited = false;
   for (;;) {
@@ -139,7 +137,7 @@ KeyLease::Outcome KeyLease::acquire(std::chrono::milliseconds longest, const std
     }
     if (state == State::kUnavailable)
       return Outcome::kAlone;
-    if (SteadyClock::now() >= end || (stop && stop()))
+    if (times.now() >= end || (stop && stop()))
       return Outcome::kLate;
     waited = true;
     std::this_thread::sleep_for(pause);

@@ -18,8 +18,10 @@
 namespace nsa {
 
 struct LeaseTimes {
+  using Clock = std::chrono::steady_clock;
   std::chrono::milliseconds lease{10000};
   std::chrono::milliseconds renewal{2000};
+  Clock::time_point (*now)() = Clock::now; // the looker's clock
 };
 
 class KeyLease {
@@ -64,7 +66,7 @@ private:
   LeaseTimes times;
   ProcessIdentity self;
   std::optional<LeaseRow> seen; // at the last look
-  std::chrono::steady_clock::time_point seenSince;
+  LeaseTimes::Clock::time_point seenSince;
   std::string owner;
   std::unique_ptr<Heart> heart; // while mine
 };

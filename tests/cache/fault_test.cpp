@@ -167,10 +167,9 @@ TEST_F(FaultTest, LocksThatNobodyGivesAreNotWaitedFor) {
     KernelStore::Options options;
     options.path = path;
     options.journal = journal;
+    options.lockedWait = std::chrono::hours(1); // longer than CTest lets this program run
     std::string warning;
-    const auto begin = std::chrono::steady_clock::now();
     Result<std::unique_ptr<KernelStore>> store = KernelStore::open(options, warning);
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, options.lockedWait / 4) << "it waited for nobody";
     ASSERT_TRUE(store);
     EXPECT_NE(warning.find("its file system gives no locks; what is stored is used from a copy in memory"),
               std::string::npos)

@@ -8,8 +8,11 @@ namespace nsa::test {
 
 namespace {
 
-void failOnWarning(void *, nsa_log_level, const char *tag, const char *message) {
-  ADD_FAILURE() << tag << ": " << message;
+void failOnWarning(void *waits, nsa_log_level level, const char *tag, const char *message) {
+  if (level >= NSA_LOG_WARNING)
+    ADD_FAILURE() << tag << ": " << message;
+  else if (std::string_view(message).ends_with(": waiting for it"))
+    ++*static_cast<std::atomic<int> *>(waits);
 }
 
 } // namespace
@@ -49,7 +52,7 @@ Status runSmallJob(nsa_engine *engine, int number, uint64_t seed, std::string *s
 }
 
 tools::EngineHandle openSmallEngine(const std::string &cachePath, nsa_miss_policy policy,
-                                    const std::string &templateDir) {
+                                    const std::string &templateDir, std::atomic<int> *waits) {
   tools::EngineSettings settings;
   settings.cachePath = cachePath;
   settings.missPolicy = policy;
@@ -58,6 +61,8 @@ tools::EngineHandle openSmallEngine(const std::string &cachePath, nsa_miss_polic
   settings.cpuThreads = 1;
   settings.compileThreads = 2;
   settings.log = failOnWarning;
+  settings.logUser = waits;
+  settings.logLevel = waits ? NSA_LOG_INFO : NSA_LOG_WARNING;
   Result<tools::EngineHandle> engine = tools::createEngine(settings);
   EXPECT_TRUE(engine) << engine.status().toString();
   return engine ? std::move(*engine) : nullptr;

@@ -8,6 +8,7 @@
 #include "tests/harness/template_folder.h"
 #include "tools/support/engine.h"
 
+#include <atomic>
 #include <string>
 
 namespace nsa::test {
@@ -22,9 +23,10 @@ SmallJob smallJob(int number); // 0 <= number < kSmallJobs
 
 // Plans, runs on fresh inputs and compares. An error names what was wrong; `source` is where the kernel came from.
 Status runSmallJob(nsa_engine *engine, int number, uint64_t seed, std::string *source = nullptr);
-// An engine for the CPU and this file; whatever it warns of is an error of the test.
+// An engine for the CPU and this file; whatever it warns of is an error of the test. `waits` counts how often it begins
+// to wait for what another caller makes.
 tools::EngineHandle openSmallEngine(const std::string &cachePath, nsa_miss_policy policy,
-                                    const std::string &templateDir = "");
+                                    const std::string &templateDir = "", std::atomic<int> *waits = nullptr);
 nsa_stats statsOf(const nsa_engine *engine);
 
 // The templates, four candidates of them.

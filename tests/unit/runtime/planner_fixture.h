@@ -6,6 +6,7 @@
 #include "tests/harness/no_environment.h"
 #include "tests/harness/template_folder.h"
 
+#include <atomic>
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -44,6 +45,13 @@ protected:
     EXPECT_TRUE(plan.isOk()) << plan.status().toString();
     return plan ? Json::parse((*plan)->describe()) : Json();
   }
+
+  // Engines that are opened from here on count in `waits` how often they begin to wait for what another caller makes.
+  void countWaits() {
+    options.logLevel = LogLevel::kInfo;
+    options.log = [this](LogLevel, std::string_view, std::string_view message) { waits += isWait(message); };
+  }
+  static bool isWait(std::string_view message) { return message.ends_with(": waiting for it"); }
 
   // A copy of the templates with few choices, so that a test compiles few kernels.
   std::string copyTemplates() {
@@ -104,6 +112,7 @@ protected:
   Spec spec;
   Maxima maxima;
   std::string tile;
+  std::atomic<int> waits = 0;
 };
 
 } // namespace nsa::test

@@ -1,5 +1,6 @@
 // Kernels that another revision of the compiler made, with the real one on the CPU: who makes them again, who takes
 // what others have made, and what serves meanwhile.
+#include "tests/harness/wait_until.h"
 #include "tests/unit/runtime/planner_fixture.h"
 
 #include <thread>
@@ -12,12 +13,7 @@ protected:
   UpgradeTest() { options.templateDir = copyTemplates(); }
 
   static bool settle(const Engine &engine) {
-    for (int i = 0; engine.counters().backgroundPending != 0; ++i) {
-      if (i == 5000)
-        return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return true;
+    return test::waitUntil([&] { return engine.counters().backgroundPending == 0; });
   }
   Json explain(MissPolicy policy) {
     Result<std::string> text = open(policy)->explain(spec, maxima);
