@@ -1,0 +1,281 @@
+#include "tests/nvrtc/matrix_problems.h"
+
+#include "runtime/base/compiler_revision.h"
+#include "runtime/engine/pipeline.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <gtest/gtest.h>
+
+namespace nsa::test {
+namespace {
+
+// All values of each field, the large and the odd heads with each dtype, and the extremes together. The first is the
+// main one.
+constexpr Shape kShapes[] = {{128, 128, 16, "bf16", 0}, {64, 64, 8, "bf16", 0},    {72, 72, 3, "bf16", 0},
+                             {32, 32, 8, "bf16", 0},    {192, 128, 16, "bf16", 1}, {256, 256, 1, "bf16", 0},
+                             {33, 33, 128, "bf16", 1},  {64, 64, 1, "fp16", 1},    {128, 128, 8, "fp16", 0},
+                             {33, 64, 3, "fp16", 0},    {64, 64, 8, "fp32", 0},    {128, 128, 1, "fp32", 1},
+                             {256, 256, 16, "fp32", 0}, {33, 33, 3, "fp32", 1},    {192, 128, 128, "fp32", 0}};
+
+using Fixed = std::map<std::string, std::string>;
+
+CompileCall callOf(const char *op, const Fixed &fixed) {
+  CompileCall call;
+  call.op = op;
+  call.fixed = fixed;
+  return call;
+}
+
+Fixed commonOf(const Shape &shape) {
+  return {{"dtype", shape.dtype},
+          {"group", std::to_string(shape.group)},
+          {"packed", std::to_string(shape.packed)},
+          {"page_size", "0"},
+          {"qk_dim", std::to_string(shape.qkDim)}};
+}
+
+CompileCall selectCall(const Shape &shape, int block, int stride, int selBlock, int selCount) {
+  CompileCall call = callOf("select", commonOf(shape));
+  call.fixed.insert({{"cmp_block", std::to_string(block)},
+                     {"cmp_stride", std::to_string(stride)},
+                     {"sel_block", std::to_string(selBlock)},
+                     {"sel_count", std::to_string(selCount)}});
+  return call;
+}
+
+CompileCall selCall(const Shape &shape, int selBlock, int selCount) {
+  CompileCall call = callOf("sel", commonOf(shape));
+  call.fixed.insert({{"v_dim", std::to_string(shape.vDim)},
+                     {"sel_block", std::to_string(selBlock)},
+                     {"sel_count", std::to_string(selCount)}});
+  return call;
+}
+
+CompileCall combineCall(int vDim, int group, const char *dtype, int packed, const char *gate, int perGroup) {
+  return callOf("combine", {{"dtype", dtype},
+                            {"group", std::to_string(group)},
+                            {"packed", std::to_string(packed)},
+                            {"v_dim", std::to_string(vDim)},
+                            {"gate", gate},
+                            {"gate_per_group", std::to_string(perGroup)}});
+}
+
+struct CompressShape {
+  const char *kind, *dtype;
+  int qkDim, vDim, block, stride, packed, hidden;
+  const char *activation;
+};
+
+// Each kind in each type, equal heads and others, odd ones and large ones, and each activation.
+constexpr CompressShape kCompressShapes[] = {
+    {"mean", "fp16", 33, 259, 12, 4, 1, 1, "relu"},    {"mean", "fp32", 192, 128, 32, 16, 1, 1, "relu"},
+    {"linear", "bf16", 256, 256, 16, 8, 0, 1, "relu"}, {"linear", "fp16", 192, 128, 32, 16, 1, 1, "relu"},
+    {"linear", "fp32", 33, 64, 7, 7, 1, 1, "relu"},    {"mlp", "fp16", 33, 47, 8, 4, 1, 5, "silu"},
+    {"mlp", "fp32", 64, 64, 32, 16, 0, 100, "relu"},
+};
+
+CompileCall compressCall(const CompressShape &shape) {
+  return callOf("compress", {{"dtype", shape.dtype},
+                             {"packed", std::to_string(shape.packed)},
+                             {"page_size", "0"},
+                             {"qk_dim", std::to_string(shape.qkDim)},
+                             {"v_dim", std::to_string(shape.vDim)},
+                             {"cmp_block", std::to_string(shape.block)},
+                             {"cmp_stride", std::to_string(shape.stride)},
+                             {"cmp_kind", shape.kind},
+                             {"mlp_hidden", std::to_string(shape.hidden)},
+                             {"mlp_activation", shape.activation}});
+}
+
+CompileCall sequencesCall(int block, int stride) {
+  return callOf("sequences",
+                {{"dtype", "fp32"}, {"cmp_block", std::to_string(block)}, {"cmp_stride", std::to_string(stride)}});
+}
+
+// The whole forward, or decode from a cache in pages of so many tokens (0: in one piece).
+constexpr int kForward = -1;
+struct WholeShape {
+  DType dtype;
+  int qkDim, vDim, group, pageSize;
+  CmpKind kind = CmpKind::kMean;
+  int block = 32, stride = 16, selBlock = 64, selCount = 16;
+  Gate gate = Gate::kValue;
+  bool gatePerGroup = false;
+};
+
+// The problems of all its kernels, for as many queries of a sequence and keys before them.
+std::vector<CompileCall> callsOf(const WholeShape &shape, int64_t queries, int64_t keys = 8192) {
+  Spec spec;
+  spec.op = shape.pageSize == kForward ? Operator::kNsa : Operator::kDecode;
+  spec.dtype = shape.dtype;
+  spec.kvHeads = 4;
+  spec.queryHeads = spec.kvHeads * shape.group;
+  spec.qkDim = shape.qkDim;
+  spec.vDim = shape.vDim;
+  spec.cmpKind = shape.kind;
+  spec.mlpHidden = 256;
+  spec.mlpActivation = Activation::kGelu;
+  spec.cmpBlock = shape.block;
+  spec.cmpStride = shape.stride;
+  spec.selBlock = shape.selBlock;
+  spec.selCount = shape.selCount;
+  spec.gate = shape.gate;
+  spec.gatePerGroup = shape.gatePerGroup;
+  spec.pageSize = std::max(shape.pageSize, 0);
+  EXPECT_TRUE(spec.validate().isOk()) << spec.validate().toString();
+  std::vector<CompileCall> calls;
+  for (const Step &step : stepsOf(spec, {.batch = 1, .tokensQ = queries, .seqlenQ = queries, .seqlenK = keys})) {
+    const Problem problem = Problem::make(step.spec, step.maxima);
+    calls.push_back(callOf(problem.op.c_str(), problem.fixed));
+  }
+  return calls;
+}
+
+// Many queries, too few to fill a device, and so few that programs share their keys.
+constexpr int64_t kPrompt = 8192, kFew = 64, kToken = 1;
+constexpr int64_t kManyKeys = 65536; // whose blocks are many segments
+
+void addNew(std::vector<CompileCall> &calls, const std::vector<CompileCall> &more) {
+  for (const CompileCall &call : more)
+    if (std::ranges::none_of(calls, [&](const CompileCall &known) { return textOf(known) == textOf(call); }))
+      calls.push_back(call);
+}
+
+// All kernels of the main shape, contiguous and in pages: compilesMainProblem says where.
+std::vector<CompileCall> mainProblems() {
+  std::vector<CompileCall> calls = {attentionCall(kShapes[0], "dense"), sequencesCall(32, 16)};
+  auto add = [&](const std::vector<CompileCall> &more) { addNew(calls, more); };
+  add(callsOf({DType::kBf16, 128, 128, 16, kForward}, kPrompt));
+  add(callsOf({DType::kBf16, 128, 128, 16, kForward}, kFew));
+  for (const CmpKind kind : {CmpKind::kMean, CmpKind::kLinear, CmpKind::kMlp})
+    add(callsOf({DType::kBf16, 128, 128, 16, 64, kind}, kPrompt));
+  add(callsOf({DType::kBf16, 128, 128, 16, 64}, kToken));
+  add(callsOf({DType::kBf16, 128, 128, 16, 64}, kToken, kManyKeys));
+  for (const CompileCall &call : callsOf({DType::kBf16, 128, 128, 16, 0}, kToken))
+    if (call.op == "append" || call.op == "cache_sequences")
+      add({call});
+  return calls;
+}
+
+// What one architecture each compiles; all six have their share. A text is the same for each, but for what its shared
+// memory admits.
+std::vector<CompileCall> cornerProblems() {
+  std::vector<CompileCall> calls;
+  calls.push_back(combineCall(64, 8, "fp16", 1, "sigmoid", 0));
+  calls.push_back(combineCall(256, 1, "bf16", 1, "softmax", 1));
+  calls.push_back(combineCall(33, 3, "bf16", 0, "softmax", 0));
+  calls.push_back(combineCall(128, 4, "fp32", 0, "softmax", 1));
+  calls.push_back(combineCall(256, 128, "fp32", 1, "value", 1));
+  for (const CompressShape &shape : kCompressShapes)
+    calls.push_back(compressCall(shape));
+  for (const WholeShape &shape :
+       {WholeShape{DType::kF16, 192, 128, 16, 128, CmpKind::kLinear, 16, 16, 16, 64, Gate::kSigmoid},
+        WholeShape{DType::kF32, 33, 64, 3, 60, CmpKind::kMlp, 12, 4, 20, 3, Gate::kSoftmax, true}})
+    for (const int64_t queries : {kPrompt, kToken})
+      addNew(calls, callsOf(shape, queries));
+  calls.push_back(selCall({64, 64, 1, "bf16", 0}, 16, 64));
+  calls.push_back(selCall({128, 128, 8, "fp32", 0}, 60, 1));
+  calls.push_back(selectCall({64, 64, 1, "bf16", 0}, 16, 16, 16, 64));
+  calls.push_back(selectCall({128, 128, 4, "fp32", 0}, 12, 4, 20, 1));
+  calls.push_back(sequencesCall(1, 1));
+  return calls;
+}
+
+// sm_90a compiles all main problems, the others every third one each: sm_80 a third, sm_86 and sm_100a the next one,
+// sm_89 (the same text as sm_86) and sm_120a the last one.
+bool compilesMainProblem(const Turn &turn, size_t architecture, size_t problem) {
+  return std::string_view(kArchitectures[architecture]) == "sm_90a" || turn.takes(problem + architecture, 3);
+}
+
+} // namespace
+
+Turn Turn::of(std::string_view revision) {
+  return {.number = std::strtoull(std::string(revision.substr(0, 8)).c_str(), nullptr, 16) % kCount};
+}
+
+Turn Turn::ofThisRun() {
+  const char *wanted = std::getenv("NSA_TEST_MATRIX");
+  Turn turn = of(compilerRevision());
+  if (wanted && std::string_view(wanted) == "all")
+    turn.isAll = true;
+  else if (wanted)
+    turn.number = std::strtoull(wanted, nullptr, 10) % kCount;
+  std::printf("NSA_TEST_MATRIX=%s of 0 to %zu and all, compiler revision %.12s\n",
+              turn.isAll ? "all" : std::to_string(turn.number).c_str(), kCount - 1, compilerRevision().data());
+  return turn;
+}
+
+std::string textOf(const CompileCall &call) {
+  return call.target + " " + call.op + " " + formatValues(call.fixed) + " " + call.templateName + " " +
+         formatValues(call.config);
+}
+
+CompileCall attentionCall(const Shape &shape, const std::string &op) {
+  CompileCall call = callOf(op.c_str(), commonOf(shape));
+  call.fixed.insert({{"v_dim", std::to_string(shape.vDim)}, {"many_queries", "1"}});
+  if (op == "cmp")
+    call.fixed.insert({{"cmp_block", "32"}, {"cmp_stride", "16"}});
+  return call;
+}
+
+bool compilesMainTemplate(const Turn &turn, const std::string &op, const std::string &templateName) {
+  const auto which = static_cast<size_t>(std::ranges::find(kAttentionOperators, op) - kAttentionOperators);
+  return templateName != kHopperTemplate || turn.takes(which, std::size(kAttentionOperators));
+}
+
+std::vector<CompileCall> problemsOf(const Turn &turn, size_t architecture) {
+  std::vector<CompileCall> calls;
+  const std::vector<CompileCall> all = mainProblems();
+  for (size_t i = 0; i < all.size(); ++i)
+    if (compilesMainProblem(turn, architecture, i))
+      calls.push_back(all[i]);
+  const std::vector<CompileCall> corners = cornerProblems();
+  for (size_t i = 0; i < corners.size(); ++i)
+    if (i % std::size(kArchitectures) == architecture)
+      calls.push_back(corners[i]);
+  // Attention's shapes on one, in one of its operators, which are one text with a few constants apart. With all, on
+  // two: one with the tensor cores' instructions of sm_80 alone and one with later ones.
+  for (size_t i = 1; i < std::size(kShapes); ++i)
+    if (turn.isAll ? (i + architecture) % 3 == 0 : turn.takes(i + architecture, 6))
+      calls.push_back(attentionCall(kShapes[i], kAttentionOperators[(i + architecture / 3) % 3]));
+  for (CompileCall &call : calls)
+    call.target = kArchitectures[architecture];
+  return calls;
+}
+
+std::vector<CompileCall> configCornerProblems(const Turn &turn) {
+  std::vector<CompileCall> calls;
+  auto add = [&](CompileCall call, const char *architecture, const char *templateName = "") {
+    call.target = architecture;
+    call.templateName = templateName;
+    calls.push_back(std::move(call));
+  };
+  // Attention by turns, as a corner takes seconds: the least and the most shared memory, with the instructions of sm_80
+  // alone and with later ones, what sm_90a alone has, and fp32, which uses no instruction that architectures differ in.
+  const CompileCall window = attentionCall(kShapes[0], "window"),
+                    dense = attentionCall({64, 64, 8, "fp32", 1}, "dense");
+  add(window, "sm_90a", "row_attention");
+  if (turn.takes(0, 4))
+    add(window, "sm_86");
+  if (turn.takes(1, 4))
+    add(window, "sm_90a", "attention");
+  if (turn.takes(2, 4))
+    add(window, "sm_90a", kHopperTemplate);
+  if (turn.takes(3, 4))
+    add(dense, "sm_120a");
+  // Nor do the others use any that attention does not.
+  add(combineCall(128, 16, "bf16", 0, "softmax", 0), "sm_80");
+  add(combineCall(64, 8, "fp32", 1, "sigmoid", 1), "sm_90a");
+  const char *kinds[] = {"mean", "mlp"}; // whose first product is the linear one's
+  for (size_t i = 0; i < 2; ++i)
+    if (turn.takes(i, 2))
+      add(compressCall({kinds[i], "bf16", 64, 48, 32, 16, 0, 64, "gelu"}), "sm_86");
+  for (const CompileCall &call : callsOf({DType::kBf16, 128, 64, 16, 64}, kPrompt))
+    if (call.op == "append" || call.op == "sel" || call.op == "select")
+      add(call, call.op == "select" ? "sm_100a" : "sm_89");
+  return calls;
+}
+
+} // namespace nsa::test
