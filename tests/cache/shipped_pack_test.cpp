@@ -6,8 +6,11 @@
 #include "runtime/base/compiler_revision.h"
 #include "runtime/base/manifest.h"
 
+#include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <set>
 
 namespace nsa {
@@ -45,6 +48,39 @@ TEST(ShippedPack, HasWholeRowsOfThisTree) {
     }
   }
   EXPECT_GT(packs, 0);
+}
+
+// README's sentence about a pack is rendered from the counts in the JSON file beside it.
+TEST(ShippedPack, ItsCountsAreThoseOfItsRows) {
+  for (const auto &entry : std::filesystem::directory_iterator(NSA_SHIPPED_PACKS)) {
+    if (entry.path().extension() != ".nsapack")
+      continue;
+    std::ifstream file(std::filesystem::path(entry.path()).replace_extension(".json"));
+    const nlohmann::json told = nlohmann::json::parse(file, nullptr, false);
+    ASSERT_TRUE(told.is_object()) << "no JSON beside " << entry.path();
+    Result<CacheFile> pack = CacheFile::open(entry.path().string());
+    ASSERT_TRUE(pack) << pack.status().toString();
+    const Result<std::vector<StoredChoice>> choices = pack->choices();
+    ASSERT_TRUE(choices) << choices.status().toString();
+    std::set<std::string> kernels;
+    int tuned = 0, earlier = 0;
+    for (const StoredChoice &choice : *choices) {
+      kernels.insert(choice.content);
+      tuned += choice.tuned;
+      earlier += choice.tuned && choice.provenance.find(" remade=") != std::string::npos; // runtime/engine/remade.h
+    }
+    double logarithms = 0;
+    for (const nlohmann::json &choice : told["choices"])
+      if (!choice["ratio_to_default"].is_null())
+        logarithms -= std::log(choice["ratio_to_default"].get<double>());
+    const nlohmann::json expected = {{"choices", choices->size()},
+                                     {"kernels", kernels.size()},
+                                     {"tuned", tuned},
+                                     {"tuned_by_this_revision", tuned - earlier},
+                                     {"tuned_by_an_earlier_revision", earlier},
+                                     {"default_over_winner", std::round(1e3 * std::exp(logarithms / tuned)) / 1e3}};
+    EXPECT_EQ(told["counts"], expected) << entry.path() << " has other rows than the file beside it tells of";
+  }
 }
 
 } // namespace
