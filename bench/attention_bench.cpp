@@ -95,6 +95,8 @@ private:
           {"vector_bits", peak.vectorBits}, {"threads", peak.threads}, {"gflops", std::round(peak.gflops)}};
       cpuRoof.tflops = peak.gflops / 1000;
     }
+    if (const std::optional<Roof> roof = roofOf(deviceName, DType::kBf16))
+      facts["roof"] = {{"tflops", roof->tflops}, {"terabytes_per_second", roof->terabytesPerSecond}};
     openPeers();
     if (peers)
       facts["peers"] = peers->versions();

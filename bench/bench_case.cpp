@@ -77,8 +77,9 @@ nlohmann::ordered_json caseFields(const BenchCase &benchCase) {
 std::optional<Roof> roofOf(const std::string &deviceName, DType dtype) {
   if (deviceName != "NVIDIA H200")
     return std::nullopt;
-  // Measured there: the 16 bit products of a large matrix product under its power limit, and a copy within memory.
-  // fp32 runs without tensor cores: 132 multiprocessors, 128 fused multiply-adds a cycle, 1.98 GHz.
+  // 16 bit products: 132 multiprocessors, 4096 operations a clock, at the 1.46 GHz that the power limit leaves to a
+  // long matrix product (docs/measuring.md, The roof). fp32 runs without tensor cores: 128 fused multiply-adds a clock
+  // at 1.98 GHz. Bytes: what a copy within memory was measured to reach.
   return Roof{.tflops = dtype == DType::kF32 ? 66.9 : 790, .terabytesPerSecond = 4.3};
 }
 
