@@ -1,6 +1,6 @@
 // The results of one bench on one device: FOLDER/NAME.json for tools and FOLDER/NAME.csv for people. Both are written
 // anew after every row, each replacing the old file at once: a run that is cut short keeps what it has measured.
-// README's tables are rendered from the JSON (tools/render_tables).
+// The tables of README and docs/ are rendered from the JSON (tools/render_tables).
 // Thread-safety: one thread.
 #pragma once
 

@@ -250,7 +250,7 @@ Result<nlohmann::ordered_json> measureAndPrint(bench::LengthChoice &choice, bool
   if (report && json)
     printJson(*report);
   else if (report)
-    std::printf("%s\n%s", tables::machineLine(*report).c_str(), tables::terminalTable(*report).c_str());
+    std::printf("%s\n\n%s", tables::machineLine(*report).c_str(), tables::terminalTable(*report).c_str());
   return report;
 }
 

@@ -1,18 +1,21 @@
 # cmake -DRENDER=nsa_render_tables -DPAGE=fixture.md -DWORK=folder -P check_render.cmake: what the program makes of
-# results that are written here, and that a page which is not current is found.
-set(device "\"machine\": {\"source\": \"abc\", \"date\": \"2026-01-02\", \"processor\": \"P\", \"device\": {\"kind\": \"cpu\", \"threads\": \"2\"}}")
+# records that are written here, in a tree without git, and that a page which is not current is found.
+set(machine "\"processor\": \"P\", \"device\": {\"kind\": \"cpu\", \"threads\": \"2\"}")
+set(device "\"machine\": {\"source\": \"release-1\", \"date\": \"2026-01-02\", ${machine}}")
 set(shape "\"op\": \"dense\", \"dtype\": \"bf16\", \"query_heads\": 8, \"kv_heads\": 2, \"qk_dim\": 64, \"v_dim\": 32, \"tokens\": 256, \"window\": 0")
-file(WRITE ${WORK}/results/one/attention.json "{${device}, \"peers\": {\"torch\": \"9.9\"}, \"results\": [
+set(results ${WORK}/bench/results/one)
+file(REMOVE_RECURSE ${WORK})
+file(WRITE ${results}/attention.json "{${device}, \"roof\": {\"tflops\": 790.0, \"terabytes_per_second\": 4.3}, \"peers\": {\"torch\": \"9.9\"}, \"results\": [
   {${shape}, \"implementation\": \"nsa default\", \"median_ms\": 0.25, \"tflops\": 1.5, \"percent_of_roof\": null},
   {${shape}, \"implementation\": \"nsa tuned\", \"median_ms\": 0.125, \"tflops\": 3.0, \"percent_of_roof\": 42.42},
   {${shape}, \"implementation\": \"torch flash\", \"median_ms\": 12.5},
   {${shape}, \"implementation\": \"torch cudnn\", \"note\": \"does not serve\"}]}")
-file(WRITE ${WORK}/results/one/cpu.json "{${device}, \"table\": [{\"title\": \"A\", \"field\": \"a\"}, {\"title\": \"B\", \"field\": \"b\"}],
+file(WRITE ${results}/cpu.json "{${device}, \"table\": [{\"title\": \"A\", \"field\": \"a\"}, {\"title\": \"B\", \"field\": \"b\"}],
   \"results\": [{\"a\": \"x\", \"b\": 1234.5}, {\"a\": 7}]}")
 configure_file(${PAGE} ${WORK}/page.md COPYONLY)
 
 function(render expected)
-  execute_process(COMMAND ${RENDER} ${ARGN} ${WORK}/page.md ${WORK}/results RESULT_VARIABLE code ERROR_VARIABLE text)
+  execute_process(COMMAND ${RENDER} ${ARGN} ${WORK} ${WORK}/page.md RESULT_VARIABLE code ERROR_VARIABLE text OUTPUT_QUIET)
   if(NOT code EQUAL expected)
     message(FATAL_ERROR "nsa_render_tables ${ARGN} left with ${code}, expected ${expected}: ${text}")
   endif()
@@ -22,7 +25,7 @@ render(0)
 render(0 --check)
 file(READ ${WORK}/page.md page)
 foreach(wanted
-    "P, 2 threads, torch 9.9, source abc, 2026-01-02"
+    "P, 2 threads, roof 790 TFLOP/s and 4.30 TB/s, torch 9.9, source release-1, 2026-01-02\n"
     "| torch flash ms | torch cudnn ms |"
     "| dense | bf16 | 8/2 | 64/32 | 256 | - | 0.250 | 0.125 | 3.00 | 42.4 | 12.5 | - |"
     "| A | B |\n|---|---|\n| x | 1234 |\n| 7 | - |\n<!-- end -->\nAfter.")
@@ -31,5 +34,13 @@ foreach(wanted
     message(FATAL_ERROR "the rendered page lacks\n${wanted}\nand is\n${page}")
   endif()
 endforeach()
+# A typed table with a time, a record that no page shows but that nothing could be read from, a marker of nothing.
+file(APPEND ${WORK}/page.md "\n| A |\n|---|\n| 3 ms |\n")
+render(1 --check)
+file(WRITE ${WORK}/page.md "${page}")
+file(WRITE ${results}/other.json "{\"machine\": {\"source\": \"0123456789ab-dirty\"}, \"results\": []}")
+render(1 --check)
+file(REMOVE ${results}/other.json)
+render(0 --check)
 file(APPEND ${WORK}/page.md "<!-- table:nothing -->\n<!-- end -->\n")
 render(1)

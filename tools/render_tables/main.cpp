@@ -1,102 +1,74 @@
-// nsa_render_tables [--check] PAGE RESULTS: replaces what stands between `<!-- table:NAME -->` and `<!-- end -->` in a
-// page by the tables rendered from RESULTS/*/NAME.json, folders ascending. With --check it changes nothing and fails
-// when the page is not current.
-#include "tools/render_tables/tables.h"
+// nsa_render_tables [--check] ROOT PAGE...: renders the measured numbers of pages (page.h) from the records of the
+// repository ROOT. With --check it changes nothing; it fails when a page is not current or has a table whose numbers
+// are from nowhere, and when any record is one that no page may show, and prints the age of every record.
+#include "tools/render_tables/page.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <optional>
 #include <string>
-#include <vector>
 
 namespace {
 
-using nsa::tables::Json;
+using namespace nsa;
+using namespace nsa::tables;
 
-std::optional<std::string> readFile(const std::filesystem::path &path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(file), {});
+bool fail(const std::string &message) {
+  std::fprintf(stderr, "nsa_render_tables: %s\n", message.c_str());
+  return false;
 }
 
-// nullopt after a message when there is no result or a file is broken.
-std::optional<std::string> renderTable(const std::string &name, const std::filesystem::path &results) {
-  std::vector<std::filesystem::path> files;
-  std::error_code error;
-  for (const auto &entry : std::filesystem::directory_iterator(results, error))
-    if (std::filesystem::exists(entry.path() / (name + ".json")))
-      files.push_back(entry.path() / (name + ".json"));
-  std::sort(files.begin(), files.end());
-  if (files.empty()) {
-    std::fprintf(stderr, "nsa_render_tables: no folder of %s holds a %s.json\n", results.c_str(), name.c_str());
-    return std::nullopt;
-  }
-  std::string text;
-  for (const std::filesystem::path &file : files) {
-    const Json report = Json::parse(readFile(file).value_or(""), nullptr, false);
-    const bool plain = !name.starts_with("attention"); // whose runs of some heads alone are "attention_HEADS"
-    if (!report.is_object() || !report.contains("results") || !report.contains("machine") ||
-        (plain && !report.contains("table"))) {
-      std::fprintf(stderr, "nsa_render_tables: %s is no result of a bench that has a table\n", file.c_str());
-      return std::nullopt;
+bool checkRecords(Records &records) {
+  bool isFine = true;
+  for (const std::string &name : records.find()) {
+    const Result<const Json *> record = records.read(name);
+    if (!record) {
+      isFine = fail(record.status().toString());
+      continue;
     }
-    text += (text.empty() ? "" : "\n") + nsa::tables::machineLine(report) + "\n" +
-            (plain ? nsa::tables::plainTable(report) : nsa::tables::attentionTable(report));
+    const std::optional<int64_t> age = records.age(**record);
+    std::printf("%-28s %s commits old\n", name.c_str(), age ? std::to_string(*age).c_str() : "unknown");
   }
-  return text;
+  return isFine;
 }
 
-// nullopt after a message when the page's markers or the results are broken.
-std::optional<std::string> render(const std::string &page, const std::filesystem::path &results) {
-  constexpr std::string_view kBegin = "<!-- table:", kClose = " -->\n", kEnd = "<!-- end -->";
-  std::string output;
-  size_t position = 0;
-  for (size_t begin; (begin = page.find(kBegin, position)) != std::string::npos;) {
-    const size_t close = page.find(kClose, begin);
-    const size_t end = page.find(kEnd, begin);
-    if (close == std::string::npos || end == std::string::npos || end < close) {
-      std::fprintf(stderr, "nsa_render_tables: a `<!-- table:NAME -->` line has no `<!-- end -->`\n");
-      return std::nullopt;
-    }
-    const std::string name = page.substr(begin + kBegin.size(), close - begin - kBegin.size());
-    const std::optional<std::string> table = renderTable(name, results);
-    if (!table)
-      return std::nullopt;
-    output += page.substr(position, close + kClose.size() - position) + *table;
-    position = end;
+bool renderFile(const std::filesystem::path &path, Records &records, bool isCheck) {
+  std::ifstream input(path, std::ios::binary);
+  if (!input)
+    return fail(path.string() + " cannot be read");
+  const std::string current(std::istreambuf_iterator<char>(input), {});
+  const Result<std::string> rendered = renderPage(current, records, isCheck ? Ages::kKept : Ages::kCounted);
+  if (!rendered)
+    return fail(path.string() + ": " + rendered.status().toString());
+  if (isCheck) {
+    bool isFine = *rendered == current || fail(path.string() + " is out of date: build the target nsa_documents");
+    for (const int line : tablesWithoutSource(current))
+      isFine = fail(path.string() + ":" + std::to_string(line) +
+                    ": this table has measured numbers: render them from a record, or "
+                    "say below the table where they are from (tools/render_tables/page.h)");
+    return isFine;
   }
-  return output + page.substr(position);
+  if (*rendered == current)
+    return true;
+  std::ofstream file(path, std::ios::binary);
+  file << *rendered;
+  file.close();
+  return file || fail(path.string() + " cannot be written");
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
-  const bool check = argc > 1 && std::string_view(argv[1]) == "--check";
-  if (argc != (check ? 4 : 3)) {
-    std::fprintf(stderr, "usage: nsa_render_tables [--check] PAGE RESULTS\n");
+  const bool isCheck = argc > 1 && std::string_view(argv[1]) == "--check";
+  const int first = isCheck ? 2 : 1;
+  if (argc < first + 2) {
+    std::fprintf(stderr, "usage: nsa_render_tables [--check] ROOT PAGE...\n");
     return 2;
   }
-  const std::filesystem::path page = argv[argc - 2], results = argv[argc - 1];
-  const std::optional<std::string> current = readFile(page);
-  if (!current) {
-    std::fprintf(stderr, "nsa_render_tables: %s cannot be read\n", page.c_str());
-    return 1;
-  }
-  const std::optional<std::string> rendered = render(*current, results);
-  if (!rendered)
-    return 1;
-  if (*rendered == *current)
-    return 0;
-  if (check) {
-    std::fprintf(stderr, "nsa_render_tables: %s is out of date: build the target nsa_readme_tables\n", page.c_str());
-    return 1;
-  }
-  std::ofstream file(page, std::ios::binary);
-  file << *rendered;
-  file.close();
-  return file ? 0 : 1;
+  Records records(argv[first]);
+  bool isFine = !isCheck || checkRecords(records);
+  for (int i = first + 1; i < argc; ++i)
+    isFine &= renderFile(argv[i], records, isCheck);
+  return isFine ? 0 : 1;
 }

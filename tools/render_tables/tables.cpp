@@ -13,16 +13,7 @@ constexpr const char *kDefault = "nsa default", *kTuned = "nsa tuned";
 
 std::string cell(const Json &row, const std::string &field) {
   const auto found = row.find(field);
-  if (found == row.end() || found->is_null())
-    return "-";
-  if (found->is_string())
-    return *found;
-  if (!found->is_number_float())
-    return found->dump();
-  const double value = *found, size = std::fabs(value);
-  char text[32];
-  std::snprintf(text, sizeof text, "%.*f", size < 1 ? 3 : size < 10 ? 2 : size < 100 ? 1 : 0, value);
-  return text;
+  return found == row.end() ? "-" : numberText(*found);
 }
 
 std::string line(const std::vector<std::string> &cells) {
@@ -54,6 +45,19 @@ std::string heading(const std::vector<std::string> &titles) {
 
 } // namespace
 
+std::string numberText(const Json &value) {
+  if (value.is_null())
+    return "-";
+  if (value.is_string())
+    return value;
+  if (!value.is_number_float())
+    return value.dump();
+  const double number = value, size = std::fabs(number);
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f", size < 1 ? 3 : size < 10 ? 2 : size < 100 ? 1 : 0, number);
+  return text;
+}
+
 std::string machineLine(const Json &report) {
   const Json &machine = report["machine"], &device = machine["device"];
   std::string text;
@@ -63,11 +67,14 @@ std::string machineLine(const Json &report) {
     text = machine.value("processor", "") + ", " + device.value("threads", "") + " threads";
   if (report.contains("fma_peak"))
     text += ", FMA peak " + cell(report["fma_peak"], "gflops") + " GFLOP/s";
+  if (report.contains("roof"))
+    text += ", roof " + cell(report["roof"], "tflops") + " TFLOP/s and " +
+            cell(report["roof"], "terabytes_per_second") + " TB/s";
   if (report.contains("peers"))
     for (const auto &[name, version] : report["peers"].items())
       if (name != "device" && version.is_string())
         text += ", " + name + " " + version.get<std::string>();
-  return text + ", source " + machine.value("source", "") + ", " + machine.value("date", "") + "\n";
+  return text + ", source " + machine.value("source", "") + ", " + machine.value("date", "");
 }
 
 std::string attentionTable(const Json &report) {

@@ -9,6 +9,8 @@ namespace nsa::tables {
 
 using Json = nlohmann::ordered_json;
 
+// A cell: three digits of a number, "-" for null.
+std::string numberText(const Json &value);
 // "NVIDIA H200, driver 13.0, source 755d67d1c2aa, 2026-11-21": where and of what the numbers are.
 std::string machineLine(const Json &report);
 // A row for each shape: our times with the default and the tuned kernel, and beside them every other implementation's.

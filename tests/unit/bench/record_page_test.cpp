@@ -1,0 +1,145 @@
+// Pages whose measured numbers come from records: in a repository of the test's own, with commits of its own.
+#include "tests/harness/scratch.h"
+#include "tools/render_tables/page.h"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+
+namespace nsa::tables {
+namespace {
+
+class RecordPage : public ::testing::Test {
+protected:
+  void SetUp() override {
+    git("init -q");
+    first = commit("runtime/a");
+  }
+
+  void git(const std::string &arguments) {
+    const std::string command = "git -C '" + folder.path() +
+                                "' -c user.name=t -c user.email=t@t -c commit.gpgsign=false " + arguments + " > '" +
+                                folder.path() + "/.out'";
+    ASSERT_EQ(std::system(command.c_str()), 0) << command;
+  }
+  std::string commit(const std::string &file) {
+    folder.write(file, std::to_string(++commits));
+    git("add " + file);
+    git("commit -q -m change");
+    git("rev-parse --short=12 HEAD");
+    return folder.read(".out").substr(0, 12);
+  }
+  void record(const std::string &source, const std::string &results = R"([{"what": "a", "n": 1, "ms": 1.5}])") {
+    folder.write("bench/results/one/launch.json", R"({"machine": {"source": ")" + source +
+                                                      R"(", "date": "2026-01-02", "processor": "P",
+                     "device": {"kind": "cpu", "threads": "2"}},
+                     "table": [{"title": "what", "field": "what"}, {"title": "ms", "field": "ms"}],
+                     "results": )" + results + "}");
+  }
+  Result<std::string> render(const std::string &page, Ages ages = Ages::kCounted) {
+    Records records(folder.path());
+    return renderPage(page, records, ages);
+  }
+  std::string errorOf(const std::string &page) {
+    const Result<std::string> rendered = render(page);
+    return rendered ? "none: " + *rendered : rendered.status().toString();
+  }
+
+  test::Scratch folder;
+  std::string first;
+  int commits = 0;
+};
+
+constexpr const char *kPage = "Before.\n<!-- table:launch -->\n<!-- end -->\nAfter.\n";
+
+TEST_F(RecordPage, ATableShowsItsCommitDateAndAge) {
+  record(first);
+  const Result<std::string> page = render(kPage);
+  ASSERT_TRUE(page) << page.status().toString();
+  EXPECT_EQ(*page, "Before.\n<!-- table:launch -->\nP, 2 threads, source " + first +
+                       ", 2026-01-02, 0 commits old\n\n| what | ms |\n|---|---|\n| a | 1.50 |\n<!-- end -->\nAfter.\n");
+  EXPECT_EQ(*render(*page, Ages::kKept), *page);
+}
+
+TEST_F(RecordPage, CommitsToTheMeasuredCodeAlonePassForAge) {
+  record(first);
+  commit("docs/a");
+  commit("bench/results/one/other");
+  EXPECT_NE(render(kPage)->find(", 0 commits old\n"), std::string::npos);
+  commit("templates/a");
+  EXPECT_NE(render(kPage)->find(", 1 commit old\n"), std::string::npos);
+}
+
+TEST_F(RecordPage, AnAgeIsKeptUntilItMisleads) {
+  record(first);
+  const std::string page = *render(kPage);
+  for (int i = 0; i < 64; ++i)
+    commit("cache/a");
+  EXPECT_EQ(*render(page, Ages::kKept), page);
+  EXPECT_NE(render(page)->find(", 64 commits old\n"), std::string::npos) << "rendering counts anew";
+  commit("cache/a");
+  EXPECT_NE(render(page, Ages::kKept)->find(", 65 commits old\n"), std::string::npos);
+}
+
+TEST_F(RecordPage, ARecordOfAChangedTreeOrAnotherHistoryIsRefused) {
+  record(first + "-dirty");
+  EXPECT_NE(errorOf(kPage).find("launch.json was measured in a tree with changes that are not committed"),
+            std::string::npos)
+      << errorOf(kPage);
+  record("0123456789ab");
+  EXPECT_NE(errorOf(kPage).find("was measured at 0123456789ab, which HEAD does not descend from"), std::string::npos)
+      << errorOf(kPage);
+  record("");
+  EXPECT_NE(errorOf(kPage).find("has no source"), std::string::npos) << errorOf(kPage);
+}
+
+// A release without git, whose records are those of the commit that it was made of.
+TEST_F(RecordPage, WithoutAHistoryTheAgeThatStandsInThePageStays) {
+  record(first);
+  const std::string page = *render(kPage);
+  std::filesystem::remove_all(folder.path() + "/.git");
+  setenv("GIT_CEILING_DIRECTORIES", std::filesystem::path(folder.path()).parent_path().c_str(), 1);
+  EXPECT_EQ(*render(page, Ages::kKept), page);
+  EXPECT_EQ(render(kPage)->find("old"), std::string::npos);
+  unsetenv("GIT_CEILING_DIRECTORIES");
+}
+
+TEST_F(RecordPage, AValueIsThatOfTheOneResultItNames) {
+  record(first, R"([{"what": "x, y", "n": 1, "ms": 1234.5}, {"what": "x, y", "n": 2, "ms": 0.25}])");
+  const auto value = [](const std::string &text) { return "It took <!-- value:" + text + " -->?<!-- end --> ms."; };
+  const std::string page = value("one/launch ms what=x, y & n=2");
+  EXPECT_EQ(*render(page), "It took <!-- value:one/launch ms what=x, y & n=2 -->0.250<!-- end --> ms.");
+  EXPECT_NE(render(value("one/launch /results/0/ms"))->find(">1234<"), std::string::npos);
+  EXPECT_NE(render(value("one/launch table.title field=ms"))->find(">ms<"), std::string::npos);
+  EXPECT_NE(errorOf(value("one/launch none.title field=ms")).find("the file has no none"), std::string::npos);
+  EXPECT_NE(errorOf(value("one/launch ms what=x, y")).find("more than one of results fulfils"), std::string::npos);
+  EXPECT_NE(errorOf(value("one/launch ms what=x")).find("none of results fulfils"), std::string::npos);
+  EXPECT_NE(errorOf(value("one/launch us n=2")).find("it has no us"), std::string::npos);
+  EXPECT_NE(errorOf(value("one/launch /none")).find("the file has no /none"), std::string::npos);
+  EXPECT_NE(errorOf(value("one/none ms n=2")).find("none.json cannot be read"), std::string::npos);
+}
+
+TEST_F(RecordPage, ABrokenMarkerIsNamed) {
+  record(first);
+  EXPECT_NE(errorOf("<!-- table:launch -->\n").find("`table:launch`: has no `<!-- end -->`"), std::string::npos)
+      << errorOf("<!-- table:launch -->\n");
+  EXPECT_NE(errorOf("<!-- table:nothing -->\n<!-- end -->").find("no folder of bench/results holds a nothing.json"),
+            std::string::npos);
+  EXPECT_NE(render("A <!-- record:one/launch --><!-- end -->.")->find("2 threads, source " + first), std::string::npos);
+}
+
+TEST(TablesWithoutSource, AreFoundByTheirNumbers) {
+  const std::string typed = "| a | b |\n|---|---|\n| x | 3.5 ms |\n\n";
+  EXPECT_EQ(tablesWithoutSource("Text.\n\n" + typed + "Text.\n"), std::vector<int>{3});
+  EXPECT_EQ(tablesWithoutSource(typed + typed), (std::vector<int>{1, 5}));
+  EXPECT_EQ(tablesWithoutSource("| a, ms |\n|---|\n| 3 |"), std::vector<int>{1});
+  EXPECT_EQ(tablesWithoutSource("| a |\n|---|\n| 71.6 |\n"), std::vector<int>{1});
+  EXPECT_TRUE(tablesWithoutSource("| a |\n|---|\n| `NSA_X=3 ms`, 4 rows |\n").empty());
+  EXPECT_TRUE(tablesWithoutSource("<!-- table:x -->\n" + typed + "<!-- end -->\n").empty());
+  EXPECT_TRUE(tablesWithoutSource("| <!-- value:x y -->3<!-- end --> ms |\n").empty());
+  EXPECT_TRUE(tablesWithoutSource(typed + "*Predicted: before anything ran.*\n").empty());
+  EXPECT_TRUE(tablesWithoutSource(typed + "*Not recorded in a file: H200, 2026-01-02, commit 0123456.*\n").empty());
+  EXPECT_EQ(tablesWithoutSource(typed + "*Not recorded in a file: H200, last year.*\n"), std::vector<int>{1});
+}
+
+} // namespace
+} // namespace nsa::tables

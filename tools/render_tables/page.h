@@ -1,0 +1,33 @@
+// A page of the documentation whose measured numbers are rendered from records.
+//
+// - `<!-- table:NAME -->`: the tables of all bench/results/*/NAME.json, or of DEVICE/NAME alone.
+// - `<!-- record:DEVICE/NAME -->`: where, of what and when that record is.
+// - `<!-- value:FILE FIELD CONDITIONS -->`: one number, FIELD of the one result that fulfils all conditions. These are
+//   `field=value`, joined by ` & `. ARRAY.FIELD takes it from another array than `results`; a FIELD with a slash in
+//   front is a JSON pointer.
+//
+// What is rendered ends at the next `<!-- end -->`. A table and a record show their age, in commits to measured code.
+// Thread-safety: one thread.
+#pragma once
+
+#include "runtime/base/status.h"
+#include "tools/render_tables/records.h"
+
+#include <string>
+#include <vector>
+
+namespace nsa::tables {
+
+// An age is counted when a page is rendered, so every commit makes it wrong by one. Checking keeps the ages that stand
+// in the page as long as the true one is at most twice as large, or 64 commits away: a page must tell new from old and
+// must not go out of date with each commit.
+enum class Ages : uint8_t { kCounted, kKept };
+Result<std::string> renderPage(const std::string &page, Records &records, Ages ages);
+
+// The numbers of the lines where a table with measured numbers begins that neither is rendered, nor has a rendered
+// value, nor is followed by a line that says where its numbers are from: "*Not recorded in a file: ...*" with date and
+// commit,
+// "*Predicted: ...*" or "*Computed: ...*".
+std::vector<int> tablesWithoutSource(const std::string &page);
+
+} // namespace nsa::tables

@@ -1,0 +1,38 @@
+// The files that pages are rendered from: what benches have recorded, and what is told of the packs.
+// Thread-safety: one thread.
+#pragma once
+
+#include "runtime/base/status.h"
+#include "tools/render_tables/history.h"
+#include "tools/render_tables/tables.h"
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace nsa::tables {
+
+class Records {
+public:
+  // `root`: the repository.
+  explicit Records(const std::filesystem::path &root) : root(root), history(root) {}
+
+  // "h200/launch" is bench/results/h200/launch.json, "packs/NAME" is cache/packs/NAME.json. A record of a tree with
+  // changes that are not committed, or of a commit that HEAD does not descend from, is an error: what it measured
+  // cannot be read.
+  Result<const Json *> read(const std::string &name);
+  // The records of one bench, "cpu/launch" and "h200/launch" of "launch"; all of them without a name.
+  std::vector<std::string> find(const std::string &bench = "") const;
+  // The commits to the measured code since the record; nullopt where that cannot be known.
+  std::optional<int64_t> age(const Json &record);
+
+private:
+  Status checkSource(const std::string &name, const Json &record);
+
+  std::filesystem::path root;
+  History history;
+  std::map<std::string, Json> known;
+};
+
+} // namespace nsa::tables
