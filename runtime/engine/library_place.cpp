@@ -1,5 +1,7 @@
 #include "runtime/engine/library_place.h"
 
+#include "runtime/base/trust.h"
+
 #include <dlfcn.h>
 #include <filesystem>
 #include <link.h>
@@ -19,12 +21,16 @@ LibraryPlace LibraryPlace::of(const void *address) {
   std::error_code error;
   // A program is named as it was called, which need not be a path.
   const bool isProgram = map && map->l_name && *map->l_name == '\0';
-  if (!isProgram)
-    if (const fs::path reached = fs::absolute(info.dli_fname, error); !error)
-      place.folders.push_back(reached.parent_path().string());
   const fs::path real = fs::canonical(isProgram ? "/proc/self/exe" : info.dli_fname, error);
-  if (!error && (place.folders.empty() || real.parent_path() != place.folders.front()))
-    place.folders.push_back(real.parent_path().string());
+  const std::string folder = error ? "" : real.parent_path().string();
+  if (!isProgram) {
+    const fs::path reached = fs::absolute(info.dli_fname, error).parent_path();
+    const std::string way = fs::canonical(reached, error).string();
+    if (!error && (way == folder || whyFolderNotTrusted(way).empty()))
+      place.folders.push_back(reached.string());
+  }
+  if (!folder.empty() && (place.folders.empty() || folder != place.folders.front()))
+    place.folders.push_back(folder);
   return place;
 }
 

@@ -16,7 +16,8 @@ public:
   static const LibraryPlace &own();
 
   // What stands at `relative` to the folder through which the library was reached, or else, where that is a link, to
-  // the folder of the file itself. The first of them when there is none.
+  // the folder of the file itself. The first of them when there is none. The folder of a link does not count where
+  // others may write: the file's folder holds code that runs already, beside a link in /tmp anyone may put more.
   std::string find(const std::string &relative) const;
 
 private:
