@@ -1,6 +1,7 @@
 #include "runtime/engine/compiler_library.h"
 
 #include "runtime/base/process.h"
+#include "runtime/engine/template_folder.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -10,6 +11,9 @@
 namespace nsa {
 
 namespace {
+
+// How often a kernel is compiled when its templates change meanwhile.
+constexpr int kMostCompilations = 3;
 
 // A call into the library, and what a fork makes of it: a child has a copy of LLVM's locks as they were, and those that
 // another thread of the parent held never open. So calls are counted, and a child whose parent was in a call at that
@@ -176,6 +180,27 @@ Result<std::vector<Candidate>> CompilerLibrary::list(const CompileRequest &reque
 }
 
 Result<CompiledKernel> CompilerLibrary::compile(const CompileRequest &request) const {
+  if (request.templateDir.empty())
+    return compileOnce(request);
+  for (int i = 0; i < kMostCompilations; ++i) {
+    Result<TemplateFolderState> before = readTemplateFolder(request.templateDir);
+    if (!before)
+      return before.status();
+    Result<CompiledKernel> kernel = compileOnce(request);
+    Result<TemplateFolderState> after = readTemplateFolder(request.templateDir);
+    if (!after || *after != *before)
+      continue;
+    if (kernel)
+      kernel->templates = std::move(after->content);
+    return kernel;
+  }
+  return Status::error(ErrorCode::kIoError,
+                       "template_dir " + request.templateDir + " changed during each of " +
+                           std::to_string(kMostCompilations) + " compilations, so no state of it can be named",
+                       "leave the folder as it is while kernels are compiled");
+}
+
+Result<CompiledKernel> CompilerLibrary::compileOnce(const CompileRequest &request) const {
   LibraryCall inside;
   NSA_RETURN_IF_ERROR(inside.status());
   ApiRequest call(request, NSA_COMPILER_STAGE_BINARY);

@@ -33,7 +33,8 @@ struct CompiledKernel {
   std::string manifestText;
   Manifest manifest;
   std::vector<std::byte> binary;
-  std::string content; // digest of what produced the binary: the store's key
+  std::string content;   // digest of what produced the binary: the store's key
+  std::string templates; // digest of the template folder's content that it was made from; "": the embedded templates
   double renderMs = 0;
   double compileMs = 0; // everything after rendering
 };
@@ -47,6 +48,7 @@ public:
 
   // The admissible candidates, cheapest predicted first. Unsupported when there is none.
   Result<std::vector<Candidate>> list(const CompileRequest &request) const;
+  // A folder of templates that is edited meanwhile is read again, so that the kernel is of one state of it.
   Result<CompiledKernel> compile(const CompileRequest &request) const;
   // The text of a stage before the binary.
   Result<std::string> emit(const CompileRequest &request, nsa_compiler_stage stage) const;
@@ -56,6 +58,7 @@ public:
 
 private:
   CompilerLibrary(std::string file, const nsa_compiler_api *api) : file(std::move(file)), api(api) {}
+  Result<CompiledKernel> compileOnce(const CompileRequest &request) const;
 
   std::string file;
   const nsa_compiler_api *api;

@@ -6,6 +6,7 @@
 #include "runtime/engine/profiler_range.h"
 #include "runtime/engine/source_dump.h"
 #include "runtime/engine/stopwatch.h"
+#include "runtime/engine/template_folder.h"
 #include "runtime/engine/tuning_session.h"
 
 #include <algorithm>
@@ -301,7 +302,7 @@ Status Planner::store(const Search &search, const CompiledKernel &kernel, Origin
   StoredKernel stored{kernel.content, kernel.manifestText, kernel.binary};
   StoredChoice choice;
   choice.problem = search.core->problemKey;
-  choice.device = choiceDevice;
+  choice.device = withTemplates(choiceDevice, kernel.templates); // edited since the engine was opened, another one
   choice.content = kernel.content;
   choice.tuned = origin.tuned;
   choice.provenance = std::move(origin.provenance);

@@ -3,40 +3,100 @@
 #include "runtime/base/digest.h"
 
 #include <algorithm>
+#include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sys/stat.h>
+#include <thread>
 #include <vector>
 
 namespace nsa {
 
-Result<std::string> digestTemplateFolder(const std::string &folder) {
-  namespace fs = std::filesystem;
+namespace {
+
+namespace fs = std::filesystem;
+
+// File systems stamp changes by a clock that stands still for up to 10 ms, so that two changes within one of its ticks
+// look like one. A clock of another machine may be ahead for ever, hence the limit.
+constexpr std::chrono::milliseconds kTick{10};
+constexpr int kMostTicks = 5;
+
+int64_t nanoseconds(const timespec &time) { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
+
+struct Look {
+  TemplateFolderState state;
+  int64_t lastChange = 0; // nanoseconds since 1970
+};
+
+Status unreadable(const std::string &folder, const std::error_code &error) {
+  return Status::invalid("template_dir", folder, "must be a readable folder: " + error.message());
+}
+
+// Entries of a folder count as its change, so folders are part of it.
+Result<Look> lookAt(const std::string &folder) {
   std::error_code error;
-  std::vector<fs::path> files;
+  std::vector<fs::path> entries;
   for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-    if (it->is_regular_file(error))
-      files.push_back(it->path());
+    if (it->is_regular_file(error) || it->is_directory(error))
+      entries.push_back(it->path());
   if (error)
-    return Status::invalid("template_dir", folder, "must be a readable folder: " + error.message());
+    return unreadable(folder, error);
   // Directories come in any order.
-  std::sort(files.begin(), files.end());
-  Digest digest;
-  for (const fs::path &file : files) {
-    std::ifstream stream(file, std::ios::binary);
-    std::string content((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
+  std::sort(entries.begin(), entries.end());
+  Look look;
+  Digest content, changes;
+  auto stamp = [&](const fs::path &path) {
+    struct stat found{};
+    if (stat(path.c_str(), &found) != 0)
+      return unreadable(folder, std::error_code(errno, std::generic_category()));
+    look.lastChange = std::max(look.lastChange, nanoseconds(found.st_ctim));
+    for (const int64_t number : {static_cast<int64_t>(found.st_dev), static_cast<int64_t>(found.st_ino),
+                                 static_cast<int64_t>(found.st_mode), nanoseconds(found.st_ctim)})
+      changes.field(std::to_string(number));
+    return Status::ok();
+  };
+  NSA_RETURN_IF_ERROR(stamp(folder));
+  for (const fs::path &entry : entries) {
+    NSA_RETURN_IF_ERROR(stamp(entry));
+    if (fs::is_directory(entry, error))
+      continue;
+    std::ifstream stream(entry, std::ios::binary);
+    const std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
     if (!stream.good() && !stream.eof())
-      return Status::error(ErrorCode::kIoError, "cannot read the template " + file.string());
-    digest.field(fs::relative(file, folder, error).string()).field(content);
+      return Status::error(ErrorCode::kIoError, "cannot read the template " + entry.string());
+    content.field(fs::relative(entry, folder, error).string()).field(text);
   }
-  return digest.finishHex().substr(0, 16);
+  look.state = {content.finishHex().substr(0, 16), changes.finishHex()};
+  return look;
+}
+
+} // namespace
+
+Result<TemplateFolderState> readTemplateFolder(const std::string &folder) {
+  for (int tick = 0;; ++tick) {
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME_COARSE, &now); // the clock of file systems
+    Result<Look> look = lookAt(folder);
+    if (!look)
+      return look.status();
+    if (look->lastChange < nanoseconds(now) || tick == kMostTicks)
+      return std::move(look->state);
+    std::this_thread::sleep_for(kTick);
+  }
 }
 
 Result<std::string> choiceDeviceOf(const std::string &device, const std::string &templateDir) {
   if (templateDir.empty())
     return device;
-  Result<std::string> digest = digestTemplateFolder(templateDir);
-  return digest ? Result<std::string>(device + std::string(kTemplatesOfDevice) + *digest) : digest;
+  Result<TemplateFolderState> state = readTemplateFolder(templateDir);
+  return state ? Result<std::string>(withTemplates(device, state->content)) : state.status();
+}
+
+std::string withTemplates(std::string_view choiceDevice, std::string_view content) {
+  std::string name(choiceDevice.substr(0, choiceDevice.find(kTemplatesOfDevice)));
+  return content.empty() ? name : name.append(kTemplatesOfDevice).append(content);
 }
 
 } // namespace nsa

@@ -364,8 +364,11 @@ TEST_F(ProgramJob, RenewedKernelsKeepTheirChoices) {
   EXPECT_NE(run("cache renew --cache " + database).find("0 kernels compiled again, 1 of this compiler already"),
             std::string::npos);
 
-  // A template that is gone: the stored kernel stays.
+  // Templates of a folder, which are not those that were measured; then one that is gone: the stored kernel stays.
   storeAs("compiler=" + revision, "compiler=older");
+  setenv("NSA_TEMPLATE_DIR", NSA_TEMPLATES, 1);
+  EXPECT_NE(run("cache renew --cache " + database, 1).find("which are not at hand"), std::string::npos);
+  unsetenv("NSA_TEMPLATE_DIR");
   storeAs("template attention", "template gone");
   const std::string told = run("cache renew --cache " + database, 1);
   EXPECT_NE(told.find("stays as it is: " + before["kernel"].get<std::string>().substr(0, 12)), std::string::npos)

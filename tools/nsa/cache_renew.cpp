@@ -8,6 +8,7 @@
 #include "runtime/engine/compiler_library.h"
 #include "runtime/engine/options.h"
 #include "runtime/engine/remade.h"
+#include "runtime/engine/template_folder.h"
 #include "tools/nsa/interruption.h"
 #include "tools/support/progress.h"
 
@@ -148,6 +149,10 @@ private:
     if (!kernel)
       return kernel.status();
     for (StoredChoice choice : each.choices) {
+      if (choice.device != withTemplates(choice.device, kernel->templates))
+        return Status::error(ErrorCode::kUnavailable,
+                             "it was chosen among the templates of '" + choice.device + "', which are not at hand",
+                             "set NSA_TEMPLATE_DIR to the folder as it was, or leave it unset for built-in templates");
       choice.content = kernel->content;
       choice.provenance =
           choice.tuned ? remadeProvenance(choice.provenance, compiler->sourceId()) : "compiler=" + compiler->sourceId();

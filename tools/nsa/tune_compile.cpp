@@ -4,6 +4,7 @@
 #include "runtime/engine/default_kernel.h"
 #include "runtime/engine/kernel_match.h"
 #include "runtime/engine/options.h"
+#include "runtime/engine/template_folder.h"
 #include "tools/nsa/command.h"
 #include "tools/nsa/interruption.h"
 #include "tools/nsa/stored_choices.h"
@@ -166,7 +167,7 @@ Status Compilation::store(const Family &family, const CompiledKernel &kernel) {
   for (size_t index : family.jobs) {
     StoredChoice choice;
     choice.problem = jobs[index].problem;
-    choice.device = family.device;
+    choice.device = withTemplates(family.device, kernel.templates);
     choice.content = kernel.content;
     choice.provenance = "compiler=" + compiler->sourceId();
     NSA_RETURN_IF_ERROR(kernelStore->put(stored, &choice));
