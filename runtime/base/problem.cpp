@@ -189,8 +189,9 @@ Status Spec::validate() const {
   }
   if (fields & kWindowField)
     NSA_RETURN_IF_ERROR(atLeast("window", window, 1, " (the query's own token counts)"));
-  if ((fields & kQk) && (!std::isfinite(scale) || scale < 0))
-    return Status::invalid("scale", formatFloat(scale), "must be finite and positive, or 0 for 1/sqrt(qk_dim)");
+  if ((fields & kQk) && !(scale >= 0 && scale <= kMostScale))
+    return Status::invalid("scale", formatFloat(scale),
+                           "must be above 0 and at most " + formatFloat(kMostScale) + ", or 0 for 1/sqrt(qk_dim)");
   if (fields & kCmpGeometry) {
     NSA_RETURN_IF_ERROR(atLeast("cmp_stride", cmpStride, 1));
     NSA_RETURN_IF_ERROR(atLeast("cmp_block", cmpBlock, 1));

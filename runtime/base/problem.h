@@ -102,8 +102,12 @@ struct Spec {
   int32_t kvHeads = 0;
   int32_t qkDim = 0;
   int32_t vDim = 0;
-  int32_t window = 512;  // tokens, own token included
-  float scale = 0;       // softmax scale; 0 = 1/sqrt(qk_dim)
+  int32_t window = 512; // tokens, own token included
+  // Softmax scale; 0 = 1/sqrt(qk_dim). Kernels subtract the largest score from each in fp32, where a score of 2^32 has
+  // a rounding error of 2^8: its power of two is no number. With this scale the products of queries and keys may be
+  // 2^14.
+  static constexpr float kMostScale = 65536;
+  float scale = 0;
   int32_t cmpBlock = 32; // tokens
   int32_t cmpStride = 16;
   int32_t selBlock = 64; // tokens

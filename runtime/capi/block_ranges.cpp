@@ -58,11 +58,15 @@ public:
     int64_t batch, time, head;
   };
   template <typename Convert> Status forEachQuery(Convert convert) const {
-    for (const Sequence &sequence : sequences)
+    if (isEmpty(list) && isEmpty(ranges))
+      return Status::ok(); // whatever its other extents
+    for (int64_t s = 0; s < sequences; ++s) {
+      const Sequence sequence = isPacked ? packedSequence(s) : Sequence{s, 0, list->shape[1], denseKeys};
       for (int64_t i = 0; i < sequence.queries; ++i)
         for (int64_t head = 0; head < heads; ++head)
           NSA_RETURN_IF_ERROR(
               convert(Query{sequence.keys - sequence.queries + i, sequence.batch, sequence.begin + i, head}));
+    }
     return Status::ok();
   }
 
@@ -93,6 +97,9 @@ private:
     int64_t batch, begin, queries, keys;
   };
 
+  static bool isEmpty(const nsa_tensor *tensor) {
+    return std::any_of(tensor->shape, tensor->shape + tensor->rank, [](int64_t extent) { return extent == 0; });
+  }
   static int32_t &at(const nsa_tensor *tensor, int64_t offset) { return static_cast<int32_t *>(tensor->data)[offset]; }
   int64_t leadOffset(const nsa_tensor *tensor, const Query &query) const {
     return isPacked ? query.time * tensor->strides[0]
@@ -105,24 +112,23 @@ private:
       return Status::invalid(name + ".dtype", std::to_string(numberOf(tensor->dtype)), "must be NSA_INT32");
     if (tensor->rank < 1 || tensor->rank > kMaxTensorRank)
       return Status::invalid(name + ".rank", std::to_string(tensor->rank), "must be from 1 to 5");
-    bool isEmpty = false;
-    for (int axis = 0; axis < tensor->rank; ++axis) {
+    for (int axis = 0; axis < tensor->rank; ++axis)
       if (tensor->shape[axis] < 0)
         return Status::invalid(name + ".shape[" + std::to_string(axis) + "]", std::to_string(tensor->shape[axis]),
                                "must not be negative");
-      isEmpty = isEmpty || tensor->shape[axis] == 0;
-    }
-    return isEmpty ? Status::ok() : requirePointer(tensor->data, (name + ".data").c_str());
+    return isEmpty(tensor) ? Status::ok() : requirePointer(tensor->data, (name + ".data").c_str());
   }
 
   Status layOutDense() {
     const int64_t queries = list->shape[1];
-    const int64_t keys = options->seqlen_k ? options->seqlen_k : queries;
-    if (keys < queries)
-      return Status::invalid("options.seqlen_k", std::to_string(keys),
+    denseKeys = options->seqlen_k ? options->seqlen_k : queries;
+    if (denseKeys < queries)
+      return Status::invalid("options.seqlen_k", std::to_string(denseKeys),
                              "must be at least the " + std::to_string(queries) + " queries of a sequence, or 0");
-    for (int64_t batch = 0; batch < list->shape[0]; ++batch)
-      sequences.push_back({batch, 0, queries, keys});
+    if (denseKeys > INT32_MAX) // tokens are int32 in ranges
+      return Status::invalid(options->seqlen_k ? "options.seqlen_k" : "block_list.shape[1]", std::to_string(denseKeys),
+                             "must be below 2^31");
+    sequences = list->shape[0];
     return Status::ok();
   }
 
@@ -136,8 +142,7 @@ private:
   }
 
   Status layOutPacked() {
-    const nsa_tensor *q = options->cu_seqlens_q ? options->cu_seqlens_q : options->cu_seqlens_k;
-    const nsa_tensor *k = options->cu_seqlens_k ? options->cu_seqlens_k : q;
+    const nsa_tensor *q = offsetsQ(), *k = offsetsK();
     if (options->seqlen_k != 0)
       return Status::invalid("options.seqlen_k", std::to_string(options->seqlen_k), "must be 0 beside cu_seqlens");
     NSA_RETURN_IF_ERROR(checkOffsets(q, "cu_seqlens_q", list->shape[0], "the rows of block_list"));
@@ -145,15 +150,23 @@ private:
     if (q->shape[0] != k->shape[0])
       return Status::invalid("cu_seqlens_k.shape", std::to_string(k->shape[0]),
                              "must be " + std::to_string(q->shape[0]) + ", as of cu_seqlens_q");
-    auto offset = [](const nsa_tensor *offsets, int64_t i) -> int64_t { return at(offsets, i * offsets->strides[0]); };
-    for (int64_t i = 0; i + 1 < q->shape[0]; ++i) {
-      const int64_t queries = offset(q, i + 1) - offset(q, i), keys = offset(k, i + 1) - offset(k, i);
-      if (queries > keys)
-        return Status::invalid("seqlen_q of sequence " + std::to_string(i), std::to_string(queries),
-                               "must be at most its seqlen_k = " + std::to_string(keys));
-      sequences.push_back({0, offset(q, i), queries, keys});
-    }
+    sequences = q->shape[0] - 1;
+    for (int64_t i = 0; i < sequences; ++i)
+      if (const Sequence sequence = packedSequence(i); sequence.queries > sequence.keys)
+        return Status::invalid("seqlen_q of sequence " + std::to_string(i), std::to_string(sequence.queries),
+                               "must be at most its seqlen_k = " + std::to_string(sequence.keys));
     return Status::ok();
+  }
+
+  // One list of lengths stands for both.
+  const nsa_tensor *offsetsQ() const { return options->cu_seqlens_q ? options->cu_seqlens_q : options->cu_seqlens_k; }
+  const nsa_tensor *offsetsK() const { return options->cu_seqlens_k ? options->cu_seqlens_k : options->cu_seqlens_q; }
+  Sequence packedSequence(int64_t i) const {
+    auto offset = [](const nsa_tensor *offsets, int64_t at) -> int64_t {
+      return RangeCall::at(offsets, at * offsets->strides[0]);
+    };
+    const nsa_tensor *q = offsetsQ(), *k = offsetsK();
+    return {0, offset(q, i), offset(q, i + 1) - offset(q, i), offset(k, i + 1) - offset(k, i)};
   }
 
   const nsa_tensor *list, *ranges;
@@ -162,7 +175,8 @@ private:
   bool hasHeads = true; // the ranges
   int lead = 2;         // dimensions in front of the heads
   int64_t heads = 0;
-  std::vector<Sequence> sequences;
+  int64_t sequences = 0;
+  int64_t denseKeys = 0; // of each sequence in the dense layout
 };
 
 // The blocks of one list up to the query's own, as ranges of whole blocks or of what the query may see of them.

@@ -145,7 +145,7 @@ Status convert(const nsa_spec *spec, Spec &result) {
   NSA_RETURN_IF_ERROR(checkEnum("gate_per_group", spec->gate_per_group, 1, "must be 0 or 1"));
   result.gatePerGroup = spec->gate_per_group != 0;
   result.branches = spec->branches;
-  result.pageSize = spec->page_size;
+  result.pageSize = fieldsOf(result.op) & kPages ? spec->page_size : 0; // a page is part of kernels' keys
   return Status::ok();
 }
 

@@ -1,5 +1,6 @@
 #include "tests/reference/error_metrics.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <cstdio>
@@ -25,7 +26,7 @@ Tolerance toleranceOf(DType dtype) {
   return {.relativeRms = rms, .worstRow = 4 * rms, .lse = 1e-3};
 }
 
-bool ErrorReport::within(const Tolerance &tolerance) const {
+bool ErrorReport::judgedWithin(const Tolerance &tolerance) const {
   return notFinite == 0 && relativeRms <= tolerance.relativeRms && worstRow <= tolerance.worstRow &&
          lse <= tolerance.lse;
 }
@@ -37,7 +38,19 @@ std::string ErrorReport::toString(const Tolerance &tolerance) const {
                 "%.3g), not finite: %lld",
                 relativeRms, tolerance.relativeRms, worstRow, tolerance.worstRow, static_cast<long long>(worstQuery),
                 static_cast<long long>(worstHead), lse, tolerance.lse, static_cast<long long>(notFinite));
-  return text;
+  return unjudged == 0
+             ? text
+             : text +
+                   (", rows and LSEs that cannot be judged, as the reference is not finite there: " +
+                    std::to_string(unjudged)) +
+                   ", the first at query " + std::to_string(unjudgedQuery) + " head " + std::to_string(unjudgedHead);
+}
+
+static void countUnjudged(ErrorReport &report, int64_t query, int64_t head) {
+  if (report.unjudged++ == 0) {
+    report.unjudgedQuery = query;
+    report.unjudgedHead = head;
+  }
 }
 
 ErrorReport compareRows(std::span<const Sequence> sequences, int64_t heads, int64_t columns,
@@ -49,6 +62,10 @@ ErrorReport compareRows(std::span<const Sequence> sequences, int64_t heads, int6
     for (int64_t query = 0; query < sequence.queries; ++query) {
       for (int64_t head = 0; head < heads; ++head) {
         const double *row = &expected[((sequence.firstRow + query) * heads + head) * columns];
+        if (!std::all_of(row, row + columns, [](double value) { return std::isfinite(value); })) {
+          countUnjudged(report, sequence.firstRow + query, head);
+          continue;
+        }
         double rowError = 0, rowReference = 0;
         for (int64_t c = 0; c < columns; ++c) {
           const double value = actual.at(sequence.batch, sequence.queryBegin + query, head, c);
@@ -85,6 +102,10 @@ void compareLse(std::span<const Sequence> sequences, int64_t heads, std::span<co
         const double got = actual.at(sequence.batch, sequence.queryBegin + query, head, 0);
         if (got == want)
           continue; // both may be -inf
+        if (std::isnan(want) || want == kInfinity) {
+          countUnjudged(report, sequence.firstRow + query, head);
+          continue;
+        }
         const double difference = std::fabs(got - want);
         if (!std::isfinite(difference))
           ++report.notFinite;

@@ -26,8 +26,14 @@ struct ErrorReport {
   int64_t worstHead = 0;
   double lse = 0; // largest absolute difference; 0 when no LSE was compared
   int64_t notFinite = 0;
+  // Rows, and log-sum-exps, where the reference itself is not finite, because of what the inputs hold: no figure says
+  // anything of them.
+  int64_t unjudged = 0;
+  int64_t unjudgedQuery = 0, unjudgedHead = 0; // of the first one
 
-  bool within(const Tolerance &tolerance) const;
+  bool within(const Tolerance &tolerance) const { return unjudged == 0 && judgedWithin(tolerance); }
+  // The other rows.
+  bool judgedWithin(const Tolerance &tolerance) const;
   std::string toString(const Tolerance &tolerance) const;
 };
 

@@ -59,6 +59,16 @@ Status notWithin(const std::string &what, const std::string &faults) {
   return Status::error(ErrorCode::kInternal, what + " is not within the contract: " + faults, "no output was written");
 }
 
+Status verdictOf(const OperatorCheck &check, const std::string &inputPath, DType dtype) {
+  if (check.within())
+    return Status::ok();
+  if (check.isUnjudged(dtype))
+    return Status::invalid("--input", inputPath,
+                           "must be finite where --check judges what is made of it: " + faultsOf(check),
+                           "every other row is right; run without --check to write the output");
+  return notWithin("the result", faultsOf(check));
+}
+
 Status run(const RunFlags &flags) {
   Result<OperatorFile> file = readInputs(flags.op, flags.configPath, flags.inputPath);
   if (!file)
@@ -84,8 +94,7 @@ Status run(const RunFlags &flags) {
     progress.step("checking every output against the fp64 reference");
     const OperatorCheck check = checkOperator(inputs, ran->result.outputs);
     report["checks"] = checksJson(check, inputs.spec.dtype);
-    if (!check.within())
-      verdict = notWithin("the result", faultsOf(check));
+    verdict = verdictOf(check, flags.inputPath, inputs.spec.dtype);
   }
   if (flags.decodeLast > 0 && verdict.isOk()) {
     progress.step("decoding the last tokens from a cache and checking them");

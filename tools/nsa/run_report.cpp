@@ -50,7 +50,8 @@ nlohmann::json checksJson(const OperatorCheck &check, DType dtype) {
                     {"worst_row_limit", tolerance.worstRow},
                     {"lse", output.error->lse},
                     {"lse_limit", tolerance.lse},
-                    {"not_finite", output.error->notFinite}});
+                    {"not_finite", output.error->notFinite},
+                    {"unjudged", output.error->unjudged}});
     if (output.lists)
       entry.update({{"lists", output.lists->lists},
                     {"ties", output.lists->ties},

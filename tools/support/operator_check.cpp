@@ -243,6 +243,12 @@ bool OperatorCheck::within() const {
   return !outputs.empty() && std::all_of(outputs.begin(), outputs.end(), [](const OutputCheck &c) { return c.within; });
 }
 
+bool OperatorCheck::isUnjudged(DType dtype) const {
+  return !within() && std::all_of(outputs.begin(), outputs.end(), [&](const OutputCheck &check) {
+    return check.within || (check.error && check.error->judgedWithin(reference::toleranceOf(dtype)));
+  });
+}
+
 std::string OperatorCheck::toString() const {
   std::string text;
   for (const OutputCheck &check : outputs)

@@ -26,6 +26,8 @@ struct OutputCheck {
 struct OperatorCheck {
   std::vector<OutputCheck> outputs;
   bool within() const;
+  // Whether the only faults are rows that nothing can be said of, as the inputs are not finite there.
+  bool isUnjudged(DType dtype) const;
   std::string toString() const; // a line each
 };
 

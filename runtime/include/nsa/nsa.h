@@ -112,7 +112,8 @@ typedef struct nsa_spec {
   int32_t qk_dim;
   int32_t v_dim;
   int32_t window; /* tokens, >= 1, the query's own included: window, nsa, decode. 512 */
-  float scale;    /* 0: 1/sqrt(qk_dim) */
+  float scale;    /* 0: 1/sqrt(qk_dim); at most 65536. A score, scale times the product of a query and a key, must stay
+                     below 2^30, or the row is no number */
   /* Compression: compress, cmp, select, nsa, decode. */
   int32_t cmp_block;  /* tokens of a compressed block, a multiple of cmp_stride. 32 */
   int32_t cmp_stride; /* tokens between the begins of two. 16 */
@@ -128,7 +129,7 @@ typedef struct nsa_spec {
   nsa_gate gate;
   int32_t gate_per_group; /* 1: gates are [.., kv_heads, 3], 0: [.., query_heads, 3] */
   int32_t branches;       /* NSA_BRANCH_ bits; what is off is not computed. NSA_BRANCHES_ALL */
-  int32_t page_size;      /* decode: tokens of a cache's page, a multiple of sel_block; 0: no pages */
+  int32_t page_size;      /* decode alone: tokens of a cache's page, a multiple of sel_block; 0: no pages */
   int32_t reserved[7];
 } nsa_spec;
 

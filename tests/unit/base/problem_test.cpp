@@ -43,6 +43,8 @@ TEST(Spec, EveryBrokenRuleNamesFieldAndValue) {
       {[](Spec &s) { s.scale = -0.5f; }, "scale", "-0.5"},
       {[](Spec &s) { s.scale = INFINITY; }, "scale", "inf"},
       {[](Spec &s) { s.scale = NAN; }, "scale", "nan"},
+      {[](Spec &s) { s.scale = 3e38f; }, "scale", "3e+38"},
+      {[](Spec &s) { s.scale = 65537; }, "scale", "65537"},
   };
   for (const auto &c : cases) {
     Spec spec = validSpec();

@@ -84,6 +84,23 @@ TEST_F(Metrics, ARowWithoutKeysIsZeroAndMinusInfinity) {
   EXPECT_FALSE(report().within(toleranceOf(DType::kBf16)));
 }
 
+TEST_F(Metrics, RowsWithoutAFiniteReferenceAreToldAndTheOthersJudged) {
+  const Tolerance tolerance = toleranceOf(DType::kF32);
+  for (const double value : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    result.out[(4 * 2 + 1) * 8 + 3] = value;
+    result.lse[5 * 2] = value;
+    const ErrorReport error = report();
+    EXPECT_FALSE(error.within(tolerance));
+    EXPECT_TRUE(error.judgedWithin(tolerance)) << error.toString(tolerance);
+    EXPECT_EQ(error.unjudged, 2);
+    EXPECT_EQ(error.unjudgedQuery, 4);
+    EXPECT_EQ(error.unjudgedHead, 1);
+    EXPECT_NE(error.toString(tolerance).find("not finite there: 2, the first at query 4 head 1"), std::string::npos);
+  }
+  out[0] += 1;
+  EXPECT_FALSE(report().judgedWithin(tolerance));
+}
+
 TEST_F(Metrics, ASubsetOfTheRowsIsCompared) {
   out[2 * 16] = std::numeric_limits<float>::quiet_NaN();
   lse[2 * 2] = std::numeric_limits<float>::quiet_NaN();

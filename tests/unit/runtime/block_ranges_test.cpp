@@ -211,12 +211,41 @@ TEST(BlockRanges, RangesMayStandInAnyOrderAndOverlap) {
   EXPECT_EQ(std::vector<int32_t>(list.memory.begin(), list.memory.begin() + 4), (std::vector<int32_t>{1, 2, 3, -1}));
 }
 
+TEST(BlockRanges, TheLastTokenOfTheLongestSequenceIsInItsRange) {
+  Integers list({1, 1, 1, 1}), ranges({1, 1, 1, 1, 2}), back({1, 1, 1, 1});
+  list.at({0, 0, 0, 0}) = INT32_MAX / 64;
+  nsa_range_options options = optionsFor(64);
+  options.seqlen_k = INT32_MAX;
+  nsa_error error;
+  ASSERT_EQ(nsa_ranges_from_block_list(&list.tensor, &options, &ranges.tensor, &error), NSA_OK) << error.message;
+  EXPECT_EQ(ranges.at({0, 0, 0, 0, 0}), INT32_MAX / 64 * 64);
+  EXPECT_EQ(ranges.at({0, 0, 0, 0, 1}), INT32_MAX);
+  ASSERT_EQ(nsa_block_list_from_ranges(&ranges.tensor, &options, &back.tensor, &error), NSA_OK) << error.message;
+  EXPECT_EQ(back.at({0, 0, 0, 0}), INT32_MAX / 64);
+}
+
 TEST(BlockRanges, NothingIsConvertedToNothing) {
   Integers list({2, 0, 3, 4}), ranges({2, 0, 3, 4, 2});
   list.tensor.data = ranges.tensor.data = nullptr;
   nsa_range_options options = optionsFor(16);
   EXPECT_EQ(nsa_ranges_from_block_list(&list.tensor, &options, &ranges.tensor, nullptr), NSA_OK);
   EXPECT_EQ(nsa_block_list_from_ranges(&ranges.tensor, &options, &list.tensor, nullptr), NSA_OK);
+}
+
+// Nothing counts the sequences of an empty list, nor keeps anything of them.
+TEST(BlockRanges, AnEmptyListOfManySequencesIsNothing) {
+  constexpr int64_t kMany = int64_t{1} << 40;
+  for (const int emptyAxis : {1, 2, 3}) {
+    Integers list({0, 3, 2, 4}), ranges({0, 3, 2, 4, 2});
+    for (nsa_tensor *tensor : {&list.tensor, &ranges.tensor}) {
+      tensor->data = nullptr;
+      tensor->shape[0] = kMany;
+      tensor->shape[emptyAxis] = 0;
+    }
+    nsa_range_options options = optionsFor(16);
+    EXPECT_EQ(nsa_ranges_from_block_list(&list.tensor, &options, &ranges.tensor, nullptr), NSA_OK) << emptyAxis;
+    EXPECT_EQ(nsa_block_list_from_ranges(&ranges.tensor, &options, &list.tensor, nullptr), NSA_OK) << emptyAxis;
+  }
 }
 
 // A good conversion of which a test spoils exactly one piece.
@@ -285,6 +314,10 @@ TEST(BlockRanges, BadArgumentsAreNamedBothWays) {
       {"options.sel_block", "at least 1", [](Good &g) { g.options.sel_block = 0; }},
       {"options.merge", "must be 0 or 1", [](Good &g) { g.options.merge = 2; }},
       {"options.seqlen_k", "at least the 20 queries", [](Good &g) { g.options.seqlen_k = 19; }},
+      {"options.seqlen_k", "below 2^31", [](Good &g) { g.options.seqlen_k = 4'000'000'000; }},
+      {"options.seqlen_k", "below 2^31", [](Good &g) { g.options.seqlen_k = int64_t{1} << 31; }},
+      {"block_list.shape[1]", "below 2^31",
+       [](Good &g) { g.list.tensor.shape[1] = g.ranges.tensor.shape[1] = int64_t{1} << 31; }},
       {"block_list.size", "must be", [](Good &g) { g.list.tensor.size = 0; }},
       {"block_list.dtype", "NSA_INT32", [](Good &g) { g.list.tensor.dtype = NSA_FP32; }},
       {"block_list.rank", "from 1 to 5", [](Good &g) { g.list.tensor.rank = 6; }},

@@ -42,6 +42,19 @@ TEST_F(CApi, StoredKernelRunsOncePerProgram) {
   EXPECT_EQ(engine.stats().runs, 1u);
 }
 
+// One spec may serve a prompt's operators and decode.
+TEST_F(CApi, APageSizeIsDecodesAlone) {
+  Call call(NSA_LAYOUT_DENSE);
+  store(call, {}, countingCode());
+  Engine engine(cache);
+  for (const int32_t pageSize : {64, 7, -1}) {
+    call.spec.page_size = pageSize;
+    Plan plan(engine, call);
+    ASSERT_EQ(plan.status, NSA_OK) << plan.error.message;
+    EXPECT_EQ(plan.run(call), NSA_OK) << plan.error.message;
+  }
+}
+
 TEST_F(CApi, EverySlotIsFilled) {
   for (nsa_layout layout : {NSA_LAYOUT_DENSE, NSA_LAYOUT_PACKED}) {
     Call call(layout);
