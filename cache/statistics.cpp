@@ -57,7 +57,10 @@ Result<CacheStatistics> summarizeCache(CacheFile &file) {
   count.row("SELECT count(*), coalesce(sum(length(binary)), 0), coalesce(sum(binary_bytes), 0),"
             " count(CASE WHEN content NOT IN (SELECT content FROM choices) THEN 1 END) FROM kernels",
             {&result.kernels, &result.compressedBytes, &result.binaryBytes, &result.unnamedKernels});
-  count.row("SELECT count(*), coalesce(sum(tuned), 0) FROM choices", {&result.choices, &result.tunedChoices});
+  count.row(
+      "SELECT count(*), coalesce(sum(tuned), 0), count(CASE WHEN tuned AND provenance LIKE '% remade=%' THEN 1 END)"
+      " FROM choices",
+      {&result.choices, &result.tunedChoices, &result.remadeChoices});
   count.row("SELECT count(*) FROM evidence", {&result.measurements});
   count.groups("SELECT device, count(*) FROM choices GROUP BY device", result.choicesByDevice);
   count.groups("SELECT substr(problem, 1, instr(problem || ' ', ' ') - 1) AS op, count(*) FROM choices GROUP BY op",

@@ -15,6 +15,7 @@ struct CacheStatistics {
   int64_t compressedBytes = 0, binaryBytes = 0;
   int64_t kernels = 0, unnamedKernels = 0; // unnamed: no choice names them
   int64_t choices = 0, tunedChoices = 0;
+  int64_t remadeChoices = 0; // tuned, by another revision of the compiler than their kernel's (remadeProvenance)
   int64_t measurements = 0, routes = 0;
   std::map<std::string, int64_t> choicesByDevice, choicesByOperator, kernelsByTarget;
   std::optional<int64_t> firstUse, lastUse; // days since 1970, of a database

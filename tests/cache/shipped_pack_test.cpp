@@ -3,6 +3,7 @@
 // notice that it serves nobody.
 #include "cache/cache_file.h"
 #include "cache/kernel_rows.h"
+#include "cache/statistics.h"
 #include "runtime/base/compiler_revision.h"
 #include "runtime/base/manifest.h"
 
@@ -69,6 +70,9 @@ TEST(ShippedPack, ItsCountsAreThoseOfItsRows) {
       tuned += choice.tuned;
       earlier += choice.tuned && choice.provenance.find(" remade=") != std::string::npos; // runtime/engine/remade.h
     }
+    const Result<CacheStatistics> counts = summarizeCache(*pack);
+    ASSERT_TRUE(counts) << counts.status().toString();
+    EXPECT_EQ(counts->remadeChoices, earlier) << "as nsa cache stats has it";
     double logarithms = 0;
     for (const nlohmann::json &choice : told["choices"])
       if (!choice["ratio_to_default"].is_null())

@@ -54,6 +54,7 @@ Status stats(const StatsFlags &flags) {
                              {"choices", counts.choices},
                              {"tuned_choices", counts.tunedChoices},
                              {"tuned_share", share},
+                             {"remade_choices", counts.remadeChoices},
                              {"measurements", counts.measurements},
                              {"routes", counts.routes},
                              {"choices_by_device", counts.choicesByDevice},
@@ -73,6 +74,10 @@ Status stats(const StatsFlags &flags) {
               bytesText(counts.compressedBytes).c_str(), bytesText(counts.binaryBytes).c_str());
   std::printf("%s, %.0f %% of them tuned; %s; %s\n", countText(counts.choices, "choice").c_str(), 100 * share,
               countText(counts.measurements, "measurement").c_str(), countText(counts.routes, "route").c_str());
+  if (counts.remadeChoices)
+    std::printf(
+        "%s measured with an earlier revision of the compiler and compiled again since: nsa tune measures again\n",
+        countText(counts.remadeChoices, "choice").c_str());
   if (counts.lastUse)
     std::printf("kernels last used from %s to %s\n", dateText(*counts.firstUse).c_str(),
                 dateText(*counts.lastUse).c_str());
