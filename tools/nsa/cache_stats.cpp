@@ -76,7 +76,7 @@ Status stats(const StatsFlags &flags) {
               countText(counts.measurements, "measurement").c_str(), countText(counts.routes, "route").c_str());
   if (counts.remadeChoices)
     std::printf(
-        "%s measured with an earlier revision of the compiler and compiled again since: nsa tune measures again\n",
+        "%s measured by an earlier revision of the compiler, compiled again since: nsa tune measures again\n",
         countText(counts.remadeChoices, "choice").c_str());
   if (counts.lastUse)
     std::printf("kernels last used from %s to %s\n", dateText(*counts.firstUse).c_str(),
