@@ -12,9 +12,11 @@ namespace {
 
 std::string quoted(const std::string &path) { return "'" + path + "'"; }
 
+bool isForeign(const struct stat &facts) { return facts.st_uid != 0 && facts.st_uid != ::geteuid(); }
+
 // "group 100 may write X (mode 0775)", "X belongs to another user (...)"; "" when neither is so.
 std::string faultOf(const std::string &what, const struct stat &facts, bool isSticky) {
-  if (facts.st_uid != 0 && facts.st_uid != ::geteuid())
+  if (isForeign(facts))
     return what + " belongs to another user (uid " + std::to_string(facts.st_uid) + ", not " +
            std::to_string(::geteuid()) + " and not root)";
   if (isSticky || !(facts.st_mode & (S_IWGRP | S_IWOTH)))
@@ -46,7 +48,8 @@ std::string whyFolderNotTrusted(const std::string &folder) {
     const bool isOnTheWay = end < folder.size();
     const std::string reason = faultOf("folder " + quoted(path), facts, isOnTheWay && (facts.st_mode & S_ISVTX));
     if (!reason.empty())
-      return reason + ": code could be planted there (chmod go-w it, or use a folder of your own)";
+      return reason + ": code could be planted there (" + (isForeign(facts) ? "" : "chmod go-w it, or ") +
+             "use a folder of your own)";
     if (!isOnTheWay)
       return "";
   }
@@ -54,9 +57,10 @@ std::string whyFolderNotTrusted(const std::string &folder) {
 
 std::string whyFileNotTrusted(const std::string &path, const struct stat &facts) {
   const std::string fault = faultOf(quoted(path), facts, false);
-  return fault.empty()
-             ? ""
-             : fault + ": code could be planted in it (chmod go-w it, or a copy of your own, if it is trusted)";
+  if (fault.empty())
+    return "";
+  return fault + ": code could be planted in it (" + (isForeign(facts) ? "copy it" : "chmod go-w it") +
+         ", if it is trusted, or remove it)";
 }
 
 std::string whyFileNotTrusted(const std::string &path) {

@@ -49,6 +49,22 @@ TEST_F(TrustTest, EveryoneAndAGroupMayNotWrite) {
   expectMode(above, 0555, "");
 }
 
+TEST_F(TrustTest, TheReasonEndsWithACure) {
+  expectMode(file, 0666,
+             "everyone may write '" + file +
+                 "' (mode 0666): code could be planted in it (chmod go-w it, if it is trusted, or remove it)");
+  expectMode(folder, 0777,
+             "everyone may write folder '" + folder +
+                 "' (mode 0777): code could be planted there (chmod go-w it, or use a folder of your own)");
+  if (geteuid() != 0)
+    GTEST_SKIP() << "only root gives files away";
+  ASSERT_EQ(chown(file.c_str(), 65534, 65534), 0);
+  EXPECT_TRUE(whyNotTrusted(file).ends_with("(copy it, if it is trusted, or remove it)")) << whyNotTrusted(file);
+  ASSERT_EQ(chown(folder.c_str(), 65534, 65534), 0);
+  EXPECT_TRUE(whyNotTrusted(file).ends_with("(use a folder of your own)")) << whyNotTrusted(file);
+  ASSERT_EQ(chown(folder.c_str(), 0, 0), 0);
+}
+
 // Who does not own what is in such a folder cannot rename it, and can make something new.
 TEST_F(TrustTest, AStickyFolderMayLieOnTheWay) {
   expectMode(above, 01777, "");
