@@ -75,9 +75,8 @@ Status stats(const StatsFlags &flags) {
   std::printf("%s, %.0f %% of them tuned; %s; %s\n", countText(counts.choices, "choice").c_str(), 100 * share,
               countText(counts.measurements, "measurement").c_str(), countText(counts.routes, "route").c_str());
   if (counts.remadeChoices)
-    std::printf(
-        "%s measured by an earlier revision of the compiler, compiled again since: nsa tune measures again\n",
-        countText(counts.remadeChoices, "choice").c_str());
+    std::printf("%s measured by an earlier revision of the compiler, compiled again since: nsa tune measures again\n",
+                countText(counts.remadeChoices, "choice").c_str());
   if (counts.lastUse)
     std::printf("kernels last used from %s to %s\n", dateText(*counts.firstUse).c_str(),
                 dateText(*counts.lastUse).c_str());
