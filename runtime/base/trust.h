@@ -1,16 +1,16 @@
 // Who could have written a file. Kernels are code, and so are the libraries that make them: a file that somebody else
-// owns or may write is neither read nor opened. The folders on the way to it count as much, because who may write one
-// puts another file, or another folder, in its place.
+// owns or may write is neither read nor opened. The folders on the way to it count as much, because another file, or
+// another folder, can be put in its place there.
 //
 // The rule is sshd's: everything from the root to the file belongs to root or to this process's user, and neither its
-// group nor everyone may write it. A group counts even when it is the user's own: who is in it is not known here. The
-// group's bits of a file with an access list are the list's mask, so lists are covered. A folder with the sticky bit
-// (/tmp) may lie on the way: who does not own what is in it cannot rename it. The file's own folder may not be one,
-// because a new file may be made there, as a log beside a database.
+// group nor everyone may write it. A group counts even when it is the user's own: its members are not known here. Where
+// there is an access list, the bits of the group are its mask, so lists are covered. Other than for sshd, a folder with
+// the sticky bit (/tmp) may lie on the way: only the owner of what is in it can rename that. The file's own folder may
+// not be one, because a new file may be made there, as a log beside a database.
 //
-// Folders are judged from the root down. Nobody but root and this user can change where a path leads once its folders
-// were found good, so a file may be opened, or made, by its path afterwards. A folder that is missing is therefore a
-// fault: another user might make it meanwhile. A file that is missing is none.
+// Folders are judged from the root down. Once they were found good, only root and this user can change where the path
+// leads, so a file may be opened, or made, by its path afterwards. A folder that is missing is therefore a fault:
+// another user might make it meanwhile. A file that is missing is none.
 //
 // Paths are absolute and free of links (realpath); a link that is met was made meanwhile or leads nowhere, and is
 // refused. The results are "" or the reason, in words that follow a colon.

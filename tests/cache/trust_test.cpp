@@ -143,7 +143,7 @@ TEST_F(FileTrustTest, ALinkThatLeadsNowhereMakesNothing) {
   EXPECT_TRUE(fs::is_empty(open)) << "everyone may write there";
 }
 
-// Somebody swaps files at the worst moment: after the judgement, and back before anything looks again.
+// Files are swapped at the worst moment: after the judgement, and back before anything looks again.
 class SwappedFileTest : public FileTrustTest {
 protected:
   void SetUp() override {

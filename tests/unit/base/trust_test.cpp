@@ -65,7 +65,7 @@ TEST_F(TrustTest, TheReasonEndsWithACure) {
   ASSERT_EQ(chown(folder.c_str(), 0, 0), 0);
 }
 
-// Who does not own what is in such a folder cannot rename it, and can make something new.
+// Only its owner can rename what is in such a folder, but everyone can make something new there.
 TEST_F(TrustTest, AStickyFolderMayLieOnTheWay) {
   expectMode(above, 01777, "");
   expectMode(above, 01770, "");
