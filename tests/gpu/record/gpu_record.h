@@ -1,0 +1,36 @@
+// The record of a run of the GPU tests: the machine, the commit, and what each suite gave. A run is a folder that
+// run-gpu-tests fills: `suites` has a line for each suite, its number, program and name; NUMBER.json is what GoogleTest
+// wrote of it, and NUMBER.log what was printed. A suite whose process ended early has no NUMBER.json.
+// Thread-safety: pure functions, but for the files that they read.
+#pragma once
+
+#include "runtime/base/status.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace nsa::test {
+
+using Json = nlohmann::ordered_json;
+
+struct RunFacts {
+  Json machine;                   // of bench/machine_facts.h, with the driver's and NVRTC's versions
+  std::string seed;               // NSA_TEST_SEED of every test
+  std::string maxTokens;          // NSA_TEST_MAX_TOKENS; "": none
+  std::string sanitizer, version; // of compute-sanitizer; "": none
+  double seconds = 0;             // of the whole run
+};
+
+// What becomes a file of bench/results/DEVICE. Its `results` have a row for each program, which pages render.
+Result<Json> makeRecord(const std::string &folder, const RunFacts &facts);
+
+// Why a record is no evidence; empty: it is. A run that failed is recorded with its failures, and refused here.
+std::vector<std::string> faultsOf(const Json &record);
+
+// The kernels of two results' folders that take, beside a peer measured in the same run, more than twice the part of
+// its time that was recorded. The texts of all comparisons go to `lines`.
+Result<std::vector<std::string>> slowerKernels(const std::string &recorded, const std::string &fresh,
+                                               std::vector<std::string> &lines);
+
+} // namespace nsa::test
