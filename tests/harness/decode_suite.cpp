@@ -96,6 +96,22 @@ TEST_F(DecodeTest, UnequalSequencesGrowEachByItsOwn) {
            });
 }
 
+// The rows of a workspace are a call's queries: those of a short sequence stand where a long one's stood before, whose
+// scores reach further.
+TEST_F(DecodeTest, AShortSequenceFollowsALongOneInItsRows) {
+  Spec spec = smallSpec(DType::kBf16);
+  spec.layout = Layout::kPacked;
+  const std::vector<int64_t> lengths = {150, 100};
+  const OperatorInputs history = tools::drawInputs(spec, {lengths, lengths}, freshSeed());
+  constexpr int64_t kMostNew = 4;
+  decode(history, {.room = 160, .mostNew = kMostNew, .layout = Layout::kPacked}, [&](const DecodeRun &run) {
+    const size_t turn = run.length(0) < lengths[0] ? 0 : 1;
+    std::vector<int64_t> counts(lengths.size());
+    counts[turn] = std::min(kMostNew, lengths[turn] - run.length(turn));
+    return counts;
+  });
+}
+
 TEST_F(DecodeTest, EveryKindOfCompressionGoesOn) {
   for (const CmpKind kind : {CmpKind::kLinear, CmpKind::kMlp}) {
     Spec spec = smallSpec(DType::kBf16);
@@ -104,6 +120,41 @@ TEST_F(DecodeTest, EveryKindOfCompressionGoesOn) {
     const OperatorInputs history = tools::drawInputs(spec, {{90, 90}, {90, 90}}, freshSeed());
     decode(history, {.room = 96, .mostNew = 5}, evenly(90, 5));
   }
+}
+
+// Nothing forced but the own block, and compressed blocks that are longer than three of those that are selected: the
+// next one, which is not whole yet, would move what is chosen.
+TEST_F(DecodeTest, TheNextCompressedBlockMovesNoList) {
+  Spec spec = smallSpec(DType::kBf16);
+  spec.cmpBlock = 48;
+  spec.initBlocks = 0;
+  spec.localBlocks = 1;
+  spec.selCount = 3;
+  const OperatorInputs history = tools::drawInputs(spec, {{150, 150}, {150, 150}}, freshSeed());
+  decode(history, {.room = 160, .mostNew = 2}, evenly(150, 2));
+}
+
+// A compressed key that every head of the group scores with -inf weighs nothing, and does not meet the rows of a tile
+// that hold no head: those are zeros, and zero times infinity is NaN.
+TEST_F(DecodeTest, AKeyWhoseScoreIsMinusInfinityWeighsNothing) {
+  constexpr int64_t kTokens = 150, kSpoilt = 60;
+  Spec spec = smallSpec(DType::kBf16);
+  spec.selCount = 6; // of ten blocks, so that those beside the key are chosen too
+  OperatorInputs history = tools::drawInputs(spec, {{kTokens}, {kTokens}}, freshSeed());
+  const auto setFirst = [&](T name, int64_t time, double value) {
+    tools::HostTensor &tensor = history.tensors.at(name);
+    for (int64_t head = 0; head < tensor.shape[2]; ++head)
+      reference::storeElement(spec.dtype, headOf(spec, tensor, 0, time, head).data(), 0, value);
+  };
+  for (int64_t token = 0; token < kTokens; ++token)
+    setFirst(T::kQ, token, 1);
+  setFirst(T::kKCmp, kSpoilt, -std::numeric_limits<double>::infinity());
+  ASSERT_NO_FATAL_FAILURE(feed(history, {.room = 160, .mostNew = 2}, evenly(kTokens, 2)));
+  // Rows of infinity have no relative error: all but the compressed ones.
+  NamedTensors outputs = collected;
+  ASSERT_EQ(outputs.erase(T::kKComp), 1u);
+  const tools::OperatorCheck checked = tools::checkOperator(history, outputs);
+  EXPECT_TRUE(checked.within()) << checked.toString();
 }
 
 TEST_F(DecodeTest, OneCacheServesBothBranches) {

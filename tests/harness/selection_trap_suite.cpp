@@ -156,6 +156,18 @@ TEST_P(SelectionTraps, NanScoresRankLast) {
   }
 }
 
+// A log-sum-exp far below the scores makes all of them infinite. Infinity is a number, and forced blocks stand above
+// it.
+TEST_P(SelectionTraps, InfiniteScoresDisplaceNoForcedBlock) {
+  constexpr int64_t kTokens = 400;
+  OperatorInputs inputs = evenScores(kTokens, 1);
+  const auto own = static_cast<int32_t>((kTokens - 1) / inputs.spec.selBlock);
+  tools::HostTensor lse = tools::HostTensor::make(DType::kF32, {1, inputs.spec.queryHeads});
+  fill(DType::kF32, lse.bytes, -1000);
+  inputs.tensors[T::kLse] = lse;
+  EXPECT_EQ(listOf(inputs), (std::vector<int32_t>{0, 1, 2, own - 1, own}));
+}
+
 // A NaN among raw keys spoils the queries that see it, and neither their lists' form nor any query before it.
 TEST_P(SelectionTraps, ANanKeyLeavesListsComplete) {
   std::mt19937_64 random(freshSeed());
