@@ -1,0 +1,40 @@
+// Wrong templates, each of which a test must notice. The table says of each what is changed, where, and which tests of
+// the ordinary suites have to go red for it. Thread-safety: constants.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nsa::mutation {
+
+struct Mutant {
+  std::string_view name;
+  std::string_view operators; // which compute something wrong
+  std::string_view file;      // below templates/
+  std::string_view before;    // stands there once
+  std::string_view after;
+  std::string_view tests; // a filter of GoogleTest
+  // Why no test can tell the mutant from the original; empty: one must.
+  std::string_view equivalent = {};
+
+  // Device code runs on a GPU alone, tile programs on every device.
+  bool isDeviceCode() const { return !file.starts_with("tile/"); }
+  // The program, beside this one, that has the tests for a device, "cpu" or "gpu".
+  std::string program(std::string_view device) const {
+    const bool isForHopper = file.find("/sm90/") != std::string_view::npos;
+    return "nsa_" + (isForHopper ? "hopper" : std::string(device)) + "_attention_test";
+  }
+};
+
+// Of templates/tile: attention, compression, selection, combination and what they share.
+std::span<const Mutant> forwardMutants();
+// Of templates/tile: what decode consists of.
+std::span<const Mutant> decodeMutants();
+// Of templates/device and templates/cuda.
+std::span<const Mutant> deviceMutants();
+
+std::vector<Mutant> allMutants();
+
+} // namespace nsa::mutation

@@ -1,0 +1,154 @@
+// What a run tells of a mutant: all that can come of one, on the real templates and the real tests.
+#include "tests/mutation/child_process.h"
+#include "tests/mutation/mutant_run.h"
+#include "tools/support/scratch_folder.h"
+
+#include <fstream>
+#include <gtest/gtest.h>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace nsa::mutation {
+namespace {
+
+const std::string kCpuTests = ownFolder() + "/nsa_cpu_attention_test";
+const TestProgram kCpu = {.path = kCpuTests, .limitSeconds = 200};
+constexpr std::string_view kTests = "Types/LargeGateLogits.*/fp32";
+
+Mutant changed(std::string_view before, std::string_view after) {
+  return {.name = "tried",
+          .operators = "combine",
+          .file = "tile/combine.mlir",
+          .before = before,
+          .after = after,
+          .tests = kTests};
+}
+const Mutant kWrong = changed("%x_max = arith.maxnumf %x_max_2, %x_win", "%x_max = arith.subf %x_win, %x_win");
+const Mutant kSame = changed("%x_max = arith.maxnumf %x_max_2, %x_win", "%x_max = arith.maxnumf %x_win, %x_max_2");
+
+Outcome outcomeOf(const Mutant &mutant, const TestProgram &program = kCpu) {
+  const Result<Outcome> outcome = runMutant(mutant, program);
+  EXPECT_TRUE(outcome) << outcome.status().toString();
+  return outcome ? *outcome : Outcome();
+}
+
+TEST(MutantRun, AWrongResultIsKilledByItsTest) {
+  const Outcome outcome = outcomeOf(kWrong);
+  EXPECT_EQ(outcome.verdict, Verdict::kKilled) << outcome.detail;
+  EXPECT_EQ(outcome.tests, 1);
+  EXPECT_EQ(outcome.failed, 1);
+  EXPECT_EQ(outcome.detail, "Types/LargeGateLogits.NeitherOverflowNorVanish/fp32");
+}
+
+TEST(MutantRun, WhatNoTestNoticesSurvives) {
+  const Outcome outcome = outcomeOf(kSame);
+  EXPECT_EQ(outcome.verdict, Verdict::kSurvived) << outcome.detail;
+  EXPECT_EQ(outcome.tests, 1);
+  EXPECT_FALSE(isExpected(outcome.verdict));
+}
+
+TEST(MutantRun, AReasonExplainsASurvivorAndNothingElse) {
+  Mutant explained = kSame;
+  explained.equivalent = "The maximum of two is the same in both orders.";
+  const Outcome outcome = outcomeOf(explained);
+  EXPECT_EQ(outcome.verdict, Verdict::kEquivalent);
+  EXPECT_EQ(outcome.detail, explained.equivalent);
+  Mutant mistaken = kWrong;
+  mistaken.equivalent = explained.equivalent;
+  EXPECT_EQ(outcomeOf(mistaken).verdict, Verdict::kNotEquivalent);
+  EXPECT_FALSE(isExpected(Verdict::kNotEquivalent));
+}
+
+TEST(MutantRun, ATextThatDoesNotStandThereOnceIsAnError) {
+  for (const std::string_view before : {"no such text", "arith.maxnumf"}) {
+    const Result<Outcome> outcome = runMutant(changed(before, "x"), kCpu);
+    ASSERT_FALSE(outcome);
+    EXPECT_NE(outcome.status().toString().find("must stand once in tile/combine.mlir, not "), std::string::npos)
+        << outcome.status().toString();
+  }
+  Mutant elsewhere = kWrong;
+  elsewhere.file = "tile/none.mlir";
+  const Result<Outcome> outcome = runMutant(elsewhere, kCpu);
+  ASSERT_FALSE(outcome);
+  EXPECT_NE(outcome.status().toString().find("tile/none.mlir"), std::string::npos);
+}
+
+TEST(MutantRun, ATemplateThatTheCompilerRefusesIsNoMutant) {
+  const Outcome outcome = outcomeOf(changed(kWrong.before, "%x_max = arith.maxnumf %x_max_2, %nothing_such"));
+  EXPECT_EQ(outcome.verdict, Verdict::kNotCompiled);
+  EXPECT_NE(outcome.detail.find("compile failed: "), std::string::npos) << outcome.detail;
+  EXPECT_FALSE(isExpected(outcome.verdict));
+}
+
+TEST(MutantRun, AProgramThatEndsByASignalCrashed) {
+  // Results go to heads a gigabyte away.
+  const Outcome outcome =
+      outcomeOf(changed("%first_head = arith.muli %kv_head, %group", "%far = arith.constant 100000000 : i32\n"
+                                                                     "    %first_head = arith.addi %kv_head, %far"));
+  EXPECT_EQ(outcome.verdict, Verdict::kCrashed) << outcome.detail;
+}
+
+TEST(MutantRun, AProgramThatDoesNotEndIsHung) {
+  const Outcome outcome = outcomeOf(kSame, {.path = kCpuTests, .limitSeconds = 0});
+  EXPECT_EQ(outcome.verdict, Verdict::kHung);
+}
+
+TEST(MutantRun, WithoutATestNothingWasRun) {
+  Mutant untested = kWrong;
+  untested.tests = "NoSuchSuite.*";
+  const Outcome outcome = outcomeOf(untested);
+  EXPECT_EQ(outcome.verdict, Verdict::kNotRun);
+  EXPECT_FALSE(isExpected(outcome.verdict));
+}
+
+TEST(MutantRun, AProgramThatIsNotThereIsAnError) {
+  const Result<Outcome> outcome = runMutant(kWrong, {.path = "/no/such/program", .limitSeconds = 1});
+  ASSERT_FALSE(outcome);
+  EXPECT_NE(outcome.status().toString().find("/no/such/program cannot be started"), std::string::npos);
+}
+
+TEST(MutantRun, TheTemplatesAsTheyArePass) {
+  const Result<Outcome> outcome = runUnchanged(kTests, kCpu);
+  ASSERT_TRUE(outcome) << outcome.status().toString();
+  EXPECT_EQ(outcome->verdict, Verdict::kSurvived) << outcome->detail;
+}
+
+// The program's exit status and table.
+class MutateProgram : public ::testing::Test {
+protected:
+  int run(std::vector<std::string> arguments) {
+    Child child;
+    child.program = NSA_MUTATE;
+    child.arguments = std::move(arguments);
+    child.log = folder.file("log");
+    child.limitSeconds = 250;
+    const Result<ChildEnd> end = runChild(child);
+    EXPECT_TRUE(end && end->signal == 0);
+    std::ifstream file(child.log);
+    output = {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    return end ? end->exitCode : -1;
+  }
+  tools::ScratchFolder folder = std::move(*tools::ScratchFolder::make());
+  std::string output;
+};
+
+TEST_F(MutateProgram, ARunEndsWellWhereAllAreNoticed) {
+  const std::string json = folder.file("report.json");
+  EXPECT_EQ(run({"--filter", "combine-maximum-of-logits", "-j", "2", "--json", json}), 0) << output;
+  EXPECT_NE(output.find("1 mutants on cpu: 1 killed; all as they must be"), std::string::npos) << output;
+  std::ifstream file(json);
+  const nlohmann::json report = nlohmann::json::parse(file, nullptr, false);
+  ASSERT_TRUE(report.is_object());
+  EXPECT_EQ(report["counts"]["killed"], 1);
+  EXPECT_EQ(report["mutants"][0].value("name", ""), "combine-maximum-of-logits-not-subtracted");
+}
+
+TEST_F(MutateProgram, WhatIsNotUnderstoodIsSaid) {
+  EXPECT_EQ(run({"--filter", "no-such-mutant"}), 2);
+  EXPECT_NE(output.find("no mutant for the device cpu has 'no-such-mutant' in its name"), std::string::npos) << output;
+  EXPECT_EQ(run({"--device", "tpu"}), 2);
+  EXPECT_EQ(run({"-j", "0"}), 2);
+}
+
+} // namespace
+} // namespace nsa::mutation
