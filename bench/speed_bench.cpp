@@ -1,0 +1,163 @@
+// nsa_bench_speed: how many times as fast as plain loops the generated fp32 kernels are, on one core. Loop and kernel
+// run in turns and are compared by the processor time of each turn, so neighbours on the machine decide little. With
+// --against it fails when a kernel has lost half of its recorded speed: tools/test watches speed with it.
+#include "bench/bench_case.h"
+#include "bench/bench_program.h"
+#include "bench/bench_report.h"
+#include "bench/machine_facts.h"
+#include "bench/median.h"
+#include "bench/plain_contender.h"
+#include "bench/plan_contender.h"
+#include "bench/speed_record.h"
+#include "runtime/base/cpu_features.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace nsa::bench {
+namespace {
+
+struct Flags : CommonFlags {
+  int samples = 21;
+  std::vector<std::string> ops = {"dense", "window", "cmp", "sel", "combine", "compress"};
+  std::string against;
+};
+
+// Tensors that fit in the caches of one core, as memory is shared with neighbours.
+std::vector<BenchCase> watchedCases(const Flags &flags) {
+  Spec spec;
+  spec.dtype = DType::kF32;
+  spec.queryHeads = 8;
+  spec.kvHeads = 2;
+  spec.qkDim = spec.vDim = 64;
+  spec.window = 128;
+  spec.selCount = 4;
+  std::vector<BenchCase> cases;
+  for (const auto &[op, tokens] :
+       {std::pair(Operator::kDense, 512), std::pair(Operator::kWindow, 1024), std::pair(Operator::kCmp, 2048),
+        std::pair(Operator::kSel, 512), std::pair(Operator::kCombine, 256), std::pair(Operator::kCompress, 1024)}) {
+    spec.op = op;
+    if (std::find(flags.ops.begin(), flags.ops.end(), operatorName(op)) != flags.ops.end())
+      cases.push_back(promptCase("cpu64", spec, flags.quick ? tokens / 4 : tokens));
+  }
+  return cases;
+}
+
+// The levels of vectors that are recorded: all that this processor has, so that a record serves lesser ones too.
+std::vector<std::string> recordedLevels() {
+  std::vector<std::string> levels = {"x86-64-v3"};
+  if (hostCpuFeatures() != levels.front())
+    levels.emplace_back(hostCpuFeatures());
+  return levels;
+}
+
+struct Turns {
+  Contender &plain, &kernel;
+  std::vector<double> plainMs, kernelMs, ratios;
+
+  // One turn of each, and the ratio of their processor times.
+  Status take() {
+    const std::vector<Result<Times>> times = measureInTurns({&plain, &kernel}, 1);
+    for (const Result<Times> &one : times)
+      if (!one)
+        return one.status();
+    plainMs.push_back(times[0]->cpuMs);
+    kernelMs.push_back(times[1]->cpuMs);
+    ratios.push_back(times[0]->cpuMs / times[1]->cpuMs);
+    return Status::ok();
+  }
+};
+
+Status measureCase(const Flags &flags, const std::string &features, const BenchCase &benchCase,
+                   tools::Accelerator &accelerator, nsa_engine *engine, BenchReport &report) {
+  const tools::OperatorInputs inputs =
+      tools::drawInputs(benchCase.spec, tools::SequenceLengths::largest(benchCase.maxima), 1);
+  Result<tools::DeviceOperator> job =
+      tools::DeviceOperator::upload(accelerator, inputs, tools::requiredOutputs(benchCase.spec.op));
+  if (!job)
+    return job.status();
+  tools::Buffer noFlush;
+  const Arena arena{accelerator, inputs, *job, noFlush};
+  Result<std::unique_ptr<PlanContender>> kernel = PlanContender::make("kernel", engine, arena);
+  if (!kernel)
+    return kernel.status();
+  Result<int> lanes = cpuVectorLanes(features);
+  if (!lanes)
+    return lanes.status();
+  PlainContender plain(inputs, *lanes);
+  Turns turns{plain, **kernel, {}, {}, {}};
+  for (int i = 0; i < flags.samples; ++i)
+    NSA_RETURN_IF_ERROR(turns.take());
+
+  const auto [lowest, highest] = std::minmax_element(turns.ratios.begin(), turns.ratios.end());
+  nlohmann::ordered_json row = caseFields(benchCase);
+  row["features"] = features;
+  row["threads"] = 1;
+  row["plain_cpu_ms"] = median(turns.plainMs);
+  row["cpu_ms"] = median(turns.kernelMs);
+  row["times_plain"] = median(turns.ratios);
+  row["lowest_times_plain"] = *lowest;
+  row["highest_times_plain"] = *highest;
+  row.update((*kernel)->facts());
+  std::printf("%-9s %-9s plain loop %8.3f ms, kernel %8.3f ms: %6.2f times as fast (%.2f to %.2f)  %s\n",
+              features.c_str(), row["op"].get<std::string>().c_str(), row["plain_cpu_ms"].get<double>(),
+              row["cpu_ms"].get<double>(), median(turns.ratios), *lowest, *highest, row.value("config", "").c_str());
+  std::fflush(stdout);
+  return report.add(std::move(row));
+}
+
+Status run(const Flags &flags) {
+  Result<std::unique_ptr<tools::Accelerator>> accelerator = tools::Accelerator::open("cpu");
+  if (!accelerator)
+    return accelerator.status();
+  tools::EngineSettings settings = flags.engineSettings(NSA_MISS_DEFAULT);
+  settings.cpuThreads = 1;
+  std::optional<BenchReport> report;
+  for (const std::string &features :
+       flags.against.empty() ? recordedLevels() : std::vector<std::string>{std::string(hostCpuFeatures())}) {
+    settings.cpuFeatures = features;
+    Result<tools::EngineHandle> engine = tools::createEngine(settings);
+    if (!engine)
+      return engine.status();
+    if (!report) {
+      Result<nlohmann::json> machine = machineFacts(engine->get());
+      if (!machine)
+        return machine.status();
+      Result<BenchReport> created =
+          BenchReport::create(flags.results, "speed", {{"machine", *machine}, {"samples", flags.samples}},
+                              {{"operator", "op"},
+                               {"tokens", "tokens"},
+                               {"vectors of", "features"},
+                               {"plain loop, CPU ms", "plain_cpu_ms"},
+                               {"kernel, CPU ms", "cpu_ms"},
+                               {"times as fast", "times_plain"},
+                               {"config", "config"}});
+      if (!created)
+        return created.status();
+      report.emplace(std::move(*created));
+    }
+    for (const BenchCase &benchCase : watchedCases(flags))
+      NSA_RETURN_IF_ERROR(measureCase(flags, features, benchCase, **accelerator, engine->get(), *report));
+  }
+  return flags.against.empty() ? Status::ok() : compareWithRecord(report->content(), flags.against);
+}
+
+} // namespace
+} // namespace nsa::bench
+
+int main(int argc, char **argv) {
+  nsa::bench::Flags flags;
+  nsa::bench::BenchProgram program("speed", "Compares the generated CPU kernels with plain loops, on one core.", flags,
+                                   "Shorter lengths, which have no record");
+  program.addCount("--samples", flags.samples, "Turns of each kernel and its loop", 1, 10000);
+  CLI::App &options = program.options();
+  options.add_option("--ops", flags.ops, "Only these: dense, window, cmp, sel, combine, compress")
+      ->delimiter(',')
+      ->check(CLI::IsMember(flags.ops))
+      ->type_name("LIST");
+  options
+      .add_option("--against", flags.against,
+                  "Fail when a kernel has less than half of the speed that this file records")
+      ->type_name("FILE");
+  return program.run(argc, argv, [&] { return nsa::bench::run(flags); });
+}

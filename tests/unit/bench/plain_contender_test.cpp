@@ -1,0 +1,40 @@
+// The plain loops compute what the kernels beside them compute: the reference's results, with vectors of either width.
+#include "bench/plain_contender.h"
+
+#include "runtime/base/cpu_features.h"
+#include "tools/support/operator_check.h"
+
+#include <gtest/gtest.h>
+
+namespace nsa::bench {
+namespace {
+
+TEST(PlainContender, IsRight) {
+  Spec spec;
+  spec.dtype = DType::kF32;
+  spec.queryHeads = 6;
+  spec.kvHeads = 2;
+  spec.qkDim = 64;
+  spec.vDim = 32;
+  spec.window = 33;
+  spec.selCount = 4;
+  for (const Operator op :
+       {Operator::kDense, Operator::kWindow, Operator::kCmp, Operator::kSel, Operator::kCombine, Operator::kCompress}) {
+    spec.op = op;
+    const tools::OperatorInputs inputs = tools::drawInputs(spec, {{300}, {391}}, 1);
+    for (const int lanes : {8, 16}) {
+      if (lanes > *cpuVectorLanes(hostCpuFeatures()))
+        continue;
+      PlainContender plain(inputs, lanes);
+      const Result<double> milliseconds = plain.sample();
+      ASSERT_TRUE(milliseconds) << milliseconds.status().toString();
+      EXPECT_GT(*milliseconds, 0);
+      const tools::OperatorCheck check = tools::checkOperator(inputs, plain.result());
+      EXPECT_FALSE(check.outputs.empty());
+      EXPECT_TRUE(check.within()) << operatorName(op) << ", vectors of " << lanes << "\n" << check.toString();
+    }
+  }
+}
+
+} // namespace
+} // namespace nsa::bench
