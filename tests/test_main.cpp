@@ -1,6 +1,7 @@
 // The main of every GoogleTest executable. CTest sees one exit code per executable, so skips need a code of
 // their own: 77 when nothing failed and every test skipped (`--any-skip-skips`: at least one skipped). A
 // regular expression on the output would do the same but also turns failures beside a skip into skips.
+// A filter that leaves no test is a failure: nothing would have been tested.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -11,6 +12,10 @@ int main(int argc, char **argv) {
   bool anySkipSkips = argc > 1 && std::strcmp(argv[1], "--any-skip-skips") == 0;
   int result = RUN_ALL_TESTS();
   const testing::UnitTest &tests = *testing::UnitTest::GetInstance();
+  if (tests.test_to_run_count() == 0 && !testing::GTEST_FLAG(list_tests)) {
+    std::printf("the filter '%s' leaves no test\n", testing::GTEST_FLAG(filter).c_str());
+    return 1;
+  }
   int skipped = tests.skipped_test_count();
   if (skipped > 0)
     std::printf("%d of %d tests skipped\n", skipped, tests.test_to_run_count());
