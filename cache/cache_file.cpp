@@ -16,7 +16,7 @@ constexpr std::chrono::milliseconds kLockedWait{20000};
 
 } // namespace
 
-Result<CacheFile> CacheFile::open(const std::string &path, Check check, Empty empty) {
+Result<CacheFile> CacheFile::open(const std::string &path, Check check, Empty empty, const SignatureRules &rules) {
   CacheFile file;
   file.name = path;
   std::error_code error;
@@ -27,8 +27,12 @@ Result<CacheFile> CacheFile::open(const std::string &path, Check check, Empty em
     Result<PackFile> pack = PackFile::open(path);
     if (!pack)
       return pack.status();
-    if (check == Check::kDigest)
+    if (check == Check::kRows) {
+      NSA_RETURN_IF_ERROR(pack->checkSignatures(rules));
       NSA_RETURN_IF_ERROR(pack->checkDigest());
+      NSA_RETURN_IF_ERROR(pack->checkEvidence());
+      file.unsignedWarning = pack->signatureWarning(rules);
+    }
     file.link = std::move(pack->connection);
     file.facts = std::move(pack->facts);
     return file; // nothing changes in it

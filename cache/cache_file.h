@@ -18,16 +18,20 @@ namespace nsa {
 
 class CacheFile {
 public:
-  enum class Check { kDigest, kNothing }; // of a pack
+  // Of a pack. kRows: rows, evidence and signatures are those of its digests; of its binaries nothing is known yet.
+  enum class Check { kRows, kNothing };
   // A database in which nothing was ever stored: one in the making, or a torn copy.
   enum class Empty { kRefused, kAccepted };
   // What a writer had begun when it died is taken back; nothing else changes in the file.
-  static Result<CacheFile> open(const std::string &path, Check check = Check::kDigest, Empty empty = Empty::kRefused);
+  static Result<CacheFile> open(const std::string &path, Check check = Check::kRows, Empty empty = Empty::kRefused,
+                                const SignatureRules &rules = {});
 
   bool isPack() const { return facts.has_value(); }
   bool isEmpty() const { return holdsNothing; }
   const std::string &path() const { return name; }
   const PackFacts &pack() const { return *facts; }
+  // One line when trusted keys are given and none of them has signed the pack; else "".
+  const std::string &warning() const { return unsignedWarning; }
   sqlite::Connection &connection() { return link; }
 
   Result<std::vector<KernelSummary>> kernels();
@@ -43,7 +47,7 @@ public:
 private:
   template <typename Row> Result<std::vector<Row>> list(int (*read)(sqlite::Connection &, std::vector<Row> &));
 
-  std::string name;
+  std::string name, unsignedWarning;
   bool holdsNothing = false;
   sqlite::Connection link;
   std::optional<PackFacts> facts;

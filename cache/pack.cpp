@@ -12,12 +12,11 @@ namespace nsa {
 
 namespace {
 
-Result<PackFile> openChecked(const std::string &path, const Pack::Rules &rules) {
+Result<PackFile> openChecked(const std::string &path, const SignatureRules &rules) {
   Result<PackFile> file = PackFile::open(path);
   if (!file)
     return file;
-  if (rules.requireSignature)
-    NSA_RETURN_IF_ERROR(file->checkSignature(rules.trusted));
+  NSA_RETURN_IF_ERROR(file->checkSignatures(rules));
   NSA_RETURN_IF_ERROR(file->checkDigest());
   return file;
 }
@@ -27,7 +26,7 @@ Result<PackFile> openChecked(const std::string &path, const Pack::Rules &rules) 
 struct Pack::State final : ForkFence::Member {
   mutable std::mutex mutex;
   PackFile file;
-  Rules rules;
+  SignatureRules rules;
   std::string trouble;
   StoreCounters counters;
 
@@ -71,7 +70,7 @@ Pack::~Pack() {
   state->file.connection.close();
 }
 
-Result<std::unique_ptr<Pack>> Pack::open(const std::string &path, const Rules &rules) {
+Result<std::unique_ptr<Pack>> Pack::open(const std::string &path, const SignatureRules &rules) {
   auto state = std::make_unique<State>();
   state->rules = rules;
   {
@@ -146,6 +145,11 @@ std::vector<StoredRoute> Pack::listRoutes() {
 }
 
 std::string Pack::path() const { return state->file.path.string(); }
+
+std::string Pack::warning() const {
+  std::lock_guard lock(state->mutex);
+  return state->file.signatureWarning(state->rules);
+}
 
 std::string Pack::trouble() const {
   std::lock_guard lock(state->mutex);

@@ -17,12 +17,8 @@ namespace nsa {
 
 class Pack {
 public:
-  struct Rules {
-    bool requireSignature = false;
-    std::vector<PublicKey> trusted; // whose signature counts
-  };
   // An error says why the pack is not used.
-  static Result<std::unique_ptr<Pack>> open(const std::string &path, const Rules &rules);
+  static Result<std::unique_ptr<Pack>> open(const std::string &path, const SignatureRules &rules);
   ~Pack();
 
   // nullopt: not there, or damaged (counted).
@@ -36,6 +32,8 @@ public:
   std::vector<StoredRoute> listRoutes();
 
   std::string path() const;
+  // One line when it serves although no trusted key has signed it; else "".
+  std::string warning() const;
   // "" while it serves; else why no longer.
   std::string trouble() const;
   StoreCounters counters() const;

@@ -18,6 +18,8 @@ using sqlite::Query;
 
 constexpr std::string_view kSignedName = "nsa pack 1";
 constexpr std::string_view kSignatureKey = "signature ";
+// To check one takes a tenth of a millisecond.
+constexpr size_t kMostSignatures = 32;
 constexpr const char *kReadFacts = "SELECT key, value FROM pack ORDER BY key";
 
 constexpr int kMostOpenings = 10;
@@ -73,6 +75,9 @@ Status readFacts(PackFile &file) {
       Result<PublicKey> signer = PublicKey::parse(key, key.substr(kSignatureKey.size()));
       if (!signer || !copyBytes(value, signature.signature))
         return broken(key, "must name a public key and have 64 bytes");
+      if (file.facts.signatures.size() == kMostSignatures)
+        return packError(file.path, "it has more than " + std::to_string(kMostSignatures) + " signatures",
+                         kTamperedHint);
       signature.key = *signer;
       file.facts.signatures.push_back(signature);
     } else {
@@ -155,23 +160,41 @@ Status PackFile::checkDigest() {
   return Status::ok();
 }
 
-Status PackFile::checkSignature(const std::vector<PublicKey> &trusted) const {
+Status PackFile::checkEvidence() {
+  Digest::Bytes digest;
+  if (const int code = digestEvidence(connection, digest))
+    return packError(path, std::string("its evidence cannot be read: ") + sqlite3_errstr(code), kTamperedHint);
+  return digest == facts.evidenceDigest
+             ? Status::ok()
+             : packError(path, "its evidence digest is not that of its evidence", kTamperedHint);
+}
+
+bool PackFile::isSignedByOneOf(const std::vector<PublicKey> &keys) const {
+  return std::ranges::any_of(facts.signatures, [&](const PackSignature &signature) {
+    return std::ranges::find(keys, signature.key) != keys.end();
+  });
+}
+
+Status PackFile::checkSignatures(const SignatureRules &rules) const {
+  const std::vector<std::byte> message = signedMessage(facts.digest);
+  for (const PackSignature &signature : facts.signatures)
+    if (!signature.key.verifies(message, signature.signature))
+      return packError(path, "its signature is not that of its digest: key " + signature.key.hex() + " did not make it",
+                       kTamperedHint);
+  if (!rules.requireSignature || isSignedByOneOf(rules.trusted))
+    return Status::ok();
   if (facts.signatures.empty())
     return packError(path, "it is not signed, and a signature is required",
                      "`nsa cache sign` adds one; the trusted keys are those of cache_keys (NSA_CACHE_KEYS)");
-  const std::vector<std::byte> message = signedMessage(facts.digest);
-  bool isKnown = false;
-  for (const PackSignature &signature : facts.signatures) {
-    if (std::find(trusted.begin(), trusted.end(), signature.key) == trusted.end())
-      continue;
-    isKnown = true;
-    if (signature.key.verifies(message, signature.signature))
-      return Status::ok();
-  }
-  if (isKnown)
-    return packError(path, "its signature is not that of its digest", kTamperedHint);
   return packError(path, "none of the keys that signed it is trusted",
                    "name the public key with cache_keys (NSA_CACHE_KEYS): " + facts.signatures.front().key.hex());
+}
+
+std::string PackFile::signatureWarning(const SignatureRules &rules) const {
+  if (rules.trusted.empty() || isSignedByOneOf(rules.trusted))
+    return "";
+  return "pack '" + path.string() + "' is used although none of the trusted keys has signed it; require_signature " +
+         "(NSA_REQUIRE_SIGNATURE) refuses such packs";
 }
 
 } // namespace nsa

@@ -41,8 +41,16 @@ struct PackFile {
   static Result<PackFile> open(const std::string &path);
   // Whether the rows are those that the digest is of; the evidence is not read.
   Status checkDigest();
-  // Whether a trusted key has signed the digest.
-  Status checkSignature(const std::vector<PublicKey> &trusted) const;
+  // Whether the evidence is that of its digest.
+  Status checkEvidence();
+  // Whether each signature is one of the digest by the key that it names, and, where the rules want one, whether a
+  // trusted key is among them.
+  Status checkSignatures(const SignatureRules &rules) const;
+  // One line when there are trusted keys and none of them has signed; else "".
+  std::string signatureWarning(const SignatureRules &rules) const;
+
+private:
+  bool isSignedByOneOf(const std::vector<PublicKey> &keys) const;
 };
 
 // By the file's header; whatever is no pack may be a database, whose opening says what is wrong. Not by a stream: to

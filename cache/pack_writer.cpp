@@ -4,6 +4,7 @@
 #include "cache/kernel_rows.h"
 #include "cache/pack_digest.h"
 #include "cache/route_rows.h"
+#include "cache/verification.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -173,26 +174,27 @@ Result<PackReport> writePack(CacheFile &from, const std::string &path, const Pac
 }
 
 Status signPack(const std::string &path, const SecretKey &key) {
-  Result<PackFile> pack = PackFile::open(path);
+  Result<CacheFile> pack = openSource(path, {}, Databases::kAccepted);
   if (!pack)
     return pack.status();
-  NSA_RETURN_IF_ERROR(pack->checkDigest());
-  Digest::Bytes evidence;
-  if (digestEvidence(pack->connection, evidence) != SQLITE_OK || evidence != pack->facts.evidenceDigest)
-    return packError(pack->path, "its evidence is not that of its digest", "take it again from where it was made");
-
+  if (!pack->isPack())
+    return packError(path, "it is no pack");
   // The file itself, not a link to it.
-  Result<ReplacingFile> target = ReplacingFile::create(pack->path.string(), ReplacingFile::Existing::kReplace);
+  std::error_code error;
+  const std::string real = std::filesystem::canonical(path, error).string();
+  if (error)
+    return packError(path, error.message());
+  Result<ReplacingFile> target = ReplacingFile::create(real, ReplacingFile::Existing::kReplace);
   if (!target)
     return target.status();
   {
     int code;
     Connection connection = openNew(target->temporaryPath(), code);
     if (code == SQLITE_OK)
-      code = pack->connection.copyTo(connection);
+      code = pack->connection().copyTo(connection);
     if (code == SQLITE_OK)
       code = fill(connection, [&] {
-        return putFact(connection, "signature " + key.publicKey().hex(), key.sign(signedMessage(pack->facts.digest)));
+        return putFact(connection, "signature " + key.publicKey().hex(), key.sign(signedMessage(pack->pack().digest)));
       });
     if (code != SQLITE_OK)
       return writeFailure(path, code);

@@ -37,7 +37,8 @@ struct PackReport {
 // Choices that the request takes, the kernels they name, and routes. The file appears when it is complete.
 Result<PackReport> writePack(CacheFile &from, const std::string &path, const PackRequest &request);
 
-// Adds a signature, in place of an older one by the same key. The pack is checked first, its evidence included.
+// Adds a signature; one that the same key has made stays as it is. A pack in which anything is wrong is not signed, a
+// false signature included.
 Status signPack(const std::string &path, const SecretKey &key);
 
 } // namespace nsa

@@ -51,6 +51,12 @@ private:
   std::array<std::byte, 32> seed{};
 };
 
+// Whose signature of a pack counts. A false signature refuses a pack whatever the rules say.
+struct SignatureRules {
+  bool requireSignature = false; // one of the trusted keys must have signed
+  std::vector<PublicKey> trusted{};
+};
+
 // All of them, or the error of the first that cannot be read.
 Result<std::vector<PublicKey>> readPublicKeys(const std::vector<std::string> &paths);
 

@@ -1,6 +1,5 @@
 #include "cache/verification.h"
 
-#include "cache/cache_file.h"
 #include "cache/kernel_rows.h"
 #include "cache/pack_digest.h"
 #include "runtime/base/manifest.h"
@@ -63,7 +62,7 @@ public:
     }
   }
 
-  void checkPack(const VerificationRules &rules) {
+  void checkPack(const SignatureRules &rules) {
     const PackFacts &facts = file.pack();
     Digest::Bytes evidence{}, digest{};
     if (ended(digestEvidence(file.connection(), evidence), "evidence") && evidence != facts.evidenceDigest)
@@ -78,20 +77,22 @@ public:
 
 private:
   void checkKernel(const std::string &content) {
-    StoredKernel kernel;
     KernelRow row;
     RowState state;
+    if (!ended(readKernelRow(file.connection(), content, row, state), "kernel " + content) ||
+        state == RowState::kIntact)
+      return;
+    StoredKernel kernel; // what is wrong with it
     if (!ended(readKernel(file.connection(), content, kernel, state), "kernel " + content))
       return;
     if (state != RowState::kIntact)
       return found("kernel " + content + ": its digest does not match");
     if (Result<Manifest> manifest = Manifest::parse(kernel.manifest); !manifest)
       return found("kernel " + content + ": manifest: " + manifest.status().toString());
-    if (ended(readKernelRow(file.connection(), content, row, state), "kernel " + content) && state != RowState::kIntact)
-      found("kernel " + content + ": template, operator, target or config differ from its manifest");
+    found("kernel " + content + ": template, operator, target or config differ from its manifest");
   }
 
-  void checkSignatures(const PackFacts &facts, const VerificationRules &rules) {
+  void checkSignatures(const PackFacts &facts, const SignatureRules &rules) {
     const std::vector<std::byte> message = signedMessage(facts.digest);
     bool isTrusted = false;
     for (const PackSignature &signature : facts.signatures) {
@@ -128,17 +129,10 @@ private:
   std::map<std::string, std::string> operators; // by content
 };
 
-} // namespace
-
-Verification verifyCache(const std::string &path, const VerificationRules &rules) {
+Verification verifyRows(CacheFile &file, const SignatureRules &rules) {
   Verification result;
-  Result<CacheFile> file = CacheFile::open(path, CacheFile::Check::kNothing);
-  if (!file) {
-    result.findings.push_back(file.status().toString());
-    return result;
-  }
-  result.isPack = file->isPack();
-  Verifier verifier(*file, result);
+  result.isPack = file.isPack();
+  Verifier verifier(file, result);
   verifier.checkStructure();
   verifier.checkKernels();
   verifier.checkChoices();
@@ -148,6 +142,36 @@ Verification verifyCache(const std::string &path, const VerificationRules &rules
   else if (rules.requireSignature || !rules.trusted.empty())
     verifier.found("it is a database, and only packs are signed");
   return result;
+}
+
+} // namespace
+
+Verification verifyCache(const std::string &path, const SignatureRules &rules) {
+  Result<CacheFile> file = CacheFile::open(path, CacheFile::Check::kNothing);
+  if (file)
+    return verifyRows(*file, rules);
+  Verification result;
+  result.findings.push_back(file.status().toString());
+  return result;
+}
+
+Result<CacheFile> openSource(const std::string &path, const SignatureRules &rules, Databases databases) {
+  Result<CacheFile> file = CacheFile::open(path, CacheFile::Check::kRows, CacheFile::Empty::kRefused, rules);
+  if (!file)
+    return file;
+  if (!file->isPack()) {
+    if (databases == Databases::kRefused)
+      return Status::error(ErrorCode::kIoError,
+                           "database '" + path + "' is not used: a signature is required, and only packs are signed",
+                           "export it as a pack and sign that, or take it where NSA_REQUIRE_SIGNATURE is not set");
+    return file;
+  }
+  const std::vector<std::string> findings = verifyRows(*file, {}).findings;
+  if (findings.empty())
+    return file;
+  const size_t more = findings.size() - 1;
+  return packError(path, findings.front() + (more > 0 ? ", and " + std::to_string(more) + " more" : ""),
+                   "take it again from where it was made; `nsa cache verify` names all that is wrong");
 }
 
 } // namespace nsa

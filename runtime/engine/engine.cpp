@@ -131,16 +131,18 @@ Result<EnginePointer> Engine::open(std::unique_ptr<Engine> engine) {
   if (!cacheSettings)
     return cacheSettings.status();
   if (!resolved.pinPath.empty()) {
-    Pack::Rules rules{resolved.requireSignature, {}};
-    if (rules.requireSignature) { // as for packs: keys that decide nothing are not read
-      Result<std::vector<PublicKey>> trusted = readPublicKeys(cacheSettings->keyFiles);
-      if (!trusted)
-        return trusted.status();
+    SignatureRules rules{.requireSignature = resolved.requireSignature};
+    if (Result<std::vector<PublicKey>> trusted = readPublicKeys(cacheSettings->keyFiles))
       rules.trusted = std::move(*trusted);
-    }
+    else if (rules.requireSignature)
+      return trusted.status();
+    else
+      engine->logger.log(LogLevel::kWarning, "cache", trusted.status().toString());
     Result<std::unique_ptr<PinnedTable>> pinned = PinnedTable::open(resolved.pinPath, rules);
     if (!pinned)
       return pinned.status();
+    if (const std::string warning = (*pinned)->warning(); !warning.empty())
+      engine->logger.log(LogLevel::kWarning, "cache", warning);
     engine->pin = std::move(*pinned);
   }
   engine->cache = std::make_unique<KernelCache>(std::move(*cacheSettings), engine->logger);

@@ -59,9 +59,9 @@ const KernelCache::Packs &KernelCache::packs() {
 }
 
 void KernelCache::openPacks() {
-  Pack::Rules rules;
+  SignatureRules rules;
   rules.requireSignature = settings.requireSignature;
-  if (rules.requireSignature && !settings.packs.empty())
+  if (!settings.packs.empty())
     for (const std::string &path : settings.keyFiles) {
       if (Result<PublicKey> key = PublicKey::read(path))
         rules.trusted.push_back(*key);
@@ -71,6 +71,8 @@ void KernelCache::openPacks() {
   for (const std::string &path : settings.packs) {
     Result<std::unique_ptr<Pack>> pack = Pack::open(path, rules);
     if (pack) {
+      if (const std::string warning = (*pack)->warning(); !warning.empty())
+        warn(warning);
       openedPacks.push_back(std::move(*pack));
     } else {
       ++refusedPacks;

@@ -26,7 +26,7 @@ Status refused(const std::string &path, const std::string &reason) {
 
 } // namespace
 
-Result<std::unique_ptr<PinnedTable>> PinnedTable::open(const std::string &path, const Pack::Rules &rules) {
+Result<std::unique_ptr<PinnedTable>> PinnedTable::open(const std::string &path, const SignatureRules &rules) {
   if (access(path.c_str(), R_OK) != 0)
     return refused(path, "there is no such file that this process may read");
   std::unique_ptr<PinnedTable> table(new PinnedTable(path));

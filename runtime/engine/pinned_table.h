@@ -18,7 +18,7 @@ class PinnedTable {
 public:
   // Fails on a file that is missing, damaged or refused: working without would be to choose otherwise. A required
   // signature is one that only a pack can have.
-  static Result<std::unique_ptr<PinnedTable>> open(const std::string &path, const Pack::Rules &rules);
+  static Result<std::unique_ptr<PinnedTable>> open(const std::string &path, const SignatureRules &rules);
 
   // Nothing, also where the kernel that the choice names is damaged.
   std::optional<KernelCache::Hit> find(const std::string &problem, const std::string &device);
@@ -30,6 +30,8 @@ public:
   // Of all that chooses: problems, devices, templates, configurations and whether they were measured, and the
   // thresholds of routes. Equal for files that choose the same, whoever compiled them.
   std::string digest() const;
+  // One line when the table serves although no trusted key has signed it; else "".
+  std::string warning() const { return pack ? pack->warning() : ""; }
 
 private:
   explicit PinnedTable(std::string file) : file(std::move(file)) {}

@@ -16,8 +16,9 @@ struct Outcome {
 
 class CacheVerbs : public PackTest {
 protected:
-  Outcome run(const std::string &arguments) {
-    const std::string command = "env -u NSA_CACHE_DIR XDG_CACHE_HOME=" + scratch.file("xdg") +
+  // `environment`: "NAME=value ...".
+  Outcome run(const std::string &arguments, const std::string &environment = "") {
+    const std::string command = "env -u NSA_CACHE_DIR XDG_CACHE_HOME=" + scratch.file("xdg") + " " + environment +
                                 " '" NSA_PROGRAM "' cache " + arguments + " >" + scratch.file("stdout") + " 2>" +
                                 scratch.file("stderr");
     const int status = std::system(command.c_str());
@@ -81,6 +82,71 @@ TEST_F(CacheVerbs, ExportSignVerifyAndLook) {
   EXPECT_TRUE(json["last_use"].is_null());
   EXPECT_TRUE(report("stats" + at(path))["last_use"].is_string());
   EXPECT_NE(run("list" + at(path)).out.find("window.attention_from from 4096"), std::string::npos);
+}
+
+// The database outranks every pack, so what may be merged is what may run.
+TEST_F(CacheVerbs, APolicyIsForWhatIsTakenToo) {
+  fill({1, 2}, path);
+  const std::string into = scratch.file("new/kernels.db"), copy = scratch.file("copy.nsapack");
+  const std::string ours = scratch.file("ours"), theirs = scratch.file("theirs");
+  ASSERT_EQ(run("export " + packPath + at(path)).code, 0);
+  ASSERT_EQ(run("keygen " + ours).code, 0);
+  ASSERT_EQ(run("keygen " + theirs).code, 0);
+  const std::string keys = "NSA_CACHE_KEYS=" + ours + ".public ", strict = "NSA_REQUIRE_SIGNATURE=1 " + keys;
+  const auto expectRefused = [&](const std::string &reason) {
+    const std::string key = " --key " + ours + ".public";
+    for (const std::string &verb : {"merge " + packPath + at(into), "export " + copy + at(packPath)})
+      for (const auto &[flags, environment] : {std::pair(std::string(), strict), std::pair(key, std::string())}) {
+        const Outcome outcome = run(verb + flags, environment);
+        EXPECT_EQ(outcome.code, 1) << verb << flags;
+        EXPECT_NE(outcome.err.find(reason), std::string::npos) << verb << flags << "\n" << outcome.err;
+      }
+    EXPECT_EQ(run("verify " + packPath, strict).code, 1);
+    EXPECT_EQ(run("verify " + packPath + key).code, 1);
+    EXPECT_FALSE(std::filesystem::exists(into));
+    EXPECT_FALSE(std::filesystem::exists(copy));
+  };
+  expectRefused("it is not signed");
+  ASSERT_EQ(run("sign " + packPath + " --key " + theirs + ".secret").code, 0);
+  expectRefused("none of the keys that signed it is trusted");
+
+  // Keys that nobody requires are a word on stderr.
+  const std::string other = scratch.file("other.db");
+  const Outcome warned = run("merge " + packPath + at(other), keys);
+  EXPECT_EQ(warned.code, 0) << warned.err;
+  EXPECT_NE(warned.err.find("is used although none of the trusted keys has signed it"), std::string::npos);
+  EXPECT_EQ(run("merge " + packPath + at(other)).err, "");
+
+  // Signed, then changed with its digest made anew: whatever is asked.
+  ASSERT_EQ(run("sign " + packPath + " --key " + ours + ".secret").code, 0);
+  const std::string good = readFile(packPath);
+  runSql(packPath, "UPDATE pack SET value = zeroblob(64) WHERE key LIKE 'signature %'");
+  expectRefused("its signature is not that of its digest");
+  for (const std::string &verb : {"merge " + packPath + at(into), "export " + copy + at(packPath),
+                                  "list" + at(packPath), "sign " + packPath + " --key " + ours + ".secret"})
+    expectFailure(verb, "its signature is not that of its digest");
+  // A binary that an engine would skip.
+  writeFile(packPath, good);
+  runSql(packPath, "UPDATE kernels SET binary = zeroblob(10)");
+  expectRefused("its digest does not match");
+
+  writeFile(packPath, good);
+  EXPECT_EQ(run("export " + copy + at(packPath), strict).code, 0);
+  EXPECT_EQ(run("export --force " + copy + at(packPath) + " --key " + ours + ".public").code, 0);
+  EXPECT_EQ(run("verify " + packPath, strict).code, 0);
+  EXPECT_EQ(run("merge " + packPath + at(into), strict).code, 0);
+  EXPECT_EQ(run("merge " + packPath + at(into) + " --key " + theirs + ".public --key " + ours + ".public").code, 0);
+  EXPECT_EQ(report("list" + at(into))["choices"].size(), 2u);
+
+  // A database has no signature. It is no source under the policy; the one that is named with --cache is the own.
+  const Outcome unsignable = run("merge " + path + at(into), strict);
+  EXPECT_EQ(unsignable.code, 1);
+  EXPECT_NE(unsignable.err.find("a signature is required, and only packs are signed"), std::string::npos)
+      << unsignable.err;
+  EXPECT_EQ(run("export --force " + copy + at(path), strict).code, 0);
+  EXPECT_EQ(run("verify " + path, strict).code, 0);
+  expectFailure("export --force " + copy + at(path) + " --key " + ours + ".public", "only packs are signed");
+  expectFailure("merge " + packPath + at(into) + " --key " + scratch.file("none"), "key file '" + scratch.file("none"));
 }
 
 TEST_F(CacheVerbs, MergeAndDiff) {

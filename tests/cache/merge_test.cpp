@@ -244,7 +244,7 @@ TEST_F(MergeTest, VerifyingAsksForSignaturesOfTrustedKeys) {
   const SecretKey ours = SecretKey::generate(), theirs = SecretKey::generate();
   EXPECT_EQ(verifyCache(packPath, {.requireSignature = true}).findings, std::vector<std::string>{"it is not signed"});
   ASSERT_TRUE(signPack(packPath, theirs).isOk());
-  const VerificationRules rules{.trusted = {ours.publicKey()}};
+  const SignatureRules rules{.trusted = {ours.publicKey()}};
   EXPECT_EQ(verifyCache(packPath, rules).findings, std::vector<std::string>{"no signature of a trusted key holds"});
   EXPECT_EQ(verifyCache(packPath, {}).signers, std::vector<std::string>{theirs.publicKey().hex()});
   ASSERT_TRUE(signPack(packPath, ours).isOk());

@@ -52,13 +52,13 @@ void PackTest::makePack(int count) const {
   EXPECT_EQ(report->kernels, count);
 }
 
-std::unique_ptr<Pack> PackTest::openPack(const Pack::Rules &rules) const {
+std::unique_ptr<Pack> PackTest::openPack(const SignatureRules &rules) const {
   Result<std::unique_ptr<Pack>> pack = Pack::open(packPath, rules);
   EXPECT_TRUE(pack) << pack.status().toString();
   return pack ? std::move(*pack) : nullptr;
 }
 
-std::string PackTest::refusal(const Pack::Rules &rules) const {
+std::string PackTest::refusal(const SignatureRules &rules) const {
   const Result<std::unique_ptr<Pack>> pack = Pack::open(packPath, rules);
   EXPECT_FALSE(pack) << "it was opened";
   return pack ? "" : pack.status().toString();

@@ -21,9 +21,9 @@ protected:
   void makePack(int count = 5) const;
   Result<PackReport> exportFrom(const std::string &file, const std::string &target, PackRequest request = {}) const;
   // Opens and expects no error.
-  std::unique_ptr<Pack> openPack(const Pack::Rules &rules = {}) const;
+  std::unique_ptr<Pack> openPack(const SignatureRules &rules = {}) const;
   // The reason why it is not used.
-  std::string refusal(const Pack::Rules &rules = {}) const;
+  std::string refusal(const SignatureRules &rules = {}) const;
 };
 
 StoredRoute makeRoute(int number, int64_t threshold = 4096);

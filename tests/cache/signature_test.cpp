@@ -1,5 +1,6 @@
 // Keys and the signatures of packs: only a trusted key's signature of this very digest counts.
 #include "cache/kernel_rows.h"
+#include "cache/verification.h"
 #include "tests/cache/pack_fixture.h"
 
 #include <sys/stat.h>
@@ -62,7 +63,7 @@ TEST_F(SignatureTest, KeyFilesThatCannotBeUsedAreNamed) {
 TEST_F(SignatureTest, OnlyATrustedSignatureOpensAPackThatNeedsOne) {
   makePack();
   const SecretKey ours = SecretKey::generate(), theirs = SecretKey::generate();
-  const Pack::Rules rules{true, {ours.publicKey()}};
+  const SignatureRules rules{true, {ours.publicKey()}};
   EXPECT_NE(refusal(rules).find("it is not signed"), std::string::npos) << refusal(rules);
   ASSERT_TRUE(signPack(packPath, theirs).isOk());
   EXPECT_NE(refusal(rules).find("none of the keys that signed it is trusted"), std::string::npos) << refusal(rules);
@@ -125,7 +126,7 @@ TEST_F(SignatureTest, SigningChangesNothingElseAndIsTheSameEachTime) {
 TEST_F(SignatureTest, ASignatureOfSomethingElseIsRefused) {
   makePack();
   const SecretKey key = SecretKey::generate();
-  const Pack::Rules rules{true, {key.publicKey()}};
+  const SignatureRules rules{true, {key.publicKey()}};
   ASSERT_TRUE(signPack(packPath, key).isOk());
   const std::string good = readFile(packPath);
   // Another digest that fits the rows: who changes a pack can compute it, but not sign it.
@@ -139,11 +140,109 @@ TEST_F(SignatureTest, ASignatureOfSomethingElseIsRefused) {
   EXPECT_NE(refusal(rules).find("its signature is not that of its digest"), std::string::npos) << refusal(rules);
 }
 
+// Whoever changes a pack and makes its digest anew leaves the signature of the old one, or has none.
+TEST_F(SignatureTest, AFalseSignatureIsRefusedWhateverTheRules) {
+  makePack();
+  const SecretKey ours = SecretKey::generate(), theirs = SecretKey::generate();
+  ASSERT_TRUE(signPack(packPath, ours).isOk());
+  const std::string good = readFile(packPath);
+  const auto expectRefused = [&](const std::string &reason) {
+    const std::string before = readFile(packPath);
+    for (const SignatureRules &rules :
+         {SignatureRules{}, SignatureRules{false, {ours.publicKey()}}, SignatureRules{true, {ours.publicKey()}}}) {
+      EXPECT_NE(refusal(rules).find(reason), std::string::npos) << refusal(rules);
+      const Result<CacheFile> source = openSource(packPath, rules, Databases::kAccepted);
+      ASSERT_FALSE(source);
+      EXPECT_NE(source.status().toString().find(reason), std::string::npos) << source.status().toString();
+    }
+    EXPECT_FALSE(CacheFile::open(packPath)) << "who lists it would show what was not signed";
+    for (const SecretKey *key : {&ours, &theirs}) {
+      const Status status = signPack(packPath, *key);
+      EXPECT_NE(status.toString().find(reason), std::string::npos)
+          << "a false one is not replaced: " << status.toString();
+    }
+    EXPECT_TRUE(readFile(packPath) == before);
+  };
+  runSql(packPath, "UPDATE pack SET value = zeroblob(64) WHERE key LIKE 'signature %'");
+  expectRefused("its signature is not that of its digest: key " + ours.publicKey().hex() + " did not make it");
+
+  // By a key that is not known, beside a good one.
+  writeFile(packPath, good);
+  runSql(packPath, "INSERT INTO pack VALUES ('signature " + theirs.publicKey().hex() + "', zeroblob(64))");
+  expectRefused("key " + theirs.publicKey().hex() + " did not make it");
+
+  // More than are looked at.
+  writeFile(packPath, good);
+  runSql(packPath, "WITH RECURSIVE n(i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < 60)"
+                   " INSERT INTO pack SELECT 'signature ' || printf('%.62c', 'a') || i, zeroblob(64) FROM n");
+  expectRefused("it has more than 32 signatures");
+}
+
+TEST_F(SignatureTest, KeysThatNobodyRequiresWarn) {
+  makePack();
+  const SecretKey ours = SecretKey::generate(), theirs = SecretKey::generate();
+  const SignatureRules rules{false, {ours.publicKey()}};
+  EXPECT_EQ(openPack()->warning(), "");
+  const auto expectWarning = [&] {
+    const std::string reason = "'" + packPath + "' is used although none of the trusted keys has signed it";
+    EXPECT_NE(openPack(rules)->warning().find(reason), std::string::npos) << openPack(rules)->warning();
+    const Result<CacheFile> source = openSource(packPath, rules, Databases::kAccepted);
+    ASSERT_TRUE(source) << source.status().toString();
+    EXPECT_NE(source->warning().find(reason), std::string::npos) << source->warning();
+  };
+  expectWarning();
+  ASSERT_TRUE(signPack(packPath, theirs).isOk());
+  expectWarning();
+  ASSERT_TRUE(signPack(packPath, ours).isOk());
+  EXPECT_EQ(openPack(rules)->warning(), "");
+  EXPECT_EQ(openSource(packPath, rules, Databases::kAccepted)->warning(), "");
+}
+
+// What is taken from a pack is believed afterwards, so all of it is looked at before: also what an engine would skip.
+TEST_F(SignatureTest, RowsAreTakenFromAPackThatIsWhole) {
+  makePack();
+  const SecretKey key = SecretKey::generate();
+  ASSERT_TRUE(signPack(packPath, key).isOk());
+  const SignatureRules rules{true, {key.publicKey()}};
+  EXPECT_TRUE(openSource(packPath, rules, Databases::kRefused));
+  const std::string good = readFile(packPath);
+  const std::pair<std::string, std::string> changes[] = {
+      {"UPDATE evidence SET milliseconds = 0.1", "its evidence digest is not that of its evidence"},
+      {"DELETE FROM route_evidence", "its evidence digest is not that of its evidence"},
+      {"UPDATE kernels SET binary = zeroblob(100) WHERE content = '" + makeKernel(2).content + "'",
+       "kernel " + makeKernel(2).content + ": its digest does not match"},
+      {"UPDATE kernels SET binary_bytes = 1", "its digest does not match, and 4 more"},
+  };
+  for (const auto &[change, reason] : changes) {
+    SCOPED_TRACE(change);
+    writeFile(packPath, good);
+    runSql(packPath, change);
+    EXPECT_NE(openPack(rules), nullptr) << "an engine looks at what it needs";
+    for (const SignatureRules &each : {rules, SignatureRules{}}) {
+      const Result<CacheFile> source = openSource(packPath, each, Databases::kAccepted);
+      ASSERT_FALSE(source);
+      EXPECT_NE(source.status().toString().find(reason), std::string::npos) << source.status().toString();
+    }
+    EXPECT_FALSE(signPack(packPath, SecretKey::generate()).isOk());
+  }
+}
+
+TEST_F(SignatureTest, ADatabaseHasNoSignature) {
+  fill({1}, path);
+  EXPECT_TRUE(openSource(path, {}, Databases::kAccepted));
+  const Result<CacheFile> refused = openSource(path, {}, Databases::kRefused);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.status().toString().find("database '" + path + "' is not used: a signature is required"),
+            std::string::npos);
+  EXPECT_NE(signPack(path, SecretKey::generate()).toString().find("it is no pack"), std::string::npos);
+}
+
 TEST_F(SignatureTest, WhatIsTamperedWithIsNotSigned) {
   makePack();
   const SecretKey key = SecretKey::generate();
   const std::string good = readFile(packPath);
-  for (const char *change : {"UPDATE choices SET tuned = 0", "UPDATE evidence SET milliseconds = 0.1"}) {
+  for (const char *change : {"UPDATE choices SET tuned = 0", "UPDATE evidence SET milliseconds = 0.1",
+                             "UPDATE kernels SET binary = zeroblob(100)"}) {
     writeFile(packPath, good);
     runSql(packPath, change);
     const std::string before = readFile(packPath);

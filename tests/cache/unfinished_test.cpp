@@ -272,7 +272,7 @@ TEST_F(UnfinishedTest, AReaderFindsAFileInTheMakingEmpty) {
     EXPECT_EQ(warning, "") << "as good as none";
     EXPECT_EQ(store->path(), ":memory:");
     EXPECT_NE(refusal().find("holds nothing yet"), std::string::npos) << refusal();
-    Result<CacheFile> file = CacheFile::open(path, CacheFile::Check::kDigest, CacheFile::Empty::kAccepted);
+    Result<CacheFile> file = CacheFile::open(path, CacheFile::Check::kRows, CacheFile::Empty::kAccepted);
     ASSERT_TRUE(file) << file.status().toString();
     EXPECT_TRUE(file->isEmpty());
     EXPECT_EQ(file->kernels()->size(), 0u);
@@ -293,7 +293,7 @@ TEST_F(UnfinishedTest, AReaderLeavesALiveMakerAtIt) {
   std::string warning;
   EXPECT_EQ(openStore(file, warning, true)->path(), ":memory:");
   EXPECT_EQ(warning, "");
-  EXPECT_TRUE(CacheFile::open(file, CacheFile::Check::kDigest, CacheFile::Empty::kAccepted)->isEmpty());
+  EXPECT_TRUE(CacheFile::open(file, CacheFile::Check::kRows, CacheFile::Empty::kAccepted)->isEmpty());
   EXPECT_EQ(sqlite3_exec(maker, "COMMIT", nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(maker);
   EXPECT_EQ(sqlite3_close(maker), SQLITE_OK);
   EXPECT_EQ(runSql(file, "SELECT count(*) FROM made"), "0");

@@ -117,7 +117,7 @@ void checkCopies(CacheFile &file, bool isFine) {
 void runPack(const std::string &path) {
   const Verification verified = verifyCache(path, {});
   const Result<std::unique_ptr<Pack>> pack = Pack::open(path, {});
-  Pack::Rules signedOnly{.requireSignature = true, .trusted = {signingKey().publicKey()}};
+  SignatureRules signedOnly{.requireSignature = true, .trusted = {signingKey().publicKey()}};
   const bool isSigned = Pack::open(path, signedOnly).isOk();
   if (!pack) {
     expect(!verified.findings.empty(), "a pack that is fine opens: " + pack.status().toString());
@@ -128,7 +128,11 @@ void runPack(const std::string &path) {
   expect(isSigned == (std::ranges::count(verified.signers, signedOnly.trusted.front().hex()) > 0),
          "a pack opens as signed by a key if that key's signature holds");
   Result<CacheFile> file = CacheFile::open(path);
-  expect(file && file->isPack(), "a pack that opens can be looked at");
+  if (!file) { // an engine does not compare the evidence
+    expect(!verified.findings.empty(), "a pack that is fine can be looked at: " + file.status().toString());
+    return;
+  }
+  expect(file->isPack(), "a pack that opens is looked at as one");
   FromPack source{**pack};
   checkRows(*file, verified, source);
   std::vector<ChoiceSummary> choices;

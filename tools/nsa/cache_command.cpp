@@ -1,5 +1,6 @@
 #include "tools/nsa/cache_verbs.h"
 
+#include "runtime/engine/cache_settings.h"
 #include "runtime/engine/options.h"
 
 #include <cstdio>
@@ -15,6 +16,32 @@ void addCacheFlag(CLI::App &verb, std::string &path, CacheUse use) {
 
 void addJsonFlag(CLI::App &verb, bool &json) { verb.add_flag("--json", json, "Print a JSON report"); }
 
+void addKeyFlag(CLI::App &verb, std::vector<std::string> &keys) {
+  verb.add_option("--key", keys,
+                  "Public key, one of which must have signed a pack; may be repeated (default: NSA_CACHE_KEYS)")
+      ->allow_extra_args(false) // repeated: what follows is another file
+      ->type_name("FILE");
+}
+
+Result<SignatureRules> signatureRulesOf(const std::vector<std::string> &keys) {
+  nsa::EngineOptions options;
+  NSA_RETURN_IF_ERROR(options.resolve(nsa::EngineOptions::processEnvironment()));
+  const Result<CacheSettings> settings = settingsOf(options);
+  if (!settings)
+    return settings.status();
+  Result<std::vector<PublicKey>> trusted = readPublicKeys(keys.empty() ? settings->keyFiles : keys);
+  if (!trusted)
+    return trusted.status();
+  return SignatureRules{settings->requireSignature || !keys.empty(), std::move(*trusted)};
+}
+
+Result<CacheFile> openToTake(const std::string &path, const SignatureRules &rules, Databases databases) {
+  Result<CacheFile> file = openSource(path, rules, databases);
+  if (file && !file->warning().empty())
+    std::fprintf(stderr, "nsa: %s\n", file->warning().c_str());
+  return file;
+}
+
 Result<std::string> cachePathOf(const std::string &chosen) {
   nsa::EngineOptions options;
   options.cachePath = chosen;
@@ -24,7 +51,7 @@ Result<std::string> cachePathOf(const std::string &chosen) {
 
 Result<CacheFile> openCache(const std::string &chosen, CacheFile::Empty empty) {
   Result<std::string> path = cachePathOf(chosen);
-  return path ? CacheFile::open(*path, CacheFile::Check::kDigest, empty) : Result<CacheFile>(path.status());
+  return path ? CacheFile::open(*path, CacheFile::Check::kRows, empty) : Result<CacheFile>(path.status());
 }
 
 nlohmann::json toJson(const StoredChoice &choice) {

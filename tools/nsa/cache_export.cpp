@@ -11,6 +11,7 @@ namespace {
 
 struct ExportFlags {
   std::string path, target;
+  std::vector<std::string> keys;
   PackRequest request;
   bool force = false, json = false;
 };
@@ -20,7 +21,14 @@ Status exportPack(const ExportFlags &flags) {
   if (!flags.target.ends_with(kEnding))
     return Status::invalid("PACK", flags.target, "must end in " + std::string(kEnding),
                            "packs are found in their folder by that ending");
-  Result<CacheFile> from = openCache(flags.path, CacheFile::Empty::kRefused);
+  const Result<SignatureRules> rules = signatureRulesOf(flags.keys);
+  if (!rules)
+    return rules.status();
+  const Result<std::string> path = cachePathOf(flags.path);
+  if (!path)
+    return path.status();
+  // The environment's rules are about packs, as an engine has them; the database is this user's own.
+  Result<CacheFile> from = openToTake(*path, *rules, flags.keys.empty() ? Databases::kAccepted : Databases::kRefused);
   if (!from)
     return from.status();
   PackRequest request = flags.request;
@@ -55,6 +63,7 @@ void addCacheExport(CLI::App &cache, Action &action) {
                                                   "one read-only file");
   verb->add_option("PACK", flags->target, "The file to make, NAME.nsapack")->required();
   addCacheFlag(*verb, flags->path, CacheUse::kReads);
+  addKeyFlag(*verb, flags->keys);
   verb->add_option("--device", flags->request.device, "Only choices of devices whose key holds this text")
       ->type_name("TEXT");
   verb->add_option("--op", flags->request.operators, "Only choices of this operator; may be repeated")

@@ -13,7 +13,7 @@ namespace {
 
 struct MergeFlags {
   std::string path;
-  std::vector<std::string> sources;
+  std::vector<std::string> sources, keys;
   Prefer prefer = Prefer::kDestination;
   bool json = false;
 };
@@ -54,13 +54,17 @@ Status merge(const MergeFlags &flags) {
   Result<std::string> path = cachePathOf(flags.path);
   if (!path)
     return path.status();
-  // Before anything is made or changed: all sources must be readable.
+  const Result<SignatureRules> rules = signatureRulesOf(flags.keys);
+  if (!rules)
+    return rules.status();
+  // What is merged outranks every pack. Before anything is made or changed: all sources must be readable.
   std::vector<CacheFile> sources;
   for (const std::string &source : flags.sources) {
     std::error_code error;
     if (std::filesystem::equivalent(source, *path, error))
       return Status::invalid("FILE", source, "must not be the database that it is merged into");
-    Result<CacheFile> file = CacheFile::open(source);
+    Result<CacheFile> file =
+        openToTake(source, *rules, rules->requireSignature ? Databases::kRefused : Databases::kAccepted);
     if (!file)
       return file.status();
     sources.push_back(std::move(*file));
@@ -97,6 +101,7 @@ void addCacheMerge(CLI::App &cache, Action &action) {
   CLI::App *verb = cache.add_subcommand("merge", "Take the choices of databases and packs into one database");
   verb->add_option("FILE", flags->sources, "Databases or packs, taken in this order")->required();
   addCacheFlag(*verb, flags->path, CacheUse::kWrites);
+  addKeyFlag(*verb, flags->keys);
   verb->add_option("--prefer", flags->prefer,
                    "Of two measured choices for one problem: destination (the default) keeps the database's, source "
                    "takes the file's. A measured one always beats one that is not")

@@ -2,11 +2,12 @@
 // Thread-safety: one thread.
 #pragma once
 
-#include "cache/cache_file.h"
+#include "cache/verification.h"
 #include "tools/nsa/command.h"
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 namespace nsa::tools {
 
@@ -26,6 +27,14 @@ void addCacheSign(CLI::App &cache, Action &action);
 enum class CacheUse { kReads, kWrites };
 void addCacheFlag(CLI::App &verb, std::string &path, CacheUse use);
 void addJsonFlag(CLI::App &verb, bool &json);
+
+// --key of verbs that take rows from packs, or look whether they might be taken.
+void addKeyFlag(CLI::App &verb, std::vector<std::string> &keys);
+// One of the keys that were named must have signed a pack. Where none was: what an engine of this environment asks for
+// (NSA_CACHE_KEYS, NSA_REQUIRE_SIGNATURE).
+Result<SignatureRules> signatureRulesOf(const std::vector<std::string> &keys);
+// Opens a file to take its rows, as openSource, and says on stderr when no trusted key has signed it.
+Result<CacheFile> openToTake(const std::string &path, const SignatureRules &rules, Databases databases);
 
 // The path, or the default database's when it is empty.
 Result<std::string> cachePathOf(const std::string &chosen);

@@ -2,7 +2,6 @@
 #include "tools/nsa/cache_verbs.h"
 
 #include "cache/difference.h"
-#include "cache/verification.h"
 
 #include <cstdio>
 #include <memory>
@@ -21,9 +20,11 @@ struct DiffFlags {
 };
 
 Status verify(const VerifyFlags &flags) {
-  Result<std::vector<PublicKey>> keys = readPublicKeys(flags.keys);
-  if (!keys)
-    return keys.status();
+  Result<SignatureRules> rules = signatureRulesOf(flags.keys);
+  if (!rules)
+    return rules.status();
+  rules->requireSignature = rules->requireSignature || flags.requireSignature;
+  const bool wantsSignature = flags.requireSignature || !flags.keys.empty();
   std::vector<std::string> files = flags.files;
   if (files.empty()) {
     Result<std::string> path = cachePathOf("");
@@ -34,7 +35,8 @@ Status verify(const VerifyFlags &flags) {
   size_t findings = 0;
   nlohmann::json reports = nlohmann::json::array();
   for (const std::string &file : files) {
-    const Verification found = verifyCache(file, {.trusted = *keys, .requireSignature = flags.requireSignature});
+    // The environment's rules are about packs; that a database has no signature is a finding for who asks for one.
+    const Verification found = verifyCache(file, wantsSignature || isPackFile(file) ? *rules : SignatureRules{});
     findings += found.findings.size();
     reports.push_back({{"path", file},
                        {"kind", found.isPack ? "pack" : "database"},
@@ -112,9 +114,7 @@ void addCacheVerify(CLI::App &cache, Action &action) {
   CLI::App *verb = cache.add_subcommand(
       "verify", "Look at every row of files: structure, digests, manifests, signatures; fails when anything is wrong");
   verb->add_option("FILE", flags->files, "Databases or packs (default: the database)");
-  verb->add_option("--key", flags->keys, "File of a public key; one of these must have signed a pack")
-      ->allow_extra_args(false) // repeated: what follows is a file to verify
-      ->type_name("FILE");
+  addKeyFlag(*verb, flags->keys);
   verb->add_flag("--require-signature", flags->requireSignature, "A pack that none of the keys has signed is wrong");
   addJsonFlag(*verb, flags->json);
   verb->callback([flags, &action] { action = [flags] { return verify(*flags); }; });

@@ -175,22 +175,28 @@ Result<StoredFindings> lookAtStored(const nsa::EngineOptions &options) {
   (void)addStoredKernels(settings->path, found.gpu, found.kernels);
   if (!options.pinPath.empty())
     (void)addStoredKernels(options.pinPath, found.gpu, found.kernels); // or an engine says why it cannot be used
-  Pack::Rules rules{.requireSignature = settings->requireSignature, .trusted = {}};
-  if (rules.requireSignature && !settings->packs.empty()) {
+  SignatureRules rules{.requireSignature = settings->requireSignature, .trusted = {}};
+  if (!settings->packs.empty()) {
     Result<std::vector<PublicKey>> keys = readPublicKeys(settings->keyFiles);
-    if (!keys)
+    if (keys)
+      rules.trusted = std::move(*keys);
+    else if (rules.requireSignature)
       return keys.status();
-    rules.trusted = std::move(*keys);
+    else
+      found.packs.push_back(broken("keys", keys.status()));
   }
   for (const std::string &path : settings->packs) {
-    Status status = Pack::open(path, rules).status();
+    const Result<std::unique_ptr<Pack>> pack = Pack::open(path, rules);
+    Status status = pack.status();
     const size_t before = found.kernels;
     if (status.isOk())
       status = addStoredKernels(path, found.gpu, found.kernels);
     found.packs.push_back(
-        status.isOk()
-            ? Finding{"pack", true, path + ", " + countText(static_cast<int64_t>(found.kernels - before), "kernel"), ""}
-            : broken("pack", status));
+        status.isOk() ? Finding{"pack", true,
+                                path + ", " + countText(static_cast<int64_t>(found.kernels - before), "kernel") +
+                                    ((*pack)->warning().empty() ? "" : "; none of the trusted keys has signed it"),
+                                ""}
+                      : broken("pack", status));
   }
   return found;
 }

@@ -190,7 +190,8 @@ typedef struct nsa_engine_options {
      NSA_CACHE_PACKS. Behind them, every *.nsapack in ../share/nsa/packs of the folder of libnsa.so; "none": no pack at
      all */
   const char *cache_packs;
-  const char *cache_keys; /* files of public keys, separated by ':', whose signature of a pack counts. NSA_CACHE_KEYS */
+  const char *cache_keys; /* files of public keys, separated by ':', whose signature of a pack counts; a pack that none
+                             of them has signed is a warning. NSA_CACHE_KEYS */
   int32_t require_signature; /* 1: packs that none of these keys has signed are not used. NSA_REQUIRE_SIGNATURE */
   int64_t cache_max_bytes; /* of the database: storing a kernel makes room by removing the least recently used ones that
                               nobody tuned. NSA_CACHE_MAX_BYTES, else no limit */

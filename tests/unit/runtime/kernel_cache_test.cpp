@@ -210,6 +210,38 @@ TEST_F(LayersTest, ARequiredSignatureIsOfATrustedKey) {
   EXPECT_EQ(found(cache, "a"), "first-a of layer 1");
 }
 
+// A key without the requirement: a pack that it has not signed serves with a warning, one whose signature is false not.
+TEST_F(LayersTest, AKeyThatIsNotRequiredIsLookedForAllTheSame) {
+  put(first, "a", "first-a", true);
+  const std::string pack = packOf("first");
+  const SecretKey key = SecretKey::generate();
+  settings.keyFiles = {folder.write("k.public", key.publicKey().text())};
+  {
+    KernelCache cache = open();
+    EXPECT_EQ(found(cache, "a"), "first-a of layer 1");
+    ASSERT_EQ(log.size(), 1u);
+    EXPECT_NE(log[0].find("is used although none of the trusted keys has signed it"), std::string::npos) << log[0];
+  }
+  log.clear();
+  ASSERT_TRUE(signPack(pack, key).isOk());
+  {
+    KernelCache cache = open();
+    EXPECT_EQ(found(cache, "a"), "first-a of layer 1");
+    EXPECT_EQ(log.size(), 0u);
+  }
+  std::string bytes = test::readFile(pack);
+  const std::string name = "signature " + key.publicKey().hex();
+  const size_t at = bytes.find(name);
+  ASSERT_NE(at, std::string::npos);
+  bytes[at + name.size() + 5] ^= 1;
+  test::writeFile(pack, bytes);
+  KernelCache cache = open();
+  EXPECT_EQ(found(cache, "a"), "nothing");
+  EXPECT_EQ(cache.counters().refusedPacks, 1u);
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_NE(log[0].find("its signature is not that of its digest"), std::string::npos) << log[0];
+}
+
 TEST_F(LayersTest, PacksServeWhereTheDatabaseCannotBeUsed) {
   put(first, "a", "first-a", true);
   packOf("first");
