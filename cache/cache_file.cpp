@@ -45,6 +45,8 @@ Result<CacheFile> CacheFile::open(const std::string &path, Check check, Empty em
                          "a database that was copied must be copied again; `nsa run` and `nsa tune` fill a new one");
   file.holdsNothing = database.isEmpty;
   file.link = std::move(database.connection);
+  if (const int code = file.link.limitWorkBySize())
+    return file.failed(code);
   // All that is read from here on is of one moment.
   if (const int code = file.link.execute("BEGIN"))
     return file.failed(code);

@@ -92,6 +92,7 @@ std::optional<StoredChoice> Pack::findChoice(const std::string &problem, const s
       return SQLITE_OK;
     choice = *known;
     std::optional<StoredChoice> row; // for its evidence, which is for people
+    const sqlite::ShortValues shortOnly(state->file.connection);
     const int code = readChoice(state->file.connection, problem, device, row);
     if (row)
       choice->evidence = std::move(row->evidence);
@@ -121,6 +122,7 @@ std::optional<StoredRoute> Pack::findRoute(const std::string &family, const std:
       return SQLITE_OK;
     route = *known;
     std::optional<StoredRoute> row;
+    const sqlite::ShortValues shortOnly(state->file.connection);
     const int code = readRoute(state->file.connection, family, device, name, row);
     if (row)
       route->evidence = std::move(row->evidence);

@@ -108,6 +108,7 @@ int addSections(Connection &connection, const Section (&sections)[Count], Digest
 
 int digestEvidence(Connection &connection, Digest::Bytes &digest) {
   Digest over;
+  const sqlite::ShortValues shortOnly(connection);
   const int code = addSections(connection, kEvidence, over, nullptr);
   digest = over.finish();
   return code;
@@ -116,6 +117,7 @@ int digestEvidence(Connection &connection, Digest::Bytes &digest) {
 int digestRows(Connection &connection, const std::string &source, const Digest::Bytes &evidence, Digest::Bytes &digest,
                PackIndex *index) {
   Digest over;
+  const sqlite::ShortValues shortOnly(connection);
   over.field(kFormat).field(source);
   const int code = addSections(connection, kRows, over, index);
   digest = over.field(std::span<const std::byte>(evidence)).finish();

@@ -33,7 +33,7 @@ std::string describe(FileVerdict verdict) {
   case FileVerdict::kNewer:
     return "it was written by a newer version of this library";
   case FileVerdict::kDamaged:
-    return "it is damaged";
+    return "it is damaged, or its tables are not those of a pack";
   default:
     return "it cannot be read";
   }
@@ -51,6 +51,7 @@ Status readFacts(PackFile &file) {
     return packError(file.path, "its field '" + key + "' " + rule, kTamperedHint);
   };
   bool hasFormat = false, hasSource = false, hasDigest = false, hasEvidence = false;
+  const sqlite::ShortValues shortOnly(file.connection);
   Query query(file.connection, kReadFacts);
   while (query.step()) {
     const std::string key = query.text(0);

@@ -28,8 +28,10 @@ std::span<const std::byte> bytesOf(const std::string &text) { return std::as_byt
 
 Connection openNew(const std::string &path, int &code) {
   Connection connection = Connection::open(path, SQLITE_OPEN_READWRITE, code);
-  if (connection)
+  if (connection) {
+    connection.liftGuard(); // its schema is made here, or copied from a pack that was checked
     code = connection.execute(kSettings);
+  }
   return connection;
 }
 

@@ -1,5 +1,6 @@
 #include "cache/schema.h"
 
+#include "cache/known_schema.h"
 #include "runtime/base/manifest.h"
 
 #include <algorithm>
@@ -39,18 +40,16 @@ static_assert(kManifestVersion == 1 && kSchemaVersion == 3, "a new manifest vers
 struct Marks {
   int64_t application = 0;
   int64_t version = 0;
-  int64_t objects = 0; // all tables and indexes
-  int64_t first = 0;   // tables of version 1
-  int64_t second = 0;  // that of version 2
-  int64_t third = 0;   // those of version 3
-  int64_t pack = 0;    // that of packs
-  bool isEmpty() const { return application == 0 && version == 0 && objects == 0; }
+  SchemaFound schema;
+  bool isEmpty() const { return application == 0 && version == 0 && schema.objects == 0; }
   bool areOurs() const {
-    return application == kApplicationId && first == 3 && version >= 1 && version <= kSchemaVersion &&
-           (version < 2 || second == 1) && (version < 3 || third == 3);
+    return application == kApplicationId && schema.isKnown && schema.hasKernels && !schema.hasPack && version >= 1 &&
+           version <= kSchemaVersion && (version < 2 || schema.hasLeases) &&
+           (version < 3 || (schema.hasUses && schema.hasRoutes));
   }
   bool areOfPack() const {
-    return application == kPackApplicationId && version == kSchemaVersion && first == 3 && third == 2 && pack == 1;
+    return application == kPackApplicationId && schema.isKnown && version == kSchemaVersion && schema.hasKernels &&
+           schema.hasRoutes && schema.hasPack && !schema.hasUses && !schema.hasLeases;
   }
   bool lackTables() const { return isEmpty() || (areOurs() && version < kSchemaVersion); }
   FileVerdict verdict(FileKind kind) const {
@@ -67,21 +66,7 @@ int readMarks(Connection &connection, Marks &marks) {
     return code;
   if (int code = connection.integer("PRAGMA user_version", marks.version))
     return code;
-  // No table has NULL for a name; count skips them.
-  Query query(connection, "SELECT count(*),"
-                          " count(CASE WHEN name IN ('kernels', 'choices', 'evidence') THEN 1 END),"
-                          " count(CASE WHEN name = 'leases' THEN 1 END),"
-                          " count(CASE WHEN name IN ('uses', 'routes', 'route_evidence') THEN 1 END),"
-                          " count(CASE WHEN name = 'pack' THEN 1 END)"
-                          " FROM (SELECT CASE WHEN type = 'table' THEN name END AS name FROM sqlite_schema)");
-  if (query.step()) {
-    marks.objects = query.integer(0);
-    marks.first = query.integer(1);
-    marks.second = query.integer(2);
-    marks.third = query.integer(3);
-    marks.pack = query.integer(4);
-  }
-  return query.code();
+  return readSchema(connection, marks.schema);
 }
 
 // From one moment of the database: another process may be making the schema.
@@ -179,8 +164,8 @@ int leaveWriteAheadLog(Connection &connection, Clock::time_point end) {
   return code;
 }
 
-// trusted_schema and cell_size_check: the file may have been damaged or made by someone else.
-constexpr const char *kCarefully = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON";
+// The file may have been damaged.
+constexpr const char *kCarefully = "PRAGMA cell_size_check = ON";
 
 } // namespace
 
@@ -208,7 +193,9 @@ FileVerdict verdictOf(int code) {
     return FileVerdict::kUsable;
   case SQLITE_CORRUPT:
   case SQLITE_NOTADB:
-  case SQLITE_ERROR: // "unsupported file format": the header does not hold
+  case SQLITE_ERROR:     // "unsupported file format": the header does not hold
+  case SQLITE_TOOBIG:    // of a schema, as the next: no schema of ours is as long
+  case SQLITE_INTERRUPT: // takes as long to read
     return FileVerdict::kDamaged;
   case SQLITE_BUSY:
   case SQLITE_LOCKED:
@@ -259,6 +246,9 @@ FileVerdict adoptDatabase(Connection &connection, bool mayWrite, Journal journal
 
   if (marks.isEmpty() && !mayWrite)
     return FileVerdict::kEmpty;
+  if (!marks.isEmpty() && !marks.areOurs())
+    return FileVerdict::kDamaged;
+  connection.liftGuard();
   // NORMAL survives a killed process; a power cut may lose the last rows but not the file.
   if (int code = connection.execute("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON"))
     return verdictOf(code);
@@ -280,7 +270,11 @@ FileVerdict adoptPack(Connection &connection) {
   Marks marks;
   if (int code = readMarks(connection, marks))
     return verdictOf(code);
-  return marks.verdict(FileKind::kPack);
+  const FileVerdict verdict = marks.verdict(FileKind::kPack);
+  if (verdict != FileVerdict::kUsable)
+    return verdict;
+  connection.liftGuard();
+  return verdictOf(connection.limitWorkBySize());
 }
 
 } // namespace nsa

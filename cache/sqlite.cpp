@@ -1,10 +1,20 @@
 #include "cache/sqlite.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace nsa::sqlite {
 
 namespace {
+
+// The longest statement of a schema of ours has 600 bytes.
+constexpr int kGuardedStatementBytes = 8192;
+// Reading a schema takes a dozen steps for each of its ten objects.
+constexpr int64_t kGuardedSteps = 20000;
+constexpr int kStepsBetweenLooks = 1000;
+// A row has at least a few bytes; an integrity check takes the most steps for each.
+constexpr int64_t kLeastSteps = 1000000, kStepsPerByte = 8;
+constexpr int kShortBytes = 4 << 20;
 
 // "file:" URI with everything that has a meaning in one escaped.
 std::string immutableUri(const std::string &path) {
@@ -25,7 +35,7 @@ std::string immutableUri(const std::string &path) {
 } // namespace
 
 Connection::Connection(Connection &&other) noexcept
-    : handle(std::exchange(other.handle, nullptr)), isImmutable(other.isImmutable),
+    : handle(std::exchange(other.handle, nullptr)), isImmutable(other.isImmutable), work(std::move(other.work)),
       statements(std::exchange(other.statements, {})) {}
 
 Connection &Connection::operator=(Connection &&other) noexcept {
@@ -33,6 +43,7 @@ Connection &Connection::operator=(Connection &&other) noexcept {
     close();
     handle = std::exchange(other.handle, nullptr);
     isImmutable = other.isImmutable;
+    work = std::move(other.work);
     statements = std::exchange(other.statements, {});
   }
   return *this;
@@ -44,6 +55,8 @@ Connection Connection::open(const std::string &name, int flags, int &result) {
       sqlite3_open_v2(name.c_str(), &connection.handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
   if (result != SQLITE_OK)
     connection.close(); // sqlite hands out a handle on failure too
+  else
+    connection.guard();
   return connection;
 }
 
@@ -66,13 +79,60 @@ void Connection::abandon() {
   handle = nullptr;
 }
 
+void Connection::guard() {
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  // These stay: neither a view nor a trigger is part of a schema of ours, and no function of one has an effect.
+  for (const int option : {SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_VIEW, SQLITE_DBCONFIG_ENABLE_TRIGGER})
+    sqlite3_db_config(handle, option, 0, nullptr);
+  // To load a schema sqlite reads the table sqlite_stat1 where there is one, and with it the columns that are
+  // generated. One call of a function may take hours and cannot be interrupted: none has an argument here, so that
+  // the statement that calls it is an error.
+  sqlite3_limit(handle, SQLITE_LIMIT_FUNCTION_ARG, 0);
+  sqlite3_limit(handle, SQLITE_LIMIT_SQL_LENGTH, kGuardedStatementBytes);
+  sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kShortBytes);
+  limitWork(kGuardedSteps);
+}
+
+void Connection::liftGuard() {
+  constexpr int kMost = std::numeric_limits<int>::max(); // sqlite takes its own upper bound instead
+  for (const int limit : {SQLITE_LIMIT_FUNCTION_ARG, SQLITE_LIMIT_SQL_LENGTH, SQLITE_LIMIT_LENGTH})
+    sqlite3_limit(handle, limit, kMost);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
+  sqlite3_progress_handler(handle, 0, nullptr, nullptr);
+  work.reset();
+}
+
+void Connection::limitWork(int64_t steps) {
+  work = std::make_unique<Work>(Work{steps, steps});
+  const auto look = [](void *user) -> int {
+    auto *left = static_cast<Work *>(user);
+    left->left -= kStepsBetweenLooks;
+    return left->left < 0;
+  };
+  sqlite3_progress_handler(handle, kStepsBetweenLooks, look, work.get());
+}
+
+int Connection::limitWorkBySize() {
+  int64_t pages = 0, pageBytes = 0;
+  if (const int code = integer("PRAGMA page_count", pages))
+    return code;
+  if (const int code = integer("PRAGMA page_size", pageBytes))
+    return code;
+  limitWork(kLeastSteps + kStepsPerByte * pages * pageBytes);
+  return SQLITE_OK;
+}
+
 void Connection::setBusyTimeout(std::chrono::milliseconds timeout) {
   sqlite3_busy_timeout(handle, static_cast<int>(timeout.count()));
 }
 
 void Connection::leaveFileAlone() { sqlite3_db_config(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr); }
 
-int Connection::execute(const char *sql) { return sqlite3_exec(handle, sql, nullptr, nullptr, nullptr); }
+int Connection::execute(const char *sql) {
+  if (work)
+    work->left = work->limit;
+  return sqlite3_exec(handle, sql, nullptr, nullptr, nullptr);
+}
 
 int Connection::integer(const char *sql, int64_t &value) {
   Query query(*this, sql);
@@ -134,7 +194,16 @@ sqlite3_stmt *Connection::prepared(const char *sql, int &result) {
   return statement;
 }
 
-Query::Query(Connection &connection, const char *sql) { statement = connection.prepared(sql, result); }
+ShortValues::ShortValues(Connection &connection)
+    : handle(connection.handle), before(sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kShortBytes)) {}
+
+ShortValues::~ShortValues() { sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, before); }
+
+Query::Query(Connection &connection, const char *sql) {
+  if (connection.work)
+    connection.work->left = connection.work->limit;
+  statement = connection.prepared(sql, result);
+}
 
 Query::~Query() {
   if (!statement)

@@ -1,5 +1,7 @@
 // The little of sqlite that the store needs, as RAII: a connection with cached statements, and a query
 // that resets its statement when it goes out of scope. Results are sqlite's own codes; nothing throws.
+// A file's schema is SQL of whoever wrote the file. A connection opens guarded: sqlite may read the schema, and nothing
+// that stands in it can run for long. The guard is lifted once the schema is known (cache/known_schema.h).
 // Thread-safety: none; the store's mutex guards a connection and its queries.
 #pragma once
 
@@ -34,6 +36,12 @@ public:
   // checkpoint and unlink under the parent's feet.
   void abandon();
 
+  // For a schema that is known, or that the caller is about to make. The limits of sqlite's library hold from here on.
+  void liftGuard();
+  // A statement that takes longer than the file's size explains ends with SQLITE_INTERRUPT: pages that name each other
+  // may hold more rows than fit into a file. For a connection that only reads.
+  int limitWorkBySize();
+
   void setBusyTimeout(std::chrono::milliseconds timeout);
   // Closing will not move the write-ahead log into the file.
   void leaveFileAlone();
@@ -56,12 +64,34 @@ public:
 
 private:
   friend class Query;
+  friend class ShortValues;
+  // How many steps of sqlite's virtual machine the running statement may take.
+  struct Work {
+    int64_t limit = 0, left = 0;
+  };
+  void guard();
+  void limitWork(int64_t steps);
   // `sql` is a constant: its address is the key of the cache.
   sqlite3_stmt *prepared(const char *sql, int &result);
 
   sqlite3 *handle = nullptr;
   bool isImmutable = false;
+  std::unique_ptr<Work> work; // sqlite keeps its address; null: no limit
   std::vector<std::pair<const char *, sqlite3_stmt *>> statements;
+};
+
+// While it lives, a text or blob that is read and is longer than any but a kernel's binary is SQLITE_TOOBIG: it is
+// refused by its length, before its bytes are read.
+class ShortValues {
+public:
+  explicit ShortValues(Connection &connection);
+  ~ShortValues();
+  ShortValues(const ShortValues &) = delete;
+  ShortValues &operator=(const ShortValues &) = delete;
+
+private:
+  sqlite3 *handle;
+  int before;
 };
 
 class Query {

@@ -112,8 +112,10 @@ bool isDatabase(std::string_view file) { return file.size() >= 72 && file.substr
 FileEdit::FileEdit(std::string_view content) : path(writeInput("edited", content)) {
   int code;
   connection = Connection::open(path, SQLITE_OPEN_READWRITE, code);
-  if (connection)
+  if (connection) {
+    connection.liftGuard();
     execute("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY");
+  }
 }
 
 void FileEdit::execute(const std::string &sql, std::string_view text) {

@@ -1,0 +1,225 @@
+// Files whose schema is a program of somebody else: whatever stands in it is refused before it runs. Each case is read
+// in a process of its own that is ended after two minutes, as what it tries would take hours.
+#include "cache/schema.h"
+#include "cache/verification.h"
+#include "tests/cache/pack_fixture.h"
+
+#include <filesystem>
+
+namespace nsa {
+namespace {
+
+// Compares two million characters at each of two million places: minutes in one call, which nothing interrupts.
+const std::string kSlow = "(instr(hex(zeroblob(2000000)), hex(zeroblob(1000000)) || '1') > 0)";
+
+// Statements for a connection that may write the schema; they leave rows and digests as they are.
+struct Change {
+  const char *name;
+  std::string sql;
+};
+
+std::string rewrite(const std::string &table, const std::string &from, const std::string &to) {
+  std::string quoted;
+  for (const char c : to)
+    quoted += c == '\'' ? std::string("''") : std::string(1, c);
+  return "UPDATE sqlite_schema SET sql = replace(sql, '" + from + "', '" + quoted + "') WHERE name = '" + table + "';";
+}
+
+std::vector<Change> changes() {
+  const std::string columns = "content, template, operator, target, config, manifest, digest, binary_bytes, binary";
+  const std::string giant(1 << 20, 'x');
+  return {
+      {"a generated column beside the others",
+       rewrite("kernels", "binary       BLOB    NOT NULL",
+               "binary BLOB NOT NULL, more INTEGER GENERATED ALWAYS AS (" + kSlow + ") VIRTUAL")},
+      {"a generated column in the place of one",
+       rewrite("choices", "provenance TEXT    NOT NULL",
+               "provenance TEXT NOT NULL GENERATED ALWAYS AS (CAST(" + kSlow + " AS TEXT)) VIRTUAL")},
+      {"a generated column without a function",
+       rewrite("routes", "provenance TEXT    NOT NULL", "provenance TEXT NOT NULL AS (family || device)")},
+      {"a generated column of the facts", rewrite("pack", "value BLOB NOT NULL", "value BLOB AS (" + kSlow + ")")},
+      {"a view in the place of a table",
+       "CREATE TABLE hidden AS SELECT * FROM kernels; DROP TABLE kernels; CREATE VIEW kernels AS SELECT " + columns +
+           " FROM hidden WHERE NOT " + kSlow},
+      {"a view in the place of the facts", "CREATE TABLE hidden AS SELECT * FROM pack; DROP TABLE pack; CREATE VIEW "
+                                           "pack AS SELECT * FROM hidden WHERE NOT " +
+                                               kSlow},
+      {"a view beside the tables", "CREATE VIEW more AS SELECT " + kSlow},
+      {"a trigger", "CREATE TRIGGER more AFTER INSERT ON kernels BEGIN SELECT " + kSlow + "; END"},
+      {"a check",
+       rewrite("choices", "provenance TEXT    NOT NULL", "provenance TEXT NOT NULL CHECK (NOT " + kSlow + ")")},
+      {"an index on an expression", "CREATE INDEX more ON evidence (detail || 'x')"},
+      {"an index with a condition", "CREATE INDEX more ON choices (content) WHERE tuned + 1 > 1"},
+      {"a default",
+       rewrite("choices", "provenance TEXT    NOT NULL", "provenance TEXT NOT NULL DEFAULT (" + kSlow + ")")},
+      {"a collation", rewrite("choices", "provenance TEXT    NOT NULL", "provenance TEXT NOT NULL COLLATE NOCASE")},
+      {"a table beside the others", "CREATE TABLE more (a)"},
+      {"statistics that are computed",
+       "CREATE TABLE more (tbl, idx, stat); INSERT INTO more VALUES ('kernels', NULL, '1');" +
+           rewrite("more", "more (tbl, idx, stat)", "sqlite_stat1(tbl, idx, base, stat AS (" + kSlow + "))") +
+           "UPDATE sqlite_schema SET name = 'sqlite_stat1', tbl_name = 'sqlite_stat1' WHERE name = 'more'"},
+      {"a giant text", rewrite("routes", "CREATE TABLE routes (", "CREATE TABLE routes ( /* " + giant + " */ ")},
+      {"a giant default",
+       rewrite("choices", "provenance TEXT    NOT NULL", "provenance TEXT NOT NULL DEFAULT '" + giant + "'")},
+      {"a table of another shape", rewrite("routes", ") STRICT", ")")},
+  };
+}
+
+class HostileTest : public PackTest {
+protected:
+  // Through the schema table, as an attacker would who need not keep sqlite's rules.
+  static void apply(const std::string &file, const std::string &statements) {
+    runSql(file, "PRAGMA foreign_keys = OFF; PRAGMA writable_schema = ON; BEGIN; " + statements +
+                     "; COMMIT; PRAGMA writable_schema = OFF");
+  }
+  void expectRefused(const std::string &file, const std::string &reason) const {
+    const Result<CacheFile> opened = CacheFile::open(file);
+    ASSERT_FALSE(opened) << "it was opened";
+    EXPECT_NE(opened.status().toString().find(reason), std::string::npos) << opened.status().toString();
+    const Verification verified = verifyCache(file, {});
+    ASSERT_EQ(verified.findings.size(), 1u) << "and no row was looked at";
+    EXPECT_NE(verified.findings.front().find(reason), std::string::npos) << verified.findings.front();
+  }
+};
+
+TEST_F(HostileTest, ASchemaOfAnotherMakerRefusesAPack) {
+  makePack();
+  const std::string good = readFile(packPath);
+  for (const Change &change : changes()) {
+    SCOPED_TRACE(change.name);
+    writeFile(packPath, good);
+    apply(packPath, change.sql);
+    ASSERT_TRUE(readFile(packPath) != good);
+    expectGoodEnd(startProcess([&] {
+      EXPECT_NE(refusal().find("its tables are not those of a pack"), std::string::npos) << refusal();
+      expectRefused(packPath, "its tables are not those of a pack");
+    }));
+  }
+}
+
+// One that is named as a source, to read; and one that is the own, which makes room for a new one.
+TEST_F(HostileTest, ASchemaOfAnotherMakerRefusesADatabase) {
+  fill({0, 1}, path);
+  sql("PRAGMA journal_mode = DELETE");
+  const std::string good = readFile(path);
+  for (const Change &change : changes()) {
+    SCOPED_TRACE(change.name);
+    if (change.sql.find("pack") != std::string::npos)
+      continue; // it has no such table
+    writeFile(path, good);
+    apply(path, change.sql);
+    const std::string bytes = readFile(path);
+    ASSERT_TRUE(bytes != good);
+    expectGoodEnd(startProcess([&] {
+      expectRefused(path, "it is damaged");
+      EXPECT_TRUE(readFile(path) == bytes) << "who reads leaves it alone";
+      std::string warning;
+      EXPECT_FALSE(holdsKernel(*openStore(path, warning), 1));
+      EXPECT_NE(warning.find("it was renamed to"), std::string::npos) << warning;
+    }));
+    for (const std::string &name : scratch.list())
+      std::filesystem::remove(scratch.file(name));
+  }
+}
+
+// Every schema that was ever written opens: with the digest last, with an index in a pack, after ANALYZE.
+TEST_F(HostileTest, OurOwnSchemasAreKnown) {
+  makePack();
+  const std::string index = "CREATE INDEX choices_by_content ON choices (content)";
+  runSql(packPath, index);
+  EXPECT_TRUE(PackFile::open(packPath)) << PackFile::open(packPath).status().toString();
+  sql("ANALYZE");
+  EXPECT_EQ(sql("SELECT count(*) > 0 FROM sqlite_stat1"), "1");
+  expectKernel(*openStore(), 1);
+
+  const std::string old = scratch.file("old.db");
+  runSql(old, "CREATE TABLE kernels (\n  content      TEXT    NOT NULL PRIMARY KEY,\n"
+              "  template     TEXT    NOT NULL,\n  operator     TEXT    NOT NULL,\n  target       TEXT    NOT NULL,\n"
+              "  config       TEXT    NOT NULL,\n  manifest     TEXT    NOT NULL,\n  binary_bytes INTEGER NOT NULL,\n"
+              "  binary       BLOB    NOT NULL,\n  digest       BLOB    NOT NULL\n) STRICT");
+  for (const char *table : {"choices", "evidence", "choices_by_content"})
+    runSql(old, sql("SELECT sql FROM sqlite_schema WHERE name = '" + std::string(table) + "'"));
+  runSql(old, "ATTACH '" + path +
+                  "' AS new; INSERT INTO kernels SELECT content, template, operator, target, config,"
+                  " manifest, binary_bytes, binary, digest FROM new.kernels; PRAGMA application_id = " +
+                  std::to_string(applicationOf(FileKind::kDatabase)) + "; PRAGMA user_version = 1");
+  EXPECT_EQ(verifyCache(old, {}).findings, std::vector<std::string>());
+  std::string warning;
+  expectKernel(*openStore(old, warning), 1);
+  EXPECT_EQ(warning, "");
+  EXPECT_EQ(runSql(old, "PRAGMA user_version"), "3") << "it was brought up to date";
+}
+
+// No row of ours is as long, and a text is refused by its length alone; a kernel's binary may be longer.
+TEST_F(HostileTest, AGiantTextRefusesAPack) {
+  {
+    const StoredKernel big = makeKernel(1, 12 << 20);
+    const StoredChoice choice = makeChoice(1, true);
+    ASSERT_TRUE(openStore()->put(big, &choice).isOk());
+  }
+  ASSERT_TRUE(exportFrom(path, packPath));
+  expectKernel(*openPack(), 1, 12 << 20);
+  const std::string good = readFile(packPath);
+  for (const char *column : {"kernels SET manifest", "kernels SET config", "choices SET provenance"}) {
+    SCOPED_TRACE(column);
+    writeFile(packPath, good);
+    runSql(packPath, std::string("UPDATE ") + column + " = printf('%.*c', 8000000, 'x')");
+    EXPECT_NE(refusal().find("too big"), std::string::npos) << refusal();
+  }
+  writeFile(packPath, good);
+  runSql(packPath, "UPDATE evidence SET detail = printf('%.*c', 8000000, 'x')");
+  const Result<CacheFile> file = CacheFile::open(packPath);
+  ASSERT_FALSE(file);
+  EXPECT_NE(file.status().toString().find("too big"), std::string::npos) << file.status().toString();
+}
+
+// Pages that name each other hold rows without end: a chain of 15 inner pages, each of which names the next one 200
+// times, is 10^34 rows in a file of 70 KB.
+TEST_F(HostileTest, RowsWithoutEndEnd) {
+  makePack();
+  constexpr size_t kPage = 4096, kInner = 15, kCells = 200;
+  std::string bytes = readFile(packPath);
+  const auto put = [&](size_t at, size_t value, size_t size) {
+    for (size_t i = 0; i < size; ++i)
+      bytes[at + i] = static_cast<char>(value >> 8 * (size - 1 - i));
+  };
+  const auto root =
+      static_cast<size_t>(std::stoul(runSql(packPath, "SELECT rootpage FROM sqlite_schema WHERE name = 'evidence'")));
+  const std::string leaf = bytes.substr((root - 1) * kPage, kPage);
+  ASSERT_EQ(leaf[0], 10) << "a leaf of an index";
+  const size_t first = bytes.size() / kPage; // pages count from 1, so this is one less than the first that is added
+  for (size_t i = 0; i < kInner; ++i)
+    bytes += std::string(kPage, '\0');
+  bytes += leaf;
+  // The cell of an inner page is a page and a row; the row is the leaf's first.
+  const auto leafByte = [&](size_t at) { return size_t{static_cast<uint8_t>(leaf[at])}; };
+  const size_t cell = leafByte(8) << 8 | leafByte(9);
+  const size_t length =
+      leafByte(cell) < 128 ? 1 + leafByte(cell) : 2 + ((leafByte(cell) & 0x7f) << 7 | leafByte(cell + 1));
+  ASSERT_LT(length, 400u);
+  const auto writeInner = [&](size_t page, size_t next) {
+    const size_t at = (page - 1) * kPage, content = kPage - 4 - length;
+    bytes.replace(at, kPage, std::string(kPage, '\0'));
+    bytes[at] = 2;
+    put(at + 3, kCells, 2);
+    put(at + 5, content, 2);
+    put(at + 8, next, 4);
+    for (size_t i = 0; i < kCells; ++i)
+      put(at + 12 + 2 * i, content, 2);
+    put(at + content, next, 4);
+    bytes.replace(at + content + 4, length, leaf.substr(cell, length));
+  };
+  writeInner(root, first + 1);
+  for (size_t i = 0; i < kInner; ++i)
+    writeInner(first + 1 + i, first + 2 + i);
+  put(28, bytes.size() / kPage, 4);
+  writeFile(packPath, bytes);
+  expectGoodEnd(startProcess([&] {
+    EXPECT_TRUE(openPack()) << "an engine does not read the evidence";
+    EXPECT_FALSE(CacheFile::open(packPath));
+    EXPECT_FALSE(verifyCache(packPath, {}).findings.empty());
+  }));
+}
+
+} // namespace
+} // namespace nsa
