@@ -22,7 +22,7 @@ constexpr const char *kListChoices = NSA_SELECT_CHOICES " ORDER BY c.problem, c.
 
 // A problem's first word is its operator: from the blank behind it to the next character.
 constexpr const char *kSummaries =
-    "SELECT c.problem, c.device, c.content, c.tuned, k.target, k.template, k.config"
+    "SELECT c.problem, c.device, c.content, c.tuned, k.target, k.template, k.config, k.digest"
     " FROM choices AS c JOIN kernels AS k USING (content)"
     " WHERE c.problem >= ?1 || ' ' AND c.problem < ?1 || '!' ORDER BY c.problem, c.device";
 constexpr const char *kTunedContent = "SELECT content FROM choices WHERE problem = ?1 AND device = ?2 AND tuned = 1";
@@ -74,7 +74,7 @@ int listChoiceSummaries(Connection &connection, const std::string &op, int layer
   query.bind(1, op);
   while (query.step())
     choices.push_back({query.text(0), query.text(1), query.text(2), query.integer(3) == 1, query.text(4), query.text(5),
-                       query.text(6), layer});
+                       query.text(6), layer, digestIn(query.bytes(7))});
   return query.code();
 }
 

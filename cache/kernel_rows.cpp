@@ -23,18 +23,14 @@ constexpr const char *kSelectKernelRow =
     "SELECT manifest, binary_bytes, binary, digest, template, operator, target, config"
     " FROM kernels WHERE content = ?1";
 constexpr const char *kListKernels =
-    "SELECT content, template, operator, target, config, length(binary), binary_bytes FROM kernels ORDER BY content";
+    "SELECT content, template, operator, target, config, length(binary), binary_bytes, digest"
+    " FROM kernels ORDER BY content";
 constexpr const char *kPutKernel =
     "INSERT INTO kernels (content, template, operator, target, config, manifest, binary_bytes, binary, digest)"
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
     " ON CONFLICT (content) DO UPDATE SET template = excluded.template, operator = excluded.operator,"
     " target = excluded.target, config = excluded.config, manifest = excluded.manifest,"
     " binary_bytes = excluded.binary_bytes, binary = excluded.binary, digest = excluded.digest";
-
-// Over everything that a launch trusts, the name included, so that rows cannot trade places.
-Digest::Bytes digestOf(const StoredKernel &kernel) {
-  return Digest().field(kernel.content).field(kernel.manifest).field(kernel.binary).finish();
-}
 
 bool decompress(std::span<const std::byte> compressed, int64_t size, std::vector<std::byte> &result) {
   if (size < 0 || size > kMaxBinaryBytes ||
@@ -78,6 +74,17 @@ int selectKernel(Connection &connection, const std::string &content, const Diges
 }
 
 } // namespace
+
+Digest::Bytes digestOf(const StoredKernel &kernel) {
+  return Digest().field(kernel.content).field(kernel.manifest).field(kernel.binary).finish();
+}
+
+Digest::Bytes digestIn(std::span<const std::byte> column) {
+  Digest::Bytes digest{};
+  if (column.size() == digest.size())
+    std::ranges::copy(column, digest.begin());
+  return digest;
+}
 
 Result<KernelRow> KernelRow::make(const StoredKernel &kernel) {
   if (kernel.content.empty())
@@ -164,7 +171,7 @@ int listKernelRows(Connection &connection, std::vector<KernelSummary> &kernels) 
   Query query(connection, kListKernels);
   while (query.step())
     kernels.push_back({query.text(0), query.text(1), query.text(2), query.text(3), query.text(4), query.integer(5),
-                       query.integer(6)});
+                       query.integer(6), digestIn(query.bytes(7))});
   return query.code();
 }
 

@@ -7,6 +7,8 @@
 #include "runtime/base/digest.h"
 #include "runtime/base/status.h"
 
+#include <span>
+
 namespace nsa {
 
 // A row as it stands in the file.
@@ -21,6 +23,11 @@ struct KernelRow {
   // Packs the binary of an intact row anew; the level is one of zstd's.
   Status compressAgain(int level);
 };
+
+// Over everything that a launch trusts, the name included, so that rows cannot trade places.
+Digest::Bytes digestOf(const StoredKernel &kernel);
+// What a column holds; of another length zeros, which no kernel has.
+Digest::Bytes digestIn(std::span<const std::byte> column);
 
 enum class RowState { kIntact, kMissing, kDamaged };
 

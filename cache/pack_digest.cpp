@@ -1,6 +1,7 @@
 #include "cache/pack_digest.h"
 
-#include <algorithm>
+#include "cache/kernel_rows.h"
+
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -25,11 +26,7 @@ struct Section {
 };
 
 void keepKernel(const Query &row, PackIndex &index) {
-  PackIndex::Kernel kernel{row.text(1), row.text(3), row.text(4), {}};
-  const std::span<const std::byte> digest = row.bytes(6);
-  if (digest.size() == kernel.digest.size()) // else no kernel will have it
-    std::copy(digest.begin(), digest.end(), kernel.digest.begin());
-  index.addKernel(row.text(0), std::move(kernel));
+  index.addKernel(row.text(0), {row.text(1), row.text(3), row.text(4), digestIn(row.bytes(6))});
 }
 
 void keepChoice(const Query &row, PackIndex &index) {

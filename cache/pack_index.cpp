@@ -42,7 +42,7 @@ void PackIndex::summarizeChoices(const std::string &op, int layer, std::vector<C
       break;
     if (const Kernel *named = kernel(choice.content))
       summaries.push_back({choice.problem, choice.device, choice.content, choice.tuned, named->target,
-                           named->templateName, named->config, layer});
+                           named->templateName, named->config, layer, named->digest});
   }
 }
 

@@ -1,6 +1,7 @@
-// The rows of a pack as they were when its digest was computed, but for binaries and evidence. Lookups are answered
-// from here: the file may be rewritten in its place later, with row digests that agree, and what was signed would not
-// be what serves. Thread-safety: distinct objects may be used from distinct threads.
+// The rows of a file as they were at one moment, but for binaries. Of a pack that is when its digest was computed, and
+// without evidence; of a pinned database when it was opened. Lookups are answered from here: the file may be rewritten
+// in its place later, with row digests that agree, and what was signed or pinned would not be what serves.
+// Thread-safety: distinct objects may be used from distinct threads.
 #pragma once
 
 #include "cache/rows.h"
@@ -25,7 +26,7 @@ public:
   void addChoice(StoredChoice choice);
   void addRoute(StoredRoute route);
 
-  // Null: not there. Choices and routes are without their evidence.
+  // Null: not there.
   const Kernel *kernel(const std::string &content) const;
   const StoredChoice *choice(const std::string &problem, const std::string &device) const;
   const StoredRoute *route(const std::string &family, const std::string &device, const std::string &name) const;

@@ -2,6 +2,8 @@
 // Thread-safety: values.
 #pragma once
 
+#include "runtime/base/digest.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -62,6 +64,7 @@ struct StoredRoute {
 struct KernelSummary {
   std::string content, templateName, op, target, config;
   int64_t compressedBytes = 0, binaryBytes = 0;
+  Digest::Bytes digest{}; // as its row says; not compared with the binary
 };
 
 // A choice without its evidence, with what its kernel says of itself.
@@ -69,7 +72,8 @@ struct ChoiceSummary {
   std::string problem, device, content;
   bool tuned = false;
   std::string target, templateName, config;
-  int layer = 0; // 0: the database; 1 and on: the packs, in order
+  int layer = 0;          // 0: the database; 1 and on: the packs, in order
+  Digest::Bytes digest{}; // of the kernel, as in KernelSummary
 };
 
 } // namespace nsa

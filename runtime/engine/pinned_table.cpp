@@ -1,11 +1,12 @@
 #include "runtime/engine/pinned_table.h"
 
+#include "cache/kernel_rows.h"
 #include "cache/pack_file.h"
 #include "runtime/base/digest.h"
 #include "runtime/base/problem.h"
 
 #include <algorithm>
-#include <map>
+#include <span>
 #include <tuple>
 #include <unistd.h>
 
@@ -35,13 +36,18 @@ Result<std::unique_ptr<PinnedTable>> PinnedTable::open(const std::string &path, 
     if (!opened)
       return refused(path, opened.status().toString());
     table->pack = std::move(*opened);
-    for (int op = 0; op < kOperators; ++op)
-      table->pack->summarizeChoices(std::string(operatorName(static_cast<Operator>(op))), 0, table->choices);
     table->routes = table->pack->listRoutes();
   } else if (rules.requireSignature) {
     return refused(path, "a signature is required, and a database has none");
   } else {
     NSA_RETURN_IF_ERROR(table->openDatabase());
+  }
+  for (int op = 0; op < kOperators; ++op) {
+    const std::string name(operatorName(static_cast<Operator>(op)));
+    if (table->pack)
+      table->pack->summarizeChoices(name, 0, table->choices);
+    else
+      table->rows.summarizeChoices(name, 0, table->choices);
   }
   std::sort(table->choices.begin(), table->choices.end(), [](const ChoiceSummary &a, const ChoiceSummary &b) {
     return std::tie(a.problem, a.device) < std::tie(b.problem, b.device);
@@ -65,31 +71,36 @@ Status PinnedTable::openDatabase() {
   for (const Status &status : {kernels.status(), stored.status(), thresholds.status()})
     if (!status.isOk())
       return refused(file, status.toString());
-  routes = std::move(*thresholds);
-  std::map<std::string, const KernelSummary *> byContent;
-  for (const KernelSummary &kernel : *kernels)
-    byContent[kernel.content] = &kernel;
+  for (KernelSummary &kernel : *kernels)
+    rows.addKernel(std::move(kernel.content),
+                   {std::move(kernel.templateName), std::move(kernel.target), std::move(kernel.config), kernel.digest});
   for (StoredChoice &choice : *stored)
-    if (auto found = byContent.find(choice.content); found != byContent.end())
-      choices.push_back({std::move(choice.problem), std::move(choice.device), std::move(choice.content), choice.tuned,
-                         found->second->target, found->second->templateName, found->second->config, 0});
+    rows.addChoice(std::move(choice));
+  for (const StoredRoute &route : *thresholds)
+    rows.addRoute(route);
+  routes = std::move(*thresholds);
   return Status::ok();
+}
+
+std::optional<StoredKernel> PinnedTable::findKernel(const std::string &content) {
+  if (pack)
+    return pack->findKernel(content);
+  const PackIndex::Kernel *pinned = rows.kernel(content);
+  Result<std::optional<StoredKernel>> kernel = store->findKernel(content);
+  if (!pinned || !kernel || !*kernel || digestOf(**kernel) != pinned->digest)
+    return std::nullopt;
+  return std::move(*kernel);
 }
 
 std::optional<KernelCache::Hit> PinnedTable::find(const std::string &problem, const std::string &device) {
   std::optional<StoredChoice> choice;
-  std::optional<StoredKernel> kernel;
-  if (pack) {
+  if (pack)
     choice = pack->findChoice(problem, device);
-    if (choice)
-      kernel = pack->findKernel(choice->content);
-  } else {
-    if (Result<std::optional<StoredChoice>> found = store->findChoice(problem, device))
-      choice = std::move(*found);
-    if (choice)
-      if (Result<std::optional<StoredKernel>> found = store->findKernel(choice->content))
-        kernel = std::move(*found);
-  }
+  else if (const StoredChoice *pinned = rows.choice(problem, device))
+    choice = *pinned;
+  std::optional<StoredKernel> kernel;
+  if (choice)
+    kernel = findKernel(choice->content);
   if (!kernel)
     return std::nullopt;
   return KernelCache::Hit{std::move(*choice), std::move(*kernel)};
@@ -99,8 +110,8 @@ std::optional<StoredRoute> PinnedTable::findRoute(const std::string &family, con
                                                   const std::string &name) {
   if (pack)
     return pack->findRoute(family, device, name);
-  Result<std::optional<StoredRoute>> route = store->findRoute(family, device, name);
-  return route ? std::move(*route) : std::nullopt;
+  const StoredRoute *route = rows.route(family, device, name);
+  return route ? std::optional(*route) : std::nullopt;
 }
 
 std::vector<ChoiceSummary> PinnedTable::choicesOf(const std::string &op) const {
@@ -116,9 +127,8 @@ std::string PinnedTable::digest() const {
   for (const ChoiceSummary &choice : choices)
     digest.field(choice.problem)
         .field(choice.device)
-        .field(choice.templateName)
-        .field(choice.config)
-        .field(choice.tuned ? "tuned" : "not tuned");
+        .field(choice.tuned ? "tuned" : "not tuned")
+        .field(std::span<const std::byte>(choice.digest));
   for (const StoredRoute &route : routes)
     digest.field("route")
         .field(route.family)

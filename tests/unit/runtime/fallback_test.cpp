@@ -382,6 +382,49 @@ TEST_F(Pinned, WhateverElseChoosesIsInTheDigest) {
     EXPECT_EQ(std::count(digests.begin(), digests.end(), digests[i]), 1) << i;
 }
 
+// The same choices of another compiler, or of somebody else, are other code.
+TEST_F(Pinned, WhatRunsIsInTheDigest) {
+  storeIn(pin, 40, 7, "one");
+  std::string warning;
+  Result<std::unique_ptr<KernelStore>> store = KernelStore::open({.path = pin}, warning);
+  ASSERT_TRUE(store.isOk()) << store.status().toString();
+  const StoredChoice choice = (*store->get()->listChoices()).at(0);
+  const StoredKernel kernel = **store->get()->findKernel(choice.content);
+  const auto digestWith = [&](const StoredKernel &other) {
+    EXPECT_TRUE(store->get()->put(other, &choice).isOk());
+    return describeEngine(open())["pin"]["digest"].get<std::string>();
+  };
+  const std::string digest = digestWith(kernel);
+  StoredKernel other = kernel;
+  other.binary.insert(other.binary.begin(), std::byte{0x90}); // an instruction that does nothing
+  EXPECT_NE(digestWith(other), digest);
+  other = kernel;
+  test::replaceOnce(other.manifest, "threads 1", "threads 2");
+  EXPECT_NE(digestWith(other), digest);
+  EXPECT_EQ(digestWith(kernel), digest);
+}
+
+TEST_F(Pinned, WhatIsChangedLaterNeitherChoosesNorRuns) {
+  storeIn(pin, 40, 7, "one");
+  Engine engine = open(), late = open();
+  const std::string digest = describeEngine(engine)["pin"]["digest"];
+  storeIn(pin, 40, 7, "two"); // another choice; the kernel of the first one stays
+  {
+    Plan plan(engine, call);
+    ASSERT_EQ(plan.status, NSA_OK) << plan.error.message;
+    EXPECT_EQ(describe(plan)["launches"][0]["template"], "one");
+  }
+  std::string warning;
+  Result<std::unique_ptr<KernelStore>> store = KernelStore::open({.path = pin}, warning);
+  ASSERT_TRUE(store.isOk()) << store.status().toString();
+  StoredKernel kernel = **store->get()->findKernel("content-of-one");
+  kernel.binary.insert(kernel.binary.begin(), std::byte{0x90});
+  ASSERT_TRUE(store->get()->put(kernel, nullptr).isOk());
+  Plan plan(late, call);
+  EXPECT_EQ(plan.status, NSA_CACHE_MISS) << "another binary of that name is none that was pinned";
+  EXPECT_EQ(describeEngine(late)["pin"]["digest"], digest);
+}
+
 // A pack of the same choices is the same table.
 TEST_F(Pinned, APackPinsAsWell) {
   storeIn(pin, 40, 7, "pinned");
@@ -404,14 +447,21 @@ TEST_F(Pinned, APackPinsAsWell) {
   EXPECT_EQ(describe(plan)["launches"][0]["template"], "pinned");
 
   const std::string keys = folder.file("none.public");
-  for (const int strict : {0, 1}) { // which decide nothing, or everything
+  for (const int strict : {0, 1}) { // which are a warning, or decide
     Engine keyed = open([&](nsa_engine_options &options) {
       options.cache_keys = keys.c_str();
       options.require_signature = strict;
     });
     EXPECT_EQ(keyed.status, strict ? NSA_IO_ERROR : NSA_OK) << keyed.error.message;
     EXPECT_EQ(std::string(keyed.error.message).find(keys) != std::string::npos, strict == 1) << keyed.error.message;
+    ASSERT_EQ(keyed.log.size(), strict ? 0u : 1u);
+    if (!strict)
+      EXPECT_NE(keyed.log[0].find(keys + "' cannot be read"), std::string::npos) << keyed.log[0];
   }
+  const std::string key = folder.write("k.public", SecretKey::generate().publicKey().text());
+  Engine warned = open([&](nsa_engine_options &options) { options.cache_keys = key.c_str(); });
+  ASSERT_EQ(warned.log.size(), 1u);
+  EXPECT_NE(warned.log[0].find("none of the trusted keys has signed it"), std::string::npos) << warned.log[0];
 
   for (const std::string &file : {pin, database}) { // nobody has signed either
     pin = file;
