@@ -18,8 +18,11 @@ class CacheVerbs : public PackTest {
 protected:
   // `environment`: "NAME=value ...".
   Outcome run(const std::string &arguments, const std::string &environment = "") {
+    return runProgram("cache " + arguments, environment);
+  }
+  Outcome runProgram(const std::string &arguments, const std::string &environment) {
     const std::string command = "env -u NSA_CACHE_DIR XDG_CACHE_HOME=" + scratch.file("xdg") + " " + environment +
-                                " '" NSA_PROGRAM "' cache " + arguments + " >" + scratch.file("stdout") + " 2>" +
+                                " '" NSA_PROGRAM "' " + arguments + " >" + scratch.file("stdout") + " 2>" +
                                 scratch.file("stderr");
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, readFile(scratch.file("stdout")),
@@ -147,6 +150,27 @@ TEST_F(CacheVerbs, APolicyIsForWhatIsTakenToo) {
   EXPECT_EQ(run("verify " + path, strict).code, 0);
   expectFailure("export --force " + copy + at(path) + " --key " + ours + ".public", "only packs are signed");
   expectFailure("merge " + packPath + at(into) + " --key " + scratch.file("none"), "key file '" + scratch.file("none"));
+}
+
+TEST_F(CacheVerbs, TheShippedPackSatisfiesThePolicyWithItsKey) {
+  const std::string shipped = NSA_SHIPPED_PACKS "/nvidia-h200", pack = shipped + ".nsapack",
+                    into = scratch.file("i.db");
+  const std::string strict = "NSA_REQUIRE_SIGNATURE=1 NSA_CACHE_KEYS=" + shipped + ".public NSA_CACHE_PACKS=" + pack;
+  for (const std::string &verb : {"verify " + pack, "merge " + pack + at(into), "export " + packPath + at(pack)}) {
+    const Outcome outcome = run(verb, strict);
+    EXPECT_EQ(outcome.code, 0) << verb << "\n" << outcome.err;
+    EXPECT_EQ(outcome.err, "") << verb;
+  }
+  const std::string kernels = std::to_string(report("stats" + at(pack))["kernels"].get<int>());
+  EXPECT_EQ(report("stats" + at(into))["kernels"].dump(), kernels);
+  EXPECT_EQ(report("stats" + at(packPath))["kernels"].dump(), kernels);
+  const Outcome doctor = runProgram("doctor", strict);
+  EXPECT_NE(doctor.out.find("ok    " + pack + ", " + kernels + " kernels\n"), std::string::npos) << doctor.out;
+  // Without its key it is one of somebody.
+  ASSERT_EQ(run("keygen " + scratch.file("k")).code, 0);
+  const std::string other = "NSA_REQUIRE_SIGNATURE=1 NSA_CACHE_KEYS=" + scratch.file("k.public");
+  EXPECT_EQ(run("merge " + pack + at(scratch.file("j.db")), other).code, 1);
+  EXPECT_FALSE(std::filesystem::exists(scratch.file("j.db")));
 }
 
 TEST_F(CacheVerbs, MergeAndDiff) {

@@ -1,9 +1,9 @@
-// The packs that come with the project: each of their rows is whole and of this tree's compiler and templates, so that
-// it serves. After a change to either, tune anew (docs/shipping_a_cache.md) or remove the pack: nobody else would
-// notice that it serves nobody.
-#include "cache/cache_file.h"
+// The packs that come with the project: each is signed by the key beside it, and each of its rows is whole and of this
+// tree's compiler and templates, so that it serves. After a change to either, ship it anew (docs/shipping_a_cache.md)
+// or remove the pack: nobody else would notice that it serves nobody.
 #include "cache/kernel_rows.h"
 #include "cache/statistics.h"
+#include "cache/verification.h"
 #include "runtime/base/compiler_revision.h"
 #include "runtime/base/manifest.h"
 
@@ -29,7 +29,12 @@ TEST(ShippedPack, HasWholeRowsOfThisTree) {
     EXPECT_LE(entry.file_size(), kMostBytes);
     EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(entry.path()).replace_extension(".json")))
         << "its evidence, to be read";
-    Result<CacheFile> pack = CacheFile::open(entry.path().string());
+    const std::string key = std::filesystem::path(entry.path()).replace_extension(".public").string();
+    const Result<std::vector<PublicKey>> keys = readPublicKeys({key});
+    ASSERT_TRUE(keys) << keys.status().toString() << "\n`tools/ship-pack` signs a pack";
+    const SignatureRules rules{.requireSignature = true, .trusted = *keys};
+    EXPECT_EQ(verifyCache(entry.path().string(), rules).findings, std::vector<std::string>());
+    Result<CacheFile> pack = openSource(entry.path().string(), rules, Databases::kRefused);
     ASSERT_TRUE(pack) << pack.status().toString();
     const Result<std::vector<StoredChoice>> choices = pack->choices();
     ASSERT_TRUE(choices) << choices.status().toString();

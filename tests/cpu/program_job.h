@@ -15,10 +15,10 @@ namespace nsa::tools {
 
 class ProgramJob : public ::testing::Test {
 protected:
-  // Standard output; the exit code must be the expected one.
-  std::string run(const std::string &arguments, int expected = 0) {
-    const std::string command = "env -u NSA_MISS -u NSA_CACHE_DIR '" NSA_PROGRAM "' " + arguments + " >" +
-                                scratch.file("stdout") + " 2>" + scratch.file("stderr");
+  // Standard output; the exit code must be the expected one. `environment`: "NAME=value ...".
+  std::string run(const std::string &arguments, int expected = 0, const std::string &environment = "") {
+    const std::string command = "env -u NSA_MISS -u NSA_CACHE_DIR " + environment + " '" NSA_PROGRAM "' " + arguments +
+                                " >" + scratch.file("stdout") + " 2>" + scratch.file("stderr");
     const int status = std::system(command.c_str());
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == expected) << command << "\n"
                                                                       << test::readFile(scratch.file("stderr"));

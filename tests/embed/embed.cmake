@@ -26,7 +26,8 @@ if(CASE STREQUAL "nsa_embed_install")
   file(CHMOD ${WORK} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
   run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${tree})
   foreach(file include/nsa/nsa.h include/nsa/nsa.hpp ${LIBDIR}/libnsa.so ${LIBDIR}/libnsa.so.0
-          ${LIBDIR}/libnsa_compiler.so ${LIBDIR}/cmake/nsa/nsaConfig.cmake ${LIBDIR}/pkgconfig/nsa.pc)
+          ${LIBDIR}/libnsa_compiler.so ${LIBDIR}/cmake/nsa/nsaConfig.cmake ${LIBDIR}/pkgconfig/nsa.pc
+          share/nsa/packs/nvidia-h200.nsapack share/nsa/packs/nvidia-h200.public)
     if(NOT EXISTS ${tree}/${file})
       message(FATAL_ERROR "the install tree lacks ${file}")
     endif()
@@ -36,6 +37,9 @@ if(CASE STREQUAL "nsa_embed_install")
       message(FATAL_ERROR "the install tree has ${file}, which only the bundle should")
     endif()
   endforeach()
+  # What is installed satisfies the strict policy with the key that comes with it.
+  run(${tree}/bin/nsa cache verify --key ${tree}/share/nsa/packs/nvidia-h200.public
+    ${tree}/share/nsa/packs/nvidia-h200.nsapack)
   execute_process(COMMAND ldd ${tree}/${LIBDIR}/libnsa.so OUTPUT_VARIABLE libraries COMMAND_ERROR_IS_FATAL ANY)
   message(STATUS "${libraries}")
   string(REGEX MATCHALL "[^ \t\n]+\\.so[^ \n]*" names "${libraries}")
