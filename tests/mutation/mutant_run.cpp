@@ -75,7 +75,7 @@ void readReport(const nlohmann::json &report, const std::string &log, Outcome &o
   } else if (outcome.tests == 0 || skipped > 0) {
     const size_t at = log.find(kOtherArchitecture);
     outcome.verdict = skipped == outcome.tests && at != std::string::npos ? Verdict::kOtherDevice : Verdict::kNotRun;
-    outcome.detail = outcome.tests == 0 ? "no test has such a name" : std::to_string(skipped) + " tests skipped";
+    outcome.detail = outcome.tests == 0 ? "no test has such a name" : std::to_string(skipped) + " skipped";
   } else {
     outcome.verdict = Verdict::kSurvived;
   }
