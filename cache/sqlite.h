@@ -1,6 +1,6 @@
 // The little of sqlite that the store needs, as RAII: a connection with cached statements, and a query
 // that resets its statement when it goes out of scope. Results are sqlite's own codes; nothing throws.
-// A file's schema is SQL of whoever wrote the file. A connection opens guarded: sqlite may read the schema, and nothing
+// A file's schema is SQL of the file's writer. A connection opens guarded: sqlite may read the schema, and nothing
 // that stands in it can run for long. The guard is lifted once the schema is known (cache/known_schema.h).
 // Thread-safety: none; the store's mutex guards a connection and its queries.
 #pragma once

@@ -113,7 +113,7 @@ TEST_F(CacheVerbs, APolicyIsForWhatIsTakenToo) {
   ASSERT_EQ(run("sign " + packPath + " --key " + theirs + ".secret").code, 0);
   expectRefused("none of the keys that signed it is trusted");
 
-  // Keys that nobody requires are a word on stderr.
+  // Keys without the requirement are a warning on stderr.
   const std::string other = scratch.file("other.db");
   const Outcome warned = run("merge " + packPath + at(other), keys);
   EXPECT_EQ(warned.code, 0) << warned.err;
@@ -166,7 +166,7 @@ TEST_F(CacheVerbs, TheShippedPackSatisfiesThePolicyWithItsKey) {
   EXPECT_EQ(report("stats" + at(packPath))["kernels"].dump(), kernels);
   const Outcome doctor = runProgram("doctor", strict);
   EXPECT_NE(doctor.out.find("ok    " + pack + ", " + kernels + " kernels\n"), std::string::npos) << doctor.out;
-  // Without its key it is one of somebody.
+  // Under another key it is refused.
   ASSERT_EQ(run("keygen " + scratch.file("k")).code, 0);
   const std::string other = "NSA_REQUIRE_SIGNATURE=1 NSA_CACHE_KEYS=" + scratch.file("k.public");
   EXPECT_EQ(run("merge " + pack + at(scratch.file("j.db")), other).code, 1);

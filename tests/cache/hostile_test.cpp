@@ -1,4 +1,4 @@
-// Files whose schema is a program of somebody else: whatever stands in it is refused before it runs. Each case is read
+// Files whose schema is a hostile program: the file is refused before any of it runs. Each case is read
 // in a process of its own that is ended after two minutes, as what it tries would take hours.
 #include "cache/schema.h"
 #include "cache/verification.h"

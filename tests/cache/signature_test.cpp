@@ -140,7 +140,7 @@ TEST_F(SignatureTest, ASignatureOfSomethingElseIsRefused) {
   EXPECT_NE(refusal(rules).find("its signature is not that of its digest"), std::string::npos) << refusal(rules);
 }
 
-// Whoever changes a pack and makes its digest anew leaves the signature of the old one, or has none.
+// A pack that was changed and has a new digest keeps the signature of the old digest, or has none.
 TEST_F(SignatureTest, AFalseSignatureIsRefusedWhateverTheRules) {
   makePack();
   const SecretKey ours = SecretKey::generate(), theirs = SecretKey::generate();
@@ -178,7 +178,7 @@ TEST_F(SignatureTest, AFalseSignatureIsRefusedWhateverTheRules) {
   expectRefused("it has more than 32 signatures");
 }
 
-TEST_F(SignatureTest, KeysThatNobodyRequiresWarn) {
+TEST_F(SignatureTest, KeysWithoutTheRequirementWarn) {
   makePack();
   const SecretKey ours = SecretKey::generate(), theirs = SecretKey::generate();
   const SignatureRules rules{false, {ours.publicKey()}};

@@ -1,6 +1,6 @@
 // The shipped pack with one byte changed, at 200 drawn places, under the policy that wants its signature: it is
 // refused, or the byte lies where nothing is signed and changes no answer and no row, or it lies in a binary, which
-// never serves then. Whoever takes rows from the file has looked at all of it.
+// never serves then. A reader that takes rows compares the whole file before.
 #include "cache/pack.h"
 #include "cache/pack_writer.h"
 #include "cache/verification.h"

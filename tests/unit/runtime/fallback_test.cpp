@@ -382,7 +382,7 @@ TEST_F(Pinned, WhateverElseChoosesIsInTheDigest) {
     EXPECT_EQ(std::count(digests.begin(), digests.end(), digests[i]), 1) << i;
 }
 
-// The same choices of another compiler, or of somebody else, are other code.
+// The same choices with other binaries are another table.
 TEST_F(Pinned, WhatRunsIsInTheDigest) {
   storeIn(pin, 40, 7, "one");
   std::string warning;
