@@ -349,6 +349,12 @@ constexpr Mutant kForwardMutants[] = {
      .before = "%from_c_begin = arith.select %is_c_begin, %c_begin_tile, %from_c_length",
      .after = "%from_c_begin = arith.select %is_c_begin, %none, %from_c_length",
      .tests = "Table/OperatorTable.MatchesTheReference/nsa_bf16_packed"},
+    {.name = "compress-rows-behind-the-last-block",
+     .operators = "compress",
+     .file = "tile/compress_mean.mlir",
+     .before = "%past_block = arith.minsi %past_tile, %blocks",
+     .after = "%past_block = arith.minsi %past_tile, %past_tile",
+     .tests = "Table/OperatorTable.MatchesTheReference/compress_bf16_*"},
 };
 
 } // namespace

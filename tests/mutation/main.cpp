@@ -57,7 +57,7 @@ std::vector<Trial> trialsOf(const Flags &flags) {
   std::vector<Trial> trials;
   std::map<std::string, std::set<std::string_view>> filters;
   for (const Mutant &mutant : allMutants()) {
-    const bool runsHere = mutant.isDeviceCode() ? flags.device == "gpu" : flags.device == "cpu" || flags.all;
+    const bool runsHere = mutant.needsGpu() ? flags.device == "gpu" : flags.device == "cpu" || flags.all;
     if (!runsHere || mutant.name.find(flags.filter) == std::string_view::npos)
       continue;
     const std::string program = mutant.program(flags.device);

@@ -18,9 +18,12 @@ struct Mutant {
   std::string_view tests; // a filter of GoogleTest
   // Why no test can tell the mutant from the original; empty: one must.
   std::string_view equivalent = {};
+  // On the CPU the host refuses the call before the kernel meets what it must check.
+  bool isSeenOnGpuAlone = false;
 
   // Device code runs on a GPU alone, tile programs on every device.
   bool isDeviceCode() const { return !file.starts_with("tile/"); }
+  bool needsGpu() const { return isDeviceCode() || isSeenOnGpuAlone; }
   // The program, beside this one, that has the tests for a device, "cpu" or "gpu".
   std::string program(std::string_view device) const {
     const bool isForHopper = file.find("/sm90/") != std::string_view::npos;

@@ -55,7 +55,7 @@ TEST(MutantTable, EachPatternOfAFilterNamesATest) {
   for (const Mutant &mutant : allMutants()) {
     std::istringstream filter{std::string(mutant.tests)};
     for (std::string pattern; std::getline(filter, pattern, ':');)
-      patterns.emplace(ownFolder() + "/" + mutant.program(mutant.isDeviceCode() ? "gpu" : "cpu"), pattern);
+      patterns.emplace(ownFolder() + "/" + mutant.program(mutant.needsGpu() ? "gpu" : "cpu"), pattern);
   }
   for (const auto &[program, pattern] : patterns)
     EXPECT_NE(listed(program, pattern, folder->file("log")).find('.'), std::string::npos)
