@@ -1,5 +1,7 @@
 #include "cache/sqlite.h"
 
+#include "runtime/base/file_limit_signal.h"
+
 #include <algorithm>
 #include <limits>
 
@@ -50,6 +52,7 @@ Connection &Connection::operator=(Connection &&other) noexcept {
 }
 
 Connection Connection::open(const std::string &name, int flags, int &result) {
+  const FileLimitSignalHeld held;
   Connection connection;
   result =
       sqlite3_open_v2(name.c_str(), &connection.handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
@@ -67,6 +70,7 @@ Connection Connection::openImmutable(const std::string &path, int &result) {
 }
 
 void Connection::close() {
+  const FileLimitSignalHeld held;
   for (auto &[sql, statement] : statements)
     sqlite3_finalize(statement);
   statements.clear();
@@ -131,6 +135,7 @@ void Connection::leaveFileAlone() { sqlite3_db_config(handle, SQLITE_DBCONFIG_NO
 int Connection::execute(const char *sql) {
   if (work)
     work->left = work->limit;
+  const FileLimitSignalHeld held;
   return sqlite3_exec(handle, sql, nullptr, nullptr, nullptr);
 }
 
@@ -170,6 +175,7 @@ int Connection::readHead(std::span<std::byte> head, size_t &size) const {
 }
 
 int Connection::copyTo(Connection &target) const {
+  const FileLimitSignalHeld held;
   constexpr int kAllPages = -1;
   sqlite3_backup *backup = sqlite3_backup_init(target.handle, "main", handle, "main");
   if (!backup)
@@ -183,6 +189,7 @@ int64_t Connection::changes() const { return sqlite3_changes64(handle); }
 std::string Connection::message() const { return handle ? sqlite3_errmsg(handle) : "no connection"; }
 
 sqlite3_stmt *Connection::prepared(const char *sql, int &result) {
+  const FileLimitSignalHeld held;
   result = SQLITE_OK;
   for (auto &[known, statement] : statements)
     if (known == sql)
@@ -208,6 +215,7 @@ Query::Query(Connection &connection, const char *sql) {
 Query::~Query() {
   if (!statement)
     return;
+  const FileLimitSignalHeld held;
   sqlite3_reset(statement);
   sqlite3_clear_bindings(statement);
 }
@@ -247,6 +255,7 @@ Query &Query::bind(int parameter, double value) {
 bool Query::step() {
   if (result != SQLITE_OK)
     return false;
+  const FileLimitSignalHeld held;
   int code = sqlite3_step(statement);
   if (code == SQLITE_ROW)
     return true;

@@ -1,6 +1,7 @@
 #include "runtime/engine/source_dump.h"
 
 #include "cache/replacing_file.h"
+#include "runtime/base/file_limit_signal.h"
 
 #include <filesystem>
 #include <fstream>
@@ -17,6 +18,7 @@ Status write(const std::string &path, std::string_view content) {
   Result<ReplacingFile> file = ReplacingFile::create(path, ReplacingFile::Existing::kReplace);
   if (!file)
     return failed(": " + file.status().toString());
+  const FileLimitSignalHeld held;
   std::ofstream stream(file->temporaryPath(), std::ios::binary | std::ios::trunc);
   stream.write(content.data(), static_cast<std::streamsize>(content.size()));
   stream.close();

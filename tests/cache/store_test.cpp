@@ -1,7 +1,9 @@
 #include "tests/cache/store_fixture.h"
 
 #include <cmath>
+#include <csignal>
 #include <filesystem>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <thread>
 
@@ -33,6 +35,28 @@ TEST_F(StoreTest, RoundTripThroughAnotherStore) {
   StoreCounters counters = store->counters();
   EXPECT_EQ(counters.hits, 2u);
   EXPECT_EQ(counters.misses, 0u);
+}
+
+// A host may have limited the size of its files, and expects no signal.
+TEST_F(StoreTest, ALimitOfFileSizesIsAnError) {
+  const pid_t child = startProcess([&] {
+    const rlimit limit{200'000, 200'000};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    {
+      std::unique_ptr<KernelStore> store = openStore();
+      EXPECT_TRUE(store->put(makeKernel(1), nullptr).isOk());
+      for (int number = 2; number < 20; ++number)
+        if (const Status status = store->put(makeKernel(number, 100'000), nullptr); !status.isOk())
+          break;
+        else
+          EXPECT_LT(number, 19) << "two megabytes do not fit";
+    }
+    sigset_t pending;
+    sigpending(&pending);
+    EXPECT_EQ(sigismember(&pending, SIGXFSZ), 0);
+    expectKernel(*openStore(), 1);
+  });
+  expectGoodEnd(child);
 }
 
 TEST_F(StoreTest, WhatIsNotThereIsAMiss) {
