@@ -24,6 +24,8 @@ constexpr const char *kCandidates =
 constexpr const char *kDeleteChoices = "DELETE FROM choices WHERE content = ?1"; // their evidence goes with them
 constexpr const char *kDeleteUse = "DELETE FROM uses WHERE content = ?1";
 constexpr const char *kDeleteKernel = "DELETE FROM kernels WHERE content = ?1";
+// A clock that was ahead must not keep a kernel for ever, nor a day that no clock shows.
+constexpr const char *kEndFutureUses = "UPDATE uses SET day = ?1 WHERE day > ?1";
 constexpr const char *kDeleteStrayUses = "DELETE FROM uses WHERE content NOT IN (SELECT content FROM kernels)";
 
 // In the order in which they would go.
@@ -32,7 +34,7 @@ int listCandidates(Connection &connection, int64_t day, std::vector<Candidate> &
   while (query.step())
     candidates.push_back({{query.text(0), query.text(1), query.text(2), query.text(3), query.text(4), query.integer(5),
                            query.integer(6)},
-                          std::min(query.integer(7), day), // a clock that was ahead counts as today
+                          std::clamp(query.integer(7), int64_t{0}, day),
                           query.integer(8) == 1,
                           query.integer(9) == 1});
   std::sort(candidates.begin(), candidates.end(), [](const Candidate &a, const Candidate &b) {
@@ -71,6 +73,8 @@ int collect(Connection &connection, const CollectionRules &rules, int64_t day, C
   if (const int code = usedBytes(connection, report.bytesBefore))
     return code;
   report.bytesAfter = report.bytesBefore;
+  if (const int code = Query(connection, kEndFutureUses).bind(1, day).run())
+    return code;
   std::vector<Candidate> candidates;
   if (const int code = listCandidates(connection, day, candidates))
     return code;

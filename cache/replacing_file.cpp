@@ -2,9 +2,11 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <ctime>
 #include <fcntl.h>
 #include <filesystem>
 #include <random>
+#include <string_view>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -16,6 +18,8 @@ namespace {
 
 constexpr mode_t kMostRights = 0644; // never everyone's to write: such a file would be refused
 constexpr int kMostNames = 100;      // each of 64 drawn bits
+constexpr size_t kDrawnDigits = 16;
+constexpr time_t kAbandonedSeconds = 3600;
 
 Status failure(const std::string &path, const std::string &what, int error, std::string hint = "") {
   return Status::error(ErrorCode::kIoError, "'" + path + "' " + what + ": " + std::generic_category().message(error),
@@ -63,6 +67,29 @@ int renameIfFree(const std::string &from, const std::string &to) {
   return 0;
 }
 
+// "file.0123456789abcdef" of "file", and what sqlite keeps beside such a file.
+bool isTemporaryOf(std::string_view name, std::string_view file) {
+  if (!name.starts_with(file) || name.size() < file.size() + 1 + kDrawnDigits || name[file.size()] != '.')
+    return false;
+  const std::string_view drawn = name.substr(file.size() + 1, kDrawnDigits),
+                         ending = name.substr(file.size() + 1 + kDrawnDigits);
+  return drawn.find_first_not_of("0123456789abcdef") == std::string_view::npos &&
+         (ending.empty() || ending == "-journal" || ending == "-wal" || ending == "-shm");
+}
+
+// What a process left that was killed while it wrote. One that lives writes more often.
+void removeAbandoned(const std::filesystem::path &path) {
+  std::error_code error;
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    struct stat facts{};
+    if (isTemporaryOf(entry->path().filename().native(), path.filename().native()) &&
+        ::lstat(entry->path().c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == ::geteuid() &&
+        ::time(nullptr) - facts.st_mtime > kAbandonedSeconds)
+      ::unlink(entry->path().c_str());
+  }
+}
+
 } // namespace
 
 ReplacingFile::ReplacingFile(ReplacingFile &&other) noexcept
@@ -81,6 +108,7 @@ Result<ReplacingFile> ReplacingFile::create(const std::string &path, Existing ex
     if (!S_ISREG(facts.st_mode))
       return Status::error(ErrorCode::kIoError, "'" + path + "' exists and is not a regular file", "name another file");
   }
+  removeAbandoned(path);
   ReplacingFile file;
   file.path = path;
   file.existing = existing;

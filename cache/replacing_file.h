@@ -11,7 +11,8 @@ namespace nsa {
 class ReplacingFile {
 public:
   enum class Existing { kRefuse, kReplace };
-  // Makes the empty file under its temporary name.
+  // Makes the empty file under its temporary name. What a process left that was killed at this, an hour ago or longer,
+  // goes.
   static Result<ReplacingFile> create(const std::string &path, Existing existing);
   ReplacingFile(ReplacingFile &&other) noexcept;
   ReplacingFile &operator=(ReplacingFile &&) = delete;

@@ -4,6 +4,7 @@
 #include "tests/cache/store_fixture.h"
 
 #include <filesystem>
+#include <limits>
 
 namespace nsa {
 namespace {
@@ -86,6 +87,17 @@ TEST_F(CollectionTest, AUseOfTheFutureIsCorrected) {
   CollectionRules rules;
   rules.maxIdleDays = 0;
   EXPECT_EQ(numbersOf(collect(rules)), std::vector<int>{1}) << "one of the future counts as used today";
+  EXPECT_EQ(dayOf(0), now) << "and grows old from now on";
+}
+
+TEST_F(CollectionTest, ADayThatNoClockShowsIsNoUse) {
+  fill(2);
+  setDay(0, std::numeric_limits<int64_t>::min());
+  setDay(1, std::numeric_limits<int64_t>::max());
+  CollectionRules rules;
+  rules.maxIdleDays = 10;
+  EXPECT_EQ(numbersOf(collect(rules)), std::vector<int>{0});
+  EXPECT_EQ(dayOf(1), now);
 }
 
 TEST_F(CollectionTest, AStoreThatCannotBeWrittenForgetsUsesQuietly) {

@@ -4,12 +4,15 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <ctime>
+#include <fcntl.h>
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <string>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <vector>
 
 namespace {
 int renamingError = 0; // what renameat2 fails with, as NFS does; 0: the real one
@@ -91,6 +94,32 @@ TEST_F(ReplacingFileTest, RightsAreThoseOfAnyNewFileAndTheMaskIsNotTouched) {
     EXPECT_EQ(facts.st_mode & 0777, 0644 & ~mask);
     unlink(path.c_str());
   }
+}
+
+TEST_F(ReplacingFileTest, WhatAKilledWriterLeftGoesWithTheNextFile) {
+  const auto age = [&](const std::string &name) {
+    const timespec times[2] = {{.tv_sec = time(nullptr) - 7200, .tv_nsec = 0},
+                               {.tv_sec = time(nullptr) - 7200, .tv_nsec = 0}};
+    ASSERT_EQ(utimensat(AT_FDCWD, scratch.file(name).c_str(), times, AT_SYMLINK_NOFOLLOW), 0);
+  };
+  const std::string drawn = "file.0123456789abcdef";
+  for (const std::string &name : {drawn, drawn + "-journal"}) {
+    scratch.write(name, "abandoned");
+    age(name);
+  }
+  const std::vector<std::string> others = {"file.0123456789abcdeg", "file.0123456789abcdef0", "other.0123456789abcdef",
+                                           "file.0123", "filex0123456789abcdef"};
+  for (const std::string &name : others) {
+    scratch.write(name, "of others");
+    age(name);
+  }
+  scratch.write("file.fedcba9876543210", "of a writer that lives");
+  ASSERT_EQ(symlink("other.0123456789abcdef", scratch.file("file.aaaaaaaaaaaaaaaa").c_str()), 0);
+  age("file.aaaaaaaaaaaaaaaa");
+  ASSERT_TRUE(write("text", Existing::kReplace).isOk());
+  EXPECT_EQ(files(), static_cast<ptrdiff_t>(others.size()) + 3) << "the file, the young one and the link";
+  EXPECT_FALSE(std::filesystem::exists(scratch.file(drawn)));
+  EXPECT_TRUE(std::filesystem::exists(scratch.file("file.fedcba9876543210")));
 }
 
 TEST_F(ReplacingFileTest, WhatIsNoFileStays) {
