@@ -1,4 +1,5 @@
 #include "bench/bench_program.h"
+#include "tools/support/number_option.h"
 
 #include <cstdio>
 #include <exception>
@@ -40,12 +41,12 @@ void BenchProgram::addDevice() {
 }
 
 void BenchProgram::addCount(const std::string &option, int &count, const std::string &meaning, int least, int most) {
-  app.add_option(option, count, meaning)->check(CLI::Range(least, most))->capture_default_str()->type_name("N");
+  app.add_option(option, count, meaning)->check(tools::wholeWithin(least, most))->capture_default_str()->type_name("N");
 }
 
 void BenchProgram::addTuneBudget(double &seconds) {
   app.add_option("--tune-budget", seconds, "Seconds of tuning for each shape")
-      ->check(CLI::PositiveNumber)
+      ->check(tools::secondsAbove0())
       ->capture_default_str()
       ->type_name("SECONDS");
 }

@@ -10,6 +10,7 @@
 #include "bench/machine_facts.h"
 #include "bench/plan_contender.h"
 #include "bench/roof_contender.h"
+#include "tools/support/number_option.h"
 #include "tools/support/operator_work.h"
 
 #include <algorithm>
@@ -209,7 +210,7 @@ int main(int argc, char **argv) {
       ->type_name("LIST");
   options.add_option("--forward-tokens", flags.forwardTokens, "Lengths of the whole forward pass")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber)
+      ->check(tools::wholeAbove0())
       ->capture_default_str()
       ->type_name("LIST");
   options.add_flag("--no-tune", flags.noTune, "Only the compiler's best guess");

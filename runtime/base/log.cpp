@@ -1,5 +1,7 @@
 #include "runtime/base/log.h"
 
+#include "runtime/base/text.h"
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -24,7 +26,7 @@ Logger::Logger(Sink sink, LogLevel least) : sink(std::move(sink)), least(this->s
 
 void Logger::log(LogLevel level, std::string_view tag, std::string_view message) const {
   if (enabled(level))
-    sink(level, tag, message);
+    sink(level, tag, printable(message));
 }
 
 } // namespace nsa

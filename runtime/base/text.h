@@ -1,7 +1,9 @@
-// Words of the line-based texts: manifests and the headers of templates. Thread-safety: pure functions.
+// Words of the line-based texts: manifests and the headers of templates; texts of files on their way to a log or a
+// terminal. Thread-safety: pure functions.
 #pragma once
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 
 namespace nsa {
@@ -23,6 +25,27 @@ inline std::string_view takeWord(std::string_view &text) {
   const std::string_view word = text.substr(0, length);
   text = trim(text.substr(length));
   return word;
+}
+
+// A text that may come from a file of others, for a log or a terminal: control characters, which may move the cursor,
+// forge lines or change the terminal's settings, are written out. `kept`: those that may stay.
+inline std::string printable(std::string_view text, std::string_view kept = "") {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    // U+0080 to U+009F are control characters too; they are two bytes.
+    const bool isWide = byte == 0xc2 && i + 1 < text.size() && (static_cast<unsigned char>(text[i + 1]) & 0xe0) == 0x80;
+    if ((byte >= 0x20 && byte != 0x7f && !isWide) || kept.find(text[i]) != std::string_view::npos)
+      result += text[i];
+    else if (byte == '\n')
+      result += "\\n";
+    else {
+      const auto code = isWide ? static_cast<unsigned char>(text[++i]) : byte;
+      result += {'\\', 'x', kDigits[code >> 4], kDigits[code & 15]};
+    }
+  }
+  return result;
 }
 
 } // namespace nsa

@@ -44,6 +44,24 @@ protected:
   std::string at(const std::string &file) const { return " --cache " + file; }
 };
 
+// A file of others may hold what moves a terminal's cursor.
+TEST_F(CacheVerbs, NoControlCharactersOfAFileArePrinted) {
+  StoredChoice choice = makeChoice(1, true);
+  choice.device = "gpu\x1b[2J\x1b]0;title\x07";
+  choice.provenance = "made\x9b by\x7f";
+  ASSERT_TRUE(openStore()->put(makeKernel(1), &choice).isOk());
+  ASSERT_TRUE(openStore()->put(makeKernel(2), nullptr).isOk());
+  const std::string kernel = makeKernel(1).content.substr(0, 12);
+  for (const std::string &arguments :
+       {"list" + at(path), "show " + kernel + at(path), "stats" + at(path), "gc" + at(path)}) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.code, 0) << arguments << outcome.err;
+    for (const char control : {'\x1b', '\x07', '\x7f'})
+      EXPECT_EQ((outcome.out + outcome.err).find(control), std::string::npos) << arguments;
+  }
+  EXPECT_NE(run("list" + at(path)).out.find("gpu\\x1b[2J\\x1b]0;title\\x07"), std::string::npos);
+}
+
 TEST_F(CacheVerbs, ExportSignVerifyAndLook) {
   fill({1, 2}, path);
   nlohmann::json json = report("export " + packPath + at(path));

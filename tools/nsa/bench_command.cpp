@@ -6,6 +6,7 @@
 #include "tools/nsa/bench_verbs.h"
 #include "tools/nsa/file_io.h"
 #include "tools/render_tables/tables.h"
+#include "tools/support/number_option.h"
 #include "tools/support/progress.h"
 
 #include <cstdio>
@@ -146,14 +147,14 @@ CLI::App *addMeasuring(CLI::App &bench, Action &action, const std::shared_ptr<Be
                                          : "Lengths, separated by commas (default: 4096 to 65536, on the CPU 1024 "
                                            "to 4096)")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber)
+      ->check(wholeAbove0())
       ->type_name("LIST");
   command->add_option("--samples", flags->choice.samples, "Samples of each measurement")
-      ->check(CLI::Range(1, 10000))
+      ->check(wholeWithin(1, 10000))
       ->capture_default_str()
       ->type_name("N");
   command->add_option("--warm-ups", flags->choice.warmUps, "Runs before the first sample")
-      ->check(CLI::Range(1, 10000))
+      ->check(wholeWithin(1, 10000))
       ->capture_default_str()
       ->type_name("N");
   if (!flags->isSearch)
@@ -188,7 +189,7 @@ void addSearch(CLI::App &bench, Action &action) {
   command
       ->add_option("--exhaustive-budget", flags->exhaustiveSeconds,
                    "Seconds that each exhaustive search may take; one that it cuts says so (default: no limit)")
-      ->check(CLI::PositiveNumber)
+      ->check(secondsAbove0())
       ->type_name("SECONDS");
 }
 
@@ -285,14 +286,14 @@ void addBenchCommand(CLI::App &app, Action &action) {
                                           "Batches of decode, separated by commas, at which the number of programs "
                                           "that share the keys of a query is measured (default: none)")
                              ->delimiter(',')
-                             ->check(CLI::Range(1, 65536))
+                             ->check(wholeWithin(1, 65536))
                              ->type_name("LIST");
   thresholdFlags->decodeTokens = {4096, 16384, 65536};
   threshold
       ->add_option("--decode-tokens", thresholdFlags->decodeTokens,
                    "Lengths of decode's caches, separated by commas (default: 4096,16384,65536)")
       ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 22))
+      ->check(wholeWithin(1, 1 << 22))
       ->type_name("LIST")
       ->needs(batches);
   addSearch(*bench, action);

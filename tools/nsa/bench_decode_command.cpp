@@ -1,6 +1,7 @@
 // `nsa bench decode`: steps of decoding over lengths, told in the words of nsa-vibe's bench or in ours.
 #include "bench/decode_bench.h"
 #include "tools/nsa/bench_verbs.h"
+#include "tools/support/number_option.h"
 
 #include <cstdio>
 #include <memory>
@@ -74,7 +75,7 @@ void addShape(CLI::App &command, DecodeFlags &flags) {
                  {"--w", &shape.window, "Tokens of the window"}};
   for (const auto &[name, field, about] : options)
     flags.shapeOptions.push_back(command.add_option(name, *field, std::string(about) + " (without --config)")
-                                     ->check(CLI::PositiveNumber)
+                                     ->check(wholeAbove0())
                                      ->capture_default_str()
                                      ->type_name("N"));
   const auto readDtype = [&shape](const std::string &name) {
@@ -111,27 +112,27 @@ void addDecodeBench(CLI::App &bench, Action &action) {
   command
       ->add_option("--tokens,--S_list", choice.tokens, "Tokens in the cache before the first step, separated by commas")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber)
+      ->check(wholeAbove0())
       ->capture_default_str()
       ->type_name("LIST");
   command->add_option("--batch,--B", choice.batches, "Numbers of sequences, separated by commas")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber)
+      ->check(wholeAbove0())
       ->capture_default_str()
       ->type_name("LIST");
   command->add_option("--new-tokens", choice.newTokens, "Tokens of each sequence in a step")
-      ->check(CLI::Range(1, 64))
+      ->check(wholeWithin(1, 64))
       ->capture_default_str()
       ->type_name("N");
   command->add_option("--page-size", flags->pageSize, "Tokens of a page; 0: no pages (default: the configuration's)")
-      ->check(CLI::NonNegativeNumber)
+      ->check(wholeFrom0())
       ->type_name("N");
   command->add_option("--samples,--iters", choice.samples, "Steps from each length on")
-      ->check(CLI::Range(1, 10000))
+      ->check(wholeWithin(1, 10000))
       ->capture_default_str()
       ->type_name("N");
   command->add_option("--warm-ups,--warmup", choice.warmUps, "The first of them, which are not counted")
-      ->check(CLI::Range(0, 10000))
+      ->check(wholeWithin(0, 10000))
       ->capture_default_str()
       ->type_name("N");
   command->add_flag("--tune", choice.tuned, "Tune the kernels that have choices first");

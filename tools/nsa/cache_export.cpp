@@ -1,5 +1,6 @@
 // `nsa cache export`: a pack of what a file holds.
 #include "tools/nsa/cache_verbs.h"
+#include "tools/support/number_option.h"
 
 #include "cache/pack_writer.h"
 
@@ -47,11 +48,11 @@ Status exportPack(const ExportFlags &flags) {
                {"damaged", report->damaged}});
     return Status::ok();
   }
-  std::printf("%s: %s, %s, %s, %s\ndigest %s\n", flags.target.c_str(), bytesText(report->bytes).c_str(),
-              countText(report->kernels, "kernel").c_str(), countText(report->choices, "choice").c_str(),
-              countText(report->routes, "route").c_str(), toHex(report->digest).c_str());
+  printText("%s: %s, %s, %s, %s\ndigest %s\n", flags.target.c_str(), bytesText(report->bytes).c_str(),
+            countText(report->kernels, "kernel").c_str(), countText(report->choices, "choice").c_str(),
+            countText(report->routes, "route").c_str(), toHex(report->digest).c_str());
   for (const std::string &content : report->damaged)
-    std::printf("left out: kernel %s, which is damaged\n", content.c_str());
+    printText("left out: kernel %s, which is damaged\n", content.c_str());
   return Status::ok();
 }
 
@@ -75,7 +76,7 @@ void addCacheExport(CLI::App &cache, Action &action) {
   verb->add_option(
           "--compression", flags->request.compression,
           "Compress the kernels anew: a higher level is smaller and takes longer (default: as they are stored)")
-      ->check(CLI::Range(1, kMostCompression))
+      ->check(wholeWithin(1, kMostCompression))
       ->type_name("LEVEL");
   verb->add_flag("--force", flags->force, "Replace a file of that name");
   addJsonFlag(*verb, flags->json);

@@ -1,5 +1,6 @@
 // `nsa cache gc`: makes a database smaller.
 #include "tools/nsa/cache_verbs.h"
+#include "tools/support/number_option.h"
 
 #include "cache/cache_file.h"
 #include "cache/kernel_store.h"
@@ -72,16 +73,16 @@ Status collectGarbage(const CollectionFlags &flags) {
     return Status::ok();
   }
   for (const CollectedKernel &each : report->removed)
-    std::printf("%s %.12s  %s %s %s: %s\n", flags.dryRun ? "would remove" : "removed", each.kernel.content.c_str(),
-                each.kernel.op.c_str(), each.kernel.templateName.c_str(), each.kernel.config.c_str(),
-                each.reason.c_str());
-  std::printf("%s: %s and %s %sremoved, %s in use of %s before\n", path->c_str(),
-              countText(static_cast<int64_t>(report->removed.size()), "kernel").c_str(),
-              countText(report->choices, "choice").c_str(), flags.dryRun ? "would be " : "",
-              bytesText(report->bytesAfter).c_str(), bytesText(report->bytesBefore).c_str());
+    printText("%s %.12s  %s %s %s: %s\n", flags.dryRun ? "would remove" : "removed", each.kernel.content.c_str(),
+              each.kernel.op.c_str(), each.kernel.templateName.c_str(), each.kernel.config.c_str(),
+              each.reason.c_str());
+  printText("%s: %s and %s %sremoved, %s in use of %s before\n", path->c_str(),
+            countText(static_cast<int64_t>(report->removed.size()), "kernel").c_str(),
+            countText(report->choices, "choice").c_str(), flags.dryRun ? "would be " : "",
+            bytesText(report->bytesAfter).c_str(), bytesText(report->bytesBefore).c_str());
   if (!isWithin)
-    std::printf("still more than %s: %s\n", bytesText(flags.maxBytes).c_str(),
-                flags.tuned ? "that is the least a database needs" : "tuned kernels stay (--tuned removes them too)");
+    printText("still more than %s: %s\n", bytesText(flags.maxBytes).c_str(),
+              flags.tuned ? "that is the least a database needs" : "tuned kernels stay (--tuned removes them too)");
   return Status::ok();
 }
 
@@ -94,10 +95,10 @@ void addCacheGc(CLI::App &cache, Action &action) {
   addCacheFlag(*verb, flags->path, CacheUse::kWrites);
   verb->add_option("--max-bytes", flags->maxBytes,
                    "Remove the least recently used kernels until the file is no larger (64MB, 1GiB, ...)")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(sizeInBytes())
       ->type_name("SIZE");
   verb->add_option("--older-than-days", flags->olderThanDays, "Remove kernels that were last used more days ago")
-      ->check(CLI::NonNegativeNumber)
+      ->check(wholeFrom0())
       ->type_name("DAYS");
   verb->add_flag("--tuned", flags->tuned, "Kernels of tuned choices may go, too");
   verb->add_flag("--dry-run", flags->dryRun, "Change nothing, only say what would be removed");

@@ -47,32 +47,32 @@ Status list(const ListFlags &flags) {
     printJson({{"path", file->path()}, {"kernels", kernelList}, {"choices", choiceList}, {"routes", routeList}});
     return Status::ok();
   }
-  std::printf("%s: %zu kernels, %zu choices, %zu routes\n", file->path().c_str(), kernels->size(), choices->size(),
-              routes->size());
+  printText("%s: %zu kernels, %zu choices, %zu routes\n", file->path().c_str(), kernels->size(), choices->size(),
+            routes->size());
   for (const KernelSummary &kernel : *kernels)
-    std::printf("kernel %.12s  %-8s %-8s %-16s %s  (%lld bytes, %lld stored)\n", kernel.content.c_str(),
-                kernel.target.c_str(), kernel.op.c_str(), kernel.templateName.c_str(), kernel.config.c_str(),
-                static_cast<long long>(kernel.binaryBytes), static_cast<long long>(kernel.compressedBytes));
+    printText("kernel %.12s  %-8s %-8s %-16s %s  (%lld bytes, %lld stored)\n", kernel.content.c_str(),
+              kernel.target.c_str(), kernel.op.c_str(), kernel.templateName.c_str(), kernel.config.c_str(),
+              static_cast<long long>(kernel.binaryBytes), static_cast<long long>(kernel.compressedBytes));
   for (const StoredChoice &choice : *choices)
-    std::printf("choice %.12s  %s  %s  [%s]\n", choice.content.c_str(), choice.tuned ? "tuned  " : "default",
-                choice.problem.c_str(), choice.device.c_str());
+    printText("choice %.12s  %s  %s  [%s]\n", choice.content.c_str(), choice.tuned ? "tuned  " : "default",
+              choice.problem.c_str(), choice.device.c_str());
   for (const StoredRoute &route : *routes)
-    std::printf("route  %s %s  %s  [%s]\n", route.name.c_str(), thresholdText(route).c_str(), route.family.c_str(),
-                route.device.c_str());
+    printText("route  %s %s  %s  [%s]\n", route.name.c_str(), thresholdText(route).c_str(), route.family.c_str(),
+              route.device.c_str());
   return Status::ok();
 }
 
 void printEvidence(const StoredChoice &choice) {
-  std::printf("\nchosen for %s\non %s, %s; %s\n", choice.problem.c_str(), choice.device.c_str(),
-              choice.tuned ? "measured" : "not measured", choice.provenance.c_str());
+  printText("\nchosen for %s\non %s, %s; %s\n", choice.problem.c_str(), choice.device.c_str(),
+            choice.tuned ? "measured" : "not measured", choice.provenance.c_str());
   for (const Measurement &measurement : choice.evidence) {
     if (measurement.outcome == "pruned")
       continue;
     const std::string time = measurement.milliseconds > 0 ? millisecondsText(measurement.milliseconds) : "-";
-    std::printf("  %-8s %12s  %s %s%s%s\n", measurement.outcome.c_str(), time.c_str(), measurement.templateName.c_str(),
-                measurement.config.c_str(), measurement.detail.empty() ? "" : ": ", measurement.detail.c_str());
+    printText("  %-8s %12s  %s %s%s%s\n", measurement.outcome.c_str(), time.c_str(), measurement.templateName.c_str(),
+              measurement.config.c_str(), measurement.detail.empty() ? "" : ": ", measurement.detail.c_str());
   }
-  std::printf("%s", prunedText(toJson(choice)["evidence"]).c_str());
+  printText("%s", prunedText(toJson(choice)["evidence"]).c_str());
 }
 
 // The content that `key` begins, if it is exactly one.
@@ -120,7 +120,7 @@ Status show(const ListFlags &flags) {
                {"choices", choiceList}});
     return Status::ok();
   }
-  std::printf("kernel %s, %zu bytes\n\n%s", content->c_str(), (*kernel)->binary.size(), (*kernel)->manifest.c_str());
+  printText("kernel %s, %zu bytes\n\n%s", content->c_str(), (*kernel)->binary.size(), (*kernel)->manifest.c_str());
   for (const StoredChoice &choice : *choices)
     if (choice.content == *content)
       printEvidence(choice);

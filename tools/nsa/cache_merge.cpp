@@ -2,6 +2,7 @@
 #include "tools/nsa/cache_verbs.h"
 
 #include "cache/kernel_store.h"
+#include "runtime/base/text.h"
 
 #include <cstdio>
 #include <filesystem>
@@ -36,18 +37,18 @@ nlohmann::json reportOf(const std::string &source, const MergeReport &report) {
 }
 
 void print(const std::string &source, const MergeReport &report) {
-  std::printf("%s: %s; choices: %lld added, %lld replaced, %lld kept; routes: %lld added, %lld replaced, %lld kept\n",
-              source.c_str(), countText(report.kernels, "kernel").c_str(), static_cast<long long>(report.addedChoices),
-              static_cast<long long>(report.replacedChoices), static_cast<long long>(report.keptChoices),
-              static_cast<long long>(report.addedRoutes), static_cast<long long>(report.replacedRoutes),
-              static_cast<long long>(report.keptRoutes));
+  printText("%s: %s; choices: %lld added, %lld replaced, %lld kept; routes: %lld added, %lld replaced, %lld kept\n",
+            source.c_str(), countText(report.kernels, "kernel").c_str(), static_cast<long long>(report.addedChoices),
+            static_cast<long long>(report.replacedChoices), static_cast<long long>(report.keptChoices),
+            static_cast<long long>(report.addedRoutes), static_cast<long long>(report.replacedRoutes),
+            static_cast<long long>(report.keptRoutes));
   for (const MergeConflict &conflict : report.conflicts)
-    std::printf("both measured: %s: %.12s here, %.12s there, kept %s\n", conflict.key.c_str(),
-                conflict.destination.c_str(), conflict.source.c_str(), conflict.tookSource ? "there" : "here");
+    printText("both measured: %s: %.12s here, %.12s there, kept %s\n", conflict.key.c_str(),
+              conflict.destination.c_str(), conflict.source.c_str(), conflict.tookSource ? "there" : "here");
   for (const std::string &content : report.damaged)
-    std::printf("left out: kernel %s, which is damaged\n", content.c_str());
+    printText("left out: kernel %s, which is damaged\n", content.c_str());
   for (const std::string &content : report.lost)
-    std::printf("gave way: the choice of kernel %s, which is damaged or missing here\n", content.c_str());
+    printText("gave way: the choice of kernel %s, which is damaged or missing here\n", content.c_str());
 }
 
 Status merge(const MergeFlags &flags) {
@@ -77,7 +78,7 @@ Status merge(const MergeFlags &flags) {
     return Status::error(ErrorCode::kIoError,
                          warning.empty() ? "'" + *path + "' keeps nothing: name a database with --cache" : warning);
   if (!warning.empty())
-    std::fprintf(stderr, "nsa: %s\n", warning.c_str());
+    std::fprintf(stderr, "nsa: %s\n", printable(warning).c_str());
   nlohmann::json reports = nlohmann::json::array();
   for (CacheFile &source : sources) {
     Result<MergeReport> report = (*store)->merge(source, flags.prefer);

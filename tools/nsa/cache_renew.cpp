@@ -175,12 +175,12 @@ private:
                  {"failed", std::move(failed)}});
       return;
     }
-    std::printf("%s: %s compiled again, %lld of this compiler already%s%s\n", path.c_str(),
-                countText(static_cast<int64_t>(renewed), "kernel").c_str(), static_cast<long long>(current),
-                failures.empty() ? "" : (", " + std::to_string(failures.size()) + " failed").c_str(),
-                left > 0 ? (", " + std::to_string(left) + " left: interrupted").c_str() : "");
+    printText("%s: %s compiled again, %lld of this compiler already%s%s\n", path.c_str(),
+              countText(static_cast<int64_t>(renewed), "kernel").c_str(), static_cast<long long>(current),
+              failures.empty() ? "" : (", " + std::to_string(failures.size()) + " failed").c_str(),
+              left > 0 ? (", " + std::to_string(left) + " left: interrupted").c_str() : "");
     for (const auto &[content, why] : failures)
-      std::printf("stays as it is: %.12s, %s\n", content.c_str(), why.c_str());
+      printText("stays as it is: %.12s, %s\n", content.c_str(), why.c_str());
   }
 
   const RenewFlags &flags;

@@ -53,8 +53,8 @@ Status keygen(const KeygenFlags &flags) {
   if (flags.json)
     printJson({{"secret", secretPath}, {"public", publicPath}, {"key", key.publicKey().hex()}});
   else
-    std::printf("%s: keep it to yourself; it signs packs\n%s: give it away; it tells packs that you signed (key %s)\n",
-                secretPath.c_str(), publicPath.c_str(), key.publicKey().hex().c_str());
+    printText("%s: keep it to yourself; it signs packs\n%s: give it away; it tells packs that you signed (key %s)\n",
+              secretPath.c_str(), publicPath.c_str(), key.publicKey().hex().c_str());
   return Status::ok();
 }
 
@@ -66,7 +66,7 @@ Status sign(const SignFlags &flags) {
   if (flags.json)
     printJson({{"pack", flags.pack}, {"key", key->publicKey().hex()}});
   else
-    std::printf("%s is signed by %s\n", flags.pack.c_str(), key->publicKey().hex().c_str());
+    printText("%s is signed by %s\n", flags.pack.c_str(), key->publicKey().hex().c_str());
   return Status::ok();
 }
 
@@ -76,7 +76,11 @@ void addCacheKeygen(CLI::App &cache, Action &action) {
   auto flags = std::make_shared<KeygenFlags>();
   CLI::App *verb =
       cache.add_subcommand("keygen", "Make a pair of keys: NAME.secret signs packs, NAME.public trusts them");
-  verb->add_option("NAME", flags->name, "The files without their endings")->required();
+  verb->add_option("NAME", flags->name, "The files without their endings")
+      ->required()
+      ->check([](const std::string &name) {
+        return name.empty() || name.back() == '/' ? "'" + name + "' must be the name of a file" : "";
+      });
   addJsonFlag(*verb, flags->json);
   verb->callback([flags, &action] { action = [flags] { return keygen(*flags); }; });
 }

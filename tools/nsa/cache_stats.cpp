@@ -29,7 +29,7 @@ nlohmann::json dateJson(const std::optional<int64_t> &day) {
 
 void printCounts(const char *title, const std::map<std::string, int64_t> &counts) {
   for (const auto &[name, count] : counts)
-    std::printf("  %-9s %6lld  %s\n", title, static_cast<long long>(count), name.c_str());
+    printText("  %-9s %6lld  %s\n", title, static_cast<long long>(count), name.c_str());
 }
 
 Status stats(const StatsFlags &flags) {
@@ -67,19 +67,19 @@ Status stats(const StatsFlags &flags) {
     printJson(report);
     return Status::ok();
   }
-  std::printf("%s: a %s of %s, %s in use\n", file->path().c_str(), file->isPack() ? "pack" : "database",
-              bytesText(counts.fileBytes).c_str(), bytesText(counts.usedBytes).c_str());
-  std::printf("%s (%lld that no choice names), %s compressed, %s unpacked\n",
-              countText(counts.kernels, "kernel").c_str(), static_cast<long long>(counts.unnamedKernels),
-              bytesText(counts.compressedBytes).c_str(), bytesText(counts.binaryBytes).c_str());
-  std::printf("%s, %.0f %% of them tuned; %s; %s\n", countText(counts.choices, "choice").c_str(), 100 * share,
-              countText(counts.measurements, "measurement").c_str(), countText(counts.routes, "route").c_str());
+  printText("%s: a %s of %s, %s in use\n", file->path().c_str(), file->isPack() ? "pack" : "database",
+            bytesText(counts.fileBytes).c_str(), bytesText(counts.usedBytes).c_str());
+  printText("%s (%lld that no choice names), %s compressed, %s unpacked\n", countText(counts.kernels, "kernel").c_str(),
+            static_cast<long long>(counts.unnamedKernels), bytesText(counts.compressedBytes).c_str(),
+            bytesText(counts.binaryBytes).c_str());
+  printText("%s, %.0f %% of them tuned; %s; %s\n", countText(counts.choices, "choice").c_str(), 100 * share,
+            countText(counts.measurements, "measurement").c_str(), countText(counts.routes, "route").c_str());
   if (counts.remadeChoices)
-    std::printf("%s measured by an earlier revision of the compiler, compiled again since: nsa tune measures again\n",
-                countText(counts.remadeChoices, "choice").c_str());
+    printText("%s measured by an earlier revision of the compiler, compiled again since: nsa tune measures again\n",
+              countText(counts.remadeChoices, "choice").c_str());
   if (counts.lastUse)
-    std::printf("kernels last used from %s to %s\n", dateText(*counts.firstUse).c_str(),
-                dateText(*counts.lastUse).c_str());
+    printText("kernels last used from %s to %s\n", dateText(*counts.firstUse).c_str(),
+              dateText(*counts.lastUse).c_str());
   printCounts("device", counts.choicesByDevice);
   printCounts("operator", counts.choicesByOperator);
   printCounts("target", counts.kernelsByTarget);

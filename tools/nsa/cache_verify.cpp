@@ -47,14 +47,14 @@ Status verify(const VerifyFlags &flags) {
                        {"findings", found.findings}});
     if (flags.json)
       continue;
-    std::printf("%s: %s, %s, %s: %s\n", file.c_str(), countText(found.kernels, "kernel").c_str(),
-                countText(found.choices, "choice").c_str(), countText(found.routes, "route").c_str(),
-                found.findings.empty() ? "good"
-                                       : countText(static_cast<int64_t>(found.findings.size()), "finding").c_str());
+    printText("%s: %s, %s, %s: %s\n", file.c_str(), countText(found.kernels, "kernel").c_str(),
+              countText(found.choices, "choice").c_str(), countText(found.routes, "route").c_str(),
+              found.findings.empty() ? "good"
+                                     : countText(static_cast<int64_t>(found.findings.size()), "finding").c_str());
     for (const std::string &signer : found.signers)
-      std::printf("  signed by %s\n", signer.c_str());
+      printText("  signed by %s\n", signer.c_str());
     for (const std::string &finding : found.findings)
-      std::printf("  %s\n", finding.c_str());
+      printText("  %s\n", finding.c_str());
   }
   if (flags.json)
     printJson({{"files", reports}});
@@ -71,11 +71,11 @@ nlohmann::json toJson(const RowDifference &rows) {
 
 void print(const char *kind, const RowDifference &rows) {
   for (const std::string &name : rows.onlyFirst)
-    std::printf("- %s %s\n", kind, name.c_str());
+    printText("- %s %s\n", kind, name.c_str());
   for (const std::string &name : rows.onlySecond)
-    std::printf("+ %s %s\n", kind, name.c_str());
+    printText("+ %s %s\n", kind, name.c_str());
   for (const std::string &name : rows.changed)
-    std::printf("* %s %s\n", kind, name.c_str());
+    printText("* %s %s\n", kind, name.c_str());
 }
 
 Status diff(const DiffFlags &flags) {
@@ -100,10 +100,10 @@ Status diff(const DiffFlags &flags) {
   print("kernel", found->kernels);
   print("choice", found->choices);
   print("route", found->routes);
-  std::printf("%s: %s, %s and %s in both alike\n",
-              found->isNone() ? "the same" : "they differ (- only in the first, + only in the second, * changed)",
-              countText(found->kernels.same, "kernel").c_str(), countText(found->choices.same, "choice").c_str(),
-              countText(found->routes.same, "route").c_str());
+  printText("%s: %s, %s and %s in both alike\n",
+            found->isNone() ? "the same" : "they differ (- only in the first, + only in the second, * changed)",
+            countText(found->kernels.same, "kernel").c_str(), countText(found->choices.same, "choice").c_str(),
+            countText(found->routes.same, "route").c_str());
   return Status::ok();
 }
 

@@ -1,9 +1,13 @@
 #include "tools/nsa/command.h"
 
+#include "runtime/base/text.h"
 #include "runtime/engine/compiler_library.h"
 #include "runtime/engine/pruned_candidates.h"
 #include "tools/nsa/file_io.h"
+#include "tools/support/number_option.h"
 
+#include <algorithm>
+#include <cstdarg>
 #include <cstdio>
 #include <map>
 
@@ -35,14 +39,14 @@ void LengthFlags::add(CLI::App &command, CLI::Option *other) {
   };
   CLI::Option *options[] = {
       command.add_option("--batch", batch, about("Sequences"))
-          ->check(CLI::PositiveNumber)
+          ->check(wholeAbove0())
           ->type_name("N")
           ->capture_default_str(),
       command.add_option("--seqlen-q", seqlenQ, about("Queries of one sequence", "default: as many as keys"))
-          ->check(CLI::NonNegativeNumber)
+          ->check(wholeFrom0())
           ->type_name("N"),
       command.add_option("--seqlen-k", seqlenK, about("Keys of one sequence"))
-          ->check(CLI::NonNegativeNumber)
+          ->check(wholeFrom0())
           ->type_name("N")
           ->capture_default_str()};
   if (other)
@@ -78,6 +82,10 @@ Result<SpecFlags::Chosen> SpecFlags::resolve() const {
   if (!spec)
     return spec.status();
   const Chosen chosen{*spec, lengths.maxima()};
+  if (readsLengths(op) && chosen.maxima.seqlenQ > chosen.maxima.seqlenK)
+    return Status::invalid("--seqlen-q", std::to_string(chosen.maxima.seqlenQ),
+                           "must be at most --seqlen-k = " + std::to_string(chosen.maxima.seqlenK) +
+                               ", as queries are the last ones of their keys");
   NSA_RETURN_IF_ERROR(chosen.maxima.validate(chosen.spec));
   return chosen;
 }
@@ -152,7 +160,7 @@ CLI::Option *EngineFlags::addTuneBudget(CLI::App &command) {
   return command
       .add_option("--tune-budget", settings.tuneBudgetSeconds,
                   "Seconds that tuning may take (default: NSA_TUNE_BUDGET, else 30)")
-      ->check(CLI::PositiveNumber)
+      ->check(secondsAbove0())
       ->type_name("SECONDS");
 }
 
@@ -188,6 +196,19 @@ std::string prunedText(const nlohmann::json &candidates) {
   for (const auto &[reason, count] : reasons)
     text += std::to_string(count) + " more " + (count == 1 ? "was " : "were ") + reason + "\n";
   return text;
+}
+
+void printText(const char *format, ...) {
+  va_list arguments, again;
+  va_start(arguments, format);
+  va_copy(again, arguments);
+  std::string text(static_cast<size_t>(std::max(std::vsnprintf(nullptr, 0, format, again), 0)) + 1, '\0');
+  va_end(again);
+  std::vsnprintf(text.data(), text.size(), format, arguments);
+  va_end(arguments);
+  text.pop_back(); // the null
+  text = printable(text, "\n\t");
+  std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
 Status writeJson(const std::string &path, const nlohmann::ordered_json &value) {

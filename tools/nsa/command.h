@@ -86,6 +86,9 @@ Result<OperatorFile> readInputs(Operator op, const std::string &configPath, cons
 // Reports of explain and tune: of an operator that is several kernels one each, else the one itself.
 std::vector<nlohmann::json> kernelReports(const nlohmann::json &report);
 
+// As printf, for texts that may come from a file of others: of control characters only tabs and new lines come through.
+[[gnu::format(printf, 1, 2)]] void printText(const char *format, ...);
+
 // "1.23 ms"; three significant digits.
 std::string millisecondsText(double milliseconds);
 // One line for each reason why candidates were left out of a tuning: "41 more were not compiled: beyond the ...".

@@ -270,8 +270,8 @@ Status examine(const DoctorFlags &flags) {
                {"findings", list}});
   } else {
     for (const Finding &finding : findings)
-      std::printf("%-8s  %-4s  %s%s%s\n", finding.subject.c_str(), finding.ok ? "ok" : "-", finding.text.c_str(),
-                  finding.advice.empty() ? "" : "; to do: ", finding.advice.c_str());
+      printText("%-8s  %-4s  %s%s%s\n", finding.subject.c_str(), finding.ok ? "ok" : "-", finding.text.c_str(),
+                finding.advice.empty() ? "" : "; to do: ", finding.advice.c_str());
   }
   if (tries && !cpuWorks.get<bool>())
     return Status::error(ErrorCode::kUnavailable, "the CPU device does not work", "the line `cpu run` says why");

@@ -17,39 +17,38 @@ struct ExplainFlags {
 
 void printExplanation(const nlohmann::json &report) {
   if (const std::string part = report.value("part", ""); !part.empty())
-    std::printf("part       %s\n", part.c_str());
-  std::printf("problem    %s\ndevice     %s\n", report.value("problem", "").c_str(),
-              report.value("device", "").c_str());
-  std::printf("would      %s (miss policy: %s%s)\n", report.value("would", "").c_str(),
-              report.value("miss_policy", "").c_str(),
-              report.value("tunes_in_background", false) ? "; a thread tunes meanwhile" : "");
+    printText("part       %s\n", part.c_str());
+  printText("problem    %s\ndevice     %s\n", report.value("problem", "").c_str(), report.value("device", "").c_str());
+  printText("would      %s (miss policy: %s%s)\n", report.value("would", "").c_str(),
+            report.value("miss_policy", "").c_str(),
+            report.value("tunes_in_background", false) ? "; a thread tunes meanwhile" : "");
   if (report.contains("variant"))
-    std::printf("variant    %s %s, %s: %s\n", report.value("variant", "").c_str(), report.value("config", "").c_str(),
-                report.value("step", "").c_str(), report.value("why", "").c_str());
+    printText("variant    %s %s, %s: %s\n", report.value("variant", "").c_str(), report.value("config", "").c_str(),
+              report.value("step", "").c_str(), report.value("why", "").c_str());
   if (report.contains("route")) {
     const nlohmann::json &route = report["route"], &threshold = route["threshold_seqlen_k"];
-    std::printf("route      %s, dense %s (%s): %s\n", route.value("name", "").c_str(),
-                threshold.is_null() ? "never" : ("up to " + threshold.dump() + " keys").c_str(),
-                route.value("source", "").c_str(), route.value("why", "").c_str());
+    printText("route      %s, dense %s (%s): %s\n", route.value("name", "").c_str(),
+              threshold.is_null() ? "never" : ("up to " + threshold.dump() + " keys").c_str(),
+              route.value("source", "").c_str(), route.value("why", "").c_str());
   }
   const nlohmann::json &database = report["database"];
   if (!database.value("found", false))
-    std::printf("database   holds no kernel for it\n");
+    printText("database   holds no kernel for it\n");
   else if (const std::string trouble = database.value("trouble", ""); !trouble.empty())
-    std::printf("database   holds %.12s, which cannot serve: %s\n", database.value("content", "").c_str(),
-                trouble.c_str());
+    printText("database   holds %.12s, which cannot serve: %s\n", database.value("content", "").c_str(),
+              trouble.c_str());
   else
-    std::printf("database   holds %.12s: %s %s, %s\n", database.value("content", "").c_str(),
-                database.value("template", "").c_str(), database.value("config", "").c_str(),
-                database.value("tuned", false) ? "measured" : "not measured");
+    printText("database   holds %.12s: %s %s, %s\n", database.value("content", "").c_str(),
+              database.value("template", "").c_str(), database.value("config", "").c_str(),
+              database.value("tuned", false) ? "measured" : "not measured");
   if (const std::string trouble = report.value("candidates_trouble", ""); !trouble.empty())
-    std::printf("candidates none: %s\n", trouble.c_str());
+    printText("candidates none: %s\n", trouble.c_str());
   const nlohmann::json &candidates = report["candidates"];
   for (size_t i = 0; i < candidates.size() && i < kShownCandidates; ++i)
-    std::printf("%s%12.6g  %s %s\n", i ? "           " : "candidates ", candidates[i].value("predicted_cost", 0.0),
-                candidates[i].value("template", "").c_str(), candidates[i].value("config", "").c_str());
+    printText("%s%12.6g  %s %s\n", i ? "           " : "candidates ", candidates[i].value("predicted_cost", 0.0),
+              candidates[i].value("template", "").c_str(), candidates[i].value("config", "").c_str());
   if (candidates.size() > kShownCandidates)
-    std::printf("           and %zu more (--json lists all)\n", candidates.size() - kShownCandidates);
+    printText("           and %zu more (--json lists all)\n", candidates.size() - kShownCandidates);
 }
 
 Status explainSpec(const ExplainFlags &flags) {
@@ -68,7 +67,7 @@ Status explainSpec(const ExplainFlags &flags) {
   }
   const std::vector<nlohmann::json> kernels = kernelReports(*report);
   for (size_t i = 0; i < kernels.size(); ++i) {
-    std::printf("%s", i ? "\n" : "");
+    printText("%s", i ? "\n" : "");
     printExplanation(kernels[i]);
   }
   return Status::ok();

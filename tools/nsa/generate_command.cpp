@@ -2,6 +2,7 @@
 #include "tools/nsa/command.h"
 #include "tools/nsa/file_io.h"
 #include "tools/nsa/safetensors.h"
+#include "tools/support/number_option.h"
 #include "tools/support/progress.h"
 #include "tools/support/structured_inputs.h"
 
@@ -98,7 +99,7 @@ void addGenerateCommand(CLI::App &app, Action &action) {
           "random: of nsa and decode with the mean (default: random)")
       ->type_name("NAME");
   command->add_option("--needle-position", flags->choice.needlePosition, "A token of the block to find (needle)")
-      ->check(CLI::NonNegativeNumber)
+      ->check(wholeFrom0())
       ->type_name("TOKEN")
       ->capture_default_str();
   command->add_option("--seed", flags->seed, "The same seed gives the same file")

@@ -1,4 +1,5 @@
 // The one command line: `nsa VERB`. Exit codes: 0 done, 1 failed (the reason on stderr), 2 not understood.
+#include "runtime/base/text.h"
 #include "tools/nsa/command.h"
 #include "tools/nsa/ordered_help.h"
 
@@ -52,7 +53,7 @@ int runProgram(int argc, char **argv) {
 
   try {
     if (const nsa::Status status = action(); !status.isOk()) {
-      std::fprintf(stderr, "nsa: %s\n", status.toString().c_str());
+      std::fprintf(stderr, "nsa: %s\n", nsa::printable(status.toString(), "\n\t").c_str());
       return kFailure;
     }
   } catch (const std::bad_alloc &) {

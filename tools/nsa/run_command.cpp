@@ -4,6 +4,7 @@
 #include "tools/nsa/file_io.h"
 #include "tools/nsa/run_report.h"
 #include "tools/nsa/safetensors.h"
+#include "tools/support/number_option.h"
 #include "tools/support/progress.h"
 
 #include <memory>
@@ -147,7 +148,7 @@ void addRunCommand(CLI::App &app, Action &action) {
       ->add_option("--decode-last", flags->decodeLast,
                    "Of nsa: decode so many of each sequence's last tokens once more from a cache that the others fill, "
                    "contiguous and in pages, and compare them with the fp64 reference and the lists of this run")
-      ->check(CLI::PositiveNumber)
+      ->check(wholeAbove0())
       ->type_name("N");
   command->add_flag("--json", flags->json, "Print a JSON report");
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });

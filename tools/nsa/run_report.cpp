@@ -81,43 +81,43 @@ namespace {
 
 void printChecks(const nlohmann::json &checks) {
   for (const nlohmann::json &check : checks)
-    std::printf("check    %-10s  %s: %s\n", check.value("output", "").c_str(),
-                check.value("within", false) ? "within the contract" : "NOT within the contract",
-                check.value("text", "").c_str());
+    printText("check    %-10s  %s: %s\n", check.value("output", "").c_str(),
+              check.value("within", false) ? "within the contract" : "NOT within the contract",
+              check.value("text", "").c_str());
 }
 
 void printDecode(const nlohmann::json &decode) {
   const int64_t page = decode.value("page_size", int64_t{0});
   const std::string cache =
       page ? "a cache in pages of " + std::to_string(page) + " tokens" : std::string("a contiguous cache");
-  std::printf("decode   %lld rows one by one from %s, after a prompt in %lld chunks\n", decode.value("rows", 0LL),
-              cache.c_str(), decode.value("prompt_chunks", 0LL));
+  printText("decode   %lld rows one by one from %s, after a prompt in %lld chunks\n", decode.value("rows", 0LL),
+            cache.c_str(), decode.value("prompt_chunks", 0LL));
   printChecks(decode["checks"]);
-  std::printf("lists    %lld, unlike prefill's: %lld within ties, %lld outside of them\n", decode.value("lists", 0LL),
-              decode.value("unlike_prefill_in_ties", 0LL), decode.value("unlike_prefill", 0LL));
+  printText("lists    %lld, unlike prefill's: %lld within ties, %lld outside of them\n", decode.value("lists", 0LL),
+            decode.value("unlike_prefill_in_ties", 0LL), decode.value("unlike_prefill", 0LL));
 }
 
 } // namespace
 
 void printRunReport(const nlohmann::json &report) {
   const nlohmann::json &plan = report["plan"];
-  std::printf("%s\n", report["inputs"].get<std::string>().c_str());
-  std::printf("device   %s\n", plan.value("device", "").c_str());
+  printText("%s\n", report["inputs"].get<std::string>().c_str());
+  printText("device   %s\n", plan.value("device", "").c_str());
   for (const nlohmann::json &fallback : plan["fallbacks"])
-    std::printf("passed   %s\n", fallback.get<std::string>().c_str());
+    printText("passed   %s\n", fallback.get<std::string>().c_str());
   for (const nlohmann::json &launch : plan["launches"])
-    std::printf("kernel   %s  %s  %s  from %s, %s\n", launch.value("operator", "").c_str(),
-                launch.value("template", "").c_str(), launch.value("config", "").c_str(),
-                launch.value("source", "").c_str(), launch.value("tuned", false) ? "tuned" : "not tuned");
+    printText("kernel   %s  %s  %s  from %s, %s\n", launch.value("operator", "").c_str(),
+              launch.value("template", "").c_str(), launch.value("config", "").c_str(),
+              launch.value("source", "").c_str(), launch.value("tuned", false) ? "tuned" : "not tuned");
   std::string times;
   for (const char *phase : {"lookup", "render", "compile", "tune", "load", "run"})
     times += (times.empty() ? "" : ", ") + std::string(phase) + " " +
              millisecondsText(report["milliseconds"].value(phase, 0.0));
-  std::printf("time     %s\n", times.c_str());
-  std::printf("compiler %s\n", report.value("compiler_mapped", false) ? "mapped into this process" : "not mapped");
+  printText("time     %s\n", times.c_str());
+  printText("compiler %s\n", report.value("compiler_mapped", false) ? "mapped into this process" : "not mapped");
   if (report.contains("selecting"))
-    std::printf("selects  %lld of %lld queries have more blocks than they may attend\n",
-                report["selecting"].value("leave_blocks_out", 0LL), report["selecting"].value("queries", 0LL));
+    printText("selects  %lld of %lld queries have more blocks than they may attend\n",
+              report["selecting"].value("leave_blocks_out", 0LL), report["selecting"].value("queries", 0LL));
   if (report.contains("checks"))
     printChecks(report["checks"]);
   if (report.contains("decode"))

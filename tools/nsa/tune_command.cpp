@@ -2,6 +2,7 @@
 #include "tools/nsa/command.h"
 #include "tools/nsa/file_io.h"
 #include "tools/nsa/tune_verbs.h"
+#include "tools/support/number_option.h"
 #include "tools/support/progress.h"
 
 #include <cstdio>
@@ -18,11 +19,11 @@ struct TuneFlags {
 };
 
 void printTable(const nlohmann::json &report) {
-  std::printf("%s\non %s: %d compiled, %d measured, %d rejected in %s%s\n", report.value("problem", "").c_str(),
-              report.value("device", "").c_str(), report.value("compiled", 0), report.value("measured", 0),
-              report.value("rejected", 0), millisecondsText(report.value("milliseconds", 0.0)).c_str(),
-              report.value("budget_exhausted", false) ? " (the budget ended it)" : "");
-  std::printf("%-10s %12s %10s %7s  %s\n", "outcome", "median", "x default", "rounds", "candidate");
+  printText("%s\non %s: %d compiled, %d measured, %d rejected in %s%s\n", report.value("problem", "").c_str(),
+            report.value("device", "").c_str(), report.value("compiled", 0), report.value("measured", 0),
+            report.value("rejected", 0), millisecondsText(report.value("milliseconds", 0.0)).c_str(),
+            report.value("budget_exhausted", false) ? " (the budget ended it)" : "");
+  printText("%-10s %12s %10s %7s  %s\n", "outcome", "median", "x default", "rounds", "candidate");
   for (const nlohmann::json &candidate : report["candidates"]) {
     if (candidate.value("outcome", "") == "pruned")
       continue;
@@ -31,19 +32,19 @@ void printTable(const nlohmann::json &report) {
     if (milliseconds > 0)
       std::snprintf(ratio, sizeof ratio, "%.3f", candidate.value("ratio_to_default", 0.0));
     const std::string detail = candidate.value("detail", "");
-    std::printf("%-10s %12s %10s %7d  %s %s%s%s\n", candidate.value("outcome", "").c_str(),
-                milliseconds > 0 ? millisecondsText(milliseconds).c_str() : "-", ratio, candidate.value("rounds", 0),
-                candidate.value("template", "").c_str(), candidate.value("config", "").c_str(),
-                detail.empty() ? "" : ": ", detail.c_str());
+    printText("%-10s %12s %10s %7d  %s %s%s%s\n", candidate.value("outcome", "").c_str(),
+              milliseconds > 0 ? millisecondsText(milliseconds).c_str() : "-", ratio, candidate.value("rounds", 0),
+              candidate.value("template", "").c_str(), candidate.value("config", "").c_str(),
+              detail.empty() ? "" : ": ", detail.c_str());
   }
-  std::printf("%s", prunedText(report["candidates"]).c_str());
+  printText("%s", prunedText(report["candidates"]).c_str());
   if (report.value("tuned_elsewhere", false))
-    std::printf("Another caller was tuning the same: this is its result.\n");
+    printText("Another caller was tuning the same: this is its result.\n");
   if (!report.value("tuned", true))
-    std::printf("The budget ended before anything was measured: this is the default, and a winner that was stored "
-                "stays.\n");
+    printText("The budget ended before anything was measured: this is the default, and a winner that was stored "
+              "stays.\n");
   if (report.value("tie", false))
-    std::printf("Another candidate may be as fast as the winner: measuring again may choose that one.\n");
+    printText("Another candidate may be as fast as the winner: measuring again may choose that one.\n");
 }
 
 Status tuneSpec(const TuneFlags &flags) {
@@ -68,7 +69,7 @@ Status tuneSpec(const TuneFlags &flags) {
   const std::vector<nlohmann::json> kernels = kernelReports(*report);
   for (size_t i = 0; i < kernels.size(); ++i) {
     if (!flags.json || !flags.jsonPath.empty()) {
-      std::printf("%s", i ? "\n" : "");
+      printText("%s", i ? "\n" : "");
       printTable(kernels[i]);
     }
     if (trouble.empty())
@@ -112,7 +113,7 @@ void addTuneCommand(CLI::App &app, Action &action) {
   CLI::Option *budget = command
                             ->add_option("--budget", whole->budgetSeconds,
                                          "Seconds that everything together may take; a later run goes on from there")
-                            ->check(CLI::PositiveNumber)
+                            ->check(secondsAbove0())
                             ->type_name("SECONDS")
                             ->needs(workload);
   command->add_flag("--again", whole->again, "Measure also what is stored already")->needs(workload);

@@ -3,6 +3,7 @@
 #include "tools/nsa/command.h"
 #include "tools/nsa/file_io.h"
 #include "tools/nsa/validate_page.h"
+#include "tools/support/number_option.h"
 #include "tools/support/progress.h"
 
 #include <cstdio>
@@ -101,11 +102,11 @@ void addValidateCommand(CLI::App &app, Action &action) {
                    "branches (default: 8/2 heads of 64, bf16)")
       ->type_name("FILE");
   command->add_option("--tokens", flags->choice.tokens, "Tokens of the sequence that is checked")
-      ->check(CLI::Range(64, 1 << 20))
+      ->check(wholeWithin(64, 1 << 20))
       ->capture_default_str()
       ->type_name("N");
   command->add_option("--samples", flags->choice.samples, "Samples of each measurement")
-      ->check(CLI::Range(1, 10000))
+      ->check(wholeWithin(1, 10000))
       ->capture_default_str()
       ->type_name("N");
   flags->engine.addDevice(*command);

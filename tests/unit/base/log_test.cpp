@@ -1,5 +1,6 @@
 #include "runtime/base/cpu_features.h"
 #include "runtime/base/log.h"
+#include "runtime/base/text.h"
 
 #include <gtest/gtest.h>
 
@@ -20,6 +21,14 @@ TEST(Logger, PassesOnFromTheLeastLevel) {
   logger.log(LogLevel::kInfo, "cache", "unseen");
   logger.log(LogLevel::kError, "cache", "seen");
   EXPECT_EQ(lines, std::vector<std::string>{"error cache seen"});
+}
+
+TEST(Logger, WritesControlCharactersOut) {
+  std::string line;
+  const Logger logger([&](LogLevel, std::string_view, std::string_view message) { line = message; }, LogLevel::kDebug);
+  logger.log(LogLevel::kError, "cache", "a\x1b[2Jb\nc\x7f\xc2\x9b d \xc3\xa4\xc2\xb5");
+  EXPECT_EQ(line, "a\\x1b[2Jb\\nc\\x7f\\x9b d \xc3\xa4\xc2\xb5");
+  EXPECT_EQ(printable("a\tb\nc\r", "\n\t"), "a\tb\nc\\x0d");
 }
 
 TEST(Logger, SilentWithoutASink) {

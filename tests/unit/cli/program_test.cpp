@@ -137,6 +137,33 @@ TEST_F(Program, BenchRejectsWhatItCannotMeasure) {
   expectFailure("bench decode --S_list 64 --dim 256 --branch_force_mode env" + results, "absent.so");
 }
 
+TEST_F(Program, NumbersThatAreNoneAreNamedWithTheirRule) {
+  for (const char *size : {"-1", "0", "0KB", "18446744073709551616", "9223372036854775808", "nan"})
+    expectUsageError("cache gc --max-bytes " + std::string(size),
+                     "--max-bytes: " + std::string(size) + " must be a size from 1 byte on, below 2^63 bytes");
+  expectUsageError("cache gc --max-bytes 99999999999GiB", "--max-bytes: 99999999999 multiplied by gib");
+  expectUsageError("cache gc --max-bytes 1x", "--max-bytes: x unit not recognized");
+  for (const char *budget : {"nan", "inf", "1e999", "0", "-1", "x"}) {
+    const std::string rule = ": " + std::string(budget) + " must be a number of seconds above 0\n";
+    expectUsageError("tune --budget " + std::string(budget) + " nsa128", "--budget" + rule);
+    expectUsageError("run --tune-budget " + std::string(budget), "--tune-budget" + rule);
+  }
+  expectUsageError("run --decode-last -1", "--decode-last: -1 must be a whole number from 1 on\n");
+  expectUsageError("cache gc --older-than-days 99999999999999999999", "must be a whole number from 0 on\n");
+  expectUsageError("bench prefill --samples 10001", "--samples: 10001 must be a whole number from 1 to 10000\n");
+  expectFailure("cache gc --max-bytes 64KiB --cache " + scratch.file("absent.db"), "there is no kernel database");
+}
+
+TEST_F(Program, AKeyHasAName) {
+  expectUsageError("cache keygen ''", "NAME: '' must be the name of a file");
+  expectUsageError("cache keygen " + scratch.file(""), "must be the name of a file");
+}
+
+TEST_F(Program, ExplainTakesNoMoreQueriesThanKeys) {
+  expectFailure("explain --op window --seqlen-q 200 --seqlen-k 100 --config " + shape,
+                "--seqlen-q = 200: must be at most --seqlen-k = 100");
+}
+
 TEST_F(Program, ALostStdoutIsAFailure) {
   for (const std::string &arguments :
        {std::string("--version"), std::string("run --help"),
