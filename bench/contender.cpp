@@ -1,24 +1,14 @@
 #include "bench/contender.h"
 
 #include "bench/median.h"
+#include "bench/processor_time.h"
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <numeric>
 #include <random>
 
 namespace nsa::bench {
-namespace {
-
-double cpuSeconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
-} // namespace
-
 std::vector<Result<Times>> measureInTurns(const std::vector<Contender *> &contenders, int samples) {
   std::vector<std::vector<double>> wall(contenders.size()), cpu(contenders.size());
   std::vector<Status> failures(contenders.size());
@@ -31,15 +21,15 @@ std::vector<Result<Times>> measureInTurns(const std::vector<Contender *> &conten
       if (!failures[i].isOk())
         continue;
       const auto start = std::chrono::steady_clock::now();
-      const double cpuBefore = cpuSeconds();
+      const double cpuBefore = processorSeconds();
       Result<double> sample = contenders[i]->sample();
       if (!sample) {
         failures[i] = sample.status();
         continue;
       }
       // A sample may be the mean of several runs: what part of the elapsed time was the process's own holds for each.
-      const double busy =
-          (cpuSeconds() - cpuBefore) / std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      const double busy = (processorSeconds() - cpuBefore) /
+                          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       wall[i].push_back(*sample);
       cpu[i].push_back(*sample * busy);
     }

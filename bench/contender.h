@@ -12,9 +12,6 @@
 
 namespace nsa::bench {
 
-// How long a sample on the CPU repeats its run at least: below it one is too close to the clock's own steps.
-constexpr double kSampleMs = 1.0;
-
 class Contender {
 public:
   virtual ~Contender() = default;

@@ -14,6 +14,7 @@ namespace {
 
 // More than any L2.
 constexpr size_t kFlushBytes = size_t{192} << 20;
+constexpr double kSampleMs = 1.0; // on the CPU: below it one run is too close to the clock's own steps
 
 // Of one kernel.
 nlohmann::ordered_json kernelFacts(const nlohmann::json &launch) {

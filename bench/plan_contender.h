@@ -26,6 +26,8 @@ public:
 
   const std::string &name() const override { return contenderName; }
   Result<double> sample() override;
+  // One run, whose result is not waited for on a GPU.
+  Status enqueue() { return arena.job.enqueue(plan.get()); }
   nlohmann::ordered_json facts() const override;
   // "ms_cmp" and so on: the median time of each part of a run.
   Result<nlohmann::ordered_json> parts(int samples);

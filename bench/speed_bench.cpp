@@ -6,13 +6,15 @@
 #include "bench/bench_report.h"
 #include "bench/machine_facts.h"
 #include "bench/median.h"
-#include "bench/plain_contender.h"
+#include "bench/plain_loop.h"
 #include "bench/plan_contender.h"
+#include "bench/processor_time.h"
 #include "bench/speed_record.h"
 #include "runtime/base/cpu_features.h"
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 
 namespace nsa::bench {
 namespace {
@@ -51,19 +53,43 @@ std::vector<std::string> recordedLevels() {
   return levels;
 }
 
+// One side of a comparison: runs that follow each other, so that all together are long beside the clock's own steps.
+class Side {
+public:
+  explicit Side(std::function<Status()> run) : run(std::move(run)) {}
+
+  // Milliseconds of the processor for one run.
+  Result<double> take() {
+    for (;; runs *= 2) {
+      const double begin = processorSeconds();
+      for (int64_t i = 0; i < runs; ++i)
+        NSA_RETURN_IF_ERROR(run());
+      const double milliseconds = (processorSeconds() - begin) * 1e3;
+      if (milliseconds >= kLeastMs)
+        return milliseconds / static_cast<double>(runs);
+    }
+  }
+
+private:
+  static constexpr double kLeastMs = 10;
+  std::function<Status()> run;
+  int64_t runs = 1;
+};
+
 struct Turns {
-  Contender &plain, &kernel;
+  Side plain, kernel;
   std::vector<double> plainMs, kernelMs, ratios;
 
-  // One turn of each, and the ratio of their processor times.
   Status take() {
-    const std::vector<Result<Times>> times = measureInTurns({&plain, &kernel}, 1);
-    for (const Result<Times> &one : times)
-      if (!one)
-        return one.status();
-    plainMs.push_back(times[0]->cpuMs);
-    kernelMs.push_back(times[1]->cpuMs);
-    ratios.push_back(times[0]->cpuMs / times[1]->cpuMs);
+    const Result<double> loop = plain.take();
+    if (!loop)
+      return loop.status();
+    const Result<double> own = kernel.take();
+    if (!own)
+      return own.status();
+    plainMs.push_back(*loop);
+    kernelMs.push_back(*own);
+    ratios.push_back(*loop / *own);
     return Status::ok();
   }
 };
@@ -84,8 +110,8 @@ Status measureCase(const Flags &flags, const std::string &features, const BenchC
   Result<int> lanes = cpuVectorLanes(features);
   if (!lanes)
     return lanes.status();
-  PlainContender plain(inputs, *lanes);
-  Turns turns{plain, **kernel, {}, {}, {}};
+  PlainLoop plain(inputs, *lanes);
+  Turns turns{Side([&] { return plain.run(), Status::ok(); }), Side([&] { return (*kernel)->enqueue(); }), {}, {}, {}};
   for (int i = 0; i < flags.samples; ++i)
     NSA_RETURN_IF_ERROR(turns.take());
 

@@ -1,8 +1,7 @@
-#include "bench/plain_contender.h"
+#include "bench/plain_loop.h"
 
 #include "tools/support/operator_check.h"
 
-#include <chrono>
 #include <cmath>
 #include <limits>
 
@@ -132,7 +131,7 @@ Names namesOf(Operator op) {
 
 } // namespace
 
-PlainContender::PlainContender(const OperatorInputs &inputs, int lanes) : inputs(inputs), lanes(lanes) {
+PlainLoop::PlainLoop(const OperatorInputs &inputs, int lanes) : inputs(inputs), lanes(lanes) {
   for (const T name : tools::requiredOutputs(inputs.spec.op))
     outputs.emplace(
         name, HostTensor::make(tools::dtypeOf(inputs.spec, name), tools::shapeOf(inputs.spec, name, inputs.extents)));
@@ -140,7 +139,7 @@ PlainContender::PlainContender(const OperatorInputs &inputs, int lanes) : inputs
     prepareAttention();
 }
 
-void PlainContender::prepareAttention() {
+void PlainLoop::prepareAttention() {
   const Spec &spec = inputs.spec;
   reference::Attention attention;
   attention.spec = spec;
@@ -155,7 +154,7 @@ void PlainContender::prepareAttention() {
   weights.resize(static_cast<size_t>(sequence.keys));
 }
 
-void PlainContender::run() {
+void PlainLoop::run() {
   const Spec &spec = inputs.spec;
   const auto in = [&](T name, T otherwise) { return floatsOf(*inputs.find(name, otherwise)); };
   if (isAttention(spec.op)) {
@@ -187,18 +186,6 @@ void PlainContender::run() {
                              .rows = inputs.extents.timeQ * spec.queryHeads,
                              .dim = spec.vDim});
   }
-}
-
-Result<double> PlainContender::sample() {
-  const auto start = std::chrono::steady_clock::now();
-  int runs = 0;
-  double milliseconds = 0;
-  do {
-    run();
-    ++runs;
-    milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  } while (milliseconds < kSampleMs);
-  return milliseconds / runs;
 }
 
 } // namespace nsa::bench

@@ -1,32 +1,26 @@
 // An operator as plain loops over its rows, with the vectors that the compiler makes of them: what the speed of the
-// generated CPU kernels is watched against. It takes its turns between the kernels, so a machine that is slow at that
-// moment is slow for both.
-// Ownership: borrows the inputs. Thread-safety: one thread.
+// generated CPU kernels is watched against. Both run in turns, so a machine that is slow at that moment is slow for
+// both. Ownership: borrows the inputs. Thread-safety: one thread.
 #pragma once
 
-#include "bench/contender.h"
 #include "tests/reference/attention.h"
 #include "tools/support/operator_job.h"
 
 namespace nsa::bench {
 
-class PlainContender final : public Contender {
+class PlainLoop {
 public:
   // Of dense, window, cmp, sel, combine or compress by the mean, in fp32, with heads of a multiple of 32, of one
   // sequence whose tensors are contiguous. `lanes`: floats of a vector, 16 or 8, which the processor must have.
-  PlainContender(const tools::OperatorInputs &inputs, int lanes);
+  PlainLoop(const tools::OperatorInputs &inputs, int lanes);
 
-  const std::string &name() const override { return contenderName; }
-  Result<double> sample() override;
-  nlohmann::ordered_json facts() const override { return nlohmann::ordered_json::object(); }
-  // What the last sample has computed: the operator's required outputs.
+  void run();
+  // What the last run has computed: the operator's required outputs.
   const tools::NamedTensors &result() const { return outputs; }
 
 private:
   void prepareAttention();
-  void run();
 
-  std::string contenderName = "plain loop";
   const tools::OperatorInputs &inputs;
   int lanes;
   std::vector<std::vector<reference::KeyRange>> allowed; // of each query and kv head; attention alone
