@@ -5,6 +5,7 @@
 #include "tools/support/operator_check.h"
 
 #include <algorithm>
+#include <cmath>
 #include <gtest/gtest.h>
 #include <set>
 
@@ -208,6 +209,29 @@ TEST(StructuredInputs, StructureIsTheContentAndNotItsRounding) {
     const Lists lists(inputs, {0, 63, 64, 68});
     for (size_t row = 0; row < lists.count(); ++row)
       EXPECT_TRUE(lists.blocks(row, 0).contains(300 / spec.selBlock)) << dtypeName(dtype) << " " << row;
+  }
+}
+
+// Short ones, so that a sanitizer sees each structure's drawing: the statements above are arithmetic.
+TEST(StructuredInputs, EachStructureFillsItsTensors) {
+  Spec spec = usualSpec();
+  spec.dtype = DType::kF32;
+  spec.layout = Layout::kPacked;
+  for (const Structure structure :
+       {Structure::kRandom, Structure::kClustered, Structure::kRecency, Structure::kNeedle, Structure::kRealLocality}) {
+    SCOPED_TRACE(structureName(structure));
+    const OperatorInputs inputs =
+        draw(spec, {{70, 3, 0}, {1500, 90, 20}}, {.structure = structure, .needlePosition = 15});
+    int64_t elements = 0;
+    for (const auto &[name, tensor] : inputs.tensors) {
+      if (tensor.dtype != DType::kF32)
+        continue;
+      const auto *values = reinterpret_cast<const float *>(tensor.bytes.data());
+      EXPECT_TRUE(std::all_of(values, values + tensor.elements(), [](float value) { return std::isfinite(value); }))
+          << tensorName(name);
+      elements += tensor.elements();
+    }
+    EXPECT_GT(elements, 1500 * spec.kvHeads * spec.qkDim);
   }
 }
 
