@@ -210,7 +210,7 @@ int main(int argc, char **argv) {
       ->type_name("LIST");
   options.add_option("--forward-tokens", flags.forwardTokens, "Lengths of the whole forward pass")
       ->delimiter(',')
-      ->check(tools::wholeAbove0())
+      ->check(nsa::tools::wholeAbove0())
       ->capture_default_str()
       ->type_name("LIST");
   options.add_flag("--no-tune", flags.noTune, "Only the compiler's best guess");

@@ -219,7 +219,9 @@ func.func @attention(
       %m_finite = arith.select %m_empty, %zero_row, %m_next : tensor<${query_tile}xi1>, tensor<${query_tile}xf32>
       %m_scaled = arith.mulf %m_finite, %scale_row : tensor<${query_tile}xf32>
       %m_minus = arith.negf %m_scaled : tensor<${query_tile}xf32>
-      %decay_log2 = math.fma %m, %scale_row, %m_minus : tensor<${query_tile}xf32>
+      // Of the difference: where the maximum stays, what was summed keeps its weight to the bit, however many tiles come.
+      %m_below = arith.subf %m, %m_finite : tensor<${query_tile}xf32>
+      %decay_log2 = arith.mulf %m_below, %scale_row : tensor<${query_tile}xf32>
       %decay = math.exp2 %decay_log2 : tensor<${query_tile}xf32>
       %m_wide = tile.broadcast %m_minus : tensor<${query_tile}xf32> -> tensor<${query_tile}x${key_tile}xf32>
       %p_log2 = math.fma %s, %scale, %m_wide : tensor<${query_tile}x${key_tile}xf32>

@@ -209,7 +209,9 @@ func.func @sel(
       %m_finite = arith.select %m_empty, %zero_row, %m_next : tensor<${rows}xi1>, tensor<${rows}xf32>
       %m_scaled = arith.mulf %m_finite, %scale_row : tensor<${rows}xf32>
       %m_minus = arith.negf %m_scaled : tensor<${rows}xf32>
-      %decay_log2 = math.fma %m, %scale_row, %m_minus : tensor<${rows}xf32>
+      // Of the difference: where the maximum stays, what was summed keeps its weight to the bit, however many tiles come.
+      %m_below = arith.subf %m, %m_finite : tensor<${rows}xf32>
+      %decay_log2 = arith.mulf %m_below, %scale_row : tensor<${rows}xf32>
       %decay = math.exp2 %decay_log2 : tensor<${rows}xf32>
       %m_wide = tile.broadcast %m_minus : tensor<${rows}xf32> -> tensor<${rows}x${key_tile}xf32>
       %p_log2 = math.fma %s, %scale, %m_wide : tensor<${rows}x${key_tile}xf32>

@@ -76,6 +76,25 @@ TEST_P(DrawnAttention, MatchesTheReference) {
     checkDrawn(24, {.maxTokens = maxTokens(4096), .maxPairWork = 2e9});
 }
 
+// A row's running sums are rescaled with each tile of keys. A rescaling that is off by a rounding, although the maximum
+// stays, would tilt the weights of thousands of tiles by thousands of roundings.
+TEST_P(DrawnAttention, ARowOfManyTilesForgetsNothing) {
+  useVariant(GetParam());
+  const int64_t keys = maxTokens(65536), queries = 16;
+  AttentionCase shape{.name = "many_tiles",
+                      .op = Operator::kDense,
+                      .dtype = servedTypes().back(),
+                      .kvHeads = 1,
+                      .group = servedGroup(2),
+                      .qkDim = 64,
+                      .vDim = 64,
+                      .sequences = {{std::min(queries, keys), keys}}};
+  shape.scale = 1; // maxima about 30
+  std::mt19937_64 random(freshSeed());
+  AttentionData data = AttentionData::draw(shape, random);
+  check(data);
+}
+
 TEST_F(AttentionTest, AWindowOfOneIsTheOwnValue) {
   // One token too wide would mix in the one before.
   std::mt19937_64 random(freshSeed());

@@ -114,6 +114,25 @@ TEST_P(SelectionTraps, TheOwnAndTheForcedBlocksAreInEveryList) {
   }
 }
 
+// A compressed block that lies across the border of two blocks gives each its share, also where a kernel's tile of
+// blocks ends at that border.
+TEST_P(SelectionTraps, ACompressedBlockAcrossABorderCountsForBothSides) {
+  constexpr int64_t kTokens = 4000;
+  OperatorInputs inputs = evenScores(kTokens, 400); // so all other scores are 0
+  inputs.spec.initBlocks = 0;
+  inputs.spec.localBlocks = 1;
+  const Spec &spec = inputs.spec;
+  ASSERT_EQ(spec.selCount, 5);
+  const auto own = static_cast<int32_t>((kTokens - 1) / spec.selBlock);
+  for (int32_t border = 8; border < own; border += 8) {
+    const int64_t across = (border * spec.selBlock - 1) / spec.cmpStride;
+    ASSERT_GT(across * spec.cmpStride + spec.cmpBlock, border * spec.selBlock);
+    for (int64_t block = 0; block < inputs.extents.blocks; ++block)
+      setScore(inputs, block, block == across ? 1 : 0);
+    ASSERT_EQ(listOf(inputs), (std::vector<int32_t>{0, 1, border - 1, border, own})) << "the others tie";
+  }
+}
+
 // Subtracting 1e-8 times the index is nothing in fp32 beside scores of one; the order is one of pairs.
 TEST_P(SelectionTraps, EqualScoresTakeTheLowerBlocks) {
   for (const int64_t tokens : {200, 1000, 4000}) {

@@ -177,8 +177,10 @@ NSA_DEVICE void attend(const Arguments &args, const Sequence &sequence, int32 kv
       m_next = max_number(m_next, s[i]);
     }
     // While all scores are -inf their weights are taken against 0 instead, and are 0.
-    const float m_minus = m_next == -infinity() ? 0.0f : -m_next * args.scale_log2;
-    const float decay = exp2_approx(fmaf(m, args.scale_log2, m_minus));
+    const float m_finite = m_next == -infinity() ? 0.0f : m_next;
+    const float m_minus = -m_finite * args.scale_log2;
+    // Of the difference: where the maximum stays, what was summed keeps its weight to the bit, however many keys come.
+    const float decay = exp2_approx((m - m_finite) * args.scale_log2);
     l *= decay;
 #pragma unroll
     for (int32 pair = 0; pair < o.kPairs; ++pair) {
