@@ -1,7 +1,5 @@
 #include "runtime/base/log.h"
 
-#include "runtime/base/text.h"
-
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -23,10 +21,5 @@ bool parseLogLevel(std::string_view name, LogLevel &level) {
 }
 
 Logger::Logger(Sink sink, LogLevel least) : sink(std::move(sink)), least(this->sink ? least : LogLevel::kOff) {}
-
-void Logger::log(LogLevel level, std::string_view tag, std::string_view message) const {
-  if (enabled(level))
-    sink(level, tag, printable(message));
-}
 
 } // namespace nsa

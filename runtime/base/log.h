@@ -3,6 +3,8 @@
 // Thread-safety: a Logger is immutable; its sink is called from any thread and must allow that.
 #pragma once
 
+#include "runtime/base/text.h"
+
 #include <functional>
 #include <string_view>
 
@@ -24,7 +26,12 @@ public:
   // Lets a caller skip composing a message that nobody reads.
   bool enabled(LogLevel level) const { return level >= least && level < LogLevel::kOff; }
   // One line without a newline. `tag` names the part that speaks: "cache", "tuner", ...
-  void log(LogLevel level, std::string_view tag, std::string_view message) const;
+  // Compiled with its caller: the sink is the host's and may throw, and this library, which has no exceptions, would
+  // not free the text then.
+  void log(LogLevel level, std::string_view tag, std::string_view message) const {
+    if (enabled(level))
+      sink(level, tag, printable(message));
+  }
 
 private:
   Sink sink;
