@@ -7,8 +7,21 @@
 #include <cstdio>
 #include <cstring>
 
+namespace {
+
+// GoogleTest's JSON report says that a test was skipped, but not why: each skipped test gets its reason as a property.
+class SkipReasons : public testing::EmptyTestEventListener {
+  void OnTestPartResult(const testing::TestPartResult &result) override {
+    if (result.skipped())
+      testing::Test::RecordProperty("skip_reason", result.message());
+  }
+};
+
+} // namespace
+
 int main(int argc, char **argv) {
   testing::InitGoogleTest(&argc, argv);
+  testing::UnitTest::GetInstance()->listeners().Append(new SkipReasons); // GoogleTest's own from here
   bool anySkipSkips = argc > 1 && std::strcmp(argv[1], "--any-skip-skips") == 0;
   int result = RUN_ALL_TESTS();
   const testing::UnitTest &tests = *testing::UnitTest::GetInstance();

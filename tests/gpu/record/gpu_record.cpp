@@ -6,17 +6,42 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
-#include <set>
 #include <sstream>
+#include <string_view>
 
 namespace nsa::test {
 namespace {
 
+constexpr const char *kHopperTests = "nsa_hopper_attention_test"; // skipped on other architectures
+
 std::string textOf(const std::filesystem::path &path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// What may leave a test out of a run that is evidence.
+constexpr std::string_view kMaySkip[] = {
+    "of another architecture: ", "left out by NSA_TEST_MAX_TOKENS: ", "NSA_TEST_ANY_VARIANT forces no template"};
+
+bool maySkip(const std::string &reason) {
+  return std::ranges::any_of(kMaySkip, [&](std::string_view text) { return reason.find(text) != std::string::npos; });
+}
+
+// By test, what GoogleTest wrote of one process.
+void forEachTest(const Json &report, const std::function<void(const Json &suite, const Json &test)> &visit) {
+  for (const Json &suite : report.value("testsuites", Json::array()))
+    for (const Json &test : suite.value("testsuite", Json::array()))
+      visit(suite, test);
+}
+
+// "": it was not skipped.
+std::string skipReasonOf(const Json &test) {
+  if (test.value("result", "") != "SKIPPED")
+    return "";
+  return test.value("skip_reason", "for a reason that the report does not have");
 }
 
 struct Counts {
@@ -48,20 +73,31 @@ double secondsOf(const Json &value) {
   return value.is_string() ? std::strtod(value.get<std::string>().c_str(), nullptr) : 0; // "1.5s"
 }
 
-// What GoogleTest wrote of one process.
 Counts countsOf(const Json &report) {
   Counts counts;
   counts.seconds = secondsOf(report.value("time", Json()));
-  for (const Json &suite : report.value("testsuites", Json::array()))
-    for (const Json &test : suite.value("testsuite", Json::array())) {
-      if (test.contains("failures"))
-        ++counts.failed;
-      else if (test.value("result", "") == "SKIPPED")
-        ++counts.skipped;
-      else if (test.value("result", "") == "COMPLETED")
-        ++counts.passed;
-    }
+  forEachTest(report, [&](const Json &, const Json &test) {
+    if (test.contains("failures"))
+      ++counts.failed;
+    else if (test.value("result", "") == "SKIPPED")
+      ++counts.skipped;
+    else if (test.value("result", "") == "COMPLETED")
+      ++counts.passed;
+  });
   return counts;
+}
+
+// Each reason for which tests were skipped, and of how many.
+Json skipsOf(const Json &report) {
+  std::map<std::string, int> tests;
+  forEachTest(report, [&](const Json &, const Json &test) {
+    if (const std::string reason = skipReasonOf(test); !reason.empty())
+      ++tests[reason];
+  });
+  Json skips = Json::array();
+  for (const auto &[reason, count] : tests)
+    skips.push_back({{"reason", reason}, {"tests", count}});
+  return skips;
 }
 
 // "ERROR SUMMARY: 2 errors" of compute-sanitizer, or racecheck's "RACECHECK SUMMARY: 1 hazard displayed (1 error, 0
@@ -126,6 +162,8 @@ Result<Json> makeRecord(const std::string &folder, const RunFacts &facts) {
     }
     Json row = {{"program", program}, {"suite", suite}};
     counts.writeTo(row, sanitized);
+    if (counts.skipped > 0)
+      row["skips"] = skipsOf(report);
     suites.push_back(std::move(row));
     programs[program].add(counts);
   }
@@ -164,25 +202,62 @@ std::vector<std::string> faultsOf(const Json &record) {
   const Json suites = record.value("suites", Json::array());
   if (suites.empty())
     faults.push_back("suites is empty");
-  std::set<std::string> programs;
+  std::map<std::string, int> passed;
   for (const Json &suite : suites) {
-    const std::string name = suite.value("program", "") + " " + suite.value("suite", "");
-    programs.insert(suite.value("program", ""));
+    const std::string program = suite.value("program", ""), name = program + " " + suite.value("suite", "");
+    passed[program] += suite.value("passed", 0);
     for (const char *field : {"failed", "unfinished", "errors"})
       if (suite.value(field, 0) != 0)
         faults.push_back(name + ": " + field + " " + std::to_string(suite.value(field, 0)));
     if (suite.value("passed", 0) + suite.value("skipped", 0) == 0)
       faults.push_back(name + ": no test ran");
+    int explained = 0;
+    for (const Json &skip : suite.value("skips", Json::array())) {
+      explained += skip.value("tests", 0);
+      if (const std::string reason = skip.value("reason", ""); !maySkip(reason))
+        faults.push_back(name + ": a test was skipped: " + reason);
+    }
+    if (explained != suite.value("skipped", 0))
+      faults.push_back(name + ": skipped " + std::to_string(suite.value("skipped", 0)) + ", with a reason " +
+                       std::to_string(explained));
   }
-  std::vector<const char *> wanted = {"nsa_gpu_attention_test"};
-  if (machine.value("device", Json::object()).value("target", "") == "sm_90a")
-    wanted = {"nsa_hopper_attention_test"};
-  if (!record.contains("sanitizer"))
-    wanted = {"nsa_gpu_attention_test", "nsa_gpu_device_test", "nsa_hopper_attention_test"};
-  for (const char *program : wanted)
-    if (!programs.contains(program))
-      faults.push_back(std::string(program) + ": no suite of it is recorded");
+  std::vector<std::string> wanted = {"nsa_gpu_attention_test", "nsa_gpu_device_test", kHopperTests};
+  if (const std::string tool = record.value("sanitizer", Json::object()).value("tool", ""); tool == "memcheck")
+    wanted = {"nsa_gpu_attention_test", kHopperTests};
+  else if (!tool.empty())
+    wanted = {kHopperTests};
+  const bool isHopper = machine.value("device", Json::object()).value("target", "") == "sm_90a";
+  for (const std::string &program : wanted) {
+    if (!passed.contains(program))
+      faults.push_back(program + ": no suite of it is recorded");
+    else if (passed[program] == 0 && (isHopper || program != kHopperTests || wanted.size() == 1))
+      faults.push_back(program + ": no test of it passed");
+  }
   return faults;
+}
+
+Result<SkippedTests> skippedTests(const std::string &file) {
+  const Json report = Json::parse(textOf(file), nullptr, false);
+  if (!report.is_object())
+    return Status::error(ErrorCode::kIoError, file + " is no report of GoogleTest");
+  SkippedTests tests;
+  forEachTest(report, [&](const Json &suite, const Json &test) {
+    if (const std::string reason = skipReasonOf(test); !reason.empty())
+      (maySkip(reason) ? tests.allowed : tests.refused)
+          .push_back(suite.value("name", "") + "." + test.value("name", "") + ": " + reason);
+  });
+  return tests;
+}
+
+std::string resultsOf(const std::string &root, const std::string &device) {
+  std::error_code error;
+  for (const auto &folder : std::filesystem::directory_iterator(root, error)) {
+    const Json report = Json::parse(textOf(folder.path() / "attention_nsa128.json"), nullptr, false);
+    if (report.is_object() &&
+        report.value("machine", Json::object()).value("device", Json::object()).value("name", "") == device)
+      return folder.path().string();
+  }
+  return "";
 }
 
 Result<std::vector<std::string>> slowerKernels(const std::string &recorded, const std::string &fresh,

@@ -28,8 +28,21 @@ Result<Json> makeRecord(const std::string &folder, const RunFacts &facts);
 // Why a record is no evidence; empty: it is. A run that failed is recorded with its failures, and refused here.
 std::vector<std::string> faultsOf(const Json &record);
 
+// The tests that a report of GoogleTest (tests/test_main.cpp adds the reasons) calls skipped, each with its reason:
+// those that a run may leave out, and those that make it fail.
+struct SkippedTests {
+  std::vector<std::string> allowed, refused;
+};
+Result<SkippedTests> skippedTests(const std::string &file);
+
+// The folder below `root` with the results of a device of this name; "": there is none.
+std::string resultsOf(const std::string &root, const std::string &device);
+
 // The kernels of two results' folders that take, beside a peer measured in the same run, more than twice the part of
-// its time that was recorded. The texts of all comparisons go to `lines`.
+// its time that was recorded. The texts of all comparisons go to `lines`. The peer is torch's attention: dense by
+// cuDNN, and for window FlashAttention's. Compressed and selected attention and selection have no peer that computes
+// the same. They stand beside dense attention of as many tokens, and a step of decode beside dense attention of a
+// prefill of 8192 tokens: that ratio cancels how fast the machine is, and compares no two ways to decode.
 Result<std::vector<std::string>> slowerKernels(const std::string &recorded, const std::string &fresh,
                                                std::vector<std::string> &lines);
 

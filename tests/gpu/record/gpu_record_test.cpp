@@ -3,20 +3,25 @@
 #include "tests/harness/scratch.h"
 
 #include <array>
+#include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 namespace nsa::test {
 namespace {
 
 constexpr const char *kPrograms[] = {"nsa_gpu_attention_test", "nsa_hopper_attention_test", "nsa_gpu_device_test"};
 
+constexpr const char *kMaySkip = "of another architecture: attention_sm90 is for sm_90a, not sm_80";
+
 std::string reportOf(int passed, int skipped, int failed) {
   Json tests = Json::array();
   for (int i = 0; i < passed; ++i)
     tests.push_back({{"name", "a"}, {"result", "COMPLETED"}});
   for (int i = 0; i < skipped; ++i)
-    tests.push_back({{"name", "b"}, {"result", "SKIPPED"}});
+    tests.push_back({{"name", "b"}, {"result", "SKIPPED"}, {"skip_reason", kMaySkip}});
   for (int i = 0; i < failed; ++i)
     tests.push_back({{"name", "c"}, {"result", "COMPLETED"}, {"failures", {{{"failure", "it"}}}}});
   return Json({{"time", "1.5s"}, {"testsuites", {{{"name", "S"}, {"testsuite", tests}}}}}).dump();
@@ -70,6 +75,7 @@ TEST_F(GpuRecord, CountsEverySuite) {
   EXPECT_EQ(made["suites"][1]["program"], "nsa_hopper_attention_test");
   EXPECT_EQ(made["suites"][1]["passed"], 5);
   EXPECT_EQ(made["suites"][1]["skipped"], 2);
+  EXPECT_EQ(made["suites"][1]["skips"], Json::parse(R"([{"reason": ")" + std::string(kMaySkip) + R"(", "tests": 2}])"));
   EXPECT_EQ(made["suites"][1]["seconds"], 1.5);
   ASSERT_EQ(made["results"].size(), 3u);
   EXPECT_EQ(made["results"][2]["tests"], "nsa_hopper_attention_test");
@@ -98,6 +104,22 @@ TEST_F(GpuRecord, RefusesWhatIsNoEvidence) {
   }
 }
 
+// A program all of whose tests were skipped shows nothing; on another GPU than its template's that is as it must be.
+TEST_F(GpuRecord, AProgramOfWhichNoTestPassedIsNoEvidence) {
+  for (int i = 0; i < 3; ++i) {
+    SCOPED_TRACE(kPrograms[i]);
+    SetUp();
+    folder.write(std::to_string(i + 1) + ".json", reportOf(0, 3, 0));
+    const std::string told = std::string(kPrograms[i]) + ": no test of it passed";
+    EXPECT_NE(faults(record()).find(told), std::string::npos) << faults(record());
+    RunFacts elsewhere = facts();
+    elsewhere.machine["device"]["target"] = "sm_80";
+    EXPECT_EQ(faults(record(elsewhere)).find(told) != std::string::npos, i != 1) << faults(record(elsewhere));
+    elsewhere.sanitizer = "racecheck";
+    EXPECT_EQ(faults(record(elsewhere)).find(told) != std::string::npos, i == 1) << faults(record(elsewhere));
+  }
+}
+
 TEST_F(GpuRecord, TellsFailuresAndSuitesThatEndedEarly) {
   folder.write("1.json", reportOf(3, 0, 2));
   EXPECT_NE(faults(record()).find("nsa_gpu_attention_test Table/S: failed 2"), std::string::npos);
@@ -121,6 +143,38 @@ TEST_F(GpuRecord, CountsASanitizersErrors) {
   EXPECT_NE(faults(record(sanitized)).find("errors 1"), std::string::npos);
   folder.write("2.log", "the tool was killed\n");
   EXPECT_NE(faults(record(sanitized)).find("unfinished 1"), std::string::npos);
+}
+
+// Skipped when this test starts its program once more, and asks for it.
+TEST(DISABLED_Skipping, AsItMay) { GTEST_SKIP() << kMaySkip; }
+TEST(DISABLED_Skipping, ForWantOfMemory) { GTEST_SKIP() << "out of memory: 3 GB"; }
+
+// What a test's program writes of skipped tests is judged test by test: one that may be skipped excuses no other.
+TEST_F(GpuRecord, EachSkippedTestIsJudgedByItsReason) {
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe"), report = folder.file("2.json");
+  const std::string command = "'" + self +
+                              "' --any-skip-skips --gtest_also_run_disabled_tests --gtest_filter='DISABLED_Skipping.*' "
+                              "--gtest_output='json:" +
+                              report + "' >" + folder.file("out");
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 77) << readFile(folder.file("out"));
+  const Result<SkippedTests> skipped = skippedTests(report);
+  ASSERT_TRUE(skipped.isOk()) << skipped.status().toString();
+  EXPECT_EQ(skipped->allowed, std::vector{"DISABLED_Skipping.AsItMay: " + std::string(kMaySkip)});
+  EXPECT_EQ(skipped->refused, std::vector<std::string>{"DISABLED_Skipping.ForWantOfMemory: out of memory: 3 GB"});
+  EXPECT_NE(faults(record()).find("nsa_hopper_attention_test Table/S: a test was skipped: out of memory: 3 GB"),
+            std::string::npos)
+      << faults(record());
+  EXPECT_EQ(skippedTests(folder.file("none")).status().code(), ErrorCode::kIoError);
+  Json unexplained = record();
+  unexplained["suites"][1].erase("skips");
+  EXPECT_NE(faults(unexplained).find("skipped 2, with a reason 0"), std::string::npos) << faults(unexplained);
+}
+
+TEST_F(GpuRecord, ResultsAreFoundByTheDevicesName) {
+  const std::string root = NSA_SOURCE_DIR "/bench/results";
+  EXPECT_EQ(resultsOf(root, "NVIDIA H200"), root + "/h200");
+  EXPECT_EQ(resultsOf(root, "NVIDIA H100 PCIe"), "");
+  EXPECT_EQ(resultsOf(folder.file("none"), "NVIDIA H200"), "");
 }
 
 // The results of the repository beside themselves, and beside some in which a kernel takes longer.

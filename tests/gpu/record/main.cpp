@@ -1,7 +1,9 @@
 // nsa_gpu_record write FOLDER FILE SECONDS [TOOL VERSION]: the record of what run-gpu-tests left in FOLDER, into FILE;
 // fails when the run is no evidence (gpu_record.h).
-// nsa_gpu_record compare RECORDED FRESH: fails when a kernel takes more than twice the part of its peer's time that the
-// bench results of folder RECORDED have.
+// nsa_gpu_record skips REPORT: prints the tests that a report of GoogleTest calls skipped, and fails when one of them
+// may not be. nsa_gpu_record results FOLDER: prints the folder in FOLDER with results of this GPU; exit status 77 when
+// there is none. nsa_gpu_record compare RECORDED FRESH: fails when a kernel takes more than twice the part of its
+// peer's time that the bench results of folder RECORDED have.
 #include "bench/machine_facts.h"
 #include "tests/gpu/record/gpu_record.h"
 #include "tools/support/accelerator.h"
@@ -16,6 +18,9 @@ using namespace nsa;
 using namespace nsa::test;
 
 namespace {
+
+constexpr const char *kDevice = "cuda:0";
+constexpr int kSkipped = 77;
 
 int fail(const std::string &text) {
   std::fprintf(stderr, "nsa_gpu_record: %s\n", text.c_str());
@@ -59,7 +64,7 @@ Result<Json> machineOf(const std::string &device) {
 }
 
 int write(std::span<char *> arguments) {
-  Result<Json> machine = machineOf("cuda:0");
+  Result<Json> machine = machineOf(kDevice);
   if (!machine)
     return fail(machine.status().toString());
   RunFacts facts{.machine = std::move(*machine),
@@ -86,6 +91,35 @@ int write(std::span<char *> arguments) {
   return faults.empty() ? 0 : 1;
 }
 
+int skips(const char *report) {
+  const Result<SkippedTests> tests = skippedTests(report);
+  if (!tests)
+    return fail(tests.status().toString());
+  for (const std::string &test : tests->allowed)
+    std::printf("skipped: %s\n", test.c_str());
+  for (const std::string &test : tests->refused)
+    fail("must not be skipped: " + test);
+  return tests->refused.empty() ? 0 : 1;
+}
+
+int results(const char *root) {
+  tools::EngineSettings settings;
+  settings.device = kDevice;
+  Result<tools::EngineHandle> engine = tools::createEngine(tools::withNothingStored(settings));
+  if (!engine)
+    return fail(engine.status().toString());
+  const Result<nlohmann::json> facts = bench::machineFacts(engine->get());
+  if (!facts)
+    return fail(facts.status().toString());
+  const std::string name = (*facts)["device"].value("name", ""), folder = resultsOf(root, name);
+  if (folder.empty()) {
+    std::fprintf(stderr, "no results of %s are in %s\n", name.c_str(), root);
+    return kSkipped;
+  }
+  std::printf("%s\n", folder.c_str());
+  return 0;
+}
+
 int compare(std::span<char *> arguments) {
   std::vector<std::string> lines;
   const Result<std::vector<std::string>> slower = slowerKernels(arguments[0], arguments[1], lines);
@@ -105,8 +139,14 @@ int main(int argc, char **argv) {
   const std::string verb = arguments.empty() ? "" : arguments[0];
   if (verb == "write" && (arguments.size() == 4 || arguments.size() == 6))
     return write(arguments.subspan(1));
+  if (verb == "skips" && arguments.size() == 2)
+    return skips(arguments[1]);
+  if (verb == "results" && arguments.size() == 2)
+    return results(arguments[1]);
   if (verb == "compare" && arguments.size() == 3)
     return compare(arguments.subspan(1));
-  std::fprintf(stderr, "usage: nsa_gpu_record write FOLDER FILE SECONDS [TOOL VERSION] | compare RECORDED FRESH\n");
+  std::fprintf(stderr,
+               "usage: nsa_gpu_record write FOLDER FILE SECONDS [TOOL VERSION] | skips REPORT | results FOLDER | "
+               "compare RECORDED FRESH\n");
   return 2;
 }
