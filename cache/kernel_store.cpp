@@ -100,6 +100,7 @@ struct KernelStore::State final : ForkFence::Member {
 };
 
 template <typename Body> int KernelStore::State::transact(Body body) {
+  const sqlite::WriteLimit held(file.connection); // once for all of its statements
   int code = Query(file.connection, "BEGIN IMMEDIATE").run();
   if (code == SQLITE_OK)
     code = body();

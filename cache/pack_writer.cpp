@@ -132,6 +132,7 @@ int createTables(Connection &connection) {
 
 // Everything in one transaction, then its pages in order.
 template <typename Body> int fill(Connection &connection, Body body) {
+  const sqlite::WriteLimit held(connection); // once for all of its statements
   int code = connection.execute("BEGIN EXCLUSIVE");
   if (code == SQLITE_OK)
     code = body();

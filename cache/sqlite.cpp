@@ -1,7 +1,5 @@
 #include "cache/sqlite.h"
 
-#include "runtime/base/file_limit_signal.h"
-
 #include <algorithm>
 #include <limits>
 
@@ -52,8 +50,13 @@ Connection &Connection::operator=(Connection &&other) noexcept {
 }
 
 Connection Connection::open(const std::string &name, int flags, int &result) {
-  const FileLimitSignalHeld held;
+  return open(name, flags, false, result);
+}
+
+Connection Connection::open(const std::string &name, int flags, bool isImmutable, int &result) {
   Connection connection;
+  connection.isImmutable = isImmutable;
+  const WriteLimit held(connection);
   result =
       sqlite3_open_v2(name.c_str(), &connection.handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
   if (result != SQLITE_OK)
@@ -64,13 +67,13 @@ Connection Connection::open(const std::string &name, int flags, int &result) {
 }
 
 Connection Connection::openImmutable(const std::string &path, int &result) {
-  Connection connection = open(immutableUri(path), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, result);
-  connection.isImmutable = true;
-  return connection;
+  return open(immutableUri(path), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, true, result);
 }
 
 void Connection::close() {
-  const FileLimitSignalHeld held;
+  if (!handle)
+    return;
+  const WriteLimit held(*this);
   for (auto &[sql, statement] : statements)
     sqlite3_finalize(statement);
   statements.clear();
@@ -135,7 +138,7 @@ void Connection::leaveFileAlone() { sqlite3_db_config(handle, SQLITE_DBCONFIG_NO
 int Connection::execute(const char *sql) {
   if (work)
     work->left = work->limit;
-  const FileLimitSignalHeld held;
+  const WriteLimit held(*this);
   return sqlite3_exec(handle, sql, nullptr, nullptr, nullptr);
 }
 
@@ -175,7 +178,7 @@ int Connection::readHead(std::span<std::byte> head, size_t &size) const {
 }
 
 int Connection::copyTo(Connection &target) const {
-  const FileLimitSignalHeld held;
+  const WriteLimit held(target), heldHere(*this); // to read a database may be to write its log's index
   constexpr int kAllPages = -1;
   sqlite3_backup *backup = sqlite3_backup_init(target.handle, "main", handle, "main");
   if (!backup)
@@ -189,7 +192,6 @@ int64_t Connection::changes() const { return sqlite3_changes64(handle); }
 std::string Connection::message() const { return handle ? sqlite3_errmsg(handle) : "no connection"; }
 
 sqlite3_stmt *Connection::prepared(const char *sql, int &result) {
-  const FileLimitSignalHeld held;
   result = SQLITE_OK;
   for (auto &[known, statement] : statements)
     if (known == sql)
@@ -206,7 +208,12 @@ ShortValues::ShortValues(Connection &connection)
 
 ShortValues::~ShortValues() { sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, before); }
 
-Query::Query(Connection &connection, const char *sql) {
+WriteLimit::WriteLimit(const Connection &connection) {
+  if (!connection.isImmutable)
+    held.emplace();
+}
+
+Query::Query(Connection &connection, const char *sql) : limit(connection) {
   if (connection.work)
     connection.work->left = connection.work->limit;
   statement = connection.prepared(sql, result);
@@ -215,7 +222,6 @@ Query::Query(Connection &connection, const char *sql) {
 Query::~Query() {
   if (!statement)
     return;
-  const FileLimitSignalHeld held;
   sqlite3_reset(statement);
   sqlite3_clear_bindings(statement);
 }
@@ -255,7 +261,6 @@ Query &Query::bind(int parameter, double value) {
 bool Query::step() {
   if (result != SQLITE_OK)
     return false;
-  const FileLimitSignalHeld held;
   int code = sqlite3_step(statement);
   if (code == SQLITE_ROW)
     return true;

@@ -5,10 +5,13 @@
 // Thread-safety: none; the store's mutex guards a connection and its queries.
 #pragma once
 
+#include "runtime/base/file_limit_signal.h"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -65,10 +68,12 @@ public:
 private:
   friend class Query;
   friend class ShortValues;
+  friend class WriteLimit;
   // How many steps of sqlite's virtual machine the running statement may take.
   struct Work {
     int64_t limit = 0, left = 0;
   };
+  static Connection open(const std::string &name, int flags, bool isImmutable, int &result);
   void guard();
   void limitWork(int64_t steps);
   // `sql` is a constant: its address is the key of the cache.
@@ -92,6 +97,17 @@ public:
 private:
   sqlite3 *handle;
   int before;
+};
+
+// While it lives, a write beyond the limit of file sizes is an error of sqlite's. A query has one for its whole life,
+// as a reader writes too: the index of a log, or what a journal takes back. An immutable file is written by none, so
+// there it costs nothing.
+class WriteLimit {
+public:
+  explicit WriteLimit(const Connection &connection);
+
+private:
+  std::optional<FileLimitSignalHeld> held;
 };
 
 class Query {
@@ -123,6 +139,7 @@ public:
 
 private:
   void keep(int code);
+  WriteLimit limit;
   sqlite3_stmt *statement = nullptr;
   int result = SQLITE_OK;
 };
