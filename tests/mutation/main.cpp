@@ -1,7 +1,7 @@
 // nsa_mutate: changes the templates in the ways of the table, one at a time, and runs the tests that must notice.
 // Exit codes: 0 each mutant was noticed, or the table says why it cannot be; 1 one was not, or the tests fail without a
 // change; 2 not understood.
-#include "nsa/nsa.h"
+#include "bench/machine_facts.h"
 #include "tests/mutation/mutant_run.h"
 
 #include <CLI/CLI.hpp>
@@ -118,9 +118,20 @@ std::map<std::string, int> countsOf(const std::vector<Trial> &trials) {
   return counts;
 }
 
+Result<nlohmann::json> machineOf(const std::string &device) {
+  tools::EngineSettings settings;
+  settings.device = device == "gpu" ? "cuda:0" : device;
+  Result<tools::EngineHandle> engine = tools::createEngine(tools::withNothingStored(settings));
+  if (!engine)
+    return engine.status();
+  return bench::machineFacts(engine->get());
+}
+
 Status writeJson(const std::string &path, const std::vector<Trial> &trials, const Flags &flags) {
-  nlohmann::ordered_json report = {
-      {"version", nsa_version()}, {"source", nsa_source_id()}, {"device", flags.device}, {"counts", countsOf(trials)}};
+  const Result<nlohmann::json> machine = machineOf(flags.device);
+  if (!machine)
+    return machine.status();
+  nlohmann::ordered_json report = {{"machine", *machine}, {"device", flags.device}, {"counts", countsOf(trials)}};
   for (const Trial &trial : trials) {
     nlohmann::ordered_json entry = {{"name", trial.name()}, {"file", trial.file()}};
     if (trial.mutant)

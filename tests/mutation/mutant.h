@@ -20,6 +20,9 @@ struct Mutant {
   std::string_view equivalent = {};
   // On the CPU the host refuses the call before the kernel meets what it must check.
   bool isSeenOnGpuAlone = false;
+  // The change may end the tests' program by a signal, or keep it from ending. Another mutant that does so fails the
+  // run: a limit of time alone does not tell a hang from a slow machine.
+  bool mayCrash = false, mayHang = false;
 
   // Device code runs on a GPU alone, tile programs on every device.
   bool isDeviceCode() const { return !file.starts_with("tile/"); }

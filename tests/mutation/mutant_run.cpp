@@ -103,12 +103,14 @@ Result<Outcome> run(const Mutant *mutant, std::string_view tests, const TestProg
   outcome.seconds = end->seconds;
   const nlohmann::json written = nlohmann::json::parse(readText(report), nullptr, false);
   if (end->isHung) {
-    outcome.verdict = Verdict::kHung;
+    outcome.verdict = Verdict::kHungUnforeseen;
     outcome.detail = "no end after " + std::to_string(static_cast<int>(program.limitSeconds)) + " s";
-  } else if (end->signal != 0 || !written.is_object()) {
-    outcome.verdict = Verdict::kCrashed;
-    outcome.detail = end->signal != 0 ? "signal " + std::to_string(end->signal)
-                                      : "exit status " + std::to_string(end->exitCode) + " and no report";
+  } else if (end->signal != 0) {
+    outcome.verdict = Verdict::kCrashedUnforeseen;
+    outcome.detail = "signal " + std::to_string(end->signal);
+  } else if (!written.is_object()) {
+    outcome.verdict = Verdict::kNotRun;
+    outcome.detail = "exit status " + std::to_string(end->exitCode) + " and no report";
   } else {
     readReport(written, readText(child.log), outcome);
   }
@@ -131,6 +133,10 @@ std::string_view verdictName(Verdict verdict) {
     return "crashed";
   case Verdict::kHung:
     return "hung";
+  case Verdict::kCrashedUnforeseen:
+    return "CRASHED";
+  case Verdict::kHungUnforeseen:
+    return "HUNG";
   case Verdict::kNotCompiled:
     return "NOT COMPILED";
   case Verdict::kNotRun:
@@ -142,8 +148,8 @@ std::string_view verdictName(Verdict verdict) {
 }
 
 bool isExpected(Verdict verdict) {
-  return verdict != Verdict::kSurvived && verdict != Verdict::kNotEquivalent && verdict != Verdict::kNotCompiled &&
-         verdict != Verdict::kNotRun;
+  return verdict == Verdict::kKilled || verdict == Verdict::kEquivalent || verdict == Verdict::kCrashed ||
+         verdict == Verdict::kHung || verdict == Verdict::kOtherDevice;
 }
 
 std::string ownFolder() {
@@ -170,13 +176,21 @@ Result<Outcome> runMutant(const Mutant &mutant, const TestProgram &program) {
                            "must stand once in " + std::string(mutant.file) + ", not " + std::to_string(*count) +
                                " times");
   Result<Outcome> outcome = run(&mutant, mutant.tests, program);
-  if (!outcome || mutant.equivalent.empty())
+  if (!outcome)
     return outcome;
-  if (outcome->verdict == Verdict::kSurvived) {
-    outcome->verdict = Verdict::kEquivalent;
-    outcome->detail = mutant.equivalent;
-  } else if (outcome->verdict == Verdict::kKilled) {
-    outcome->verdict = Verdict::kNotEquivalent;
+  Verdict &verdict = outcome->verdict;
+  const bool isCrash = verdict == Verdict::kCrashedUnforeseen, isHang = verdict == Verdict::kHungUnforeseen;
+  if (!mutant.equivalent.empty()) {
+    if (verdict == Verdict::kSurvived) {
+      verdict = Verdict::kEquivalent;
+      outcome->detail = mutant.equivalent;
+    } else if (verdict == Verdict::kKilled || isCrash || isHang) {
+      verdict = Verdict::kNotEquivalent;
+    }
+  } else if (isCrash && mutant.mayCrash) {
+    verdict = Verdict::kCrashed;
+  } else if (isHang && mutant.mayHang) {
+    verdict = Verdict::kHung;
   }
   return outcome;
 }

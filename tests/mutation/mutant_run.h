@@ -15,15 +15,17 @@ enum class Verdict {
   kKilled,        // a test failed
   kSurvived,      // all passed
   kEquivalent,    // all passed, and the table says why they must
-  kNotEquivalent, // a test failed, and the table says that none can
-  kCrashed,       // the tests' program ended by a signal, or without its report
-  kHung,          // it did not end in time
-  kNotCompiled,   // a compiler refused the changed template: the mutant is none
-  kNotRun,        // no test matched, or one was skipped
-  kOtherDevice,   // all were skipped, as the template is for another architecture
+  kNotEquivalent, // a test failed, or the program crashed or hung, and the table says that nothing can be told
+  kCrashed,       // the tests' program ended by a signal, as the table says that it may
+  kHung,          // it did not end in time, as the table says that it may
+  kCrashedUnforeseen,
+  kHungUnforeseen,
+  kNotCompiled, // a compiler refused the changed template: the mutant is none
+  kNotRun,      // no test matched, one was skipped, or the program exited without a report
+  kOtherDevice, // all were skipped, as the template is for another architecture
 };
 std::string_view verdictName(Verdict verdict);
-// Whether a run of the suite may end well with it. A crash and a hang are noticed by whoever runs the tests.
+// Whether a run of the table may end well with it.
 bool isExpected(Verdict verdict);
 
 struct Outcome {

@@ -32,6 +32,18 @@ Outcome outcomeOf(const Mutant &mutant, const TestProgram &program = kCpu) {
   return outcome ? *outcome : Outcome();
 }
 
+// A crash or a hang is noticed only where the table says that it may come of the change.
+void checkEnd(Mutant mutant, const TestProgram &program, bool Mutant::*may, Verdict foreseen, Verdict unforeseen) {
+  EXPECT_EQ(outcomeOf(mutant, program).verdict, unforeseen);
+  EXPECT_FALSE(isExpected(unforeseen));
+  mutant.*may = true;
+  const Outcome outcome = outcomeOf(mutant, program);
+  EXPECT_EQ(outcome.verdict, foreseen) << outcome.detail;
+  EXPECT_TRUE(isExpected(foreseen));
+  mutant.equivalent = "Nothing can be told.";
+  EXPECT_EQ(outcomeOf(mutant, program).verdict, Verdict::kNotEquivalent);
+}
+
 TEST(MutantRun, AWrongResultIsKilledByItsTest) {
   const Outcome outcome = outcomeOf(kWrong);
   EXPECT_EQ(outcome.verdict, Verdict::kKilled) << outcome.detail;
@@ -82,15 +94,26 @@ TEST(MutantRun, ATemplateThatTheCompilerRefusesIsNoMutant) {
 
 TEST(MutantRun, AProgramThatEndsByASignalCrashed) {
   // Results go to heads a gigabyte away.
-  const Outcome outcome =
-      outcomeOf(changed("%first_head = arith.muli %kv_head, %group", "%far = arith.constant 100000000 : i32\n"
-                                                                     "    %first_head = arith.addi %kv_head, %far"));
-  EXPECT_EQ(outcome.verdict, Verdict::kCrashed) << outcome.detail;
+  const Mutant far = changed("%first_head = arith.muli %kv_head, %group",
+                             "%far = arith.constant 100000000 : i32\n    %first_head = arith.addi %kv_head, %far");
+  checkEnd(far, kCpu, &Mutant::mayCrash, Verdict::kCrashed, Verdict::kCrashedUnforeseen);
 }
 
+// A survivor that the limit ends looks the same.
 TEST(MutantRun, AProgramThatDoesNotEndIsHung) {
-  const Outcome outcome = outcomeOf(kSame, {.path = kCpuTests, .limitSeconds = 0});
-  EXPECT_EQ(outcome.verdict, Verdict::kHung);
+  checkEnd(kSame, {.path = kCpuTests, .limitSeconds = 0}, &Mutant::mayHang, Verdict::kHung, Verdict::kHungUnforeseen);
+}
+
+TEST(MutantRun, AProgramThatExitsWithoutAReportRanNoTest) {
+  Mutant foreseen = kSame;
+  foreseen.mayCrash = foreseen.mayHang = true;
+  Mutant explained = kSame;
+  explained.equivalent = "The maximum of two is the same in both orders.";
+  for (const Mutant &mutant : {kSame, foreseen, explained}) {
+    const Outcome outcome = outcomeOf(mutant, {.path = "/bin/true", .limitSeconds = 200});
+    EXPECT_EQ(outcome.verdict, Verdict::kNotRun) << outcome.detail;
+    EXPECT_EQ(outcome.detail, "exit status 0 and no report");
+  }
 }
 
 TEST(MutantRun, WithoutATestNothingWasRun) {
@@ -140,6 +163,10 @@ TEST_F(MutateProgram, ARunEndsWellWhereAllAreNoticed) {
   const nlohmann::json report = nlohmann::json::parse(file, nullptr, false);
   ASSERT_TRUE(report.is_object());
   EXPECT_EQ(report["counts"]["killed"], 1);
+  // As every record: what it ran on, of which commit, and when.
+  EXPECT_EQ(report["machine"]["device"].value("kind", ""), "cpu");
+  for (const char *fact : {"source", "date", "processor", "version"})
+    EXPECT_NE(report["machine"].value(fact, ""), "") << fact;
   EXPECT_EQ(report["mutants"][0].value("name", ""), "combine-maximum-of-logits-not-subtracted");
 }
 

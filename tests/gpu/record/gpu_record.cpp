@@ -236,6 +236,30 @@ std::vector<std::string> faultsOf(const Json &record) {
   return faults;
 }
 
+std::vector<std::string> mutantFaultsOf(const Json &record) {
+  std::vector<std::string> faults;
+  const Json machine = record.value("machine", Json::object());
+  for (const char *field : {"source", "date", "processor"})
+    if (machine.value(field, "").empty())
+      faults.push_back(std::string("machine.") + field + " is missing");
+  int mutants = 0, unchanged = 0;
+  for (const Json &entry : record.value("mutants", Json::array())) {
+    const std::string name = entry.value("name", ""), verdict = entry.value("verdict", "");
+    const bool isUnchanged = name == "(no change)";
+    ++(isUnchanged ? unchanged : mutants);
+    const bool isRight =
+        isUnchanged ? verdict == "passes"
+                    : verdict == "killed" || verdict == "equivalent" || verdict == "crashed" || verdict == "hung";
+    if (!isRight)
+      faults.push_back(name + ": " + verdict);
+  }
+  if (mutants == 0)
+    faults.push_back("mutants is empty");
+  if (unchanged == 0)
+    faults.push_back("no tests ran without a change");
+  return faults;
+}
+
 Result<SkippedTests> skippedTests(const std::string &file) {
   const Json report = Json::parse(textOf(file), nullptr, false);
   if (!report.is_object())

@@ -28,6 +28,10 @@ Result<Json> makeRecord(const std::string &folder, const RunFacts &facts);
 // Why a record is no evidence; empty: it is. A run that failed is recorded with its failures, and refused here.
 std::vector<std::string> faultsOf(const Json &record);
 
+// The same of a record of nsa_mutate, on any device: a mutant that no test noticed, or tests that fail without a
+// change.
+std::vector<std::string> mutantFaultsOf(const Json &record);
+
 // The tests that a report of GoogleTest (tests/test_main.cpp adds the reasons) calls skipped, each with its reason:
 // those that a run may leave out, and those that make it fail.
 struct SkippedTests {

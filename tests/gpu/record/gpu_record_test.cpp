@@ -2,6 +2,7 @@
 #include "tests/gpu/record/gpu_record.h"
 #include "tests/harness/scratch.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
@@ -168,6 +169,32 @@ TEST_F(GpuRecord, EachSkippedTestIsJudgedByItsReason) {
   Json unexplained = record();
   unexplained["suites"][1].erase("skips");
   EXPECT_NE(faults(unexplained).find("skipped 2, with a reason 0"), std::string::npos) << faults(unexplained);
+}
+
+TEST(MutantRecord, AMutantThatNoTestNoticedIsNoEvidence) {
+  Json whole = {{"machine", facts().machine},
+                {"mutants",
+                 {{{"name", "a"}, {"verdict", "killed"}},
+                  {{"name", "b"}, {"verdict", "equivalent"}},
+                  {{"name", "(no change)"}, {"verdict", "passes"}}}}};
+  whole["machine"]["processor"] = "one";
+  EXPECT_EQ(mutantFaultsOf(whole), std::vector<std::string>{});
+  const std::pair<const char *, std::function<void(Json &)>> breaks[] = {
+      {"a: SURVIVED", [](Json &r) { r["mutants"][0]["verdict"] = "SURVIVED"; }},
+      {"b: HUNG", [](Json &r) { r["mutants"][1]["verdict"] = "HUNG"; }},
+      {"b: other device", [](Json &r) { r["mutants"][1]["verdict"] = "other device"; }},
+      {"(no change): killed", [](Json &r) { r["mutants"][2]["verdict"] = "killed"; }},
+      {"no tests ran without a change", [](Json &r) { r["mutants"].erase(2); }},
+      {"mutants is empty", [](Json &r) { r.erase("mutants"); }},
+      {"machine.date is missing", [](Json &r) { r["machine"].erase("date"); }},
+      {"machine.source is missing", [](Json &r) { r.erase("machine"); }},
+  };
+  for (const auto &[text, change] : breaks) {
+    Json broken = whole;
+    change(broken);
+    const std::vector<std::string> told = mutantFaultsOf(broken);
+    EXPECT_NE(std::ranges::find(told, text), told.end()) << text << " is not among " << ::testing::PrintToString(told);
+  }
 }
 
 TEST_F(GpuRecord, ResultsAreFoundByTheDevicesName) {

@@ -1,5 +1,5 @@
-// The records of GPU runs that the repository holds: each is evidence, of a commit of this history, and says how old it
-// is against the code that it describes.
+// The records of GPU runs and of mutants that the repository holds: each is evidence, of a commit of this history, and
+// says how old it is against the code that it describes.
 #include "tests/gpu/record/gpu_record.h"
 #include "tools/render_tables/records.h"
 
@@ -11,7 +11,7 @@ namespace {
 
 class RecordedRuns : public ::testing::TestWithParam<const char *> {};
 INSTANTIATE_TEST_SUITE_P(Of, RecordedRuns,
-                         ::testing::Values("gpu_tests", "gpu_memcheck", "gpu_racecheck", "gpu_synccheck"),
+                         ::testing::Values("gpu_tests", "gpu_memcheck", "gpu_racecheck", "gpu_synccheck", "mutants"),
                          [](const auto &info) { return std::string(info.param); });
 
 TEST_P(RecordedRuns, AreEvidenceAndSayTheirAge) {
@@ -24,7 +24,8 @@ TEST_P(RecordedRuns, AreEvidenceAndSayTheirAge) {
     // Refuses changes that no commit has, and commits of another history.
     const Result<const tables::Json *> record = records.read(name);
     ASSERT_TRUE(record.isOk()) << record.status().toString();
-    for (const std::string &fault : faultsOf(**record))
+    const bool isOfMutants = std::string(GetParam()) == "mutants";
+    for (const std::string &fault : isOfMutants ? mutantFaultsOf(**record) : faultsOf(**record))
       ADD_FAILURE() << name << ": " << fault;
     const std::optional<int64_t> age = records.age(**record);
     isAgeKnown = isAgeKnown && age.has_value();
