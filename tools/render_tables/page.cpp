@@ -34,15 +34,23 @@ public:
   }
 
 private:
-  std::string headLine(const Json &report) {
-    std::string line = machineLine(report);
-    std::optional<int64_t> age = records.age(report);
-    const auto written = writtenAges.find(report["machine"].value("source", ""));
+  // ", 3 commits old"; "" where that is not known.
+  std::string ageText(const Source &source) {
+    std::optional<int64_t> age = records.age(source);
+    const auto written = writtenAges.find(source.commit);
     if (written != writtenAges.end() &&
         (!age || std::abs(*age - written->second) <= std::max<int64_t>(written->second, 64)))
       age = written->second;
-    if (age)
-      line += ", " + std::to_string(*age) + (*age == 1 ? " commit old" : " commits old");
+    return age ? ", " + std::to_string(*age) + (*age == 1 ? " commit old" : " commits old") : "";
+  }
+
+  std::string headLine(const Json &report) { return machineLine(report) + ageText(Records::sourcesOf(report).front()); }
+
+  std::string sourceLine(const Json &report) {
+    std::string line;
+    for (const Source &source : Records::sourcesOf(report))
+      line +=
+          (line.empty() ? "" : "; ") + source.what + ": source " + source.commit + ", " + source.date + ageText(source);
     return line;
   }
 
@@ -70,6 +78,8 @@ private:
     const Result<const Json *> read = records.read(name);
     if (!read)
       return read.status();
+    if ((*read)->contains("sources"))
+      return sourceLine(**read);
     if (!(*read)->contains("machine"))
       return broken("record:" + name, "the file does not say on which machine it was measured");
     return headLine(**read);

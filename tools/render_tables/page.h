@@ -1,7 +1,7 @@
 // A page of the documentation whose measured numbers are rendered from records.
 //
 // - `<!-- table:NAME -->`: the tables of all bench/results/*/NAME.json, or of DEVICE/NAME alone.
-// - `<!-- record:DEVICE/NAME -->`: where, of what and when that record is.
+// - `<!-- record:DEVICE/NAME -->`: where, of what and when that record is; of packs/NAME, what is of which commit.
 // - `<!-- value:FILE FIELD CONDITIONS -->`: one number, FIELD of the one result that fulfils all conditions. These are
 //   `field=value`, joined by ` & `. ARRAY.FIELD takes it from another array than `results`; a FIELD with a slash in
 //   front is a JSON pointer.

@@ -6,10 +6,13 @@
 namespace nsa::tables {
 namespace {
 
-std::string sourceOf(const Json &record) {
-  const auto machine = record.find("machine");
-  return machine != record.end() && machine->is_object() ? machine->value("source", "") : record.value("source", "");
+// A member's text; "" where the object has none or the member is no text.
+std::string textOf(const Json &object, const char *member) {
+  const auto found = object.is_object() ? object.find(member) : object.end();
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
+
+bool isPack(const std::string &name) { return name.starts_with("packs/"); }
 
 // nsa_source_id() of a tree without git is no commit.
 bool isCommit(const std::string &source) {
@@ -21,29 +24,59 @@ bool isCommit(const std::string &source) {
 Result<const Json *> Records::read(const std::string &name) {
   if (const auto found = known.find(name); found != known.end())
     return &found->second;
-  const bool isPack = name.starts_with("packs/");
-  const std::filesystem::path path = root / (isPack ? "cache" : "bench/results") / (name + ".json");
+  const std::filesystem::path path = root / (isPack(name) ? "cache" : "bench/results") / (name + ".json");
   std::ifstream file(path, std::ios::binary);
   if (!file)
     return Status::error(ErrorCode::kIoError, path.string() + " cannot be read");
   Json record = Json::parse(file, nullptr, false);
   if (!record.is_object())
     return Status::error(ErrorCode::kIoError, path.string() + " is not a JSON object");
-  if (!isPack)
-    NSA_RETURN_IF_ERROR(checkSource(path.string(), record));
+  // The machine's commit says nothing of a pack, which is of the commits that it names.
+  if (isPack(name) && !record.contains("sources"))
+    return Status::error(ErrorCode::kIoError,
+                         path.string() + " has no sources: it does not say of which commits it is");
+  NSA_RETURN_IF_ERROR(checkSources(path.string(), record));
   return &(known[name] = std::move(record));
 }
 
-Status Records::checkSource(const std::string &name, const Json &record) {
-  const std::string source = sourceOf(record);
-  if (source.empty())
+std::vector<Source> Records::sourcesOf(const Json &record) {
+  const auto listed = record.find("sources");
+  if (listed == record.end()) {
+    const auto machine = record.find("machine");
+    const Json &holder = machine != record.end() && machine->is_object() ? *machine : record;
+    return {{textOf(holder, "source"), textOf(holder, "date"), ""}};
+  }
+  std::vector<Source> sources;
+  for (const Json &source : *listed)
+    sources.push_back({textOf(source, "commit"), textOf(source, "date"), textOf(source, "what")});
+  return sources;
+}
+
+Status Records::checkSources(const std::string &name, const Json &record) {
+  const std::vector<Source> sources = sourcesOf(record);
+  if (sources.empty())
+    return Status::error(ErrorCode::kIoError, name + " has no source: its sources are an empty list");
+  for (const Source &source : sources) {
+    NSA_RETURN_IF_ERROR(checkSource(name, source));
+    if (record.contains("sources") && (!isCommit(source.commit) || source.date.empty() || source.what.empty()))
+      return Status::error(ErrorCode::kIoError, name + " has a source with commit = '" + source.commit + "', date = '" +
+                                                    source.date + "', what = '" + source.what +
+                                                    "': the first must be one commit in hexadecimal digits, and none "
+                                                    "may be empty");
+  }
+  return Status::ok();
+}
+
+Status Records::checkSource(const std::string &name, const Source &source) {
+  const std::string &commit = source.commit;
+  if (commit.empty())
     return Status::error(ErrorCode::kIoError, name + " has no source: it does not say which commit it measured");
-  if (source.ends_with("-dirty"))
+  if (commit.ends_with("-dirty"))
     return Status::error(ErrorCode::kIoError, name + " was measured in a tree with changes that are not committed (" +
-                                                  source + "): commit them, build and measure again");
-  if (isCommit(source) && history.isKnown() && !history.commitsSince(source))
+                                                  commit + "): commit them, build and measure again");
+  if (isCommit(commit) && history.isKnown() && !history.commitsSince(commit))
     return Status::error(ErrorCode::kIoError,
-                         name + " was measured at " + source + ", which HEAD does not descend from: measure again");
+                         name + " was measured at " + commit + ", which HEAD does not descend from: measure again");
   return Status::ok();
 }
 
@@ -54,13 +87,24 @@ std::vector<std::string> Records::find(const std::string &bench) const {
     for (const auto &file : std::filesystem::directory_iterator(folder.path(), error))
       if (file.path().extension() == ".json" && (bench.empty() || file.path().stem() == bench))
         names.push_back(folder.path().filename().string() + "/" + file.path().stem().string());
+  if (bench.empty())
+    for (const auto &file : std::filesystem::directory_iterator(root / "cache/packs", error))
+      if (file.path().extension() == ".json")
+        names.push_back("packs/" + file.path().stem().string());
   std::ranges::sort(names);
   return names;
 }
 
+std::optional<int64_t> Records::age(const Source &source) {
+  return isCommit(source.commit) && history.isKnown() ? history.commitsSince(source.commit) : std::nullopt;
+}
+
 std::optional<int64_t> Records::age(const Json &record) {
-  const std::string source = sourceOf(record);
-  return isCommit(source) && history.isKnown() ? history.commitsSince(source) : std::nullopt;
+  std::optional<int64_t> oldest = 0;
+  for (const Source &source : sourcesOf(record))
+    if (const std::optional<int64_t> one = age(source); oldest)
+      oldest = one ? std::max(*oldest, *one) : one;
+  return oldest;
 }
 
 } // namespace nsa::tables

@@ -13,6 +13,10 @@
 
 namespace nsa::tables {
 
+struct Source {
+  std::string commit, date, what;
+};
+
 class Records {
 public:
   // `root`: the repository.
@@ -20,15 +24,21 @@ public:
 
   // "h200/launch" is bench/results/h200/launch.json, "packs/NAME" is cache/packs/NAME.json. A record of a tree with
   // changes that are not committed, or of a commit that HEAD does not descend from, is an error: what it measured
-  // cannot be read.
+  // cannot be read. A pack's record lists several commits.
   Result<const Json *> read(const std::string &name);
-  // The records of one bench, "cpu/launch" and "h200/launch" of "launch"; all of them without a name.
+  // The records of one bench, "cpu/launch" and "h200/launch" of "launch"; all of them, and those of packs, without a
+  // name.
   std::vector<std::string> find(const std::string &bench = "") const;
-  // The commits to the measured code since the record; nullopt where that cannot be known.
+  // What each commit has measured or made; one source, without words, of a bench's record.
+  static std::vector<Source> sourcesOf(const Json &record);
+  // The commits to the measured code since the source, since the oldest source of a record; nullopt where that cannot
+  // be known.
+  std::optional<int64_t> age(const Source &source);
   std::optional<int64_t> age(const Json &record);
 
 private:
-  Status checkSource(const std::string &name, const Json &record);
+  Status checkSources(const std::string &name, const Json &record);
+  Status checkSource(const std::string &name, const Source &source);
 
   std::filesystem::path root;
   History history;

@@ -35,6 +35,7 @@ protected:
                      "table": [{"title": "what", "field": "what"}, {"title": "ms", "field": "ms"}],
                      "results": )" + results + "}");
   }
+  void pack(const std::string &sources) { folder.write("cache/packs/p.json", R"({"choices": 7)" + sources + "}"); }
   Result<std::string> render(const std::string &page, Ages ages = Ages::kCounted) {
     Records records(folder.path());
     return renderPage(page, records, ages);
@@ -90,6 +91,48 @@ TEST_F(RecordPage, ARecordOfAChangedTreeOrAnotherHistoryIsRefused) {
       << errorOf(kPage);
   record("");
   EXPECT_NE(errorOf(kPage).find("has no source"), std::string::npos) << errorOf(kPage);
+}
+
+constexpr const char *kPackPage = "Of <!-- record:packs/p -->?<!-- end -->.";
+
+std::string sourceOfPack(const std::string &commit, const std::string &what) {
+  return R"({"commit": ")" + commit + R"(", "date": "2026-01-02", "what": ")" + what + R"("})";
+}
+
+TEST_F(RecordPage, APackShowsEachOfItsCommitsDatesAndAges) {
+  const std::string second = commit("compiler/a");
+  commit("compiler/b");
+  pack(R"(, "sources": [)" + sourceOfPack(first, "tuned") + ", " + sourceOfPack(second, "compiled") + "]");
+  const Result<std::string> page = render(kPackPage);
+  ASSERT_TRUE(page) << page.status().toString();
+  EXPECT_EQ(*page, "Of <!-- record:packs/p -->tuned: source " + first +
+                       ", 2026-01-02, 2 commits old; compiled: source " + second +
+                       ", 2026-01-02, 1 commit old<!-- end -->.");
+  commit("compiler/c");
+  EXPECT_EQ(*render(*page, Ages::kKept), *page);
+  Records records(folder.path());
+  EXPECT_EQ(records.find(), (std::vector<std::string>{"packs/p"}));
+  EXPECT_EQ(records.age(**records.read("packs/p")), 3) << "the oldest";
+}
+
+TEST_F(RecordPage, APackOfCommitsThatCannotBeReadIsRefused) {
+  const auto errorOfSecond = [&](const std::string &second) {
+    pack(R"(, "sources": [)" + sourceOfPack(first, "tuned") + ", " + second + "]");
+    return errorOf("<!-- value:packs/p /choices -->?<!-- end -->");
+  };
+  EXPECT_NE(
+      errorOfSecond(sourceOfPack("0123456789ab", "compiled")).find("was measured at 0123456789ab, which HEAD does"),
+      std::string::npos);
+  EXPECT_NE(errorOfSecond(sourceOfPack(first + "-dirty", "compiled")).find("changes that are not committed"),
+            std::string::npos);
+  EXPECT_NE(errorOfSecond(sourceOfPack(first + " and others", "compiled")).find("must be one commit"),
+            std::string::npos);
+  EXPECT_NE(errorOfSecond(sourceOfPack(first, "")).find("what = ''"), std::string::npos);
+  EXPECT_NE(errorOfSecond("7").find("has no source"), std::string::npos);
+  pack(R"(, "sources": [])");
+  EXPECT_NE(errorOf(kPackPage).find("an empty list"), std::string::npos);
+  pack(R"(, "source": ")" + first + R"(")");
+  EXPECT_NE(errorOf(kPackPage).find("has no sources"), std::string::npos) << errorOf(kPackPage);
 }
 
 // A release without git, whose records are those of the commit that it was made of.
