@@ -10,6 +10,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace nsa::test {
@@ -29,7 +30,7 @@ class BadDecode : public DecodeTest, public ::testing::WithParamInterface<Decode
 protected:
   // A compressed block becomes whole with the last step.
   static constexpr int64_t kBatch = 3, kTokens = 72, kRoom = 80, kNew = 2, kPage = 16, kPages = kRoom / kPage;
-  static constexpr size_t kMiddle = 1, kLast = kBatch - 1; // sequences
+  static constexpr size_t kFirst = 0, kMiddle = 1, kLast = kBatch - 1; // sequences
 
   void SetUp() override {
     DecodeTest::SetUp();
@@ -138,27 +139,51 @@ protected:
     return snapshot(*run);
   }
 
-  // Each change alone: it is reported, and moves nothing of the bad sequence. Its neighbours decode as ever on a GPU;
-  // on the CPU the host refuses the whole step.
+  // An entry of a tensor of the decoding state.
+  struct Change {
+    T name;
+    int64_t index;
+    int32_t value;
+  };
+
+  // A step with all of the changes: one of the bad sequences is reported, and nothing of any of them moves. Their
+  // neighbours decode as ever on a GPU; on the CPU the host refuses the whole step.
+  void checkStep(const NamedTensors &right, const std::set<size_t> &bad, const std::vector<Change> &changes) {
+    std::string told;
+    for (const Change &change : changes)
+      told += std::string(tensorName(change.name)) + "[" + std::to_string(change.index) +
+              "] = " + std::to_string(change.value) + " ";
+    SCOPED_TRACE(told);
+    std::optional<DecodeRun> run = openFed();
+    ASSERT_TRUE(run && !HasFailure());
+    for (const Change &change : changes) {
+      void *place = static_cast<int32_t *>(run->tensor(change.name).data) + change.index;
+      ASSERT_TRUE(session->accelerator().upload(place, &change.value, sizeof change.value).isOk());
+    }
+    const NamedTensors before = snapshot(*run);
+    const Status status = runStep(*run);
+    ASSERT_FALSE(status.isOk()) << "it was accepted";
+    EXPECT_EQ(status.code(), session->isCuda() ? ErrorCode::kDeviceError : ErrorCode::kInvalidArgument);
+    const std::string text = status.toString();
+    // Of offsets that decrease the next sequence has more tokens than the plan was made for.
+    EXPECT_TRUE(std::ranges::any_of(changes, [&](const Change &change) {
+      return text.find(tensorName(change.name)) != std::string::npos ||
+             (change.name == T::kCuSeqlensQ && text.find("max_seqlen_q") != std::string::npos);
+    })) << text;
+    if (session->isCuda())
+      EXPECT_TRUE(std::ranges::any_of(bad, [&](size_t sequence) {
+        return text.find("sequence " + std::to_string(sequence)) != std::string::npos;
+      })) << text;
+    expectEntries(snapshot(*run), [&](std::optional<size_t> owner) {
+      return session->isCuda() && owner && !bad.contains(*owner) ? &right : &before;
+    });
+  }
+
+  // Each value alone.
   void checkBad(size_t bad, T name, int64_t index, const std::vector<int32_t> &values) {
     const NamedTensors right = runRight();
     for (const int32_t value : values) {
-      SCOPED_TRACE(std::string(tensorName(name)) + "[" + std::to_string(index) + "] = " + std::to_string(value));
-      std::optional<DecodeRun> run = openFed();
-      ASSERT_TRUE(run && !HasFailure());
-      void *place = static_cast<int32_t *>(run->tensor(name).data) + index;
-      ASSERT_TRUE(session->accelerator().upload(place, &value, sizeof value).isOk());
-      const NamedTensors before = snapshot(*run);
-      const Status status = runStep(*run);
-      ASSERT_FALSE(status.isOk()) << "it was accepted";
-      EXPECT_EQ(status.code(), session->isCuda() ? ErrorCode::kDeviceError : ErrorCode::kInvalidArgument);
-      const std::string text = status.toString();
-      EXPECT_NE(text.find(tensorName(name)), std::string::npos) << text;
-      if (session->isCuda())
-        EXPECT_NE(text.find("sequence " + std::to_string(bad)), std::string::npos) << text;
-      expectEntries(snapshot(*run), [&](std::optional<size_t> owner) {
-        return session->isCuda() && owner && *owner != bad ? &right : &before;
-      });
+      checkStep(right, {bad}, {{name, index, value}});
       ASSERT_FALSE(HasFailure());
     }
   }
@@ -183,6 +208,11 @@ TEST_P(BadDecode, ALengthThatIsNoneLeavesItsSequence) {
 // Lengths that the cache may have, and that leave no room for the new tokens.
 TEST_P(BadDecode, AFullCacheLeavesItsSequence) {
   checkBad(kMiddle, T::kCacheSeqlens, kMiddle, {kRoom, kRoom - kNew + 1});
+}
+
+TEST_P(BadDecode, TwoBadSequencesOfAStepAreLeft) {
+  checkStep(runRight(), {kFirst, kLast},
+            {{T::kCacheSeqlens, kFirst, -1}, {T::kCacheSeqlens, kLast, static_cast<int32_t>(kRoom)}});
 }
 
 // Any length that the cache has room for is one, whatever the other sequences' are.
@@ -216,13 +246,38 @@ TEST_P(BadPages, APageThatIsNoneLeavesItsSequence) {
              {-1, kLeast, kOfPools, kOfPools + 1, kMost});
 }
 
-class BadOffsets : public BadDecode {};
+class BadOffsets : public BadDecode {
+protected:
+  static constexpr int32_t kRows = kBatch * kNew;
+};
 INSTANTIATE_TEST_SUITE_P(States, BadOffsets, ::testing::Values(kContiguousPacked, kPagedPacked), nameOf);
 
 // The end of the last one: no other sequence gets its rows.
 TEST_P(BadOffsets, AnEndThatIsNoneLeavesItsSequence) {
-  constexpr int32_t kRows = kBatch * kNew;
   checkBad(kLast, T::kCuSeqlensQ, kBatch, {kRows - kNew - 1, -1, kLeast, kRows + 1, kMost});
+}
+
+TEST_P(BadOffsets, AFirstThatIsNotZeroLeavesItsSequence) {
+  checkBad(kFirst, T::kCuSeqlensQ, 0, {1, kNew, kNew + 1, -1, kLeast, kRows + 1, kMost});
+}
+
+// An offset in the middle is the end of one sequence and the beginning of the next: both are bad.
+TEST_P(BadOffsets, AMiddleOneThatIsNoneLeavesBothItsSequences) {
+  const NamedTensors right = runRight();
+  for (const int32_t value : {int32_t{kNew} - 1, 0, -1, kLeast, kRows + 1, kMost}) {
+    checkStep(right, {kMiddle, kLast}, {{T::kCuSeqlensQ, kLast, value}});
+    ASSERT_FALSE(HasFailure());
+  }
+}
+
+// The first sequence has as many tokens as it may, one of them in front of all rows. The second has one too many.
+TEST_P(BadOffsets, OnesInFrontOfTheRowsLeaveTheirSequences) {
+  checkStep(runRight(), {kFirst, kMiddle}, {{T::kCuSeqlensQ, 0, -1}, {T::kCuSeqlensQ, 1, kNew - 1}});
+}
+
+// The sequence between them decodes as ever.
+TEST_P(BadOffsets, BothEndsThatAreNoneLeaveTheirSequences) {
+  checkStep(runRight(), {kFirst, kLast}, {{T::kCuSeqlensQ, 0, 1}, {T::kCuSeqlensQ, kBatch, kRows + 1}});
 }
 
 } // namespace
