@@ -1,5 +1,7 @@
 #include "cache/replacing_file.h"
 
+#include "cache/file_system.h"
+
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
@@ -7,6 +9,7 @@
 #include <filesystem>
 #include <random>
 #include <string_view>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -40,14 +43,25 @@ int syncPath(const std::string &path) {
   return error;
 }
 
-// The mask of the process is asked for nowhere: that would be to change it, for all threads.
+// Locks of a network are byte ranges of the file, which sqlite would wait for in vain.
+bool hasWriterLocks(const std::filesystem::path &folder) { return networkFileSystemOf(folder).empty(); }
+
+std::filesystem::path folderOf(const std::filesystem::path &path) {
+  return path.has_parent_path() ? path.parent_path() : ".";
+}
+
+// The mask of the process is asked for nowhere: that would be to change it, for all threads. The file is locked as long
+// as its descriptor is open.
 int createBeside(const std::string &path, std::string &name) {
   std::random_device draw;
+  const bool locks = hasWriterLocks(folderOf(path));
   for (int tries = 0; tries < kMostNames; ++tries) {
     char ending[20];
     std::snprintf(ending, sizeof ending, ".%08x%08x", draw(), draw());
     name = path + ending;
     const int descriptor = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kMostRights);
+    if (descriptor >= 0 && locks)
+      ::flock(descriptor, LOCK_EX | LOCK_NB);
     if (descriptor >= 0 || errno != EEXIST)
       return descriptor;
   }
@@ -77,15 +91,30 @@ bool isTemporaryOf(std::string_view name, std::string_view file) {
          (ending.empty() || ending == "-journal" || ending == "-wal" || ending == "-shm");
 }
 
-// What a process left that was killed while it wrote. One that lives writes more often.
+// Whether a process keeps the lock of a temporary file, or could keep one that is not seen.
+bool hasWriter(const std::string &temporary) {
+  const int descriptor = ::open(temporary.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0)
+    return errno != ENOENT; // only what sqlite keeps beside it is left
+  const bool isLocked = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0;
+  ::close(descriptor);
+  return isLocked;
+}
+
+// What a process left that was killed while it wrote. A writer may have slept for longer, so its lock decides; the age
+// is for the moment between a file and its lock. Where there are no locks it all stays.
 void removeAbandoned(const std::filesystem::path &path) {
   std::error_code error;
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  const std::filesystem::path folder = folderOf(path);
+  if (!hasWriterLocks(folder))
+    return;
+  const size_t nameLength = path.filename().native().size() + 1 + kDrawnDigits;
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     struct stat facts{};
     if (isTemporaryOf(entry->path().filename().native(), path.filename().native()) &&
         ::lstat(entry->path().c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == ::geteuid() &&
-        ::time(nullptr) - facts.st_mtime > kAbandonedSeconds)
+        ::time(nullptr) - facts.st_mtime > kAbandonedSeconds &&
+        !hasWriter((folder / entry->path().filename().native().substr(0, nameLength)).native()))
       ::unlink(entry->path().c_str());
   }
 }
@@ -93,11 +122,14 @@ void removeAbandoned(const std::filesystem::path &path) {
 } // namespace
 
 ReplacingFile::ReplacingFile(ReplacingFile &&other) noexcept
-    : path(std::move(other.path)), temporary(std::exchange(other.temporary, "")), existing(other.existing) {}
+    : path(std::move(other.path)), temporary(std::exchange(other.temporary, "")),
+      descriptor(std::exchange(other.descriptor, -1)), existing(other.existing) {}
 
 ReplacingFile::~ReplacingFile() {
   if (!temporary.empty())
     ::unlink(temporary.c_str());
+  if (descriptor >= 0)
+    ::close(descriptor);
 }
 
 Result<ReplacingFile> ReplacingFile::create(const std::string &path, Existing existing) {
@@ -113,11 +145,10 @@ Result<ReplacingFile> ReplacingFile::create(const std::string &path, Existing ex
   file.path = path;
   file.existing = existing;
   std::string name;
-  const int descriptor = createBeside(path, name);
-  if (descriptor < 0)
+  file.descriptor = createBeside(path, name);
+  if (file.descriptor < 0)
     return failure(path, "cannot be made", errno, "the folder must exist and be writable");
   file.temporary = std::move(name);
-  ::close(descriptor);
   return file;
 }
 

@@ -122,6 +122,23 @@ TEST_F(ReplacingFileTest, WhatAKilledWriterLeftGoesWithTheNextFile) {
   EXPECT_TRUE(std::filesystem::exists(scratch.file("file.fedcba9876543210")));
 }
 
+// A large pack on a slow disk, or a machine that slept: the time says nothing, the lock does.
+TEST_F(ReplacingFileTest, AWriterThatTakesHoursKeepsItsFile) {
+  Result<ReplacingFile> slow = ReplacingFile::create(path, Existing::kReplace);
+  ASSERT_TRUE(slow) << slow.status().toString();
+  const std::string log = slow->temporaryPath() + "-journal";
+  test::writeFile(log, "of sqlite");
+  const timespec old = {.tv_sec = time(nullptr) - 7200, .tv_nsec = 0}, times[2] = {old, old};
+  for (const std::string &file : {slow->temporaryPath(), log})
+    ASSERT_EQ(utimensat(AT_FDCWD, file.c_str(), times, 0), 0);
+  ReplacingFile moved = std::move(*slow);
+  ASSERT_TRUE(write("fast", Existing::kReplace).isOk());
+  EXPECT_TRUE(std::filesystem::exists(log));
+  EXPECT_TRUE(moved.commit().isOk()) << "its file was there";
+  ASSERT_TRUE(write("next", Existing::kReplace).isOk());
+  EXPECT_FALSE(std::filesystem::exists(log)) << "its writer is gone";
+}
+
 TEST_F(ReplacingFileTest, WhatIsNoFileStays) {
   const std::string target = scratch.write("target", "kept");
   ASSERT_EQ(symlink(target.c_str(), path.c_str()), 0);
