@@ -113,7 +113,7 @@ typedef struct nsa_spec {
   int32_t v_dim;
   int32_t window; /* tokens, >= 1, the query's own included: window, nsa, decode. 512 */
   float scale;    /* 0: 1/sqrt(qk_dim); at most 65536. A score, scale times the product of a query and a key, must stay
-                     below 2^30, or the row is no number */
+                     below 2^30. Beyond it the row's outputs are NaN */
   /* Compression: compress, cmp, select, nsa, decode. */
   int32_t cmp_block;  /* tokens of a compressed block, a multiple of cmp_stride. 32 */
   int32_t cmp_stride; /* tokens between the begins of two. 16 */
