@@ -62,6 +62,26 @@ TEST_F(CacheVerbs, NoControlCharactersOfAFileArePrinted) {
   EXPECT_NE(run("list" + at(path)).out.find("gpu\\x1b[2J\\x1b]0;title\\x07"), std::string::npos);
 }
 
+// A path is a text of others too: a shell's pattern may have found it. On stderr as well.
+TEST_F(CacheVerbs, NoControlCharactersOfAPathArePrinted) {
+  fill({1}, path);
+  const std::string folder = scratch.file("bad\x1b[2Jname"), pack = "'" + folder + "/k.nsapack'";
+  std::filesystem::create_directory(folder);
+  ASSERT_EQ(run("export " + pack + at(path)).code, 0);
+  ASSERT_EQ(run("keygen " + scratch.file("k")).code, 0);
+  const auto expectPrintable = [&](const std::string &arguments, const std::string &environment, int code) {
+    const Outcome outcome = runProgram(arguments, environment);
+    EXPECT_EQ(outcome.code, code) << arguments;
+    EXPECT_EQ((outcome.out + outcome.err).find('\x1b'), std::string::npos) << arguments;
+    EXPECT_NE(outcome.err.find("\\x1b[2J"), std::string::npos) << arguments << "\n" << outcome.err;
+  };
+  const std::string keys = "NSA_CACHE_KEYS=" + scratch.file("k.public");
+  expectPrintable("cache export " + scratch.file("copy.nsapack") + at(pack), keys, 0); // a warning
+  expectPrintable("cache export " + scratch.file("copy.nsapack") + at(pack), keys + " NSA_REQUIRE_SIGNATURE=1", 1);
+  expectPrintable(pack, "", 2);
+  expectPrintable("cache export " + pack + " --none " + pack, "", 2);
+}
+
 TEST_F(CacheVerbs, ExportSignVerifyAndLook) {
   fill({1, 2}, path);
   nlohmann::json json = report("export " + packPath + at(path));

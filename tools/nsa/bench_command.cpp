@@ -102,7 +102,7 @@ Result<nlohmann::ordered_json> prefill(bench::BenchDevice &device, const BenchFl
     if (started)
       peers = std::move(*started);
     else
-      std::fprintf(stderr, "nsa: other implementations are not measured: %s\n", started.status().toString().c_str());
+      printWarning("other implementations are not measured: " + started.status().toString());
   }
   return bench::benchPrefill(device, flags.choice, peers.get());
 }

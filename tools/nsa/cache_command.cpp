@@ -38,7 +38,7 @@ Result<SignatureRules> signatureRulesOf(const std::vector<std::string> &keys) {
 Result<CacheFile> openToTake(const std::string &path, const SignatureRules &rules, Databases databases) {
   Result<CacheFile> file = openSource(path, rules, databases);
   if (file && !file->warning().empty())
-    std::fprintf(stderr, "nsa: %s\n", file->warning().c_str());
+    printWarning(file->warning());
   return file;
 }
 

@@ -2,7 +2,6 @@
 #include "tools/nsa/cache_verbs.h"
 
 #include "cache/kernel_store.h"
-#include "runtime/base/text.h"
 
 #include <cstdio>
 #include <filesystem>
@@ -78,7 +77,7 @@ Status merge(const MergeFlags &flags) {
     return Status::error(ErrorCode::kIoError,
                          warning.empty() ? "'" + *path + "' keeps nothing: name a database with --cache" : warning);
   if (!warning.empty())
-    std::fprintf(stderr, "nsa: %s\n", printable(warning).c_str());
+    printWarning(warning);
   nlohmann::json reports = nlohmann::json::array();
   for (CacheFile &source : sources) {
     Result<MergeReport> report = (*store)->merge(source, flags.prefer);

@@ -211,6 +211,8 @@ void printText(const char *format, ...) {
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
+void printWarning(const std::string &text) { std::fprintf(stderr, "nsa: %s\n", printable(text, "\n\t").c_str()); }
+
 Status writeJson(const std::string &path, const nlohmann::ordered_json &value) {
   const std::string text = value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   if (path.empty()) {

@@ -88,6 +88,8 @@ std::vector<nlohmann::json> kernelReports(const nlohmann::json &report);
 
 // As printf, for texts that may come from a file of others: of control characters only tabs and new lines come through.
 [[gnu::format(printf, 1, 2)]] void printText(const char *format, ...);
+// "nsa: TEXT" on stderr, made as printable.
+void printWarning(const std::string &text);
 
 // "1.23 ms"; three significant digits.
 std::string millisecondsText(double milliseconds);

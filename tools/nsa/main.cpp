@@ -1,5 +1,4 @@
 // The one command line: `nsa VERB`. Exit codes: 0 done, 1 failed (the reason on stderr), 2 not understood.
-#include "runtime/base/text.h"
 #include "tools/nsa/command.h"
 #include "tools/nsa/ordered_help.h"
 
@@ -43,24 +42,24 @@ int runProgram(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     if (app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-') {
       // The parser would only say that a subcommand is required.
-      std::fprintf(stderr, "nsa: unknown verb '%s'\nRun `nsa --help`.\n", argv[1]);
+      printWarning("unknown verb '" + std::string(argv[1]) + "'\nRun `nsa --help`.");
       return kUsage;
     }
     const std::string verb = app.get_subcommands().empty() ? "" : " " + app.get_subcommands().front()->get_name();
-    std::fprintf(stderr, "nsa: %s\nRun `nsa%s --help`.\n", error.what(), verb.c_str());
+    printWarning(std::string(error.what()) + "\nRun `nsa" + verb + " --help`.");
     return kUsage;
   }
 
   try {
     if (const nsa::Status status = action(); !status.isOk()) {
-      std::fprintf(stderr, "nsa: %s\n", nsa::printable(status.toString(), "\n\t").c_str());
+      printWarning(status.toString());
       return kFailure;
     }
   } catch (const std::bad_alloc &) {
-    std::fprintf(stderr, "nsa: not enough memory for the tensors\n");
+    std::fprintf(stderr, "nsa: not enough memory for the tensors\n"); // without making a text
     return kFailure;
   } catch (const std::exception &exception) {
-    std::fprintf(stderr, "nsa: %s\n", exception.what());
+    printWarning(exception.what());
     return kFailure;
   }
   return 0;
