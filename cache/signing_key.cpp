@@ -174,15 +174,18 @@ Signature SecretKey::sign(std::span<const std::byte> message) const {
   return signature;
 }
 
-Result<std::vector<PublicKey>> readPublicKeys(const std::vector<std::string> &paths) {
-  std::vector<PublicKey> keys;
-  for (const std::string &path : paths) {
-    Result<PublicKey> key = PublicKey::read(path);
-    if (!key)
+Result<SignatureRules> readSignatureRules(bool requireSignature, const std::vector<std::string> &keyFiles,
+                                          std::vector<std::string> &warnings) {
+  SignatureRules rules{.requireSignature = requireSignature};
+  for (const std::string &path : keyFiles) {
+    if (Result<PublicKey> key = PublicKey::read(path))
+      rules.trusted.push_back(*key);
+    else if (requireSignature)
       return key.status();
-    keys.push_back(*key);
+    else
+      warnings.push_back(key.status().toString());
   }
-  return keys;
+  return rules;
 }
 
 } // namespace nsa

@@ -57,7 +57,9 @@ struct SignatureRules {
   std::vector<PublicKey> trusted{};
 };
 
-// All of them, or the error of the first that cannot be read.
-Result<std::vector<PublicKey>> readPublicKeys(const std::vector<std::string> &paths);
+// The rules that these files of public keys make. A file that cannot be used is an error where a signature is required,
+// and else a line of `warnings`: the other keys count all the same.
+Result<SignatureRules> readSignatureRules(bool requireSignature, const std::vector<std::string> &keyFiles,
+                                          std::vector<std::string> &warnings);
 
 } // namespace nsa

@@ -47,15 +47,17 @@ std::string installedPackFolder() {
   return (error ? folder : real).string();
 }
 
-Result<CacheSettings> settingsOf(const EngineOptions &options) {
+Result<CacheSettings> settingsOf(const EngineOptions &options, std::vector<std::string> &warnings) {
   CacheSettings settings;
   settings.path = options.cachePath;
-  settings.requireSignature = options.requireSignature;
   settings.maxBytes = options.cacheMaxBytes;
   Result<std::vector<std::string>> keys = splitPaths("cache_keys", options.cacheKeys);
   if (!keys)
     return keys.status();
-  settings.keyFiles = std::move(*keys);
+  Result<SignatureRules> signatures = readSignatureRules(options.requireSignature, *keys, warnings);
+  if (!signatures)
+    return signatures.status();
+  settings.signatures = std::move(*signatures);
   if (options.cachePacks == kNoPacks)
     return settings;
   Result<std::vector<std::string>> packs = splitPaths("cache_packs", options.cachePacks);

@@ -15,7 +15,8 @@ std::vector<std::string> packsIn(const std::string &folder);
 // Where packs are installed: share/nsa/packs beside the folder that holds this library.
 std::string installedPackFolder();
 
-// Of resolved options. The error names the option.
-Result<CacheSettings> settingsOf(const EngineOptions &options);
+// Of resolved options. The error names the option, or the key file that cannot be used where a signature is required;
+// without the requirement that is a line of `warnings`.
+Result<CacheSettings> settingsOf(const EngineOptions &options, std::vector<std::string> &warnings);
 
 } // namespace nsa

@@ -127,18 +127,14 @@ Result<EnginePointer> Engine::open(std::unique_ptr<Engine> engine) {
   Result<std::string> choiceDevice = choiceDeviceOf(engine->ownDevice->key(), resolved.templateDir);
   if (!choiceDevice)
     return choiceDevice.status();
-  Result<CacheSettings> cacheSettings = settingsOf(resolved);
+  std::vector<std::string> warnings;
+  Result<CacheSettings> cacheSettings = settingsOf(resolved, warnings);
   if (!cacheSettings)
     return cacheSettings.status();
+  for (const std::string &warning : warnings)
+    engine->logger.log(LogLevel::kWarning, "cache", warning);
   if (!resolved.pinPath.empty()) {
-    SignatureRules rules{.requireSignature = resolved.requireSignature};
-    if (Result<std::vector<PublicKey>> trusted = readPublicKeys(cacheSettings->keyFiles))
-      rules.trusted = std::move(*trusted);
-    else if (rules.requireSignature)
-      return trusted.status();
-    else
-      engine->logger.log(LogLevel::kWarning, "cache", trusted.status().toString());
-    Result<std::unique_ptr<PinnedTable>> pinned = PinnedTable::open(resolved.pinPath, rules);
+    Result<std::unique_ptr<PinnedTable>> pinned = PinnedTable::open(resolved.pinPath, cacheSettings->signatures);
     if (!pinned)
       return pinned.status();
     if (const std::string warning = (*pinned)->warning(); !warning.empty())

@@ -59,17 +59,8 @@ const KernelCache::Packs &KernelCache::packs() {
 }
 
 void KernelCache::openPacks() {
-  SignatureRules rules;
-  rules.requireSignature = settings.requireSignature;
-  if (!settings.packs.empty())
-    for (const std::string &path : settings.keyFiles) {
-      if (Result<PublicKey> key = PublicKey::read(path))
-        rules.trusted.push_back(*key);
-      else
-        warn(key.status().toString());
-    }
   for (const std::string &path : settings.packs) {
-    Result<std::unique_ptr<Pack>> pack = Pack::open(path, rules);
+    Result<std::unique_ptr<Pack>> pack = Pack::open(path, settings.signatures);
     if (pack) {
       if (const std::string warning = (*pack)->warning(); !warning.empty())
         warn(warning);

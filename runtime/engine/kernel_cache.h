@@ -20,11 +20,10 @@
 namespace nsa {
 
 struct CacheSettings {
-  std::string path{};                  // the database
-  std::vector<std::string> packs{};    // in the order in which they are asked
-  std::vector<std::string> keyFiles{}; // public keys whose signature of a pack counts
-  bool requireSignature = false;
-  int64_t maxBytes = 0; // of the database; 0: no limit
+  std::string path{};               // the database
+  std::vector<std::string> packs{}; // in the order in which they are asked
+  SignatureRules signatures{};      // of packs
+  int64_t maxBytes = 0;             // of the database; 0: no limit
 };
 
 struct CacheCounters : StoreCounters {

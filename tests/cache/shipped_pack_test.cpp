@@ -30,9 +30,9 @@ TEST(ShippedPack, HasWholeRowsOfThisTree) {
     EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(entry.path()).replace_extension(".json")))
         << "its evidence, to be read";
     const std::string key = std::filesystem::path(entry.path()).replace_extension(".public").string();
-    const Result<std::vector<PublicKey>> keys = readPublicKeys({key});
-    ASSERT_TRUE(keys) << keys.status().toString() << "\n`tools/ship-pack` signs a pack";
-    const SignatureRules rules{.requireSignature = true, .trusted = *keys};
+    const Result<PublicKey> trusted = PublicKey::read(key);
+    ASSERT_TRUE(trusted) << trusted.status().toString() << "\n`tools/ship-pack` signs a pack";
+    const SignatureRules rules{.requireSignature = true, .trusted = {*trusted}};
     EXPECT_EQ(verifyCache(entry.path().string(), rules).findings, std::vector<std::string>());
     Result<CacheFile> pack = openSource(entry.path().string(), rules, Databases::kRefused);
     ASSERT_TRUE(pack) << pack.status().toString();

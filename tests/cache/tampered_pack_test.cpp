@@ -18,9 +18,9 @@ class TamperedPack : public testing::Test {
 protected:
   void SetUp() override {
     const std::string shipped = NSA_SHIPPED_PACKS "/nvidia-h200";
-    Result<std::vector<PublicKey>> keys = readPublicKeys({shipped + ".public"});
-    ASSERT_TRUE(keys) << keys.status().toString();
-    rules = {.requireSignature = true, .trusted = std::move(*keys)};
+    const Result<PublicKey> key = PublicKey::read(shipped + ".public");
+    ASSERT_TRUE(key) << key.status().toString();
+    rules = {.requireSignature = true, .trusted = {*key}};
     good = test::readFile(shipped + ".nsapack");
     test::writeFile(path, good);
     Result<CacheFile> source = openSource(path, rules, Databases::kRefused);

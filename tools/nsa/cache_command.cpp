@@ -24,15 +24,17 @@ void addKeyFlag(CLI::App &verb, std::vector<std::string> &keys) {
 }
 
 Result<SignatureRules> signatureRulesOf(const std::vector<std::string> &keys) {
+  std::vector<std::string> warnings;
+  if (!keys.empty())
+    return readSignatureRules(true, keys, warnings);
   nsa::EngineOptions options;
   NSA_RETURN_IF_ERROR(options.resolve(nsa::EngineOptions::processEnvironment()));
-  const Result<CacheSettings> settings = settingsOf(options);
+  Result<CacheSettings> settings = settingsOf(options, warnings);
   if (!settings)
     return settings.status();
-  Result<std::vector<PublicKey>> trusted = readPublicKeys(keys.empty() ? settings->keyFiles : keys);
-  if (!trusted)
-    return trusted.status();
-  return SignatureRules{settings->requireSignature || !keys.empty(), std::move(*trusted)};
+  for (const std::string &warning : warnings)
+    printWarning(warning);
+  return std::move(settings->signatures);
 }
 
 Result<CacheFile> openToTake(const std::string &path, const SignatureRules &rules, Databases databases) {

@@ -162,31 +162,24 @@ Status addStoredKernels(const std::string &path, std::vector<PairingFacts::Store
 
 // What an engine would find beside the compiler. What is wrong with the database is `checkCache`'s to say.
 struct StoredFindings {
-  std::vector<Finding> packs;
+  std::vector<Finding> keys, packs;
   std::vector<PairingFacts::Stored> gpu;
   size_t kernels = 0; // for any target
 };
 
 Result<StoredFindings> lookAtStored(const nsa::EngineOptions &options) {
-  Result<CacheSettings> settings = settingsOf(options);
+  std::vector<std::string> warnings;
+  Result<CacheSettings> settings = settingsOf(options, warnings);
   if (!settings)
     return settings.status();
   StoredFindings found;
   (void)addStoredKernels(settings->path, found.gpu, found.kernels);
   if (!options.pinPath.empty())
     (void)addStoredKernels(options.pinPath, found.gpu, found.kernels); // or an engine says why it cannot be used
-  SignatureRules rules{.requireSignature = settings->requireSignature, .trusted = {}};
-  if (!settings->packs.empty()) {
-    Result<std::vector<PublicKey>> keys = readPublicKeys(settings->keyFiles);
-    if (keys)
-      rules.trusted = std::move(*keys);
-    else if (rules.requireSignature)
-      return keys.status();
-    else
-      found.packs.push_back(broken("keys", keys.status()));
-  }
+  for (const std::string &warning : warnings)
+    found.keys.push_back({"keys", false, warning, "name files that can be read; without it the other keys count"});
   for (const std::string &path : settings->packs) {
-    const Result<std::unique_ptr<Pack>> pack = Pack::open(path, rules);
+    const Result<std::unique_ptr<Pack>> pack = Pack::open(path, settings->signatures);
     Status status = pack.status();
     const size_t before = found.kernels;
     if (status.isOk())
@@ -233,6 +226,7 @@ Status examine(const DoctorFlags &flags) {
   if (!stored)
     return stored.status();
   findings.push_back(checkCache(flags));
+  findings.insert(findings.end(), stored->keys.begin(), stored->keys.end());
   findings.insert(findings.end(), stored->packs.begin(), stored->packs.end());
   facts.driverVersion = driverVersion;
   facts.libraryRevision = compilerRevision();

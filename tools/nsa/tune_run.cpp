@@ -446,14 +446,18 @@ Result<TuneEnvironment> tuneEnvironment(const EngineSettings &settings) {
       CompilerLibrary::open(compilerLibraryPath(resolved.compilerPath));
   if (!compiler)
     return compiler.status();
-  Result<CacheSettings> cache = settingsOf(resolved);
+  Logger logger(resolved.log, *resolved.logLevel);
+  std::vector<std::string> warnings;
+  Result<CacheSettings> cache = settingsOf(resolved, warnings);
   if (!cache)
     return cache.status();
+  for (const std::string &warning : warnings)
+    logger.log(LogLevel::kWarning, "cache", warning);
   return TuneEnvironment{.revision = (*compiler)->sourceId(),
                          .templateDir = resolved.templateDir,
                          .cpuFeatures = resolved.cpuFeatures,
                          .cache = std::move(*cache),
-                         .logger = Logger(resolved.log, *resolved.logLevel),
+                         .logger = std::move(logger),
                          .compileThreads = resolved.compileThreads,
                          .kernelSeconds = resolved.tuneBudgetSeconds,
                          .exhaustive = resolved.tuneExhaustive};
