@@ -54,5 +54,74 @@ TEST_F(ProgramJob, AShippedPackRunsUnderThePolicyAndAChangedOneNever) {
   EXPECT_TRUE(test::readFile(pack) == unsignedBytes);
 }
 
+// Beside its key a pack is shipped again when that key has signed it. Its signature may have been taken off together
+// with a change, or replaced: only --unsigned says that the pack is a fresh export.
+TEST_F(ProgramJob, APackThatLostItsSignatureIsNotShippedAgain) {
+  run(job);
+  const std::string pack = scratch.file("kernels.nsapack"), key = scratch.file("kernels.public");
+  const std::string strict = "NSA_REQUIRE_SIGNATURE=1 NSA_CACHE_KEYS=" + key;
+  const auto ship = [&](const std::string &flags) {
+    const std::string command = NSA_SHIP_PACK " " + flags + pack + " '" NSA_PROGRAM "' >" + scratch.file("shipped") +
+                                " 2>" + scratch.file("stderr");
+    return std::system(command.c_str()) == 0;
+  };
+  run("cache export " + pack + " --cache " + database);
+  const std::string stripped = test::readFile(pack);
+  EXPECT_TRUE(ship("")) << "without a key beside it: " << test::readFile(scratch.file("stderr"));
+  EXPECT_TRUE(ship("")) << "signed by the key beside it: " << test::readFile(scratch.file("stderr"));
+  run("cache verify " + pack, 0, strict);
+
+  const std::string vouched = test::readFile(key);
+  run("cache keygen " + scratch.file("another"));
+  for (const bool isSigned : {false, true}) {
+    test::writeFile(pack, stripped);
+    if (isSigned)
+      run("cache sign " + pack + " --key " + scratch.file("another.secret"));
+    const std::string before = test::readFile(pack);
+    EXPECT_FALSE(ship(""));
+    EXPECT_NE(test::readFile(scratch.file("stderr")).find("sign"), std::string::npos);
+    EXPECT_NE(test::readFile(scratch.file("stderr")).find("--unsigned"), std::string::npos);
+    EXPECT_EQ(test::readFile(key), vouched);
+    EXPECT_TRUE(test::readFile(pack) == before);
+  }
+  test::writeFile(pack, stripped);
+  EXPECT_TRUE(ship("--unsigned ")) << test::readFile(scratch.file("stderr"));
+  EXPECT_NE(test::readFile(key), vouched);
+  run("cache verify " + pack, 0, strict);
+  EXPECT_FALSE(ship("--unsinged ")) << "an unknown flag";
+}
+
+// Wherever rows of packs are taken: a key file that cannot be read ends the program where a signature is required, and
+// is a warning elsewhere, and then the other key counts.
+TEST_F(ProgramJob, AKeyThatCannotBeReadMeansTheSameEverywhere) {
+  run(job);
+  const std::string pack = scratch.file("kernels.nsapack"), good = scratch.file("good.public");
+  const std::string missing = scratch.file("missing.public");
+  run("cache export " + pack + " --cache " + database);
+  run("cache keygen " + scratch.file("good"));
+  run("cache sign " + pack + " --key " + scratch.file("good.secret"));
+  std::string packed = job + " --miss fail";
+  test::replaceOnce(packed, "--cache " + database, "--cache :memory:");
+  struct Taker {
+    std::string name, arguments, environment;
+  };
+  const Taker takers[] = {{"engine", packed, "NSA_CACHE_PACKS=" + pack},
+                          {"pin", packed, "NSA_CACHE_PACKS=none NSA_PIN=" + pack},
+                          {"doctor", "doctor", "NSA_CACHE_PACKS=" + pack},
+                          {"merge", "cache merge " + pack + " --cache " + scratch.file("merged.db"), ""}};
+  for (const Taker &taker : takers)
+    for (const std::string &keys : {good, good + ":" + missing, missing + ":" + good})
+      for (const bool isRequired : {false, true}) {
+        SCOPED_TRACE(taker.name + " with " + keys + (isRequired ? ", required" : ""));
+        const bool isMissing = keys != good;
+        const std::string text =
+            run(taker.arguments, isMissing && isRequired ? 1 : 0,
+                taker.environment + " NSA_CACHE_KEYS=" + keys + (isRequired ? " NSA_REQUIRE_SIGNATURE=1" : "")) +
+            test::readFile(scratch.file("stderr"));
+        EXPECT_EQ(text.find(missing + "' cannot be read") != std::string::npos, isMissing) << text;
+        EXPECT_EQ(text.find("none of the trusted keys has signed it"), std::string::npos) << text;
+      }
+}
+
 } // namespace
 } // namespace nsa::tools
