@@ -7,7 +7,7 @@
 namespace nsa {
 
 // As whyNotTrusted (runtime/base/trust.h), and of the files that lie beside it: sqlite replays a log that it finds
-// there, whoever made it.
+// there, also one that another user made.
 std::string whyDatabaseNotTrusted(const std::filesystem::path &path);
 
 } // namespace nsa

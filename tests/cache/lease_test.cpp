@@ -1,4 +1,4 @@
-// Who may make a key: one at a time, whoever dies, sleeps, or has another idea of the time.
+// Who may make a key: one at a time, also when a process dies, sleeps, or has another idea of the time.
 #include "cache/lease.h"
 #include "tests/cache/store_fixture.h"
 #include "tests/harness/wait_until.h"
@@ -38,7 +38,7 @@ protected:
     return test::waitUntil([&] { return row("expires") != before; });
   }
 
-  // The lease, which nobody renews from the first look on, is over after its time and not before.
+  // The lease, which no process renews from the first look on, is over after its time and not before.
   static void expectOverAfterItsTime(KeyLease &lease) {
     EXPECT_EQ(lease.look(), State::kElsewhere);
     handTime += kByHand.lease - 1ms;
