@@ -10,9 +10,10 @@
 namespace nsa {
 
 struct TemplateFolderState {
-  std::string content; // a digest over names and contents of all files below the folder
-  std::string changes; // and of when each was changed: equal before and after something, nothing changed meanwhile, not
-                       // even for a moment
+  std::string content; // a digest over names and contents of the folder's templates
+  std::string changes; // and of when each was changed: equal before and after something, none of them changed
+                       // meanwhile, not even for a moment. A template that is there neither before nor after is not
+                       // seen; only a compilation that names it would use it.
   bool operator==(const TemplateFolderState &) const = default;
 };
 Result<TemplateFolderState> readTemplateFolder(const std::string &folder);

@@ -1,5 +1,6 @@
 // Templates of a folder that is edited while an engine uses it: whatever the moment, a kernel is stored as one of the
 // templates that it was made from.
+#include "compiler/driver/TemplateFiles.h"
 #include "runtime/engine/compiler_library.h"
 #include "runtime/engine/template_folder.h"
 #include "tests/unit/runtime/planner_fixture.h"
@@ -13,7 +14,31 @@ using namespace nsa;
 
 namespace {
 
-using TemplateEdit = test::PlannerFixture;
+class TemplateEdit : public test::PlannerFixture {
+protected:
+  void SetUp() override {
+    test::PlannerFixture::SetUp();
+    Result<std::shared_ptr<const CompilerLibrary>> opened = CompilerLibrary::open(options.compilerPath);
+    ASSERT_TRUE(opened) << opened.status().toString();
+    library = *opened;
+  }
+  // The first candidate of the spec, by a copy of the templates.
+  void requestOfACopy() {
+    copyTemplates();
+    const Problem problem = Problem::make(spec, maxima);
+    request.target = "cpu";
+    request.op = problem.op;
+    request.fixed = problem.fixed;
+    request.templateDir = templates.path();
+    Result<std::vector<Candidate>> candidates = library->list(request);
+    ASSERT_TRUE(candidates) << candidates.status().toString();
+    request.templateName = candidates->front().templateName;
+    request.config = *parseValues(candidates->front().config);
+  }
+
+  std::shared_ptr<const CompilerLibrary> library;
+  CompileRequest request;
+};
 
 TEST_F(TemplateEdit, BetweenOpeningAndCompilingHasAKeyOfItsOwn) {
   options.templateDir = copyTemplates();
@@ -48,24 +73,12 @@ TEST_F(TemplateEdit, BetweenOpeningAndTuningHasAKeyOfItsOwn) {
 
 // Two states in turn, of different length of stay: a kernel is of the state that it names, or there is none.
 TEST_F(TemplateEdit, WhileCompilingMixesNoStates) {
-  copyTemplates();
+  ASSERT_NO_FATAL_FAILURE(requestOfACopy());
   const std::string states[2] = {tile, tile + "\n// edited\n"};
-  const Problem problem = Problem::make(spec, maxima);
-  Result<std::shared_ptr<const CompilerLibrary>> library = CompilerLibrary::open(options.compilerPath);
-  ASSERT_TRUE(library) << library.status().toString();
-  CompileRequest request;
-  request.target = "cpu";
-  request.op = problem.op;
-  request.fixed = problem.fixed;
-  request.templateDir = templates.path();
-  Result<std::vector<Candidate>> candidates = (*library)->list(request);
-  ASSERT_TRUE(candidates) << candidates.status().toString();
-  request.templateName = candidates->front().templateName;
-  request.config = *parseValues(candidates->front().config);
   std::string templatesOf[2], contentOf[2];
   for (int i = 0; i < 2; ++i) {
     write("attention", states[i]);
-    Result<CompiledKernel> kernel = (*library)->compile(request);
+    Result<CompiledKernel> kernel = library->compile(request);
     ASSERT_TRUE(kernel) << kernel.status().toString();
     EXPECT_EQ(kernel->templates, readTemplateFolder(templates.path())->content);
     templatesOf[i] = kernel->templates;
@@ -83,7 +96,7 @@ TEST_F(TemplateEdit, WhileCompilingMixesNoStates) {
   });
   Status refused;
   while (refused.isOk()) {
-    Result<CompiledKernel> kernel = (*library)->compile(request);
+    Result<CompiledKernel> kernel = library->compile(request);
     if (!kernel)
       refused = kernel.status();
     else
@@ -94,6 +107,63 @@ TEST_F(TemplateEdit, WhileCompilingMixesNoStates) {
   EXPECT_EQ(refused.code(), ErrorCode::kIoError);
   EXPECT_NE(refused.error().message.find("template_dir " + templates.path() + " changed"), std::string::npos)
       << refused.toString();
+}
+
+// An editor that keeps a file of its own beside the template that it shows.
+TEST_F(TemplateEdit, OfWhatIsNoTemplateDisturbsNoCompilation) {
+  ASSERT_NO_FATAL_FAILURE(requestOfACopy());
+  const std::string content = readTemplateFolder(templates.path())->content;
+  std::atomic<bool> ends = false;
+  std::atomic<int> writes = 0;
+  std::jthread editor([&] {
+    while (!ends) {
+      templates.write("tile/.x.swp", std::to_string(++writes));
+      templates.remove("tile/.x.swp");
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  for (int disturbed = 0; disturbed < 3 && !HasFailure();) {
+    const int before = writes;
+    Result<CompiledKernel> kernel = library->compile(request);
+    disturbed += writes > before + 1; // one of them began and ended meanwhile
+    EXPECT_TRUE(kernel) << kernel.status().toString();
+    EXPECT_TRUE(!kernel || kernel->templates == content) << kernel->templates;
+  }
+  ends = true;
+}
+
+// A file that no compilation reads is in no key, and each file that one reads is.
+TEST(TemplateFolderState, IsOfTheFilesThatTheCompilerReads) {
+  const test::TemplateFolder folder;
+  folder.write("tile/a.mlir", "one");
+  const auto filesRead = [&] {
+    Result<TemplateFiles> files = TemplateFiles::read(folder.path());
+    EXPECT_TRUE(files) << files.status().toString();
+    return files ? files->files().size() : 0;
+  };
+  const TemplateFolderState before = *readTemplateFolder(folder.path());
+  int templates = 0;
+  const std::vector<std::string> names = {
+      "tile/b.mlir", "tile/.b.mlir",     "tile/b.mlir.mlir",  "tile/inner/b.mlir", "cuda/b.cu",        "device/b.cuh",
+      "b.mlir",      "tile/.mlir",       "tile/b.MLIR",       "tile/b.mlir~",      "tile/.b.mlir.swp", "tile/b.mlir.cu",
+      "tile/b.cu",   "tile/b.cuh",       "cuda/b.cuh",        "cuda/b.mlir",       "device/b.cu",      "tiles/b.mlir",
+      "Tile/b.mlir", ".git/tile/b.mlir", "inner/tile/b.mlir", "README.md",         "tile/README",      "tile/b.",
+      "tile/b mlir", "tile/mlir",        "cuda/#b.cu#",       "cuda/b.cu.orig"};
+  for (const std::string &name : names) {
+    folder.write(name, "text");
+    const bool isRead = filesRead() == 2;
+    templates += isRead;
+    const TemplateFolderState with = *readTemplateFolder(folder.path());
+    EXPECT_EQ(with.content != before.content, isRead) << name;
+    EXPECT_EQ(with.changes != before.changes, isRead) << name;
+    folder.remove(name);
+    EXPECT_EQ(*readTemplateFolder(folder.path()), before) << name;
+  }
+  EXPECT_EQ(templates, 6);
+  std::filesystem::create_directory(folder.file("tile/folder.mlir"));
+  std::filesystem::create_symlink("nowhere", folder.file("tile/link.mlir"));
+  EXPECT_EQ(filesRead(), 1u);
+  EXPECT_EQ(*readTemplateFolder(folder.path()), before);
 }
 
 TEST(TemplateFolderState, ShowsAnEditThatWasUndone) {
@@ -107,11 +177,11 @@ TEST(TemplateFolderState, ShowsAnEditThatWasUndone) {
   const TemplateFolderState undone = *readTemplateFolder(folder.path());
   EXPECT_EQ(undone.content, before.content);
   EXPECT_NE(undone.changes, before.changes);
-  folder.write("tile/b.mlir", "");
-  folder.remove("tile/b.mlir");
-  const TemplateFolderState removed = *readTemplateFolder(folder.path());
-  EXPECT_EQ(removed.content, before.content);
-  EXPECT_NE(removed.changes, undone.changes);
+  std::filesystem::rename(folder.file("tile/a.mlir"), folder.file("tile/b.mlir"));
+  std::filesystem::rename(folder.file("tile/b.mlir"), folder.file("tile/a.mlir"));
+  const TemplateFolderState renamed = *readTemplateFolder(folder.path());
+  EXPECT_EQ(renamed.content, before.content);
+  EXPECT_NE(renamed.changes, undone.changes);
   folder.remove("tile");
   EXPECT_NE(readTemplateFolder(folder.path())->content, before.content);
   EXPECT_EQ(readTemplateFolder(folder.file("none")).status().error().field, "template_dir");
