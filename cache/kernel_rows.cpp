@@ -15,8 +15,6 @@ using sqlite::Query;
 
 // Kernels are a few hundred KiB and read on every start: the level trades a few ms once for a small file.
 constexpr int kCompressionLevel = 12;
-// No kernel is near this; a damaged size must not become an allocation.
-constexpr int64_t kMaxBinaryBytes = int64_t{256} << 20;
 
 constexpr const char *kSelectKernel = "SELECT manifest, binary_bytes, binary, digest FROM kernels WHERE content = ?1";
 constexpr const char *kSelectKernelRow =

@@ -11,6 +11,9 @@
 
 namespace nsa {
 
+// No kernel is near this; a damaged size must not become an allocation.
+inline constexpr int64_t kMaxBinaryBytes = int64_t{256} << 20;
+
 // A row as it stands in the file.
 struct KernelRow {
   std::string content, templateName, op, target, config, manifest;

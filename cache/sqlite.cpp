@@ -2,18 +2,24 @@
 
 #include <algorithm>
 #include <limits>
+#include <sys/stat.h>
 
 namespace nsa::sqlite {
 
 namespace {
 
-// The longest statement of a schema of ours has 600 bytes.
-constexpr int kGuardedStatementBytes = 8192;
+// The longest statement of a schema of ours has 600 bytes, and no value of a sample of sqlite's statistics is as long.
+constexpr int kGuardedStatementBytes = 8192, kGuardedValueBytes = 64 << 10;
 // Reading a schema takes a dozen steps for each of its ten objects.
 constexpr int64_t kGuardedSteps = 20000;
 constexpr int kStepsBetweenLooks = 1000;
 // A row has at least a few bytes; an integrity check takes the most steps for each.
 constexpr int64_t kLeastSteps = 1000000, kStepsPerByte = 8;
+constexpr int64_t kLeastBytes = 64 << 10; // what a pragma says is not in the file
+// A row takes at least these beside its values, each of which has a type of at least one byte.
+constexpr int64_t kBytesPerRow = 4, kBytesPerValue = 1;
+// The length of a sparse file says nothing. A file system may compress, and say late what it has written.
+constexpr int64_t kLeastAllocated = 4 << 20, kMostCompression = 4, kBlockBytes = 512;
 constexpr int kShortBytes = 4 << 20;
 
 // "file:" URI with everything that has a meaning in one escaped.
@@ -96,8 +102,8 @@ void Connection::guard() {
   // the statement that calls it is an error.
   sqlite3_limit(handle, SQLITE_LIMIT_FUNCTION_ARG, 0);
   sqlite3_limit(handle, SQLITE_LIMIT_SQL_LENGTH, kGuardedStatementBytes);
-  sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kShortBytes);
-  limitWork(kGuardedSteps);
+  sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kGuardedValueBytes);
+  limitWork(kGuardedSteps, std::numeric_limits<int64_t>::max());
 }
 
 void Connection::liftGuard() {
@@ -109,8 +115,8 @@ void Connection::liftGuard() {
   work.reset();
 }
 
-void Connection::limitWork(int64_t steps) {
-  work = std::make_unique<Work>(Work{steps, steps});
+void Connection::limitWork(int64_t steps, int64_t bytes) {
+  work = std::make_unique<Work>(Work{steps, steps, bytes});
   const auto look = [](void *user) -> int {
     auto *left = static_cast<Work *>(user);
     left->left -= kStepsBetweenLooks;
@@ -125,8 +131,25 @@ int Connection::limitWorkBySize() {
     return code;
   if (const int code = integer("PRAGMA page_size", pageBytes))
     return code;
-  limitWork(kLeastSteps + kStepsPerByte * pages * pageBytes);
+  int64_t bytes = pages * pageBytes;
+  if (const std::optional<int64_t> allocated = allocatedBytes())
+    bytes = std::min(bytes, kLeastAllocated + kMostCompression * *allocated);
+  bytes = std::max(bytes, kLeastBytes);
+  // No value is longer than all together; sqlite reads a value before its length is charged.
+  sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, static_cast<int>(std::min<int64_t>(bytes, INT32_MAX)));
+  limitWork(kLeastSteps + kStepsPerByte * bytes, bytes);
   return SQLITE_OK;
+}
+
+std::optional<int64_t> Connection::allocatedBytes() const {
+  const char *name = sqlite3_db_filename(handle, "main");
+  struct stat status{};
+  if (!name || *name == '\0' || ::stat(name, &status) != 0 || status.st_blocks == 0)
+    return std::nullopt;
+  int64_t blocks = status.st_blocks;
+  if (!isImmutable && ::stat(sqlite3_filename_wal(name), &status) == 0)
+    blocks += status.st_blocks;
+  return blocks * kBlockBytes;
 }
 
 void Connection::setBusyTimeout(std::chrono::milliseconds timeout) {
@@ -213,7 +236,7 @@ WriteLimit::WriteLimit(const Connection &connection) {
     held.emplace();
 }
 
-Query::Query(Connection &connection, const char *sql) : limit(connection) {
+Query::Query(Connection &connection, const char *sql) : limit(connection), bytesLeft(connection.mostBytes()) {
   if (connection.work)
     connection.work->left = connection.work->limit;
   statement = connection.prepared(sql, result);
@@ -259,11 +282,14 @@ Query &Query::bind(int parameter, double value) {
 }
 
 bool Query::step() {
-  if (result != SQLITE_OK)
+  if (code() != SQLITE_OK)
     return false;
   int code = sqlite3_step(statement);
-  if (code == SQLITE_ROW)
+  if (code == SQLITE_ROW) {
+    charged = 0;
+    bytesLeft -= kBytesPerRow;
     return true;
+  }
   if (code != SQLITE_DONE)
     result = code;
   return false;
@@ -275,16 +301,25 @@ int Query::run() {
   return result;
 }
 
+bool Query::charge(int column) const {
+  const uint64_t bit = uint64_t{1} << column;
+  if (!(charged & bit))
+    bytesLeft -= kBytesPerValue + sqlite3_column_bytes(statement, column);
+  charged |= bit;
+  return bytesLeft >= 0;
+}
+
 int Query::type(int column) const { return sqlite3_column_type(statement, column); }
 
 std::string Query::text(int column) const {
   auto *data = reinterpret_cast<const char *>(sqlite3_column_text(statement, column));
-  return data ? std::string(data, static_cast<size_t>(sqlite3_column_bytes(statement, column))) : std::string();
+  return data && charge(column) ? std::string(data, static_cast<size_t>(sqlite3_column_bytes(statement, column)))
+                                : std::string();
 }
 
 std::span<const std::byte> Query::bytes(int column) const {
   auto *data = static_cast<const std::byte *>(sqlite3_column_blob(statement, column));
-  return {data, data ? static_cast<size_t>(sqlite3_column_bytes(statement, column)) : 0};
+  return {data, data && charge(column) ? static_cast<size_t>(sqlite3_column_bytes(statement, column)) : 0};
 }
 
 int64_t Query::integer(int column) const { return sqlite3_column_int64(statement, column); }

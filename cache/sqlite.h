@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -41,9 +42,12 @@ public:
 
   // For a schema that is known, or that the caller is about to make. The limits of sqlite's library hold from here on.
   void liftGuard();
-  // A statement that takes longer than the file's size explains ends with SQLITE_INTERRUPT: pages that name each other
-  // may hold more rows than fit into a file. For a connection that only reads.
+  // A statement that takes more steps, or whose values have more bytes, than the file's size explains ends with
+  // SQLITE_INTERRUPT: pages that name each other may hold more rows than fit into a file, and rows that share pages
+  // longer ones. For a connection that only reads.
   int limitWorkBySize();
+  // The bytes that such a statement may read; no limit where none was set.
+  int64_t mostBytes() const { return work ? work->bytes : std::numeric_limits<int64_t>::max(); }
 
   void setBusyTimeout(std::chrono::milliseconds timeout);
   // Closing will not move the write-ahead log into the file.
@@ -69,13 +73,17 @@ private:
   friend class Query;
   friend class ShortValues;
   friend class WriteLimit;
-  // How many steps of sqlite's virtual machine the running statement may take.
+  // How many steps of sqlite's virtual machine the running statement may take, and the bytes of the values that are
+  // read of it: a text of any length is one step.
   struct Work {
     int64_t limit = 0, left = 0;
+    int64_t bytes = 0;
   };
   static Connection open(const std::string &name, int flags, bool isImmutable, int &result);
   void guard();
-  void limitWork(int64_t steps);
+  void limitWork(int64_t steps, int64_t bytes);
+  // Of the file and its write-ahead log on the disk; nothing where the file system does not say.
+  std::optional<int64_t> allocatedBytes() const;
   // `sql` is a constant: its address is the key of the cache.
   sqlite3_stmt *prepared(const char *sql, int &result);
 
@@ -128,9 +136,10 @@ public:
   // Runs a statement that gives no rows.
   int run();
   // SQLITE_DONE and SQLITE_ROW count as SQLITE_OK.
-  int code() const { return result; }
+  int code() const { return result == SQLITE_OK && bytesLeft < 0 ? SQLITE_INTERRUPT : result; }
 
-  // Columns count from 0; valid until the next step.
+  // Columns count from 0; valid until the next step. Values beyond what the statement may read are empty, and no row
+  // follows.
   int type(int column) const; // before the others, which convert
   std::string text(int column) const;
   std::span<const std::byte> bytes(int column) const;
@@ -139,9 +148,13 @@ public:
 
 private:
   void keep(int code);
+  // Whether the statement may read this value too. Each value of a row counts once.
+  bool charge(int column) const;
   WriteLimit limit;
   sqlite3_stmt *statement = nullptr;
   int result = SQLITE_OK;
+  mutable int64_t bytesLeft;
+  mutable uint64_t charged = 0; // a bit for each column of the row
 };
 
 } // namespace nsa::sqlite

@@ -16,12 +16,15 @@ class Verifier {
 public:
   Verifier(CacheFile &file, Verification &result) : file(file), result(result) {}
 
-  void checkStructure() {
-    lines("PRAGMA integrity_check", "integrity_check: ", "ok");
+  // False: nothing more can be said of the rows. The check ends with the first finding, as sqlite goes on to read rows
+  // after it has found that pages are shared.
+  bool checkStructure() {
+    if (!isWhole())
+      return false;
     Query broken(file.connection(), "PRAGMA foreign_key_check");
     while (broken.step())
       found("a row of '" + broken.text(0) + "' names a row of '" + broken.text(2) + "' that is not there");
-    ended(broken.code(), "foreign_key_check");
+    return ended(broken.code(), "foreign_key_check");
   }
 
   void checkKernels() {
@@ -31,8 +34,12 @@ public:
     for (const KernelSummary &kernel : *kernels) {
       ++result.kernels;
       operators[kernel.content] = kernel.op;
-      checkKernel(kernel.content);
+      if (mayUnpack(kernel.binaryBytes))
+        checkKernel(kernel.content);
     }
+    if (unpacked > mostUnpacked())
+      found("the kernels unpack to more than " + std::to_string(mostUnpacked()) +
+            " bytes, which is beyond any compression; not all were looked at");
   }
 
   void checkChoices() {
@@ -76,6 +83,30 @@ public:
   void found(std::string text) { result.findings.push_back(std::move(text)); }
 
 private:
+  bool isWhole() {
+    Query query(file.connection(), "PRAGMA integrity_check(1)");
+    bool isFine = true;
+    while (query.step())
+      if (const std::string text = query.text(0); text != "ok") {
+        found("integrity_check: " + text);
+        isFine = false;
+      }
+    return ended(query.code(), "integrity_check") && isFine;
+  }
+
+  // Kernels unpack to three or four times their bytes.
+  int64_t mostUnpacked() const {
+    constexpr int64_t kLeast = int64_t{64} << 20, kMostCompression = 32;
+    const int64_t bytes = file.connection().mostBytes();
+    return bytes > (INT64_MAX - kLeast) / kMostCompression ? INT64_MAX : kLeast + kMostCompression * bytes;
+  }
+
+  bool mayUnpack(int64_t bytes) {
+    if (bytes >= 0 && bytes <= kMaxBinaryBytes) // another size is refused before anything is unpacked
+      unpacked += bytes;
+    return unpacked <= mostUnpacked();
+  }
+
   void checkKernel(const std::string &content) {
     KernelRow row;
     RowState state;
@@ -116,16 +147,9 @@ private:
     return code == SQLITE_OK;
   }
 
-  void lines(const char *sql, const std::string &prefix, const std::string &fine) {
-    Query query(file.connection(), sql);
-    while (query.step())
-      if (const std::string text = query.text(0); text != fine)
-        found(prefix + text);
-    ended(query.code(), prefix);
-  }
-
   CacheFile &file;
   Verification &result;
+  int64_t unpacked = 0;
   std::map<std::string, std::string> operators; // by content
 };
 
@@ -133,7 +157,8 @@ Verification verifyRows(CacheFile &file, const SignatureRules &rules) {
   Verification result;
   result.isPack = file.isPack();
   Verifier verifier(file, result);
-  verifier.checkStructure();
+  if (!verifier.checkStructure())
+    return result;
   verifier.checkKernels();
   verifier.checkChoices();
   verifier.checkRoutes();

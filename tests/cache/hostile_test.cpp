@@ -1,10 +1,14 @@
 // Files whose schema is a hostile program: the file is refused before any of it runs. Each case is read
 // in a process of its own that is ended after two minutes, as what it tries would take hours.
+#include "cache/kernel_rows.h"
 #include "cache/schema.h"
 #include "cache/verification.h"
 #include "tests/cache/pack_fixture.h"
 
+#include <algorithm>
+#include <ctime>
 #include <filesystem>
+#include <functional>
 
 namespace nsa {
 namespace {
@@ -71,6 +75,14 @@ protected:
   static void apply(const std::string &file, const std::string &statements) {
     runSql(file, "PRAGMA foreign_keys = OFF; PRAGMA writable_schema = ON; BEGIN; " + statements +
                      "; COMMIT; PRAGMA writable_schema = OFF");
+  }
+  // Signs the pack. The rules demand that signature.
+  SignatureRules sign() const {
+    const SecretKey key = SecretKey::generate();
+    EXPECT_TRUE(signPack(packPath, key).isOk());
+    const SignatureRules rules{.requireSignature = true, .trusted = {key.publicKey()}};
+    openPack(rules);
+    return rules;
   }
   void expectRefused(const std::string &file, const std::string &reason) const {
     const Result<CacheFile> opened = CacheFile::open(file);
@@ -173,51 +185,161 @@ TEST_F(HostileTest, AGiantTextRefusesAPack) {
   EXPECT_NE(file.status().toString().find("too big"), std::string::npos) << file.status().toString();
 }
 
-// Pages that name each other hold rows without end: a chain of 15 inner pages, each of which names the next one 200
-// times, is 10^34 rows in a file of 70 KB.
-TEST_F(HostileTest, RowsWithoutEndEnd) {
-  makePack();
-  constexpr size_t kPage = 4096, kInner = 15, kCells = 200;
-  std::string bytes = readFile(packPath);
-  const auto put = [&](size_t at, size_t value, size_t size) {
-    for (size_t i = 0; i < size; ++i)
-      bytes[at + i] = static_cast<char>(value >> 8 * (size - 1 - i));
-  };
-  const auto root =
-      static_cast<size_t>(std::stoul(runSql(packPath, "SELECT rootpage FROM sqlite_schema WHERE name = 'evidence'")));
-  const std::string leaf = bytes.substr((root - 1) * kPage, kPage);
+constexpr size_t kPage = 4096;
+
+void put(std::string &bytes, size_t at, size_t value, size_t size) {
+  for (size_t i = 0; i < size; ++i)
+    bytes[at + i] = static_cast<char>(value >> 8 * (size - 1 - i));
+}
+
+size_t rootOf(const std::string &file, const std::string &name) {
+  return std::stoul(runSql(file, "SELECT rootpage FROM sqlite_schema WHERE name = '" + name + "'"));
+}
+
+std::string pageOf(const std::string &bytes, size_t page) { return bytes.substr((page - 1) * kPage, kPage); }
+
+// The first cell of an index's leaf, which has no overflow pages.
+std::string firstCell(const std::string &leaf) {
+  EXPECT_EQ(leaf[0], 10) << "a leaf of an index";
+  const auto byteAt = [&](size_t at) { return size_t{static_cast<uint8_t>(leaf[at])}; };
+  const size_t at = byteAt(8) << 8 | byteAt(9);
+  const size_t length = byteAt(at) < 128 ? 1 + byteAt(at) : 2 + ((byteAt(at) & 0x7f) << 7 | byteAt(at + 1));
+  EXPECT_LT(length, 400u);
+  return leaf.substr(at, length);
+}
+
+// Makes the leaf that is the whole of an index the end of a chain of `inner` pages, the root first. Each names the
+// next one `cells` times, with one `cell` for all of them.
+void multiply(std::string &bytes, size_t root, size_t inner, size_t cells, const std::string &cell) {
+  const std::string leaf = pageOf(bytes, root);
   ASSERT_EQ(leaf[0], 10) << "a leaf of an index";
   const size_t first = bytes.size() / kPage; // pages count from 1, so this is one less than the first that is added
-  for (size_t i = 0; i < kInner; ++i)
-    bytes += std::string(kPage, '\0');
-  bytes += leaf;
-  // The cell of an inner page is a page and a row; the row is the leaf's first.
-  const auto leafByte = [&](size_t at) { return size_t{static_cast<uint8_t>(leaf[at])}; };
-  const size_t cell = leafByte(8) << 8 | leafByte(9);
-  const size_t length =
-      leafByte(cell) < 128 ? 1 + leafByte(cell) : 2 + ((leafByte(cell) & 0x7f) << 7 | leafByte(cell + 1));
-  ASSERT_LT(length, 400u);
-  const auto writeInner = [&](size_t page, size_t next) {
-    const size_t at = (page - 1) * kPage, content = kPage - 4 - length;
+  bytes += std::string((inner - 1) * kPage, '\0') + leaf;
+  for (size_t i = 0; i < inner; ++i) {
+    const size_t page = i == 0 ? root : first + i, next = first + 1 + i;
+    const size_t at = (page - 1) * kPage, content = kPage - 4 - cell.size();
     bytes.replace(at, kPage, std::string(kPage, '\0'));
     bytes[at] = 2;
-    put(at + 3, kCells, 2);
-    put(at + 5, content, 2);
-    put(at + 8, next, 4);
-    for (size_t i = 0; i < kCells; ++i)
-      put(at + 12 + 2 * i, content, 2);
-    put(at + content, next, 4);
-    bytes.replace(at + content + 4, length, leaf.substr(cell, length));
+    put(bytes, at + 3, cells, 2);
+    put(bytes, at + 5, content, 2);
+    put(bytes, at + 8, next, 4);
+    for (size_t k = 0; k < cells; ++k)
+      put(bytes, at + 12 + 2 * k, content, 2);
+    put(bytes, at + content, next, 4);
+    bytes.replace(at + content + 4, cell.size(), cell);
+  }
+  put(bytes, 28, bytes.size() / kPage, 4);
+}
+
+// What it takes is bounded, however busy the machine is.
+void expectShort(const char *what, const std::function<void()> &body) {
+  const auto seconds = [] {
+    timespec used{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
   };
-  writeInner(root, first + 1);
-  for (size_t i = 0; i < kInner; ++i)
-    writeInner(first + 1 + i, first + 2 + i);
-  put(28, bytes.size() / kPage, 4);
+  const double begin = seconds();
+  body();
+  EXPECT_LT(seconds() - begin, 2) << "seconds of the processor for " << what;
+}
+
+// Each way in which rows are read, of a signed pack under the policy that wants the signature, and of any other.
+void expectShortRefusals(const std::string &file, const SignatureRules &rules) {
+  for (const SignatureRules &policy : {rules, SignatureRules{}}) {
+    expectShort("an engine", [&] { EXPECT_FALSE(Pack::open(file, policy)); });
+    expectShort("a list", [&] {
+      EXPECT_FALSE(CacheFile::open(file, CacheFile::Check::kRows, CacheFile::Empty::kRefused, policy));
+    });
+    expectShort("a source", [&] { EXPECT_FALSE(openSource(file, policy, Databases::kAccepted)); });
+    expectShort("verify", [&] { EXPECT_FALSE(verifyCache(file, policy).findings.empty()); });
+  }
+  expectShort("doctor", [&] {
+    if (Result<CacheFile> opened = CacheFile::open(file, CacheFile::Check::kNothing)) {
+      (void)opened->kernels();
+      (void)opened->choices();
+      (void)opened->routes();
+    }
+  });
+}
+
+// Pages that name each other hold rows without end: a chain of 16 inner pages, each of which names the next one 200
+// times, is 10^36 rows in a file of 70 KB.
+TEST_F(HostileTest, RowsWithoutEndEnd) {
+  makePack();
+  std::string bytes = readFile(packPath);
+  const size_t root = rootOf(packPath, "evidence");
+  multiply(bytes, root, 16, 200, firstCell(pageOf(bytes, root)));
   writeFile(packPath, bytes);
   expectGoodEnd(startProcess([&] {
     EXPECT_TRUE(openPack()) << "an engine does not read the evidence";
     EXPECT_FALSE(CacheFile::open(packPath));
     EXPECT_FALSE(verifyCache(packPath, {}).findings.empty());
+  }));
+}
+
+// Two inner pages hold 62,500 rows, all with one text of 4,000,000 bytes: 250 GB to read in a file of 4 MB. The facts
+// and the signature are those of the pack as it was.
+TEST_F(HostileTest, LongTextsOfManyRowsEnd) {
+  makePack(1);
+  const SignatureRules rules = sign();
+  const std::string good = readFile(packPath);
+  struct Case {
+    const char *index, *text;
+  };
+  for (const Case &shared : {Case{"sqlite_autoindex_kernels_1", "kernels SET manifest"},
+                             Case{"choices", "choices SET provenance"}, Case{"routes", "routes SET provenance"}}) {
+    SCOPED_TRACE(shared.index);
+    writeFile(packPath, good);
+    const size_t root = rootOf(packPath, shared.index);
+    const std::string cell = firstCell(pageOf(good, root));
+    runSql(packPath, std::string("UPDATE ") + shared.text + " = printf('%.*c', 4000000, 'x')");
+    std::string bytes = readFile(packPath);
+    multiply(bytes, root, 2, 250, cell);
+    ASSERT_LT(bytes.size(), 4200000u);
+    writeFile(packPath, bytes);
+    expectGoodEnd(startProcess([&] { expectShortRefusals(packPath, rules); }));
+  }
+}
+
+// A file's length costs nothing: what has no place on the disk allows no work.
+TEST_F(HostileTest, RowsWithoutEndOfASparseFileEnd) {
+  makePack(1);
+  const SignatureRules rules = sign();
+  constexpr size_t kSparsePages = size_t{1} << 28;
+  std::string bytes = readFile(packPath);
+  const size_t root = rootOf(packPath, "choices");
+  multiply(bytes, root, 16, 200, firstCell(pageOf(bytes, root)));
+  put(bytes, 28, kSparsePages, 4);
+  writeFile(packPath, bytes);
+  std::filesystem::resize_file(packPath, kSparsePages * kPage);
+  expectGoodEnd(startProcess([&] { expectShortRefusals(packPath, rules); }));
+}
+
+// 200 frames of a few KB, each of 64 MiB of zeros.
+TEST_F(HostileTest, KernelsThatUnpackToGigabytesEnd) {
+  makePack(1);
+  StoredKernel kernel = makeKernel(0);
+  kernel.binary.assign(size_t{64} << 20, std::byte{0});
+  Result<KernelRow> row = KernelRow::make(kernel);
+  ASSERT_TRUE(row) << row.status().toString();
+  {
+    int code = SQLITE_OK;
+    sqlite::Connection connection = sqlite::Connection::open(packPath, SQLITE_OPEN_READWRITE, code);
+    ASSERT_EQ(code, SQLITE_OK);
+    connection.liftGuard();
+    for (int i = 0; i < 200; ++i) {
+      row->content = "bomb " + std::to_string(i);
+      ASSERT_EQ(writeKernelRow(connection, *row), SQLITE_OK);
+    }
+  }
+  expectGoodEnd(startProcess([&] {
+    expectShort("verify", [&] {
+      const std::vector<std::string> findings = verifyCache(packPath, {}).findings;
+      EXPECT_TRUE(std::ranges::any_of(findings, [](const std::string &finding) {
+        return finding.find("unpack to more than") != std::string::npos;
+      })) << ::testing::PrintToString(findings);
+    });
+    expectShort("a source", [&] { EXPECT_FALSE(openSource(packPath, {}, Databases::kAccepted)); });
   }));
 }
 
