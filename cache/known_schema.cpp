@@ -31,7 +31,7 @@ constexpr std::string_view kKernelsWithDigestLast = R"sql(CREATE TABLE kernels (
   digest       BLOB    NOT NULL
 ) STRICT)sql";
 
-// What ANALYZE leaves behind in a database.
+// What ANALYZE leaves behind in a database. No digest covers its rows, so a pack has none.
 constexpr std::string_view kStatistics[] = {"CREATE TABLE sqlite_stat1(tbl,idx,stat)",
                                             "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"};
 
@@ -81,6 +81,7 @@ int readSchema(sqlite::Connection &connection, SchemaFound &found) {
   found.hasRoutes = has({"routes", "route_evidence"});
   found.hasUses = has({"uses"});
   found.hasPack = has({"pack"});
+  found.hasStatistics = has({"sqlite_stat1"}) || has({"sqlite_stat4"});
   return query.code();
 }
 

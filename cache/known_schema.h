@@ -17,6 +17,7 @@ struct SchemaFound {
   bool hasRoutes = false; // the tables routes and route_evidence
   bool hasUses = false;
   bool hasPack = false;
+  bool hasStatistics = false;
 };
 
 // sqlite's own code.

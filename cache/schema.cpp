@@ -49,7 +49,7 @@ struct Marks {
   }
   bool areOfPack() const {
     return application == kPackApplicationId && schema.isKnown && version == kSchemaVersion && schema.hasKernels &&
-           schema.hasRoutes && schema.hasPack && !schema.hasUses && !schema.hasLeases;
+           schema.hasRoutes && schema.hasPack && !schema.hasUses && !schema.hasLeases && !schema.hasStatistics;
   }
   bool lackTables() const { return isEmpty() || (areOurs() && version < kSchemaVersion); }
   FileVerdict verdict(FileKind kind) const {

@@ -343,5 +343,14 @@ TEST_F(HostileTest, KernelsThatUnpackToGigabytesEnd) {
   }));
 }
 
+// No digest covers what ANALYZE leaves behind, and nothing of ours runs it on a pack.
+TEST_F(HostileTest, StatisticsRefuseAPack) {
+  makePack();
+  runSql(packPath, "ANALYZE");
+  ASSERT_EQ(runSql(packPath, "SELECT count(*) > 0 FROM sqlite_stat1"), "1");
+  EXPECT_NE(refusal().find("its tables are not those of a pack"), std::string::npos) << refusal();
+  expectRefused(packPath, "its tables are not those of a pack");
+}
+
 } // namespace
 } // namespace nsa
