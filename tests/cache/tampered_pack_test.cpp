@@ -1,18 +1,26 @@
-// The shipped pack with one byte changed, at 200 drawn places, under the policy that wants its signature: it is
-// refused, or the byte lies where nothing is signed and changes no answer and no row, or it lies in a binary, which
-// never serves then. A reader that takes rows compares the whole file before.
+// The shipped pack with one byte changed, at 200 drawn places of the file and at 200 of what is signed or leads there,
+// under the policy that wants its signature: it is refused, or the byte lies where nothing is signed and changes no
+// answer and no row, or it lies in a binary, which never serves then. A reader that takes rows compares the whole file
+// before.
 #include "cache/pack.h"
 #include "cache/pack_writer.h"
 #include "cache/verification.h"
 #include "tests/harness/scratch.h"
 #include "tests/harness/seed.h"
 
+#include <array>
 #include <filesystem>
+#include <functional>
 
 namespace nsa {
 namespace {
 
 constexpr int kPlaces = 200;
+
+// What a changed byte has led to, in places.
+struct Outcomes {
+  int places = 0, refused = 0, lost = 0, unsignedBytes = 0;
+};
 
 class TamperedPack : public testing::Test {
 protected:
@@ -28,8 +36,10 @@ protected:
     choices = *source->choices();
     routes = *source->routes();
     const std::vector<KernelSummary> kernels = *source->kernels();
-    for (const KernelSummary &kernel : kernels)
+    for (const KernelSummary &kernel : kernels) {
       digests.emplace_back(kernel.content, kernel.digest);
+      manifests.push_back((*source->kernel(kernel.content))->manifest);
+    }
     ASSERT_GT(choices.size(), 0u);
     ASSERT_GT(routes.size(), 0u);
     exported = exportedFrom(*source);
@@ -77,48 +87,119 @@ protected:
     return lost;
   }
 
+  size_t numberAt(size_t offset, size_t bytes) const {
+    size_t number = 0;
+    for (size_t i = 0; i < bytes; ++i)
+      number = number << 8 | static_cast<uint8_t>(good[offset + i]);
+    return number;
+  }
+  size_t pageBytes() const { return numberAt(16, 2); }
+  // The first pages of tables and indexes, by name.
+  std::vector<std::pair<std::string, size_t>> roots() const {
+    Result<PackFile> file = PackFile::open(path);
+    EXPECT_TRUE(file) << file.status().toString();
+    std::vector<std::pair<std::string, size_t>> found;
+    sqlite::Query query(file->connection, "SELECT name, rootpage FROM sqlite_schema");
+    while (query.step())
+      found.emplace_back(query.text(0), static_cast<size_t>(query.integer(1)));
+    return found;
+  }
+  // The offsets of the pages from this one down that name others.
+  void addInner(size_t page, std::vector<size_t> &inner) const {
+    const size_t offset = (page - 1) * pageBytes();
+    if (good[offset] != 2 && good[offset] != 5) // of an index and of a table
+      return;
+    inner.push_back(offset);
+    for (size_t cell = 0, cells = numberAt(offset + 3, 2); cell < cells; ++cell)
+      addInner(numberAt(offset + numberAt(offset + 12 + 2 * cell, 2), 4), inner);
+    addInner(numberAt(offset + 8, 4), inner);
+  }
+  // A piece of a manifest that lies on one page.
+  size_t drawInManifest(std::mt19937_64 &random) const {
+    constexpr size_t kPiece = 24;
+    for (;;) {
+      const std::string &manifest = manifests[random() % manifests.size()];
+      const size_t at = good.find(manifest.substr(random() % (manifest.size() - kPiece), kPiece));
+      if (at != std::string::npos)
+        return at + random() % kPiece;
+    }
+  }
+
+  // Changes the byte at each place that `draw` gives, in a pack of its own.
+  Outcomes changeBytes(const std::function<size_t(std::mt19937_64 &)> &draw);
+
   test::Scratch scratch;
   const std::string path = scratch.file("kernels.nsapack");
   SignatureRules rules;
   std::string good, exported, merged;
   std::vector<StoredChoice> choices;
   std::vector<StoredRoute> routes;
+  std::vector<std::string> manifests;
   std::vector<std::pair<std::string, Digest::Bytes>> digests; // of kernels
 };
 
-TEST_F(TamperedPack, OneByteOfTheShippedPack) {
+Outcomes TamperedPack::changeBytes(const std::function<size_t(std::mt19937_64 &)> &draw) {
   std::mt19937_64 random(test::freshSeed());
-  int refused = 0, lost = 0, unsignedBytes = 0;
-  const int places = test::drawnCases(kPlaces);
-  for (int place = 0; place < places && !HasFailure(); ++place) {
+  Outcomes outcomes{.places = test::drawnCases(kPlaces)};
+  for (int place = 0; place < outcomes.places && !HasFailure(); ++place) {
     std::string bytes = good;
-    const size_t at = random() % bytes.size();
+    const size_t at = draw(random);
     bytes[at] = static_cast<char>(bytes[at] ^ (1 + random() % 255));
     SCOPED_TRACE("place " + std::to_string(place) + ", byte " + std::to_string(at));
     test::writeFile(path, bytes);
     const Result<std::unique_ptr<Pack>> pack = Pack::open(path, rules);
     Result<CacheFile> source = openSource(path, rules, Databases::kRefused);
     if (!pack) {
-      ++refused;
+      ++outcomes.refused;
       EXPECT_NE(pack.status().toString().find(path), std::string::npos) << pack.status().toString();
       EXPECT_FALSE(source) << "an engine refuses it: " << pack.status().toString();
       continue;
     }
     const int kernels = lostBy(**pack);
-    lost += kernels > 0;
+    outcomes.lost += kernels > 0;
     EXPECT_TRUE(kernels == 0 || !source) << "rows were taken from a pack that lacks " << kernels << " kernels";
     if (!source)
       continue;
-    ++unsignedBytes;
+    ++outcomes.unsignedBytes;
     EXPECT_EQ(*source->choices(), choices);
     EXPECT_EQ(*source->routes(), routes);
     EXPECT_EQ(exportedFrom(*source), exported);
     EXPECT_EQ(mergedFrom(*source), merged);
   }
-  std::printf("%d places: %d refused, %d cost a kernel, %d in bytes that mean nothing\n", places, refused, lost,
-              unsignedBytes);
+  std::printf("%d places: %d refused, %d cost a kernel, %d in bytes that mean nothing\n", outcomes.places,
+              outcomes.refused, outcomes.lost, outcomes.unsignedBytes);
+  return outcomes;
+}
+
+TEST_F(TamperedPack, OneByteOfTheShippedPack) {
+  const Outcomes outcomes = changeBytes([&](std::mt19937_64 &random) { return random() % good.size(); });
   // Three quarters of the file are binaries.
-  EXPECT_TRUE(lost > 0 || places < kPlaces);
+  EXPECT_TRUE(outcomes.lost > 0 || outcomes.places < kPlaces);
+}
+
+// A quarter of the places each: the page of the schema, that of facts and signatures, pages that name other pages, and
+// manifests, each byte of which is signed.
+TEST_F(TamperedPack, OneByteOfWhatIsSigned) {
+  enum Kind { kSchema, kFacts, kInner, kManifest, kKinds };
+  std::array<std::vector<size_t>, kManifest> pages; // their offsets
+  pages[kSchema] = {0};
+  for (const auto &[name, root] : roots()) {
+    if (name == "pack")
+      pages[kFacts].push_back((root - 1) * pageBytes());
+    addInner(root, pages[kInner]);
+  }
+  ASSERT_EQ(pages[kFacts].size(), 1u);
+  ASSERT_GT(pages[kInner].size(), 10u);
+  size_t next = 0;
+  const Outcomes outcomes = changeBytes([&](std::mt19937_64 &random) {
+    const size_t kind = next++ % kKinds;
+    if (kind == kManifest)
+      return drawInManifest(random);
+    const size_t page = pages[kind][random() % pages[kind].size()];
+    return page + random() % pageBytes();
+  });
+  EXPECT_GE(outcomes.refused, outcomes.places / kKinds);
+  EXPECT_TRUE(outcomes.refused > 0 || outcomes.places < kKinds);
 }
 
 } // namespace
