@@ -11,8 +11,8 @@ packages=(
   libsqlite3-dev libzstd-dev zlib1g-dev libsodium-dev libxxhash-dev nlohmann-json3-dev
   libcli11-dev libfmt-dev libgtest-dev libgmock-dev pkgconf
 )
-# What only checking needs: the sanitizers' runtimes, the formatter, the linter.
-check_packages=(libclang-rt-22-dev clang-format-22 clang-tidy-22)
+# What only checking needs: the sanitizers' runtimes, the formatter, the linter, and numpy for examples/hello/hello.py.
+check_packages=(libclang-rt-22-dev clang-format-22 clang-tidy-22 python3-numpy)
 
 say() { printf '== %s\n' "$*"; }
 

@@ -30,16 +30,19 @@ std::string_view errorCodeName(ErrorCode code) {
   return "unknown error"; // a number from a newer library
 }
 
+std::string ErrorInfo::sentence() const {
+  if (!message.empty())
+    return message;
+  std::string text = field + (value.empty() ? "" : " = " + value);
+  if (!rule.empty())
+    text += (text.empty() ? "" : ": ") + rule;
+  return text;
+}
+
 std::string ErrorInfo::toString() const {
   std::string text(errorCodeName(code));
-  if (!message.empty()) {
-    text += ": " + message;
-  } else {
-    if (!field.empty())
-      text += ": " + field + (value.empty() ? "" : " = " + value);
-    if (!rule.empty())
-      text += ": " + rule;
-  }
+  if (const std::string what = sentence(); !what.empty())
+    text += ": " + what;
   if (!hint.empty())
     text += " (hint: " + hint + ")";
   return text;

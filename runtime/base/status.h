@@ -40,6 +40,8 @@ struct ErrorInfo {
   std::string message; // free text; composed from the three above when empty
   std::string hint;    // what the reader can do
 
+  // "window = 0: must be at least 1".
+  std::string sentence() const;
   // One line: "invalid argument: window = 0: must be at least 1 (hint: ...)".
   std::string toString() const;
 };

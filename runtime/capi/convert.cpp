@@ -62,7 +62,7 @@ Status convert(const nsa_engine_options *options, EngineOptions &result) {
   NSA_RETURN_IF_ERROR(checkStruct(options, "options"));
   result.device = textOf(options->device);
   result.cachePath = textOf(options->cache_path);
-  if (options->miss_policy_set != 0) {
+  if (options->miss_policy_set != 0 || numberOf(options->miss_policy) != 0) {
     NSA_RETURN_IF_ERROR(checkEnum("miss_policy_set", options->miss_policy_set, 1, "must be 0 or 1"));
     NSA_RETURN_IF_ERROR(checkEnum("miss_policy", numberOf(options->miss_policy), NSA_MISS_BACKGROUND,
                                   "must be a value of nsa_miss_policy"));

@@ -36,9 +36,7 @@ nsa_status report(const Status &status, nsa_error *error) {
   copyText(error->value, info.value);
   copyText(error->rule, info.rule);
   copyText(error->hint, info.hint);
-  ErrorInfo sentence = info;
-  sentence.hint.clear(); // it has a field of its own
-  copyText(error->message, sentence.toString());
+  copyText(error->message, info.sentence());
   return code;
 }
 

@@ -12,11 +12,7 @@ Status toStatus(nsa_status code, const nsa_error &error) {
   info.field = error.field;
   info.value = error.value;
   info.rule = error.rule;
-  // The ABI's message is the whole sentence, code first; ErrorInfo puts the code in front itself.
-  const std::string prefix = std::string(errorCodeName(info.code)) + ": ";
   info.message = error.message;
-  if (info.message.starts_with(prefix))
-    info.message.erase(0, prefix.size());
   info.hint = error.hint;
   return Status(std::move(info));
 }

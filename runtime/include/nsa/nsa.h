@@ -8,6 +8,8 @@
  *  - Handles are opaque. Destroy functions accept NULL. No function keeps a pointer to its arguments
  *    (a plan does not keep the spec, a run does not keep the tensors).
  *  - A function returns nsa_status and fills the caller's `nsa_error` (may be NULL) on failure.
+ *  - The memory of an output must not overlap an input, another output or the workspace: `out` cannot take the place
+ *    of `q`. This is not checked.
  *  - Shapes are in elements; strides are in elements; workspace sizes are in bytes; times are in
  *    milliseconds. Token positions start at 0. Log-sum-exp is the natural logarithm.
  *  - `stream` is a CUstream (or cudaStream_t) of the engine's device, NULL for the default stream.
@@ -62,7 +64,7 @@ typedef struct nsa_error {
   char field[64];    /* the field at fault, e.g. "window"; "" when it is none */
   char value[128];   /* its value */
   char rule[256];    /* the rule it broke */
-  char message[512]; /* one sentence, complete without the others */
+  char message[512]; /* one sentence that is complete without field, value and rule; nsa_status_name tells the code */
   char hint[384];    /* what to do; "" when there is nothing to say */
 } nsa_error;
 
@@ -105,7 +107,8 @@ typedef enum nsa_layout {
 typedef struct nsa_spec {
   size_t size;
   nsa_op op;
-  nsa_dtype dtype; /* of q, k, v and out: bf16, fp16 or fp32 */
+  nsa_dtype
+      dtype; /* of q, k, v, gates, weights, compressed rows and outputs but the log-sum-exps: bf16, fp16 or fp32 */
   nsa_layout layout;
   int32_t query_heads; /* a multiple of kv_heads, at most 128 times it; not read by compress */
   int32_t kv_heads;
@@ -164,17 +167,16 @@ typedef void (*nsa_log_callback)(void *user, nsa_log_level level, const char *ta
  * the engine opens, else the built-in value. A program with more rights than its caller (setuid) reads none. */
 typedef struct nsa_engine_options {
   size_t size;
-  const char *device;      /* "cpu" or "cuda:N". NSA_DEVICE, else cuda:0 when usable, else cpu */
-  const char *cache_path;  /* database file, ":memory:" for none. NSA_CACHE_DIR/kernels.db, else $XDG_CACHE_HOME or
-                              ~/.cache, /nsa/kernels.db */
-  int32_t miss_policy_set; /* 1: `miss_policy` counts; 0: NSA_MISS (default|fail|tune|background), else
-                              default */
-  nsa_miss_policy miss_policy;
-  double tune_budget_seconds; /* of each kernel. NSA_TUNE_BUDGET, else 30; without a limit where the search is
-                                 exhaustive */
-  const char *compiler_path;  /* libnsa_compiler.so. NSA_COMPILER, else beside libnsa.so, or beside the file that
-                                 libnsa.so is a link to */
-  const char *nvrtc_path;     /* NSA_NVRTC, else searched */
+  const char *device;          /* "cpu" or "cuda:N". NSA_DEVICE, else cuda:0 when usable, else cpu */
+  const char *cache_path;      /* database file, ":memory:" for none. NSA_CACHE_DIR/kernels.db, else $XDG_CACHE_HOME or
+                                  ~/.cache, /nsa/kernels.db */
+  int32_t miss_policy_set;     /* 1: `miss_policy` counts even where it is NSA_MISS_DEFAULT, which is zero */
+  nsa_miss_policy miss_policy; /* NSA_MISS (default|fail|tune|background), else default */
+  double tune_budget_seconds;  /* of each kernel. NSA_TUNE_BUDGET, else 30; without a limit where the search is
+                                  exhaustive */
+  const char *compiler_path;   /* libnsa_compiler.so. NSA_COMPILER, else beside libnsa.so, or beside the file that
+                                  libnsa.so is a link to */
+  const char *nvrtc_path;      /* NSA_NVRTC, else searched */
   const char *template_dir; /* templates from a folder instead of the embedded ones. Choices made with it are kept apart
                                and are made anew when the folder's content changes. NSA_TEMPLATE_DIR */
   const char *force_variant; /* only this template may serve dense, window and cmp attention ("attention",

@@ -20,6 +20,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -139,28 +140,61 @@ struct Maxima {
   }
 };
 
-// A tensor that borrows its data (nsa_tensor). Strides left out mean row-major.
+// Dimensions or strides of a tensor, in elements: {1, tokens, heads, dim}, or a std::vector, std::array or std::span of
+// std::int64_t. Of more than five only the number is kept: nsa::Tensor refuses them.
+class Extents {
+public:
+  static constexpr std::size_t kMost = 5;
+
+  Extents() = default;
+  Extents(std::initializer_list<std::int64_t> values) : Extents(values.begin(), values.size()) {}
+  Extents(const std::int64_t *values, std::size_t rank) : count(rank) {
+    for (std::size_t axis = 0; axis < rank && axis < kMost; ++axis)
+      extents[axis] = values[axis];
+  }
+  template <typename Container, typename = std::enable_if_t<std::is_convertible_v<
+                                    decltype(std::declval<const Container &>().data()), const std::int64_t *>>>
+  Extents(const Container &values) : Extents(values.data(), values.size()) {}
+
+  std::size_t size() const { return count; }
+  std::int64_t operator[](std::size_t axis) const { return extents[axis]; }
+
+private:
+  std::int64_t extents[kMost] = {};
+  std::size_t count = 0;
+};
+
+// A tensor that borrows its data (nsa_tensor). Strides left out mean row-major. An empty one is refused by every call.
 class Tensor {
 public:
-  Tensor(const void *data, nsa_dtype dtype, std::initializer_list<std::int64_t> shape,
-         std::initializer_list<std::int64_t> strides = {}) {
-    if (shape.size() < 1 || shape.size() > 5 || (strides.size() != 0 && strides.size() != shape.size()))
-      throw std::invalid_argument("nsa::Tensor: needs 1 to 5 dimensions, and as many strides or none");
+  Tensor() = default;
+  Tensor(const void *data, nsa_dtype dtype, Extents shape, Extents strides = {}) {
+    if (shape.size() < 1 || shape.size() > Extents::kMost || (strides.size() != 0 && strides.size() != shape.size()))
+      throw std::invalid_argument("nsa::Tensor: shape has " + std::to_string(shape.size()) +
+                                  " dimensions and strides has " + std::to_string(strides.size()) +
+                                  ": a tensor has 1 to 5, and as many strides or none");
     tensor.data = const_cast<void *>(data); // inputs are only read; the C struct has one pointer for both
     tensor.dtype = dtype;
     tensor.rank = static_cast<std::int32_t>(shape.size());
     std::int64_t rowMajor = 1;
     for (std::size_t axis = shape.size(); axis-- > 0;) {
-      tensor.shape[axis] = shape.begin()[axis];
-      tensor.strides[axis] = strides.size() != 0 ? strides.begin()[axis] : rowMajor;
+      tensor.shape[axis] = shape[axis];
+      tensor.strides[axis] = strides.size() != 0 ? strides[axis] : rowMajor;
       rowMajor *= tensor.shape[axis];
     }
   }
-  Tensor(const float *data, std::initializer_list<std::int64_t> shape, std::initializer_list<std::int64_t> strides = {})
-      : Tensor(data, NSA_FP32, shape, strides) {}
-  Tensor(const std::int32_t *data, std::initializer_list<std::int64_t> shape,
-         std::initializer_list<std::int64_t> strides = {})
-      : Tensor(data, NSA_INT32, shape, strides) {}
+  Tensor(const float *data, Extents shape, Extents strides = {}) : Tensor(data, NSA_FP32, shape, strides) {}
+  Tensor(const std::int32_t *data, Extents shape, Extents strides = {}) : Tensor(data, NSA_INT32, shape, strides) {}
+  // Of a std::vector, std::array or std::span of float or std::int32_t, which holds all elements of the shape.
+  template <typename Container, typename = decltype(std::declval<const Container &>().data())>
+  Tensor(const Container &elements, Extents shape) : Tensor(elements.data(), shape) {
+    std::int64_t wanted = 1;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis)
+      wanted *= shape[axis];
+    if (static_cast<std::int64_t>(elements.size()) < wanted)
+      throw std::invalid_argument("nsa::Tensor: the container has " + std::to_string(elements.size()) +
+                                  " elements: the shape needs " + std::to_string(wanted));
+  }
 
   // `dlTensor` points to a DLTensor (DLPack 1.x), which stays the caller's.
   static Tensor fromDlpack(const void *dlTensor) {
@@ -176,7 +210,6 @@ public:
   const nsa_tensor &c() const { return tensor; }
 
 private:
-  Tensor() = default;
   nsa_tensor tensor = NSA_INIT(nsa_tensor);
 };
 
@@ -218,9 +251,10 @@ struct Binding {
 // Host memory, aligned as nsa_run wants it, for plans of a CPU engine.
 class HostWorkspace {
 public:
-  explicit HostWorkspace(std::size_t bytes) : bytes(bytes) {
-    if (bytes != 0)
-      memory.reset(static_cast<std::byte *>(::operator new(bytes, std::align_val_t(kAlignment))));
+  HostWorkspace() = default;
+  explicit HostWorkspace(std::size_t wanted) : bytes(wanted) {
+    if (wanted != 0)
+      memory.reset(static_cast<std::byte *>(::operator new(wanted, std::align_val_t(kAlignment))));
   }
   void *data() const { return memory.get(); }
   std::size_t size() const { return bytes; }
@@ -230,12 +264,15 @@ private:
   struct Delete {
     void operator()(std::byte *pointer) const { ::operator delete(pointer, std::align_val_t(kAlignment)); }
   };
-  std::size_t bytes;
+  std::size_t bytes = 0;
   std::unique_ptr<std::byte, Delete> memory;
 };
 
 class Plan {
 public:
+  Plan() = default; // empty: `handle` is null, `describe` gives "", every other call throws
+  nsa_plan *handle() const { return plan.get(); } // stays this object's; null of an empty plan
+
   std::size_t workspaceSize() const {
     std::size_t bytes = 0;
     detail::check([&](nsa_error *error) { return nsa_plan_workspace_size(plan.get(), &bytes, error); });
@@ -298,7 +335,7 @@ private:
   struct Destroy {
     void operator()(nsa_plan *handle) const { nsa_plan_destroy(handle); }
   };
-  explicit Plan(nsa_plan *handle) : plan(handle) {}
+  explicit Plan(nsa_plan *made) : plan(made) {}
   std::unique_ptr<nsa_plan, Destroy> plan;
 };
 
@@ -306,18 +343,19 @@ class Engine {
 public:
   // Start from NSA_INIT(nsa_engine_options); what is left zero takes its default.
   explicit Engine(const nsa_engine_options &options = NSA_INIT(nsa_engine_options)) {
-    nsa_engine *handle = nullptr;
-    detail::check([&](nsa_error *error) { return nsa_engine_create(&options, &handle, error); });
-    engine.reset(handle);
+    nsa_engine *made = nullptr;
+    detail::check([&](nsa_error *error) { return nsa_engine_create(&options, &made, error); });
+    engine.reset(made);
   }
+  nsa_engine *handle() const { return engine.get(); } // stays this object's
 
   Plan plan(const Spec &spec, const Maxima &maxima, void *stream = nullptr) {
     nsa_spec cSpec = spec.c();
     nsa_maxima cMaxima = maxima.c();
-    nsa_plan *handle = nullptr;
+    nsa_plan *made = nullptr;
     detail::check(
-        [&](nsa_error *error) { return nsa_plan_create(engine.get(), &cSpec, &cMaxima, stream, &handle, error); });
-    return Plan(handle);
+        [&](nsa_error *error) { return nsa_plan_create(engine.get(), &cSpec, &cMaxima, stream, &made, error); });
+    return Plan(made);
   }
 
   // A plan whose runs compare their kernels with what defines them (nsa_plan_options.compare).
@@ -326,11 +364,11 @@ public:
     nsa_maxima cMaxima = maxima.c();
     nsa_plan_options options = NSA_INIT(nsa_plan_options);
     options.compare = 1;
-    nsa_plan *handle = nullptr;
+    nsa_plan *made = nullptr;
     detail::check([&](nsa_error *error) {
-      return nsa_plan_create_with(engine.get(), &cSpec, &cMaxima, &options, stream, &handle, error);
+      return nsa_plan_create_with(engine.get(), &cSpec, &cMaxima, &options, stream, &made, error);
     });
-    return Plan(handle);
+    return Plan(made);
   }
 
   // JSON texts; see nsa_explain, nsa_tune, nsa_engine_describe.
@@ -339,8 +377,8 @@ public:
   // See nsa_tune_kernel.
   std::string tuneKernel(const Spec &spec, const Maxima &maxima, const std::string &problem, double budgetSeconds = 0) {
     return ask(
-        [&](nsa_engine *handle, const nsa_spec *cSpec, const nsa_maxima *cMaxima, char **text, nsa_error *error) {
-          return nsa_tune_kernel(handle, cSpec, cMaxima, problem.c_str(), budgetSeconds, text, error);
+        [&](nsa_engine *owner, const nsa_spec *cSpec, const nsa_maxima *cMaxima, char **text, nsa_error *error) {
+          return nsa_tune_kernel(owner, cSpec, cMaxima, problem.c_str(), budgetSeconds, text, error);
         },
         spec, maxima);
   }

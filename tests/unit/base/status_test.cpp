@@ -17,6 +17,7 @@ TEST(Status, InvalidNamesFieldValueRuleAndHint) {
   Status status = Status::invalid("window", "0", "must be at least 1", "the own token counts");
   EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument);
   EXPECT_EQ(status.toString(), "invalid argument: window = 0: must be at least 1 (hint: the own token counts)");
+  EXPECT_EQ(status.error().sentence(), "window = 0: must be at least 1");
   EXPECT_EQ(Status::invalid("k", "", "is missing").toString(), "invalid argument: k: is missing");
 }
 

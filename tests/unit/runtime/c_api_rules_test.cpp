@@ -233,6 +233,11 @@ TEST_F(CApi, RulesOfOptions) {
       {"device", [](nsa_engine_options &o) { o.device = "cuda:-1"; }},
       {"miss_policy_set", [](nsa_engine_options &o) { o.miss_policy_set = 2; }},
       {"miss_policy", [](nsa_engine_options &o) { o.miss_policy = static_cast<nsa_miss_policy>(4); }},
+      {"miss_policy",
+       [](nsa_engine_options &o) {
+         o.miss_policy_set = 0;
+         o.miss_policy = static_cast<nsa_miss_policy>(4);
+       }},
       {"fallbacks", [](nsa_engine_options &o) { o.fallbacks = "some"; }},
       {"log_limit", [](nsa_engine_options &o) { o.log_limit = -2; }},
       {"force_branch", [](nsa_engine_options &o) { o.force_branch = "slc"; }},
@@ -263,6 +268,13 @@ TEST_F(CApi, RulesOfOptions) {
     EXPECT_STREQ(engine.error.field, row.field);
     EXPECT_STRNE(engine.error.rule, "");
   }
+}
+
+TEST_F(CApi, APolicyThatIsNotZeroCountsByItself) {
+  Engine engine(cache, [](nsa_engine_options &options) { options.miss_policy_set = 0; });
+  Plan plan(engine, Call(NSA_LAYOUT_DENSE));
+  EXPECT_EQ(plan.status, NSA_CACHE_MISS) << plan.error.message;
+  EXPECT_TRUE(std::string(plan.error.message).starts_with("no stored kernel")) << "the code stands before the sentence";
 }
 
 TEST_F(CApi, RulesOfPlanOptions) {
