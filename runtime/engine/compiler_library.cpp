@@ -1,6 +1,7 @@
 #include "runtime/engine/compiler_library.h"
 
 #include "runtime/base/process.h"
+#include "runtime/engine/library_place.h"
 #include "runtime/engine/template_folder.h"
 
 #include <atomic>
@@ -135,8 +136,8 @@ Status unavailable(std::string message) {
 
 } // namespace
 
-std::string CompilerLibrary::resolvePath(const std::string &path, const LibraryPlace &place) {
-  return path.empty() ? place.find("libnsa_compiler.so") : path;
+std::string CompilerLibrary::resolvePath(const std::string &path) {
+  return path.empty() ? LibraryPlace::own().find("libnsa_compiler.so") : path;
 }
 
 Result<std::shared_ptr<const CompilerLibrary>> CompilerLibrary::open(const std::string &path) {

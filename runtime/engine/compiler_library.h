@@ -7,7 +7,6 @@
 #include "compiler/api/nsa_compiler.h"
 #include "runtime/base/manifest.h"
 #include "runtime/base/status.h"
-#include "runtime/engine/library_place.h"
 
 #include <cstddef>
 #include <map>
@@ -43,8 +42,8 @@ class CompilerLibrary {
 public:
   // path "": beside the file that holds this code, which is libnsa.so.
   static Result<std::shared_ptr<const CompilerLibrary>> open(const std::string &path);
-  // Where `open` would look; with another place than this code's, what stands beside that.
-  static std::string resolvePath(const std::string &path, const LibraryPlace &place = LibraryPlace::own());
+  // Where `open` would look.
+  static std::string resolvePath(const std::string &path);
 
   // The admissible candidates, cheapest predicted first. Unsupported when there is none.
   Result<std::vector<Candidate>> list(const CompileRequest &request) const;

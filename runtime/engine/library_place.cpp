@@ -22,15 +22,19 @@ LibraryPlace LibraryPlace::of(const void *address) {
   // A program is named as it was called, which need not be a path.
   const bool isProgram = map && map->l_name && *map->l_name == '\0';
   const fs::path real = fs::canonical(isProgram ? "/proc/self/exe" : info.dli_fname, error);
-  const std::string folder = error ? "" : real.parent_path().string();
-  if (!isProgram) {
+  if (error)
+    return place;
+  fs::path folder = real.parent_path();
+  if (isProgram) {
+    folder = (folder / NSA_LIBRARIES_FROM_PROGRAMS).lexically_normal();
+  } else {
     const fs::path reached = fs::absolute(info.dli_fname, error).parent_path();
-    const std::string way = fs::canonical(reached, error).string();
+    const fs::path way = fs::canonical(reached, error);
     if (!error && (way == folder || whyFolderNotTrusted(way).empty()))
       place.folders.push_back(reached.string());
   }
-  if (!folder.empty() && (place.folders.empty() || folder != place.folders.front()))
-    place.folders.push_back(folder);
+  if (place.folders.empty() || folder != place.folders.front())
+    place.folders.push_back(folder.string());
   return place;
 }
 

@@ -1,11 +1,13 @@
 # Settings shared by all of our targets, and the libraries that are linked statically and hidden.
 
-if(NSA_FUZZ) # its programs run on machines that have no sqlite
-  find_library(SQLite3_LIBRARY libsqlite3.a REQUIRED)
-endif()
 find_package(Threads REQUIRED)
-find_package(SQLite3 REQUIRED)
 find_package(nlohmann_json REQUIRED)
+find_library(NSA_SQLITE_STATIC libsqlite3.a REQUIRED)
+find_path(NSA_SQLITE_INCLUDE sqlite3.h REQUIRED)
+add_library(nsa_sqlite STATIC IMPORTED)
+set_target_properties(nsa_sqlite PROPERTIES
+  IMPORTED_LOCATION ${NSA_SQLITE_STATIC} INTERFACE_INCLUDE_DIRECTORIES ${NSA_SQLITE_INCLUDE}
+  INTERFACE_LINK_LIBRARIES "Threads::Threads;${CMAKE_DL_LIBS};m")
 find_library(NSA_ZSTD_STATIC libzstd.a REQUIRED)
 find_library(NSA_SODIUM_STATIC libsodium.a REQUIRED)
 find_path(NSA_XXHASH_INCLUDE xxhash.h REQUIRED)
@@ -27,6 +29,18 @@ function(nsa_flags target)
   endif()
 endfunction()
 
+# nsa_portable(target): what users get. The C++ library is inside, as older systems have an older one and bare systems
+# none. The unwinder is not: the static one wants glibc 2.35, and every system has libgcc_s.so.1.
+# A sanitizer's runtime replaces functions of the C++ library, which must be shared for that.
+# nsa_portable_test looks at all of them.
+function(nsa_portable target)
+  if(NOT NSA_SANITIZE)
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:nsa_arc4random>)
+    target_link_options(${target} PRIVATE -static-libstdc++)
+    set_property(GLOBAL APPEND PROPERTY NSA_PORTABLE_TARGETS ${target})
+  endif()
+endfunction()
+
 # nsa_install_program(target folder [arguments of install(TARGETS)]): a program that finds libnsa.so from its own place,
 # in the build tree and wherever the installed tree is moved. Both trees have the same run path, so that CMake does not
 # edit it: what it would edit later it fills with ':', and the loader reads an empty element as the working directory.
@@ -36,6 +50,7 @@ function(nsa_install_program target folder)
   set(places "$ORIGIN/${built}" "$ORIGIN/${installed}")
   list(REMOVE_DUPLICATES places)
   set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "${places}")
+  nsa_portable(${target})
   install(TARGETS ${target} RUNTIME DESTINATION ${folder} ${ARGN})
 endfunction()
 

@@ -57,8 +57,7 @@ private:
       return resolved.status();
     path = std::move(*resolved);
     NSA_RETURN_IF_ERROR(options.resolve(EngineOptions::processEnvironment()));
-    Result<std::shared_ptr<const CompilerLibrary>> opened =
-        CompilerLibrary::open(compilerLibraryPath(options.compilerPath));
+    Result<std::shared_ptr<const CompilerLibrary>> opened = CompilerLibrary::open(options.compilerPath);
     if (!opened)
       return opened.status();
     compiler = std::move(*opened);

@@ -1,7 +1,6 @@
 #include "tools/nsa/command.h"
 
 #include "runtime/base/text.h"
-#include "runtime/engine/compiler_library.h"
 #include "runtime/engine/pruned_candidates.h"
 #include "tools/nsa/file_io.h"
 #include "tools/support/number_option.h"
@@ -167,11 +166,6 @@ CLI::Option *EngineFlags::addTuneBudget(CLI::App &command) {
 const std::vector<std::string> &compileTargets() {
   static const std::vector<std::string> targets = {"cpu", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"};
   return targets;
-}
-
-std::string compilerLibraryPath(const std::string &chosen) {
-  // The runtime's own search starts from the file its code is in; parts of it are linked into this program too.
-  return CompilerLibrary::resolvePath(chosen, LibraryPlace::of(reinterpret_cast<const void *>(&nsa_version)));
 }
 
 std::string millisecondsText(double milliseconds) {

@@ -76,9 +76,6 @@ struct EngineFlags {
 // What kernels can be compiled for: "cpu", "sm_80", ...
 const std::vector<std::string> &compileTargets();
 
-// The library beside libnsa.so, unless a path was chosen.
-std::string compilerLibraryPath(const std::string &chosen);
-
 // --config and --input of verbs that run an operator, and its inputs from both.
 void addInputFiles(CLI::App &command, std::string &configPath, std::string &inputPath);
 Result<OperatorFile> readInputs(Operator op, const std::string &configPath, const std::string &inputPath);

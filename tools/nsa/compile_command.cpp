@@ -121,8 +121,7 @@ Status compile(const CompileFlags &flags) {
   Result<CompileRequest> request = makeRequest(flags);
   if (!request)
     return request.status();
-  Result<std::shared_ptr<const CompilerLibrary>> compiler =
-      CompilerLibrary::open(compilerLibraryPath(options.compilerPath));
+  Result<std::shared_ptr<const CompilerLibrary>> compiler = CompilerLibrary::open(options.compilerPath);
   if (!compiler)
     return compiler.status();
   if (flags.list)

@@ -88,8 +88,7 @@ Finding checkDevice(const std::string &subject, const std::string &device, const
 }
 
 Finding checkCompiler(const nsa::EngineOptions &options, std::shared_ptr<const CompilerLibrary> &compiler) {
-  Result<std::shared_ptr<const CompilerLibrary>> opened =
-      CompilerLibrary::open(compilerLibraryPath(options.compilerPath));
+  Result<std::shared_ptr<const CompilerLibrary>> opened = CompilerLibrary::open(options.compilerPath);
   if (!opened)
     return broken("compiler", opened.status());
   compiler = *opened;
@@ -238,7 +237,7 @@ Status examine(const DoctorFlags &flags) {
   if (faults.empty())
     findings.push_back({"versions", true, "driver, NVRTC, libraries and stored kernels go together", ""});
   // Without a compiler there is nothing to try, as where kernels are only taken from files.
-  const bool tries = compiler || access(compilerLibraryPath(options.compilerPath).c_str(), F_OK) == 0;
+  const bool tries = compiler || access(CompilerLibrary::resolvePath(options.compilerPath).c_str(), F_OK) == 0;
   nlohmann::json cpuWorks, cudaWorks = gpu ? nlohmann::json() : nlohmann::json(false); // null: was not tried
   if (tries) {
     findings.push_back(checkDevice("cpu run", "cpu", options));

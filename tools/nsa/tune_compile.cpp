@@ -91,8 +91,7 @@ Status Compilation::open() {
   resolved.cpuFeatures = settings.cpuFeatures;
   resolved.compileThreads = settings.compileThreads;
   NSA_RETURN_IF_ERROR(resolved.resolve(nsa::EngineOptions::processEnvironment()));
-  Result<std::shared_ptr<const CompilerLibrary>> opened =
-      CompilerLibrary::open(compilerLibraryPath(resolved.compilerPath));
+  Result<std::shared_ptr<const CompilerLibrary>> opened = CompilerLibrary::open(resolved.compilerPath);
   if (!opened)
     return opened.status();
   compiler = *opened;

@@ -442,8 +442,7 @@ Result<TuneEnvironment> tuneEnvironment(const EngineSettings &settings) {
   resolved.tuneBudgetSeconds = settings.tuneBudgetSeconds;
   resolved.tuneExhaustive = settings.tuneExhaustive;
   NSA_RETURN_IF_ERROR(resolved.resolve(nsa::EngineOptions::processEnvironment()));
-  Result<std::shared_ptr<const CompilerLibrary>> compiler =
-      CompilerLibrary::open(compilerLibraryPath(resolved.compilerPath));
+  Result<std::shared_ptr<const CompilerLibrary>> compiler = CompilerLibrary::open(resolved.compilerPath);
   if (!compiler)
     return compiler.status();
   Logger logger(resolved.log, *resolved.logLevel);

@@ -56,7 +56,7 @@ const std::vector<Restricted> kRestrictedLinks = {
     {"LLVM", {"compiler", "tools/nsa-opt"}},
     {"MLIR", {"compiler", "tools/nsa-opt"}},
     {"nsa_llvm", {"compiler", "tools/nsa-opt"}},
-    {"SQLite", {"cache"}},
+    {"nsa_sqlite", {"cache"}},
     {"CUDA::", {}},
     {"cuda", {}},
     {"nvrtc", {}},

@@ -1,9 +1,8 @@
 #include "tests/unit/runtime/counted_calls.h"
 
+#include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <dlfcn.h>
-#include <new>
 #include <pthread.h>
 
 namespace nsa::test {
@@ -13,19 +12,43 @@ std::atomic<size_t> leastRefused = SIZE_MAX;
 } // namespace nsa::test
 
 #if NSA_COUNTS_CALLS
-void *operator new(size_t bytes) {
+// operator new ends in malloc, in libnsa.so too, which has an operator new of its own inside. glibc's functions have
+// these names besides: dlsym would allocate before it had found them.
+extern "C" {
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t count, size_t bytes);
+void *__libc_realloc(void *memory, size_t bytes);
+void *__libc_memalign(size_t alignment, size_t bytes);
+
+#define NSA_EXPORTED __attribute__((visibility("default")))
+
+static bool mayAllocate(size_t bytes) {
   ++nsa::test::allocations;
   if (bytes < nsa::test::leastRefused)
-    if (void *memory = std::malloc(bytes ? bytes : 1))
-      return memory;
-  throw std::bad_alloc();
+    return true;
+  errno = ENOMEM;
+  return false;
 }
-void operator delete(void *memory) noexcept { std::free(memory); }
-void operator delete(void *memory, size_t) noexcept { std::free(memory); }
+NSA_EXPORTED void *malloc(size_t bytes) { return mayAllocate(bytes) ? __libc_malloc(bytes) : nullptr; }
+NSA_EXPORTED void *calloc(size_t count, size_t bytes) {
+  size_t all = 0;
+  return !__builtin_mul_overflow(count, bytes, &all) && mayAllocate(all) ? __libc_calloc(count, bytes) : nullptr;
+}
+NSA_EXPORTED void *realloc(void *memory, size_t bytes) {
+  return mayAllocate(bytes) ? __libc_realloc(memory, bytes) : nullptr;
+}
+NSA_EXPORTED void *aligned_alloc(size_t alignment, size_t bytes) {
+  return mayAllocate(bytes) ? __libc_memalign(alignment, bytes) : nullptr;
+}
+NSA_EXPORTED int posix_memalign(void **memory, size_t alignment, size_t bytes) {
+  *memory = mayAllocate(bytes) ? __libc_memalign(alignment, bytes) : nullptr;
+  return *memory ? 0 : ENOMEM;
+}
+}
 
 // NOLINTBEGIN(bugprone-macro-parentheses): a parameter's type takes none
 #define NSA_COUNT_LOCKS(function, type)                                                                                \
-  extern "C" __attribute__((visibility("default"))) int function(type *lock) {                                         \
+  extern "C" NSA_EXPORTED int function(type *lock) {                                                                   \
     static const auto real = reinterpret_cast<int (*)(type *)>(dlsym(RTLD_NEXT, #function));                           \
     ++nsa::test::locks;                                                                                                \
     return real(lock);                                                                                                 \
