@@ -1,6 +1,6 @@
 // The one command line: `nsa VERB`. Exit codes: 0 done, 1 failed (the reason on stderr), 2 not understood.
 #include "tools/nsa/command.h"
-#include "tools/nsa/ordered_help.h"
+#include "tools/nsa/command_line.h"
 
 #include <cstdio>
 #include <exception>
@@ -15,25 +15,9 @@ constexpr int kUsage = 2;
 // Parses and acts; the exit code.
 int runProgram(int argc, char **argv) {
   using namespace nsa::tools;
-  CLI::App app("Native sparse attention kernels that build themselves.", "nsa");
-  app.set_version_flag("--version", std::string("nsa ") + nsa_version() + " (" + nsa_source_id() + ")",
-                       "Print the version and the source it was built from");
-  app.formatter(std::make_shared<OrderedHelp>()); // verbs inherit it
-  app.require_subcommand(1);
-
   Action action;
-  addRunCommand(app, action);
-  addCompileCommand(app, action);
-  addTuneCommand(app, action);
-  addExplainCommand(app, action);
-  addGenerateCommand(app, action);
-  addDumpSelectionCommand(app, action);
-  addBenchCommand(app, action);
-  addCacheCommand(app, action);
-  addDoctorCommand(app, action);
-  addValidateCommand(app, action);
-  // Set last: verbs would inherit it.
-  app.footer("Each verb has its own --help. Exit codes: 0 done, 1 failed (the reason is on stderr), 2 not understood.");
+  const std::unique_ptr<CLI::App> made = makeCommandLine(action);
+  CLI::App &app = *made;
 
   try {
     app.parse(argc, argv);

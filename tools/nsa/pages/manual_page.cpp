@@ -1,0 +1,62 @@
+#include "tools/nsa/pages/pages.h"
+
+namespace nsa::tools {
+
+namespace {
+
+// As it is, also where troff would see a command of its own.
+std::string escaped(const std::string &text) {
+  std::string result;
+  bool atLineStart = true;
+  for (const char c : text) {
+    if (atLineStart && (c == '.' || c == '\''))
+      result += "\\&";
+    if (c == '\\')
+      result += "\\e";
+    else if (c == '-')
+      result += "\\-";
+    else
+      result += c;
+    atLineStart = c == '\n';
+  }
+  return result;
+}
+
+// "-o, --output FILE"
+std::string tagOf(const Option &option) {
+  std::string tag;
+  for (const std::string &name : option.names)
+    tag += (tag.empty() ? "" : ", ") + ("\\fB" + escaped(name) + "\\fR");
+  if (!option.valueName.empty())
+    tag += (tag.empty() ? "" : " ") + ("\\fI" + escaped(option.valueName) + "\\fR");
+  return tag;
+}
+
+void addList(std::string &page, const std::vector<Option> &options) {
+  for (const Option &option : options)
+    page += ".TP\n" + tagOf(option) + "\n" + escaped(option.description) + "\n";
+}
+
+} // namespace
+
+std::string manualPage(const Verb &program, const std::string &version) {
+  const std::string name = program.name();
+  // No date: the same source gives the same page.
+  std::string page = ".TH NSA 1 \"\" \"" + escaped(name + " " + version) + "\" \"User Commands\"\n";
+  page += ".SH NAME\n" + name + " \\- " + escaped(program.description) + "\n";
+  page += ".SH SYNOPSIS\n.B " + name + "\n\\fIVERB\\fR [\\fIOPTIONS\\fR]\n";
+  page += ".SH OPTIONS\n";
+  addList(page, program.options);
+  page += ".SH VERBS\n";
+  for (const Verb *verb : program.all()) {
+    if (verb == &program || !verb->verbs.empty()) // one that has verbs below takes nothing itself
+      continue;
+    page += ".SS " + escaped(verb->path()) + "\n" + escaped(verb->description) + "\n";
+    addList(page, verb->places);
+    addList(page, verb->options);
+  }
+  page += ".SH EXIT STATUS\n" + escaped(program.footer) + "\n";
+  return page;
+}
+
+} // namespace nsa::tools
