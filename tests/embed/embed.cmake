@@ -204,6 +204,37 @@ elseif(CASE STREQUAL "nsa_embed_decode_refused")
   expect_refusal("usage: " --page-size many)
   expect_refusal("usage: " --steps)
 
+elseif(CASE STREQUAL "nsa_embed_fetched")
+  # Configured with the compiler library and all, which is not built here: it takes long.
+  run(${CMAKE_COMMAND} -S ${PROJECT} -B ${WORK}-fetched -G ${GENERATOR} -D FETCHCONTENT_SOURCE_DIR_NSA=${SOURCE}
+    -D PROGRAM=${HOST}/window.c -D CMAKE_C_COMPILER=${CC} -D CMAKE_CXX_COMPILER=${CXX} -Wno-dev)
+
+elseif(CASE STREQUAL "nsa_embed_subdirectory")
+  # The runtime alone, built in the host's tree with the host's options. Kernels come from this build's compiler library.
+  set(build ${WORK}-subdirectory) # kept, so that the next time is short
+  file(REMOVE_RECURSE ${build}/prefix ${build}/cache)
+  file(MAKE_DIRECTORY ${build})
+  file(CHMOD ${build} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+  set(ENV{CMAKE_CXX_COMPILER_LAUNCHER} "${LAUNCHER}")
+  run(${CMAKE_COMMAND} -S ${PROJECT} -B ${build} -G ${GENERATOR} -D NSA_SOURCE=${SOURCE} -D NSA_BUILD_COMPILER=OFF
+    -D PROGRAM=${HOST}/window.c -D CMAKE_C_COMPILER=${CC} -D CMAKE_CXX_COMPILER=${CXX}
+    -D CMAKE_UNITY_BUILD=ON -D CMAKE_INSTALL_PREFIX=${build}/prefix -D CMAKE_EXPORT_COMPILE_COMMANDS=ON)
+  run(${CMAKE_COMMAND} --build ${build})
+  # Nothing of our warnings or visibility is in the host's own command.
+  file(READ ${build}/compile_commands.json commands)
+  string(REGEX MATCH "\"command\": \"[^\n]* CMakeFiles/host.dir/[^\n]*" found "${commands}")
+  if(NOT found OR found MATCHES "-Wall|-Wextra|-fvisibility|-ffunction-sections")
+    message(FATAL_ERROR "the host is compiled by: ${found}")
+  endif()
+  set(ENV{NSA_COMPILER} ${BUILD}/${LIBDIR}/libnsa_compiler.so)
+  run(${build}/host ${build}/cache/kernels.db cold)
+  run(${build}/host ${build}/cache/kernels.db warm)
+  run(${CMAKE_COMMAND} --install ${build})
+  file(GLOB_RECURSE installed RELATIVE ${build}/prefix ${build}/prefix/*)
+  if(NOT installed STREQUAL "bin/host")
+    message(FATAL_ERROR "the host's prefix has: ${installed}")
+  endif()
+
 else()
   message(FATAL_ERROR "no case ${CASE}")
 endif()

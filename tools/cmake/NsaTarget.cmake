@@ -29,6 +29,13 @@ function(nsa_flags target)
   endif()
 endfunction()
 
+# nsa_install(...): install(), but not into the prefix of a project that has taken this one in without asking for it.
+function(nsa_install)
+  if(NSA_INSTALL)
+    install(${ARGV})
+  endif()
+endfunction()
+
 # nsa_portable(target): what users get. The C++ library is inside, as older systems have an older one and bare systems
 # none. The unwinder is not: the static one wants glibc 2.35, and every system has libgcc_s.so.1.
 # A sanitizer's runtime replaces functions of the C++ library, which must be shared for that.
@@ -36,7 +43,7 @@ endfunction()
 function(nsa_portable target)
   if(NOT NSA_SANITIZE)
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:nsa_arc4random>)
-    target_link_options(${target} PRIVATE -static-libstdc++)
+    target_link_options(${target} PRIVATE -static-libstdc++ LINKER:--gc-sections)
     set_property(GLOBAL APPEND PROPERTY NSA_PORTABLE_TARGETS ${target})
   endif()
 endfunction()
@@ -51,7 +58,7 @@ function(nsa_install_program target folder)
   list(REMOVE_DUPLICATES places)
   set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "${places}")
   nsa_portable(${target})
-  install(TARGETS ${target} RUNTIME DESTINATION ${folder} ${ARGN})
+  nsa_install(TARGETS ${target} RUNTIME DESTINATION ${folder} ${ARGN})
 endfunction()
 
 # nsa_install_bundle_program(target ...): not for those who install the library; tools/bundle asks for the component.
