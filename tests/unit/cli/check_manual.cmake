@@ -8,7 +8,8 @@ execute_process(COMMAND ${MAN} --warnings=w -l ${PAGE} OUTPUT_VARIABLE text ERRO
 if(code OR warnings)
   message(FATAL_ERROR "man -l ${PAGE} ended with ${code}: ${warnings}")
 endif()
-string(REGEX REPLACE ".\b" "" text "${text}") # bold, as a terminal overstrikes it
+string(ASCII 8 backspace) # bold is struck over, as on a terminal
+string(REGEX REPLACE ".${backspace}" "" text "${text}")
 file(READ ${MARKDOWN} markdown)
 string(REGEX MATCHALL "\n## nsa[^\n]*" verbs "${markdown}")
 string(REGEX MATCHALL "\n  (-[a-z],)?--[a-z-]+" options "${markdown}")
