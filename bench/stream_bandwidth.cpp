@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
-#include <immintrin.h>
 #include <thread>
 
 namespace nsa::bench {
@@ -13,19 +12,26 @@ namespace {
 // Lines that are read at once: one stream of loads does not keep as many under way as a core can.
 constexpr size_t kStreams = 4;
 
-// A vector of the baseline: what a core reads from memory is bound by lines under way, not by the width of a load.
+// A vector that every processor has: what a core reads from memory is bound by lines under way, not by the width of a
+// load.
+using ReadVector = float __attribute__((vector_size(16)));
+constexpr size_t kVectorLanes = sizeof(ReadVector) / sizeof(float);
+
 float readAll(const float *data, size_t count) {
   const size_t part = count / kStreams;
-  __m128 sums[kStreams][4] = {};
-  for (size_t i = 0; i + 16 <= part; i += 16)
+  ReadVector sums[kStreams][4] = {};
+  for (size_t i = 0; i + 4 * kVectorLanes <= part; i += 4 * kVectorLanes)
     for (size_t stream = 0; stream < kStreams; ++stream)
-      for (size_t lane = 0; lane < 4; ++lane)
-        sums[stream][lane] = _mm_add_ps(sums[stream][lane], _mm_loadu_ps(data + stream * part + i + 4 * lane));
-  __m128 sum = _mm_setzero_ps();
+      for (size_t chain = 0; chain < 4; ++chain) {
+        ReadVector loaded; // from any address
+        std::memcpy(&loaded, data + stream * part + i + kVectorLanes * chain, sizeof loaded);
+        sums[stream][chain] += loaded;
+      }
+  ReadVector sum = {};
   for (const auto &stream : sums)
-    for (const __m128 &one : stream)
-      sum = _mm_add_ps(sum, one);
-  return _mm_cvtss_f32(sum);
+    for (const ReadVector &one : stream)
+      sum += one;
+  return sum[0];
 }
 
 } // namespace

@@ -44,8 +44,13 @@ Result<std::unique_ptr<Device>> CpuDevice::open(int threads, const std::string &
   if (host.empty()) {
     ErrorInfo info;
     info.code = ErrorCode::kUnsupported;
+#if defined(__x86_64__)
     info.message = "this processor lacks the instructions that CPU kernels use";
     info.hint = "the CPU device needs AVX2 and FMA (x86-64-v3)";
+#else
+    info.message = "there are CPU kernels for x86-64 processors alone, and this is none";
+    info.hint = "use a GPU, device \"cuda:0\"";
+#endif
     return Status(std::move(info));
   }
   std::string chosen = features.empty() ? host : features;

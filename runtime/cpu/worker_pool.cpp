@@ -22,7 +22,7 @@ namespace {
 constexpr size_t kScratchAlignment = 64;
 
 // Results must not depend on a rounding mode or flush-to-zero flag that the host has set on some thread.
-class DefaultFloatMode {
+class [[maybe_unused]] DefaultFloatMode {
 #if defined(__x86_64__)
 public:
   DefaultFloatMode() : saved(_mm_getcsr()) { _mm_setcsr(0x1f80); } // MXCSR's state at reset: all masked, to nearest
