@@ -22,7 +22,8 @@ struct DecodeChoice : LengthChoice {
 // One K and V for all branches, of a history that decode is fed with: the least memory.
 void shareKeys(tools::OperatorInputs &history);
 
-// Tokens and compressed blocks that a query reads as the last of `tokens` (spec.md 10), whatever it selects.
+// Tokens and compressed blocks that a query reads as the last of `tokens` (docs/specification.md 10), whatever it
+// selects.
 int64_t readsOf(const Spec &spec, int64_t tokens);
 
 // Of a timed run: microseconds by branch. What selects counts for sel, what compresses for cmp.

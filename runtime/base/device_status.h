@@ -1,6 +1,6 @@
-// The status word that kernels set when lengths or lists in device memory break a rule (spec.md 2): two int32,
-// {code, place}. The first reporter wins; a bad sequence writes nothing, a bad list attends nothing. Templates name the
-// codes by number (`tile.report`), so numbers never change meaning. Thread-safety: pure functions.
+// The status word that kernels set when lengths or lists in device memory break a rule (docs/specification.md 2): two
+// int32, {code, place}. The first reporter wins; a bad sequence writes nothing, a bad list attends nothing. Templates
+// name the codes by number (`tile.report`), so numbers never change meaning. Thread-safety: pure functions.
 #pragma once
 
 #include "runtime/base/status.h"

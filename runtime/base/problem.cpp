@@ -220,7 +220,7 @@ Status Spec::validate() const {
       NSA_RETURN_IF_ERROR(checkEnumerator("mlp_activation", kActivationNames, static_cast<int>(mlpActivation)));
     }
   }
-  // Blocks of both kinds lie within a page (spec.md 10).
+  // Blocks of both kinds lie within a page (docs/specification.md 10).
   if (op == Operator::kDecode && (pageSize < 0 || pageSize % selBlock != 0))
     return Status::invalid("page_size", std::to_string(pageSize),
                            "must be a multiple of sel_block = " + std::to_string(selBlock) + ", or 0 for no pages");

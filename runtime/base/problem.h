@@ -14,7 +14,7 @@
 
 namespace nsa {
 
-// Those of spec.md 12, and after kDecode the kernels that only serve inside of them.
+// Those of docs/specification.md 12, and after kDecode the kernels that only serve inside of them.
 enum class Operator : int {
   kDense = 0,
   kWindow = 1,
@@ -58,7 +58,7 @@ enum class DType : int { kBf16 = 0, kF16 = 1, kF32 = 2, kI32 = 3 };
 enum class Layout : int { kDense = 0, kPacked = 1 };
 
 std::string_view operatorName(Operator op); // "dense", "window", "compress", ...
-std::string_view dtypeName(DType dtype);    // "bf16", "fp16", "fp32", "int32" as in spec.md 1
+std::string_view dtypeName(DType dtype);    // "bf16", "fp16", "fp32", "int32" as in docs/specification.md 1
 std::string_view layoutName(Layout layout); // "dense", "packed"
 std::string_view cmpKindName(CmpKind kind);
 std::string_view activationName(Activation activation);
@@ -92,8 +92,8 @@ enum SpecField : uint32_t {
 };
 uint32_t fieldsOf(Operator op);
 
-// The user's request (spec.md 1). Field names are those of the API and of config files. An operator reads what it needs
-// and ignores the rest.
+// The user's request (docs/specification.md 1). Field names are those of the API and of config files. An operator reads
+// what it needs and ignores the rest.
 struct Spec {
   Operator op = Operator::kWindow;
   DType dtype = DType::kBf16;
@@ -128,23 +128,23 @@ struct Spec {
   int32_t group() const { return kvHeads ? queryHeads / kvHeads : 0; }
   float effectiveScale() const;
   bool hasBranch(int32_t branch) const { return (branches & branch) != 0; }
-  // N_c of spec.md 3: how many compressed blocks `tokens` tokens have.
+  // N_c of docs/specification.md 3: how many compressed blocks `tokens` tokens have.
   int64_t compressedBlocks(int64_t tokens) const {
     // Operators that compress nothing leave the fields as they find them.
     return cmpStride < 1 || tokens < cmpBlock ? 0 : (tokens - cmpBlock) / cmpStride + 1;
   }
-  // Every rule of spec.md 1 that concerns the operator; the error names field, value and rule.
+  // Every rule of docs/specification.md 1 that concerns the operator; the error names field, value and rule.
   Status validate() const;
 };
 
-// Upper bounds that a plan is made for (spec.md 2). Tokens and lengths count per layout:
+// Upper bounds that a plan is made for (docs/specification.md 2). Tokens and lengths count per layout:
 // max_tokens_q bounds the packed total (dense: batch * seqlen_q).
 struct Maxima {
   int64_t batch = 0;
   int64_t tokensQ = 0;
   int64_t seqlenQ = 0;
   int64_t seqlenK = 0;
-  // Zero lengths are legal (spec.md 1), a batch has at least one sequence, and every bound fits the
+  // Zero lengths are legal (docs/specification.md 1), a batch has at least one sequence, and every bound fits the
   // 32-bit lengths that kernels receive. The error names the field as the API does: max_batch, ...
   Status validate(const Spec &spec) const;
 };

@@ -1,5 +1,5 @@
 // Which tensors an operator takes, and what each must look like: the one table from which calls are checked and
-// arguments are filled (spec.md 2 and 12).
+// arguments are filled (docs/specification.md 2 and 12).
 // Thread-safety: constants.
 #pragma once
 

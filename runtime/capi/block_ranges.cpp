@@ -1,4 +1,4 @@
-// Block lists to half-open token ranges and back, in host memory (spec.md 2).
+// Block lists to half-open token ranges and back, in host memory (docs/specification.md 2).
 #include "runtime/capi/errors.h"
 #include "runtime/engine/host_lengths.h"
 

@@ -1,5 +1,5 @@
 // One call's tensors: from what the caller bound to what kernels' arguments are filled with, with every rule
-// of spec.md 2 checked on the way.
+// of docs/specification.md 2 checked on the way.
 // Ownership: borrows the tensors and their data. Thread-safety: values; checking allocates only on an error.
 #pragma once
 

@@ -48,7 +48,7 @@ uint8_t routesOf(const Spec &spec, const Maxima &maxima) {
   if (!isWhole(spec.op))
     return 0;
   uint8_t routes = 0;
-  // b + 1 <= n for every query (spec.md 5.6).
+  // b + 1 <= n for every query (docs/specification.md 5.6).
   if (spec.hasBranch(kBranchSel) && maxima.seqlenK <= int64_t{spec.selCount} * spec.selBlock)
     routes |= kSelIsDense;
   if (spec.hasBranch(kBranchWin) && maxima.seqlenK <= spec.window)

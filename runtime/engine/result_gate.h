@@ -1,5 +1,5 @@
-// The tuner's gate: does a candidate compute what the tile program computes? Tolerances are those of spec.md 11.
-// Thread-safety: pure functions.
+// The tuner's gate: does a candidate compute what the tile program computes? Tolerances are those of
+// docs/specification.md 11. Thread-safety: pure functions.
 #pragma once
 
 #include "runtime/base/problem.h"

@@ -46,7 +46,7 @@ struct AttentionCase {
   std::string text() const;
 };
 
-// Every value that the contract names, each in at least one case (spec.md 1, 2, 13).
+// Every value that the contract names, each in at least one case (docs/specification.md 1, 2, 13).
 std::vector<AttentionCase> attentionTable();
 
 struct DrawLimits {

@@ -1,5 +1,5 @@
-// Heads of a group in decode (spec.md 13), which are the rows or columns of its kernels' tiles: against the reference
-// of the forward over the same history. For every device.
+// Heads of a group in decode (docs/specification.md 13), which are the rows or columns of its kernels' tiles: against
+// the reference of the forward over the same history. For every device.
 #include "runtime/base/key_splits.h"
 #include "tests/harness/decode_fixture.h"
 #include "tests/harness/seed.h"

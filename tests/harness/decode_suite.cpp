@@ -248,11 +248,11 @@ TEST_F(DecodeTest, TwoThousandPositionsFromTheFirstAreThoseOfPrefill) {
     const int64_t ties = lists.differences(expected);
     std::printf("%s: %lld of %lld lists differ from prefill's, all by ties\n", page ? "paged" : "contiguous",
                 static_cast<long long>(ties), static_cast<long long>(lists.count()));
-    EXPECT_LE(ties, std::max<int64_t>(1, lists.count() / 10000)); // spec.md 5
+    EXPECT_LE(ties, std::max<int64_t>(1, lists.count() / 10000)); // docs/specification.md 5
   }
 }
 
-// spec.md 10: the seed's bench after its 64 steps.
+// docs/specification.md 10: the seed's bench after its 64 steps.
 TEST_F(DecodeTest, ReadsAreTheGoldenOnes) {
   Spec spec;
   spec.op = Operator::kNsa;
@@ -414,8 +414,8 @@ TEST_P(DecodeNan, OfAGateIsInItsRowOfTheOutputOnly) {
   }
 }
 
-// A gate of 0 makes a branch weigh nothing, but a NaN times 0 is one (spec.md 8). What the branch does not attend, and
-// what another branch's gate of 0 shuts out, is as ever.
+// A gate of 0 makes a branch weigh nothing, but a NaN times 0 is one (docs/specification.md 8). What the branch does
+// not attend, and what another branch's gate of 0 shuts out, is as ever.
 TEST_P(DecodeNan, MeetsAGateOfZero) {
   const Spec spec = geometry();
   OperatorInputs history = tools::drawInputs(spec, {{kTokens, kTokens}, {kTokens, kTokens}}, freshSeed());

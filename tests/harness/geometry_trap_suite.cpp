@@ -1,5 +1,5 @@
-// Traps of shapes (spec.md 13): every number of heads a group, lengths that are multiples of nothing, sequences shorter
-// than a compressed block, empty sequences of a packed batch. For every device.
+// Traps of shapes (docs/specification.md 13): every number of heads a group, lengths that are multiples of nothing,
+// sequences shorter than a compressed block, empty sequences of a packed batch. For every device.
 #include "tests/harness/operator_fixture.h"
 #include "tests/harness/seed.h"
 #include "tools/support/operator_check.h"

@@ -1,5 +1,5 @@
-// Traps of masks (spec.md 13), on the whole forward: a single query behind a prefix, keys of the future, the query's
-// own incomplete block. What may be attended is told by what moves the result. For every device.
+// Traps of masks (docs/specification.md 13), on the whole forward: a single query behind a prefix, keys of the future,
+// the query's own incomplete block. What may be attended is told by what moves the result. For every device.
 #include "tests/harness/operator_fixture.h"
 #include "tests/harness/seed.h"
 #include "tools/support/operator_check.h"

@@ -1,5 +1,5 @@
-// Traps of numbers (spec.md 13), in every operator that has them: a window one token too wide, a log-sum-exp in base 2,
-// a scale derived from v_dim. For every device.
+// Traps of numbers (docs/specification.md 13), in every operator that has them: a window one token too wide, a
+// log-sum-exp in base 2, a scale derived from v_dim. For every device.
 #include "tests/harness/operator_fixture.h"
 #include "tests/harness/seed.h"
 #include "tools/support/operator_check.h"

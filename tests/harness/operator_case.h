@@ -24,7 +24,7 @@ struct OperatorCase {
 // share it, and so its kernels.
 Spec smallSpec(Operator op, DType dtype);
 
-// Every operator in every type, geometry that the contract names (spec.md 1, 13), both layouts.
+// Every operator in every type, geometry that the contract names (docs/specification.md 1, 13), both layouts.
 std::vector<OperatorCase> operatorTable();
 
 struct OperatorDrawLimits {

@@ -1,5 +1,6 @@
-// Traps of comparisons (spec.md 13): two sides that were the same fallback, or lengths that select every block. What is
-// compared here are different kernels, asserted as such, and lengths that leave blocks out. For every device.
+// Traps of comparisons (docs/specification.md 13): two sides that were the same fallback, or lengths that select every
+// block. What is compared here are different kernels, asserted as such, and lengths that leave blocks out. For every
+// device.
 #include "tests/harness/operator_fixture.h"
 #include "tests/harness/seed.h"
 #include "tools/support/operator_check.h"

@@ -1,6 +1,6 @@
 // Outputs of 16 bits are the nearest value of their type to what was computed in fp32, and of two that are as near the
-// even one (spec.md 2), to the bit: where sums of neighbouring values are exact, the right bits are known without a
-// reference. For every device.
+// even one (docs/specification.md 2), to the bit: where sums of neighbouring values are exact, the right bits are known
+// without a reference. For every device.
 #include "tests/harness/operator_fixture.h"
 #include "tests/harness/seed.h"
 

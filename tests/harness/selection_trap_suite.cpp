@@ -1,5 +1,5 @@
-// Traps of the selection (spec.md 13): scores normalised over future blocks, ties broken by subtracting the index, NaN
-// ranked first, lists that leave the own block out. For every device.
+// Traps of the selection (docs/specification.md 13): scores normalised over future blocks, ties broken by subtracting
+// the index, NaN ranked first, lists that leave the own block out. For every device.
 #include "tests/harness/operator_fixture.h"
 #include "tests/harness/seed.h"
 #include "tests/reference/elements.h"

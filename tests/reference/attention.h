@@ -1,8 +1,8 @@
-// The four attention operators exactly as the contract states them (spec.md 1, 2, 4, 6, 7), in fp64 on the inputs as
-// they were rounded to their io type: plain loops to read, not to be fast. They differ in the keys that a query may
-// attend and in nothing else. Keys that no query may attend are never read.
-// Checked against brute_force.h, which shares nothing with it but the argument types.
-// Ownership: views borrow. Thread-safety: pure functions; `attend` starts its own threads.
+// The four attention operators exactly as the contract states them (docs/specification.md 1, 2, 4, 6, 7), in fp64 on
+// the inputs as they were rounded to their io type: plain loops to read, not to be fast. They differ in the keys that a
+// query may attend and in nothing else. Keys that no query may attend are never read. Checked against brute_force.h,
+// which shares nothing with it but the argument types. Ownership: views borrow. Thread-safety: pure functions; `attend`
+// starts its own threads.
 #pragma once
 
 #include "tests/reference/block_list.h"

@@ -1,5 +1,6 @@
-// Lists of selection blocks: n ascending numbers for each query and kv head, -1 behind the last one (spec.md 2).
-// Ownership: BlockLists owns, BlockListView borrows. Thread-safety: values and pure functions.
+// Lists of selection blocks: n ascending numbers for each query and kv head, -1 behind the last one
+// (docs/specification.md 2). Ownership: BlockLists owns, BlockListView borrows. Thread-safety: values and pure
+// functions.
 #pragma once
 
 #include "tests/reference/sequence.h"

@@ -1,4 +1,4 @@
-// The gated sum of the branches (spec.md 8).
+// The gated sum of the branches (docs/specification.md 8).
 // Ownership: views and spans borrow. Thread-safety: pure functions.
 #pragma once
 

@@ -1,6 +1,6 @@
-// Compression (spec.md 3): phi over overlapping blocks of raw tokens, in fp64, rounded once to the io type. Everything
-// that reads compressed rows reads the rounded ones.
-// Ownership: views borrow. Thread-safety: pure functions; `compress` starts its own threads.
+// Compression (docs/specification.md 3): phi over overlapping blocks of raw tokens, in fp64, rounded once to the io
+// type. Everything that reads compressed rows reads the rounded ones. Ownership: views borrow. Thread-safety: pure
+// functions; `compress` starts its own threads.
 #pragma once
 
 #include "tests/reference/sequence.h"

@@ -23,7 +23,7 @@ DecodeCache::DecodeCache(const Spec &spec, const Phi &phiK, const Phi &phiV, Cac
 }
 
 OwnedTensor DecodeCache::makePool(int64_t tokensPerRow, int64_t columns) const {
-  // Block c begins at token c * d, so a page of tokens has the blocks that begin in it (spec.md 10).
+  // Block c begins at token c * d, so a page of tokens has the blocks that begin in it (docs/specification.md 10).
   const bool paged = layout.pageTokens > 0;
   const int64_t tokens = paged ? layout.pageTokens : layout.capacity;
   return OwnedTensor::make(spec.dtype, paged ? layout.pages : layout.batch, (tokens + tokensPerRow - 1) / tokensPerRow,

@@ -1,6 +1,6 @@
-// Decode (spec.md 10): what a sequence remembers, and steps that append tokens and attend with the newest queries.
-// A prompt is a step too, or several; nothing here knows the difference.
-// Ownership: a cache owns its pools; views borrow them. Thread-safety: one thread per object; const calls from any.
+// Decode (docs/specification.md 10): what a sequence remembers, and steps that append tokens and attend with the newest
+// queries. A prompt is a step too, or several; nothing here knows the difference. Ownership: a cache owns its pools;
+// views borrow them. Thread-safety: one thread per object; const calls from any.
 #pragma once
 
 #include "tests/reference/nsa.h"

@@ -1,4 +1,4 @@
-// How far a result is from the reference, and how far it may be (spec.md 11).
+// How far a result is from the reference, and how far it may be (docs/specification.md 11).
 // A value that is not finite where the reference is makes every figure infinite: no comparison below lets a NaN pass.
 // Thread-safety: pure functions.
 #pragma once

@@ -1,5 +1,5 @@
-// Is a given block list right (spec.md 5)? The reference's list is; another one is when it differs only by a tie.
-// Ownership: borrows. Thread-safety: pure functions; `checkLists` starts its own threads.
+// Is a given block list right (docs/specification.md 5)? The reference's list is; another one is when it differs only
+// by a tie. Ownership: borrows. Thread-safety: pure functions; `checkLists` starts its own threads.
 #pragma once
 
 #include "tests/reference/selection.h"

@@ -1,4 +1,4 @@
-// The whole forward pass (spec.md 3 to 8): from raw inputs to the output and everything on the way there.
+// The whole forward pass (docs/specification.md 3 to 8): from raw inputs to the output and everything on the way there.
 // Ownership: views borrow. Thread-safety: pure functions; `forward` starts its own threads.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Importance and selection (spec.md 5): from queries and given compressed keys to lists of selection blocks.
-// Ownership: views borrow. Thread-safety: pure functions; `select` starts its own threads.
+// Importance and selection (docs/specification.md 5): from queries and given compressed keys to lists of selection
+// blocks. Ownership: views borrow. Thread-safety: pure functions; `select` starts its own threads.
 #pragma once
 
 #include "tests/reference/block_list.h"

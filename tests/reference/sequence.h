@@ -22,7 +22,7 @@ struct Sequence {
   int64_t firstRow = 0;   // of the result
   int64_t blockBegin = 0; // the time of compressed row 0
 
-  // Of query i: queries stand at the end of their keys (spec.md 1).
+  // Of query i: queries stand at the end of their keys (docs/specification.md 1).
   int64_t position(int64_t query) const { return keys - queries + query; }
 };
 

@@ -19,7 +19,7 @@ struct TensorView {
   int64_t batchStride = 0; // elements; of a paged pool from page to page
   int64_t timeStride = 0;
   int64_t headStride = 0;
-  // A paged pool (spec.md 10): row `time` of sequence `batch` lies in page
+  // A paged pool (docs/specification.md 10): row `time` of sequence `batch` lies in page
   // pages[batch * pagesPerSequence + time / pageRows].
   std::span<const int32_t> pages{};
   int64_t pagesPerSequence = 0;

@@ -1,6 +1,6 @@
-// The JSON file that says what is computed, with the keys of the specification (spec.md 1). Every key may be left out
-// where tensors or a default can stand in for it; an unknown or repeated one is an error.
-// Thread-safety: values.
+// The JSON file that says what is computed, with the keys of the specification (docs/specification.md 1). Every key may
+// be left out where tensors or a default can stand in for it; an unknown or repeated one is an error. Thread-safety:
+// values.
 #pragma once
 
 #include "runtime/base/problem.h"

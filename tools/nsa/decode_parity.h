@@ -20,7 +20,7 @@ struct DecodeParity {
   OperatorCheck check;   // of those rows
   int64_t lists = 0;     // compared with the forward's
   int64_t tied = 0;      // unlike the forward's where the scores are a tie
-  int64_t differing = 0; // unlike the forward's otherwise, which spec.md 5 rules out
+  int64_t differing = 0; // unlike the forward's otherwise, which docs/specification.md 5 rules out
   nlohmann::json plan;   // of a single token's step
 
   bool within() const { return differing == 0 && check.within(); }

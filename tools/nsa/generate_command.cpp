@@ -21,7 +21,7 @@ struct GenerateFlags {
   bool json = false;
 };
 
-// Rules of spec.md 2 about lengths, which nothing but a call checks.
+// Rules of docs/specification.md 2 about lengths, which nothing but a call checks.
 Status checkLengths(const Spec &spec, const Maxima &maxima) {
   if (maxima.seqlenQ > maxima.seqlenK)
     return Status::invalid("--seqlen-q", std::to_string(maxima.seqlenQ),

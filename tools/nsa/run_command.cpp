@@ -22,7 +22,8 @@ struct RunFlags {
   bool json = false;
 };
 
-// What a file shall hold: of a cache what became of it, and how much the call has read of it (spec.md 12).
+// What a file shall hold: of a cache what became of it, and how much the call has read of it (docs/specification.md
+// 12).
 std::set<TensorName> outputsToWrite(const OperatorInputs &inputs, bool all) {
   const Operator op = inputs.spec.op;
   std::set<TensorName> names = all ? allOutputs(op) : requiredOutputs(op);

@@ -1,6 +1,6 @@
-// Compares what an operator computed with the fp64 reference, output by output, as the contract asks (spec.md 11):
-// attention outputs on the lists that were computed, lists by the margin of their scores, counts exactly.
-// Thread-safety: pure functions, which start threads of their own.
+// Compares what an operator computed with the fp64 reference, output by output, as the contract asks
+// (docs/specification.md 11): attention outputs on the lists that were computed, lists by the margin of their scores,
+// counts exactly. Thread-safety: pure functions, which start threads of their own.
 #pragma once
 
 #include "tests/reference/error_metrics.h"

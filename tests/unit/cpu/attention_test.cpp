@@ -108,7 +108,9 @@ struct Problem {
 
   // Of the rows of `written`, all that the reference says; of the others, that nobody touched them.
   void expectRight(const reference::AttentionResult &expected, const std::vector<bool> &written) {
-    const double bound = c.dtype == DType::kBf16 ? 5e-3 : c.dtype == DType::kF16 ? 1e-3 : 1e-5; // spec.md 11
+    const double bound = c.dtype == DType::kBf16  ? 5e-3
+                         : c.dtype == DType::kF16 ? 1e-3
+                                                  : 1e-5; // docs/specification.md 11
     double error = 0, size = 0;
     for (int64_t time = 0; time < q.time; ++time)
       for (int64_t head = 0; head < heads; ++head) {

@@ -216,7 +216,9 @@ void checkRows(const Launch &run, Side &side) {
   spec.mlpHidden = c.hidden;
   spec.mlpActivation = c.activation;
   const reference::PhiFunction function(spec, side.phi(c), side.columns);
-  const double bound = c.dtype == DType::kBf16 ? 5e-3 : c.dtype == DType::kF16 ? 1e-3 : 1e-5; // spec.md 11
+  const double bound = c.dtype == DType::kBf16  ? 5e-3
+                       : c.dtype == DType::kF16 ? 1e-3
+                                                : 1e-5; // docs/specification.md 11
   double error = 0, size = 0, worst = 0;
   std::vector<bool> isWritten(size_t(side.result.batches * side.result.rows));
   run.forEachSequence([&](int64_t batch, int64_t firstToken, int64_t firstRow, int64_t blocks) {

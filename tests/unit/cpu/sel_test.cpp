@@ -207,7 +207,9 @@ TEST_P(CpuSel, MatchesReference) {
   EXPECT_EQ(status[0], 0);
 
   const reference::AttentionResult expected = reference::attend(launch.attention(t));
-  const double bound = c.dtype == DType::kBf16 ? 5e-3 : c.dtype == DType::kF16 ? 1e-3 : 1e-5; // spec.md 11
+  const double bound = c.dtype == DType::kBf16  ? 5e-3
+                       : c.dtype == DType::kF16 ? 1e-3
+                                                : 1e-5; // docs/specification.md 11
   double error = 0, size = 0;
   launch.forEachList([&](const reference::Sequence &sequence, int64_t query, int64_t kvHead) {
     const int64_t time = sequence.queryBegin + query, row = sequence.firstRow + query;

@@ -13,7 +13,7 @@
 
 namespace nsa::reference {
 
-// Small enough for the brute force; every rule of spec.md 1 holds.
+// Small enough for the brute force; every rule of docs/specification.md 1 holds.
 Spec drawSpec(std::mt19937_64 &random);
 // For failure messages.
 std::string specText(const Spec &spec);

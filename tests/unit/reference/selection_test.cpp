@@ -1,4 +1,4 @@
-// Importance and selection against the brute force, and the traps that others fell into (spec.md 13).
+// Importance and selection against the brute force, and the traps that others fell into (docs/specification.md 13).
 #include "tests/harness/seed.h"
 #include "tests/reference/brute_force.h"
 #include "tests/unit/reference/drawn.h"

@@ -1,4 +1,4 @@
-// Every rule of spec.md 1-2 with the field, value and rule that its error names.
+// Every rule of docs/specification.md 1-2 with the field, value and rule that its error names.
 #include "tests/unit/runtime/c_api_fixture.h"
 
 #include <limits>
