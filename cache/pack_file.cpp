@@ -108,12 +108,17 @@ std::vector<std::byte> signedMessage(const Digest::Bytes &digest) {
 }
 
 bool isPackFile(const std::string &path) {
+  std::error_code error;
+  const std::filesystem::path file = std::filesystem::canonical(path, error);
+  // Judged before the look: where others may write, a pipe can take its name after the look, and would be waited for.
+  if (error || !whyDatabaseNotTrusted(file).empty())
+    return false;
   struct stat status{};
-  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) // a pipe would be waited for
+  if (::stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode))
     return false;
   const std::unique_lock fence = ForkFence::hold(); // no fork while there is a connection that it does not know
   int code;
-  const Connection connection = Connection::openImmutable(path, code);
+  const Connection connection = Connection::openImmutable(file.string(), code);
   return connection &&
          checkHeader(connection, FileKind::kPack, std::chrono::steady_clock::now()) == FileVerdict::kUsable;
 }

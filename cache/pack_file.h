@@ -53,8 +53,9 @@ private:
   bool isSignedByOneOf(const std::vector<PublicKey> &keys) const;
 };
 
-// By the file's header; whatever is no pack may be a database, whose opening says what is wrong. Not by a stream: to
-// close one would drop the locks that this process holds on a database (cache/sqlite.h).
+// By the file's header; whatever is no pack may be a database, whose opening says what is wrong. So it is with a file
+// that others may write or replace, which is not opened. Not by a stream: to close one would drop the locks that this
+// process holds on a database (cache/sqlite.h).
 bool isPackFile(const std::string &path);
 
 // "pack 'P' is not used: ...".

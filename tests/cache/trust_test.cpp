@@ -203,6 +203,23 @@ TEST_F(SwappedFileTest, SoIsAPack) {
   EXPECT_NE(refusal().find("another file took its name each time it was opened"), std::string::npos) << refusal();
 }
 
+// Where others may write, a pipe can take the place of a pack between a look and the opening, which would wait for it.
+TEST_F(SwappedFileTest, WhatIsNotTrustedIsNotOpened) {
+  ASSERT_EQ(chmod(directory.c_str(), 0777), 0);
+  int openings = 0;
+  FaultVfs::aroundOpening([&] { ++openings; }, [] {});
+  for (const std::string &file : {path, packPath}) {
+    EXPECT_FALSE(isPackFile(file)) << file;
+    const Result<CacheFile> opened = CacheFile::open(file);
+    ASSERT_FALSE(opened) << file;
+    EXPECT_NE(opened.status().toString().find("everyone may write"), std::string::npos) << opened.status().toString();
+  }
+  EXPECT_EQ(openings, 0);
+  ASSERT_EQ(chmod(directory.c_str(), 0700), 0);
+  EXPECT_TRUE(isPackFile(packPath));
+  EXPECT_EQ(openings, 1);
+}
+
 // A key is judged by what is open. A link that changes between the two would have one file judged and another one read.
 TEST_F(FileTrustTest, AKeyThatIsReadIsTheKeyThatWasJudged) {
   const std::string good = scratch.write("good", SecretKey::generate().publicKey().text());
