@@ -1,6 +1,6 @@
-// Where a loaded library lies, for what is installed beside it: the compiler library, packs. The code may also be part of
-// a program, as of the command line: then it is where that program's tree has its libraries.
-// Thread-safety: immutable.
+// Where a loaded library lies, for what is installed beside it: the compiler library, packs. The code may also be part
+// of a program, as of the command line: then it is where that program's tree has its libraries. Thread-safety:
+// immutable.
 #pragma once
 
 #include <string>

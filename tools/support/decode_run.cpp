@@ -133,7 +133,7 @@ Status DecodeRun::allocateWorkspace(const nsa_plan *plan) {
   Result<size_t> bytes = workspaceSize(plan);
   if (!bytes)
     return bytes.status();
-  if (*bytes != workspace.size()) {
+  if (*bytes > workspace.size()) { // plans of one job share it
     Result<Buffer> buffer = accelerator->allocate(*bytes);
     if (!buffer)
       return buffer.status();

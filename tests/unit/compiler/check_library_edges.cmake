@@ -1,4 +1,4 @@
-# libnsa_compiler.so exports one function and needs libc and libm only, whatever was linked into it.
+# libnsa_compiler.so exports one function and needs libc, libm and the unwinder alone, whatever was linked into it.
 execute_process(COMMAND ${NM} -D --defined-only ${LIBRARY} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX REPLACE "[0-9a-f]+ [A-Za-z] " "" symbols "${symbols}")
 string(STRIP "${symbols}" symbols)
@@ -9,8 +9,8 @@ endif()
 execute_process(COMMAND ${READELF} -d ${LIBRARY} OUTPUT_VARIABLE dynamic COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "\\(NEEDED\\)[^\n]*" needed "${dynamic}")
 foreach(entry IN LISTS needed)
-  if(NOT entry MATCHES "\\[(libc\\.so\\.6|libm\\.so\\.6|ld-linux-x86-64\\.so\\.2)\\]")
-    message(FATAL_ERROR "needs more than libc and libm: ${entry}")
+  if(NOT entry MATCHES "\\[(libc\\.so\\.6|libm\\.so\\.6|libgcc_s\\.so\\.1|ld-linux-x86-64\\.so\\.2)\\]")
+    message(FATAL_ERROR "needs more than libc, libm and libgcc_s: ${entry}")
   endif()
 endforeach()
 if(NOT dynamic MATCHES "NODELETE")

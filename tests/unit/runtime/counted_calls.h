@@ -1,5 +1,5 @@
-// What the calling thread has allocated with malloc and what ends in it, and locked with pthread's mutexes, libnsa.so's calls
-// included: counted_calls.cpp replaces the functions for the whole program. Memory can be refused to all of it.
+// What the calling thread has allocated with malloc and what ends in it, and locked with pthread's mutexes, libnsa.so's
+// calls included: counted_calls.cpp replaces the functions for the whole program. Memory can be refused to all of it.
 #pragma once
 
 #include <atomic>
