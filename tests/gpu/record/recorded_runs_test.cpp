@@ -3,8 +3,10 @@
 #include "tests/gpu/record/gpu_record.h"
 #include "tools/render_tables/records.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <gtest/gtest.h>
+#include <set>
 
 namespace nsa::test {
 namespace {
@@ -34,6 +36,24 @@ TEST_P(RecordedRuns, AreEvidenceAndSayTheirAge) {
   }
   if (!isAgeKnown && !HasFailure())
     GTEST_SKIP() << "no git, or a shallow clone: the age of a record is not known";
+}
+
+// Numbers of a GPU on which the tests did not run, or not under memcheck, are of code that may be wrong there.
+TEST(RecordedRunsOfDevices, EveryGpuWithResultsHasRunTheTests) {
+  tables::Records records(NSA_SOURCE_DIR);
+  const std::vector<std::string> names = records.find();
+  std::set<std::string> folders;
+  for (const std::string &name : names) {
+    const Result<const tables::Json *> record = records.read(name);
+    ASSERT_TRUE(record.isOk()) << record.status().toString();
+    if ((**record).value("machine", Json::object()).value("device", Json::object()).value("kind", "") == "gpu")
+      folders.insert(name.substr(0, name.find('/')));
+  }
+  EXPECT_TRUE(folders.contains("h200")) << "the repository has results of an H200, and they name no GPU";
+  for (const std::string &folder : folders)
+    for (const char *run : {"gpu_tests", "gpu_memcheck"})
+      EXPECT_TRUE(std::ranges::binary_search(names, folder + "/" + run))
+          << "bench/results/" << folder << " has results, and no " << run << ".json: run-gpu-tests --record writes it";
 }
 
 } // namespace
