@@ -181,7 +181,7 @@ TEST_F(Pinned, APackPinsAsWell) {
   ASSERT_EQ(warned.log.size(), 1u);
   EXPECT_NE(warned.log[0].find("none of the trusted keys has signed it"), std::string::npos) << warned.log[0];
 
-  for (const std::string &file : {pin, database}) { // nobody has signed either
+  for (const std::string &file : {pin, database}) { // neither has a signature
     pin = file;
     Engine strict = open([](nsa_engine_options &options) { options.require_signature = 1; });
     EXPECT_EQ(strict.status, NSA_IO_ERROR);
