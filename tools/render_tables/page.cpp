@@ -1,5 +1,7 @@
 #include "tools/render_tables/page.h"
 
+#include "tools/render_tables/summary.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -10,6 +12,7 @@ namespace nsa::tables {
 namespace {
 
 constexpr std::string_view kClose = " -->", kEnd = "<!-- end -->";
+constexpr size_t kShortCommit = 12;
 
 Status broken(const std::string &marker, const std::string &why) {
   return Status::error(ErrorCode::kInvalidArgument, "`" + marker + "`: " + why);
@@ -30,6 +33,8 @@ public:
       return table(text);
     if (kind == "record")
       return record(text);
+    if (kind == "summary")
+      return summary(text);
     return value(text);
   }
 
@@ -44,13 +49,18 @@ private:
     return age ? ", " + std::to_string(*age) + (*age == 1 ? " commit old" : " commits old") : "";
   }
 
-  std::string headLine(const Json &report) { return machineLine(report) + ageText(Records::sourcesOf(report).front()); }
+  std::string headLine(const Json &report) {
+    return machineLine(report) +
+           (report.contains("sources") ? ", " + sourceLine(report) : ageText(Records::sourcesOf(report).front()));
+  }
 
   std::string sourceLine(const Json &report) {
     std::string line;
     for (const Source &source : Records::sourcesOf(report))
-      line +=
-          (line.empty() ? "" : "; ") + source.what + ": source " + source.commit + ", " + source.date + ageText(source);
+      line += (line.empty() ? "" : "; ") + source.what + ": " +
+              (source.repository.empty() ? "source " + source.commit
+                                         : source.repository + " " + source.commit.substr(0, kShortCommit)) +
+              ", " + source.date + ageText(source);
     return line;
   }
 
@@ -74,11 +84,31 @@ private:
     return text;
   }
 
+  Result<std::string> summary(const std::string &device) {
+    SummaryRecords found;
+    const std::pair<const Json * SummaryRecords::*, const char *> parts[] = {{&SummaryRecords::prefill, "prefill"},
+                                                                             {&SummaryRecords::decode, "decode"},
+                                                                             {&SummaryRecords::startup, "startup"},
+                                                                             {&SummaryRecords::peers, "peers"}};
+    for (const auto &[member, name] : parts) {
+      const Result<const Json *> read = records.read(device + "/" + name);
+      if (!read)
+        return read.status();
+      if (!(*read)->contains("results"))
+        return broken("summary:" + device, device + "/" + name + ".json has no results");
+      found.*member = *read;
+    }
+    return "\n" + summaryTable(found, [this](const Json &report) {
+             const Source source = Records::sourcesOf(report).front();
+             return "source " + source.commit + ", " + source.date + ageText(source);
+           });
+  }
+
   Result<std::string> record(const std::string &name) {
     const Result<const Json *> read = records.read(name);
     if (!read)
       return read.status();
-    if ((*read)->contains("sources"))
+    if (name.starts_with("packs/"))
       return sourceLine(**read);
     if (!(*read)->contains("machine"))
       return broken("record:" + name, "the file does not say on which machine it was measured");
@@ -154,7 +184,7 @@ bool saysItsSource(const std::string &line) {
 } // namespace
 
 Result<std::string> renderPage(const std::string &page, Records &records, Ages ages) {
-  static const std::regex begin("<!-- (table|record|value):");
+  static const std::regex begin("<!-- (table|record|value|summary):");
   Renderer renderer(page, records, ages);
   std::string output;
   auto position = page.begin();
@@ -197,7 +227,7 @@ std::vector<int> tablesWithoutSource(const std::string &page) {
       first = table.empty() ? number : first;
       table += line + "\n";
     }
-    if (line.find("<!-- table:") != std::string::npos)
+    if (line.find("<!-- table:") != std::string::npos || line.find("<!-- summary:") != std::string::npos)
       isRendered = true;
     if (line.find(kEnd) != std::string::npos)
       isRendered = false;

@@ -5,6 +5,8 @@
 // - `<!-- value:FILE FIELD CONDITIONS -->`: one number, FIELD of the one result that fulfils all conditions. These are
 //   `field=value`, joined by ` & `. ARRAY.FIELD takes it from another array than `results`; a FIELD with a slash in
 //   front is a JSON pointer.
+// - `<!-- summary:DEVICE -->`: the whole forward pass, decoding and the start of a process beside other programs
+//   (summary.h), from DEVICE/prefill, DEVICE/decode, DEVICE/startup and DEVICE/peers.
 //
 // What is rendered ends at the next `<!-- end -->`. A table and a record show their age, in commits to measured code.
 // Thread-safety: one thread.

@@ -44,11 +44,12 @@ std::vector<Source> Records::sourcesOf(const Json &record) {
   if (listed == record.end()) {
     const auto machine = record.find("machine");
     const Json &holder = machine != record.end() && machine->is_object() ? *machine : record;
-    return {{textOf(holder, "source"), textOf(holder, "date"), ""}};
+    return {{textOf(holder, "source"), textOf(holder, "date"), "", ""}};
   }
   std::vector<Source> sources;
   for (const Json &source : *listed)
-    sources.push_back({textOf(source, "commit"), textOf(source, "date"), textOf(source, "what")});
+    sources.push_back(
+        {textOf(source, "commit"), textOf(source, "date"), textOf(source, "what"), textOf(source, "repository")});
   return sources;
 }
 
@@ -74,7 +75,7 @@ Status Records::checkSource(const std::string &name, const Source &source) {
   if (commit.ends_with("-dirty"))
     return Status::error(ErrorCode::kIoError, name + " was measured in a tree with changes that are not committed (" +
                                                   commit + "): commit them, build and measure again");
-  if (isCommit(commit) && history.isKnown() && !history.commitsSince(commit))
+  if (source.repository.empty() && isCommit(commit) && history.isKnown() && !history.commitsSince(commit))
     return Status::error(ErrorCode::kIoError,
                          name + " was measured at " + commit + ", which HEAD does not descend from: measure again");
   return Status::ok();
@@ -96,7 +97,8 @@ std::vector<std::string> Records::find(const std::string &bench) const {
 }
 
 std::optional<int64_t> Records::age(const Source &source) {
-  return isCommit(source.commit) && history.isKnown() ? history.commitsSince(source.commit) : std::nullopt;
+  const bool isOurs = source.repository.empty() && isCommit(source.commit);
+  return isOurs && history.isKnown() ? history.commitsSince(source.commit) : std::nullopt;
 }
 
 std::optional<int64_t> Records::age(const Json &record) {

@@ -15,6 +15,7 @@ namespace nsa::tables {
 
 struct Source {
   std::string commit, date, what;
+  std::string repository; // of a commit of another project: OWNER/NAME; else ""
 };
 
 class Records {
@@ -24,7 +25,8 @@ public:
 
   // "h200/launch" is bench/results/h200/launch.json, "packs/NAME" is cache/packs/NAME.json. A record of a tree with
   // changes that are not committed, or of a commit that HEAD does not descend from, is an error: what it measured
-  // cannot be read. A pack's record lists several commits.
+  // cannot be read. A record may list several commits (`sources`): a pack's always does, and so does a record of other
+  // projects' programs, whose commits are not looked up in our history.
   Result<const Json *> read(const std::string &name);
   // The records of one bench, "cpu/launch" and "h200/launch" of "launch"; all of them, and those of packs, without a
   // name.
@@ -32,7 +34,7 @@ public:
   // What each commit has measured or made; one source, without words, of a bench's record.
   static std::vector<Source> sourcesOf(const Json &record);
   // The commits to the measured code since the source, since the oldest source of a record; nullopt where that cannot
-  // be known.
+  // be known, as for another project's commit.
   std::optional<int64_t> age(const Source &source);
   std::optional<int64_t> age(const Json &record);
 

@@ -16,13 +16,6 @@ std::string cell(const Json &row, const std::string &field) {
   return found == row.end() ? "-" : numberText(*found);
 }
 
-std::string line(const std::vector<std::string> &cells) {
-  std::string text = "|";
-  for (const std::string &one : cells)
-    text += " " + one + " |";
-  return text + "\n";
-}
-
 // The titles of the columns that the bench has named, then a row for each result.
 std::vector<std::vector<std::string>> plainCells(const Json &report) {
   std::vector<std::vector<std::string>> rows(1);
@@ -36,14 +29,21 @@ std::vector<std::vector<std::string>> plainCells(const Json &report) {
   return rows;
 }
 
-std::string heading(const std::vector<std::string> &titles) {
+} // namespace
+
+std::string tableRow(const std::vector<std::string> &cells) {
+  std::string text = "|";
+  for (const std::string &one : cells)
+    text += " " + one + " |";
+  return text + "\n";
+}
+
+std::string tableHead(const std::vector<std::string> &titles) {
   std::string rule = "|";
   for (size_t i = 0; i < titles.size(); ++i)
     rule += "---|";
-  return line(titles) + rule + "\n";
+  return tableRow(titles) + rule + "\n";
 }
-
-} // namespace
 
 std::string numberText(const Json &value) {
   if (value.is_null())
@@ -74,7 +74,9 @@ std::string machineLine(const Json &report) {
     for (const auto &[name, version] : report["peers"].items())
       if (name != "device" && version.is_string())
         text += ", " + name + " " + version.get<std::string>();
-  return text + ", source " + machine.value("source", "") + ", " + machine.value("date", "");
+  if (machine.contains("source")) // a record of other projects' programs has none
+    text += ", source " + machine.value("source", "");
+  return text + ", " + machine.value("date", "");
 }
 
 std::string attentionTable(const Json &report) {
@@ -97,7 +99,7 @@ std::string attentionTable(const Json &report) {
                                      "window",   "default ms", "tuned ms", "tuned TFLOP/s", "% of roof"};
   for (const std::string &peer : peers)
     titles.push_back(peer + " ms");
-  std::string text = heading(titles);
+  std::string text = tableHead(titles);
   for (const Json &shape : shapes) {
     std::map<std::string, Json> &own = rows[shape.dump()];
     std::vector<std::string> cells = {cell(shape, "op"),
@@ -112,16 +114,16 @@ std::string attentionTable(const Json &report) {
                                       cell(own[kTuned], "percent_of_roof")};
     for (const std::string &peer : peers)
       cells.push_back(cell(own[peer], "median_ms"));
-    text += line(cells);
+    text += tableRow(cells);
   }
   return text;
 }
 
 std::string plainTable(const Json &report) {
   const std::vector<std::vector<std::string>> rows = plainCells(report);
-  std::string text = heading(rows.front());
+  std::string text = tableHead(rows.front());
   for (size_t i = 1; i < rows.size(); ++i)
-    text += line(rows[i]);
+    text += tableRow(rows[i]);
   return text;
 }
 

@@ -135,6 +135,34 @@ TEST_F(RecordPage, APackOfCommitsThatCannotBeReadIsRefused) {
   EXPECT_NE(errorOf(kPackPage).find("has no sources"), std::string::npos) << errorOf(kPackPage);
 }
 
+std::string peersRecord(const std::string &sources) {
+  return R"({"machine": {"date": "2026-01", "processor": "P", "device": {"kind": "cpu", "threads": "2"}},
+             "sources": [)" +
+         sources + R"(], "table": [{"title": "ms", "field": "median_ms"}], "results": [{"median_ms": 2.5}]})";
+}
+
+// Its commit is of another history, which is not looked up; everything else must be said of it as of a pack.
+TEST_F(RecordPage, ARecordOfAnotherProjectsProgramSaysItsRepositoryAndHasNoAge) {
+  const std::string commit = "0123456789abcdef";
+  const auto source = [](const std::string &of, const std::string &what) {
+    return R"({"repository": "one/two", "commit": ")" + of + R"(", "date": "2025-01-02", "what": ")" + what + R"("})";
+  };
+  const std::string name = "bench/results/one/peers.json", marker = "<!-- table:one/peers -->\n<!-- end -->";
+  folder.write(name, peersRecord(source(commit, "peer")));
+  const Result<std::string> page = render(marker);
+  ASSERT_TRUE(page) << page.status().toString();
+  EXPECT_NE(page->find("P, 2 threads, 2026-01, peer: one/two 0123456789ab, 2025-01-02\n\n| ms |"), std::string::npos)
+      << *page;
+  Records records(folder.path());
+  EXPECT_EQ(records.age(**records.read("one/peers")), std::nullopt);
+  folder.write(name, peersRecord(source(commit, "")));
+  EXPECT_NE(errorOf(marker).find("what = ''"), std::string::npos);
+  folder.write(name, peersRecord(source("main", "peer")));
+  EXPECT_NE(errorOf(marker).find("must be one commit"), std::string::npos);
+  folder.write(name, peersRecord(R"({"commit": "0123456789ab", "date": "2025-01-02", "what": "ours"})"));
+  EXPECT_NE(errorOf(marker).find("which HEAD does not descend from"), std::string::npos);
+}
+
 // A release without git, whose records are those of the commit that it was made of.
 TEST_F(RecordPage, WithoutAHistoryTheAgeThatStandsInThePageStays) {
   record(first);
@@ -170,6 +198,26 @@ TEST_F(RecordPage, ABrokenMarkerIsNamed) {
   EXPECT_NE(render("A <!-- record:one/launch --><!-- end -->.")->find("2 threads, source " + first), std::string::npos);
 }
 
+TEST_F(RecordPage, ASummaryTakesFourRecordsAndNamesTheOneThatItLacks) {
+  const std::string page = "<!-- summary:one -->\n<!-- end -->\n";
+  const std::string head = R"({"machine": {"source": ")" + first + R"(", "date": "2026-01-02"}, "results": )";
+  folder.write("bench/results/one/prefill.json",
+               head + R"([{"op": "nsa", "heads": "h", "tokens": 64, "median_ms": 1.5}]})");
+  folder.write("bench/results/one/decode.json", head + "[]}");
+  folder.write("bench/results/one/startup.json", head + "[]}");
+  EXPECT_NE(errorOf(page).find("peers.json cannot be read"), std::string::npos) << errorOf(page);
+  folder.write("bench/results/one/peers.json", head.substr(0, head.rfind(",")) + "}");
+  EXPECT_NE(errorOf(page).find("`summary:one`: one/peers.json has no results"), std::string::npos) << errorOf(page);
+  folder.write("bench/results/one/peers.json", head + "[]}");
+  const Result<std::string> rendered = render(page);
+  ASSERT_TRUE(rendered) << rendered.status().toString();
+  EXPECT_NE(rendered->find("| 64 | 1.50 | - | - | source " + first + ", 2026-01-02, 0 commits old |"),
+            std::string::npos)
+      << *rendered;
+  commit("runtime/b");
+  EXPECT_EQ(*render(*rendered, Ages::kKept), *rendered) << "an age is kept here as in a table's first line";
+}
+
 TEST(TablesWithoutSource, AreFoundByTheirNumbers) {
   const std::string typed = "| a | b |\n|---|---|\n| x | 3.5 ms |\n\n";
   EXPECT_EQ(tablesWithoutSource("Text.\n\n" + typed + "Text.\n"), std::vector<int>{3});
@@ -178,6 +226,7 @@ TEST(TablesWithoutSource, AreFoundByTheirNumbers) {
   EXPECT_EQ(tablesWithoutSource("| a |\n|---|\n| 71.6 |\n"), std::vector<int>{1});
   EXPECT_TRUE(tablesWithoutSource("| a |\n|---|\n| `NSA_X=3 ms`, 4 rows |\n").empty());
   EXPECT_TRUE(tablesWithoutSource("<!-- table:x -->\n" + typed + "<!-- end -->\n").empty());
+  EXPECT_TRUE(tablesWithoutSource("<!-- summary:x -->\n" + typed + "<!-- end -->\n").empty());
   EXPECT_TRUE(tablesWithoutSource("| <!-- value:x y -->3<!-- end --> ms |\n").empty());
   EXPECT_TRUE(tablesWithoutSource(typed + "*Predicted: before anything ran.*\n").empty());
   EXPECT_TRUE(tablesWithoutSource(typed + "*Not recorded in a file: H200, 2026-01-02, commit 0123456.*\n").empty());

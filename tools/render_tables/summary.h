@@ -1,0 +1,24 @@
+// The table that README shows: the whole forward pass, decoding and the start of a process on one device. Beside each
+// of our times stand the fastest dense attention and the fastest other program for sparse attention that are on record.
+// Thread-safety: pure functions.
+#pragma once
+
+#include "tools/render_tables/tables.h"
+
+#include <functional>
+#include <string>
+
+namespace nsa::tables {
+
+// Each has `results`. A row of `peers` says what it measured: `measure` is `forward`, `decode` or `startup`, `op` is
+// `nsa` or `dense`, `median_ms` is the time of a pass, of a step, or from a process's start to its first result.
+// `heads` and `tokens` (the length of the cache for `decode`) and `batch` are those of our own records.
+struct SummaryRecords {
+  const Json *prefill = nullptr, *decode = nullptr, *startup = nullptr, *peers = nullptr;
+};
+
+// `sourceOf` says commit, date and age of a record; each row ends with that of our own time. A time without another
+// program's on record stands beside "-".
+std::string summaryTable(const SummaryRecords &records, const std::function<std::string(const Json &)> &sourceOf);
+
+} // namespace nsa::tables
