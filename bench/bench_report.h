@@ -14,7 +14,7 @@ namespace nsa::bench {
 
 class BenchReport {
 public:
-  // A column of README's table of this bench: its title and the field of a row that it shows.
+  // A column of the page's table of this bench (docs/results.md): its title and the field of a row that it shows.
   struct Column {
     std::string title, field;
   };

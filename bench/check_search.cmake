@@ -1,5 +1,5 @@
 # cmake -DRESULTS=search.json -DCSV=search.csv -DRENDER=nsa_render_tables -P check_search.cmake: the search bench has
-# measured both winners of each shape and says what it did, and README's tables can show it.
+# measured both winners of each shape and says what it did, and docs/results.md can show it.
 file(READ ${RESULTS} report)
 string(JSON source GET "${report}" machine source)
 string(JSON shapes GET "${report}" search shapes)
