@@ -56,7 +56,7 @@ TEST(ShippedPack, HasWholeRowsOfThisTree) {
   EXPECT_GT(packs, 0);
 }
 
-// README's sentence about a pack is rendered from the counts in the JSON file beside it.
+// The section about the pack in docs/results.md is rendered from the counts in the JSON file beside it.
 TEST(ShippedPack, ItsCountsAreThoseOfItsRows) {
   for (const auto &entry : std::filesystem::directory_iterator(NSA_SHIPPED_PACKS)) {
     if (entry.path().extension() != ".nsapack")

@@ -1,0 +1,181 @@
+// README stays what a newcomer reads in one go: few words, one table, commands and a program that are really there. And
+// docs/results.md, which has the other tables, lists its own sections.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace nsa {
+namespace {
+
+namespace files = std::filesystem;
+
+constexpr size_t kMostWords = 700, kMostLines = 70; // of prose
+constexpr const char *kFolderMap = "| folder | what is in it |";
+
+std::string contentOf(const files::path &path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+const files::path kRoot = NSA_SOURCE_DIR;
+
+// A Markdown page by its parts. Comments, which hold what is rendered, are left out.
+struct Page {
+  explicit Page(const std::string &text) {
+    static const std::regex comments("<!--[^>]*-->");
+    std::istringstream stream(std::regex_replace(text, comments, ""));
+    bool inFence = false, inTable = false;
+    for (std::string line; std::getline(stream, line);) {
+      const bool isRow = !inFence && line.starts_with("|");
+      if (isRow && !inTable)
+        tables.push_back(line);
+      inTable = isRow;
+      if (line.starts_with("```")) {
+        inFence = !inFence;
+        if (inFence)
+          fences.push_back({line.substr(3), ""});
+      } else if (inFence) {
+        fences.back().second += line + "\n";
+      } else if (!isRow && line.find_first_not_of(' ') != std::string::npos) {
+        prose.push_back(line);
+      }
+    }
+  }
+
+  size_t words() const {
+    size_t count = 0;
+    for (const std::string &line : prose) {
+      std::istringstream stream(line);
+      count += static_cast<size_t>(
+          std::distance(std::istream_iterator<std::string>(stream), std::istream_iterator<std::string>()));
+    }
+    return count;
+  }
+
+  std::vector<std::string> prose;
+  std::vector<std::string> tables;                         // the first row of each
+  std::vector<std::pair<std::string, std::string>> fences; // language and text
+};
+
+const Page &readme() {
+  static const Page page(contentOf(kRoot / "README.md"));
+  return page;
+}
+
+TEST(Readme, APageIsReadByItsParts) {
+  const Page page("# A b\n\n```c\nint x;\n```\nTwo words.\n| a | b |\n|---|---|\n| c | d |\n\n"
+                  "<!-- table:x -->\n| e |\n|---|\n<!-- end -->\nLast.\n");
+  EXPECT_EQ(page.words(), 6U) << "# is one";
+  EXPECT_EQ(page.tables, (std::vector<std::string>{"| a | b |", "| e |"}));
+  ASSERT_EQ(page.fences.size(), 1U);
+  EXPECT_EQ(page.fences[0], (std::pair<std::string, std::string>("c", "int x;\n")));
+}
+
+TEST(Readme, IsOneScreenOfText) {
+  EXPECT_GT(readme().words(), 300U);
+  EXPECT_LE(readme().words(), kMostWords);
+  EXPECT_LE(readme().prose.size(), kMostLines);
+}
+
+TEST(Readme, HasOneTableAndTheMapOfFolders) {
+  ASSERT_EQ(readme().tables.size(), 2U) << "other tables belong into docs/results.md";
+  EXPECT_EQ(readme().tables[1], kFolderMap);
+  EXPECT_NE(contentOf(kRoot / "README.md").find("<!-- summary:"), std::string::npos)
+      << "the other one is rendered from records";
+}
+
+TEST(Readme, ShowsTheFirstProgramAsItIs) {
+  const auto shown = std::ranges::find(readme().fences, "c", &std::pair<std::string, std::string>::first);
+  ASSERT_NE(shown, readme().fences.end());
+  EXPECT_EQ(shown->second, contentOf(kRoot / "examples/hello/hello.c"));
+}
+
+// CI runs tools/test because README says so, and both are run from the root.
+TEST(Readme, HasTheTwoCommands) {
+  const std::string text = contentOf(kRoot / "README.md");
+  for (const char *command :
+       {"\ntools/quickstart   # installs what is missing, builds, runs the whole forward pass twice over a trained "
+        "model's tensors, then decodes\n",
+        "\ntools/test         # installs what is missing, builds, runs the tests, under sanitizers too: about 15 "
+        "minutes on two cores\n"})
+    EXPECT_NE(text.find(command), std::string::npos) << command;
+  EXPECT_NE(contentOf(kRoot / ".ci/run").find("/../tools/test\""), std::string::npos);
+}
+
+// The names of the folders that .gitignore leaves out: build trees and what commands of the documentation write.
+bool isIgnored(const std::string &name) {
+  static const std::regex pattern("/?([^/*]+)(\\*?)/");
+  std::istringstream lines(contentOf(kRoot / ".gitignore"));
+  std::smatch match;
+  for (std::string line; std::getline(lines, line);)
+    if (std::regex_match(line, match, pattern))
+      if (match.length(2) ? name.starts_with(match.str(1)) : name == match.str(1))
+        return true;
+  return false;
+}
+
+TEST(Readme, MapsEveryFolder) {
+  std::vector<std::string> mapped, present;
+  static const std::regex row("\\n\\| `([a-z]+)/` \\|");
+  const std::string text = contentOf(kRoot / "README.md");
+  for (std::sregex_iterator match(text.begin(), text.end(), row), end; match != end; ++match)
+    mapped.push_back(match->str(1));
+  for (const auto &entry : files::directory_iterator(kRoot))
+    if (const std::string name = entry.path().filename().string();
+        entry.is_directory() && !name.starts_with(".") && !isIgnored(name))
+      present.push_back(name);
+  std::ranges::sort(mapped);
+  std::ranges::sort(present);
+  EXPECT_EQ(mapped, present);
+}
+
+TEST(Readme, LeadsToEveryPage) {
+  const std::string text = contentOf(kRoot / "README.md");
+  for (const auto &entry : files::directory_iterator(kRoot / "docs")) {
+    const std::string name = entry.path().filename().string();
+    EXPECT_NE(text.find("](docs/" + name), std::string::npos) << name;
+  }
+}
+
+TEST(Results, ListsItsSections) {
+  const std::string text = contentOf(kRoot / "docs/results.md");
+  std::vector<std::string> listed, sections;
+  static const std::regex entry("^- \\[([^\\]]+)\\]\\(#");
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch match;
+    if (line.starts_with("## "))
+      sections.push_back(line.substr(3));
+    else if (sections.empty() && std::regex_search(line, match, entry))
+      listed.push_back(match.str(1));
+  }
+  EXPECT_FALSE(sections.empty());
+  EXPECT_EQ(listed, sections);
+}
+
+// A typed number is out of date with the next record, and the page would not say so.
+TEST(Results, HasOnlyRenderedTables) {
+  std::istringstream lines(contentOf(kRoot / "docs/results.md"));
+  bool isRendered = false;
+  size_t tables = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("<!-- table:")) {
+      isRendered = true;
+      ++tables;
+    }
+    if (line.starts_with("<!-- end -->"))
+      isRendered = false;
+    EXPECT_TRUE(isRendered || !line.starts_with("|")) << line;
+  }
+  EXPECT_GE(tables, 11U);
+}
+
+} // namespace
+} // namespace nsa
