@@ -71,16 +71,18 @@ protected:
     return std::move(*run);
   }
 
-  // All that a step may write.
+  // All that a step may write. The lengths are no operand: `cache_sequences` raises them.
   static NamedTensors snapshot(const DecodeRun &run) {
     NamedTensors taken;
-    for (const Operand &operand : operandsOf(Operator::kDecode)) {
-      if (!operand.isWritten() || !takes(run.spec(), operand.name))
-        continue;
-      Result<tools::HostTensor> tensor = run.download(operand.name);
+    const auto take = [&](T name) {
+      Result<tools::HostTensor> tensor = run.download(name);
       EXPECT_TRUE(tensor.isOk()) << tensor.status().toString();
-      taken.emplace(operand.name, std::move(*tensor));
-    }
+      taken.emplace(name, std::move(*tensor));
+    };
+    for (const Operand &operand : operandsOf(Operator::kDecode))
+      if (operand.isWritten() && takes(run.spec(), operand.name))
+        take(operand.name);
+    take(T::kCacheSeqlens);
     return taken;
   }
 
@@ -259,6 +261,12 @@ TEST_P(BadOffsets, AnEndThatIsNoneLeavesItsSequence) {
 
 TEST_P(BadOffsets, AFirstThatIsNotZeroLeavesItsSequence) {
   checkBad(kFirst, T::kCuSeqlensQ, 0, {1, kNew, kNew + 1, -1, kLeast, kRows + 1, kMost});
+}
+
+// The last sequence has as many tokens as it may, one of them behind all rows. The one before has one too many.
+TEST_P(BadOffsets, OnesBehindTheRowsLeaveTheirSequences) {
+  checkStep(runRight(), {kMiddle, kLast},
+            {{T::kCuSeqlensQ, kLast, kRows + 1 - kNew}, {T::kCuSeqlensQ, kBatch, kRows + 1}});
 }
 
 // An offset in the middle is the end of one sequence and the beginning of the next: both are bad.

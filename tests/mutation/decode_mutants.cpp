@@ -260,7 +260,7 @@ constexpr Mutant kDecodeMutants[] = {
      .file = "tile/cache_sequences.mlir",
      .before = "%q_outside = arith.cmpi sgt, %q_end, %total_q",
      .after = "%q_outside = arith.cmpi sgt, %q_end, %q_end",
-     .tests = "States/BadOffsets.AnEndThatIsNoneLeavesItsSequence/*",
+     .tests = "States/BadOffsets.OnesBehindTheRowsLeaveTheirSequences/*",
      .isSeenOnGpuAlone = true},
     {.name = "first-offset-above-zero-taken",
      .operators = "decode",
