@@ -4,7 +4,6 @@
 #include "runtime/base/trust.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <dirent.h>
@@ -46,26 +45,23 @@ std::vector<std::string> expand(const std::string &pattern) {
   return paths;
 }
 
-using RealPath = std::unique_ptr<char, void (*)(void *)>;
-
 // The file that a path leads to, free of links; or the reason why there is none, or why it is not opened. NVRTC opens
-// libnvrtc-builtins beside itself, so its neighbours are judged with it.
+// libnvrtc-builtins beside itself, through links where there are any, so its neighbours are judged with it.
 std::string trustedFile(const std::string &path, std::string &reason) {
-  const RealPath real(::realpath(path.c_str(), nullptr), &std::free);
-  if (!real) {
-    reason = path + ": " + std::generic_category().message(errno);
+  const FollowedPath library = followLinks(path);
+  std::string fault = library.fault;
+  if (fault.empty() && library.error) {
+    reason = path + ": " + std::generic_category().message(library.error);
     return "";
   }
-  const std::string file = real.get(), folder = file.substr(0, file.rfind('/') + 1);
-  std::string fault = whyNotTrusted(file);
-  const std::unique_ptr<DIR, int (*)(DIR *)> entries(::opendir(folder.c_str()), &::closedir);
+  const std::string folder = library.file.substr(0, library.file.rfind('/') + 1);
+  const std::unique_ptr<DIR, int (*)(DIR *)> entries(fault.empty() ? ::opendir(folder.c_str()) : nullptr, &::closedir);
   while (const dirent *entry = entries && fault.empty() ? ::readdir(entries.get()) : nullptr)
     if (std::string_view(entry->d_name).starts_with("libnvrtc"))
-      if (const RealPath neighbour(::realpath((folder + entry->d_name).c_str(), nullptr), &std::free); neighbour)
-        fault = whyNotTrusted(neighbour.get());
+      fault = followLinks(folder + entry->d_name).fault;
   if (!fault.empty())
     reason = path + " is not opened: " + fault;
-  return file;
+  return library.file;
 }
 
 // "12.4" of 12040.

@@ -2,13 +2,18 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
+#include <cstdlib>
+#include <memory>
 #include <system_error>
 #include <unistd.h>
 
 namespace nsa {
 
 namespace {
+
+constexpr int kMostLinks = 40; // as Linux
 
 std::string quoted(const std::string &path) { return "'" + path + "'"; }
 
@@ -73,6 +78,62 @@ std::string whyFileNotTrusted(const std::string &path) {
 std::string whyNotTrusted(const std::string &path) {
   const std::string reason = whyFolderNotTrusted(path.substr(0, std::max<size_t>(path.rfind('/'), 1)));
   return reason.empty() ? whyFileNotTrusted(path) : reason;
+}
+
+FollowedPath followLinks(const std::string &path) {
+  FollowedPath followed;
+  std::string reached, rest = path; // free of links, "" for the root; and what is still to be walked
+  int links = 0;
+  // What is not there, or not for us to see, may come to be there: after a link its folder counts too.
+  const auto stop = [&](int error) {
+    followed.error = error;
+    if (links > 0)
+      followed.fault = whyFolderNotTrusted(reached.empty() ? "/" : reached);
+    return followed;
+  };
+  if (!path.starts_with('/')) {
+    const std::unique_ptr<char, void (*)(void *)> current(::realpath(".", nullptr), &std::free);
+    if (!current)
+      return stop(errno);
+    reached = std::string_view(current.get()) == "/" ? "" : current.get();
+  }
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find('/'), rest.size());
+    const std::string name = rest.substr(0, end);
+    rest.erase(0, end + 1);
+    if (name.empty() || name == ".")
+      continue;
+    if (name == "..") {
+      reached.erase(std::min(reached.rfind('/'), reached.size()));
+      continue;
+    }
+    const std::string place = reached + "/" + name;
+    struct stat facts{};
+    if (::lstat(place.c_str(), &facts) != 0)
+      return stop(errno);
+    if (!S_ISLNK(facts.st_mode)) {
+      reached = place;
+      continue;
+    }
+    facts.st_mode = 0; // the mode of a link allows everything, and a link cannot be written
+    followed.fault = whyFolderNotTrusted(reached.empty() ? "/" : reached);
+    if (followed.fault.empty())
+      followed.fault = whyFileNotTrusted(place, facts);
+    if (!followed.fault.empty())
+      return followed;
+    if (++links > kMostLinks)
+      return stop(ELOOP);
+    char target[PATH_MAX];
+    const ssize_t length = ::readlink(place.c_str(), target, sizeof target);
+    if (length < 0)
+      return stop(errno);
+    rest = std::string(target, static_cast<size_t>(length)) + "/" + rest;
+    if (target[0] == '/')
+      reached.clear();
+  }
+  followed.file = reached.empty() ? "/" : reached;
+  followed.fault = whyNotTrusted(followed.file);
+  return followed;
 }
 
 } // namespace nsa

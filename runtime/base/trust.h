@@ -12,8 +12,8 @@
 // leads, so a file may be opened, or made, by its path afterwards. A folder that is missing is therefore a fault:
 // another user might make it meanwhile. A file that is missing is none.
 //
-// Paths are absolute and free of links (realpath); a link that is met was made meanwhile or leads nowhere, and is
-// refused. The results are "" or the reason, in words that follow a colon.
+// But for those that `followLinks` takes, paths are absolute and free of links (realpath); a link that is met was made
+// meanwhile or leads nowhere, and is refused. The results are "" or the reason, in words that follow a colon.
 // Thread-safety: pure functions of the file system.
 #pragma once
 
@@ -24,6 +24,15 @@ namespace nsa {
 
 // The file and the way to it.
 std::string whyNotTrusted(const std::string &path);
+
+// The file that a path leads to when its links are followed. Each link on the way is judged as a file is: its owner,
+// the folder that it is in, and the way to that folder. So only root and this user can change where the path leads.
+struct FollowedPath {
+  std::string file;  // absolute and free of links; "": there is none
+  std::string fault; // why the file, or a link to it, is not trusted
+  int error = 0;     // errno where there is no file, or it cannot be looked at
+};
+FollowedPath followLinks(const std::string &path);
 
 // The way alone: the folders from the root to the one that the file is in.
 std::string whyFolderNotTrusted(const std::string &folder);

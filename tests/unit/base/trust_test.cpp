@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <string>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 namespace nsa {
 namespace {
@@ -103,6 +105,108 @@ TEST_F(TrustTest, ALinkIsNotFollowed) {
     EXPECT_EQ(whyNotTrusted(link).substr(0, reason.size()), reason);
     EXPECT_EQ(whyNotTrusted(link + "/file").substr(0, reason.size()), reason);
   }
+}
+
+// Where a path leads, through folders of which `open` is one that others may write.
+class LinkTest : public TrustTest {
+protected:
+  std::string open = scratch.file("open");
+
+  void SetUp() override {
+    TrustTest::SetUp();
+    ASSERT_EQ(mkdir(open.c_str(), 0700), 0);
+    ASSERT_EQ(chmod(open.c_str(), 0777), 0);
+  }
+  static void link(const std::string &target, const std::string &place) {
+    ASSERT_EQ(symlink(target.c_str(), place.c_str()), 0) << place;
+  }
+  static void expectFault(const std::string &path, const std::string &reason) {
+    EXPECT_EQ(followLinks(path).fault.substr(0, reason.size()), reason) << path;
+  }
+  static void expectFile(const std::string &path, const std::string &file) {
+    const FollowedPath followed = followLinks(path);
+    EXPECT_EQ(followed.file, file) << path;
+    EXPECT_EQ(followed.fault, "") << path;
+    EXPECT_EQ(followed.error, 0) << path;
+  }
+};
+
+TEST_F(LinkTest, LinksInTrustedFoldersAreFollowed) {
+  link(file, scratch.file("absolute"));
+  link("above/folder", scratch.file("relative"));
+  link("../folder/../../relative", folder + "/upwards");
+  expectFile(file, file);
+  expectFile(above + "//./folder/file", file);
+  expectFile(scratch.file("absolute"), file);
+  expectFile(scratch.file("relative") + "/file", file);
+  expectFile(folder + "/upwards/file", file);
+  expectFile(folder + "/upwards/", folder);
+  expectFile("/", "/");
+  expectFile("/../..", "/");
+}
+
+TEST_F(LinkTest, ARelativePathBeginsInTheWorkingDirectory) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(above);
+  expectFile("folder/file", file);
+  expectFile("../above/folder/file", file);
+  std::filesystem::current_path("/");
+  expectFile(file.substr(1), file);
+  std::filesystem::current_path(before);
+}
+
+// The file at the end is trusted, and others may lead the way to another one that is.
+TEST_F(LinkTest, ALinkInAFolderThatOthersMayWriteIsAFault) {
+  const std::string hop = open + "/hop", reason = "everyone may write folder '" + open + "' (mode ";
+  link(file, hop);
+  link("open/hop", scratch.file("first"));
+  link(scratch.file("first"), folder + "/second");
+  link(folder, open + "/folder");
+  link("open/folder", scratch.file("way"));
+  for (const mode_t mode : {0777, 01777}) {
+    ASSERT_EQ(chmod(open.c_str(), mode), 0);
+    for (const std::string &path : {hop, scratch.file("first"), folder + "/second", scratch.file("way") + "/file"})
+      expectFault(path, reason);
+  }
+  ASSERT_EQ(chmod(open.c_str(), 0755), 0);
+  expectFile(folder + "/second", file);
+  expectFile(scratch.file("way") + "/file", file);
+}
+
+TEST_F(LinkTest, ALinkOfAnotherUserIsAFault) {
+  if (geteuid() != 0)
+    GTEST_SKIP() << "only root gives files away";
+  const std::string first = scratch.file("first");
+  link(file, first);
+  ASSERT_EQ(lchown(first.c_str(), 65534, 65534), 0);
+  expectFault(first, "'" + first + "' belongs to another user (uid 65534");
+}
+
+TEST_F(LinkTest, TheFileIsJudgedToo) {
+  link(file, scratch.file("first"));
+  ASSERT_EQ(chmod(file.c_str(), 0666), 0);
+  expectFault(scratch.file("first"), "everyone may write '" + file + "'");
+  expectFault(file, "everyone may write '" + file + "'");
+}
+
+TEST_F(LinkTest, WhereNoFileIsTheReasonIsTold) {
+  link("loop", scratch.file("loop"));
+  link(folder + "/none", scratch.file("nowhere"));
+  const std::pair<std::string, int> cases[] = {{folder + "/none", ENOENT},
+                                               {above + "/none/none", ENOENT},
+                                               {scratch.file("nowhere"), ENOENT},
+                                               {file + "/none", ENOTDIR},
+                                               {scratch.file("loop"), ELOOP}};
+  for (const auto &[path, error] : cases) {
+    const FollowedPath followed = followLinks(path);
+    EXPECT_EQ(followed.error, error) << path;
+    EXPECT_EQ(followed.file, "") << path;
+    EXPECT_EQ(followed.fault, "") << path;
+  }
+  // Somebody else may make it there.
+  link("open/none", scratch.file("later"));
+  expectFault(scratch.file("later"), "everyone may write folder '" + open + "'");
+  EXPECT_EQ(followLinks(open + "/none").fault, "");
 }
 
 TEST_F(TrustTest, TheFolderAndTheFileAlone) {

@@ -71,6 +71,48 @@ TEST_F(NvrtcTrustTest, WhatBelongsToAnotherUserIsNotOpened) {
   EXPECT_FALSE(ran());
 }
 
+// A chain of links that ends at a file of ours, through a folder in which others may lead it elsewhere.
+class NvrtcLinkTest : public NvrtcTrustTest {
+protected:
+  std::string open = scratch.file("open"), hop = open + "/hop", builtins = folder + "/libnvrtc-builtins.so.13.0";
+
+  void SetUp() override {
+    NvrtcTrustTest::SetUp();
+    ASSERT_EQ(mkdir(open.c_str(), 0700), 0);
+    ASSERT_EQ(chmod(open.c_str(), 0777), 0);
+  }
+  void expectRefused(const std::string &path) const {
+    EXPECT_NE(fault(path).find(path + " is not opened: everyone may write folder '" + open + "'"), std::string::npos)
+        << fault(path);
+    EXPECT_FALSE(ran());
+  }
+};
+
+TEST_F(NvrtcLinkTest, ALibraryIsNotOpenedThroughAFolderThatOthersMayWrite) {
+  ASSERT_EQ(symlink(library.c_str(), hop.c_str()), 0);
+  ASSERT_EQ(symlink(hop.c_str(), scratch.file("link").c_str()), 0);
+  expectRefused(hop);
+  expectRefused(scratch.file("link"));
+}
+
+TEST_F(NvrtcLinkTest, ANeighbourThroughAFolderThatOthersMayWriteIsRefused) {
+  const std::string elsewhere = scratch.file("elsewhere");
+  ASSERT_EQ(symlink(hop.c_str(), builtins.c_str()), 0);
+  expectRefused(library); // others may make what the link leads to
+  test::writeFile(elsewhere, "opened by NVRTC itself");
+  ASSERT_EQ(chmod(elsewhere.c_str(), 0644), 0);
+  ASSERT_EQ(symlink(elsewhere.c_str(), hop.c_str()), 0);
+  expectRefused(library);
+}
+
+TEST_F(NvrtcLinkTest, LinksInFoldersOfOursAreFollowed) {
+  ASSERT_EQ(symlink("none", builtins.c_str()), 0);
+  ASSERT_EQ(symlink("libnvrtc.so.13", (folder + "/libnvrtc.so").c_str()), 0);
+  ASSERT_EQ(symlink("lib/libnvrtc.so", scratch.file("link").c_str()), 0);
+  EXPECT_NE(fault(scratch.file("link")).find("lacks nvrtcVersion"), std::string::npos) << fault(scratch.file("link"));
+  EXPECT_TRUE(ran());
+}
+
 TEST_F(NvrtcTrustTest, AMissingFileIsNamed) {
   EXPECT_NE(fault(folder + "/none.so").find(folder + "/none.so: No such file"), std::string::npos)
       << fault(folder + "/none.so");
