@@ -34,6 +34,9 @@ bool checkRecords(Records &records) {
 }
 
 bool renderFile(const std::filesystem::path &path, Records &records, bool isCheck) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) // which opens, and throws when it is read
+    return fail(path.string() + " is a folder: name the pages in it");
   std::ifstream input(path, std::ios::binary);
   if (!input)
     return fail(path.string() + " cannot be read");
