@@ -97,8 +97,7 @@ std::vector<std::string> Records::find(const std::string &bench) const {
 }
 
 std::optional<int64_t> Records::age(const Source &source) {
-  const bool isOurs = source.repository.empty() && isCommit(source.commit);
-  return isOurs && history.isKnown() ? history.commitsSince(source.commit) : std::nullopt;
+  return isCommit(source.commit) && history.isKnown() ? history.commitsSince(source.commit) : std::nullopt;
 }
 
 std::optional<int64_t> Records::age(const Json &record) {
