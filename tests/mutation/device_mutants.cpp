@@ -184,7 +184,7 @@ constexpr Mutant kDeviceMutants[] = {
      .after = "key <= rows[i / 2].past)",
      .tests = "AttentionTest.PoisonInDisallowedKeysNeverReachesARow"},
     // Delays of each role of the template's warps, which its barriers must allow. compute-sanitizer's racecheck does
-    // not know that mbarriers order bulk copies, and reports hazards of them that are none.
+    // not follow mbarriers for the ordinary stores that copy rows, and reports hazards of them that are none.
     {.name = "sm90-delay-before-a-copy-of-queries",
      .operators = "dense, window, cmp",
      .file = "device/sm90/attention_producer.cuh",
