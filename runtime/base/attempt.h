@@ -1,4 +1,5 @@
-// What a thread of the library's own does: an exception that left it would end the host's process.
+// Runs work on a thread that the library began, and turns every exception into a Status. An exception that left such a
+// thread would end the host's process.
 // Thread-safety: pure.
 #pragma once
 
@@ -10,7 +11,9 @@
 
 namespace nsa {
 
-// Calls `work`, which returns Status; what it throws is an error. `purpose` tells what memory was wanted for: "to ...".
+// Calls `work`, which returns Status, and returns its result. An exception becomes an error: std::bad_alloc is
+// kOutOfMemory, every other exception is kInternal. `purpose` completes the message "no host memory ..." and begins
+// with "to".
 template <typename Work> Status attempt(const char *purpose, Work &&work) {
   try {
     return work();

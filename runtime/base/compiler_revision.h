@@ -1,5 +1,6 @@
-// Names the state of compiler/ and templates/ that this build was made from. The compiler writes it into the manifests
-// of its kernels and the runtime compares: a kernel of another revision is made again when a compiler is at hand.
+// Names the state of compiler/ and templates/ that this build was made from. The compiler writes this name into the
+// manifests of its kernels, and the runtime compares it. Where a compiler is at hand, the runtime makes a kernel of
+// another revision again.
 // Thread-safety: a constant.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Digests: BLAKE2b-256 names everything that is stored (kernels by content, rows against damage),
-// XXH3-128 makes in-memory keys, where speed counts and nobody forges.
+// Digests. BLAKE2b-256 names everything that is stored: it is the key of a kernel's content, and it finds damaged rows.
+// XXH3-128 makes keys in memory, where speed counts and a forged key would harm only its own process.
 // Thread-safety: functions are safe from any thread; a Digest belongs to one thread at a time.
 #pragma once
 
@@ -19,15 +19,15 @@ public:
   using Bytes = std::array<std::byte, 32>;
   Digest();
 
-  // Raw bytes: two updates equal one update of both together.
+  // Adds raw bytes. Two calls give the same digest as one call with both texts joined.
   Digest &update(std::span<const std::byte> bytes);
   Digest &update(std::string_view text);
-  // One field of a record: its length (8 bytes, little endian), then its bytes, so that neighbouring
-  // fields cannot trade bytes and keep the digest.
+  // Adds one field of a record: its length (8 bytes, little endian), then its bytes. The length keeps two neighbouring
+  // fields from having the same digest as two others with the same bytes in all.
   Digest &field(std::span<const std::byte> bytes);
   Digest &field(std::string_view text);
 
-  // Ends the digest; it takes no further input.
+  // Returns the digest and ends it: no function may be called afterwards.
   Bytes finish();
   std::string finishHex();
 
@@ -45,7 +45,7 @@ struct Hash128 {
   bool operator==(const Hash128 &) const = default;
 };
 
-// XXH3-128. Never stored: its only promise is equality within a process.
+// XXH3-128. It must never be stored: only equality within one process is promised.
 Hash128 hash128(std::string_view bytes);
 
 } // namespace nsa

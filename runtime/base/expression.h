@@ -1,8 +1,8 @@
-// Integer expressions of the template header and the manifest (`require`, `let`, `cost`, `grid`).
-// Grammar: 64-bit integers, names, + - * / %, < <= > >= == !=, && || !, ?:, parentheses, and
-// min(a,b) max(a,b) ceildiv(a,b) roundup(a,b), whose names are no others'. Comparisons give 0 or 1. Division by zero
+// Integer expressions of template headers and manifests (`require`, `let`, `cost`, `grid`).
+// Grammar: 64-bit integers, names, + - * / %, < <= > >= == !=, && || !, ?:, parentheses, and the functions min(a,b)
+// max(a,b) ceildiv(a,b) roundup(a,b). A name must not be that of a function. Comparisons give 0 or 1. Division by zero
 // and overflow are errors.
-// Parsing happens once; evaluation allocates nothing when its names were bound to slots before.
+// A text is parsed once. Evaluating it with an array of values allocates nothing.
 // Thread-safety: an Expression is immutable after parsing and may be evaluated by many threads.
 #pragma once
 
@@ -24,12 +24,13 @@ public:
   static Result<Expression> parse(std::string_view text);
 
   const std::string &text() const { return source; }
-  // The distinct names in order of first use. `evaluate` takes their values in this order.
+  // The distinct names in the order of their first use. `evaluate` takes their values in this order.
   const std::vector<std::string> &names() const { return nameList; }
 
-  // values.size() == names().size(). Allocation-free.
+  // Evaluates with one value for each name: values.size() == names().size(). It allocates nothing.
   Result<int64_t> evaluate(std::span<const int64_t> values) const;
-  // Looks each name up; `lookup` returns false for an unknown name, which is an error naming it.
+  // Evaluates with the value that `lookup` gives for each name. `lookup` returns false for an unknown name, which is an
+  // error that contains the name.
   Result<int64_t> evaluate(const std::function<bool(std::string_view, int64_t &)> &lookup) const;
 
   bool operator==(const Expression &other) const { return source == other.source; }
@@ -43,7 +44,7 @@ private:
   friend class ExpressionParser;
   std::string source = "1";
   std::vector<std::string> nameList;
-  std::vector<Instruction> program; // postfix; empty: the constant 1
+  std::vector<Instruction> program; // in postfix order; empty for the constant 1
 };
 
 } // namespace nsa

@@ -1,7 +1,9 @@
-// A write beyond the host's limit of file sizes (RLIMIT_FSIZE) sends SIGXFSZ, which ends a process that expects none.
-// While this lives such a write only fails, with EFBIG. The outermost one of a thread takes four system calls, and one
-// inside of it none, so hold it around a whole operation. Thread-safety: for the thread that makes it, which must be
-// the one that ends it, after all that it made meanwhile.
+// Keeps SIGXFSZ away while an operation writes files. A write beyond the host's limit of file sizes (RLIMIT_FSIZE)
+// sends this signal, and it ends a process that does not handle it. While a FileLimitSignalHeld exists, such a write
+// only fails, with EFBIG. The outermost object of a thread takes four system calls and an object within it takes none,
+// so put one around a whole operation.
+// Thread-safety: it works for the thread that makes it. The same thread must destroy it, after all objects that it made
+// meanwhile.
 #pragma once
 
 #include <cerrno>
@@ -29,7 +31,7 @@ public:
       return;
     const int error = errno;
     const timespec atOnce{};
-    // What came meanwhile is ours: a write's signal is for the thread that wrote.
+    // A signal that became pending meanwhile is the library's: the kernel sends SIGXFSZ to the thread that wrote.
     while (!isHosts && sigtimedwait(&signal, nullptr, &atOnce) < 0 && errno == EINTR) {
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -43,7 +45,7 @@ private:
   static inline thread_local bool isHeld = false;
   const bool isOutermost;
   sigset_t signal, before;
-  bool isHosts = false; // it was pending before
+  bool isHosts = false; // the signal was pending before, so the host must get it
 };
 
 } // namespace nsa

@@ -1,5 +1,5 @@
-// bf16 and fp16 <-> float in integer arithmetic, round to nearest even, so that hosts without such
-// instructions, tests and tools all agree to the bit. Values are carried as uint16_t.
+// Converts bf16 and fp16 to float and back, in integer arithmetic, rounding to nearest even. Hosts without instructions
+// for these types, tests and tools get the same bits. A uint16_t carries the value.
 // Thread-safety: pure functions.
 #pragma once
 

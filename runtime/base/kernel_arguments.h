@@ -1,4 +1,5 @@
-// What kernels take: views and numbers by the names that manifests use, and the sizes that grid formulas may use.
+// The arguments of kernels: views and scalars by the names that manifests use, and the sizes that the formulas of a
+// grid may use.
 // Thread-safety: values and constants.
 #pragma once
 
@@ -13,7 +14,7 @@
 
 namespace nsa {
 
-// docs/operators.md says what each holds, by operator.
+// The tensors that kernels take. docs/operators.md says what each one holds, operator by operator.
 enum class View : int {
   kQ,
   kK,
@@ -87,12 +88,12 @@ enum class View : int {
 inline constexpr int kViews = 68;
 
 inline constexpr int kMaxCoordinates = 4;
-enum class ElementType : uint8_t { kOwn, kF32, kI32 }; // kOwn: the operator's
+enum class ElementType : uint8_t { kOwn, kF32, kI32 }; // kOwn: the spec's dtype
 DType elementDType(ElementType type, DType own);
 
 struct ViewRule {
   std::string_view name;
-  int rank; // coordinates
+  int rank; // number of coordinates
   ElementType type;
 };
 const ViewRule &viewRule(View view);
@@ -130,19 +131,21 @@ struct ScalarRule {
   ManifestParam::Kind kind;
 };
 const ScalarRule &scalarRule(Scalar scalar);
-using ScalarSlots = std::array<uint64_t, kScalars>; // low bytes first
+using ScalarSlots = std::array<uint64_t, kScalars>; // the value is in the low bytes of its slot
 inline void setScalar(ScalarSlots &scalars, Scalar name, int64_t value) {
   scalars[static_cast<size_t>(name)] = static_cast<uint32_t>(value);
 }
 
+// A view's values before they are written into argument slots.
 struct ViewSlots {
-  const void *data = nullptr;                        // nullptr: absent
-  std::array<int64_t, kMaxCoordinates> strides = {}; // of the view's coordinates, elements
+  const void *data = nullptr;                        // nullptr: the tensor is absent
+  std::array<int64_t, kMaxCoordinates> strides = {}; // one for each coordinate of the view, in elements
   uint64_t flags = 0;
-  // Of a view of pages: which page holds a sequence's rows (runtime/base/manifest.h). nullptr: no pages.
+  // A view of pages only: the table that names the page of a sequence's rows (runtime/base/manifest.h). nullptr: no
+  // pages.
   const int32_t *table = nullptr;
-  int64_t tableStride = 0; // from sequence to sequence, elements
-  // Of [entry, time, head]: how many there are in the time coordinate; 0: not known, and no tensor map is made.
+  int64_t tableStride = 0; // from one sequence's row of the table to the next, in elements
+  // A view [entry, time, head] only: the extent of its time coordinate. 0: not known, so no tensor map is made.
   int64_t rows = 0;
 
   static ViewSlots make(const void *data, DType dtype, const std::array<int64_t, kMaxCoordinates> &strides,
@@ -154,8 +157,8 @@ struct ViewSlots {
   }
 };
 
-// Views by number, of which a call has few of many: one that is absent costs nothing when the table is made, and
-// nothing when it is copied.
+// Views by their numbers, of which a call has only a few. An absent view costs nothing when the table is made or
+// copied.
 template <size_t kCount> class SparseViews {
 public:
   SparseViews() {}
@@ -171,7 +174,7 @@ public:
   }
 
   const ViewSlots &operator[](size_t i) const { return has(i) ? items[i] : kAbsent; }
-  // Present from now on.
+  // The view is present from now on.
   ViewSlots &operator[](size_t i) {
     if (!has(i)) {
       std::construct_at(&items[i]);
@@ -192,7 +195,7 @@ private:
   };
 };
 
-// Sizes that grid formulas may use.
+// The sizes that the formulas of a grid may use. Each is an upper bound of the call.
 struct GridSizes {
   int64_t batch = 0;
   int64_t kvHeads = 0;
@@ -214,7 +217,7 @@ struct GridSizeRule {
 // nullptr: no size of that name.
 const GridSizeRule *findGridSize(std::string_view name);
 
-// One launch.
+// The arguments of one launch.
 struct KernelCall {
   SparseViews<kViews> views;
   ScalarSlots scalars = {};
@@ -224,8 +227,9 @@ struct KernelCall {
   const ViewSlots &operator[](View view) const { return views[static_cast<size_t>(view)]; }
 };
 
-// The table that the kernels `sequences` and `cache_sequences` make of lengths in device memory: rows of so many int32,
-// one for each sequence; the latter adds one for each sequence's new compressed blocks.
+// The kernels `sequences` and `cache_sequences` make a table of the lengths in device memory. Each sequence has a row
+// of kSequenceFields int32. `cache_sequences` adds a second row for each sequence, which describes its new compressed
+// blocks.
 inline constexpr int64_t kSequenceFields = 8;
 
 } // namespace nsa

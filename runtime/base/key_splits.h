@@ -1,5 +1,6 @@
-// How many programs share the keys of one query in each branch of decode: few queries are too few programs to fill a
-// device (Flash-Decoding). A function of what a problem's key tells, so that one stored choice has one answer.
+// Decides how many programs share the keys of one query in each branch of decode (Flash-Decoding): a few queries with
+// one program each do not fill a device. The answer depends only on what the problem's key contains, so that a stored
+// choice always meets the same number of splits.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -10,26 +11,31 @@
 
 namespace nsa {
 
-// Whether a plan's queries are so few that programs share the keys of one.
+// Whether several programs share the keys of one query: in a plan of decode with at most 8 queries in each sequence.
 bool sharesKeys(const Spec &spec, const Maxima &maxima);
-// Whether they are so many, all sequences and key heads together, that a program for each fills a device.
+// Whether the queries, counted over all sequences and kv heads, are so many that a few programs for each of them fill a
+// device.
 bool hasManyQueries(const Spec &spec, const Maxima &maxima);
-// The same where a program of attention takes 128 rows, pairs of a query and a head of its group.
+// As hasManyQueries, for kernels of attention in which one program takes 128 rows. A row is a pair of a query and a
+// head of its group.
 bool hasManyRows(const Spec &spec, const Maxima &maxima);
 
-// Selection blocks of a segment, of which `rank` keeps the first before `choose` compares what was kept: a power of two
-// of at least 128. 0: comparing all blocks with all is less work than a launch, so `choose` does it.
+// How many selection blocks a segment has. The kernel `rank` keeps the best blocks of each segment, and `choose`
+// compares what was kept. The result is a power of two, at least 128. 0 means that there is no `rank`: comparing all
+// blocks with each other takes less time than one more launch, so `choose` does it.
 int64_t rankSegment(const Spec &spec, const Maxima &maxima);
-// How many `rank` keeps of each segment: at least the list.
+// How many blocks `rank` keeps of each segment: at least as many as a list has.
 int64_t keptOfSegment(const Spec &spec);
 
 struct KeySplits {
-  static constexpr int64_t kMost = 16; // of one branch
-  std::array<int64_t, 3> counts = {};  // by branch: cmp, sel, win; 0 where it has no kernel
+  static constexpr int64_t kMost = 16; // splits of one branch
+  std::array<int64_t, 3> counts = {};  // splits of cmp, sel, win; 0 where a branch has no kernel
 
-  // By the rule, or by `keySplits` of the spec: as many, where a branch has keys enough for them.
+  // Takes the rule's numbers, or where `spec.keySplits` is not 0 that number for each branch that has enough keys for
+  // it.
   static KeySplits make(const Spec &spec, const Maxima &maxima);
-  // What `merge` makes room for: the splits of the branches that are on, in steps of 16.
+  // The slots that `merge` has for the results of splits: the splits of all branches that are on, rounded up to a
+  // multiple of 16.
   int64_t slots(const Spec &spec) const;
 };
 

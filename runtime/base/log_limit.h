@@ -1,6 +1,6 @@
-// Keeps a fault that repeats itself from filling a host's log: of each tag only so many warnings a minute get through.
-// What is asked for (info, debug) and errors are never held back.
-// Thread-safety: the sink that it makes may be called by many threads at once, if the one behind it may.
+// Keeps a repeated fault from filling a host's log. Of each tag only a limited number of warnings passes in a minute.
+// Errors, and the levels info and debug, which a host has to ask for, always pass.
+// Thread-safety: many threads may call the returned sink at once if they may call the given sink at once.
 #pragma once
 
 #include "runtime/base/log.h"
@@ -12,12 +12,14 @@
 namespace nsa {
 
 struct LogLimit {
-  int lines = 20; // of a tag in `seconds`; 0 or less: no limit
+  int lines = 20; // warnings of one tag in `seconds`; 0 or less: no limit
   double seconds = 60;
 };
 
-// The first line that is held back is announced by one of its own; the next one after the period says how many there
-// were. `now` counts seconds and never goes back; `dropped` outlives the sink.
+// Returns a sink that passes lines on to `sink` within the limit. When a warning is held back for the first time in a
+// period, one line says so. After the period the next warning of the tag is preceded by a line that says how many were
+// held back. `now` counts seconds and never goes back. `dropped` counts the lines held back and must outlive the
+// returned sink.
 Logger::Sink limitLog(Logger::Sink sink, LogLimit limit, std::function<double()> now, std::atomic<uint64_t> &dropped);
 
 } // namespace nsa

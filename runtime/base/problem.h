@@ -1,7 +1,7 @@
-// Spec -> Problem: what the user asks becomes the canonical key under which choices are stored.
-// A Problem holds only what may change the best kernel: the values compiled in, and lengths and
-// batch as power-of-two buckets (they choose, they are never compiled in). One field list makes
-// validation messages, text form and equality; nothing is hashed by hand.
+// Turns a spec into a problem, the canonical key under which choices are stored. A Problem holds only what can change
+// which kernel is best: the values that are compiled in, and batch and lengths rounded up to powers of two (buckets).
+// Buckets choose a kernel; they are never compiled in. One list of fields makes the messages of validation, the text
+// and the comparison, and no hash is written by hand.
 // Thread-safety: values.
 #pragma once
 
@@ -14,7 +14,8 @@
 
 namespace nsa {
 
-// Those of docs/specification.md 12, and after kDecode the kernels that only serve inside of them.
+// The operators of docs/specification.md 12. Those after kDecode are kernels that serve only within a plan of another
+// operator.
 enum class Operator : int {
   kDense = 0,
   kWindow = 1,
@@ -25,29 +26,29 @@ enum class Operator : int {
   kCombine = 6,
   kNsa = 7,
   kDecode = 8,
-  kSequences = 9,       // lengths in device memory, checked once for all kernels of a plan
+  kSequences = 9,       // checks the lengths in device memory once for all kernels of a plan
   kCacheSequences = 10, // the same for a cache, whose lengths grow by the new tokens
-  kAppend = 11,         // new tokens into a cache
-  // The branches for few queries, which share out the keys of each (Flash-Decoding).
+  kAppend = 11,         // writes new tokens into a cache
+  // The kernels of decode for few queries, in which several programs share the keys of a query (Flash-Decoding).
   kSplitCmp = 12,
   kSplitSelWin = 13,
-  kScores = 14, // of selection blocks
-  kRank = 15,   // the first ones of each segment, where blocks are many
-  kChoose = 16, // the first ones of all
-  kAscend = 17, // those as a list for callers
-  kMerge = 18,  // what the splits found, and the branches by their gates
+  kScores = 14, // the scores of selection blocks
+  kRank = 15,   // keeps the best blocks of each segment, where there are many blocks
+  kChoose = 16, // chooses the selected blocks
+  kAscend = 17, // writes the chosen blocks as an ascending list for the caller
+  kMerge = 18,  // merges the results of the splits, and the branches by their gates
 };
-inline constexpr int kPublicOperators = 9; // numbers of nsa_op
+inline constexpr int kPublicOperators = 9; // operators that nsa_op names
 inline constexpr int kOperators = 19;
-// The whole forward, which runs the others' kernels.
+// Whether the operator is the whole forward pass, which runs kernels of other operators.
 constexpr bool isWhole(Operator op) { return op == Operator::kNsa || op == Operator::kDecode; }
-// Whether kernels of the operator have choices to measure.
+// Whether a kernel of this operator has choices that can be measured.
 constexpr bool isTuned(Operator op) {
   return op != Operator::kSequences && op != Operator::kCacheSequences && op != Operator::kAscend;
 }
-// Whether an operator is a kernel of decode alone, which has no call of its own.
+// Whether the operator is a kernel of decode that a caller cannot ask for.
 constexpr bool isPartOfDecode(Operator op) { return op > Operator::kCacheSequences; }
-// Whether more than one template serves the operator, so that one may be forced.
+// Whether several templates serve the operator, so that a caller may force one of them.
 constexpr bool hasVariants(Operator op) {
   return op == Operator::kDense || op == Operator::kWindow || op == Operator::kCmp;
 }
@@ -63,21 +64,21 @@ std::string_view layoutName(Layout layout); // "dense", "packed"
 std::string_view cmpKindName(CmpKind kind);
 std::string_view activationName(Activation activation);
 std::string_view gateName(Gate gate);
-Result<Operator> parseOperator(std::string_view name); // kernels' operators included
+Result<Operator> parseOperator(std::string_view name); // accepts the operators of kernels too
 Result<DType> parseDType(std::string_view name);
 Result<Layout> parseLayout(std::string_view name);
 Result<CmpKind> parseCmpKind(std::string_view name);
 Result<Activation> parseActivation(std::string_view name);
 Result<Gate> parseGate(std::string_view name);
 int dtypeBytes(DType dtype);
-// Names of operators, dtypes, kinds of compression, activations and gates as expression operands (`op == window`,
-// `dtype == fp32`, `cmp_kind == mean`): the enumerator's number. False for any other name.
+// Gives the number of an enumerator to an expression: names of operators, dtypes, kinds of compression, activations and
+// gates (`op == window`, `dtype == fp32`, `cmp_kind == mean`). Returns false for any other name.
 bool lookupEnumerator(std::string_view name, int64_t &value);
 
 // The branches of NSA, as bits of Spec::branches; gates and branch outputs are in this order.
 inline constexpr int32_t kBranchCmp = 1, kBranchSel = 2, kBranchWin = 4, kAllBranches = 7;
 
-// What an operator reads of a spec: each bit a field, or fields that go together.
+// The fields of a spec that an operator reads. A bit stands for one field, or for fields that are always read together.
 enum SpecField : uint32_t {
   kHeads = 1, // query_heads
   kQk = 2,    // qk_dim, scale
@@ -92,8 +93,8 @@ enum SpecField : uint32_t {
 };
 uint32_t fieldsOf(Operator op);
 
-// The user's request (docs/specification.md 1). Field names are those of the API and of config files. An operator reads
-// what it needs and ignores the rest.
+// What the user asks for (docs/specification.md 1). The fields have the names of the API and of config files. An
+// operator reads the fields it needs and ignores the rest.
 struct Spec {
   Operator op = Operator::kWindow;
   DType dtype = DType::kBf16;
@@ -102,62 +103,63 @@ struct Spec {
   int32_t kvHeads = 0;
   int32_t qkDim = 0;
   int32_t vDim = 0;
-  int32_t window = 512; // tokens, own token included
-  // Softmax scale; 0 = 1/sqrt(qk_dim). Kernels subtract the largest score from each in fp32, where a score of 2^32 has
-  // a rounding error of 2^8: its power of two is no number. With this scale the products of queries and keys may be
-  // 2^14.
+  int32_t window = 512; // tokens, the query's own included
+  // The scale of scores; 0 means 1/sqrt(qk_dim). It is limited because kernels subtract the largest score from each
+  // score in fp32. At a score of 2^32 the rounding error reaches 2^8, and 2 to that power is not finite. With the scale
+  // 65536 the product of a query and a key may reach 2^14.
   static constexpr float kMostScale = 65536;
   float scale = 0;
   int32_t cmpBlock = 32; // tokens
   int32_t cmpStride = 16;
   int32_t selBlock = 64; // tokens
-  int32_t selCount = 16; // blocks of a query and group, forced ones included
+  int32_t selCount = 16; // blocks that a query and its group attend, forced ones included
   int32_t initBlocks = 1;
   int32_t localBlocks = 2;
   CmpKind cmpKind = CmpKind::kMean;
   int32_t mlpHidden = 0;
   Activation mlpActivation = Activation::kRelu;
   Gate gate = Gate::kValue;
-  bool gatePerGroup = false; // gates are [.., kv_heads, 3], else [.., query_heads, 3]
+  bool gatePerGroup = false; // true: gates are [.., kv_heads, 3]; false: [.., query_heads, 3]
   int32_t branches = kAllBranches;
-  int32_t pageSize = 0; // tokens of a cache's page; 0: each sequence's tokens stand together
-  // The engine's, no caller's: how many programs at most share the keys of one of decode's few queries in each branch;
-  // 0: as many as the rule says (key_splits.h).
+  int32_t pageSize = 0; // tokens of a page of the cache; 0: each sequence's tokens lie together
+  // Set by the engine and not by a caller: at most how many programs share the keys of a query of decode in each
+  // branch. 0: the rule of key_splits.h decides.
   int32_t keySplits = 0;
 
   int32_t group() const { return kvHeads ? queryHeads / kvHeads : 0; }
   float effectiveScale() const;
   bool hasBranch(int32_t branch) const { return (branches & branch) != 0; }
-  // N_c of docs/specification.md 3: how many compressed blocks `tokens` tokens have.
+  // How many compressed blocks `tokens` tokens have: N_c of docs/specification.md 3.
   int64_t compressedBlocks(int64_t tokens) const {
-    // Operators that compress nothing leave the fields as they find them.
+    // Operators without compression do not validate these fields, so cmp_stride may be 0.
     return cmpStride < 1 || tokens < cmpBlock ? 0 : (tokens - cmpBlock) / cmpStride + 1;
   }
-  // Every rule of docs/specification.md 1 that concerns the operator; the error names field, value and rule.
+  // Checks every rule of docs/specification.md 1 that concerns the operator. The error names field, value and rule.
   Status validate() const;
 };
 
-// Upper bounds that a plan is made for (docs/specification.md 2). Tokens and lengths count per layout:
-// max_tokens_q bounds the packed total (dense: batch * seqlen_q).
+// The upper bounds that a plan is made for (docs/specification.md 2). tokensQ bounds the queries of all sequences
+// together: the packed total, or batch * seqlen_q in the dense layout.
 struct Maxima {
   int64_t batch = 0;
   int64_t tokensQ = 0;
   int64_t seqlenQ = 0;
   int64_t seqlenK = 0;
-  // Zero lengths are legal (docs/specification.md 1), a batch has at least one sequence, and every bound fits the
-  // 32-bit lengths that kernels receive. The error names the field as the API does: max_batch, ...
+  // Lengths of zero are legal (docs/specification.md 1). A batch has at least one sequence. Every bound must fit the
+  // 32-bit lengths that kernels take. The error names the field as the API does: max_batch, ...
   Status validate(const Spec &spec) const;
 };
 
 struct Problem {
-  // `fixed` is what templates receive; `buckets` only takes part in choosing.
-  std::map<std::string, std::string> fixed;   // dtype, qk_dim, ...: those that the operator compiles in
+  // Templates receive `fixed`. `buckets` only takes part in choosing a kernel.
+  std::map<std::string, std::string> fixed;   // the values that the operator compiles in: dtype, qk_dim, ...
   std::map<std::string, std::string> buckets; // batch, kv_heads, seqlen_k, seqlen_q, window (by operator)
   std::string op;
 
-  // Both arguments have passed validate(). For operators that are one kernel: not for nsa and decode.
+  // Both arguments must have passed validate(). The operator must be a single kernel, so neither nsa nor decode.
   static Problem make(const Spec &spec, const Maxima &maxima);
-  // "window dtype=bf16 group=8 packed=0 page_size=0 qk_dim=64 v_dim=64 | batch=1 kv_heads=1 ...": the database key.
+  // The key of the database: "window dtype=bf16 group=8 packed=0 page_size=0 qk_dim=64 v_dim=64 | batch=1 kv_heads=1
+  // ...".
   std::string key() const;
   bool operator==(const Problem &) const = default;
 };

@@ -1,5 +1,5 @@
-// Tells a process from its parent: threads, CUDA contexts and sqlite connections do not survive a fork,
-// so their owners compare the generation they were made in with the current one.
+// Tells a child of a fork from its parent. Threads, CUDA contexts and sqlite connections do not survive a fork, so
+// their owners compare the generation in which they were made with the current one.
 // Thread-safety: any thread; one relaxed load.
 #pragma once
 

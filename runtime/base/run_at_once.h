@@ -1,6 +1,6 @@
-// Work that is shared by the caller and threads of the library's own: no exception leaves one, no signal of the host's
-// runs on one, and where none is to be had the caller does the work.
-// Thread-safety: `work` is called by several threads at once.
+// Shares work between the caller and threads that the library begins. No exception leaves such a thread, and no signal
+// of the host runs on one. Where no thread can be made, the caller does all the work.
+// Thread-safety: several threads call `work` at once.
 #pragma once
 
 #include "runtime/base/attempt.h"
@@ -19,13 +19,14 @@
 namespace nsa {
 
 struct HelperThreads {
-  const char *name;              // of the threads: at most 15 letters
-  const char *purpose;           // of what `attempt` is told: "to ..."
-  std::function<void()> begin{}; // called first on each of them, never on the caller; may be empty
+  const char *name;              // of each thread: at most 15 characters
+  const char *purpose;           // see `attempt`: begins with "to"
+  std::function<void()> begin{}; // called first on each new thread, never on the caller; may be empty
 };
 
-// Calls work(0) to work(count - 1), which return Status, begun in this order, on up to `threads` threads of which the
-// caller is one. Once one has failed no other is begun, so the first that fails is always the same.
+// Calls work(0) to work(count - 1), which return Status, and begins them in this order. At most `threads` threads work,
+// and the caller is one of them. After a failure no further call begins. The result is the error of the lowest failing
+// index, so it is the same in every run.
 template <typename Work>
 Status runAtOnce(size_t count, size_t threads, const HelperThreads &helpers, const Work &work) {
   std::vector<Status> results(count);
@@ -42,7 +43,7 @@ Status runAtOnce(size_t count, size_t threads, const HelperThreads &helpers, con
         helpers.begin();
       return Status::ok();
     });
-    if (begun.isOk()) // else the others do the work
+    if (begun.isOk()) // otherwise the other threads do the work
       takeTurns();
   };
   {
@@ -55,7 +56,7 @@ Status runAtOnce(size_t count, size_t threads, const HelperThreads &helpers, con
         pool.emplace_back(help);
         pthread_setname_np(pool.back().native_handle(), helpers.name);
       } catch (const std::exception &) {
-        break; // fewer threads than wished: those that exist, and the caller, do the work
+        break; // there are fewer threads than wished, and they do the work with the caller
       }
     }
     takeTurns();

@@ -1,5 +1,6 @@
-// Sizes that are multiplied and added: what does not fit stays at the largest number, and so is too large for whoever
-// has a limit. Thread-safety: values.
+// Sizes that are multiplied and added without overflow. A result that does not fit stays at the largest number, so
+// every later comparison with a limit finds it too large.
+// Thread-safety: values.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +8,12 @@
 
 namespace nsa {
 
-// None is negative.
+// A number of at least 0.
 class Saturated {
 public:
   static constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
-  constexpr Saturated(int64_t number) : number(number) {} // NOLINT(google-explicit-constructor): is one
+  constexpr Saturated(int64_t number) : number(number) {} // NOLINT(google-explicit-constructor): every size is one
   constexpr int64_t value() const { return number; }
 
   friend constexpr Saturated operator*(Saturated a, Saturated b) {

@@ -1,5 +1,6 @@
-// A host's signals are for its own threads: a thread begun while this lives receives none, so the host's handlers do
-// not run on it. Thread-safety: the mask is that of the thread that makes it, which must be the one that ends it.
+// Blocks all signals while it exists, so that a thread begun meanwhile receives none: the host's handlers must run on
+// the host's own threads only.
+// Thread-safety: it changes the mask of the thread that makes it, and the same thread must destroy it.
 #pragma once
 
 #include <csignal>

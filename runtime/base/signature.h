@@ -1,5 +1,5 @@
-// Which tensors an operator takes, and what each must look like: the one table from which calls are checked and
-// arguments are filled (docs/specification.md 2 and 12).
+// Says which tensors an operator takes and what each must look like. Calls are checked and arguments are filled by this
+// one table (docs/specification.md 2 and 12).
 // Thread-safety: constants.
 #pragma once
 
@@ -67,11 +67,12 @@ enum class TensorName : int {
 inline constexpr int kTensorNames = 51;
 std::string_view tensorName(TensorName name); // "q", "k_win", "cu_seqlens_q", ...
 
-// What the first dimensions of a tensor count: [batch, time] in the dense layout, [total] in the packed one. Of a
-// cache, whatever the layout, [batch, room] or [pages, page_size]; its ring is [batch, cmp_block].
+// What the first dimensions of a tensor count. kQueries, kKeys and kBlocks are [batch, time] in the dense layout and
+// [total] in the packed one. kCache and kCacheBlocks are [batch, room] without pages and [pages, rows of a page] with
+// pages, whatever the layout. kRing is [batch, cmp_block].
 enum class Lead : uint8_t { kNone, kQueries, kKeys, kBlocks, kCache, kCacheBlocks, kRing, kSequences };
 
-// Extents beyond those.
+// The dimensions behind the first ones.
 enum class Axis : uint8_t {
   kQueryHeads,
   kKvHeads,
@@ -81,7 +82,7 @@ enum class Axis : uint8_t {
   kSelCount,
   kBranches, // 3
   kCmpBlock,
-  kBlockQk, // cmp_block * qk_dim: addressed as two coordinates
+  kBlockQk, // cmp_block * qk_dim; kernels address it as two coordinates
   kBlockV,
   kHidden
 };
@@ -93,28 +94,28 @@ struct TensorRule {
   Lead lead;
   uint8_t axisCount;
   std::array<Axis, 3> axes;
-  bool contiguous; // the last dimension, which is then no coordinate
+  bool contiguous; // the last dimension must be contiguous, and is then no coordinate of the view
 };
-// Not for cu_seqlens_q and cu_seqlens_k, which have rules of their own.
+// Must not be asked for cu_seqlens_q and cu_seqlens_k, which have rules of their own.
 const TensorRule &tensorRule(TensorName name);
 
 struct Operand {
   enum class Role : uint8_t { kIn, kOptionalIn, kOut, kOptionalOut, kInOut };
   TensorName name;
-  TensorName otherwise; // serves where `name` is not bound; `name` itself when there is no other
+  TensorName otherwise; // the tensor that serves where `name` is not bound; equal to `name` where there is no other
   Role role;
-  View view; // of the kernel, for operators that are one kernel
+  View view; // the argument of the kernel, for operators that are a single kernel
 
   bool isOptional() const { return role == Role::kOptionalIn || role == Role::kOptionalOut; }
   bool isWritten() const { return role == Role::kOut || role == Role::kOptionalOut || role == Role::kInOut; }
   bool isRead() const { return role != Role::kOut && role != Role::kOptionalOut; }
 };
 
-// In the order in which they are checked. Operands that the spec rules out (weights of another phi, branches that are
-// off) are left out by `takes`.
+// The operator's tensors in the order in which they are checked. Some of them may not apply to a spec, such as the
+// weights of another kind of compression or the outputs of a branch that is off: ask `takes`.
 std::span<const Operand> operandsOf(Operator op);
 bool takes(const Spec &spec, TensorName name);
-// Whether sequences have lengths that cu_seqlens give in the packed layout.
+// Whether the operator reads cu_seqlens in the packed layout.
 bool readsLengths(Operator op);
 
 } // namespace nsa

@@ -1,6 +1,6 @@
-// Errors as values: Status and Result<T>, used between all parts of the library.
-// A Status is one pointer wide and null when fine, so returning success costs nothing.
-// An error names the field at fault, its value, the rule it broke and what to do about it.
+// Errors as values: Status and Result<T>, used between all parts of the library. A Status is one pointer wide and null
+// on success, so returning success costs nothing. An error names the field at fault, its value, the rule it broke and
+// what to do about it.
 // Thread-safety: values; distinct objects may be used from distinct threads.
 #pragma once
 
@@ -31,13 +31,13 @@ enum class ErrorCode : int {
 // Stable lower-case name of a code, e.g. "invalid argument".
 std::string_view errorCodeName(ErrorCode code);
 
-// What went wrong. `field`, `value` and `rule` may be empty where they make no sense.
+// What went wrong. `field`, `value` and `rule` are empty where an error has none.
 struct ErrorInfo {
   ErrorCode code = ErrorCode::kInternal;
   std::string field;
   std::string value;
   std::string rule;
-  std::string message; // free text; composed from the three above when empty
+  std::string message; // free text; empty: `sentence` composes it of the three above
   std::string hint;    // what the reader can do
 
   // "window = 0: must be at least 1".
@@ -56,7 +56,7 @@ public:
   Status &operator=(const Status &other);
 
   static Status ok() { return Status(); }
-  // A rule broken by one field.
+  // An invalid argument: `field` has `value`, which breaks `rule`.
   static Status invalid(std::string field, std::string value, std::string rule, std::string hint = "");
   static Status error(ErrorCode code, std::string message, std::string hint = "");
 

@@ -1,4 +1,5 @@
-// What a tensor map describes (runtime/base/manifest.h says what kernels take), and whether there can be one.
+// Describes a tensor map, by which the copy engine of a GPU reads a view, and says whether a view can have one.
+// runtime/base/manifest.h describes what kernels receive.
 // Thread-safety: values and pure functions.
 #pragma once
 
@@ -9,22 +10,22 @@
 
 namespace nsa {
 
-// Rows of a view [entry, time, head]; strides in elements.
+// The rows of a view [entry, time, head]. Strides are in elements.
 struct TensorMapShape {
   const void *data = nullptr;
   DType dtype = DType::kBf16;
   int64_t columns = 0, heads = 0, rows = 0, entries = 0;
-  int64_t headStride = 0, rowStride = 0, entryStride = 0; // a positive one where there is but one of them
+  int64_t headStride = 0, rowStride = 0, entryStride = 0; // positive also where the dimension has the extent 1
   int64_t boxHeads = 0, boxRows = 0;
 
   bool operator==(const TensorMapShape &) const = default;
 };
 
-// Whether the view's rows of columns are known to belong to heads of queries, or of keys: those of q, k and v.
+// Whether a view may have a tensor map: only q, k and v may, because only their number of heads is known here.
 bool mayHaveTensorMap(View view);
 
-// Nothing where the copy engine cannot address the view: absent, of unknown length, not aligned, of pages, or with a
-// stride of heads or rows that is not positive, or one that does not fit its 40 bits.
+// nullopt where the copy engine cannot address the view: it is absent, not aligned or has pages, its extent in time is
+// not known, or a stride or an extent is not positive or too large for a map (CUDA driver API, cuTensorMapEncodeTiled).
 std::optional<TensorMapShape> tensorMapShape(const KernelCall &call, View view, DType own, const ManifestParam &param);
 
 } // namespace nsa

@@ -1,5 +1,6 @@
-// Words of the line-based texts: manifests and the headers of templates; texts of files on their way to a log or a
-// terminal. Thread-safety: pure functions.
+// Reads the words of line-based texts (manifests and the headers of templates), and makes texts of files fit for a log
+// or a terminal.
+// Thread-safety: pure functions.
 #pragma once
 
 #include <algorithm>
@@ -27,14 +28,14 @@ inline std::string_view takeWord(std::string_view &text) {
   return word;
 }
 
-// A text that may come from a file of others, for a log or a terminal: control characters, which may move the cursor,
-// forge lines or change the terminal's settings, are written out. `kept`: those that may stay.
+// Makes a text from a foreign file fit for a log or a terminal. Control characters may move the cursor, forge lines or
+// change the terminal's settings, so they are written as escapes. The characters in `kept` stay as they are.
 inline std::string printable(std::string_view text, std::string_view kept = "") {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string result;
   for (size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
-    // U+0080 to U+009F are control characters too; they are two bytes.
+    // U+0080 to U+009F are control characters too, and take two bytes.
     const bool isWide = byte == 0xc2 && i + 1 < text.size() && (static_cast<unsigned char>(text[i + 1]) & 0xe0) == 0x80;
     if ((byte >= 0x20 && byte != 0x7f && !isWide) || kept.find(text[i]) != std::string_view::npos)
       result += text[i];
