@@ -1,5 +1,5 @@
-// From the C ABI's input structs to the engine's values. Sizes, reserved fields and ranges of enumerations are checked
-// here; every other rule where the value is used.
+// Converts the input structs of the C ABI to the engine's values. Sizes, reserved fields and the ranges of enumerations
+// are checked here. Every other rule is checked where the value is used.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -13,7 +13,8 @@ namespace nsa::capi {
 Status convert(const nsa_engine_options *options, EngineOptions &result);
 Status convert(const nsa_plan_options *options, bool &compares);
 Status convert(const nsa_spec *spec, Spec &result);
-// The spec's layout says how far a left out max_tokens_q may reach.
+// max_tokens_q may be 0. It is then max_batch * max_seqlen_q, and in the packed layout at most 2^31 - 1, where `spec`
+// says the layout.
 Status convert(const nsa_maxima *maxima, const Spec &spec, Maxima &result);
 Status convert(const nsa_binding *bindings, size_t count, Bindings &result);
 

@@ -1,5 +1,5 @@
-// The tensor of DLPack 1.x (dlpack.h, ABI stable since 0.6 for these fields), declared here because distributions
-// carry older headers. Only its plain view: who owns a DLManagedTensor is the host's affair.
+// The tensor of DLPack 1.x (dlpack.h; these fields are stable since 0.6). It is declared here because distributions
+// have older headers. Only the plain view is declared: the host keeps the DLManagedTensor and decides when it is freed.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// From Status to nsa_status and nsa_error, and the catch-all that every C entry runs in.
+// Converts Status to nsa_status and nsa_error, and catches every exception of a C entry.
 // Thread-safety: pure functions on the caller's struct.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace nsa::capi {
 
-// Fills the caller's struct (may be null), cutting texts that are too long.
+// Fills the caller's struct, which may be null, and cuts texts that are too long.
 nsa_status report(const Status &status, nsa_error *error);
 
 // Runs a C entry's body, which returns Status. No exception leaves the library.
@@ -27,7 +27,8 @@ template <typename Body> nsa_status guarded(nsa_error *error, Body body) {
   }
 }
 
-// The number in an enumeration that a host filled. Read as bytes: to C++ a value outside the enumerators is undefined.
+// The number in an enumeration that a host filled. It is read as bytes, because a value outside of the enumerators is
+// undefined behaviour in C++.
 template <typename Enum> int numberOf(const Enum &value) {
   static_assert(sizeof(Enum) == sizeof(int));
   int number;
@@ -37,7 +38,7 @@ template <typename Enum> int numberOf(const Enum &value) {
 
 Status requirePointer(const void *pointer, const char *name);
 
-// The rules of every input struct: present, of this library's size, reserved fields zero.
+// Checks the rules of every input struct: it is present, its size is this library's, and its reserved fields are zero.
 template <typename T> Status checkStruct(const T *value, const char *name) {
   NSA_RETURN_IF_ERROR(requirePointer(value, name));
   if (value->size != sizeof(T))

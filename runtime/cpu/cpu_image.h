@@ -1,6 +1,7 @@
-// A CPU kernel's code in memory: one position-independent image, mapped read-execute. At no time are its pages
-// writable and executable, so it also maps where a security policy forbids that.
-// Ownership: the pages live as long as the object. Thread-safety: immutable.
+// A CPU kernel's code in memory: one position-independent image that is mapped read-execute. Its pages are never
+// writable and executable at one time, so it can also be mapped where a security policy forbids that.
+// Ownership: the pages live as long as the object.
+// Thread-safety: immutable.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -12,7 +13,7 @@
 
 namespace nsa::cpu {
 
-// One program of the grid. `scratch` is the worker's own and aligned to 64 bytes.
+// Runs one program of the grid. `scratch` belongs to the worker and is aligned to 64 bytes.
 using KernelFunction = void (*)(const uint64_t *slots, const int32_t programId[3], void *scratch);
 
 class CpuImage {

@@ -1,8 +1,8 @@
-// Runs the programs of a grid on all cores. Workers are parked between runs; the calling thread takes part;
-// programs are handed out one small chunk at a time, because causal rows differ in length.
-// An own pool, not TBB or OpenMP: the host process may use either in another version.
-// Thread-safety: `run` may be called by many threads at once; it allocates nothing and takes no lock. A child
-// of a fork gets fresh workers with its first call.
+// Runs the programs of a grid on all cores. Workers are parked between runs, and the calling thread takes part.
+// Programs are handed out in small chunks, because causal rows differ in length. It uses neither TBB nor OpenMP,
+// because the host process may have either in another version.
+// Thread-safety: `run` may be called by many threads at once; it allocates nothing and takes no lock. The child of a
+// fork gets fresh workers with its first call.
 #pragma once
 
 #include "runtime/cpu/cpu_image.h"
@@ -17,18 +17,18 @@ namespace nsa::cpu {
 
 class WorkerPool {
 public:
-  // `threads` counts the calling thread; at least 1.
+  // `threads` is at least 1 and counts the calling thread.
   explicit WorkerPool(int threads);
   ~WorkerPool();
   WorkerPool(const WorkerPool &) = delete;
   WorkerPool &operator=(const WorkerPool &) = delete;
 
-  // Gives each worker at least `bytes` of scratch, aligned to 64. Must precede a run that needs them; runs under
-  // way keep what they have.
+  // Gives each worker at least `bytes` of scratch, aligned to 64 bytes. It must precede a run that needs them. Runs in
+  // progress keep the scratch that they have.
   Status reserveScratch(size_t bytes);
 
-  // Calls kernel(slots, {x, y, z}, scratch) once for each program of the grid and returns when all are done.
-  // `callerScratch` serves the calling thread.
+  // Calls kernel(slots, {x, y, z}, scratch) once for each program of the grid, and returns when all are done.
+  // `callerScratch` is the scratch of the calling thread.
   void run(KernelFunction kernel, const uint64_t *slots, const int32_t (&grid)[3], void *callerScratch);
 
   int threads() const { return threadCount; }

@@ -1,5 +1,5 @@
-// The device's primary context, shared with every other CUDA user of the process, and scopes that make it current.
-// Thread-safety: a PrimaryContext may be entered by many threads; a ContextScope belongs to one.
+// The device's primary context, which every CUDA user of the process shares, and scopes that make it current.
+// Thread-safety: many threads may enter a PrimaryContext; a ContextScope belongs to one thread.
 #pragma once
 
 #include "runtime/base/process.h"
@@ -16,7 +16,8 @@ public:
   PrimaryContext &operator=(const PrimaryContext &) = delete;
 
   Status retain();
-  // CUDA does not survive a fork: nothing may be called in a child of the process that retained the context.
+  // Fails in a child of the process that retained the context. CUDA does not survive a fork, and nothing of it may be
+  // called there.
   Status checkProcess() const;
   bool inOwnProcess() const { return processGeneration() == generation; }
   Context handle() const { return context; }
@@ -29,14 +30,14 @@ private:
   uint32_t generation = processGeneration();
 };
 
-// Makes the context current for the life of the scope, and leaves the host's stack of contexts as it was.
+// Makes the context current while it exists, and then leaves the host's stack of contexts as it was.
 class ContextScope {
 public:
   explicit ContextScope(const PrimaryContext &context);
   ~ContextScope();
   ContextScope(const ContextScope &) = delete;
   ContextScope &operator=(const ContextScope &) = delete;
-  // Must be asked before the first driver call.
+  // Must be checked before the first driver call.
   Status status() const;
 
 private:

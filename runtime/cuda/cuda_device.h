@@ -1,6 +1,6 @@
-// One GPU behind the engine's Device interface: primary context, modules, status words, tuning memory and clock.
-// What describes the device needs no context. So the context can be made by a thread of the device's own while the
-// caller compiles; whatever needs it waits for it, and has its error.
+// One GPU behind the engine's Device interface: primary context, modules, status words, and memory and clock for
+// tuning. The facts that describe the device need no context. So a thread of the device can make the context while the
+// caller compiles. Calls that need the context wait for it, and fail with its error.
 // Thread-safety: as Device.
 #pragma once
 
@@ -22,8 +22,8 @@ namespace nsa::cuda {
 
 class CudaDevice final : public Device {
 public:
-  // kBeside: where the process has no context on the device yet, it is made by a thread, and an error of it is that of
-  // the first call that needs it.
+  // kAtOnce makes the context within `open`. kBeside makes it on a thread where the process has no context on the
+  // device yet; an error then appears in the first call that needs the context.
   enum class Start { kAtOnce, kBeside };
   static Result<std::unique_ptr<Device>> open(int ordinal, Start start = Start::kAtOnce);
   ~CudaDevice() override;
@@ -54,31 +54,31 @@ public:
   Result<double> time(const std::function<Status(void *stream)> &launch) override;
   double timeResolutionMs() const override { return EventTimer::kResolutionMs; }
   double stateShift() const override { return 0; } // one context at a time has all of a multiprocessor
-  double warmUpMs() const override { return 100; } // the power limit of an H200 is felt within that time
+  double warmUpMs() const override { return 100; } // an H200 reaches its power limit within that time
 
 private:
   CudaDevice(const Driver &driver, DeviceInfo info);
   Status start();
-  bool hasContext() const; // somebody's
+  bool hasContext() const; // whether any part of the process has one
   void startBeside();
   void finish(Status status);
-  // Ok once the context is there and all that hangs on it; waits for that. At once in the child of a fork, whose
-  // thread is not there.
+  // Waits until the context and all that depends on it are made, and returns ok or their error. In the child of a fork
+  // it returns at once, because the thread does not exist there.
   Status ready() const;
 
   const Driver &driver;
   DeviceInfo info;
   std::string deviceKey;
   PrimaryContext context;
-  Stream stream = nullptr; // own, for copies and tuning
+  Stream stream = nullptr; // the device's own, for copies and tuning
   std::optional<StatusWords> statusWords;
   std::mutex timerMutex;
   std::optional<EventTimer> timer;
 
   mutable std::mutex startMutex;
   mutable std::condition_variable startEnded;
-  std::atomic<bool> isStarted = false; // start() has ended
-  Status startStatus;                  // then
+  std::atomic<bool> isStarted = false; // start() has ended and startStatus is set
+  Status startStatus;
   std::thread starter;
 };
 

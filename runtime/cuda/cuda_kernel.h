@@ -1,5 +1,6 @@
-// A cubin loaded into the device's primary context.
+// A cubin that is loaded into the device's primary context.
 // Ownership: borrows the context, which must outlive it.
+// Thread-safety: immutable.
 #pragma once
 
 #include "runtime/cuda/context.h"
@@ -10,7 +11,7 @@ namespace nsa::cuda {
 
 class CudaKernel final : public Kernel {
 public:
-  // Resolves the entry and asks for its shared memory, so that the first launch does no lazy work.
+  // Loads the cubin, finds its entry and sets its limit of shared memory, so that the first launch does no lazy work.
   static Result<std::unique_ptr<Kernel>> load(const PrimaryContext &context, const DeviceInfo &device,
                                               const Manifest &manifest, std::span<const std::byte> cubin);
   ~CudaKernel() override;

@@ -1,4 +1,4 @@
-// What the runtime knows about one GPU: its name, the target that the compiler is asked for, its limits.
+// What the runtime knows about one GPU: its name, the target that the compiler makes code for, and its limits.
 // Thread-safety: values.
 #pragma once
 
@@ -20,18 +20,19 @@ struct DeviceInfo {
   int multiprocessors = 0;
   int64_t l2Bytes = 0;
   int64_t memoryBytes = 0;
-  int64_t bandwidthGBs = 0; // theoretical, to the nearest hundred: a class, not a measurement
+  int64_t bandwidthGBs = 0; // theoretical, to the nearest hundred: it tells models apart and is no measurement
   int64_t sharedBytesOptIn = 0;
 
-  // The model's name and what tells models of one name apart: "NVIDIA H200 sms=132 l2_bytes=... bandwidth_gbs=4800".
+  // The key of choices: the model's name, and the numbers that tell models of one name apart. "NVIDIA H200 sms=132
+  // l2_bytes=... bandwidth_gbs=4800".
   std::string key() const;
 };
 
-// The target for a compute capability. An unknown minor takes the nearest lower one of its major, else the nearest.
-// Unsupported below 8.0 and for a major nobody has generated code for.
+// The target for a compute capability. A minor version that is not known takes the nearest lower one of its major
+// version, or else the nearest one. Unsupported below 8.0 and for a major version that no generated code exists for.
 Result<std::string> targetOf(int computeMajor, int computeMinor);
 
-// An ordinal out of range is an invalid argument that lists the devices.
+// Reads the facts of a device. An ordinal out of range is an invalid argument, and the error lists the devices.
 Result<DeviceInfo> readDeviceInfo(const Driver &driver, int ordinal);
 
 } // namespace nsa::cuda

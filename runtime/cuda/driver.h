@@ -1,5 +1,5 @@
-// libcuda.so.1, opened at run time: its entry points and its errors as Status values.
-// Opened once per process and never closed; nothing is linked against it.
+// libcuda.so.1, which is opened at run time: its entry points, and its errors as Status values. It is opened once in a
+// process and never closed. Nothing is linked against it.
 // Thread-safety: a Driver is immutable.
 #pragma once
 
@@ -14,10 +14,10 @@ inline constexpr int kOldestDriver = 12000; // 12.0
 
 class Driver {
 public:
-  // The process's driver, opened and initialised by the first call. The error says what is missing: the library,
-  // a real one (the toolkit's stub only links), a device, or version 12.0.
+  // Returns the process's driver. The first call opens and initialises it. The error says what is missing: the library,
+  // a real library (the toolkit's stub can only be linked), a device, or version 12.0.
   static Result<const Driver *> get();
-  // Opens another file than libcuda.so.1, for the tests of the errors.
+  // Opens another file than libcuda.so.1. Tests of the errors use this.
   static Result<const Driver *> open(const char *file);
 
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration takes none
@@ -27,8 +27,8 @@ public:
 
   int version() const { return driverVersion; } // 12040 = 12.4
 
-  // Ok, or a device error that names the call, the driver's code and its text. Running out of memory keeps its own
-  // code.
+  // Makes a Status of a driver's result. A device error names the call, the driver's code and its text. Running out of
+  // memory is kOutOfMemory.
   Status check(DriverResult result, const char *call) const;
 
 private:
@@ -38,7 +38,8 @@ private:
 // "12.4" of 12040.
 std::string versionText(int version);
 
-// Leaves the enclosing function when a driver call fails: NSA_CUDA_CALL(driver, memAlloc, (&pointer, bytes)).
+// Leaves the enclosing function with an error when a driver call fails: NSA_CUDA_CALL(driver, memAlloc, (&pointer,
+// bytes)).
 #define NSA_CUDA_CALL(driver, entry, arguments)                                                                        \
   do {                                                                                                                 \
     if (::nsa::cuda::DriverResult nsaResult = (driver).entry arguments; nsaResult != ::nsa::cuda::kSuccess)            \

@@ -1,7 +1,7 @@
-// The part of the CUDA driver's binary interface that the runtime uses, declared here so that neither
-// building nor installing needs a CUDA toolkit. Names drop NVIDIA's prefix; values are those of cuda.h
-// (tests/unit/runtime/cuda_abi_test.cpp compares them with it where a toolkit is found).
-// Stable since driver 12.0: cuGetProcAddress is asked for exactly that version of each entry.
+// The part of the CUDA driver's binary interface that the runtime uses. It is declared here so that neither building
+// nor installing needs a CUDA toolkit. Names lack NVIDIA's prefix. Values are equal to those in cuda.h, and
+// tests/unit/runtime/cuda_abi_test.cpp compares them where a toolkit is found. The interface is stable since driver
+// 12.0: cuGetProcAddress is asked for that version of each entry.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ enum class FunctionAttribute : int {
   kLocalBytes = 3,
   kRegisters = 4,
   kMaxDynamicSharedBytes = 8,
-  kNonPortableClusterAllowed = 14, // more than 8 blocks
+  kNonPortableClusterAllowed = 14, // allows clusters of more than 8 blocks
 };
 
 enum class CaptureStatus : int { kNone = 0, kActive = 1, kInvalidated = 2 };
@@ -78,16 +78,17 @@ struct LaunchConfig {
   unsigned attributeCount;
 };
 
-// What the bulk tensor copies of sm_90 and newer address memory by: an opaque value that a kernel takes as a parameter.
-struct alignas(128) TensorMap { // 64 before CUDA 13
+// Describes memory to the bulk tensor copies of sm_90 and newer. It is an opaque value that a kernel takes as a
+// parameter.
+struct alignas(128) TensorMap { // aligned to 64 before CUDA 13
   uint64_t opaque[16];
 };
 
 enum class TensorMapType : int { kUint8 = 0, kInt32 = 3, kFloat16 = 6, kFloat32 = 7, kBfloat16 = 9 };
 enum class TensorMapInterleave : int { kNone = 0 };
-enum class TensorMapSwizzle : int { kNone = 0, k32 = 1, k64 = 2, k128 = 3 };    // bytes
+enum class TensorMapSwizzle : int { kNone = 0, k32 = 1, k64 = 2, k128 = 3 };    // in bytes
 enum class TensorMapPromotion : int { kNone = 0, k64 = 1, k128 = 2, k256 = 3 }; // bytes that L2 fetches at once
-enum class TensorMapFill : int { kZeros = 0 };                                  // what is outside of the tensor
+enum class TensorMapFill : int { kZeros = 0 }; // elements outside of the tensor read as this
 
 // clang-format off
 // The one list of driver entries: X(field, exported name, parameter types).

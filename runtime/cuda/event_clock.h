@@ -1,5 +1,6 @@
-// A LaunchClock of CUDA events.
-// Ownership: borrows the context. Thread-safety: one thread at a time.
+// A LaunchClock that uses CUDA events.
+// Ownership: borrows the context.
+// Thread-safety: one thread at a time.
 #pragma once
 
 #include "runtime/cuda/context.h"

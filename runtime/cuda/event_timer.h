@@ -1,6 +1,7 @@
-// Times launches with CUDA events. Before each repetition a buffer larger than L2 is overwritten, so that every
-// candidate finds the same cold cache.
-// Ownership: borrows context and stream. Thread-safety: one thread at a time.
+// Times launches with CUDA events. Before each repetition it overwrites a buffer larger than L2, so that every
+// candidate begins with the same cold cache.
+// Ownership: borrows context and stream.
+// Thread-safety: one thread at a time.
 #pragma once
 
 #include "runtime/cuda/context.h"
@@ -12,14 +13,14 @@ namespace nsa::cuda {
 
 class EventTimer {
 public:
-  // Of events, by the driver's manual (cuEventElapsedTime).
+  // The resolution of events by the driver's manual (cuEventElapsedTime).
   static constexpr double kResolutionMs = 5e-4;
 
   EventTimer(const PrimaryContext &context, Stream stream, size_t flushBytes)
       : context(context), stream(stream), flushBytes(flushBytes) {}
   ~EventTimer();
 
-  // Median milliseconds of one `launch` on the timer's stream.
+  // Returns the median milliseconds of one `launch` on the timer's stream.
   Result<double> time(const std::function<Status(void *stream)> &launch);
 
 private:

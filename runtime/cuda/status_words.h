@@ -1,7 +1,8 @@
-// The status words of plans: host memory that the device addresses too. A kernel touches its word only to report, so
-// the way over the bus costs nothing, and the host reads and clears a word without a driver call.
-// Words come from slabs, the first of which is made at start: a plan can be made while a stream captures.
-// Ownership: borrows the context. Thread-safety: one mutex; never on the launch path.
+// The status words of plans, in host memory that the device addresses too. A kernel touches its word only to report, so
+// the bus costs nothing, and the host reads and clears a word without a driver call.
+// Words come from slabs. The first slab is made at start, so that a plan can be made while a stream captures.
+// Ownership: borrows the context.
+// Thread-safety: all functions take one mutex; none is on the launch path.
 #pragma once
 
 #include "runtime/cuda/context.h"
@@ -17,7 +18,7 @@ public:
   explicit StatusWords(const PrimaryContext &context) : context(context) {}
   ~StatusWords();
 
-  // Zeroed. Adds a slab when no word is free.
+  // Returns a word that is zero. Adds a slab when no word is free.
   Result<int32_t *> acquire();
   void release(int32_t *word);
   Status addSlab();

@@ -1,6 +1,6 @@
-// Tensor maps that a thread has made lately: a serving loop runs the same tensors again and again, and making a map
-// costs more than the rest of a launch. A map is a function of its shape alone, so none ever grows stale.
-// Thread-safety: TensorMapCache: one thread; writeTensorMap: each thread has its own.
+// Keeps the tensor maps that a thread made lately. A serving loop runs the same tensors again and again, and making a
+// map costs more than the rest of a launch. A map depends on its shape alone, so it never becomes stale.
+// Thread-safety: one thread uses a TensorMapCache; writeTensorMap has one for each thread.
 #pragma once
 
 #include "runtime/base/tensor_map.h"
@@ -13,14 +13,16 @@
 
 namespace nsa::cuda {
 
-// Few enough maps to stay in a core's first cache. A shape has one set of places, of which a new one takes the place
-// that was used longest ago: the tensors of several calls in turns may share a set.
+// A cache small enough for a core's first-level cache. A shape belongs to one set of places, and a new shape replaces
+// the one of the set that was not used for longest. A set has several places, because calls that alternate may have
+// shapes of one set.
 class TensorMapCache {
 public:
   static constexpr size_t kSets = 8, kWays = 4;
   static size_t setOf(const TensorMapShape &shape);
 
-  // The map of this shape; where it is not there, `encode(shape, map)` makes it. Valid until the next call.
+  // Returns the map of this shape. Where the cache lacks it, `encode(shape, map)` makes it. The pointer is valid until
+  // the next call.
   template <typename Encode> Result<const TensorMap *> find(const TensorMapShape &shape, const Encode &encode) {
     std::array<Entry, kWays> &set = sets[setOf(shape)];
     auto entry = std::ranges::find(set, shape, &Entry::shape);
@@ -36,15 +38,15 @@ public:
 
 private:
   struct Entry {
-    TensorMapShape shape; // no data: empty
+    TensorMapShape shape; // without data: the place is empty
     TensorMap map = {};
-    uint64_t used = 0; // the use that was its last
+    uint64_t used = 0; // number of its last use
   };
   std::array<std::array<Entry, kWays>, kSets> sets;
   uint64_t uses = 0;
 };
 
-// Copies the map of this shape to `slots`, ManifestParam::kMapSlots of them.
+// Copies the map of this shape to `slots`, which have room for ManifestParam::kMapSlots values.
 Status writeTensorMap(const PrimaryContext &context, const TensorMapShape &shape, uint64_t *slots);
 
 } // namespace nsa::cuda

@@ -1,8 +1,10 @@
-// Tunes on one thread of the engine what plans were served with something lesser: a queue of problems, each once.
-// Ownership: an engine's; the thread begins with the first problem. Ending it, or the process, waits for no tuning:
-// what waits is dropped, and what is going on ends at its next look at the clock, within one compilation or
-// measurement. Thread-safety: all functions may be called by many threads at once. The child of a fork leaves its
-// parent's alone.
+// Tunes on one thread of the engine the problems that were served with less than a tuned kernel. A queue holds the
+// problems, each once.
+// Ownership: an engine owns it; the thread begins with the first problem. Neither its destructor nor the end of the
+// process waits for a whole tuning: queued problems are dropped, and the tuning in progress ends when it next looks at
+// the clock, after at most one compilation or measurement.
+// Thread-safety: all functions may be called by many threads at once. The child of a fork does not touch the tuner of
+// its parent.
 #pragma once
 
 #include "runtime/base/log.h"
@@ -28,10 +30,10 @@ public:
     Spec spec;
     Maxima maxima;
   };
-  // True once the work is to end; to be asked between its steps.
+  // Returns true once the work must end. The work asks between its steps.
   using StopSignal = std::function<bool()>;
   struct Work {
-    std::function<void()> prepare; // first, on the thread
+    std::function<void()> prepare; // called once, on the new thread, before the first problem
     std::function<Status(const Job &job, const StopSignal &stop)> tune;
   };
   BackgroundTuner(Work work, Counters &counters, Logger logger);
@@ -39,9 +41,9 @@ public:
   BackgroundTuner(const BackgroundTuner &) = delete;
   BackgroundTuner &operator=(const BackgroundTuner &) = delete;
 
-  // Nothing, when the problem was added before.
+  // Queues the problem. Does nothing when the problem was queued before.
   void add(const Job &job);
-  // Begins no other work; returns at once.
+  // Begins no further problem. Returns at once.
   void stop();
 
 private:

@@ -1,5 +1,7 @@
-// A call's tensors by name, and the rules that hold for a tensor of any operator: dtype, rank, extents, strides,
-// pointer. Ownership: borrows the bindings. Thread-safety: values; checking allocates only on an error.
+// The tensors of a call by name, and the rules that hold for a tensor of any operator: dtype, rank, extents, strides
+// and pointer.
+// Ownership: borrows the bindings.
+// Thread-safety: values; checking allocates only on an error.
 #pragma once
 
 #include "runtime/base/kernel_arguments.h"
@@ -18,21 +20,23 @@ public:
 
   // nullptr: not bound.
   const Tensor *find(TensorName name) const { return bindings.find(name); }
-  uint64_t names() const { return bindings.names(); } // Bindings::bit of each
-  // Of one that is bound.
+  uint64_t names() const { return bindings.names(); } // the bits Bindings::bit of all bound tensors
+  // The tensor must be bound.
   const Tensor &operator[](TensorName name) const { return *bindings.find(name); }
 
-  // Everything but the extents' values.
+  // Checks pointer, dtype, rank and strides, but no extent.
   Status check(TensorName name, DType dtype, int rank, bool written) const;
-  // `source` (and what it is called there) says where the expected extent comes from.
+  // Checks one extent. `source` names the tensor or field that the expected extent comes from, and `sourceName` what
+  // the extent is called there; both go into the error.
   Status checkExtent(TensorName name, int axis, int64_t expected, std::string_view source,
                      std::string_view sourceName = "") const;
   Status checkContiguous(TensorName name, int lastAxis) const;
 
-  // Of an extent of 1 any stride is legal, and 0 keeps it out of the alignment flag.
+  // The stride of an axis in elements. An axis with an extent of 1 gives 0, because any stride is legal there and must
+  // not clear the alignment flag.
   int64_t stride(TensorName name, int axis) const;
 
-  // `aspect` follows the tensor's name in the field: ".shape".
+  // Makes the error of a broken rule. `aspect` follows the tensor's name in the error's field: ".shape".
   static Status broken(TensorName name, const char *aspect, std::string value, std::string rule);
   static std::string shapeText(const Tensor &tensor);
 

@@ -1,6 +1,7 @@
-// The part of a call of `decode` that is the cache: how many tokens each sequence has, where its pages are, and how
-// much room its pools have. Ownership: borrows everything. Thread-safety: belongs to one call; checking allocates only
-// on an error.
+// Checks the part of a call of `decode` that is the cache: how many tokens each sequence has, where its pages are, and
+// how much room its pools have.
+// Ownership: borrows everything.
+// Thread-safety: belongs to one call; checking allocates only on an error.
 #pragma once
 
 #include "runtime/base/signature.h"
@@ -11,28 +12,31 @@ namespace nsa {
 
 class CacheChecker {
 public:
-  // Every batch extent of the cache is as this tensor's.
+  // The tensor whose batch extent all tensors of the cache must have.
   static constexpr TensorName kBatchSource = TensorName::kCacheSeqlens;
   static bool isOfCache(Lead lead) { return lead == Lead::kCache || lead == Lead::kCacheBlocks || lead == Lead::kRing; }
 
   CacheChecker(const CallRules &rules, const BoundTensors &tensors, Call &call)
       : spec(rules.spec), maxima(rules.maxima), tensors(tensors), call(call) {}
 
-  // Lengths and table, which are no operands: whether they are there, and which names they have.
+  // CACHE_SEQLENS and BLOCK_TABLE are no operands of a kernel, so they are checked here: whether they are bound, and
+  // which names the call may have because of them.
   Status checkPresence() const;
   uint64_t names() const;
 
-  // Their form. Of a packed call, sizes.batch is already that of cu_seqlens_q; else it is set.
+  // Checks dtype, rank, shape and strides of the lengths and the table. In a packed call sizes.batch was set from
+  // cu_seqlens_q before; otherwise this sets it.
   Status checkLengths();
-  // The leading dimensions of a tensor of the cache, [batch, room] or [pages, rows of a page]. In the operands' order:
-  // the first pool says what the others must have.
+  // Checks the leading dimensions of a tensor of the cache: [batch, room], or [pages, rows of a page]. Must be called
+  // in the order of the operands, because the first pool sets what the others must have.
   Status checkLead(const TensorName &name, Lead lead);
   // Adds the table to a view whose rows lie in pages.
   void addTable(Lead lead, ViewSlots &slots) const;
-  // Where one pool serves two branches, so must one tensor of new tokens. After all operands.
+  // Where one pool serves two branches, they must have the same tensor of new tokens. Must be called after all operands
+  // were checked.
   Status checkSharedPools() const;
 
-  // Tokens of one sequence.
+  // The tokens that the cache has room for in each sequence.
   int64_t capacity() const { return room; }
 
 private:
@@ -42,7 +46,8 @@ private:
   const Maxima &maxima;
   const BoundTensors &tensors;
   Call &call;
-  const TensorName *roomSource = nullptr, *pageSource = nullptr; // whose tensor said so first
+  const TensorName *roomSource = nullptr,
+                   *pageSource = nullptr; // the tensor that first said how much room or how many pages there are
   int64_t room = 0;
 };
 

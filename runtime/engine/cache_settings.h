@@ -1,4 +1,4 @@
-// Which files an engine's kernels come from, by its options.
+// Says which files an engine's kernels come from, by the engine's options.
 // Thread-safety: pure functions of the file system.
 #pragma once
 
@@ -10,13 +10,13 @@
 
 namespace nsa {
 
-// Every *.nsapack of a folder, by name; none when there is no such folder.
+// The paths of all *.nsapack files of a folder, ordered by name. Empty when there is no such folder.
 std::vector<std::string> packsIn(const std::string &folder);
-// Where packs are installed: share/nsa/packs beside the folder that holds this library.
+// The folder where packs are installed: ../share/nsa/packs, seen from the folder of this library.
 std::string installedPackFolder();
 
-// Of resolved options. The error names the option, or the key file that cannot be used where a signature is required;
-// without the requirement that is a line of `warnings`.
+// Takes resolved options. An error names the option. A key file that cannot be used is an error where a signature is
+// required, and otherwise a line of `warnings`.
 Result<CacheSettings> settingsOf(const EngineOptions &options, std::vector<std::string> &warnings);
 
 } // namespace nsa

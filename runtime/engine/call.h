@@ -1,6 +1,7 @@
-// One call's tensors: from what the caller bound to what kernels' arguments are filled with, with every rule
-// of docs/specification.md 2 checked on the way.
-// Ownership: borrows the tensors and their data. Thread-safety: values; checking allocates only on an error.
+// The tensors of one call, from what the caller bound to the values of the kernels' arguments. Every rule of
+// docs/specification.md 2 is checked on the way.
+// Ownership: borrows the tensors and their data.
+// Thread-safety: values; checking allocates only on an error.
 #pragma once
 
 #include "runtime/base/kernel_arguments.h"
@@ -12,26 +13,26 @@
 
 namespace nsa {
 
-// What a call is checked against, and all of its kernels' numbers that no tensor changes: worked out once, with the
-// plan.
+// What calls of one plan are checked against, and all scalars of its kernels that do not depend on tensors. A plan
+// computes this once.
 struct CallRules {
   CallRules() = default;
   CallRules(const Spec &spec, const Maxima &maxima);
 
   Spec spec;
   Maxima maxima;
-  ScalarSlots scalars = {}; // 0 where the tensors say
+  ScalarSlots scalars = {}; // 0 for scalars that depend on tensors
 };
 
-// Checked, and ready to be handed to kernels.
+// A call that was checked. Kernels can take its values.
 struct Call {
-  // By the operand's own name, whatever was bound in its place: k_win where k stood for it.
+  // By the name of the operand, whichever tensor serves it: K is at k_win where it serves in its place.
   SparseViews<kTensorNames> tensors;
-  ScalarSlots scalars = {}; // as in CallRules, complete
+  ScalarSlots scalars = {}; // as in CallRules, and complete
   GridSizes sizes;
-  int64_t timeQ = 0;  // extent of the time dimension: of one sequence in the dense layout, of all in the packed one
+  int64_t timeQ = 0;  // queries of one sequence in the dense layout, of all sequences in the packed one
   bool empty = false; // nothing to compute
-  int64_t pages = 0;  // of decode's pools; 0: no pages
+  int64_t pages = 0;  // of each pool of decode; 0: no pages
 
   const ViewSlots &operator[](TensorName name) const { return tensors[static_cast<size_t>(name)]; }
   void set(TensorName name, const Tensor &t, const std::array<int64_t, kMaxCoordinates> &strides, int64_t rows = 0) {
@@ -39,7 +40,7 @@ struct Call {
   }
 };
 
-// Checks presence, dtype, rank, shape, maxima, strides and pointers.
+// Checks that all tensors are there, and their dtype, rank, shape, strides and pointers, and the maxima. Fills `call`.
 Status prepareCall(const CallRules &rules, const Bindings &bindings, Call &call);
 
 } // namespace nsa

@@ -1,5 +1,5 @@
-// Candidates that this engine has compiled, by what was asked for: the lengths of one head configuration share theirs,
-// so tuning the next length compiles nothing.
+// Remembers candidates that this engine has compiled, by their compile requests. All lengths of one head configuration
+// have the same candidates, so tuning the next length compiles nothing.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace nsa {
 
 class CandidateMemo {
 public:
-  // Binaries of so many bytes are kept, those that were used last.
+  // Keeps binaries of at most `mostBytes` in all, and drops the least recently used ones.
   explicit CandidateMemo(size_t mostBytes = size_t{64} << 20) : mostBytes(mostBytes) {}
 
   std::shared_ptr<const CompiledKernel> find(const CompileRequest &request); // null: not kept
@@ -30,7 +30,7 @@ private:
   std::mutex mutex;
   const size_t mostBytes;
   size_t bytes = 0;
-  std::list<Entry> entries; // used last comes first
+  std::list<Entry> entries; // the most recently used entry is first
   std::map<std::string_view, std::list<Entry>::iterator> byKey;
 };
 

@@ -1,7 +1,8 @@
-// A plan that compares: beside each of its kernels that had a choice runs the one that defines the operator (the tile
-// program with its first configuration), on the same inputs, and what the two wrote is compared. For debugging: such a
-// run waits for its kernels and copies their results to the host.
-// Ownership: borrows all that it is made with. Thread-safety: a Comparison is one run's.
+// Compares each kernel of a plan that had a choice with the kernel that defines its operator (the tile program with its
+// first configuration), on the same inputs. It is for debugging: such a run waits for its kernels and copies their
+// results to the host.
+// Ownership: borrows all that it is made with.
+// Thread-safety: a Comparison belongs to one run.
 #pragma once
 
 #include "runtime/engine/element_errors.h"
@@ -16,15 +17,15 @@
 
 namespace nsa {
 
-// By role; null where there is nothing to compare with.
+// The defining kernels by role. Null where there is nothing to compare with.
 struct Definitions {
   std::array<std::shared_ptr<const KernelCore>, kRoles> kernels;
 
   size_t workspaceBytes() const;
 };
 
-// Whether a part's result can be compared: it is an operator of its own. The small kernels of decode hand shares of a
-// result to each other, and its compression writes into the cache.
+// Whether the result of a step can be compared: the step must be an operator of its own. The small kernels of decode
+// pass parts of a result to each other, and compression in decode writes into the cache.
 bool isComparable(Operator whole, const Step &step);
 
 class Comparison {
@@ -33,9 +34,10 @@ public:
              std::byte *workspace)
       : device(device), rules(rules), layout(layout), definitions(definitions), workspace(workspace) {}
 
-  // Of a kernel that was launched with this call: runs it once more and its definition, each into memory of its own.
+  // Takes a kernel that was launched with this call. Runs the kernel once more, and its definition, each into memory of
+  // its own, and adds up the errors.
   Status add(Role role, const LoadedKernel &own, const KernelCall &call, const void *statusWord, void *stream);
-  // JSON: of each part the kernels and the errors over all of its launches.
+  // Returns JSON: for each part its kernels, and the errors over all its launches.
   std::string report() const;
 
 private:
@@ -44,8 +46,8 @@ private:
     View view;
     DType dtype;
     std::array<int64_t, kMaxCoordinates> strides;
-    int64_t elements; // that are compared
-    int64_t begin;    // elements in front of the first one, which are not there
+    int64_t elements; // how many are compared
+    int64_t begin;    // elements in front of the first one, which have no memory
   };
   struct Errors {
     std::string operatorName;
@@ -66,11 +68,11 @@ private:
   std::array<Errors, kRoles> errors;
 };
 
-// What a plan keeps of its runs. Thread-safety: the mutex guards the report.
+// What a plan that compares keeps between runs. Thread-safety: the mutex guards the report.
 struct ComparisonState {
   std::shared_ptr<const Definitions> definitions;
   std::mutex mutex;
-  std::string report; // of the last run; "" before
+  std::string report; // of the last run; "" before the first one
 };
 
 } // namespace nsa

@@ -1,5 +1,5 @@
-// libnsa_compiler.so, opened on a miss only: its C surface (compiler/api/nsa_compiler.h) as C++ values.
-// Never closed, as LLVM keeps static state; opening it twice gives the same library.
+// libnsa_compiler.so, which is opened on a miss only: its C interface (compiler/api/nsa_compiler.h) as C++ values. It
+// is never closed, because LLVM keeps static state; opening it twice gives the same library.
 // Thread-safety: immutable; all functions may be called by many threads at once.
 #pragma once
 
@@ -20,7 +20,7 @@ struct CompileRequest {
   std::string target;
   std::string op;
   std::map<std::string, std::string> fixed;
-  std::string templateName; // "": any
+  std::string templateName; // "": any template
   std::map<std::string, std::string> config;
   std::string templateDir;
   std::string nvrtcPath;
@@ -32,24 +32,25 @@ struct CompiledKernel {
   std::string manifestText;
   Manifest manifest;
   std::vector<std::byte> binary;
-  std::string content;   // digest of what produced the binary: the store's key
-  std::string templates; // digest of the template folder's content that it was made from; "": the embedded templates
+  std::string content;   // digest of what produced the binary; the key of the kernel in the store
+  std::string templates; // digest of the template folder that it was made from; "": the embedded templates
   double renderMs = 0;
-  double compileMs = 0; // everything after rendering
+  double compileMs = 0; // the time of everything after rendering
 };
 
 class CompilerLibrary {
 public:
-  // path "": beside the file that holds this code, which is libnsa.so.
+  // Opens the library. An empty path means: beside the file that holds this code, which is libnsa.so.
   static Result<std::shared_ptr<const CompilerLibrary>> open(const std::string &path);
-  // Where `open` would look.
+  // The path that `open` would open.
   static std::string resolvePath(const std::string &path);
 
-  // The admissible candidates, cheapest predicted first. Unsupported when there is none.
+  // Lists the admissible candidates, the one with the lowest predicted cost first. Unsupported when there is none.
   Result<std::vector<Candidate>> list(const CompileRequest &request) const;
-  // A folder of templates that is edited meanwhile is read again, so that the kernel is of one state of it.
+  // Compiles one candidate. When a folder of templates changes meanwhile, it is read again, so that the kernel comes
+  // from one state of the folder.
   Result<CompiledKernel> compile(const CompileRequest &request) const;
-  // The text of a stage before the binary.
+  // Returns the text of a stage before the binary.
   Result<std::string> emit(const CompileRequest &request, nsa_compiler_stage stage) const;
 
   const std::string &path() const { return file; }

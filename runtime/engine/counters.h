@@ -1,5 +1,5 @@
-// What an engine has done since it opened (nsa_stats in nsa/nsa.h).
-// Thread-safety: counters are raised by any thread without order between them.
+// Counts what an engine has done since it opened (nsa_stats in nsa/nsa.h).
+// Thread-safety: any thread raises the counters, with no order between them.
 #pragma once
 
 #include "runtime/engine/fallback_ladder.h"
@@ -23,13 +23,13 @@ struct Counters {
   std::atomic<uint64_t> kernelsMeasured{0};
   std::atomic<uint64_t> kernelsRejected{0};
   std::atomic<uint64_t> kernelsLoaded{0};
-  // Kernels that were served by each step of the ladder; cpu: engines.
+  // Kernels that each step of the ladder served. kCpu counts engines.
   std::array<std::atomic<uint64_t>, kFallbackSteps> fallbacks{};
-  std::atomic<uint64_t> backgroundPending{0}; // goes down again
+  std::atomic<uint64_t> backgroundPending{0}; // goes down when a tuning ends
   std::atomic<uint64_t> backgroundDone{0};
   std::atomic<uint64_t> backgroundFailed{0};
   std::atomic<uint64_t> logDropped{0};
-  // Sums over all plans, of what PlanTimes says of each.
+  // Sums over all plans of the fields of PlanTimes.
   std::atomic<double> lookupMs{0}, renderMs{0}, compileMs{0}, tuneMs{0}, loadMs{0};
 
   static void raise(std::atomic<uint64_t> &counter, uint64_t by = 1) {

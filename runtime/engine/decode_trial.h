@@ -1,6 +1,7 @@
-// The trial of one of decode's kernels, where it stands: what it reads comes from the kernels before it, and what it
-// leaves goes through those behind it, so a candidate is compared by what a caller sees of the whole call.
-// Ownership: owns cache, tokens and workspace. Thread-safety: one thread at a time.
+// Tries one kernel of decode at its place in the whole call. The kernels before it make its inputs, and its outputs
+// pass through the kernels behind it. So a candidate is judged by what a caller would see.
+// Ownership: owns cache, tokens and workspace.
+// Thread-safety: one thread at a time.
 #pragma once
 
 #include "runtime/engine/pipeline.h"
@@ -15,11 +16,12 @@ namespace nsa {
 
 class DecodeTrial final : public Trial {
 public:
-  // The kernel that serves a step when nothing is measured.
+  // Gives the kernel that serves a step where nothing was measured.
   using Serve = std::function<Result<std::shared_ptr<const KernelCore>>(const Spec &spec, const Maxima &maxima)>;
 
-  // `part`: the spec of the kernel, decode's with that operator. The trial has fewer sequences than `maxima` where they
-  // would not fit into `mostBytes`, but every choice that follows from the maxima is as for all.
+  // `part` is the spec of decode with the operator of the kernel that is tried. Where the sequences of `maxima` do not
+  // fit into `mostBytes`, the trial has fewer sequences; every decision that follows from the maxima stays that of all
+  // sequences.
   static Result<std::unique_ptr<Trial>> make(Device &device, const Spec &part, const Maxima &maxima, uint64_t seed,
                                              double mostBytes, const Serve &serve);
 
@@ -32,19 +34,20 @@ private:
 
   Status findKernels(const Serve &serve);
   Status allocate(double mostBytes);
-  // Fills what a call changes with what it held at first.
+  // Gives the tensors that a call changes their first contents again.
   Status restore();
-  // Memory for a tensor, with a shape as the operator's rules say.
+  // Allocates a tensor in the shape that the operator's rules ask for.
   Status add(TensorName name, int64_t time);
   Status addTable();
-  // The shape of a tensor with `time` new tokens, row-major.
+  // A row-major tensor of the shape that a call with `time` new tokens needs.
   Tensor shaped(TensorName name, void *data, int64_t time) const;
   Bindings bindings(int64_t time) const;
-  // Tokens in the cache before the call.
+  // Sets the number of tokens that are in the cache before the call.
   Status setLengths(const std::vector<int32_t> &lengths);
-  // Whether the kernel that is measured writes the cache: then a wrong one must leave nothing to the next.
+  // Whether the kernel that is tried writes the cache. Then the cache must be restored, so that a wrong candidate does
+  // not spoil the next one's run.
   bool writesCache() const { return role == Role::kAppend || role == Role::kCompress; }
-  // All kernels, with `kernel` in the role's place.
+  // Runs all kernels of the call, with `kernel` in the place of the one that is tried.
   Status runAll(const LoadedKernel &kernel, int64_t time, DeviceBuffer &workspace, size_t &workspaceBytes,
                 LaunchTap *tap);
   Status recordTimed();
@@ -57,7 +60,7 @@ private:
   std::vector<std::shared_ptr<const KernelCore>> cores;
   RoleKernels kernels = {};
   int64_t sequences = 0, room = 0, pages = 0;
-  int64_t timedTokens = 0, checkedTokens = 0; // new ones of each sequence
+  int64_t timedTokens = 0, checkedTokens = 0; // new tokens of each sequence
   uint64_t seed;
   std::mt19937_64 draw;
   struct Memory {
@@ -67,7 +70,7 @@ private:
   };
   std::vector<Memory> memory;
   std::vector<ComparedOutput> outputs;
-  std::vector<std::vector<int32_t>> checkedLengths; // of each compared run
+  std::vector<std::vector<int32_t>> checkedLengths; // for each compared run
   DeviceBuffer timedWorkspace, checkedWorkspace;
   size_t timedBytes = 0, checkedBytes = 0;
   KernelCall timedCall;

@@ -1,4 +1,4 @@
-// The kernel of a problem that nobody has measured: the first candidate that compiles and serves.
+// Makes the kernel of a problem without a measured one: the first candidate that compiles and is accepted.
 // Thread-safety: may be called by many threads at once, as the library.
 #pragma once
 
@@ -10,14 +10,14 @@
 namespace nsa {
 
 struct DefaultKernelCallbacks {
-  // Whether a kernel that compiled serves; the request is the one that it was compiled by.
+  // Says whether a compiled kernel can serve. `request` is the request that it was compiled by.
   std::function<Status(const CompileRequest &request, CompiledKernel &kernel)> accept;
-  // Told of each candidate that does not compile or serve; may be empty.
+  // Receives each candidate that does not compile or is not accepted. May be empty.
   std::function<void(const Candidate &candidate, const Status &why)> refused;
 };
 
-// `candidates` in the order in which they are tried; of a template whose first three fail no more are. The error is the
-// first one's.
+// Tries `candidates` in their order. A template is given up after three failures. The error is that of the first
+// failure.
 Status makeDefaultKernel(const CompilerLibrary &library, CompileRequest request,
                          const std::vector<Candidate> &candidates, const DefaultKernelCallbacks &callbacks);
 

@@ -1,6 +1,6 @@
-// What the engine needs of a device: load a kernel, launch it, and for tuning memory, copies and a clock.
-// Implemented by the CPU executor (runtime/cpu) and the CUDA driver (runtime/cuda); nothing above sees either.
-// Ownership: an engine owns its device; kernels and buffers must be gone before it.
+// What the engine needs of a device: it loads a kernel, launches it, and for tuning gives memory, copies and a clock.
+// The CPU executor (runtime/cpu) and the CUDA driver (runtime/cuda) implement it, and no code above depends on either.
+// Ownership: an engine owns its device. Kernels and buffers must be destroyed before it.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
@@ -21,18 +21,18 @@
 
 namespace nsa {
 
-// A kernel that is loaded and ready: launching it does no lazy work.
+// A loaded kernel. Launching it does no lazy work.
 class Kernel {
 public:
   virtual ~Kernel() = default;
-  // `slots` are the arguments in the manifest's order. Allocates nothing and, on a GPU, returns at once.
-  // `workspace` has workspaceBytes() bytes, aligned to kWorkspaceAlignment.
+  // Launches a grid. `slots` are the arguments in the manifest's order. `workspace` has workspaceBytes() bytes, aligned
+  // to kWorkspaceAlignment. Allocates nothing and, on a GPU, returns at once.
   virtual Status launch(const uint64_t *slots, const int32_t (&grid)[3], void *workspace, void *stream) const = 0;
   virtual size_t workspaceBytes() const = 0;
-  // Writes the map of a shape into an argument's slots; only for a GPU's kernels, which alone have such. Allocates
+  // Writes the tensor map of a shape into an argument's slots. Only kernels of a GPU have such arguments. Allocates
   // nothing.
   virtual Status writeMap(const TensorMapShape &shape, uint64_t *slots) const = 0;
-  // Numbers the device knows about the loaded code: registers, local bytes. Empty on the CPU.
+  // Numbers that the device knows about the loaded code: registers, bytes of local memory. Empty on the CPU.
   virtual std::map<std::string, std::string> evidence() const { return {}; }
 };
 
@@ -43,56 +43,59 @@ public:
   virtual ~Device() = default;
 
   virtual bool isGpu() const = 0;
-  // Names the model, never the specimen: choices are stored under it.
+  // Names the device's model and never one card. Choices are stored under this name.
   virtual const std::string &key() const = 0;
   // The compiler's name of the architecture: "cpu", "sm_90a", ...
   virtual const std::string &target() const = 0;
-  // The feature level CPU code is made for; "" on a GPU.
+  // The feature level that code for the CPU is made for. "" on a GPU.
   virtual std::string cpuFeatures() const { return ""; }
-  // The CUDA driver's version, 12040 = 12.4; 0 on the CPU.
+  // The version of the CUDA driver; 12040 means 12.4. 0 on the CPU.
   virtual int driverVersion() const { return 0; }
-  // Facts in order of interest for `nsa doctor`, name -> value.
+  // Names and values for `nsa doctor`, the most interesting ones first.
   virtual std::vector<std::pair<std::string, std::string>> facts() const = 0;
 
   virtual Result<std::unique_ptr<Kernel>> load(const Manifest &manifest, std::span<const std::byte> binary) = 0;
   virtual Result<bool> isCapturing(void *stream) const { return false; }
-  // The calling thread is the library's own: what it does is none of the affair of a capture that the host begins.
+  // Must be called on a thread that the library began. Afterwards a stream capture that the host begins does not
+  // concern what this thread does.
   virtual void ignoreCaptures() const {}
-  // For what the library launches of its own accord: it neither waits for the host's streams nor holds them up, as the
-  // legacy stream (null) does, which besides breaks a capture on any of them. Null on the CPU. Once memory was had.
+  // The stream for launches that the library makes on its own account. It neither waits for the host's streams nor
+  // delays them. The legacy stream (null) would do both, and would break a capture on any of those streams. NULL on the
+  // CPU; on a GPU valid after the first successful allocation.
   virtual void *ownStream() const { return nullptr; }
-  // Largest grid, per axis.
+  // The largest grid along an axis.
   virtual int64_t gridLimit(int axis) const = 0;
-  // For kernels whose programs stay and take one piece of work after another: how many run beside each other.
+  // How many multiprocessors there are, for kernels whose programs stay and take one piece of work after another.
   virtual int64_t multiprocessors() const = 0;
 
-  // The kDeviceStatusWords integers, zero at first, in which a kernel reports lengths that break a rule: memory that
-  // host and device both address. The CPU needs none (nullptr): its plans check on the host. Acquiring allocates
-  // nothing while words of the first slab are free, so it is legal during capture.
+  // The kDeviceStatusWords integers in which a kernel reports lengths that break a rule. They begin as zeros, and host
+  // and device address the same memory. The CPU returns nullptr, because its plans check on the host. Acquiring
+  // allocates nothing while the first slab has a free word, so it is legal during a capture.
   virtual Result<int32_t *> acquireStatusWord() { return nullptr; }
   virtual void releaseStatusWord(int32_t *word) {}
   // Waits for `stream`, then reads the word and clears it.
   virtual Status readStatusWord(int32_t *word, void *stream) { return Status::ok(); }
 
-  // Memory and time, for the tuner.
+  // The tuner needs the memory and the times below.
   virtual Result<void *> allocate(size_t bytes) = 0;
-  // What it has left at this moment; where that is not known, as on the CPU, more than there is.
+  // Bytes of memory that are free at this moment. SIZE_MAX where that is not known, as on the CPU.
   virtual Result<size_t> freeBytes() { return SIZE_MAX; }
   virtual void release(void *memory) = 0;
   virtual Status upload(void *to, const void *from, size_t bytes) = 0;
   virtual Status download(void *to, const void *from, size_t bytes) = 0;
-  // For the launches of one run.
+  // A clock for the launches of one run.
   virtual std::unique_ptr<LaunchClock> makeClock() = 0;
-  // Milliseconds of one `launch`, median of a few repetitions. On a GPU each begins with a cold L2.
+  // Milliseconds of one `launch`: the median of a few repetitions. On a GPU each repetition begins with a cold L2.
   virtual Result<double> time(const std::function<Status(void *stream)> &launch) = 0;
-  // Two times that differ by less cannot be told apart, however often they are taken.
+  // The resolution of the clock: two times that differ by less cannot be told apart, however often they are measured.
   virtual double timeResolutionMs() const = 0;
   // TuneOptions::stateShift and warmUpMs.
   virtual double stateShift() const = 0;
   virtual double warmUpMs() const { return 0; }
 };
 
-// Device memory that frees itself. `skipped` bytes before it are left unused, so that it lies elsewhere.
+// Device memory that its object frees. The allocation begins with `skipped` unused bytes, which move the data to
+// another place.
 class DeviceBuffer {
 public:
   DeviceBuffer() = default;

@@ -1,5 +1,5 @@
-// Random tensors for tuning: nearly normal with variance 1, as activations are after normalisation.
-// Thread-safety: as the generator.
+// Draws random tensors for tuning. Values are nearly normal with variance 1, as activations are after normalisation.
+// Thread-safety: that of the generator.
 #pragma once
 
 #include "runtime/base/problem.h"
@@ -10,10 +10,11 @@
 
 namespace nsa {
 
-// Fills `elements` values at `data`, in device memory, each with `shift` added. dtype: bf16, fp16 or fp32.
+// Fills `elements` values at `data`, in device memory, and adds `shift` to each. dtype: bf16, fp16 or fp32.
 Status fillDrawn(Device &device, void *data, DType dtype, int64_t elements, float shift, std::mt19937_64 &generator);
 
-// Bytes to leave unused before a tensor: where on its page it lies changes what it shares a cache set with.
+// How many bytes to leave unused in front of a tensor. Its place in a page decides which other data it shares cache
+// sets with, so the place is drawn too.
 size_t drawSkipped(std::mt19937_64 &generator);
 
 } // namespace nsa

@@ -1,5 +1,5 @@
-// How far one kernel's numbers are from another's. NaNs and infinities have no distance and are counted instead: the
-// worst fault must not make the figures of all others unreadable.
+// Measures how far one kernel's numbers are from another's. NaNs and infinities have no distance, so they are counted
+// apart: one infinite error would hide all others.
 // Thread-safety: values.
 #pragma once
 
@@ -12,13 +12,14 @@ public:
   void add(double value, double expected);
 
   int64_t elements() const { return count; }
-  // In one of the two alone, or of another sign.
+  // How many elements are NaN or infinite in only one of the two results, or infinite with another sign.
   int64_t unequalNan() const { return nanCount; }
   int64_t unequalInf() const { return infCount; }
-  // Over the elements that are finite in both.
+  // These are over the elements that are finite in both results.
   double maxAbs() const { return largest; }
   double meanAbs() const;
-  // Infinite where something differs and all that was expected is 0.
+  // The root of the sum of squared errors over that of squared expected values. Infinite when something differs and all
+  // expected values are 0.
   double relativeRms() const;
 
 private:

@@ -1,7 +1,7 @@
-// The engine: one device, one cache, the plans in memory; all of it belongs to one process (engine_handle.h follows
-// forks). Ownership: lives until its handle is released and the last plan is given back, so that either may go first.
-// Thread-safety: all functions may be called by many threads at once. Finding a plan in memory locks only what the
-// calling thread shares with few others; running one touches nothing of the engine but its device and a count.
+// The engine: one device, one cache and the plans in memory. It belongs to one process (engine_handle.h handles forks).
+// Ownership: it lives until its handle is released and the last plan is given back; these may happen in either order.
+// Thread-safety: all functions may be called by many threads at once. Finding a plan in memory takes only locks that
+// few threads share. Running a plan touches the engine's device and one counter.
 #pragma once
 
 #include "runtime/base/process.h"
@@ -22,7 +22,7 @@ namespace nsa {
 
 class Engine;
 
-// The engine's handle: gives it up, which ends the engine when no plan is held.
+// Releases the handle. The engine ends at once when no plan is held.
 struct EngineRelease {
   void operator()(Engine *engine) const;
 };
@@ -30,18 +30,19 @@ using EnginePointer = std::unique_ptr<Engine, EngineRelease>;
 
 class Engine {
 public:
-  // Opens the device; neither the cache nor the compiler nor NVRTC.
+  // Opens the device. The cache, the compiler and NVRTC stay closed.
   static Result<EnginePointer> open(EngineOptions options, const EngineOptions::Environment &environment);
-  // An engine like this one, which is the parent's, for the child of a fork. Reads only what never changes.
+  // Opens an engine with the same options in the child of a fork. Must read only what never changes, because this
+  // engine is the parent's.
   Result<EnginePointer> openInChild() const;
   bool isOfThisProcess() const { return generation == processGeneration(); }
 
   Result<PlanPointer> plan(const Spec &spec, const Maxima &maxima, void *stream);
-  // The same, whose runs compare each kernel's result with what defines it (comparison.h).
+  // A plan whose runs compare each kernel's result with that of the kernel that defines its operator (comparison.h).
   Result<PlanPointer> planThatCompares(const Spec &spec, const Maxima &maxima, void *stream);
   Result<std::string> explain(const Spec &spec, const Maxima &maxima);
   Result<std::string> tune(const Spec &spec, const Maxima &maxima);
-  // One kernel of the spec, by its problem key; a budget of 0 is the engine's own.
+  // Tunes one kernel of the spec, named by its problem key. A budget of 0 means the engine's own budget.
   Result<std::string> tuneKernel(const Spec &spec, const Maxima &maxima, const std::string &problem,
                                  double budgetSeconds);
   std::string describe() const;
@@ -56,16 +57,16 @@ private:
   friend struct EngineRelease;
   Engine() = default;
   static Result<EnginePointer> open(std::unique_ptr<Engine> engine);
-  void openLog(); // of this process: the limit has a lock
+  void openLog(); // for each process anew, because the limit has a lock
   Status openDevice();
   Status openCpu();
   Result<std::shared_ptr<const PlanCore>> make(const Spec &spec, const Maxima &maxima);
-  // Puts the winners in the place of what was served.
+  // Tunes in the background, and puts the winners in the place of what was served.
   Status tuneMeanwhile(const BackgroundTuner::Job &job, const BackgroundTuner::StopSignal &stop);
-  // What is computed in the place of what was asked, where the gates are the engine's.
+  // Whether the engine's gates replace the caller's for this spec.
   bool overridesGates(const Spec &spec) const { return gateOverride && gateOverride->concerns(spec); }
   Status withHint(Status status, const Spec &spec, const Maxima &maxima) const;
-  // nullptr: not in memory, or its grid does not fit the device with exactly these maxima.
+  // nullptr when the plan is not in memory, or when the device cannot launch its grid with exactly these maxima.
   const PlanCore *findInMemory(const PlanKey &key, const Spec &spec, const Maxima &maxima) const;
   Status addComparison(Plan &comparing, const Maxima &maxima, void *stream);
   Result<PlanPointer> hand(const PlanCore &core, PlanSource source, const Spec &spec, const Maxima &maxima);
@@ -78,16 +79,18 @@ private:
   std::string gpuTrouble;
   Counters ownCounters;
   std::unique_ptr<Device> ownDevice;
-  std::optional<GateOverride> gateOverride; // where the caller's gates do not count
+  std::optional<GateOverride> gateOverride; // set when the caller's gates do not count
   std::unique_ptr<KernelCache> cache;
   std::unique_ptr<PinnedTable> pin; // null: choices come from the cache
-  std::unique_ptr<Planner> planner; // holds kernels, which must go before the device
+  std::unique_ptr<Planner> planner; // holds kernels, so it is destroyed before the device
 
   PlanMap plans;
   std::optional<PlanPool> pool;
-  // Misses of one problem wait for each other and find the first one's plan; other problems rarely share a lock.
+  // Misses of one problem wait for each other, and the later ones find the first one's plan. Other problems rarely
+  // share a lock.
   std::array<std::mutex, 16> missMutexes;
-  std::optional<BackgroundTuner> background; // of the policy; last, as its thread uses all of the above
+  std::optional<BackgroundTuner>
+      background; // for that miss policy; the last member, because its thread uses all others
 };
 
 } // namespace nsa

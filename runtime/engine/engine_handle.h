@@ -1,8 +1,10 @@
-// What a host holds: the engine of this process. A child of a fork cannot use its parent's: the locks may be held by
-// threads that do not exist there, worker threads are gone, and CUDA does not survive. So the first call in a child
-// opens a CPU engine anew, and the parent's is left behind as it is; plans made before the fork still run, as running
-// takes no lock. A GPU engine is refused with what to do instead.
-// Ownership: of the engine's handle. Thread-safety: all functions may be called by many threads at once.
+// The handle that a host holds. It leads to the engine of the calling process.
+// The child of a fork cannot use its parent's engine: a thread that does not exist in the child may hold a lock, the
+// worker threads are gone, and CUDA does not survive a fork. So the first call in a child opens a new CPU engine and
+// leaves the parent's as it is. Plans that were made before the fork still run, because running takes no lock. For a
+// GPU engine the call fails, and the error says what to do instead.
+// Ownership: owns the engine's handle.
+// Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
 #include "runtime/engine/engine.h"
@@ -20,7 +22,7 @@ public:
   EngineHandle(const EngineHandle &) = delete;
   EngineHandle &operator=(const EngineHandle &) = delete;
 
-  // Of the calling process.
+  // The engine of the calling process.
   Result<Engine *> engine() {
     Engine *found = current.load(std::memory_order_acquire);
     if (found->isOfThisProcess())

@@ -1,6 +1,6 @@
-// Gates of the engine's own in the place of the caller's, for debugging: one branch alone, or all alike.
-// Ownership: owns a few bytes of device memory, which must go before the device. Thread-safety: all functions may be
-// called by many threads at once.
+// Replaces the caller's gates by gates of the engine, for debugging: one branch alone, or all branches alike.
+// Ownership: owns a few bytes of device memory, so it must be destroyed before the device.
+// Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
 #include "runtime/base/kernel_arguments.h"
@@ -15,13 +15,13 @@ namespace nsa {
 
 class GateOverride {
 public:
-  // `branch` is "cmp", "sel" or "win"; "" for a third each.
+  // `branch` is "cmp", "sel" or "win". "" gives each branch a third.
   GateOverride(Device &device, const std::string &branch);
 
-  // Whether the operator reads gates at all, and has the branch.
+  // `concerns` says whether the operator reads gates. `check` fails when the spec does not have the branch.
   bool concerns(const Spec &spec) const { return (fieldsOf(spec.op) & kGates) != 0; }
   Status check(const Spec &spec) const;
-  // What stands for the tensor of gates, whatever its shape. The first call takes device memory.
+  // The view that replaces the tensor of gates, whatever the tensor's shape is. The first call allocates device memory.
   Result<ViewSlots> gates(DType dtype);
   // "only the branch cmp counts", "all branches count alike"
   std::string text() const;
@@ -29,7 +29,7 @@ public:
 private:
   Device &device;
   std::string name;
-  int32_t bit = 0; // of the branch; 0: all alike
+  int32_t bit = 0; // the branch's bit; 0: all branches alike
   std::array<float, 3> factors;
   std::mutex mutex;
   DeviceBuffer buffer; // the factors in each type

@@ -1,4 +1,4 @@
-// Block lists in memory that the host can read: which entry a kernel has refused.
+// Finds the entry of a block list that a kernel refused, in memory that the host can read.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace nsa {
 
-// The first entry of a call of `sel` that breaks the lists' rule, by place and value, as a device error. Ok: none does.
-// The call's lengths have passed checkHostLengths.
+// Returns a device error with place and value of the first entry that breaks the rule of block lists, or ok when all
+// entries keep it. The call's lengths must have passed checkHostLengths.
 Status findMalformedList(const CallRules &rules, const Call &call);
 
 } // namespace nsa

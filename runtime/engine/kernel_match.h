@@ -1,4 +1,4 @@
-// Whether a stored kernel is what its row says it is.
+// Checks that a stored kernel is what its row says it is.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -10,7 +10,8 @@
 
 namespace nsa {
 
-// What a kernel from the store must agree with; a row that does not is damaged or foreign.
+// Fails when operator, target or a compiled-in value of the manifest differs from what was asked: such a row is damaged
+// or foreign.
 inline Status checkServes(const Manifest &manifest, const Problem &problem, const std::string &target) {
   if (manifest.op != problem.op)
     return Status::invalid("operator", manifest.op, "must be " + problem.op);

@@ -1,4 +1,4 @@
-// How long each launch of one run took.
+// Measures how long each launch of one run takes.
 // Thread-safety: one thread at a time.
 #pragma once
 
@@ -8,13 +8,13 @@
 
 namespace nsa {
 
-// Marks moments on a stream, the first before the first launch and one after each.
+// Marks moments on a stream: one before the first launch, and one after each launch.
 class LaunchClock {
 public:
   virtual ~LaunchClock() = default;
-  // On a GPU it enqueues and does not wait.
+  // Marks the present moment of the stream. On a GPU it enqueues an event and does not wait.
   virtual Status mark(void *stream) = 0;
-  // Waits for the last mark: milliseconds between each mark and the next.
+  // Waits for the last mark. Returns the milliseconds from each mark to the next.
   virtual Result<std::vector<double>> spans() = 0;
 };
 

@@ -1,6 +1,6 @@
-// The choices of a pack or database that an engine is bound to: nothing else chooses, and nothing is tuned, so that all
-// processes with one file run the same. The file is opened once and never written; what another process changes in it
-// afterwards neither chooses nor runs.
+// The choices of a pack or database to which an engine is bound. Only this table chooses and nothing is tuned, so all
+// processes with one file run the same kernels. The file is opened once and never written. When another process changes
+// it afterwards, the changed rows neither choose nor run.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
@@ -18,21 +18,22 @@ namespace nsa {
 
 class PinnedTable {
 public:
-  // Fails on a file that is missing, damaged or refused: working without would be to choose otherwise. A required
-  // signature is one that only a pack can have.
+  // Fails on a file that is missing, damaged or refused, because an engine without it would choose other kernels. Where
+  // the rules require a signature, only a pack can fulfil them.
   static Result<std::unique_ptr<PinnedTable>> open(const std::string &path, const SignatureRules &rules);
 
-  // Nothing, also where the kernel that the choice names is damaged.
+  // nullopt when there is no choice, or when the kernel that it names is damaged.
   std::optional<KernelCache::Hit> find(const std::string &problem, const std::string &device);
   std::optional<StoredRoute> findRoute(const std::string &family, const std::string &device, const std::string &name);
   std::vector<ChoiceSummary> choicesOf(const std::string &op) const;
 
   const std::string &path() const { return file; }
   size_t size() const { return choices.size(); }
-  // Of all that chooses and all that may run: problems, devices, whether they were measured, the digest of each kernel
-  // (manifest and binary), and the thresholds of routes. Equal for two files of which the same is launched.
+  // A digest over all that chooses and all that may run: problems, devices, whether they were measured, the digest of
+  // each kernel (manifest and binary), and the thresholds of routes. Two files from which the same is launched have the
+  // same digest.
   std::string digest() const;
-  // One line when the table serves although no trusted key has signed it; else "".
+  // One line when the table serves although no trusted key has signed it; otherwise "".
   std::string warning() const { return pack ? pack->warning() : ""; }
 
 private:
@@ -41,11 +42,11 @@ private:
   std::optional<StoredKernel> findKernel(const std::string &content);
 
   std::string file;
-  std::unique_ptr<Pack> pack; // one of the two
+  std::unique_ptr<Pack> pack; // either this or `store` is set
   std::unique_ptr<KernelStore> store;
-  PackIndex rows;                     // of the database, as they were when it was opened
-  std::vector<ChoiceSummary> choices; // by problem and device
-  std::vector<StoredRoute> routes;    // by family, device and name
+  PackIndex rows;                     // the rows of a database when it was opened
+  std::vector<ChoiceSummary> choices; // ordered by problem and device
+  std::vector<StoredRoute> routes;    // ordered by family, device and name
 };
 
 } // namespace nsa

@@ -1,5 +1,5 @@
-// The kernels of an operator, in order, and what runs through them: one for most operators, the whole forward for nsa.
-// docs/operators.md has the launches, the routes and the formula of the workspace.
+// The kernels of an operator in the order of their launches, and one run of them. Most operators launch one kernel; nsa
+// and decode launch several. docs/operators.md has the launches, the routes and the formula of the workspace.
 // Thread-safety: values and pure functions.
 #pragma once
 
@@ -20,80 +20,83 @@
 
 namespace nsa {
 
-// What a kernel does in an operator.
+// What a kernel does within an operator.
 enum class Role : uint8_t {
   kSequences, // checks lengths in device memory and tabulates them
   kAppend,    // new tokens into decode's cache
   kCompress,
   kCmp,
-  kScores, // of decode's few queries, and what becomes of them
+  kScores, // from here to kAscend: decode with few queries
   kRank,
   kSelect,
   kAscend,
   kSel,
   kWin,
   kCombine,
-  kMain // of an operator that is one kernel
+  kMain // the kernel of an operator that is a single kernel
 };
 inline constexpr int kRoles = 12;
-// "sequences", "append", "compress", "cmp", ...; of kMain the operator's own name.
+// Returns "sequences", "append", "compress", "cmp", ...; for kMain it returns the operator's own name.
 std::string_view roleName(Role role, Operator op);
 
-// One kernel that an operator needs: a request of its own, with choices of its own.
+// One kernel that an operator needs. It has a problem and choices of its own.
 struct Step {
   Role role;
   Spec spec;
   Maxima maxima;
 };
-// Exact shortcuts: where every length that the maxima allow has all its blocks selected, or fits the window, the branch
-// is dense attention.
+// Exact shortcuts. A branch is the same as dense attention where, at every length that the maxima allow, all blocks are
+// selected or all keys are in the window.
 enum Route : uint8_t { kSelIsDense = 1, kWinIsDense = 2 };
-// Those that the maxima allow: what the exact maxima decide, and no bucket of them, so it is part of a plan's key.
+// The shortcuts that the maxima allow. The exact maxima decide this and not their buckets, so the result is part of a
+// plan's key.
 uint8_t routesOf(const Spec &spec, const Maxima &maxima);
-// Steps in the order of their launches, with all shortcuts that the maxima allow, or with those that are taken.
+// The steps in the order of their launches: with all shortcuts that the maxima allow, or with the given ones.
 std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima);
 std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima, uint8_t routes);
 
-using RoleKernels = std::array<const LoadedKernel *, kRoles>; // null: not part of the operator
+using RoleKernels = std::array<const LoadedKernel *, kRoles>; // null: the operator has no such kernel
 
-// Where the pieces of a plan's workspace lie, in bytes from its begin. Queries of nsa go through in chunks, so that
-// branch outputs are bounded whatever the length; everything else is linear in tokens with a small factor.
+// Where the pieces of a plan's workspace lie, in bytes from its begin. The queries of nsa go through in chunks, so that
+// the outputs of the branches are bounded at any length. All other pieces grow linearly with the number of tokens.
 struct WorkspaceLayout {
   WorkspaceLayout() = default;
   WorkspaceLayout(const Spec &spec, const Maxima &maxima, const RoleKernels &kernels, bool isGpu);
-  // Whether all of it fits: without, offsets are not to be used.
+  // Fails when the workspace has kMostBytes or more. Then no offset may be used.
   Status check(const Maxima &maxima) const;
 
-  // Room for a plan that compares: what its kernels and their definitions write once more, and the latter's scratch.
+  // Adds room for a plan that compares: for second outputs of its kernels, for the outputs of the defining kernels, and
+  // for the scratch of the latter.
   void addComparison(const Spec &spec, const Maxima &maxima, size_t definitionBytes);
 
-  static constexpr size_t kMostBytes = size_t{1} << 62; // that many, or more than numbers hold
+  static constexpr size_t kMostBytes = size_t{1} << 62; // a size that reaches this is stored as this
 
-  size_t scratch = 0; // of one kernel at a time
+  size_t scratch = 0; // shared by all kernels, which run one after another
   size_t sequences = 0;
   size_t kComp = 0, vComp = 0;
-  int64_t compRows = 0;             // of all sequences
-  KeyShares shares;                 // of decode's few queries
-  size_t kStaged = 0, vStaged = 0;  // decode: tokens of new compressed blocks, all sequences after each other
-  size_t lse = 0, blockList = 0;    // of a chunk
-  std::array<size_t, 3> out = {};   // of a chunk, by branch
-  std::array<size_t, 3> reads = {}; // of a chunk, by branch
+  int64_t compRows = 0;             // of all sequences together
+  KeyShares shares;                 // for decode with few queries
+  size_t kStaged = 0, vStaged = 0;  // decode: the tokens of new compressed blocks, one sequence after another
+  size_t lse = 0, blockList = 0;    // of one chunk
+  std::array<size_t, 3> out = {};   // of one chunk, by branch
+  std::array<size_t, 3> reads = {}; // of one chunk, by branch
   size_t definitionScratch = 0;
-  std::array<size_t, 2> compared = {}; // outputs of a kernel, and of its definition
-  int64_t chunk = 0;                   // queries: of each sequence in the dense layout, of all in the packed one
+  std::array<size_t, 2> compared = {}; // second outputs of a kernel, and outputs of its definition
+  int64_t chunk = 0; // queries: of each sequence in the dense layout, of all sequences in the packed one
   size_t bytes = 0;
 };
 
-// The launch of an operator that is one kernel; `table` is that of its sequences, absent in the dense layout.
+// The call of an operator that is a single kernel. `table` describes its sequences, and has no data in the dense
+// layout.
 KernelCall singleCall(Operator op, const Call &call, const ViewSlots &table);
 
-// Which kernels a run launched, and when: for runs that are timed.
+// Records which kernels a timed run launched, and marks the time after each.
 struct LaunchTrace {
   LaunchClock &clock;
   std::vector<Role> launched{};
 };
 
-// Sees what each kernel of a run is called with.
+// Receives what each kernel of a run is called with.
 class LaunchTap {
 public:
   virtual ~LaunchTap() = default;
@@ -102,16 +105,16 @@ public:
 
 class Comparison;
 
-// What the branches attend: of the call, or of its cache.
+// The keys and values that the branches attend: tensors of the call, or of its cache.
 struct BranchKeys {
   std::array<ViewSlots, 2> cmp, sel, win; // keys, values
 };
 
-// One run: everything on the stack, nothing but launches.
+// One run. All its data is on the stack, and it does nothing but launch.
 struct PipelineRun {
   const CallRules &rules;
   const RoleKernels &kernels;
-  uint8_t routes; // taken by these kernels
+  uint8_t routes; // the shortcuts that these kernels take
   const WorkspaceLayout &layout;
   const Call &call;
   std::byte *workspace;
@@ -129,17 +132,17 @@ private:
   Status runNsa() const;
   Status runDecode() const;
   Status runShared(const BranchKeys &keys) const;
-  // All chunks of queries, over keys and values of the branches' tensors.
+  // Runs all chunks of queries over the keys and values of the branches.
   Status runBranches(const BranchKeys &keys) const;
   Status runChunk(int64_t begin, int64_t end, const BranchKeys &keys) const;
-  // The numbers, the sizes and the table of sequences.
+  // A call with the scalars, the sizes of the grid and the table of sequences.
   KernelCall fresh() const;
   Status launch(Role role, const KernelCall &kernelCall) const { return launch(role, kernelCall, role); }
-  // `part`: what its time counts for.
+  // `part` is the role that the launch's time counts for.
   Status launch(Role role, const KernelCall &kernelCall, Role part) const;
   Status launchSequences() const;
   ViewSlots table() const;
-  ViewSlots compressTable() const; // of decode: each sequence's new compressed blocks
+  ViewSlots compressTable() const; // the rows of the table for decode's new compressed blocks
   ViewSlots perQuery(size_t offset, DType dtype, int64_t heads, int64_t columns, int64_t begin,
                      int64_t columnStride = 0) const;
 };

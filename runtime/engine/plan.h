@@ -1,8 +1,8 @@
-// What a caller holds for one spec and its maxima: the kernels of its operator, the rules of its calls, the layout of
-// its workspace, its own status word. What the plans of one problem have in common, loaded kernels and how they were
-// found, is a PlanCore. Ownership: cores are the engine's and live as long as it; plans are its pool's, and the engine
-// outlives them. Thread-safety: immutable while held but for the word; all functions may be called by many threads at
-// once.
+// A plan: what a caller holds for one spec and its maxima. It has the kernels of its operator, the rules of its calls,
+// the layout of its workspace and its own status word. Plans of one problem share a PlanCore, which has the loaded
+// kernels and how they were found.
+// Ownership: cores belong to the engine and live as long as it. Plans belong to its pool, and the engine outlives them.
+// Thread-safety: immutable while held, except for the status word; all functions may be called by many threads at once.
 #pragma once
 
 #include "runtime/engine/fallback_ladder.h"
@@ -25,15 +25,15 @@ struct PlanTimes {
   double lookupMs = 0, renderMs = 0, compileMs = 0, tuneMs = 0, loadMs = 0;
 };
 
-// One kernel with how it was found or made.
+// One kernel, and how it was found or made.
 struct KernelCore {
   std::string problemKey;
   std::shared_ptr<const LoadedKernel> kernel;
   PlanSource source = PlanSource::kMemory;
-  bool tuned = false; // measured, on this model
+  bool tuned = false; // measured on this device model
   FallbackStep step = FallbackStep::kExact;
-  bool outdated = false;              // of another compiler revision: serves until it is made again in the background
-  std::string servedBy;               // of a stored fallback: how its key differs
+  bool outdated = false; // made by another compiler revision; it serves until it is made again in the background
+  std::string servedBy;  // for a stored fallback: how its key differs
   std::vector<std::string> fallbacks; // what was tried before and why it did not serve
   PlanTimes times;
 };
@@ -49,11 +49,11 @@ struct PlanCore {
 
   std::vector<Part> parts;
   RoleKernels kernels = {};
-  uint8_t routes = 0;                      // shortcuts that the steps take
-  int32_t keySplits = 0;                   // of their specs
-  PlanSource source = PlanSource::kMemory; // what it took: compiling any counts as compiled
+  uint8_t routes = 0;                      // the shortcuts that the steps take
+  int32_t keySplits = 0;                   // Spec::keySplits of the steps
+  PlanSource source = PlanSource::kMemory; // kCompiled when at least one kernel was compiled
 
-  // Whether the device launches every grid that these maxima ask for.
+  // Fails when the device cannot launch a grid that these maxima need.
   Status checkGrids(const Spec &spec, const Maxima &maxima) const;
 };
 
@@ -64,22 +64,22 @@ public:
   Status run(const Bindings &bindings, void *workspace, size_t workspaceBytes, void *stream) const {
     return run(bindings, workspace, workspaceBytes, stream, nullptr);
   }
-  // The same, and waits: how long each part of the operator took, in the order of their first launches.
+  // As `run`, but waits and returns how long each part of the operator took, in the order of their first launches.
   struct PartTime {
     std::string_view name; // roleName
     int launches = 0;
-    double milliseconds = 0; // of all of them
+    double milliseconds = 0; // of all these launches
   };
   Result<std::vector<PartTime>> runTimed(const Bindings &bindings, void *workspace, size_t workspaceBytes,
                                          void *stream) const;
   Status status(void *stream);
   size_t workspaceBytes() const { return layout.bytes; }
-  // JSON: what the last run of a plan that compares has found.
+  // Returns as JSON what the last run of a plan that compares has found.
   Result<std::string> comparisonReport() const;
-  // JSON, composed when first asked for.
+  // JSON. It is composed when it is first asked for.
   const std::string &describe() const;
 
-  // Back to the pool it came from; the last plan of an engine whose handle is gone takes the engine along.
+  // Gives the plan back to its pool. When the engine's handle is gone and this is its last plan, the engine ends too.
   static void giveBack(Plan *plan);
 
 private:
@@ -91,13 +91,13 @@ private:
 
   Engine *engine = nullptr;
   const PlanCore *core = nullptr;
-  PlanSource source = PlanSource::kMemory; // of this plan, which is memory for the second one of a core
+  PlanSource source = PlanSource::kMemory; // for this plan: kMemory when the core was there before
   CallRules rules;
   WorkspaceLayout layout;
-  std::unique_ptr<ComparisonState> comparison; // of a plan that compares
-  ViewSlots gates;                             // in the place of the caller's; no data: his
+  std::unique_ptr<ComparisonState> comparison; // null unless the plan compares
+  ViewSlots gates;                             // replaces the caller's gates; without data the caller's count
   mutable std::atomic<const std::string *> description = nullptr;
-  // The pool's.
+  // These belong to the pool.
   int32_t *statusWord = nullptr;
   size_t shard = 0;
   Plan *next = nullptr;

@@ -1,6 +1,7 @@
-// The key of the plan map: a problem (runtime/base/problem.h) as a plain struct of numbers, so that planning from
-// memory composes no text. Requests that differ only within one bucket have one key, as they have one stored choice.
-// Two requests have equal keys exactly when their steps (pipeline.h) have equal Problem::key() texts.
+// The key of the plan map: a problem (runtime/base/problem.h) as a struct of numbers, so that planning from memory
+// composes no text. Requests that differ only within one bucket have one key, because they have one stored choice. Two
+// requests have equal keys exactly when their steps (pipeline.h) have equal Problem::key() texts.
+// Thread-safety: values.
 #pragma once
 
 #include "runtime/engine/pipeline.h"
@@ -15,19 +16,20 @@ namespace nsa {
 
 struct PlanKey {
   uint8_t op, dtype, layout;
-  uint8_t batchBits, kvHeadsBits, seqlenQBits, seqlenKBits, windowBits; // logarithms of the buckets
+  uint8_t batchBits, kvHeadsBits, seqlenQBits, seqlenKBits, windowBits; // base-2 logarithms of the buckets
   int32_t group, qkDim, vDim;
-  uint8_t routes, cmpKind, activation, gate; // what the operator does not read is zero, here and below
+  uint8_t routes, cmpKind, activation, gate; // here and below, a field that the operator does not read is zero
   int32_t cmpBlock, cmpStride, selBlock;
   int32_t mlpHidden;
-  uint8_t selCount, gatePerGroup, branches, slots; // of keys that programs share
+  uint8_t selCount, gatePerGroup, branches, slots; // slots: KeySplits::slots; 0 where keys are not shared
   int32_t pageSize;
   bool operator==(const PlanKey &) const = default;
 
-  // Both arguments have passed validate().
+  // Both arguments must have passed validate().
   static PlanKey make(const Spec &spec, const Maxima &maxima) {
     uint32_t fields = fieldsOf(spec.op);
-    // Either layout has the same kernels then, no route has others, and one serves both sel and win, on or off.
+    // Where programs share keys, both layouts have the same kernels and no shortcut has other ones. One kernel then
+    // serves both sel and win, whether both are on or not.
     const bool shares = sharesKeys(spec, maxima);
     const bool isJoined = shares && spec.hasBranch(kBranchSel);
     const int64_t window = isJoined && !spec.hasBranch(kBranchWin) ? maxima.seqlenK : spec.window;
@@ -83,7 +85,7 @@ struct PlanKey {
   }
 
 private:
-  // Which branches have kernels: the selected one needs those of the compressed one.
+  // The branches that have kernels. The selected branch needs the kernels of the compressed one.
   static uint8_t branchSteps(const Spec &spec) {
     return static_cast<uint8_t>(spec.branches | (spec.hasBranch(kBranchSel) ? kBranchCmp : 0));
   }

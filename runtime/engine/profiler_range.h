@@ -1,6 +1,6 @@
-// Names the library's work to a profiler that is there: NVTX 3's own way to one, which is a library that the variable
-// NVTX_INJECTION64_PATH names, set by the profiler. Without one a range costs a load and a branch.
-// Thread-safety: all functions may be called by many threads at once; a range ends on the thread that began it.
+// Names the library's work to a profiler. It uses NVTX 3's own mechanism: the profiler sets the variable
+// NVTX_INJECTION64_PATH to the path of a library. Without a profiler a range costs a load and a branch.
+// Thread-safety: all functions may be called by many threads at once; a range must end on the thread that began it.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@ namespace nsa {
 
 class ProfilerRange {
 public:
-  // Loads the profiler's library, the first time for the process; what is no such library is left alone.
+  // Loads the profiler's library, once for the process. A library without NVTX's functions is ignored.
   static void attach(const std::string &library);
 
   explicit ProfilerRange(const char *name) : pop(nullptr) {
@@ -29,7 +29,7 @@ private:
   using Pop = int();
   void begin(Push *push, const char *name);
 
-  inline static constinit std::atomic<Push *> pushed{nullptr}; // null: nobody looks
+  inline static constinit std::atomic<Push *> pushed{nullptr}; // null: there is no profiler
   Pop *pop;
 };
 

@@ -1,5 +1,5 @@
-// How evidence keeps the candidates that a tuning never measured: not one row each, of which there may be hundreds, but
-// one for each reason, which says how many there were.
+// Keeps in the evidence the candidates that a tuning never measured. There may be hundreds of them, so each reason has
+// one row, which says how many candidates it concerns.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -12,14 +12,16 @@
 
 namespace nsa {
 
-// In the order in which the reasons come up: template and config empty, the detail "41 candidates not compiled: ...".
+// Returns a row for each reason, in the order in which the reasons come up. Template and config are empty, and the
+// detail is "41 candidates not compiled: ...".
 std::vector<Measurement> prunedRows(const TuneReport &report);
 
 struct PrunedCandidates {
   size_t count = 0;
   std::string reason;
 };
-// What the detail of an outcome "pruned" says. Without a number at its beginning it speaks of one candidate.
+// Reads the detail of a row with the outcome "pruned". A detail that does not begin with a number concerns one
+// candidate.
 PrunedCandidates parsePruned(std::string_view detail);
 
 } // namespace nsa

@@ -1,4 +1,4 @@
-// What a choice says of where it is from, once its kernel was compiled again by another revision of the compiler.
+// The provenance of a choice whose kernel was compiled again by another revision of the compiler.
 // Thread-safety: a pure function.
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace nsa {
 
-// Of a measured choice: the measurement stays that of the compiler whose kernels were measured, as the new one's may
-// want another config.
+// Adds the new revision to the provenance of a measured choice. The rest stays and names the compiler whose kernels
+// were measured, because the best config of the new compiler may be another one.
 inline std::string remadeProvenance(std::string_view measured, std::string_view revision) {
   constexpr std::string_view kRemade = " remade=";
   return std::string(measured.substr(0, measured.find(kRemade))) + std::string(kRemade) + std::string(revision);

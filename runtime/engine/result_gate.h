@@ -1,5 +1,6 @@
-// The tuner's gate: does a candidate compute what the tile program computes? Tolerances are those of
-// docs/specification.md 11. Thread-safety: pure functions.
+// The tuner's gate: it compares a candidate's result with that of the tile program, within the tolerances of
+// docs/specification.md 11.
+// Thread-safety: pure functions.
 #pragma once
 
 #include "runtime/base/problem.h"
@@ -7,7 +8,7 @@
 
 namespace nsa {
 
-// The error says which measure failed, by how much, and where.
+// An error says which measure failed, by how much and where.
 Status compareResults(const TuningResult &reference, const TuningResult &result, DType dtype);
 
 } // namespace nsa

@@ -1,5 +1,5 @@
-// What measured thresholds (routes.h) decide of an operator before its kernels are looked up: which of the exact
-// shortcuts that the maxima allow are taken, and how many programs share the keys of decode's few queries.
+// Applies measured thresholds (routes.h) to an operator before its kernels are looked up. They decide which of the
+// exact shortcuts are taken that the maxima allow, and how many programs share the keys of a query of decode.
 // Thread-safety: values and pure functions.
 #pragma once
 
@@ -14,14 +14,14 @@
 namespace nsa {
 
 struct Routing {
-  Spec spec; // with `keySplits`
+  Spec spec; // `keySplits` is set
   Maxima maxima;
-  uint8_t routes = 0;                // of the shortcuts those that are taken
-  std::optional<StoredRoute> dense;  // measured, where dense attention would be the same as selection
-  std::optional<StoredRoute> splits; // measured, of programs that share keys
+  uint8_t routes = 0;                // the shortcuts that are taken
+  std::optional<StoredRoute> dense;  // the measured threshold for dense attention in the place of selection
+  std::optional<StoredRoute> splits; // the measured number of programs that share keys
 
   std::vector<Step> steps() const { return stepsOf(spec, maxima, routes); }
-  // Whether the steps may be others than without thresholds.
+  // Whether a threshold may have changed the steps.
   bool isByThreshold() const { return routes != routesOf(spec, maxima) || spec.keySplits != 0; }
 };
 

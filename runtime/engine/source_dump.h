@@ -1,5 +1,6 @@
-// Writes what a kernel was made from into a folder, for people (`dump_dir`): rendered template, scheduled program,
-// CUDA or LLVM text, manifest, binary.
+// Writes what a kernel was made from into a folder, for people (`dump_dir`): rendered template, scheduled program, CUDA
+// or LLVM text, manifest, binary.
+// Thread-safety: pure functions of the file system.
 #pragma once
 
 #include "runtime/engine/compiler_library.h"
@@ -8,8 +9,8 @@
 
 namespace nsa {
 
-// Files are named after operator, template, target and the first digits of the content. A link or a folder of that name
-// stays.
+// Writes the files. Their names have operator, template, target and the first digits of the content. A link or a folder
+// that has such a name is not replaced.
 Status dumpSources(const CompilerLibrary &compiler, const CompileRequest &request, const CompiledKernel &kernel,
                    const std::string &folder);
 

@@ -1,4 +1,5 @@
-// Milliseconds since it was made.
+// Counts milliseconds from the moment it was made.
+// Thread-safety: immutable.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,6 @@
-// Tensors as callers bind them: by name, with any strides.
-// Ownership: borrows the data. Thread-safety: values.
+// Tensors as callers bind them: by name and with any strides.
+// Ownership: borrows the data.
+// Thread-safety: values.
 #pragma once
 
 #include "runtime/base/signature.h"
@@ -20,7 +21,8 @@ struct Tensor {
   std::array<int64_t, kMaxTensorRank> strides = {}; // elements
 };
 
-// What the caller bound, by name. Tensors that are not bound are not touched: a call has few of the many names.
+// The tensors that the caller bound, by name. A call binds a few of many names, and the slots of the other names stay
+// untouched.
 class Bindings {
 public:
   Bindings() {}
@@ -34,14 +36,14 @@ public:
   }
 
   const Tensor *find(TensorName name) const { return bound & bit(name) ? &tensors[indexOf(name)] : nullptr; }
-  // The slot of a name, bound from now on.
+  // The slot of a name. The name is bound from now on.
   Tensor &operator[](TensorName name) {
     if (!find(name))
       std::construct_at(&tensors[indexOf(name)]);
     bound |= bit(name);
     return tensors[indexOf(name)];
   }
-  // Of all that is bound, a bit per name.
+  // A bit for each name that is bound.
   uint64_t names() const { return bound; }
   static uint64_t bit(TensorName name) { return uint64_t{1} << indexOf(name); }
 

@@ -1,5 +1,5 @@
-// Which of a few shards the calling thread works on, so that threads that plan and run at once share no cache line.
-// Thread-safety: any thread; two threads may get one shard, so what is in it still needs a lock or an atomic.
+// Gives each thread one of a few shards, so that threads that plan and run at once share no cache line.
+// Thread-safety: any thread. Two threads may get one shard, so the contents of a shard still need a lock or an atomic.
 #pragma once
 
 #include <array>
@@ -10,9 +10,9 @@
 namespace nsa {
 
 inline constexpr size_t kThreadShards = 16;
-inline constexpr size_t kShardAlignment = 128; // two cache lines: processors fetch them in pairs
+inline constexpr size_t kShardAlignment = 128; // two cache lines, because processors fetch them in pairs
 
-// Given out in the order in which threads first ask.
+// Threads get shards in the order in which they first ask.
 inline size_t threadShard() {
   static constinit std::atomic<size_t> threads{0};
   static constinit thread_local size_t number = 0;

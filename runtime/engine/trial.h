@@ -1,5 +1,7 @@
-// What a candidate kernel is compared and timed on: one run with drawn, uneven lengths, and one as large as the
-// problem. Ownership: trials own their tensors and borrow the device. Thread-safety: one thread at a time.
+// What a candidate kernel is compared and timed on: one run with drawn, uneven lengths, and one run as large as the
+// problem.
+// Ownership: trials own their tensors and borrow the device.
+// Thread-safety: one thread at a time.
 #pragma once
 
 #include "runtime/base/device_status.h"
@@ -12,7 +14,8 @@
 
 namespace nsa {
 
-// Launches of single kernels outside of a plan: scratch that grows, and what kernels say of their lengths.
+// Launches single kernels without a plan. It owns scratch, which grows, and the status word in which kernels report bad
+// lengths.
 class TrialLaunches {
 public:
   static Result<TrialLaunches> make(Device &device);
@@ -20,11 +23,11 @@ public:
   TrialLaunches &operator=(TrialLaunches &&) = delete;
   ~TrialLaunches();
 
-  // On the CPU it reports bad lengths at once, on a GPU the next run does.
+  // Launches a kernel. On the CPU this call reports bad lengths; on a GPU the next `run` does.
   Status launch(const LoadedKernel &kernel, const KernelCall &call, void *stream);
-  // One launch on the device's own stream, to its end.
+  // Launches a kernel on the device's own stream, and waits for its end.
   Status run(const LoadedKernel &kernel, const KernelCall &call);
-  // A run of several kernels: calls launch(status word, stream), waits, and reports as `launch` does.
+  // Runs several kernels: calls launch(status word, stream), waits, and reports bad lengths as `launch` does.
   template <typename Launch> Status runAll(Launch launch) {
     int32_t word[kDeviceStatusWords] = {};
     NSA_RETURN_IF_ERROR(launch(device->isGpu() ? statusWord : word, device->ownStream()));
@@ -44,15 +47,15 @@ private:
 class Trial {
 public:
   virtual ~Trial() = default;
-  // One run with drawn lengths into outputs that were poisoned before.
+  // Runs the kernel once with drawn lengths. The outputs are poisoned before.
   virtual Result<TuningResult> check(const LoadedKernel &kernel) = 0;
-  // One launch with the problem's lengths; on a GPU it does not wait.
+  // Launches the kernel once with the lengths that are timed. On a GPU it does not wait.
   virtual Status launchTimed(const LoadedKernel &kernel, void *stream) = 0;
-  // "batch=1 seqlen_q=2048 seqlen_k=2048": what is timed.
+  // The shape that is timed: "batch=1 seqlen_q=2048 seqlen_k=2048".
   virtual const std::string &shapeText() const = 0;
 };
 
-// Of an operator that is one kernel.
+// The trial of an operator that is a single kernel.
 class KernelTrial final : public Trial {
 public:
   static Result<std::unique_ptr<Trial>> make(Device &device, const Spec &spec, const Maxima &maxima, uint64_t seed,

@@ -1,5 +1,5 @@
-// How much of the device's memory a trial may take: what its host needs next is none of the tuner's.
-// Thread-safety: pure but for the device.
+// Decides how much of the device's memory a trial may take, so that the host keeps room for its next allocations.
+// Thread-safety: pure except for the device.
 #pragma once
 
 #include "runtime/engine/trial.h"
@@ -9,11 +9,12 @@
 
 namespace nsa {
 
-// Bytes of the tensors of a trial, of those that are free. `isServing`: the host uses the device meanwhile.
+// How many of the free bytes the tensors of a trial may take. `isServing`: the host uses the device at the same time,
+// so the share is smaller.
 Result<double> trialBytes(Device &device, bool isServing);
 
-// The trial that `make` makes with `bytes`, or while memory is short with half of them, and so on; `bytes` is then what
-// it was made with.
+// Calls `make` with `bytes`. While memory is short it tries again with half as many. `bytes` is at the end the number
+// of the last try.
 using MakeTrial = std::function<Result<std::unique_ptr<Trial>>(double bytes)>;
 Result<std::unique_ptr<Trial>> makeTrialThatFits(double &bytes, const MakeTrial &make);
 

@@ -1,6 +1,7 @@
-// Tensors for tuning one kernel: two calls over the same device buffers, one as large as the spec's maxima allow within
-// a budget (it is timed), one small with drawn, uneven lengths (results are compared on it).
-// Ownership: owns the device memory. Thread-safety: one thread at a time.
+// Tensors for tuning one kernel. Two calls use the same device buffers: one is as large as the spec's maxima allow
+// within a budget, and is timed; one is small with drawn, uneven lengths, and its results are compared.
+// Ownership: owns the device memory.
+// Thread-safety: one thread at a time.
 #pragma once
 
 #include "runtime/base/kernel_arguments.h"
@@ -14,7 +15,8 @@
 
 namespace nsa {
 
-// What a tuning of these maxima times: as large as they allow within what a run may take, where the device has room.
+// The shape that a tuning of these maxima times: as large as they allow within the work that one run may take, if the
+// device has room for it.
 struct TimedShape {
   int64_t batch, seqlenQ, seqlenK;
 };
@@ -22,17 +24,17 @@ TimedShape timedShape(bool isGpu, const Spec &spec, const Maxima &maxima);
 
 class TuningInputs {
 public:
-  // `mostBytes`: of all tensors, about.
+  // `mostBytes` bounds the bytes of all tensors together, roughly.
   static Result<TuningInputs> make(Device &device, const Spec &spec, const Maxima &maxima, uint64_t seed,
                                    double mostBytes);
 
   const KernelCall &timed() const { return timedCall; }
   const KernelCall &checked() const { return checkedCall; }
-  // Fills the checked call's outputs with NaN, so that an element nobody writes is seen.
+  // Fills the checked call's outputs with NaN, so that an element that a kernel does not write is seen.
   Status poisonOutputs();
   // Reads back the checked call's outputs.
   Result<TuningResult> readChecked();
-  // "batch=1 seqlen_q=2048 seqlen_k=2048": what was timed.
+  // The shape that is timed: "batch=1 seqlen_q=2048 seqlen_k=2048".
   const std::string &shapeText() const { return shape; }
 
 private:
@@ -40,9 +42,9 @@ private:
       : device(&device), spec(spec), maxima(maxima), draw(seed) {}
 
   struct Lengths {
-    std::vector<int64_t> q, k; // per sequence
+    std::vector<int64_t> q, k; // one for each sequence
   };
-  // How many rows a tensor has in a call, by what they count.
+  // What the rows of a tensor count.
   enum class Rows { kQueries, kKeys, kBlocks, kNone };
 
   Status fill(View view, Rows rows, const std::vector<int64_t> &extents, bool isOutput);

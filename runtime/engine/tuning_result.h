@@ -1,5 +1,6 @@
-// What a trial's run leaves in its outputs, to be compared with what the tile program left there.
-// Ownership: an output's memory is the trial's. Thread-safety: values.
+// What the run of a trial left in its outputs. It is compared with what the tile program left there.
+// Ownership: an output's memory belongs to the trial.
+// Thread-safety: values.
 #pragma once
 
 #include "runtime/base/problem.h"
@@ -11,17 +12,17 @@
 
 namespace nsa {
 
-// Widened to float.
+// The outputs of one run, widened to float.
 struct TuningResult {
   enum class Kind { kRows, kLse, kLists, kCounts };
   struct Output {
-    std::string name; // of the view or tensor
+    std::string name; // name of the view or tensor
     Kind kind;
-    int64_t rowElements; // of all but kLse
+    int64_t rowElements; // not used for kLse
     std::vector<float> values;
-    std::vector<int64_t> ownBlocks = {}; // of kLists: by row, the last block that it may name
+    std::vector<int64_t> ownBlocks = {}; // kLists only: for each row the last block that it may name
 
-    // Of the lists of so many queries behind `before` other tokens, one for each head of keys.
+    // Adds the lists of `queries` queries that follow `before` other tokens. Each query has one list for each kv head.
     void addOwnBlocks(const Spec &spec, int64_t before, int64_t queries);
   };
   std::vector<Output> outputs;
@@ -36,7 +37,8 @@ struct ComparedOutput {
   void *data;
   DType dtype;
 
-  // Fills it with NaN, or what is no block, so that an element nobody writes is seen.
+  // Fills the output with NaN, or with numbers that name no block, so that an element that a kernel does not write is
+  // seen.
   Status poison(Device &device) const;
   Result<TuningResult::Output> read(Device &device) const;
 };

@@ -1,6 +1,7 @@
-// One tuning of one spec: hands the tuner its callbacks, which compile through the compiler library, compare with the
-// tile program's default result on fresh inputs, and measure on the device.
-// Ownership: borrows everything it is made with. Thread-safety: `run` once, from one thread.
+// Tunes one spec once. It gives the tuner callbacks that compile through the compiler library, compare with the tile
+// program's default result on fresh inputs, and measure on the device.
+// Ownership: borrows everything it is made with.
+// Thread-safety: `run` once, from one thread.
 #pragma once
 
 #include "autotune/tuner.h"
@@ -20,7 +21,8 @@
 
 namespace nsa {
 
-// The tile program that defines an operator, which other templates must match; "" where there is but one template.
+// The tile program that defines an operator. Other templates must match its result. "" where the operator has only one
+// template.
 std::string_view definingTemplate(Operator op);
 
 class TuningSession {
@@ -32,18 +34,19 @@ public:
     const Logger &logger;
     Counters &counters;
     CandidateMemo &memo;
-    DecodeTrial::Serve serve;                    // for decode's other kernels
-    const std::function<bool()> *stop = nullptr; // asked whenever the budget is: true ends it
+    DecodeTrial::Serve serve;                    // gives the other kernels of decode
+    const std::function<bool()> *stop = nullptr; // asked whenever the budget is; true ends the tuning
   };
   TuningSession(const Environment &environment, const Spec &spec, const Maxima &maxima, CompileRequest request,
                 std::vector<Candidate> candidates);
 
   Result<TuneReport> run();
 
-  // After a successful run. The winner's compiled form and its loaded kernel.
+  // The winner's compiled form and its loaded kernel. `run` must have succeeded.
   const CompiledKernel &winner() const { return *compiled[report.winner]; }
   const std::shared_ptr<const LoadedKernel> &winnerKernel() const { return cores[report.winner]->kernel; }
-  // Every candidate that was tried with what became of it, and how many were not, as stored beside the choice.
+  // The rows that are stored beside the choice: each candidate that was tried and its outcome, and how many were not
+  // tried.
   std::vector<Measurement> evidence() const;
   uint64_t seed() const { return inputSeed; }
   std::string shapeText() const { return trial ? trial->shapeText() : ""; }
@@ -53,11 +56,12 @@ private:
   Status compile(size_t index);
   Status check(size_t index);
   Result<double> measure(size_t index);
-  // Another trial in the place of the present one: other inputs, in other memory.
+  // Replaces the trial by another one, with other inputs in other memory.
   void restart();
   // Compiles and loads a candidate.
   Result<std::shared_ptr<KernelCore>> build(const Candidate &candidate, std::shared_ptr<const CompiledKernel> &kernel);
-  // The tile program's kernel where it is no candidate, because another template was forced. Null: it does not serve.
+  // Makes the tile program's kernel where it is no candidate, because another template was forced. Null when it cannot
+  // serve.
   std::shared_ptr<KernelCore> buildDefinition();
   Status prepareReference();
 
@@ -66,7 +70,8 @@ private:
   Maxima maxima;
   CompileRequest request;
   std::vector<Candidate> candidates;
-  std::vector<std::shared_ptr<const CompiledKernel>> compiled; // by candidate: written by its own compile call
+  std::vector<std::shared_ptr<const CompiledKernel>>
+      compiled; // by candidate; each is written by its own call of `compile`
   std::vector<std::shared_ptr<KernelCore>> cores;
   std::unique_ptr<Trial> trial;
   std::optional<TuningResult> reference;
