@@ -1,5 +1,5 @@
-// NSA Runtime for C++17: the C ABI (nsa/nsa.h) with RAII and exceptions. Header-only: nothing of C++ crosses the
-// library's boundary, so the host may use any compiler and standard library, nvcc included.
+// NSA Runtime for C++17: the C ABI (nsa/nsa.h) with RAII and exceptions. It is header-only. Nothing of C++
+// crosses the library's boundary, so the host may use any compiler and standard library, nvcc included.
 //
 //   nsa::Engine engine;                                             // cuda:0, else the CPU
 //   nsa::Spec spec;
@@ -8,7 +8,8 @@
 //   nsa::Plan plan = engine.plan(spec, {/*batch*/ 1, /*seqlenQ*/ 4096, /*seqlenK*/ 4096});
 //   plan.run({{NSA_Q, q}, {NSA_K, k}, {NSA_V, v}, {NSA_OUT, out}}, workspace, workspaceBytes, stream);
 //
-// Ownership: an Engine and its Plans may be destroyed in any order. Thread-safety: as nsa.h says of the handles.
+// Ownership: an Engine and its Plans may be destroyed in any order.
+// Thread-safety: that of the handles in nsa.h.
 #pragma once
 
 #include <nsa/nsa.h>
@@ -25,10 +26,10 @@
 #include <vector>
 
 namespace nsa {
-// The library's own C++ classes have the same names; a host that is built with them must not mix the two up.
+// The library's own C++ classes have the same names. A host that is built with them must not mix the two up.
 inline namespace api {
 
-// What the library refused, with the C struct's parts.
+// An error of the library, with the parts of nsa_error.
 class Error : public std::runtime_error {
 public:
   explicit Error(const nsa_error &error) : std::runtime_error(compose(error)), parts(error) {}
@@ -141,7 +142,7 @@ struct Maxima {
 };
 
 // Dimensions or strides of a tensor, in elements: {1, tokens, heads, dim}, or a std::vector, std::array or std::span of
-// std::int64_t. Of more than five only the number is kept: nsa::Tensor refuses them.
+// std::int64_t. Of more than five only their number is kept, and nsa::Tensor refuses them.
 class Extents {
 public:
   static constexpr std::size_t kMost = 5;
@@ -164,7 +165,8 @@ private:
   std::size_t count = 0;
 };
 
-// A tensor that borrows its data (nsa_tensor). Strides left out mean row-major. An empty one is refused by every call.
+// A tensor that borrows its data (nsa_tensor). Strides that are left out mean row-major. Every call refuses an empty
+// tensor.
 class Tensor {
 public:
   Tensor() = default;
@@ -185,7 +187,8 @@ public:
   }
   Tensor(const float *data, Extents shape, Extents strides = {}) : Tensor(data, NSA_FP32, shape, strides) {}
   Tensor(const std::int32_t *data, Extents shape, Extents strides = {}) : Tensor(data, NSA_INT32, shape, strides) {}
-  // Of a std::vector, std::array or std::span of float or std::int32_t, which holds all elements of the shape.
+  // Makes a tensor over a std::vector, std::array or std::span of float or std::int32_t, which must hold all elements
+  // of the shape.
   template <typename Container, typename = decltype(std::declval<const Container &>().data())>
   Tensor(const Container &elements, Extents shape) : Tensor(elements.data(), shape) {
     std::int64_t wanted = 1;
@@ -196,7 +199,7 @@ public:
                                   " elements: the shape needs " + std::to_string(wanted));
   }
 
-  // `dlTensor` points to a DLTensor (DLPack 1.x), which stays the caller's.
+  // `dlTensor` points to a DLTensor (DLPack 1.x), which the caller keeps.
   static Tensor fromDlpack(const void *dlTensor) {
     Tensor result;
     detail::check([&](nsa_error *error) { return nsa_tensor_from_dlpack(dlTensor, &result.tensor, error); });
@@ -213,7 +216,7 @@ private:
   nsa_tensor tensor = NSA_INIT(nsa_tensor);
 };
 
-// How block lists and token ranges belong together (nsa_range_options).
+// How block lists and token ranges are converted (nsa_range_options).
 struct RangeOptions {
   std::int32_t selBlock = 64;
   bool merge = false;
@@ -231,7 +234,7 @@ struct RangeOptions {
   }
 };
 
-// Fill the second tensor; both lie in host memory. See nsa.h.
+// These fill the second tensor. Both tensors are in host memory. See nsa.h.
 inline void rangesFromBlockList(const Tensor &blockList, const Tensor &ranges, const RangeOptions &options) {
   const nsa_range_options cOptions = options.c();
   detail::check(
@@ -248,7 +251,7 @@ struct Binding {
   const Tensor &tensor;
 };
 
-// Host memory, aligned as nsa_run wants it, for plans of a CPU engine.
+// A buffer in host memory with the alignment that nsa_run needs, for plans of a CPU engine.
 class HostWorkspace {
 public:
   HostWorkspace() = default;
@@ -270,8 +273,8 @@ private:
 
 class Plan {
 public:
-  Plan() = default; // empty: `handle` is null, `describe` gives "", every other call throws
-  nsa_plan *handle() const { return plan.get(); } // stays this object's; null of an empty plan
+  Plan() = default; // an empty plan: `handle` is null, `describe` gives "", every other call throws
+  nsa_plan *handle() const { return plan.get(); } // this object keeps it; null for an empty plan
 
   std::size_t workspaceSize() const {
     std::size_t bytes = 0;
@@ -279,7 +282,7 @@ public:
     return bytes;
   }
 
-  // Enqueues on `stream`; on the CPU returns when the result is there.
+  // Enqueues on `stream`. On the CPU it returns when the result is there.
   void run(std::initializer_list<Binding> bindings, void *workspace, std::size_t workspaceBytes,
            void *stream = nullptr) const {
     run(bindings.begin(), bindings.size(), workspace, workspaceBytes, stream);
@@ -293,7 +296,7 @@ public:
     });
   }
 
-  // Where a run's time goes; waits. See nsa_run_timed.
+  // Runs, waits, and returns where the time went. See nsa_run_timed.
   std::vector<nsa_part_time> runTimed(const Binding *bindings, std::size_t bindingCount, void *workspace,
                                       std::size_t workspaceBytes, void *stream = nullptr) const {
     nsa_binding converted[NSA_NAMES];
@@ -308,7 +311,7 @@ public:
     return times;
   }
 
-  // Waits for `stream` and throws when a kernel met lengths that break a rule.
+  // Waits for `stream`, and throws when a kernel met lengths, lists or pages that break a rule.
   void checkStatus(void *stream = nullptr) {
     detail::check([&](nsa_error *error) { return nsa_plan_status(plan.get(), stream, error); });
   }
@@ -316,7 +319,7 @@ public:
   // JSON; see nsa_plan_describe.
   std::string describe() const { return nsa_plan_describe(plan.get()); }
 
-  // JSON, of a plan that compares; see nsa_plan_compare_report.
+  // JSON, for a plan that compares. See nsa_plan_compare_report.
   std::string compareReport() const {
     return detail::takeText(
         [&](char **text, nsa_error *error) { return nsa_plan_compare_report(plan.get(), text, error); });
@@ -341,13 +344,13 @@ private:
 
 class Engine {
 public:
-  // Start from NSA_INIT(nsa_engine_options); what is left zero takes its default.
+  // Begin with NSA_INIT(nsa_engine_options). A field that stays zero takes its default.
   explicit Engine(const nsa_engine_options &options = NSA_INIT(nsa_engine_options)) {
     nsa_engine *made = nullptr;
     detail::check([&](nsa_error *error) { return nsa_engine_create(&options, &made, error); });
     engine.reset(made);
   }
-  nsa_engine *handle() const { return engine.get(); } // stays this object's
+  nsa_engine *handle() const { return engine.get(); } // this object keeps it
 
   Plan plan(const Spec &spec, const Maxima &maxima, void *stream = nullptr) {
     nsa_spec cSpec = spec.c();
@@ -358,7 +361,7 @@ public:
     return Plan(made);
   }
 
-  // A plan whose runs compare their kernels with what defines them (nsa_plan_options.compare).
+  // A plan whose runs compare their kernels with the kernels that define the operators (nsa_plan_options.compare).
   Plan planThatCompares(const Spec &spec, const Maxima &maxima, void *stream = nullptr) {
     nsa_spec cSpec = spec.c();
     nsa_maxima cMaxima = maxima.c();
