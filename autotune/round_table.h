@@ -1,8 +1,9 @@
 // What the tuner has measured: one time for each candidate that took part in a round, and the robust fit
 //   log time = cost of the candidate + level of the round + noise
-// that separates the candidates from drifting clocks and temperature. Rounds stand in sessions, each with memory of its
-// own: what a place in memory does to a candidate is the same in all rounds of a session and another one in the next,
-// so errors are judged by how sessions differ as well. docs/tuning.md says why this way.
+// The fit separates the candidates from drifting clocks and temperature. Rounds belong to sessions, and each session
+// has memory of its own. The place of a candidate's data in memory has the same effect in all rounds of a session, and
+// another effect in the next session. So an error is also judged by how much sessions differ. docs/tuning.md gives the
+// reasons.
 // Thread-safety: one thread at a time; `fit` is a pure function of what was recorded.
 #pragma once
 
@@ -13,36 +14,37 @@ namespace nsa {
 
 // All values are natural logarithms of milliseconds, so a difference is a ratio. NaN: not measured.
 struct RoundFit {
-  std::vector<double> cost;       // of each candidate
-  std::vector<double> optimistic; // of each candidate: what a quarter of its rounds stayed below; of three the best
-  double noise = 0;               // standard deviation of one time about its cost and level
-  double sessionNoise = 0;        // the same of a session's mean; 0 while there is one session
+  std::vector<double> cost; // of each candidate
+  // For each candidate, the value below which a quarter of its rounds stayed; with three rounds the best of them.
+  std::vector<double> optimistic;
+  double noise = 0;        // standard deviation of one time from the sum of its cost and level
+  double sessionNoise = 0; // standard deviation of a session's mean; 0 while there is one session
 };
 
 class RoundTable {
 public:
   explicit RoundTable(size_t candidates) : columns(candidates) {}
 
-  // The rounds from here on are of another session.
+  // Begins a session: later rounds belong to it.
   void beginSession() { ++session; }
   void beginRound();
-  // The time of a candidate in the present round; positive and finite.
+  // Records a candidate's time in the present round. It is positive and finite.
   void record(size_t candidate, double milliseconds);
-  // Forgets the present round: it was cut off, and part of the candidates would have run in other conditions.
+  // Forgets the present round. It was cut off, and the remaining candidates would run under other conditions.
   void abandonRound();
-  // Forgets a candidate: it stopped running.
+  // Forgets a candidate that can no longer run.
   void forget(size_t candidate);
 
   int rounds(size_t candidate) const;
   double medianMs(size_t candidate) const;
   RoundFit fit() const;
-  // Standard error of the difference of two measured costs of `fit`: by the noise of all candidates, or by what these
-  // two have shown where that is more.
+  // The standard error of the difference of two measured costs of `fit`. It is computed from the noise of all
+  // candidates, or from the noise of these two where that is larger.
   double differenceError(const RoundFit &fit, size_t a, size_t b) const;
 
 private:
   int sessions(size_t candidate) const;
-  // The mean of each session's values, in which NaN is none.
+  // The mean of each session's values, where NaN means that there is no value.
   std::vector<double> sessionMeans(const std::vector<double> &byRound) const;
 
   std::vector<std::vector<double>> columns; // [candidate][round]

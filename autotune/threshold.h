@@ -1,7 +1,8 @@
-// From which size on, or up to which, one way to compute something pays against another: measured on a grid of sizes,
-// then narrowed between the last size where it does not and the first where it does. "Never" is an answer.
-// Why a margin and why the whole side must hold: docs/tuning.md, "Thresholds".
-// Thread-safety: a pure function of its arguments; `measure` is called by the caller's thread.
+// Finds the size from which on, or up to which, one way to compute is faster than another. Both ways are measured on a
+// grid of sizes. Then the gap is narrowed between the last size where the other way does not pay and the first size
+// where it does. "Never" is a possible answer. docs/tuning.md, "Thresholds", says why there is a margin and why the
+// other way must pay on the whole side.
+// Thread-safety: a pure function of its arguments; the caller's thread calls `measure`.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -13,7 +14,7 @@
 
 namespace nsa {
 
-// Both ways at one size, measured in turns.
+// The times of both ways at one size, measured in turns.
 struct SizeTimes {
   int64_t size = 0;
   double usualMs = 0, otherMs = 0;
@@ -26,28 +27,28 @@ enum class PayingSide {
 
 struct ThresholdOptions {
   PayingSide side = PayingSide::kFrom;
-  double margin = 1.2;     // at the threshold the other way must be so many times as fast
-  double tolerance = 1.05; // on the rest of its side it may be no slower than this many times
-  int narrowings = 3;      // further sizes between two of the grid
-  int64_t granule = 16;    // those are multiples of it
+  double margin = 1.2;     // at the threshold the other way must be at least this many times as fast
+  double tolerance = 1.05; // on the rest of its side it may take at most this many times as long
+  int narrowings = 3;      // further sizes that are measured between two sizes of the grid
+  int64_t granule = 16;    // the further sizes are multiples of it
 };
 
 struct ThresholdReport {
   std::optional<int64_t> threshold; // nullopt: never
   std::vector<SizeTimes> times;     // ascending by size
-  Status end;                       // why sizes at the end of the grid could not be measured; ok: all were
+  Status end;                       // why the sizes at the end of the grid could not be measured; ok: all were
 };
 
-// `grid` ascends. Fails with an empty or unordered grid, and with what `measure` fails with at the first size; a later
-// size that cannot be measured ends the grid there, on the side of the sizes that were.
+// Finds the threshold. `grid` must be in ascending order. Fails when the grid is empty or not ascending, and when
+// `measure` fails at the first size. When it fails at a later size, the grid ends before that size.
 Result<ThresholdReport> findThreshold(const std::vector<int64_t> &grid, const ThresholdOptions &options,
                                       const std::function<Result<SizeTimes>(int64_t size)> &measure);
 
-// Whether the answer is one for all sizes, where everything happens from `least` to `most`: an error says what was not
-// measured. A threshold, or "never", of fewer sizes says nothing of the others.
+// Fails when the answer does not cover all sizes from `least` to `most`, and says which size was not measured. A
+// threshold, or "never", that was found on fewer sizes says nothing about the others.
 Status coversSizes(const ThresholdReport &report, int64_t least, int64_t most);
 
-// The decision over what was measured, ascending by size: nullopt when the other way never pays.
+// Decides by times that were measured, in ascending order of size. nullopt: the other way never pays.
 std::optional<int64_t> thresholdOf(const std::vector<SizeTimes> &times, const ThresholdOptions &options);
 
 } // namespace nsa

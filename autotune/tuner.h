@@ -1,8 +1,8 @@
-// The tuner: compiles candidates in parallel, gates them on correctness, measures the survivors in
-// interleaved rounds and names a winner. It sees neither CUDA nor the compiler: everything real is a
-// callback, so it is tested with fake clocks. docs/tuning.md states the statistics.
-// Thread-safety: `tune` is a pure function of its arguments; `compile` is called from several threads at
-// once, every other callback by one thread at a time.
+// The tuner compiles candidates in parallel, rejects those with wrong results, measures the others in interleaved
+// rounds and names a winner. It sees neither CUDA nor the compiler: all real work is done by callbacks, so it can be
+// tested with made-up clocks. docs/tuning.md describes the statistics.
+// Thread-safety: `tune` is a pure function of its arguments. `compile` is called from several threads at once, every
+// other callback by one thread at a time.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -18,85 +18,88 @@ namespace nsa {
 struct Candidate {
   std::string templateName;
   std::string config;       // "key_tile=64 query_tile=64 ..."
-  double predictedCost = 0; // the template's own estimate; only its order matters
+  double predictedCost = 0; // the template's own estimate; only the order of costs matters
 };
 
 enum class CandidateOutcome { kPruned, kCompileFailed, kRejected, kMeasured, kWinner };
-// "pruned", "failed", "rejected", "measured", "winner": the outcomes of the store's evidence.
+// Returns "pruned", "failed", "rejected", "measured" or "winner", which are the outcomes in the store's evidence.
 std::string_view candidateOutcomeName(CandidateOutcome outcome);
 
-// The detail of a measured candidate that makes the winner a tie.
+// The detail of a measured candidate that ties with the winner.
 inline constexpr std::string_view kTied = "may be as fast as the winner";
 
 struct CandidateReport {
   Candidate candidate;
   CandidateOutcome outcome = CandidateOutcome::kPruned;
   double medianMs = 0;
-  double ratioToIncumbent = 0; // of the costs that the fit over all rounds gives them
+  double ratioToIncumbent = 0; // ratio of the two costs, by the fit over all rounds
   int rounds = 0;
   std::string detail;
 };
 
 struct TuneCallbacks {
-  // Compiles candidate `index` and keeps it; called from several threads, once per index.
+  // Compiles candidate `index` and keeps it. Called from several threads, once for each index.
   std::function<Status(size_t index)> compile;
-  // Called first on each thread that is begun to compile; may be empty.
+  // Called first on each new thread that compiles. May be empty.
   std::function<void()> beginThread;
-  // Compares the candidate's result with the reference; an error rejects it (its text is kept).
+  // Compares the candidate's result with the reference. An error rejects the candidate and becomes its detail.
   std::function<Status(size_t index)> check;
-  // Milliseconds of one run of the candidate. An error drops it.
+  // Returns the milliseconds of one run of the candidate. An error removes the candidate.
   std::function<Result<double>(size_t index)> measure;
-  // Begins a session: what is measured from here on is measured in other memory, on other inputs. May be empty.
+  // Begins a session: later runs use other memory and other inputs. May be empty.
   std::function<void()> restart;
-  // Monotonic seconds, for the budget.
+  // Returns monotonic seconds, for the budget.
   std::function<double()> now;
-  // Progress, may be empty: done and total steps of the named phase.
+  // Receives the progress: done and total steps of the named phase. May be empty.
   std::function<void(std::string_view phase, size_t done, size_t total)> progress;
 };
 
 struct TuneOptions {
   double budgetSeconds = 30;
-  double spentSeconds = 0; // of the budget, on what was prepared before the tuner was called
+  double spentSeconds = 0; // part of the budget that was spent before the tuner was called
   int compileThreads = 2;
-  size_t maxCompiled = 32;     // candidates compiled, cheapest predicted first; each template's cheapest among them
-  int roundsPerRung = 3;       // successive halving: 3, 9, 27 rounds; about a third survives each rung
-  bool exhaustive = false;     // compiles every candidate and measures each in all rounds: what the search is held to
-  double simplerWithin = 0.01; // within this ratio the cheaper predicted config wins
-  double resolutionMs = 0;     // of the clock: times that differ by less are a tie
-  // By how much the ratio of two costs differs between one state of the machine and another that lasts: what else it
-  // computes, beside whom. A tuning sees one of them. Half of it is what one of two tunings must call a tie.
+  size_t maxCompiled = 32; // the candidates with the lowest predicted costs are compiled, and each template's cheapest
+  int roundsPerRung = 3;   // successive halving: 3, 9, 27 rounds; about a third of the candidates survives each rung
+  bool exhaustive =
+      false; // compiles every candidate and measures each in all rounds; the normal search is judged by this
+  double simplerWithin = 0.01; // of costs within this ratio the config with the lower predicted cost wins
+  double resolutionMs = 0;     // of the clock; times that differ by less are a tie
+  // By how much the ratio of two costs differs between two lasting states of the machine, such as another load on a
+  // neighbouring core. One tuning sees only one state. Two candidates within half of this value are a tie.
   double stateShift = 0;
-  // Of load after which clocks are those of lasting work. So much runs uncounted before the first round and after each
-  // restart; kernels too short to fill it are no such load.
+  // How many milliseconds of load bring the clocks to the level of lasting work. So much runs uncounted before the
+  // first round and after each restart. Kernels that are too short to fill this time are no such load.
   double warmUpMs = 0;
-  double restartSeconds = 0; // what the first restart is expected to take
-  uint64_t seed = 1;         // order within rounds
+  double restartSeconds = 0; // the expected duration of the first restart
+  uint64_t seed = 1;         // of the random order within rounds
 };
 
-// Where the seconds of a tuning went; of one that was stopped they mean nothing.
+// Where the seconds of a tuning went. They have no meaning for a tuning that was stopped.
 struct TunePhases {
-  double prepare = 0; // inputs and memory before the tuner was called; its caller's to fill in
+  double prepare = 0; // inputs and memory; the caller fills it in, because this happens before the tuner is called
   double compile = 0, check = 0;
-  double measure = 0, restart = 0; // rounds, and the sessions begun between them
+  double measure = 0, restart = 0; // rounds, and the sessions that begin between them
 };
 
 struct TuneReport {
-  size_t winner = 0;    // index into candidates
-  size_t incumbent = 0; // what the ratios are relative to: candidate 0, or the next one that works
-  bool tie = false;     // another candidate may be within `simplerWithin` of the best, or be so in another state of
-                        // the machine: a second tuning could name it
-  double noise = 0;     // standard deviation of one measured time, relative; 0 when nothing was measured
-  int sessions = 1;     // in which the times were taken
+  size_t winner = 0;    // an index into `candidates`
+  size_t incumbent = 0; // the candidate that ratios refer to: candidate 0, or the next one that works
+  // A second tuning could name another winner: another candidate is within `simplerWithin` of the best one, or would be
+  // in another state of the machine.
+  bool tie = false;
+  double noise = 0; // relative standard deviation of one measured time; 0 when nothing was measured
+  int sessions = 1; // how many sessions the times come from
   bool budgetExhausted = false;
   TunePhases phases;
-  std::vector<CandidateReport> candidates; // in the order given
+  std::vector<CandidateReport> candidates; // in the order in which they were given
 
-  // Else the budget ended before one complete round, and the winner is nothing but the incumbent.
+  // False when the budget ended before one complete round: then the winner is the incumbent, unmeasured.
   bool wasMeasured() const { return candidates[winner].rounds > 0; }
 };
 
-// Candidate 0 is the incumbent (the default). Fails only when no candidate compiles, passes and runs. When the
-// budget ends early the best so far wins; with no complete round that is the incumbent, unmeasured.
+// Tunes. Candidate 0 is the incumbent (the default). Fails only when no candidate compiles, passes the check and runs.
+// When the budget ends early, the best candidate so far wins; without a complete round that is the incumbent,
+// unmeasured.
 Result<TuneReport> tune(const std::vector<Candidate> &candidates, const TuneCallbacks &callbacks,
                         const TuneOptions &options);
 

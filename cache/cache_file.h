@@ -1,6 +1,6 @@
-// A kernel database or a pack, opened only to read, for who looks at whole files: export, merge, verify and the like.
-// Nothing is forgiven here: what an engine would work around is an error.
-// Thread-safety: none, as the connection.
+// A kernel database or a pack that is opened only to read, for the commands that handle whole files: export, merge,
+// verify and others. Here every fault is an error, also the ones that an engine would work around.
+// Thread-safety: none, like the connection.
 #pragma once
 
 #include "cache/collection.h"
@@ -18,11 +18,13 @@ namespace nsa {
 
 class CacheFile {
 public:
-  // Of a pack. kRows: rows, evidence and signatures are those of its digests; of its binaries nothing is known yet.
+  // How much of a pack is checked. kRows: rows, evidence and signatures must match the digests; the binaries are not
+  // checked yet.
   enum class Check { kRows, kNothing };
-  // A database in which nothing was ever stored: one in the making, or a torn copy.
+  // Whether to accept a database in which nothing was ever stored. Such a file is still being made, or is a torn copy.
   enum class Empty { kRefused, kAccepted };
-  // What a writer had begun when it died is taken back; nothing else changes in the file.
+  // Opens the file. A write that was unfinished when its writer died is taken back first; nothing else in the file
+  // changes.
   static Result<CacheFile> open(const std::string &path, Check check = Check::kRows, Empty empty = Empty::kRefused,
                                 const SignatureRules &rules = {});
 
@@ -30,18 +32,18 @@ public:
   bool isEmpty() const { return holdsNothing; }
   const std::string &path() const { return name; }
   const PackFacts &pack() const { return *facts; }
-  // One line when trusted keys are given and none of them has signed the pack; else "".
+  // One line when trusted keys are given and none of them has signed the pack; otherwise "".
   const std::string &warning() const { return unsignedWarning; }
   sqlite::Connection &connection() { return link; }
 
   Result<std::vector<KernelSummary>> kernels();
   Result<std::vector<StoredChoice>> choices();
   Result<std::vector<StoredRoute>> routes();
-  // nullopt: not there. A damaged row is an error.
+  // nullopt: the file has no such kernel. A damaged row is an error.
   Result<std::optional<StoredKernel>> kernel(const std::string &content);
-  // What a collection would remove from a database: it is done to a copy in memory.
+  // What a collection would remove from a database. It is tried on a copy in memory.
   Result<CollectionReport> wouldCollect(const CollectionRules &rules);
-  // The error of a call that gave `code`.
+  // The error for a call of sqlite that returned `code`.
   Status failed(int code) const;
 
 private:

@@ -1,5 +1,6 @@
-// The rows of the tables `choices` and `evidence`.
-// Thread-safety: none, as the connection.
+// Reads and writes rows of the tables `choices` and `evidence`. All functions with an int result return sqlite's own
+// codes.
+// Thread-safety: none, like the connection.
 #pragma once
 
 #include "cache/rows.h"
@@ -9,20 +10,21 @@
 
 namespace nsa {
 
-// All return sqlite's own codes.
 int readChoice(sqlite::Connection &connection, const std::string &problem, const std::string &device,
                std::optional<StoredChoice> &choice);
-// Ascending by problem, then device.
+// Lists all choices in ascending order of problem and device.
 int listChoiceRows(sqlite::Connection &connection, std::vector<StoredChoice> &choices);
-// Of one operator, whose name begins a problem; appended in the same order, as of layer `layer`.
+// Appends the choices of one operator in the same order, with `layer` as their layer. An operator's name is the first
+// word of its problems.
 int listChoiceSummaries(sqlite::Connection &connection, const std::string &op, int layer,
                         std::vector<ChoiceSummary> &choices);
 // Replaces the choice and its evidence.
 int writeChoiceRow(sqlite::Connection &connection, const StoredChoice &choice);
-// The same, unless that would put an untuned choice in the place of a tuned one whose kernel is intact.
+// As writeChoiceRow, but an untuned choice does not replace a tuned one whose kernel is intact.
 int putChoiceRow(sqlite::Connection &connection, const StoredChoice &choice);
 
-// sqlite stores a NaN as NULL, which the columns refuse; neither it nor infinity is a measurement.
+// The value, or 0 for NaN and infinity. These are no measurements, and sqlite would store a NaN as NULL, which the
+// columns refuse.
 double finiteOrZero(double value);
 
 } // namespace nsa

@@ -1,6 +1,7 @@
-// Which kernels make room: those that no choice names, those that nobody used for long, and of the others the least
-// recently used until the file is small enough. A kernel that a tuned choice names is paid for and stays, unless asked.
-// Thread-safety: none, as the connection.
+// Decides which kernels are removed to make room: kernels that no choice names, kernels that were not used for long,
+// and then the least recently used kernels until the file is small enough. A kernel that a tuned choice names cost a
+// measurement, so it stays unless the caller allows its removal.
+// Thread-safety: none, like the connection.
 #pragma once
 
 #include "cache/rows.h"
@@ -13,11 +14,11 @@
 namespace nsa {
 
 struct CollectionRules {
-  int64_t maxBytes = 0;               // 0: no limit
-  std::optional<int64_t> maxIdleDays; // whoever was last used more days ago goes
-  bool unnamed = true;                // what no choice names goes whatever the limits
-  bool tuned = false;                 // kernels of tuned choices may go, too
-  std::string keep;                   // this one stays
+  int64_t maxBytes = 0;               // limit of the file; 0: no limit
+  std::optional<int64_t> maxIdleDays; // removes a kernel whose last use is more days ago
+  bool unnamed = true;                // removes a kernel that no choice names, whatever the limits say
+  bool tuned = false;                 // allows the removal of kernels that tuned choices name
+  std::string keep;                   // the content of a kernel that stays
 };
 
 struct CollectedKernel {
@@ -28,13 +29,14 @@ struct CollectedKernel {
 
 struct CollectionReport {
   std::vector<CollectedKernel> removed;
-  int64_t choices = 0; // that named them, removed with them
+  int64_t choices = 0; // choices that named a removed kernel and were removed with it
   int64_t bytesBefore = 0, bytesAfter = 0;
 };
 
-// Bytes of the pages that hold something: the file's size once it is compacted. sqlite's own code, as below.
+// Counts the bytes of the pages in use: the file's size once it is compacted. This function and the next return
+// sqlite's own codes.
 int usedBytes(sqlite::Connection &connection, int64_t &bytes);
-// Inside the caller's transaction. `day`: today.
+// Removes kernels by the rules, within the caller's transaction. `day` is today (cache/use_rows.h).
 int collect(sqlite::Connection &connection, const CollectionRules &rules, int64_t day, CollectionReport &report);
 
 } // namespace nsa

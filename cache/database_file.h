@@ -1,7 +1,8 @@
-// Opens the file of a store under every circumstance: makes missing directories, refuses what others may
-// write, renames a damaged kernel database aside, leaves every other file alone, falls back to reading, to a copy
-// where there are no locks, and in the end to memory. All file policy is here; what is in the file is the store's.
-// Thread-safety: none; distinct processes may open, replace and use one file at once.
+// Opens the file of a store under all circumstances. It makes missing directories, refuses a file that other users may
+// write, and renames a damaged kernel database aside. It never touches a file of another kind. Where a file cannot be
+// written it is opened to read; where it cannot be locked a copy in memory is used; and at last an empty database in
+// memory. All rules about files are here; what a file contains is the store's concern.
+// Thread-safety: none; several processes may open, replace and use one file at once.
 #pragma once
 
 #include "cache/file_system.h"
@@ -14,7 +15,7 @@
 
 namespace nsa {
 
-// Which file a connection has open; a path may name another one by now.
+// Which file a connection has open. Its path may by now name another file.
 struct FileIdentity {
   uint64_t device = 0;
   uint64_t inode = 0;
@@ -23,23 +24,25 @@ struct FileIdentity {
 
 struct DatabaseFile {
   sqlite::Connection connection; // empty only when sqlite cannot even make a database in memory
-  std::string path;              // ":memory:" when nothing is kept
+  std::string path;              // ":memory:" when nothing is stored
   bool readOnly = false;
-  bool isEmpty = false; // opened to read, and not there or nothing in it yet: an empty one in memory stands for it
+  // Opened to read, and the file does not exist or has nothing in it: an empty database in memory replaces it.
+  bool isEmpty = false;
   FileIdentity identity;
-  std::string warning; // one line when something is reduced or was repaired
-  std::string note;    // one line when something is done in another way, and as well
+  std::string warning; // one line when the store is limited, or the file was repaired
+  std::string note;    // one line when the store works in another way but is not limited
 };
 
-// kReadMended: what a writer had begun when it died is taken back first; nothing else is changed.
+// kReadMended first takes back a write that was unfinished when its writer died, and changes nothing else.
 enum class FileUse { kWrite, kRead, kReadMended };
 
-// `lockedWait`: for a file that another process keeps locked. `journal`: unset for the one that suits the file system.
-// `damaged`: this file has failed in use and is to be replaced, unless another process already did.
+// `lockedWait` is the longest wait for a file that another process keeps locked. `journal` is unset to take the one
+// that suits the file system. `damaged` names a file that failed in use: it is replaced, unless another process has
+// replaced it already.
 DatabaseFile openDatabaseFile(const std::string &path, FileUse use, std::chrono::milliseconds lockedWait,
                               std::optional<Journal> journal = {}, std::optional<FileIdentity> damaged = {});
 
-// For a file that cannot be locked: what it holds at this moment, in memory.
+// Copies what a file contains at this moment into memory. It is for a file that cannot be locked.
 DatabaseFile copyDatabaseFile(const std::string &path);
 
 } // namespace nsa

@@ -1,4 +1,5 @@
-// What two files hold, compared by keys. Thread-safety: none, as the connections.
+// Compares what two files contain, by the keys of their rows.
+// Thread-safety: none, like the connections.
 #pragma once
 
 #include "cache/cache_file.h"
@@ -8,10 +9,10 @@
 
 namespace nsa {
 
-// Names of rows of one kind, ascending.
+// The rows of one kind by name, in ascending order.
 struct RowDifference {
   std::vector<std::string> onlyFirst, onlySecond;
-  std::vector<std::string> changed; // in both, with other content
+  std::vector<std::string> changed; // in both files, with different content
   int64_t same = 0;
 };
 
@@ -20,8 +21,8 @@ struct CacheDifference {
   bool isNone() const;
 };
 
-// Kernels by content and digest; choices by what they name and whether they were measured; routes by threshold. Neither
-// provenance nor evidence counts.
+// Compares kernels by content and digest, choices by the kernel they name and whether they were measured, and routes by
+// threshold. Provenance and evidence do not count.
 Result<CacheDifference> compareCaches(CacheFile &first, CacheFile &second);
 
 } // namespace nsa

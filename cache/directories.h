@@ -1,4 +1,5 @@
-// The folder of a store's file: made when it is missing. Thread-safety: pure functions of the file system.
+// Makes the folder of a store's file when it is missing.
+// Thread-safety: pure functions of the file system.
 #pragma once
 
 #include <filesystem>
@@ -6,10 +7,11 @@
 
 namespace nsa {
 
-// Missing directories get mode 0700: who can write here can make this process run his code. False: `reason` says why.
+// Makes missing directories with mode 0700, because any user who can write there could make this process run foreign
+// code. Returns false on failure, and `reason` says why.
 bool makeDirectories(const std::filesystem::path &directory, std::string &reason);
 
-// What makeDirectories or sqlite would fail with, found without making anything; "" when nothing is in the way.
+// Why makeDirectories or sqlite would fail, found without making anything. "" when they would succeed.
 std::string whyNotMade(const std::filesystem::path &directory);
 
 } // namespace nsa

@@ -1,8 +1,9 @@
-// Keeps sqlite whole across fork(). A child inherits sqlite's tables of open files, whose locks it does not hold: a
-// connection that it opened would share the parent's view and lock nothing (docs/decisions/0002-leases.md). So every
-// connection is closed before a fork, with no call inside sqlite, and parent and child open their own when they next
-// need one.
-// Ownership: borrows its members, which leave before they end. Thread-safety: all functions, any thread.
+// Keeps sqlite intact across fork(). A child inherits sqlite's tables of open files, but not their locks. A connection
+// that the child opens would share the parent's view and lock nothing (docs/decisions/0002-leases.md). So every
+// connection is closed before a fork, while no call is inside sqlite. Parent and child each open a new one when they
+// next need it.
+// Ownership: borrows its members, which must leave before they end.
+// Thread-safety: any thread may call all functions.
 #pragma once
 
 #include <mutex>
@@ -15,15 +16,15 @@ public:
   public:
     virtual void lockAndClose() = 0; // in the thread that forks
     virtual void unlock() = 0;       // in the same thread, and in its copy in the child
-    Member *next = nullptr;          // the fence's
+    Member *next = nullptr;          // belongs to the fence
 
   protected:
     ~Member() = default;
   };
 
-  // While held, a fork waits. A member's own lock must not be held by who asks for it.
+  // A fork waits while the lock is held. The caller must not hold a member's own lock.
   static std::unique_lock<std::mutex> hold();
-  // Both with the fence held. A member is asked for at each fork from here on, and no more.
+  // The caller of these holds the fence. After `join` a member is locked at each fork, and after `leave` no more.
   static void join(Member &member);
   static void leave(Member &member);
 };

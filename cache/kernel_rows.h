@@ -1,5 +1,6 @@
-// The rows of the table `kernels`: compression, digests and what may be believed of a row.
-// Thread-safety: none, as the connection.
+// Reads and writes rows of the table `kernels`: compression, digests, and which fields of a row are trusted. All
+// functions with an int result return sqlite's own codes.
+// Thread-safety: none, like the connection.
 #pragma once
 
 #include "cache/rows.h"
@@ -11,42 +12,42 @@
 
 namespace nsa {
 
-// No kernel is near this; a damaged size must not become an allocation.
+// A limit far above the size of any kernel. It keeps a damaged size from becoming a huge allocation.
 inline constexpr int64_t kMaxBinaryBytes = int64_t{256} << 20;
 
-// A row as it stands in the file.
+// A row as it is in the file.
 struct KernelRow {
   std::string content, templateName, op, target, config, manifest;
   int64_t binaryBytes = 0;
   std::vector<std::byte> binary; // one zstd frame
   Digest::Bytes digest{};
 
-  // The row of a kernel; an error names what cannot be stored.
+  // Makes the row of a kernel. An error names what cannot be stored.
   static Result<KernelRow> make(const StoredKernel &kernel);
-  // Packs the binary of an intact row anew; the level is one of zstd's.
+  // Compresses the binary of an intact row again, with a level of zstd.
   Status compressAgain(int level);
 };
 
-// Over everything that a launch trusts, the name included, so that rows cannot trade places.
+// The digest over everything that a launch trusts. It includes the name, so that two rows cannot be exchanged.
 Digest::Bytes digestOf(const StoredKernel &kernel);
-// What a column holds; of another length zeros, which no kernel has.
+// The digest that a column holds. A column of another length gives zeros, which are the digest of no kernel.
 Digest::Bytes digestIn(std::span<const std::byte> column);
 
 enum class RowState { kIntact, kMissing, kDamaged };
 
-// All return sqlite's own codes.
-// A row whose frame or digest does not hold is damaged, and what was read of it not to be used.
+// Reads a kernel. A row whose compressed frame or digest is wrong is kDamaged, and then `kernel` must not be used.
 int readKernel(sqlite::Connection &connection, const std::string &content, StoredKernel &kernel, RowState &state);
-// Whether it is there and intact: a choice whose kernel is not serves nobody.
+// Whether the kernel exists and is intact. A choice without such a kernel cannot serve.
 int checkKernel(sqlite::Connection &connection, const std::string &content, bool &intact);
-// As readKernel where the digest is known, so that the row's own counts for nothing.
+// As readKernel, but compares with the given digest and ignores the row's own.
 int readKernel(sqlite::Connection &connection, const std::string &content, const Digest::Bytes &digest,
                StoredKernel &kernel, RowState &state);
-// As the first, and whether the listed columns repeat the manifest; for who copies rows.
+// As the first readKernel, for callers that copy rows: it also checks that the other columns agree with the manifest.
 int readKernelRow(sqlite::Connection &connection, const std::string &content, KernelRow &row, RowState &state);
-// The same content twice is the same kernel, but the row that stands may be damaged: it is written again.
+// Writes a row, also where the content is stored already: the kernel is then the same, but the stored row may be
+// damaged.
 int writeKernelRow(sqlite::Connection &connection, const KernelRow &row);
-// Ascending by content.
+// Lists all kernels in ascending order of content.
 int listKernelRows(sqlite::Connection &connection, std::vector<KernelSummary> &kernels);
 
 } // namespace nsa

@@ -1,6 +1,7 @@
-// Whether the schema of a file is one that this library makes, or has made. It is looked at before any other statement
-// runs: a generated column, a view, a trigger or an index on an expression is SQL of the file's writer.
-// Thread-safety: none, as the connection.
+// Checks whether the schema of a file is one that this library makes or has made. It must be checked before any other
+// statement runs, because a generated column, a view, a trigger or an index on an expression is SQL that the file's
+// writer chose.
+// Thread-safety: none, like the connection.
 #pragma once
 
 #include "cache/sqlite.h"
@@ -10,8 +11,8 @@
 namespace nsa {
 
 struct SchemaFound {
-  int64_t objects = 0;     // tables, indexes and all else
-  bool isKnown = true;     // each of them is, to the letter, one that this library makes
+  int64_t objects = 0;     // tables, indexes and all other entries of the schema
+  bool isKnown = true;     // the text of each entry is exactly one that this library makes
   bool hasKernels = false; // the tables kernels, choices and evidence
   bool hasLeases = false;
   bool hasRoutes = false; // the tables routes and route_evidence
@@ -20,7 +21,7 @@ struct SchemaFound {
   bool hasStatistics = false;
 };
 
-// sqlite's own code.
+// Returns sqlite's own code.
 int readSchema(sqlite::Connection &connection, SchemaFound &found);
 
 } // namespace nsa

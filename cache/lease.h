@@ -1,11 +1,12 @@
-// One caller's view of the right to make something alone: what one process makes, the others wait for and then take.
-// A lease only saves work. Whoever cannot have one (a file that cannot be written) works without, and two who both
-// believe to hold one do the work twice and store the same.
-// A holder renews its lease from a thread of its own until it releases it. A lease is over when its process has ended,
-// which is known at once on the same host; when nobody renewed it for `lease` by the looker's own steady clock; or, of
-// another host, when it has expired by the wall clock. So no clock that jumps can block anybody for longer than
-// `lease`.
-// Ownership: borrows its store. Thread-safety: one thread at a time; in the child of a fork it holds nothing.
+// The right to make something alone, as one caller sees it. What one process makes, the others wait for and then take.
+// A lease only saves work. A caller that cannot have one, because the file cannot be written, works without. Two
+// callers that both believe that they hold one do the work twice and store the same.
+// A holder renews its lease on a thread of its own until it releases it. A lease ends when its process has ended, which
+// other processes of the same host see at once. It also ends when it was not renewed for `lease`, by the steady clock
+// of the process that looks. A lease of another host also ends when it has expired by the wall clock. So no jump of a
+// clock can block a process for longer than `lease`.
+// Ownership: borrows its store.
+// Thread-safety: one thread at a time; in the child of a fork it holds nothing.
 #pragma once
 
 #include "cache/kernel_store.h"
@@ -21,16 +22,16 @@ struct LeaseTimes {
   using Clock = std::chrono::steady_clock;
   std::chrono::milliseconds lease{10000};
   std::chrono::milliseconds renewal{2000};
-  Clock::time_point (*now)() = Clock::now; // the looker's clock
+  Clock::time_point (*now)() = Clock::now; // the clock of the process that looks
 };
 
 class KeyLease {
 public:
   enum class State {
-    kFree,      // nobody's, or left behind by its holder
-    kElsewhere, // another caller works on it
+    kFree,      // not taken, or left behind by its holder
+    kElsewhere, // another caller has it
     kMine,
-    kUnavailable, // there are no leases here: work without
+    kUnavailable, // this store has no leases: work without one
   };
 
   KeyLease(KernelStore &store, LeaseKey key, LeaseTimes times = {});
@@ -38,21 +39,21 @@ public:
   KeyLease(const KeyLease &) = delete;
   KeyLease &operator=(const KeyLease &) = delete;
 
-  // Writes nothing; to be called again and again while another one works.
+  // Reads the state and writes nothing. A waiting caller calls it again and again.
   State look();
-  // After `look` found it free: kMine, or kElsewhere when another caller was faster.
+  // Takes the lease after `look` found it free. kElsewhere when another caller was faster.
   State take();
   void release();
 
   enum class Outcome {
-    kMine,  // to be made by this caller
-    kDone,  // another one has made it
-    kAlone, // there are no leases: to be made without one
-    kLate,  // still another caller's at the end of the wait
+    kMine,  // this caller must make it
+    kDone,  // another caller has made it
+    kAlone, // there are no leases: this caller must make it without one
+    kLate,  // at the end of the wait another caller still has the lease
   };
-  // Waits for the lease, for `longest` at most, or until `stop`, which is asked between looks, says so. `isDone` looks
-  // for what others made: after each of them, and once more with the lease in hand, because one may have come and gone
-  // before.
+  // Waits for the lease for at most `longest`, or until `stop` returns true; it is asked between looks. `isDone` looks
+  // for what other callers have made. It is called after each holder, and once more with the lease in hand, because a
+  // holder may have come and gone between two looks.
   Outcome acquire(std::chrono::milliseconds longest, const std::function<bool()> &isDone,
                   const std::function<bool()> &stop = {});
 
@@ -68,7 +69,7 @@ private:
   std::optional<LeaseRow> seen; // at the last look
   LeaseTimes::Clock::time_point seenSince;
   std::string owner;
-  std::unique_ptr<Heart> heart; // while mine
+  std::unique_ptr<Heart> heart; // renews the lease while this holds it
 };
 
 } // namespace nsa

@@ -1,5 +1,5 @@
-// Whether a file system gives locks at all. One without a lock service may answer as if another process had locked the
-// file (ENOLCK is SQLITE_BUSY to sqlite), and waiting for that one would be in vain.
+// Finds out whether a file system has locks at all. One without a lock service may answer as if another process had
+// locked the file (ENOLCK becomes SQLITE_BUSY), and waiting for that process would be in vain.
 // Thread-safety: pure functions of the file system.
 #pragma once
 
@@ -7,8 +7,9 @@
 
 namespace nsa {
 
-// Locks a new file of its own beside `path`, of which nobody else knows: who is told that it is locked has no locks.
-// Takes a fraction of a second; false only when that was the answer several times.
+// Makes a new file with a random name beside `path`, and locks it. No other process can have locked it, so an answer
+// that it is locked means that there are no locks. Takes a fraction of a second. Returns false only after several such
+// answers.
 bool canLockBeside(const std::filesystem::path &path);
 
 } // namespace nsa

@@ -1,6 +1,7 @@
-// Takes the choices of one file into another, with the kernels they name, and its routes. A tuned choice beats one that
-// was never measured; of two that were measured alike the caller says which stays. One whose kernel is missing or
-// damaged gives way to any. Thread-safety: none, as the connections.
+// Copies the choices of one file into another, with the kernels that they name, and its routes. A tuned choice replaces
+// an untuned one. Of two choices that are both tuned or both untuned the caller says which one stays. A choice whose
+// kernel is missing or damaged gives way to any other.
+// Thread-safety: none, like the connections.
 #pragma once
 
 #include "cache/sqlite.h"
@@ -13,23 +14,24 @@ namespace nsa {
 
 enum class Prefer { kDestination, kSource };
 
-// Two measured answers to one question.
+// Two measured choices of one problem, or two thresholds of one route, which differ.
 struct MergeConflict {
   std::string key;                 // problem and device of a choice; family, device and name of a route
-  std::string destination, source; // kernels or thresholds
+  std::string destination, source; // the kernels or thresholds of the two files
   bool tookSource = false;
 };
 
 struct MergeReport {
-  int64_t kernels = 0; // written
+  int64_t kernels = 0; // how many were written
   int64_t addedChoices = 0, replacedChoices = 0, keptChoices = 0;
   int64_t addedRoutes = 0, replacedRoutes = 0, keptRoutes = 0;
   std::vector<MergeConflict> conflicts;
   std::vector<std::string> damaged; // kernels of the source that were left out, with the choices that name them
-  std::vector<std::string> lost;    // kernels that the destination lacks or has damaged, whose choices gave way
+  std::vector<std::string> lost;    // kernels that the destination lacks or has damaged, so that their choices gave way
 };
 
-// Inside the caller's transaction on `to`; sqlite's own code. `day`: when the kernels count as used.
+// Merges within the caller's transaction on `to`. `day` is the day on which the kernels count as used. Returns sqlite's
+// own code.
 int mergeRows(sqlite::Connection &to, sqlite::Connection &from, Prefer prefer, int64_t day, MergeReport &report);
 
 } // namespace nsa

@@ -1,8 +1,8 @@
-// A pack in use: a read-only file of kernels, choices and routes that was made once and is shipped. Its digest is
-// compared on opening, and what serves later is what it was computed of (cache/pack_index.h): a kernel that has another
-// digest by then is a miss.
-// Thread-safety: all functions may be called by many threads at once. A pack survives a fork in parent and child: each
-// side opens it anew with its next call, and does without when another file stands there by then.
+// A pack in use: a read-only file of kernels, choices and routes that is made once and then shipped. Its digest is
+// checked on opening. What serves later is what that digest was computed from (cache/pack_index.h): a kernel that has
+// another digest by then is a miss.
+// Thread-safety: all functions may be called by many threads at once. A pack survives a fork in parent and child. Each
+// side opens it anew with its next call, and does without it when the path names another file by then.
 #pragma once
 
 #include "cache/kernel_store.h"
@@ -21,20 +21,20 @@ public:
   static Result<std::unique_ptr<Pack>> open(const std::string &path, const SignatureRules &rules);
   ~Pack();
 
-  // nullopt: not there, or damaged (counted).
+  // nullopt: the pack does not have it, or it is damaged (which is counted).
   std::optional<StoredChoice> findChoice(const std::string &problem, const std::string &device);
   std::optional<StoredKernel> findKernel(const std::string &content);
   std::optional<StoredRoute> findRoute(const std::string &family, const std::string &device, const std::string &name);
-  // Appended as of layer `layer`.
+  // Appends the choices of an operator, with `layer` as their layer.
   void summarizeChoices(const std::string &op, int layer, std::vector<ChoiceSummary> &choices);
 
-  // Ascending by family, device and name, without evidence.
+  // All routes in ascending order of family, device and name, without evidence.
   std::vector<StoredRoute> listRoutes();
 
   std::string path() const;
-  // One line when it serves although no trusted key has signed it; else "".
+  // One line when the pack serves although no trusted key has signed it; otherwise "".
   std::string warning() const;
-  // "" while it serves; else why no longer.
+  // "" while the pack serves; otherwise the reason why it no longer does.
   std::string trouble() const;
   StoreCounters counters() const;
 

@@ -1,5 +1,6 @@
-// What a pack's digest covers, and its order. docs/cache_format.md has it in words, for other readers and writers.
-// Thread-safety: none, as the connection.
+// Computes a pack's digests. They cover certain columns in a certain order, which docs/cache_format.md describes for
+// other readers and writers.
+// Thread-safety: none, like the connection.
 #pragma once
 
 #include "cache/pack_index.h"
@@ -10,11 +11,12 @@
 
 namespace nsa {
 
-// Over `evidence` and `route_evidence`: large, and nothing a launch trusts, so it is read only to verify. Both return
-// sqlite's own codes; SQLITE_MISMATCH for a column of a type that the schema forbids.
+// The digest of `evidence` and `route_evidence`. The evidence is large and no launch trusts it, so it is only read to
+// verify. This function and the next return sqlite's own codes, and SQLITE_MISMATCH for a column whose type the schema
+// forbids.
 int digestEvidence(sqlite::Connection &connection, Digest::Bytes &digest);
-// Over the schema, the kernels by their own digests, the choices, the routes and the given digest of the evidence. What
-// it was computed of is added to `index`, when given.
+// The digest of the schema, the kernels (by their own digests), the choices, the routes and the given digest of the
+// evidence. If `index` is given, the rows that the digest was computed from are added to it.
 int digestRows(sqlite::Connection &connection, const std::string &source, const Digest::Bytes &evidence,
                Digest::Bytes &digest, PackIndex *index = nullptr);
 

@@ -1,6 +1,6 @@
-// A pack as a file: opening it where it cannot change (sqlite's immutable=1: no lock, no file beside it), and what its
-// table `pack` says of it. What may be believed is said in docs/cache_format.md.
-// Thread-safety: none, as the connection.
+// A pack as a file: how it is opened so that it cannot change (sqlite's immutable=1: no lock, and no file beside it),
+// and what its table `pack` says about it. docs/cache_format.md says which parts of a pack are trusted.
+// Thread-safety: none, like the connection.
 #pragma once
 
 #include "cache/pack_index.h"
@@ -28,37 +28,38 @@ struct PackFacts {
   std::vector<PackSignature> signatures;
 };
 
-// What a signature is made over.
+// The bytes that a signature of a pack signs.
 std::vector<std::byte> signedMessage(const Digest::Bytes &digest);
 
 struct PackFile {
   sqlite::Connection connection;
-  std::filesystem::path path; // free of links
+  std::filesystem::path path; // has no links
   PackFacts facts;
-  PackIndex index; // of the rows that checkDigest found good
+  PackIndex index; // the rows, after checkDigest has found them good
 
-  // The structure holds and the facts are there; of the rows nothing is known yet. Errors say why it is not used.
+  // Opens a pack, and checks its structure and the table `pack`. The rows are not checked yet. An error says why the
+  // pack is not used.
   static Result<PackFile> open(const std::string &path);
-  // Whether the rows are those that the digest is of; the evidence is not read.
+  // Fails when the digest of the rows is not the one in the table `pack`. It does not read the evidence.
   Status checkDigest();
-  // Whether the evidence is that of its digest.
+  // Fails when the digest of the evidence is not the one in the table `pack`.
   Status checkEvidence();
-  // Whether each signature is one of the digest by the key that it names, and, where the rules want one, whether a
-  // trusted key is among them.
+  // Fails when a signature is not one of the digest by the key that it names, or when the rules require a signature and
+  // no trusted key has signed.
   Status checkSignatures(const SignatureRules &rules) const;
-  // One line when there are trusted keys and none of them has signed; else "".
+  // One line when there are trusted keys and none of them has signed; otherwise "".
   std::string signatureWarning(const SignatureRules &rules) const;
 
 private:
   bool isSignedByOneOf(const std::vector<PublicKey> &keys) const;
 };
 
-// By the file's header; whatever is no pack may be a database, whose opening says what is wrong. So it is with a file
-// that others may write or replace, which is not opened. Not by a stream: to close one would drop the locks that this
-// process holds on a database (cache/sqlite.h).
+// Whether the file's header is that of a pack. Any other file may be a database, and opening it as one says what is
+// wrong. A file that other users may write or replace is not opened here, so it gives false too. The file is not read
+// by a stream, because closing one would drop the locks that this process holds on a database (cache/sqlite.h).
 bool isPackFile(const std::string &path);
 
-// "pack 'P' is not used: ...".
+// The error "pack 'P' is not used: ...".
 Status packError(const std::filesystem::path &path, const std::string &reason, std::string hint = "");
 
 } // namespace nsa

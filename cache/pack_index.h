@@ -1,6 +1,7 @@
-// The rows of a file as they were at one moment, but for binaries. Of a pack that is when its digest was computed, and
-// without evidence; of a pinned database when it was opened. Lookups are answered from here: the file may be rewritten
-// in its place later, with row digests that agree, and what was signed or pinned would not be what serves.
+// The rows of a file at one moment, without binaries. For a pack the moment is when its digest was computed, and the
+// evidence is left out. For a pinned database the moment is when it was opened. Lookups are answered from here, because
+// the file may be rewritten in place later, with row digests that match, and then what serves would not be what was
+// signed or pinned.
 // Thread-safety: distinct objects may be used from distinct threads.
 #pragma once
 
@@ -26,13 +27,13 @@ public:
   void addChoice(StoredChoice choice);
   void addRoute(StoredRoute route);
 
-  // Null: not there.
+  // Null: the file does not have it.
   const Kernel *kernel(const std::string &content) const;
   const StoredChoice *choice(const std::string &problem, const std::string &device) const;
   const StoredRoute *route(const std::string &family, const std::string &device, const std::string &name) const;
-  // As listChoiceSummaries (cache/choice_rows.h).
+  // Like listChoiceSummaries (cache/choice_rows.h).
   void summarizeChoices(const std::string &op, int layer, std::vector<ChoiceSummary> &summaries) const;
-  // Ascending by family, device and name.
+  // All routes in ascending order of family, device and name.
   std::vector<StoredRoute> listRoutes() const;
 
 private:

@@ -1,4 +1,4 @@
-// Makes packs: the same rows give the same bytes, whatever file they come from and in what order it got them.
+// Makes packs. Equal rows give equal bytes, whichever file they come from and in whatever order that file got them.
 // Thread-safety: distinct files may be used from distinct threads.
 #pragma once
 
@@ -14,16 +14,16 @@
 
 namespace nsa {
 
-inline constexpr int kMostCompression = 22; // takes the most time
+inline constexpr int kMostCompression = 22; // zstd's slowest level
 
 struct PackRequest {
   std::vector<std::string> operators{}; // only these; empty: all
-  std::string device{};                 // only device keys that hold this text; "": all
+  std::string device{};                 // only devices whose key contains this text; "": all
   bool tunedOnly = false;
-  bool isBrief = false; // without the evidence of choices; that of routes stays
-  // zstd's level for the kernels, 1 to kMostCompression; 0: as they are stored.
+  bool isBrief = false; // leaves out the evidence of choices; that of routes stays
+  // The level of zstd for the kernels, 1 to kMostCompression. 0: they stay as they are stored.
   int compression = 0;
-  std::string source{}; // of the library that writes: nsa_source_id
+  std::string source{}; // nsa_source_id of the library that writes
   ReplacingFile::Existing existing = ReplacingFile::Existing::kRefuse;
 };
 
@@ -31,14 +31,15 @@ struct PackReport {
   int64_t kernels = 0, choices = 0, routes = 0;
   int64_t bytes = 0;
   Digest::Bytes digest{};
-  std::vector<std::string> damaged; // contents that were left out, with the choices that name them
+  std::vector<std::string> damaged; // contents of kernels that were left out, with the choices that name them
 };
 
-// Choices that the request takes, the kernels they name, and routes. The file appears when it is complete.
+// Writes the choices that the request asks for, the kernels that they name, and the routes. The file gets its name when
+// it is complete.
 Result<PackReport> writePack(CacheFile &from, const std::string &path, const PackRequest &request);
 
-// Adds a signature; one that the same key has made stays as it is. A pack in which anything is wrong is not signed, a
-// false signature included.
+// Adds a signature. An earlier signature by the same key stays as it is. A pack with any fault is not signed, and a
+// false signature is a fault.
 Status signPack(const std::string &path, const SecretKey &key);
 
 } // namespace nsa

@@ -1,5 +1,5 @@
-// Names a process so that another one can tell whether it still lives. A pid alone cannot: it is used again, and means
-// nothing on another machine or in another container.
+// Names a process so that another process can tell whether it still lives. A process id alone cannot: the system uses
+// ids again, and an id means nothing on another machine or in another container.
 // Thread-safety: values and pure functions.
 #pragma once
 
@@ -9,15 +9,17 @@
 namespace nsa {
 
 struct ProcessIdentity {
-  std::string host; // digest of the boot and the pid namespace: where `pid` has a meaning; "" when unknown
+  // A digest of the boot and the pid namespace within which `pid` has a meaning; "" when unknown.
+  std::string host;
   int64_t pid = 0;
-  int64_t started = 0; // clock ticks after boot
+  int64_t started = 0; // clock ticks after the boot
 
   static ProcessIdentity ofThis();
   bool operator==(const ProcessIdentity &) const = default;
 };
 
-// Whether a process of this host has ended, one that waits to be reaped included. False when that cannot be known.
+// Whether a process of this host has ended. A process that waits to be reaped has ended. False when that cannot be
+// known.
 bool hasEnded(const ProcessIdentity &process);
 
 } // namespace nsa

@@ -1,4 +1,5 @@
-// A file that takes its name only when it is complete: made beside it, synced, then renamed; gone without `commit`.
+// A file that gets its name only when it is complete. It is made under a temporary name beside its place, synced, and
+// then renamed. Without `commit` it is removed.
 // Thread-safety: one thread.
 #pragma once
 
@@ -11,21 +12,22 @@ namespace nsa {
 class ReplacingFile {
 public:
   enum class Existing { kRefuse, kReplace };
-  // Makes the empty file under its temporary name, and locks it until this ends. What a process left that was killed
-  // at this, an hour ago or longer, goes: it is not locked. On a file system of a network nothing is locked, and goes.
+  // Makes the empty file under its temporary name, and locks it until this object ends. A temporary file that a killed
+  // process left is removed when it is at least an hour old and not locked. On a network file system nothing is locked
+  // and nothing is removed.
   static Result<ReplacingFile> create(const std::string &path, Existing existing);
   ReplacingFile(ReplacingFile &&other) noexcept;
   ReplacingFile &operator=(ReplacingFile &&) = delete;
   ~ReplacingFile();
 
-  // Where to write.
+  // The path to write to.
   const std::string &temporaryPath() const { return temporary; }
   Status commit();
 
 private:
   ReplacingFile() = default;
-  std::string path, temporary; // `temporary` is empty once there is none
-  int descriptor = -1;         // has the lock
+  std::string path, temporary; // `temporary` is empty once the file has its name
+  int descriptor = -1;         // holds the lock
   Existing existing = Existing::kRefuse;
 };
 

@@ -1,6 +1,6 @@
-// The rows of the tables `routes` and `route_evidence`: measured thresholds between algorithms. A file of an older
-// schema has neither, and so no route.
-// Thread-safety: none, as the connection.
+// Reads and writes rows of the tables `routes` and `route_evidence`, which hold measured thresholds between algorithms.
+// A file of an older schema has neither table, and so it has no routes. All functions return sqlite's own codes.
+// Thread-safety: none, like the connection.
 #pragma once
 
 #include "cache/rows.h"
@@ -10,10 +10,9 @@
 
 namespace nsa {
 
-// All return sqlite's own codes.
 int readRoute(sqlite::Connection &connection, const std::string &family, const std::string &device,
               const std::string &name, std::optional<StoredRoute> &route);
-// Ascending by family, device and name.
+// Lists all routes in ascending order of family, device and name.
 int listRouteRows(sqlite::Connection &connection, std::vector<StoredRoute> &routes);
 // Replaces the route and its evidence.
 int writeRouteRow(sqlite::Connection &connection, const StoredRoute &route);

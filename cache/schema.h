@@ -1,6 +1,6 @@
-// The schema of a kernel database and the marks by which a file is recognised: sqlite's application_id says
-// "a kernel database" or "a pack", user_version is the schema's number. docs/cache_format.md describes every column.
-// Thread-safety: none, as the connection.
+// The schema of a kernel database, and the marks by which a file is recognised: sqlite's application_id says "a kernel
+// database" or "a pack", and user_version is the number of the schema. docs/cache_format.md describes every column.
+// Thread-safety: none, like the connection.
 #pragma once
 
 #include "cache/file_system.h"
@@ -16,30 +16,30 @@ int64_t applicationOf(FileKind kind);
 
 enum class FileVerdict {
   kUsable,
-  kDamaged,     // ours by its header, and its structure does not hold
-  kForeign,     // not provably ours, so nothing to touch
-  kNewer,       // a schema of a later version of this library
+  kDamaged,     // its header is that of this library, and its structure is broken
+  kForeign,     // not certainly a file of this library, so it must not be touched
+  kNewer,       // its schema is of a later version of this library
   kLocked,      // another process kept it locked until the end of the wait
-  kNoLocks,     // its file system gives no locks
-  kEmpty,       // nothing is in it yet, and nothing may be written
+  kNoLocks,     // its file system has no locks
+  kEmpty,       // nothing is in it yet, and it may not be written
   kReplaced,    // another file took its name while it was opened
   kUnreachable, // cannot be opened, read or created
 };
 
-// Whether a sqlite code says that the file system cannot lock the file; an extended code.
+// Whether an extended code of sqlite says that the file system cannot lock the file.
 bool isLackOfLocks(int code);
 
-// What a sqlite code says about a file that is being opened. SQLITE_OK is usable.
+// What a code of sqlite says about a file that is being opened. SQLITE_OK gives kUsable.
 FileVerdict verdictOf(int code);
 
-// Whether the file's header says that it is of that kind, or it is an empty database: all others must not be touched.
-// kUsable, kForeign or (a database) kNewer, or what the failure of reading says. A locked file is waited for until
+// Checks that the file's header is of that kind, or that the file is an empty database; no other file may be touched.
+// Returns kUsable, kForeign, kNewer (databases only), or what a failure of reading means. Waits for a locked file until
 // `end`.
 FileVerdict checkHeader(const sqlite::Connection &connection, FileKind kind, std::chrono::steady_clock::time_point end);
 
-// Recognises the database and sets the connection up; when `mayWrite` it makes the schema in an empty file and brings
-// an older one up to date. An older one that cannot be written is read as it is. A file of another program or of a
-// newer schema is only read. A locked file is waited for until `end`; later operations wait five seconds each.
+// Recognises the database and sets the connection up. With `mayWrite` it makes the schema in an empty file and brings
+// an older schema up to date. An older file that cannot be written is read as it is. A file of another program, or of a
+// newer schema, is not changed. Waits for a locked file until `end`; later operations wait for five seconds each.
 FileVerdict adoptDatabase(sqlite::Connection &connection, bool mayWrite, Journal journal,
                           std::chrono::steady_clock::time_point end);
 

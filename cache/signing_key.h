@@ -1,5 +1,5 @@
-// Ed25519 keys by which packs are signed, and the files they are kept in: one line, a name and hexadecimal digits.
-// A digest finds damage; only a signature says who made a pack.
+// The Ed25519 keys that sign packs, and the files in which the keys are kept: one line, with a name and hexadecimal
+// digits. A digest finds damage. Only a signature says who made a pack.
 // Thread-safety: values; the functions may be called from any thread.
 #pragma once
 
@@ -20,17 +20,18 @@ struct PublicKey {
   std::array<std::byte, 32> bytes{};
 
   std::string hex() const;
-  // The line of a key file.
+  // The line that a key file contains.
   std::string text() const;
-  // From a line of a key file or from the digits alone; `field` names it in the error.
+  // Parses a line of a key file, or the digits alone. `field` names the text in the error.
   static Result<PublicKey> parse(const std::string &field, std::string_view text);
-  // A key that anyone could have put there is no key: the file is judged as those that it vouches for.
+  // Reads a key file. It must be a file that only root or this user can write, as the files that its key vouches for
+  // must be: a key that any user could have put there proves nothing.
   static Result<PublicKey> read(const std::string &path);
   bool verifies(std::span<const std::byte> message, const Signature &signature) const;
   bool operator==(const PublicKey &) const = default;
 };
 
-// Wiped from memory at its end.
+// The destructor wipes the key from memory.
 class SecretKey {
 public:
   SecretKey(SecretKey &&other) noexcept;
@@ -39,7 +40,7 @@ public:
 
   static SecretKey generate();
   static Result<SecretKey> parse(const std::string &field, std::string_view text);
-  // Refuses a file that others may read.
+  // Reads a key file, and refuses one that other users may read.
   static Result<SecretKey> read(const std::string &path);
 
   std::string text() const;
@@ -51,14 +52,14 @@ private:
   std::array<std::byte, 32> seed{};
 };
 
-// Whose signature of a pack counts. A false signature refuses a pack whatever the rules say.
+// The keys whose signatures of packs count. A false signature refuses a pack under all rules.
 struct SignatureRules {
-  bool requireSignature = false; // one of the trusted keys must have signed
+  bool requireSignature = false; // a trusted key must have signed a pack
   std::vector<PublicKey> trusted{};
 };
 
-// The rules that these files of public keys make. A file that cannot be used is an error where a signature is required,
-// and else a line of `warnings`: the other keys count all the same.
+// Makes the rules from files of public keys. A file that cannot be used is an error where a signature is required, and
+// otherwise a line of `warnings`; the other keys count all the same.
 Result<SignatureRules> readSignatureRules(bool requireSignature, const std::vector<std::string> &keyFiles,
                                           std::vector<std::string> &warnings);
 

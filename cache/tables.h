@@ -1,5 +1,6 @@
-// The tables of a kernel database and of a pack as SQL. docs/cache_format.md repeats them with a word on each column.
-// The order of columns means nothing to who names them; the binary stands last, so that nothing has to be read past it.
+// The tables of a kernel database and of a pack, as SQL. docs/cache_format.md repeats them and explains each column.
+// The order of columns has no meaning for statements that name them. The binary is the last column, so that no other
+// value is stored behind it.
 // Thread-safety: constants.
 #pragma once
 
@@ -9,8 +10,8 @@ namespace nsa {
 
 inline constexpr int64_t kApplicationId = 0x4e53414b;     // "NSAK": a kernel database
 inline constexpr int64_t kPackApplicationId = 0x4e534150; // "NSAP": a pack
-inline constexpr int64_t kSchemaVersion = 3;              // of both: user_version
-inline constexpr int64_t kSchemaWithRoutes = 3;           // the first with the tables routes and uses
+inline constexpr int64_t kSchemaVersion = 3;              // user_version of both
+inline constexpr int64_t kSchemaWithRoutes = 3;           // the first version with the tables routes and uses
 
 // Since version 1.
 inline constexpr const char *kCreateKernels = R"sql(
@@ -48,7 +49,7 @@ CREATE TABLE evidence (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-// For collections; not in a pack, of which nothing is removed.
+// Serves collections. A pack does not have it, because nothing is removed from a pack.
 inline constexpr const char *kCreateChoiceIndex = "CREATE INDEX choices_by_content ON choices (content)";
 
 // Since version 2; not in a pack.
@@ -66,7 +67,7 @@ CREATE TABLE leases (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-// Since version 3; not in a pack. Kernels of an older file count as used on the day it was brought up to date.
+// Since version 3; not in a pack. When an older file is brought up to date, its kernels count as used on that day.
 inline constexpr const char *kCreateUses = R"sql(
 CREATE TABLE uses (
   content TEXT    NOT NULL PRIMARY KEY,
@@ -100,7 +101,7 @@ CREATE TABLE route_evidence (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-// In a pack alone.
+// Only in a pack.
 inline constexpr const char *kCreatePack = R"sql(
 CREATE TABLE pack (
   key   TEXT NOT NULL PRIMARY KEY,

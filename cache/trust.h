@@ -1,4 +1,5 @@
-// Who could have written a file of sqlite's. Thread-safety: pure functions of the file system.
+// Says who could have written a file of sqlite.
+// Thread-safety: pure functions of the file system.
 #pragma once
 
 #include <filesystem>
@@ -6,8 +7,8 @@
 
 namespace nsa {
 
-// As whyNotTrusted (runtime/base/trust.h), and of the files that lie beside it: sqlite replays a log that it finds
-// there, also one that another user made.
+// As whyNotTrusted (runtime/base/trust.h), for the file and for the files beside it: sqlite replays a log that it finds
+// there, even one that another user made.
 std::string whyDatabaseNotTrusted(const std::filesystem::path &path);
 
 } // namespace nsa

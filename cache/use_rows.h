@@ -1,6 +1,6 @@
-// Which kernels were used, and on which day: the table `uses`, by which least recently used kernels are found. Reading
-// a kernel writes nothing: uses are gathered in memory and written with the next put, or when the store closes.
-// Thread-safety: none; the store's mutex guards the log as its connection.
+// Records which kernels were used on which day, in the table `uses`. The least recently used kernels are found by it.
+// Reading a kernel writes nothing: uses are gathered in memory, and written with the next put or when the store closes.
+// Thread-safety: none; the store's mutex guards the log as it guards the connection.
 #pragma once
 
 #include "cache/sqlite.h"
@@ -11,19 +11,20 @@
 
 namespace nsa {
 
-// Days since 1970, by the wall clock.
+// Today as a number of days since 1970, by the wall clock.
 int64_t today();
 
 class UseLog {
 public:
-  // This content was served today.
+  // Notes that this content was served today.
   void note(const std::string &content) { contents.insert(content); }
-  // Forgets what the file already says of this day. sqlite's own code.
+  // Removes the contents whose use on this day the file already has. Returns sqlite's own code.
   int leaveOutKnown(sqlite::Connection &connection, int64_t day);
   bool isEmpty() const { return contents.empty(); }
-  // Inside the caller's transaction. A content whose kernel is gone is left out. sqlite's own code.
+  // Writes the uses, within the caller's transaction. A content whose kernel is gone is left out. Returns sqlite's own
+  // code.
   int write(sqlite::Connection &connection, int64_t day) const;
-  // After the transaction was committed.
+  // Must be called after the transaction was committed.
   void clear() { contents.clear(); }
 
 private:

@@ -1,5 +1,5 @@
-// Looks at every row of a file, and names everything that is wrong with it; and opens a file to take its rows to where
-// they are believed, which asks for the same.
+// Checks every row of a file and names every fault. It also opens a file as a source of rows, which needs the same
+// checks because the copied rows are trusted afterwards.
 // Thread-safety: pure functions of the file.
 #pragma once
 
@@ -15,18 +15,18 @@ namespace nsa {
 struct Verification {
   bool isPack = false;
   int64_t kernels = 0, choices = 0, routes = 0;
-  std::vector<std::string> signers;  // keys whose signature of a pack holds
-  std::vector<std::string> findings; // one line each; none: all is well
+  std::vector<std::string> signers;  // the keys whose signatures of a pack are right
+  std::vector<std::string> findings; // one line for each fault; empty: the file is good
 };
 
-// Where there are trusted keys, one of them must have signed a pack.
+// Checks a file. Where there are trusted keys, one of them must have signed a pack.
 Verification verifyCache(const std::string &path, const SignatureRules &rules);
 
-// Whether rows are taken from a database, which no signature vouches for.
+// Whether a database may be a source of rows, although no signature can vouch for it.
 enum class Databases { kAccepted, kRefused };
 
-// A pack in which anything is wrong is an error: it was made whole, and what is taken from it is believed afterwards.
-// A damaged row of a database is one that its reader leaves out.
+// Opens a file as a source of rows. A pack with any fault is an error: packs are made whole, and what is taken from one
+// is trusted afterwards. A damaged row of a database is no error; the reader leaves it out.
 Result<CacheFile> openSource(const std::string &path, const SignatureRules &rules, Databases databases);
 
 } // namespace nsa

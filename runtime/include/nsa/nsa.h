@@ -170,8 +170,8 @@ typedef void (*nsa_log_callback)(void *user, nsa_log_level level, const char *ta
 typedef struct nsa_engine_options {
   size_t size;
   const char *device;          /* "cpu" or "cuda:N". NSA_DEVICE, else cuda:0 when usable, else cpu */
-  const char *cache_path;      /* database file, ":memory:" for none. NSA_CACHE_DIR/kernels.db, else $XDG_CACHE_HOME or
-                                  ~/.cache, /nsa/kernels.db */
+  const char *cache_path;      /* database file, ":memory:" for none. NSA_CACHE_DIR/kernels.db, else nsa/kernels.db in
+                                  $XDG_CACHE_HOME or ~/.cache */
   int32_t miss_policy_set;     /* 1: `miss_policy` counts even where it is NSA_MISS_DEFAULT, which is zero */
   nsa_miss_policy miss_policy; /* NSA_MISS (default|fail|tune|background), else default */
   double tune_budget_seconds;  /* for each kernel. NSA_TUNE_BUDGET, else 30; no limit where the search is exhaustive */
