@@ -1,4 +1,5 @@
-// What the verbs of `nsa bench` share. Thread-safety: one thread.
+// Functions that the verbs of `nsa bench` share.
+// Thread-safety: one thread.
 #pragma once
 
 #include "bench/length_bench.h"
@@ -11,9 +12,9 @@
 
 namespace nsa::tools {
 
-// Each named by its file.
+// Reads a spec from each config file, and names the spec after its file.
 Result<std::vector<bench::NamedSpec>> readSpecs(Operator op, const std::vector<std::string> &configs);
-// Measures with a line on a terminal that says what (`choice.progress`), and prints what the report holds: as JSON, or
+// Measures, while a line on a terminal says what is measured (`choice.progress`). Then prints the report: as JSON, or
 // the machine and its table.
 Result<nlohmann::ordered_json> measureAndPrint(bench::LengthChoice &choice, bool json,
                                                const std::function<Result<nlohmann::ordered_json>()> &measure);

@@ -1,4 +1,4 @@
-// The verbs of `nsa cache`: files of kernels as things to look into, ship and clean up. Each adds itself to its parent.
+// The verbs of `nsa cache`, which show, ship and clean up files of kernels. Each function adds its verb to the parent.
 // Thread-safety: one thread.
 #pragma once
 
@@ -23,20 +23,20 @@ void addCacheGc(CLI::App &cache, Action &action);
 void addCacheKeygen(CLI::App &cache, Action &action);
 void addCacheSign(CLI::App &cache, Action &action);
 
-// --cache of verbs that look into a database or a pack, or (`writes`) change a database.
+// Adds --cache to verbs that look into a database or a pack, or (kWrites) change a database.
 enum class CacheUse { kReads, kWrites };
 void addCacheFlag(CLI::App &verb, std::string &path, CacheUse use);
 void addJsonFlag(CLI::App &verb, bool &json);
 
-// --key of verbs that take rows from packs, or look whether they might be taken.
+// Adds --key to verbs that take rows from packs, or that check whether they might be taken.
 void addKeyFlag(CLI::App &verb, std::vector<std::string> &keys);
-// One of the keys that were named must have signed a pack. Where none was: what an engine of this environment asks for
-// (NSA_CACHE_KEYS, NSA_REQUIRE_SIGNATURE).
+// The rules for packs: one of the named keys must have signed. Without named keys, the rules are those of an engine in
+// this environment (NSA_CACHE_KEYS, NSA_REQUIRE_SIGNATURE).
 Result<SignatureRules> signatureRulesOf(const std::vector<std::string> &keys);
-// Opens a file to take its rows, as openSource, and says on stderr when no trusted key has signed it.
+// Opens a file as a source of rows, like openSource, and says on stderr when no trusted key has signed it.
 Result<CacheFile> openToTake(const std::string &path, const SignatureRules &rules, Databases databases);
 
-// The path, or the default database's when it is empty.
+// The given path, or that of the default database when it is empty.
 Result<std::string> cachePathOf(const std::string &chosen);
 Result<CacheFile> openCache(const std::string &chosen, CacheFile::Empty empty);
 

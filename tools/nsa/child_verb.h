@@ -1,5 +1,6 @@
-// Verbs of this program in processes of their own, so that one which crashes ends nothing but itself, and each is what
-// a user would have called. Thread-safety: functions may be called by several threads at once.
+// Runs verbs of this program in processes of their own. A crash ends only its own process, and each run is what a user
+// would have called.
+// Thread-safety: several threads may call the functions at once.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -11,15 +12,16 @@ namespace nsa::tools {
 
 struct ChildVerb {
   std::vector<std::string> arguments; // after the program's name
-  std::string output, log;            // files that receive stdout and what goes to stderr; the log is appended to
+  // Files for stdout and stderr. Text is appended to the log.
+  std::string output, log;
 };
 
 struct ChildOutcome {
-  int exitCode = 0; // 128 + the signal where one ended it
+  int exitCode = 0; // 128 + the signal, where a signal ended it
   double seconds = 0;
 };
 
-// An error only when it cannot be started.
+// Runs a verb and waits for it. It is an error only when the process cannot be started.
 Result<ChildOutcome> runVerb(const ChildVerb &verb);
 
 } // namespace nsa::tools

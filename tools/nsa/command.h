@@ -1,5 +1,6 @@
-// What the verbs of `nsa` share: how a verb is registered, the flags that choose a spec or an engine, and output.
-// A verb's function returns a Status; main turns it into the exit code (0, 1 failure, 2 usage).
+// Functions that all verbs of `nsa` share: how a verb is registered, the flags that choose a spec or an engine, and
+// output. A verb's function returns a Status, and main turns it into the exit code: 0, 1 for a failure, 2 for wrong
+// usage.
 // Thread-safety: one thread.
 #pragma once
 
@@ -19,7 +20,7 @@
 
 namespace nsa::tools {
 
-// Set by the verb that was called, run by main once the whole command line has been understood.
+// The work of the verb that was called. The verb sets it, and main runs it once the whole command line was parsed.
 using Action = std::function<Status()>;
 
 void addRunCommand(CLI::App &app, Action &action);
@@ -33,22 +34,22 @@ void addCacheCommand(CLI::App &app, Action &action);
 void addDoctorCommand(CLI::App &app, Action &action);
 void addValidateCommand(CLI::App &app, Action &action);
 
-// The operators of the specification, or also those that only serve inside of them.
+// Which operators a flag accepts: those of the specification, or also the kernels that serve only within a plan.
 enum class OperatorChoice { kPublic, kKernels };
 void addOperatorFlag(CLI::App &command, Operator &op, OperatorChoice choice = OperatorChoice::kPublic);
 
-// --batch, --seqlen-q and --seqlen-k: sequences that are all as long.
+// --batch, --seqlen-q and --seqlen-k, for sequences of equal length.
 struct LengthFlags {
   int64_t batch = 1;
-  int64_t seqlenQ = 0; // 0: seqlenK
+  int64_t seqlenQ = 0; // 0: as seqlenK
   int64_t seqlenK = 4096;
 
-  // `other`: what says the lengths in their place, and excludes them.
+  // `other` is an option that gives the lengths in another way, and excludes these.
   void add(CLI::App &command, CLI::Option *other = nullptr);
   Maxima maxima() const;
 };
 
-// --op, --config, and either --input or lengths: what a verb that runs nothing needs to know a spec.
+// --op, --config, and either --input or lengths. A verb that runs nothing needs these to know a spec.
 struct SpecFlags {
   Operator op = Operator::kWindow;
   std::string configPath, inputPath;
@@ -62,39 +63,40 @@ struct SpecFlags {
   Result<Chosen> resolve() const;
 };
 
-// --device, --cache, --miss and what else an engine is opened with; unset ones take the environment's value.
+// --device, --cache, --miss and the other options of an engine. An option that is not given takes the environment's
+// value.
 struct EngineFlags {
   EngineSettings settings;
 
-  // `more`: added to what the help says of it.
+  // `more` is added to the option's help.
   CLI::Option *addDevice(CLI::App &command, const std::string &more = "");
   void addCache(CLI::App &command);
   void addMiss(CLI::App &command);
   CLI::Option *addTuneBudget(CLI::App &command);
 };
 
-// What kernels can be compiled for: "cpu", "sm_80", ...
+// The targets that kernels can be compiled for: "cpu", "sm_80", ...
 const std::vector<std::string> &compileTargets();
 
-// --config and --input of verbs that run an operator, and its inputs from both.
+// --config and --input for verbs that run an operator, and the operator's inputs from both files.
 void addInputFiles(CLI::App &command, std::string &configPath, std::string &inputPath);
 Result<OperatorFile> readInputs(Operator op, const std::string &configPath, const std::string &inputPath);
 
-// Reports of explain and tune: of an operator that is several kernels one each, else the one itself.
+// Splits a report of explain or tune into one report for each kernel. The report of a single kernel stays as it is.
 std::vector<nlohmann::json> kernelReports(const nlohmann::json &report);
 
-// As printf, for texts that may come from a file of others: of control characters only tabs and new lines come through.
+// Like printf, for texts that may come from a foreign file: of all control characters only tabs and new lines pass.
 [[gnu::format(printf, 1, 2)]] void printText(const char *format, ...);
-// "nsa: TEXT" on stderr, made as printable.
+// Prints "nsa: TEXT" on stderr, with control characters escaped (`printable`).
 void printWarning(const std::string &text);
 
-// "1.23 ms"; three significant digits.
+// "1.23 ms", with three significant digits.
 std::string millisecondsText(double milliseconds);
-// One line for each reason why candidates were left out of a tuning: "41 more were not compiled: beyond the ...".
-// Takes rows with `outcome` and `detail`, of a tuner's report or of what is stored.
+// One line for each reason why candidates were left out of a tuning: "41 more were not compiled: beyond the ...". Takes
+// rows with `outcome` and `detail`, from a tuner's report or from the store.
 std::string prunedText(const nlohmann::json &candidates);
 void printJson(const nlohmann::json &value);
-// The same into a file, complete or not at all; to stdout where the path is empty.
+// Writes JSON into a file, whole or not at all. An empty path means stdout.
 Status writeJson(const std::string &path, const nlohmann::ordered_json &value);
 
 } // namespace nsa::tools

@@ -1,5 +1,6 @@
-// The whole command line, verb by verb: what the program parses, and what its help, completion and manual page are made
-// of. Thread-safety: one thread.
+// The whole command line, with all verbs. The program parses it, and its help, completion and manual page are made from
+// it.
+// Thread-safety: one thread.
 #pragma once
 
 #include "tools/nsa/command.h"
@@ -10,7 +11,7 @@
 
 namespace nsa::tools {
 
-// The verb that is parsed sets `action`, which the options' values go with: it must outlive the parsing.
+// The verb that is parsed sets `action`. The values of the options belong to `action`, so it must outlive the parsing.
 std::unique_ptr<CLI::App> makeCommandLine(Action &action);
 
 } // namespace nsa::tools

@@ -1,6 +1,7 @@
-// The last tokens of a forward pass once more, decoded from a cache: a prompt in chunks, then token by token, with the
-// cache contiguous and in pages. What comes out is checked as the forward's rows are, and its lists against the
-// forward's. Thread-safety: one thread.
+// Computes the last tokens of a forward pass a second time by decoding from a cache: first a prompt in chunks, then
+// token by token, with the cache contiguous and in pages. The results are checked as the rows of the forward pass are,
+// and the block lists are compared with those of the forward pass.
+// Thread-safety: one thread.
 #pragma once
 
 #include "tools/support/engine.h"
@@ -12,23 +13,24 @@
 
 namespace nsa::tools {
 
-// Of one cache.
+// The result for one cache.
 struct DecodeParity {
   int32_t pageSize = 0;  // 0: contiguous
   int64_t chunks = 0;    // of the prompt
-  int64_t rows = 0;      // decoded one by one and compared
+  int64_t rows = 0;      // how many rows were decoded one by one and checked
   OperatorCheck check;   // of those rows
-  int64_t lists = 0;     // compared with the forward's
-  int64_t tied = 0;      // unlike the forward's where the scores are a tie
-  int64_t differing = 0; // unlike the forward's otherwise, which docs/specification.md 5 rules out
-  nlohmann::json plan;   // of a single token's step
+  int64_t lists = 0;     // how many lists were compared with those of the forward pass
+  int64_t tied = 0;      // lists that differ where the scores are a tie
+  int64_t differing = 0; // lists that differ otherwise, which docs/specification.md 5 forbids
+  nlohmann::json plan;   // of the step of a single token
 
   bool within() const { return differing == 0 && check.within(); }
 };
 
-// Whether the inputs of a call can be decoded so: nsa with as many queries as keys, and sequences longer than `tokens`.
+// Fails when the inputs of a call cannot be decoded in this way. They must be those of nsa with as many queries as
+// keys, and each sequence must be longer than `tokens`.
 Status checkDecodable(const OperatorInputs &inputs, int64_t tokens);
-// `forward`: outputs of nsa over the inputs, with block_list where it has one.
+// `forward` has the outputs of nsa over the inputs, and block_list where nsa has one.
 Result<std::vector<DecodeParity>> decodeLast(const OperatorInputs &inputs, int64_t tokens,
                                              const EngineSettings &settings, const NamedTensors &forward);
 

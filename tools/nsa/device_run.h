@@ -1,4 +1,4 @@
-// One operator over a file's tensors on the device that an engine chooses: what `run` and `dump-selection` share.
+// Runs one operator over a file's tensors on the device that an engine chooses. `run` and `dump-selection` share it.
 // Thread-safety: one thread.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Files as the command line needs them: a whole text with its reason when unreadable, and output that is
-// complete or not there at all.
+// Files as the command line needs them: it reads a whole text and gives a reason when it cannot, and it writes a file
+// whole or not at all.
 // Thread-safety: distinct objects may be used from distinct threads.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace nsa::tools {
 
-// A regular file opened for reading.
+// A regular file that is open for reading.
 class InputFile {
 public:
   InputFile() = default;
@@ -36,7 +36,7 @@ private:
 // Refuses files above `limit` bytes.
 Result<std::string> readText(const std::string &path, uint64_t limit);
 
-// A file that is written from front to back and takes the place of `path` on `commit`.
+// A file that is written from its begin to its end, and replaces `path` on `commit`.
 class OutputFile {
 public:
   OutputFile(OutputFile &&other) noexcept;
@@ -56,7 +56,7 @@ private:
   int descriptor = -1;
 };
 
-// The whole file, or none.
+// Writes a file, whole or not at all.
 Status writeText(const std::string &path, std::string_view text);
 
 } // namespace nsa::tools

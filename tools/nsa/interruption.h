@@ -1,5 +1,6 @@
-// While one of these lives, the first SIGINT (Ctrl-C) is only noted, so that the work in hand can end well; a second
-// one ends the program. Thread-safety: one at a time; `wanted` may be asked by any thread.
+// While an Interruption exists, the first SIGINT (Ctrl-C) only sets a flag, so that the present work can end well. A
+// second SIGINT ends the program.
+// Thread-safety: only one may exist at a time; any thread may ask `wanted`.
 #pragma once
 
 #include <csignal>

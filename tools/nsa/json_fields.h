@@ -1,5 +1,5 @@
-// The fields of one JSON object of a file, read one by one: errors name the file, the field's path, the value and the
-// rule; what is left over at the end is an unknown field.
+// Reads the fields of one JSON object of a file one by one. Errors name the file, the path of the field, the value and
+// the rule. A field that was not read is unknown, and `finish` refuses it.
 // Thread-safety: one thread.
 #pragma once
 
@@ -15,27 +15,28 @@ namespace nsa::tools {
 
 class JsonFields {
 public:
-  // `path` is where the object stands, "" for the whole file: "heads[1]".
+  // `path` is the object's path in the file, such as "heads[1]". It is "" for the whole file.
   JsonFields(const nlohmann::json &object, std::string file, std::string path)
       : object(object), file(std::move(file)), path(std::move(path)) {}
 
-  // nullptr: the object does not have it.
+  // nullptr: the object does not have the field.
   const nlohmann::json *find(std::string_view name);
-  // An error that says what it must be, when the object does not have it.
+  // The field, or an error with the rule when the object does not have it.
   Result<const nlohmann::json *> need(std::string_view name, const std::string &rule);
-  // "heads[1].name" of this object's field, or of an element of it.
+  // The path of this object's field, or of an element of it: "heads[1].name".
   std::string pathOf(std::string_view name) const;
-  // An error about a field.
+  // The error for a field that breaks a rule.
   Status invalid(std::string_view name, const nlohmann::json &value, std::string rule, std::string hint = "") const;
-  // An error about a field that knows its own name, with the file and the place put in front.
+  // Puts the file and the path in front of an error that already names its field.
   Status within(std::string_view name, const Status &status) const;
 
   Result<std::string> text(std::string_view name);
-  // Whole numbers between the limits, ascending and each once; also as {"from": 1024, "to": 65536}, every power of two
-  // between them, both included.
+  // Reads whole numbers between the limits, which must be ascending without repeats. {"from": 1024, "to": 65536} means
+  // every power of two between them, both included.
   Result<std::vector<int64_t>> numbers(std::string_view name, int64_t least, int64_t most);
 
-  // After the last field was read: what nobody asked for is an error that names the nearest known one.
+  // Must be called after the last field was read. A field that was not read is an error, which names the nearest known
+  // field.
   Status finish() const;
 
 private:

@@ -1,5 +1,5 @@
-// JSON from outside: parsed without exceptions, with the place of a syntax error, and with repeated keys
-// refused (the JSON library would silently keep the last).
+// Parses JSON from outside without exceptions. A syntax error has its place. A repeated key is refused, because the
+// JSON library would silently keep the last value.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace nsa::tools {
 
-// `what` names the text in errors: a file name, "header of x.safetensors". Only an object is accepted.
+// `what` names the text in errors: a file name, or "header of x.safetensors". Only an object is accepted.
 Result<nlohmann::json> parseJsonObject(std::string_view text, const std::string &what);
 
 } // namespace nsa::tools

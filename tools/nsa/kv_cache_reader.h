@@ -1,5 +1,7 @@
-// The tensors of a decoding cache in a file: whether they belong together, and what they say of pages and room.
-// Ownership: borrows everything. Thread-safety: one thread.
+// Reads the tensors of a decoding cache from a file. It checks that they belong together, and finds out the pages and
+// the room.
+// Ownership: borrows everything.
+// Thread-safety: one thread.
 #pragma once
 
 #include "tools/nsa/config_file.h"
@@ -10,21 +12,21 @@
 
 namespace nsa::tools {
 
-// As it stands in files and messages.
+// A tensor's name in files and messages.
 inline std::string nameText(TensorName name) { return std::string(tensorName(name)); }
 
 class KvCacheReader {
 public:
-  // `file` has a cache in pages where it has a block table.
+  // A cache is in pages where `file` has a block table.
   KvCacheReader(const ConfigFile &config, const SafetensorsFile &file, OperatorInputs &inputs);
 
   static bool isOfCache(Lead lead);
-  // "must be [batch, room, kv_heads, qk_dim]".
+  // The rule of a tensor's shape: "must be [batch, room, kv_heads, qk_dim]".
   std::string shapeRule(const TensorRule &rule) const;
-  // page_size, from the pools that were read.
+  // Sets page_size from the pools that were read.
   Status settlePages(Spec &spec) const;
-  // Lengths and block table, and that all agree with each other and with the batch of the new tokens. Sets room, pages
-  // and the longest sequence that the maxima allow.
+  // Reads lengths and block table, and checks that all tensors agree with each other and with the batch of the new
+  // tokens. Sets room, pages and the longest sequence of the maxima.
   Status settle(const Spec &spec);
 
 private:
@@ -35,7 +37,8 @@ private:
   const SafetensorsFile &file;
   OperatorInputs &inputs;
   const bool isPaged;
-  TensorName roomSource = TensorName::kCacheSeqlens, pageSource = TensorName::kBlockTable; // whose tensor said so first
+  TensorName roomSource = TensorName::kCacheSeqlens,
+             pageSource = TensorName::kBlockTable; // the tensors that first gave room and pages
 };
 
 } // namespace nsa::tools

@@ -1,4 +1,4 @@
-// What somebody who mistyped a name may have meant.
+// Finds the name that a user who mistyped one may have meant.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace nsa::tools {
 
-// The known name that takes the fewest edits; "" when even that is another word.
+// The known name that takes the fewest edits. "" when even that name is too different.
 std::string_view nearestName(std::string_view name, std::span<const std::string_view> known);
 
 } // namespace nsa::tools

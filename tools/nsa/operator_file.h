@@ -1,6 +1,6 @@
-// From a file of tensors to the inputs of an operator: which tensor plays which part, what the shapes say about the
+// Makes the inputs of an operator from a file of tensors: which tensor plays which part, what the shapes say about the
 // spec, and whether the configuration agrees. Names, types and shapes are those of the signature
-// (runtime/base/signature.h), so every operator is read the same way.
+// (runtime/base/signature.h), so every operator is read in the same way.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -12,12 +12,13 @@ namespace nsa::tools {
 
 struct OperatorFile {
   OperatorInputs inputs;
-  bool withoutBatch = false; // the file has neither a batch nor lengths; the inputs got a batch of one in front
+  // The file has neither a batch nor lengths, so the inputs got a batch of one in front.
+  bool withoutBatch = false;
 };
 
-// Tensors with a batch in front are dense, those without are packed beside cu_seqlens_q and/or cu_seqlens_k and one
-// dense sequence where there are no lengths. Combine, which reads no lengths, is also packed where the configuration
-// says so. Further tensors in the file are not looked at.
+// Reads the inputs. Tensors with a batch in front are dense. Tensors without a batch are packed where the file has
+// cu_seqlens_q or cu_seqlens_k, and otherwise one dense sequence. Combine reads no lengths, so it is packed also where
+// the configuration says so. Other tensors of the file are ignored.
 Result<OperatorFile> readOperatorFile(Operator op, const ConfigFile &config, const SafetensorsFile &file);
 
 } // namespace nsa::tools

@@ -1,5 +1,6 @@
-// What `--help` prints for an option, always in the same order: the library keeps what an option needs and excludes in
-// sets of pointers, whose order is that of the heap. Thread-safety: pure.
+// Prints the help of an option always in the same order. The parser's library keeps the options that an option needs or
+// excludes in sets of pointers, whose order depends on the heap.
+// Thread-safety: pure functions.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,7 +11,7 @@ namespace nsa::tools {
 
 class OrderedHelp : public CLI::Formatter {
 public:
-  // The other options by name.
+  // Lists the other options ordered by name.
   std::string make_option_opts(const CLI::Option *option) const override;
 };
 

@@ -1,4 +1,4 @@
-// Which of this machine's versions do not go together: what `nsa doctor` says beside what is missing.
+// Finds versions on this machine that do not fit together. `nsa doctor` tells them beside what is missing.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -8,8 +8,8 @@
 namespace nsa::tools {
 
 struct PairingFacts {
-  int driverVersion = 0;                         // 12040 = 12.4; 0: no driver
-  std::string target;                            // of the GPU, "" without one
+  int driverVersion = 0;                         // 12040 means 12.4; 0: no driver
+  std::string target;                            // of the GPU; "" without one
   std::string nvrtcVersion;                      // "13.0"; "" where none was found
   std::string libraryRevision, compilerRevision; // "" where there is no compiler library
   struct Stored {
@@ -23,7 +23,7 @@ struct PairingFault {
   std::string advice;
 };
 
-// Empty: all of it goes together.
+// Returns all faults. Empty: everything fits together.
 std::vector<PairingFault> findPairingFaults(const PairingFacts &facts);
 
 } // namespace nsa::tools

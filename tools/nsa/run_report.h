@@ -1,4 +1,4 @@
-// What `nsa run` says of a run, as JSON and for a person: inputs, kernels, times, and every output's verdict.
+// The report of `nsa run`, as JSON and as text: inputs, kernels, times, and a verdict on every output.
 // Thread-safety: pure functions; `print` writes to stdout.
 #pragma once
 
@@ -15,13 +15,13 @@ namespace nsa::tools {
 // "window bf16, q [1, 2048, 8, 64], k_win ..., window 512".
 std::string inputsText(const OperatorInputs &inputs);
 
-// The report without verdicts: `inputs`, `plan`, `milliseconds`, `compiler_mapped`, and for operators that select
-// `selecting`: how many queries left a block out, of how many.
+// The report without verdicts: `inputs`, `plan`, `milliseconds`, `compiler_mapped`. Operators that select also have
+// `selecting`: how many of the queries left a block out.
 nlohmann::json runReport(const OperatorInputs &inputs, const DeviceRun &run);
-// `checks`: a list with an entry for each output.
+// The list `checks`, with an entry for each output.
 nlohmann::json checksJson(const OperatorCheck &check, DType dtype);
 
-// `decode`: an entry for each cache.
+// The list `decode`, with an entry for each cache.
 nlohmann::json decodeJson(const std::vector<DecodeParity> &parities, DType dtype);
 
 void printRunReport(const nlohmann::json &report);

@@ -1,6 +1,6 @@
 // The safetensors file format: an 8-byte header length, a JSON header, then the tensors' bytes.
-// Reading trusts nothing: every malformed file is an error that names what is wrong with it. Writing goes
-// to a temporary file beside the target, renamed when complete, so that a half-written file is never seen.
+// Reading trusts nothing: every malformed file is an error that says what is wrong with it. Writing goes to a temporary
+// file beside the target, which is renamed when it is complete, so that a half-written file is never seen.
 // Thread-safety: distinct objects may be used from distinct threads.
 #pragma once
 
@@ -21,16 +21,16 @@ public:
   struct Entry {
     std::string dtype; // the format's own name: "BF16", "I64", ...
     std::vector<int64_t> shape;
-    uint64_t begin = 0; // bytes, from the start of the file
+    uint64_t begin = 0; // bytes from the start of the file
     uint64_t end = 0;
   };
 
-  // Reads and checks the header; no tensor yet.
+  // Reads and checks the header, but no tensor.
   static Result<SafetensorsFile> open(const std::string &path);
 
   const std::map<std::string, Entry> &entries() const { return tensors; }
   bool contains(const std::string &name) const { return tensors.count(name) != 0; }
-  // Types other than BF16, F16, F32 and I32 are legal in a file and refused here.
+  // Reads a tensor. Types other than BF16, F16, F32 and I32 are legal in a file, and refused here.
   Result<HostTensor> read(const std::string &name) const;
 
 private:
@@ -38,7 +38,8 @@ private:
   std::map<std::string, Entry> tensors;
 };
 
-// Takes what `OutputFile::create` gave, so that a job finds a target that cannot be written before it computes.
+// Writes tensors. `file` is the result of OutputFile::create, so that a job finds out before it computes whether its
+// target can be written.
 Status writeSafetensors(Result<OutputFile> file,
                         const std::vector<std::pair<std::string, const HostTensor *>> &tensors);
 

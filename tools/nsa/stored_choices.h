@@ -1,5 +1,5 @@
-// What the kernel database and the packs beneath it hold of a workload already, as an engine would find it; as if empty
-// where there are none.
+// Finds what the kernel database and the packs already have of a workload, as an engine would find it. Without files it
+// finds nothing.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
@@ -14,13 +14,13 @@
 
 namespace nsa::tools {
 
-// The compiler's revision that a choice says it was made by, or its kernels measured where they were: compiling the
-// winner again changes nothing about that. "" when it says none.
+// The revision of the compiler that made a choice. For a measured choice it is the revision whose kernels were
+// measured, and compiling the winner again does not change it. "" when the choice does not say.
 std::string revisionOf(const StoredChoice &choice);
-// In a search that left nobody out.
+// Whether the search behind a choice measured every candidate.
 bool wasExhaustive(const StoredChoice &choice);
 
-// What a stored choice has to be, for a run to have nothing left to do for its kernel.
+// The rules that a stored choice must fulfil, so that a run need not tune its kernel again.
 struct StoredRules {
   std::string revision; // of the compiler
   bool exhaustive = false;
@@ -28,26 +28,26 @@ struct StoredRules {
 
 class StoredChoices {
 public:
-  // kRead makes no file; kWrite is for who writes into it anyway.
+  // kRead makes no file. kWrite is for programs that write into the file anyway.
   enum class Access { kRead, kWrite };
-  // `logger`: told of files that cannot be used, as an engine's is.
+  // `logger` receives messages about files that cannot be used, as an engine's does.
   StoredChoices(const CacheSettings &settings, Access access, Logger logger);
 
-  // The job's choice on the device, when a run has nothing left to do for it: measured where there is something to
-  // choose, by this revision of the compiler, with its kernel intact, in the database or a pack.
+  // The choice for the job on the device, when a run need not tune its kernel again. It must be measured where there is
+  // something to choose, made by this revision of the compiler, and have an intact kernel, in the database or a pack.
   std::optional<StoredChoice> find(const TuneJob &job, const std::string &device, const StoredRules &rules);
-  // Devices that have choices with kernels for this architecture, of the operators of these jobs.
+  // The devices that have choices with kernels for this architecture, of the operators of these jobs.
   std::set<std::string> devicesOf(const std::string &target, const std::vector<TuneJob> &jobs);
   // A threshold that was measured on the device.
   std::optional<StoredRoute> routeOf(const std::string &family, const std::string &device, const std::string &name);
 
-  // The steps of a call as thresholds that were measured on these devices have them (runtime/engine/routes.h), where
-  // they are other ones.
+  // The steps of a call by the thresholds that were measured on these devices (runtime/engine/routes.h), where these
+  // differ from the steps without thresholds.
   std::vector<Step> routedSteps(const Spec &spec, const Maxima &maxima, const std::vector<std::string> &devices);
   // Needs kWrite.
   Status put(const StoredRoute &route) { return cache->putRoute(route); }
-  // Gives `to` the choice that `from`, of the same family and without choices of its own, has: one kernel serves both.
-  // Needs kWrite.
+  // Gives `to` the choice of `from`, which has the same family and no choices of its own, so that one kernel serves
+  // both. Needs kWrite.
   Status copy(const TuneJob &from, const TuneJob &to, const std::string &device);
 
 private:

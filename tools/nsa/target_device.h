@@ -1,4 +1,4 @@
-// The device of kernels that were compiled for an architecture without one.
+// Names the device under which kernels are stored that were compiled for an architecture, without a device.
 // Thread-safety: a pure function of the template folder.
 #pragma once
 
@@ -8,8 +8,9 @@
 
 namespace nsa::tools {
 
-// Its name in the store: of "cpu" that of a processor with the features that are compiled for, whose own choices they
-// are ("": this one's); of a GPU architecture the architecture's, which its models fall back to.
+// Returns the device's name in the store. For "cpu" it is the name of a processor with `cpuFeatures`, which takes these
+// kernels as its own choices; "" means the features of this processor. For a GPU architecture it is the name of the
+// architecture, to which its models fall back.
 Result<std::string> targetDevice(const std::string &target, const std::string &templateDir,
                                  const std::string &cpuFeatures);
 

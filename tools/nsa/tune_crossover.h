@@ -1,7 +1,7 @@
-// From which length on the whole forward pass is faster than dense attention of the same heads: measured where a
-// workload asks for it (`prefill.crossover`), stored as a route with its times and told in reports. Never applied: the
-// two are different mathematics.
-// Thread-safety: pure functions, but for measureCrossover, which has the device for itself.
+// Finds the length from which on the whole forward pass is faster than dense attention with the same heads. It is
+// measured where a workload asks for it (`prefill.crossover`), stored as a route with its times, and shown in reports.
+// No engine applies it, because the two compute different results.
+// Thread-safety: pure functions, except for measureCrossover, which needs the device for itself.
 #pragma once
 
 #include "tools/nsa/stored_choices.h"
@@ -15,12 +15,12 @@
 
 namespace nsa::tools {
 
-// Name of the route; its threshold is the least length from which on the forward pass was the faster one.
+// The name of the route. Its threshold is the least length from which on the forward pass was faster.
 inline constexpr const char *kCrossoverRoute = "nsa.faster_from";
 
 struct CrossoverJob {
   std::string head; // of the first workload that asks
-  Spec spec;        // of nsa, in the dense layout
+  Spec spec;        // of nsa in the dense layout
   int64_t batch = 1;
   std::vector<int64_t> lengths; // ascending
   std::string family;           // of the route
@@ -29,12 +29,12 @@ struct CrossoverJob {
   std::string text() const;
 };
 
-// Of each head and type whose workload asks for it, and is not limited to operators that take no part; where several
-// ask the same, over all their lengths.
+// The jobs of all workloads that ask, one for each head and type. A workload that is limited to operators which take no
+// part does not ask. Where several workloads ask for the same, the job has the lengths of all.
 std::vector<CrossoverJob> crossoverJobs(const std::vector<Workload> &workloads);
-// The route's family of a call of nsa.
+// The family of the route for a call of nsa.
 std::string crossoverFamily(const Spec &spec, int64_t batch);
-// Whether a stored answer is this compiler's, and of all these lengths.
+// Whether a stored answer was measured with this revision of the compiler, at all lengths of the job.
 bool answers(const StoredRoute &route, const CrossoverJob &job, const std::string &revision);
 
 struct CrossoverPlace {
@@ -42,16 +42,17 @@ struct CrossoverPlace {
   std::string device;   // "cpu" or "cuda:0", the engine's
   std::string key;      // of the device, in the store
   std::string revision; // of the compiler
-  // Asked between lengths, with the seconds that the next one may take.
+  // Asked between lengths, with the seconds that the next length may take. True ends the measurement.
   std::function<bool(double seconds)> isOver;
 };
-// What measuring at a length may take at most, after another one took so long: attention's work grows by the square.
+// An upper bound of the seconds at `tokens`, by the seconds that `before` tokens took. The work of attention grows with
+// the square of the length.
 double secondsAt(int64_t tokens, int64_t before, double secondsBefore);
-// Both in turns, at growing lengths, until the forward pass was the faster one at two in a row. A length that has no
-// room on the device ends it; nothing stands for a measurement that isOver has ended.
+// Measures both in turns at growing lengths, until the forward pass was faster at two lengths in a row. A length that
+// has no room on the device ends the measurement. nullopt when isOver ended it.
 Result<std::optional<StoredRoute>> measureCrossover(const CrossoverJob &job, const CrossoverPlace &place);
 
-// For a report: the answer, its times, and a sentence.
+// The answer, its times and a sentence, for a report.
 nlohmann::ordered_json crossoverRecord(const CrossoverJob &job, const StoredRoute *route);
 
 } // namespace nsa::tools

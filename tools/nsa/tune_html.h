@@ -1,4 +1,4 @@
-// The report of a tuned workload for people: one HTML file from the JSON report.
+// Makes the report of a tuned workload for people: one HTML file from the JSON report.
 // Thread-safety: pure functions.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What `nsa tune --dry-run` tells: which kernels a run would measure, which are stored, and how long it may take.
+// The plan of `nsa tune --dry-run`: which kernels a run would measure, which are stored, and how long it may take.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -7,7 +7,8 @@
 namespace nsa::tools {
 
 struct TunePlanOptions {
-  // Devices that are opened, or architectures, of which nothing is: then what is stored for any device of one counts.
+  // Devices, which are opened, or architectures, which are not. For an architecture, what is stored for any of its
+  // devices counts.
   std::vector<std::string> devices, targets;
   EngineSettings engine;
   double budgetSeconds = 0;

@@ -1,4 +1,4 @@
-// The plots of a tuning report.
+// Makes the plots of a tuning report.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -10,14 +10,14 @@
 
 namespace nsa::tools {
 
-// A report's text field; "" where it has none.
+// A text field of a report. "" where the report lacks it.
 inline std::string fieldText(const nlohmann::ordered_json &object, const char *name) { return object.value(name, ""); }
 
 struct TunePlots {
   std::vector<report::Plot> roofline; // one for each type that has a roof
   std::vector<report::Plot> times;    // one for each part of a call that has lengths to show
 };
-// Of the kernels of one device.
+// The plots for the kernels of one device.
 TunePlots tunePlots(const nlohmann::ordered_json &report, const std::string &device);
 
 } // namespace nsa::tools

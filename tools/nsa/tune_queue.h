@@ -1,5 +1,5 @@
-// Which kernel is tuned next, by whom, and for how long: workers take jobs of one family after another, so that what is
-// compiled for one length serves the next, and share what is left of the budget.
+// Decides which kernel a worker tunes next, and for how long. A worker takes jobs of one family after another, so that
+// kernels compiled for one length serve the next. All workers share the rest of the budget.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
@@ -19,37 +19,38 @@ namespace nsa::tools {
 class TuneQueue {
 public:
   struct Limits {
-    double totalSeconds = 0;  // of everything together; 0: none
-    double kernelSeconds = 0; // of each kernel at most; 0: the engine's own
+    double totalSeconds = 0;  // for all jobs together; 0: no limit
+    double kernelSeconds = 0; // for each kernel at most; 0: the engine's budget
     int workers = 1;
     std::function<double()> now; // monotonic seconds
   };
   struct Ticket {
     size_t job = 0;     // index into the jobs
-    double seconds = 0; // 0: the engine's own
+    double seconds = 0; // 0: the engine's budget
   };
   struct State {
     size_t done = 0, total = 0, working = 0;
-    std::optional<double> secondsLeft; // nothing is known before the first job is done
+    std::optional<double> secondsLeft; // nullopt before the first job is done
   };
 
-  // `jobs` outlive the queue; `wanted` are the indices of those to do, in their order.
+  // `jobs` must outlive the queue. `wanted` has the indices of the jobs to do, in their order.
   TuneQueue(const std::vector<TuneJob> &jobs, std::vector<size_t> wanted, Limits limits);
 
-  // Nothing: all are taken, the budget is spent or will be by what a kernel needs at least, or it was stopped. `family`
-  // is the worker's last one, empty at first.
+  // Takes a job. nullopt when all jobs are taken, when the queue was stopped, or when the rest of the budget is less
+  // than a kernel needs at least. `family` is that of the worker's last job, and empty at first.
   std::optional<Ticket> take(const std::string &family);
   void finish(size_t job);
-  // Nobody takes another one.
+  // Ends the queue: no worker gets another job.
   void stop();
-  // Those that nobody took.
+  // The jobs that no worker has taken.
   std::vector<size_t> left() const;
   State state() const;
 
 private:
   double weightOf(size_t job) const;
   std::optional<size_t> choose(const std::string &family) const;
-  // The second largest of beyondSeconds: nobody begins what would end so late, and a single slow one stops nobody.
+  // The second largest of beyondSeconds. No job begins that would end later than the budget by this. One single slow
+  // job is ignored by taking the second largest.
   double usualBeyondSeconds() const;
 
   const std::vector<TuneJob> &jobs;
@@ -57,14 +58,14 @@ private:
   const double begin;
   mutable std::mutex mutex;
   std::vector<size_t> waiting;
-  std::set<std::string> opened; // families that somebody has begun
+  std::set<std::string> opened; // families that a worker has begun
   struct Held {
     double weight = 0, begin = 0, seconds = 0;
   };
   std::map<size_t, Held> inHand;
   double doneWeight = 0;
-  // By how much the last kernels have exceeded their shares: by the default that is compiled and checked whatever the
-  // budget says.
+  // By how many seconds the last kernels have exceeded their shares. The default is compiled and checked even when the
+  // budget is spent.
   std::array<double, 8> beyondSeconds = {};
   size_t measuredJobs = 0, doneJobs = 0, total = 0;
   bool stopped = false;

@@ -1,4 +1,4 @@
-// Tunes what workloads ask for on one or several devices of this machine, from where an earlier run stopped.
+// Tunes what workloads ask for, on one or several devices of this machine. It continues where an earlier run stopped.
 // Thread-safety: one thread; it starts one for each device.
 #pragma once
 
@@ -14,26 +14,27 @@
 namespace nsa::tools {
 
 struct TuneRunOptions {
-  std::vector<std::string> devices;                   // "cpu", "cuda:0"; one empty one: what the engine chooses
-  EngineSettings engine;                              // but for the device
-  double budgetSeconds = 0;                           // of everything together; 0: none
-  bool again = false;                                 // also what is stored already
-  std::function<void(const std::string &line)> print; // a line for each kernel that is done; may be empty
-  bool showsProgress = true;                          // a line on a terminal's stderr
-  bool measuresRoofs = false;                         // what the processor can do at most, for the report
+  // "cpu", "cuda:0". A single empty text means the device that the engine chooses.
+  std::vector<std::string> devices;
+  EngineSettings engine;                              // its device does not count
+  double budgetSeconds = 0;                           // for everything together; 0: no limit
+  bool again = false;                                 // tunes also what is stored already
+  std::function<void(const std::string &line)> print; // receives a line for each kernel that is done; may be empty
+  bool showsProgress = true;                          // shows a line on a terminal's stderr
+  bool measuresRoofs = false;                         // measures the peak rates of the processor for the report
 };
 
-// What the run did, the report of docs/tuning.md: a JSON document. Kernels that failed are in it; an error means that
-// nothing could begin. Ends early, with what there is, after SIGINT.
+// Returns the report of docs/tuning.md as JSON. Kernels that failed are in it. It is an error only when nothing could
+// begin. After SIGINT the run ends early, and the report has what was done.
 Result<nlohmann::ordered_json> runWorkloads(const std::vector<Workload> &workloads, const TuneRunOptions &options);
 
-// Settings as the engine will see them, and the compiler's revision that it will use.
+// The settings as the engine will see them, and the revision of the compiler that it will use.
 struct TuneEnvironment {
   std::string revision, templateDir, cpuFeatures;
   CacheSettings cache;
   Logger logger;
   int compileThreads = 0;
-  double kernelSeconds = 0; // a kernel's tuning takes at most
+  double kernelSeconds = 0; // the limit for tuning one kernel
   bool exhaustive = false;
 };
 Result<TuneEnvironment> tuneEnvironment(const EngineSettings &settings);

@@ -1,4 +1,4 @@
-// `nsa tune WORKLOAD`, below the verb that reads the command line.
+// The work of `nsa tune WORKLOAD`. tune_command.cpp reads the command line.
 // Thread-safety: one thread.
 #pragma once
 
@@ -11,17 +11,17 @@
 namespace nsa::tools {
 
 struct WorkloadFlags {
-  std::vector<std::string> workloads; // files, names of ready-made ones, or all of these
+  std::vector<std::string> workloads; // files, names of ready-made workloads, or "all" for all of these
   std::vector<std::string> targets;   // of --target
-  std::vector<std::string> operators; // whose kernels alone; none: all
+  std::vector<std::string> operators; // only their kernels; empty: all
   double budgetSeconds = 0;
   bool list = false, again = false, dryRun = false, compileOnly = false;
-  std::optional<std::string> json; // a file, "" for stdout
+  std::optional<std::string> json; // a file; "" for stdout
   std::string reportPath;
-  EngineSettings engine; // its device may be several, separated by commas
+  EngineSettings engine; // its device may name several, separated by commas
 };
 Status tuneWorkloads(const WorkloadFlags &flags);
-// The ready-made workloads, one a line.
+// Prints the ready-made workloads, one in a line.
 Status listWorkloads();
 
 } // namespace nsa::tools

@@ -1,5 +1,5 @@
-// A workload file (docs/tuning.md): the head layouts, types and ranges of lengths that `nsa tune` covers, and the files
-// that come with the program.
+// A workload file (docs/tuning.md): the head layouts, types and ranges of lengths that `nsa tune` covers. Some workload
+// files come with the program.
 // Thread-safety: values.
 #pragma once
 
@@ -17,14 +17,14 @@ namespace nsa::tools {
 struct Workload {
   struct Head {
     std::string name;
-    Spec spec; // of nsa and decode; type, layout and pages are the workload's
+    Spec spec; // for nsa and decode; type, layout and pages come from the workload
   };
   struct Prefill {
     std::vector<int64_t> batch = {1}, lengths;
     std::vector<Layout> layouts = {Layout::kDense};
-    bool crossover = false; // measured against dense attention (tune_crossover.h)
+    bool crossover = false; // measures the forward pass against dense attention (tune_crossover.h)
   };
-  // One new token of each sequence over a cache of so many.
+  // Decoding of one new token for each sequence, over a cache with `lengths` tokens.
   struct Decode {
     std::vector<int64_t> batch = {1}, lengths;
     std::vector<int32_t> pageSizes = {0};
@@ -35,7 +35,7 @@ struct Workload {
   std::vector<DType> dtypes = {DType::kBf16};
   std::optional<Prefill> prefill;
   std::optional<Decode> decode;
-  // No field of the file: a run may be limited to kernels of these. Empty: all.
+  // Not a field of the file: the operators to which a run is limited. Empty: all.
   std::set<Operator> operators;
 
   bool wants(Operator op) const { return operators.empty() || operators.contains(op); }
@@ -44,19 +44,20 @@ struct Workload {
   static Result<Workload> read(const std::string &path);
 };
 
-// Where the workloads that come with the program are, seen from where it stands.
+// The folder of the workloads that come with the program, found from the program's own place.
 std::string workloadFolder();
-// Names of the workloads in a folder, ascending; their files are NAME.json.
+// The names of the workloads in a folder, in ascending order. Their files are NAME.json.
 std::vector<std::string> readyWorkloads(const std::string &folder);
-// The file of that path, where the word looks like one (it ends in .json or holds a slash), else the ready-made one.
+// Reads the file with that path where the word looks like a path (it ends in .json or contains a slash). Otherwise
+// reads the ready-made workload of that name.
 Result<Workload> findWorkload(const std::string &word, const std::string &folder);
-// Those of several words, of which `all` is every ready-made one. Each may stand there once.
+// The workloads of several words. The word `all` means every ready-made workload. A workload may be named only once.
 Result<std::vector<Workload>> findWorkloads(const std::vector<std::string> &words, const std::string &folder);
-// "dense, window": in the order of the enumerators.
+// The names in the order of the enumerators: "dense, window".
 std::string operatorsText(const std::set<Operator> &operators);
-// The command line's word for such a limit, which errors name.
+// The option that gives this limit. Errors name it.
 inline constexpr const char *kOperatorsField = "--operators";
-// Limits all of them to kernels of the operators of these names, each of which stands there once. None: no limit.
+// Limits all workloads to kernels of the operators with these names. A name may occur only once. No name: no limit.
 Status limitTo(const std::vector<std::string> &operators, std::vector<Workload> &workloads);
 
 } // namespace nsa::tools

@@ -1,5 +1,5 @@
-// The page of `nsa validate` for people, from what its steps left in the folder.
-// Thread-safety: pure but for reading those files.
+// Makes the page of `nsa validate` for people, from the files that its steps left in the folder.
+// Thread-safety: pure except for reading those files.
 #pragma once
 
 #include "tools/nsa/validate_steps.h"

@@ -1,5 +1,5 @@
-// What `nsa validate` does on a machine, step by step, each a verb of this program: environment, routing, each branch
-// by itself, the whole against the reference and decode against prefill, selection, decoding, thresholds.
+// The steps of `nsa validate` on a machine. Each runs verbs of this program: environment, routing, each branch by
+// itself, the whole forward pass against the reference, decode against prefill, selection, decoding, thresholds.
 // Thread-safety: one thread.
 #pragma once
 
@@ -14,23 +14,24 @@
 namespace nsa::tools {
 
 struct ValidateChoice {
-  std::string folder; // receives everything
-  std::string config; // JSON text of the heads and what else a specification has
+  std::string folder; // receives all files
+  std::string config; // JSON text with the heads and the other keys of a config file
   int64_t tokens = 2048;
   int samples = 7;
   std::string device, cache, missPolicy; // "": the verbs' defaults
 };
 
-// Names in the folder, beside those of the steps.
+// Further files in the folder, beside those of the steps.
 inline constexpr const char *kValidatePage = "report.html", *kValidateSummary = "summary.json";
 
 struct ValidateStep {
   std::string name, purpose;
-  std::vector<std::vector<std::string>> verbs; // one after another; the last one's stdout is the step's
-  std::string output;                          // its file in the folder
-  std::vector<std::string> makes = {};         // further files that it leaves there
-  std::string needs = {};                      // the step whose files it reads, if any: without it it is not run
-  // Filled by running it.
+  // Run one after another. The last one's stdout is the output of the step.
+  std::vector<std::vector<std::string>> verbs;
+  std::string output;                  // the file with that output
+  std::vector<std::string> makes = {}; // other files that the step makes
+  std::string needs = {};              // the step whose files it reads; "": none. It is not run when that step failed
+  // Running the step fills these.
   bool ok = false;
   double seconds = 0;
   std::string trouble = {}; // the last line of its log; "" when ok
@@ -38,9 +39,9 @@ struct ValidateStep {
 
 std::vector<ValidateStep> validateSteps(const ValidateChoice &choice);
 
-// Removes what an earlier run left in the folder, writes the configurations that the steps read, and runs them all: one
-// that fails stops only those that need it. `told` is called before and after each. An error: the folder cannot be
-// written, or no verb can be started.
+// Removes the files of an earlier run, writes the configurations that the steps read, and runs all steps. A step that
+// fails stops only the steps that need it. `told` is called before and after each step. It is an error when the folder
+// cannot be written or no verb can be started.
 Status runSteps(const ValidateChoice &choice, std::vector<ValidateStep> &steps,
                 const std::function<void(const ValidateStep &, bool done)> &told);
 

@@ -1,4 +1,4 @@
-// What is written of the command line: its page in docs/, the manual page, and the completion of two shells.
+// Makes the texts that describe the command line: its page in docs/, the manual page, and the completion of two shells.
 // Thread-safety: pure functions.
 #pragma once
 

@@ -1,5 +1,6 @@
-// The command line as pages and completion scripts need it: verbs with what they take, read from the parser itself, so
-// that neither can tell of an option that is not there. Thread-safety: immutable once made.
+// The command line as pages and completion scripts need it: verbs and their options, read from the parser itself. So
+// neither can name an option that does not exist.
+// Thread-safety: immutable once made.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,10 +11,10 @@
 namespace nsa::tools {
 
 struct Option {
-  std::vector<std::string> names; // "-o", "--output"; none of what stands by its place
+  std::vector<std::string> names; // "-o", "--output"; empty for an argument that is given by its place
   std::string description;
   std::string valueName;           // "FILE"; empty for a flag
-  std::vector<std::string> values; // all there are, where they are few
+  std::vector<std::string> values; // all values, where there are few
   bool mayRepeat = false;
   bool mayLackValue = false;
 
@@ -26,13 +27,13 @@ struct Verb {
   std::string description, footer;
   std::string help; // what --help prints
   std::vector<Option> options, places;
-  std::vector<Verb> verbs; // below it
+  std::vector<Verb> verbs; // the verbs below this one
 
   static Verb of(CLI::App &app, std::vector<std::string> above = {});
   const std::string &name() const { return words.back(); }
   // "nsa cache list"
   std::string path(const std::string &between = " ") const;
-  // This one and all below it, each before its own.
+  // This verb and all below it, each before its own verbs.
   std::vector<const Verb *> all() const;
 };
 
