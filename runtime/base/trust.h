@@ -13,8 +13,9 @@
 // leads, so a file may afterwards be opened or made by its path. A missing folder is a fault, because another user
 // might make it meanwhile. A missing file is no fault.
 //
-// Paths are absolute and free of links (realpath); `followLinks` alone takes any path. A link that another function meets
-// was made meanwhile or leads nowhere, and is refused. The results are "", or the reason in words that follow a colon.
+// Paths are absolute and free of links (realpath); `followLinks` alone takes any path. A link that another function
+// meets was made meanwhile or leads nowhere, and is refused. The results are "", or the reason in words that follow a
+// colon.
 // Thread-safety: pure functions of the file system.
 #pragma once
 
@@ -26,8 +27,8 @@ namespace nsa {
 // Judges the file and all folders on the way to it.
 std::string whyNotTrusted(const std::string &path);
 
-// Follows the links of a path to its file. Each link on the way is judged as a file is: by its owner, the folder that it
-// is in, and the way to that folder. So only root and this user can change where the path leads.
+// Follows the links of a path to its file. Each link on the way is judged as a file is: by its owner, the folder that
+// it is in, and the way to that folder. So only root and this user can change where the path leads.
 struct FollowedPath {
   std::string file;  // absolute and free of links; "": there is none
   std::string fault; // why the file, or a link to it, is not trusted
