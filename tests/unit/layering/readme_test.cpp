@@ -97,6 +97,20 @@ TEST(Readme, ShowsTheFirstProgramAsItIs) {
   EXPECT_EQ(shown->second, contentOf(kRoot / "examples/hello/hello.c"));
 }
 
+// A configuration of attention that is scheduled by hand names its `warpgroups`. The pages say that the record of the
+// forward pass has none; a new record ends that.
+TEST(Readme, SaysOfWhichKernelsTheForwardPassIs) {
+  const std::string configs = contentOf(kRoot / "bench/results/h200/prefill.json");
+  const std::string byHand = contentOf(kRoot / "bench/results/h200/attention_nsa128.json");
+  ASSERT_NE(configs.find("key_tile="), std::string::npos);
+  ASSERT_NE(byHand.find("warpgroups="), std::string::npos) << "what tells the two apart has another name now";
+  const bool isGeneratedAlone = configs.find("warpgroups=") == std::string::npos;
+  for (const char *page : {"README.md", "docs/results.md"})
+    EXPECT_EQ(contentOf(kRoot / page).find("The record is of generated kernels alone.") != std::string::npos,
+              isGeneratedAlone)
+        << page;
+}
+
 // CI runs tools/test because README says so, and both are run from the root.
 TEST(Readme, HasTheTwoCommands) {
   const std::string text = contentOf(kRoot / "README.md");
