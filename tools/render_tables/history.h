@@ -1,4 +1,4 @@
-// How far the measured code has moved on since a commit, asked from git.
+// Asks git how many commits since a given one have changed the measured code.
 // Thread-safety: one thread.
 #pragma once
 
@@ -12,11 +12,11 @@ namespace nsa::tables {
 
 class History {
 public:
-  // A tree without git, or with a cut history (a shallow clone), knows no commits.
+  // A tree without git, or with a cut history (a shallow clone), has no known commits.
   explicit History(std::filesystem::path root);
 
   bool isKnown() const { return known; }
-  // The commits after this one that touch what is measured (kMeasuredFolders). nullopt: HEAD does not descend from it.
+  // How many commits after this one change what is measured (kMeasuredFolders). nullopt: HEAD does not descend from it.
   std::optional<int64_t> commitsSince(const std::string &commit);
 
 private:

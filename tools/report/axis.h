@@ -1,4 +1,4 @@
-// One axis of a plot: from values to places, and the values worth a line.
+// One axis of a plot: the places of values, and the values that get a line.
 // Thread-safety: values.
 #pragma once
 
@@ -9,23 +9,28 @@ namespace nsa::report {
 
 class Axis {
 public:
-  enum class Scale { kLinear, kBinary, kDecimal }; // the last two logarithmic, with lines at powers of 2 or 10
+  enum class Scale {
+    kLinear,
+    kBinary,
+    kDecimal
+  }; // kBinary and kDecimal are logarithmic, with lines at powers of 2 or 10
 
   Axis(std::string title, Scale scale) : title(std::move(title)), scale(scale) {}
 
-  // Widens the axis. What a logarithmic axis cannot show (0 and below, no number) is refused: false.
+  // Widens the axis to include a value. Returns false for a value that it cannot show: NaN, and on a logarithmic axis 0
+  // and below.
   bool include(double value);
   bool isEmpty() const { return !(low <= high); }
-  // Widens it to whole steps, so that the first and the last line stand at the ends.
+  // Widens the axis to whole steps, so that the first and the last line are at its ends.
   void finish();
 
-  // 0 at the low end, 1 at the high one.
+  // The place of a value: 0 at the low end, 1 at the high end.
   double place(double value) const;
   struct Tick {
     double value;
     std::string text;
   };
-  // At most about so many.
+  // Returns at most about `most` lines.
   std::vector<Tick> ticks(size_t most) const;
 
   const std::string title;
@@ -36,7 +41,7 @@ private:
   std::string textOf(double value) const;
 
   Scale scale;
-  double low = 1, high = 0; // on the scale; nothing yet
+  double low = 1, high = 0; // on the scale; empty at first
 };
 
 } // namespace nsa::report

@@ -1,4 +1,4 @@
-// XML text made piece by piece: elements close themselves in order, everything between tags is escaped.
+// Makes XML text piece by piece. Elements close in order, and all text between tags is escaped.
 // Thread-safety: one thread at a time.
 #pragma once
 
@@ -10,10 +10,11 @@
 
 namespace nsa::report {
 
-// Fit for text and for attribute values. What XML cannot hold (control characters, broken UTF-8) becomes U+FFFD.
+// Escapes a text for use as text or attribute value. Characters that XML cannot contain (control characters, broken
+// UTF-8) become U+FFFD.
 std::string escaped(std::string_view text);
 
-// "0.123", "12.3", "1.2e+07": three significant digits, no zeros behind.
+// A number with three significant digits and no zeros at the end: "0.123", "12.3", "1.2e+07".
 std::string numberText(double value);
 
 class Markup {
@@ -22,15 +23,15 @@ public:
 
   Markup &open(std::string_view name, const Attributes &attributes = {});
   Markup &close();
-  // An element without content.
+  // Adds an element without content.
   Markup &empty(std::string_view name, const Attributes &attributes = {});
   Markup &text(std::string_view text);
-  // An element that holds a text.
+  // Adds an element that contains a text.
   Markup &element(std::string_view name, std::string_view text, const Attributes &attributes = {});
-  // What is markup already.
+  // Adds text that is markup already, without escaping it.
   Markup &raw(std::string_view markup);
 
-  // With every element closed.
+  // Closes every open element and returns the text.
   std::string take();
 
 private:

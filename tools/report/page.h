@@ -1,4 +1,5 @@
-// A report as one HTML file that needs nothing else: well-formed XML, no script, light or dark as the reader wants.
+// A report as one HTML file that needs no other file: well-formed XML, no script, light or dark as the reader's system
+// asks.
 // Thread-safety: one thread at a time.
 #pragma once
 
@@ -19,14 +20,14 @@ public:
   void heading(const std::string &text);
   void subheading(const std::string &text);
   void paragraph(const std::string &text);
-  // Set off, where something went wrong.
+  // A paragraph that stands out, for a fault.
   void warning(const std::string &text);
   // Names and values, one line each.
   void facts(const std::vector<std::pair<std::string, std::string>> &facts);
   void add(const Table &table);
-  // Beside each other, where there is room.
+  // Puts the plots beside each other, where there is room.
   void add(const std::vector<Plot> &plots);
-  // A table behind a line that opens it.
+  // Hides a table behind a line that opens it.
   void addFolded(const std::string &summary, const Table &table);
 
   std::string html() const;

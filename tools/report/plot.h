@@ -1,5 +1,5 @@
-// A plot as inline SVG: lines and dots over two axes, with vertical marks. Drawn with the page's own colours, readable
-// in grey (each series has a dash and a dot of its own); each point tells its values when pointed at.
+// A plot as inline SVG: lines and dots over two axes, with vertical marks. It takes the colours of the page and can be
+// read in grey, because each series has its own dash and dot. Pointing at a dot shows its values.
 // Thread-safety: values.
 #pragma once
 
@@ -14,14 +14,14 @@ class Plot {
 public:
   struct Point {
     double x = 0, y = 0;
-    std::string text;      // what pointing at it tells
-    bool isHollow = false; // set apart from the others
+    std::string text;      // shown when the dot is pointed at
+    bool isHollow = false; // tells the dot apart from the others
   };
   struct Series {
     std::string name;
     std::vector<Point> points;
     bool isLine = true, hasDots = true;
-    bool isGuide = false; // behind the others, in grey, with its name at its end
+    bool isGuide = false; // drawn behind the others in grey, with its name at its end
   };
   struct Mark {
     double x = 0;
@@ -30,9 +30,9 @@ public:
 
   Plot(std::string title, Axis x, Axis y) : title(std::move(title)), x(std::move(x)), y(std::move(y)) {}
   void add(Series series) { list.push_back(std::move(series)); }
-  // A vertical line with a text, where it lies within the points.
+  // Adds a vertical line with a text. It is drawn only within the range of the points.
   void mark(Mark mark) { marks.push_back(std::move(mark)); }
-  // Below the plot.
+  // A text below the plot.
   void setNote(std::string text) { note = std::move(text); }
   std::string svg() const;
 

@@ -11,14 +11,14 @@ class Table {
 public:
   struct Column {
     std::string title;
-    bool isNumber = false; // set to the right
+    bool isNumber = false; // aligned to the right
     std::string hint = {}; // shown when the title is pointed at
   };
-  // How a row is set off.
+  // The colour of a row.
   enum class Tone { kPlain, kGood, kBad, kQuiet };
 
   explicit Table(std::vector<Column> columns) : columns(std::move(columns)) {}
-  // As many cells as there are columns.
+  // Adds a row, with one cell for each column.
   void add(std::vector<std::string> cells, Tone tone = Tone::kPlain);
   bool isEmpty() const { return rows.empty(); }
   std::string html() const;

@@ -1,6 +1,7 @@
-// Memory, copies, a stream and a clock of the device that an engine runs on, so that a caller of the C ABI
-// reads the same for "cpu" and "cuda:N". On the CPU a buffer is host memory and a copy is memcpy.
-// Ownership: buffers must not outlive their accelerator. Thread-safety: one thread at a time.
+// Memory, copies, a stream and a clock of the device that an engine runs on. A caller of the C ABI is written once for
+// "cpu" and "cuda:N". On the CPU a buffer is host memory and a copy is memcpy.
+// Ownership: buffers must not outlive their accelerator.
+// Thread-safety: one thread at a time.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -15,8 +16,8 @@ namespace nsa::tools {
 
 class Accelerator;
 
-// On each side of a buffer: more than a row of any tensor, so that a write to the row next to it is seen. The address
-// sanitizer has guards of its own there, which host code must meet.
+// The guard bytes on each side of a buffer. They are more than a row of any tensor, so that a write to a neighbouring
+// row is seen. The address sanitizer puts its own guards there, which host code must meet instead.
 #if defined(__SANITIZE_ADDRESS__)
 inline constexpr size_t kGuardBytes = 0;
 #elif defined(__has_feature)
@@ -25,15 +26,15 @@ inline constexpr size_t kGuardBytes = __has_feature(address_sanitizer) ? 0 : 409
 inline constexpr size_t kGuardBytes = 4096;
 #endif
 
-// Work that was enqueued once and can be enqueued again, at a fraction of the cost: a CUDA graph. On the CPU it is the
-// function itself. Must not outlive its accelerator.
+// Work that was recorded once and can be enqueued again at a fraction of the cost: a CUDA graph. On the CPU it is the
+// function itself. It must not outlive its accelerator.
 class Recording {
 public:
   virtual ~Recording() = default;
   virtual Status replay() const = 0;
 };
 
-// Device memory, 256-byte aligned, freed at the end of its life. Guard bytes stand in front of it and behind it.
+// Device memory, aligned to 256 bytes, which its object frees. There are guard bytes in front of it and behind it.
 class Buffer {
 public:
   Buffer() = default;
@@ -47,30 +48,32 @@ public:
 private:
   friend class Accelerator;
   Accelerator *owner = nullptr;
-  void *pointer = nullptr; // behind the guard
+  void *pointer = nullptr; // behind the front guard
   size_t bytes = 0;
 };
 
 class Accelerator {
 public:
-  // "cpu" or "cuda:N". Unavailable without a driver, invalid for any other text or a device that is not there.
+  // Opens "cpu" or "cuda:N". Unavailable without a driver; invalid for any other text or for a device that does not
+  // exist.
   static Result<std::unique_ptr<Accelerator>> open(const std::string &device);
   virtual ~Accelerator() = default;
 
   virtual bool isCuda() const = 0;
   virtual void *stream() const = 0; // for the C ABI; null on the CPU
   Result<Buffer> allocate(size_t bytes);
-  // An error that names the buffer when a byte in front of it or behind it was written.
+  // Fails, and names the buffer, when a byte in front of it or behind it was written.
   Status checkGuards(const Buffer &buffer, std::string_view name);
   virtual Status upload(void *to, const void *from, size_t bytes) = 0;
   virtual Status download(void *to, const void *from, size_t bytes) = 0;
   virtual Status fill(void *to, unsigned char value, size_t bytes) = 0;
   virtual Status synchronize() = 0;
-  // Milliseconds of the work that `enqueue` puts on the stream (CUDA events), or that it does (steady clock).
+  // The milliseconds of the work that `enqueue` puts on the stream (CUDA events), or that it does itself (steady
+  // clock).
   virtual Result<double> time(const std::function<Status()> &enqueue) = 0;
-  // Records what `enqueue` puts on the stream; on a GPU that does not run it.
+  // Records what `enqueue` puts on the stream. On a GPU this does not run it.
   virtual Result<std::unique_ptr<Recording>> record(const std::function<Status()> &enqueue) = 0;
-  // `count` kernels that do nothing, one after the other. None on the CPU.
+  // Records `count` kernels that do nothing, one after another. On the CPU there are none.
   virtual Result<std::unique_ptr<Recording>> recordEmptyKernels(int count) = 0;
 
 protected:

@@ -1,6 +1,7 @@
-// CUDA graphs by name from the library that the runtime has opened: what is captured once is launched again and again.
-// Ownership: owns the graph; the stream and all that was captured must outlive it. Thread-safety: one thread at a time,
-// inside a ContextScope of the stream's context.
+// CUDA graphs, whose functions are looked up in the driver that the runtime has opened. Work is captured once and
+// launched again and again.
+// Ownership: owns the graph; the stream and all that was captured must outlive it.
+// Thread-safety: one thread at a time, inside a ContextScope of the stream's context.
 #pragma once
 
 #include "runtime/cuda/driver.h"
@@ -11,7 +12,8 @@ namespace nsa::tools {
 
 class CudaGraph {
 public:
-  // Captures what `enqueue` puts on the stream. In the mode in which whatever a capture forbids fails, in any thread.
+  // Captures what `enqueue` puts on the stream, in the mode in which every call that a capture forbids fails, in any
+  // thread.
   static Result<CudaGraph> capture(const cuda::Driver &driver, cuda::Stream stream,
                                    const std::function<Status()> &enqueue);
   CudaGraph(CudaGraph &&other) noexcept;

@@ -1,5 +1,5 @@
-// The C ABI with errors as Status values and handles that free themselves; what a tool or a test needs of it.
-// Thread-safety: as the C ABI.
+// The C ABI with errors as Status values and with handles that free themselves, as far as tools and tests need it.
+// Thread-safety: that of the C ABI.
 #pragma once
 
 #include "nsa/nsa.h"
@@ -17,7 +17,7 @@ Status toStatus(nsa_status code, const nsa_error &error);
 nsa_spec toApi(const Spec &spec);
 nsa_maxima toApi(const Maxima &maxima);
 
-// Texts that the C ABI takes as pointers, kept alive here. An empty text is the default.
+// Options of an engine, with the texts that the C ABI takes as pointers. An empty text means the default.
 struct EngineSettings {
   std::string device = "cpu";
   std::string cachePath, cachePacks, cacheKeys;
@@ -36,8 +36,8 @@ struct EngineSettings {
   nsa_log_level logLevel = NSA_LOG_WARNING;
 };
 
-// The same for an engine that has only what it makes itself, whatever files and fallbacks the environment names: for
-// who measures, or tries, what the compiler and the tuner give.
+// The same settings for an engine without stored kernels, whatever files and fallbacks the environment names. It serves
+// measurements of what the compiler and the tuner give.
 EngineSettings withNothingStored(EngineSettings settings);
 
 struct EngineDeleter {
@@ -55,11 +55,11 @@ Result<PlanHandle> createPlan(nsa_engine *engine, const Spec &spec, const Maxima
 Result<size_t> workspaceSize(const nsa_plan *plan);
 nlohmann::json describePlan(const nsa_plan *plan);
 Result<nlohmann::json> describeEngine(nsa_engine *engine);
-// "cpu" or "cuda:N": what the engine chose when nobody did.
+// The engine's device: "cpu" or "cuda:N".
 Result<std::string> deviceName(nsa_engine *engine);
 Result<nlohmann::json> explain(nsa_engine *engine, const Spec &spec, const Maxima &maxima);
 Result<nlohmann::json> tune(nsa_engine *engine, const Spec &spec, const Maxima &maxima);
-// nsa_tune_kernel.
+// Calls nsa_tune_kernel.
 Result<nlohmann::json> tuneKernel(nsa_engine *engine, const Spec &spec, const Maxima &maxima,
                                   const std::string &problem, double budgetSeconds);
 

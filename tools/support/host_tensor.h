@@ -1,4 +1,4 @@
-// A tensor with a name's worth of facts and its own bytes in host memory, contiguous.
+// A tensor in host memory: type, shape and its own contiguous bytes.
 // Thread-safety: values.
 #pragma once
 

@@ -1,6 +1,7 @@
-// Decode's cache in host memory: where its rows lie, how it grows by new tokens, and one that holds what a history has
-// in front of them.
-// Ownership: views borrow. Thread-safety: pure functions.
+// Decode's cache in host memory: where its rows are, how new tokens are added, and how a cache is made that holds the
+// first part of a history.
+// Ownership: views borrow.
+// Thread-safety: pure functions.
 #pragma once
 
 #include "tests/reference/sequence.h"
@@ -11,22 +12,24 @@
 
 namespace nsa::tools {
 
-// A tensor of a cache by (sequence, token, kv head, column), compressed blocks and rows of a ring in place of tokens.
-// `table`: block_table, of a cache in pages. Not given where `tensors` lack it.
+// A view of a tensor of the cache with the coordinates (sequence, token, kv head, column). For some tensors the second
+// coordinate is a compressed block or a row of the ring. `table` is the block_table of a cache in pages. The view has
+// no data where `tensors` lack the tensor.
 reference::TensorView cacheView(const Spec &spec, TensorName name, const NamedTensors &tensors,
                                 const HostTensor *table);
 
-// Decode's sequences as they are after the call: queries are the new tokens, keys all in the cache.
+// Decode's sequences as they are after the call: the queries are the new tokens, and the keys are all tokens in the
+// cache.
 std::vector<reference::Sequence> sequencesInCache(const OperatorInputs &inputs);
 
-// Copies the queries of the sequences, which are rows of `tokens`, to their places in `cache`, pools and rings of
-// decode's `spec`; what has no tensor there is left out. Lengths and compressed blocks stay as they are.
+// Copies the new tokens of the sequences, which are rows of `tokens`, to their places in `cache`: into pools and rings
+// of decode's `spec`. A tensor that `cache` lacks is left out. Lengths and compressed blocks stay as they are.
 void appendTokens(const Spec &spec, const NamedTensors &tokens, const Spec &tokensSpec,
                   const std::vector<reference::Sequence> &sequences, const HostTensor *table, NamedTensors &cache);
 
-// From inputs of nsa those of decode: its queries' tokens are the new ones, the others are in the cache, compressed by
-// the reference. Pages in an order drawn from the seed; room for a page more, without pages for a selection block more.
-// What no token was written to is NaN.
+// Makes inputs of decode from inputs of nsa: the tokens of its queries are new, and the others are in the cache,
+// compressed by the reference. Pages are in an order drawn from the seed. There is room for one more page, or without
+// pages for one more selection block. Memory to which no token was written is NaN.
 OperatorInputs cacheInputs(const OperatorInputs &history, int32_t pageSize, uint64_t seed);
 
 } // namespace nsa::tools

@@ -1,4 +1,5 @@
-// Whether a call of decode has left its cache as it must: new rows at their places and nothing else changed.
+// Checks whether a call of decode left its cache as it must: new rows are at their places, and nothing else has
+// changed.
 // Thread-safety: pure functions, which start threads of their own.
 #pragma once
 
@@ -8,8 +9,9 @@
 
 namespace nsa::tools {
 
-// A verdict for each tensor of the cache, which `outputs` hold as they are after the call. Everything must be bit for
-// bit what it was, or the new token; rows of new compressed blocks are compared with phi of their raw tokens in fp64.
+// Returns a verdict for each tensor of the cache. `outputs` has the tensors as they are after the call. Every bit must
+// be what it was, or that of the new token. Rows of new compressed blocks are compared with phi of their tokens in
+// fp64.
 std::vector<OutputCheck> checkCache(const OperatorInputs &inputs, const NamedTensors &outputs);
 
 } // namespace nsa::tools

@@ -1,5 +1,6 @@
-// Checks of command lines' numbers, whose errors say the value and the rule in a few words. The parser's own take what
-// is no number as one, numbers that overflow as the largest one, and print the limits of a type with all their digits.
+// Checks the numbers of command lines. Its errors give the value and the rule in a few words. The parser's own checks
+// accept some texts that are no number, take an overflow as the largest number, and print the limits of a type with all
+// their digits.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -47,7 +48,7 @@ inline CLI::Validator secondsAbove0() {
           "POSITIVE"};
 }
 
-// Bytes, with a unit that the parser knows (64MB, 1GiB): replaces the text by their number.
+// A number of bytes, with a unit that the parser knows (64MB, 1GiB). Replaces the text by the number.
 inline CLI::Validator sizeInBytes() {
   const CLI::AsSizeValue units(false);
   return {[units](std::string &text) -> std::string {

@@ -1,6 +1,6 @@
-// Compares what an operator computed with the fp64 reference, output by output, as the contract asks
-// (docs/specification.md 11): attention outputs on the lists that were computed, lists by the margin of their scores,
-// counts exactly. Thread-safety: pure functions, which start threads of their own.
+// Compares the outputs of an operator with the fp64 reference, as docs/specification.md 11 asks: attention outputs on
+// the lists that were computed, lists by the margin of their scores, counts exactly.
+// Thread-safety: pure functions, which start threads of their own.
 #pragma once
 
 #include "tests/reference/error_metrics.h"
@@ -14,11 +14,11 @@
 
 namespace nsa::tools {
 
-// One output's verdict: rows by error, lists by the reference's order, counts by equality.
+// The verdict on one output: rows are judged by their error, lists by the reference's order, counts by equality.
 struct OutputCheck {
   std::string name; // "out", "o_cmp", "block_list", ...
   bool within = false;
-  std::string text; // figures and limits, or the first fault
+  std::string text; // numbers and limits, or the first fault
   std::optional<reference::ErrorReport> error;
   std::optional<reference::ListReport> lists;
 };
@@ -26,18 +26,18 @@ struct OutputCheck {
 struct OperatorCheck {
   std::vector<OutputCheck> outputs;
   bool within() const;
-  // Whether the only faults are rows that nothing can be said of, as the inputs are not finite there.
+  // Whether the only faults are rows that cannot be judged, because their inputs are not finite.
   bool isUnjudged(DType dtype) const;
-  std::string toString() const; // a line each
+  std::string toString() const; // one line for each output
 };
 
 reference::TensorView viewOf(const Spec &spec, TensorName name, const HostTensor &tensor);
 reference::BlockListView listView(const Spec &spec, const HostTensor &tensor); // of block_list
 std::vector<reference::Sequence> sequencesOf(const OperatorInputs &inputs);
-// The whole forward's inputs in the words of the reference.
+// The inputs of the whole forward pass in the types of the reference.
 reference::Nsa referenceNsa(const OperatorInputs &inputs);
 
-// All outputs that are there. `rows` of the queries, when there are any, stand for all.
+// Checks all outputs in `outputs`. Where `rows` names queries, only these are checked.
 OperatorCheck checkOperator(const OperatorInputs &inputs, const NamedTensors &outputs,
                             const std::vector<int64_t> &rows = {});
 

@@ -1,5 +1,6 @@
-// How much an operator has to do by its shapes, lengths and lists, whatever a kernel does on top: what speeds are
-// counted from. Thread-safety: pure functions.
+// Counts the work of an operator by its shapes, lengths and lists. Additional work of a kernel does not count. Speeds
+// are computed from these numbers.
+// Thread-safety: pure functions.
 #pragma once
 
 #include "tools/support/operator_job.h"
@@ -9,25 +10,25 @@
 
 namespace nsa::tools {
 
-// (query head, key) pairs that are attended, all sequences together; a compressed block is a key. Of nsa, those of the
-// branches that are on. Nothing for compress and combine.
+// The number of pairs (query head, key) that are attended, in all sequences together. A compressed block is a key. For
+// nsa it is the sum over the branches that are on. 0 for compress and combine.
 int64_t attendedPairs(const OperatorInputs &inputs);
 
-// Floating point operations of the matrix products over exactly that: both products of attention, the scores alone for
-// select, of the queries that leave blocks out, the weights' of linear and mlp compression. Of nsa, the sum of its
-// operators'; 0 for combine.
+// The floating point operations of the matrix products over exactly these pairs. Attention has two products. Select has
+// only the scores, for queries that leave blocks out. Compression has the weights' products, for linear and mlp. nsa
+// has the sum of its operators; combine has 0.
 double usefulFlops(const OperatorInputs &inputs);
 
-// One operator of nsa, or the operator itself: its share of usefulFlops, and the bytes of everything that it must read
-// and write, each once.
+// One operator of nsa, or the operator itself: its share of usefulFlops, and the bytes of all tensors that it must read
+// and write, each counted once.
 struct PartWork {
   Operator part;
   double flops = 0, bytes = 0;
 };
-// In the order in which they run; of nsa with combine.
+// Returns the parts in the order in which they run. For nsa they include combine.
 std::vector<PartWork> workByPart(const OperatorInputs &inputs);
 
-// Queries with more blocks to choose from than they may attend, so that selection leaves something out.
+// How many queries have more blocks to choose from than they may attend, so that selection leaves some out.
 int64_t selectingQueries(const OperatorInputs &inputs);
 // All queries of all sequences.
 int64_t queryCount(const OperatorInputs &inputs);

@@ -1,6 +1,6 @@
-// One line on a terminal's stderr that says what a long step is doing and for how long. Nothing is written where stderr
-// is no terminal, nor in a step's first two seconds, and the line is gone when the step is over.
-// Thread-safety: one thread may use it; a thread of its own keeps the clock on the line running.
+// One line on a terminal's stderr that says what a long step is doing and for how long. It writes nothing where stderr
+// is no terminal, or in the first two seconds of a step. The line is erased when the step is over.
+// Thread-safety: one thread may use it. A thread of its own updates the time in the line.
 #pragma once
 
 #include <condition_variable>
@@ -11,21 +11,22 @@
 
 namespace nsa::tools {
 
-// "42 s", "12 min", "1.5 h".
+// A duration as "42 s", "12 min" or "1.5 h".
 std::string durationText(double seconds);
 
 class Progress {
 public:
   Progress();
-  // `to`: a file descriptor, for tests.
+  // `to` is a file descriptor. Tests use this.
   explicit Progress(int to, double quietSeconds);
   ~Progress();
   Progress(const Progress &) = delete;
   Progress &operator=(const Progress &) = delete;
 
-  // A new step, in place of the one before: "tuning window (at most 30 s)". An empty text: none, until the next one.
-  // Ends with the line erased, so that results may be printed after it.
-  // `secondsLeft`: of everything, when that is known; it counts down: "tuning ... 12 s, about 3 min left".
+  // Begins a step and ends the one before: "tuning window (at most 30 s)". An empty text begins none. The line is
+  // erased first, so that results may be printed afterwards.
+  // `secondsLeft` is the time that all work still takes, where it is known. It counts down: "tuning ... 12 s, about 3
+  // min left".
   void step(const std::string &text, std::optional<double> secondsLeft = {});
 
 private:
@@ -38,7 +39,7 @@ private:
   std::condition_variable changed;
   std::string text;
   double begin = 0;
-  std::optional<double> left; // when the step began
+  std::optional<double> left; // at the begin of the step
   bool isShown = false, isOver = false;
   std::thread ticker; // only on a terminal
 };

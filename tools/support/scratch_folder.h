@@ -1,5 +1,6 @@
-// A folder of its own below the system's temporary one, removed with all that is in it: for the files of one test or of
-// one bench run. Thread-safety: one thread.
+// A new folder within the system's temporary one, for the files of one test or of one bench run. It is removed with all
+// that is in it.
+// Thread-safety: one thread.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -13,7 +14,7 @@ namespace nsa::tools {
 
 class ScratchFolder {
 public:
-  // Only this user may look into it.
+  // Makes the folder. Only this user may read it.
   static Result<ScratchFolder> make() {
     std::error_code error;
     std::string pattern = std::filesystem::temp_directory_path(error) / "nsa-XXXXXX";
@@ -27,7 +28,7 @@ public:
     if (folder.empty())
       return;
     std::error_code ignored;
-    // Whatever was forbidden in it.
+    // A test may have taken the rights to the folder away.
     std::filesystem::permissions(folder, std::filesystem::perms::owner_all, ignored);
     std::filesystem::remove_all(folder, ignored);
   }

@@ -1,5 +1,5 @@
-// Inputs of the whole forward whose selection has a stated structure: what a bench or a test wants to see beside drawn
-// ones. Each statement is tested through the fp64 reference (tests/unit/support/structured_inputs_test.cpp).
+// Inputs of the whole forward pass whose selection has a known structure, which drawn inputs do not have.
+// tests/unit/support/structured_inputs_test.cpp checks each structure with the fp64 reference.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -11,11 +11,13 @@
 namespace nsa::tools {
 
 enum class Structure {
-  kRandom,    // drawInputs: of any operator; neighbouring queries agree in the forced blocks only
-  kClustered, // blocks come in clusters, scattered over the sequence; a query's first choice is one of them, and stays
-              // the same for a block's worth of queries
-  kRecency,   // the nearer a block, the more it is wanted
-  kNeedle,    // one block holds what the last queries look for; everything else is noise
+  // drawInputs, for any operator: neighbouring queries agree only in the forced blocks.
+  kRandom,
+  // Blocks come in clusters that are scattered over the sequence. A query's first choice is one of them, and stays the
+  // same for as many queries as a block has tokens.
+  kClustered,
+  kRecency,      // a nearer block has a higher score
+  kNeedle,       // one block has what the last queries look for, and all other blocks are noise
   kRealLocality, // neighbouring queries agree as much as those of a trained model (tests/data/README.md)
 };
 std::string_view structureName(Structure structure); // "random", "clustered", "recency", "needle", "real-locality"
@@ -23,12 +25,12 @@ Result<Structure> parseStructure(std::string_view name);
 
 struct StructureChoice {
   Structure structure = Structure::kRandom;
-  int64_t needlePosition = 0; // a token of the block to find; needle
+  int64_t needlePosition = 0; // kNeedle only: a token of the block to find
 };
 
-// All but random need nsa or decode, and the mean for compression: what a learned phi keeps of a block is its weights'
-// affair. Of decode the queries' tokens are new and the other keys are in the cache (kv_cache.h).
-// The three branches' keys are the same content with noise of their own.
+// Every structure but random needs nsa or decode, and the mean as compression, because what a learned phi keeps of a
+// block depends on its weights. For decode, the tokens of the queries are new and the other keys are in the cache
+// (kv_cache.h). The keys of the three branches have the same content, each with its own noise.
 Result<OperatorInputs> drawStructuredInputs(const Spec &spec, const SequenceLengths &lengths,
                                             const StructureChoice &choice, uint64_t seed);
 
