@@ -1,7 +1,9 @@
-// The launch that nsa_run ends in, made by hand: the same kernel, grid and arguments, through the driver's
-// cuLaunchKernelEx on a GPU and the worker pool on the CPU. What nsa_run costs beyond it is the library's share.
-// Ownership: owns the loaded kernel. Thread-safety: `launch` may be called by many threads at once, each with arguments
-// of its own and, on a GPU, inside a ContextScope of `context`.
+// Makes by hand the launch that nsa_run ends in: the same kernel, grid and arguments, through the driver's
+// cuLaunchKernelEx on a GPU and through the worker pool on the CPU. The additional time of nsa_run is the library's
+// share.
+// Ownership: owns the loaded kernel.
+// Thread-safety: many threads may call `launch` at once, each with its own arguments and, on a GPU, inside a
+// ContextScope of `context`.
 #pragma once
 
 #include "cache/kernel_store.h"
@@ -27,7 +29,7 @@ public:
   static Result<std::unique_ptr<BareLaunch>> make(const std::string &device, const StoredKernel &kernel);
   ~BareLaunch();
 
-  // What nsa_run would pass for these tensors, but for the status word.
+  // Makes the arguments that nsa_run would pass for these tensors, except for the status word.
   Status prepare(const CallRules &rules, const Bindings &bindings, LaunchArguments &arguments) const;
   Status launch(const LaunchArguments &arguments, void *workspace, void *stream) const;
   const cuda::PrimaryContext *context() const { return primary ? &*primary : nullptr; } // nullptr: the CPU

@@ -1,4 +1,4 @@
-// Which shapes a device is measured on, and the least time in which it could serve one.
+// The shapes that a device is measured on, and the least time that each must take.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -17,28 +17,30 @@ struct BenchCase {
   Maxima maxima;
 };
 
-// Window, compressed and dense attention with the NSA paper's heads, the usual 128/128 ones, a smaller group and none,
-// from a short to a long length; on the CPU the shape of `tools/quickstart`. `quick` is one small case.
+// Window, compressed and dense attention from a short to a long length, with four kinds of heads: those of the NSA
+// paper, the usual ones of 128/128, a smaller group, and no group. On the CPU the shape of `tools/quickstart`. `quick`
+// gives one small case.
 std::vector<BenchCase> benchCases(bool cuda, bool quick);
 
-// One sequence of so many tokens, all of them queries.
+// One sequence of `tokens` tokens, all of them queries.
 BenchCase promptCase(std::string name, const Spec &spec, int64_t tokens);
 
-// Some queries, the first and the last among them, stand for all where results are compared with exact ones: the fewer,
-// the more keys each sees, about 131072 keys in all, but 4 to 64 queries.
+// The queries whose results are compared with exact ones. The first and the last are among them. The more keys each
+// query sees, the fewer there are: about 131072 keys in all, but 4 to 64 queries.
 std::vector<int64_t> checkedQueries(const Spec &spec, const Maxima &maxima);
 
 // The fields of a row of results that say what was computed.
 nlohmann::ordered_json caseFields(const BenchCase &benchCase);
 
-// What the device can do at most: dense products of the type, and bytes between memory and processor.
+// The peak rates of a device: dense products of a type, and bytes between memory and processor.
 struct Roof {
   double tflops = 0;
   double terabytesPerSecond = 0;
 };
-// Of the devices whose roof was measured; nothing for others.
+// The roof of a device on which it was measured; nullopt for every other device.
 std::optional<Roof> roofOf(const std::string &deviceName, DType dtype);
-// Whichever is longer: exactly the attended products, or every tensor once through memory.
+// The least possible time: that of exactly the attended products, or that of moving every tensor once through memory,
+// whichever is longer.
 double floorMs(const BenchCase &benchCase, double flops, const Roof &roof);
 
 } // namespace nsa::bench

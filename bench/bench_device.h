@@ -1,6 +1,7 @@
-// What every bench of kernels opens: the device, an engine that takes the compiler's best guess and one that tunes, and
-// memory that is written before each sample, so that nobody finds anything in a GPU's L2.
-// Ownership: plans made from it must not outlive it. Thread-safety: one thread.
+// What every bench of kernels opens: the device, an engine that compiles default kernels, an engine that tunes, and a
+// buffer that is written before each sample, so that every run begins with a cold L2 on a GPU.
+// Ownership: plans made from it must not outlive it.
+// Thread-safety: one thread.
 #pragma once
 
 #include "bench/plan_contender.h"
@@ -13,25 +14,25 @@ namespace nsa::bench {
 
 class BenchDevice {
 public:
-  // `settings` choose device and compiler; the engines have nothing stored, as what an earlier run or a pack has
-  // must not be measured.
+  // `settings` choose device and compiler. The engines begin without stored kernels, because those of an earlier run or
+  // of a pack must not be measured.
   static Result<BenchDevice> open(tools::EngineSettings settings);
 
   tools::Accelerator &accelerator() const { return *device; }
-  // "cpu" or "cuda:N": what was chosen when nobody did.
+  // The engines' device: "cpu" or "cuda:N".
   const std::string &name() const { return deviceText; }
   nsa_engine *engine(bool tuned) const { return engines[tuned].get(); }
   tools::Buffer &flush() { return flushed; } // empty on the CPU
-  // Of the machine, for a report.
+  // Facts about the machine, for a report.
   Result<nlohmann::json> facts() const;
 
-  // "nsa default", and "nsa tuned" if wanted: made, run and checked.
+  // Makes the contenders "nsa default", and "nsa tuned" if wanted. Each plan has run and was checked.
   Result<std::vector<std::unique_ptr<PlanContender>>> contenders(const Arena &arena, bool tuned) const;
 
 private:
   std::string deviceText;
   std::unique_ptr<tools::Accelerator> device;
-  tools::EngineHandle engines[2]; // best guess, tuned
+  tools::EngineHandle engines[2]; // [0] default kernels, [1] tuned kernels
   tools::Buffer flushed;
 };
 

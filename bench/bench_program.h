@@ -1,5 +1,5 @@
-// What every bench program is told and how it ends. Exit codes: 0 measured, 1 failed (the reason on stderr), 2 the
-// command line was not understood.
+// The options and the end of every bench program. Exit codes: 0 measured, 1 failed (with the reason on stderr), 2 a
+// wrong command line.
 // Thread-safety: one thread.
 #pragma once
 
@@ -12,29 +12,29 @@
 
 namespace nsa::bench {
 
-// A bench adds its own by deriving from it.
+// The options of every bench. A bench adds its own by deriving from this.
 struct CommonFlags {
   std::string device = "cpu", results, compiler;
   bool quick = false;
 
-  // For an engine on this device; `cache` is its database. Without one it has nothing stored.
+  // Settings of an engine on this device. `cache` is its database. Without one the engine has nothing stored.
   tools::EngineSettings engineSettings(nsa_miss_policy policy, const std::string &cache) const;
   tools::EngineSettings engineSettings(nsa_miss_policy policy) const;
 };
 
 class BenchProgram {
 public:
-  // The program nsa_bench_NAME, which writes NAME.json and NAME.csv into the folder --results. `quick` says what is
-  // measured with --quick. Borrows the flags.
+  // The program nsa_bench_NAME, which writes NAME.json and NAME.csv into the folder --results. `quick` says what
+  // --quick measures. Borrows the flags.
   BenchProgram(const std::string &name, const std::string &purpose, CommonFlags &flags, const std::string &quick);
 
-  // For the options that no other bench has.
+  // The parser, for options that no other bench has.
   CLI::App &options() { return app; }
   void addDevice();
   void addCount(const std::string &option, int &count, const std::string &meaning, int least, int most);
   void addTuneBudget(double &seconds);
 
-  // Reads the command line, measures and reports what went wrong; the exit code.
+  // Reads the command line, measures, and prints an error if there is one. Returns the exit code.
   int run(int argc, char **argv, const std::function<Status()> &measure);
 
 private:

@@ -1,6 +1,6 @@
 // The results of one bench on one device: FOLDER/NAME.json for tools and FOLDER/NAME.csv for people. Both are written
-// anew after every row, each replacing the old file at once: a run that is cut short keeps what it has measured.
-// The tables of README and docs/ are rendered from the JSON (tools/render_tables).
+// anew after every row, and each replaces the old file in one step, so that an interrupted run keeps its results. The
+// tables of README and docs/ are rendered from the JSON (tools/render_tables).
 // Thread-safety: one thread.
 #pragma once
 
@@ -14,24 +14,25 @@ namespace nsa::bench {
 
 class BenchReport {
 public:
-  // A column of the page's table of this bench (docs/results.md): its title and the field of a row that it shows.
+  // A column of this bench's table in docs/results.md: its title, and the field of a row that it shows.
   struct Column {
     std::string title, field;
   };
-  // Which CSV is written: one of all rows and fields, or of these columns alone, a file for each value of a field.
+  // The CSV that is written: one file with all rows and fields; or only `columns`, with a file for each value of
+  // `fileField`.
   struct Csv {
     std::vector<std::string> columns;
     std::string fileField;
   };
-  // `facts`: what is true of the whole run, above all "machine" (machineFacts). Makes the folder.
+  // Makes the folder. `facts` hold for the whole run, above all "machine" (machineFacts).
   static Result<BenchReport> create(std::string folder, std::string name, const nlohmann::ordered_json &facts,
                                     const std::vector<Column> &table = {}, Csv csv = {});
 
-  // Numbers are rounded to four digits. Rows may differ in their fields; a null is a field without a value.
+  // Adds a row. Numbers are rounded to four digits. Rows may have different fields. Null is a field without a value.
   Status add(nlohmann::ordered_json row);
-  // A fact that is known only later, as the time that all took.
+  // Sets a fact that is only known later, such as the duration of the run.
   Status setFact(const std::string &name, nlohmann::ordered_json value);
-  // What stands in the file.
+  // The content of the JSON file.
   const nlohmann::ordered_json &content() const { return json; }
 
 private:

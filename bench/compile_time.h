@@ -1,4 +1,4 @@
-// How long the compiler library takes for a kernel once it is open.
+// Measures how long the compiler library takes for a kernel once it is open.
 // Thread-safety: one thread.
 #pragma once
 
@@ -9,13 +9,13 @@
 namespace nsa::bench {
 
 struct CompileTime {
-  double wallMs = 0, cpuMs = 0; // medians; CPU time is that of the whole process
-  double openMs = 0;            // opening the library and compiling the first kernel, wall
+  double wallMs = 0, cpuMs = 0; // medians; CPU time is of the whole process
+  double openMs = 0;            // wall time of opening the library and compiling the first kernel
   std::string templateName, config;
 };
 
-// The compiler's best guess for the spec on this processor, compiled `samples` times after a first one. Each of them
-// renders, lowers and generates code anew: the library keeps no kernels.
+// Compiles the default kernel of the spec on this processor `samples` times after a first time. Each time renders,
+// lowers and generates code anew, because the library keeps no kernels.
 Result<CompileTime> measureCompileTime(const std::string &compilerPath, const Spec &spec, int samples);
 
 } // namespace nsa::bench

@@ -1,4 +1,4 @@
-// From which length on one implementation beats another, as far as lengths were measured.
+// Finds the length from which on one implementation is faster than another, within the lengths that were measured.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -9,22 +9,22 @@
 
 namespace nsa::bench {
 
-// Milliseconds of both at one length.
+// The milliseconds of both at one length.
 struct Duel {
   int64_t tokens = 0;
   double ours = 0, theirs = 0;
 };
 
 struct Crossover {
-  int64_t measured = 0; // the shortest length at which ours was the faster one
-  // Where both take as long, on a line through the logarithms of lengths and of times from the length before. Nothing
-  // where ours wins at the shortest length already: the crossing lies below it.
+  int64_t measured = 0; // the shortest measured length at which ours was faster
+  // The length at which both take equally long, by a line through the logarithms of lengths and times from the length
+  // before. nullopt where ours is faster at the shortest length already, because the crossing is below it.
   std::optional<int64_t> interpolated;
 
   std::string toString() const; // "at 8192 tokens, about 6100 by interpolation"
 };
 
-// nullopt: never. Lengths in any order.
+// nullopt: ours is never faster. The lengths may be in any order.
 std::optional<Crossover> crossoverOf(std::vector<Duel> duels);
 
 } // namespace nsa::bench

@@ -1,5 +1,5 @@
-// The table of a decoding bench, from its CSV with the columns S, ms_total, ms_cmp, ms_sel, ms_win, reads_actual and
-// reads_expected, as nsa-vibe's bench writes them too; reads_actual_decode and reads_expected_decode may follow.
+// Makes the table of a decoding bench from a CSV with the columns S, ms_total, ms_cmp, ms_sel, ms_win, reads_actual and
+// reads_expected. nsa-vibe's bench writes the same columns, and may add reads_actual_decode and reads_expected_decode.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace nsa::bench {
 
-// `name` stands for the text in errors. Other columns are passed over. The shape of a bench's report, without a
-// machine: "table" and "results", so that it is printed as they are.
+// `name` names the CSV in errors. Other columns are ignored. The result is shaped like a bench's report without a
+// machine: it has "table" and "results", so that it is printed like one.
 Result<nlohmann::ordered_json> summarizeDecode(const std::string &name, const std::string &csv);
 
 } // namespace nsa::bench

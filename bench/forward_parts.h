@@ -1,5 +1,5 @@
-// The whole forward pass of Native Sparse Attention on one core, and each of its parts beside what the core can do:
-// products against its fused multiply-adds, bytes against its memory.
+// Measures the whole forward pass of Native Sparse Attention on one core, and each of its parts beside the core's peak:
+// products beside its fused multiply-adds, bytes beside its memory.
 // Thread-safety: one thread.
 #pragma once
 
@@ -18,7 +18,7 @@ struct ForwardParts {
   double tuneBudget = 30;
 };
 
-// Adds a row for all of it and one for each part. The heads are the paper's, in fp32.
+// Adds a row for the whole pass and one for each part. The heads are those of the NSA paper, in fp32.
 Status measureForwardParts(const CommonFlags &flags, const ForwardParts &choice, tools::Accelerator &accelerator,
                            BenchReport &report);
 

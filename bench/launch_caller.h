@@ -1,5 +1,7 @@
-// One thread of nsa_bench_launch: tensors of one query and key, its stream and both ways to launch a kernel on them.
-// Ownership: owns all of it. Thread-safety: one thread.
+// One thread of nsa_bench_launch: tensors for one query and one key, a stream, and both ways to launch a kernel on
+// them.
+// Ownership: owns all of these.
+// Thread-safety: one thread.
 #pragma once
 
 #include "bench/bare_launch.h"
@@ -16,7 +18,7 @@ namespace nsa::bench {
 
 class LaunchCaller {
 public:
-  // The plan is of the request.
+  // `plan` must be a plan of `request`.
   static Result<std::unique_ptr<LaunchCaller>> make(const std::string &device, const BareLaunch &bare,
                                                     const LaunchRequest &request, nsa_plan *plan);
 

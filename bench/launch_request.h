@@ -1,4 +1,5 @@
-// The problems that nsa_bench_launch plans and runs. Thread-safety: pure functions.
+// The problems that nsa_bench_launch plans and runs.
+// Thread-safety: pure functions.
 #pragma once
 
 #include "runtime/base/problem.h"
@@ -12,17 +13,17 @@ struct LaunchRequest {
   Maxima maxima;
 };
 
-// Small enough that launching is all there is to measure.
+// A problem so small that only launching takes time.
 LaunchRequest tinyRequest();
-// The same for plans of many queries, which have kernels of their own: on some GPUs with tensor maps among their
-// arguments. Its calls may be as small.
+// A problem of many queries, whose plans have other kernels: on some GPUs these take tensor maps as arguments. Its
+// calls may be as small as those of tinyRequest.
 LaunchRequest crowdedRequest();
 
-// Problems that one kernel serves, each with a choice of its own in the database; at most 10,000.
+// Problems that the same kernel serves. Each has a choice of its own in the database. There are at most 10,000.
 constexpr int kMostDistinctRequests = 10000;
 std::vector<LaunchRequest> distinctRequests(int count);
 
-// Kernels as programs have them, each another binary. `quick`: two of them.
+// Problems of real programs, each with another binary. `quick` gives two of them.
 std::vector<LaunchRequest> realRequests(bool quick);
 
 } // namespace nsa::bench

@@ -1,5 +1,5 @@
-// What `nsa bench` is told of specs and lengths, and what its verbs measure of them. Each writes NAME.json and NAME.csv
-// into the folder of results and returns what stands in the first.
+// The specs and lengths that `nsa bench` is given, and what its verbs measure of them. Each function writes NAME.json
+// and NAME.csv into the folder of results, and returns the content of NAME.json.
 // Thread-safety: one thread.
 #pragma once
 
@@ -22,20 +22,21 @@ struct LengthChoice {
   std::vector<NamedSpec> specs;
   std::vector<int64_t> tokens; // of one sequence, all of them queries
   int samples = 7, warmUps = 3;
-  bool tuned = false; // the tuner's winner beside the best guess
+  bool tuned = false; // measures the tuner's winner beside the default
   std::string results;
-  // Told what is being done, for whoever waits.
+  // Receives a text about the present work, for a waiting user.
   std::function<void(const std::string &)> progress;
 
   void say(const std::string &verb, const BenchCase &benchCase) const;
 };
 
-// The whole forward pass with the time of each part, beside dense attention: the peers', or ours when `peers` is null.
-// The fact `crossover` has an entry for each spec: from which length on nsa is the faster one.
+// Measures the whole forward pass with the time of each part, and dense attention beside it: that of peers, or ours
+// when `peers` is null. The fact `crossover` has an entry for each spec: the length from which on nsa is faster.
 Result<nlohmann::ordered_json> benchPrefill(BenchDevice &device, const LengthChoice &choice, PeerProcess *peers);
-// Selection alone: lists per second, and the memory that it takes beside the scores that it never writes.
+// Measures selection alone: lists per second, and the memory that it takes beside that of the scores, which it never
+// writes.
 Result<nlohmann::ordered_json> benchSelection(BenchDevice &device, const LengthChoice &choice);
-// Compression by all three kinds of phi, against what memory delivers.
+// Measures compression by all three kinds of phi beside the rate of memory.
 Result<nlohmann::ordered_json> benchCompress(BenchDevice &device, const LengthChoice &choice);
 
 } // namespace nsa::bench

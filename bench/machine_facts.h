@@ -1,4 +1,5 @@
-// What a result must carry to be read later: processor, device, driver, versions and the source it was built from.
+// The facts that a record needs for later readers: processor, device, driver, versions, and the source that it was
+// built from.
 // Thread-safety: pure functions.
 #pragma once
 

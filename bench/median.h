@@ -1,4 +1,5 @@
-// The middle of a set of samples. Thread-safety: a pure function.
+// The median of samples.
+// Thread-safety: a pure function.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,7 @@
-// Other implementations, in a process of their own beside ours: a script (bench/peers) that speaks one JSON object a
-// line over a socket. It is measurement only; nothing of the product needs it.
-// Ownership: ends its process. Thread-safety: one thread.
+// Other implementations, which run in a process of their own: a script (bench/peers) that exchanges JSON objects, one
+// in a line, over a socket. It only serves measurements, and no part of the product needs it.
+// Ownership: ends its process.
+// Thread-safety: one thread.
 #pragma once
 
 #include "bench/bench_case.h"
@@ -15,15 +16,16 @@ namespace nsa::bench {
 
 class PeerProcess {
 public:
-  // torch's script: beside this program, or where a bundle has it.
+  // The path of the script for torch: beside this program, or where a bundle has it.
   static std::string defaultScript();
-  // Starts `python3 script --device D`. An error says why peers cannot be measured here; that is nobody's fault.
+  // Starts `python3 script --device D`. The error says why peers cannot be measured on this machine, which is no
+  // failure of a bench.
   static Result<std::unique_ptr<PeerProcess>> start(const std::string &script, const std::string &device);
   ~PeerProcess();
   PeerProcess(const PeerProcess &) = delete;
   PeerProcess &operator=(const PeerProcess &) = delete;
 
-  // Names and versions of what is measured.
+  // Names and versions of the implementations.
   const nlohmann::ordered_json &versions() const { return versionFacts; }
 
   struct Absent {
@@ -31,9 +33,10 @@ public:
   };
   struct Peers {
     std::vector<std::unique_ptr<Contender>> contenders;
-    std::vector<Absent> absent; // does not serve the shape
+    std::vector<Absent> absent; // implementations that do not serve the shape
   };
-  // Readies the shape's tensors there, in place of those of the shape before, and runs and checks every implementation.
+  // Makes the tensors of the shape in that process, in the place of the last shape's, and runs and checks every
+  // implementation.
   Result<Peers> prepare(const BenchCase &benchCase, size_t flushBytes);
 
 private:

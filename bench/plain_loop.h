@@ -1,6 +1,8 @@
-// An operator as plain loops over its rows, with the vectors that the compiler makes of them: what the speed of the
-// generated CPU kernels is watched against. Both run in turns, so a machine that is slow at that moment is slow for
-// both. Ownership: borrows the inputs. Thread-safety: one thread.
+// An operator as plain loops over its rows, with the vectors that the C++ compiler makes of them. The speed of the
+// generated CPU kernels is compared with it. Both run in turns, so a machine that is slow at the moment is slow for
+// both.
+// Ownership: borrows the inputs.
+// Thread-safety: one thread.
 #pragma once
 
 #include "tests/reference/attention.h"
@@ -10,12 +12,13 @@ namespace nsa::bench {
 
 class PlainLoop {
 public:
-  // Of dense, window, cmp, sel, combine or compress by the mean, in fp32, with heads of a multiple of 32, of one
-  // sequence whose tensors are contiguous. `lanes`: floats of a vector, 16 or 8, which the processor must have.
+  // Serves dense, window, cmp, sel, combine, and compress by the mean, in fp32, for one sequence with contiguous
+  // tensors. The head sizes must be multiples of 32. `lanes` is the number of floats of a vector, 16 or 8, and the
+  // processor must have such vectors.
   PlainLoop(const tools::OperatorInputs &inputs, int lanes);
 
   void run();
-  // What the last run has computed: the operator's required outputs.
+  // The required outputs of the operator, as the last run computed them.
   const tools::NamedTensors &result() const { return outputs; }
 
 private:
@@ -23,8 +26,8 @@ private:
 
   const tools::OperatorInputs &inputs;
   int lanes;
-  std::vector<std::vector<reference::KeyRange>> allowed; // of each query and kv head; attention alone
-  std::vector<float> weights;                            // of one row's keys
+  std::vector<std::vector<reference::KeyRange>> allowed; // for each query and kv head; used for attention only
+  std::vector<float> weights;                            // of the keys of one row
   tools::NamedTensors outputs;
 };
 

@@ -1,5 +1,7 @@
-// A plan of ours as a contender: checked on sampled rows against the fp64 reference before it may be measured.
-// Ownership: borrows accelerator, tensors and flush buffer; owns its plan. Thread-safety: one thread.
+// A plan of this library as a contender. Some of its rows are checked against the fp64 reference before it may be
+// measured.
+// Ownership: borrows accelerator, tensors and flush buffer; owns its plan.
+// Thread-safety: one thread.
 #pragma once
 
 #include "bench/contender.h"
@@ -7,31 +9,32 @@
 
 namespace nsa::bench {
 
-// What all plans of one shape share.
+// The objects that all plans of one shape share.
 struct Arena {
   tools::Accelerator &accelerator;
   const tools::OperatorInputs &inputs;
   tools::DeviceOperator &job;
   tools::Buffer &flush; // larger than the L2; empty on the CPU
-  int warmUps = 3;      // caches, clocks and lazy loading
+  int warmUps = 3;      // runs that warm caches and clocks and do lazy loading
 };
 
-// What is written before each sample, so that nobody finds anything in a GPU's L2; empty on the CPU.
+// The buffer that is written before each sample, so that each run begins with a cold L2 on a GPU. Empty on the CPU.
 Result<tools::Buffer> flushBuffer(tools::Accelerator &accelerator);
 
 class PlanContender final : public Contender {
 public:
-  // Makes the plan (compiles or tunes), runs it and checks the result: a wrong kernel has no speed, so it is an error.
+  // Makes the plan (compiles or tunes it), runs it and checks the result. A wrong result is an error, because the speed
+  // of a wrong kernel means nothing.
   static Result<std::unique_ptr<PlanContender>> make(std::string name, nsa_engine *engine, const Arena &arena);
 
   const std::string &name() const override { return contenderName; }
   Result<double> sample() override;
-  // One run, whose result is not waited for on a GPU.
+  // Enqueues one run. On a GPU it does not wait for the result.
   Status enqueue() { return arena.job.enqueue(plan.get()); }
   nlohmann::ordered_json facts() const override;
-  // "ms_cmp" and so on: the median time of each part of a run.
+  // The median time of each part of a run: "ms_cmp" and so on.
   Result<nlohmann::ordered_json> parts(int samples);
-  // The template of the kernel that serves one operator of it, and its choices.
+  // The template and the config of the kernel that serves one operator of the plan.
   std::string templateOf(Operator op) const { return fieldOf(op, "template"); }
   std::string configOf(Operator op) const { return fieldOf(op, "config"); }
   int64_t workspaceBytes() const { return description.value("workspace_bytes", int64_t{0}); }

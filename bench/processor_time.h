@@ -1,4 +1,4 @@
-// How long this process has computed, all of its threads together: neighbours on the processor take none of it.
+// The CPU time of this process, over all threads. Other processes do not add to it.
 // Thread-safety: any thread.
 #pragma once
 

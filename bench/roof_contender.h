@@ -1,5 +1,5 @@
-// What the processor can do at most, as contenders: they take their turns between the kernels, so both see the same
-// clocks and neighbours.
+// The processor's peak rates as contenders: they run in turns with the kernels, so both meet the same clocks and the
+// same load of other processes.
 // Thread-safety: one thread.
 #pragma once
 
@@ -8,14 +8,14 @@
 
 namespace nsa::bench {
 
-// The time in which so many threads do a billion operations each in fused multiply-adds.
+// The time in which `threads` threads each do a billion operations in fused multiply-adds.
 class PeakContender final : public Contender {
 public:
   explicit PeakContender(int threads) : threads(threads), contenderName("fma peak " + std::to_string(threads)) {}
   const std::string &name() const override { return contenderName; }
   Result<double> sample() override;
   nlohmann::ordered_json facts() const override { return nlohmann::ordered_json::object(); }
-  // Of all threads together, from the time of a sample.
+  // The rate of all threads together, by the time of a sample.
   double gflops(double milliseconds) const { return threads * 1e3 / milliseconds; }
 
 private:

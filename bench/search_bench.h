@@ -1,5 +1,6 @@
-// `nsa bench search`: how near the tuner's search comes to one that leaves nothing out. Of each shape the tuner names a
-// winner as usual, then from every candidate measured to the end, and both winners are measured in turns.
+// `nsa bench search`: how near the tuner's search comes to an exhaustive one. For each shape the tuner names a winner
+// in its usual way, and another one after measuring every candidate to the end. Then both winners are measured in
+// turns.
 // Thread-safety: one thread.
 #pragma once
 
@@ -11,13 +12,13 @@
 namespace nsa::bench {
 
 struct SearchChoice {
-  LengthChoice lengths; // `tuned` does not count: both searches are made
+  LengthChoice lengths; // `tuned` is ignored: both searches are made
   std::vector<Operator> operators;
-  tools::EngineSettings engine; // device and compiler; its budget is the usual search's
-  double exhaustiveSeconds = 0; // for each exhaustive search; 0: as long as it takes
+  tools::EngineSettings engine; // device and compiler; its budget is that of the usual search
+  double exhaustiveSeconds = 0; // for each exhaustive search; 0: no limit
 };
 
-// A tuned kernel may take so many times as long as the best one there is.
+// The limit: a tuned kernel may take at most this many times as long as the best kernel.
 inline constexpr double kSearchLimit = 1.02;
 
 // The report's fact `search` says how many shapes are within kSearchLimit, and what the worst ratio is.

@@ -1,5 +1,5 @@
-// Into how many shares the keys of a query of decode are best dealt at one batch and length: whole steps of decoding
-// with 1, 2, 4, 8 and 16 shares in each branch, and with as many as the rule says, captured and replayed in turns.
+// Finds the best number of shares for the keys of a query of decode at one batch and length. Whole steps of decoding
+// with 1, 2, 4, 8 and 16 shares in each branch, and with the rule's number, are captured and replayed in turns.
 // Thread-safety: one thread.
 #pragma once
 
@@ -15,28 +15,30 @@ namespace nsa::bench {
 
 struct SplitPoint {
   Spec spec;          // of decode; its page_size counts
-  int64_t batch = 1;  // sequences, of one new token each
-  int64_t tokens = 0; // of each with the new one
+  int64_t batch = 1;  // sequences, with one new token each
+  int64_t tokens = 0; // of each sequence, the new one included
 };
 
 struct SplitSweep {
   struct Way {
-    int64_t splits = 0; // 0: by rule
+    int64_t splits = 0; // 0: the rule's number
     double milliseconds = 0;
   };
-  std::vector<Way> ways;              // the rule first; counts that come to the same as an earlier one are left out
-  int64_t best = StoredRoute::kNever; // the count that pays against the rule: never
+  // The rule is first. A number that gives the same shares as an earlier one is left out.
+  std::vector<Way> ways;
+  int64_t best = StoredRoute::kNever; // the number that is faster than the rule's; kNever: none is
   std::string rule;                   // "4/16/8": the rule's shares by branch
 };
 
-// Engines that force each number of shares; kernels that they compile are kept in one folder, which goes with them.
+// Engines that force each number of shares. The kernels that they compile are kept in one folder, which is removed with
+// this object.
 class SplitEngines {
 public:
   static Result<SplitEngines> open(tools::EngineSettings settings);
   SplitEngines(SplitEngines &&other) noexcept;
   ~SplitEngines();
 
-  // 0: the rule's. Opened when first asked for.
+  // The engine with this number of shares; 0: with the rule's. It is opened by the first call.
   Result<nsa_engine *> engine(int64_t splits);
 
 private:
@@ -45,7 +47,7 @@ private:
   std::unique_ptr<State> state;
 };
 
-// A count pays that is 1.2 times as fast as the rule's.
+// Measures all numbers. A number is better than the rule's when it is at least 1.2 times as fast.
 Result<SplitSweep> sweepSplits(BenchDevice &device, SplitEngines &engines, const SplitPoint &point, int samples);
 
 } // namespace nsa::bench

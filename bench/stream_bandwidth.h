@@ -1,5 +1,5 @@
-// What cores move between memory and their registers, measured in the same run as the kernels: the roof of those that
-// compute next to nothing.
+// Measures the bytes per second that cores move between memory and registers, in the same run as the kernels. It is the
+// limit of kernels that compute very little.
 // Thread-safety: one thread may use it; it starts its own.
 #pragma once
 
@@ -10,11 +10,11 @@ namespace nsa::bench {
 
 class StreamBandwidth {
 public:
-  // Two arrays of this many bytes together; more than any cache holds, or they measure the cache.
+  // `bytes` is the size of both arrays together. It must be more than any cache holds, or the caches would be measured.
   explicit StreamBandwidth(int threads = 1, size_t bytes = size_t{512} << 20);
 
-  // Of all threads together: the better of reading one array and of copying it into the other, which counts what it
-  // reads and what it writes.
+  // The rate of all threads together: the better one of reading an array and of copying it into the other. Copying
+  // counts the bytes that it reads and those that it writes.
   double gigabytesPerSecond();
 
 private:

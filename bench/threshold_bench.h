@@ -1,6 +1,7 @@
-// `nsa bench thresholds`: into how many shares decode best deals its keys (split_sweep.h), and from which length on the
-// tile program pays against the simple kernel, and up to which dense attention does where every block is selected, each
-// measured in turns over lengths (autotune/threshold.h). Thread-safety: one thread.
+// `nsa bench thresholds`: the best number of shares for the keys of decode (split_sweep.h); the length from which on
+// the tile program is faster than the simple kernel; and the length up to which dense attention is faster where every
+// block is selected. Each is measured in turns over lengths (autotune/threshold.h).
+// Thread-safety: one thread.
 #pragma once
 
 #include "bench/length_bench.h"
@@ -9,14 +10,14 @@
 namespace nsa::bench {
 
 struct ThresholdChoice {
-  LengthChoice lengths;         // `tokens` empty: powers of two up to where the usual way is certain to lose
+  LengthChoice lengths;         // empty `tokens`: powers of two up to where the usual way certainly loses
   tools::EngineSettings engine; // device and compiler
-  std::string storeIn;          // database that receives the routes; "": none
-  // Of decode, whose numbers of shares are measured at each batch and length; none: not measured.
+  std::string storeIn;          // the database that receives the routes; "": none
+  // Batches and lengths of decode at which numbers of shares are measured. Empty: not measured.
   std::vector<int64_t> decodeBatches, decodeTokens;
 };
 
-// The report's fact `thresholds` has an entry for each spec and route: the threshold, or that it never pays.
+// The report's fact `thresholds` has an entry for each spec and route: the threshold, or that there is none.
 Result<nlohmann::ordered_json> benchThresholds(BenchDevice &device, const ThresholdChoice &choice);
 
 } // namespace nsa::bench

@@ -1,6 +1,8 @@
-// The GPU as the microbenchmarks use it: kernels compiled by NVRTC and launched with the attributes of Hopper
-// (clusters, programmatic dependence), tensor maps, samples of events and of clocks that kernels read themselves.
-// Ownership: kernels and buffers must not outlive their device. Thread-safety: one thread.
+// The GPU as the microbenchmarks use it: kernels that NVRTC compiles and that are launched with the attributes of
+// Hopper (clusters, programmatic dependence), tensor maps, and samples of events and of clocks that kernels read
+// themselves.
+// Ownership: kernels and buffers must not outlive their device.
+// Thread-safety: one thread.
 #pragma once
 
 #include "bench/micro/micro_source.h"
@@ -17,10 +19,10 @@ namespace nsa::bench {
 struct MicroLaunch {
   unsigned blocks = 1, threads = 32, sharedBytes = 0;
   unsigned cluster = 0;      // blocks of a cluster along x; 0: no cluster
-  bool programmatic = false; // may start before its predecessor has ended
+  bool programmatic = false; // the kernel may start before its predecessor has ended
 };
 
-// A matrix of bf16 whose rows follow each other `rowBytes` apart.
+// A matrix of bf16. Its rows are `rowBytes` apart.
 struct MicroMatrix {
   void *data = nullptr;
   uint64_t columns = 0, rows = 0, rowBytes = 0;
@@ -37,25 +39,25 @@ public:
   tools::Accelerator &accelerator() const { return *device; }
   const Nvrtc &compiler() const { return *nvrtc; }
 
-  // Compiles on as many threads as there are cores and loads; what has been loaded already is left alone.
+  // Compiles on all cores and loads the kernels. A kernel that is loaded already is skipped.
   Status load(const std::vector<MicroSource> &sources);
-  // Bytes of registers that went to memory, in a kernel that was loaded: a rate that they slow down is none.
+  // How many bytes of registers a loaded kernel spills to memory. A rate measured with spills does not count.
   int spilledBytes(const MicroSource &source) const;
 
-  // Enqueues a kernel that was loaded, `times` times with nothing between the driver's calls. `parameters` point to its
+  // Enqueues a loaded kernel `times` times, with nothing between the calls of the driver. `parameters` point to its
   // arguments in order.
   Status launch(const MicroSource &source, const MicroLaunch &launch, std::vector<void *> parameters,
                 int times = 1) const;
-  // How many clusters of this launch the card holds at once.
+  // How many clusters of this launch the card can hold at one time.
   Result<int> activeClusters(const MicroSource &source, const MicroLaunch &launch) const;
-  // Boxes of `boxColumns` x `boxRows`, swizzled by 128 bytes. Of four dimensions, as attention's tensors have them; the
-  // last two are 1.
+  // A tensor map with boxes of `boxColumns` x `boxRows`, swizzled by 128 bytes. It has four dimensions like the tensors
+  // of attention, and the last two have the extent 1.
   Result<cuda::TensorMap> tensorMap(const MicroMatrix &matrix, unsigned boxColumns, unsigned boxRows) const;
 
-  // Milliseconds of what `enqueue` puts on the stream: `samples` times after two that do not count.
+  // The milliseconds of what `enqueue` puts on the stream: `samples` of them, after two runs that do not count.
   Result<std::vector<double>> time(int samples, const std::function<Status()> &enqueue) const;
-  // What the kernel that `enqueue` launches writes into `clocks`, `count` numbers a sample, as `reduce` makes one of
-  // them.
+  // The numbers that the kernel launched by `enqueue` writes into `clocks`: `count` numbers in each sample, of which
+  // `reduce` makes one.
   Result<std::vector<double>> clocks(int samples, const tools::Buffer &clocks, size_t count,
                                      const std::function<Status()> &enqueue,
                                      const std::function<double(const std::vector<int64_t> &)> &reduce) const;
@@ -71,7 +73,7 @@ private:
   MicroDevice() = default;
   const Loaded *find(const MicroSource &source) const;
   Status loadOne(const MicroSource &source, const NvrtcOutput &output);
-  // Fills `attributes`, which the configuration points to.
+  // Fills `attributes`, to which the returned configuration points.
   cuda::LaunchConfig configOf(const MicroLaunch &launch, cuda::LaunchAttribute (&attributes)[2]) const;
 
   std::unique_ptr<tools::Accelerator> device;

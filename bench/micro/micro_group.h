@@ -1,5 +1,6 @@
-// The groups of nsa_bench_micro, one for each section of docs/hopper_measurements.md: the kernels that a group needs
-// and the function that measures it. Thread-safety: one thread.
+// The groups of nsa_bench_micro, one for each section of docs/hopper_measurements.md. A group has the kernels that it
+// needs, and the function that measures it.
+// Thread-safety: one thread.
 #pragma once
 
 #include "bench/bench_report.h"
@@ -14,7 +15,8 @@ public:
   MicroReport(BenchReport &report, int samples) : report(report), sampleCount(samples) {}
 
   int samples() const { return sampleCount; }
-  // Prints and writes a row: the median of the samples, the least and the most. `parameters` are further columns.
+  // Prints and writes a row with the median, the least and the greatest of the samples. `parameters` are further
+  // columns.
   Status add(const std::string &group, const std::string &measure, const std::string &unit, std::vector<double> samples,
              const nlohmann::ordered_json &parameters = nlohmann::ordered_json::object());
 

@@ -1,4 +1,4 @@
-// What the kernel of products (kernels/wgmma_rate.cu) is asked for, and the clocks of a block.
+// The parameters of the kernel of products (kernels/wgmma_rate.cu), and the clocks that its blocks take.
 // Thread-safety: one thread.
 #pragma once
 
@@ -6,22 +6,23 @@
 
 namespace nsa::bench {
 
-// One FMA of the tensor cores counts two: what a multiprocessor does in a clock, in bf16 (NVIDIA's H100 white paper).
+// Floating point operations that a multiprocessor does in one clock in bf16. One FMA of the tensor cores counts two
+// (NVIDIA's H100 white paper).
 inline constexpr double kPeakFlopsPerClock = 4096;
 
 struct ProductJob {
   int columns = 128;      // N of m64nNk16
-  bool registers = false; // A from registers
-  int chains = 1;         // accumulators in turns
-  int steps = 8;          // instructions that are waited for together
-  int warpgroups = 1;     // of the only block of a multiprocessor
+  bool registers = false; // A comes from registers
+  int chains = 1;         // accumulators that are used in turns
+  int steps = 8;          // instructions before each wait
+  int warpgroups = 1;     // of the multiprocessor's only block
 };
 
 MicroSource productSource(const ProductJob &job);
-// Accumulators and A of a thread need more registers than three warpgroups leave it.
+// Whether a thread's accumulators and A need more registers than each thread of three warpgroups can have.
 bool isWide(const ProductJob &job);
 
-// Clocks that the median block of a launch takes: blocks write theirs through the last parameter. A sample each.
+// The clocks of the median block of a launch, for each sample. Blocks write their clocks through the last parameter.
 Result<std::vector<double>> blockClocks(MicroDevice &device, int samples, const MicroSource &source,
                                         const MicroLaunch &launch, int repetitions);
 

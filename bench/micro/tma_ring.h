@@ -1,4 +1,4 @@
-// What the ring of TMA boxes (kernels/tma_ring.cu) is asked for, and how many bytes a second it brings.
+// The parameters of the ring of TMA boxes (kernels/tma_ring.cu), and the bytes per second that it delivers.
 // Thread-safety: one thread.
 #pragma once
 
@@ -6,13 +6,13 @@
 
 namespace nsa::bench {
 
-// In what order the blocks walk through the boxes; the numbers are the kernel's.
+// The order in which blocks read the boxes. The numbers are those that the kernel knows.
 enum class BoxOrder : int { kScattered = 0, kLinear = 1, kSame = 2 };
 
 struct RingJob {
   int footprintMb = 32;
-  int boxRows = 128; // of 128 bytes
-  int stageKb = 16;  // bytes that one barrier waits for
+  int boxRows = 128; // each of 128 bytes
+  int stageKb = 16;  // for which a single barrier waits
   int inFlightKb = 128;
   BoxOrder order = BoxOrder::kScattered;
   bool multicast = false; // two blocks of a cluster share every box
@@ -20,9 +20,9 @@ struct RingJob {
 };
 
 MicroSource ringSource(const RingJob &job);
-// Terabytes a second that arrive in shared memory. `memory` holds the footprint.
+// The terabytes per second that arrive in shared memory. `memory` has the size of the footprint.
 Result<std::vector<double>> ringRate(MicroDevice &device, int samples, const tools::Buffer &memory, const RingJob &job);
-// The job's numbers as columns of the report.
+// The job's parameters as columns of the report.
 nlohmann::ordered_json ringColumns(const RingJob &job);
 
 } // namespace nsa::bench

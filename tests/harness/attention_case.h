@@ -1,5 +1,5 @@
-// What a numeric attention test runs: shapes, lengths and how the tensors lie in memory; a table of the
-// cases that every device must get right, and cases drawn from a seed.
+// What a numeric test of attention runs: shapes, lengths, and how the tensors lie in memory. It has a table of cases
+// that every device must compute rightly, and draws further cases from a seed.
 // Thread-safety: values and pure functions.
 #pragma once
 
@@ -13,9 +13,9 @@
 namespace nsa::test {
 
 enum class Placement {
-  kTimeMajor, // [batch, time, head, dim], nothing between
-  kHeadMajor, // [batch, head, time, dim], nothing between
-  kGaps,      // time-major with unused elements behind every row, head and sequence, and an odd base
+  kTimeMajor, // [batch, time, head, dim], contiguous
+  kHeadMajor, // [batch, head, time, dim], contiguous
+  kGaps,      // time-major, with unused elements behind every row, head and sequence, and an odd base
 };
 
 struct Lengths {
@@ -34,30 +34,31 @@ struct AttentionCase {
   int32_t vDim = 16;
   int32_t window = 16;
   float scale = 0;
-  std::vector<Lengths> sequences; // dense: all equal
+  std::vector<Lengths> sequences; // equal in the dense layout
   Placement placement = Placement::kTimeMajor;
-  int64_t unusedRows = 0; // packed: rows behind the last sequence
+  int64_t unusedRows = 0; // packed layout: rows behind the last sequence
 
   Spec spec() const;
   Maxima maxima() const;
   int64_t queryRows() const; // of all sequences
   int64_t keyRows() const;
-  double pairs() const; // attended (query, key) pairs per head
+  double pairs() const; // attended pairs (query, key) for each head
   std::string text() const;
 };
 
-// Every value that the contract names, each in at least one case (docs/specification.md 1, 2, 13).
+// The table: every value that the specification names occurs in at least one case (docs/specification.md 1, 2, 13).
 std::vector<AttentionCase> attentionTable();
 
 struct DrawLimits {
   int64_t maxTokens = 300;  // of one sequence
-  double maxPairWork = 4e7; // pairs * heads * (qk_dim + v_dim): what the reference has to compute
+  double maxPairWork = 4e7; // pairs * heads * (qk_dim + v_dim), which the reference has to compute
 };
 AttentionCase drawAttentionCase(std::mt19937_64 &random, const DrawLimits &limits);
 
-// NSA_TEST_MAX_TOKENS cuts the lengths of cases, for tools that run a hundred times slower.
+// The longest case: NSA_TEST_MAX_TOKENS if it is set, or else `otherwise`. Tools that run a hundred times slower set
+// it.
 int64_t maxTokens(int64_t otherwise);
-// Why a test with more tokens is skipped there. tests/gpu/run-gpu-tests knows the text.
+// The reason with which a longer test is skipped. tests/gpu/run-gpu-tests knows the text.
 inline constexpr const char *kTooManyTokens =
     "left out by NSA_TEST_MAX_TOKENS: gigabytes of device memory, and the tool "
     "shadows each byte";

@@ -1,6 +1,7 @@
-// The tensors of one case in poisoned memory: every byte that is no element holds NaN before the run, and
-// an output's bytes that are no element must still hold it after.
-// Ownership: AttentionData owns the host memory. Thread-safety: values.
+// The tensors of one case in poisoned memory. Every byte that belongs to no element holds NaN before the run, and in
+// the outputs it must still hold NaN afterwards.
+// Ownership: AttentionData owns the host memory.
+// Thread-safety: values.
 #pragma once
 
 #include "nsa/nsa.h"
@@ -16,11 +17,11 @@
 
 namespace nsa::test {
 
-// A tensor [batch, time, head, column] (or without columns, for the LSE) placed in its own memory.
+// A tensor [batch, time, head, column] (for the LSE without columns) in its own memory.
 class PlacedTensor {
 public:
   PlacedTensor() = default;
-  // columns 0: one value per (batch, time, head). `packed` leaves the batch out of the C ABI's shape.
+  // With 0 columns there is one value for each (batch, time, head). `packed` leaves the batch out of the C ABI's shape.
   PlacedTensor(DType dtype, bool packed, std::array<int64_t, 4> extents, Placement placement);
 
   DType dtype() const { return type; }
@@ -30,14 +31,14 @@ public:
 
   double get(int64_t batch, int64_t time, int64_t head, int64_t column) const;
   void set(int64_t batch, int64_t time, int64_t head, int64_t column, float value);
-  // All columns of one row.
+  // Sets all columns of one row.
   void fillRow(int64_t batch, int64_t time, int64_t head, float value);
-  void poison(); // NaN everywhere
-  // Bytes that belong to no element and are no longer poison.
+  void poison(); // sets every byte to NaN
+  // How many bytes belong to no element and are no longer poison.
   int64_t strayBytes() const;
 
   reference::TensorView view() const;
-  // `device` is where bytes() were copied to.
+  // `device` is the address to which bytes() were copied.
   nsa_tensor apiTensor(void *device) const;
 
 private:
@@ -55,9 +56,10 @@ private:
 struct AttentionData {
   AttentionCase shape;
   PlacedTensor q, k, v, out, lse;
-  std::vector<int32_t> cuSeqlensQ, cuSeqlensK; // packed
+  std::vector<int32_t> cuSeqlensQ, cuSeqlensK; // packed layout only
 
-  // Unit-normal inputs; keys and values that no query of their sequence may attend stay NaN, as do unused rows.
+  // Draws unit-normal inputs. Keys and values that no query of their sequence may attend stay NaN, and so do unused
+  // rows.
   static AttentionData draw(const AttentionCase &shape, std::mt19937_64 &random);
   reference::Attention problem() const;
 };

@@ -1,5 +1,5 @@
-// How tests decode: a history fed to a cache in steps of any size, and all that came out compared with the reference of
-// the forward over it.
+// How tests decode: a history is fed to a cache in steps of any size, and all outputs are compared with the reference
+// of the forward pass over the history.
 // Thread-safety: one thread.
 #pragma once
 
@@ -13,19 +13,20 @@ namespace nsa::test {
 using tools::CacheShape;
 using tools::DecodeRun;
 
-// Of the history: two query heads for each of two key heads, and blocks of which a few hundred tokens have many.
+// A spec for the history: two kv heads with two query heads each, and blocks so small that a few hundred tokens have
+// many.
 Spec smallSpec(DType dtype);
 
 class DecodeTest : public AttentionTest {
 protected:
-  // How many tokens of each sequence the next step feeds; none of any ends the feeding.
+  // How many tokens of each sequence the next step feeds. Zeros for all sequences end the feeding.
   using NextCounts = std::function<std::vector<int64_t>(const DecodeRun &)>;
 
   // Feeds the whole history into `collected`.
   void feed(const OperatorInputs &history, const CacheShape &shape, const NextCounts &next);
-  // And checks all that came out.
+  // Feeds the whole history and checks all outputs.
   void decode(const OperatorInputs &history, const CacheShape &shape, const NextCounts &next);
-  // As many tokens of each sequence, at most `most` at a time, until all are in.
+  // Feeds all sequences alike, at most `most` tokens in a step, until `tokens` are in the cache.
   static NextCounts evenly(int64_t tokens, int64_t most);
 
   NamedTensors collected;

@@ -1,24 +1,25 @@
-// Inputs whose scores are in the thousands, with maxima that lie hundreds apart between the tiles, blocks, splits and
-// branches that are put together; and gates with such logits. A softmax that does not subtract its maximum, or
-// subtracts that of another part, overflows or vanishes there. Thread-safety: pure functions.
+// Inputs whose scores are in the thousands. The maxima of tiles, blocks, splits and branches, which kernels merge, are
+// hundreds apart; gates get such logits too. A softmax that does not subtract its maximum, or that subtracts the
+// maximum of another part, overflows or underflows there.
+// Thread-safety: pure functions.
 #pragma once
 
 #include "tests/harness/operator_fixture.h"
 
 namespace nsa::test {
 
-// How the scores of the parts may follow each other: all large, all negative, rising, falling, mixed.
+// How many patterns of scores over the parts there are: all large, all negative, rising, falling, mixed.
 constexpr size_t kLevels = 5;
 
-// Of a dense call. `part` neighbouring keys have scores of one size. Each branch of several takes another of the
-// levels.
+// Sets the scores of a dense call. `part` neighbouring keys have scores of one size. Where there are several branches,
+// each takes another one of the patterns.
 void setLargeScores(OperatorInputs &inputs, size_t levels, int64_t part);
 
-// The contract's limits, but that fp32 knows such a score, and so the logarithm of its weight, only to some units of
-// its own last place.
+// Compares with the specification's limits, widened where fp32 cannot hold a large score exactly: the score, and so the
+// logarithm of its weight, may be off by some units in its last place.
 void expectRightScores(const OperatorInputs &inputs, const NamedTensors &outputs);
 
-// All three of a row's logits large, or one that leaves the others nothing, in turns.
+// Makes all three logits of a row large, or one so large that the others get no weight, in turns.
 void setLargeLogits(OperatorInputs &inputs);
 
 } // namespace nsa::test

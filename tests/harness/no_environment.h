@@ -1,4 +1,4 @@
-// An engine's options as they are given, whatever variables the tests run under.
+// An environment without variables, so that an engine's options stay as a test sets them.
 #pragma once
 
 namespace nsa::test {

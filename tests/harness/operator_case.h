@@ -1,5 +1,5 @@
-// What a numeric test of any operator runs: a spec and the lengths of its sequences; a table of cases that every device
-// must get right, and cases drawn from a seed.
+// What a numeric test of any operator runs: a spec and the lengths of its sequences. It has a table of cases that every
+// device must compute rightly, and draws further cases from a seed.
 // Thread-safety: values and pure functions.
 #pragma once
 
@@ -20,27 +20,29 @@ struct OperatorCase {
   std::string text() const;
 };
 
-// Small enough for the reference, and with more blocks than are selected. Tests that have no geometry of their own
-// share it, and so its kernels.
+// A spec that is small enough for the reference and has more blocks than are selected. Tests without a geometry of
+// their own share it, and so share its kernels.
 Spec smallSpec(Operator op, DType dtype);
 
-// Every operator in every type, geometry that the contract names (docs/specification.md 1, 13), both layouts.
+// The table: every operator in every type and in both layouts, with the geometries that the specification names
+// (docs/specification.md 1, 13).
 std::vector<OperatorCase> operatorTable();
 
 struct OperatorDrawLimits {
   int64_t maxTokens = 300; // of one sequence
-  double maxWork = 3e7;    // multiplications that the reference has to make for one call, roughly
+  double maxWork = 3e7;    // multiplications of the reference for one call, roughly
 };
 
-// What kernels are compiled for, in the words of the whole forward, and the maxima of a plan: calls of all operators
-// vary within it and share kernels.
+// A spec of the whole forward pass and the maxima of a plan. Calls of all operators vary within a geometry and share
+// its kernels.
 struct Geometry {
   Spec spec;
   Maxima maxima;
 };
 Geometry drawGeometry(std::mt19937_64 &random, const OperatorDrawLimits &limits);
 
-// A call that a plan for the geometry's maxima serves: window, forced blocks, scale, lengths and strides are drawn.
+// Draws a call that a plan for the geometry's maxima serves. Window, forced blocks, scale, lengths and strides are
+// drawn.
 OperatorCase drawOperatorCase(const Geometry &geometry, Operator op, std::mt19937_64 &random,
                               const OperatorDrawLimits &limits);
 

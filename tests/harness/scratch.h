@@ -1,5 +1,6 @@
-// A folder of a test's own, gone with it, and what tests do with files and texts. A change to a text whose place is
-// gone fails: the test would pass without having changed anything. Thread-safety: one thread.
+// A test's own folder, which is removed with it, and functions for files and texts. A change to a text fails when the
+// text no longer has the place to change, because the test would otherwise pass without a change.
+// Thread-safety: one thread.
 #pragma once
 
 #include "tools/support/scratch_folder.h"
@@ -37,7 +38,7 @@ class Scratch : public tools::ScratchFolder {
 public:
   Scratch() : ScratchFolder(opened()) {}
 
-  // Makes the folders above the file; its path.
+  // Writes a file, makes the folders above it, and returns its path.
   std::string write(const std::string &name, std::string_view content) const {
     const std::string path = file(name);
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
@@ -45,7 +46,7 @@ public:
     return path;
   }
   std::string read(const std::string &name) const { return readFile(file(name)); }
-  // Names of everything in the folder.
+  // The names of everything in the folder.
   std::vector<std::string> list() const {
     std::vector<std::string> names;
     for (const auto &entry : std::filesystem::directory_iterator(path()))

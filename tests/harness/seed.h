@@ -1,5 +1,6 @@
-// What a test draws: its seed, fresh in each run and printed, or NSA_TEST_SEED to repeat a run; how many cases, cut by
-// NSA_TEST_DRAWS where a tool makes each of them slow; how often it does what may go wrong once in a while.
+// What decides random tests: the seed, which is fresh in each run and printed (NSA_TEST_SEED repeats a run); the number
+// of cases (NSA_TEST_DRAWS limits it where a tool makes each case slow); and how often a test repeats what may rarely
+// go wrong.
 // Thread-safety: any thread.
 #pragma once
 
@@ -23,7 +24,7 @@ inline int drawnCases(int otherwise) {
   return most ? static_cast<int>(std::clamp(std::strtol(most, nullptr, 10), 1L, long{otherwise})) : otherwise;
 }
 
-// As often as the environment's `variable` says.
+// The number in the environment's `variable`, or else `otherwise`.
 inline int repeats(const char *variable, int otherwise) {
   const char *wanted = std::getenv(variable);
   return wanted ? static_cast<int>(std::strtol(wanted, nullptr, 10)) : otherwise;

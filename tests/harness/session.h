@@ -1,4 +1,4 @@
-// A device with its engine, shared by the tests of one executable, and the one way they run a case.
+// A device with its engine, which the tests of one executable share, and the one way in which they run a case.
 // Thread-safety: one thread.
 #pragma once
 
@@ -18,12 +18,12 @@
 
 namespace nsa::test {
 
-// A case on the device: uploaded tensors and the plan; may be enqueued again and again.
+// A case on the device: its uploaded tensors and its plan. It may be enqueued again and again.
 class Launch {
 public:
   static constexpr size_t kTensors = 7;
-  // What is bound and under which name, in the order q k v out lse cu_seqlens_q cu_seqlens_k; a tensor of size 0 is
-  // not bound. A test may change both before it enqueues.
+  // The tensors that are bound and their names, in the order q k v out lse cu_seqlens_q cu_seqlens_k. A tensor of size
+  // 0 is not bound. A test may change both arrays before it enqueues.
   std::array<nsa_name, kTensors> names = {NSA_Q, NSA_K, NSA_V, NSA_OUT, NSA_LSE, NSA_CU_SEQLENS_Q, NSA_CU_SEQLENS_K};
   std::array<nsa_tensor, kTensors> tensors{};
   tools::PlanHandle plan;
@@ -31,11 +31,11 @@ public:
 
   Status enqueue() const;
   Status enqueueOn(void *stream) const;
-  // Waits, and gives the error that the kernel left in the status word.
+  // Waits, and returns the error that the kernel left in the status word.
   Status finish();
-  // Brings output and LSE back into `data`.
+  // Downloads output and LSE into `data`.
   Status download(AttentionData &data) const;
-  // Enqueues, waits and brings output and LSE back.
+  // Enqueues, waits, and downloads output and LSE.
   Status runInto(AttentionData &data);
   Status upload(const AttentionData &data);
 
@@ -47,30 +47,31 @@ private:
 
 class Session {
 public:
-  // The device of the executable: "cpu" or "cuda:0". Opened once for each template that is to serve: the tile
-  // program defines the operators, "row_attention" is a hand-scheduled variant of them.
+  // The session on the executable's device, "cpu" or "cuda:0". It is opened once for each template that is to serve:
+  // the tile program defines the operators, and "row_attention" is a hand-scheduled variant of them.
   static Session &get(const std::string &variant = kTestTemplate);
-  // One more, whose templates come from a folder.
+  // Opens another session, whose templates come from a folder.
   static std::unique_ptr<Session> open(const std::string &variant, const std::string &templateDir);
 
   const std::string &variant() const { return variantName; }
-  // Whether the variant is forced, and not what the library would choose.
+  // Whether the session forces its variant, and does not leave the choice to the library.
   static bool isForced();
 
-  // Empty when the device can be used; else why not. With a driver present a failure is no reason to skip.
+  // Empty when the device can be used; otherwise the reason why not. Where there is a driver, a failure is no reason to
+  // skip a test.
   const std::string &skipReason() const { return reason; }
   tools::Accelerator &accelerator() { return *device; }
   nsa_engine *engine() { return engineHandle.get(); }
   bool isCuda() const { return device->isCuda(); }
 
-  // Makes the plans of all of these, as many at once as there are cores: their kernels are then in memory. A plan that
-  // cannot be made fails the test that needs it.
+  // Makes all these plans, as many at once as there are cores, so that their kernels are in memory. A plan that cannot
+  // be made fails the test that needs it.
   void makeReady(const std::vector<std::pair<Spec, Maxima>> &wanted);
 
   Result<Launch> prepare(const AttentionData &data);
-  // Uploads, plans, runs and brings output and LSE back into `data`.
+  // Uploads, plans, runs, and downloads output and LSE into `data`.
   Status run(AttentionData &data);
-  // Of the last `prepare` or `run`.
+  // The plan's description of the last `prepare` or `run`.
   const nlohmann::json &description() const { return lastDescription; }
 
 private:
@@ -87,7 +88,7 @@ private:
 extern const char *const kTestDevice;
 inline bool isTestDeviceCuda() { return std::string_view(kTestDevice) != "cpu"; }
 
-// For SetUpTestSuite of a suite with one TEST_P: makes the plans of those values whose tests the filter leaves.
+// For SetUpTestSuite of a suite with one TEST_P. Makes the plans of the values whose tests the filter leaves in.
 // `request(value)` is the pair of spec and maxima.
 template <typename Value, typename Request>
 void makeReadyForSuite(const std::vector<Value> &values, const Request &request) {
@@ -104,15 +105,15 @@ class AttentionTest : public ::testing::Test {
 protected:
   void SetUp() override;
 
-  // Runs the case; fails unless the session's template ran, on this device, within the tolerance, and nothing was
-  // written outside of the outputs.
+  // Runs the case. Fails unless the session's template ran on this device, the results are within the tolerance, and
+  // nothing was written outside of the outputs.
   void check(AttentionData &data);
-  // What stands in both outputs, or in out alone, is the reference's within the tolerance.
+  // Compares both outputs, or only `out`, with the reference within the tolerance.
   static void checkOutputs(const AttentionData &data);
   static void checkOut(const AttentionData &data);
-  // The kernel that served: the session's template on its device, with nothing that failed before it.
+  // Checks that the session's template served on its device, and that nothing failed before it.
   void checkKernel();
-  // From here on the tests' runs are served by this template.
+  // Lets this template serve the following runs.
   void useVariant(const std::string &variant) { session = &Session::get(variant); }
   Session *session = nullptr;
 };

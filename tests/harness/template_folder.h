@@ -1,4 +1,5 @@
-// A scratch folder laid out like templates/, for tests that change templates. Thread-safety: one thread.
+// A scratch folder with the layout of templates/, for tests that change templates.
+// Thread-safety: one thread.
 #pragma once
 
 #include "tests/harness/scratch.h"
@@ -7,13 +8,13 @@ namespace nsa::test {
 
 class TemplateFolder : public Scratch {
 public:
-  // All of the repository's templates and device headers.
+  // Copies all templates and device headers of the repository.
   void copyFrom(const std::string &templates) const {
     std::filesystem::copy(templates, path(), std::filesystem::copy_options::recursive);
   }
   void remove(const std::string &name) const { std::filesystem::remove_all(file(name)); }
 
-  // Replaces one place of a file.
+  // Replaces a text that occurs in a file.
   void replace(const std::string &name, const std::string &before, const std::string &after) const {
     std::string text = read(name);
     replaceOnce(text, before, after);

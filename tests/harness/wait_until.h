@@ -1,5 +1,5 @@
-// Waiting for what another thread or process does, however slow the machine is.
-// Thread-safety: as the condition.
+// Waits for an event of another thread or process, however slow the machine is.
+// Thread-safety: that of the condition.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,8 @@
 
 namespace nsa::test {
 
-// Asks until the condition holds. False: it did not within two minutes, which ends a test whose event never comes.
+// Asks until the condition is true. Returns false when it is not within two minutes, which ends a test whose event
+// never comes.
 template <typename Condition> bool waitUntil(const Condition &condition) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
   while (!condition()) {

@@ -1,5 +1,6 @@
-// Whether a text is well-formed XML, as far as reports use it: elements that nest and close, quoted attributes each
-// once, known entities, one root. No document type but <!DOCTYPE html>, no comments, no processing instructions.
+// Checks whether a text is well-formed XML, as far as reports use XML: elements that nest and close, quoted attributes
+// without repeats, known entities, and one root. It accepts no document type but <!DOCTYPE html>, no comments and no
+// processing instructions.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -12,7 +13,7 @@ namespace nsa::test {
 
 class XmlCheck {
 public:
-  // "" when it is; else what is wrong, with the text around it.
+  // "" when it is well-formed; otherwise the fault, with the text around it.
   static std::string problemOf(std::string_view text) { return XmlCheck(text).run(); }
 
 private:

@@ -1,4 +1,4 @@
-// The files that pages are rendered from: what benches have recorded, and what is told of the packs.
+// The files that pages are rendered from: the records of benches, and the descriptions of packs.
 // Thread-safety: one thread.
 #pragma once
 
@@ -15,12 +15,12 @@ namespace nsa::tables {
 
 struct Source {
   std::string commit, date, what;
-  std::string repository; // of a commit of another project: OWNER/NAME; else ""
+  std::string repository; // OWNER/NAME, for a commit of another project; otherwise ""
 };
 
 class Records {
 public:
-  // `root`: the repository.
+  // `root` is the repository's folder.
   explicit Records(const std::filesystem::path &root) : root(root), history(root) {}
 
   // "h200/launch" is bench/results/h200/launch.json, "packs/NAME" is cache/packs/NAME.json. A record of a tree with
@@ -28,13 +28,13 @@ public:
   // cannot be read. A record may list several commits (`sources`): a pack's always does, and so does a record of other
   // projects' programs, whose commits are not looked up in our history.
   Result<const Json *> read(const std::string &name);
-  // The records of one bench, "cpu/launch" and "h200/launch" of "launch"; all of them, and those of packs, without a
-  // name.
+  // The names of the records of one bench: "cpu/launch" and "h200/launch" for "launch". Without a name, all records and
+  // packs.
   std::vector<std::string> find(const std::string &bench = "") const;
-  // What each commit has measured or made; one source, without words, of a bench's record.
+  // The commits of a record, and what each has measured or made. A bench's record has a single source without words.
   static std::vector<Source> sourcesOf(const Json &record);
-  // The commits to the measured code since the source, since the oldest source of a record; nullopt where that cannot
-  // be known, as for another project's commit.
+  // How many commits have changed the measured code since a source, or since the oldest source of a record. nullopt
+  // where that cannot be known, as for another project's commit.
   std::optional<int64_t> age(const Source &source);
   std::optional<int64_t> age(const Json &record);
 

@@ -1,4 +1,4 @@
-// Tables from the JSON of one bench run: those of the pages, and the ones that a bench prints.
+// Makes tables from the JSON of one bench run: for pages, and for benches that print them.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -10,18 +10,19 @@ namespace nsa::tables {
 
 using Json = nlohmann::ordered_json;
 
-// A row of a Markdown table, and the first two lines of one.
+// A row of a Markdown table, and the two lines at its head.
 std::string tableRow(const std::vector<std::string> &cells);
 std::string tableHead(const std::vector<std::string> &titles);
-// A cell: three digits of a number, "-" for null.
+// The text of a cell: a number with three digits, or "-" for null.
 std::string numberText(const Json &value);
-// "NVIDIA H200, driver 13.0, source 755d67d1c2aa, 2026-11-21": where and of what the numbers are.
+// Says where the numbers are from: "NVIDIA H200, driver 13.0, source 755d67d1c2aa, 2026-11-21".
 std::string machineLine(const Json &report);
-// A row for each shape: our times with the default and the tuned kernel, and beside them every other implementation's.
+// A table with a row for each shape: the times of our default and tuned kernels, and those of every other
+// implementation.
 std::string attentionTable(const Json &report);
-// The columns that the bench has named, a row for each result.
+// A table with the columns that the bench has named, and a row for each result.
 std::string plainTable(const Json &report);
-// The same for a terminal: columns in line, titles on top.
+// The same table for a terminal, with aligned columns and titles on top.
 std::string terminalTable(const Json &report);
 
 } // namespace nsa::tables
