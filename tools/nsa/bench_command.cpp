@@ -136,8 +136,8 @@ CLI::App *addMeasuring(CLI::App &bench, Action &action, const std::shared_ptr<Be
   CLI::App *command = bench.add_subcommand(name, purpose);
   command
       ->add_option("--config", flags->configs,
-                   std::string("JSON file of heads, head sizes and what else a specification has; may be repeated "
-                               "(default: ") +
+                   std::string(kConfigValue) +
+                       ": heads, head sizes and what else a specification has; may be repeated (default: " +
                        (flags->isSearch ? "64/4 heads of 128/128, bf16)" : "the paper's 64/4 heads of 192/128, bf16)"))
       ->type_name("FILE");
   command
@@ -234,7 +234,8 @@ Result<std::vector<bench::NamedSpec>> readSpecs(Operator op, const std::vector<s
     Result<Spec> spec = specOf(op, *config);
     if (!spec)
       return spec.status();
-    specs.push_back({std::filesystem::path(path).stem().string(), *spec});
+    const bool isFile = config->path == path;
+    specs.push_back({isFile ? std::filesystem::path(path).stem().string() : "config", *spec});
   }
   return specs;
 }

@@ -101,8 +101,9 @@ void addDecodeBench(CLI::App &bench, Action &action) {
       "decode", "Steps of decoding from a cache: time by branch, and the tokens that a step reads");
   command
       ->add_option("--config", flags->configs,
-                   "JSON file of heads, head sizes and what else a specification has; may be repeated (default: 8/2 "
-                   "heads of 32/32)")
+                   std::string(kConfigValue) +
+                       ": heads, head sizes and what else a specification has; may be repeated (default: 8/2 heads of "
+                       "32/32)")
       ->type_name("FILE");
   bench::DecodeChoice &choice = flags->choice;
   choice.tokens = {512, 1024, 2048, 4096};

@@ -92,7 +92,8 @@ Result<SpecFlags::Chosen> SpecFlags::resolve() const {
 void addInputFiles(CLI::App &command, std::string &configPath, std::string &inputPath) {
   command
       .add_option("--config", configPath,
-                  "JSON file: what the tensors do not say; what they do say is compared. Keys: " + configKeys())
+                  std::string(kConfigValue) +
+                      ": what the tensors do not say; what they do say is compared. Keys: " + configKeys())
       ->required()
       ->type_name("FILE");
   command

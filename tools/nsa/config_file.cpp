@@ -111,28 +111,59 @@ Status ConfigFile::missing(std::string_view key) const {
                        "give it there, or give the tensors with --input");
 }
 
-Result<ConfigFile> ConfigFile::read(const std::string &path) {
-  Result<std::string> text = readText(path, kMaxConfigBytes);
-  if (!text)
-    return text.status();
-  Result<nlohmann::json> json = parseJsonObject(*text, path);
+Status ConfigFile::named(const Status &status) const {
+  if (!isWhole || status.isOk() || status.error().field.empty())
+    return status;
+  ErrorInfo info = status.error();
+  info.field = path + ": " + info.field;
+  return Status(std::move(info));
+}
+
+Result<ConfigText> ConfigText::read(const std::string &word) {
+  if (const size_t begin = word.find_first_not_of(" \t\r\n"); begin != std::string::npos && word[begin] == '{')
+    return ConfigText{"--config", word};
+  if (word == "-") {
+    Result<std::string> text = readStandardInput(kMaxConfigBytes);
+    return text ? Result<ConfigText>({kStandardInput, std::move(*text)}) : text.status();
+  }
+  Result<std::string> text = readText(word, kMaxConfigBytes);
+  return text ? Result<ConfigText>({word, std::move(*text)}) : text.status();
+}
+
+Result<ConfigFile> ConfigFile::read(const std::string &word) {
+  Result<ConfigText> config = ConfigText::read(word);
+  return config ? parse(*config) : config.status();
+}
+
+Result<ConfigFile> ConfigFile::parse(const ConfigText &config) {
+  Result<nlohmann::json> json = parseJsonObject(config.text, config.name);
   if (!json)
     return json.status();
-  return of(*json, path);
+  ConfigFile file;
+  file.path = config.name;
+  file.isWhole = true;
+  if (const Status status = file.add(*json); !status.isOk())
+    return file.named(status);
+  return file;
 }
 
 Result<ConfigFile> ConfigFile::of(const nlohmann::json &object, const std::string &path) {
   ConfigFile config;
   config.path = path;
+  NSA_RETURN_IF_ERROR(config.add(object));
+  return config;
+}
+
+Status ConfigFile::add(const nlohmann::json &object) {
   for (const auto &[name, value] : object.items()) {
     const auto *key = std::find_if(std::begin(kKeys), std::end(kKeys), [&](const Key &k) { return name == k.name; });
     if (key == std::end(kKeys))
       return Status::error(ErrorCode::kInvalidArgument, path + ": unknown key \"" + name + "\"",
                            "known keys: " + configKeys());
-    NSA_RETURN_IF_ERROR(key->read(*key, value, config.spec));
-    config.given.insert(name);
+    NSA_RETURN_IF_ERROR(key->read(*key, value, spec));
+    given.insert(name);
   }
-  return config;
+  return Status::ok();
 }
 
 Result<Spec> specOf(Operator op, const ConfigFile &config) {
@@ -152,7 +183,7 @@ Result<Spec> specOf(Operator op, const ConfigFile &config) {
   }
   if ((fields & kPhi) && spec.cmpKind == CmpKind::kMlp && !config.has("mlp_hidden"))
     return config.missing("mlp_hidden");
-  NSA_RETURN_IF_ERROR(spec.validate());
+  NSA_RETURN_IF_ERROR(config.named(spec.validate()));
   return spec;
 }
 

@@ -67,6 +67,22 @@ Result<std::string> readText(const std::string &path, uint64_t limit) {
   return text;
 }
 
+Result<std::string> readStandardInput(uint64_t limit) {
+  std::string text;
+  for (char block[4096];;) {
+    const ssize_t got = ::read(STDIN_FILENO, block, sizeof block);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0)
+      return ioError(kStandardInput, std::strerror(errno));
+    if (got == 0)
+      return text;
+    text.append(block, static_cast<size_t>(got));
+    if (text.size() > limit)
+      return ioError(kStandardInput, "has more than " + std::to_string(limit) + " bytes");
+  }
+}
+
 OutputFile::OutputFile(OutputFile &&other) noexcept
     : file(std::move(other.file)), path(std::move(other.path)), descriptor(std::exchange(other.descriptor, -1)) {}
 

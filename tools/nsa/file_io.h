@@ -36,6 +36,10 @@ private:
 // Refuses files above `limit` bytes.
 Result<std::string> readText(const std::string &path, uint64_t limit);
 
+inline constexpr const char *kStandardInput = "standard input"; // what errors call it
+// Reads to the end. More than `limit` bytes are refused.
+Result<std::string> readStandardInput(uint64_t limit);
+
 // A file that is written from its begin to its end, and replaces `path` on `commit`.
 class OutputFile {
 public:

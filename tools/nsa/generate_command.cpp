@@ -83,7 +83,9 @@ void addGenerateCommand(CLI::App &app, Action &action) {
       app.add_subcommand("generate", "Draw an operator's inputs from a seed into a safetensors file; of "
                                      "decode the queries' tokens are new and the other keys cached");
   addOperatorFlag(*command, flags->op);
-  command->add_option("--config", flags->configPath, "JSON file: " + configKeys())->required()->type_name("FILE");
+  command->add_option("--config", flags->configPath, std::string(kConfigValue) + ": " + configKeys())
+      ->required()
+      ->type_name("FILE");
   flags->lengths.add(*command);
   command
       ->add_option_function<std::string>(

@@ -13,7 +13,6 @@
 namespace nsa::tools {
 namespace {
 
-constexpr uint64_t kMostConfigBytes = uint64_t{1} << 20;
 // Small enough for a CPU, with groups and more blocks than a query selects.
 constexpr const char *kDefaultConfig =
     R"({"dtype": "bf16", "query_heads": 8, "kv_heads": 2, "qk_dim": 64, "v_dim": 64})";
@@ -29,14 +28,15 @@ Status readConfig(ValidateFlags &flags) {
   flags.choice.config = kDefaultConfig;
   if (flags.configPath.empty())
     return Status::ok();
-  if (Result<ConfigFile> config = ConfigFile::read(flags.configPath); !config)
-    return config.status();
-  Result<std::string> text = readText(flags.configPath, kMostConfigBytes);
+  Result<ConfigText> text = ConfigText::read(flags.configPath);
   if (!text)
     return text.status();
-  if (nlohmann::json::parse(*text).contains("branches"))
-    return Status::invalid("branches", "in " + flags.configPath, "must be left out: each branch is tried by itself");
-  flags.choice.config = std::move(*text);
+  Result<ConfigFile> config = ConfigFile::parse(*text);
+  if (!config)
+    return config.status();
+  if (config->has("branches"))
+    return Status::invalid("branches", "in " + text->name, "must be left out: each branch is tried by itself");
+  flags.choice.config = std::move(text->text);
   return Status::ok();
 }
 
@@ -98,8 +98,8 @@ void addValidateCommand(CLI::App &app, Action &action) {
       ->type_name("DIR");
   command
       ->add_option("--config", flags->configPath,
-                   "JSON file of heads and what else a specification has, without "
-                   "branches (default: 8/2 heads of 64, bf16)")
+                   std::string(kConfigValue) +
+                       ": heads and what else a specification has, without branches (default: 8/2 heads of 64, bf16)")
       ->type_name("FILE");
   command->add_option("--tokens", flags->choice.tokens, "Tokens of the sequence that is checked")
       ->check(wholeWithin(64, 1 << 20))

@@ -2,6 +2,10 @@
 #include "tests/harness/scratch.h"
 #include "tools/nsa/config_file.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+#include <utility>
+
 namespace nsa::tools {
 namespace {
 
@@ -161,6 +165,73 @@ TEST(ConfigFile, RulesOfTheSpecHold) {
   ASSERT_TRUE(blocks);
   EXPECT_NE(specOf(Operator::kSelect, *blocks).status().toString().find("sel_count = 2"), std::string::npos);
   EXPECT_TRUE(specOf(Operator::kDense, *blocks)) << "which does not read it";
+}
+
+// Text on standard input while this lives.
+class StandardInput {
+public:
+  explicit StandardInput(std::string_view text) : before(dup(STDIN_FILENO)) {
+    const int file = open(scratch.write("stdin", text).c_str(), O_RDONLY | O_CLOEXEC);
+    dup2(file, STDIN_FILENO);
+    close(file);
+  }
+  ~StandardInput() {
+    dup2(before, STDIN_FILENO);
+    close(before);
+  }
+  StandardInput(const StandardInput &) = delete;
+
+private:
+  Scratch scratch;
+  const int before;
+};
+
+TEST(ConfigFile, MayStandOnTheCommandLineOrComeFromStandardInput) {
+  constexpr const char *kText = R"({"query_heads": 4, "kv_heads": 2, "qk_dim": 64, "window": 7})";
+  const StandardInput input(kText);
+  for (const std::string &word : {std::string(kText), " \n\t" + std::string(kText), std::string("-")}) {
+    const Result<ConfigFile> config = ConfigFile::read(word);
+    ASSERT_TRUE(config) << config.status().toString();
+    EXPECT_EQ(config->path, word == "-" ? "standard input" : "--config");
+    const Result<Spec> spec = specOf(Operator::kWindow, *config);
+    ASSERT_TRUE(spec) << spec.status().toString();
+    EXPECT_EQ(spec->window, 7);
+  }
+  EXPECT_NE(ConfigFile::read("-").status().toString().find("standard input is not valid JSON"), std::string::npos)
+      << "it was read to its end";
+}
+
+TEST(ConfigFile, AnErrorNamesTheTextAndTheField) {
+  const auto errorOf = [](const std::string &text, const std::string &name) {
+    const StandardInput input(text);
+    const Result<ConfigFile> config = ConfigFile::read(name == "standard input" ? "-" : text);
+    const Status status = config ? specOf(Operator::kWindow, *config).status() : config.status();
+    EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument);
+    return status.toString();
+  };
+  for (const std::string name : {"--config", "standard input"})
+    for (const auto &[text, part] : {
+             std::pair(R"({"window": 0})", ": window = 0: must be an integer from 1"),
+             std::pair(R"({"window": 3,})", " is not valid JSON"),
+             std::pair(R"({"windw": 3})", ": unknown key \"windw\""),
+             std::pair(R"({"query_heads": 1, "kv_heads": 1})", " lacks qk_dim"),
+             std::pair(R"({"query_heads": 3, "kv_heads": 2, "qk_dim": 8})",
+                       ": query_heads = 3: must be a multiple of kv_heads"),
+         })
+      EXPECT_NE(errorOf(text, name).find("invalid argument: " + name + part), std::string::npos) << errorOf(text, name);
+  const Scratch scratch;
+  const std::string path = scratch.write("c.json", R"({"window": 0})");
+  EXPECT_NE(ConfigFile::read(path).status().toString().find(path + ": window = 0"), std::string::npos);
+  EXPECT_EQ(ConfigFile::read(path).status().error().field, path + ": window");
+
+  const StandardInput large(std::string((1 << 20) + 1, ' '));
+  EXPECT_NE(ConfigFile::read("-").status().toString().find("standard input: has more than 1048576 bytes"),
+            std::string::npos);
+  const StandardInput folder("");
+  const int directory = open(scratch.path().c_str(), O_RDONLY | O_CLOEXEC);
+  dup2(directory, STDIN_FILENO);
+  close(directory);
+  EXPECT_NE(ConfigFile::read("-").status().toString().find("standard input: Is a directory"), std::string::npos);
 }
 
 TEST(ConfigFile, AMissingFileIsAnError) {

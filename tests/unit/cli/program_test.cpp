@@ -159,6 +159,28 @@ TEST_F(Program, AKeyHasAName) {
   expectUsageError("cache keygen " + scratch.file(""), "must be the name of a file");
 }
 
+TEST_F(Program, AConfigurationMayBeAWordOrComeFromAPipe) {
+  const std::string text = R"({"query_heads": 4, "kv_heads": 1, "qk_dim": 64, "window": 64})";
+  const std::string explain = "explain --op window --cache :memory: --json --config ";
+  const Outcome file = run(explain + shape);
+  EXPECT_NE(file.out.find("window dtype=bf16 group=4"), std::string::npos) << file.out << file.err;
+  for (const auto &[word, before] :
+       {std::pair("'" + text + "'", std::string()), std::pair(std::string("-"), "printf '%s' '" + text + "' | "),
+        std::pair("'  " + text + "'", std::string())}) {
+    const Outcome outcome = run(explain + word, before);
+    EXPECT_EQ(outcome.code, file.code) << word << "\n" << outcome.err;
+    EXPECT_EQ(outcome.out, file.out) << word;
+  }
+  expectFailure(explain + "'{\"window\": 0}'", "--config: window = 0: must be an integer from 1");
+  expectFailure("generate --op window --output " + output + " --config '{\"window\": 0}'", "--config: window = 0");
+  expectFailure("bench prefill --tokens 64 --config '{\"query_heads\": 4, \"windw\": 64}'",
+                "--config: unknown key \"windw\"");
+  expectFailure("validate --output " + scratch.file("folder") + " --config '{\"branches\": [\"cmp\"]}'",
+                "branches = in --config: must be left out");
+  EXPECT_NE(run(explain + "-", "echo '{\"window\": 0}' | ").err.find("standard input: window = 0"), std::string::npos);
+  EXPECT_NE(run(explain + "-", "</dev/null ").err.find("standard input is not valid JSON"), std::string::npos);
+}
+
 TEST_F(Program, ExplainTakesNoMoreQueriesThanKeys) {
   expectFailure("explain --op window --seqlen-q 200 --seqlen-k 100 --config " + shape,
                 "--seqlen-q = 200: must be at most --seqlen-k = 100");
