@@ -382,7 +382,8 @@ Status Engine::withHint(Status status, const Spec &spec, const Maxima &maxima) c
     return status;
   ErrorInfo info = status.error();
   const std::string device = !options.device.empty() ? options.device : ownDevice->isGpu() ? "cuda:0" : "cpu";
-  info.hint = tuneHint({spec, maxima, device, cache->path(), options.pinPath, options.templateDir});
+  info.hint = tuneHint({spec, maxima, device, cache->path(), options.pinPath, options.templateDir,
+                        ownDevice->isGpu() ? "" : options.cpuFeatures, options.decodeSplits, options.ignoreThresholds});
   return Status(std::move(info));
 }
 

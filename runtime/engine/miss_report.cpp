@@ -1,66 +1,12 @@
 #include "runtime/engine/miss_report.h"
 
+#include "runtime/base/config_text.h"
+
 #include <string_view>
 
 namespace nsa {
 
 namespace {
-
-// A configuration file's text: what the operator reads, without what is as by default.
-std::string configText(const Spec &spec) {
-  const Spec defaults;
-  const uint32_t fields = fieldsOf(spec.op);
-  std::string text = "{\"dtype\":\"" + std::string(dtypeName(spec.dtype)) + "\"";
-  auto value = [&](const char *name, const std::string &json) { text += ",\"" + std::string(name) + "\":" + json; };
-  auto number = [&](const char *name, int32_t own, int32_t byDefault) {
-    if (own != byDefault)
-      value(name, std::to_string(own));
-  };
-  auto name = [&](const char *key, std::string_view own) { value(key, "\"" + std::string(own) + "\""); };
-  if (fields & kHeads)
-    number("query_heads", spec.queryHeads, 0);
-  number("kv_heads", spec.kvHeads, 0);
-  if (fields & kQk)
-    number("qk_dim", spec.qkDim, 0);
-  if (fields & kV)
-    number("v_dim", spec.vDim, 0);
-  if (spec.layout == Layout::kPacked)
-    name("layout", layoutName(spec.layout));
-  if (fields & kWindowField)
-    number("window", spec.window, defaults.window);
-  if (fields & kCmpGeometry) {
-    number("cmp_block", spec.cmpBlock, defaults.cmpBlock);
-    number("cmp_stride", spec.cmpStride, defaults.cmpStride);
-  }
-  if (fields & kPhi && spec.cmpKind != defaults.cmpKind) {
-    name("cmp_kind", cmpKindName(spec.cmpKind));
-    if (spec.cmpKind == CmpKind::kMlp) {
-      number("mlp_hidden", spec.mlpHidden, 0);
-      name("mlp_activation", activationName(spec.mlpActivation));
-    }
-  }
-  if (fields & kSelGeometry) {
-    number("sel_block", spec.selBlock, defaults.selBlock);
-    number("sel_count", spec.selCount, defaults.selCount);
-  }
-  if (fields & kGates) {
-    if (spec.gate != defaults.gate)
-      name("gate", gateName(spec.gate));
-    if (spec.gatePerGroup)
-      value("gate_per_group", "true");
-    if (spec.branches != defaults.branches) {
-      std::string list;
-      for (const auto &[bit, branch] :
-           {std::pair(kBranchCmp, "cmp"), std::pair(kBranchSel, "sel"), std::pair(kBranchWin, "win")})
-        if (spec.hasBranch(bit))
-          list.append(list.empty() ? "" : ",").append("\"").append(branch).append("\"");
-      value("branches", "[" + list + "]");
-    }
-  }
-  if (fields & kPages)
-    number("page_size", spec.pageSize, defaults.pageSize);
-  return text + "}";
-}
 
 // One argument of a shell, whatever the text holds.
 std::string shellWord(const std::string &text) {
@@ -76,28 +22,33 @@ std::string shellWord(const std::string &text) {
 } // namespace
 
 std::string tuneHint(const TuneCommand &command) {
+  const Maxima &maxima = command.maxima;
   const bool isPinned = !command.pinPath.empty(), isKept = command.cachePath != ":memory:";
-  const std::string json = configText(command.spec);
-  auto hint = [&](bool withPaths, const std::string &content) {
-    std::string text = "store one: ";
+  auto line = [&](bool withPaths) {
+    std::string text;
+    auto variable = [&](const char *name, const std::string &value) { text += std::string(name) + "=" + value + " "; };
     if (!command.templateDir.empty())
-      text += "NSA_TEMPLATE_DIR=" + (withPaths ? shellWord(command.templateDir) : "DIR") + " ";
-    text += "nsa tune --op " + std::string(operatorName(command.spec.op)) + " --config C.json --batch " +
-            std::to_string(command.maxima.batch) + " --seqlen-q " + std::to_string(command.maxima.seqlenQ) +
-            " --seqlen-k " + std::to_string(command.maxima.seqlenK) + " --device " + command.device + " --cache " +
-            (withPaths && isKept && !isPinned ? shellWord(command.cachePath) : "FILE");
+      variable("NSA_TEMPLATE_DIR", withPaths ? shellWord(command.templateDir) : "DIR");
+    if (!command.cpuFeatures.empty())
+      variable("NSA_CPU_FEATURES", shellWord(command.cpuFeatures));
+    if (command.decodeSplits != 0)
+      variable("NSA_DECODE_SPLITS", std::to_string(command.decodeSplits));
+    if (command.ignoreThresholds)
+      variable("NSA_IGNORE_THRESHOLDS", "1");
+    text += "nsa tune --op " + std::string(operatorName(command.spec.op)) + " --config " +
+            shellWord(configText(command.spec)) + " --batch " + std::to_string(maxima.batch) + " --seqlen-q " +
+            std::to_string(maxima.seqlenQ) + " --seqlen-k " + std::to_string(maxima.seqlenK);
+    if (maxima.tokensQ != maxima.batch * maxima.seqlenQ)
+      text += " --tokens-q " + std::to_string(maxima.tokensQ);
+    text += " --device " + command.device + " --cache ";
     if (isPinned)
-      text += ", then make the pinned table anew from all its choices and FILE";
-    else if (!isKept)
-      text += ", then export FILE as a pack for NSA_CACHE_PACKS";
-    return text + ", with C.json holding " + content;
+      return text + "kernels.db # then make the pinned table anew from its choices and kernels.db";
+    if (!isKept)
+      return text + "kernels.db && nsa cache export kernels.nsapack --cache kernels.db # a pack for NSA_CACHE_PACKS";
+    return text + (withPaths ? shellWord(command.cachePath) : "FILE");
   };
-  std::string text = hint(true, json);
-  if (text.size() > kMostHintBytes)
-    text = hint(false, json);
-  if (text.size() > kMostHintBytes)
-    text = hint(false, "the spec (keys: nsa tune --help)");
-  return text;
+  const std::string whole = line(true);
+  return whole.size() <= kMostHintBytes ? whole : line(false);
 }
 
 } // namespace nsa

@@ -1,4 +1,5 @@
-// Composes the command that would store what a plan lacked, short enough for nsa_error.hint.
+// Composes the command that would store what a plan lacked: one line that can be pasted into a POSIX shell, short
+// enough for nsa_error.hint.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -9,17 +10,21 @@
 
 namespace nsa {
 
-inline constexpr size_t kMostHintBytes = 383; // the size of nsa_error.hint without the terminating NUL
+inline constexpr size_t kMostHintBytes = 1023; // the size of nsa_error.hint without the terminating NUL
 
 struct TuneCommand {
   const Spec &spec; // what the caller asked for, and not the spec of one of its kernels
   const Maxima &maxima;
   std::string device, cachePath;
-  std::string pinPath{}, templateDir{}; // as the engine has them; "": none
+  // What the engine was opened with, where that decides which kernels it looks for. "", 0 and false: nothing.
+  std::string pinPath{}, templateDir{}, cpuFeatures{};
+  int decodeSplits = 0;
+  bool ignoreThresholds = false;
 };
-// Returns "store one: nsa tune --op nsa --config C.json ..., with C.json holding {...}", which can be pasted into a
-// shell. Where the cache stores nothing, or a pinned table chooses, the text says what else must be done. Where the
-// text would be too long, the paths are left out, then the JSON, and the text says so.
+// Returns "NSA_CPU_FEATURES=x86-64-v3 nsa tune --op nsa --config '{...}' --batch 1 ... --cache /kernels.db". Where the
+// cache stores nothing, or a pinned table chooses, the command stores into kernels.db of the shell's folder, and a
+// comment at its end says what else must be done. Paths that would make the line too long are left out, and FILE and
+// DIR stand in their place.
 std::string tuneHint(const TuneCommand &command);
 
 } // namespace nsa

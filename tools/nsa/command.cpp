@@ -60,11 +60,20 @@ Maxima LengthFlags::maxima() const {
 
 void SpecFlags::add(CLI::App &command, OperatorChoice choice) {
   addOperatorFlag(command, op, choice);
-  command.add_option("--config", configPath, "JSON file: " + configKeys())->required()->type_name("FILE");
-  lengths.add(command, command
-                           .add_option("--input", inputPath,
-                                       "Safetensors file whose shapes fill in what the configuration leaves out")
-                           ->type_name("FILE"));
+  command.add_option("--config", configPath, std::string(kConfigValue) + ": " + configKeys())
+      ->required()
+      ->type_name("FILE");
+  CLI::Option *input =
+      command
+          .add_option("--input", inputPath, "Safetensors file whose shapes fill in what the configuration leaves out")
+          ->type_name("FILE");
+  lengths.add(command, input);
+  command
+      .add_option("--tokens-q", tokensQ,
+                  "Queries of all sequences together (default: as many as --batch times --seqlen-q)")
+      ->check(wholeAbove0())
+      ->type_name("N")
+      ->excludes(input);
 }
 
 Result<SpecFlags::Chosen> SpecFlags::resolve() const {
@@ -80,7 +89,9 @@ Result<SpecFlags::Chosen> SpecFlags::resolve() const {
   Result<Spec> spec = specOf(op, *config);
   if (!spec)
     return spec.status();
-  const Chosen chosen{*spec, lengths.maxima()};
+  Chosen chosen{*spec, lengths.maxima()};
+  if (tokensQ > 0)
+    chosen.maxima.tokensQ = tokensQ;
   if (readsLengths(op) && chosen.maxima.seqlenQ > chosen.maxima.seqlenK)
     return Status::invalid("--seqlen-q", std::to_string(chosen.maxima.seqlenQ),
                            "must be at most --seqlen-k = " + std::to_string(chosen.maxima.seqlenK) +

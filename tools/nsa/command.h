@@ -49,11 +49,12 @@ struct LengthFlags {
   Maxima maxima() const;
 };
 
-// --op, --config, and either --input or lengths. A verb that runs nothing needs these to know a spec.
+// --op, --config, and either --input or the maxima. A verb that runs nothing needs these to know a spec.
 struct SpecFlags {
   Operator op = Operator::kWindow;
   std::string configPath, inputPath;
   LengthFlags lengths;
+  int64_t tokensQ = 0; // 0: of sequences that all have as many queries
 
   void add(CLI::App &command, OperatorChoice choice = OperatorChoice::kPublic);
   struct Chosen {

@@ -6,11 +6,22 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <string>
+#include <utility>
 
 namespace {
 
 constexpr int kFailure = 1;
 constexpr int kUsage = 2;
+
+// What a failed verb says. A miss ends in a line of its own that can be pasted into a shell.
+std::string failureText(const nsa::Status &status) {
+  if (status.code() != nsa::ErrorCode::kCacheMiss || status.error().hint.empty())
+    return status.toString();
+  nsa::ErrorInfo info = status.error();
+  const std::string command = std::exchange(info.hint, "");
+  return info.toString() + "\nThis stores what is missing:\n" + command;
+}
 
 // Parses and acts; the exit code.
 int runProgram(int argc, char **argv) {
@@ -36,7 +47,7 @@ int runProgram(int argc, char **argv) {
 
   try {
     if (const nsa::Status status = action(); !status.isOk()) {
-      printWarning(status.toString());
+      printWarning(failureText(status));
       return kFailure;
     }
   } catch (const std::bad_alloc &) {

@@ -95,7 +95,7 @@ void addTuneCommand(CLI::App &app, Action &action) {
   CLI::Option *op = command->get_option("--op")->required(false)->excludes(workload);
   CLI::Option *config = command->get_option("--config")->required(false)->needs(op);
   op->needs(config);
-  for (const char *name : {"--input", "--batch", "--seqlen-q", "--seqlen-k"})
+  for (const char *name : {"--input", "--batch", "--seqlen-q", "--seqlen-k", "--tokens-q"})
     command->get_option(name)->needs(op);
   command
       ->add_option("--operators", whole->operators,

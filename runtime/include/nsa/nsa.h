@@ -65,7 +65,8 @@ typedef struct nsa_error {
   char value[128];   /* its value */
   char rule[256];    /* the rule it broke */
   char message[512]; /* one sentence that is complete without field, value and rule; nsa_status_name tells the code */
-  char hint[384];    /* what to do; "" when there is no advice */
+  char hint[1024];   /* what to do; "" when there is no advice. The hint of NSA_CACHE_MISS is a command for a POSIX
+                        shell, which makes what was missing */
 } nsa_error;
 
 typedef enum nsa_dtype { NSA_BF16 = 0, NSA_FP16 = 1, NSA_FP32 = 2, NSA_INT32 = 3 } nsa_dtype;

@@ -1,6 +1,7 @@
 // The order of the fallback ladder on lists of choices, without a device: what may serve what, and which comes first.
 #include "runtime/engine/fallback_ladder.h"
 #include "runtime/engine/miss_report.h"
+#include "runtime/include/nsa/nsa.h"
 
 #include <gtest/gtest.h>
 
@@ -200,17 +201,13 @@ TEST(MissReport, TheCommandFitsItsField) {
   spec.gate = Gate::kSigmoid;
   const Maxima maxima{64, 64, 1, 65536};
   const std::string hint = tuneHint({spec, maxima, "cuda:0", "/home/u/.cache/nsa/kernels.db"});
-  EXPECT_LE(hint.size(), kMostHintBytes);
-  EXPECT_EQ(hint,
-            "store one: nsa tune --op decode --config C.json --batch 64 --seqlen-q 1 --seqlen-k 65536 --device "
-            "cuda:0 --cache /home/u/.cache/nsa/kernels.db, with C.json holding {\"dtype\":\"bf16\","
-            "\"query_heads\":64,\"kv_heads\":4,\"qk_dim\":192,\"v_dim\":128,\"layout\":\"packed\",\"window\":1024,"
-            "\"gate\":\"sigmoid\",\"page_size\":256}");
+  EXPECT_EQ(hint, "nsa tune --op decode --config '{\"dtype\":\"bf16\",\"query_heads\":64,\"kv_heads\":4,"
+                  "\"qk_dim\":192,\"v_dim\":128,\"layout\":\"packed\",\"window\":1024,\"gate\":\"sigmoid\","
+                  "\"page_size\":256}' --batch 64 --seqlen-q 1 --seqlen-k 65536 --device cuda:0 --cache "
+                  "/home/u/.cache/nsa/kernels.db");
 
-  const std::string withoutPath = tuneHint({spec, maxima, "cuda:0", "/" + std::string(300, 'x') + "/kernels.db"});
-  EXPECT_LE(withoutPath.size(), kMostHintBytes);
-  EXPECT_NE(withoutPath.find("--cache FILE, with C.json holding {\"dtype\""), std::string::npos) << withoutPath;
-
+  // Everything that a spec can say, with large numbers and a long path, fits.
+  spec.scale = 0.08838835f;
   spec.cmpKind = CmpKind::kMlp;
   spec.mlpHidden = 1024;
   spec.mlpActivation = Activation::kGelu;
@@ -218,11 +215,19 @@ TEST(MissReport, TheCommandFitsItsField) {
   spec.cmpStride = 32;
   spec.selBlock = 128;
   spec.selCount = 32;
+  spec.initBlocks = spec.localBlocks = 12;
   spec.gatePerGroup = true;
   spec.branches = kBranchCmp | kBranchSel;
-  const std::string longest = tuneHint({spec, {1 << 20, 1 << 20, 1 << 20, 1 << 22}, "cuda:0", "/kernels.db"});
+  const Maxima large{1 << 20, 1 << 21, 1 << 20, 1 << 22};
+  const std::string path = "/" + std::string(255, 'x') + "/kernels.db";
+  const std::string longest = tuneHint({spec, large, "cuda:0", path, "", "/templates", "x86-64-v3", 16, true});
   EXPECT_LE(longest.size(), kMostHintBytes) << longest;
-  EXPECT_NE(longest.find("nsa tune --op decode"), std::string::npos);
+  EXPECT_TRUE(longest.starts_with("NSA_TEMPLATE_DIR=/templates NSA_CPU_FEATURES=x86-64-v3 NSA_DECODE_SPLITS=16 "
+                                  "NSA_IGNORE_THRESHOLDS=1 nsa tune --op decode --config '{"))
+      << longest;
+  EXPECT_NE(longest.find(" --seqlen-k 4194304 --tokens-q 2097152 --device cuda:0 --cache " + path), std::string::npos)
+      << longest;
+  EXPECT_EQ(sizeof(nsa_error{}.hint), kMostHintBytes + 1);
 }
 
 // Followed to the letter it must fill the gap, wherever the engine looks.
@@ -234,21 +239,20 @@ TEST(MissReport, TheCommandFitsTheEngine) {
   auto hint = [&](const std::string &cache, const std::string &pin = "", const std::string &templates = "") {
     const std::string text = tuneHint({spec, {1, 64, 64, 64}, "cpu", cache, pin, templates});
     EXPECT_LE(text.size(), kMostHintBytes) << text;
-    EXPECT_TRUE(text.ends_with("}")) << text;
+    EXPECT_NE(text.find("nsa tune --op window --config '{"), std::string::npos) << text;
     return text;
   };
-  auto expectPart = [](const std::string &text, const std::string &part) {
-    EXPECT_NE(text.find(part), std::string::npos) << text;
-  };
-  expectPart(hint("/kernels.db"), "--device cpu --cache /kernels.db, with");
-  expectPart(hint("/home/u/My Cache/it's.db"), "--cache '/home/u/My Cache/it'\\''s.db', with");
-  expectPart(hint(":memory:"), "--cache FILE, then export FILE as a pack for NSA_CACHE_PACKS, with");
-  expectPart(hint("/kernels.db", "/pin.nsapack"),
-             "--cache FILE, then make the pinned table anew from all its choices and FILE, with");
-  expectPart(hint("/kernels.db", "", "/my templates"),
-             "store one: NSA_TEMPLATE_DIR='/my templates' nsa tune --op window");
-  const std::string dir = "/" + std::string(300, 'x');
-  expectPart(hint("/kernels.db", "", dir), "NSA_TEMPLATE_DIR=DIR nsa tune");
+  auto expectEnd = [](const std::string &text, const std::string &end) { EXPECT_TRUE(text.ends_with(end)) << text; };
+  expectEnd(hint("/kernels.db"), " --device cpu --cache /kernels.db");
+  expectEnd(hint("/home/u/My Cache/it's.db"), " --cache '/home/u/My Cache/it'\\''s.db'");
+  expectEnd(hint(":memory:"), " --cache kernels.db && nsa cache export kernels.nsapack --cache kernels.db "
+                              "# a pack for NSA_CACHE_PACKS");
+  expectEnd(hint("/kernels.db", "/pin.nsapack"),
+            " --cache kernels.db # then make the pinned table anew from its choices and kernels.db");
+  EXPECT_TRUE(hint("/kernels.db", "", "/my templates").starts_with("NSA_TEMPLATE_DIR='/my templates' nsa tune"));
+  const std::string dir = "/" + std::string(1000, 'x');
+  EXPECT_TRUE(hint("/kernels.db", "", dir).starts_with("NSA_TEMPLATE_DIR=DIR nsa tune"));
+  expectEnd(hint("/kernels.db", "", dir), " --cache FILE");
 }
 
 } // namespace

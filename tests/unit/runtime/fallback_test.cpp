@@ -161,13 +161,17 @@ TEST_F(Fallback, AMissSaysWhatIsNearestInAllCases) {
 }
 
 TEST_F(Fallback, TheCommandOfAMissIsWholeWhateverThePath) {
-  const std::string path = folder.file(std::string(200, 'x'));
-  Engine engine(path);
-  Plan plan(engine, call);
-  EXPECT_EQ(plan.status, NSA_CACHE_MISS);
-  const std::string hint = plan.error.hint;
-  EXPECT_TRUE(hint.ends_with("}")) << hint;
-  EXPECT_NE(hint.find("\"query_heads\":4"), std::string::npos) << hint;
+  std::string path = folder.path();
+  for (int i = 0; i < 4; ++i)
+    path += "/" + std::string(200, 'x');
+  for (const bool isLong : {false, true}) {
+    Engine engine(isLong ? path + "/" + std::string(200, 'y') : path);
+    Plan plan(engine, call);
+    EXPECT_EQ(plan.status, NSA_CACHE_MISS);
+    const std::string hint = plan.error.hint;
+    EXPECT_TRUE(hint.ends_with(isLong ? " --cache FILE" : " --cache " + path)) << hint;
+    EXPECT_NE(hint.find("\"query_heads\":4"), std::string::npos) << hint;
+  }
 }
 
 TEST_F(Fallback, TheCpuInAGpusPlaceMayBeAnError) {

@@ -1,0 +1,20 @@
+// A spec and a plan as JSON texts: the configuration that `nsa --config` reads, and the line of a plan in a record
+// (plan_record.h) or in a workload's list of plans (docs/tuning.md).
+// Thread-safety: pure functions.
+#pragma once
+
+#include "runtime/base/problem.h"
+
+#include <string>
+
+namespace nsa {
+
+// {"dtype":"bf16","query_heads":64,...}: the fields that the operator reads, without those that have their default. The
+// operator itself is not among them. Specs that ask for the same have the same text.
+std::string configText(const Spec &spec);
+
+// {"op":"decode","batch":2,"seqlen_q":1,"seqlen_k":4096,"config":{...}}, with "tokens_q" where the queries of all
+// sequences together are not batch * seqlen_q.
+std::string planText(const Spec &spec, const Maxima &maxima);
+
+} // namespace nsa
