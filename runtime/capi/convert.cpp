@@ -91,6 +91,7 @@ Status convert(const nsa_engine_options *options, EngineOptions &result) {
   result.decodeSplits = options->decode_splits;
   NSA_RETURN_IF_ERROR(checkEnum("flags", options->flags, 0, "must be 0"));
   result.pinPath = textOf(options->pin_path);
+  result.recordPath = textOf(options->record_path);
   result.logLimit = options->log_limit;
   if (const std::string steps = textOf(options->fallbacks); !steps.empty()) {
     Result<FallbackSteps> parsed = FallbackSteps::parse("fallbacks", steps);

@@ -133,6 +133,12 @@ Result<EnginePointer> Engine::open(std::unique_ptr<Engine> engine) {
     return cacheSettings.status();
   for (const std::string &warning : warnings)
     engine->logger.log(LogLevel::kWarning, "cache", warning);
+  if (!resolved.recordPath.empty()) {
+    Result<std::unique_ptr<PlanRecord>> record = PlanRecord::open(resolved.recordPath);
+    if (!record)
+      return record.status();
+    engine->record = std::move(*record);
+  }
   if (!resolved.pinPath.empty()) {
     Result<std::unique_ptr<PinnedTable>> pinned = PinnedTable::open(resolved.pinPath, cacheSettings->signatures);
     if (!pinned)
@@ -223,6 +229,9 @@ Status Engine::openCpu() {
 void Engine::release() {
   if (background)
     background->stop(); // nobody will plan again, though plans may be held
+  if (record)
+    if (const Status status = record->flush(); !status.isOk())
+      logger.log(LogLevel::kWarning, "record", status.error().message);
   if (pool->close())
     delete this;
 }
@@ -303,6 +312,7 @@ Result<PlanPointer> Engine::plan(const Spec &asked, const Maxima &maxima, void *
   if (const PlanCore *core = findInMemory(key, spec, maxima))
     return give(*core, PlanSource::kMemory);
   Result<std::shared_ptr<const PlanCore>> made = make(spec, maxima);
+  keep(spec, maxima, made.status().code());
   if (!made)
     return failed(withHint(made.status(), spec, maxima));
   const PlanCore *core = plans.put(key, std::move(*made));
@@ -376,6 +386,13 @@ Status Engine::tuneMeanwhile(const BackgroundTuner::Job &job, const BackgroundTu
   return firstFailure;
 }
 
+void Engine::keep(const Spec &spec, const Maxima &maxima, ErrorCode outcome) {
+  if (!record || (outcome != ErrorCode::kOk && outcome != ErrorCode::kCacheMiss && outcome != ErrorCode::kUnavailable))
+    return;
+  if (const Status status = record->add(spec, maxima); !status.isOk())
+    logger.log(LogLevel::kWarning, "record", status.error().message);
+}
+
 // A miss names the command that fills the gap, in the caller's terms.
 Status Engine::withHint(Status status, const Spec &spec, const Maxima &maxima) const {
   if (status.code() != ErrorCode::kCacheMiss)
@@ -418,6 +435,7 @@ Result<std::string> Engine::tune(const Spec &spec, const Maxima &maxima) {
     parts.push_back({step, std::move(*kernel)});
   }
   const PlanCore *core = plans.put(PlanKey::make(spec, maxima), std::make_shared<const PlanCore>(std::move(parts)));
+  keep(spec, maxima, ErrorCode::kOk); // later plans of it come from memory
   for (const PlanCore::Part &part : core->parts)
     ownCounters.add(part.kernel->times);
   Counters::raise(core->source == PlanSource::kCompiled ? ownCounters.plansCompiled : ownCounters.plansFromDatabase);

@@ -10,6 +10,7 @@
 #include "runtime/engine/pinned_table.h"
 #include "runtime/engine/plan_map.h"
 #include "runtime/engine/plan_pool.h"
+#include "runtime/engine/plan_record.h"
 #include "runtime/engine/planner.h"
 
 #include <array>
@@ -65,6 +66,8 @@ private:
   Status tuneMeanwhile(const BackgroundTuner::Job &job, const BackgroundTuner::StopSignal &stop);
   // Whether the engine's gates replace the caller's for this spec.
   bool overridesGates(const Spec &spec) const { return gateOverride && gateOverride->concerns(spec); }
+  // Into the record, where there is one: plans that were made, and those that lacked a kernel or a compiler.
+  void keep(const Spec &spec, const Maxima &maxima, ErrorCode outcome);
   Status withHint(Status status, const Spec &spec, const Maxima &maxima) const;
   // nullptr when the plan is not in memory, or when the device cannot launch its grid with exactly these maxima.
   const PlanCore *findInMemory(const PlanKey &key, const Spec &spec, const Maxima &maxima) const;
@@ -81,8 +84,9 @@ private:
   std::unique_ptr<Device> ownDevice;
   std::optional<GateOverride> gateOverride; // set when the caller's gates do not count
   std::unique_ptr<KernelCache> cache;
-  std::unique_ptr<PinnedTable> pin; // null: choices come from the cache
-  std::unique_ptr<Planner> planner; // holds kernels, so it is destroyed before the device
+  std::unique_ptr<PlanRecord> record; // null: plans are not recorded
+  std::unique_ptr<PinnedTable> pin;   // null: choices come from the cache
+  std::unique_ptr<Planner> planner;   // holds kernels, so it is destroyed before the device
 
   PlanMap plans;
   std::optional<PlanPool> pool;

@@ -7,8 +7,10 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <iterator>
 #include <string_view>
+#include <system_error>
 #include <thread>
 
 namespace nsa {
@@ -20,7 +22,7 @@ constexpr double kExhaustiveBudgetSeconds = 86400; // none, as far as anybody wa
 constexpr std::string_view kPolicyNames[] = {"default", "fail", "tune", "background"};
 constexpr int kMostThreads = 4096;
 constexpr int kLogLimit = 20;
-constexpr std::string_view kNoPin = "none";
+constexpr std::string_view kNoFile = "none";
 
 class Resolver {
 public:
@@ -173,8 +175,15 @@ Status EngineOptions::resolve(const Environment &environment) {
   NSA_RETURN_IF_ERROR(resolver.flag(requireSignature, "NSA_REQUIRE_SIGNATURE"));
   NSA_RETURN_IF_ERROR(resolver.bytes(cacheMaxBytes, "cache_max_bytes", "NSA_CACHE_MAX_BYTES"));
   resolver.text(pinPath, "NSA_PIN");
-  if (pinPath == kNoPin)
+  if (pinPath == kNoFile)
     pinPath.clear();
+  resolver.text(recordPath, "NSA_RECORD");
+  if (recordPath == kNoFile)
+    recordPath.clear();
+  // The host may leave its folder before the child of a fork opens the file once more.
+  if (std::error_code error; !recordPath.empty())
+    if (const std::filesystem::path absolute = std::filesystem::absolute(recordPath, error); !error)
+      recordPath = absolute.string();
   resolver.text(profilerPath, "NVTX_INJECTION64_PATH");
   resolver.text(compilerPath, "NSA_COMPILER");
   resolver.text(nvrtcPath, "NSA_NVRTC");

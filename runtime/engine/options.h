@@ -33,6 +33,7 @@ struct EngineOptions {
   int decodeSplits = 0;                   // for Spec::keySplits; 0: as measured, else as the rule says
   std::optional<FallbackSteps> fallbacks; // what may serve a problem that has no kernel of its own
   std::string pinPath;                    // the only file from which choices come; "none": no pin
+  std::string recordPath;                 // the file that receives every plan; "none": no file
   std::string compilerPath;               // stays empty where the library beside libnsa.so is meant
   std::string nvrtcPath;
   std::string templateDir;

@@ -1,7 +1,7 @@
 # The steps of the embed tests; CASE says which. WORK keeps the install tree and the hosts' builds between them.
 set(tree ${WORK}/tree)
 # Nothing of this shell or of the build tree may help: the programs find what the package gives them.
-foreach(variable LD_LIBRARY_PATH NSA_COMPILER NSA_CACHE_DIR NSA_DEVICE NSA_MISS NSA_TEMPLATE_DIR NSA_FORCE_VARIANT)
+foreach(variable LD_LIBRARY_PATH NSA_COMPILER NSA_CACHE_DIR NSA_DEVICE NSA_MISS NSA_RECORD NSA_TEMPLATE_DIR NSA_FORCE_VARIANT)
   unset(ENV{${variable}})
 endforeach()
 
@@ -240,6 +240,41 @@ elseif(CASE MATCHES "^nsa_embed_decode_(contiguous|paged)$")
   if(NOT text MATCHES "step 64  length 1125 reads 618 618  length 859 reads 591 591  checksum")
     message(FATAL_ERROR "the last step has other lengths or reads")
   endif()
+
+elseif(CASE STREQUAL "nsa_embed_record")
+  # A program says what it plans, that is tuned and exported, and the program runs from the pack alone.
+  set(program ${WORK}/decode/nsa_example_decode --page-size 128)
+  set(work ${WORK}/record)
+  file(REMOVE_RECURSE ${work})
+  file(MAKE_DIRECTORY ${work})
+  set(ENV{NSA_CACHE_PACKS} none)
+  set(ENV{NSA_RECORD} ${work}/plans)
+  run(${program} --cache :memory:)
+  file(READ ${work}/plans text)
+  message(STATUS "${text}")
+  string(REGEX MATCHALL "{\"op\":\"[a-z]+\"" plans "${text}")
+  if(NOT plans STREQUAL "{\"op\":\"decode\";{\"op\":\"decode\";{\"op\":\"nsa\"")
+    message(FATAL_ERROR "the record does not have the plans of prompts, of steps and of the forward pass")
+  endif()
+  # What tuning plans itself is no part of it.
+  set(ENV{NSA_TUNE_BUDGET} 2)
+  run(${tree}/bin/nsa tune ${work}/plans --device cpu --cache ${work}/tuned.db)
+  file(READ ${work}/plans after)
+  if(NOT after STREQUAL text)
+    message(FATAL_ERROR "tuning wrote into the record: ${after}")
+  endif()
+  unset(ENV{NSA_RECORD})
+  run(${tree}/bin/nsa cache export ${work}/kernels.nsapack --cache ${work}/tuned.db)
+  # An empty cache, no compiler, and nothing may be made: without the pack that is a miss.
+  set(ENV{NSA_CACHE_DIR} ${work}/empty)
+  set(ENV{NSA_MISS} fail)
+  set(ENV{NSA_COMPILER} ${work}/absent.so)
+  execute_process(COMMAND ${program} RESULT_VARIABLE code ERROR_VARIABLE text OUTPUT_QUIET)
+  if(code EQUAL 0 OR NOT text MATCHES "no stored kernel")
+    message(FATAL_ERROR "expected a miss without the pack, got ${code}: ${text}")
+  endif()
+  set(ENV{NSA_CACHE_PACKS} ${work}/kernels.nsapack)
+  run(${program})
 
 elseif(CASE STREQUAL "nsa_embed_decode_refused")
   # What the library refuses comes with field, value and rule; what the example itself does, with a usage.

@@ -63,6 +63,16 @@ Result<std::string> JsonFields::text(std::string_view name) {
   return (*value)->get<std::string>();
 }
 
+Result<int64_t> JsonFields::number(std::string_view name, int64_t least, int64_t most) {
+  const std::string rule = "must be a whole number " + limits(least, most);
+  Result<const nlohmann::json *> value = need(name, rule);
+  if (!value)
+    return value.status();
+  if (!isWithin(**value, least, most))
+    return invalid(name, **value, rule);
+  return (*value)->get<int64_t>();
+}
+
 Result<std::vector<int64_t>> JsonFields::numbers(std::string_view name, int64_t least, int64_t most) {
   const std::string rule = "must be a list of whole numbers " + limits(least, most) +
                            R"( that ascend, or {"from": A, "to": B} for the powers of two between them)";

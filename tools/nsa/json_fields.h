@@ -31,6 +31,7 @@ public:
   Status within(std::string_view name, const Status &status) const;
 
   Result<std::string> text(std::string_view name);
+  Result<int64_t> number(std::string_view name, int64_t least, int64_t most);
   // Reads whole numbers between the limits, which must be ascending without repeats. {"from": 1024, "to": 65536} means
   // every power of two between them, both included.
   Result<std::vector<int64_t>> numbers(std::string_view name, int64_t least, int64_t most);

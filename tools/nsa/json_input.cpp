@@ -16,6 +16,7 @@ public:
   explicit CheckedBuilder(Json &value) : builder(value, false) {}
 
   std::string problem;
+  size_t problemAt = 0; // how many bytes had been read; the end counts as one
 
   bool null() override { return builder.null(); }
   bool boolean(bool value) override { return builder.boolean(value); }
@@ -49,6 +50,7 @@ public:
   }
   bool parse_error(size_t position, const std::string &, const nlohmann::detail::exception &error) override {
     problem = error.what();
+    problemAt = position;
     // "[json.exception.parse_error.101] parse error at ...": the part in brackets says nothing to a user.
     if (const size_t bracket = problem.find("] "); bracket != std::string::npos)
       problem.erase(0, bracket + 2);
@@ -69,10 +71,13 @@ private:
 
 } // namespace
 
-Result<nlohmann::json> parseJsonObject(std::string_view text, const std::string &what) {
+Result<nlohmann::json> parseJsonObject(std::string_view text, const std::string &what, bool *isCut) {
   nlohmann::json value;
   CheckedBuilder builder(value);
-  if (!nlohmann::json::sax_parse(text, &builder))
+  const bool isJson = nlohmann::json::sax_parse(text, &builder);
+  if (isCut)
+    *isCut = !isJson && builder.problemAt > text.size();
+  if (!isJson)
     return Status::error(ErrorCode::kInvalidArgument, what + " is not valid JSON: " + builder.problem);
   if (!value.is_object())
     return Status::error(ErrorCode::kInvalidArgument,

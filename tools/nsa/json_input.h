@@ -11,7 +11,8 @@
 
 namespace nsa::tools {
 
-// `what` names the text in errors: a file name, or "header of x.safetensors". Only an object is accepted.
-Result<nlohmann::json> parseJsonObject(std::string_view text, const std::string &what);
+// `what` names the text in errors: a file name, or "header of x.safetensors". Only an object is accepted. Of a text
+// that is refused `isCut` says whether it could have been JSON if it had gone on, so that its end may have been lost.
+Result<nlohmann::json> parseJsonObject(std::string_view text, const std::string &what, bool *isCut = nullptr);
 
 } // namespace nsa::tools

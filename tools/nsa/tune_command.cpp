@@ -87,10 +87,12 @@ void addTuneCommand(CLI::App &app, Action &action) {
   auto whole = std::make_shared<WorkloadFlags>();
   CLI::App *command =
       app.add_subcommand("tune", "Measure the candidates of workloads' kernels, or of one spec, and store the winners");
-  CLI::Option *workload = command
-                              ->add_option("WORKLOAD", whole->workloads,
-                                           "Workloads: JSON files, names of ready-made ones (--list), or all of these")
-                              ->type_name("");
+  CLI::Option *workload =
+      command
+          ->add_option("WORKLOAD", whole->workloads,
+                       "Workloads: JSON files, records of NSA_RECORD, names of ready-made ones (--list), or all of "
+                       "these")
+          ->type_name("");
   flags->spec.add(*command);
   CLI::Option *op = command->get_option("--op")->required(false)->excludes(workload);
   CLI::Option *config = command->get_option("--config")->required(false)->needs(op);
@@ -148,6 +150,7 @@ void addTuneCommand(CLI::App &app, Action &action) {
     if (*target && !*dryRun && !*compileOnly)
       throw CLI::ValidationError("--target", "needs --compile-only or --dry-run");
     flags->json = static_cast<bool>(*json);
+    flags->engine.settings.recordPath = "none"; // what a tuning plans is no workload
     whole->engine = flags->engine.settings;
     if (*json)
       whole->json = flags->jsonPath;

@@ -37,6 +37,11 @@ private:
         if (workload.decode)
           NSA_RETURN_IF_ERROR(addDecode(workload, head, spec));
       }
+    for (size_t i = 0; i < workload.plans.size(); ++i) {
+      const PlannedCall &plan = workload.plans[i];
+      NSA_RETURN_IF_ERROR(
+          addCall(workload, {plan.headsText(), "plans[" + std::to_string(i) + "]"}, plan.spec, plan.maxima));
+    }
     return Status::ok();
   }
 
@@ -47,9 +52,9 @@ private:
       for (int64_t batch : workload.prefill->batch)
         for (int64_t length : workload.prefill->lengths) {
           spec.layout = layout;
-          NSA_RETURN_IF_ERROR(addCall(workload, head, spec,
-                                      {.batch = batch, .tokensQ = batch * length, .seqlenQ = length, .seqlenK = length},
-                                      "prefill"));
+          NSA_RETURN_IF_ERROR(
+              addCall(workload, ofHead(workload, head, "prefill"), spec,
+                      {.batch = batch, .tokensQ = batch * length, .seqlenQ = length, .seqlenK = length}));
         }
     return Status::ok();
   }
@@ -61,19 +66,27 @@ private:
       for (int64_t batch : workload.decode->batch)
         for (int64_t length : workload.decode->lengths) {
           spec.pageSize = page;
-          NSA_RETURN_IF_ERROR(addCall(workload, head, spec,
-                                      {.batch = batch, .tokensQ = batch, .seqlenQ = 1, .seqlenK = length}, "decode"));
+          NSA_RETURN_IF_ERROR(addCall(workload, ofHead(workload, head, "decode"), spec,
+                                      {.batch = batch, .tokensQ = batch, .seqlenQ = 1, .seqlenK = length}));
         }
     return Status::ok();
   }
 
-  Status addCall(const Workload &workload, size_t head, const Spec &spec, const Maxima &maxima, const char *part) {
+  // Where a call comes from: the name of its heads, and the place in the file.
+  struct Origin {
+    std::string head, place;
+  };
+  static Origin ofHead(const Workload &workload, size_t head, const std::string &part) {
+    return {workload.heads[head].name, part + " of heads[" + std::to_string(head) + "]"};
+  }
+
+  Status addCall(const Workload &workload, const Origin &origin, const Spec &spec, const Maxima &maxima) {
     Status status = spec.validate();
     if (status.isOk())
       status = maxima.validate(spec);
     if (!status.isOk()) {
       ErrorInfo info = status.error();
-      info.field = workload.path + ": " + part + " of heads[" + std::to_string(head) + "]: " + info.field;
+      info.field = workload.path + ": " + origin.place + ": " + info.field;
       return Status(std::move(info));
     }
     std::vector<Step> steps = stepsOf(spec, maxima);
@@ -96,7 +109,7 @@ private:
         continue;
       }
       TuneJob job;
-      job.head = workload.heads[head].name;
+      job.head = origin.head;
       job.spec = spec;
       job.maxima = maxima;
       job.kernel = step.spec;
@@ -119,10 +132,13 @@ private:
 } // namespace
 
 std::string TuneJob::text() const {
+  // A forward pass has as many queries as keys, and a step of decode has one, unless a plan says otherwise.
+  const bool isUsual = maxima.seqlenQ == (spec.op == Operator::kDecode ? 1 : maxima.seqlenK);
   return head + " " + std::string(operatorName(spec.op)) + " " + std::string(dtypeName(spec.dtype)) + " " +
          (spec.op == Operator::kDecode ? spec.pageSize ? "pages of " + std::to_string(spec.pageSize) : "no pages"
                                        : std::string(layoutName(spec.layout))) +
-         " " + std::to_string(maxima.batch) + "x" + std::to_string(maxima.seqlenK) + " " + role;
+         " " + std::to_string(maxima.batch) + "x" + std::to_string(maxima.seqlenK) +
+         (isUsual ? "" : " queries=" + std::to_string(maxima.seqlenQ)) + " " + role;
 }
 
 Result<std::vector<TuneJob>> expand(const std::vector<Workload> &workloads, const RoutedSteps &routed) {

@@ -15,8 +15,8 @@ namespace nsa::tools {
 
 // One kernel, with the first call that needs it.
 struct TuneJob {
-  std::string head; // of the workload
-  Spec spec;        // of the whole call: nsa or decode
+  std::string head; // of the workload: its name; of a single plan what heads it has
+  Spec spec;        // of the whole call
   Maxima maxima;
   Spec kernel;                        // of this kernel
   std::string role;                   // what the kernel does in the call: "compress", "sel", ...
@@ -30,7 +30,8 @@ struct TuneJob {
 };
 
 // Returns the jobs in the order of the workloads: heads, types, then the layouts, batches and lengths of the forward
-// pass, then the pages, batches and lengths of decode. The kernels of a call are in the order of their launches.
+// pass, then the pages, batches and lengths of decode. Single plans follow. The kernels of a call are in the order of
+// their launches.
 // `routed` gives the steps of a call by the measured thresholds of some device, where they differ from stepsOf. Both
 // are tuned: the kernels that serve by a threshold, and the kernels that serve when it changes.
 // A workload that is limited to operators has jobs of these alone. An operator that none of its calls has is an error.

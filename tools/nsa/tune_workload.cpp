@@ -1,5 +1,6 @@
 #include "tools/nsa/tune_workload.h"
 
+#include "runtime/base/text.h"
 #include "tools/nsa/config_file.h"
 #include "tools/nsa/file_io.h"
 #include "tools/nsa/json_fields.h"
@@ -8,22 +9,24 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <initializer_list>
 
 namespace nsa::tools {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kMaxWorkloadBytes = 1 << 20;
+constexpr uint64_t kMaxWorkloadBytes = 1 << 24;
+constexpr size_t kMostName = 64;
 constexpr int64_t kMostBatch = 65536, kMostTokens = int64_t{1} << 22, kMostPage = 65536;
 constexpr std::string_view kEnding = ".json";
 constexpr std::string_view kAllWorkloads = "all";
 
+bool isOfName(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.'; }
+
 // Names stand in reports and on command lines.
 bool isName(const std::string &name) {
-  return !name.empty() && name.size() <= 64 && std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
-  });
+  return !name.empty() && name.size() <= kMostName && std::ranges::all_of(name, isOfName);
 }
 
 Result<std::string> readName(JsonFields &fields) {
@@ -175,6 +178,18 @@ Status readWorkload(const nlohmann::json &object, Workload &workload) {
     workload.description = std::move(*description);
   }
   (void)fields.find("description");
+  if (const nlohmann::json *value = fields.find("plans")) {
+    Result<std::vector<PlannedCall>> plans = readPlans(*value, workload.path);
+    if (!plans)
+      return plans.status();
+    workload.plans = std::move(*plans);
+  }
+  // Plans have heads and types of their own.
+  const bool hasHeads = workload.plans.empty() ||
+                        std::ranges::any_of(std::initializer_list<const char *>{"heads", "dtypes", "prefill", "decode"},
+                                            [&](const char *name) { return object.contains(name); });
+  if (!hasHeads)
+    return fields.finish();
   NSA_RETURN_IF_ERROR(readHeads(fields, workload));
   if (const nlohmann::json *value = fields.find("dtypes")) {
     const auto parse = [](const std::string &text) -> Result<DType> {
@@ -197,7 +212,28 @@ Status readWorkload(const nlohmann::json &object, Workload &workload) {
   NSA_RETURN_IF_ERROR(fields.finish());
   if (!workload.prefill && !workload.decode)
     return Status::invalid(fields.pathOf("prefill"), "(absent)",
-                           "must be there, or decode must: nothing is to be tuned");
+                           "must be there, or decode must: the heads are for one of them");
+  return Status::ok();
+}
+
+// "My plans.jsonl" is "my-plans".
+std::string nameOfFile(const std::string &path) {
+  std::string name = fs::path(path).stem().string().substr(0, kMostName);
+  for (char &c : name) {
+    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    c = isOfName(c) ? c : '-';
+  }
+  return name;
+}
+
+Status addRecord(std::string_view text, Workload &workload) {
+  Result<ReadRecord> record = readRecord(text, workload.path);
+  if (!record)
+    return record.status();
+  workload.name = nameOfFile(workload.path);
+  workload.description = "the record of a program";
+  workload.plans = std::move(record->plans);
+  workload.warnings = std::move(record->cut);
   return Status::ok();
 }
 
@@ -207,12 +243,21 @@ Result<Workload> Workload::read(const std::string &path) {
   Result<std::string> text = readText(path, kMaxWorkloadBytes);
   if (!text)
     return text.status();
-  Result<nlohmann::json> json = parseJsonObject(*text, path);
-  if (!json)
-    return json.status();
   Workload workload;
   workload.path = path;
-  NSA_RETURN_IF_ERROR(readWorkload(*json, workload));
+  if (isPlanRecord(*text)) {
+    NSA_RETURN_IF_ERROR(addRecord(*text, workload));
+  } else if (!trim(*text).empty()) {
+    Result<nlohmann::json> json = parseJsonObject(*text, path);
+    if (!json)
+      return json.status();
+    NSA_RETURN_IF_ERROR(readWorkload(*json, workload));
+  }
+  if (workload.plans.empty() && workload.heads.empty())
+    return Status::error(
+        ErrorCode::kInvalidArgument,
+        path + " holds no plan: " + (workload.warnings.empty() ? "it is empty" : workload.warnings.front()),
+        "run the program with NSA_RECORD=" + path + " once more");
   return workload;
 }
 
@@ -238,14 +283,16 @@ Result<Workload> findWorkload(const std::string &word, const std::string &folder
   const std::vector<std::string> names = readyWorkloads(folder);
   if (std::ranges::find(names, word) != names.end())
     return Workload::read(folder + "/" + word + std::string(kEnding));
+  if (std::error_code error; fs::exists(word, error))
+    return Workload::read(word);
   std::string list;
   for (const std::string &name : names)
     list += (list.empty() ? "" : ", ") + name;
   const std::vector<std::string_view> known(names.begin(), names.end());
   const std::string_view nearest = nearestName(word, known);
   return Status::invalid("WORKLOAD", word,
-                         names.empty() ? "must be a .json file: there are no ready-made workloads in " + folder
-                                       : "must be a .json file or one of " + list,
+                         names.empty() ? "must be a file: there are no ready-made workloads in " + folder
+                                       : "must be a file or one of " + list,
                          nearest.empty() ? "" : "did you mean " + std::string(nearest) + "?");
 }
 

@@ -1,10 +1,11 @@
-// A workload file (docs/tuning.md): the head layouts, types and ranges of lengths that `nsa tune` covers. Some workload
-// files come with the program.
+// A workload file (docs/tuning.md): the head layouts, types and ranges of lengths that `nsa tune` covers, and single
+// plans. Some workload files come with the program. The record of a program is a workload too: its lines are plans.
 // Thread-safety: values.
 #pragma once
 
 #include "runtime/base/problem.h"
 #include "runtime/base/status.h"
+#include "tools/nsa/workload_plans.h"
 
 #include <cstdint>
 #include <optional>
@@ -35,12 +36,15 @@ struct Workload {
   std::vector<DType> dtypes = {DType::kBf16};
   std::optional<Prefill> prefill;
   std::optional<Decode> decode;
+  std::vector<PlannedCall> plans;    // are tuned as they were planned
+  std::vector<std::string> warnings; // which parts of the file were passed over, and why
   // Not a field of the file: the operators to which a run is limited. Empty: all.
   std::set<Operator> operators;
 
   bool wants(Operator op) const { return operators.empty() || operators.contains(op); }
 
-  // An error names the file, the field's path in it, the value and the rule.
+  // A workload, or a record, whose name is then that of the file. An error names the file, the field's path in it, the
+  // value and the rule.
   static Result<Workload> read(const std::string &path);
 };
 
@@ -49,7 +53,7 @@ std::string workloadFolder();
 // The names of the workloads in a folder, in ascending order. Their files are NAME.json.
 std::vector<std::string> readyWorkloads(const std::string &folder);
 // Reads the file with that path where the word looks like a path (it ends in .json or contains a slash). Otherwise
-// reads the ready-made workload of that name.
+// reads the ready-made workload of that name. Where there is none, reads the file of that name in the working folder.
 Result<Workload> findWorkload(const std::string &word, const std::string &folder);
 // The workloads of several words. The word `all` means every ready-made workload. A workload may be named only once.
 Result<std::vector<Workload>> findWorkloads(const std::vector<std::string> &words, const std::string &folder);

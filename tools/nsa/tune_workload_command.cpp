@@ -158,6 +158,9 @@ Status tuneWorkloads(const WorkloadFlags &flags) {
   if (!workloads)
     return workloads.status();
   NSA_RETURN_IF_ERROR(limitTo(flags.operators, *workloads));
+  for (const Workload &workload : *workloads)
+    for (const std::string &warning : workload.warnings)
+      printWarning(warning);
   return flags.dryRun        ? plan(*workloads, flags)
          : flags.compileOnly ? compile(*workloads, flags)
                              : tune(*workloads, flags);

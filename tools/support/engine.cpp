@@ -69,6 +69,7 @@ EngineSettings withNothingStored(EngineSettings settings) {
   settings.cachePath = ":memory:";
   settings.cachePacks = "none";
   settings.pinPath = "none";
+  settings.recordPath = "none"; // what is only measured is no workload
   // Of two lengths in one run the second must not be served by the first one's kernel.
   settings.fallbacks = "compiled,cpu";
   return settings;
@@ -100,6 +101,7 @@ Result<EngineHandle> createEngine(const EngineSettings &options) {
   api.log_level = options.logLevel;
   api.cpu_features = textOrNull(options.cpuFeatures);
   api.pin_path = textOrNull(options.pinPath);
+  api.record_path = textOrNull(options.recordPath);
   api.force_branch = textOrNull(options.forceBranch);
   api.uniform_gate = options.uniformGate;
   api.fallbacks = textOrNull(options.fallbacks);

@@ -27,7 +27,8 @@ struct EngineSettings {
   double tuneBudgetSeconds = 0;
   bool tuneExhaustive = false, ignoreThresholds = false;
   int32_t decodeSplits = 0;
-  std::string compilerPath, nvrtcPath, templateDir, forceVariant, dumpDir, cpuFeatures, fallbacks, pinPath, forceBranch;
+  std::string compilerPath, nvrtcPath, templateDir, forceVariant, dumpDir, cpuFeatures, fallbacks, pinPath, recordPath,
+      forceBranch;
   int32_t uniformGate = 0;
   int32_t cpuThreads = 0;
   int32_t compileThreads = 0;

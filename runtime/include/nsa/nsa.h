@@ -205,6 +205,9 @@ typedef struct nsa_engine_options {
   const char *pin_path;     /* a pack or database, never written, which is the only source of choices. Engines with the
                                same file choose the same kernels. Nothing is tuned, and miss_policy must be fail or
                                default. NSA_PIN; "none": no file, even where NSA_PIN names one */
+  const char *record_path;  /* a file to which the engine appends every plan that it makes or has no kernel for. `nsa
+                               tune` tunes such a file (docs/tuning.md). Its folder must exist. NSA_RECORD; "none": no
+                               file, even where NSA_RECORD names one */
   int32_t log_limit;        /* warnings of one tag in a minute, -1 for no limit. NSA_LOG_LIMIT, else 20 */
   int32_t uniform_gate;     /* debugging: 1 gives each branch the same weight, whatever the gates. NSA_UNIFORM_GATE */
   const char *force_branch; /* debugging: "cmp", "sel" or "win": the gate of this branch is 1, the others' are 0.
