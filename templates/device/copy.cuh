@@ -1,7 +1,7 @@
-// Tiles between global memory and shared memory or registers, row by row.
-// `row_of(r)` says where row r of the tile lies and whether it exists (view.cuh). Rows that do not exist, and columns
-// from `columns` on, are zero when loaded and left alone when stored; their memory is never touched.
-// Whether a row may be moved in 16-byte pieces is the view's run-time flag; the other path goes element by element.
+// Copies of tiles between global memory and shared memory or registers, row by row. `row_of(r)` says where row r of the
+// tile lies and whether it exists (view.cuh). Rows that do not exist, and columns from `columns` on, are loaded as zero
+// and are not stored. Their memory is never touched. A run-time flag of the view says whether a row may be moved in
+// 16-byte pieces. If not, it is moved element by element.
 #pragma once
 
 #include "map.cuh"
@@ -12,7 +12,7 @@
 
 namespace nsa {
 
-// Four bytes, element by element; elements from `elements` on are zero.
+// Loads four bytes element by element. Elements from number `elements` on are zero.
 template <typename T> NSA_DEVICE uint32 gather_word(const T *source, int32 elements) {
   if constexpr (sizeof(T) == 4)
     return elements > 0 ? __float_as_uint(*source) : 0;
@@ -20,8 +20,9 @@ template <typename T> NSA_DEVICE uint32 gather_word(const T *source, int32 eleme
     return load_pair(source, elements, false).bits;
 }
 
-// Says of a row function that row r + n lies as far from row r wherever r is, and that no coordinate falls from one row
-// to the next: a thread then steps from row to row instead of asking for each one's place.
+// A row function with a promise: row r + n lies equally far from row r for every r, and no coordinate wraps around from
+// one row to the next. So a thread steps from row to row by a constant distance and does not compute the place of each
+// row.
 template <typename RowOf> struct EvenlySpaced {
   RowOf row_of;
 
@@ -33,21 +34,21 @@ template <typename RowOf> NSA_DEVICE EvenlySpaced<RowOf> evenly_spaced(const Row
 template <typename RowOf> inline constexpr bool kIsEvenlySpaced = false;
 template <typename RowOf> inline constexpr bool kIsEvenlySpaced<EvenlySpaced<RowOf>> = true;
 
-// The part of load_tile for rows of whole 16-byte pieces. Neighbouring threads take the neighbouring chunks that the
-// swizzle permutes among themselves, so that a thread's later rows and chunks lie at constant distances from its first.
+// load_tile for rows that consist of whole 16-byte pieces. Neighbouring threads take the neighbouring chunks that the
+// swizzle permutes among themselves. So the later rows and chunks of a thread lie at constant distances from its first.
 template <int32 kThreads, typename T, int32 kRows, int32 kCols, int32 kRank, typename RowOf>
 NSA_DEVICE void begin_copies(SharedTile<T, kRows, kCols> tile, const View<T, kRank> &view, int32 columns,
                              const RowOf &row_of) {
   using Tile = SharedTile<T, kRows, kCols>;
-  constexpr int32 kLanes = swizzle_group(Tile::kChunksPerRow); // threads of a row
+  constexpr int32 kLanes = swizzle_group(Tile::kChunksPerRow); // threads that copy one row
   constexpr int32 kRowStep = kThreads / kLanes;
   constexpr int32 kSteps = (kRows + kRowStep - 1) / kRowStep;
   constexpr bool kSwizzleRepeats = kRowStep % 8 == 0;
   const int32 lane = threadIdx.x % kLanes;
   const int32 first_row = threadIdx.x / kLanes;
   const uint32 first_target = tile.address(first_row, lane);
-  // What the last rows say of the way from row to row holds for all that exist. The first ones may lie before the
-  // tensor, where a view's offsets make a leap (view.cuh).
+  // The distance between rows is taken from the last two rows of the thread. It holds for all rows that exist. The
+  // first rows may have negative coordinates, which view.cuh turns into large offsets.
   constexpr int32 kLastStep = kSteps - 1;
   const Row last = row_of(first_row + kLastStep * kRowStep);
   int64 pitch = 0;
@@ -79,8 +80,9 @@ NSA_DEVICE void begin_copies(SharedTile<T, kRows, kCols> tile, const View<T, kRa
   }
 }
 
-// Global to shared by all kThreads threads of the block. With 16-byte rows the copies are asynchronous: commit and wait
-// for them (ptx_copy.cuh), then synchronise the block. Nobody may still be reading the tile.
+// Loads a tile from global to shared memory by all kThreads threads of the block. Rows of 16-byte pieces are copied
+// asynchronously: commit and wait for the copies (ptx_copy.cuh), then synchronise the block. At the call no thread may
+// still be reading the tile.
 template <int32 kThreads, typename T, int32 kRows, int32 kCols, int32 kRank, typename RowOf>
 NSA_DEVICE void load_tile(SharedTile<T, kRows, kCols> tile, const View<T, kRank> &view, int32 columns,
                           const RowOf &row_of) {
@@ -101,9 +103,9 @@ NSA_DEVICE void load_tile(SharedTile<T, kRows, kCols> tile, const View<T, kRank>
   }
 }
 
-// Calls move(tile, elements, pair) for the column tiles of a row that have columns below `columns`: `elements` is how
-// many of the thread's two columns exist, and `pair` whether one access may move both. Where a whole tile exists, which
-// is known when compiling, nothing is asked per thread.
+// Calls move(tile, elements, pair) for each column tile of a row that has columns below `columns`. `elements` says how
+// many of the thread's two columns exist. `pair` says whether one access may move both. Which column tiles exist as a
+// whole is known at compile time, so no thread tests anything for them.
 template <typename Tile, typename Move> NSA_DEVICE void for_each_pair(bool aligned, int32 columns, const Move &move) {
 #pragma unroll
   for (int32 tile = 0; tile < Tile::kTiles; ++tile) {
@@ -114,8 +116,8 @@ template <typename Tile, typename Move> NSA_DEVICE void for_each_pair(bool align
   }
 }
 
-// Two lanes that hold neighbouring columns of two column tiles hand each other two of them, so that each then holds
-// four columns of one tile: the even lane of `first`, the odd lane of `second`. It is its own inverse.
+// Two lanes that hold neighbouring columns of two column tiles exchange one pair each. Afterwards each lane holds four
+// columns of one tile: the even lane of `first`, the odd lane of `second`. The exchange is its own inverse.
 template <typename T> struct alignas(4 * sizeof(T)) Quad {
   Pair<T> pairs[2];
 };
@@ -128,8 +130,9 @@ NSA_DEVICE Quad<T> exchange(Pair<T> first, Pair<T> second) {
   return {{{odd ? received : first.bits}, {odd ? second.bits : received}}};
 }
 
-// Global to registers. Whole column tiles of 16-bit elements are read as store_tile writes them, 8 bytes a lane and 32
-// a row, and all lanes take part in the exchange; else each thread reads what it holds.
+// Loads a fragment from global memory. Whole column tiles of 16-bit elements in aligned rows are read in the way in
+// which store_tile writes them: 8 bytes per lane, 32 bytes per row, and then all lanes take part in the exchange. In
+// all other cases each thread reads the columns that it holds.
 template <typename Result, typename T, int32 kRank, typename RowOf>
 NSA_DEVICE Result load_fragment(const View<T, kRank> &view, int32 columns, const RowOf &row_of) {
   auto result = splat<Result>(T{});
@@ -170,8 +173,9 @@ NSA_DEVICE Result load_fragment(const View<T, kRank> &view, int32 columns, const
   return result;
 }
 
-// The part of store_tile for rows in 16-byte pieces. All lanes take part in the exchange, whether their row exists or
-// not; it makes one lane's store 8 bytes and a row's 32, the unit in which memory is written.
+// store_tile for aligned rows. All lanes take part in the exchange, whether their row exists or not. The exchange makes
+// the store of one lane 8 bytes wide. The store of a row is then 32 bytes wide, which is the unit in which memory is
+// written.
 template <typename Tile, typename T>
 NSA_DEVICE void store_quads(const Tile &fragment, T *target, bool exists, int32 columns, int32 slab, int32 half) {
   const int32 lane = threadIdx.x % 4;
@@ -189,8 +193,9 @@ NSA_DEVICE void store_quads(const Tile &fragment, T *target, bool exists, int32 
         *reinterpret_cast<Quad<T> *>(target + column) = quads[i];
 }
 
-// Registers to global, in pieces of four columns or else element by element: seldom, and a cold start compiles it, so
-// that is a plain loop over the column tiles, which stand in a ring that turns by one a step.
+// Stores a fragment of 16-bit elements in pieces of four columns where the rows allow it, else element by element. The
+// second case is rare, but every cold start compiles it. So it is a plain loop over the column tiles, which form a ring
+// that turns by one in each step.
 template <typename T, int32 kRows, int32 kCols, int32 kWarps, int32 kRank, typename RowOf>
   requires(kIsHalf<T> && Fragment<T, kRows, kCols, kWarps>::kTiles % 2 == 0)
 NSA_DEVICE void store_tile(const Fragment<T, kRows, kCols, kWarps> &fragment, const View<T, kRank> &view, int32 columns,
@@ -250,7 +255,7 @@ NSA_DEVICE void store_tile(const Fragment<T, kRows, kCols, kWarps> &fragment, co
     }
 }
 
-// One element per row. All four lanes of a row read it; one of them writes it.
+// Loads one element per row. All four lanes of a row read it.
 template <typename Result, typename T, int32 kRank, typename RowOf>
 NSA_DEVICE Result load_rows(const View<T, kRank> &view, const RowOf &row_of) {
   Result result;
@@ -264,7 +269,8 @@ NSA_DEVICE Result load_rows(const View<T, kRank> &view, const RowOf &row_of) {
   return result;
 }
 
-// Where to may hang on another vector: row_of(r, place).
+// Stores one element per row; the first of the row's four lanes writes it. The place may depend on the values of other
+// vectors: row_of(r, place).
 template <typename T, int32 kRows, int32 kWarps, int32 kRank, typename RowOf, typename... Places>
 NSA_DEVICE void store_rows(const RowVector<T, kRows, kWarps> &vector, const View<T, kRank> &view, const RowOf &row_of,
                            const Places &...places) {

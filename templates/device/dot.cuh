@@ -1,6 +1,7 @@
-// dot(a, b, acc) = acc + a b and dot_transposed(a, b, acc) = acc + a b^T for 16-bit operands, on mma.sync.
-// `a` is a fragment or a shared tile, `acc` a fragment, `b` a shared tile; the block has synchronised on the shared
-// ones. Float operands are in dot_float.cuh, products in which zero annihilates NaN and Inf in dot_annihilating.cuh.
+// Matrix products of 16-bit operands on mma.sync: dot(a, b, acc) = acc + a b and dot_transposed(a, b, acc) = acc + a
+// b^T. `a` is a fragment or a shared tile, `b` is a shared tile, and `acc` is a fragment. The block has synchronised
+// after it wrote the shared tiles. Products of floats are in dot_float.cuh. Products in which a zero annihilates NaN
+// and Inf are in dot_annihilating.cuh.
 #pragma once
 
 #include "fragment.cuh"
@@ -15,8 +16,8 @@ inline constexpr int32 kMmaDepth = 16;
 using RightOperand = uint32[4];
 inline constexpr int32 kRightColumns = 2 * kTileColumns;
 
-// The lane's place for load_right. `b` is stored as K x N, rows are the depth; transposed as N x K, rows are the
-// columns of the product.
+// The lane's place for load_right. A plain `b` is stored as K x N: its rows are the depth of the product. A transposed
+// `b` is stored as N x K: its rows are the columns of the product.
 template <bool kTransposed, typename T, int32 kRows, int32 kCols>
 NSA_DEVICE auto right_cursor(SharedTile<T, kRows, kCols> b) {
   const int32 lane = threadIdx.x % kWarpSize;
@@ -58,7 +59,7 @@ NSA_DEVICE void load_left(uint32 (&a)[4], SharedCursor<kChunksPerRow> cursor, in
   ldmatrix_x4(a, cursor.at(slab * kSlabRows, depth / 8));
 }
 
-// The left operand, from shared memory to registers.
+// Loads a left operand from shared memory into a fragment.
 template <typename Result, typename T, int32 kRows, int32 kCols>
 NSA_DEVICE Result load_operand(SharedTile<T, kRows, kCols> tile) {
   const auto cursor = left_cursor<Result::kSlabs>(tile);
@@ -84,7 +85,7 @@ template <typename T> NSA_DEVICE void multiply(Pair<float> (&c)[2], const uint32
   c[1] = {{elements[2], elements[3]}};
 }
 
-// `left` is a fragment or, in shared memory, the cursor of one.
+// `left` is a fragment, or the cursor of a left operand in shared memory.
 template <bool kTransposed, int32 kDepth, typename Left, typename T, int32 kRows, int32 kCols, int32 kWarps,
           int32 kRightRows, int32 kRightCols>
 NSA_DEVICE Fragment<float, kRows, kCols, kWarps> dot_half(const Left &left, SharedTile<T, kRightRows, kRightCols> b,

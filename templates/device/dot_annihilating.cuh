@@ -1,10 +1,11 @@
-// dot_annihilating(a, b, acc): dot(a, b, acc) in which a zero of `a` contributes zero whatever stands in `b`, NaN and
-// Inf included. Every other element of `a` contributes as ever. For 16-bit operands; floats are in dot_float.cuh.
+// dot_annihilating(a, b, acc): the product dot(a, b, acc), in which a zero of `a` contributes zero whatever `b` holds,
+// NaN and Inf included. All other elements of `a` contribute as in dot. This file serves 16-bit operands; dot_float.cuh
+// serves floats.
 //
-// Matrix units know only 0 * NaN = NaN. So the block looks once whether `b` is finite. If it is not, what is not goes
-// into the sums by a loop that takes or leaves each product, and out of `b`: zeros stand in its places from then on.
-// The plain product follows, so that a sum which meets zeros only is bit for bit what it were without NaN and Inf. All
-// threads of the block take part.
+// Matrix units compute 0 * NaN as NaN. So the block looks once whether all of `b` is finite. If it is not, a loop adds
+// the products with elements that are NaN or Inf, except for those with a zero of `a`. Then zeros replace these
+// elements in `b`, and the plain product follows. A sum in which NaN and Inf meet only zeros is therefore, bit for bit,
+// the sum that a finite `b` gives. All threads of the block take part.
 #pragma once
 
 #include "dot.cuh"
@@ -12,7 +13,8 @@
 
 namespace nsa {
 
-// Row or, transposed, column `depth` of the right operand, in the thread's two columns of a column tile.
+// The elements of the right operand at this depth, in the thread's two columns of a column tile. The depth counts rows
+// of `b`, or columns if `b` is transposed.
 template <bool kTransposed, typename T, int32 kRows, int32 kCols>
 NSA_DEVICE Pair<T> right_pair(SharedTile<T, kRows, kCols> b, int32 depth, int32 tile) {
   constexpr int32 kChunkElements = SharedTile<T, kRows, kCols>::kChunkElements;
@@ -27,10 +29,10 @@ NSA_DEVICE Pair<T> right_pair(SharedTile<T, kRows, kCols> b, int32 depth, int32 
   }
 }
 
-// The products of elements of `b` that are NaN or Inf with what is not zero. Rare, and a cold start compiles it, so it
-// is kept short: plain loops over the column tiles and the depth. Registers have no run-time index. So the
-// accumulator's column tiles stand in a ring that turns by one a step, of the left operand's one is chosen, and the
-// lane that holds the element hands it to the row's others.
+// Adds the products of the elements of `b` that are NaN or Inf with the elements of `a` that are not zero. This is
+// rare, but every cold start compiles it. So it is short: plain loops over the column tiles and the depth. Registers
+// have no run-time index. So the column tiles of the accumulator form a ring that turns by one in each step. A mask
+// chooses the left operand's column tile. The lane that holds the element hands it to the other lanes of the row.
 template <bool kTransposed, typename T, int32 kRows, int32 kCols, int32 kDepth, int32 kWarps, int32 kRightRows,
           int32 kRightCols>
 NSA_DEVICE Fragment<float, kRows, kCols, kWarps> add_non_finite(const Fragment<T, kRows, kDepth, kWarps> &a,
@@ -80,8 +82,8 @@ NSA_DEVICE Fragment<float, kRows, kCols, kWarps> add_non_finite(const Fragment<T
   return acc;
 }
 
-// `where`, the same for all threads of the block: elsewhere no zero meets an element that is not finite, or it does not
-// matter.
+// `where` has the same value in all threads of the block. Callers pass false where no zero can meet an element that is
+// not finite, or where it does not matter.
 template <typename A, typename B, typename Acc>
   requires kIsHalf<typename B::Element>
 NSA_DEVICE Acc dot_annihilating(const A &a, B b, const Acc &acc, bool where = true) {

@@ -1,7 +1,7 @@
-// dot and dot_transposed (dot.cuh) for float operands: fused multiply-adds in full float precision, never TF32.
-// The accumulator has the layout of mma.sync, so maps and reductions are the same for all types. `a` is a fragment or
-// a shared tile, `b` a shared tile that the block has synchronised on. Where zero annihilates Inf and NaN, the block
-// looks once whether `b` holds any, as in dot_annihilating.cuh.
+// dot and dot_transposed (dot.cuh) for float operands. They use fused multiply-adds in full float precision, never
+// TF32. `a` is a fragment or a shared tile, and `b` is a shared tile. The block has synchronised after it wrote the
+// shared tiles. The accumulator has the layout of mma.sync, so all types share the same maps and reductions. In the
+// annihilating variants the block looks once whether `b` holds any Inf or NaN, as in dot_annihilating.cuh.
 #pragma once
 
 #include "fragment.cuh"
@@ -17,12 +17,12 @@ template <bool kAnnihilating> NSA_DEVICE float multiply_add(float a, float b, fl
   return kAnnihilating && a == 0 ? c : fmaf(a, b, c);
 }
 
-// The thread's rows of the left operand, four columns.
+// Four columns of the left operand, in the thread's rows.
 template <int32 kSlabs> struct LeftFloats {
   float values[kSlabs][2][kFloatDepth]; // [slab][half][depth]
 };
 
-// Four elements of the depth of the thread's two columns in a column tile: right[column][depth].
+// Four elements of the depth, in the thread's two columns of a column tile: right[column][depth].
 using RightFloats = float[2][kFloatDepth];
 
 // `b` is stored as N x K.
@@ -37,9 +37,9 @@ NSA_DEVICE void load_right_transposed(RightFloats &right, SharedTile<float, kRow
   }
 }
 
-// `b` is stored as K x N. The thread's two columns are half of chunk 2 * tile or 2 * tile + 1. Its lane decides only
-// the lowest bit of the chunk, so XOR is split in a constant, which becomes the load's offset, and one of two
-// addresses.
+// `b` is stored as K x N. The thread's two columns are one half of chunk 2 * tile or of chunk 2 * tile + 1: the lane
+// decides only the lowest bit of the chunk. So the XOR of the swizzle is split into a constant, which becomes the
+// offset of the load, and one of two addresses.
 template <int32 kRows, int32 kCols>
 NSA_DEVICE void load_right(RightFloats &right, SharedTile<float, kRows, kCols> b, int32 depth, int32 tile) {
   constexpr int32 kChunksPerRow = SharedTile<float, kRows, kCols>::kChunksPerRow;
@@ -55,7 +55,7 @@ NSA_DEVICE void load_right(RightFloats &right, SharedTile<float, kRows, kCols> b
   }
 }
 
-// Four elements of the depth for all of the thread's accumulators.
+// Multiplies four elements of the depth into all of the thread's accumulators.
 template <bool kTransposed, bool kAnnihilating, int32 kRows, int32 kCols, int32 kWarps, int32 kRightRows,
           int32 kRightCols>
 NSA_DEVICE void multiply_chunk(Fragment<float, kRows, kCols, kWarps> &acc,
@@ -82,7 +82,7 @@ NSA_DEVICE void multiply_chunk(Fragment<float, kRows, kCols, kWarps> &acc,
   }
 }
 
-// Columns depth + part .. + 3 of the thread's rows.
+// Loads columns depth + part to depth + part + 3 of the thread's rows.
 template <int32 kRows, int32 kDepth, typename Acc>
 NSA_DEVICE void load_left(LeftFloats<Acc::kSlabs> &left, SharedTile<float, kRows, kDepth> a, const Acc &, int32 depth,
                           int32 part) {
@@ -97,7 +97,8 @@ NSA_DEVICE void load_left(LeftFloats<Acc::kSlabs> &left, SharedTile<float, kRows
     }
 }
 
-// The four lanes of a row hold two neighbouring columns each. `a` was moved down by `depth`.
+// The same from a fragment, which move_down has already moved down by `depth`. Each of the row's four lanes holds two
+// neighbouring columns of a column tile.
 template <int32 kRows, int32 kDepth, int32 kWarps, typename Acc>
 NSA_DEVICE void load_left(LeftFloats<Acc::kSlabs> &left, const Fragment<float, kRows, kDepth, kWarps> &a, const Acc &,
                           int32, int32 part) {
@@ -113,8 +114,9 @@ NSA_DEVICE void load_left(LeftFloats<Acc::kSlabs> &left, const Fragment<float, k
 
 template <int32 kRows, int32 kDepth> NSA_DEVICE void move_down(SharedTile<float, kRows, kDepth> &) {}
 
-// Registers have no run-time index. A short loop that moves the left operand down by one column tile each time is a
-// sixteenth more instructions than an unrolled one, and an eighth of its code and compile time.
+// Registers have no run-time index. So a short loop reads only the first column tile and moves the left operand down by
+// one column tile in each step. Compared with an unrolled loop it executes a sixteenth more instructions, and has an
+// eighth of the code and of the compile time.
 template <int32 kRows, int32 kDepth, int32 kWarps>
 NSA_DEVICE void move_down(Fragment<float, kRows, kDepth, kWarps> &a) {
 #pragma unroll

@@ -1,6 +1,6 @@
-// Fragment<T, kRows, kCols, kWarps>: a tile in the registers of kWarps warps, in the layout of layout.cuh.
-// RowVector<T, kRows, kWarps>: one value per row, held by all four lanes that share the row.
-// Both are values; a warp's rows are its own, so nothing here needs a barrier.
+// Fragment<T, kRows, kCols, kWarps>: a tile of kRows x kCols elements in the registers of kWarps warps, in the layout
+// of layout.cuh. RowVector<T, kRows, kWarps>: one value per row. All four lanes that share a row hold it. Both types
+// are values. A warp shares its rows with no other warp, so no function here needs a barrier.
 #pragma once
 
 #include "layout.cuh"
@@ -37,7 +37,7 @@ template <typename T, int32 kRows_, int32 kWarps_> struct RowVector {
 
   NSA_DEVICE static int32 row(int32 slab, int32 half) { return fragment_row(threadIdx.x, kSlabs, slab, half); }
 
-  // A row's value stands for all of its columns.
+  // The same interface as Fragment::get, so that a map can mix both types. Every column of a row has the row's value.
   NSA_DEVICE T get(int32 slab, int32, int32 half, int32) const { return values[slab][half]; }
 };
 

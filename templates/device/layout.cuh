@@ -1,9 +1,9 @@
-// Index arithmetic: which element a thread holds, and where a shared tile keeps it.
-// Nothing here touches memory; tests/unit/device compiles this file on the host.
+// Index arithmetic of tiles: which elements a thread of a fragment holds, and where a shared tile keeps an element.
+// Nothing here touches memory. tests/unit/device compiles this file on the host.
 //
-// Fragment layout (PTX ISA, "Matrix Fragments for mma.m16n8k16"): a tile is cut into slabs of 16 rows and
-// column tiles of 8. Lane 4*g + t of a warp holds columns 2*t and 2*t + 1 of rows g (half 0) and g + 8 (half 1).
-// Accumulators and 16-bit left operands agree in it: two neighbouring column tiles are one k16 step.
+// Fragment layout (PTX ISA, "Matrix Fragments for mma.m16n8k16"): a tile is cut into slabs of 16 rows and into column
+// tiles of 8. Lane 4*g + t of a warp holds columns 2*t and 2*t + 1 of row g (half 0) and of row g + 8 (half 1).
+// Accumulators and 16-bit left operands have the same layout: two neighbouring column tiles are one step of depth 16.
 #pragma once
 
 #include "types.cuh"
@@ -25,9 +25,10 @@ NSA_DEVICE constexpr int32 fragment_column(int32 thread, int32 tile, int32 index
 
 inline constexpr int32 kChunkBytes = 16;
 
-// Shared tiles are rows of 16-byte chunks. ldmatrix reads one chunk column of 8 rows at a time and is free of
-// bank conflicts when those 8 chunks differ modulo 8 (8 chunks = 32 banks). With c = 2^e * odd chunks per row,
-// 8 rows already cover 8 / 2^e different places, and XOR with the row's next e bits separates the others.
+// Shared tiles are rows of 16-byte chunks. ldmatrix reads one column of chunks in 8 rows at a time. It has no bank
+// conflict if the places of those 8 chunks differ modulo 8 (8 chunks are 32 banks). Let a row have 2^e * odd chunks.
+// Then 8 rows already take 8 / 2^e different places, and XOR with the next e bits of the row number separates the
+// others.
 NSA_DEVICE constexpr int32 swizzle_bits(int32 chunks_per_row) {
   int32 bits = 0;
   while (bits < 3 && chunks_per_row % (2 << bits) == 0)
@@ -35,7 +36,7 @@ NSA_DEVICE constexpr int32 swizzle_bits(int32 chunks_per_row) {
   return bits;
 }
 
-// The swizzle permutes chunks within aligned groups of this many.
+// The swizzle permutes the chunks within aligned groups of this many chunks.
 NSA_DEVICE constexpr int32 swizzle_group(int32 chunks_per_row) { return 1 << swizzle_bits(chunks_per_row); }
 
 NSA_DEVICE constexpr int32 swizzle(int32 row, int32 chunks_per_row) {

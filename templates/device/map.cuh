@@ -1,8 +1,7 @@
-// map<Result>(function, inputs...): an elementwise function of fragments and row vectors. A row vector among the
-// inputs of a fragment gives its row's value to every column. The function takes the inputs' elements and, if it
-// wants them, the row and column numbers after them. A function that returns float may make a 16-bit result:
-// two columns are then rounded by one instruction.
-// What such functions call is in ptx_math.cuh.
+// map<Result>(function, inputs...): an elementwise function of fragments and row vectors. A row vector among the inputs
+// of a fragment gives its row's value to every column. The function takes one element of each input. It may take the
+// row number and the column number as well, after the elements. Functions that it may call are in ptx_math.cuh. A
+// function that returns float may make a 16-bit result. One instruction then rounds two columns.
 #pragma once
 
 #include "fragment.cuh"
@@ -54,7 +53,7 @@ NSA_DEVICE Result map(const Function &function, const Inputs &...inputs) {
   return result;
 }
 
-// Every element the same value.
+// A tile whose elements all have the same value.
 template <typename Result, typename T> NSA_DEVICE Result splat(T value) {
   return map<Result>([value] { return value; });
 }

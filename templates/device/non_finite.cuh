@@ -1,4 +1,5 @@
-// Whether a shared tile holds an Inf or a NaN, which a product must know before its zeros may meet them.
+// Finds and removes Inf and NaN in shared tiles. A matrix product in which a zero may meet them needs that first,
+// because matrix units compute 0 * Inf and 0 * NaN as NaN.
 #pragma once
 
 #include "ptx_warp.cuh"
@@ -6,7 +7,8 @@
 
 namespace nsa {
 
-// All elements of a word at once: the topmost bit of each that is Inf or NaN. Only a full exponent carries into it.
+// Looks at all elements of a word at once: sets the topmost bit of each element that is Inf or NaN, and clears all
+// other bits. Adding one to the exponent carries into the topmost bit only if all bits of the exponent are set.
 template <typename T> NSA_DEVICE uint32 non_finite(uint32 word) {
   constexpr uint32 kExponent = kSameType<T, bf16> ? 0x7f807f80u : kSameType<T, f16> ? 0x7c007c00u : 0x7f800000u;
   constexpr uint32 kExponentUnit = kSameType<T, bf16> ? 0x00800080u : kSameType<T, f16> ? 0x04000400u : 0x00800000u;
@@ -14,10 +16,10 @@ template <typename T> NSA_DEVICE uint32 non_finite(uint32 word) {
   return ((word & kExponent) + kExponentUnit) & kCarry;
 }
 
-// All threads of the block take part.
+// Whether the tile holds an Inf or a NaN. All threads of the block call it and get the same answer.
 template <int32 kThreads, typename T, int32 kRows, int32 kCols>
 NSA_DEVICE bool any_non_finite(SharedTile<T, kRows, kCols> tile) {
-  // In the order of memory: where in the tile a chunk belongs does not matter.
+  // Chunks are read in the order of memory, because it does not matter here which element of the tile a chunk holds.
   constexpr int32 kChunks = SharedTile<T, kRows, kCols>::kBytes / kChunkBytes;
   constexpr int32 kSteps = (kChunks + kThreads - 1) / kThreads;
   const Chunk *chunks = reinterpret_cast<const Chunk *>(tile.base) + threadIdx.x;
@@ -34,8 +36,8 @@ NSA_DEVICE bool any_non_finite(SharedTile<T, kRows, kCols> tile) {
   return any_thread(found != 0);
 }
 
-// Zeros for all that is Inf or NaN in a tile of 16-bit elements. All threads of the block take part, and may read the
-// tile before and after it.
+// Replaces every Inf and NaN in a tile of 16-bit elements with zero. All threads of the block call it. A barrier at
+// both ends lets threads read the tile before and after the call.
 template <int32 kThreads, typename T, int32 kRows, int32 kCols>
 NSA_DEVICE void clear_non_finite(SharedTile<T, kRows, kCols> tile) {
   static_assert(sizeof(T) == 2, "the mask is of two elements a word");

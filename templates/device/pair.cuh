@@ -1,11 +1,11 @@
-// Pair<T>: two neighbouring columns of a row, what a thread holds and moves at a time.
+// Pair<T>: two neighbouring columns of a row. It is the unit that a thread holds and moves.
 #pragma once
 
 #include "ptx_convert.cuh"
 
 namespace nsa {
 
-// One register for 16-bit types, as mma wants them.
+// A pair of 16-bit elements is one register, as mma instructions expect it.
 template <typename T> struct alignas(2 * sizeof(T)) Pair {
   T values[2];
 
@@ -30,13 +30,14 @@ struct Pair<T> {
   NSA_DEVICE T get(int32 index) const { return T{static_cast<uint16>(bits >> (16 * index))}; }
 };
 
-// How many of the `count` columns from `first` on lie before `columns`.
+// The number of the `count` columns from `first` on that lie before `columns`.
 NSA_DEVICE constexpr int32 columns_from(int32 first, int32 columns, int32 count) {
   const int32 left = columns - first;
   return left <= 0 ? 0 : left < count ? left : count;
 }
 
-// The first `elements` of two columns; the others are zero. `together`: one access may move both.
+// Loads the first `elements` (0, 1 or 2) of two columns; the others are zero. `together`: the address is aligned, so a
+// single access may move both.
 template <typename T> NSA_DEVICE Pair<T> load_pair(const T *source, int32 elements, bool together) {
   if (together && elements == 2)
     return *reinterpret_cast<const Pair<T> *>(source);

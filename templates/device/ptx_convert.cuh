@@ -1,4 +1,4 @@
-// Conversions between float and 16-bit floats, round to nearest even. One PTX instruction per function.
+// Conversions between float and 16-bit floats, rounding to nearest even. Each function is one PTX instruction.
 #pragma once
 
 #include "types.cuh"
@@ -22,14 +22,14 @@ NSA_DEVICE void convert(float value, bf16 &result) { asm("cvt.rn.bf16.f32 %0, %1
 
 NSA_DEVICE void convert(float value, f16 &result) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(value)); }
 
-// `to<bf16>(x)`.
+// Rounds a float to a named type, as in `to<bf16>(x)`.
 template <typename T> NSA_DEVICE T to(float value) {
   T result;
   convert(value, result);
   return result;
 }
 
-// Two values in one register, the first in the low half.
+// Rounds two values into one register; `low` goes into the low half.
 NSA_DEVICE uint32 pack_bf16(float low, float high) {
   uint32 result;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));

@@ -7,7 +7,7 @@ namespace nsa {
 
 NSA_DEVICE uint32 shared_address(const void *pointer) { return static_cast<uint32>(__cvta_generic_to_shared(pointer)); }
 
-// Writes 16 bytes: the first `bytes` from `source`, zeros after them. Nothing is read when `bytes` is 0.
+// Writes 16 bytes: the first `bytes` come from `source`, and the rest are zeros. Nothing is read when `bytes` is 0.
 // Source and destination are multiples of 16 bytes.
 NSA_DEVICE void cp_async_16(uint32 destination, const void *source, int32 bytes) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;"

@@ -5,7 +5,8 @@
 
 namespace nsa {
 
-// Unlike a plain load it may be moved over copies and stores, so that several are under way at once.
+// The compiler may move it over copies and stores, which it does not do with a plain load. So several loads are under
+// way at once.
 NSA_DEVICE int32 load_unchanging(const int32 *source) {
   int32 result;
   asm("ld.global.nc.s32 %0, [%1];" : "=r"(result) : "l"(__cvta_generic_to_global(source)));

@@ -1,4 +1,4 @@
-// Special functions of the multi-function unit, and maxima with a stated treatment of NaN.
+// Functions of the multi-function unit, and minima and maxima whose treatment of NaN is stated.
 #pragma once
 
 #include "types.cuh"
@@ -22,7 +22,7 @@ NSA_DEVICE float log2_approx(float x) {
   return result;
 }
 
-// A number wins over NaN.
+// If one operand is NaN, the result is the other operand.
 NSA_DEVICE float max_number(float a, float b) {
   float result;
   asm("max.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
@@ -35,7 +35,7 @@ NSA_DEVICE float min_number(float a, float b) {
   return result;
 }
 
-// NaN wins over every number.
+// If one operand is NaN, the result is NaN.
 NSA_DEVICE float max_or_nan(float a, float b) {
   float result;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));

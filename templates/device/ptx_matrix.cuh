@@ -6,8 +6,8 @@
 
 namespace nsa {
 
-// Four 8x8 matrices of 16-bit elements; lanes 8*i .. 8*i + 7 give the row addresses of matrix i.
-// Volatile with a memory clobber: the compiler does not see that it reads shared memory.
+// Loads four 8x8 matrices of 16-bit elements. Lanes 8*i .. 8*i + 7 give the addresses of the rows of matrix i. It is
+// volatile with a memory clobber, because the compiler does not see that it reads shared memory.
 NSA_DEVICE void ldmatrix_x4(uint32 (&result)[4], uint32 address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(result[0]), "=r"(result[1]), "=r"(result[2]), "=r"(result[3])
@@ -15,7 +15,7 @@ NSA_DEVICE void ldmatrix_x4(uint32 (&result)[4], uint32 address) {
                : "memory");
 }
 
-// The same, each matrix transposed.
+// ldmatrix_x4 with each matrix transposed.
 NSA_DEVICE void ldmatrix_x4_transposed(uint32 (&result)[4], uint32 address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(result[0]), "=r"(result[1]), "=r"(result[2]), "=r"(result[3])

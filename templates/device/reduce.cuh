@@ -1,5 +1,5 @@
-// Reductions along the columns of a fragment: in the thread first, then among the four lanes of a row.
-// The order is fixed by the layout, so results repeat bit for bit.
+// Reductions along the columns of a fragment: each thread reduces its own columns first, then the four lanes of a row
+// combine theirs. The layout fixes the order of operations, so results repeat bit for bit.
 #pragma once
 
 #include "fragment.cuh"
@@ -38,7 +38,7 @@ template <typename Tile> NSA_DEVICE auto reduce_add(const Tile &x) {
   return reduce_columns(x, [](float a, float b) { return a + b; });
 }
 
-// The last column.
+// The last column of each row. The last of the row's four lanes holds it.
 template <int32 kRows, int32 kCols, int32 kWarps>
 NSA_DEVICE RowVector<float, kRows, kWarps> reduce_last(const Fragment<float, kRows, kCols, kWarps> &x) {
   RowVector<float, kRows, kWarps> result;

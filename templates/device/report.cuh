@@ -1,11 +1,11 @@
-// The status word of a launch (runtime/base/device_status.h): code and place of the first violation.
+// Writes a violation into the status word of a launch (runtime/base/device_status.h): its code and its place.
 #pragma once
 
 #include "view.cuh"
 
 namespace nsa {
 
-// All threads of the block call it with the same arguments. The first reporter of the grid wins.
+// All threads of the block call it with the same arguments. Only the first report of the grid is kept.
 NSA_DEVICE void report(bool bad, int32 code, int32 place, const View<int32, 1> &status) {
   if (!bad || threadIdx.x != 0 || !status.present())
     return;

@@ -1,4 +1,4 @@
-// Ring<Tile, kStages>: the shared tiles of one load in a software-pipelined loop, one per stage.
+// Ring<Tile, kStages>: the shared tiles into which a software-pipelined loop loads one operand, one tile per stage.
 #pragma once
 
 #include "types.cuh"
@@ -19,7 +19,8 @@ template <int32 kStages> NSA_DEVICE constexpr int32 next_stage(int32 stage) {
   return stage + 1 == kStages ? 0 : stage + 1;
 }
 
-// The stage that the previous iteration read: free again after the barrier, so the next copy goes there.
+// The stage that the previous iteration read. After the barrier no thread reads it any more, so the next copy goes
+// there.
 template <int32 kStages> NSA_DEVICE constexpr int32 previous_stage(int32 stage) {
   return stage == 0 ? kStages - 1 : stage - 1;
 }

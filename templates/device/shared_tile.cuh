@@ -1,6 +1,6 @@
-// SharedTile<T, kRows, kCols>: a tile in shared memory, rows of swizzled 16-byte chunks (layout.cuh).
-// It refers to memory that the kernel's shared block owns, from a multiple of 128 bytes on; copying it copies the
-// reference.
+// SharedTile<T, kRows, kCols>: a tile in shared memory whose rows are swizzled 16-byte chunks (layout.cuh). A
+// SharedTile is a reference: the kernel's shared block owns the memory, and a copy refers to the same memory. The
+// memory begins at a multiple of 128 bytes.
 #pragma once
 
 #include "layout.cuh"
@@ -12,11 +12,11 @@ struct alignas(kChunkBytes) Chunk {
   uint32 words[4];
 };
 
-// Where one thread reads a tile of kChunksPerRow chunks per row: its own row and chunk, which differ from thread to
-// thread, plus a distance that all threads share and that is known when compiling. Rows of the distance are a multiple
-// of 8, after which the swizzle repeats; its chunks and the thread's chunk have no bit in common. Then the part of the
-// distance that the swizzle permutes is one XOR, which all distances of the same low bits share, and the rest is the
-// offset in the load instruction.
+// Where one thread reads a tile of kChunksPerRow chunks per row. The address has two parts: the thread's own row and
+// chunk, which differ from thread to thread, and a distance that all threads share and that the compiler knows. The
+// distance in rows is a multiple of 8, after which the swizzle repeats. The distance in chunks has no bit in common
+// with the thread's chunk. So the part of the distance that the swizzle permutes is one XOR, which is the same for all
+// distances with equal low bits. The rest becomes the offset in the load instruction.
 template <int32 kChunksPerRow> struct SharedCursor {
   uint32 first;
 
@@ -53,11 +53,11 @@ template <typename T, int32 kRows_, int32 kCols_> struct SharedTile {
     return *reinterpret_cast<Chunk *>(base + byte_offset(row, chunk));
   }
 
-  // The tile's rows from `row` on, a multiple of 8: the swizzle repeats every 8 rows.
+  // The tile's rows from `row` on. `row` is a multiple of 8, because the swizzle repeats every 8 rows.
   NSA_DEVICE SharedTile from_row(int32 row) const { return SharedTile(base + row * kChunksPerRow * kChunkBytes); }
 };
 
-// kCount rows from `first` on, a multiple of 8.
+// The kCount rows from `first` on. `first` is a multiple of 8.
 template <int32 kCount, typename T, int32 kRows, int32 kCols>
 NSA_DEVICE SharedTile<T, kCount, kCols> rows_of(SharedTile<T, kRows, kCols> tile, int32 first) {
   static_assert(kCount <= kRows, "a part of a tile has no more rows than the tile");

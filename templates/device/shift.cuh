@@ -1,4 +1,5 @@
-// shift_columns(x, first): every column one to the right, and a new first one.
+// shift_columns(x, first): moves every column of `x` one place to the right, drops the last column, and makes `first`
+// the first column.
 #pragma once
 
 #include "fragment.cuh"
@@ -6,8 +7,9 @@
 
 namespace nsa {
 
-// A lane's even column comes from its left neighbour's odd one. The first of the four lanes takes it from the last, of
-// the column tile before: the same exchange brings what its next column tile needs.
+// A lane's even column comes from the odd column of its left neighbour. The first of the four lanes of a row has no
+// left neighbour: its column comes from the last lane's odd column in the column tile before. One exchange per column
+// tile serves both cases.
 template <int32 kRows, int32 kCols, int32 kWarps>
 NSA_DEVICE Fragment<float, kRows, kCols, kWarps> shift_columns(const Fragment<float, kRows, kCols, kWarps> &x,
                                                                const RowVector<float, kRows, kWarps> &first) {

@@ -1,6 +1,6 @@
-// TopLists<kRows, kSlots, kWarps>: for each row of a tile the best columns that it was offered so far, in shared
-// memory. The four lanes that hold a row in a fragment (layout.cuh) share its list: lane t keeps slots t, t + 4, .. and
-// nobody else touches them, so nothing here needs a barrier.
+// TopLists<kRows, kSlots, kWarps>: for each row of a tile, a list in shared memory of the kSlots best columns that the
+// row was offered so far. The four lanes that hold a row of a fragment (layout.cuh) share its list. Lane t alone
+// touches slots t, t + 4, and so on, so no function here needs a barrier.
 #pragma once
 
 #include "fragment.cuh"
@@ -9,27 +9,28 @@
 
 namespace nsa {
 
-// Orders columns as lists do: by score, then lower columns before higher ones. Every number is above NaN, and NaN above
-// -inf, which stands for no column.
+// A number by which columns are ordered: a higher score comes first, and among equal scores the lower column. A NaN
+// comes after every other score. The score -inf means that there is no column, and its key is 0.
 NSA_DEVICE uint64 top_key(float score, int32 column) {
   const uint32 bits = __float_as_uint(score);
-  // Negative numbers order the other way round by their bits.
+  // The bits of negative floats order the other way round.
   uint32 rank = (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
-  rank = score == 0 ? 0x80000000u : rank; // both zeros
+  rank = score == 0 ? 0x80000000u : rank; // -0 and 0 are equal scores
   rank = score == score ? rank : 1;
   const uint64 key = static_cast<uint64>(rank) << 32 | ~static_cast<uint32>(column);
   return score == -infinity() ? 0 : key;
 }
 
-// Negative for a slot that holds none: empty slots hold their numbers, which are below all keys and differ.
+// The column of a key, or a negative number if the slot is empty. An empty slot holds its own number as key: it is
+// below the keys of all columns, and no two empty slots are equal.
 NSA_DEVICE int32 top_column(uint64 key) { return static_cast<int32>(~static_cast<uint32>(key)); }
 
 template <int32 kRows_, int32 kSlots_, int32 kWarps_> struct TopLists {
   static constexpr int32 kRows = kRows_;
   static constexpr int32 kSlots = kSlots_;
   static constexpr int32 kWarps = kWarps_;
-  // A slot is a row of keys, one for each row of the tile. Eight rows by four slots meet in one access: with these
-  // four keys between slots, each half of them covers all banks.
+  // A slot holds one key for each row of the tile. Eight rows by four slots meet in one access. With four keys of
+  // padding between slots, each half of the keys of that access covers all banks.
   static constexpr int32 kSlotStride = kRows + 4;
   static constexpr int32 kBytes = kSlots * kSlotStride * static_cast<int32>(sizeof(uint64));
 
@@ -42,7 +43,7 @@ template <int32 kRows_, int32 kSlots_, int32 kWarps_> struct TopLists {
   }
 };
 
-// Calls visit(slab, half, row) for the rows of which the thread holds columns.
+// Calls visit(slab, half, row) for each row of which the thread holds columns.
 template <typename Lists, typename Visit> NSA_DEVICE void for_each_row(const Visit &visit) {
   using Rows = RowVector<int32, Lists::kRows, Lists::kWarps>;
 #pragma unroll
@@ -59,7 +60,7 @@ template <typename Lists> NSA_DEVICE void top_clear(const Lists &lists) {
   });
 }
 
-// The least of the keys that the lane keeps, and its slot.
+// The least of the keys that a lane keeps, and the slot that holds it.
 struct TopLeast {
   uint64 key;
   int32 slot;
@@ -88,9 +89,10 @@ NSA_DEVICE uint64 greatest_of_row(uint64 key) {
   return over_row(key, [](uint64 a, uint64 b) { return a < b ? b : a; });
 }
 
-// Registers have no run-time index: a short loop looks at the first column tile and moves the others down. Nearly all
-// columns are below what their row's list holds, and are done with after one vote of the warp. Among those that are
-// not, each row takes its best, until no row has one left.
+// Offers the columns of `scores` to the lists; column 0 of the tile has the number `first`. Registers have no run-time
+// index. So a short loop reads the first column tile and moves the others down. Nearly all columns are below every key
+// in their row's list, and one vote of the warp settles them. As long as a better column is left, each row inserts the
+// best of its columns in place of its least key.
 template <int32 kRows, int32 kCols, int32 kSlots, int32 kWarps>
 NSA_DEVICE void top_insert(const TopLists<kRows, kSlots, kWarps> &lists,
                            const Fragment<float, kRows, kCols, kWarps> &scores, int32 first) {
@@ -125,7 +127,7 @@ NSA_DEVICE void top_insert(const TopLists<kRows, kSlots, kWarps> &lists,
   });
 }
 
-// The lowest listed column above `after`, in each row; the largest int32 where there is none.
+// In each row the lowest listed column above `after`, or the largest int32 if there is none.
 template <int32 kRows, int32 kSlots, int32 kWarps>
 NSA_DEVICE RowVector<int32, kRows, kWarps> top_next(const TopLists<kRows, kSlots, kWarps> &lists,
                                                     const RowVector<int32, kRows, kWarps> &after) {

@@ -1,6 +1,6 @@
-// Fixed-width integers, 16-bit float storage and the annotations of device functions.
-// A kernel's text is self-contained: no toolkit header, no standard header.
-// Code that is only index arithmetic also compiles with a host compiler, so that unit tests can check it.
+// Fixed-width integers, storage for 16-bit floats, and the annotation of device functions. A kernel's text is
+// self-contained: it includes no header of the CUDA toolkit and no standard header. Files that only compute indices
+// also compile with a host compiler, so that unit tests can check them.
 #pragma once
 
 #ifdef __CUDACC__
@@ -17,7 +17,7 @@ using uint32 = unsigned int;
 using int64 = long long;
 using uint64 = unsigned long long;
 
-// Storage only; arithmetic happens in float.
+// bf16 and f16 only store a value. All arithmetic happens in float.
 struct bf16 {
   uint16 bits;
 };
@@ -25,7 +25,7 @@ struct f16 {
   uint16 bits;
 };
 
-// As templates spell element types.
+// The name of the type float in a rendered template.
 using f32 = float;
 
 inline constexpr int32 kWarpSize = 32;

@@ -1,20 +1,21 @@
-// View<T, R>: a strided tensor as the launcher passes it (the slots of runtime/base/manifest.h): data pointer,
-// R strides in elements, flags. R coordinates address a row, whose columns are contiguous. The caller owns the
-// memory; a null pointer is an absent tensor. Offsets are 64-bit.
+// View<T, R>: a strided tensor as the launcher passes it (the slots of runtime/base/manifest.h): a data pointer, R
+// strides in elements, and flags. R coordinates address a row, whose columns are contiguous. Offsets are 64-bit. The
+// caller owns the memory. A null pointer means that the caller passed no tensor.
 #pragma once
 
 #include "types.cuh"
 
 namespace nsa {
 
-// Where a row starts, and whether it exists. Memory of a row that does not exist is never touched.
+// The place of a row, in elements from the view's data pointer, and whether the row exists. The memory of a row that
+// does not exist is never touched.
 struct Row {
   int64 offset;
   bool exists;
 
   NSA_DEVICE Row only_if(bool condition) const { return {offset, exists && condition}; }
 
-  // The part of the row that begins at this column.
+  // The part of the row from this column on.
   NSA_DEVICE Row from_column(int32 column) const { return {offset + column, exists}; }
 };
 
@@ -27,12 +28,13 @@ template <typename T, int32 kRank> struct View {
 
   NSA_DEVICE bool present() const { return data != nullptr; }
 
-  // Base and all strides are multiples of 16 bytes, so every row begins on such a boundary.
+  // True if the data pointer and all strides are multiples of 16 bytes. Then every row begins on a 16-byte boundary.
   NSA_DEVICE bool rows_aligned() const { return (flags & 1) != 0; }
 
   template <typename... Index> NSA_DEVICE Row at(Index... index) const {
     static_assert(sizeof...(Index) == kRank, "a view takes one coordinate per stride");
-    // Coordinates of rows that exist are not negative; an unsigned number saves instructions of a 64-bit product.
+    // Coordinates of rows that exist are not negative. A conversion from unsigned saves instructions in the 64-bit
+    // product.
     const int64 coordinates[kRank] = {static_cast<int64>(static_cast<uint32>(index))...};
     int64 offset = 0;
 #pragma unroll
@@ -42,7 +44,7 @@ template <typename T, int32 kRank> struct View {
   }
 };
 
-// One element.
+// The element at R coordinates. It must exist.
 template <typename T, int32 kRank, typename... Index>
 NSA_DEVICE T load_scalar(const View<T, kRank> &view, Index... index) {
   return view.data[view.at(index...).offset];

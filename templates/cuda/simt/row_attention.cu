@@ -1,7 +1,7 @@
-// Causal attention, one warp per (query, head) row and no tensor cores: the operators of templates/tile/attention.mlir
-// for head sizes that none of its tiles can hold, and the simple variant that short lengths are measured against.
-// Each lane holds pairs of columns; a key costs one product of the whole warp. Only allowed keys are ever read, so
-// nothing else can reach a result.
+// Causal attention with one warp per row (a pair of a query and a head) and without tensor cores. It computes the
+// operators of templates/tile/attention.mlir where no tile of that program can hold the head size. It is also the
+// simple variant that short lengths are measured against. Each lane holds pairs of columns. The whole warp computes one
+// product per key. Only keys that the row may attend are read, so no other bytes can reach a result.
 //
 //! template row_attention
 //! operator dense, window, cmp
@@ -10,17 +10,17 @@
 //! fixed   cmp: cmp_block, cmp_stride
 //! let     windowed = op == window
 //! let     compressed = op == cmp
-// Position p sees the keys below (p + sight) / key_stride. Where that is negative it sees none.
+// Position p sees the keys below (p + sight) / key_stride. If that is negative, it sees no key.
 //! let     key_stride = compressed ? cmp_stride : 1
 //! let     sight = compressed ? 1 + cmp_stride - cmp_block : 1
 //! require page_size == 0
 //! choice  rows_per_block = 2 | 4 | 8
 //! choice  keys_in_flight = 1 | 2 | 4
-// Registers of a lane: its columns of the query, the result and the keys and values in flight. Past them a single key
-// is left, whatever the head size: slow, but it serves.
+// A lane holds its columns of the query, of the result, and of the keys and values in flight. If the head is so large
+// that they exceed the limit, one key in flight is the only choice: slow, but the result is right.
 //! require keys_in_flight == 1 || (keys_in_flight + 1) * (qk_dim + v_dim) <= 5120
-// As in tile/attention.mlir: 1024 keys of a row. Scalar products instead of matrices, five shuffles and an update of the
-// result for each batch of keys.
+// The cost of one row with 1024 keys, in the unit of tile/attention.mlir: scalar products instead of matrix products,
+// and five shuffles and one update of the result per batch of keys.
 //! cost    1024 * (8 * (qk_dim + v_dim) + 600 / keys_in_flight) + 8192 / rows_per_block
 //! grid    ceildiv(max_seqlen_q * group, rows_per_block), kv_heads, batch
 //! threads 32 * rows_per_block
@@ -73,8 +73,8 @@ struct Arguments {
   alignas(8) float scale_log2;
 };
 
-// Where the block's sequence lies, and its queries of this launch: `queries` from `first_time` on, before which
-// `earlier` tokens stand.
+// Where the block's sequence lies in the tensors, and the queries of it that this launch computes: `queries` queries
+// from time `first_time` on. `earlier` tokens stand before the first of them.
 struct Sequence {
   int32 q_entry;
   int32 k_entry;
@@ -84,7 +84,8 @@ struct Sequence {
   int32 earlier;
 };
 
-// A table, where there is one, knows: a malformed sequence has no query.
+// A packed launch reads the place from the table of sequences. The table holds a malformed sequence as one without
+// queries.
 NSA_DEVICE Sequence find_sequence(const Arguments &args, int32 batch) {
   const int32 q_begin = kPacked ? load_scalar(args.sequences, batch, 0) : 0;
   const int32 q_length = kPacked ? load_scalar(args.sequences, batch, 1) : args.seqlen_q;
@@ -98,7 +99,7 @@ NSA_DEVICE Sequence find_sequence(const Arguments &args, int32 batch) {
   return {q_entry, k_entry, k_begin, first_time, queries, k_length - (q_past - first_time)};
 }
 
-// The lane's columns of a row: pairs, 64 columns apart.
+// The columns of a row that a lane holds: pairs of neighbouring columns, 64 columns apart.
 template <int32 kDim> struct Columns {
   static constexpr int32 kPairs = (kDim + 2 * kWarpSize - 1) / (2 * kWarpSize);
   float values[kPairs][2];
@@ -108,7 +109,7 @@ template <int32 kDim> struct Columns {
   }
 };
 
-// kTogether: rows begin on 16-byte boundaries, so both columns of a pair move at once.
+// kTogether: rows begin at multiples of 16 bytes, so one access moves both columns of a pair.
 template <int32 kDim, bool kTogether> NSA_DEVICE Columns<kDim> load_columns(const Element *row, bool exists) {
   Columns<kDim> result;
 #pragma unroll
@@ -132,7 +133,7 @@ template <int32 kDim, bool kTogether> NSA_DEVICE void store_columns(Element *row
   }
 }
 
-// The product of two rows, the same in all lanes.
+// The dot product of two rows. All lanes get the same value.
 NSA_DEVICE float multiply(const Columns<kQkDim> &a, const Columns<kQkDim> &b) {
   float sum = 0;
 #pragma unroll
@@ -144,7 +145,7 @@ NSA_DEVICE float multiply(const Columns<kQkDim> &a, const Columns<kQkDim> &b) {
   return sum;
 }
 
-// One row: online softmax in base 2 over batches of keys.
+// Computes one row, with the online softmax in base 2 over batches of keys (Milakov and Gimelshein, arXiv 1805.02867).
 template <bool kTogether>
 NSA_DEVICE void attend(const Arguments &args, const Sequence &sequence, int32 kv_head, int32 row) {
   const int32 query = row / kGroup;
@@ -176,10 +177,11 @@ NSA_DEVICE void attend(const Arguments &args, const Sequence &sequence, int32 kv
         s[i] = -infinity();
       m_next = max_number(m_next, s[i]);
     }
-    // While all scores are -inf their weights are taken against 0 instead, and are 0.
+    // While all scores so far are -inf, weights are taken against 0 instead of the maximum, and are 0.
     const float m_finite = m_next == -infinity() ? 0.0f : m_next;
     const float m_minus = -m_finite * args.scale_log2;
-    // Of the difference: where the maximum stays, what was summed keeps its weight to the bit, however many keys come.
+    // The decay is computed from the difference of the maxima. If the maximum does not change, the decay is exactly 1,
+    // and earlier weights keep all their bits however many keys follow.
     const float decay = exp2_approx((m - m_finite) * args.scale_log2);
     l *= decay;
 #pragma unroll
@@ -209,7 +211,7 @@ NSA_DEVICE void attend(const Arguments &args, const Sequence &sequence, int32 kv
     const float lse = l == 0 ? -infinity() : (m * args.scale_log2 + log2_approx(l)) * kLn2;
     args.lse.data[args.lse.at(sequence.q_entry, time, head).offset] = lse;
   }
-  // The loop came by these keys; all heads of a group by the same.
+  // The number of keys that the loop read. All heads of a group read the same keys, so the first head's row writes it.
   if (args.reads.present() && row % kGroup == 0)
     args.reads.data[args.reads.at(sequence.q_entry, time, kv_head).offset] = max(past_key - first_key, 0);
 }
@@ -220,7 +222,7 @@ row_attention(const __grid_constant__ Arguments args) {
   const int32 kv_head = blockIdx.y;
   const Sequence sequence = find_sequence(args, blockIdx.z);
 
-  // The last rows see most keys: they start first.
+  // The last rows see most keys, so they start first.
   const int32 rows = sequence.queries * kGroup;
   const int32 row_blocks = (rows + kRowsPerBlock - 1) / kRowsPerBlock;
   const int32 row = (row_blocks - 1 - block) * kRowsPerBlock + static_cast<int32>(threadIdx.x) / kWarpSize;

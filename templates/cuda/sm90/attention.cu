@@ -1,11 +1,14 @@
-// Causal attention with its log-sum-exp, scheduled by hand for sm_90a: the operators of templates/tile/attention.mlir,
-// which says what is computed. One block a multiprocessor stays and takes tile after tile of rows (work_items.cuh). In
-// it one warp has the copy engine load queries, keys and values, into rings of shared memory; three warps look for
-// values that must not meet a zero weight (both attention_producer.cuh); and warpgroups of 64 rows each multiply,
-// scores from shared memory and weights from registers (attention_consumer.cuh). As in FlashAttention-3 (arXiv
-// 2407.08608) a warpgroup starts the scores of the next keys before it weighs the last ones, and warpgroups take turns
-// at the matrix units; here it does so across the ends of its tiles of rows too. What else was tried, and lost, stands
-// in docs/hopper_attention.md.
+// Causal attention with its log-sum-exp, scheduled by hand for sm_90a. It computes the operators of
+// templates/tile/attention.mlir, which defines them.
+//
+// One block per multiprocessor runs until the kernel ends and takes tile after tile of rows (work_items.cuh). One warp
+// of the block has the copy engine load queries, keys and values into rings of shared memory. Three warps look for
+// values that must not meet a zero weight (attention_producer.cuh has both roles). Two or three warpgroups of 64 rows
+// each multiply: scores come from operands in shared memory, and weights stay in registers (attention_consumer.cuh).
+//
+// As in FlashAttention-3 (arXiv 2407.08608), a warpgroup starts the scores of the next keys before it multiplies the
+// last weights with their values, and the warpgroups take turns at the matrix units. Here a warpgroup does so across
+// the ends of its tiles of rows too. docs/lab/hopper_attention.md says what else was tried.
 //
 //! template attention_sm90
 //! operator dense, window, cmp
@@ -14,23 +17,24 @@
 //! fixed   cmp: cmp_block, cmp_stride
 //! let     windowed = op == window
 //! let     compressed = op == cmp
-// Position p sees the keys below (p + sight) / key_stride. Where that is negative it sees none.
+// Position p sees the keys below (p + sight) / key_stride. If that is negative, it sees no key.
 //! let     key_stride = compressed ? cmp_stride : 1
 //! let     sight = compressed ? 1 + cmp_stride - cmp_block : 1
-// Few queries fill no tile of 128 rows.
+// A plan with few queries cannot fill tiles of 128 rows. Other templates serve it.
 //! require page_size == 0 && dtype_bytes == 2 && many_queries
-// The copy engine wants rows of whole 16-byte pieces, and a box of 64 rows whole queries.
+// The copy engine needs rows that consist of whole 16-byte pieces. A box of 64 rows must hold whole queries.
 //! require qk_dim % 8 == 0 && v_dim % 8 == 0 && qk_dim <= 256 && v_dim <= 256
 //! require 64 % group == 0 || group == 128
 //! choice  warpgroups = 2 | 3
 //! choice  key_tile = 64 | 80 | 96 | 112 | 128 | 176
 //! choice  stages = 2 | 3 | 4
-// Four places cost fewer instructions than three, whose number is no power of 2: half a percent. Two warpgroups leave
-// no room for them with the tiles that are good for heads of 128.
+// Four stages need fewer instructions than three, because 4 is a power of 2; this saves half a percent. With two
+// warpgroups, four stages of the tiles that are good for heads of 128 do not fit into shared memory.
 //! require stages < 4 || warpgroups == 3
-// Two blocks may share what the copy engine loads. Where power limits both this is worth from -1.3 to 1.3 % with the
-// tile that is best everywhere, and 2 to 13 % for compressed attention of groups of 8 at 1024 to 8192 tokens. So it is
-// tried with that tile alone.
+// Two blocks of a cluster may share what the copy engine loads. Where power limits both variants, the cluster takes
+// between 1.3 % more and 1.3 % less time with the tile that is best in most cases. For compressed attention with groups
+// of 8 and 1024 to 8192 tokens it takes 2 to 13 % less (docs/lab/hopper_attention.md). So clusters are tried with this
+// tile alone.
 //! choice  cluster = 1 | 2
 //! require cluster == 1 || (warpgroups == 3 && key_tile == 80)
 //! let     qk_chunks = (qk_dim + 63) / 64
@@ -38,11 +42,13 @@
 //! let     tile_bytes = 128 * (64 * warpgroups * qk_chunks + stages * key_tile * (qk_chunks + v_chunks))
 //! let     shared_bytes = tile_bytes + 1024
 //! require shared_bytes <= 232448
-// Registers of a consumer: scores, their weights, the result. setmaxnreg hands out what 65536 allow.
+// Registers of a consumer thread: scores, weights and the result. setmaxnreg divides the 65536 registers of a
+// multiprocessor between the roles.
 //! let     registers = (key_tile + v_dim) / 2 + key_tile / 4
 //! require registers <= (warpgroups == 3 ? 124 : v_dim > 128 ? 176 : 200)
 //! shared  shared_bytes
-// As in tile/attention.mlir: 1024 keys of a row, here on matrix units of which three fifths to four fifths are used.
+// The cost of one row with 1024 allowed keys, in the unit of tile/attention.mlir. The matrix units are used to three
+// fifths up to four fifths.
 //! let     slowness = warpgroups == 3 ? 26 : key_tile >= 128 ? 29 : 33
 //! let     reach = 1024 + key_tile + 64 * warpgroups / (group * key_stride)
 //! cost    reach * (qk_dim + v_dim + 60) * (slowness + 400 / key_tile + (stages == 2) + (cluster == 2)) / 50 + (stages < 4)
@@ -92,9 +98,9 @@ struct Facts {
 };
 using Shape = AttentionShape<Facts>;
 
-// Roles: warpgroup 0 loads (its first warp) and looks at values (the others), the others multiply.
+// Warpgroup 0 loads (its first warp) and inspects values (its other three warps). The other warpgroups multiply.
 constexpr int32 kThreads = 128 * (Shape::kWarpgroups + 1);
-// Of the 65536 registers.
+// Registers per thread of each role. Together they take at most the 65536 registers of a multiprocessor.
 constexpr int32 kProducerRegisters = Shape::kWarpgroups == 3 ? 56 : 40;
 constexpr int32 kConsumerRegisters = Shape::kWarpgroups == 3 ? 152 : 232;
 
@@ -148,7 +154,7 @@ __cluster_dims__(${cluster}, 1, 1)
     raise_registers<kConsumerRegisters>();
     AttentionConsumer<Shape, Arguments>(args, warpgroup - 1).run();
   }
-  // Nobody leaves while others of the cluster may still arrive at its barriers.
+  // No block ends while other blocks of the cluster may still arrive at its barriers.
   if constexpr (Shape::kCluster > 1) {
     __syncwarp();
     cluster_arrive();

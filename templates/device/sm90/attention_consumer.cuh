@@ -1,6 +1,7 @@
-// A warpgroup of attention on sm_90a: 64 rows against tile after tile of keys, item after item without a break. The
-// scores of the next tile run while the last one is multiplied with its values and while, after that, they are weighed:
-// also where the next tile is the first of the next item. So an item's end costs the matrix units no wait.
+// The work of a consumer warpgroup of attention on sm_90a: it multiplies 64 rows with tile after tile of keys, for one
+// item after the other. The warpgroup issues the scores of the next tile together with the product of the last tile's
+// weights and values. While that product runs, it turns the new scores into weights. This order goes on where the next
+// tile is the first tile of the next item, so the matrix units do not wait at the end of an item.
 #pragma once
 
 #include "sm90/attention_result.cuh"
@@ -48,7 +49,7 @@ public:
     if (tile > 0)
       await_keys();
 
-    // At its beginning `p` has the weights of this tile.
+    // At the beginning of each step, `p` holds the weights of the tile `tile`.
 #pragma unroll 1
     while (true) {
       tame_values(item_at(place), tiles, tile, o);
@@ -76,7 +77,8 @@ public:
       if (tile == 0)
         leave_queries();
       weigh(item_at(ends ? place.next() : place), tiles, tile, softmax, s, rescale);
-      // The compiler would wait for the result before the weighing, but not past a loop.
+      // Without this the compiler waits for the result before it computes the weights, because it does not keep a
+      // product running past a loop.
       wgmma_hold(s);
       if (tile > 0 && !ends)
         await_keys();
@@ -88,7 +90,7 @@ public:
         store_result<Shape>(args, item_at(place), before, o);
         leave_item<Shape>(place);
         clear(o);
-        // Not before the results are on their way: the producer may still be looking for what these keys are.
+        // Only here, after the results were sent: the producer may still be finding out which keys the item has.
         if (tile > 0)
           await_keys();
         continue;
@@ -111,14 +113,15 @@ private:
   using Weights = uint32[Shape::kKeySteps][4];
   using Result = float[(Facts::kVDim + 7) / 8 * 4];
 
-  // Named barriers: of each warpgroup's turn, and of all consumers.
+  // Named barriers: one for the turn of each warpgroup, and one for all consumers.
   static constexpr int32 kTurnBarrier = 1;
   static constexpr int32 kConsumersBarrier = kTurnBarrier + Shape::kWarpgroups;
 
   NSA_DEVICE static typename Shape::Tail &tail() { return Shape::tail(); }
   NSA_DEVICE static void wait(const uint64 &barrier, int32 parity) { barrier_wait(shared_address(&barrier), parity); }
 
-  // One by one: a loop that the compiler takes for a memset keeps wide results in local memory.
+  // The elements are cleared one by one. The compiler takes a plain loop for a memset, and then keeps wide results in
+  // local memory.
   NSA_DEVICE static void clear(Result &o) {
 #pragma unroll
     for (int32 i = 0; i < static_cast<int32>(sizeof(Result) / sizeof(float)); ++i)
@@ -127,7 +130,8 @@ private:
 
   NSA_DEVICE static const WorkItem &item_at(RingPlace<Shape::kItemSlots> place) { return tail().items[place.stage()]; }
 
-  // The keys that a row attends. Asked for at edges only, so it is found anew there.
+  // The keys that a row attends. Only edge tiles ask for them, so they are computed each time instead of kept in
+  // registers.
   NSA_DEVICE KeyRange keys_of(const WorkItem &item, int32 row) const {
     const int32 past = past_visible_key<Facts>(item.earlier + row / Facts::kGroup);
     return {Facts::kWindowed ? past - args.window : 0, past};
@@ -174,7 +178,7 @@ private:
     v.advance();
   }
 
-  // Before the values of an edge tile are multiplied: no product may be under way.
+  // Called before the values of an edge tile are multiplied. No product may be under way, because add_wild changes `o`.
   NSA_DEVICE void tame_values(const WorkItem &item, const Tiles &tiles, int32 tile, Result &o) {
     if (!tiles.is_edge(tile))
       return;
@@ -208,16 +212,16 @@ private:
     softmax.weigh(s, rescale, args.scale_log2);
   }
 
-  // The matrix units are one warpgroup's until it has issued its products.
+  // The turns at the matrix units: from begin_turn to end_turn only one warpgroup issues products.
   NSA_DEVICE void begin_turn() { named_barrier_sync(kTurnBarrier + warpgroup, 256); }
   NSA_DEVICE void end_turn() { named_barrier_arrive(next_turn, 256); }
 
   const Arguments &args;
   int32 warpgroup;
-  int32 next_turn; // the barrier of who comes next; opaque, or it is found anew for each tile
+  int32 next_turn; // the barrier of the next warpgroup; opaque, so that it is not computed anew for each tile
   RingPlace<1> q;
   RingPlace<Shape::kStages> k, v;
-  uint32 seen = 0; // the parity to wait for, for each stage, of its inspection
+  uint32 seen = 0; // bit i: the parity that says that the values of stage i were inspected
 };
 
 } // namespace nsa

@@ -1,12 +1,14 @@
-// Loads for attention on sm_90a where a tensor has no map, because its rows do not lie as the copy engine wants them: a
-// whole warp copies element by element to where a map's boxes would have come. Slow, but it serves.
+// Loads for attention on sm_90a where a tensor has no map, because the copy engine cannot address its rows. A whole
+// warp copies element by element to the places that the boxes of a map would have filled. This is slow, but the results
+// are right.
 #pragma once
 
 #include "sm90/attention_shape.cuh"
 
 namespace nsa {
 
-// A row of a chunked tile of so many rows; zeros where there is none, and past its columns.
+// Copies one row into a chunked tile of kRows rows. The row becomes zero if it does not exist, and zeros follow its
+// kColumns columns.
 template <typename Shape, int32 kColumns, int32 kRows>
 NSA_DEVICE void copy_row(unsigned char *target, int32 row, const typename Shape::Element *from, bool exists) {
   using Element = typename Shape::Element;
@@ -19,7 +21,7 @@ NSA_DEVICE void copy_row(unsigned char *target, int32 row, const typename Shape:
   }
 }
 
-// The 64 rows of queries of a warpgroup.
+// Copies the 64 rows of queries of a warpgroup.
 template <typename Shape, typename Arguments>
 NSA_DEVICE void copy_queries(const Arguments &args, const WorkItem &item, int32 warpgroup, unsigned char *target) {
   using Facts = typename Shape::Facts;
@@ -33,7 +35,7 @@ NSA_DEVICE void copy_queries(const Arguments &args, const WorkItem &item, int32 
   }
 }
 
-// A tile of keys or values, from `key` on.
+// Copies a tile of keys or values, from the key `key` on.
 template <typename Shape, int32 kColumns, typename Tensor>
 NSA_DEVICE void copy_tile(const Tensor &view, const WorkItem &item, int32 key, unsigned char *target) {
   const auto *from = view.data + view.at(item.k_entry, item.k_begin + key, item.kv_head).offset;
@@ -44,7 +46,7 @@ NSA_DEVICE void copy_tile(const Tensor &view, const WorkItem &item, int32 key, u
   }
 }
 
-// What generic stores have written is the matrix units' from here on.
+// Makes the copied data visible to the matrix units and tells the consumers that the place is full.
 NSA_DEVICE void copied(const uint64 &full) {
   fence_async();
   leave_own(full);

@@ -1,5 +1,6 @@
-// The first warpgroup of attention on sm_90a: one warp finds the block's items and has the copy engine load what they
-// need; three look at the values of keys that some row may not attend (wild_values.cuh).
+// The first warpgroup of attention on sm_90a. One warp finds the items of the block and has the copy engine load what
+// they need. The other three warps look for Inf and NaN in the values of keys that some row may not attend
+// (wild_values.cuh).
 #pragma once
 
 #include "copy.cuh"
@@ -8,15 +9,16 @@
 
 namespace nsa {
 
-// One thread of the warp, or all of it where a tensor has no map and is copied.
+// Loads the queries, keys and values of items. One thread of the warp runs it. If a tensor has no map, the whole warp
+// runs it and copies.
 template <typename Shape, typename Arguments> class AttentionLoader {
 public:
   using Facts = typename Shape::Facts;
 
   NSA_DEVICE AttentionLoader(const Arguments &args, bool mapped, int32 rank) : args(args), mapped(mapped), rank(rank) {}
 
-  // All that an item needs, in the order in which consumers ask. Part 0 is what finds room before some of it has been
-  // used; part 1 the rest.
+  // Loads all that an item needs, in the order in which the consumers ask for it. Part 0 loads what the rings can take
+  // before the consumers have given back a place of this item. Part 1 loads the rest.
   NSA_DEVICE void load(const WorkItem &item, int32 part) {
     const KeyTiles<Shape> tiles(item, args.window);
     const int32 rest = max(tiles.count - Shape::kStages, 0);
@@ -34,7 +36,8 @@ public:
     }
   }
 
-  // Queries that cannot be loaded before the last ones are done with come to L2 meanwhile.
+  // Fetches the queries of the next item into L2. They cannot be loaded into shared memory yet, because the consumers
+  // still read the queries of the item before.
   NSA_DEVICE void prefetch(const WorkItem &item) const {
     if (!mapped)
       return;
@@ -48,7 +51,7 @@ public:
   }
 
 private:
-  // Of a warpgroup.
+  // The first row of a warpgroup, as a head and a time.
   struct Rows {
     int32 head;
     int32 time;
@@ -124,8 +127,8 @@ private:
   RingPlace<Shape::kStages> k, v;
 };
 
-// Results of rows that see no key: 0, and the log-sum-exp -inf. A whole warp, many rows at a time: these items come
-// last, when there is nothing left that would hide them.
+// Writes the results of an item whose rows see no key: 0, with the log-sum-exp -inf. A whole warp writes many rows at a
+// time, because such items come last, when no other work hides the time.
 template <typename Shape, typename Arguments>
 NSA_DEVICE void store_nothing(const Arguments &args, const WorkItem &item) {
   using Facts = typename Shape::Facts;
@@ -157,7 +160,8 @@ NSA_DEVICE void store_nothing(const Arguments &args, const WorkItem &item) {
   }
 }
 
-// One warp. Others get only items that have keys, and last one without rows.
+// The producer warp: finds items, publishes them, and loads for them. It handles items without keys itself. Consumers
+// and inspectors get only items that have keys, and at the end an item without rows.
 template <typename Shape, typename Arguments> NSA_DEVICE void produce_attention(const Arguments &args) {
   const bool mapped = is_present(args.q_map) && is_present(args.k_map) && is_present(args.v_map);
   const int32 rank = Shape::kCluster == 1 ? 0 : static_cast<int32>(cluster_rank());
@@ -166,8 +170,9 @@ template <typename Shape, typename Arguments> NSA_DEVICE void produce_attention(
   WorkOrder<typename Shape::Facts, Arguments> order(args);
   AttentionLoader<Shape, Arguments> loader(args, mapped, rank);
   auto place = RingPlace<Shape::kItemSlots>::before_first();
-  // Items stand in shared memory for the others and, so that registers suffice, for this warp. The next one is looked
-  // for while the first tiles of this one are on their way. Each step stands here once: a cold start compiles it.
+  // Items stand in shared memory: other warps read them there, and this warp does not need registers for them. The next
+  // item is searched while the first tiles of this item are loaded. The loop contains each step only once, because
+  // every cold start compiles it.
   bool held = false;
   bool more = true;
   while (more) {
@@ -202,7 +207,8 @@ template <typename Shape, typename Arguments> NSA_DEVICE void produce_attention(
   }
 }
 
-// Three warps.
+// The inspector warps: they look at the values of each edge tile, tell the consumers what they found, and give each
+// tile back.
 template <typename Shape, typename Arguments> NSA_DEVICE void inspect_values(const Arguments &args) {
   const int32 lane = static_cast<int32>(threadIdx.x) - kWarpSize;
   constexpr int32 kLanes = Shape::kInspectors * kWarpSize;

@@ -1,4 +1,5 @@
-// How a warpgroup of attention on sm_90a writes its 64 rows: results, their log-sum-exp, and what was read for them.
+// How a warpgroup of attention on sm_90a writes its 64 rows: the results, their log-sum-exps, and the number of keys
+// that were read for them.
 #pragma once
 
 #include "copy.cuh"
@@ -7,8 +8,8 @@
 
 namespace nsa {
 
-// A row's part in a thread, for rows that begin on 16 bytes. All lanes take part in the exchange, whether their row
-// exists or not.
+// Writes the thread's part of one row, which begins at a multiple of 16 bytes. All lanes take part in the exchange,
+// whether their row exists or not.
 template <typename Element, int32 kCount>
 NSA_DEVICE void store_row(Element *target, bool exists, const float (&o)[kCount], int32 half) {
   constexpr int32 kTiles = kCount / 4;
@@ -25,8 +26,8 @@ NSA_DEVICE void store_row(Element *target, bool exists, const float (&o)[kCount]
     store_pair(target + fragment_column(threadIdx.x, kTiles - 1, 0), pair(kTiles - 1), exists ? 2 : 0, true);
 }
 
-// Both rows element by element: seldom, and a cold start compiles it, so that is a plain loop over the column tiles,
-// which stand in a ring that turns by one a step.
+// Writes the thread's part of both rows element by element. This is rare, but every cold start compiles it. So it is a
+// plain loop over the column tiles, which form a ring that turns by one in each step.
 template <typename Element, int32 kCount>
 NSA_DEVICE void store_elements(Element *const (&targets)[2], const bool (&exists)[2], float (&o)[kCount]) {
 #pragma unroll 1
@@ -41,13 +42,15 @@ NSA_DEVICE void store_elements(Element *const (&targets)[2], const bool (&exists
   }
 }
 
-// A row without weight (all its scores are -inf) has the result 0 and the log-sum-exp -inf.
+// Writes the results of an item. A row without weight (all its scores are -inf) has the result 0 and the log-sum-exp
+// -inf.
 template <typename Shape, typename Arguments, int32 kCount>
 NSA_DEVICE void store_result(const Arguments &args, const WorkItem &item, const SoftmaxRows &softmax,
                              float (&o)[kCount]) {
   using Facts = typename Shape::Facts;
   using Element = typename Shape::Element;
-  // What depends on it alone would otherwise be found before the loop over items, and kept in registers.
+  // Opaque, because the compiler would otherwise compute everything that depends on the thread alone before the loop
+  // over items, and keep it in registers.
   const int32 thread = opaque(static_cast<int32>(threadIdx.x) - 128);
   float sum[2];
 #pragma unroll
@@ -86,7 +89,8 @@ NSA_DEVICE void store_result(const Arguments &args, const WorkItem &item, const 
       const int32 head = item.kv_head * Facts::kGroup + row % Facts::kGroup;
       args.lse.data[args.lse.at(item.q_entry, time, head).offset] = lse;
     }
-    // The keys that a query attended, of those that this block came by. All heads of a group read the same.
+    // How many keys a query attended in this item. All heads of a group read the same keys, so the row of the first
+    // head writes the number.
     if (args.reads.present() && row % Facts::kGroup == 0) {
       const int32 past = past_visible_key<Facts>(item.earlier + row / Facts::kGroup);
       const int32 first = Facts::kWindowed ? past - args.window : 0;

@@ -1,8 +1,8 @@
-// What the roles of attention on sm_90a agree on (templates/cuda/sm90/attention.cu): sizes of tiles, the block's shared
-// memory with its barriers, and which keys of an item its tiles hold.
+// What the roles of attention on sm_90a (templates/cuda/sm90/attention.cu) share: the sizes of tiles, the layout of the
+// block's shared memory with its barriers, and the cutting of an item's keys into tiles.
 //
-// Facts describes the kernel: what work_items.cuh asks for, and Element, kQkDim, kVDim, kWarpgroups, kKeyTile and
-// kStages.
+// The template parameter Facts describes the kernel. It has the members that work_items.cuh asks for, and Element,
+// kQkDim, kVDim, kWarpgroups, kKeyTile and kStages.
 #pragma once
 
 #include "sm90/barrier_ring.cuh"
@@ -34,30 +34,32 @@ template <typename Facts_> struct AttentionShape {
   static constexpr int32 kQkSteps = (Facts::kQkDim + kWgmmaDepth - 1) / kWgmmaDepth;
   static constexpr int32 kKeySteps = kKeyTile / kWgmmaDepth;
 
-  // Boxes of the maps: 64 queries' rows of a warpgroup, and a block's share of a tile of keys.
+  // Boxes of the tensor maps. A box of queries holds the 64 rows of a warpgroup. A box of keys or values holds the
+  // block's share of a tile.
   static constexpr int32 kBoxHeads = Facts::kGroup < 64 ? Facts::kGroup : 64;
   static constexpr int32 kBoxKeys = kKeyTile / kCluster;
   static_assert(64 % kBoxHeads == 0, "a box of queries holds whole queries or whole parts of a group");
   static_assert(kKeyTile % kWgmmaDepth == 0, "weights come in steps of 16 keys");
   static_assert(kBoxKeys % kAtomRows == 0, "each block's share of a tile is whole atoms");
 
-  static constexpr int32 kQBytes = kQkChunks * chunk_bytes(64, kSwizzle); // of a warpgroup
+  static constexpr int32 kQBytes = kQkChunks * chunk_bytes(64, kSwizzle); // the queries of one warpgroup
   static constexpr int32 kKBytes = kQkChunks * chunk_bytes(kKeyTile, kSwizzle);
   static constexpr int32 kVBytes = kVChunks * chunk_bytes(kKeyTile, kSwizzle);
 
   static constexpr int32 kConsumerWarps = 4 * kWarpgroups;
   static constexpr int32 kInspectors = 3;
 
-  // Items that are known: whose results are written, whose keys are weighed, whose keys are loaded, and the next one.
+  // Four items are in use at a time: the item whose results are written, the item whose keys are weighed, the item
+  // whose keys are loaded, and the next item.
   static constexpr int32 kItemSlots = 4;
 
-  // Places in shared memory. Addresses of tiles are multiples of an atom.
+  // Offsets in shared memory, in bytes. Tiles begin at multiples of the size of an atom.
   static constexpr int32 kQ = 0;
   static constexpr int32 kK = kQ + kWarpgroups * kQBytes;
   static constexpr int32 kV = kK + kStages * kKBytes;
   static constexpr int32 kTail = kV + kStages * kVBytes;
 
-  // What follows the tiles.
+  // The part of shared memory behind the tiles.
   struct Tail {
     uint64 q_full[kWarpgroups];
     uint64 q_empty[kWarpgroups];
@@ -65,10 +67,10 @@ template <typename Facts_> struct AttentionShape {
     uint64 k_empty[kStages];
     uint64 v_full[kStages];
     uint64 v_empty[kStages];
-    uint64 v_seen[kStages]; // inspectors have looked at an edge tile
+    uint64 v_seen[kStages]; // the inspectors have looked at an edge tile
     uint64 item_full[kItemSlots];
     uint64 item_empty[kItemSlots];
-    uint32 wild[kStages][kInspectors]; // whether the inspector found something wild in the edge tile there
+    uint32 wild[kStages][kInspectors]; // whether this inspector found Inf or NaN in the edge tile of this stage
     WorkItem items[kItemSlots];
   };
   static_assert(sizeof(Tail) <= 1024, "the header of the template counts 1024 bytes for it");
@@ -106,12 +108,12 @@ private:
   }
 };
 
-// The keys of an item, cut into tiles from its first key on; the last tile comes first.
+// The keys of an item, cut into tiles from its first key on. Loops take the last tile first.
 template <typename Shape> struct KeyTiles {
   using Facts = typename Shape::Facts;
   int32 first_key;
   int32 count;
-  // Keys that all rows of the block attend, and the tiles that hold no others.
+  // `common`: the keys that all rows of the block attend. Tiles [first_plain, past_plain) hold only such keys.
   KeyRange common;
   int32 first_plain;
   int32 past_plain;
@@ -122,19 +124,20 @@ template <typename Shape> struct KeyTiles {
     const int32 last_past = past_visible_key<Facts>(item.earlier + last_row / Facts::kGroup);
     common.first = Facts::kWindowed ? last_past - window : 0;
     common.past = past_visible_key<Facts>(item.earlier + item.first_row / Facts::kGroup);
-    // Where these are negative, division rounds to 0, and no tile or every tile is an edge all the same.
+    // Where a difference is negative, division rounds to 0. The bounds still mark every edge tile as an edge: either no
+    // tile is plain, or every tile is an edge.
     first_plain = (common.first - first_key + Shape::kKeyTile - 1) / Shape::kKeyTile;
     past_plain = (common.past - first_key) / Shape::kKeyTile;
   }
 
   NSA_DEVICE int32 key(int32 tile) const { return first_key + tile * Shape::kKeyTile; }
 
-  // Whether some row may not attend some key of the tile.
+  // Whether the tile holds a key that some row may not attend.
   NSA_DEVICE bool is_edge(int32 tile) const { return tile >= past_plain || (Facts::kWindowed && tile < first_plain); }
 };
 
-// One arrival for the warp, whose matrix products and reads are over, at the barrier of each block that reads the same
-// loads.
+// Gives a place back: one arrival for the warp, whose matrix products with the place and whose reads of it are over. It
+// arrives at the barrier of each block that shares the loads.
 template <typename Shape> NSA_DEVICE void leave(const uint64 &barrier) {
   const uint32 lane = threadIdx.x % kWarpSize;
   if constexpr (Shape::kCluster == 1) {
@@ -146,14 +149,15 @@ template <typename Shape> NSA_DEVICE void leave(const uint64 &barrier) {
   }
 }
 
-// For barriers of the own block, and for all that the warp's lanes did.
+// One arrival for the warp at a barrier of the own block. It covers everything that all lanes of the warp did before.
 NSA_DEVICE void leave_own(const uint64 &barrier) {
   __syncwarp();
   if (threadIdx.x % kWarpSize == 0)
     barrier_arrive(shared_address(&barrier));
 }
 
-// The item stays where the producer wrote it until the role leaves it: what is asked for late need not be kept.
+// Waits for an item. The item stays in shared memory until every role has left it, so a role can read it late instead
+// of keeping it in registers.
 template <typename Shape> NSA_DEVICE const WorkItem &await_item(RingPlace<Shape::kItemSlots> place) {
   barrier_wait(shared_address(&Shape::tail().item_full[place.stage()]), place.full_parity());
   return Shape::tail().items[place.stage()];

@@ -1,4 +1,5 @@
-// Clusters of blocks that share their shared memory, and roles within a block (PTX ISA, sm_90).
+// Clusters of blocks that can reach each other's shared memory, and instructions by which the warps of a block take
+// roles (PTX ISA, sm_90).
 #pragma once
 
 #include "types.cuh"
@@ -12,25 +13,26 @@ NSA_DEVICE uint32 cluster_rank() {
   return result;
 }
 
-// All threads of the cluster: what was written before is visible after it.
+// A barrier of all threads of the cluster, in two halves. What was written before the arrival is visible after the
+// wait.
 NSA_DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" : : : "memory"); }
 NSA_DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory"); }
 
-// The place in block `rank` of what lies at `address` in the own shared memory.
+// The address, in the shared memory of block `rank`, of what lies at `address` in the own shared memory.
 NSA_DEVICE uint32 cluster_address(uint32 address, uint32 rank) {
   uint32 result;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(result) : "r"(address), "r"(rank));
   return result;
 }
 
-// A float of another block's shared memory, at an address from cluster_address.
+// Loads a float from the shared memory of another block, at an address from cluster_address.
 NSA_DEVICE float load_cluster(uint32 address) {
   float result;
   asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(result) : "r"(address) : "memory");
   return result;
 }
 
-// One lane of the whole warp, always the same one.
+// True in exactly one lane of the warp, always the same lane. All lanes call it.
 NSA_DEVICE bool elect_lane() {
   uint32 elected;
   asm volatile("{\n"
@@ -42,8 +44,8 @@ NSA_DEVICE bool elect_lane() {
   return elected != 0;
 }
 
-// Registers of each thread of the warpgroup from here on; all its warps execute it. It takes effect in kernels with a
-// launch bound of one block a multiprocessor or more.
+// Sets the number of registers of each thread of the warpgroup from here on. All warps of the warpgroup execute it. It
+// takes effect only in kernels whose launch bounds state a number of blocks per multiprocessor.
 template <int32 kRegisters> NSA_DEVICE void raise_registers() {
   static_assert(kRegisters % 8 == 0 && kRegisters >= 24 && kRegisters <= 256, "registers come by eight, 24 to 256");
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" : : "n"(kRegisters));
@@ -53,7 +55,8 @@ template <int32 kRegisters> NSA_DEVICE void lower_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" : : "n"(kRegisters));
 }
 
-// The next kernel of the stream may start, and: wait for the one before to end with its writes visible.
+// launch_dependents lets the next kernel of the stream start. wait_for_predecessors waits until the kernel before has
+// ended and its writes are visible.
 NSA_DEVICE void launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" : : : "memory"); }
 NSA_DEVICE void wait_for_predecessors() { asm volatile("griddepcontrol.wait;" : : : "memory"); }
 

@@ -6,7 +6,7 @@
 
 namespace nsa {
 
-// 16 bytes of another block's shared memory, at a multiple of 16.
+// Loads 16 bytes from the shared memory of another block. The address is a multiple of 16.
 NSA_DEVICE void load_cluster_16(uint32 (&result)[4], uint32 address) {
   asm volatile("ld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(result[0]), "=r"(result[1]), "=r"(result[2]), "=r"(result[3])
@@ -14,7 +14,8 @@ NSA_DEVICE void load_cluster_16(uint32 (&result)[4], uint32 address) {
                : "memory");
 }
 
-// Own shared memory to that of another block, whose barrier counts the bytes. Addresses and bytes are multiples of 16.
+// Copies from the own shared memory to the shared memory of another block, whose barrier counts the bytes. Addresses
+// and `bytes` are multiples of 16.
 NSA_DEVICE void bulk_copy_cluster(uint32 destination, uint32 source, int32 bytes, uint32 barrier) {
   asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                :

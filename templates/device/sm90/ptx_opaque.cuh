@@ -1,11 +1,11 @@
-// Values of which the optimizer knows nothing, where what it would make of them costs more.
+// Values about which the optimizer knows nothing. They prevent optimizations that would cost more than they save.
 #pragma once
 
 #include "types.cuh"
 
 namespace nsa {
 
-// The same value, found where this stands, neither before nor again.
+// Returns `value`. The compiler computes the result here, neither earlier nor a second time.
 NSA_DEVICE int32 opaque(int32 value) {
   asm volatile("" : "+r"(value));
   return value;

@@ -1,22 +1,24 @@
-// The copy engine (PTX ISA, "cp.async.bulk"; sm_90): boxes of a tensor that a map describes, and plain runs of bytes,
-// between global and shared memory. One thread issues a copy. Loads complete on an mbarrier (ptx_barrier.cuh), stores
-// in the groups of the thread that issued them. Coordinates are in elements, the contiguous dimension first; parts of a
-// box outside the tensor are read as zeros, count as bytes, and are not written.
+// The copy engine (PTX ISA, "cp.async.bulk"; sm_90). It copies between global and shared memory: boxes of a tensor that
+// a map describes, and plain runs of bytes. One thread issues a copy. A load completes on an mbarrier
+// (ptx_barrier.cuh). A store belongs to a group of the thread that issued it. Coordinates are in elements, and the
+// contiguous dimension comes first. Parts of a box outside of the tensor are read as zeros, which count as bytes, and
+// are not written.
 //
-// What generic stores put into shared memory is seen by the engine (and by wgmma) after fence_async.
+// The copy engine and wgmma see what plain stores wrote into shared memory only after fence_async.
 #pragma once
 
 #include "ptx_copy.cuh"
 
 namespace nsa {
 
-// As the driver encodes it (cuTensorMapEncodeTiled); a __grid_constant__ parameter of the kernel.
+// A tensor map as the driver encodes it (cuTensorMapEncodeTiled). It is passed as a __grid_constant__ parameter of the
+// kernel.
 struct alignas(64) TensorMap {
   uint64 words[16];
 };
 static_assert(sizeof(TensorMap) == 128, "a tensor map takes 16 slots of 8 bytes");
 
-// Whether the launcher could make one: a view that it cannot address leaves zeros.
+// Whether the launcher could make the map. It leaves zeros for a view that the copy engine cannot address.
 NSA_DEVICE bool is_present(const TensorMap &map) {
   uint64 bits = 0;
 #pragma unroll
@@ -29,10 +31,12 @@ NSA_DEVICE void prefetch_map(const TensorMap &map) {
   asm volatile("prefetch.tensormap [%0];" : : "l"(&map) : "memory");
 }
 
-// Orders generic accesses to shared memory before those of the asynchronous proxy that follow.
+// Orders the plain accesses to shared memory before this fence ahead of the accesses by the copy engine and by wgmma
+// (the asynchronous proxy) after it.
 NSA_DEVICE void fence_async() { asm volatile("fence.proxy.async.shared::cta;" : : : "memory"); }
 
-// Global to shared memory. Destinations are multiples of 128 bytes, of a swizzled box of its atom.
+// Loads a box from global to shared memory. The destination is a multiple of 128 bytes; for a swizzled box it is a
+// multiple of the size of an atom.
 NSA_DEVICE void tma_load(uint32 destination, const TensorMap &map, uint32 barrier, int32 x, int32 y) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
@@ -64,8 +68,8 @@ NSA_DEVICE void tma_load(uint32 destination, const TensorMap &map, uint32 barrie
                : "memory");
 }
 
-// To the same place in every block of the cluster whose bit is set in `blocks`; each one's barrier at that place
-// counts the bytes.
+// Loads a box to the same place in every block of the cluster whose bit is set in `blocks`. The barrier at the same
+// address in each of these blocks counts the bytes.
 NSA_DEVICE void tma_multicast(uint32 destination, const TensorMap &map, uint32 barrier, uint16 blocks, int32 x, int32 y,
                               int32 z, int32 w) {
   asm volatile(
@@ -76,7 +80,7 @@ NSA_DEVICE void tma_multicast(uint32 destination, const TensorMap &map, uint32 b
       : "memory");
 }
 
-// To L2 only.
+// Fetches a box into L2 only.
 NSA_DEVICE void tma_prefetch(const TensorMap &map, int32 x, int32 y, int32 z, int32 w) {
   asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global.tile [%0, {%1, %2, %3, %4}];"
                :
@@ -84,7 +88,7 @@ NSA_DEVICE void tma_prefetch(const TensorMap &map, int32 x, int32 y, int32 z, in
                : "memory");
 }
 
-// Shared to global memory.
+// Stores a box from shared to global memory, or adds it there.
 NSA_DEVICE void tma_store(const TensorMap &map, uint32 source, int32 x, int32 y, int32 z, int32 w) {
   asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];"
                :
@@ -98,7 +102,7 @@ NSA_DEVICE void tma_reduce_add(const TensorMap &map, uint32 source, int32 x, int
                : "memory");
 }
 
-// Plain runs: addresses and bytes are multiples of 16.
+// Stores a plain run of bytes, or adds it. Addresses and `bytes` are multiples of 16.
 NSA_DEVICE void bulk_store(void *destination, uint32 source, int32 bytes) {
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
                :
@@ -127,7 +131,7 @@ NSA_DEVICE void bulk_reduce_add(f16 *destination, uint32 source, int32 bytes) {
 // Closes the group of stores that this thread issued since the last commit.
 NSA_DEVICE void commit_stores() { asm volatile("cp.async.bulk.commit_group;" : : : "memory"); }
 
-// Until at most kPending of this thread's latest groups are still writing.
+// Waits until at most kPending of this thread's latest groups are still writing.
 template <int32 kPending> NSA_DEVICE void wait_stores() {
   asm volatile("cp.async.bulk.wait_group %0;" : : "n"(kPending) : "memory");
 }

@@ -1,29 +1,32 @@
-// Matrix products of a warpgroup (PTX ISA, "wgmma"; sm_90a): d += a b for a 64 x 16 `a`, a 16 x N `b` and a 64 x N
-// float `d`, of bf16 or f16, for every N that is a multiple of 8 up to 256. All four warps of the group execute it. It
-// runs asynchronously: between wgmma_fence and the wgmma_wait that ends it, nobody touches `d` or an `a` in registers.
-// Shared operands are given by descriptors (descriptor.cuh).
+// Matrix products of a warpgroup (PTX ISA, "wgmma"; sm_90a): d += a b for a 64 x 16 `a`, a 16 x N `b` and a 64 x N `d`.
+// `a` and `b` are bf16 or f16, `d` is float, and N is a multiple of 8 up to 256. All four warps of the warpgroup
+// execute it. A product runs asynchronously. Between wgmma_fence and the wgmma_wait that ends the product, no code may
+// touch the registers of `d`, or of `a` if it is in registers. Descriptors name operands in shared memory
+// (descriptor.cuh).
 //
-// Registers (PTX ISA, "Register Fragments for wgmma m64nNk16"): warp w of the group has the rows from 16 w on, in the
-// fragment layout of layout.cuh: d[4 * tile + 2 * half + index], and as `a` the same for two column tiles.
+// Registers (PTX ISA, "Register Fragments for wgmma m64nNk16"): warp w of the warpgroup holds 16 rows from row 16 w on,
+// in the fragment layout of layout.cuh. The element of a tile, a half and an index is d[4 * tile + 2 * half + index].
+// `a` holds two column tiles in the same order.
 #pragma once
 
 #include "types.cuh"
 
 namespace nsa {
 
-// Before the first wgmma, and before one whose registers were touched since the last.
+// Call it before the first wgmma, and before a wgmma whose registers were touched since the last wgmma.
 NSA_DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" : : : "memory"); }
 
-// Closes the group of products since the last commit.
+// Closes the group of the products that were issued since the last commit.
 NSA_DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" : : : "memory"); }
 
-// Until at most kPending of the latest groups run. Pass the registers of those that ended to wgmma_hold.
+// Waits until at most kPending of the latest groups are running. Pass the registers of the groups that ended to
+// wgmma_hold.
 template <int32 kPending> NSA_DEVICE void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(kPending) : "memory");
 }
 
-// No instruction: the compiler does not see that a product writes registers later, so it must not move what uses them
-// over this place.
+// Emits no instruction. The compiler does not see that a product writes registers later. This keeps it from moving code
+// that uses these registers over this place.
 template <int32 kCount> NSA_DEVICE void wgmma_hold(float (&registers)[kCount]) {
 #pragma unroll
   for (int32 i = 0; i < kCount; ++i)
@@ -35,7 +38,7 @@ template <int32 kCount> NSA_DEVICE void wgmma_hold(uint32 (&registers)[kCount]) 
     asm volatile("" : "+r"(registers[i]) : : "memory");
 }
 
-// The registers of `d` as the instruction's text names them, and as operands.
+// The registers of `d`: their names in the text of the instruction, and the operands.
 #define NSA_SUM_4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define NSA_NAMES_4 "%0, %1, %2, %3"
 #define NSA_SUMS_4 NSA_SUM_4(0)
@@ -102,8 +105,8 @@ template <int32 kCount> NSA_DEVICE void wgmma_hold(uint32 (&registers)[kCount]) 
 #define NSA_SUMS_124 NSA_SUMS_120, NSA_SUM_4(120)
 #define NSA_SUMS_128 NSA_SUMS_124, NSA_SUM_4(124)
 
-// wgmma(T{}, d, a, b, accumulate): both operands in shared memory. Where `accumulate` is 0, `d` is overwritten.
-// kRowDepthA, kRowDepthB: the operand is stored with its depth as rows (row_depth_descriptor).
+// wgmma(T{}, d, a, b, accumulate): both operands are in shared memory. If `accumulate` is 0, `d` is overwritten.
+// kRowDepthA and kRowDepthB say that the operand is stored with its depth as rows (row_depth_descriptor).
 #define NSA_WGMMA_SHARED(type, text, columns, count, a, b, s, ta, tb)                                                  \
   template <bool kRowDepthA, bool kRowDepthB>                                                                          \
   NSA_DEVICE void wgmma(type, float (&d)[count], uint64 a_descriptor, uint64 b_descriptor, int32 accumulate) {         \
@@ -115,7 +118,7 @@ template <int32 kCount> NSA_DEVICE void wgmma_hold(uint32 (&registers)[kCount]) 
                    "n"(kRowDepthB ? 1 : 0));                                                                           \
   }
 
-// The same with `a` in registers.
+// wgmma with `a` in registers.
 #define NSA_WGMMA_REGISTERS(type, text, columns, count, a0, a1, a2, a3, b, s, tb)                                      \
   template <bool kRowDepthB>                                                                                           \
   NSA_DEVICE void wgmma(type, float (&d)[count], const uint32(&a)[4], uint64 b_descriptor, int32 accumulate) {         \
@@ -133,7 +136,7 @@ template <int32 kCount> NSA_DEVICE void wgmma_hold(uint32 (&registers)[kCount]) 
   NSA_WGMMA_REGISTERS(bf16, "bf16", columns, count, p0, p1, p2, p3, p4, p5, p6)                                        \
   NSA_WGMMA_REGISTERS(f16, "f16", columns, count, p0, p1, p2, p3, p4, p5, p6)
 
-// Columns, registers, and the names of the operands after them.
+// Arguments: the columns N, the registers of `d` per thread, and the names of the operands that follow `d`.
 NSA_WGMMA("8", 4, "%4", "%5", "%6", "%7", "%8", "%9", "%10")
 NSA_WGMMA("16", 8, "%8", "%9", "%10", "%11", "%12", "%13", "%14")
 NSA_WGMMA("24", 12, "%12", "%13", "%14", "%15", "%16", "%17", "%18")

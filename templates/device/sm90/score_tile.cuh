@@ -1,5 +1,5 @@
-// What a warpgroup does with its 64 rows of scores between two products: masks, the online softmax in base 2 (Milakov
-// and Gimelshein, arXiv 1805.02867), weights as the left operand of the next product.
+// What a warpgroup does with its 64 rows of scores between two matrix products: it masks them, takes the online softmax
+// in base 2 (Milakov and Gimelshein, arXiv 1805.02867), and rounds the weights to the left operand of the next product.
 // A thread holds rows `half` 0 and 1 of the fragment layout: s[4 * tile + 2 * half + index] (ptx_wgmma.cuh).
 #pragma once
 
@@ -10,16 +10,17 @@
 
 namespace nsa {
 
-// The row of a thread within its warpgroup's 64.
+// The row, among the 64 rows of the warpgroup, that the thread holds as `half`.
 NSA_DEVICE int32 warpgroup_row(int32 half) { return fragment_row(threadIdx.x % 128, 1, 0, half); }
 
-// The keys [first, past) that a row attends, and those that all rows of a warp do.
+// A range of keys [first, past): the keys that a row attends, or the keys that all rows of a warp attend.
 struct KeyRange {
   int32 first;
   int32 past;
 };
 
-// -inf for keys outside of the thread's rows' ranges. Sixteen columns that the whole warp attends are passed over.
+// Sets the scores of keys outside of the ranges of the thread's rows to -inf. Steps of sixteen keys that the whole warp
+// attends are skipped.
 template <int32 kCount>
 NSA_DEVICE void mask_scores(float (&s)[kCount], int32 first_key, const KeyRange (&rows)[2], KeyRange warp) {
   const int32 lane_key = first_key + static_cast<int32>(threadIdx.x) % 4 * 2;
@@ -38,21 +39,26 @@ NSA_DEVICE void mask_scores(float (&s)[kCount], int32 first_key, const KeyRange 
   }
 }
 
-// Of each of the two rows, the online softmax. Its weights are taken against the greatest score of their own tile, not
-// against the row's so far: a tile's greatest weight is 1 then, which no rounding changes, and the greatest weights are
-// where most of the error comes from (0.35 to 7 % less of it; docs/hopper_attention.md). Results are scaled with every
-// tile for it. A tile far below the row's maximum has smaller weights. A new weight never exceeds 1; one of an earlier
-// tile grows to 2^kReach = 4 at most when results are scaled, so that sums and results stay in range.
+// The state of the online softmax for the two rows of a thread.
+//
+// Weights are taken against the greatest score of their own tile, not against the greatest score of the row so far. The
+// greatest weight of a tile is then 1, which rounding does not change, and the greatest weights cause most of the
+// error. The error is 0.35 to 7 % smaller than with weights against the row's maximum (docs/lab/hopper_attention.md).
+//
+// Earlier results are therefore scaled at every tile. If the maximum of a tile lies far below the row's maximum, its
+// weights are taken against a reference that lies kReach below the row's maximum (in base 2), so that sums and results
+// stay in range. A new weight never exceeds 1. The weights of earlier tiles grow to 2^kReach = 4 at most when results
+// are scaled.
 struct SoftmaxRows {
   static constexpr float kReach = 2;
-  static constexpr float kNoKey = 3.402823466e38f; // of a row that met no allowed key yet: its weights are 0
+  static constexpr float kNoKey = 3.402823466e38f; // of a row that has met no allowed key: its weights are 0
 
-  // In base 2, negated: a weight is 2^(score * scale_log2 + minus_reference).
+  // Maximum and reference in base 2, negated: a weight is 2^(score * scale_log2 + minus_reference).
   float minus_max[2] = {kNoKey, kNoKey};
   float minus_reference[2] = {kNoKey, kNoKey};
   float l[2] = {0, 0}; // this thread's part of the sum
 
-  // Scores become weights; what was summed before is to be multiplied by `rescale`.
+  // Replaces scores with weights. The caller multiplies what it summed before by `rescale`.
   template <int32 kCount> NSA_DEVICE void weigh(float (&s)[kCount], float (&rescale)[2], float scale_log2) {
     float top[2][2] = {{s[0], s[1]}, {s[2], s[3]}};
 #pragma unroll
@@ -87,12 +93,13 @@ struct SoftmaxRows {
 #pragma unroll
     for (int32 half = 0; half < 2; ++half) {
       l[half] = fmaf(l[half], rescale[half], sum[half][0] + sum[half][1]);
-      // From this very lane: the compiler must weigh before it, and cannot wait for a product in between.
+      // A shuffle from a lane to itself. It needs all weights, so the compiler computes the weights before it and does
+      // not put the wait for the running product in between.
       l[half] = shuffle(l[half], static_cast<int32>(threadIdx.x));
     }
   }
 
-  // The whole row's sum, the same in its four lanes.
+  // The sum of the whole row. Its four lanes get the same value.
   NSA_DEVICE float row_sum(int32 half) const {
     float sum = l[half];
     sum += shuffle_xor(sum, 1);
@@ -100,7 +107,7 @@ struct SoftmaxRows {
   }
 };
 
-// Weights, rounded, as left operands: a step of 16 keys each.
+// Rounds the weights to left operands. A step has 16 keys.
 template <typename T, int32 kSteps>
 NSA_DEVICE void round_weights(uint32 (&p)[kSteps][4], const float (&s)[kSteps * 8]) {
 #pragma unroll

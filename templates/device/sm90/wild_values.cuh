@@ -1,7 +1,10 @@
-// Values that are Inf or NaN at keys which not all rows of a block attend. The weight of such a key is 0 in the rows
-// that do not, but matrix units know only 0 * NaN = NaN, and these bytes must not reach a result. So somebody looks at
-// the values of those keys. Where one is wild, it goes into the sums of the rows that attend it, by plain additions
-// (its weight is positive there, which does not change an Inf or a NaN), and zeros take the places of all that is wild.
+// Values that are Inf or NaN (wild values) at keys that not all rows of a block attend. Such a key has the weight 0 in
+// a row that does not attend it. But matrix units compute 0 * NaN as NaN, and bytes of a key that is not attended must
+// not reach a result.
+//
+// So inspector warps look at the values of these keys. If they find a wild value, plain additions add it to the sums of
+// the rows that attend its key. A multiplication with the weight is not needed: the weight is positive, which changes
+// neither an Inf nor a NaN. Zeros then replace all wild values of the tile.
 #pragma once
 
 #include "layout.cuh"
@@ -28,14 +31,15 @@ template <typename T, int32 kRows_, int32 kChunks_> struct ValueTile {
   }
 };
 
-// Whether something wild stands in the rows [first, past), as far as this one of `lanes` threads looks.
+// Whether rows [first, past) hold a wild value, as far as this thread sees: `lanes` threads share the rows, and this is
+// number `lane`.
 template <typename Tile> NSA_DEVICE bool finds_wild(Tile tile, int32 first, int32 past, int32 lane, int32 lanes) {
   constexpr int32 kRowWords = kSwizzle128 / kChunkBytes;
   uint32 found = 0;
   const int32 pieces = (past - first) * kRowWords;
 #pragma unroll 1
   for (int32 chunk = 0; chunk < Tile::kChunks; ++chunk) {
-    // The swizzle stays within a row of a chunk.
+    // The swizzle moves units within a row of a chunk only, so rows can be read without it.
     const Chunk *rows =
         reinterpret_cast<const Chunk *>(tile.base + chunk_bytes(Tile::kRows, kSwizzle128) * chunk) + first * kRowWords;
 #pragma unroll 2
@@ -49,9 +53,9 @@ template <typename Tile> NSA_DEVICE bool finds_wild(Tile tile, int32 first, int3
   return found != 0;
 }
 
-// Adds what is wild to the rows of a warpgroup that attend it. `o` is a fragment of 64 rows. Rare, so it is kept short
-// and asks for few registers: these have no run-time index, and the column tiles stand in a ring that turns by one a
-// step.
+// Adds the wild values to the rows of a warpgroup that attend their keys. `o` is a fragment of 64 rows. This is rare,
+// so the code is short and uses few registers. Registers have no run-time index, so the column tiles form a ring that
+// turns by one in each step.
 template <typename Tile, int32 kCount>
 NSA_DEVICE void add_wild(float (&o)[kCount], Tile tile, int32 first_key, const KeyRange (&rows)[2]) {
   using T = typename Tile::Element;
@@ -78,7 +82,8 @@ NSA_DEVICE void add_wild(float (&o)[kCount], Tile tile, int32 first_key, const K
   }
 }
 
-// Zeros for all that is wild, by `lanes` threads. Products may read it after fence_async and a barrier.
+// Replaces all wild values with zeros; `lanes` threads share the work. Products may read the tile after fence_async and
+// a barrier.
 template <typename Tile> NSA_DEVICE void clear_wild(Tile tile, int32 lane, int32 lanes) {
   uint32 *words = reinterpret_cast<uint32 *>(tile.base);
 #pragma unroll 1

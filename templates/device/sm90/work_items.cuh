@@ -1,10 +1,10 @@
-// The tiles of attention rows that the blocks of a persistent kernel, or its clusters, work on one after the other.
-// Rows are (query, head of the group) pairs, heads fastest, as in templates/tile/attention.mlir. Within a sequence the
-// last rows, which see most keys, come first, for as many key/value heads at a time as keep their keys in L2. The order
-// runs through all tiles there are, without holes for short sequences.
+// The order in which the blocks (or clusters) of a persistent kernel work on the tiles of attention rows. A row is a
+// pair of a query and a head of the group, heads fastest, as in templates/tile/attention.mlir. Within a sequence the
+// last rows come first, because they see most keys. As many key/value heads are served at a time as keep their keys in
+// L2. The numbering runs through all tiles of all sequences. Short sequences leave no holes in it.
 //
-// Facts describes the kernel: kRows (of a block), kCluster, kGroup, kPacked, kWindowed, kCompressed, kKeyStride,
-// kSight, kKeyBytes (of a key and its value).
+// The template parameter Facts describes the kernel: kRows (of a block), kCluster, kGroup, kPacked, kWindowed,
+// kCompressed, kKeyStride, kSight, and kKeyBytes (of a key and its value).
 #pragma once
 
 #include "ptx_warp.cuh"
@@ -20,13 +20,14 @@ struct WorkItem {
   int32 first_time; // time of query 0 of the launch
   int32 kv_head;
   int32 first_row;
-  int32 rows;      // of the sequence and key/value head; 0: there is no more item
+  int32 rows;      // of the sequence and key/value head; 0 means that there is no further item
   int32 earlier;   // tokens before query 0
-  int32 first_key; // keys that some row of the cluster's tiles sees
+  int32 first_key; // keys [first_key, past_key): some row of the cluster's tiles sees them
   int32 past_key;
 };
 
-// Where a sequence lies, and its queries of this launch.
+// Where a sequence lies in the tensors, and the queries of it that this launch computes: `queries` queries from time
+// `first_time` on. `earlier` tokens stand before the first of them.
 struct SequencePlace {
   int32 q_entry;
   int32 k_entry;
@@ -36,7 +37,8 @@ struct SequencePlace {
   int32 earlier;
 };
 
-// A table, where there is one, knows: a malformed sequence has no query.
+// A packed launch reads the place from the table of sequences. The table holds a malformed sequence as one without
+// queries.
 template <typename Facts, typename Arguments>
 NSA_DEVICE SequencePlace place_sequence(const Arguments &args, int32 batch) {
   const int32 q_begin = Facts::kPacked ? load_scalar(args.sequences, batch, 0) : 0;
@@ -51,7 +53,7 @@ NSA_DEVICE SequencePlace place_sequence(const Arguments &args, int32 batch) {
   return {q_entry, k_entry, k_begin, first_time, queries, k_length - (q_past - first_time)};
 }
 
-// The first key that a position does not see.
+// The number of keys that a position sees: it is the first key that the position does not see.
 template <typename Facts> NSA_DEVICE int32 past_visible_key(int32 position) {
   return (position + Facts::kSight) / Facts::kKeyStride;
 }
@@ -60,12 +62,12 @@ template <typename Facts, typename Arguments> class WorkOrder {
 public:
   NSA_DEVICE explicit WorkOrder(const Arguments &args) : args(args) {}
 
-  // The next item of this worker, a block or a cluster, for block `rank` of it. All lanes of a warp call it and get the
-  // same.
+  // The next item of this worker (a block or a cluster), with the rows of block `rank` of the cluster. All lanes of a
+  // warp call it and get the same item.
   NSA_DEVICE WorkItem next(int32 rank) {
     const int32 worker = static_cast<int32>(blockIdx.x) / Facts::kCluster;
     const int32 workers = static_cast<int32>(gridDim.x) / Facts::kCluster;
-    // Every other round the workers take turns backwards, so that none gets the longest of each round.
+    // In every other round the workers are counted backwards, so that no worker gets the longest item of each round.
     int32 index = round * workers + (round % 2 == 0 ? worker : workers - 1 - worker);
     ++round;
 
@@ -92,8 +94,8 @@ private:
     return (queries * Facts::kGroup + kRows - 1) / kRows;
   }
 
-  // The sequence that has the item of this number, which becomes the one within the sequence. Lane l counts the items
-  // of the l-th sequence from `batch_group` on, before which there are `items_before`.
+  // Finds the sequence that has the item `index`, and makes `index` the item's number within that sequence. Lane l
+  // counts the items of sequence batch_group + l. `items_before` items belong to sequences before batch_group.
   NSA_DEVICE bool find_sequence(int32 &index) {
     const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
     for (; batch_group < args.batch; batch_group += kWarpSize) {
@@ -121,7 +123,7 @@ private:
 
   NSA_DEVICE WorkItem item_of(const SequencePlace &place, int32 index, int32 rank) const {
     const int32 tiles = row_tiles(place.queries);
-    // Keys and values of this many heads at a time share L2. A window's are few.
+    // Keys and values of this many heads fit into L2 together. The keys of a window are few, so all heads fit.
     constexpr int32 kShareKeys = (40 << 20) / Facts::kKeyBytes;
     const int32 keys = max((place.earlier + place.queries) / Facts::kKeyStride, 1);
     const int32 fitting = Facts::kWindowed ? args.kv_heads : kShareKeys / keys;
