@@ -1,11 +1,13 @@
-// New tokens into the cache of a decoding batch: the operator `append` (docs/operators.md, "Decode"). `cache_sequences` has
-// checked that there is room. Programs of a sequence and key/value head each have a part:
-//   0 to 3  rows of the selected and the window branch to their pools
-//   4, 5    rows for compression to `staged`, behind those that part 6 or 7 puts there; only where a block becomes whole
-//   6, 7    the ring of the last cmp_block rows for compression: what new blocks need of it goes to `staged`, and the newest
-//           rows take the places of the oldest. Token t has place t mod cmp_block. A tile of places is read before it is
-//           written, and no other program knows the ring.
-// Even parts are keys, odd ones values. Branches that are off bring no tensors.
+// The operator `append`: writes new tokens into the cache of a decoding batch (docs/operators.md, "Decode").
+// `cache_sequences` has checked that there is room. Each program has one of eight parts of the work for its sequence
+// and key/value head:
+//   0 to 3  the rows of the selected branch and of the window branch go to their pools.
+//   4, 5    the rows for compression go to `staged`, behind the rows that part 6 or 7 writes there. This happens only if
+//           a block becomes complete.
+//   6, 7    the ring of the last cmp_block rows for compression. The rows that new blocks need go to `staged`, and the
+//           newest rows replace the oldest. Token t has place t mod cmp_block. A tile of places is read before it is
+//           written, and no other program uses the ring.
+// Even parts handle keys, and odd parts handle values. A branch that is off has no tensors.
 //
 //! template append
 //! operator append
@@ -17,9 +19,9 @@
 //! let     widest = max(qk_dim, v_dim)
 //! require column_tile == 32 || column_tile < 2 * widest
 //! let     chunks = ceildiv(widest, column_tile)
-// A thread holds what it moves.
+// A thread holds the elements that it moves in registers.
 //! require cpu || row_tile * column_tile * dtype_bytes / (128 * warps) <= 64
-// Few tokens come at a time: all is latency, so many small programs.
+// Few tokens come at a time and the time is latency, so many small programs are best.
 //! cost    chunks * 200 + ceildiv(cmp_block, row_tile) * 100 + row_tile
 //! grid    ceildiv(max_seqlen_q, row_tile) * chunks * 8, kv_heads, batch
 //! threads 32 * warps
@@ -98,7 +100,7 @@ func.func @append(
   %works = arith.andi %works_here, %has_new : i1
   scf.if %works {
     scf.if %of_ring {
-      // One program for all places: the first.
+      // Only the first program works on the ring, on all of its places.
       %is_first = arith.cmpi eq, %row_block, %zero : i32
       %past_place = arith.select %is_first, %cmp_block, %zero : i32
       %newest = arith.subi %tokens, %one : i32

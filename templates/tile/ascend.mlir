@@ -1,5 +1,5 @@
-// The list of `choose` in ascending order, with -1 behind the last block, as callers see it: the operator `ascend`. Each
-// slot takes the least block above the one before.
+// The operator `ascend`: writes the list that `choose` made in ascending order, with -1 behind the last block, as
+// callers expect it. Each slot takes the least block above the block of the slot before.
 //
 //! template ascend
 //! operator ascend
@@ -31,7 +31,8 @@ func.func @ascend(
     %time = arith.addi %q_begin, %query : i32
     %row_time = arith.addi %rows_before, %time : i32
 
-    // All rows are the same. The greatest of negated blocks is the least block.
+    // All rows are equal. The reduction has only a maximum: the negated greatest of the negated blocks is the least
+    // block.
     %blocks = tile.load %choice_rows rows(%r) {
       %exists = arith.constant true
       tile.at [%row_time, %kv_head] if %exists

@@ -1,8 +1,10 @@
-// Causal attention with its log-sum-exp, over all keys up to the query's position p (the operator `dense`), over those in
-// (p - window, p] (`window`), or over the compressed blocks that end at p or before (`cmp`, whose keys are blocks).
-// The rows of a tile are (query, head of the group) pairs, heads fastest, so that all query heads of one
-// key/value head share every key that is loaded. Online softmax in base 2 (Milakov and Gimelshein,
-// arXiv 1805.02867; tiling as in FlashAttention-2, arXiv 2307.08691).
+// Causal attention with its log-sum-exp. It defines three operators for a query at position p: `dense` attends all keys
+// up to p, `window` attends the keys in (p - window, p], and `cmp` attends the compressed blocks that end at p or
+// before (its keys are blocks).
+//
+// The rows of a tile are pairs of a query and a head of the group, heads fastest, so that all query heads of one
+// key/value head share every key that is loaded. The softmax is the online softmax in base 2 (Milakov and Gimelshein,
+// arXiv 1805.02867); tiles are as in FlashAttention-2 (arXiv 2307.08691).
 //
 //! template attention
 //! operator dense, window, cmp
@@ -10,9 +12,9 @@
 //! fixed   cmp: cmp_block, cmp_stride
 //! let     windowed = op == window
 //! let     compressed = op == cmp
-// Position p sees the keys below (p + sight) / key_stride. Where that is negative it sees none.
+// Position p sees the keys below (p + sight) / key_stride. If that is negative, it sees no key.
 //! let     key_stride = compressed ? cmp_stride : 1
-// Rows of a page of keys, where a cache has pages.
+// The number of rows in a page of keys if the cache has pages.
 //! let     key_page = page_size / key_stride
 //! let     sight = compressed ? 1 + cmp_stride - cmp_block : 1
 //! let     qk_pad = roundup(qk_dim, dot_step)
@@ -23,24 +25,27 @@
 //! choice  warps = 1 | 2 | 4 | 8
 //! choice  queries_shared = 0 | 1
 //! require cpu ? warps == 1 && stages == 1 && queries_shared == 0 && 128 % key_tile == 0 : query_tile % (16 * warps) == 0 && query_tile <= 32 * warps
-// Queries of 16 bits may stay in shared memory, which frees registers for wider tiles; floats always do.
+// Queries of 16 bits may stay in shared memory, which frees registers for wider tiles. Queries of floats always stay
+// there.
 //! require dtype_bytes == 2 || queries_shared == 0
-// A GPU block holds the ring of keys and values, and the queries, in shared memory.
+// Shared memory of a GPU block: the ring of keys and values, and the queries.
 //! let     shared_bytes = (query_tile * qk_pad + stages * key_tile * (qk_pad + v_pad)) * dtype_bytes
 //! require cpu || shared_bytes <= shared_limit
-// Registers of a GPU thread: result and scores, which become the weights in place, and the queries where they are held.
-// Where a large head leaves nothing below the limit, the smallest tile stays and spills: slow, but it serves.
+// Registers of a GPU thread: the result; the scores, which become the weights in place; and the queries if they are in
+// registers. If the head is so large that no tile stays below the limit, the smallest tile is allowed. It spills and is
+// slow, but the result is right.
 //! let     registers = query_tile * (v_pad + key_tile + (dtype_bytes == 2 && !queries_shared ? qk_pad / 2 : 0)) / (32 * warps)
 //! require cpu || registers <= 200 || (query_tile == 16 * warps && key_tile == 16)
-// Cost of one row, for 1024 allowed keys: each key costs its dot products, its softmax, its share of the tile's load and of
-// the tile's fixed cost; a tile reaches past the allowed keys by its own width and by what its queries span.
+// The cost of one row with 1024 allowed keys. Each key costs its dot products, its softmax, its share of loading the
+// tile and its share of the tile's fixed cost. The tiles reach past the allowed keys by the width of a tile and by the
+// positions that the queries of a tile span.
 //! let     work = qk_pad + v_pad + 60
 //! let     load = (qk_pad + v_pad) * dtype_bytes * (cpu ? 4 : 12) / query_tile
 //! let     fixed_cost = cpu ? 150000 : stages == 1 ? 800000 : 200000 + shared_bytes / 4
 //! let     cpu_bytes = 4 * (query_tile * (qk_pad + key_tile + v_pad) + key_tile * (qk_pad + v_pad))
 //! let     crowding = cpu ? cpu_bytes / 1024 : max(0, registers - 96) / (dtype_bytes == 2 ? 4 : 1) + 15 * max(0, warps - 4)
-// Few queries leave multiprocessors idle, and the time is that of one program: of its slabs of 16 rows by each of four
-// schedulers.
+// With few queries some multiprocessors are idle, and the kernel takes the time of one program: the number of slabs of
+// 16 rows that each of the four schedulers handles.
 //! let     slabs = cpu || many_queries ? 1 : query_tile / (16 * min(warps, 4))
 //! cost    (1024 + key_tile + query_tile / (group * key_stride)) * (work + load + fixed_cost / (query_tile * key_tile) + crowding) * slabs
 //! grid    ceildiv(max_seqlen_q * group, query_tile), kv_heads, batch
@@ -69,7 +74,8 @@ func.func @attention(
   %kv_head = tile.program_id y
   %batch = tile.program_id z
 
-  // Where this sequence lies, as the table knows where there is one: a malformed sequence has no query.
+  // Where this sequence lies. A packed launch reads it from the table of sequences, which holds a malformed sequence as
+  // one without queries.
   %q_entry, %k_entry, %q_begin, %k_begin, %q_length, %k_length = scf.if %packed -> (i32, i32, i32, i32, i32, i32) {
     %two = arith.constant 2 : i32
     %three = arith.constant 3 : i32
@@ -88,7 +94,7 @@ func.func @attention(
     scf.yield %batch, %batch, %zero, %zero, %seqlen_q, %seqlen_k : i32, i32, i32, i32, i32, i32
   }
 
-  // The sequence's queries of this launch: `queries` from `first_time` on.
+  // The queries of this sequence that the launch computes: `queries` queries from time `first_time` on.
   %q_past = arith.addi %q_begin, %q_length : i32
   %first_time = arith.maxsi %q_begin, %query_begin : i32
   %past_time = arith.minsi %q_past, %query_end : i32
@@ -100,7 +106,7 @@ func.func @attention(
   %row_blocks = arith.divsi %rows_rounded, %query_tile : i32
   %has_rows = arith.cmpi slt, %block, %row_blocks : i32
   scf.if %has_rows {
-    // The last rows see most keys: they start first, so that no long program is left over at the end.
+    // The last rows see most keys. They start first, so that no long program is left over at the end.
     %next_block = arith.addi %block, %one : i32
     %row_block = arith.subi %row_blocks, %next_block : i32
     %first_row = arith.muli %row_block, %query_tile : i32
@@ -111,14 +117,14 @@ func.func @attention(
     %last_query = arith.divsi %last_row, %group : i32
     %first_head = arith.muli %kv_head, %group : i32
 
-    // The queries are the last tokens of the sequence; `earlier` tokens stand before those of this launch.
+    // The queries are the last tokens of the sequence. `earlier` tokens stand before the first query of this launch.
     %later = arith.subi %q_past, %first_time : i32
     %earlier = arith.subi %k_length, %later : i32
     %first_position = arith.addi %earlier, %first_query : i32
     %last_position = arith.addi %earlier, %last_query : i32
 
-    // The newest key that the first and the last row see. With tokens for keys it stands at their own position. No row
-    // sees a block that the sequence lacks.
+    // The newest keys that the first and the last row see. If keys are tokens, a row's newest key is at its own
+    // position. If keys are compressed blocks, a row sees only blocks that the sequence has.
     %first_past_token = arith.addi %first_position, %sight : i32
     %first_past_key = arith.divsi %first_past_token, %key_stride : i32
     %first_newest_key = arith.subi %first_past_key, %one : i32
@@ -164,9 +170,9 @@ func.func @attention(
         tile.at [%k_entry, %time, %kv_head] if %exists
       } columns(${v_dim}) : !tile.view<${element}, 3, ${key_page}> -> tensor<${key_tile}x${v_pad}x${element}>
 
-      // An edge tile holds a key that some row may not attend: one after the newest that the first row sees, or one that
-      // left the last row's window. Only there scores are masked, and only there values may hold bytes that must not reach
-      // a result.
+      // An edge tile holds a key that some row may not attend: a key newer than the newest key of the first row, or a
+      // key that has left the window of the last row. Scores are masked only in edge tiles. Only there may values hold
+      // bytes that must not reach a result.
       %key_past_tile = arith.addi %key, %key_tile : i32
       %last_key = arith.subi %key_past_tile, %one : i32
       %has_future = arith.cmpi sgt, %last_key, %first_newest_key : i32
@@ -212,14 +218,15 @@ func.func @attention(
         scf.yield %s_all : tensor<${query_tile}x${key_tile}xf32>
       }
 
-      // A row that met no allowed key yet has the maximum -inf; its weights are taken against 0 instead, and are 0.
+      // A row that has met no allowed key has the maximum -inf. Its weights are taken against 0 instead, and are 0.
       %s_max = tile.reduce max %s : tensor<${query_tile}x${key_tile}xf32> -> tensor<${query_tile}xf32>
       %m_next = arith.maxnumf %m, %s_max : tensor<${query_tile}xf32>
       %m_empty = arith.cmpf oeq, %m_next, %minus_inf_row : tensor<${query_tile}xf32>
       %m_finite = arith.select %m_empty, %zero_row, %m_next : tensor<${query_tile}xi1>, tensor<${query_tile}xf32>
       %m_scaled = arith.mulf %m_finite, %scale_row : tensor<${query_tile}xf32>
       %m_minus = arith.negf %m_scaled : tensor<${query_tile}xf32>
-      // Of the difference: where the maximum stays, what was summed keeps its weight to the bit, however many tiles come.
+      // The decay is computed from the difference of the maxima. If the maximum does not change, the decay is exactly
+      // 1, and earlier weights keep all their bits however many tiles follow.
       %m_below = arith.subf %m, %m_finite : tensor<${query_tile}xf32>
       %decay_log2 = arith.mulf %m_below, %scale_row : tensor<${query_tile}xf32>
       %decay = math.exp2 %decay_log2 : tensor<${query_tile}xf32>
@@ -279,8 +286,8 @@ func.func @attention(
       } : tensor<${query_tile}xf32>, !tile.view<f32, 3>
     }
 
-    // The keys that a query attended: of those that it sees, the ones that this program came by. All heads of a group
-    // read the same; the row of the first one tells it.
+    // The number of keys that a query attended: the keys that it sees among the keys that this program read. All heads
+    // of a group read the same keys, so the row of the first head writes the number.
     %wants_reads = tile.present %reads : !tile.view<i32, 3>
     scf.if %wants_reads {
       %row_in_tile = tile.iota 0 : tensor<${query_tile}xi32>

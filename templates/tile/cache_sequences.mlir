@@ -1,13 +1,14 @@
-// Where each sequence of a decoding batch lies, and whether its new tokens have room: the operator `cache_sequences`, which
-// runs once before the kernels that read its table. One program serves one sequence. With L tokens in the cache, m new ones
-// and N_c(t) compressed blocks of t tokens it writes two rows of the table (`sequences.mlir` has the fields), for those
-// that attend in row `sequence`,
+// The operator `cache_sequences`: writes the table that says where each sequence of a decoding batch lies, and checks
+// that its new tokens have room. It runs once before the kernels that read the table. One program serves one sequence.
+// Let L be the tokens in the cache, m the new tokens, and N_c(t) the number of compressed blocks of t tokens. The
+// program writes two rows of the table (sequences.mlir has the fields). Row `sequence` serves the operators that
+// attend:
 //   q_begin, m, 0, L + m, 0, N_c(L + m), entry of the keys, entry of the queries
-// and for `compress`, which finds the tokens of the new blocks in a row of their own, in row `batch + sequence`,
+// Row `batch + sequence` serves `compress`, which finds the tokens of the new blocks in a row of their own:
 //   0, 0, k_begin, tokens, N_c(L), N_c(L + m) - N_c(L), 0, entry of the blocks
-// and at last the sequence's length, L + m. A sequence that breaks a rule is reported, its rows are zero and its length
-// stays: no other kernel touches it. Lengths and tables are device data and may be anything, so nothing is computed from a
-// number that was not checked.
+// At last it writes the new length of the sequence, L + m. If a sequence breaks a rule, the program reports it, writes
+// zero rows and keeps the length, so no other kernel touches the sequence. Lengths and tables are device data and may
+// be anything, so no number is used in arithmetic before it was checked.
 //
 //! template cache_sequences
 //! operator cache_sequences
@@ -40,13 +41,13 @@ func.func @cache_sequences(
 
   %sequence = tile.program_id x
 
-  // The new tokens: of a packed tensor as the offsets say, else as many of each sequence.
+  // The new tokens. A packed tensor has them where the offsets say. Otherwise every sequence has the same number.
   %is_packed = tile.present %cu_seqlens_q : !tile.view<i32, 1>
   %q_begin, %queries, %q_bad = scf.if %is_packed -> (i32, i32, i1) {
     %next_sequence = arith.addi %sequence, %one : i32
     %q_first = tile.load_scalar %cu_seqlens_q[%sequence] : !tile.view<i32, 1>
     %q_end = tile.load_scalar %cu_seqlens_q[%next_sequence] : !tile.view<i32, 1>
-    // The first sequence begins at 0, the others where the one before ends.
+    // The first sequence begins at 0. Every other sequence begins where the sequence before it ends.
     %is_first = arith.cmpi eq, %sequence, %zero : i32
     %q_latest = arith.select %is_first, %zero, %total_q : i32
     %q_negative = arith.cmpi slt, %q_first, %zero : i32
@@ -64,7 +65,7 @@ func.func @cache_sequences(
     scf.yield %zero, %seqlen_q, %no : i32, i32, i1
   }
 
-  // What stands in the cache. Lengths out of range are replaced before a sum could overflow.
+  // The length of the sequence in the cache. A length out of range is replaced before a sum can overflow.
   %length_given = tile.load_scalar %cache_seqlens[%sequence] : !tile.view<i32, 1>
   %length_negative = arith.cmpi slt, %length_given, %zero : i32
   %length_outside = arith.cmpi sgt, %length_given, %capacity : i32
@@ -77,7 +78,8 @@ func.func @cache_sequences(
   %q_long = arith.cmpi sgt, %queries, %max_seqlen_q : i32
   %k_long = arith.cmpi sgt, %tokens, %max_seqlen_k : i32
 
-  // Every page that the call reads or writes must exist, 32 loads at a time: each waits for memory.
+  // Every page that the call reads or writes must exist. 32 entries of the table are loaded at once, because each load
+  // waits for memory.
   %pages_bad = scf.if %paged -> (i1) {
     %page_group = arith.constant 32 : i32
     %page_less_one = arith.subi %page_tokens, %one : i32
@@ -111,7 +113,7 @@ func.func @cache_sequences(
   %malformed = arith.cmpi ne, %code, %zero : i32
   tile.report %malformed, %code, %sequence to %status : !tile.view<i32, 1>
 
-  // A block begins every `stride` tokens and is whole: `overlap` tokens more have to follow.
+  // A block begins every `stride` tokens. It is complete only if `overlap` more tokens follow.
   %begin_before = arith.subi %length, %overlap : i32
   %count_before = arith.maxsi %begin_before, %zero : i32
   %blocks_before = arith.divsi %count_before, %stride : i32
@@ -120,7 +122,8 @@ func.func @cache_sequences(
   %blocks_after = arith.divsi %count_after, %stride : i32
   %new_blocks = arith.subi %blocks_after, %blocks_before : i32
 
-  // The tokens of the new blocks stand together, those in front of the new tokens too, which are fewer than a block.
+  // The tokens of the new blocks are contiguous in `staged`. They include tokens before the new tokens, fewer than a
+  // block of them.
   %first_staged = arith.muli %blocks_before, %stride : i32
   %staged = arith.subi %tokens, %first_staged : i32
   %dense_begin = arith.muli %sequence, %seqlen_q : i32
@@ -129,7 +132,8 @@ func.func @cache_sequences(
   %staged_begin = arith.addi %new_begin, %leads : i32
   %q_entry = arith.select %is_packed, %zero, %sequence : i32
 
-  // Both rows at once: element r of the tile is field r mod 8 of the row of the attending ones, or of `compress`.
+  // Both rows are written at once. Element r of the tile is field r mod 8: of the row for attention if r is below 8,
+  // else of the row for `compress`.
   %element = tile.iota 0 : tensor<16xi32>
   %none = tile.splat %zero : tensor<16xi32>
   %at_1 = arith.constant dense<1> : tensor<16xi32>

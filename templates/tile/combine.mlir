@@ -1,6 +1,6 @@
-// The sum of the branches of Native Sparse Attention, each times its gate: the operator `combine`. Rows of a tile are
-// (query, head of the group) pairs, heads fastest, as in attention.mlir. A branch that is switched off is absent and adds
-// nothing; a gate of NaN, and zero times NaN, are what IEEE says. Arithmetic is f32 and rounds once.
+// The operator `combine`: the sum of the branches of Native Sparse Attention, each times its gate. The rows of a tile
+// are pairs of a query and a head of the group, heads fastest, as in attention.mlir. A branch that is off has no tensor
+// and adds nothing. A gate of NaN, and zero times NaN, follow IEEE 754. Arithmetic is f32 and rounds once.
 //
 //! template combine
 //! operator combine
@@ -11,13 +11,15 @@
 //! choice  column_tile = 32 | 64 | 128 | 256
 //! choice  warps = 1 | 2 | 4 | 8
 //! require cpu ? warps == 1 : row_tile % (16 * warps) == 0 && row_tile <= 32 * warps
-// A tile takes a chunk of the rows' columns. One that is wider than rows are is none but the narrowest.
+// A tile holds a chunk of the columns. Chunks of which half or more would be padding are excluded, except for the
+// narrowest chunk.
 //! require column_tile == 32 || column_tile < 2 * v_dim
 // Registers of a GPU thread: the sum in f32 and one branch.
 //! let     registers = row_tile * column_tile * (4 + dtype_bytes) / (128 * warps)
 //! require cpu || registers <= 160
-// Memory is what it waits for. On a GPU many warps that hold little each keep most of it under way, a chunk and a branch at
-// a time, and part of a chunk moves in small pieces; on the CPU a tile has a fixed cost and should stay in the cache.
+// The time is waiting for memory. On a GPU, many warps that each hold little keep the most bytes under way: a chunk and
+// a branch at a time. A partly filled chunk moves in small pieces. On a CPU a tile has a fixed cost and should stay in
+// the cache.
 //! let     chunks = ceildiv(v_dim, column_tile)
 //! let     gpu_cost = chunks * (column_tile + 64) + (v_dim % column_tile ? 200 : 0) + registers / 2 + 8 * max(warps - 4, 4 - warps)
 //! let     cpu_cost = chunks * (column_tile * 64 + 100000 / row_tile) + max(0, row_tile * column_tile - 4096) / 8
@@ -48,7 +50,8 @@ func.func @combine(
   %kv_head = tile.program_id y
   %batch = tile.program_id z
 
-  // Where this sequence lies. Without a table packed tensors are one; with it, a malformed sequence has no query.
+  // Where this sequence lies. Without a table, a packed tensor is one sequence. The table holds a malformed sequence as
+  // one without queries.
   %has_table = tile.present %sequences : !tile.view<i32, 2>
   %entry, %q_begin, %q_length = scf.if %has_table -> (i32, i32, i32) {
     %seven = arith.constant 7 : i32
@@ -61,7 +64,7 @@ func.func @combine(
     scf.yield %batch, %zero, %all : i32, i32, i32
   }
 
-  // The sequence's queries of this launch: `queries` from `first_time` on.
+  // The queries of this sequence that the launch computes: `queries` queries from time `first_time` on.
   %q_past = arith.addi %q_begin, %q_length : i32
   %first_time = arith.maxsi %q_begin, %query_begin : i32
   %past_time = arith.minsi %q_past, %query_end : i32
@@ -107,8 +110,8 @@ func.func @combine(
     %x_sel = tile.cast %gate_1 : tensor<${row_tile}x${element}> -> tensor<${row_tile}xf32>
     %x_win = tile.cast %gate_2 : tensor<${row_tile}x${element}> -> tensor<${row_tile}xf32>
 
-    // What the gates are: the numbers themselves, or logits of a sigmoid each, or of one softmax over all three, whether
-    // their branches are there or not.
+    // The gates are the given numbers, or the sigmoid of each number, or one softmax over all three numbers. The
+    // softmax counts the gate of a branch that is off too.
     %log2_e = arith.constant dense<1.44269504088896> : tensor<${row_tile}xf32>
     %minus_log2_e = arith.constant dense<-1.44269504088896> : tensor<${row_tile}xf32>
     %one_row = arith.constant dense<1.0> : tensor<${row_tile}xf32>
@@ -198,7 +201,8 @@ func.func @combine(
       } chunk(%chunk of %v_dim) : tensor<${row_tile}x${column_tile}x${element}>, !tile.view<${element}, 3>
     }
 
-    // What the branches read for a query and all heads of the group: the row of the group's first head tells it.
+    // The number of keys that the branches read for a query. All heads of a group read the same keys, so the row of the
+    // group's first head writes it.
     %wants_reads = tile.present %reads : !tile.view<i32, 3>
     scf.if %wants_reads {
       %no_read = tile.splat %zero : tensor<${row_tile}xi32>

@@ -1,15 +1,15 @@
-// Compression by a linear map: block c of a sequence becomes sum_i (x[c*d + i] + pe[i]) W[i] + b, in K and in V, each with
-// weights of its own that all heads share.
-// A product whose left side needs no memory of its own: for each i its rows are the tokens i of a tile of blocks, as they
-// lie. Inputs come in chunks, so that weights of any size pass through shared memory; chunks are outside and i inside, as
-// a loop over i is long enough to run ahead in.
-// x + pe is rounded to the tensors' type where the product takes no other: a relative error as large as that of the result.
-// A program computes one chunk of the columns of K or of V, for one head. Outputs that are absent are not computed.
+// The operator `compress` by a linear map: block c of a sequence becomes sum_i (x[c*d + i] + pe[i]) W[i] + b, in K and
+// in V. K and V have different weights, which all heads share. For each i, the left side of the product is the tokens i
+// of a tile of blocks where they lie in memory, so it needs no memory of its own. Inputs come in chunks, so that
+// weights of any size pass through shared memory. The loop over chunks is outside and the loop over i is inside,
+// because the loop over i is long enough to load ahead. x + pe is rounded to the tensors' type where the product takes
+// no wider type. Its relative error is as large as that of rounding the result. A program computes one chunk of the
+// columns of K or of V, for one head. Outputs that the caller did not pass are not computed.
 //
 //! template compress_linear
 //! operator compress
 //! fixed   dtype, packed, page_size, qk_dim, v_dim, cmp_block, cmp_stride, cmp_kind, mlp_hidden, mlp_activation
-// Rows of a page of compressed rows, where a cache has pages.
+// The number of rows in a page of compressed rows if the cache has pages.
 //! let     comp_page = page_size / cmp_stride
 //! require cmp_kind == linear
 //! choice  block_tile = 16 | 32 | 64 | 128
@@ -18,7 +18,7 @@
 //! choice  stages = 1 | 2 | 3 | 4
 //! choice  warps = 1 | 2 | 4 | 8
 //! require cpu ? warps == 1 && stages == 1 : block_tile % (16 * warps) == 0 && block_tile <= 32 * warps && stages > 1
-// No wider than the larger head, and no chunk that holds nothing but padding.
+// A chunk is no wider than the larger head, so no chunk holds padding alone.
 //! let     widest = max(qk_dim, v_dim)
 //! require column_tile == 16 || column_tile < widest + 16
 //! require input_tile == 16 || input_tile < widest + 16
@@ -28,11 +28,11 @@
 //! let     v_inputs = ceildiv(v_dim, input_tile)
 //! let     shared_bytes = stages * input_tile * (block_tile * (dtype_bytes == 2) + column_tile) * dtype_bytes
 //! require cpu || shared_bytes <= shared_limit
-// Sums, the left side, and what is added to it.
+// Registers of a GPU thread: sums, the left side, and the pe that is added to it.
 //! let     registers = block_tile * (column_tile + input_tile * dtype_bytes / 2) / (32 * warps)
 //! require cpu || registers <= 168
-// Cost of one block: products of all chunks with their padding, its tokens once for each chunk of columns, and its share
-// of the weights that a step brings and of the step itself.
+// The cost of one block: the products of all chunks with their padding, its tokens once for each chunk of columns, its
+// share of the weights that a step loads, and its share of the step's fixed cost.
 //! let     k_products = k_chunks * k_inputs
 //! let     v_products = v_chunks * v_inputs
 //! let     products = (k_products + v_products) * input_tile * column_tile
@@ -66,7 +66,7 @@ func.func @compress_linear(
   %kv_head = tile.program_id y
   %batch = tile.program_id z
 
-  // The chunks of K, then those of V; neighbouring programs read the same tokens.
+  // The chunks of K come first, then the chunks of V. Neighbouring programs read the same tokens.
   %k_chunks = arith.constant ${k_chunks} : i32
   %v_chunks = arith.constant ${v_chunks} : i32
   %chunks = arith.addi %k_chunks, %v_chunks : i32
@@ -85,7 +85,7 @@ func.func @compress_linear(
   %pe = arith.select %of_keys, %pe_k, %pe_v : !tile.view<${element}, 1>
   %w = arith.select %of_keys, %w_k, %w_v : !tile.view<${element}, 2>
 
-  // Where this sequence and its blocks lie. Packed ones are rows of a table, whose lengths were checked.
+  // Where this sequence and its blocks lie. A packed launch reads it from a table whose lengths were checked.
   %entry, %blocks_entry, %begin, %blocks_begin, %blocks = scf.if %packed -> (i32, i32, i32, i32, i32) {
     %k_begin_field = arith.constant 2 : i32
     %c_begin_field = arith.constant 4 : i32

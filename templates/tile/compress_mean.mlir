@@ -1,13 +1,13 @@
-// Compression by the mean: block c of a sequence stands for its tokens c*d .. c*d + l - 1, in K and in V.
-// The tokens of neighbouring blocks overlap, so a program takes the tokens of a tile of blocks once, and a product with a
-// matrix of zeros and ones sums them: its row is a block, its column a token. What stands in a token outside of a block
-// must not reach it, NaN and Inf included: zero annihilates.
-// A program computes one chunk of the columns of K or of V, for one head. Outputs that are absent are not computed.
+// The operator `compress` by the mean: block c of a sequence is the mean of its tokens c*d .. c*d + l - 1, in K and in
+// V. The tokens of neighbouring blocks overlap. So a program loads the tokens of a tile of blocks once, and sums them
+// by a product with a matrix of zeros and ones, whose rows are blocks and whose columns are tokens. A token outside of
+// a block must not reach the block, NaN and Inf included, so the product is one in which zero annihilates. A program
+// computes one chunk of the columns of K or of V, for one head. Outputs that the caller did not pass are not computed.
 //
 //! template compress_mean
 //! operator compress
 //! fixed   dtype, packed, page_size, qk_dim, v_dim, cmp_block, cmp_stride, cmp_kind, mlp_hidden, mlp_activation
-// Rows of a page of compressed rows, where a cache has pages.
+// The number of rows in a page of compressed rows if the cache has pages.
 //! let     comp_page = page_size / cmp_stride
 //! require cmp_kind == mean
 //! choice  block_tile = 8 | 16 | 32 | 64
@@ -16,7 +16,7 @@
 //! choice  stages = 1 | 2 | 3 | 4
 //! choice  warps = 1 | 2 | 4
 //! require cpu ? block_tile >= vector_lanes && warps == 1 && stages == 1 : block_tile == 16 * warps && stages > 1
-// No wider than the larger head, and no chunk that holds nothing but padding.
+// A chunk is no wider than the larger head, so no chunk holds padding alone.
 //! let     widest = max(qk_dim, v_dim)
 //! require column_tile == 16 || column_tile < widest + 16
 //! let     k_chunks = ceildiv(qk_dim, column_tile)
@@ -25,10 +25,10 @@
 //! require cpu || shared_bytes <= shared_limit
 //! let     registers = block_tile * (column_tile + token_tile / (dtype_bytes == 2 ? 2 : 1)) / (32 * warps)
 //! require cpu || registers <= 160
-// Cost of a block. A tile reads the tokens of its blocks and those that the last one shares with the next tile, rounded up
-// to whole tiles of tokens. On a GPU all warps copy and inspect them together, each multiplies all of them by its own
-// blocks, and a program waits for its first tokens; on a CPU each token meets all blocks. Products of floats are unrolled
-// code, which takes long to compile when it is wide.
+// The cost of one block. A tile reads the tokens of its blocks, rounded up to whole tiles of tokens; they include
+// tokens that its last block shares with the next tile. On a GPU all warps copy and inspect the tokens together, each
+// warp multiplies all of them by its own blocks, and a program waits for its first tokens. On a CPU each token meets
+// all blocks. A product of floats is unrolled code, which takes long to compile if it is wide.
 //! let     chunks = k_chunks + v_chunks
 //! let     tokens = roundup((block_tile - 1) * cmp_stride + cmp_block, token_tile)
 //! let     gpu_issue = warps * tokens / token_tile * 150 + tokens * column_tile * (7 + (dtype_bytes == 2 ? 4 : 80) * warps) / 100
@@ -57,7 +57,7 @@ func.func @compress_mean(
   %kv_head = tile.program_id y
   %batch = tile.program_id z
 
-  // The chunks of K, then those of V; neighbouring programs read neighbouring columns.
+  // The chunks of K come first, then the chunks of V. Neighbouring programs read neighbouring columns.
   %k_chunks = arith.constant ${k_chunks} : i32
   %v_chunks = arith.constant ${v_chunks} : i32
   %chunks = arith.addi %k_chunks, %v_chunks : i32
@@ -71,7 +71,7 @@ func.func @compress_mean(
   %columns = arith.select %of_keys, %qk_dim, %v_dim : i32
   %x = arith.select %of_keys, %k, %v : !tile.view<${element}, 3>
 
-  // Where this sequence and its blocks lie. Packed ones are rows of a table, whose lengths were checked.
+  // Where this sequence and its blocks lie. A packed launch reads it from a table whose lengths were checked.
   %entry, %blocks_entry, %begin, %blocks_begin, %blocks = scf.if %packed -> (i32, i32, i32, i32, i32) {
     %k_begin_field = arith.constant 2 : i32
     %c_begin_field = arith.constant 4 : i32
@@ -128,7 +128,7 @@ func.func @compress_mean(
         tile.at [%entry, %time, %kv_head] if %exists
       } chunk(%chunk of %columns) : !tile.view<${element}, 3> -> tensor<${token_tile}x${column_tile}x${element}>
 
-      // Tokens before the block are negative numbers, so greater than all as unsigned ones.
+      // Tokens before the block have negative numbers, which are greater than all others as unsigned numbers.
       %token_of_tile = tile.splat %token : tensor<${block_tile}x${token_tile}xi32>
       %index = arith.addi %token_of_tile, %column : tensor<${block_tile}x${token_tile}xi32>
       %place = arith.subi %index, %block_begins : tensor<${block_tile}x${token_tile}xi32>

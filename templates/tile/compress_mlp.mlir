@@ -1,15 +1,16 @@
-// Compression by a perceptron: block c of a sequence becomes act(concat_i(x[c*d + i] + pe[i]) W1 + b1) W2 + b2, in K and in
-// V, each with weights of its own that all heads share.
-// The first product is that of compress_linear.mlir, to one chunk of hidden values at a time; these stay in registers, are
-// the left side of the second product, and are never stored. x + pe and the hidden values are rounded to the tensors' type
-// where the product takes no other: relative errors as large as that of the result.
-// A program computes one chunk of the columns of K or of V, for one head. Several chunks of columns compute the hidden
-// values anew, so a chunk is a whole head as long as registers hold it. Outputs that are absent are not computed.
+// The operator `compress` by a perceptron: block c of a sequence becomes act(concat_i(x[c*d + i] + pe[i]) W1 + b1) W2 +
+// b2, in K and in V. K and V have different weights, which all heads share. The first product is the product of
+// compress_linear.mlir, for one chunk of hidden values at a time. The hidden values stay in registers, are the left
+// side of the second product, and are never stored. x + pe and the hidden values are rounded to the tensors' type where
+// the product takes no wider type. The relative errors are as large as that of rounding the result. A program computes
+// one chunk of the columns of K or of V, for one head. If a head has several chunks, each of them computes the hidden
+// values again. So a chunk is a whole head as long as registers hold it. Outputs that the caller did not pass are not
+// computed.
 //
 //! template compress_mlp
 //! operator compress
 //! fixed   dtype, packed, page_size, qk_dim, v_dim, cmp_block, cmp_stride, cmp_kind, mlp_hidden, mlp_activation
-// Rows of a page of compressed rows, where a cache has pages.
+// The number of rows in a page of compressed rows if the cache has pages.
 //! let     comp_page = page_size / cmp_stride
 //! let     is_relu = mlp_activation == relu
 //! let     is_gelu = mlp_activation == gelu
@@ -21,7 +22,7 @@
 //! choice  stages = 1 | 2 | 3
 //! choice  warps = 1 | 2 | 4 | 8
 //! require cpu ? warps == 1 && stages == 1 : block_tile % (16 * warps) == 0 && block_tile <= 32 * warps && stages > 1
-// No wider than the larger head or the hidden layer, and no chunk that holds nothing but padding.
+// A chunk is no wider than the larger head or the hidden layer, so no chunk holds padding alone.
 //! let     widest = max(qk_dim, v_dim)
 //! require column_tile == 16 || column_tile < widest + 16
 //! require input_tile == 16 || input_tile < widest + 16
@@ -34,12 +35,14 @@
 //! let     ring_bytes = stages * input_tile * (block_tile * (dtype_bytes == 2) + hidden_tile) * dtype_bytes
 //! let     shared_bytes = ring_bytes + hidden_tile * column_tile * dtype_bytes
 //! require cpu || shared_bytes <= shared_limit
-// Sums, hidden values, the left side, and what is added to it. A single chunk of hidden values meets no sums yet.
+// Registers of a GPU thread: sums, hidden values, the left side, and the pe that is added to it. If the hidden values
+// are a single chunk, they are computed before there are sums.
 //! let     widths = hidden_chunks == 1 ? max(column_tile + hidden_tile * dtype_bytes / 4, hidden_tile + input_tile * dtype_bytes / 2) : column_tile + hidden_tile + input_tile * dtype_bytes / 2
 //! let     registers = block_tile * widths / (32 * warps)
 //! require cpu || registers <= 168
-// Cost of one block: both products with their padding, its tokens once for each chunk of hidden values, and its share of the
-// weights that a step brings and of the step itself. Small tiles leave none without work where blocks are few.
+// The cost of one block: both products with their padding, its tokens once for each chunk of hidden values, its share
+// of the weights that a step loads, and its share of the step's fixed cost. If blocks are few, small tiles keep more
+// programs busy.
 //! let     k_products = k_chunks * hidden_chunks * k_inputs
 //! let     v_products = v_chunks * hidden_chunks * v_inputs
 //! let     products = (k_products + v_products) * input_tile * hidden_tile
@@ -81,7 +84,7 @@ func.func @compress_mlp(
   %kv_head = tile.program_id y
   %batch = tile.program_id z
 
-  // The chunks of K, then those of V; neighbouring programs read the same tokens.
+  // The chunks of K come first, then the chunks of V. Neighbouring programs read the same tokens.
   %k_chunks = arith.constant ${k_chunks} : i32
   %v_chunks = arith.constant ${v_chunks} : i32
   %chunks = arith.addi %k_chunks, %v_chunks : i32
@@ -101,7 +104,7 @@ func.func @compress_mlp(
   %w1 = arith.select %of_keys, %w1_k, %w1_v : !tile.view<${element}, 2>
   %w2 = arith.select %of_keys, %w2_k, %w2_v : !tile.view<${element}, 1>
 
-  // Where this sequence and its blocks lie. Packed ones are rows of a table, whose lengths were checked.
+  // Where this sequence and its blocks lie. A packed launch reads it from a table whose lengths were checked.
   %entry, %blocks_entry, %begin, %blocks_begin, %blocks = scf.if %packed -> (i32, i32, i32, i32, i32) {
     %k_begin_field = arith.constant 2 : i32
     %c_begin_field = arith.constant 4 : i32
@@ -196,7 +199,7 @@ func.func @compress_mlp(
         scf.yield %sums : tensor<${block_tile}x${hidden_tile}xf32>
       }
 
-      // Hidden values of padding are 0 before the activation, and so are they after each of the three.
+      // Hidden values of padding are 0 before the activation, and each of the three activations keeps 0.
       %active = scf.if %is_relu -> (tensor<${block_tile}x${hidden_tile}xf32>) {
         %is_negative = arith.cmpf olt, %biased, %no_hidden : tensor<${block_tile}x${hidden_tile}xf32>
         %relu = arith.select %is_negative, %no_hidden, %biased : tensor<${block_tile}x${hidden_tile}xi1>, tensor<${block_tile}x${hidden_tile}xf32>

@@ -1,6 +1,7 @@
-// What the splits of decode's branches found, added up, and the branches by their gates: the operator `merge`. The rows of
-// a tile are heads of a group, its columns a chunk of theirs: each split's row is added with the weight that its log-sum-exp
-// and the gate of its branch give it. Logarithms are in base 2.
+// The operator `merge`: adds up the results of the splits of decode's branches, and weights the branches with their
+// gates. The rows of a tile are heads of a group, and its columns are a chunk of the head's columns. The row of each
+// split is added with a weight that follows from its log-sum-exp and from the gate of its branch. Logarithms are in
+// base 2.
 //
 //! template merge
 //! operator merge
@@ -10,11 +11,12 @@
 //! choice  rows = 16
 //! choice  column_tile = 16 | 32 | 64 | 128
 //! require column_tile == 16 || column_tile < 2 * v_dim
-// Four splits of a tile stand in registers, beside the sum.
+// The tiles of four splits are in registers at the same time as the sum.
 //! require cpu || column_tile <= 64
 //! let     head_tiles = ceildiv(group, rows)
 //! let     chunks = ceildiv(v_dim, column_tile)
-// Many slots are those of few queries, which want many programs; few slots those of many.
+// A plan with many slots has few queries, and needs narrow chunks for many programs. A plan with few slots has many
+// queries.
 //! let     wanted = cpu ? 128 : slots == 16 ? 32 : 16
 //! cost    max(column_tile - wanted, wanted - column_tile)
 //! grid    max_seqlen_q * head_tiles * chunks, kv_heads, batch
@@ -66,7 +68,7 @@ func.func @merge(
     %rows_before = arith.muli %q_entry, %seqlen_q : i32
     %row_time = arith.addi %rows_before, %time : i32
 
-    // Rows behind the group's last head are zero, and go nowhere.
+    // Rows behind the last head of the group are zero and are not stored.
     %gate_0 = tile.load %gates rows(%r) {
       %exists = arith.cmpi slt, %r, %members : i32
       %head = arith.addi %first_head, %r : i32
@@ -94,7 +96,7 @@ func.func @merge(
     %x_sel = tile.cast %gate_1 : tensor<${rows}x${element}> -> tensor<${rows}xf32>
     %x_win = tile.cast %gate_2 : tensor<${rows}x${element}> -> tensor<${rows}xf32>
 
-    // What the gates are, as in combine.mlir.
+    // The gates as in combine.mlir.
     %log2_e = arith.constant dense<1.44269504088896> : tensor<${rows}xf32>
     %minus_log2_e = arith.constant dense<-1.44269504088896> : tensor<${rows}xf32>
     %one_row = arith.constant dense<1.0> : tensor<${rows}xf32>
@@ -137,7 +139,7 @@ func.func @merge(
       scf.yield %sigmoid_cmp, %sigmoid_sel, %sigmoid_win : tensor<${rows}xf32>, tensor<${rows}xf32>, tensor<${rows}xf32>
     }
 
-    // Which branch a split is of.
+    // The branch that each split belongs to.
     %split = tile.iota 1 : tensor<${rows}x${slots}xi32>
     %past_cmp = tile.splat %past_cmp_split : tensor<${rows}x${slots}xi32>
     %past_sel = tile.splat %past_sel_split : tensor<${rows}x${slots}xi32>
@@ -151,7 +153,8 @@ func.func @merge(
     %zero_row = tile.splat %zero_f : tensor<${rows}xf32>
     %lse_there = arith.select %is_slot, %lse, %minus_inf_tile : tensor<${rows}x${slots}xi1>, tensor<${rows}x${slots}xf32>
 
-    // The greatest log-sum-exp of each branch, which is finite for the weights' sake, and each split's own branch's.
+    // The greatest log-sum-exp of each branch, replaced by 0 if it is -inf so that the weights are numbers; and for
+    // each split the greatest log-sum-exp of its own branch.
     %lse_of_cmp = arith.select %is_cmp, %lse_there, %minus_inf_tile : tensor<${rows}x${slots}xi1>, tensor<${rows}x${slots}xf32>
     %not_cmp = arith.select %is_cmp, %minus_inf_tile, %lse_there : tensor<${rows}x${slots}xi1>, tensor<${rows}x${slots}xf32>
     %lse_of_sel = arith.select %is_cmp_or_sel, %not_cmp, %minus_inf_tile : tensor<${rows}x${slots}xi1>, tensor<${rows}x${slots}xf32>
@@ -192,7 +195,7 @@ func.func @merge(
     %gated_cmp = arith.mulf %g_cmp, %norm_cmp : tensor<${rows}xf32>
     %gated_sel = arith.mulf %g_sel, %norm_sel : tensor<${rows}xf32>
     %gated_win = arith.mulf %g_win, %norm_win : tensor<${rows}xf32>
-    // Four splits are loaded at once: each load waits for memory.
+    // Four splits are loaded at once, because each load waits for memory.
     %no_sum = tile.splat %zero_f : tensor<${rows}x${column_tile}xf32>
     %sum_all = scf.for %first_split = %zero to %past_win_split step %four
         iter_args(%sum = %no_sum) -> (tensor<${rows}x${column_tile}xf32>) : i32 {
@@ -321,8 +324,8 @@ func.func @merge(
       tile.at [%q_entry, %time, %head] if %exists
     } chunk(%chunk of %v_dim) : tensor<${rows}x${column_tile}x${element}>, !tile.view<${element}, 3>
 
-    // The branches by themselves, for callers who want to see them. What one of them holds, NaN too, is no other's business,
-    // and what has no weight in it nobody's.
+    // The results of single branches, for callers who ask for them. A value of one branch, NaN included, must not reach
+    // another branch.
     scf.for %branch = %zero to %three step %one : i32 {
       %of_cmp = arith.cmpi eq, %branch, %zero : i32
       %of_sel = arith.cmpi eq, %branch, %one : i32
@@ -368,7 +371,7 @@ func.func @merge(
       }
     }
 
-    // Once for each head, and once for each group.
+    // The first chunk writes the log-sum-exps, once per head, and the counts of reads, once per group.
     %is_first_chunk = arith.cmpi eq, %chunk, %zero : i32
     scf.if %is_first_chunk {
       %ln_2 = arith.constant dense<0.693147180559945> : tensor<${rows}xf32>
@@ -388,7 +391,7 @@ func.func @merge(
           %l_log2 = math.log2 %l_out : tensor<${rows}xf32>
           %total_log2 = arith.addf %m_out, %l_log2 : tensor<${rows}xf32>
           %total = arith.mulf %total_log2, %ln_2 : tensor<${rows}xf32>
-          // A branch without weight; a sum of NaN is none.
+          // A branch without weight has the log-sum-exp -inf. A sum that is NaN counts as weight.
           %l_out_zero = arith.cmpf oeq, %l_out, %zero_row : tensor<${rows}xf32>
           %lse_row = arith.select %l_out_zero, %minus_inf_row, %total : tensor<${rows}xi1>, tensor<${rows}xf32>
           tile.store %lse_row, %lse_out rows(%r) {

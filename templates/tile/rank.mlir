@@ -1,36 +1,40 @@
-// The first of a query's selection blocks in the order of arXiv 2502.11089, equation 11, for the newest queries of decode.
-// Each row of a tile is a score, compared with the scores of its segment, which are the columns: how many stand before it
-// is its place, and where the place is among the first it goes there. Of equals the lower block comes first. Few queries
-// are too few for a list that grows (select.mlir), but comparisons need no order.
+// The operators `rank` and `choose`: the best selection blocks of a query, for the newest queries of decode, in the
+// order of arXiv 2502.11089, equation 11. Each row of a tile is a score. The columns are the scores of its segment. The
+// number of scores that come before a row is the row's place, and the row is stored there if that place is kept. Among
+// equal scores the lower block comes first. Few queries make too few programs for a list that grows block by block
+// (select.mlir). Comparisons can be made in any order, by many programs.
 //
-// Of many blocks the operator `rank` keeps the first of each segment: who has so many before him there has them everywhere.
-// Kept ones stand by segments, and in a segment by place, so that of equals the lower block still stands first. `choose`
-// does the same with these, or with few blocks at once, as one segment; the list is what it keeps. Where a segment has
-// fewer, -1 stands behind the last block, and a score below all others.
+// If a query has many blocks, `rank` keeps the best blocks of each segment: a block that is not among the best of its
+// segment is not among the best of all. The kept blocks stand segment by segment, and within a segment by place, so
+// among equal scores the lower block still comes first. `choose` then does the same with the kept blocks as one
+// segment, and its result is the list. With few blocks `choose` takes all scores at once. If a segment has fewer blocks
+// than places, the blocks are followed by -1 with a score below all others.
 //
 //! template rank
 //! operator rank, choose
 //! fixed   dtype, sel_block, sel_count, segment, many_queries
-// What `rank` keeps of a segment: the columns of a tile begin at a multiple of 16.
+// The places that `rank` keeps of a segment. It is a multiple of 16, because the columns of a tile begin at a multiple
+// of 16.
 //! let     slots = roundup(sel_count, 16)
 //! let     ranks = op == rank
 //! let     kept = ranks ? slots : sel_count
 //! let     ranks_kept = op == choose && segment > 0
-// All scores of a query are one segment of `choose`.
+// `choose` takes all scores of a query as one segment.
 //! let     width = ranks ? segment : 1073741824
-// So many blocks have so many scores.
+// `unit` blocks have `unit_scores` scores.
 //! let     unit = ranks_kept ? segment : 1
 //! let     unit_scores = ranks_kept ? slots : 1
-// So many blocks have so many rows: every place that is kept has one.
+// `part` blocks have `part_rows` rows. Every place that is kept has a row.
 //! let     part = segment > 0 ? segment : 1
 //! let     part_rows = ranks ? part : unit_scores
 //! choice  block_tile = 16 | 32 | 64
 //! choice  column_tile = 32 | 64
 //! choice  warps = 1 | 2 | 4
-// Rows are padded to whole tiles, and segments are whole ones.
+// Rows are padded to whole tiles, and a segment consists of whole tiles.
 //! require segment == 0 || (segment % block_tile == 0 && segment % column_tile == 0 && segment >= slots)
 //! require cpu ? warps == 1 && column_tile == 32 : block_tile % (16 * warps) == 0 && block_tile <= 32 * warps
-// A column that is loaded meets as many rows as a thread has; but few queries want programs, and few steps.
+// A column that is loaded is compared with all rows that the thread holds, so many rows are better. But few queries
+// need many programs with few steps.
 //! let     wanted = many_queries ? 64 : 32
 //! let     wanted_columns = many_queries ? 32 : 64
 //! cost    max(block_tile - wanted, wanted - block_tile) + max(warps - 2, 2 - warps) + max(column_tile - wanted_columns, wanted_columns - column_tile)
@@ -87,7 +91,7 @@ func.func @rank(
   %earlier = arith.subi %k_length, %queries : i32
   %position = arith.addi %earlier, %query : i32
   %own_block = arith.divsi %position, %sel_block : i32
-  // The scores up to the query's own block, or what is kept of them.
+  // The scores up to the query's own block, or the scores that `rank` kept of them.
   %unit_rounded = arith.addi %own_block, %unit : i32
   %units = arith.divsi %unit_rounded, %unit : i32
   %past = arith.muli %units, %unit_scores : i32
@@ -131,14 +135,14 @@ func.func @rank(
     %past_tile_row = arith.addi %first_row, %block_tile : i32
     %before_all = scf.for %first_column = %first to %past_segment step %column_tile
         iter_args(%before = %nothing) -> (tensor<${block_tile}x${column_tile}xf32>) : i32 {
-      // All rows are the same. What stands behind the last score may be anything.
+      // All rows are equal. Memory behind the last score may hold anything.
       %piece = arith.divsi %first_column, %piece_columns : i32
       %key = tile.load %score_rows rows(%r) {
         %exists = arith.constant true
         tile.at [%row_time, %kv_head, %piece] if %exists
       } columns(${column_tile}) : !tile.view<f32, 3> -> tensor<${block_tile}x${column_tile}xf32>
 
-      // Columns that are all lower than the rows win every tie, those that are all higher none.
+      // Columns that are all lower blocks than the rows win every tie. Columns that are all higher blocks win no tie.
       %past_column = arith.addi %first_column, %column_tile : i32
       %all_lower = arith.cmpi sle, %past_column, %first_row : i32
       %all_higher = arith.cmpi sge, %first_column, %past_tile_row : i32
@@ -156,7 +160,7 @@ func.func @rank(
           %counted = arith.addf %before, %one_or_none : tensor<${block_tile}x${column_tile}xf32>
           scf.yield %counted : tensor<${block_tile}x${column_tile}xf32>
         } else {
-          // What stands behind the last score stands behind every row.
+          // A column behind the last score comes before no row.
           %column_in_tile = tile.iota 1 : tensor<${block_tile}x${column_tile}xi32>
           %row_wide = tile.broadcast %row_number : tensor<${block_tile}xi32> -> tensor<${block_tile}x${column_tile}xi32>
           %past_tile = tile.splat %past_segment : tensor<${block_tile}x${column_tile}xi32>
@@ -178,7 +182,7 @@ func.func @rank(
       }
       scf.yield %before_next : tensor<${block_tile}x${column_tile}xf32>
     }
-    // Counts below 2^24 are exact as floats. Rows behind the last score stand behind it, in their own order.
+    // Counts below 2^24 are exact as floats. Rows behind the last score keep their own order behind it.
     %before_float = tile.reduce add %before_all : tensor<${block_tile}x${column_tile}xf32> -> tensor<${block_tile}xf32>
     %before_count = arith.fptosi %before_float : tensor<${block_tile}xf32> to tensor<${block_tile}xi32>
     %past_segment_row = tile.splat %past_segment : tensor<${block_tile}xi32>

@@ -1,16 +1,19 @@
-// Scores of selection blocks for the newest queries of decode (arXiv 2502.11089, equations 9 and 10): the operator
-// `scores`, after `split_cmp`, whose log-sum-exps it adds up. The rows of a tile are selection blocks, its columns query
-// heads of the group: one query has as many rows as it has blocks. Compressed blocks that meet a selection block at one
-// distance, a *tap*, share a product (select.mlir has the same taps for many queries). What is stored is what `rank`
-// compares: the first blocks of a sequence and the last ones up to the query's own are above all others, and what is not a
-// number is below all.
+// The operator `scores`: scores of selection blocks for the newest queries of decode (arXiv 2502.11089, equations 9 and
+// 10). It runs after `split_cmp` and adds up the log-sum-exps of its splits.
+//
+// The rows of a tile are selection blocks, and its columns are query heads of the group: one query has as many rows as
+// it has blocks. A *tap* is the set of compressed blocks that meet a selection block at one distance. A tap shares one
+// product, as in select.mlir, which serves many queries.
+//
+// The stored scores are what `rank` compares. The first blocks of a sequence, and the last blocks up to the query's
+// own, have scores above all others. A NaN becomes a score below all others.
 //
 //! template scores
 //! operator scores
 //! fixed   dtype, qk_dim, group, page_size, cmp_block, cmp_stride, sel_block, sel_count, many_queries
 //! let     key_page = page_size / cmp_stride
 //! let     qk_pad = roundup(qk_dim, dot_step)
-// Compressed blocks that begin in a selection block, and those that begin before it and reach into it.
+// `inner` compressed blocks begin in a selection block. `before` blocks begin before it and reach into it.
 //! let     inner = sel_block / cmp_stride
 //! let     cmp_strides = cmp_block / cmp_stride
 //! let     before = cmp_strides - 1
@@ -26,7 +29,7 @@
 //! require cpu || shared_bytes <= shared_limit
 //! let     registers = block_tile * (4 * head_tile + (dtype_bytes == 2 ? qk_pad / 2 : 0)) / (32 * warps)
 //! require cpu || registers <= 200 || (head_tile == 16 && warps == 1)
-// Each program loads the queries anew; but few of them want programs.
+// Each program loads the queries again, so large tiles are better; but with few queries many programs are needed.
 //! let     wanted = many_queries ? 2 : 1
 //! cost    head_tiles * 1000 + (cpu ? max(64 - block_tile, 0) : 10 * max(4 - stages, 0) + 5 * max(warps - wanted, wanted - warps))
 //! grid    max_seqlen_q * ceildiv(ceildiv(max_seqlen_k, sel_block), block_tile), kv_heads, batch
@@ -120,8 +123,8 @@ func.func @scores(
         tile.at [%q_entry, %time, %head] if %exists
       } columns(${qk_dim}) : !tile.view<${element}, 3> -> tensor<${head_tile}x${qk_pad}x${element}>
 
-      // The log-sum-exp of each head over all splits, in base 2, in every row. Four are loaded at once: each load waits
-      // for memory.
+      // The log-sum-exp of each head over all splits, in base 2. Every row holds it. Four splits are loaded at once,
+      // because each load waits for memory.
       %chunk = arith.divsi %first_member, %head_tile : i32
       %m_all, %l_all = scf.for %split = %zero to %splits step %four
           iter_args(%m = %minus_inf_tile, %l = %nothing)
@@ -181,7 +184,8 @@ func.func @scores(
         %l_next = arith.addf %l_2, %weight_3 : tensor<${block_tile}x${head_tile}xf32>
         scf.yield %m_next, %l_next : tensor<${block_tile}x${head_tile}xf32>, tensor<${block_tile}x${head_tile}xf32>
       }
-      // A head without weight (it sees no block) gives no block any. One that met NaN gives all of them NaN.
+      // A head without weight (it sees no block) adds nothing to any block. A head that met a NaN makes the scores of
+      // all blocks NaN.
       %l_log2 = math.log2 %l_all : tensor<${block_tile}x${head_tile}xf32>
       %total = arith.addf %m_all, %l_log2 : tensor<${block_tile}x${head_tile}xf32>
       %minus_total = arith.negf %total : tensor<${block_tile}x${head_tile}xf32>
@@ -213,7 +217,7 @@ func.func @scores(
         %p_sum = tile.reduce add %p : tensor<${block_tile}x${head_tile}xf32> -> tensor<${block_tile}xf32>
         %p_counts = arith.select %row_counts, %p_sum, %no_row : tensor<${block_tile}xi1>, tensor<${block_tile}xf32>
 
-        // Tokens that they share with the selection block, in cmp_stride.
+        // The tokens that the compressed block shares with the selection block, in units of cmp_stride.
         %begin = arith.subi %tap, %before : i32
         %end = arith.addi %begin, %cmp_strides : i32
         %own_begin = arith.maxsi %begin, %zero : i32
@@ -226,7 +230,7 @@ func.func @scores(
       } {tile.stages = ${stages} : i32}
       scf.yield %score_taps : tensor<${block_tile}xf32>
     }
-    // Scores are sums of weights, so none is below 0.
+    // Scores are sums of weights, so no score is below 0.
     %infinity = arith.constant 0x7F800000 : f32
     %greatest = arith.constant 0x7F7FFFFF : f32
     %below_numbers = arith.constant -1.0 : f32

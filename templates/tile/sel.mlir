@@ -1,14 +1,17 @@
-// Attention over the selection blocks that a list names, with its log-sum-exp: the operator `sel` (arXiv 2502.11089, 3.3.2).
-// A program serves one query and one key/value head, for which there is one list; the rows of its tile are query heads of the
-// group. It walks the blocks of the list tile by tile; keys of different blocks stand in different tiles. All rows
-// stand at one position, so what they may not attend is not loaded, and no byte of it can reach a result.
+// The operator `sel`: attention over the selection blocks that a list names, with its log-sum-exp (arXiv 2502.11089,
+// 3.3.2).
+//
+// A program serves one query and one key/value head, which have one list. The rows of its tile are query heads of the
+// group. The program walks the blocks of the list tile by tile; keys of different blocks are in different tiles. All
+// rows have the same position. So keys that they may not attend are not loaded, and no byte of such a key can reach a
+// result.
 //
 //! template sel
 //! operator sel
 //! fixed   dtype, qk_dim, v_dim, group, packed, page_size, sel_block, sel_count
 //! let     qk_pad = roundup(qk_dim, dot_step)
 //! let     v_pad  = roundup(v_dim, dot_step)
-// Heads of a program; a large group may be served by several.
+// The query heads of one program. Several programs may serve a large group.
 //! choice  head_tile = 16 | 32 | 64 | 128
 //! choice  key_tile = 16 | 32 | 48 | 64 | 96 | 128
 //! choice  stages = 1 | 2 | 3 | 4
@@ -19,23 +22,24 @@
 //! let     rows = cpu ? min(group, head_tile) : head_tile
 //! let     head_tiles = ceildiv(group, rows)
 //! require cpu ? warps == 1 && stages == 1 && queries_shared == 0 && 128 % key_tile == 0 : rows % (16 * warps) == 0 && rows <= 32 * warps
-// Queries of 16 bits may stay in shared memory; floats always do.
+// Queries of 16 bits may stay in shared memory. Queries of floats always stay there.
 //! require dtype_bytes == 2 || queries_shared == 0
 //! let     key_bytes = (qk_pad + v_pad) * dtype_bytes
 //! let     shared_bytes = rows * qk_pad * dtype_bytes + stages * key_tile * key_bytes
 //! require cpu || shared_bytes <= shared_limit
 //! let     registers = rows * (v_pad + key_tile + (dtype_bytes == 2 && !queries_shared ? qk_pad / 2 : 0)) / (32 * warps)
 //! require cpu || registers <= 184 || (rows == 16 * warps && key_tile == 16)
-// Tiles of a block; the last one may be part of a tile.
+// The number of tiles of a block. The last tile may be partly filled.
 //! let     parts = ceildiv(sel_block, key_tile)
-// Cost of one key, in cycles of a multiprocessor times 16. On a GPU it is that of moving the key from the second-level cache,
-// if enough bytes are under way, and if the blocks that are there work off their steps as fast.
+// The cost of one key, in cycles of a multiprocessor times 16. On a GPU it is the cost of moving the key from the
+// second-level cache, as long as enough bytes are under way and the resident blocks compute their steps as fast.
 //! let     resident = cpu ? 1 : max(1, min(min((shared_limit + 1024) / (shared_bytes + 1024), 65536 / (min(registers + 90, 255) * 32 * warps)), 32))
 //! let     slab_key = dtype_bytes == 2 ? (qk_pad * (1 + queries_shared) + v_pad + 120) / 30 : (qk_pad + v_pad) * 3 / 4
 //! let     step = ((stages == 1 ? 40000 : 14400) + 16 * key_tile * slab_key * rows / (16 * warps)) / (key_tile * resident)
 //! let     latency = 24000 / (resident * key_tile * max(stages - 1, 1))
 //! let     moved = key_bytes * 2 / 5
-// On a CPU keys are copied and read once: what does not fit in its first cache passes the second one on the way.
+// On a CPU keys are copied and read once. Data that does not fit in the first-level cache passes through the
+// second-level cache.
 //! let     cpu_bytes = 4 * (rows * (qk_pad + key_tile + v_pad) + key_tile * (qk_pad + v_pad))
 //! let     computed = (qk_pad + v_pad + 60) * roundup(rows, 16) / 4 + (qk_pad + v_pad) * 4 + 8000 / key_tile + 2 * key_tile + max(0, cpu_bytes - 49152) / 100
 //! cost    1024 * parts * key_tile / sel_block * head_tiles * (cpu ? computed : 4 * max(moved, max(latency, step)) + step)
@@ -68,7 +72,7 @@ func.func @sel(
   %kv_head = tile.program_id y
   %batch = tile.program_id z
 
-  // Where this sequence lies. A table holds no malformed sequence.
+  // Where this sequence lies. The table holds a malformed sequence as one without queries.
   %q_entry, %k_entry, %q_begin, %k_begin, %q_length, %k_length = scf.if %packed -> (i32, i32, i32, i32, i32, i32) {
     %two = arith.constant 2 : i32
     %three = arith.constant 3 : i32
@@ -85,7 +89,7 @@ func.func @sel(
     scf.yield %batch, %batch, %zero, %zero, %seqlen_q, %seqlen_k : i32, i32, i32, i32, i32, i32
   }
 
-  // The queries of this launch: those of the sequence whose time is in the launch's range.
+  // The queries of this sequence whose time is in the range of the launch.
   %range_first = arith.subi %query_begin, %q_begin : i32
   %range_past = arith.subi %query_end, %q_begin : i32
   %first_query = arith.maxsi %range_first, %zero : i32
@@ -107,8 +111,8 @@ func.func @sel(
     %first_head = arith.addi %group_first, %first_member : i32
     %members = arith.subi %group, %first_member : i32
 
-    // The list names blocks of the sequence in ascending order, and after the first -1 nothing. Blocks after the query's own
-    // attend nothing: they are checked, but not walked.
+    // The rule for a list: it names blocks of the sequence in ascending order, and nothing follows the first -1. Blocks
+    // after the query's own block are checked, but not walked, because the query attends no key of them.
     %last_key = arith.subi %k_length, %one : i32
     %last_block = arith.divsi %last_key, %sel_block : i32
     %nothing_follows = arith.constant 2147483647 : i32
@@ -133,7 +137,8 @@ func.func @sel(
     %tells = arith.andi %malformed, %is_first_tile : i1
     tile.report %tells, %malformed_list, %batch to %status : !tile.view<i32, 1>
 
-    // Tiles to walk: all of each block, but of the query's own those that begin up to its position.
+    // The tiles to walk: all tiles of each block, but of the query's own block only the tiles that begin at the query's
+    // position or before it.
     %own_first = arith.muli %own_block, %sel_block : i32
     %own_keys = arith.subi %past_position, %own_first : i32
     %tile_less_one = arith.subi %key_tile, %one : i32
@@ -163,7 +168,7 @@ func.func @sel(
     %m_all, %l_all, %o_all, %reads_all = scf.for %step = %zero to %past_step step %one
         iter_args(%m = %minus_inf_row, %l = %zero_row, %o = %no_output, %read = %zero)
         -> (tensor<${rows}xf32>, tensor<${rows}xf32>, tensor<${rows}x${v_pad}xf32>, i32) : i32 {
-      // The keys of this step: key_tile of them, or what is left of the block, or of the past.
+      // The keys of this step: key_tile keys, or fewer at the end of the block or at the query's position.
       %slot = arith.divsi %step, %parts : i32
       %part = arith.remsi %step, %parts : i32
       %block = tile.load_scalar %block_list[%q_entry, %time, %kv_head, %slot] : !tile.view<i32, 4>
@@ -188,7 +193,7 @@ func.func @sel(
         tile.at [%k_entry, %key_time, %kv_head] if %exists
       } columns(${v_dim}) : !tile.view<${element}, 3, ${page_size}> -> tensor<${key_tile}x${v_pad}x${element}>
 
-      // Rows of the tile that hold no key are zero, and weigh nothing.
+      // Rows of the tile that hold no key are zero. Their weights are 0.
       %s_all = tile.dot %q_tile, %k_tile, %no_scores {transpose_b} : tensor<${rows}x${qk_pad}x${element}>, tensor<${key_tile}x${qk_pad}x${element}> -> tensor<${rows}x${key_tile}xf32>
       %is_partial = arith.cmpi slt, %keys, %key_tile : i32
       %s = scf.if %is_partial -> (tensor<${rows}x${key_tile}xf32>) {
@@ -202,14 +207,16 @@ func.func @sel(
         scf.yield %s_all : tensor<${rows}x${key_tile}xf32>
       }
 
-      // A row whose scores are all -inf so far has that maximum; its weights are taken against 0 instead, and are 0.
+      // A row whose scores so far are all -inf has the maximum -inf. Its weights are taken against 0 instead, and are
+      // 0.
       %s_max = tile.reduce max %s : tensor<${rows}x${key_tile}xf32> -> tensor<${rows}xf32>
       %m_next = arith.maxnumf %m, %s_max : tensor<${rows}xf32>
       %m_empty = arith.cmpf oeq, %m_next, %minus_inf_row : tensor<${rows}xf32>
       %m_finite = arith.select %m_empty, %zero_row, %m_next : tensor<${rows}xi1>, tensor<${rows}xf32>
       %m_scaled = arith.mulf %m_finite, %scale_row : tensor<${rows}xf32>
       %m_minus = arith.negf %m_scaled : tensor<${rows}xf32>
-      // Of the difference: where the maximum stays, what was summed keeps its weight to the bit, however many tiles come.
+      // The decay is computed from the difference of the maxima. If the maximum does not change, the decay is exactly
+      // 1, and earlier weights keep all their bits however many tiles follow.
       %m_below = arith.subf %m, %m_finite : tensor<${rows}xf32>
       %decay_log2 = arith.mulf %m_below, %scale_row : tensor<${rows}xf32>
       %decay = math.exp2 %decay_log2 : tensor<${rows}xf32>

@@ -1,21 +1,24 @@
-// Importance of selection blocks and the choice of the best (arXiv 2502.11089, equations 9 to 12): the operator `select`.
-// The rows of a tile are queries, its columns selection blocks. Both kinds of block begin at multiples of cmp_stride, so
-// how much of compressed block c lies in selection block j depends on c - j * (sel_block / cmp_stride) alone. Compressed
-// blocks that stand at one such distance, a *tap*, share a product, and all taps and heads add up in one tile. Neither
-// the probabilities nor the scores of a query ever stand in memory; its best blocks so far do, in a list.
+// The operator `select`: the importance of selection blocks and the choice of the best (arXiv 2502.11089, equations 9
+// to 12).
+//
+// The rows of a tile are queries, and its columns are selection blocks. Both kinds of block begin at multiples of
+// cmp_stride. So the number of tokens of compressed block c in selection block j depends only on the distance c - j *
+// (sel_block / cmp_stride). A *tap* is the set of compressed blocks at one such distance. A tap shares one product, and
+// the products of all taps and heads are summed in one tile. Neither probabilities nor scores of a query go to memory.
+// Only a list of its best blocks so far is kept.
 //
 //! template select
 //! operator select
 //! fixed   dtype, qk_dim, group, packed, page_size, cmp_block, cmp_stride, sel_block, sel_count
 //! let     qk_pad = roundup(qk_dim, dot_step)
-// Rows of a page of compressed keys, where a cache has pages.
+// The number of rows in a page of compressed keys if the cache has pages.
 //! let     key_page = page_size / cmp_stride
-// Compressed blocks that begin in a selection block, and those that begin before it and reach into it.
+// `inner` compressed blocks begin in a selection block. `before` of them begin before it and reach into it.
 //! let     inner = sel_block / cmp_stride
 //! let     cmp_strides = cmp_block / cmp_stride
 //! let     before = cmp_strides - 1
-// A compressed block that ends in the next selection block, at the furthest, has its share there carried over, which saves
-// its product. Longer ones are multiplied again for each selection block that they meet.
+// If no compressed block reaches further than the next selection block, its share of the next block is carried over,
+// which saves a product. Longer compressed blocks are multiplied again for each selection block that they meet.
 //! let     carries = before <= inner && before > 0
 //! let     first_tap = before <= inner ? 0 : before
 //! let     taps = inner + first_tap
@@ -26,15 +29,15 @@
 //! choice  warps = 1 | 2 | 4 | 8
 //! let     tap_rows = tap_tile * block_tile
 //! require tap_tile <= taps && (cpu ? warps == 1 && stages == 1 && block_tile <= 32 : query_tile % (16 * warps) == 0 && query_tile <= 32 * warps)
-// In shared memory: a ring of queries, the keys of tap_tile taps, and the lists.
+// Shared memory: a ring of queries, the keys of tap_tile taps, and the lists.
 //! let     shared_bytes = (stages * query_tile + tap_rows) * qk_pad * dtype_bytes + (query_tile + 8) * sel_count * 8
 //! require cpu || shared_bytes <= shared_limit
-// Registers of a GPU thread: queries, products, scores, and what is carried over.
+// Registers of a GPU thread: queries, products, scores, and the scores that are carried over.
 //! let     registers = query_tile * (block_tile * (2 + carries) + (dtype_bytes == 2 ? qk_pad / 2 : 0)) / (32 * warps)
 //! require cpu || registers <= 200 || (query_tile == 16 * warps && block_tile == 16)
-// Cost of one score of a GPU, in cycles of a multiprocessor times 1000: what its product takes of the tensor cores, or of the
-// multiply-adds; what goes through shared memory, and comes from memory; and all that one warp does after the other, latencies
-// included, over the warps that are there to overlap it.
+// The cost of one score on a GPU, in cycles of a multiprocessor times 1000. It is made of four parts: the product on
+// the tensor cores or in multiply-adds; the bytes that pass through shared memory; the bytes that come from memory; and
+// the chain of steps of one warp with their latencies, divided by the number of warps that overlap.
 //! let     row_bytes = qk_pad * dtype_bytes
 //! let     product = dtype_bytes == 2 ? qk_pad * 4 / 5 : qk_pad * 14
 //! let     shared_traffic = row_bytes * 8 * warps / query_tile + row_bytes * 16 / tap_rows
@@ -42,7 +45,8 @@
 //! let     waits = ((stages == 1 ? 2000000 : 600000) / tap_rows + 2000000 / (block_tile * taps * group)) / query_tile
 //! let     resident = cpu ? 1 : max(1, min((shared_limit + 1024) / (shared_bytes + 1024), 65536 / (min(registers + 90, 255) * 32 * warps)))
 //! let     chain = 4 * (product + shared_traffic / 2 + 112) / min(resident * warps, 16) + waits / resident
-// Of a CPU: multiply-adds, loads of queries and keys, tiles that leave the first-level cache.
+// The cost of one score on a CPU: multiply-adds, loads of queries and keys, and tiles that do not fit in the
+// first-level cache.
 //! let     cpu_bytes = 4 * (query_tile * (qk_pad + 3 * block_tile) + tap_rows * qk_pad)
 //! let     cpu_score = qk_pad + 40 + qk_pad * 2 * (query_tile + tap_rows / group) / (query_tile * tap_rows) + 60000 / (query_tile * tap_rows) + cpu_bytes / 4096
 //! cost    (1024 + block_tile / 2) * (cpu ? cpu_score : max(max(product, chain), max(shared_traffic, fetched)) + chain / 8)
@@ -80,7 +84,7 @@ func.func @select(
   %kv_head = tile.program_id y
   %batch = tile.program_id z
 
-  // Where this sequence lies. A table holds no malformed sequence.
+  // Where this sequence lies. The table holds a malformed sequence as one without queries.
   %q_entry, %k_entry, %q_begin, %q_length, %k_length, %c_begin = scf.if %packed -> (i32, i32, i32, i32, i32, i32) {
     %three = arith.constant 3 : i32
     %four = arith.constant 4 : i32
@@ -97,7 +101,7 @@ func.func @select(
     scf.yield %batch, %batch, %zero, %seqlen_q, %seqlen_k, %zero : i32, i32, i32, i32, i32, i32
   }
 
-  // The queries of this launch: those of the sequence whose time is in the launch's range.
+  // The queries of this sequence whose time is in the range of the launch.
   %range_first = arith.subi %query_begin, %q_begin : i32
   %range_past = arith.subi %query_end, %q_begin : i32
   %first_of_all = arith.maxsi %range_first, %zero : i32
@@ -108,7 +112,7 @@ func.func @select(
   %query_tiles = arith.divsi %queries_rounded, %query_tile : i32
   %has_queries = arith.cmpi slt, %tile_index, %query_tiles : i32
   scf.if %has_queries {
-    // The last queries see most blocks: they start first, so that no long program is left over at the end.
+    // The last queries see most blocks. They start first, so that no long program is left over at the end.
     %next_tile = arith.addi %tile_index, %one : i32
     %tile_number = arith.subi %query_tiles, %next_tile : i32
     %tile_offset = arith.muli %tile_number, %query_tile : i32
@@ -118,14 +122,16 @@ func.func @select(
     %last_query = arith.subi %past_query, %one : i32
     %first_head = arith.muli %kv_head, %group : i32
 
-    // Query i stands at position k_length - q_length + i; its own block is the last that it may choose.
+    // Query i stands at position k_length - q_length + i. The block that holds this position is the last block that the
+    // query may choose.
     %cached = arith.subi %k_length, %q_length : i32
     %first_position = arith.addi %cached, %first_query : i32
     %last_position = arith.addi %cached, %last_query : i32
     %last_block = arith.divsi %last_position, %sel_block : i32
     %past_block = arith.addi %last_block, %one : i32
 
-    // Compressed block c is visible once its last token is: how many the first and the last query see.
+    // Compressed block c is visible to a query if its last token is at the query's position or before it. This computes
+    // how many blocks the first and the last query see.
     %past_cmp_block = arith.subi %cmp_block, %cmp_stride : i32
     %first_end = arith.addi %first_position, %one : i32
     %last_end = arith.addi %last_position, %one : i32
@@ -136,7 +142,7 @@ func.func @select(
     %visible_to_all = arith.divsi %first_real_span, %cmp_stride : i32
     %visible_to_last = arith.divsi %last_real_span, %cmp_stride : i32
 
-    // Where no query has more blocks than places, all are chosen, whatever their scores.
+    // If no query of the tile has more blocks than the list has places, every block is chosen, whatever the scores are.
     %must_choose = arith.cmpi sgt, %past_block, %sel_count : i32
     %past_seen = arith.select %must_choose, %visible_to_last, %zero : i32
 
@@ -153,7 +159,7 @@ func.func @select(
     %no_scores = tile.splat %zero_f : tensor<${query_tile}x${block_tile}xf32>
     %scale = tile.splat %scale_log2 : tensor<${query_tile}x${block_tile}xf32>
 
-    // From the first compressed block of a tap to its last.
+    // The distance from the first compressed block of a tap to its last.
     %block_tile_less_one = arith.subi %block_tile, %one : i32
     %tile_span = arith.muli %block_tile_less_one, %inner : i32
 
@@ -165,7 +171,8 @@ func.func @select(
       %own, %next = scf.for %tap_base = %zero to %taps step %tap_tile
           iter_args(%own_base = %no_scores, %next_base = %no_scores)
           -> (tensor<${query_tile}x${block_tile}xf32>, tensor<${query_tile}x${block_tile}xf32>) : i32 {
-        // Taps whose first compressed block no query sees are left out. Where all are, no head takes part.
+        // A tap is skipped if no query sees its first compressed block. If all taps are skipped, the loop over heads
+        // does nothing.
         %compressed_base = arith.addi %first_compressed, %tap_base : i32
         %taps_left = arith.subi %taps, %tap_base : i32
         %taps_full = arith.minsi %taps_left, %tap_tile : i32
@@ -174,7 +181,7 @@ func.func @select(
         %has_taps = arith.cmpi sgt, %taps_here, %zero : i32
         %members = arith.select %has_taps, %group, %zero : i32
 
-        // The compressed keys of the first tap for all blocks of the tile, those of the second, and so on.
+        // The compressed keys of the first tap for all blocks of the tile, then the keys of the second tap, and so on.
         %k_taps = tile.load %k rows(%r) {
           %tap = arith.divsi %r, %block_tile : i32
           %block = arith.remsi %r, %block_tile : i32
@@ -206,7 +213,7 @@ func.func @select(
             tile.at [%q_entry, %time, %head] if %exists
           } : !tile.view<f32, 3> -> tensor<${query_tile}xf32>
 
-          // A row without weight (its log-sum-exp is -inf) gives no block any.
+          // A row without weight (its log-sum-exp is -inf) adds nothing to any block.
           %minus_log2_e = arith.constant -1.44269504088896 : f32
           %minus_log2_e_row = tile.splat %minus_log2_e : tensor<${query_tile}xf32>
           %is_weightless = arith.cmpf oeq, %lse_tile, %minus_inf_row : tensor<${query_tile}xf32>
@@ -222,7 +229,7 @@ func.func @select(
             %p_log2 = math.fma %s, %scale, %norm_wide : tensor<${query_tile}x${block_tile}xf32>
             %p_all = math.exp2 %p_log2 : tensor<${query_tile}x${block_tile}xf32>
 
-            // An edge tile holds a compressed block that some row does not see, or that begins before the sequence.
+            // An edge tile holds a compressed block that some row does not see, or a block number below 0.
             %compressed = arith.addi %compressed_base, %tap_here : i32
             %last_compressed = arith.addi %compressed, %tile_span : i32
             %has_hidden = arith.cmpi sge, %last_compressed, %visible_to_all : i32
@@ -256,7 +263,8 @@ func.func @select(
               scf.yield %p_all : tensor<${query_tile}x${block_tile}xf32>
             }
 
-            // Tokens that they share with the selection block, in cmp_stride, and those that are the next one's.
+            // `own_share`: the tokens that the compressed block shares with the selection block, in units of
+            // cmp_stride. `next_share`: the tokens that lie in the next selection block.
             %tap = arith.addi %tap_base, %tap_here : i32
             %begin = arith.subi %tap, %first_tap : i32
             %end = arith.addi %begin, %cmp_strides : i32
@@ -293,8 +301,9 @@ func.func @select(
         scf.yield %own, %spilled : tensor<${query_tile}x${block_tile}xf32>, tensor<${query_tile}xf32>
       }
 
-      // Blocks after the query's own are no candidates. The first ones, and the last ones up to its own, win against all
-      // others, whose scores are finite or NaN.
+      // Blocks after the query's own block are no candidates. The first init_blocks blocks, and the last local_blocks
+      // blocks up to the query's own, are chosen before all others: their score is infinity, and all other scores are
+      // finite or NaN.
       %column = tile.iota 1 : tensor<${query_tile}x${block_tile}xi32>
       %first_block_tile = tile.splat %first_block : tensor<${query_tile}x${block_tile}xi32>
       %block_index = arith.addi %first_block_tile, %column : tensor<${query_tile}x${block_tile}xi32>
@@ -321,7 +330,7 @@ func.func @select(
       scf.yield %spilled_next : tensor<${query_tile}xf32>
     }
 
-    // Ascending, and -1 behind the last one.
+    // The list in ascending order, with -1 behind the last block.
     %exhausted = arith.constant 2147483647 : i32
     %exhausted_row = tile.splat %exhausted : tensor<${query_tile}xi32>
     %all_slots = scf.for %slot = %zero to %sel_count step %one iter_args(%previous = %none_row) -> (tensor<${query_tile}xi32>) : i32 {

@@ -1,16 +1,17 @@
-// Where each sequence of a packed batch lies, and whether its lengths keep the rules: the operator `sequences`, which
-// runs once before the kernels that read its table. One program checks one sequence and writes its row of the table,
+// The operator `sequences`: writes the table that says where each sequence of a packed batch lies, and checks the
+// lengths. It runs once before the kernels that read the table. One program checks one sequence and writes its row of
+// the table:
 //   q_begin, q_length, k_begin, k_length, c_begin, c_length, 0, 0
-// where c counts compressed blocks. A sequence that breaks a rule is reported, and its row is zero: the other kernels
-// find no query and no key in it. The lengths are device data and may be anything, so nothing is computed from a number
-// that was not checked.
+// c counts compressed blocks. If a sequence breaks a rule, the program reports it and writes a row of zeros, so the
+// other kernels find no query and no key in it. The lengths are device data and may be anything, so no number is used
+// in arithmetic before it was checked.
 //
 //! template sequences
 //! operator sequences
 //! fixed   dtype, cmp_block, cmp_stride
 //! let     overlap = cmp_block - cmp_stride
-// Where every token is a block, blocks lie as the tokens do, and nothing need be summed up: so it is asked for where
-// nothing is compressed.
+// If cmp_block is 1, every token is a block. Blocks then lie where the tokens lie, and no sum over earlier sequences is
+// needed. Plans that compress nothing ask for it.
 //! let     blocks_are_tokens = cmp_block == 1
 //! grid    batch, 1, 1
 //! threads 32
@@ -33,7 +34,8 @@ func.func @sequences(
 
   %batch = tile.program_id x
 
-  // Over the earlier sequences, of which only the blocks matter, to this one, whose values the last iteration leaves.
+  // The loop runs over the earlier sequences up to this one. Of the earlier sequences only the number of blocks
+  // matters. The last iteration leaves the values of this sequence.
   %first_sequence = arith.select %blocks_are_tokens, %batch, %zero : i32
   %past_sequence = arith.addi %batch, %one : i32
   %code, %q_begin, %q_length, %k_begin, %k_length, %c_begin, %c_length, %blocks_in_all = scf.for %sequence = %first_sequence to %past_sequence step %one
@@ -46,7 +48,7 @@ func.func @sequences(
     %k_first = tile.load_scalar %cu_seqlens_k[%sequence] : !tile.view<i32, 1>
     %k_end = tile.load_scalar %cu_seqlens_k[%next_sequence] : !tile.view<i32, 1>
 
-    // The first sequence begins at 0, the others where the one before ends.
+    // The first sequence begins at 0. Every other sequence begins where the sequence before it ends.
     %is_first = arith.cmpi eq, %sequence, %zero : i32
     %q_latest = arith.select %is_first, %zero, %total_q : i32
     %k_latest = arith.select %is_first, %zero, %total_k : i32
@@ -65,7 +67,7 @@ func.func @sequences(
     %k_misplaced = arith.ori %k_late, %k_outside : i1
     %k_bad = arith.ori %k_unordered, %k_misplaced : i1
 
-    // The first rule that is broken. Offsets out of order are replaced before their difference could overflow.
+    // `rule` is the first rule that is broken. Offsets out of order are replaced before their difference can overflow.
     %q_first_checked = arith.select %q_bad, %zero, %q_first : i32
     %q_end_checked = arith.select %q_bad, %zero, %q_end : i32
     %k_first_checked = arith.select %k_bad, %zero, %k_first : i32
@@ -76,8 +78,9 @@ func.func @sequences(
     %q_long = arith.cmpi sgt, %queries, %max_seqlen_q : i32
     %k_long = arith.cmpi sgt, %keys, %max_seqlen_k : i32
 
-    // A block begins every `stride` keys and is whole: `overlap` keys more have to follow. Before it come the blocks of
-    // the earlier sequences that are well-formed; unsummed, no more than as many of the longest could have.
+    // A block begins every `stride` keys. It is complete only if `overlap` more keys follow. Before the blocks of this
+    // sequence come the blocks of the earlier well-formed sequences. If every token is a block, their number is not
+    // summed: it is k_begin, limited to the number of blocks that so many sequences of the greatest length have.
     %keys_that_begin = arith.subi %keys, %overlap : i32
     %keys_that_count = arith.maxsi %keys_that_begin, %zero : i32
     %own_blocks = arith.divsi %keys_that_count, %stride : i32

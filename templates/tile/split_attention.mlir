@@ -1,11 +1,17 @@
-// Attention of the newest queries of decode, each over part of its keys: the operators `split_cmp` (compressed blocks that
-// end at or before the query) and `split_sel_win` (chosen selection blocks, and the window). Few queries are too few
-// programs, so the keys of one are dealt out among `splits` (Flash-Decoding); `merge` adds up what they found. The
-// selected and the window branch do not wait for each other: the first `sel_splits` are the former's, which attends all
-// keys where `lists` is 0. A program serves one query, one key/value head and one split; the rows of its tile are query
-// heads of the group. All rows stand at one position, so what they may not attend is not loaded, and no byte of it can
-// reach a result.
-// The list is that of `choose`: its blocks stand in any order, and as many as there are to choose.
+// Attention of the newest queries of decode, each program over a part of the keys: the operators `split_cmp` (the
+// compressed blocks that end at the query's position or before) and `split_sel_win` (the chosen selection blocks, and
+// the window).
+//
+// Few queries make too few programs, so the keys of a query are divided among `splits` programs (Flash-Decoding);
+// `merge` adds up their results. `split_sel_win` serves two branches that do not depend on each other. The first
+// `sel_splits` splits serve the selected branch, and the other splits serve the window. If `lists` is 0, the selected
+// branch attends all keys.
+//
+// A program serves one query, one key/value head and one split. The rows of its tile are query heads of the group. All
+// rows have the same position. So keys that they may not attend are not loaded, and no byte of such a key can reach a
+// result.
+//
+// The list comes from `choose`: its blocks are in any order, and it holds as many blocks as there are to choose.
 //
 //! template split_attention
 //! operator split_cmp, split_sel_win
@@ -15,13 +21,13 @@
 //! let     compressed = op == split_cmp
 //! let     key_stride = compressed ? cmp_stride : 1
 //! let     key_page = page_size / key_stride
-// Position p sees the keys below (p + sight) / key_stride. Where that is negative it sees none.
+// Position p sees the keys below (p + sight) / key_stride. If that is negative, it sees no key.
 //! let     sight = compressed ? 1 + cmp_stride - cmp_block : 1
 //! let     block_tokens = compressed ? 1 : sel_block
 //! let     list_slots = compressed ? 1 : sel_count
 //! let     qk_pad = roundup(qk_dim, dot_step)
 //! let     v_pad  = roundup(v_dim, dot_step)
-// Heads of a program; a large group may be served by several.
+// The query heads of one program. Several programs may serve a large group.
 //! choice  head_tile = 16 | 32 | 64 | 128
 //! choice  key_tile = 16 | 32 | 64
 //! choice  stages = 1 | 2 | 3 | 4
@@ -35,9 +41,10 @@
 //! require cpu || shared_bytes <= shared_limit
 //! let     registers = rows * (v_pad + key_tile + (dtype_bytes == 2 ? qk_pad / 2 : 0)) / (32 * warps)
 //! require cpu || registers <= 184 || (rows == 16 * warps && key_tile == 16)
-// Tiles of a selection block; the last one may be part of a tile.
+// The number of tiles of a selection block. The last tile may be partly filled.
 //! let     parts = ceildiv(block_tokens, key_tile)
-// All is latency: what a program has under way counts, and after that how many of them a multiprocessor holds.
+// The time is latency. It depends first on the number of keys that a program loads ahead, and then on the number of
+// programs that a multiprocessor holds.
 //! let     under_way = (stages - 1) * key_tile
 //! let     gpu_cost = head_tiles * 1000 + max(64 - under_way, under_way - 64) * 4 + 20 * max(key_tile - 32, 32 - key_tile) / 16 + registers / 8
 //! let     cpu_cost = head_tiles * 1000 + max(64 - key_tile, 0)
@@ -83,7 +90,7 @@ func.func @split_attention(
   %head_index = arith.remsi %rest, %head_tiles : i32
   %query = arith.divsi %rest, %head_tiles : i32
 
-  // Which branch this is, and which of its splits.
+  // The branch that this program serves, and the number of its split within the branch.
   %is_sel = arith.cmpi slt, %split, %sel_splits : i32
   %has_lists = arith.cmpi ne, %lists, %zero : i32
   %selects = arith.andi %is_sel, %has_lists : i1
@@ -105,7 +112,7 @@ func.func @split_attention(
   %has_query = arith.cmpi slt, %query, %queries : i32
   scf.if %has_query {
     %time = arith.addi %q_begin, %query : i32
-    // Among the rows of all sequences.
+    // The row of this query among the rows of all sequences.
     %rows_before = arith.muli %q_entry, %seqlen_q : i32
     %row_time = arith.addi %rows_before, %time : i32
     %earlier = arith.subi %k_length, %queries : i32
@@ -116,8 +123,8 @@ func.func @split_attention(
     %first_head = arith.addi %group_first, %first_member : i32
     %members = arith.subi %group, %first_member : i32
 
-    // The keys that the query attends are [walk_first, walk_past), or the blocks of its list up to its own position; and
-    // so many tiles hold them.
+    // The keys that the query attends: [walk_first, walk_past), or the blocks of its list up to its own position.
+    // `all_steps` is the number of tiles that hold them.
     %seen_span = arith.addi %position, %sight : i32
     %seen_real = arith.maxsi %seen_span, %zero : i32
     %walk_past = arith.divsi %seen_real, %key_stride : i32
@@ -133,7 +140,7 @@ func.func @split_attention(
     %walked_steps = arith.divsi %keys_rounded, %key_tile : i32
     %all_steps = arith.select %selects, %listed_steps, %walked_steps : i32
 
-    // This split's share of them.
+    // The share of these tiles that belongs to this split.
     %splits_less_one = arith.subi %splits_of_branch, %one : i32
     %steps_rounded = arith.addi %all_steps, %splits_less_one : i32
     %share = arith.divsi %steps_rounded, %splits_of_branch : i32
@@ -159,7 +166,7 @@ func.func @split_attention(
     %m_all, %l_all, %o_all, %reads_all = scf.for %step = %first_step to %past_step step %one
         iter_args(%m = %minus_inf_row, %l = %zero_row, %o = %no_output, %read = %zero)
         -> (tensor<${rows}xf32>, tensor<${rows}xf32>, tensor<${rows}x${v_pad}xf32>, i32) : i32 {
-      // The keys of this step: key_tile of them, or what is left of the block, or of the past.
+      // The keys of this step: key_tile keys, or fewer at the end of the block or at the query's position.
       %keys_before = arith.muli %step, %key_tile : i32
       %first_walked = arith.addi %walk_first, %keys_before : i32
       %walked_left = arith.subi %walk_past, %first_walked : i32
@@ -173,8 +180,8 @@ func.func @split_attention(
         %first_listed = arith.addi %block_first, %part_first : i32
         %left_of_block = arith.subi %block_tokens, %part_first : i32
         %left_of_past = arith.subi %past_position, %first_listed : i32
-        // Of the own block there may be nothing left, and a slot may hold no block: malformed offsets let two sequences
-        // share a row of lists, and the last one's may be shorter.
+        // The query's own block may have no key left in this step. A slot may hold no block: with malformed offsets two
+        // sequences share a row of lists, and the list that was written last may be shorter.
         %listed_or_less = arith.minsi %left_of_block, %left_of_past : i32
         %listed_or_none = arith.maxsi %listed_or_less, %zero : i32
         %is_block = arith.cmpi sge, %block, %zero : i32
@@ -200,7 +207,7 @@ func.func @split_attention(
         tile.at [%k_entry, %key_time, %kv_head] if %exists
       } columns(${v_dim}) : !tile.view<${element}, 3, ${key_page}> -> tensor<${key_tile}x${v_pad}x${element}>
 
-      // Rows of the tile that hold no key are zero, and weigh nothing.
+      // Rows of the tile that hold no key are zero. Their weights are 0.
       %s_all = tile.dot %q_tile, %k_tile, %no_scores {transpose_b} : tensor<${rows}x${qk_pad}x${element}>, tensor<${key_tile}x${qk_pad}x${element}> -> tensor<${rows}x${key_tile}xf32>
       %is_partial = arith.cmpi slt, %keys, %key_tile : i32
       %s = scf.if %is_partial -> (tensor<${rows}x${key_tile}xf32>) {
@@ -214,14 +221,16 @@ func.func @split_attention(
         scf.yield %s_all : tensor<${rows}x${key_tile}xf32>
       }
 
-      // A row whose scores are all -inf so far has that maximum; its weights are taken against 0 instead, and are 0.
+      // A row whose scores so far are all -inf has the maximum -inf. Its weights are taken against 0 instead, and are
+      // 0.
       %s_max = tile.reduce max %s : tensor<${rows}x${key_tile}xf32> -> tensor<${rows}xf32>
       %m_next = arith.maxnumf %m, %s_max : tensor<${rows}xf32>
       %m_empty = arith.cmpf oeq, %m_next, %minus_inf_row : tensor<${rows}xf32>
       %m_finite = arith.select %m_empty, %zero_row, %m_next : tensor<${rows}xi1>, tensor<${rows}xf32>
       %m_scaled = arith.mulf %m_finite, %scale_row : tensor<${rows}xf32>
       %m_minus = arith.negf %m_scaled : tensor<${rows}xf32>
-      // Of the difference: where the maximum stays, what was summed keeps its weight to the bit, however many tiles come.
+      // The decay is computed from the difference of the maxima. If the maximum does not change, the decay is exactly
+      // 1, and earlier weights keep all their bits however many tiles follow.
       %m_below = arith.subf %m, %m_finite : tensor<${rows}xf32>
       %decay_log2 = arith.mulf %m_below, %scale_row : tensor<${rows}xf32>
       %decay = math.exp2 %decay_log2 : tensor<${rows}xf32>
@@ -261,7 +270,7 @@ func.func @split_attention(
       %head = arith.addi %first_head, %r : i32
       tile.at [%slot_of_split, %row_time, %head] if %exists
     } : tensor<${rows}xf32>, !tile.view<f32, 3>
-    // The same for `scores`, whose columns are heads.
+    // The log-sum-exp once more for the operator `scores`, whose columns are heads.
     %wants_heads = tile.present %lse_heads : !tile.view<f32, 3>
     scf.if %wants_heads {
       tile.store %lse_tile, %lse_heads rows(%r) {
