@@ -16,7 +16,7 @@ using namespace mlir;
 
 namespace {
 
-// Vectors of any level are aligned in scratch.
+// Enough for the vectors of every feature level.
 constexpr int64_t kBufferAlignment = 64;
 
 bool isReadFromMemory(OpOperand &operand) {
@@ -24,7 +24,8 @@ bool isReadFromMemory(OpOperand &operand) {
   return !dot || operand.get() != dot.getAcc() || !isZeroTile(operand.get());
 }
 
-// The only matrix that a map reads, if sums can start from it: vectors of floats that lie as the result's.
+// The matrix of a map from whose vectors sums can start: it is the only matrix that the map reads, it holds floats, and
+// it has the storage of the result. Else null.
 Value changedTile(tile::MapOp map) {
   const TileStorage result = TileStorage::of(map.getResult(), /*lanes=*/1);
   Value found;
@@ -40,7 +41,7 @@ Value changedTile(tile::MapOp map) {
   return found;
 }
 
-// What an operation reads from memory where it stands.
+// The values that an operation reads from memory at its own place in the program.
 SmallVector<Value> readsOf(Operation &op) {
   if (auto map = dyn_cast<tile::MapOp>(op); map && accumulatorMap(map.getResult()))
     return {};
@@ -142,7 +143,8 @@ void BufferPlan::analyse(Block &block, llvm::BitVector &live) {
     analyse(op, live);
 }
 
-// Turns the set of tiles alive after `op` into the one alive before it, and notes who meets whom on the way.
+// Turns the set of tiles that are alive after `op` into the set alive before it, and notes which tiles are alive
+// together.
 void BufferPlan::analyse(Operation &op, llvm::BitVector &live) {
   define(op.getResults(), live);
   forEachHandover(&op, [&](ValueRange to, ValueRange from) { keepApart(to, from); });
@@ -161,7 +163,8 @@ void BufferPlan::analyse(Operation &op, llvm::BitVector &live) {
     return;
   }
   if (auto loop = dyn_cast<scf::ForOp>(op)) {
-    // What the body reads from outside is alive at its end too, for the next iteration: the second round knows it.
+    // A value from outside that the body reads is alive at the body's end too, for the next iteration. The second round
+    // takes this into account.
     llvm::BitVector body;
     for (int round = 0; round < 2; ++round) {
       llvm::BitVector end = live;
@@ -182,7 +185,8 @@ void BufferPlan::analyse(Operation &op, llvm::BitVector &live) {
     for (Value operand : reads) {
       if (!hasBuffer(result) || !hasBuffer(operand))
         continue;
-      // In place where each element depends on its own place only. A dot reads `a` and `b` many times.
+      // An operation may work in place if each element depends only on the element at its own place. A dot reads `a`
+      // and `b` many times, so it may not.
       const bool isAccumulator = isa<tile::DotOp>(op) && operand == accumulatorSource(cast<tile::DotOp>(op));
       const bool isSameElement = isa<tile::MapOp>(op) && storageOf(operand).isSamePlace(storageOf(result));
       if (!isAccumulator && !isSameElement)
@@ -191,11 +195,11 @@ void BufferPlan::analyse(Operation &op, llvm::BitVector &live) {
   }
   if (auto dot = dyn_cast<tile::DotOp>(op); dot && hasBuffer(dot.getResult()))
     for (Value side : {dot.getA(), dot.getB()})
-      forbidSharing(dot.getResult(), side); // even if it is the accumulator as well
+      forbidSharing(dot.getResult(), side); // also if one tile is side and accumulator
   use(reads, live);
 }
 
-// A value must not share a buffer with what is alive where it is written.
+// A value must not share a buffer with values that are alive where it is written.
 void BufferPlan::define(ValueRange values, llvm::BitVector &live) {
   for (Value value : values)
     if (hasBuffer(value))
@@ -241,7 +245,7 @@ void BufferPlan::keepApart(ValueRange a, ValueRange b) {
 }
 
 void BufferPlan::coalesce(func::FuncOp function) {
-  // Where the value that leaves a loop lies in the loop's own buffer, no iteration count needs a copy.
+  // If the result of a loop is in the buffer of the loop's value, no copy is needed, however many iterations run.
   function.walk([&](scf::ForOp loop) {
     for (auto [argument, result] : llvm::zip_equal(loop.getRegionIterArgs(), loop.getResults()))
       merge(argument, result);
@@ -280,7 +284,7 @@ bool BufferPlan::merge(Value a, Value b) {
   return true;
 }
 
-// First fit, largest first, over the buffers already placed that are alive together with it.
+// Places buffers by first fit, largest first. A buffer avoids the placed buffers that are alive together with it.
 void BufferPlan::place() {
   std::vector<int> order;
   for (int value = 0; value < int(buffer.size()); ++value)
@@ -315,7 +319,7 @@ std::vector<TileCopy> BufferPlan::copies(ValueRange to, ValueRange from) const {
   for (auto [target, source] : llvm::zip_equal(to, from))
     if (hasBuffer(target) && offsetOf(target) != offsetOf(source))
       moves.push_back({storageOf(target), offsetOf(target), offsetOf(source)});
-  // A source that another copy overwrites steps aside first.
+  // A source that another copy overwrites is copied aside first.
   std::vector<TileCopy> first, last;
   int64_t aside = tileBytes;
   for (const TileCopy &move : moves) {

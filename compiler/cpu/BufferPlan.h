@@ -1,9 +1,9 @@
-// Gives every tile of a function its place in scratch memory.
-// Two steps. Values that can be one buffer become one: a loop's value and its initial and next values, the results of
-// an scf.if and what its arms yield, a dot and its accumulator, a map and its first operand of the same storage, as
-// long as no two of them are alive at once. Then buffers whose lifetimes are apart share memory.
-// Liveness follows the structured control flow exactly: a value from outside a loop is alive through its iterations.
-// Owned by one lowering. Thread-safety: immutable after `make`.
+// Gives every tile of a function its place in scratch memory, in two steps. First, values that can share one buffer are
+// merged, as long as no two of them are alive at once: the value of a loop with its initial and next values, the
+// results of an scf.if with the values that its arms yield, a dot with its accumulator, and a map with its first
+// operand of the same storage. Then buffers whose lifetimes do not meet share memory. Liveness follows the structured
+// control flow exactly. A value from outside a loop is alive through all of its iterations. Thread-safety: owned by one
+// lowering; immutable after `make`.
 #pragma once
 
 #include "compiler/cpu/TileStorage.h"
@@ -19,14 +19,17 @@
 
 namespace nsa::cpu {
 
-// The accumulator of a dot that starts from zero: the products start in cleared registers and no tile exists.
+// Whether the tile is zeros. A dot whose accumulator is such a tile starts in cleared registers, and the tile needs no
+// memory.
 bool isZeroTile(mlir::Value tile);
 
-// A map that is read as the accumulator of dots only, and changes one tile of their shape by at most its rows: the dots
-// apply it to the sums that they start from, and no tile exists. Null when `tile` is made by anything else.
+// The map that makes `tile`, if only dots read its result, as their accumulator, and if it changes one tile of their
+// shape by values of the tile's rows at most. The dots then apply the map to the sums from which they start, and the
+// tile needs no memory. Else null.
 tile::MapOp accumulatorMap(mlir::Value tile);
 
-// The tile in memory that a dot starts from, if there is one: the accumulator or what its map reads.
+// The tile in memory from which a dot starts, if there is one: its accumulator, or the tile that the accumulator's map
+// reads.
 mlir::Value accumulatorSource(tile::DotOp dot);
 
 // One copy of a whole tile between two places in scratch.
@@ -38,19 +41,20 @@ struct TileCopy {
 
 class BufferPlan {
 public:
-  // Tiles must have layouts, and regions must be scf.if, scf.for or those of tile operations.
+  // Plans the buffers of a function. Its tiles must have layouts. Its regions must belong to scf.if, scf.for or tile
+  // operations.
   static BufferPlan make(mlir::func::FuncOp function, int64_t lanes);
 
-  // False for tiles that nobody reads from memory; they have no offset.
+  // False for tiles that no operation reads from memory. They have no offset.
   bool hasBuffer(mlir::Value tile) const { return indices.contains(tile); }
-  // Byte offset into scratch, a multiple of 64.
+  // The byte offset of the tile in scratch, a multiple of 64.
   int64_t offsetOf(mlir::Value tile) const { return offsets[buffer[indices.at(tile)]]; }
   const TileStorage &storageOf(mlir::Value tile) const { return storages[indices.at(tile)]; }
-  // Including the room for tiles that step aside while others move.
+  // Bytes of scratch for all tiles, and for tiles that are copied aside while others move.
   int64_t scratchBytes() const { return tileBytes + asideBytes; }
 
-  // The copies, in order, that make `to` what `from` is, all at once (tiles among other values; the others are
-  // skipped).
+  // The copies that give the tiles in `to` the values of the tiles in `from`, in an order that has the effect of
+  // copying all at once. Other values are skipped.
   std::vector<TileCopy> copies(mlir::ValueRange to, mlir::ValueRange from) const;
 
 private:
@@ -72,7 +76,8 @@ private:
   std::vector<TileStorage> storages;    // by value
   std::vector<int> buffer;              // by value: the value that stands for its buffer
   std::vector<llvm::BitVector> members; // by buffer: its values
-  // By buffer: values that must not be in it, and values whose buffers, if they are others, must not overlap with it.
+  // By buffer: `conflicts` are values that must not be in the buffer, and `apart` are values whose buffers must not
+  // overlap with it.
   std::vector<llvm::BitVector> conflicts;
   std::vector<llvm::BitVector> apart;
   std::vector<int64_t> offsets; // by buffer
@@ -80,8 +85,8 @@ private:
   int64_t asideBytes = 0;
 };
 
-// The values that an operation hands on to another place at once: what a loop starts with, what its body yields, and
-// what the arms of a branch yield. Calls `visit(to, from)` for each.
+// Calls `visit(to, from)` for each group of values that an operation passes on at once: the initial values of a loop,
+// the values that its body yields, and the values that the arms of a branch yield.
 void forEachHandover(mlir::Operation *op, llvm::function_ref<void(mlir::ValueRange, mlir::ValueRange)> visit);
 
 } // namespace nsa::cpu

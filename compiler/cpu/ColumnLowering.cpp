@@ -19,7 +19,7 @@ void storeColumn(CpuBuilder &b, Value column, Value pointer) { b.store(column, p
 Value combine(CpuBuilder &b, tile::ReduceKind kind, Value x, Value y) {
   if (kind == tile::ReduceKind::Add)
     return arith::AddFOp::create(b, x, y);
-  // One vmaxps.
+  // This becomes one vmaxps.
   Value isGreater = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, x, y);
   return arith::SelectOp::create(b, isGreater, x, y);
 }

@@ -1,4 +1,4 @@
-// tile.reduce and tile.shift: what goes along the columns of a tile in lanes, where each column is one vector.
+// Lowers tile.reduce and tile.shift, which work along the columns of a tile in lanes. Each column is one vector.
 // Thread-safety: none beyond the builder's.
 #pragma once
 
@@ -8,16 +8,17 @@
 
 namespace nsa::cpu {
 
-// A tile of floats, and how it lies.
+// A tile of floats and its storage.
 struct ColumnSource {
   mlir::Value tile; // pointer
   TileStorage storage;
 };
 
-// `result` has one value per row.
+// Reduces each row of the source. `result` points to a tile with one value per row.
 void lowerReduce(CpuBuilder &b, tile::ReduceKind kind, const ColumnSource &source, mlir::Value result);
 
-// `first` has one value per row; `result` lies as the source does and is another buffer.
+// Moves columns by one. `first` points to a tile with one value per row. `result` has the storage of the source and is
+// a different buffer.
 void lowerShift(CpuBuilder &b, const ColumnSource &source, mlir::Value first, mlir::Value result);
 
 } // namespace nsa::cpu

@@ -23,7 +23,8 @@ using namespace mlir;
 
 namespace {
 
-// A loop that is known to run tests at its end, where MLIR's pattern tests first: as rotating it later would leave it.
+// Lowers a loop that is known to run at least once to a loop with its test at the end. The pattern of MLIR tests first,
+// and the loop would have to be rotated later.
 struct LowerCountedLoop : OpRewritePattern<scf::ForOp> {
   using OpRewritePattern::OpRewritePattern;
 

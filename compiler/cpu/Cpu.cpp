@@ -31,7 +31,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// After every pass, where assertions are on; nsa-opt and its tests always do. Programs are verified as they are parsed.
+// The module is verified after every pass if assertions are on. nsa-opt and its tests always verify. A program is
+// verified when it is parsed.
 #ifdef NDEBUG
 constexpr bool kVerifies = false;
 #else

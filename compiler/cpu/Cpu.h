@@ -1,6 +1,5 @@
-// The CPU backend's door: a tile program -> a position-independent image.
-// Errors name what the program does that has no lowering, at the template's lines.
-// Thread-safety: distinct contexts may be used from distinct threads.
+// The entry of the CPU backend: compiles a tile program to a position-independent image. Errors name the operation that
+// has no lowering, at the line of the template. Thread-safety: distinct contexts may be used from distinct threads.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -15,7 +14,7 @@ class ModuleOp;
 
 namespace nsa::cpu {
 
-// How far to compile; what comes before is always made.
+// The stage at which the compile ends.
 enum class CpuStage { kScheduled, kLlvm, kImage };
 
 struct CpuOptions {
@@ -23,7 +22,7 @@ struct CpuOptions {
   CpuStage stage = CpuStage::kImage;
 };
 
-// Milliseconds spent.
+// The time of each step in milliseconds.
 struct CpuTimings {
   double passes = 0; // tile program -> LLVM dialect
   double translate = 0;
@@ -32,17 +31,17 @@ struct CpuTimings {
 };
 
 struct CpuKernel {
-  std::string features;      // the level it was compiled for: part of the device key
+  std::string features;      // the feature level of the code; it is part of the device key
   std::string entry;         // the function's name
   std::string scheduledText; // stage kScheduled only: loops of vectors
   std::string llvmText;      // stage kLlvm only: optimised LLVM IR
   std::vector<uint8_t> image;
-  int64_t entryOffset = 0;  // a multiple of 64; map the image at a multiple of 64 as well
-  int64_t scratchBytes = 0; // for each worker, aligned to 64
+  int64_t entryOffset = 0;  // a multiple of 64; the image must be mapped at a multiple of 64 too
+  int64_t scratchBytes = 0; // per worker, aligned to 64
   CpuTimings timings;
 };
 
-// `module` holds one tile program, as parsed; it is lowered in place. Diagnostics of the context go into the error.
+// `module` holds one parsed tile program, which is lowered in place. The error contains the diagnostics of the context.
 Result<CpuKernel> compileForCpu(mlir::ModuleOp module, const CpuOptions &options);
 
 } // namespace nsa::cpu

@@ -39,8 +39,8 @@ void registerTarget() {
   });
 }
 
-// What passes may know of the target. No function of libc or libm exists where an image runs, so none may introduce
-// one.
+// Tells passes what the target has. An image runs without libc and libm, so no pass may introduce a call of their
+// functions.
 void addTargetKnowledge(llvm::legacy::PassManager &passes, const llvm::TargetMachine &machine) {
   llvm::TargetLibraryInfoImpl library{llvm::Triple(kTriple)};
   library.disableAllFunctions();
@@ -74,7 +74,7 @@ Result<CpuCodegen> CpuCodegen::make(std::string_view features) {
                                   llvm::CodeModel::Small, llvm::CodeGenOptLevel::Aggressive);
   if (!machine)
     return Status::error(ErrorCode::kInternal, "LLVM cannot generate code for '" + std::string(features) + "'");
-  // Every target of LLVM that emits code has this type.
+  // Every target machine of LLVM that emits code has this type.
   return CpuCodegen(
       std::string(features), std::to_string(*lanes * 32),
       std::unique_ptr<llvm::CodeGenTargetMachineImpl>(static_cast<llvm::CodeGenTargetMachineImpl *>(machine)));
@@ -95,7 +95,7 @@ Result<std::unique_ptr<llvm::Module>> CpuCodegen::translate(mlir::ModuleOp modul
     if (function.isDeclaration())
       continue;
     function.addFnAttr("target-cpu", features);
-    // Left alone, x86-64-v4 splits 512 bit vectors in two.
+    // Without these attributes x86-64-v4 splits 512-bit vectors in two.
     function.addFnAttr("prefer-vector-width", vectorBits);
     function.addFnAttr("min-legal-vector-width", vectorBits);
     function.addFnAttr("no-builtins");
@@ -123,8 +123,8 @@ Result<std::string> CpuCodegen::emitObject(llvm::Module &module) const {
   config->setDisableVerify(true);
   passes.add(config);
   passes.add(moduleInfo);
-  // In place of addISelPasses, which improves loops and addresses that LowerToCpu has written as they should be (loop
-  // strength reduction alone was an eighth of a compile) and lowers what it never emits.
+  // This replaces addISelPasses. That function improves loops and addresses, which LowerToCpu has already written well
+  // (loop strength reduction alone took an eighth of a compile), and lowers operations that LowerToCpu never emits.
   config->addISelPrepare();
   if (config->addInstSelector())
     return Status::error(ErrorCode::kInternal, "LLVM cannot select instructions");

@@ -23,14 +23,14 @@ Status refuse(std::string message, std::string hint = "") {
   return Status::error(ErrorCode::kCompileFailed, "CPU image: " + std::move(message), std::move(hint));
 }
 
-// LLVM's errors must be consumed; our own carry the text on.
+// An error of LLVM must be consumed. Its text becomes the text of the status.
 template <typename T> Result<T> take(llvm::Expected<T> value) {
   if (!value)
     return refuse(llvm::toString(value.takeError()));
   return std::move(*value);
 }
 
-// Unwind tables describe frames that nobody unwinds through; they stay behind with the notes.
+// Sections without effect are left out: notes, and unwind tables, because nothing unwinds through these frames.
 bool belongsInImage(const Section &section, llvm::StringRef name) {
   return (section.sh_flags & llvm::ELF::SHF_ALLOC) && section.sh_size != 0 && name != ".eh_frame" &&
          section.sh_type != llvm::ELF::SHT_NOTE;
@@ -63,7 +63,7 @@ Status ImageBuilder::layOut() {
   auto sections = take(elf.sections());
   if (!sections)
     return sections.status();
-  // Code before data, so that the entry is near the start whatever the constants' size.
+  // Code comes before data, so that the entry is near the start however many constants there are.
   for (bool code : {true, false}) {
     for (const auto &[index, section] : llvm::enumerate(*sections)) {
       auto name = take(elf.getSectionName(section));

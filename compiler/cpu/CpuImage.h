@@ -1,7 +1,6 @@
-// An ELF object -> one position-independent image: code and constants laid out flat, every relocation
-// applied. What the image cannot carry is an error that names it: undefined symbols, writable data,
-// absolute addresses. So a stored kernel needs neither a linker nor a library when it is mapped.
-// Thread-safety: pure function.
+// Turns an ELF object into one position-independent image: code and constants laid out flat, with every relocation
+// applied. So a stored kernel needs neither a linker nor a library when it is mapped. Undefined symbols, writable data
+// and absolute addresses cannot be in an image; each of them is an error that names it. Thread-safety: pure function.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -19,7 +18,7 @@ struct CpuImage {
 
 inline constexpr int64_t kImageAlignment = 64;
 
-// `object` is an x86-64 ELF relocatable; `entry` the name of the function that is called.
+// `object` is an x86-64 ELF relocatable object. `entry` is the name of the function that is called.
 Result<CpuImage> makeCpuImage(std::string_view object, std::string_view entry);
 
 } // namespace nsa::cpu

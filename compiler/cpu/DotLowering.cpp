@@ -10,8 +10,8 @@ using namespace mlir;
 
 namespace {
 
-// AVX-512 has 32 vector registers and masks of their own. AVX2 has 16 that hold the masks as well; beyond 8 masked sums
-// LLVM spills.
+// AVX-512 has 32 vector registers, and separate mask registers. AVX2 has 16 vector registers, which hold the masks as
+// well; with more than 8 masked sums LLVM spills.
 bool fitsRegisters(int64_t lanes, bool masked, const MicroTile &tile) {
   const int64_t sums = tile.panels * tile.columns;
   const int64_t operands = tile.panels + 1;
@@ -20,8 +20,8 @@ bool fitsRegisters(int64_t lanes, bool masked, const MicroTile &tile) {
   return sums <= (masked ? 8 : 16 - operands);
 }
 
-// Cycles of one step along k, for two multiply-adds and two loads per cycle, a multiply-add latency of four and one
-// cycle for the loop itself.
+// Estimated cycles of one step along k. The machine executes two multiply-adds and two loads per cycle, a multiply-add
+// has a latency of four cycles, and the loop itself takes one cycle.
 double cyclesPerStep(int64_t panels, int64_t columns) {
   if (columns == 0)
     return 0;
@@ -39,13 +39,14 @@ double cyclesPerStep(int64_t panels, int64_t columns, const MicroTile &tile) {
   return double(wholePanels) * ofPanels(tile.panels) + (rest ? ofPanels(rest) : 0.0);
 }
 
-// One loop body for whole tiles and one for each kind of rest.
+// The multiply-adds in the emitted code: one loop body for whole tiles, and one for each kind of rest.
 int64_t emittedMultiplyAdds(int64_t panels, int64_t columns, const MicroTile &tile) {
   auto bodies = [](int64_t size, int64_t step) { return (size >= step ? step : 0) + size % step; };
   return bodies(panels, tile.panels) * bodies(columns, tile.columns);
 }
 
-// The estimates are no better than this, and what is emitted has to be compiled.
+// Shapes within this factor count as equally fast. The estimates are not more precise, and more code takes longer to
+// compile.
 constexpr double kEquallyFast = 1.04;
 
 class DotEmitter {
@@ -68,11 +69,12 @@ public:
   }
 
 private:
-  // Where a block of the product starts in A, B, the accumulator (null: zero), the result and tiles of rows (or null).
+  // The places where a block of the product starts: in A, in B, in the accumulator (null: zero), in the result, and in
+  // tiles of rows (or null).
   struct Place {
     Value a, b, acc, result, rows;
   };
-  // Bytes from one block to another; the accumulator lies as the result.
+  // Bytes from one block to the next. The accumulator has the storage of the result.
   struct Strides {
     int64_t a, b, result, rows;
   };
@@ -150,10 +152,11 @@ private:
                         if (!dot.zeroAnnihilates) {
                           sum = b.fma(a[i], scalar, sum);
                         } else if (b.lanes == 16) {
-                          // One masked multiply-add.
+                          // This becomes one masked multiply-add.
                           sum = arith::SelectOp::create(b, isUsed[i], b.fma(a[i], scalar, sum), sum);
                         } else {
-                          // Without mask registers a cleared B costs one `and`; 0 * 0 adds nothing.
+                          // There are no mask registers. Clearing B costs one `and`, and the product 0 * 0 adds
+                          // nothing.
                           sum = b.fma(a[i], arith::SelectOp::create(b, isUsed[i], scalar, zero), sum);
                         }
                       }
@@ -169,7 +172,7 @@ private:
   CpuBuilder &b;
   const DotOperands &dot;
   const int64_t vectorBytes;
-  const int64_t panelBytes; // of the result
+  const int64_t panelBytes; // of one panel of the result
   // B's element (k, j) is k * stepK + j * stepJ bytes from its start.
   const int64_t stepJ;
   const int64_t stepK;

@@ -1,5 +1,5 @@
-// tile.dot as register-blocked vector code: C[lanes] += A[lanes] * broadcast(B scalar).
-// Thread-safety: none beyond the builder's.
+// Lowers tile.dot to register-blocked vector code: C[lanes] += A[lanes] * broadcast(B scalar). Thread-safety: none
+// beyond the builder's.
 #pragma once
 
 #include "compiler/cpu/CpuBuilder.h"
@@ -9,23 +9,23 @@
 
 namespace nsa::cpu {
 
-// Accumulators of the innermost loop: `panels` vectors of rows by `columns` columns stay in registers.
+// The accumulators of the innermost loop: `panels` vectors of rows by `columns` columns, which stay in registers.
 struct MicroTile {
   int64_t panels = 1;
   int64_t columns = 1;
   bool operator==(const MicroTile &) const = default;
 };
 
-// Of the shapes that leave registers for the operands (spilled accumulators halve the speed) and are about as fast as
-// any, by a count of instructions, the one with the least code.
+// Chooses the shape with the least code among the shapes that are about as fast as any, by a count of instructions. All
+// candidates leave registers for the operands, because spilled accumulators halve the speed.
 MicroTile chooseMicroTile(int64_t lanes, int64_t panels, int64_t columns, bool masked);
 
 struct DotOperands {
   mlir::Value a; // pointers
   mlir::Value b;
-  mlir::Value acc; // null: starts from zero
-  // Where given, sums start from what this makes of the accumulator's vectors. `rows` is as far from `firstRows` as the
-  // vectors' panel from the first one, in vectors.
+  mlir::Value acc; // null: sums start from zero
+  // If given, sums start from the result of this function, applied to vectors of the accumulator. `rows` is as far from
+  // `firstRows` as the panel is from the first panel, in vectors.
   llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange panel, mlir::Value rows)> start;
   mlir::Value firstRows;
   mlir::Value result;
@@ -36,7 +36,7 @@ struct DotOperands {
   bool zeroAnnihilates = false;
 };
 
-// `acc` and `result` may be one buffer; they are then the same value.
+// `acc` and `result` may be one buffer. They are then the same value.
 void lowerDot(CpuBuilder &b, const DotOperands &dot);
 
 } // namespace nsa::cpu

@@ -33,7 +33,7 @@ Value ElementCloner::roundTo(Value value, Type type) {
   return isSmallFloat(type) ? decode16(b, encode16(b, value, type), type) : value;
 }
 
-// The operations of `math` that are instructions, or short sequences of them; null for all others.
+// Lowers the operations of `math` that are one instruction or a short sequence of instructions. Null for all others.
 Value ElementCloner::expand(Operation &op, ValueRange operands) {
   return llvm::TypeSwitch<Operation *, Value>(&op)
       .Case([&](math::Exp2Op) { return expandExp2(b, operands[0]); })
@@ -80,7 +80,8 @@ LogicalResult ElementCloner::clone(Operation &op, IRMapping &mapping) {
     mapping.map(result, roundTo(expanded, result.getType()));
     return success();
   }
-  // A remainder of floats is a call of fmodf; the bits of a small float are not what is carried.
+  // These have no copy: a remainder of floats would be a call of fmodf, and the bits of a small float are not the bits
+  // that registers carry.
   const bool isBitcast =
       isa<arith::BitcastOp>(op) && (isSmallFloat(result.getType()) || isSmallFloat(op.getOperand(0).getType()));
   if (!isa<arith::ArithDialect>(op.getDialect()) || isa<arith::RemFOp>(op) || isBitcast)

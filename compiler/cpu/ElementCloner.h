@@ -1,7 +1,6 @@
-// Copies the scalar operations of a template, as scalars or once for all lanes of a vector.
-// Values of 16 bit float types are carried as f32 and rounded where the template makes them, so that no operation on
-// such a type reaches LLVM (which would call compiler-rt for it).
-// Thread-safety: none beyond the builder's.
+// Copies the scalar operations of a template, either as scalars or for all lanes of a vector. Values of 16-bit float
+// types are carried as f32 and rounded where the template makes them. So no operation on such a type reaches LLVM,
+// which would call compiler-rt for it. Thread-safety: none beyond the builder's.
 #pragma once
 
 #include "compiler/cpu/CpuBuilder.h"
@@ -16,10 +15,11 @@ public:
 
   ElementCloner(CpuBuilder &builder, Shape shape) : b(builder), shape(shape) {}
 
-  // Maps the results of `op`, an arith or math operation, to those of its copy. A diagnostic names what has none.
+  // Copies `op`, an arith or math operation, and maps its results to the results of the copy. An operation that cannot
+  // be copied is an error with a diagnostic that names it.
   mlir::LogicalResult clone(mlir::Operation &op, mlir::IRMapping &mapping);
 
-  // The copy of a value; a scalar from outside a vector region becomes a vector.
+  // The copy of a value. A scalar from outside a vector region becomes a vector.
   mlir::Value lookup(mlir::Value value, mlir::IRMapping &mapping);
 
 private:

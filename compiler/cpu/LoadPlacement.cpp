@@ -8,7 +8,7 @@ using namespace mlir;
 
 namespace {
 
-// Tensors may be one memory, so a load stays on its side of what writes to any.
+// Two tensors may share memory. So a load is not moved over an operation that writes to any tensor.
 bool writesTensors(Operation &op) {
   return op
       .walk([](Operation *nested) {

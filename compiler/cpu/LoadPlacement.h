@@ -1,6 +1,5 @@
-// Moves tile.load to where its tile is first read.
-// Templates load early, which GPUs need; here the tile would only take room in the caches, and memory of its own.
-// Thread-safety: as the MLIRContext, one thread.
+// Moves each tile.load to the place where its tile is first read. Templates load early, because GPUs need it. On a CPU
+// an early tile only takes room in the caches, and memory of its own. Thread-safety: as the MLIRContext, one thread.
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -23,12 +23,12 @@ using namespace mlir;
 
 namespace {
 
-// A view's slots, read at the kernel's start.
+// The slots of a view, which are read at the start of the kernel.
 struct View {
   Value pointer;
   SmallVector<Value> strides;
   Type element;
-  // Of a view of pages.
+  // Only for a view of pages.
   int64_t pageRows = 0;
   Value table;
   Value tableStride;
@@ -57,7 +57,7 @@ private:
   void lowerSplat(tile::SplatOp splat);
   void lowerReport(tile::ReportOp report);
 
-  // The words of a tile, in scratch.
+  // The address of a tile's words in scratch.
   Value bufferOf(Value tile) { return b.at(scratch, plan.offsetOf(tile)); }
   View selectView(Value condition, const View &yes, const View &no);
   Value rowPointer(const View &view, ValueRange coordinates, Value exists);
@@ -82,7 +82,7 @@ private:
   llvm::DenseMap<Value, View> views;
   Value program;
   Value scratch;
-  int64_t staging = 0; // bytes, after the plan's and the lists'
+  int64_t staging = 0; // offset in bytes, behind the tiles and the lists
 };
 
 LogicalResult FunctionLowering::run() {
@@ -93,7 +93,7 @@ LogicalResult FunctionLowering::run() {
   function.setFunctionType(b.getFunctionType({pointer, pointer, pointer}, {}));
   function.removeArgAttrsAttr();
   Block *entry = function.addEntryBlock();
-  // What stands behind a slot never lies in scratch.
+  // Tensors never overlap with scratch.
   function.setArgAttr(0, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
   function.setArgAttr(2, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
   b.begin(entry);
@@ -124,7 +124,7 @@ void FunctionLowering::readArguments(Block &oldEntry) {
     view.pointer = next(b.pointerType());
     for (unsigned i = 0; i < type.getRank(); ++i)
       view.strides.push_back(next(b.getI64Type()));
-    ++slot; // the flags; unaligned vector access costs nothing here
+    ++slot; // the flags are not needed: unaligned vector access costs nothing here
     if (type.isPaged()) {
       view.pageRows = type.getPageRows();
       view.table = next(b.pointerType());
@@ -282,7 +282,7 @@ void FunctionLowering::copyTiles(ValueRange to, ValueRange from) {
 // Elementwise
 //===----------------------------------------------------------------------===//
 
-// Booleans lie in memory as words, and are masks in registers.
+// Booleans are words in memory and masks in registers.
 Value FunctionLowering::loadLanes(Value pointer, Type element) {
   Type carried = element.isInteger() ? Type(b.getI32Type()) : Type(b.getF32Type());
   Value value = b.load(b.vectorOf(carried), pointer, vectorAlignment());
@@ -303,8 +303,8 @@ void FunctionLowering::splatScalars(tile::MapOp map) {
       mapping.map(element, b.splat(mapping.lookup(input)));
 }
 
-// The vectors of the inputs of this rank. All tiles lie in scratch, so one pointer and a tile's offset reach each of
-// them.
+// Loads the vectors of the inputs of this rank. All tiles are in scratch, so one pointer plus the offset of a tile
+// reaches each of them.
 void FunctionLowering::loadInputs(tile::MapOp map, int64_t rank, Value at) {
   for (auto [input, element] : llvm::zip_equal(map.getInputs(), map.getElements()))
     if (auto type = dyn_cast<RankedTensorType>(input.getType()); type && type.getRank() == rank)
@@ -313,7 +313,7 @@ void FunctionLowering::loadInputs(tile::MapOp map, int64_t rank, Value at) {
 
 LogicalResult FunctionLowering::lowerMap(tile::MapOp map) {
   if (accumulatorMap(map.getResult()))
-    return success(); // the dots do it
+    return success(); // the dots apply the map
   const TileStorage storage = TileStorage::of(map.getResult(), b.lanes);
   assert(!storage.rowMajor && "AssignLayouts gives row_major to loads only");
   splatScalars(map);
@@ -322,7 +322,7 @@ LogicalResult FunctionLowering::lowerMap(tile::MapOp map) {
   LogicalResult status = success();
   b.walk(storage.panels(), {{scratch, vectorBytes()}, {scratch, storage.panelWords() * 4}},
          [&](Value panel, ValueRange panelAt) {
-           // What the loop over columns does not change is read before it.
+           // Inputs that the loop over columns does not change are loaded before it.
            if (rank == 2)
              loadInputs(map, 1, panelAt[0]);
            if (!map.getRow().use_empty()) {
@@ -412,8 +412,8 @@ View FunctionLowering::selectView(Value condition, const View &yes, const View &
   return view;
 }
 
-// The page that holds this row of the sequence. What the table says of rows that do not exist is not read: it may end
-// before them.
+// The page that holds this row of the sequence. The table is not read for a row that does not exist, because it may end
+// before that row.
 Value FunctionLowering::pageOf(const View &view, Value sequence, Value row, Value exists) {
   auto found = scf::IfOp::create(b, TypeRange(b.getI32Type()), exists, /*addThenBlock=*/true, /*addElseBlock=*/true);
   OpBuilder::InsertionGuard guard(b);
@@ -443,7 +443,7 @@ Value FunctionLowering::rowPointer(const View &view, ValueRange coordinates, Val
   return b.at(view.pointer, offset, memoryType(view.element));
 }
 
-// Of the tile's chunk, in its row; null for whole rows.
+// The first column of the tile's chunk in the row. Null if the tile has whole rows.
 Value FunctionLowering::firstColumn(const tile::TileColumns &columns) {
   if (!columns.chunk)
     return nullptr;
@@ -466,7 +466,7 @@ RowTransfer FunctionLowering::transferOf(Value tile, const View &view, const til
   return transfer;
 }
 
-// The region of a load or a store, once more for the row with this number.
+// Emits the region of a load or a store for the row with this number.
 RowAddress FunctionLowering::rowAddress(const View &view, Region &region, Value row, Value firstColumn,
                                         LogicalResult &status) {
   mapping.map(region.getArgument(0), row);

@@ -35,10 +35,10 @@ Value horner(CpuBuilder &b, Value x, ArrayRef<double> highestFirst) {
 Value expandExp2(CpuBuilder &b, Value x) {
   Type type = x.getType();
   Type bits = likeWith(type, b.getI32Type());
-  // Selects are written so that each is one vmaxps or vminps, which return their second operand for NaN.
+  // Each select is written so that it becomes one vmaxps or vminps. These return their second operand for NaN.
   Value upper = b.real(type, 128.0);
   Value clamped = select(b, compare(b, arith::CmpFPredicate::OGT, x, 128.0), upper, x);
-  // Adding 1.5 * 2^23 rounds to an integer, to nearest even, and leaves it in the low bits of the sum.
+  // Adding 1.5 * 2^23 rounds to the nearest integer, ties to even, and leaves the integer in the low bits of the sum.
   Value magic = b.real(type, 12582912.0);
   Value shifted = arith::AddFOp::create(b, clamped, magic);
   Value rounded = arith::SubFOp::create(b, shifted, magic);
@@ -47,7 +47,8 @@ Value expandExp2(CpuBuilder &b, Value x) {
   static constexpr double kCoefficients[] = {
       1.5453162945e-04, 1.3390863365e-03, 9.6180825573e-03, 5.5503571142e-02, 2.4022650761e-01, 6.9314718803e-01, 1.0};
   Value power = horner(b, fraction, kCoefficients);
-  // 2^n enters by integer addition to the exponent: 128 with a power below 1 is still finite, as it should be.
+  // An integer addition to the exponent multiplies by 2^n. With n = 128 and a power below 1 the result is still finite,
+  // which is right.
   Value exponent = arith::ShLIOp::create(b, LLVM::BitcastOp::create(b, bits, shifted), b.integer(bits, 23));
   Value sum = arith::AddIOp::create(b, LLVM::BitcastOp::create(b, bits, power), exponent);
   Value result = LLVM::BitcastOp::create(b, type, sum);
@@ -69,7 +70,7 @@ Value expandLog2(CpuBuilder &b, Value x) {
   Value exponent = arith::ShRSIOp::create(b, fromRoot, b.integer(bits, 23));
   Value mantissaBits = arith::SubIOp::create(b, raw, arith::ShLIOp::create(b, exponent, b.integer(bits, 23)));
   Value mantissa = LLVM::BitcastOp::create(b, type, mantissaBits);
-  // log2(m) = 2/ln(2) atanh(s), s = (m-1)/(m+1), |s| < 0.172: five terms leave 1e-9.
+  // log2(m) = 2/ln(2) atanh(s), s = (m-1)/(m+1), |s| < 0.172. With five terms the error is 1e-9.
   Value s = arith::DivFOp::create(b, arith::SubFOp::create(b, mantissa, b.real(type, 1.0)),
                                   arith::AddFOp::create(b, mantissa, b.real(type, 1.0)));
   Value square = arith::MulFOp::create(b, s, s);
@@ -109,12 +110,13 @@ Value expandErf(CpuBuilder &b, Value x) {
 Value encode16(CpuBuilder &b, Value x, Type type) {
   Type half = likeWith(x.getType(), b.getI16Type());
   if (type.isF16()) {
-    // vcvtps2ph: every level that we generate for has F16C.
+    // This becomes vcvtps2ph. Every feature level has F16C.
     Value rounded = arith::TruncFOp::create(b, likeWith(x.getType(), type), x);
     return LLVM::BitcastOp::create(b, half, rounded);
   }
   assert(type.isBF16());
-  // The conversion instruction of AVX512-BF16 flushes subnormals and is not everywhere; integers do neither.
+  // The conversion is done with integers: the instruction of AVX512-BF16 flushes subnormals, and not every machine has
+  // it.
   Type word = likeWith(x.getType(), b.getI32Type());
   Value bits = LLVM::BitcastOp::create(b, word, x);
   Value upper = arith::ShRUIOp::create(b, bits, b.integer(word, 16));

@@ -1,6 +1,6 @@
-// exp2, log2, erf and the rounding to 16 bit floats as plain arithmetic: an image calls no libm and no compiler-rt, and
-// every feature level computes the same bits.
-// Values are f32 or vectors of f32. Thread-safety: none beyond the builder's.
+// Expands exp2, log2, erf and the rounding to 16-bit floats into plain arithmetic. So an image calls neither libm nor
+// compiler-rt, and every feature level computes the same bits. Values are f32 or vectors of f32. Thread-safety: none
+// beyond the builder's.
 #pragma once
 
 #include "compiler/cpu/CpuBuilder.h"
@@ -10,15 +10,15 @@ namespace nsa::cpu {
 // Relative error below 2e-7; results below 2^-126 are 0, exp2(-inf) = 0, exp2(0) = 1, NaN stays NaN.
 mlir::Value expandExp2(CpuBuilder &b, mlir::Value x);
 
-// log2(0) = -inf, log2(x < 0) = NaN, NaN stays NaN; subnormal arguments count.
+// log2(0) = -inf, log2(x < 0) = NaN, NaN stays NaN. Subnormal arguments are not flushed to 0.
 mlir::Value expandLog2(CpuBuilder &b, mlir::Value x);
 
 // Relative error below 3e-7; erf(-x) = -erf(x), erf(+-inf) = +-1, NaN stays NaN.
 mlir::Value expandErf(CpuBuilder &b, mlir::Value x);
 
-// f32 -> the bits of a bf16 or f16 (integers of 16 bits), to nearest even, NaN stays NaN.
+// Rounds f32 to the bits of a bf16 or f16 (16-bit integers), to nearest even. NaN stays NaN.
 mlir::Value encode16(CpuBuilder &b, mlir::Value x, mlir::Type type);
-// The reverse, exact.
+// Converts the bits of a bf16 or f16 to f32, exactly.
 mlir::Value decode16(CpuBuilder &b, mlir::Value bits, mlir::Type type);
 
 } // namespace nsa::cpu

@@ -8,13 +8,16 @@ include "mlir/Pass/PassBase.td"
 def LowerToCpu : Pass<"tile-lower-to-cpu", "::mlir::func::FuncOp"> {
   let summary = "tiles become loops of vectors over scratch memory";
   let description = [{
-    Runs after `tile-cpu`. The function becomes `void kernel(const uint64_t *slots, const int32_t program_id[3], void *scratch)`;
-    `tile.scratch_bytes` says how much scratch it needs. Every tile has a place in scratch (BufferPlan.h), values that are not
-    alive together share it, and what can be updated in place is. Vectors run along the rows of a tile: a dot is multiply-adds of a
-    vector of A and a scalar of B, blocked so that the sums stay in registers, and reductions are elementwise. Loops stay loops,
-    whatever the size of the tiles, and carry the pointers they walk with, so that LLVM finds nothing to improve in them. A tile is
-    loaded where it is first read, and a map that only the accumulators of dots read is applied as they load their sums. exp2, log2,
-    erf and the 16 bit floats are expanded; nothing is left that calls a library.
+    The pass runs after `tile-cpu`. The function becomes
+    `void kernel(const uint64_t *slots, const int32_t program_id[3], void *scratch)`; `tile.scratch_bytes` says how much scratch
+    it needs. Every tile has a place in scratch (BufferPlan.h). Values that are not alive together share places, and values that
+    can be updated in place are.
+
+    Vectors run along the rows of a tile. A dot is multiply-adds of a vector of A and a scalar of B, blocked so that the sums stay
+    in registers, and reductions are elementwise. Loops stay loops, whatever the size of the tiles. They carry their pointers, so
+    that LLVM finds nothing to improve in them. A tile is loaded where it is first read. A map that is read only as the accumulator
+    of dots is applied when the dots load their sums. exp2, log2, erf and the 16-bit floats are expanded, so no call of a library
+    is left.
 
     Before:
     ```mlir
@@ -47,8 +50,8 @@ def LowerToCpu : Pass<"tile-lower-to-cpu", "::mlir::func::FuncOp"> {
 def ConvertToLlvm : Pass<"tile-convert-to-llvm", "::mlir::ModuleOp"> {
   let summary = "loops of vectors become the LLVM dialect, in one conversion";
   let description = [{
-    One application of MLIR's own patterns for scf, cf, arith, vector and func: a pass for each would walk the kernel five times.
-    A loop with constant bounds that runs at least once tests at its end, as rotating it would leave it.
+    The pass applies MLIR's own patterns for scf, cf, arith, vector and func in one conversion, because a pass for each of them
+    would walk the kernel five times. A loop with constant bounds that runs at least once gets its test at its end.
 
     Before:
     ```mlir

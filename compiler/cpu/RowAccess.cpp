@@ -31,7 +31,7 @@ public:
   void store();
 
 private:
-  // A piece of a row: a vector of `lanes` words of the tile (or the staging area) and where it lies in the tensor.
+  // A piece of a row: a vector of `lanes` words of the tile (or of the staging area) and its place in the tensor.
   using Piece = llvm::function_ref<void(Value words, Value tensor, int64_t lanes)>;
 
   bool isColumnVector() const { return !storage.rowMajor && storage.columns == 1; }
@@ -53,14 +53,14 @@ private:
   const VectorType vector;
   const Type memory;
   const unsigned alignment;
-  // Strides in bytes: of a vector, of a row that lies contiguously, of a panel of the tile.
+  // Strides in bytes: of a vector, of a contiguous row, and of a panel of the tile.
   const int64_t vectorBytes;
   const int64_t rowBytes;
   const int64_t panelBytes;
 };
 
-// Vectors that cover the columns of the tensor exactly: full ones, then halves. Masked access would do too, but LLVM 22
-// stores a single 16 bit element under a constant mask as 32 bits.
+// Calls `piece` for vectors that cover the columns of the tensor exactly: full vectors first, then halves. Masked
+// access would do this too, but LLVM 22 stores a single 16-bit element under a constant mask as 32 bits.
 void RowMover::forEachPiece(Value words, Value tensor, Piece piece) {
   const int64_t elementBytes = memory.getIntOrFloatBitWidth() / 8;
   if (transfer.runtimeColumns) {
@@ -78,7 +78,7 @@ void RowMover::forEachPiece(Value words, Value tensor, Piece piece) {
   }
 }
 
-// The same for a number of columns that only the run knows.
+// forEachPiece for a number of columns that is known only at run time.
 void RowMover::forEachRuntimePiece(Value words, Value tensor, int64_t elementBytes, Piece piece) {
   Value columns = transfer.runtimeColumns;
   auto pieceFrom = [&](Value column, int64_t lanes) {
@@ -103,7 +103,7 @@ void RowMover::fillRow(Value words, int64_t firstColumn) {
          [&](Value, ValueRange at) { b.store(zero(vector), at[0], alignment); });
 }
 
-// `words` is where the row lies contiguously: in the tile, or in the staging area.
+// `words` is the place where the row is contiguous: in the tile, or in the staging area.
 void RowMover::loadRow(Value row, Value words) {
   RowAddress address = transfer.rowAddress(number(row));
   auto copy = [&] {
@@ -151,8 +151,9 @@ void RowMover::exchange(Value first, int64_t count, int64_t step, ArrayRef<int64
     b.store(vectors[i], b.at(first, i * step * rowBytes), alignment);
 }
 
-// Transposes a block of lanes x lanes words of the staging area in place: butterflies, two bits of the index at a time.
-// Four vectors per loop instead of all keep the code small; instruction selection spends 0.1 ms on each shuffle.
+// Transposes a block of lanes x lanes words of the staging area in place. It uses butterflies, for two bits of the
+// index at a time. A loop over four vectors instead of code for all of them keeps the code small: instruction selection
+// takes 0.1 ms per shuffle.
 void RowMover::transposeBlock(Value block) {
   b.walk(b.lanes / 4, {{block, 4 * rowBytes}}, [&](Value, ValueRange at) { exchange(at[0], 4, 1, {1, 2}); });
   SmallVector<int64_t> strides = {4};
@@ -161,7 +162,7 @@ void RowMover::transposeBlock(Value block) {
   b.walk(4, {{block, rowBytes}}, [&](Value, ValueRange at) { exchange(at[0], b.lanes / 4, 4, strides); });
 }
 
-// Between the staging area (lanes x rowWords, by rows) and a panel of the tile.
+// Moves between the staging area (lanes x rowWords, by rows) and a panel of the tile.
 void RowMover::transpose(Value panel, bool intoPanel) {
   auto move = [&](Value block, Value vectors, int64_t columns) {
     if (intoPanel)
@@ -193,7 +194,7 @@ void RowMover::load() {
           address.exists, [&] { b.store(loadElement(b, address.pointer, transfer.element), at[0]); },
           [&] { b.store(zero(carried), at[0]); });
     });
-    // The lanes of rows beyond the tile's.
+    // Clears the lanes behind the last row of the tile.
     b.walk(storage.panels() * b.lanes - storage.rows, {{b.at(transfer.tile, storage.rows * 4), 4}},
            [&](Value, ValueRange at) { b.store(zero(carried), at[0]); });
     return;

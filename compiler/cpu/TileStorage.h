@@ -1,9 +1,9 @@
-// How a tile lies in scratch memory.
-//   lanes      panels of `lanes` rows; a panel's column is one vector: element (i, j) is word
-//              (i / lanes * columns + j) * lanes + i % lanes. Consecutive columns are consecutive vectors, so the
-//              left side of a dot is packed as a register-blocked product wants it. A tile of rank 1 is one column.
+// The storage of a tile in scratch memory:
+//   lanes      panels of `lanes` rows. A column of a panel is one vector: element (i, j) is word
+//              (i / lanes * columns + j) * lanes + i % lanes. Consecutive columns are consecutive vectors, which is how
+//              a register-blocked product reads its left side. A tile of rank 1 is one column.
 //   row_major  rows of `rowWords` words, for the right side of a dot, which is read as scalars.
-// Every element takes 32 bits: floats are f32 (values of 16 bit types are rounded to them), integers and booleans i32.
+// Every element takes 32 bits: floats are f32 (16-bit types are rounded to them), integers and booleans are i32.
 // Thread-safety: values.
 #pragma once
 
@@ -19,7 +19,7 @@ struct TileStorage {
   bool rowMajor = false;
   bool isInteger = false;
 
-  // Of a value of tensor type whose layout AssignLayouts has set.
+  // The storage of a value of tensor type. AssignLayouts has set its layout.
   static TileStorage of(mlir::Value tile, int64_t lanes);
 
   int64_t panels() const { return (rows + lanes - 1) / lanes; }
@@ -28,7 +28,7 @@ struct TileStorage {
   int64_t words() const { return rowMajor ? rows * rowWords() : panels() * panelWords(); }
   int64_t bytes() const { return words() * 4; }
 
-  // Whether equal indices are equal addresses, so that an elementwise operation may work in place.
+  // Whether equal indices have equal addresses. An elementwise operation may then work in place.
   bool isSamePlace(const TileStorage &other) const {
     return rows == other.rows && columns == other.columns && rowMajor == other.rowMajor;
   }

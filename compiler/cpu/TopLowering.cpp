@@ -8,7 +8,8 @@ using namespace mlir;
 
 namespace {
 
-// A rank is the score's bits, in the order of signed integers; -inf is the least of these and still far from the end.
+// A rank is made of the bits of a score so that signed integers order as the scores do. The lowest integers do not
+// occur as ranks of numbers: they stand for an empty slot (or the score -inf) and for NaN.
 constexpr int64_t kAbsent = std::numeric_limits<int32_t>::min();
 constexpr int64_t kNan = kAbsent + 1;
 constexpr int64_t kNoColumn = -1;
@@ -49,7 +50,7 @@ Value TopLowering::isAny(Value mask) {
   return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, LLVM::BitcastOp::create(b, bits, mask), b.integer(bits, 0));
 }
 
-// Negative numbers order the other way round by their bits, so all bits but the sign are turned over. -0 is 0.
+// The bits of negative floats order the other way round, so all bits but the sign are inverted. -0 becomes 0.
 Value TopLowering::rankOf(Value scores) {
   const Type vector = b.vectorOf(b.getI32Type());
   auto choose = [&](Value condition, int64_t value, Value other) -> Value {
@@ -76,7 +77,7 @@ void TopLowering::create(tile::TopCreateOp op, Value scratch) {
   });
 }
 
-// A score of -inf ranks as what is absent and never takes its place, as its column is not lower.
+// A score of -inf has the rank of an empty slot. It never replaces an empty slot, because its column is not lower.
 void TopLowering::offer(const Offer &offered, Value panel, tile::TopType type) {
   b.walk(type.getSlots(), {{panel, slotBytes()}}, ValueRange{offered.rank, offered.column},
          [&](Value, ValueRange at, ValueRange carried) {

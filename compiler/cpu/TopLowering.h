@@ -1,8 +1,7 @@
-// The best columns of each row (tile.top_create, top_insert, top_next) as loops of vectors.
-// A panel of `lanes` rows keeps, for each slot, a vector of ranks and one of column numbers, best slot first. A score's
-// rank is an integer that orders as the score does (see rankOf). A column that no row of the panel wants costs one
-// comparison; any other goes down the slots and changes places with every worse one.
-// Thread-safety: none beyond the builder's.
+// Lowers the lists of best columns (tile.top_create, top_insert, top_next) to loops of vectors. A panel of `lanes` rows
+// keeps two vectors per slot, ranks and column numbers, best slot first. The rank of a score is an integer that orders
+// as the scores do (see rankOf). A column that no row of the panel wants costs one comparison. Any other column goes
+// down the slots and changes places with every worse column. Thread-safety: none beyond the builder's.
 #pragma once
 
 #include "compiler/cpu/CpuBuilder.h"
@@ -17,9 +16,10 @@ namespace nsa::cpu {
 
 class TopLowering {
 public:
-  // The lists of `function` lie in scratch from byte `offset` on, a multiple of 64.
+  // The lists of `function` are in scratch from byte `offset` on, a multiple of 64.
   TopLowering(CpuBuilder &b, mlir::func::FuncOp function, int64_t offset);
 
+  // Bytes of scratch that all lists take.
   int64_t bytes() const { return end - begin; }
 
   void create(tile::TopCreateOp op, mlir::Value scratch);
@@ -28,7 +28,7 @@ public:
   void next(tile::TopNextOp op, mlir::Value scratch, mlir::Value after, mlir::Value result);
 
 private:
-  // Of one panel.
+  // One column that is offered to a panel: its rank and its number in each row.
   struct Offer {
     mlir::Value rank, column;
   };

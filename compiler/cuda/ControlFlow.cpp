@@ -1,4 +1,4 @@
-// Blocks, branches and loops of a kernel.
+// KernelEmitter: blocks, branches and loops of a kernel.
 #include "compiler/cuda/KernelEmitter.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -19,7 +19,7 @@ static bool isShared(LoadOp load) {
 
 static bool isRing(LoadOp load) { return load->hasAttr(kRingAttr); }
 
-// The loads of a loop's body that run ahead of it.
+// The loads of a loop's body that are copied ahead of their iteration.
 static SmallVector<LoadOp> ringOf(scf::ForOp loop) {
   SmallVector<LoadOp> ring;
   for (LoadOp load : loop.getBody()->getOps<LoadOp>())
@@ -28,8 +28,8 @@ static SmallVector<LoadOp> ringOf(scf::ForOp loop) {
   return ring;
 }
 
-// Whether copies that were begun may still be under way when this operation is emitted. A pipelined loop begins its own
-// copies before it waits for them.
+// Whether started copies may still be under way when this operation is emitted. A pipelined loop starts its own copies
+// before it waits for them.
 static bool toleratesCopies(Operation &op, ArrayRef<LoadOp> begun) {
   bool reads =
       llvm::any_of(op.getOperands(), [&](Value operand) { return llvm::is_contained(begun, operand.getDefiningOp()); });
@@ -46,7 +46,7 @@ LogicalResult KernelEmitter::emitBlock(Block &block) {
   for (Operation &op : block.without_terminator()) {
     if (onlyAhead.contains(&op))
       continue;
-    // Copies that follow each other are waited for together.
+    // One wait serves all copies that follow each other.
     if (!toleratesCopies(op, begun) && failed(finishCopies()))
       return failure();
     if (failed(emitOperation(op)))
@@ -77,7 +77,7 @@ LogicalResult KernelEmitter::emitOperation(Operation &op) {
 // Branches
 //===----------------------------------------------------------------------===//
 
-// The results are variables that both arms assign.
+// The results become variables that both arms assign.
 LogicalResult KernelEmitter::emitIf(scf::IfOp op) {
   FailureOr<std::string> condition = text(op.getCondition());
   if (failed(condition))
@@ -116,7 +116,7 @@ LogicalResult KernelEmitter::emitIf(scf::IfOp op) {
 LogicalResult KernelEmitter::emitArm(Block &block, ArrayRef<std::string> variables) {
   CudaNames::Scope scope(names);
   Operation *yield = block.getTerminator();
-  // What an arm computes and yields goes into the variable at once.
+  // A tile that an arm computes and yields is computed directly in the variable.
   for (auto [value, variable] : llvm::zip(yield->getOperands(), variables))
     if (isTile(value) && value.getParentBlock() == &block && value.getDefiningOp())
       reserved[value] = variable;
@@ -136,7 +136,8 @@ LogicalResult KernelEmitter::emitArm(Block &block, ArrayRef<std::string> variabl
 // Loops
 //===----------------------------------------------------------------------===//
 
-// Whether nothing in `block` reads `carried` after the operation that makes `next`. A branch makes it in each arm.
+// Whether nothing in `block` reads `carried` after the operation that makes `next`. If a branch makes `next`, this must
+// hold in each arm.
 static bool isLastUse(Block &block, Value carried, Value next) {
   Operation *producer = next.getDefiningOp();
   if (!producer || producer->getBlock() != &block)
@@ -154,8 +155,8 @@ static bool isLastUse(Block &block, Value carried, Value next) {
   });
 }
 
-// Whether `next`, the value that a loop carries on as `carried`, may be computed into the variable of `carried`:
-// nothing reads the old value any more.
+// Whether `next`, the value with which a loop continues `carried`, may be computed into the variable of `carried`. It
+// may if nothing reads the old value any more.
 static bool replaces(Value next, BlockArgument carried) {
   Block *body = carried.getOwner();
   return isTile(next) && next.getParentBlock() == body && next.hasOneUse() && isLastUse(*body, carried, next);
@@ -191,7 +192,7 @@ LogicalResult KernelEmitter::assignCarried(scf::ForOp op) {
       std::string name = values[argument].text;
       if (*value == name)
         continue;
-      // A carried value that moves to another variable is read before anything overwrites it.
+      // A carried value that moves to another variable is copied before any assignment overwrites it.
       if (llvm::is_contained(op.getRegionIterArgs(), next)) {
         std::string before = names.declare(*value + "_before");
         writer.line("const auto " + before + " = " + *value + ";");
@@ -239,7 +240,8 @@ LogicalResult KernelEmitter::emitLoopBody(scf::ForOp op, ArrayRef<LoadOp> ring, 
     writer.gap();
   if (failed(emitBlock(*op.getBody())) || failed(assignCarried(op)))
     return failure();
-  // The next iteration overwrites what this one copied; its own ring is guarded by the barrier at its start.
+  // The next iteration overwrites the tiles that this iteration copied, so a barrier is needed. The ring of the loop
+  // itself is guarded by the barrier at the start of an iteration.
   bool copies =
       op.getBody()
           ->walk([&](LoadOp load) {
@@ -251,9 +253,9 @@ LogicalResult KernelEmitter::emitLoopBody(scf::ForOp op, ArrayRef<LoadOp> ring, 
   return success();
 }
 
-// With S stages the copies of an iteration are begun S - 1 iterations before. At the start of an iteration, all but the
-// newest S - 2 groups of copies are complete, and the barrier says so for all threads; it also says that all have left
-// the previous iteration, whose stage the next copies take.
+// With S stages, the copies of an iteration are started S - 1 iterations before it. At the start of an iteration all
+// groups of copies but the newest S - 2 are complete. The barrier there makes them visible to all threads. It also
+// guarantees that all threads have left the previous iteration, whose stage the next copies overwrite.
 LogicalResult KernelEmitter::emitPipelinedFor(scf::ForOp op, ArrayRef<LoadOp> ring) {
   int64_t stages = ring.front()->getAttrOfType<IntegerAttr>(kRingAttr).getInt();
   for (LoadOp load : ring)
@@ -265,13 +267,13 @@ LogicalResult KernelEmitter::emitPipelinedFor(scf::ForOp op, ArrayRef<LoadOp> ri
     return failure();
   StringRef type = cudaType(op.getInductionVar().getType());
   const std::string &lower = (*bounds)[0].text, &upper = (*bounds)[1].text, &step = (*bounds)[2].text;
-  // Once a constant, the distance of the copies is written as one number.
+  // If the step is a constant, the distance of the copies is printed as one number.
   int64_t number;
   bool isNumber = !StringRef(step).getAsInteger(10, number);
   std::string ahead = isNumber ? std::to_string(number * (stages - 1)) : std::to_string(stages - 1) + " * " + step;
 
   include("copy.cuh");
-  // What was begun before the loop is the oldest group.
+  // Copies that were started before the loop are the oldest group.
   if (!begun.empty()) {
     writer.line("commit_copies();");
     writer.gap();
@@ -289,8 +291,9 @@ LogicalResult KernelEmitter::emitPipelinedFor(scf::ForOp op, ArrayRef<LoadOp> ri
     writer.line("  " + fetch + "(" + first + ", " + stage + ");");
     writer.line("commit_copies();");
   }
-  // Tiles that only the loop reads, and in shared memory, arrive before the first of the ring, for which it waits. A
-  // loop around it would begin to copy them anew; where this one did not run, they have to have arrived by then.
+  // Tiles in shared memory that only the loop reads arrive before the first tile of the ring, for which the loop waits
+  // anyway. If this loop is inside another loop, the wait is printed here: the outer loop starts these copies again,
+  // and this loop may not have run.
   bool isAwaitedByLoop = !op->getParentOfType<scf::ForOp>() && llvm::all_of(begun, [&](LoadOp load) {
     return layoutOf(load) == Layout::Shared &&
            llvm::all_of(load->getUsers(), [&](Operation *user) { return op->isProperAncestor(user); });

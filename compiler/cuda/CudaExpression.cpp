@@ -37,7 +37,7 @@ StringRef cudaType(Type type) {
 
 static std::string parenthesized(const CudaExpression &e) { return "(" + e.text + ")"; }
 
-// And beside Or is bracketed, though C++ does not ask for it: readers do.
+// An And beside an Or gets brackets. C++ does not need them, but readers do.
 CudaExpression cudaBinary(const CudaExpression &a, StringRef symbol, const CudaExpression &b, Precedence precedence) {
   bool logical = precedence == Precedence::kAnd || precedence == Precedence::kOr;
   auto side = [&](const CudaExpression &e, bool right) {
@@ -71,7 +71,7 @@ CudaExpression cudaSelect(const CudaExpression &condition, const CudaExpression 
   return {operand(condition) + " ? " + operand(yes) + " : " + no.text, Precedence::kConditional};
 }
 
-// The operand read without a sign.
+// The operand as an unsigned number.
 static CudaExpression asUnsigned(const CudaExpression &a, Type type) {
   if (llvm::all_of(a.text, [](char c) { return llvm::isDigit(c); }))
     return {a.text + "u"};
@@ -89,7 +89,7 @@ static CudaExpression floatConstant(const APFloat &value) {
     return {"not_a_number()"};
   if (value.isInfinity())
     return {negative ? "-infinity()" : "infinity()", precedence};
-  // Nine digits tell every float from every other.
+  // Nine digits distinguish all floats.
   std::string text;
   llvm::raw_string_ostream(text) << llvm::format("%.9g", value.convertToDouble());
   if (text.find_first_of(".e") == std::string::npos)
@@ -104,7 +104,7 @@ std::optional<CudaExpression> cudaConstant(Attribute value) {
     if (cudaType(integer.getType()).empty())
       return std::nullopt;
     int64_t number = integer.getInt();
-    // The most negative number has no literal: `-2147483648` is a negated 64-bit one.
+    // The most negative number has no literal: `-2147483648` is the negation of a 64-bit number.
     if (number == std::numeric_limits<int32_t>::min() || number == std::numeric_limits<int64_t>::min())
       return cudaBinary({std::to_string(number + 1), Precedence::kUnary}, "-", {"1"}, Precedence::kAdd);
     bool wide = integer.getType().isInteger(64);
@@ -162,7 +162,8 @@ static CudaExpression compareIntegers(arith::CmpIOp op, CudaExpression a, CudaEx
   llvm_unreachable("all integer predicates are handled");
 }
 
-// C++ compares ordered, except for `!=`. An unordered comparison is the negation of the opposite ordered one.
+// The comparisons of C++ are ordered, except for `!=`. An unordered comparison is the negation of the opposite ordered
+// one.
 static CudaExpression compareFloats(arith::CmpFOp op, const CudaExpression &a, const CudaExpression &b) {
   using P = arith::CmpFPredicate;
   auto differ = [&] { return cudaBinary(compare(a, "<", b), "||", compare(a, ">", b), Precedence::kOr); };
@@ -250,7 +251,7 @@ StringRef functionOf(Operation *op) {
       .Default([](Operation *) { return ""; });
 }
 
-// Arithmetic happens in float; 16-bit floats are storage.
+// Whether an operand or the result is a 16-bit float. These types only store values; arithmetic happens in float.
 bool isOnStorageType(Operation *op) {
   auto isStorage = [](Type type) { return getElementTypeOrSelf(type).isBF16() || getElementTypeOrSelf(type).isF16(); };
   return llvm::any_of(op->getOperandTypes(), isStorage) || llvm::any_of(op->getResultTypes(), isStorage);
@@ -290,7 +291,7 @@ std::optional<CudaExpression> cudaExpression(Operation *op, Operands operands) {
     return compareFloats(compareOp, operands[0], operands[1]);
   if (isa<arith::NegFOp>(op))
     return unary("-", operands[0]);
-  // As a signed number, i1 is 0 or -1, which bool is not.
+  // As a signed number an i1 is 0 or -1, but a bool is 0 or 1.
   bool touchesBool = result.isInteger(1) || getElementTypeOrSelf(op->getOperand(0).getType()).isInteger(1);
   if (isa<arith::ExtSIOp, arith::TruncIOp, arith::SIToFPOp, arith::FPToSIOp>(op) && !touchesBool)
     return staticCast(type, operands[0]);

@@ -1,5 +1,5 @@
-// A C++ expression with its binding strength, and the translation of scalar arith and math operations into one.
-// Pure values and functions; nothing is shared.
+// C++ expressions with their binding strength, and the translation of scalar arith and math operations into them.
+// Thread-safety: pure values and functions.
 #pragma once
 
 #include "mlir/IR/Operation.h"
@@ -11,7 +11,7 @@
 
 namespace nsa::cuda {
 
-// Tightest first, as in C++.
+// The binding strength of operators in C++, tightest first.
 enum class Precedence {
   kPrimary,
   kUnary,
@@ -33,20 +33,21 @@ struct CudaExpression {
   Precedence precedence = Precedence::kPrimary;
 };
 
-// "int32", "float", "bf16"; empty for a type that has no counterpart.
+// The name of a type in emitted code, such as "int32", "float" or "bf16". Empty if the type has none.
 llvm::StringRef cudaType(mlir::Type type);
 
-// A literal. None for a type that has none.
+// The literal of a constant. None if its type has no literals.
 std::optional<CudaExpression> cudaConstant(mlir::Attribute value);
 
-// `a symbol b`, with the brackets that it takes.
+// `a symbol b`, with brackets around the operands that need them.
 CudaExpression cudaBinary(const CudaExpression &a, llvm::StringRef symbol, const CudaExpression &b,
                           Precedence precedence);
 
 // `condition ? yes : no`.
 CudaExpression cudaSelect(const CudaExpression &condition, const CudaExpression &yes, const CudaExpression &no);
 
-// An elementwise or scalar operation of arith or math on one element of each operand. None if there is no translation.
+// The expression for an operation of arith or math, applied to one element of each operand. None if the operation has
+// no translation.
 std::optional<CudaExpression> cudaExpression(mlir::Operation *op, llvm::ArrayRef<CudaExpression> operands);
 
 } // namespace nsa::cuda

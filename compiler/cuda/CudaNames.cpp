@@ -7,8 +7,8 @@
 
 namespace nsa::cuda {
 
-// What emitted code says itself, types, constants and functions of the device library, and the words of C++: MLIR would
-// accept any of them as a name.
+// Names that emitted code uses itself: types, constants and functions of the device library, and the keywords of C++.
+// MLIR accepts any of them as a name of a value.
 static constexpr llvm::StringLiteral kReserved =
     "alignas alignof and and_eq args Arguments asm auto bf16 bitand bitor blockIdx bool break case catch char "
     "char16_t char32_t char8_t class co_await co_return co_yield commit_copies compl concept const const_cast "
@@ -36,7 +36,7 @@ bool CudaNames::isTaken(llvm::StringRef name) const {
 
 std::string CudaNames::declare(llvm::StringRef wanted) {
   std::string name = wanted.str();
-  // MLIR's names may hold `$`, `.` and `-`.
+  // Names in MLIR may contain `$`, `.` and `-`.
   for (char &c : name)
     if (!llvm::isAlnum(c))
       c = '_';

@@ -1,6 +1,6 @@
-// Names of variables in emitted code: the template's where they are free, numbered where they are not.
-// A name is unique among those visible where it is declared, so nothing is shadowed by accident.
-// Owned by one emission; not shared between threads.
+// Names of variables in emitted code. A variable keeps the name of its value in the template if that name is free, else
+// a number is added. A name is unique among the names that are visible where it is declared, so nothing is shadowed by
+// accident. Thread-safety: belongs to one emission.
 #pragma once
 
 #include "mlir/IR/Value.h"
@@ -15,7 +15,7 @@ class CudaNames {
 public:
   CudaNames();
 
-  // Names declared while it stands are forgotten with it, as in a C++ block.
+  // A C++ block: names that are declared while a Scope lives are free again when it ends.
   class Scope {
   public:
     explicit Scope(CudaNames &names) : names(names) { names.scopes.emplace_back(); }
@@ -27,9 +27,9 @@ public:
     CudaNames &names;
   };
 
-  // `wanted`, or wanted_2, wanted_3, ... if something visible has the name.
+  // Returns `wanted`, or wanted_2, wanted_3 and so on if a visible name is equal.
   std::string declare(llvm::StringRef wanted);
-  // By the value's name in the template; `otherwise` if it has none.
+  // Declares a name for a value: its name in the template, or `otherwise` if it has none.
   std::string declare(mlir::Value value, llvm::StringRef otherwise);
 
 private:

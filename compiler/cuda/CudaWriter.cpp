@@ -37,7 +37,7 @@ void CudaWriter::wrapped(llvm::StringRef text) {
   std::string lines;
   size_t margin = indent;
   while (margin + text.size() > kLineLength) {
-    // The loosest operator first: `:` or `?` of the outer conditional, then logic.
+    // Breaks at the loosest operator first: `:` or `?` of the outer conditional, then logic.
     llvm::StringRef line = text.take_front(kLineLength - margin);
     size_t place = llvm::StringRef::npos;
     for (llvm::StringRef symbol : {" : ", " ? ", " || ", " && "})

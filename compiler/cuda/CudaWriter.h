@@ -1,5 +1,5 @@
-// Lines of CUDA C++ with their indentation. The one place that knows how emitted text is laid out.
-// Owned by one emission; not shared between threads.
+// Writes lines of CUDA C++ with their indentation. Only this class knows the layout of emitted text. Thread-safety:
+// belongs to one emission.
 #pragma once
 
 #include "llvm/ADT/StringRef.h"
@@ -13,7 +13,7 @@ class CudaWriter {
 public:
   static constexpr size_t kLineLength = 120;
 
-  // Writes `head {`, and `}tail` when it goes out of scope; what is written meanwhile stands two columns further in.
+  // Writes `head {` at once and `}tail` at its end. Lines in between are indented by two more columns.
   class Scope {
   public:
     Scope(CudaWriter &writer, const llvm::Twine &head, llvm::StringRef tail = "");
@@ -21,7 +21,7 @@ public:
     Scope(const Scope &) = delete;
     Scope &operator=(const Scope &) = delete;
 
-    // `} head {`: from one arm to the other.
+    // Writes `} head {`, as between the two arms of a branch.
     void next(llvm::StringRef head);
 
   private:
@@ -29,11 +29,11 @@ public:
     std::string tail;
   };
 
-  // `text` may hold line breaks; each of its lines is indented.
+  // Writes `text`, which may hold several lines. Each line is indented.
   void line(const llvm::Twine &text);
-  // A statement that is broken before `?`, `:`, `&&` and `||` where it would be too long.
+  // Writes a statement. If it is too long for a line, it is broken before `?`, `:`, `&&` and `||`.
   void wrapped(llvm::StringRef text);
-  // A blank line, unless nothing stands above it in the scope.
+  // Writes a blank line, unless it would be the first line of the scope.
   void gap();
 
   // Whether `text` fits on a line here.
@@ -44,7 +44,7 @@ public:
 private:
   std::string written;
   size_t indent = 0;
-  bool atStart = true; // of a scope
+  bool atStart = true; // no line of the current scope has been written
 };
 
 } // namespace nsa::cuda

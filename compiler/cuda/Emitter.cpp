@@ -26,11 +26,11 @@ FailureOr<std::string> KernelEmitter::run() {
   return top + "\nusing namespace nsa;\n\n" + writer.text();
 }
 
-// The launcher passes one block of 8-byte slots (runtime/base/manifest.h); this struct is that block.
+// The launcher passes one block of 8-byte slots (runtime/base/manifest.h). This struct describes that block.
 LogicalResult KernelEmitter::emitArguments() {
   CudaWriter::Scope scope(writer, "struct Arguments", ";");
   for (BlockArgument argument : function.getArguments()) {
-    // Members are a scope of their own: their names stay free for variables.
+    // Members have their own scope, so variables may have the same names.
     std::string name = CudaNames().declare(argument, "argument_" + std::to_string(argument.getArgNumber()));
     Type type = argument.getType();
     auto view = dyn_cast<ViewType>(type);
@@ -102,7 +102,8 @@ LogicalResult KernelEmitter::declareShared(LoadOp load, StringRef place) {
     include("ring.cuh");
     type = "Ring<" + type + ", " + std::to_string(ring.getInt()) + ">";
   }
-  // `k_tile` is what a loop reads; its ring is `k_tile_ring`, and a tile on its way to registers `q_tile_shared`.
+  // `k_tile` is the tile that a loop reads. Its ring is called `k_tile_ring`. A tile on its way to registers is called
+  // `q_tile_shared`.
   name = names.declare((name.empty() ? "tile" : name) + (ring ? "_ring" : "_shared"));
   writer.line("const " + type + " " + name + "(" + place + ");");
   sharedTiles[load] = name;

@@ -1,7 +1,7 @@
-// A scheduled tile program -> CUDA C++: one line per tile operation, a call into templates/device, with the names of
-// the template. Layouts, stages and shared memory were decided by passes before; the emitter only says them. What it
-// cannot say is an error on the operation, never other code.
-// Pure function; the module belongs to the caller.
+// Prints a scheduled tile program as CUDA C++. Each tile operation is one line: a call into templates/device, with the
+// names of the template. Passes have decided layouts, stages and shared memory before. If the emitter has no text for
+// an operation, the result is an error at that operation, never different code. Thread-safety: pure function; the
+// caller owns the module.
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
@@ -11,7 +11,7 @@
 
 namespace nsa::cuda {
 
-// What the comment at the top says. It does not change the code below it.
+// The text of the comment at the top. It does not change the code below.
 struct KernelTitle {
   std::string templateName;
   std::string op;
@@ -20,8 +20,8 @@ struct KernelTitle {
   std::string config; // "key_tile=64 ..."
 };
 
-// The module holds one function. The text includes device headers by name (compiler/driver/DeviceSource.h writes them
-// into it). On failure the reasons went to the context's diagnostics.
+// The module holds one function. The result includes device headers by name; compiler/driver/DeviceSource.h writes
+// their text into it. On failure the errors are in the diagnostics of the context.
 mlir::FailureOr<std::string> emitCuda(mlir::ModuleOp program, const KernelTitle &title);
 
 } // namespace nsa::cuda

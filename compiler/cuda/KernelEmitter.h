@@ -1,5 +1,6 @@
-// The state of one emission. Emitter.cpp says the kernel's frame, ControlFlow.cpp its blocks, branches and loops,
-// TileOperations.cpp what stands in them. Internal to compiler/cuda; used by one thread.
+// The state of one emission of a kernel. Emitter.cpp prints the frame of the kernel, ControlFlow.cpp its blocks,
+// branches and loops, TileOperations.cpp and ListOperations.cpp the operations in them. Internal to compiler/cuda.
+// Thread-safety: used by one thread.
 #pragma once
 
 #include "compiler/cuda/CudaExpression.h"
@@ -18,7 +19,7 @@
 
 namespace nsa::cuda {
 
-// A call as text, still in pieces, so that it can be laid out. At most one argument is a lambda.
+// A call in pieces, so that it can be broken over several lines. At most one argument is a lambda.
 struct CudaCall {
   std::string callee;
   llvm::SmallVector<std::string> arguments;
@@ -30,6 +31,7 @@ class KernelEmitter {
 public:
   KernelEmitter(mlir::func::FuncOp function, const KernelTitle &title) : function(function), title(title) {}
 
+  // The source of the kernel.
   mlir::FailureOr<std::string> run();
 
 private:
@@ -49,7 +51,8 @@ private:
   mlir::LogicalResult assignCarried(mlir::scf::ForOp op);
   mlir::LogicalResult emitLoopBody(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring, llvm::StringRef stage);
   mlir::LogicalResult emitPipelinedFor(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring);
-  // What the copies of an iteration need of its body, and what nothing else of the body needs.
+  // The scalars of the loop's body that the copies of an iteration need, in program order. A scalar that nothing else
+  // needs is added to onlyAhead.
   llvm::SmallVector<mlir::Operation *> scalarsAhead(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring);
   mlir::LogicalResult emitFetch(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring, llvm::StringRef fetch);
 
@@ -76,7 +79,7 @@ private:
 
   // Text.
   struct ColumnsText {
-    std::string first; // empty: the row's own first
+    std::string first; // empty: the first column of the row
     std::string count;
   };
   mlir::FailureOr<ColumnsText> columnsText(const tile::TileColumns &columns);
@@ -90,7 +93,7 @@ private:
   mlir::FailureOr<std::string> text(mlir::Value value);
   mlir::FailureOr<llvm::SmallVector<CudaExpression>> expressions(mlir::ValueRange values);
   void statement(const std::string &start, const CudaCall &call);
-  // Says `declaration name = call;`, or assigns to the variable that was reserved for the value.
+  // Prints `declaration name = call;`, or an assignment if a variable was reserved for the value.
   void define(mlir::Value value, llvm::StringRef declaration, const CudaCall &call);
   void include(llvm::StringRef header) { headers.insert(header.str()); }
 
@@ -100,15 +103,15 @@ private:
   CudaWriter writer;
   CudaNames names;
   std::set<std::string> headers;
-  // How each value is written: a variable's name, a literal, or an expression that is folded into its only use.
+  // The text of each value: the name of a variable, a literal, or an expression that is folded into its only use.
   llvm::DenseMap<mlir::Value, CudaExpression> values;
-  // Variables that stand declared already, for values that are then assigned instead of declared.
+  // Variables that are already declared. Their values are assigned instead of declared.
   llvm::DenseMap<mlir::Value, std::string> reserved;
-  // Shared memory of each load: a tile, or a ring.
+  // The variable in shared memory of each load: a tile or a ring.
   llvm::DenseMap<mlir::Operation *, std::string> sharedTiles;
-  // Scalars of a pipelined loop's body that only its copies need: they are computed there.
+  // Scalars of a pipelined loop's body that only the copies need. They are computed next to the copies.
   llvm::DenseSet<mlir::Operation *> onlyAhead;
-  // Copies into shared memory that were begun but not waited for.
+  // Copies into shared memory that were started and for which no wait was printed yet.
   llvm::SmallVector<tile::LoadOp> begun;
 };
 

@@ -1,4 +1,4 @@
-// Lists of best columns: one call into the device library for each operation.
+// KernelEmitter: lists of best columns. Each operation is one call into the device library.
 #include "compiler/cuda/KernelEmitter.h"
 
 using namespace mlir;
@@ -6,7 +6,7 @@ using namespace nsa::tile;
 
 namespace nsa::cuda {
 
-// In the kernel's frame, with all that lies in shared memory.
+// Declares a list at its place in shared memory, in the frame of the kernel.
 LogicalResult KernelEmitter::declareLists(TopCreateOp op, StringRef place) {
   TopType type = op.getType();
   if (type.getRows() % (16 * warps) != 0)

@@ -28,7 +28,7 @@ constexpr int kNewestMajor = 13;
 constexpr int kOldestMajor = 12;
 constexpr int kMaxErrorLines = 3;
 
-// Where NVIDIA's wheels lie in the Python installations of common systems, without asking Python.
+// The folders of NVIDIA's wheels in the Python installations of common systems, so that Python need not be asked.
 constexpr const char *kSitePackages[] = {
     "/usr/lib/python3/dist-packages",        "/usr/lib/python3*/site-packages",
     "/usr/local/lib/python3*/site-packages", "/usr/local/lib/python3*/dist-packages",
@@ -45,8 +45,8 @@ std::vector<std::string> expand(const std::string &pattern) {
   return paths;
 }
 
-// The file that a path leads to, free of links; or the reason why there is none, or why it is not opened. NVRTC opens
-// libnvrtc-builtins beside itself, through links where there are any, so its neighbours are judged with it.
+// The real file of a path, with all links resolved. If there is none, or if it must not be opened, `reason` says why.
+// NVRTC opens libnvrtc-builtins beside itself, through links if there are any, so the files beside it are checked too.
 std::string trustedFile(const std::string &path, std::string &reason) {
   const FollowedPath library = followLinks(path);
   std::string fault = library.fault;
@@ -64,7 +64,7 @@ std::string trustedFile(const std::string &path, std::string &reason) {
   return library.file;
 }
 
-// "12.4" of 12040.
+// Turns 12040 into "12.4".
 std::string formatDriverVersion(int32_t version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
@@ -82,7 +82,7 @@ std::string lineOf(std::string_view log, size_t position) {
   return std::string(log.substr(begin, std::min(log.find('\n', position), log.size()) - begin));
 }
 
-// The first lines of the compiler's log that are errors; its first line when none is.
+// The first lines of the compiler's log that are errors, or its first line if no line is an error.
 std::string firstErrors(std::string_view log) {
   std::string text;
   int count = 0;
@@ -93,7 +93,7 @@ std::string firstErrors(std::string_view log) {
   return text.empty() ? lineOf(log, 0) : text;
 }
 
-// The symbol in "Compiling entry function 'attention' for 'sm_90a'", empty when there is none.
+// The symbol in "Compiling entry function 'attention' for 'sm_90a'"; empty if there is none.
 std::string entryOf(std::string_view log) {
   constexpr std::string_view kBefore = "entry function '";
   size_t begin = log.find(kBefore);
@@ -124,7 +124,7 @@ private:
 std::vector<std::string> Nvrtc::candidates(const NvrtcSearch &search) {
   if (!search.path.empty())
     return {search.path};
-  // A driver loads code of its own major and of older ones, never of a newer one.
+  // A driver loads code of its own major version and of older ones, never of a newer one.
   int newest = search.driverVersion ? std::min(search.driverVersion / 1000, kNewestMajor) : kNewestMajor;
   std::vector<std::string> paths;
   for (int major = newest; major >= kOldestMajor; --major) {
@@ -140,14 +140,15 @@ std::vector<std::string> Nvrtc::candidates(const NvrtcSearch &search) {
 }
 
 const Nvrtc *Nvrtc::load(const std::string &path, std::string &reason) {
-  // Opened libraries live as long as the process: NVRTC keeps threads and static state.
+  // Opened libraries live as long as the process, because NVRTC keeps threads and static state.
   static std::mutex &mutex = *new std::mutex;
   static auto &opened = *new std::map<std::string, std::unique_ptr<Nvrtc>>;
   std::lock_guard lock(mutex);
   if (auto found = opened.find(path); found != opened.end())
     return found->second.get();
 
-  // A name without a folder is looked for by the dynamic linker, where root and LD_LIBRARY_PATH say.
+  // A name without a folder is searched by the dynamic linker, in the folders that the administrator or LD_LIBRARY_PATH
+  // name.
   const std::string file = path.find('/') == std::string::npos ? path : trustedFile(path, reason);
   if (!reason.empty())
     return nullptr;
@@ -233,8 +234,8 @@ Result<NvrtcOutput> Nvrtc::compile(const std::string &source, const std::string 
     return failed("create program", code);
 
   std::vector<std::string> texts = options(arch);
-  // From 12.9 on NVRTC keeps a cache of its own where there is a driver, and a hit leaves ptxas' report out of the log.
-  // It does not change the result, so it is not among the options of the content key.
+  // From 12.9 on, NVRTC has its own cache if there is a driver. A hit leaves the report of ptxas out of the log. The
+  // option that switches the cache off does not change the result, so it is not among the options of the content key.
   if (major > 12 || (major == 12 && minor >= 9))
     texts.push_back("--no-cache");
   std::vector<const char *> pointers;
@@ -256,7 +257,7 @@ Result<NvrtcOutput> Nvrtc::compile(const std::string &source, const std::string 
     info.value = name;
     info.rule = "NVRTC " + versionText + " rejects it for " + std::string(arch) + ": " +
                 (log.empty() ? functions->errorString(compiled) : firstErrors(log));
-    info.hint = "the line numbers are those of `--emit cuda`";
+    info.hint = "the line numbers refer to the output of `--emit cuda`";
     return Status(std::move(info));
   }
 
@@ -275,7 +276,7 @@ Result<NvrtcOutput> Nvrtc::compile(const std::string &source, const std::string 
 }
 
 std::map<std::string, std::string> parsePtxasReport(std::string_view log) {
-  // The number that stands before each phrase, summed over its occurrences (spill stores and loads make one number).
+  // The number before each phrase, summed over its occurrences. Spill stores and spill loads make one number.
   static constexpr struct {
     const char *name;
     std::string_view phrase;

@@ -1,6 +1,6 @@
-// The one list of NVRTC entry points, opened at run time. Declared here rather than taken from <nvrtc.h>, so that
-// no CUDA toolkit is needed to build: the C ABI of these functions has been stable since CUDA 11.1.
-// NSA_NVRTC_SYMBOLS(X) calls X(member, symbol, parameters); every function returns an nvrtcResult (0: success).
+// The only list of NVRTC entry points, which are opened at run time. They are declared here instead of included from
+// <nvrtc.h>, so that a build needs no CUDA toolkit. The C ABI of these functions has not changed since CUDA 11.1.
+// NSA_NVRTC_SYMBOLS(X) calls X(member, symbol, parameters). Every function returns an nvrtcResult (0: success).
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Scalars, and one call into the device library for each operation on tiles.
+// KernelEmitter: scalars, and operations on tiles. Each operation on tiles is one call into the device library.
 #include "compiler/cuda/KernelEmitter.h"
 
 #include "compiler/dialect/TileProgram.h"
@@ -14,11 +14,11 @@ using namespace nsa::tile;
 
 namespace nsa::cuda {
 
-// A scalar that is used once is written where it is used, as long as that stays a line one can read. What a lambda
-// returns has a line of its own.
+// A scalar that is used once is printed in place of its use, if the line stays short enough to read. The result of a
+// lambda has its own line, so it may be longer.
 static constexpr size_t kFoldedLength = 72;
 static constexpr size_t kReturnedLength = 100;
-// A lambda up to this length stands on one line.
+// A lambda up to this length is printed on one line.
 static constexpr size_t kLambdaLength = 96;
 static constexpr size_t kContinuationIndent = 4;
 
@@ -30,7 +30,8 @@ static RankedTensorType typeOf(Value tile) { return cast<RankedTensorType>(tile.
 
 std::string CudaCall::text() const { return callee + "(" + llvm::join(arguments, ", ") + ")"; }
 
-// On one line if it fits. A lambda that spans lines makes its own; else the arguments go to the next line.
+// Prints the statement on one line if it fits. If a lambda spans several lines, the breaks of the lambda suffice.
+// Otherwise the arguments go to the next line.
 void KernelEmitter::statement(const std::string &start, const CudaCall &call) {
   std::string text = start + call.text() + ";";
   if (text.find('\n') == std::string::npos && !writer.fits(text)) {
@@ -117,7 +118,7 @@ FailureOr<SmallVector<CudaExpression>> KernelEmitter::expressions(ValueRange ope
   return result;
 }
 
-// `body` up to its terminator, then `return result`.
+// A lambda with the code of `body` up to its terminator and then `return result`.
 FailureOr<std::string> KernelEmitter::lambda(StringRef parameters, Block &body,
                                              const std::function<FailureOr<std::string>()> &result) {
   CudaWriter outer = std::exchange(writer, CudaWriter());
@@ -146,17 +147,17 @@ FailureOr<std::string> KernelEmitter::lambda(StringRef parameters, Block &body,
 // Scalars
 //===----------------------------------------------------------------------===//
 
-// Whether the only use of a scalar may say its expression instead of a name.
+// Whether the only use of a scalar may contain its expression instead of its name.
 static bool isFoldable(Operation *op, const CudaExpression &expression) {
   if (!op->hasOneUse())
     return false;
   Operation *user = *op->user_begin();
   if (user->getBlock() != op->getBlock())
     return false;
-  // Maps would compute it for each element, loops in each iteration.
+  // A map would compute the expression for each element, and a loop in each iteration.
   if (isa<scf::ForOp, MapOp, SplatOp>(user) || (isa<scf::YieldOp>(user) && isa<scf::ForOp>(user->getParentOp())))
     return false;
-  // A condition of several parts is clearer with its name.
+  // A condition of several parts is easier to read with a name.
   if (isa<scf::IfOp>(user) && isa<arith::AndIOp, arith::OrIOp>(op))
     return false;
   return expression.text.size() <= (isa<tile::YieldOp>(user) ? kReturnedLength : kFoldedLength);
@@ -239,7 +240,7 @@ LogicalResult KernelEmitter::emitReport(ReportOp op) {
 // Memory
 //===----------------------------------------------------------------------===//
 
-// The first column of a chunk, and how many of the tile's columns exist.
+// The first column of a chunk, and how many columns of the tile exist.
 FailureOr<KernelEmitter::ColumnsText> KernelEmitter::columnsText(const TileColumns &columns) {
   ColumnsText result;
   if (columns.count)
@@ -262,14 +263,14 @@ FailureOr<KernelEmitter::ColumnsText> KernelEmitter::columnsText(const TileColum
 
 static bool isPaged(Value view) { return cast<ViewType>(view.getType()).isPaged(); }
 
-// Where the rows of a tile lie in a view, and which of their columns are the tile's. A view of pages is told first
-// whether a row exists: of one that does not, its table knows no page.
+// A lambda that tells the place of each row of a tile in a view, and the first of its columns. For a view of pages the
+// lambda first tells whether the row exists, because the table has no page for a row that does not exist.
 FailureOr<std::string> KernelEmitter::rowsLambda(Region &rows, AtOp at, Value view, const std::string &firstColumn) {
   FailureOr<std::string> viewText = text(view);
   if (failed(viewText))
     return failure();
   CudaNames::Scope scope(names);
-  // The row's number and, of a store that has places, the row's.
+  // The number of the row, and for a store with places the place of the row.
   SmallVector<std::string> parameters;
   for (BlockArgument argument : rows.getArguments()) {
     std::string name = names.declare(argument, argument.getArgNumber() == 0 ? "row" : "place");
@@ -292,7 +293,7 @@ FailureOr<std::string> KernelEmitter::rowsLambda(Region &rows, AtOp at, Value vi
   });
 }
 
-// Whether `value` grows by a constant from one row to the next, or does not depend on the row.
+// Whether `value` grows by the same amount from each row to the next, or does not depend on the row.
 static bool isEven(Value value, Region &rows) {
   auto isFixed = [&](Value operand) { return !rows.isAncestor(operand.getParentRegion()); };
   if (value == rows.getArgument(0) || isFixed(value))
@@ -306,7 +307,7 @@ static bool isEven(Value value, Region &rows) {
   return difference && isEven(difference.getLhs(), rows) && isFixed(difference.getRhs());
 }
 
-// Global to shared memory. The copy is only begun.
+// Copies from global to shared memory. It only starts the copy.
 LogicalResult KernelEmitter::emitCopy(LoadOp op, StringRef target) {
   FailureOr<std::string> view = text(op.getView());
   FailureOr<ColumnsText> columns = columnsText(op.getTileColumns());
@@ -316,7 +317,7 @@ LogicalResult KernelEmitter::emitCopy(LoadOp op, StringRef target) {
   if (failed(rows))
     return failure();
   include("copy.cuh");
-  // From page to page rows may leap anywhere.
+  // Rows in different pages are not evenly spaced.
   bool isEvenlySpaced = !isPaged(op.getView()) && llvm::all_of(op.getAt().getCoordinates(), [&](Value coordinate) {
     return isEven(coordinate, op.getRows());
   });
@@ -325,7 +326,7 @@ LogicalResult KernelEmitter::emitCopy(LoadOp op, StringRef target) {
   return success();
 }
 
-// Waits for the copies that were begun, and takes those from shared memory that are wanted in registers.
+// Waits for the started copies, and loads the tiles that are needed in registers from shared memory.
 LogicalResult KernelEmitter::finishCopies() {
   if (begun.empty())
     return success();
@@ -333,7 +334,7 @@ LogicalResult KernelEmitter::finishCopies() {
   return awaitCopies(0);
 }
 
-// The same for copies whose group is closed; `later` groups were closed after it.
+// finishCopies for copies whose group is closed. `later` groups were closed after that group.
 LogicalResult KernelEmitter::awaitCopies(int64_t later) {
   if (begun.empty())
     return success();
@@ -346,7 +347,7 @@ LogicalResult KernelEmitter::awaitCopies(int64_t later) {
   return success();
 }
 
-// A left side, from where it has arrived to registers.
+// Loads a left side from the place in shared memory to which it was copied into registers.
 LogicalResult KernelEmitter::takeOperand(LoadOp op, StringRef place) {
   FailureOr<std::string> type = tileType(op);
   if (failed(type))
@@ -414,7 +415,7 @@ LogicalResult KernelEmitter::emitTile(Operation *op) {
   if (auto load = dyn_cast<LoadOp>(op)) {
     if (load->hasAttr(kRingAttr)) {
       if (values.contains(load))
-        return success(); // its loop copied it ahead
+        return success(); // the loop copied it ahead of this iteration
       return load.emitOpError("is a ring outside of a loop's body");
     }
     auto place = sharedTiles.find(load);
@@ -460,8 +461,8 @@ FailureOr<CudaCall> KernelEmitter::tileCall(Operation *op) {
   return elementwiseCall(op);
 }
 
-// The parameter that stands for an element of `input` in a map's lambda. It may hide the tile, which has no use in
-// there.
+// The parameter of a map's lambda for an element of `input`. It may hide the variable of the tile, which the lambda
+// does not use.
 static std::string parameterName(const std::string &input, llvm::StringSet<> &taken) {
   StringRef base = llvm::all_of(input, [](char c) { return llvm::isAlnum(c) || c == '_'; }) ? StringRef(input) : "x";
   std::string name = base.str();
@@ -510,7 +511,7 @@ FailureOr<CudaCall> KernelEmitter::mapCall(MapOp op) {
   if (!isMatrix)
     values[op.getColumn()] = {"0"};
 
-  // Rounding to 16 bits is the map's: it rounds two columns at once.
+  // The map does the rounding to 16 bits, because it rounds two columns at once.
   Value yielded = op.getYielded();
   auto rounding = yielded.getDefiningOp<arith::TruncFOp>();
   bool rounds = rounding && rounding.getIn().getType().isF32() && rounding.getOut().hasOneUse();
@@ -524,7 +525,8 @@ FailureOr<CudaCall> KernelEmitter::mapCall(MapOp op) {
   return call;
 }
 
-// An elementwise operation that was not fused: a map of its own. The index and cast operations of tiles are such, too.
+// An elementwise operation that was not fused becomes a map. Index and cast operations on tiles are such operations
+// too.
 FailureOr<CudaCall> KernelEmitter::elementwiseCall(Operation *op) {
   Value result = op->getResult(0);
   FailureOr<std::string> type = tileType(result);

@@ -1,5 +1,5 @@
-// Collects what MLIR reports while it stands, as text, instead of printing it: the compiler's errors are values.
-// Belongs to one context; used by one thread.
+// Collects the diagnostics of MLIR as text instead of printing them, because errors of the compiler are values. It
+// collects from its construction to its destruction. Thread-safety: belongs to one context; used by one thread.
 #pragma once
 
 #include "mlir/IR/Diagnostics.h"
@@ -13,13 +13,13 @@ public:
   explicit DiagnosticText(mlir::MLIRContext &context);
   ~DiagnosticText();
 
-  // "file:line:column: error: ..." a line each, notes below their error. Warnings, remarks, and the operation that MLIR
-  // prints below an error, are left out.
+  // One line per error, "file:line:column: error: ...", with its notes below it. Warnings, remarks, and the operation
+  // that MLIR prints below an error are left out.
   const std::string &text() const { return collected; }
 
 private:
   mlir::MLIRContext &context;
-  bool printedOperations; // the context's setting before
+  bool printedOperations; // the setting of the context before
   std::string collected;
 };
 

@@ -1,5 +1,5 @@
-// The `tile` dialect: what templates/tile/*.mlir are written in (docs/tile_reference.md).
-// Everything here belongs to an MLIRContext; one context per compile, used by one thread.
+// The `tile` dialect, in which templates/tile/*.mlir are written (docs/tile_reference.md). Thread-safety: everything
+// here belongs to an MLIRContext. A compile has one context and one thread.
 #pragma once
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -33,22 +33,24 @@ inline constexpr llvm::StringLiteral kSharedOffsetAttr = "tile.shared_offset";
 inline constexpr llvm::StringLiteral kSharedBytesAttr = "tile.shared_bytes";
 inline constexpr llvm::StringLiteral kScratchBytesAttr = "tile.scratch_bytes";
 
-// Columns that a list may hold (`sel_count` of the specification).
+// The most columns that a list may hold (`sel_count` of the specification).
 inline constexpr int64_t kMostSlots = 64;
 
 // A tile is any value of tensor type.
 bool isTile(mlir::Value value);
 
-// The layout of a tile, followed through scf.for and scf.if to the operations that make it.
-// None before AssignLayouts, and for values that are no tiles.
+// The layout of a tile, found by following scf.for and scf.if to the operations that make the tile. None before
+// AssignLayouts, and for values that are not tiles.
 std::optional<Layout> layoutOf(mlir::Value tile);
 
 // The columns that a load or a store moves.
 struct TileColumns {
-  int64_t width = 1; // of the tile
-  // How many of them exist, where that is known: `columns`, or all. Where it is not, what `rowColumns` leaves.
+  int64_t width = 1; // columns of the tile
+  // How many of them exist, if the number is known: `columns`, or all of them. If it is not known, `rowColumns`
+  // decides.
   std::optional<int64_t> count;
-  // The tile is this chunk of its rows, `width` columns each; null: rows begin where the tile does.
+  // The number of the chunk that the tile takes of longer rows; a chunk has `width` columns. Null if the rows begin at
+  // the first column of the tile.
   mlir::Value chunk;
   mlir::Value rowColumns;
 };

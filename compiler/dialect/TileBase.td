@@ -11,19 +11,19 @@ def Tile_Dialect : Dialect {
   let name = "tile";
   let summary = "tiles of attention operators, one program for CPU and GPU";
   let description = [{
-    A tile program is one `func.func`. It computes one *block* of an operator's result: which one, it asks with
-    `tile.program_id`. Its values are
+    A tile program is one `func.func`. It computes one *block* of an operator's result; `tile.program_id` tells it which
+    block. Its values are
 
     - scalars: `i1`, `i32`, `i64`, `f32`;
     - tiles: `tensor<MxNxT>`, or `tensor<MxT>` with one value per row, both of static shape;
-    - views: `!tile.view<T, R>` and, in pages, `!tile.view<T, R, P>`, tensors in memory that came as arguments;
-    - lists: `!tile.top<M, N>`, for each row of a tile the best N columns it was offered, in memory of the program's own.
+    - views: `!tile.view<T, R>` and, in pages, `!tile.view<T, R, P>`: tensors in memory that are arguments;
+    - lists: `!tile.top<M, N>`: for each row of a tile the best N columns that it was offered, in memory of the program.
 
-    `arith` and `math` work on scalars, and elementwise on tiles; control flow is `scf.if` and `scf.for`. The dialect
-    adds only what MLIR has no words for: memory by rows, the dot product, reductions along columns, the best columns of a
-    row, and reports.
+    `arith` and `math` work on scalars, and elementwise on tiles. Control flow is `scf.if` and `scf.for`. The dialect
+    adds only operations that MLIR lacks: access to memory by rows, the dot product, reductions along columns, the best
+    columns of a row, and reports.
 
-    Decisions of the compiler are attributes on operations, so they can be printed, and set by hand in a test:
+    Decisions of the compiler are attributes on operations. So they can be printed, and a test can set them by hand:
 
     | attribute | on | set by |
     |---|---|---|
@@ -54,11 +54,11 @@ def Tile_ViewType : TypeDef<Tile_Dialect, "View"> {
     coordinates (batch, time, head). A log-sum-exp is `!tile.view<f32, 3>` whose rows hold one element. Strides are
     run-time values, offsets have 64 bits, and a view may be absent (`tile.present`).
 
-    `!tile.view<T, R, P>` lies in pages of `P` rows: its first coordinate is a sequence and its second counts the rows of that
-    sequence's pages. `k` of a paged cache is `!tile.view<bf16, 3, 64>`: the coordinates (sequence, time, head) are row
-    (`table[sequence, time / 64]`, `time % 64`, head) of the pool, whose strides are the view's. The table comes with the view
-    and is read only for rows that exist. `P` is any number of rows; 0 means no pages, so that one text does for both:
-    `!tile.view<T, R, ${page}>`.
+    `!tile.view<T, R, P>` lies in pages of `P` rows. Its first coordinate is a sequence, and its second coordinate is a row
+    of that sequence. `k` of a paged cache is `!tile.view<bf16, 3, 64>`: the coordinates (sequence, time, head) name the row
+    (`table[sequence, time / 64]`, `time % 64`, head) of the pool. The strides of the view are the strides of the pool. The
+    table comes with the view and is read only for rows that exist. `P` is any number of rows. 0 means no pages, so one
+    text serves both cases: `!tile.view<T, R, ${page}>`.
   }];
   let parameters = (ins "::mlir::Type":$elementType, "unsigned":$rank, DefaultValuedParameter<"int64_t", "0">:$pageRows);
   let assemblyFormat = "`<` $elementType `,` $rank (`,` $pageRows^)? `>`";
@@ -72,11 +72,11 @@ def Tile_TopType : TypeDef<Tile_Dialect, "Top"> {
   let mnemonic = "top";
   let summary = "for each row the best columns that it was offered, at most `slots` of them";
   let description = [{
-    Not a value but memory of the program: `tile.top_insert` changes it, and one stands for one `tile.top_create`.
+    A list is not a value but memory of the program: `tile.top_create` makes it, and `tile.top_insert` changes it.
 
-    Columns are ordered by score, greatest first; of equal scores the lower column comes first. A score of -inf never
-    enters, one of +inf does before every number. NaN ranks below every number, among themselves lower columns first.
-    This is a total order, so what a list holds does not depend on the order of the offers.
+    Columns are ordered by score, greatest first. Among equal scores the lower column comes first. A column with the score
+    -inf never enters a list. A column with the score +inf comes before all numbers, and a column with the score NaN after
+    all numbers. This is a total order, so the content of a list does not depend on the order of the offers.
   }];
   let parameters = (ins "int64_t":$rows, "int64_t":$slots);
   let assemblyFormat = "`<` $rows `,` $slots `>`";
@@ -126,10 +126,17 @@ def Tile_Layout : I32EnumAttr<"Layout", "where the elements of a tile are", [
 def Tile_LayoutAttr : EnumAttr<Tile_Dialect, Tile_Layout, "layout"> {
   let summary = "where the elements of a tile are: a closed set";
   let description = [{
-    GPU: `accumulator` (fragments of m16n8, slabs of 16 rows over the warps), `operand_a` (fragments of m16k16: the dot's left
-    side in 16 bit types), `row` (one value per row of an accumulator, in the threads that hold the row), `shared` (swizzled in
-    shared memory: the dot's right side, and its left side in f32).
-    CPU: `lanes` (rows run along the vector's lanes, a column is a contiguous vector) and `row_major` (the dot's right side).
+    Layouts of a GPU:
+
+    - `accumulator`: fragments of m16n8, slabs of 16 rows over the warps;
+    - `operand_a`: fragments of m16k16, for the left side of a dot in 16-bit types;
+    - `row`: one value per row of an accumulator, in the threads that hold the row;
+    - `shared`: swizzled in shared memory, for the right side of a dot, and for its left side in f32.
+
+    Layouts of a CPU:
+
+    - `lanes`: rows run along the lanes of vectors, and a column is a contiguous vector;
+    - `row_major`: for the right side of a dot.
   }];
   let assemblyFormat = "`<` $value `>`";
 }

@@ -56,7 +56,8 @@ LogicalResult TopType::verify(llvm::function_ref<InFlightDiagnostic()> emitError
   return success();
 }
 
-// An integer attribute of `bits` bits and at least `least`, on an operation that `isOwner` says may carry it.
+// Checks an integer attribute: it has `bits` bits, is at least `least`, and is on an operation for which `isOwner` is
+// true.
 static LogicalResult verifyInteger(Operation *op, NamedAttribute attribute, bool isOwner, StringRef owner,
                                    unsigned bits, int64_t least) {
   StringRef name = attribute.getName().getValue();
@@ -69,7 +70,7 @@ static LogicalResult verifyInteger(Operation *op, NamedAttribute attribute, bool
   return success();
 }
 
-// Decisions may be written by hand, so they are checked like any other input.
+// Attributes that record decisions may be written by hand, so they are checked like any other input.
 LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName().getValue();
   if (name == kWarpsAttr)
@@ -102,7 +103,8 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
 bool nsa::tile::isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 
 std::optional<Layout> nsa::tile::layoutOf(Value tile) {
-  // A loop's value has the layout it starts with, a branch's that of its first arm.
+  // The value of a loop has the layout of its initial value. The result of a branch has the layout of the first arm's
+  // value.
   while (isTile(tile)) {
     if (auto argument = dyn_cast<BlockArgument>(tile)) {
       auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());

@@ -52,7 +52,7 @@ static void printPlacedRows(OpAsmPrinter &printer, Operation *op, Region &rows, 
   printer.printRegion(rows, /*printEntryBlockArgs=*/false);
 }
 
-// The element's type is the view's, so only the view's is written.
+// The element has the element type of the view, so only the type of the view is written.
 static ParseResult parseViewAndElement(OpAsmParser &parser, Type &view, Type &element) {
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseType(view))
@@ -137,7 +137,7 @@ LogicalResult LoadScalarOp::verify() {
 
 static int64_t columnsOf(RankedTensorType tile) { return tile.getRank() == 2 ? tile.getDimSize(1) : 1; }
 
-// Whether all chunks of rows with this many columns are whole, as far as constants tell.
+// Whether all chunks of rows with this many columns are known to be whole. Only constants are known.
 static bool isMultiple(Value columns, int64_t width) {
   IntegerAttr constant;
   if (matchPattern(columns, m_Constant(&constant)))
@@ -186,7 +186,8 @@ static LogicalResult verifyRows(Operation *op, Region &rows, ViewType view, bool
     return op->emitOpError("has a region that ends in tile.at");
   if (at.getCoordinates().size() != view.getRank())
     return at.emitOpError() << "has " << at.getCoordinates().size() << " coordinates for a view of " << view.getRank();
-  // The region runs once per row in whatever thread copies the row: it may read, but nothing may depend on its order.
+  // The region runs once per row in the thread that copies the row, in any order. So it may read memory, but it must
+  // have no other effect.
   WalkResult walk = rows.walk([&](Operation *nested) {
     bool allowed = isa<AtOp, LoadScalarOp>(nested) || isMemoryEffectFree(nested);
     bool scalar = llvm::none_of(nested->getResultTypes(), llvm::IsaPred<ShapedType>);
@@ -328,7 +329,7 @@ LogicalResult MapOp::verifyRegions() {
 // Best columns
 //===----------------------------------------------------------------------===//
 
-// Lists have a place of their own, which only their creation tells.
+// The memory of a list is known only at its tile.top_create.
 static LogicalResult verifyLists(Operation *op, Value lists, Type rows) {
   int64_t listed = cast<TopType>(lists.getType()).getRows(), given = cast<RankedTensorType>(rows).getDimSize(0);
   if (listed != given)

@@ -75,9 +75,9 @@ def Tile_LoadOp : Tile_Op<"load", [
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "a tile whose rows lie anywhere in a view";
   let description = [{
-    The region is scalar code of the row's number; it ends in `tile.at` with the row's coordinates and whether the row
-    exists. A row that does not exist is zero, and memory is not touched for it. Columns from `columns` on (default: none) are
-    zero and not read either.
+    The region is scalar code. Its argument is the number of the row. It ends with `tile.at`, which gives the coordinates of
+    the row and whether the row exists. A row that does not exist is zero, and memory is not touched for it. Columns from
+    `columns` on are zero too, and are not read. By default all columns of the tile are read.
 
     ```mlir
     %keys = tile.load %k rows(%r) {
@@ -87,9 +87,9 @@ def Tile_LoadOp : Tile_Op<"load", [
     } columns(72) : !tile.view<bf16, 3> -> tensor<64x80xbf16>
     ```
 
-    `chunk`: rows are longer than the tile, which takes one chunk of them, as wide as the tile; of the row's columns those that
-    its number of columns leaves out are zero and not read. The number of the chunk is not negative and tells one that the row
-    begins.
+    `chunk(%n of %columns)`: the row has `%columns` columns and may be wider than the tile. The tile is chunk number `%n` of
+    the row; a chunk is as wide as the tile. Columns of the chunk behind the end of the row are zero and are not read. `%n` is
+    not negative, and the chunk begins within the row.
 
     ```mlir
     %weights = tile.load %w rows(%r) {
@@ -122,8 +122,8 @@ def Tile_StoreOp : Tile_Op<"store", [
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "writes the rows of a tile anywhere in a view";
   let description = [{
-    The reverse of `tile.load`: rows whose `tile.at` says that they do not exist, and columns that `columns` or `chunk` leave
-    out, are not written. A tile of rank 1 stores one element per row.
+    The reverse of `tile.load`. Rows that do not exist by their `tile.at`, and columns that `columns` or `chunk` exclude, are
+    not written. A tile of rank 1 stores one element per row.
 
     ```mlir
     tile.store %result, %out rows(%r) {
@@ -133,7 +133,8 @@ def Tile_StoreOp : Tile_Op<"store", [
     } columns(72) : tensor<64x80xbf16>, !tile.view<bf16, 3>
     ```
 
-    A tile of rank 1 may go where another one says: the region then sees the row's element of that tile, too.
+    The places of a tile of rank 1 may depend on another tile of rank 1. The region then has the row's element of the other
+    tile as a second argument.
 
     ```mlir
     tile.store %block, %list rows(%r, %place of %places : tensor<64xi32>) {
@@ -212,7 +213,7 @@ def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
 def Tile_CastOp : Tile_Op<"cast", [Pure]> {
   let summary = "the same tile in another float type, rounded to nearest even";
   let description = [{
-    Equal types are allowed, and fold away: a template whose type is a value needs no second text.
+    Equal types are allowed and fold away, so a template needs only one text for all element types.
 
     ```mlir
     %p = tile.cast %weights : tensor<64x64xf32> -> tensor<64x64xbf16>
@@ -229,10 +230,13 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AttrSizedOperandSegments,
     TypesMatchWith<"accumulator and result are of one type", "result", "acc", "$_self">]> {
   let summary = "acc + a b, or acc + a b^T, accumulated in f32";
   let description = [{
-    `transpose_b`: `b` is given as NxK. `zero_annihilates`: an element of `a` that is zero contributes zero whatever stands
-    in `b`, NaN and Inf included; other elements of `a` contribute as ever. `where`: that matters only where the condition
-    holds, the same for the whole program; elsewhere a target may take the plain product. `from`: the rows of `b` begin at
-    this one, a multiple of 8, and may end before the last; so several products share what was loaded once.
+    - `transpose_b`: `b` is given as NxK.
+    - `zero_annihilates`: an element of `a` that is zero contributes zero whatever `b` holds, NaN and Inf included. Other
+      elements of `a` contribute as in a plain product.
+    - `where`: a condition with the same value in the whole program. If it is false, a target may compute the plain product
+      instead of one in which zero annihilates.
+    - `from`: the first row of `b` that the product reads, a multiple of 8. The product may end before the last row of `b`.
+      So several products share a tile that was loaded once.
 
     ```mlir
     %scores = tile.dot %queries, %keys, %zeros {transpose_b} : tensor<64x64xbf16>, tensor<32x64xbf16> -> tensor<64x32xf32>
@@ -246,7 +250,7 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AttrSizedOperandSegments,
     $a `,` $b `,` $acc (`from` $from^)? (`where` $where^)? attr-dict `:` type($a) `,` type($b) `->` type($result)
   }];
   let extraClassDeclaration = [{
-    /// The rows of `b` that one product reads.
+    /// The number of rows of `b` that a product reads.
     int64_t getRightRows();
   }];
   let hasVerifier = 1;
@@ -255,7 +259,7 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AttrSizedOperandSegments,
 def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let summary = "maximum or sum along the columns, or the last of them";
   let description = [{
-    The order of a sum is the target's own, but fixed. Whether a maximum keeps or drops NaN is not specified.
+    Each target adds in an order of its own, which is fixed. It is not specified whether a maximum keeps or drops NaN.
 
     ```mlir
     %m = tile.reduce max %scores : tensor<64x32xf32> -> tensor<64xf32>
@@ -269,9 +273,9 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
 
 def Tile_ShiftOp : Tile_Op<"shift", [Pure,
     TypesMatchWith<"source and result are of one type", "result", "source", "$_self">]> {
-  let summary = "every column one to the right, and a new first one";
+  let summary = "moves every column one to the right and inserts a new first column";
   let description = [{
-    The last column leaves the tile; `tile.reduce last` keeps it for the tile that follows.
+    The last column is dropped. `tile.reduce last` keeps it for the next tile.
 
     ```mlir
     %moved = tile.shift %x, %first : tensor<64xf32> -> tensor<64x32xf32>
@@ -287,9 +291,9 @@ def Tile_MapOp : Tile_Op<"map", [Pure, IsolatedFromAbove, SingleBlock,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "one elementwise expression (made by FuseElementwise)";
   let description = [{
-    The region computes one element. It sees one scalar for each input, and the element's row and column. Inputs are tiles of the
-    result's shape, tiles of rank 1 (their value of the row), and scalars; the region sees nothing else from outside. The column of a
-    result of rank 1 is 0.
+    The region computes one element. Its arguments are one scalar for each input, and the row and the column of the element.
+    Inputs are tiles of the result's shape, tiles of rank 1 (which give the value of the row), and scalars. The region uses no
+    other value from outside. The column of a result of rank 1 is 0.
 
     ```mlir
     %p = tile.map(%s = %scores : tensor<64x32xf32>, %m = %row_max : tensor<64xf32>) at (%row, %column) -> tensor<64x32xf32> {
@@ -304,7 +308,7 @@ def Tile_MapOp : Tile_Op<"map", [Pure, IsolatedFromAbove, SingleBlock,
   let results = (outs Tile_AnyTile:$result);
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
-    /// The scalars that stand for the inputs, in their order.
+    /// The arguments for one element of each input, in the order of the inputs.
     ::mlir::Block::BlockArgListType getElements() { return getBody().getArguments().drop_back(2); }
     ::mlir::BlockArgument getRow() { return getBody().getArgument(getInputs().size()); }
     ::mlir::BlockArgument getColumn() { return getBody().getArgument(getInputs().size() + 1); }
@@ -338,7 +342,7 @@ def Tile_TopCreateOp : Tile_Op<"top_create", [MemoryEffects<[MemAlloc, MemWrite]
 def Tile_TopInsertOp : Tile_Op<"top_insert", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "offers the columns of a tile to the lists of its rows";
   let description = [{
-    Column c of the tile is column `first` + c of the row. These numbers are not negative, and each is offered once.
+    Column c of the tile has the number `first` + c in its row. The numbers are not negative, and each is offered once.
 
     ```mlir
     tile.top_insert %scores at %first into %best : tensor<64x32xf32>, !tile.top<64, 16>
@@ -353,7 +357,7 @@ def Tile_TopNextOp : Tile_Op<"top_next", [MemoryEffects<[MemRead]>,
     TypesMatchWith<"columns before and after are of one type", "column", "after", "$_self">]> {
   let summary = "for each row the lowest listed column after a given one";
   let description = [{
-    The largest i32 where none is left. Starting after -1, the columns of a list come in ascending order.
+    The result is the largest i32 if no column is left. A loop that starts after -1 gets the columns in ascending order.
 
     ```mlir
     %block = tile.top_next %best after %previous : !tile.top<64, 16> -> tensor<64xi32>

@@ -18,12 +18,12 @@ using namespace mlir;
 
 namespace nsa::tile {
 
-// MLIR drops the names of values. The parser's state still knows where each was defined, so the names are read off the
-// text again and kept as locations, which every rewrite carries along: NameLoc for a single result or an argument, and
-// for several results a FusedLoc whose metadata is the list of names.
+// MLIR drops the names of values. The state of the parser still knows where each value was defined. So the names are
+// read from the text again and stored as locations, which every rewrite keeps: a NameLoc for a single result or an
+// argument, and for several results a FusedLoc whose metadata is the list of names.
 namespace {
 
-// The name at the definition `%name`, empty for numbers.
+// The name at the definition `%name`; empty if it is a number.
 StringRef nameAt(SMRange range) {
   StringRef text(range.Start.getPointer(), range.End.getPointer() - range.Start.getPointer());
   text.consume_front("%");
@@ -91,7 +91,8 @@ OwningOpRef<ModuleOp> parseTileProgram(StringRef text, StringRef file, MLIRConte
     emitError(start, "a tile program is exactly one func.func");
     module = nullptr;
   }
-  // Any operation on values of any type, such as scf.if, could make one; targets can tell the slots of a choice only.
+  // Operations that accept values of any type, such as scf.if, could make a view. The targets can find the slots of a
+  // view only if it is an argument or the result of arith.select.
   if (module && module
                     ->walk([](Operation *op) {
                       if (isa<arith::SelectOp>(op) || llvm::none_of(op->getResultTypes(), llvm::IsaPred<ViewType>))
@@ -113,7 +114,7 @@ std::string sourceName(Value value) {
   auto result = dyn_cast<OpResult>(value);
   auto fused = dyn_cast<FusedLoc>(loc);
   auto names = fused ? dyn_cast_or_null<ArrayAttr>(fused.getMetadata()) : ArrayAttr();
-  // A rewrite that drops results keeps the location: then the list no longer tells which name belongs to which.
+  // A rewrite that drops results keeps the location. The list then no longer tells which name belongs to which result.
   if (!result || !names || names.size() != result.getOwner()->getNumResults())
     return {};
   return cast<StringAttr>(names[result.getResultNumber()]).str();

@@ -1,5 +1,5 @@
-// The C surface (compiler/api/nsa_compiler.h) over Compiler.h. The only file of the library that is built with
-// exceptions: whatever the standard library throws below, out of memory mostly, ends here as a status.
+// The C interface (compiler/api/nsa_compiler.h) over Compiler.h. Only this file of the library is built with
+// exceptions: it turns every exception of the standard library, mostly out of memory, into a status.
 #include "compiler/api/nsa_compiler.h"
 
 #include "compiler/driver/Compiler.h"
@@ -17,7 +17,7 @@ struct nsa_compiler_result {
 
 namespace {
 
-// Runs `body` into a fresh result object, which exists on failure too.
+// Runs `body` with a new result object. The object exists on failure too.
 template <typename Body> nsa_compiler_status produce(nsa_compiler_result **result, Body body) noexcept {
   if (!result)
     return static_cast<nsa_compiler_status>(ErrorCode::kInvalidArgument);

@@ -7,7 +7,8 @@ namespace nsa {
 
 namespace {
 
-// A value that the template does not declare would be ignored by it, and the kernel would be wrong.
+// An error if the request has a value that the template does not declare. The template would ignore the value, and the
+// kernel would be wrong.
 Status checkDeclared(const TemplateHeader &header, const CompilerRequest &request) {
   for (const auto &[name, text] : request.fixed)
     if (std::none_of(header.fixed.begin(), header.fixed.end(),
@@ -85,7 +86,8 @@ Result<std::vector<Selection>> Catalog::candidates(const CompilerRequest &reques
     return given.status();
 
   std::vector<Selection> selections;
-  // Why nothing is left: the first template's reason, but rather one's that the config was meant for.
+  // The reason why nothing is left. It is the reason of the first template, unless a later template is the first that
+  // has the pinned choices.
   Status reason;
   bool isMeant = false;
   for (const Template *source : *serving) {

@@ -1,5 +1,5 @@
-// The templates with their headers read, and the candidates they offer for a request.
-// Thread-safety: immutable after construction.
+// The templates with their parsed headers, and the candidates that they offer for a request. Thread-safety: immutable
+// after construction.
 #pragma once
 
 #include "compiler/driver/Request.h"
@@ -16,7 +16,7 @@ struct Template {
   TemplateHeader header;
 };
 
-// One point of the search space.
+// One point of the search space: a template and one value for each of its choices.
 struct Selection {
   const Template *source;
   TemplateCandidate candidate;
@@ -24,12 +24,13 @@ struct Selection {
 
 class Catalog {
 public:
-  // `files` must outlive the catalog. A template that does not parse is an error even when another would serve: a
-  // variant must not vanish silently.
+  // Parses all headers. `files` must outlive the catalog. A template that does not parse is an error even if another
+  // template could serve, because a variant must not vanish silently.
   static Result<Catalog> read(const TemplateFiles &files);
 
-  // Cheapest predicted first; ties by template name, then config text. Never empty: when no template offers
-  // anything the error is that of the first one which knows the pinned choices, else of the first one.
+  // The candidates, cheapest predicted first; equal costs are ordered by template name, then by config text. Never
+  // empty: if no template offers a candidate, the result is an error. It comes from the first template that has the
+  // pinned choices, or else from the first template.
   Result<std::vector<Selection>> candidates(const CompilerRequest &request) const;
 
 private:

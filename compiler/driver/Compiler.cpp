@@ -14,7 +14,7 @@ namespace nsa {
 
 namespace {
 
-// The template files of a request and the headers in them.
+// The template files of a request, and their headers.
 struct Sources {
   std::optional<TemplateFiles> folder;
   const TemplateFiles *files = nullptr;
@@ -153,7 +153,7 @@ private:
     if (ptx)
       return Status::ok();
 
-    // The launcher looks the kernel up by this name, so a template must not leave it to chance.
+    // The launcher finds the kernel by this name, so a template must declare it without name mangling.
     if (output->entry != source.header.name)
       return templateError(source.file->path, 1, "the kernel is called '" + output->entry + "'",
                            "an extern \"C\" kernel bears the name of its template, " + source.header.name);
@@ -176,14 +176,15 @@ private:
     manifest.evidence["features"] = request.cpuFeatures;
     manifest.evidence["llvm"] = llvmVersion();
     Digest content;
-    // The image is part of the key, so that no change of a pass can be forgotten in it.
+    // The image is part of the key, so every change of a pass changes the key.
     content.field("cpu").field(rendered).field(request.cpuFeatures).field(result.bytes);
     finishManifest(content, {}, result);
     return Status::ok();
   }
 
   void finishManifest(Digest &content, const std::vector<const TemplateFile *> &headers, CompileOutput &result) {
-    // What the launcher reads beside the binary: a header's new grid over an old text is another kernel.
+    // The manifest is part of the key, because the launcher reads it: with a new grid in the header, the same text is a
+    // different kernel.
     content.field(manifest.serialize());
     Digest revision;
     revision.field(source.file->text);

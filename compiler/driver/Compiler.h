@@ -1,6 +1,6 @@
-// Request -> candidates, and request -> output and manifest: what the C surface serves.
-// Equal requests give equal bytes: no path, user, time or address enters an output, a manifest or a digest.
-// Thread-safety: functions may be called from many threads at once.
+// The two services behind the C interface (compiler/api/nsa_compiler.h): list the candidates of a request, and compile
+// one of them. Equal requests give equal bytes: no path, user, time or address enters an output, a manifest or a
+// digest. Thread-safety: functions may be called from many threads at once.
 #pragma once
 
 #include "compiler/driver/Request.h"
@@ -14,16 +14,18 @@ namespace nsa {
 struct CandidateSummary {
   std::string templateName;
   std::string config;
-  double cost = 0;
+  double cost = 0; // predicted time; only the order of costs means anything
 };
 
 struct CompileOutput {
-  std::string bytes;    // of the asked stage
+  std::string bytes;    // the output of the requested stage
   std::string manifest; // binary stage only
-  std::string timings;
+  std::string timings;  // as Timings::text()
 };
 
+// The candidates of a request, cheapest first. Never empty: an error says why nothing is admissible.
 Result<std::vector<CandidateSummary>> listCandidates(const CompilerRequest &request);
+// Compiles the cheapest candidate that has the template and the choices of the request.
 Result<CompileOutput> compileCandidate(const CompilerRequest &request);
 
 } // namespace nsa

@@ -14,7 +14,7 @@ class Inliner {
 public:
   explicit Inliner(const TemplateFiles &files) : files(files) {}
 
-  // A file's own lines follow those of everything it includes.
+  // The lines of a file follow the lines of all files that it includes.
   Status append(std::string_view text, const std::string &file) {
     std::string own = "// ---- " + file + "\n";
     for (int number = 1; !text.empty(); ++number) {
@@ -24,7 +24,7 @@ public:
       if (line.starts_with("#include"))
         NSA_RETURN_IF_ERROR(include(line, file, number));
       else if (!line.starts_with("#pragma once") && !(line.empty() && own.ends_with("\n\n")))
-        own.append(line).append("\n"); // what is left out must not leave its blank lines behind
+        own.append(line).append("\n"); // no two blank lines where a line was left out
     }
     result.text += own;
     return Status::ok();

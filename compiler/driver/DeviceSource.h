@@ -1,6 +1,5 @@
-// A CUDA source with the device library written into it: NVRTC needs no include path, a person can read or compile
-// the text as it stands, and its digest covers everything that made the kernel.
-// Thread-safety: pure function.
+// Writes the device library into a CUDA source. So NVRTC needs no include path, a person can read or compile the text
+// as it is, and its digest covers everything that made the kernel. Thread-safety: pure function.
 #pragma once
 
 #include "compiler/driver/TemplateFiles.h"
@@ -12,11 +11,13 @@ namespace nsa {
 
 struct DeviceSource {
   std::string text;
-  std::vector<const TemplateFile *> headers; // those used, in order of first inclusion; owned by the TemplateFiles
+  std::vector<const TemplateFile *>
+      headers; // the included headers in order of first inclusion; owned by the TemplateFiles
 };
 
-// Puts templates/device/name.cuh, once, before the text of whatever says `#include "name.cuh"`. `file` names the source
-// in errors. An include of anything else is an error: kernels use no toolkit header.
+// Replaces each `#include "name.cuh"` with the header of that name from the folder templates/device. A header is
+// written once, before the text of the file that includes it first. `file` names the source in errors. An include of
+// any other file is an error, because kernels use no header of the CUDA toolkit.
 Result<DeviceSource> inlineDeviceLibrary(const std::string &source, const std::string &file,
                                          const TemplateFiles &files);
 

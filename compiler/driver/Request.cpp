@@ -27,10 +27,10 @@ Status readPairs(const char *field, const nsa_compiler_value *pairs, size_t coun
 }
 
 bool isFlag(const std::string &name) { return name == "packed" || name == "gate_per_group" || name == "many_queries"; }
-// Where none is 0 rather than absent.
+// Values for which 0 means "none".
 bool mayBeZero(const std::string &name) { return name == "page_size" || name == "segment"; }
 
-// Problem values are sizes, truth values or names. Everything else a template checks itself.
+// Values of a problem are sizes, truth values or names. All further rules are `require` lines of templates.
 Status checkFixed(const std::string &name, const std::string &text) {
   if (name == "cmp_kind")
     return parseCmpKind(text).status();

@@ -1,4 +1,4 @@
-// The C request, checked and as C++ values. Errors name the field as the C header does.
+// The request of the C interface, checked and converted to C++ values. Errors name the field as the C header does.
 // Thread-safety: a value type.
 #pragma once
 
@@ -19,20 +19,21 @@ struct CompilerRequest {
   Operator op = Operator::kWindow;
   DType dtype = DType::kBf16; // fixed["dtype"]
   std::map<std::string, std::string> fixed;
-  std::string templateName; // "": any
+  std::string templateName; // "": any template that serves the operator
   std::map<std::string, std::string> config;
   std::string templateFolder; // "": the embedded templates
   NvrtcSearch nvrtc;
   nsa_compiler_stage stage = NSA_COMPILER_STAGE_BINARY;
-  std::string cpuFeatures; // a level that the target's code is made for; "" on a GPU
+  std::string cpuFeatures; // the feature level that CPU code is made for; "" on a GPU
 
+  // Checks every field; the first one that breaks a rule is the error.
   static Result<CompilerRequest> parse(const nsa_compiler_request *request);
 
-  // The driver's values (Target::values) and the problem's, under one roof.
+  // The values of the target (Target::values) together with the values of the problem.
   Result<Values> values() const;
 };
 
-// "template", "tile", ...: the names of `nsa compile --emit`.
+// The name of a stage as `nsa compile --emit` spells it: "template", "tile" and so on.
 std::string_view stageName(nsa_compiler_stage stage);
 
 } // namespace nsa

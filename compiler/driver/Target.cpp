@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kKiB = 1024;
 
-// For the CPU "shared memory" is what a worker keeps hot: about half of a core's L2.
+// For the CPU, "shared memory" is the memory that a worker keeps hot: about half of a core's second-level cache.
 constexpr Target kTargets[] = {
     {"cpu", false, 1024 * kKiB, 1},     {"sm_80", true, 163 * kKiB, 1024},  {"sm_86", true, 99 * kKiB, 1024},
     {"sm_89", true, 99 * kKiB, 1024},   {"sm_90a", true, 227 * kKiB, 1024}, {"sm_100a", true, 227 * kKiB, 1024},
@@ -57,8 +57,9 @@ ResourceLimits Target::limits() const {
 }
 
 Values Target::values(Operator op, DType dtype, int lanes) const {
-  // mma.sync takes 16-bit operands in steps of 16 along the inner dimension; fp32 is not rounded to TF32 (spec.md 2)
-  // and runs on the FMA pipe in steps of 8. The CPU's dots take any size and read fp32.
+  // mma.sync takes 16-bit operands in steps of 16 along the inner dimension. fp32 is not rounded to TF32
+  // (docs/specification.md, section 2), so it runs as multiply-adds in steps of 8. The dot products of the CPU take any
+  // size and read fp32.
   int64_t dotStep = !isGpu ? 1 : dtype == DType::kF32 ? 8 : 16;
   Values values;
   values.set("op", std::string(operatorName(op)));

@@ -1,5 +1,5 @@
-// What the compiler knows of each machine it makes code for. The only place that tells architectures apart.
-// Thread-safety: constants and pure functions.
+// The facts that the compiler knows about each machine for which it makes code. Only this file tells architectures
+// apart. Thread-safety: constants and pure functions.
 #pragma once
 
 #include "compiler/render/Candidates.h"
@@ -15,18 +15,24 @@ namespace nsa {
 struct Target {
   std::string_view name; // "cpu", "sm_90a"
   bool isGpu;
-  // Of one thread block, with the opt-in above 48 KiB (CUDA C++ Programming Guide, "Compute Capabilities").
+  // Shared memory of one thread block in bytes, with the opt-in above 48 KiB (CUDA C++ Programming Guide, "Compute
+  // Capabilities"). For the CPU: half of a core's second-level cache.
   int64_t sharedBytesPerBlock;
   int32_t threadsPerBlock;
 
-  // An unknown name is an error that lists the known ones.
+  // The target of a name such as "sm_90a". An unknown name is an error that lists the known names. Targets live as long
+  // as the library.
   static Result<const Target *> find(std::string_view name);
-  // Whether a template's `targets` word ("cpu", "gpu", an architecture) means this target. Unknown words mean none.
+  // Whether a word of a template's `targets` line ("cpu", "gpu", an architecture) includes this target. False for an
+  // unknown word.
   bool matches(std::string_view word) const;
+  // Whether the word includes any target.
   static bool knowsWord(std::string_view word);
 
+  // The limits of one block. A CPU has none.
   ResourceLimits limits() const;
-  // The values of driverValues() (TemplateHeader.h) for one problem. `lanes` is the f32 lanes of the CPU's vectors.
+  // The values that driverValues() (TemplateHeader.h) names, for one problem. `lanes` is the number of f32 lanes in a
+  // vector of the CPU.
   Values values(Operator op, DType dtype, int lanes) const;
 };
 

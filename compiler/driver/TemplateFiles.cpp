@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file that an editor left behind, or a README, is no template.
+// Other files in the folder, such as a README or a copy that an editor left, are not templates.
 bool isTemplateFile(const fs::path &path) {
   fs::path folder = *path.begin();
   fs::path extension = path.extension();

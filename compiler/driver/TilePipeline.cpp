@@ -21,7 +21,8 @@ namespace nsa {
 
 namespace {
 
-// Remembers which pass refused the program, as it decides the kind of error. The adaptors around a pass fail after it.
+// Remembers which pass refused the program, because the pass decides the code of the error. The adaptors around a pass
+// fail after the pass, so only the first failure counts.
 class FailedPass : public PassInstrumentation {
 public:
   explicit FailedPass(std::string &name) : name(name) {}
@@ -34,7 +35,8 @@ private:
   std::string &name;
 };
 
-// MLIR's "file:line:column: error: text", with the lines that follow it, as an error of the template's line.
+// Turns MLIR's "file:line:column: error: text", with the lines that follow it, into an error at the line of the
+// template.
 Status diagnosed(const std::string &file, llvm::StringRef diagnostics, ErrorCode code) {
   auto [first, rest] = diagnostics.trim().split('\n');
   auto [place, text] = first.split(": error: ");
@@ -65,7 +67,7 @@ std::string dtypeText(Type type) {
   return "int32";
 }
 
-// A tile program's arguments are its kernel's.
+// The parameters of the kernel are the arguments of the tile program.
 Result<std::vector<ManifestParam>> paramsOf(func::FuncOp function, const std::string &file) {
   std::vector<ManifestParam> params;
   for (BlockArgument argument : function.getArguments()) {

@@ -1,5 +1,5 @@
-// A rendered tile program through parser, passes and the target's emitter. No MLIR type leaves this header.
-// One MLIRContext per call and no MLIR threads: many calls may run at once.
+// Compiles a rendered tile program: parser, passes and the emitter of the target. No MLIR type leaves this header.
+// Thread-safety: each call has an MLIRContext of its own without MLIR threads, so many calls may run at once.
 #pragma once
 
 #include "compiler/api/nsa_compiler.h"
@@ -15,29 +15,30 @@
 namespace nsa {
 
 struct TileCompile {
-  const std::string &text; // rendered, line for line
+  const std::string &text; // the rendered template; its line n is line n of the template
   const std::string &file; // the template's name in errors
   const Target &target;
   const std::string &cpuFeatures;
   nsa_compiler_stage stage;
-  const Manifest &title; // for the comment above emitted CUDA: template, operator, target, values
+  const Manifest &title; // template, operator, target and values, for the comment above emitted CUDA
 };
 
 struct TileResult {
-  // The asked stage's text: tile, scheduled, llvm. At the stages from cuda on: the emitted source, device library not
-  // yet written into it.
+  // The text of the requested stage: tile, scheduled or llvm. From stage cuda on it is the emitted source, into which
+  // the device library has not yet been written.
   std::string text;
   std::vector<ManifestParam> params;
   int64_t sharedBytes = 0;
-  // CPU binary
+  // The following are set for a binary of the CPU. Offset and bytes as in CpuKernel (compiler/cpu/Cpu.h).
   std::vector<uint8_t> image;
   int64_t entryOffset = 0;
   int64_t scratchBytes = 0;
 };
 
+// Errors name the line of the template. `timings` gets the steps.
 Result<TileResult> compileTileProgram(const TileCompile &compile, Timings &timings);
 
-// "22.1.8": part of a CPU kernel's content key.
+// The version of LLVM, for example "22.1.8". It is part of the content key of a CPU kernel.
 std::string llvmVersion();
 
 } // namespace nsa

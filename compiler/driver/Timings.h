@@ -1,4 +1,4 @@
-// Milliseconds of the steps of one compile, for people; never part of a manifest or a digest.
+// The time in milliseconds of each step of one compile. It is meant for people and never enters a manifest or a digest.
 // Thread-safety: belongs to one compile.
 #pragma once
 
@@ -10,13 +10,13 @@ namespace nsa {
 
 class Timings {
 public:
-  // Books the time since the last lap (or construction) on `step`.
+  // Adds the time since the last lap (or since construction) to the step.
   void lap(const char *step) {
     Clock::time_point now = Clock::now();
     add(step, std::chrono::duration<double, std::milli>(now - last).count());
     last = now;
   }
-  // Books what the step measured itself.
+  // Adds a time that the step measured itself.
   void add(const char *step, double milliseconds) {
     char entry[64];
     snprintf(entry, sizeof entry, "%s%s=%.3f", report.empty() ? "" : " ", step, milliseconds);

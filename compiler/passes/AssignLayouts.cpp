@@ -16,7 +16,7 @@ namespace nsa::tile {
 
 namespace {
 
-// One operation that wants a tile to be somewhere.
+// A demand of one operation for the layout of a tile.
 struct Demand {
   Layout layout;
   Operation *by;
@@ -25,12 +25,12 @@ struct Demand {
 int64_t rankOf(Value tile) { return cast<RankedTensorType>(tile.getType()).getRank(); }
 Type elementOf(Value tile) { return cast<RankedTensorType>(tile.getType()).getElementType(); }
 
-// What one target can do. The table in Passes.td says the same in words.
+// The layouts of a target. The table in Passes.td says the same in words.
 class LayoutRules {
 public:
   explicit LayoutRules(LayoutTarget target) : gpu(target == LayoutTarget::kGpu) {}
 
-  // Where a tile is when nobody minds.
+  // The layout of a tile for which no operation demands one.
   Layout ordinary(Value tile) const {
     if (!gpu)
       return Layout::Lanes;
@@ -47,7 +47,8 @@ public:
       auto stays = load ? load->getAttrOfType<BoolAttr>(kStayInSharedAttr) : nullptr;
       return stays && stays.getValue() ? Layout::Shared : Layout::OperandA;
     }
-    // There is no ldmatrix for f32: what was loaded is read where it lies, what was computed is where it was computed.
+    // There is no ldmatrix for f32. A loaded tile is read from shared memory, and a computed tile is read from the
+    // registers in which it was computed.
     return load ? Layout::Shared : Layout::Accumulator;
   }
 
@@ -59,7 +60,8 @@ public:
     if (isa<LoadOp>(producer))
       return rankOf(tile) == 2 &&
              (gpu ? layout == Layout::OperandA || layout == Layout::Shared : layout == Layout::RowMajor);
-    // An accumulator's fragments are the left side's, once rounded: a map writes either.
+    // The fragments of an accumulator, once rounded, are the fragments of a left side. So a map can write either
+    // layout.
     if (isa<MapOp>(producer))
       return gpu && layout == Layout::OperandA && rankOf(tile) == 2 && !elementOf(tile).isF32();
     return false;
@@ -108,8 +110,8 @@ public:
   }
 
 private:
-  // mma.sync m16n8k16, two of them for each ldmatrix.x4 of the right side; f32 walks both ways in steps of an
-  // accumulator's column tile.
+  // For 16-bit types: mma.sync m16n8k16, two of them for each ldmatrix.x4 of the right side. For f32: steps of the
+  // accumulator's column tiles in both directions.
   static constexpr int64_t kSlabRows = 16, kSharedRows = 8, kAccumulatorColumns = 8, kHalfGranule = 16,
                            kFloatGranule = 8;
   int64_t warps;
@@ -140,7 +142,7 @@ private:
       joined.unionSets(a.getAsOpaquePointer(), b.getAsOpaquePointer());
   }
 
-  // The values that are one variable in the generated code.
+  // Joins the values that become one variable in the generated code.
   void joinControlFlow(Operation *op) {
     if (auto loop = dyn_cast<scf::ForOp>(op)) {
       for (auto [result, init, argument, yielded] :
@@ -169,7 +171,8 @@ private:
     };
     if (find(layout) != known.end())
       return;
-    // Of 16-bit types both are the same fragments: who takes an accumulator takes an operand as well.
+    // For 16-bit types both layouts are the same fragments, so an operation that reads an accumulator reads a left
+    // operand too.
     if (layout == Layout::Accumulator && find(Layout::OperandA) != known.end())
       return;
     auto accumulator = find(Layout::Accumulator);
@@ -180,7 +183,7 @@ private:
   }
 
   void collectDemands(Operation *op, const LayoutRules &rules) {
-    // A layout written by hand is a demand like any other.
+    // A layout that was written by hand counts as a demand.
     if (auto layout = op->getAttrOfType<LayoutAttr>(kLayoutAttr))
       demand(op->getResult(0), layout.getValue(), op);
     if (auto dot = dyn_cast<DotOp>(op)) {
@@ -230,7 +233,7 @@ private:
     return failure(walk.wasInterrupted());
   }
 
-  // Values by their opaque pointers: EquivalenceClasses wants an order.
+  // Values as opaque pointers, because EquivalenceClasses needs an order.
   llvm::EquivalenceClasses<void *> joined;
   llvm::DenseMap<void *, SmallVector<Demand>> demands;
 };

@@ -16,13 +16,13 @@ namespace nsa::tile {
 
 namespace {
 
-// Left sides of 16 bit types go on to registers from there.
+// Whether the load copies into shared memory. A left side of a 16-bit type is then loaded into registers from there.
 bool passesShared(LoadOp load) {
   std::optional<Layout> layout = layoutOf(load);
   return layout == Layout::Shared || layout == Layout::OperandA;
 }
 
-// Whether two views may be one: a view may be chosen from others.
+// Whether two views may be the same tensor, given that arith.select may choose a view from others.
 bool mayBe(Value view, Value other) {
   if (auto choice = view.getDefiningOp<arith::SelectOp>())
     return mayBe(choice.getTrueValue(), other) || mayBe(choice.getFalseValue(), other);
@@ -36,7 +36,7 @@ bool storesTo(scf::ForOp loop, Value view) {
       .wasInterrupted();
 }
 
-// Whether the value that a scalar has in a later iteration can be told now.
+// Whether the value of a scalar in a later iteration can be computed now.
 bool isPredictable(Value value, scf::ForOp loop) {
   if (loop.isDefinedOutsideOfLoop(value) || value == loop.getInductionVar())
     return true;
@@ -49,7 +49,7 @@ bool isPredictable(Value value, scf::ForOp loop) {
   return llvm::all_of(op->getOperands(), [&](Value operand) { return isPredictable(operand, loop); });
 }
 
-// Whether the rows of a later iteration can be told now.
+// Whether the rows of the load in a later iteration can be computed now.
 bool isPredictable(LoadOp load, scf::ForOp loop) {
   bool predictable = true;
   load.getRows().walk([&](Operation *op) {
@@ -68,7 +68,7 @@ struct AssignStages : impl::AssignStagesBase<AssignStages> {
       auto stages = loop->getAttrOfType<IntegerAttr>(kStagesAttr);
       if (!stages || stages.getInt() == 1)
         return;
-      // Loads in a branch of the body run in some iterations only: they are not in a ring.
+      // Loads in a branch of the body run only in some iterations, so they get no ring.
       for (LoadOp load : loop.getBody()->getOps<LoadOp>())
         if (passesShared(load) && isPredictable(load, loop) && !storesTo(loop, load.getView()))
           load->setAttr(kRingAttr, stages);

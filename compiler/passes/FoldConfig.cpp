@@ -15,7 +15,8 @@ namespace {
 
 struct FoldConfig : impl::FoldConfigBase<FoldConfig> {
   void runOnOperation() override {
-    // Propagation first: it sees through loops and nested branches, which canonicalisation decides one at a time.
+    // Propagation comes first. It sees through loops and nested branches, which canonicalisation would decide one at a
+    // time.
     OpPassManager folding(func::FuncOp::getOperationName());
     folding.addPass(createSCCPPass());
     folding.addPass(createCanonicalizerPass());

@@ -19,24 +19,25 @@ namespace {
 
 RankedTensorType tileType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-// An operation that computes each element of its tile from the same elements of its operands.
+// Whether the operation computes each element of its tile from the same elements of its operands.
 bool isElementwise(Operation *op) {
   if (op->getNumResults() != 1 || !isTile(op->getResult(0)))
     return false;
   return isa<CastOp>(op) || (OpTrait::hasElementwiseMappableTraits(op) && op->getNumOperands() > 0);
 }
 
-// An operation whose elements are known without computing: it sinks into each expression that reads it.
+// Whether the elements of the operation are known without computing. Such an operation sinks into each expression that
+// reads it.
 bool isFree(Operation *op) { return op && isa<IotaOp, SplatOp, BroadcastOp>(op); }
 
-// One expression: the operations of a block that feed `root` and nothing else, in program order.
+// One expression: the operations of a block whose results only `root` needs, in program order.
 struct Expression {
   Operation *root;
   llvm::SetVector<Operation *> members;
 };
 
-// Splits the elementwise operations of a block into expressions. Users come before producers, so when an operation is
-// reached the expression of each of its users is known.
+// Splits the elementwise operations of a block into expressions. It visits users before producers. So when it reaches
+// an operation, the expressions of all its users are known.
 SmallVector<Expression> findExpressions(Block &block) {
   SmallVector<Expression> expressions;
   llvm::DenseMap<Operation *, size_t> expressionOf;
@@ -75,7 +76,7 @@ public:
     builder.setInsertionPointToEnd(&body);
   }
 
-  // The scalar that stands for the element of `operand`, a value from outside.
+  // The scalar for the element of `operand`, a value from outside of the expression.
   Value element(Value operand) {
     if (Value known = elements.lookupOrNull(operand))
       return known;
@@ -120,7 +121,8 @@ private:
                                                 operand.getLoc());
   }
 
-  // arith has no conversion between the two 16 bit types; every value of either is one of f32.
+  // arith has no conversion between the two 16-bit types. Every value of either type is exact in f32, so the conversion
+  // goes through f32.
   Value convert(Value value, Type to, Location loc) {
     unsigned from = value.getType().getIntOrFloatBitWidth();
     if (value.getType() == to)
@@ -153,7 +155,7 @@ struct FuseElementwise : impl::FuseElementwiseBase<FuseElementwise> {
   }
 
 private:
-  // Constants may come as `arith.constant dense<1.0>`; from here on a tile of one value is a tile.splat.
+  // Replaces constants such as `arith.constant dense<1.0>`. From here on a tile of one value is a tile.splat.
   LogicalResult splatConstants() {
     WalkResult walk = getOperation().walk([](arith::ConstantOp constant) {
       if (!isTile(constant))
@@ -182,7 +184,7 @@ private:
       member->erase();
   }
 
-  // An index or a broadcast that something else than an expression reads is an expression of its own.
+  // An index or a broadcast that is read outside of expressions becomes an expression by itself.
   void materializeFreeTiles() {
     SmallVector<Operation *> freeTiles;
     getOperation().walk([&](Operation *op) {

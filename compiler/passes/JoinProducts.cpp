@@ -14,7 +14,7 @@ namespace nsa::tile {
 
 namespace {
 
-// The product that is all an arm computes, and what it yields.
+// The product of an arm that computes nothing else and yields the product. Null for other arms.
 DotOp onlyProduct(Block *arm) {
   if (!arm || !llvm::hasSingleElement(arm->without_terminator()))
     return nullptr;
@@ -27,7 +27,8 @@ struct JoinProducts : impl::JoinProductsBase<JoinProducts> {
   void runOnOperation() override {
     getOperation().walk([](scf::IfOp branch) {
       DotOp careful = onlyProduct(branch.thenBlock()), plain = onlyProduct(branch.elseBlock());
-      // The arms are told apart by a condition that holds where zeros annihilate, not by its opposite.
+      // Only the first arm may be the product in which zeros annihilate, because `where` is the condition itself, not
+      // its opposite.
       if (!careful || !plain || !careful.getZeroAnnihilates() || plain.getZeroAnnihilates() ||
           careful.getTransposeB() != plain.getTransposeB() || careful.getOperands() != plain.getOperands())
         return;

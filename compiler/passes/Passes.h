@@ -1,6 +1,6 @@
-// Passes over tile programs. Prefer the pipelines: the passes rely on their order
-// (docs/decisions/0001-tile-programs.md). Errors are diagnostics of the context, at the template's lines. Passes keep
-// the names of values (TileProgram.h). Belongs to one context; used by one thread.
+// Passes over tile programs. Callers should use the pipelines, because the passes rely on their order
+// (docs/decisions/0001-tile-programs.md). Errors are diagnostics of the context, at the lines of the template. Passes
+// keep the names of values (TileProgram.h). Thread-safety: belongs to one context; used by one thread.
 #pragma once
 
 #include "mlir/Pass/Pass.h"
@@ -14,13 +14,14 @@ class FuncOp;
 
 namespace nsa::tile {
 
-// From a parsed tile program to what the CUDA emitter prints. `sharedLimit`: bytes that a block may use.
+// Turns a parsed tile program into the form that the CUDA emitter prints. `sharedLimit`: bytes of shared memory that a
+// block may use.
 void buildGpuPipeline(mlir::OpPassManager &manager, int64_t sharedLimit);
 
-// From a parsed tile program to what LowerToCpu lowers.
+// Turns a parsed tile program into the form that LowerToCpu lowers.
 void buildCpuPipeline(mlir::OpPassManager &manager);
 
-// For nsa-opt: all passes by name, and the pipelines as tile-gpu{shared-limit=..} and tile-cpu.
+// Makes all passes known to nsa-opt by name, and the pipelines as tile-gpu{shared-limit=..} and tile-cpu.
 void registerTilePasses();
 
 enum class LayoutTarget { kCpu, kGpu };

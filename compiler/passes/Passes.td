@@ -12,8 +12,9 @@ include "mlir/Pass/PassBase.td"
 def FoldConfig : Pass<"tile-fold-config", "::mlir::func::FuncOp"> {
   let summary = "folds what the config decides: branches on rendered constants disappear";
   let description = [{
-    Templates have no control flow in their text; they branch on constants that rendering filled in. Constant propagation and
-    canonicalisation leave the chosen arm. Equal values are not merged, so each keeps its own name from the template.
+    The text of a template has no control flow of its own: templates branch on constants that rendering filled in. Constant
+    propagation and canonicalisation keep only the chosen arm. Equal values are not merged, so each value keeps its name from
+    the template.
 
     Before:
     ```mlir
@@ -35,10 +36,10 @@ def FoldConfig : Pass<"tile-fold-config", "::mlir::func::FuncOp"> {
 def FuseElementwise : Pass<"tile-fuse-elementwise", "::mlir::func::FuncOp"> {
   let summary = "makes one tile.map of each elementwise expression";
   let description = [{
-    `arith`, `math` and `tile.cast` on tiles are joined with their consumer when every use of their result lies in the same
-    expression; a value with uses elsewhere ends an expression, so nothing is computed twice. `tile.iota`, `tile.splat` and
-    `tile.broadcast` cost nothing and sink into every expression that reads them. What is computed per row stays of rank 1.
-    Afterwards tiles come from `tile.map`, `tile.splat`, loads, dots and reductions only.
+    An operation of `arith`, `math` or `tile.cast` on tiles is joined with its consumer if every use of its result is in the
+    same expression. A value with uses elsewhere ends an expression, so nothing is computed twice. `tile.iota`, `tile.splat`
+    and `tile.broadcast` cost nothing and sink into every expression that reads them. A value per row keeps rank 1. After the
+    pass, tiles come only from `tile.map`, `tile.splat`, loads, dots and reductions.
 
     Before:
     ```mlir
@@ -61,9 +62,9 @@ def FuseElementwise : Pass<"tile-fuse-elementwise", "::mlir::func::FuncOp"> {
 def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::func::FuncOp"> {
   let summary = "says where the elements of each tile are";
   let description = [{
-    Each operation demands layouts of its operands and offers some for its result; what control flow joins has one layout.
-    The set is closed and there are no conversions: two demands on one tile, or one that its producer cannot meet, are an
-    error that names both sides.
+    Each operation demands layouts for its operands and offers layouts for its result. Values that control flow joins have the
+    same layout. The set of layouts is closed and there are no conversions. Two different demands on one tile are an error,
+    and so is a demand that the producer cannot meet. The error names both sides.
 
     | | `target=gpu` | `target=cpu` |
     |---|---|---|
@@ -73,7 +74,8 @@ def AssignLayouts : Pass<"tile-assign-layouts", "::mlir::func::FuncOp"> {
     | one value per row | `row` | `lanes` |
     | all other tiles | `accumulator` | `lanes` |
 
-    Of 16 bit types `operand_a` and `accumulator` are the same fragments: what a dot takes as its left side, a map may read too.
+    For 16-bit types, `operand_a` and `accumulator` are the same fragments. So a map may read a tile that is the left side of
+    a dot.
 
     Before:
     ```mlir
@@ -99,8 +101,8 @@ def JoinProducts : Pass<"tile-join-products", "::mlir::func::FuncOp"> {
   let summary = "makes one product of two that differ only in whether zero annihilates";
   let description = [{
     A branch whose arms are the same product, with and without `zero_annihilates`, becomes one product with `where`. The device
-    library then looks at the right side first, and nearly always takes the plain product: one copy of its code instead of
-    two, which is a tenth of a kernel's compile time. Both forms run equally fast.
+    library then checks the right side first and nearly always computes the plain product. So the kernel contains one copy of
+    the product's code instead of two, which saves a tenth of its compile time. Both forms run equally fast.
 
     Before:
     ```mlir
@@ -122,10 +124,10 @@ def JoinProducts : Pass<"tile-join-products", "::mlir::func::FuncOp"> {
 def AssignStages : Pass<"tile-assign-stages", "::mlir::func::FuncOp"> {
   let summary = "chooses the loads that run ahead of their loop";
   let description = [{
-    In a loop with `tile.stages = S`, S > 1, a load into or through shared memory becomes a ring of S tiles when its rows of a
-    later iteration can be told now: they depend on the induction variable, on values from outside the loop, and on scalars
-    that the body computes from these or loads at such places only, and the loop does not store to the views. Other loads stay
-    synchronous.
+    In a loop with `tile.stages = S`, S > 1, a load into or through shared memory becomes a ring of S tiles if the rows of a
+    later iteration can be computed now. That is the case if they depend only on the induction variable, on values from
+    outside of the loop, and on scalars that the body computes from these or loads from places that depend only on these. The
+    loop must not store to the views that are read. Other loads stay synchronous.
 
     Before:
     ```mlir
@@ -145,9 +147,10 @@ def AssignStages : Pass<"tile-assign-stages", "::mlir::func::FuncOp"> {
 def PlanSharedMemory : Pass<"tile-plan-shared-memory", "::mlir::func::FuncOp"> {
   let summary = "gives each tile in shared memory its place";
   let description = [{
-    Tiles of the layout `shared` take rows x columns x element size, times the ring's depth; the layout `operand_a` passes
-    through shared memory on its way to the registers and takes one such tile. A list takes 8 bytes for each slot of its rows,
-    and of four rows more. Offsets are multiples of 128 bytes, what the swizzle asks for. A total above `limit` is an error that names both numbers.
+    A tile of the layout `shared` takes rows x columns x element size bytes, times the depth of its ring. A tile of the layout
+    `operand_a` passes through shared memory on its way to the registers and takes one such tile. A list takes 8 bytes per slot
+    for each of its rows, and for four more rows. Offsets are multiples of 128 bytes, as the swizzle requires. A total above
+    `limit` is an error that names both numbers.
 
     Before:
     ```mlir

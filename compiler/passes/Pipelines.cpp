@@ -17,7 +17,8 @@ namespace nsa::tile {
 
 static void addCommonPasses(OpPassManager &manager, LayoutTarget target) {
   manager.addPass(createFoldConfig());
-  // A GPU decides for the tile of a block whether zeros must annihilate; a CPU has the two kinds of product.
+  // On a GPU a block decides at run time whether zeros must annihilate, so one product serves. On a CPU the two kinds
+  // of product stay.
   if (target == LayoutTarget::kGpu)
     manager.addPass(createJoinProducts());
   manager.addPass(createFuseElementwise());

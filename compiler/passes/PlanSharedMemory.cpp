@@ -14,12 +14,12 @@ namespace nsa::tile {
 
 namespace {
 
-// A swizzled tile repeats every 8 rows of 16 bytes; a tile that starts elsewhere would be read at other addresses than
-// written.
+// The swizzle repeats every 8 rows of 16 bytes. A tile that started elsewhere would be read at other addresses than it
+// was written.
 constexpr int64_t kAlignment = 128;
-// What one cp.async copies and one row of ldmatrix reads.
+// The bytes of one cp.async copy, and of one row of ldmatrix.
 constexpr int64_t kRowGranule = 16;
-// A list's slot is a row of 8-byte keys, and four more between slots (templates/device/top_lists.cuh).
+// A slot of a list is a row of 8-byte keys, followed by room for four keys (templates/device/top_lists.cuh).
 constexpr int64_t kListKey = 8, kListGap = 4;
 
 struct PlanSharedMemory : impl::PlanSharedMemoryBase<PlanSharedMemory> {

@@ -9,7 +9,8 @@ endforeach()
 
 function(generate result)
   execute_process(COMMAND ${TBLGEN} ${ARGN} ${include_flags} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
-  # The titles of the parts go below the page's own; blanks at the end of a line, and a mark for site generators, go.
+  # The titles of the generated parts become subtitles of the page. Blanks at the end of a line, and a mark for site
+  # generators, are removed.
   string(REGEX REPLACE "\n(#+ )" "\n#\\1" text "\n${text}")
   string(REGEX REPLACE "[ \t]+\n" "\n" text "${text}")
   string(REPLACE "\n[TOC]\n" "" text "${text}")

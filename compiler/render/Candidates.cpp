@@ -7,7 +7,7 @@ namespace nsa {
 
 namespace {
 
-// A template that multiplies out to more is a mistake in its header, and nothing could measure it.
+// A template with more combinations has a mistake in its header. No tuner could measure so many.
 constexpr int64_t kMaxCombinations = 1 << 16;
 
 std::string joinValues(const std::vector<int64_t> &values) {
@@ -97,7 +97,7 @@ private:
     return Status::ok();
   }
 
-  // Remembers why a candidate fell; the rule furthest down the file is the one that emptied the set.
+  // Remembers why a candidate was removed. The rule furthest down the file removed the last candidates.
   void remove(size_t rank, int line, const std::string &rule, const Expression &expression, const Values &values) {
     if (!removedRule.empty() && rank <= removedRank)
       return;
@@ -164,7 +164,7 @@ private:
   }
 
   const TemplateHeader &header;
-  Values given; // with a 0 for what problems of this operator do not have
+  Values given; // with 0 for values that problems of this operator lack
   const ResourceLimits &limits;
   std::vector<TemplateHeader::Choice> choices; // with pinned values applied
   std::vector<TemplateCandidate> admissible;

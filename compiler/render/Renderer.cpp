@@ -55,7 +55,7 @@ Result<Expression> bindKnownNames(const Expression &expression, const Values &va
     }
     std::string_view word = source.substr(i, end - i);
     i = end;
-    // Function names and numbers are words too, but no values.
+    // Names of functions and numbers are words too, but not names of values.
     bool isName = std::find(expression.names().begin(), expression.names().end(), word) != expression.names().end();
     int64_t number;
     if (isName && values.lookup(word, number))

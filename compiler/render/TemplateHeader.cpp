@@ -14,7 +14,7 @@ constexpr DriverValue kDriverValues[] = {{"op", true},       {"cpu", true},     
                                          {"element", false}, {"mma_element", false}, {"dtype_bytes", true},
                                          {"dot_step", true}, {"shared_limit", true}, {"vector_lanes", true}};
 
-// Known to the launcher only, hence to `grid` only.
+// Names that only the launcher knows. Only `grid` may use them.
 constexpr std::string_view kLaunchNames[] = {"batch",        "kv_heads",       "query_heads",  "group",
                                              "max_seqlen_q", "max_seqlen_k",   "max_tokens_q", "max_blocks_c",
                                              "splits",       "multiprocessors"};
@@ -103,7 +103,7 @@ private:
     return (this->*key->handler)(rest);
   }
 
-  // Reserves a name for a value; every name means one thing in one template.
+  // Reserves a name for a value. A name has one meaning in a template.
   Status declare(std::string_view name) {
     if (!isName(name))
       return fail("expected a name, found " + quoted(name));
@@ -126,7 +126,7 @@ private:
     return Status::ok();
   }
 
-  // Every name must be known where it is used, so that a misspelt one is found without a rendering.
+  // Every name must be known where it is used. So a misspelt name is found without a rendering.
   Status parseExpression(std::string_view text, bool atLaunch, Expression &result) {
     Result<Expression> parsed = Expression::parse(text);
     if (!parsed)
@@ -192,7 +192,7 @@ private:
     return Status::ok();
   }
 
-  // "a, b", or "op: a, b" for the operators before the colon only.
+  // "a, b", or "op: a, b" if only the operators before the colon have the values.
   Status onFixed(std::string_view rest) {
     std::vector<Operator> operators;
     if (size_t colon = rest.find(':'); colon != std::string_view::npos) {
@@ -212,7 +212,7 @@ private:
     return Status::ok();
   }
 
-  // "name = rest" of let and choice.
+  // The "name = rest" of let and choice lines.
   Status parseDefinition(std::string_view &rest, std::string &name) {
     size_t equals = rest.find('=');
     if (equals == std::string_view::npos)
@@ -226,7 +226,7 @@ private:
     TemplateHeader::Step step;
     step.line = line;
     NSA_RETURN_IF_ERROR(parseDefinition(rest, step.name));
-    // Declared after its expression was read: a let cannot mean itself.
+    // The name is declared after the expression was read, so a let cannot use itself.
     NSA_RETURN_IF_ERROR(parseExpression(rest, /*atLaunch=*/false, step.expression));
     NSA_RETURN_IF_ERROR(declare(step.name));
     header.steps.push_back(std::move(step));
@@ -303,7 +303,7 @@ private:
     return Status::ok();
   }
 
-  // "VIEW COLUMNS, HEADS, ROWS": a tensor map of a view of the problem's type, in boxes of so many heads and rows.
+  // "VIEW COLUMNS, HEADS, ROWS": a tensor map of a view of the problem's type. A box has this many heads and rows.
   Status parseMap(std::string_view rest, ManifestParam &param) {
     param.kind = ManifestParam::Kind::kMap;
     if (!header.params.empty() && header.params.back().kind != ManifestParam::Kind::kMap)

@@ -1,7 +1,6 @@
-// The `//!` lines at the top of a template: everything that the rest of the system needs to know about it
-// (docs/writing_a_template.md). Both kinds of template, tile programs and hand-scheduled CUDA, share the grammar.
-// A header owns its texts. Errors name file, line and rule.
-// Thread-safety: immutable after parsing.
+// The header of a template: the `//!` lines at its top, which hold all that the rest of the system needs to know about
+// it (docs/writing_a_template.md). Tile programs and hand-scheduled CUDA share the grammar. A header owns its texts.
+// Errors name file, line and rule. Thread-safety: immutable after parsing.
 #pragma once
 
 #include "runtime/base/expression.h"
@@ -22,7 +21,7 @@ enum class TemplateKind {
   kHandScheduled, // CUDA text; declares its arguments and dynamic shared memory with `param` and `shared`
 };
 
-// A value that the target, not the template or the problem, gives (Target.h computes them).
+// The name of a value that the target gives, not the template and not the problem (Target.h computes the values).
 struct DriverValue {
   std::string_view name;
   bool isNumber;
@@ -30,10 +29,11 @@ struct DriverValue {
 std::span<const DriverValue> driverValues();
 
 struct TemplateHeader {
-  // A value of the problem.
+  // A value of the problem (`fixed` line).
   struct Fixed {
     std::string name;
-    std::vector<Operator> operators; // whose problems have it, empty: all; in the others 0 stands for it
+    std::vector<Operator>
+        operators; // the operators whose problems have the value; empty: all. For other operators it is 0
 
     bool isOf(Operator op) const;
     bool operator==(const Fixed &) const = default;
@@ -42,10 +42,10 @@ struct TemplateHeader {
     std::string name;
     std::vector<int64_t> values; // as written: the order has no meaning
   };
-  // `let` and `require` lines act in the order of the file, so a let may be guarded by an earlier require.
+  // A `let` or a `require` line. They act in the order of the file, so an earlier require may guard a later let.
   struct Step {
     bool isRequire = false;
-    std::string name; // of a let
+    std::string name; // the name that a `let` defines
     Expression expression;
     int line = 0;
   };
@@ -53,24 +53,24 @@ struct TemplateHeader {
     Expression expression;
     int number = 0; // 0: the template does not have the line
   };
-  // Of the tensor map `params[param]`: its columns, and the heads and rows of a box.
+  // The sizes of the tensor map `params[param]`: its columns, and the heads and rows of a box.
   struct MapSizes {
     size_t param = 0;
     Line columns, heads, rows;
   };
 
-  std::string file; // as errors name it, e.g. "tile/attention.mlir"
+  std::string file; // the name in errors, for example "tile/attention.mlir"
   TemplateKind kind = TemplateKind::kTile;
   std::string name;
   std::vector<Operator> operators;
-  std::vector<std::string> targets; // "cpu", "gpu" or architectures, not checked here; empty: any
+  std::vector<std::string> targets; // "cpu", "gpu" or architectures; empty: any. Catalog::read checks the words
   int targetsLine = 0;
   std::vector<Fixed> fixed;
   std::vector<Choice> choices;
   std::vector<Step> steps;
   Line cost, threads, shared;
   Line grid[3];
-  std::vector<ManifestParam> params; // the dtype "dtype" stands for the problem's
+  std::vector<ManifestParam> params; // a dtype spelled "dtype" is the problem's
   std::vector<MapSizes> maps;        // in the order of their parameters
 
   static Result<TemplateHeader> parse(std::string_view text, std::string file, TemplateKind kind);
@@ -78,9 +78,9 @@ struct TemplateHeader {
   bool serves(Operator op) const;
 };
 
-// The error of one line of a template.
+// An error at one line of a template: kCompileFailed with file, line and rule.
 Status templateError(const std::string &file, int line, std::string rule, std::string hint = "");
-// An expression's error (syntax, overflow, unknown name) told as one of its line.
+// The error of an expression (syntax, overflow, unknown name) as an error of its line.
 Status templateError(const std::string &file, int line, const Status &cause);
 
 } // namespace nsa

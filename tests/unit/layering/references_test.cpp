@@ -26,11 +26,6 @@ constexpr std::string_view kDataTrees[] = {"bench/results", "tests/data", "tests
 constexpr std::string_view kPlaces =
     "autotune|bench|cache|compiler|docs|examples|runtime|templates|tests|tools|workloads";
 
-// Files under compiler/ and templates/ are part of the revision that stored kernels carry, comments included. These
-// names are mended together with the next change of the file that makes a new revision anyway.
-const std::set<std::string> kAwaitingARevision = {"compiler/driver/DeviceSource.h: templates/device/name.cuh",
-                                                  "compiler/driver/Target.cpp: spec.md"};
-
 // `](target#anchor)`
 const std::regex kLinks(R"re(\]\(([^)#\s]*)(#[^)\s]*)?\))re");
 
@@ -293,18 +288,14 @@ TEST(References, EveryFileAndSectionThatTheRepositoryNamesIsThere) {
   std::ranges::copy_if(references.all(), std::back_inserter(named),
                        [&](const std::string &file) { return files::is_regular_file(root / file) && !isData(file); });
   EXPECT_GT(named.size(), 600U) << "the repository is not at " << root;
-  std::set<std::string> awaited = kAwaitingARevision;
   for (const std::string &file : named) {
     Text kind = Text::kPage;
     if (!textOf(file, kind) ||
         file == "tests/unit/layering/references_test.cpp") // which names files that are not there
       continue;
     for (const std::string &missing : references.missingIn(file, kind))
-      if (awaited.erase(missing) == 0)
-        ADD_FAILURE() << missing << ": no such file or section in the repository";
+      ADD_FAILURE() << missing << ": no such file or section in the repository";
   }
-  for (const std::string &mended : awaited)
-    ADD_FAILURE() << mended << ": it is mended, so take it out of kAwaitingARevision";
 }
 
 } // namespace
