@@ -69,8 +69,9 @@ public:
   }
 
 private:
-  // The incumbent first, then the cheapest of each template, then the cheapest of all. Those beyond maxCompiled are
-  // pruned, but never a template's only one; an exhaustive search prunes nobody.
+  // The order of compilation: the incumbent, then the candidate of each template with the lowest cost, then all others
+  // by cost. Candidates beyond maxCompiled are pruned, but never the only candidate of a template. An exhaustive search
+  // prunes none.
   void order() {
     ranked.resize(report.candidates.size());
     std::iota(ranked.begin(), ranked.end(), size_t{0});
@@ -171,7 +172,7 @@ private:
     int done = 0;
     warmUp(alive);
     for (int rung = 0; rung < kRungs; ++rung, rounds *= kRungGrowth) {
-      // Nobody to compare with: further rounds would tell nothing.
+      // One candidate is left, so there is nothing to compare it with.
       if (alive.size() < 2 && rung > 0)
         return;
       for (int i = 0; i < rounds; ++i) {
@@ -202,8 +203,8 @@ private:
     return true;
   }
 
-  // A device that has rested runs faster for a while, and whoever is measured first would win by that. Who fails here
-  // is found out in the round.
+  // A device that has rested runs faster for a while, so the candidate that is measured first would win. A candidate
+  // that fails here will fail in the round, too.
   void warmUp(const std::vector<size_t> &alive) {
     double load = 0;
     for (int run = 0; run < kWarmUpRuns && load < options.warmUpMs && !spent(1); ++run) {
@@ -270,9 +271,10 @@ private:
     });
   }
 
-  // The least cost leads. The default wins where it is not beaten, else the cheapest predicted of those within
-  // `simplerWithin`. Whoever else may be that near, as far as noise, sessions, clock and the machine's state let tell,
-  // makes it a tie: another tuning could name him.
+  // The candidate with the lowest measured cost leads. The default wins where no other is better. Otherwise the winner
+  // is the candidate with the lowest predicted cost among those within `simplerWithin` of the leader. Every other
+  // candidate that may be that near, as far as noise, sessions, clock and the state of the machine tell, makes a tie:
+  // another tuning could name it.
   void decide(const std::vector<size_t> &alive) {
     const RoundFit fit = table.fit();
     for (size_t index = 0; index < report.candidates.size(); ++index) {

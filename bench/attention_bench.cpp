@@ -167,7 +167,7 @@ private:
       if (byHand || variant.name != kGenerated) // else the default is generated
         NSA_RETURN_IF_ERROR(add(PlanContender::make(variant.name, variant.engine.get(), arena)));
     const size_t ours = contenders.size();
-    if (peers && benchCase.spec.op != Operator::kCmp) { // which nobody else has by itself
+    if (peers && benchCase.spec.op != Operator::kCmp) { // no peer has it as an operator of its own
       Result<PeerProcess::Peers> prepared = peers->prepare(benchCase, device->flush().size());
       if (!prepared) {
         // Their trouble must not end our measurement.

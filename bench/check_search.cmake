@@ -14,7 +14,7 @@ foreach(index RANGE 2)
       message(FATAL_ERROR "${RESULTS}: ${field} of result ${index} is ${value}")
     endif()
   endforeach()
-  # Whoever is neither wrong nor impossible is measured by the one that leaves nothing out.
+  # The exhaustive search measures every candidate that compiles and is right.
   string(JSON usual GET "${report}" results ${index} tuned_measured)
   string(JSON all GET "${report}" results ${index} exhaustive_measured)
   string(JSON candidates GET "${report}" results ${index} candidates)

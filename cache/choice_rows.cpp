@@ -116,8 +116,8 @@ int putChoiceRow(Connection &connection, const StoredChoice &choice) {
       if (query.code() != SQLITE_OK)
         return query.code();
     }
-    // A tuned choice whose kernel cannot be read serves nobody: then the default takes its place, or every
-    // process would compile it again.
+    // A tuned choice whose kernel cannot be read cannot serve. The default replaces it, because otherwise every process
+    // would compile the default again.
     if (!tuned.empty()) {
       bool serves = false;
       const int code = checkKernel(connection, tuned, serves);

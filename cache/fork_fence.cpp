@@ -24,7 +24,7 @@ void afterFork() {
 } // namespace
 
 std::unique_lock<std::mutex> ForkFence::hold() {
-  // Registered by whoever asks first: without a member there is nothing to close.
+  // The first caller registers the handlers. Before that there is no member, and nothing to close.
   static const int registered = pthread_atfork(beforeFork, afterFork, afterFork);
   (void)registered;
   return std::unique_lock(fence);

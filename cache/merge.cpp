@@ -25,7 +25,7 @@ public:
     if (const int code = readChoice(to, theirs.problem, theirs.device, ours))
       return code;
     bool isTheirs = !ours || wins(theirs, *ours), isLost = false, usable = false;
-    // Ours would stay, but without its kernel it serves nobody.
+    // Our choice would stay, but it cannot serve without its kernel.
     if (!isTheirs && ours->content != theirs.content) {
       if (const int code = findKernel(ours->content, usable))
         return code;

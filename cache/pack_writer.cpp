@@ -17,8 +17,8 @@ namespace {
 using sqlite::Connection;
 using sqlite::Query;
 
-// What a pack's bytes depend on besides its rows is fixed here. Nobody else sees the file, so its journal need not
-// survive; a failed export leaves nothing.
+// A pack's bytes depend on its rows and on these settings, so the settings are fixed. No other process sees the file,
+// so its journal need not survive. A failed export leaves nothing.
 constexpr const char *kSettings =
     "PRAGMA page_size = 4096; PRAGMA auto_vacuum = NONE; PRAGMA journal_mode = MEMORY;"
     "PRAGMA temp_store = MEMORY; PRAGMA locking_mode = EXCLUSIVE; PRAGMA foreign_keys = ON";

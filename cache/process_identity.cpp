@@ -40,7 +40,7 @@ std::optional<ProcessState> readState(int64_t pid) {
   return fields ? std::optional(result) : std::nullopt;
 }
 
-// A digest, because the file may be given away and nobody needs to know where it was written.
+// A digest, because the file may be given away and must not tell on which machine it was written.
 std::string readHost() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string boot;

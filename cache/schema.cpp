@@ -20,7 +20,8 @@ using std::chrono::milliseconds;
 
 // Of one operation on an open file.
 constexpr milliseconds kBusyTimeout{5000};
-// For the right to change the journal mode, which nobody needs: who has it may be about to change it, too.
+// The wait for the right to change the journal mode. Changing it is not necessary, and the process that has the right
+// may be about to change it.
 constexpr milliseconds kModeTimeout{1000};
 // Between two looks at a file that another process keeps locked: while many look, few would get anything done.
 constexpr milliseconds kFirstPause{1}, kLongestPause{20};

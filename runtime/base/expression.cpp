@@ -177,7 +177,7 @@ private:
       return Status::ok();
     NSA_RETURN_IF_ERROR(parseSum());
     binary(op);
-    // `a < b < c` would compare a truth value with c, which nobody means.
+    // `a < b < c` would compare a truth value with c, which is never meant.
     size_t before = position;
     if (acceptComparison(op)) {
       position = before;

@@ -10,7 +10,7 @@ constinit std::atomic<uint32_t> generation{0};
 } // namespace
 
 uint32_t processGeneration() {
-  // Registered by whoever asks first: nothing made before that can be stale.
+  // The first caller registers the handler. Nothing that was made before can be stale.
   static const int registered =
       pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
   (void)registered;

@@ -67,7 +67,8 @@ std::vector<std::pair<std::string, std::string>> CpuDevice::facts() const {
 }
 
 Result<std::unique_ptr<Kernel>> CpuDevice::load(const Manifest &manifest, std::span<const std::byte> binary) {
-  // The driver refuses a cubin of another GPU; nobody but us refuses these instructions, whatever row named the kernel.
+  // A driver refuses a cubin of another GPU. Nothing but this check refuses instructions that the processor lacks,
+  // whatever row named the kernel.
   if (const auto needed = manifest.evidence.find("features"); needed != manifest.evidence.end()) {
     const Result<int> lanes = cpuVectorLanes(needed->second);
     if (!lanes || *lanes > *cpuVectorLanes(features))

@@ -40,7 +40,7 @@ using ScratchMemory = std::unique_ptr<std::byte[], ScratchDeleter>;
 
 // One run that workers may join. A worker announces itself in `visitors` before it looks at `phase`, the caller
 // sets kClosing before it looks at `visitors` (both sequentially consistent): so when the caller finds no visitor,
-// every program is done and nobody will touch the slots again.
+// every program is done and no worker will touch the slots again.
 struct alignas(64) Job {
   enum Phase : uint32_t { kFree, kFilling, kOpen, kClosing };
   std::atomic<uint32_t> phase{kFree};

@@ -116,7 +116,8 @@ Result<EnginePointer> Engine::openInChild() const {
   child->options = options;
   child->openLog();
   child->gpuTrouble = gpuTrouble;
-  // The parent's kind of device, also where nobody chose: its plans and the child's must agree.
+  // The child takes the parent's kind of device even where the caller did not choose one, because plans of both must
+  // agree.
   NSA_RETURN_IF_ERROR(child->openCpu());
   return open(std::move(child));
 }
@@ -188,7 +189,8 @@ Status Engine::openDevice() {
     auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
     if (error != std::errc() || end != digits.data() + digits.size() || ordinal < 0)
       return Status::invalid("device", options.device, "must be cpu or cuda:N");
-    // What is compiled first needs no context. Where nobody chose the device, its lack must be known here.
+    // The first compilations need no context, so a thread makes the context beside them. A device that the caller did
+    // not choose is opened at once below, because an engine without a usable GPU must take the CPU then.
     Result<std::unique_ptr<Device>> gpu = cuda::CudaDevice::open(ordinal, cuda::CudaDevice::Start::kBeside);
     if (!gpu)
       return gpu.status();
@@ -228,7 +230,7 @@ Status Engine::openCpu() {
 
 void Engine::release() {
   if (background)
-    background->stop(); // nobody will plan again, though plans may be held
+    background->stop(); // no caller can plan again, though plans may be held
   if (record)
     if (const Status status = record->flush(); !status.isOk())
       logger.log(LogLevel::kWarning, "record", status.error().message);

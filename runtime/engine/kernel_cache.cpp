@@ -127,7 +127,7 @@ std::optional<KernelCache::Hit> KernelCache::peek(const std::string &problem, co
 std::optional<KernelCache::Hit> KernelCache::findIn(KernelStore *from, const std::string &problem,
                                                     const std::string &device) {
   std::vector<Hit> untuned; // in the order in which they would serve
-  // The hit, if it serves at once. A choice whose kernel is nowhere to be had serves nobody.
+  // Returns the hit if it serves at once. A choice whose kernel is in no layer cannot serve.
   const auto take = [&](std::optional<StoredChoice> choice, int layer) -> std::optional<Hit> {
     if (!choice)
       return std::nullopt;

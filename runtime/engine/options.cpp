@@ -161,7 +161,8 @@ Result<MissPolicy> parseMissPolicy(std::string_view field, std::string_view name
 }
 
 EngineOptions::Environment EngineOptions::processEnvironment() {
-  // They name libraries and kernels, which are code: whoever starts a setuid program has no say in what it runs.
+  // The variables name libraries and kernels, which are code. A user who starts a setuid program must not decide what
+  // it runs.
   return [](const char *name) -> const char * { return secure_getenv(name); };
 }
 

@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kLongestWait{60000};
 constexpr double kLongestBudget = 86400;                    // seconds: whatever the budget, a wait ends
 constexpr const char *kExhaustively = " search=exhaustive"; // in the provenance of such a winner
 
-// What serves where nobody has measured anything.
+// Describes a kernel that serves where nothing was measured.
 constexpr std::string_view kUnmeasured = "the default configuration, compiled and not measured";
 
 } // namespace
@@ -139,7 +139,8 @@ std::chrono::milliseconds Planner::longestWait(std::string_view work) const {
   return kLongestWait + std::chrono::milliseconds(static_cast<int64_t>(budget * 2e3));
 }
 
-// Null: there is nobody to wait for. The caller makes what it wants while it holds what it gets, unless `isDone` held.
+// Null: there is no other caller to wait for. The caller makes the kernel while it holds the lease, unless `isDone`
+// returned true.
 std::unique_ptr<KeyLease> Planner::claim(const Search &search, const std::string &work,
                                          const std::function<bool()> &isDone, const std::function<bool()> &stop) {
   // A forced template is one run's wish: what it leaves behind, no other finds.
@@ -314,7 +315,7 @@ Status Planner::store(const Search &search, const CompiledKernel &kernel, Origin
   // A forced variant is one run's wish, not the best choice for the problem: only its kernel is kept.
   NSA_RETURN_IF_ERROR(cache.put(stored, nullptr));
   return Status::error(ErrorCode::kInvalidArgument,
-                       "template " + options.forceVariant + " was forced, so it is nobody's choice",
+                       "template " + options.forceVariant + " was forced, so it is not stored as a choice",
                        "tune without force_variant");
 }
 
@@ -439,7 +440,7 @@ Result<std::shared_ptr<const KernelCore>> Planner::tuneNow(Search &search, std::
     kernels.emplace(winner.content, session.winnerKernel());
   }
   NSA_RETURN_IF_ERROR(adopt(search, winner.content, winner.manifest, winner.binary));
-  // A default that nobody measured is stored as one: it must not pass for a winner, nor take a winner's place.
+  // A default that was not measured is stored as untuned, so that it neither passes for a winner nor replaces one.
   const bool tunes = tuned->wasMeasured();
   const std::string how = options.tuneExhaustive ? kExhaustively : "";
   Status kept =

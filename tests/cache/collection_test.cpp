@@ -1,4 +1,4 @@
-// Uses, and the collection that goes by them: what nobody used goes first, and what was tuned stays.
+// Uses, and the collection that follows them: kernels that were not used for long go first, and tuned kernels stay.
 #include "cache/cache_file.h"
 #include "cache/use_rows.h"
 #include "tests/cache/store_fixture.h"

@@ -127,7 +127,8 @@ TEST_F(DamageTest, EmptyFileIsANewStore) {
   expectKernel(*store, 1);
 }
 
-// Whatever is not ours by its header, with files beside it that look like its log: used by nobody, changed by nobody.
+// A file whose header is not that of this library, with files beside it that look like its log, is neither used nor
+// changed.
 TEST_F(DamageTest, FilesThatAreNotOursStayUntouched) {
   sql("CREATE TABLE letters (sender TEXT); INSERT INTO letters VALUES ('someone')");
   std::string unmarked = readFile(path);

@@ -160,8 +160,8 @@ TEST_F(FaultTest, WithoutLocksACopyInMemoryServes) {
   EXPECT_TRUE(readFile(path) == kept) << "nothing is added";
 }
 
-// As file systems of a network do that no lock service serves: whoever asks is told that another one has the lock.
-TEST_F(FaultTest, LocksThatNobodyGivesAreNotWaitedFor) {
+// A network file system without a lock service answers every process that another one has the lock.
+TEST_F(FaultTest, LocksThatDoNotExistAreNotWaitedFor) {
   FaultVfs::arm(Fault::kLockBusy);
   for (const Journal journal : {Journal::kRollback, Journal::kWriteAheadLog}) {
     KernelStore::Options options;

@@ -103,7 +103,7 @@ TEST_F(MediumTest, PathUnderARegularFile) {
   expectWorksInMemory(*store);
 }
 
-TEST_F(MediumTest, DirectoryThatNobodyCanMake) {
+TEST_F(MediumTest, DirectoryThatCannotBeMade) {
   std::string warning;
   std::unique_ptr<KernelStore> store = openStore("/proc/nsa-no-such/kernels.db", warning);
   EXPECT_NE(warning.find("cannot be made"), std::string::npos) << warning;

@@ -41,7 +41,7 @@ TEST_F(PackTest, TheSameRowsGiveTheSameBytes) {
   fill({7}, second);
   fill({0, 2}, second);
   runSql(second, "DELETE FROM evidence WHERE problem LIKE '%=7'; DELETE FROM choices WHERE problem LIKE '%=7';"
-                 "DELETE FROM routes WHERE family LIKE '%=7'; VACUUM"); // its kernel is left, and named by nobody
+                 "DELETE FROM routes WHERE family LIKE '%=7'; VACUUM"); // its kernel is left, and no row names it
   const std::string a = scratch.file("a.nsapack"), b = scratch.file("b.nsapack"), c = scratch.file("c.nsapack");
   ASSERT_TRUE(exportFrom(first, a));
   ASSERT_TRUE(exportFrom(second, b));

@@ -140,8 +140,8 @@ TEST_F(ProcessesTest, AStoreSurvivesAForkOnBothSides) {
     expectKernel(*store, 1);
     EXPECT_TRUE(store->put(makeKernel(2), nullptr).isOk());
     EXPECT_EQ(store->path(), path);
-    // sqlite's file format, "WAL-index locking": whoever uses the log holds byte 128 of its index, so that nobody
-    // takes it for left behind. A connection that shares its parent's state holds nothing.
+    // sqlite's file format, "WAL-index locking": a process that uses the log holds byte 128 of its index, so that no
+    // other takes it for left behind. A connection that shares its parent's state holds nothing.
     EXPECT_NE(lockedBytesOf(path + "-shm").find(" 128 128"), std::string::npos) << lockedBytesOf(path + "-shm");
     store.reset();
   }));

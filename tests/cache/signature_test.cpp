@@ -74,7 +74,7 @@ TEST_F(SignatureTest, OnlyATrustedSignatureOpensAPackThatNeedsOne) {
   expectKernel(*openPack(), 1);
 }
 
-// What was signed serves, whoever rewrites the file in its place and makes its row digests agree.
+// What was signed serves, even when another process rewrites the file in place and makes its row digests agree.
 TEST_F(SignatureTest, WhatIsChangedAfterOpeningDoesNotServe) {
   fill({0, 1, 2}, path);
   // More than sqlite keeps in memory, so that it reads again what it has read for the digest.

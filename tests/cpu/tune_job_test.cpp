@@ -80,7 +80,7 @@ public:
     std::string winner;
     std::set<std::string> tied; // who may be as fast
     double milliseconds = 0;
-    std::string evidence; // for whoever has to find out why two tables differ
+    std::string evidence; // to find out why two tables differ
   };
   // Of each stored problem, by the program's own listing.
   std::map<std::string, Stored> storedChoices(bool tuned = true) const {
@@ -246,7 +246,7 @@ TEST_F(TuneJobTest, KilledAtAnyMomentAndResumedItIsTheSameTable) {
     ties += expectSameTable(reference, before);
     EXPECT_NE(run(tune({})).find("Nothing was measured"), std::string::npos);
   }
-  std::printf("%d kills, %d tables of %d kernels: %d ties; %d told by nobody; a run takes %.1f s, all took %.0f s\n",
+  std::printf("%d kills, %d tables of %d kernels: %d ties; %d without a report; a run takes %.1f s, all took %.0f s\n",
               killed, tables, static_cast<int>(kKernels), ties, lost, std::chrono::duration<double>(runTime).count(),
               std::chrono::duration<double>(Clock::now() - begin).count());
 }
@@ -332,8 +332,8 @@ TEST_F(TuneJobTest, WhatAPackHoldsIsNotMeasuredAgain) {
   EXPECT_NE(broken.find("broken.nsapack"), std::string::npos) << "why it does not count: " << broken;
 }
 
-// Nobody is left out of a search that says so; what the usual one has found does not stand for it, the other way it
-// does.
+// An exhaustive search leaves no candidate out. The result of a usual search does not replace that of an exhaustive
+// one, but the other way round it does.
 TEST_F(TuneJobTest, AnExhaustiveSearchIsMadeOnce) {
   run(tune({}));
   EXPECT_NE(run(tune({"--dry-run", "--exhaustive"})).find("12 to measure"), std::string::npos);

@@ -122,7 +122,8 @@ Session::Session(const std::string &variant, const std::string &templateDir) : v
   const bool storedOnly = std::getenv("NSA_TEST_STORED_ONLY") != nullptr;
   settings.missPolicy = storedOnly ? NSA_MISS_FAIL : NSA_MISS_DEFAULT;
   settings.cachePacks = storedOnly ? "" : "none";
-  // What was forced is nobody's choice, so stored choices cannot serve it: NSA_TEST_ANY_VARIANT leaves the choice free.
+  // A forced variant is never stored as a choice, so stored choices cannot serve it. NSA_TEST_ANY_VARIANT leaves the
+  // choice free.
   settings.forceVariant = isForced() ? variant : "";
   settings.templateDir = templateDir;
   Result<tools::EngineHandle> engine = tools::createEngine(settings);

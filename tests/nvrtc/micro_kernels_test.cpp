@@ -1,5 +1,6 @@
-// The kernels of nsa_bench_micro: each compiles for Hopper without spills, and what it times is in its machine code. A
-// product that nobody uses, or one that the assembler waits for, would be measured without a word.
+// The kernels of nsa_bench_micro: each compiles for Hopper without spills, and what it times is in its machine code.
+// Without this test, a product whose result is not used, or one that the assembler waits for, would be measured
+// unnoticed.
 #include "bench/micro/micro_group.h"
 #include "tests/nvrtc/nvrtc_expected.h"
 #include "tests/nvrtc/sass.h"

@@ -96,7 +96,7 @@ Result<nlohmann::ordered_json> prefill(bench::BenchDevice &device, const BenchFl
   if (!flags.noPeers && (asked || device.accelerator().isCuda())) {
     Result<std::unique_ptr<bench::PeerProcess>> started =
         bench::PeerProcess::start(asked ? flags.peers : bench::PeerProcess::defaultScript(), device.name());
-    // A script that was named has to run; the usual one needs python3 and torch, which nobody has to have.
+    // A script that the user named has to run. The usual script needs python3 and torch, which are optional.
     if (!started && asked)
       return started.status();
     if (started)

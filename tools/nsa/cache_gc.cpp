@@ -91,7 +91,8 @@ Status collectGarbage(const CollectionFlags &flags) {
 void addCacheGc(CLI::App &cache, Action &action) {
   auto flags = std::make_shared<CollectionFlags>();
   CLI::App *verb = cache.add_subcommand(
-      "gc", "Make a database smaller: kernels that no choice names, and on request those that nobody used for long");
+      "gc",
+      "Make a database smaller: kernels that no choice names, and on request kernels that were not used for long");
   addCacheFlag(*verb, flags->path, CacheUse::kWrites);
   verb->add_option("--max-bytes", flags->maxBytes,
                    "Remove the least recently used kernels until the file is no larger (64MB, 1GiB, ...)")

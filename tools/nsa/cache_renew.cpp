@@ -84,7 +84,7 @@ private:
         continue;
       }
       if (!*kernel)
-        continue; // a miss for whoever asks
+        continue; // an engine that asks for it has a miss
       Result<Manifest> manifest = Manifest::parse((*kernel)->manifest);
       if (!manifest)
         failures.emplace(content, "its manifest cannot be read: " + manifest.status().toString());

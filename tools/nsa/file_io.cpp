@@ -27,7 +27,7 @@ InputFile::~InputFile() {
 Result<InputFile> InputFile::open(const std::string &path) {
   InputFile file;
   file.path = path;
-  // Without O_NONBLOCK opening a pipe that nobody writes would hang before it can be refused.
+  // Without O_NONBLOCK, opening a pipe without a writer would hang before it can be refused.
   file.descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file.descriptor < 0)
     return ioError(path, std::strerror(errno));

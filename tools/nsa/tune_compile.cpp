@@ -95,7 +95,7 @@ Status Compilation::open() {
   if (!opened)
     return opened.status();
   compiler = *opened;
-  // What is made here is of use to nobody unless it is kept.
+  // Kernels that are made here are of use only when they are stored.
   std::string warning;
   Result<std::unique_ptr<KernelStore>> store = KernelStore::open({.path = resolved.cachePath}, warning);
   if (!store)

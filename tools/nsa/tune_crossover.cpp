@@ -66,7 +66,8 @@ Result<bench::Duel> duelAt(const CrossoverJob &job, int64_t tokens, nsa_engine *
   return bench::Duel{tokens, times[0]->medianMs, times[1]->medianMs};
 }
 
-// Whether one of the operators that the workload is limited to takes part: what nobody measures anew changes no answer.
+// Whether one of the operators that the workload is limited to takes part. If none does, the run measures nothing anew,
+// and the answer cannot change.
 bool isConcerned(const Workload &workload, const Spec &spec, int64_t batch) {
   return std::ranges::any_of(workload.prefill->lengths, [&](int64_t length) {
     return std::ranges::any_of(stepsOf(spec, {batch, batch * length, length, length}),

@@ -23,7 +23,7 @@ double TuneQueue::weightOf(size_t job) const {
   return opened.contains(jobs[job].family) ? kTuned : kFirst;
 }
 
-// The worker's own family first, then one that nobody has begun, then whatever there is.
+// Chooses a job of the worker's own family first, then one of a family that no worker has begun, then any other.
 std::optional<size_t> TuneQueue::choose(const std::string &family) const {
   for (const auto &fits : {std::function<bool(size_t)>([&](size_t job) { return jobs[job].family == family; }),
                            std::function<bool(size_t)>([&](size_t job) { return !opened.contains(jobs[job].family); }),

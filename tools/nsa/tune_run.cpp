@@ -46,7 +46,7 @@ struct Model {
   bool isGpu = false;
   std::vector<Worker> workers;
   std::vector<std::optional<StoredChoice>> stored; // by job: what needs nothing more
-  std::vector<Json> records;                       // by job; null: nobody came to it
+  std::vector<Json> records;                       // by job; null: no worker reached it
   std::map<std::string, size_t> made;              // by family of kernels without choices: one that is stored
   std::unique_ptr<TuneQueue> queue;
   Json crossovers = Json::array();

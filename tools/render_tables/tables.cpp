@@ -80,7 +80,7 @@ std::string machineLine(const Json &report) {
 }
 
 std::string attentionTable(const Json &report) {
-  // The shapes in the order in which they were measured, and whoever was measured beside us.
+  // The shapes in the order in which they were measured, and the implementations that were measured beside ours.
   std::vector<Json> shapes;
   std::vector<std::string> peers;
   std::map<std::string, std::map<std::string, Json>> rows; // by shape and implementation

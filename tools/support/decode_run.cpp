@@ -99,7 +99,7 @@ Status DecodeRun::addCache(const CacheShape &shape) {
   const int64_t page = shape.pageSize;
   pagesPerSequence = page ? (shape.room + page - 1) / page : 0;
   roomTokens = page ? pagesPerSequence * page : shape.room;
-  const int64_t pages = page ? batch * pagesPerSequence + 3 : 0; // some are nobody's
+  const int64_t pages = page ? batch * pagesPerSequence + 3 : 0; // some pages belong to no sequence
   auto pool = [&](T name) {
     return add(name, spec.dtype, shapeOf(spec, name, {.batch = batch, .room = roomTokens, .pages = pages}), nullptr);
   };
@@ -123,7 +123,7 @@ Status DecodeRun::addBlockTable(int64_t used, int64_t pages, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::shuffle(order.begin(), order.end(), random);
   blockTable.assign(order.begin(), order.begin() + batch * used);
-  // Pages are named when their tokens come: what stands here before is read by nobody.
+  // A page's number is written when its tokens come. The number that is here before must not be read.
   HostTensor table = HostTensor::make(DType::kI32, {batch, used});
   std::fill_n(reinterpret_cast<int32_t *>(table.bytes.data()), batch * used, std::numeric_limits<int32_t>::max());
   return add(T::kBlockTable, DType::kI32, {batch, used}, &table);

@@ -1,4 +1,4 @@
-// Views of pages: the table is asked only for rows that exist, nobody steps from row to row, and what is not in pages is
+// Views of pages: the table is asked only for rows that exist, no code steps from row to row, and what is not in pages is
 // written as ever.
 // RUN: emit-cuda %s | FileCheck %s --match-full-lines --strict-whitespace
 

@@ -71,7 +71,7 @@ int sessionsLost(const Race &race, size_t winner, uint64_t firstSeed, const Tune
 }
 
 // The claim of docs/tuning.md: 3 % noise, 5 % of the runs 20 % slower, 20 % drift over the session. All others are
-// equal, so whoever is lucky leads the winner at first; a field of slower ones is an easier race.
+// equal, so a lucky one leads the winner at first. A field of slower ones is an easier race.
 TEST(TunerRace, FivePercentWinnerSurvivesNoiseOutliersAndDrift) {
   const struct {
     const Race &race;
@@ -114,8 +114,8 @@ TEST(TunerRace, AShorterRaceWouldLoseTheWinner) {
   EXPECT_GT(sessionsLost(kGpuRace, 13, 1, hasty), 1);
 }
 
-// Fields in which nobody is 5 % ahead, from all but equal to well spread. How many pairs of tunings name two winners,
-// and neither says that it is a tie.
+// Fields in which no candidate is 5 % ahead, from all but equal to well spread. How many pairs of tunings name two
+// winners, and neither says that it is a tie.
 struct Again {
   double sessionNoise = 0, restartSeconds = 0;
   bool restarts = true;
@@ -168,8 +168,8 @@ TEST(TunerRace, RetuningInAnotherStateOfTheMachineNamesTheSameWinnerOrATie) {
 }
 
 // Kernels of a tenth of a second, of which a budget admits few rounds, on a device that is a quarter faster when it has
-// rested: the first one of a round would win whoever it is.
-TEST(TunerRace, NobodyWinsByRunningOnARestedDevice) {
+// rested: the first candidate of a round would always win.
+TEST(TunerRace, ARestedDeviceNamesNoWinner) {
   const auto lost = [](double warmUpMs) {
     int count = 0;
     for (uint64_t seed = 1; seed <= 50; ++seed) {

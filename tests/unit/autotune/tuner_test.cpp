@@ -147,8 +147,8 @@ TEST(Tuner, OnlyTheCheapestPredictedAreCompiled) {
   EXPECT_EQ(report->candidates[39].detail, "not compiled: beyond the 12 cheapest predicted");
 }
 
-// What the search is held to: the cost model prunes nobody, and nobody leaves, however slow.
-TEST(Tuner, AnExhaustiveSearchMeasuresEverybodyToTheEnd) {
+// The search that others are judged by: the cost model prunes no candidate, and none leaves, however slow it is.
+TEST(Tuner, AnExhaustiveSearchMeasuresEveryCandidateToTheEnd) {
   FakeMachine machine{.trueMs = std::vector<double>(40, 1.0)};
   machine.trueMs[7] = 50;
   machine.trueMs[39] = 0.5; // the dearest predicted is the fastest

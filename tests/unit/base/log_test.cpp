@@ -32,7 +32,7 @@ TEST(Logger, WritesControlCharactersOut) {
 }
 
 TEST(Logger, SilentWithoutASink) {
-  Logger().log(LogLevel::kError, "cache", "nobody listens");
+  Logger().log(LogLevel::kError, "cache", "no sink listens");
   Logger empty({}, LogLevel::kDebug);
   EXPECT_FALSE(empty.enabled(LogLevel::kError));
 }

@@ -1,4 +1,5 @@
-// Turns: everyone once a round, nobody always behind the same one, and what becomes of one that fails.
+// Turns: each contender runs once in a round, none always follows the same other one, and a contender that fails
+// leaves.
 #include "bench/contender.h"
 
 #include <gtest/gtest.h>

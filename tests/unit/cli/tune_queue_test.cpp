@@ -57,7 +57,7 @@ TEST_F(TuneQueueTest, AWorkerStaysWithItsFamily) {
   order += take(queue, jobs, first) + " ";
   order += take(queue, jobs, second) + " "; // another family, as the first is begun
   order += take(queue, jobs, first) + " " + take(queue, jobs, second) + " " + take(queue, jobs, first) + " ";
-  order += take(queue, jobs, first) + " "; // its own is over: the one that nobody has begun
+  order += take(queue, jobs, first) + " "; // its own is over: a family that no worker has begun
   order += take(queue, jobs, first);       // then it helps
   EXPECT_EQ(order, "a0 b0 a1 b1 a2 made b2");
   EXPECT_EQ(take(queue, jobs, second), "");
@@ -78,7 +78,7 @@ TEST_F(TuneQueueTest, TheBudgetIsDividedOverWhatIsLeft) {
   time += 60; // it needed more than it had
   queue.finish(last);
   EXPECT_EQ(take(queue, jobs, family), "a2");
-  EXPECT_NEAR(seconds, 61.5 * 1 / 7.2, 1e-9) << "one that was slow stops nobody";
+  EXPECT_NEAR(seconds, 61.5 * 1 / 7.2, 1e-9) << "one slow job stops no worker";
 }
 
 TEST_F(TuneQueueTest, WorkersHaveTheirTimeBesideEachOther) {
@@ -103,7 +103,7 @@ TEST_F(TuneQueueTest, AKernelHasItsOwnLimitToo) {
   EXPECT_EQ(seconds, 5);
 }
 
-TEST_F(TuneQueueTest, NobodyBeginsAfterTheEnd) {
+TEST_F(TuneQueueTest, NoJobBeginsAfterTheEnd) {
   const std::vector<TuneJob> jobs = jobsOf(1);
   TuneQueue queue = make(jobs, 10);
   std::string family;
@@ -117,7 +117,7 @@ TEST_F(TuneQueueTest, NobodyBeginsAfterTheEnd) {
 }
 
 // A kernel's default takes its time whatever its share is.
-TEST_F(TuneQueueTest, NobodyBeginsWhatWouldEndTooLate) {
+TEST_F(TuneQueueTest, NoJobBeginsThatWouldEndTooLate) {
   const std::vector<TuneJob> jobs = jobsOf(3);
   TuneQueue queue = make(jobs, 30, 1);
   std::string family;
@@ -137,7 +137,7 @@ TEST_F(TuneQueueTest, NobodyBeginsWhatWouldEndTooLate) {
   EXPECT_FALSE(queue.left().empty());
 }
 
-TEST_F(TuneQueueTest, OneThatWasSlowStopsNobody) {
+TEST_F(TuneQueueTest, OneSlowJobStopsNoWorker) {
   const std::vector<TuneJob> jobs = jobsOf(2);
   TuneQueue queue = make(jobs, 20, 0.5);
   std::string family;

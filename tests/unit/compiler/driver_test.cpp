@@ -97,7 +97,8 @@ TEST(List, FewQueriesKeepTheirTemplate) {
         }
 }
 
-// Offered to nobody who cannot run it: other architectures, floats, pages, few queries, heads that fill no box.
+// The template is not offered where it cannot run: other architectures, floats, pages, few queries, heads that fill no
+// box.
 TEST(List, AttentionByHandIsForHopperAlone) {
   const auto offers = [](const char *target, const std::map<std::string, std::string> &fixed) {
     CompileCall call;

@@ -106,7 +106,7 @@ struct Problem {
     kernel.run(slots, {{"max_seqlen_q", q.time}, {"kv_heads", kKvHeads}, {"batch", packed ? table.size() : 1}});
   }
 
-  // Of the rows of `written`, all that the reference says; of the others, that nobody touched them.
+  // Expects in the rows of `written` what the reference says, and that all other rows were not touched.
   void expectRight(const reference::AttentionResult &expected, const std::vector<bool> &written) {
     const double bound = c.dtype == DType::kBf16  ? 5e-3
                          : c.dtype == DType::kF16 ? 1e-3
@@ -218,7 +218,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, CpuAttention,
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CpuAttention);
 
 // A packed batch as its table describes it: sequences without queries, without keys, and one that was malformed, whose
-// row is zero and whose tensors nobody touches.
+// row is zero and whose tensors must not be touched.
 class CpuAttentionPacked : public testing::TestWithParam<std::tuple<std::string, Operator>> {};
 
 TEST_P(CpuAttentionPacked, FollowsTheTable) {

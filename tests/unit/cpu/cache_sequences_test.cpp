@@ -221,7 +221,8 @@ TEST_P(CpuCacheSequences, LengthsBeyondTheMaximaAreReported) {
   kernel.expect(packed({59, 60, 60}, {0, 1, 1, 2}, 2), {0, 0, 5});
 }
 
-// 10: pages that the pools do not have; those behind the end, and of sequences without new tokens, are nobody's matter.
+// Code 10: pages that the pools do not have. Pages behind the end, and those of sequences without new tokens, are not
+// checked.
 TEST_P(CpuCachePages, BadOnesAreReported) {
   const CacheSequencesKernel kernel = this->kernel();
   auto spoiled = [](Step step, size_t sequence, size_t place, int32_t page) {

@@ -35,7 +35,7 @@ void PrintTo(const Case &c, std::ostream *out) {
 }
 
 constexpr int64_t kBatch = 2, kKvHeads = 2;
-// Rows before the first token and after the last, and columns between rows, that nobody may read.
+// Rows before the first token and after the last, and columns between rows. They must not be read.
 constexpr int64_t kMargin = 3, kGap = 5;
 
 // [batches, rows, heads, columns] with gaps, between guard pages; all NaN until drawn.

@@ -316,7 +316,7 @@ TEST_P(CpuControlFlow, FirstReporterWins) {
   EXPECT_EQ(status[1], 7);
   launch(status, 2, 1, 1, 9); // taken already
   EXPECT_EQ(status[2], 0);
-  launch(nullptr, 1, 1, 3, 7); // nobody asks
+  launch(nullptr, 1, 1, 3, 7); // no status word is given
 }
 
 // What has no lowering is an error at its line.

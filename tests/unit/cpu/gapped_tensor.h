@@ -1,5 +1,6 @@
-// Tensors of template tests: [batches, times, heads, columns] between guard pages, with gaps that nobody may touch. All
-// NaN until drawn; of int32, all kUntouched. Each owns its memory; one test uses it.
+// Tensors of template tests: [batches, times, heads, columns] between guard pages, with gaps that must not be touched.
+// All elements are NaN until they are drawn; those of int32 are kUntouched. Each tensor owns its memory.
+// Thread-safety: one test uses it.
 #pragma once
 
 #include "tests/reference/elements.h"

@@ -1,5 +1,6 @@
-// A tensor of a kernel test, entries x time x heads x columns without gaps, between guard pages. Nobody's bytes are
-// NaN. Owns its memory. Thread-safety: none needed, one test uses one object.
+// A tensor of a kernel test, entries x time x heads x columns without gaps, between guard pages. Bytes that belong to
+// no element are NaN. It owns its memory.
+// Thread-safety: none needed, because one test uses one object.
 #pragma once
 
 #include "tests/reference/elements.h"
@@ -48,7 +49,7 @@ private:
   }
 };
 
-// The same of counts, one for each entry, time and head: -1 where nobody wrote.
+// The same for counts, one for each entry, time and head. A count that was not written is -1.
 struct GuardedCounts {
   GuardedCounts(int64_t entries, int64_t time, int64_t heads)
       : time(time), heads(heads), memory(size_t(4 * entries * time * heads)) {}

@@ -51,7 +51,7 @@ class GuardedBuffer {
 public:
   enum class Against { kStart, kEnd };
 
-  // Fills the buffer with NaN bits, so that what nobody wrote is seen.
+  // Fills the buffer with NaN bits, so that what was not written is seen.
   explicit GuardedBuffer(size_t bytes, Against against = Against::kEnd)
       : page(roundToPages(1)), total(roundToPages(bytes) + 2 * page), bytes(bytes) {
     base = static_cast<char *>(mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));

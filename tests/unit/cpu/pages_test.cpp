@@ -1,5 +1,5 @@
-// Views of pages on the CPU, over shuffled pages. What nobody wrote is NaN, a table's entries behind a sequence's last
-// page are far outside of the pool, and behind those of the last sequence comes memory that faults.
+// Views of pages on the CPU, over shuffled pages. Memory that was not written is NaN. A table's entries behind a
+// sequence's last page are far outside of the pool, and memory that faults follows the entries of the last sequence.
 #include "runtime/base/half.h"
 #include "tests/harness/seed.h"
 #include "tests/unit/cpu/tile_kernel.h"

@@ -60,7 +60,7 @@ public:
       keyRows = c.lengths[0].keys;
       return;
     }
-    // Rows before the first sequence and behind the last belong to nobody.
+    // Rows before the first sequence and behind the last belong to no sequence.
     int64_t row = 0;
     queryRows = 2, keyRows = 1;
     for (const Lengths &lengths : c.lengths) {

@@ -59,7 +59,7 @@ public:
       longest = queryRows;
       return;
     }
-    // Rows before the first sequence and behind the last belong to nobody.
+    // Rows before the first sequence and behind the last belong to no sequence.
     int64_t row = 0;
     queryRows = 2, blockRows = 1;
     for (const Lengths &lengths : c.lengths) {

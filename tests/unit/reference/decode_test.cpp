@@ -37,7 +37,7 @@ NewTokens tokensOf(const DrawnNsa &drawn, const std::vector<int64_t> &begins, co
 
 CacheLayout contiguous(int64_t batch, int64_t capacity) { return {.batch = batch, .capacity = capacity}; }
 
-// Pages in any order, some of them nobody's; entries behind the end are invalid.
+// Pages in any order, some of which belong to no sequence. Entries behind the end are invalid.
 CacheLayout paged(std::mt19937_64 &random, const Spec &spec, int64_t batch, int64_t capacity) {
   CacheLayout layout{.batch = batch, .pageTokens = spec.selBlock * (1 + static_cast<int64_t>(random() % 3))};
   const int64_t used = (capacity + layout.pageTokens - 1) / layout.pageTokens;
@@ -177,7 +177,7 @@ TEST(Decode, PoolsHoldWhatTheContractSays) {
         ASSERT_EQ(pool.at(page, begin % layout.pageTokens / spec.cmpStride, spec.kvHeads - 1, 0),
                   compressed.k.view().at(s, c, spec.kvHeads - 1, 0));
       }
-      // What nobody wrote is still NaN: a block is not there before its last token is.
+      // What was not written is still NaN: a block exists only when its last token does.
       if (spec.compressedBlocks(length) * spec.cmpStride < (layout.pagesPerSequence - 2) * layout.pageTokens) {
         EXPECT_TRUE(std::isnan(cache.compressed().k.at(s, spec.compressedBlocks(length), 0, 0)));
       }

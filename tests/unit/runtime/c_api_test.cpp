@@ -242,7 +242,7 @@ TEST_F(CApi, APlanOutlivesItsEngine) {
   EXPECT_EQ(plan.run(call), NSA_OK) << plan.error.message;
 }
 
-// Whoever is last, a plan of any thread or the handle, takes the engine along: the address sanitizer sees what is left.
+// The last one, a plan of any thread or the handle, ends the engine. The address sanitizer finds what is left.
 TEST_F(CApi, PlansOfManyThreadsOutliveTheirEngine) {
   Call call(NSA_LAYOUT_DENSE);
   store(call, {}, countingCode());

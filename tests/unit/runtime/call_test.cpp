@@ -16,7 +16,7 @@ namespace {
 
 using T = TensorName;
 
-// A call with all that its operator takes, in memory that nobody reads.
+// A call with all tensors of its operator, in memory that is not read.
 struct TestCall {
   static constexpr int64_t kRoom = 96; // of decode's cache
 

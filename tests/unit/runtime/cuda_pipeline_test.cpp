@@ -18,7 +18,8 @@ protected:
     for (const Step &step : stepsOf(call.internalSpec(), call.internalMaxima()))
       storeReturning(**store, step, "sm_90a", NSA_FAKE_GPU_KEY);
   }
-  // The first run of a plan and the one after it. Each step is launched once, but for the list that nobody asks for.
+  // The first run of a plan and the one after it. Each step is launched once, except for the list that the caller does
+  // not ask for.
   void expectLaunchesOnly(const AnyCall &call) {
     const std::vector<Step> steps = stepsOf(call.internalSpec(), call.internalMaxima());
     const long launches = std::ranges::count_if(steps, [](const Step &step) { return step.role != Role::kAscend; });

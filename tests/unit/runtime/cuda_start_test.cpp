@@ -1,5 +1,5 @@
-// An engine whose context is made by a thread beside it, against a driver that computes nothing: who waits for it, who
-// has its error, and that nobody waits for ever.
+// An engine whose context is made by a thread beside it, against a driver that computes nothing: which calls wait for
+// it, which get its error, and that no call waits for ever.
 #include "nsa/nsa.h"
 #include "tests/harness/scratch.h"
 #include "tests/unit/runtime/counted_calls.h"

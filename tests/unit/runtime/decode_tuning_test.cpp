@@ -51,7 +51,7 @@ TEST_F(DecodeTuning, MeasuresEachKernelThatHasChoices) {
       EXPECT_GT(reports[op]["measured"], 0) << reports[op];
     }
     EXPECT_FALSE(reports.contains("ascend")) << "it has no choices";
-    // What is stored serves whoever may not compile.
+    // What is stored serves an engine that may not compile.
     auto other = open(MissPolicy::kFail);
     Result<PlanPointer> plan = other->plan(spec, maxima, nullptr);
     ASSERT_TRUE(plan.isOk()) << plan.status().toString();

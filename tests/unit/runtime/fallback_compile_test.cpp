@@ -29,7 +29,7 @@ TEST_F(FallbackCompileTest, ATunedNeighbourBeatsAnUnmeasuredDefault) {
   EXPECT_EQ(tunes->counters().fallbacksOf(FallbackStep::kNearest), 0u);
 }
 
-// The first configuration is the same for all lengths, so a neighbour that nobody measured is what would be compiled.
+// The first configuration is the same for all lengths, so an unmeasured neighbour is the kernel that would be compiled.
 TEST_F(FallbackCompileTest, AnUntunedNeighbourSavesACompilation) {
   const Json first = describe(*open(MissPolicy::kDefault));
   EXPECT_EQ(first["launches"][0]["step"], "compiled");

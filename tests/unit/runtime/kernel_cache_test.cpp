@@ -83,7 +83,7 @@ TEST_F(LayersTest, TunedBeforeUntunedAndTheDatabaseBeforePacks) {
   KernelCache cache = open();
   EXPECT_EQ(found(cache, "a"), "own-a of layer 0") << "own and tuned";
   EXPECT_EQ(found(cache, "b"), "second-b of layer 2") << "a tuned one of any pack before an untuned one";
-  EXPECT_EQ(found(cache, "c"), "own-c of layer 0") << "nobody tuned it";
+  EXPECT_EQ(found(cache, "c"), "own-c of layer 0") << "no layer has a tuned one";
   EXPECT_EQ(found(cache, "d"), "first-d of layer 1") << "packs in order";
   EXPECT_EQ(found(cache, "e"), "second-e of layer 2");
   EXPECT_EQ(found(cache, "f"), "nothing");

@@ -158,7 +158,7 @@ TEST(Options, NoVariableCountsInAProgramWithMoreRights) {
   if (child == 0) {
     setenv(kVariable, "/planted.so", 1);
     setenv(kCopy, "1", 1);
-    setenv("ASAN_OPTIONS", "detect_leaks=0", 1); // which would trace a process that nobody may trace
+    setenv("ASAN_OPTIONS", "detect_leaks=0", 1); // which would trace a process that may not be traced
     for (const char *name : {"GTEST_OUTPUT", "GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX", "GTEST_SHARD_STATUS_FILE"})
       unsetenv(name);
     execl(copy.c_str(), copy.c_str(), "--gtest_filter=Options.NoVariableCountsInAProgramWithMoreRights", nullptr);

@@ -58,7 +58,7 @@ TEST(PlanPool, WhatAThreadGaveBackServesTheOthers) {
 }
 
 // The engine's handle is destroyed while many threads give their last plans back: exactly one of them is told to end
-// the pool, and nobody uses it after that (which the sanitizers see).
+// the pool, and no other uses it after that (which the sanitizers see).
 TEST(PlanPool, IsEndedOnceHoweverItsLastPlansRaceWithItsEnd) {
   constexpr int kRounds = 300, kThreads = 6;
   std::unique_ptr<Device> device = openDevice();

@@ -1,5 +1,5 @@
-// The record of what a program asks for: each plan once, whole lines whoever else writes them, nothing lost by a full
-// disk, and no file of others.
+// The record of what a program asks for has each plan once. Its lines are whole even when other processes write too, a
+// full disk loses nothing, and a file of another user is not written.
 #include "runtime/base/config_text.h"
 #include "runtime/engine/plan_record.h"
 #include "tests/unit/runtime/c_api_fixture.h"

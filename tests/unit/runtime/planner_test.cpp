@@ -113,7 +113,7 @@ TEST_F(PlannerTest, WhoWaitedForAFailureFailsAsWell) {
 }
 
 // Another process makes a default at this moment, and will for a long time.
-TEST_F(PlannerTest, WhoHasNothingToGainWaitsForNobody) {
+TEST_F(PlannerTest, ACallerWithNothingToGainDoesNotWait) {
   std::string warning;
   auto store = KernelStore::open({.path = options.cachePath}, warning);
   ASSERT_TRUE(store) << store.status().toString();
@@ -183,7 +183,7 @@ TEST_F(PlannerTest, TuneMeasuresAndStoresTheEvidence) {
   EXPECT_EQ(second->counters().kernelsCompiled, 0u);
 }
 
-// A budget that ends before one complete round leaves the default, which nobody has measured.
+// A budget that ends before one complete round leaves the default, which was not measured.
 TEST_F(PlannerTest, WhatWasNotMeasuredPassesForNoWinner) {
   options.templateDir = copyTemplates();
   options.tuneBudgetSeconds = 1e-9;
@@ -235,7 +235,7 @@ TEST_F(PlannerTest, ExplainKnowsWhatAPlanWouldPassOver) {
   EXPECT_NE(fail["database"]["trouble"].get<std::string>().find("forced is row_attention"), std::string::npos) << fail;
 }
 
-// Where nobody has measured the length itself.
+// The length itself was not measured.
 TEST_F(PlannerTest, AMeasuredThresholdChoosesTheDefaultsTemplate) {
   options.templateDir = copyTemplates();
   templates.remove("cuda/simt"); // whose kernel of that name is for GPUs
@@ -411,7 +411,7 @@ TEST_F(PlannerTest, DumpedSourcesAreReadable) {
   EXPECT_EQ(files, 5u) << "template, schedule, LLVM, manifest, image";
 }
 
-// Whoever may write the folder knows the names beforehand.
+// A user who may write the folder knows the names beforehand.
 TEST_F(PlannerTest, ALinkInTheDumpsFolderIsNotFollowed) {
   options.dumpDir = folder.file("dump");
   describe(*open(MissPolicy::kDefault));

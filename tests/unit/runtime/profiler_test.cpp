@@ -74,7 +74,7 @@ TEST(Profiler, WhatIsNoneIsLeftAlone) {
   if (child == 0) {
     alarm(30);
     ProfilerRange::attach("libm.so.6");
-    const ProfilerRange range("nobody looks");
+    const ProfilerRange range("no profiler");
     _exit(0);
   }
   int status = 0;

@@ -84,7 +84,7 @@ TEST(ResultGate, CountsAreExact) {
   other.outputs[0].values[777] += 1;
   const std::string said = compareResults(reference, other, DType::kBf16).toString();
   EXPECT_NE(said.find("reads holds 1124 in row 388 at 1"), std::string::npos) << said;
-  reference.outputs[0].values[777] = -2; // which nobody has written
+  reference.outputs[0].values[777] = -2; // as poisoned: it was not written
   EXPECT_FALSE(compareResults(reference, reference, DType::kBf16).isOk());
 }
 

@@ -42,7 +42,7 @@ TEST_F(TensorMapCacheTest, TwoCallsInTurnsShareASet) {
   for (int turn = 0; turn < 10; ++turn)
     for (const TensorMapShape &shape : shapes)
       use(shape);
-  EXPECT_EQ(encoded, static_cast<int>(TensorMapCache::kWays)) << "each once, whoever else is there";
+  EXPECT_EQ(encoded, static_cast<int>(TensorMapCache::kWays)) << "each once, whatever else is there";
 }
 
 TEST_F(TensorMapCacheTest, TheOneUsedLongestAgoGives) {

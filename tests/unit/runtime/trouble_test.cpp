@@ -112,7 +112,7 @@ TEST_F(Trouble, NoDriverIsUnavailableWithAHint) {
   ASSERT_FALSE(engine.isOk());
   EXPECT_EQ(engine.status().code(), ErrorCode::kUnavailable);
   EXPECT_NE(engine.status().error().hint.find("cpu"), std::string::npos);
-  // Nobody asked for a GPU: the CPU serves, and the description says why.
+  // The caller did not ask for a GPU: the CPU serves, and the description says why.
   options.device = "";
   auto fallback = open();
   EXPECT_FALSE(fallback->device().isGpu());

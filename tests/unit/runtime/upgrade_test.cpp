@@ -53,7 +53,7 @@ TEST_F(UpgradeTest, TheStoredConfigIsCompiledAgainByOneOfThoseWhoFindIt) {
   EXPECT_EQ(describe(*open(MissPolicy::kDefault))["source"], "database");
 }
 
-// A new compiler's kernels may want another config, so `nsa tune` must see that nobody has measured them.
+// A new compiler's kernels may want another config, so `nsa tune` must see that they were not measured.
 TEST_F(UpgradeTest, AMeasurementStaysThatOfTheCompilerWhoseKernelsWereMeasured) {
   describe(*open(MissPolicy::kTune));
   const StoredChoice measured = stored().choice;
