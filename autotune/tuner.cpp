@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -301,6 +302,7 @@ private:
           report.winner = index;
       if (behind(report.incumbent, kWinErrors) <= 0)
         report.winner = report.incumbent;
+      report.candidates[report.winner].detail = reasonOf(leader);
       const double resolution =
           std::log1p(options.resolutionMs / table.medianMs(leader)) + std::log1p(options.stateShift / 2);
       for (size_t index = 0; index < report.candidates.size(); ++index)
@@ -314,6 +316,23 @@ private:
           report.candidates[index].detail = "not measured: out of budget";
     }
     report.candidates[report.winner].outcome = CandidateOutcome::kWinner;
+  }
+
+  // Why the winner stands above candidates whose median is shorter; empty where there is none.
+  std::string reasonOf(size_t leader) const {
+    const double winnerMs = report.candidates[report.winner].medianMs;
+    const bool isFastest = std::ranges::none_of(report.candidates, [&](const CandidateReport &other) {
+      return other.outcome == CandidateOutcome::kMeasured && other.medianMs < winnerMs;
+    });
+    if (isFastest)
+      return "";
+    if (report.winner == leader)
+      return "the fastest of those that ran side by side, which counts more than medians of other rounds";
+    char within[32];
+    std::snprintf(within, sizeof within, "%g %%", options.simplerWithin * 100);
+    return report.winner == report.incumbent
+               ? "the default stays: nothing beats it by " + std::string(within) + " and by more than the noise"
+               : "within " + std::string(within) + " of the fastest, and predicted to be cheaper";
   }
 
   Status noneLeft() const {

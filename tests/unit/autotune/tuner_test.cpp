@@ -27,6 +27,27 @@ TEST(Tuner, PlantedSlowDefaultLoses) {
   EXPECT_DOUBLE_EQ(report.candidates[3].ratioToIncumbent, 0.9);
 }
 
+// A table in the order of times has others above such a winner.
+TEST(Tuner, AWinnerWithALongerMedianSaysWhy) {
+  FakeMachine fast{.trueMs = {2.0, 1.5, 1.0}};
+  EXPECT_EQ(tuned(fast).candidates[2].detail, "") << "no other is above it";
+  FakeMachine defaultStays{.trueMs = {1.0, 0.997, 1.5}};
+  TuneReport report = tuned(defaultStays);
+  EXPECT_EQ(report.winner, 0u);
+  EXPECT_EQ(report.candidates[0].detail, "the default stays: nothing beats it by 1 % and by more than the noise");
+  FakeMachine simplerWins{.trueMs = {2.0, 1.004, 1.0}};
+  report = tuned(simplerWins);
+  EXPECT_EQ(report.winner, 1u);
+  EXPECT_EQ(report.candidates[1].detail, "within 1 % of the fastest, and predicted to be cheaper");
+  // Slower and slower: what left after the first rounds was measured in the best of times.
+  FakeMachine slowing{.trueMs = {2.0, 1.0, 1.2}, .drift = 1, .driftRuns = 80};
+  report = tuned(slowing);
+  EXPECT_EQ(report.winner, 1u);
+  EXPECT_LT(report.candidates[2].medianMs, report.candidates[1].medianMs);
+  EXPECT_EQ(report.candidates[1].detail,
+            "the fastest of those that ran side by side, which counts more than medians of other rounds");
+}
+
 TEST(Tuner, FastButWrongIsRejectedAndRecorded) {
   FakeMachine machine{.trueMs = {2.0, 0.1, 1.0}};
   machine.isWrong = {1};
