@@ -135,8 +135,7 @@ Status DecodeTrial::allocate(double mostBytes) {
   const int64_t last = keys - checkedTokens;
   checkedLengths = {drawn(0, last), drawn(std::max<int64_t>(last - spec.selBlock, 0), last),
                     drawn(0, std::min<int64_t>(last, 2 * int64_t{spec.cmpBlock}))};
-  shape = "batch=" + std::to_string(sequences) + " seqlen_q=" + std::to_string(timedTokens) +
-          " seqlen_k=" + std::to_string(keys);
+  shape = {sequences, timedTokens, keys};
   return Status::ok();
 }
 

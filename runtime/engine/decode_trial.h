@@ -27,7 +27,7 @@ public:
 
   Result<TuningResult> check(const LoadedKernel &kernel) override;
   Status launchTimed(const LoadedKernel &kernel, void *stream) override;
-  const std::string &shapeText() const override { return shape; }
+  const TimedShape &timedShape() const override { return shape; }
 
 private:
   DecodeTrial(Device &device, const Spec &part, const Maxima &maxima, uint64_t seed, TrialLaunches launches);
@@ -75,7 +75,7 @@ private:
   size_t timedBytes = 0, checkedBytes = 0;
   KernelCall timedCall;
   TrialLaunches launches;
-  std::string shape;
+  TimedShape shape;
 };
 
 } // namespace nsa

@@ -1,5 +1,7 @@
 #include "runtime/engine/describe.h"
 
+#include "runtime/engine/timed_shape.h"
+
 #include <nlohmann/json.hpp>
 
 namespace nsa {
@@ -119,6 +121,7 @@ std::string describeTuning(const TuningDescription &tuning) {
                {"device", tuning.device},
                {"tuned_elsewhere", false},
                {"shape", tuning.shape},
+               {"cut", tuning.cut},
                {"seed", tuning.seed},
                {"milliseconds", tuning.milliseconds},
                {"seconds_in", phasesJson(tuning.report.phases)},
@@ -159,6 +162,7 @@ std::string describeTuningElsewhere(const StoredChoice &choice, double milliseco
   return dump({{"problem", choice.problem},
                {"device", choice.device},
                {"tuned_elsewhere", true},
+               {"cut", cutTextOf(choice.provenance)},
                {"milliseconds", milliseconds},
                {"tuned", true},
                {"winner", std::move(winner)},
@@ -227,6 +231,7 @@ std::string describeExplain(const ExplainDescription &explain) {
     database["config"] = explain.choiceConfig;
     database["tuned"] = explain.choice->tuned;
     database["provenance"] = explain.choice->provenance;
+    database["cut"] = cutTextOf(explain.choice->provenance);
     database["trouble"] = explain.choiceTrouble;
     database["evidence"] = Json::array();
     for (const Measurement &entry : explain.choice->evidence)

@@ -28,6 +28,7 @@ std::string describePlan(const PlanDescription &plan);
 
 struct TuningDescription {
   std::string problem, device, shape;
+  std::string cut; // cutText of the shape
   uint64_t seed = 0;
   double milliseconds = 0;
   TuneReport report;

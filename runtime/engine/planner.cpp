@@ -442,15 +442,15 @@ Result<std::shared_ptr<const KernelCore>> Planner::tuneNow(Search &search, std::
   NSA_RETURN_IF_ERROR(adopt(search, winner.content, winner.manifest, winner.binary));
   // A default that was not measured is stored as untuned, so that it neither passes for a winner nor replaces one.
   const bool tunes = tuned->wasMeasured();
-  const std::string how = options.tuneExhaustive ? kExhaustively : "";
+  const std::string how = (options.tuneExhaustive ? kExhaustively : "") + cutProvenance(session.cut());
   Status kept =
       store(search, winner,
             tunes ? Origin{true, provenance() + how, session.evidence()} : Origin{.provenance = provenance()});
   search.core->source = PlanSource::kCompiled;
   search.core->tuned = tunes;
   if (report)
-    *report = describeTuning({search.core->problemKey, choiceDevice, session.shapeText(), session.seed(),
-                              search.core->times.tuneMs, std::move(*tuned), options.tuneExhaustive,
+    *report = describeTuning({search.core->problemKey, choiceDevice, session.timedShape().text(), session.cut(),
+                              session.seed(), search.core->times.tuneMs, std::move(*tuned), options.tuneExhaustive,
                               kept.isOk() ? "" : kept.toString()});
   return std::shared_ptr<const KernelCore>(search.core);
 }

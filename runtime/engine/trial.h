@@ -51,8 +51,8 @@ public:
   virtual Result<TuningResult> check(const LoadedKernel &kernel) = 0;
   // Launches the kernel once with the lengths that are timed. On a GPU it does not wait.
   virtual Status launchTimed(const LoadedKernel &kernel, void *stream) = 0;
-  // The shape that is timed: "batch=1 seqlen_q=2048 seqlen_k=2048".
-  virtual const std::string &shapeText() const = 0;
+  // The shape that is timed.
+  virtual const TimedShape &timedShape() const = 0;
 };
 
 // The trial of an operator that is a single kernel.
@@ -63,7 +63,7 @@ public:
 
   Result<TuningResult> check(const LoadedKernel &kernel) override;
   Status launchTimed(const LoadedKernel &kernel, void *stream) override;
-  const std::string &shapeText() const override { return inputs.shapeText(); }
+  const TimedShape &timedShape() const override { return inputs.timedShape(); }
 
 private:
   KernelTrial(TuningInputs inputs, TrialLaunches launches) : inputs(std::move(inputs)), launches(std::move(launches)) {}

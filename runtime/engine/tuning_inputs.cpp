@@ -151,8 +151,7 @@ Result<TuningInputs> TuningInputs::make(Device &device, const Spec &spec, const 
     NSA_RETURN_IF_ERROR(inputs.addTable(inputs.checkedCall, inputs.checkedLengths));
   }
   NSA_RETURN_IF_ERROR(inputs.fillOperator());
-  inputs.shape = "batch=" + std::to_string(sizes.batch) + " seqlen_q=" + std::to_string(sizes.seqlenQ) +
-                 " seqlen_k=" + std::to_string(sizes.seqlenK);
+  inputs.shape = {sizes.batch, sizes.seqlenQ, sizes.seqlenK};
   return inputs;
 }
 

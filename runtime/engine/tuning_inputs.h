@@ -6,20 +6,17 @@
 
 #include "runtime/base/kernel_arguments.h"
 #include "runtime/engine/device.h"
+#include "runtime/engine/timed_shape.h"
 #include "runtime/engine/tuning_result.h"
 
 #include <cstdint>
 #include <random>
-#include <string>
 #include <vector>
 
 namespace nsa {
 
 // The shape that a tuning of these maxima times: as large as they allow within the work that one run may take, if the
 // device has room for it.
-struct TimedShape {
-  int64_t batch, seqlenQ, seqlenK;
-};
 TimedShape timedShape(bool isGpu, const Spec &spec, const Maxima &maxima);
 
 class TuningInputs {
@@ -34,8 +31,7 @@ public:
   Status poisonOutputs();
   // Reads back the checked call's outputs.
   Result<TuningResult> readChecked();
-  // The shape that is timed: "batch=1 seqlen_q=2048 seqlen_k=2048".
-  const std::string &shapeText() const { return shape; }
+  const TimedShape &timedShape() const { return shape; }
 
 private:
   TuningInputs(Device &device, const Spec &spec, const Maxima &maxima, uint64_t seed)
@@ -64,7 +60,7 @@ private:
   std::vector<DeviceBuffer> buffers;
   std::vector<ComparedOutput> outputs;
   KernelCall timedCall, checkedCall;
-  std::string shape;
+  TimedShape shape;
 };
 
 } // namespace nsa

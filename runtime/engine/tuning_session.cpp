@@ -66,8 +66,8 @@ Result<TuneReport> TuningSession::run() {
   trial = std::move(*made);
   const double madeSeconds = monotonicSeconds() - begin;
   environment.logger.log(LogLevel::kInfo, "tuner",
-                         std::to_string(candidates.size()) + " candidates on " + trial->shapeText() + ", input seed " +
-                             std::to_string(inputSeed));
+                         std::to_string(candidates.size()) + " candidates on " + trial->timedShape().text() +
+                             (cut().empty() ? "" : " (" + cut() + ")") + ", input seed " + std::to_string(inputSeed));
 
   TuneCallbacks callbacks;
   // A candidate is loaded where it was compiled.

@@ -49,7 +49,9 @@ public:
   // tried.
   std::vector<Measurement> evidence() const;
   uint64_t seed() const { return inputSeed; }
-  std::string shapeText() const { return trial ? trial->shapeText() : ""; }
+  const TimedShape &timedShape() const { return trial->timedShape(); }
+  // What of the call was not timed (cutText).
+  std::string cut() const { return cutText(spec, maxima, trial->timedShape()); }
 
 private:
   Result<std::unique_ptr<Trial>> makeTrial(uint64_t seed, double mostBytes) const;

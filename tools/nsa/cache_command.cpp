@@ -2,6 +2,7 @@
 
 #include "runtime/engine/cache_settings.h"
 #include "runtime/engine/options.h"
+#include "runtime/engine/timed_shape.h"
 
 #include <cstdio>
 
@@ -65,8 +66,13 @@ nlohmann::json toJson(const StoredChoice &choice) {
                         {"milliseconds", measurement.milliseconds},
                         {"ratio", measurement.ratioToIncumbent},
                         {"detail", measurement.detail}});
-  return {{"problem", choice.problem}, {"device", choice.device},         {"kernel", choice.content},
-          {"tuned", choice.tuned},     {"provenance", choice.provenance}, {"evidence", evidence}};
+  return {{"problem", choice.problem},
+          {"device", choice.device},
+          {"kernel", choice.content},
+          {"tuned", choice.tuned},
+          {"cut", cutTextOf(choice.provenance)},
+          {"provenance", choice.provenance},
+          {"evidence", evidence}};
 }
 
 nlohmann::json toJson(const StoredRoute &route) {

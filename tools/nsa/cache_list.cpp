@@ -1,4 +1,5 @@
 // `nsa cache list|show`: what a database or a pack holds. Reads only, and says so when there is no file.
+#include "runtime/engine/timed_shape.h"
 #include "tools/nsa/cache_verbs.h"
 
 #include <cstdio>
@@ -14,6 +15,12 @@ struct ListFlags {
 
 std::string thresholdText(const StoredRoute &route) {
   return route.threshold == StoredRoute::kNever ? "never" : "from " + std::to_string(route.threshold);
+}
+
+// " (64 of 1024 queries timed)"
+std::string cutOf(const StoredChoice &choice) {
+  const std::string cut = cutTextOf(choice.provenance);
+  return cut.empty() ? "" : " (" + cut + ")";
 }
 
 Status list(const ListFlags &flags) {
@@ -54,8 +61,8 @@ Status list(const ListFlags &flags) {
               kernel.target.c_str(), kernel.op.c_str(), kernel.templateName.c_str(), kernel.config.c_str(),
               static_cast<long long>(kernel.binaryBytes), static_cast<long long>(kernel.compressedBytes));
   for (const StoredChoice &choice : *choices)
-    printText("choice %.12s  %s  %s  [%s]\n", choice.content.c_str(), choice.tuned ? "tuned  " : "default",
-              choice.problem.c_str(), choice.device.c_str());
+    printText("choice %.12s  %s  %s  [%s]%s\n", choice.content.c_str(), choice.tuned ? "tuned  " : "default",
+              choice.problem.c_str(), choice.device.c_str(), cutOf(choice).c_str());
   for (const StoredRoute &route : *routes)
     printText("route  %s %s  %s  [%s]\n", route.name.c_str(), thresholdText(route).c_str(), route.family.c_str(),
               route.device.c_str());
@@ -63,8 +70,8 @@ Status list(const ListFlags &flags) {
 }
 
 void printEvidence(const StoredChoice &choice) {
-  printText("\nchosen for %s\non %s, %s; %s\n", choice.problem.c_str(), choice.device.c_str(),
-            choice.tuned ? "measured" : "not measured", choice.provenance.c_str());
+  printText("\nchosen for %s\non %s, %s%s; %s\n", choice.problem.c_str(), choice.device.c_str(),
+            choice.tuned ? "measured" : "not measured", cutOf(choice).c_str(), choice.provenance.c_str());
   for (const Measurement &measurement : choice.evidence) {
     if (measurement.outcome == "pruned")
       continue;

@@ -36,6 +36,7 @@ void addHeader(Page &page, const Json &report) {
        {"Time", durationText(report.value("seconds", 0.0)) +
                     (report.value("exhaustive", false) ? ", every candidate measured to the end" : "") +
                     (budget > 0 ? " of a budget of " + durationText(budget) : ", no budget for the whole")},
+       {"Database", fieldText(report, "cache")},
        {"Date", fieldText(report, "date")},
        {"Version", fieldText(report, "version") + ", source " + fieldText(report, "source")},
        {"Compiler", shortId(fieldText(report, "compiler"))},
@@ -162,7 +163,8 @@ void addWinners(Page &page, const Json &kernels) {
   page.heading("Winners");
   page.paragraph("Default is the compiler's best guess. Ratios come from interleaved rounds of one session, so they "
                  "are not always the quotient of the two medians. A tie: another candidate may be as fast, and a "
-                 "second session may name it. The speed counts useful work alone.");
+                 "second session may name it. Times are of the part of the call that the column `timed` names, and of "
+                 "all of it where that is empty. The speed counts useful work alone.");
   Table table({{"heads"},
                {"call"},
                {"batch", true},
@@ -170,6 +172,7 @@ void addWinners(Page &page, const Json &kernels) {
                {"part"},
                {"default ms", true},
                {"tuned ms", true},
+               {"timed", false, "where not all of the call was"},
                {"ratio", true},
                {"speed", true},
                {"candidates", true, "measured / rejected / failed / pruned"},
@@ -182,7 +185,7 @@ void addWinners(Page &page, const Json &kernels) {
                                       std::to_string(kernel.value("batch", 0)),
                                       std::to_string(kernel.value("seqlen_k", 0)), fieldText(kernel, "role")};
     if (!kernel.contains("winner")) {
-      cells.insert(cells.end(), {"-", "-", "-", "-", "-", fieldText(kernel, "status"), "-"});
+      cells.insert(cells.end(), {"-", "-", "-", "-", "-", "-", fieldText(kernel, "status"), "-"});
       table.add(std::move(cells), kernel.contains("error") ? Table::Tone::kBad : Table::Tone::kQuiet);
       continue;
     }
@@ -197,6 +200,7 @@ void addWinners(Page &page, const Json &kernels) {
     cells.push_back(kernel.contains("default") ? report::numberText(kernel["default"].value("milliseconds", 0.0))
                                                : "-");
     cells.push_back(measured ? report::numberText(winner.value("milliseconds", 0.0)) : "-");
+    cells.push_back(measured ? fieldText(kernel, "cut") : "-");
     cells.push_back(measured ? ratioText : "-");
     cells.push_back(rateText(kernel));
     cells.push_back(std::move(many));
@@ -225,9 +229,9 @@ std::string tuneHtml(const Json &report) {
     if (!plots.times.empty()) {
       page.heading("Time against length" + of);
       page.paragraph(
-          "The fastest configuration of each template at each length. Hollow points were timed on fewer "
-          "queries, keys or sequences than the call has, so that one run stays short: those plots show the time "
-          "of one query.");
+          "The fastest configuration of each template at each length. Hollow points stand at the length of the call, "
+          "and were timed on fewer queries, keys or sequences, so that one run stays short: their texts say on how "
+          "many. Plots of a prompt with such points show the time of one query.");
       page.add(plots.times);
     }
   }

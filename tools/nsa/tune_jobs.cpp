@@ -153,10 +153,7 @@ std::optional<TimedWork> timedWork(const TuneJob &job, bool isGpu) {
     return std::nullopt;
   const TimedShape shape = timedShape(isGpu, job.kernel, job.maxima);
   TimedWork work{.batch = shape.batch, .seqlenQ = shape.seqlenQ, .seqlenK = shape.seqlenK};
-  // Compression sees no query.
-  const bool seesQueries = job.kernel.op != Operator::kCompress;
-  work.isCut = shape.batch < job.maxima.batch || (seesQueries && shape.seqlenQ < job.maxima.seqlenQ) ||
-               shape.seqlenK < job.maxima.seqlenK;
+  work.cut = cutText(job.kernel, job.maxima, shape);
   const auto sequences = static_cast<size_t>(shape.batch);
   const PartWork part =
       workByPart(layOut(job.kernel, {std::vector(sequences, shape.seqlenQ), std::vector(sequences, shape.seqlenK)}))

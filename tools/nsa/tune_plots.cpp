@@ -30,16 +30,14 @@ std::string titleOf(const Json &kernel) {
          ": " + fieldText(kernel, "role");
 }
 
-bool isSmaller(const Json &kernel) { return kernel.contains("timed") && kernel["timed"].value("smaller", false); }
+bool isSmaller(const Json &kernel) { return !fieldText(kernel, "cut").empty(); }
 
 std::string pointText(const Json &kernel, const Json &candidate) {
   std::string line = std::to_string(kernel.value("seqlen_k", 0)) +
                      " tokens: " + millisecondsText(candidate.value("milliseconds", 0.0)) + ", " +
                      fieldText(candidate, "template") + " " + fieldText(candidate, "config");
   if (isSmaller(kernel))
-    line += ", timed on " + std::to_string(kernel["timed"].value("batch", 0)) + " x " +
-            std::to_string(kernel["timed"].value("seqlen_q", 0)) + " queries over " +
-            std::to_string(kernel["timed"].value("seqlen_k", 0)) + " keys";
+    line += ", " + fieldText(kernel, "cut");
   return line;
 }
 
@@ -66,7 +64,9 @@ void addMarks(Plot &plot, const std::vector<const Json *> &kernels, const Json &
 
 Plot timePlot(const std::vector<const Json *> &kernels, const Json &thresholds) {
   const Json &one = *kernels.front();
-  const bool isCut = std::ranges::any_of(kernels, [](const Json *kernel) { return isSmaller(*kernel); });
+  // Of decode's kernels it is not known how many queries were timed of which sequence: they show the time of a run.
+  const bool isCut =
+      std::ranges::any_of(kernels, [](const Json *kernel) { return isSmaller(*kernel) && kernel->contains("timed"); });
   const bool ofKeys = fieldText(one, "operator") == "compress"; // it sees no query
   const bool namesOperator = std::ranges::any_of(
       kernels, [&](const Json *kernel) { return fieldText(*kernel, "operator") != fieldText(one, "operator"); });
@@ -81,8 +81,7 @@ Plot timePlot(const std::vector<const Json *> &kernels, const Json &thresholds) 
       const std::string name = variantOf(*kernel, candidate, namesOperator);
       Plot::Series &line = series[name];
       line.name = name;
-      // Where keys were left out, too, the time is that of fewer tokens.
-      line.points.push_back({.x = std::min(kernel->value("seqlen_k", 0.0), shape.value("seqlen_k", 0.0)),
+      line.points.push_back({.x = kernel->value("seqlen_k", 0.0),
                              .y = isCut ? milliseconds * 1e6 / rows : milliseconds,
                              .text = pointText(*kernel, candidate),
                              .isHollow = isSmaller(*kernel)});
@@ -117,7 +116,7 @@ void addRoofline(std::vector<Plot> &plots, const std::vector<const Json *> &kern
                            .y = teraflops,
                            .text = titleOf(*kernel) + ", " + report::numberText(teraflops) + " TFLOP/s, " +
                                    pointText(*kernel, (*kernel)["winner"]),
-                           .isHollow = (*kernel)["timed"].value("smaller", false)});
+                           .isHollow = isSmaller(*kernel)});
   }
   if (series.empty())
     return;

@@ -3,6 +3,7 @@
 #include "autotune/tuner.h"
 #include "runtime/engine/pruned_candidates.h"
 #include "runtime/engine/routes.h"
+#include "runtime/engine/timed_shape.h"
 
 #include <algorithm>
 #include <cmath>
@@ -80,9 +81,14 @@ Json jobRecord(const TuneJob &job, const std::string &device, bool isGpu) {
     record["route"] = {{"family", routeFamily(job.kernel)}, {"name", kDenseRoute}};
   if (job.kernel.op == Operator::kSplitSelWin)
     record["route"] = {{"family", splitsFamily(job.spec)}, {"name", splitsRoute(job.spec, job.maxima)}};
-  if (const std::optional<TimedWork> work = job.isTuned ? timedWork(job, isGpu) : std::nullopt)
-    record["timed"] = {{"batch", work->batch},   {"seqlen_q", work->seqlenQ}, {"seqlen_k", work->seqlenK},
-                       {"smaller", work->isCut}, {"flops", work->flops},      {"bytes", work->bytes}};
+  if (const std::optional<TimedWork> work = job.isTuned ? timedWork(job, isGpu) : std::nullopt) {
+    record["timed"] = {{"batch", work->batch},
+                       {"seqlen_q", work->seqlenQ},
+                       {"seqlen_k", work->seqlenK},
+                       {"flops", work->flops},
+                       {"bytes", work->bytes}};
+    record["cut"] = work->cut;
+  }
   return record;
 }
 
@@ -137,7 +143,7 @@ void addReport(Json &record, const nlohmann::json &report) {
   if (!report.contains("candidates"))
     return;
   record["milliseconds_of_tuning"] = report.value("milliseconds", 0.0);
-  for (const char *name : {"seconds_in", "tie", "noise", "budget_exhausted", "seed"})
+  for (const char *name : {"seconds_in", "cut", "tie", "noise", "budget_exhausted", "seed"})
     if (report.contains(name))
       record[name] = report[name];
   addCandidates(record, report["candidates"]);
@@ -153,6 +159,9 @@ void addStored(Json &record, const StoredChoice &choice) {
                           {"ratio_to_default", entry.ratioToIncumbent},
                           {"detail", entry.detail}});
   record["provenance"] = choice.provenance;
+  // Choices of earlier versions do not say it: then it is what a tuning of today would cut.
+  if (const std::string cut = cutTextOf(choice.provenance); !cut.empty())
+    record["cut"] = cut;
   if (record["has_choices"] == true)
     record["tie"] =
         std::ranges::any_of(choice.evidence, [](const Measurement &entry) { return entry.detail == kTied; });

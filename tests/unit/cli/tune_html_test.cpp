@@ -113,8 +113,8 @@ std::set<std::string> placesOf(const std::string &svg, const std::string &part) 
   return places;
 }
 
-// A prompt that was timed as a shorter one has the time of that one, and stands where it does.
-TEST(TunePlots, ACutPromptStandsWhereItWasTimed) {
+// A prompt that was timed in part stands at its own length, and its dot says how much was timed.
+TEST(TunePlots, ACutPromptStandsAtTheLengthThatWasAskedFor) {
   Json kernels = Json::array();
   for (const int64_t length : {262144, 524288, 1048576}) {
     Json json = jobRecord(jobAt(length), "cpu <test>", true);
@@ -122,16 +122,20 @@ TEST(TunePlots, ACutPromptStandsWhereItWasTimed) {
     json["status"] = "tuned";
     kernels.push_back(std::move(json));
   }
-  EXPECT_EQ(kernels[1]["timed"]["smaller"], false);
-  EXPECT_EQ(kernels[2]["timed"]["smaller"], true);
+  EXPECT_EQ(kernels[1]["cut"], "");
+  EXPECT_EQ(kernels[2]["cut"], "524288 of 1048576 queries over 524288 of 1048576 keys timed");
   ASSERT_EQ(kernels[2]["timed"]["seqlen_k"], 524288);
   const TunePlots plots = tunePlots(reportOf(kernels), "cpu <test>");
   ASSERT_EQ(plots.times.size(), 1u);
   const std::string svg = plots.times.front().svg();
   const std::set<std::string> cut = placesOf(svg, "1048576 tokens");
   EXPECT_EQ(cut.size(), 1u) << svg;
-  EXPECT_EQ(cut, placesOf(svg, "524288 tokens"));
-  EXPECT_NE(cut, placesOf(svg, "262144 tokens"));
+  for (const char *other : {"262144 tokens", "524288 tokens"})
+    EXPECT_NE(cut, placesOf(svg, other)) << svg;
+  EXPECT_NE(svg.find("1048576 tokens: 1.50 ms, attention key_tile=64, 524288 of 1048576 queries over 524288 of "
+                     "1048576 keys timed"),
+            std::string::npos)
+      << svg;
 }
 
 TEST(TuneRecord, StoredEvidenceSaysTheSame) {
@@ -145,7 +149,7 @@ TEST(TuneRecord, StoredEvidenceSaysTheSame) {
   Json stored = jobRecord(jobAt(1024), "cpu <test>", false);
   addStored(stored, choice);
   const Json fresh = record(1024);
-  for (const char *name : {"default", "winner", "templates", "candidates", "evidence", "timed"})
+  for (const char *name : {"default", "winner", "templates", "candidates", "evidence", "timed", "cut"})
     EXPECT_EQ(stored[name], fresh[name]) << name;
   EXPECT_EQ(stored["tie"], false) << "no candidate's line says that it may be as fast";
   choice.evidence[2].detail = kTied;
@@ -191,6 +195,28 @@ TEST(TuneHtml, ShowsWhatWasMeasured) {
   EXPECT_EQ(countOf(html, ">tuned, tie<"), 3u);
   EXPECT_NE(html.find("differs: &lt;wrong&gt; &amp; &quot;bad&quot;"), std::string::npos);
   EXPECT_NE(html.find("33 s of a budget of 2 min"), std::string::npos);
+}
+
+TEST(TuneRecord, SaysHowMuchWasTimedAsTheTunerAndTheStoreDo) {
+  nlohmann::json report = tuningReport();
+  report["cut"] = "64 of 1024 queries timed";
+  Json fresh = jobRecord(jobAt(1024), "cpu <test>", false);
+  EXPECT_EQ(fresh["cut"], "");
+  addReport(fresh, report);
+  EXPECT_EQ(fresh["cut"], report["cut"]);
+  StoredChoice choice;
+  choice.tuned = true;
+  choice.provenance = "compiler=0123 search=exhaustive timed=64_of_1024_queries remade=45";
+  Json stored = jobRecord(jobAt(1024), "cpu <test>", false);
+  addStored(stored, choice);
+  EXPECT_EQ(stored["cut"], report["cut"]);
+  EXPECT_TRUE(wasExhaustive(choice));
+  EXPECT_EQ(revisionOf(choice), "0123");
+
+  fresh["status"] = "tuned";
+  const std::string html = tuneHtml(reportOf({fresh, record(2048)}));
+  EXPECT_EQ(countOf(html, ">64 of 1024 queries timed<"), 1u) << "beside its time";
+  EXPECT_EQ(countOf(html, "ms, attention key_tile=64, 64 of 1024 queries timed<"), 2u) << "at its dots";
 }
 
 TEST(TuneHtml, TellsOfEachWorkload) {
