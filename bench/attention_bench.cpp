@@ -246,7 +246,7 @@ int main(int argc, char **argv) {
                                    "One small shape");
   program.addDevice();
   program.addCount("--samples", flags.samples, "Samples of each implementation", 1, 10000);
-  program.addTuneBudget(flags.tuneBudget);
+  program.addKernelBudget(flags.tuneBudget);
   CLI::App &options = program.options();
   options.add_option("--dtypes", flags.dtypes, "bf16, fp16, fp32; separated by commas")
       ->delimiter(',')

@@ -44,8 +44,8 @@ void BenchProgram::addCount(const std::string &option, int &count, const std::st
   app.add_option(option, count, meaning)->check(tools::wholeWithin(least, most))->capture_default_str()->type_name("N");
 }
 
-void BenchProgram::addTuneBudget(double &seconds) {
-  app.add_option("--tune-budget", seconds, "Seconds of tuning for each shape")
+void BenchProgram::addKernelBudget(double &seconds) {
+  app.add_option("--kernel-budget", seconds, "Seconds that the tuning of each kernel may take")
       ->check(tools::secondsAbove0())
       ->capture_default_str()
       ->type_name("SECONDS");

@@ -32,7 +32,7 @@ public:
   CLI::App &options() { return app; }
   void addDevice();
   void addCount(const std::string &option, int &count, const std::string &meaning, int least, int most);
-  void addTuneBudget(double &seconds);
+  void addKernelBudget(double &seconds);
 
   // Reads the command line, measures, and prints an error if there is one. Returns the exit code.
   int run(int argc, char **argv, const std::function<Status()> &measure);

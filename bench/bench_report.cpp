@@ -69,7 +69,8 @@ Status replaceFile(const std::filesystem::path &path, const std::string &text) {
 Result<BenchReport> BenchReport::create(std::string folder, std::string name, const nlohmann::ordered_json &facts,
                                         const std::vector<Column> &table, Csv csv) {
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
+  if (!folder.empty())
+    std::filesystem::create_directories(folder, error);
   if (error)
     return Status::error(ErrorCode::kIoError, folder + ": " + error.message());
   BenchReport report;
@@ -98,6 +99,8 @@ Status BenchReport::setFact(const std::string &fact, nlohmann::ordered_json valu
 }
 
 Status BenchReport::write() const {
+  if (folder.empty())
+    return Status::ok();
   const std::filesystem::path base = std::filesystem::path(folder) / name;
   NSA_RETURN_IF_ERROR(replaceFile(base.string() + ".json", json.dump(1) + "\n"));
   const nlohmann::ordered_json &rows = json["results"];

@@ -24,7 +24,8 @@ public:
     std::vector<std::string> columns;
     std::string fileField;
   };
-  // Makes the folder. `facts` hold for the whole run, above all "machine" (machineFacts).
+  // Makes the folder; without a folder nothing is written. `facts` hold for the whole run, above all "machine"
+  // (machineFacts).
   static Result<BenchReport> create(std::string folder, std::string name, const nlohmann::ordered_json &facts,
                                     const std::vector<Column> &table = {}, Csv csv = {});
 

@@ -202,7 +202,7 @@ int main(int argc, char **argv) {
   program.addCount("--samples", flags.samples, "Samples of each measurement", 1, 10000);
   program.addCount("--forward-samples", flags.forwardSamples, "Samples of the whole forward pass, seconds each", 1,
                    1000);
-  program.addTuneBudget(flags.tuneBudget);
+  program.addKernelBudget(flags.tuneBudget);
   CLI::App &options = program.options();
   options.add_option("--ops", flags.ops, "Only these: dense, window, nsa")
       ->delimiter(',')

@@ -1,6 +1,5 @@
-// The specs and lengths that `nsa bench` is given, and what its verbs measure of them. Each function writes NAME.json
-// and NAME.csv into the folder of results, and returns the content of NAME.json.
-// Thread-safety: one thread.
+// The specs and lengths that `nsa bench` is given, and what its verbs measure of them. Each function returns its
+// results. Where it is given a folder, it also writes them as NAME.json and NAME.csv. Thread-safety: one thread.
 #pragma once
 
 #include "bench/bench_device.h"
@@ -22,8 +21,8 @@ struct LengthChoice {
   std::vector<NamedSpec> specs;
   std::vector<int64_t> tokens; // of one sequence, all of them queries
   int samples = 7, warmUps = 3;
-  bool tuned = false; // measures the tuner's winner beside the default
-  std::string results;
+  bool tuned = false;  // measures the tuner's winner beside the default
+  std::string results; // a folder; empty: no files are written
   // Receives a text about the present work, for a waiting user.
   std::function<void(const std::string &)> progress;
 

@@ -30,6 +30,7 @@ struct BenchFlags {
   bool choosesLengths = false; // the verb does, where none were given
   bool isSearch = false;       // which always tunes, one length unless others were given
   double exhaustiveSeconds = 0;
+  std::string name; // of the verb and its files
   std::vector<int64_t> decodeBatches, decodeTokens;
 };
 
@@ -87,6 +88,8 @@ Status measure(BenchFlags &flags, Measure verb) {
                 (search.value("limit", 1.0) - 1) * 100, search.value("within", 0), search.value("shapes", 0),
                 search.value("worst", 0.0));
   }
+  if (!flags.json)
+    printResultsPlace(flags.choice, flags.name);
   return Status::ok();
 }
 
@@ -160,13 +163,11 @@ CLI::App *addMeasuring(CLI::App &bench, Action &action, const std::shared_ptr<Be
   if (!flags->isSearch)
     command->add_flag("--tune,!--no-tune", flags->choice.tuned,
                       "Measure the tuner's winner too, beside the compiler's best guess (default: --no-tune)");
-  flags->engine.addTuneBudget(*command);
+  flags->engine.addKernelBudget(*command);
   flags->engine.addDevice(*command);
-  flags->choice.results = "bench-results";
-  command->add_option("--results", flags->choice.results, "Folder for " + name + ".json and " + name + ".csv")
-      ->capture_default_str()
-      ->type_name("DIR");
-  command->add_flag("--json", flags->json, "Print what " + name + ".json holds instead of a table");
+  addResults(*command, flags->choice, name + ".csv");
+  command->add_flag("--json", flags->json, "Print a JSON report instead of a table");
+  flags->name = name;
   command->callback([flags, verb, &action] { action = [flags, verb] { return measure(*flags, verb); }; });
   return command;
 }
@@ -254,6 +255,21 @@ Result<nlohmann::ordered_json> measureAndPrint(bench::LengthChoice &choice, bool
   else if (report)
     std::printf("%s\n\n%s", tables::machineLine(*report).c_str(), tables::terminalTable(*report).c_str());
   return report;
+}
+
+void addResults(CLI::App &command, bench::LengthChoice &choice, const std::string &csv) {
+  command
+      .add_option("--results", choice.results,
+                  "Folder for " + command.get_name() + ".json and " + csv + " (default: nothing is written)")
+      ->type_name("DIR");
+}
+
+void printResultsPlace(const bench::LengthChoice &choice, const std::string &name) {
+  if (choice.results.empty())
+    printText("\nNo file was written: --results DIR keeps what was measured.\n");
+  else
+    printText("\nResults: %s, and as CSV beside it\n",
+              (std::filesystem::path(choice.results) / (name + ".json")).c_str());
 }
 
 void addBenchCommand(CLI::App &app, Action &action) {

@@ -48,8 +48,10 @@ Status run(DecodeFlags &flags) {
       measureAndPrint(choice, flags.json, [&] { return bench::benchDecode(*device, choice); });
   if (!report)
     return report.status();
-  if (!flags.json)
+  if (!flags.json) {
     std::printf("\n%s\n", report->value("note", "").c_str());
+    printResultsPlace(choice, "decode");
+  }
   return Status::ok();
 }
 
@@ -109,7 +111,6 @@ void addDecodeBench(CLI::App &bench, Action &action) {
   choice.tokens = {512, 1024, 2048, 4096};
   choice.samples = 64;
   choice.warmUps = 8;
-  choice.results = "bench-results";
   command
       ->add_option("--tokens,--S_list", choice.tokens, "Tokens in the cache before the first step, separated by commas")
       ->delimiter(',')
@@ -137,16 +138,13 @@ void addDecodeBench(CLI::App &bench, Action &action) {
       ->capture_default_str()
       ->type_name("N");
   command->add_flag("--tune", choice.tuned, "Tune the kernels that have choices first");
-  flags->engine.addTuneBudget(*command);
+  flags->engine.addKernelBudget(*command);
   flags->engine.addDevice(*command);
   addShape(*command, *flags);
-  command
-      ->add_option("--results", choice.results,
-                   "Folder for decode.json and decode.csv (S, ms_total, ms_cmp, ms_sel, ms_win, reads_actual, "
-                   "reads_expected; several configurations or batches: decode_NAME_bN.csv each)")
-      ->capture_default_str()
-      ->type_name("DIR");
-  command->add_flag("--json", flags->json, "Print what decode.json holds instead of a table");
+  addResults(*command, choice,
+             "decode.csv with S, ms_total, ms_cmp, ms_sel, ms_win, reads_actual and reads_expected; of several "
+             "configurations or batches decode_NAME_bN.csv each");
+  command->add_flag("--json", flags->json, "Print a JSON report instead of a table");
   command->callback([flags, &action] {
     for (const CLI::Option *option : flags->shapeOptions)
       if (!flags->configs.empty() && option->count() > 0)
