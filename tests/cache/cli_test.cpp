@@ -28,9 +28,9 @@ protected:
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, readFile(scratch.file("stdout")),
             readFile(scratch.file("stderr"))};
   }
-  nlohmann::json report(const std::string &arguments) {
+  nlohmann::json report(const std::string &arguments, int code = 0) {
     const Outcome outcome = run(arguments + " --json");
-    EXPECT_EQ(outcome.code, 0) << arguments << "\n" << outcome.err;
+    EXPECT_EQ(outcome.code, code) << arguments << "\n" << outcome.err;
     EXPECT_EQ(outcome.err, "") << arguments;
     nlohmann::json json = nlohmann::json::parse(outcome.out, nullptr, false);
     EXPECT_TRUE(json.is_object()) << outcome.out;
@@ -215,16 +215,22 @@ TEST_F(CacheVerbs, MergeAndDiff) {
   const std::string other = scratch.file("other.db"), into = scratch.file("new/kernels.db");
   fill({1, 2}, path);
   fill({2, 3}, other);
-  EXPECT_FALSE(report("diff " + path + " " + other)["same"]);
+  EXPECT_FALSE(report("diff " + path + " " + other, 1)["same"]);
   const nlohmann::json json = report("merge " + path + " " + other + at(into));
   EXPECT_EQ(json["sources"].size(), 2u);
   EXPECT_EQ(json["sources"][1]["choices"]["added"], 1);
   EXPECT_EQ(json["sources"][1]["choices"]["kept"], 1);
   EXPECT_EQ(report("list" + at(into))["choices"].size(), 3u);
-  const nlohmann::json diff = report("diff " + path + " " + into);
+  const nlohmann::json diff = report("diff " + path + " " + into, 1);
   EXPECT_EQ(diff["choices"]["only_second"].size(), 1u);
   EXPECT_TRUE(report("diff " + into + " " + into)["same"]);
-  EXPECT_NE(run("diff " + path + " " + into).out.find("+ choice window dtype=bf16 | problem=3"), std::string::npos);
+  const Outcome differ = run("diff " + path + " " + into), same = run("diff " + into + " " + into);
+  EXPECT_NE(differ.out.find("+ choice window dtype=bf16 | problem=3"), std::string::npos);
+  EXPECT_EQ(differ.code, 1) << "as diff";
+  EXPECT_EQ(differ.err, "") << "to differ is no error";
+  EXPECT_EQ(same.code, 0);
+  expectFailure("diff " + path + " " + scratch.file("none"), "none'", 2);
+  expectFailure("diff " + scratch.write("text", "not a database") + " " + path, "text'", 2);
   expectFailure("merge " + path + " " + scratch.file("none") + at(into), "none'");
   expectFailure("merge " + path + " --cache :memory:", "keeps nothing");
   expectFailure("merge " + path + at(path), "must not be the database that it is merged into");
@@ -289,9 +295,10 @@ TEST_F(CacheVerbs, AnEmptyDatabaseIsOnlyLookedAt) {
   const Outcome verified = run("verify " + path);
   EXPECT_EQ(verified.code, 1);
   EXPECT_NE(verified.out.find("holds nothing yet"), std::string::npos) << verified.out;
-  for (const std::string &verb : {"export " + packPath + at(path), "merge " + path + at(into),
-                                  "diff " + path + " " + path, "gc" + at(path), "gc --dry-run" + at(path)})
+  for (const std::string &verb :
+       {"export " + packPath + at(path), "merge " + path + at(into), "gc" + at(path), "gc --dry-run" + at(path)})
     expectFailure(verb, "holds nothing yet");
+  expectFailure("diff " + path + " " + path, "holds nothing yet", 2);
   EXPECT_EQ(readFile(path), "");
   EXPECT_FALSE(std::filesystem::exists(into));
   EXPECT_FALSE(std::filesystem::exists(packPath));
@@ -320,7 +327,6 @@ TEST_F(CacheVerbs, Refuses) {
   EXPECT_NE(tampered.out.find("the digest is not that of the rows"), std::string::npos) << tampered.out;
   expectFailure("list" + at(packPath), "its digest is not that of its rows");
   expectFailure("diff " + path, "SECOND is required", 2);
-  expectFailure("", "subcommand", 2);
 }
 
 } // namespace

@@ -20,7 +20,7 @@ foreach(command IN LISTS commands)
   if(command MATCHES " (validate|tune|bench) ")
     execute_process(COMMAND ${words} ${extra} WORKING_DIRECTORY ${WORK}
       RESULT_VARIABLE code ERROR_VARIABLE text OUTPUT_QUIET)
-    if(NOT code EQUAL 2 OR NOT text MATCHES "not expected: ${extra}\n")
+    if(NOT code EQUAL 2 OR NOT text MATCHES "unexpected argument '${extra}'\n")
       message(FATAL_ERROR "${command} ${extra}: left with ${code}, expected 2: ${text}")
     endif()
     math(EXPR parsed "${parsed} + 1")

@@ -268,7 +268,7 @@ TEST_F(ProgramJob, CompileShowsEveryStage) {
 TEST_F(ProgramJob, TuningIsStoredWithItsEvidence) {
   const std::string spec =
       "--op window --config " + data + "/window_64.json --seqlen-k 256 --device cpu --cache " + database;
-  const nlohmann::json report = runJson("tune " + spec + " --tune-budget 5");
+  const nlohmann::json report = runJson("tune " + spec + " --kernel-budget 5");
   EXPECT_GE(report.value("measured", 0), 4);
   const nlohmann::json listing = runJson("cache list --cache " + database);
   ASSERT_EQ(listing["choices"].size(), 1u);
@@ -286,7 +286,7 @@ TEST_F(ProgramJob, TuningIsStoredWithItsEvidence) {
 TEST_F(ProgramJob, RenewedKernelsKeepTheirChoices) {
   const std::string spec =
       "--op window --config " + data + "/window_64.json --seqlen-k 128 --device cpu --cache " + database;
-  run("tune " + spec + " --tune-budget 2");
+  run("tune " + spec + " --kernel-budget 2");
   const auto choiceNow = [&] { return runJson("cache list --cache " + database)["choices"][0]; };
   const nlohmann::json before = choiceNow();
   const std::string revision = runJson("cache renew --cache " + database).value("compiler", "");
@@ -361,7 +361,7 @@ TEST_F(ProgramJob, RenewedKernelsKeepTheirChoices) {
 TEST_F(ProgramJob, TheMainJobsTunerHasAChoice) {
   const std::string spec =
       "--op window --config " + data + "/window.json --input " + input + " --device cpu --cache " + database;
-  const nlohmann::json report = runJson("tune " + spec + " --tune-budget 60");
+  const nlohmann::json report = runJson("tune " + spec + " --kernel-budget 60");
   EXPECT_GE(report.value("compiled", 0), 12) << report.dump(2);
   EXPECT_GE(report.value("measured", 0), 4) << report.dump(2);
   const nlohmann::json listing = runJson("cache list --cache " + database);
@@ -376,7 +376,8 @@ TEST_F(ProgramJob, TheMainJobsTunerHasAChoice) {
 TEST_F(ProgramJob, ATableSumsUpWhatWasNotCompiled) {
   const std::string table =
       run("tune --op window --config " + data + "/window_64.json --seqlen-k 64 --device cpu --cache " + database +
-          " --tune-budget 0.001");
+              " --kernel-budget 0.001",
+          3);
   EXPECT_NE(table.find("winner "), std::string::npos) << table;
   EXPECT_EQ(table.find("pruned"), std::string::npos) << table;
   EXPECT_NE(table.find(" more were not compiled: out of budget\n"), std::string::npos) << table;
@@ -387,10 +388,10 @@ TEST_F(ProgramJob, ATableSumsUpWhatWasNotCompiled) {
 TEST_F(ProgramJob, AWinnerThatCannotBeStoredIsAFailure) {
   scratch.write("file", "not a folder");
   const std::string spec = "tune --op window --config " + data + "/window_64.json --seqlen-k 64 --device cpu" +
-                           " --tune-budget 0.001 --cache ";
+                           " --kernel-budget 0.001 --cache ";
   EXPECT_NE(run(spec + scratch.file("file") + "/below/kernels.db", 1).find("winner "), std::string::npos);
   EXPECT_NE(test::readFile(scratch.file("stderr")).find("the winner was not stored"), std::string::npos);
-  run(spec + ":memory:"); // asked for, so no failure
+  run(spec + ":memory:", 3); // asked for, so no failure: nothing was measured
 }
 
 // An answer from lengths that do not hold it must not decide for all of them.
@@ -422,8 +423,9 @@ TEST_F(ProgramJob, DoctorFindsAWorkingCpu) {
 // Where kernels come from packs alone: good without a compiler, and not with a pack that is refused.
 TEST_F(ProgramJob, DoctorLooksAtPacks) {
   const std::string pack = scratch.file("kernels.nsapack");
-  run("tune --op window --config " + data + "/window_64.json --seqlen-k 64 --device cpu --tune-budget 0.001 --cache " +
-      database);
+  run("tune --op window --config " + data +
+          "/window_64.json --seqlen-k 64 --device cpu --kernel-budget 0.001 --cache " + database,
+      3);
   run("cache export " + pack + " --cache " + database);
   setenv("NSA_COMPILER", scratch.file("absent.so").c_str(), 1);
   setenv("NSA_CACHE_PACKS", pack.c_str(), 1);

@@ -439,7 +439,7 @@ TEST_F(TuneJobTest, SigintEndsAfterTheKernelInHand) {
   kill(child, SIGINT);
   const int code = codeOf(child);
   const std::string output = test::readFile(log);
-  EXPECT_EQ(code, 0) << output;
+  EXPECT_EQ(code, 3) << output;
   EXPECT_NE(output.find("Interrupted: the same command goes on from here."), std::string::npos) << output;
   const nlohmann::json report = nlohmann::json::parse(test::readFile(json));
   EXPECT_TRUE(report.value("interrupted", false));
@@ -452,7 +452,7 @@ TEST_F(TuneJobTest, SigintEndsAfterTheKernelInHand) {
 
 TEST_F(TuneJobTest, ABudgetLeavesTheRestForTheNextRun) {
   const std::string json = scratch.file("report.json");
-  const std::string none = run(tune({"--tune-budget", "1e-9", "--json=" + json}));
+  const std::string none = run(tune({"--kernel-budget", "1e-9", "--json=" + json}), 3);
   EXPECT_NE(none.find("12 kernels: 12 left"), std::string::npos) << none;
   const std::map<std::string, Stored> defaults = storedChoices(/*tuned=*/false);
   EXPECT_EQ(defaults.size(), size_t{kKernels}) << "a default that ran is kept";
@@ -461,7 +461,7 @@ TEST_F(TuneJobTest, ABudgetLeavesTheRestForTheNextRun) {
   const nlohmann::json report = nlohmann::json::parse(test::readFile(json));
   for (const nlohmann::json &kernel : report["kernels"])
     EXPECT_FALSE(kernel.contains("winner")) << kernel.dump();
-  const std::string output = run(tune({"--budget", "0.05"}));
+  const std::string output = run(tune({"--budget", "0.05"}), 3);
   EXPECT_NE(output.find("The budget is spent: the same command goes on from here."), std::string::npos) << output;
   EXPECT_LT(linesOf(output).size(), kKernels);
   run(tune({}));

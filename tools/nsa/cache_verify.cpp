@@ -78,16 +78,22 @@ void print(const char *kind, const RowDifference &rows) {
     printText("* %s %s\n", kind, name.c_str());
 }
 
-Status diff(const DiffFlags &flags) {
+Result<CacheDifference> compare(const DiffFlags &flags) {
   Result<CacheFile> first = CacheFile::open(flags.first);
   if (!first)
     return first.status();
   Result<CacheFile> second = CacheFile::open(flags.second);
   if (!second)
     return second.status();
-  Result<CacheDifference> found = compareCaches(*first, *second);
+  return compareCaches(*first, *second);
+}
+
+// Exit codes as those of diff(1).
+Ending diff(const DiffFlags &flags) {
+  Result<CacheDifference> found = compare(flags);
   if (!found)
-    return found.status();
+    return {ExitCode::kTrouble, found.status()};
+  const ExitCode code = found->isNone() ? ExitCode::kDone : ExitCode::kFailed;
   if (flags.json) {
     printJson({{"first", flags.first},
                {"second", flags.second},
@@ -95,7 +101,7 @@ Status diff(const DiffFlags &flags) {
                {"kernels", toJson(found->kernels)},
                {"choices", toJson(found->choices)},
                {"routes", toJson(found->routes)}});
-    return Status::ok();
+    return code;
   }
   print("kernel", found->kernels);
   print("choice", found->choices);
@@ -104,7 +110,7 @@ Status diff(const DiffFlags &flags) {
             found->isNone() ? "the same" : "they differ (- only in the first, + only in the second, * changed)",
             countText(found->kernels.same, "kernel").c_str(), countText(found->choices.same, "choice").c_str(),
             countText(found->routes.same, "route").c_str());
-  return Status::ok();
+  return code;
 }
 
 } // namespace
@@ -124,6 +130,7 @@ void addCacheDiff(CLI::App &cache, Action &action) {
   auto flags = std::make_shared<DiffFlags>();
   CLI::App *verb = cache.add_subcommand(
       "diff", "In what two files differ: kernels by their digests, choices by what they name, thresholds");
+  verb->footer("Exit codes are those of diff: 0 the same, 1 they differ, 2 a file cannot be read.");
   verb->add_option("FIRST", flags->first, "A database or a pack")->required();
   verb->add_option("SECOND", flags->second, "A database or a pack")->required();
   addJsonFlag(*verb, flags->json);

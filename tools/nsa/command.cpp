@@ -4,11 +4,13 @@
 #include "runtime/engine/pruned_candidates.h"
 #include "tools/nsa/file_io.h"
 #include "tools/support/number_option.h"
+#include "tools/support/terminal.h"
 
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <map>
+#include <unistd.h>
 
 namespace nsa::tools {
 
@@ -167,10 +169,10 @@ void EngineFlags::addMiss(CLI::App &command) {
       ->type_name("STEPS");
 }
 
-CLI::Option *EngineFlags::addTuneBudget(CLI::App &command) {
+CLI::Option *EngineFlags::addKernelBudget(CLI::App &command) {
   return command
-      .add_option("--tune-budget", settings.tuneBudgetSeconds,
-                  "Seconds that tuning may take (default: NSA_TUNE_BUDGET, else 30)")
+      .add_option("--kernel-budget", settings.tuneBudgetSeconds,
+                  "Seconds that the tuning of each kernel may take (default: NSA_TUNE_BUDGET, else 30)")
       ->check(secondsAbove0())
       ->type_name("SECONDS");
 }
@@ -217,7 +219,15 @@ void printText(const char *format, ...) {
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
-void printWarning(const std::string &text) { std::fprintf(stderr, "nsa: %s\n", printable(text, "\n\t").c_str()); }
+void printError(const std::string &text) {
+  std::fprintf(stderr, "%s %s\n", coloured(STDERR_FILENO, Colour::kRed, "nsa:").c_str(),
+               printable(text, "\n\t").c_str());
+}
+
+void printWarning(const std::string &text) {
+  std::fprintf(stderr, "%s %s\n", coloured(STDERR_FILENO, Colour::kYellow, "nsa:").c_str(),
+               printable(text, "\n\t").c_str());
+}
 
 Status writeJson(const std::string &path, const nlohmann::ordered_json &value) {
   const std::string text = value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

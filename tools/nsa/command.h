@@ -1,12 +1,12 @@
 // Functions that all verbs of `nsa` share: how a verb is registered, the flags that choose a spec or an engine, and
-// output. A verb's function returns a Status, and main turns it into the exit code: 0, 1 for a failure, 2 for wrong
-// usage.
+// output. A verb's function returns an Ending, mostly a Status, and main turns it into the exit code.
 // Thread-safety: one thread.
 #pragma once
 
 #include "runtime/base/problem.h"
 #include "runtime/base/status.h"
 #include "tools/nsa/config_file.h"
+#include "tools/nsa/exit_code.h"
 #include "tools/nsa/operator_file.h"
 #include "tools/support/engine.h"
 
@@ -21,7 +21,7 @@
 namespace nsa::tools {
 
 // The work of the verb that was called. The verb sets it, and main runs it once the whole command line was parsed.
-using Action = std::function<Status()>;
+using Action = std::function<Ending()>;
 
 void addRunCommand(CLI::App &app, Action &action);
 void addCompileCommand(CLI::App &app, Action &action);
@@ -33,6 +33,7 @@ void addBenchCommand(CLI::App &app, Action &action);
 void addCacheCommand(CLI::App &app, Action &action);
 void addDoctorCommand(CLI::App &app, Action &action);
 void addValidateCommand(CLI::App &app, Action &action);
+void addHelpCommand(CLI::App &app, Action &action);
 
 // Which operators a flag accepts: those of the specification, or also the kernels that serve only within a plan.
 enum class OperatorChoice { kPublic, kKernels };
@@ -73,7 +74,7 @@ struct EngineFlags {
   CLI::Option *addDevice(CLI::App &command, const std::string &more = "");
   void addCache(CLI::App &command);
   void addMiss(CLI::App &command);
-  CLI::Option *addTuneBudget(CLI::App &command);
+  CLI::Option *addKernelBudget(CLI::App &command);
 };
 
 // The targets that kernels can be compiled for: "cpu", "sm_80", ...
@@ -88,7 +89,9 @@ std::vector<nlohmann::json> kernelReports(const nlohmann::json &report);
 
 // Like printf, for texts that may come from a foreign file: of all control characters only tabs and new lines pass.
 [[gnu::format(printf, 1, 2)]] void printText(const char *format, ...);
-// Prints "nsa: TEXT" on stderr, with control characters escaped (`printable`).
+// Print "nsa: TEXT" on stderr, with control characters escaped (`printable`). On a terminal with colours "nsa:" is red
+// for an error and yellow for a warning.
+void printError(const std::string &text);
 void printWarning(const std::string &text);
 
 // "1.23 ms", with three significant digits.

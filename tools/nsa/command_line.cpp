@@ -3,6 +3,8 @@
 #include "tools/nsa/ordered_help.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace nsa::tools {
 
@@ -13,19 +15,24 @@ std::unique_ptr<CLI::App> makeCommandLine(Action &action) {
   app->formatter(std::make_shared<OrderedHelp>()); // verbs inherit it
   app->require_subcommand(1);
 
-  addRunCommand(*app, action);
-  addCompileCommand(*app, action);
-  addTuneCommand(*app, action);
-  addExplainCommand(*app, action);
-  addGenerateCommand(*app, action);
-  addDumpSelectionCommand(*app, action);
-  addBenchCommand(*app, action);
-  addCacheCommand(*app, action);
-  addDoctorCommand(*app, action);
-  addValidateCommand(*app, action);
+  // By what one wants to do; in this order they stand in the help and in docs/cli.md.
+  using Add = void (*)(CLI::App &, Action &);
+  const std::pair<const char *, std::vector<Add>> groups[] = {
+      {"Run an operator", {addRunCommand, addGenerateCommand, addDumpSelectionCommand}},
+      {"Make kernels and ship them", {addTuneCommand, addCompileCommand, addCacheCommand}},
+      {"Look and check", {addExplainCommand, addDoctorCommand, addValidateCommand}},
+      {"Measure", {addBenchCommand}},
+      {"Help", {addHelpCommand}}};
+  for (const auto &[group, verbs] : groups)
+    for (const Add add : verbs) {
+      add(*app, action);
+      app->get_subcommands([](const CLI::App *) { return true; }).back()->group(group);
+    }
   // Set last: verbs would inherit it.
-  app->footer(
-      "Each verb has its own --help. Exit codes: 0 done, 1 failed (the reason is on stderr), 2 not understood.");
+  std::string footer = "Exit codes:\n";
+  for (const auto &[code, meaning] : kExitCodes)
+    footer += "  " + std::to_string(static_cast<int>(code)) + "  " + std::string(meaning) + "\n";
+  app->footer(footer + "\n`nsa help VERB` says what a verb takes.");
   return app;
 }
 

@@ -284,10 +284,9 @@ Status examine(const DoctorFlags &flags) {
 
 void addDoctorCommand(CLI::App &app, Action &action) {
   auto flags = std::make_shared<DoctorFlags>();
-  CLI::App *command = app.add_subcommand(
-      "doctor",
-      "Check driver, GPU, compiler library, NVRTC, cache, whether their versions go together, and run a small "
-      "kernel");
+  CLI::App *command =
+      app.add_subcommand("doctor", "Check driver, GPU, compiler, NVRTC and cache, and run a small kernel");
+  command->footer("It also says whether the versions of all these go together.");
   flags->engine.addCache(*command);
   command->add_flag("--json", flags->json, "Print a JSON report");
   command->callback([flags, &action] { action = [flags] { return examine(*flags); }; });

@@ -116,9 +116,10 @@ Status dump(const DumpFlags &flags) {
 
 void addDumpSelectionCommand(CLI::App &app, Action &action) {
   auto flags = std::make_shared<DumpFlags>();
-  CLI::App *command = app.add_subcommand(
-      "dump-selection", "Run select or nsa over a file and write what each query chose as token ranges, one JSON line "
-                        "each: {\"t\": position, \"ranges\": [[[begin, end], ...] per group]}");
+  CLI::App *command =
+      app.add_subcommand("dump-selection", "Run select or nsa over a file and write what each query chose");
+  command->footer("One JSON line for each query, with ranges of tokens: {\"t\": position, \"ranges\": [[[begin, end], "
+                  "...] per group]}");
   command->add_option("--op", flags->op, "The operator: select or nsa")
       ->required()
       ->transform(CLI::CheckedTransformer(
@@ -130,7 +131,7 @@ void addDumpSelectionCommand(CLI::App &app, Action &action) {
   flags->engine.addDevice(*command);
   flags->engine.addMiss(*command);
   flags->engine.addCache(*command);
-  flags->engine.addTuneBudget(*command);
+  flags->engine.addKernelBudget(*command);
   command->callback([flags, &action] { action = [flags] { return dump(*flags); }; });
 }
 

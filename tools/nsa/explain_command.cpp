@@ -38,9 +38,10 @@ void printExplanation(const nlohmann::json &report) {
     printText("database   holds %.12s, which cannot serve: %s\n", database.value("content", "").c_str(),
               trouble.c_str());
   else
-    printText("database   holds %.12s: %s %s, %s\n", database.value("content", "").c_str(),
+    printText("database   holds %.12s: %s %s, %s%s\n", database.value("content", "").c_str(),
               database.value("template", "").c_str(), database.value("config", "").c_str(),
-              database.value("tuned", false) ? "measured" : "not measured");
+              database.value("tuned", false) ? "measured" : "not measured",
+              database.value("cut", "").empty() ? "" : (" (" + database.value("cut", "") + ")").c_str());
   if (const std::string trouble = report.value("candidates_trouble", ""); !trouble.empty())
     printText("candidates none: %s\n", trouble.c_str());
   const nlohmann::json &candidates = report["candidates"];
@@ -49,6 +50,16 @@ void printExplanation(const nlohmann::json &report) {
               candidates[i].value("template", "").c_str(), candidates[i].value("config", "").c_str());
   if (candidates.size() > kShownCandidates)
     printText("           and %zu more (--json lists all)\n", candidates.size() - kShownCandidates);
+}
+
+// A plan of any of these would fail.
+Status failureOf(const std::vector<nlohmann::json> &kernels) {
+  std::string problems;
+  for (const nlohmann::json &kernel : kernels)
+    if (const std::string would = kernel.value("would", ""); would.starts_with("fail"))
+      problems += "\n  " + kernel.value("problem", "") + ": would " + would;
+  return problems.empty() ? Status::ok()
+                          : Status::error(ErrorCode::kUnavailable, "a plan of this would fail:" + problems);
 }
 
 Status explainSpec(const ExplainFlags &flags) {
@@ -61,16 +72,14 @@ Status explainSpec(const ExplainFlags &flags) {
   Result<nlohmann::json> report = explain(engine->get(), chosen->spec, chosen->maxima);
   if (!report)
     return report.status();
-  if (flags.json) {
-    printJson(*report);
-    return Status::ok();
-  }
   const std::vector<nlohmann::json> kernels = kernelReports(*report);
-  for (size_t i = 0; i < kernels.size(); ++i) {
+  if (flags.json)
+    printJson(*report);
+  for (size_t i = 0; i < kernels.size() && !flags.json; ++i) {
     printText("%s", i ? "\n" : "");
     printExplanation(kernels[i]);
   }
-  return Status::ok();
+  return failureOf(kernels);
 }
 
 } // namespace
@@ -78,6 +87,7 @@ Status explainSpec(const ExplainFlags &flags) {
 void addExplainCommand(CLI::App &app, Action &action) {
   auto flags = std::make_shared<ExplainFlags>();
   CLI::App *command = app.add_subcommand("explain", "Say what would run for a spec and why, without compiling");
+  command->footer("The exit code is 1 where a plan would fail.");
   flags->spec.add(*command);
   flags->engine.addDevice(*command);
   flags->engine.addCache(*command);

@@ -79,9 +79,8 @@ Status generate(const GenerateFlags &flags) {
 
 void addGenerateCommand(CLI::App &app, Action &action) {
   auto flags = std::make_shared<GenerateFlags>();
-  CLI::App *command =
-      app.add_subcommand("generate", "Draw an operator's inputs from a seed into a safetensors file; of "
-                                     "decode the queries' tokens are new and the other keys cached");
+  CLI::App *command = app.add_subcommand("generate", "Draw an operator's inputs from a seed into a safetensors file");
+  command->footer("Of decode the queries' tokens are new, and the other keys are in the cache.");
   addOperatorFlag(*command, flags->op);
   command->add_option("--config", flags->configPath, std::string(kConfigValue) + ": " + configKeys())
       ->required()

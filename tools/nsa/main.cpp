@@ -1,6 +1,7 @@
-// The one command line: `nsa VERB`. Exit codes: 0 done, 1 failed (the reason on stderr), 2 not understood.
+// The one command line: `nsa VERB`. Its exit codes are in tools/nsa/exit_code.h.
 #include "tools/nsa/command.h"
 #include "tools/nsa/command_line.h"
+#include "tools/nsa/usage_error.h"
 
 #include <cstdio>
 #include <exception>
@@ -11,8 +12,9 @@
 
 namespace {
 
-constexpr int kFailure = 1;
-constexpr int kUsage = 2;
+using namespace nsa::tools;
+
+constexpr int kFailure = static_cast<int>(ExitCode::kFailed);
 
 // What a failed verb says. A miss ends in a line of its own that can be pasted into a shell.
 std::string failureText(const nsa::Status &status) {
@@ -25,7 +27,6 @@ std::string failureText(const nsa::Status &status) {
 
 // Parses and acts; the exit code.
 int runProgram(int argc, char **argv) {
-  using namespace nsa::tools;
   Action action;
   const std::unique_ptr<CLI::App> made = makeCommandLine(action);
   CLI::App &app = *made;
@@ -35,29 +36,24 @@ int runProgram(int argc, char **argv) {
   } catch (const CLI::Success &request) {
     return app.exit(request); // --help, --version
   } catch (const CLI::ParseError &error) {
-    if (app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-') {
-      // The parser would only say that a subcommand is required.
-      printWarning("unknown verb '" + std::string(argv[1]) + "'\nRun `nsa --help`.");
-      return kUsage;
-    }
-    const std::string verb = app.get_subcommands().empty() ? "" : " " + app.get_subcommands().front()->get_name();
-    printWarning(std::string(error.what()) + "\nRun `nsa" + verb + " --help`.");
-    return kUsage;
+    const UsageError usage = usageErrorOf(app, error);
+    std::fprintf(stderr, "%s", usage.verbs.c_str());
+    printError(usage.text);
+    return static_cast<int>(ExitCode::kTrouble);
   }
 
   try {
-    if (const nsa::Status status = action(); !status.isOk()) {
-      printWarning(failureText(status));
-      return kFailure;
-    }
+    const Ending ending = action();
+    if (!ending.status().isOk())
+      printError(failureText(ending.status()));
+    return static_cast<int>(ending.code());
   } catch (const std::bad_alloc &) {
     std::fprintf(stderr, "nsa: not enough memory for the tensors\n"); // without making a text
     return kFailure;
   } catch (const std::exception &exception) {
-    printWarning(exception.what());
+    printError(exception.what());
     return kFailure;
   }
-  return 0;
 }
 
 } // namespace

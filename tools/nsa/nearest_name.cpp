@@ -23,13 +23,19 @@ size_t distance(std::string_view from, std::string_view to) {
   return row.back();
 }
 
+// The rest of the name was not typed. Two characters are the beginning of too many names.
+bool isBegun(std::string_view name, std::string_view candidate) {
+  return name.size() > 2 && candidate.starts_with(name);
+}
+
 } // namespace
 
 std::string_view nearestName(std::string_view name, std::span<const std::string_view> known) {
   std::string_view nearest;
   size_t best = std::max<size_t>(2, name.size() / 2);
   for (std::string_view candidate : known)
-    if (const size_t edits = distance(name, candidate); edits < best || (edits == best && nearest.empty())) {
+    if (const size_t edits = isBegun(name, candidate) ? 0 : distance(name, candidate);
+        edits < best || (edits == best && nearest.empty())) {
       best = edits;
       nearest = candidate;
     }

@@ -1,10 +1,53 @@
 #include "tools/nsa/ordered_help.h"
 
 #include <algorithm>
+#include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
 
 namespace nsa::tools {
+
+namespace {
+
+constexpr size_t kMostColumns = 100;
+constexpr size_t kDescription = 30; // the library's column of descriptions
+
+// Where the lines begin that a long one goes on in: below the description of an option or a verb, which stands two
+// columns or more behind the name; without one, four columns in.
+size_t continuationOf(const std::string &line) {
+  const size_t begin = line.find_first_not_of(' ');
+  if (begin != 2)
+    return begin;
+  const size_t gap = line.find("  ", begin);
+  if (gap == std::string::npos && line[kDescription - 1] == ' ')
+    return kDescription; // the name just fits
+  const size_t text = gap == std::string::npos ? gap : line.find_first_not_of(' ', gap);
+  return text < kMostColumns ? text : begin + 4;
+}
+
+std::string wrapped(const std::string &line) {
+  const size_t indent = line.size() > kMostColumns ? continuationOf(line) : 0;
+  std::string text, rest = line;
+  while (rest.size() > kMostColumns) {
+    const size_t space = rest.rfind(' ', kMostColumns);
+    if (space == std::string::npos || rest.find_last_not_of(' ', space) == std::string::npos || space <= indent)
+      break; // a single word
+    text += rest.substr(0, space) + "\n";
+    rest = std::string(indent, ' ') + rest.substr(space + 1);
+  }
+  return text + rest;
+}
+
+} // namespace
+
+std::string OrderedHelp::make_help(const CLI::App *app, std::string name, CLI::AppFormatMode mode) const {
+  std::istringstream lines(Formatter::make_help(app, std::move(name), mode));
+  std::string text;
+  for (std::string line; std::getline(lines, line);)
+    text += wrapped(line.substr(0, line.find_last_not_of(' ') + 1)) + "\n";
+  return text;
+}
 
 std::string OrderedHelp::make_option_opts(const CLI::Option *option) const {
   std::string text = Formatter::make_option_opts(option);

@@ -1,5 +1,5 @@
-// Prints the help of an option always in the same order. The parser's library keeps the options that an option needs or
-// excludes in sets of pointers, whose order depends on the heap.
+// Prints help with lines of at most 100 characters, and the options that an option needs or excludes always in the same
+// order. The parser's library keeps these in sets of pointers, whose order depends on the heap.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -11,6 +11,7 @@ namespace nsa::tools {
 
 class OrderedHelp : public CLI::Formatter {
 public:
+  std::string make_help(const CLI::App *app, std::string name, CLI::AppFormatMode mode) const override;
   // Lists the other options ordered by name.
   std::string make_option_opts(const CLI::Option *option) const override;
 };

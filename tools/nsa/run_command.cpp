@@ -141,7 +141,7 @@ void addRunCommand(CLI::App &app, Action &action) {
   flags->engine.addDevice(*command);
   flags->engine.addMiss(*command);
   flags->engine.addCache(*command);
-  flags->engine.addTuneBudget(*command);
+  flags->engine.addKernelBudget(*command);
   command->add_flag("--check", flags->check,
                     "Compare every output, the optional ones too, with the fp64 reference, and of decode that nothing "
                     "else in the cache has changed; beyond the contract's limits is a failure and writes nothing");

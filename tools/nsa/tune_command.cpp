@@ -1,6 +1,7 @@
 // `nsa tune`: the command line, and the tuning of one spec on this machine.
 #include "tools/nsa/command.h"
 #include "tools/nsa/file_io.h"
+#include "tools/nsa/tune_table.h"
 #include "tools/nsa/tune_verbs.h"
 #include "tools/support/number_option.h"
 #include "tools/support/progress.h"
@@ -18,36 +19,7 @@ struct TuneFlags {
   std::string jsonPath; // "": stdout
 };
 
-void printTable(const nlohmann::json &report) {
-  printText("%s\non %s: %d compiled, %d measured, %d rejected in %s%s\n", report.value("problem", "").c_str(),
-            report.value("device", "").c_str(), report.value("compiled", 0), report.value("measured", 0),
-            report.value("rejected", 0), millisecondsText(report.value("milliseconds", 0.0)).c_str(),
-            report.value("budget_exhausted", false) ? " (the budget ended it)" : "");
-  printText("%-10s %12s %10s %7s  %s\n", "outcome", "median", "x default", "rounds", "candidate");
-  for (const nlohmann::json &candidate : report["candidates"]) {
-    if (candidate.value("outcome", "") == "pruned")
-      continue;
-    const double milliseconds = candidate.value("milliseconds", 0.0);
-    char ratio[16] = "-";
-    if (milliseconds > 0)
-      std::snprintf(ratio, sizeof ratio, "%.3f", candidate.value("ratio_to_default", 0.0));
-    const std::string detail = candidate.value("detail", "");
-    printText("%-10s %12s %10s %7d  %s %s%s%s\n", candidate.value("outcome", "").c_str(),
-              milliseconds > 0 ? millisecondsText(milliseconds).c_str() : "-", ratio, candidate.value("rounds", 0),
-              candidate.value("template", "").c_str(), candidate.value("config", "").c_str(),
-              detail.empty() ? "" : ": ", detail.c_str());
-  }
-  printText("%s", prunedText(report["candidates"]).c_str());
-  if (report.value("tuned_elsewhere", false))
-    printText("Another caller was tuning the same: this is its result.\n");
-  if (!report.value("tuned", true))
-    printText("The budget ended before anything was measured: this is the default, and a winner that was stored "
-              "stays.\n");
-  if (report.value("tie", false))
-    printText("Another candidate may be as fast as the winner: measuring again may choose that one.\n");
-}
-
-Status tuneSpec(const TuneFlags &flags) {
+Ending tuneSpec(const TuneFlags &flags) {
   Result<SpecFlags::Chosen> chosen = flags.spec.resolve();
   if (!chosen)
     return chosen.status();
@@ -66,18 +38,25 @@ Status tuneSpec(const TuneFlags &flags) {
   if (flags.json)
     NSA_RETURN_IF_ERROR(writeJson(flags.jsonPath, *report));
   std::string trouble;
+  bool isLeft = false; // a kernel whose budget ended before anything was measured
+  const bool printsText = !flags.json || !flags.jsonPath.empty();
   const std::vector<nlohmann::json> kernels = kernelReports(*report);
   for (size_t i = 0; i < kernels.size(); ++i) {
-    if (!flags.json || !flags.jsonPath.empty()) {
-      printText("%s", i ? "\n" : "");
-      printTable(kernels[i]);
-    }
+    if (printsText)
+      printText("%s%s", i ? "\n" : "", tuneTable(kernels[i]).c_str());
+    isLeft = isLeft || !kernels[i].value("tuned", true);
     if (trouble.empty())
       trouble = kernels[i].value("store_trouble", "");
   }
+  if (printsText) {
+    Result<nlohmann::json> facts = describeEngine(engine->get());
+    if (!facts)
+      return facts.status();
+    printText("\n%s", placesText((*facts)["cache"].value("path", ""), flags.jsonPath, "").c_str());
+  }
   if (!trouble.empty())
     return Status::error(ErrorCode::kIoError, "the winner was not stored: " + trouble);
-  return Status::ok();
+  return isLeft ? ExitCode::kLeft : ExitCode::kDone;
 }
 
 } // namespace
@@ -85,8 +64,8 @@ Status tuneSpec(const TuneFlags &flags) {
 void addTuneCommand(CLI::App &app, Action &action) {
   auto flags = std::make_shared<TuneFlags>();
   auto whole = std::make_shared<WorkloadFlags>();
-  CLI::App *command =
-      app.add_subcommand("tune", "Measure the candidates of workloads' kernels, or of one spec, and store the winners");
+  CLI::App *command = app.add_subcommand("tune", "Measure candidates for workloads or one spec and store the winners");
+  command->footer("The exit code is 3 where kernels are left to measure: the same command goes on from there.");
   CLI::Option *workload =
       command
           ->add_option("WORKLOAD", whole->workloads,
@@ -108,13 +87,13 @@ void addTuneCommand(CLI::App &app, Action &action) {
   CLI::Option *list = command->add_flag("--list", whole->list, "List the ready-made workloads");
   CLI::Option *device = flags->engine.addDevice(*command, "; of a workload also several: cuda:0,cuda:1");
   flags->engine.addCache(*command);
-  CLI::Option *perKernel = flags->engine.addTuneBudget(*command);
+  CLI::Option *perKernel = flags->engine.addKernelBudget(*command);
   CLI::Option *exhaustive = command->add_flag("--exhaustive", flags->engine.settings.tuneExhaustive,
                                               "Compile every candidate and measure each to the end, however long it "
                                               "takes: what the usual search is held to");
   CLI::Option *budget = command
                             ->add_option("--budget", whole->budgetSeconds,
-                                         "Seconds that everything together may take; a later run goes on from there")
+                                         "Seconds that the whole run may take; a later run goes on from there")
                             ->check(secondsAbove0())
                             ->type_name("SECONDS")
                             ->needs(workload);

@@ -219,6 +219,7 @@ Json Compilation::report() {
           {"operators", operatorNames(workloads)},
           {"version", nsa_version()},
           {"source", nsa_source_id()},
+          {"cache", kernelStore->path()},
           {"compiler", compiler->sourceId()},
           {"interrupted", Interruption::wanted()},
           {"counts", std::move(counts)},

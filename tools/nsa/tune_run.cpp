@@ -84,6 +84,7 @@ private:
   bool copyMade(Model &model, size_t index);
   void finish(Model &model, const Worker &worker, size_t index, const Result<nlohmann::json> &report, double seconds);
   Status checkKept() const;
+  void print(const std::string &line);
   void show();
   std::string lineOf(const TuneJob &job, const Json &record) const;
   Result<Json> report();
@@ -242,8 +243,7 @@ void WorkloadRun::finish(Model &model, const Worker &worker, size_t index, const
     record["error"] = error;
   {
     const std::lock_guard lock(mutex);
-    if (options.print)
-      options.print(lineOf(job, record));
+    print(lineOf(job, record));
     if (record["status"] == "made")
       model.made.emplace(job.family, index);
     model.records[index] = std::move(record);
@@ -255,6 +255,16 @@ void WorkloadRun::finish(Model &model, const Worker &worker, size_t index, const
 Status WorkloadRun::checkKept() const {
   const bool makes = std::ranges::any_of(models, [](const Model &model) { return model.queue->state().total > 0; });
   return makes ? KernelCache({.path = environment.cache.path}, Logger()).checkKept() : Status::ok();
+}
+
+// Above the line that shows the progress, which stands on the same terminal as a rule. `mutex` is held, or no other
+// thread runs.
+void WorkloadRun::print(const std::string &line) {
+  if (!options.print)
+    return;
+  if (progress)
+    progress->step(""); // the next one comes with show()
+  options.print(line);
 }
 
 // One line over all models: how far, what is being done, how long it will take.
@@ -294,8 +304,9 @@ std::string WorkloadRun::lineOf(const TuneJob &job, const Json &record) const {
   const Json &winner = record["winner"];
   char ratio[32];
   std::snprintf(ratio, sizeof ratio, "%.3f", winner.value("ratio_to_default", 0.0));
-  line += millisecondsText(winner.value("milliseconds", 0.0)) + ", " + ratio + " of the default, " +
-          winner.value("template", "") + " " + winner.value("config", "");
+  const std::string cut = record.value("cut", "");
+  line += millisecondsText(winner.value("milliseconds", 0.0)) + (cut.empty() ? "" : " (" + cut + ")") + ", " + ratio +
+          " of the default, " + winner.value("template", "") + " " + winner.value("config", "");
   if (record.value("tie", false))
     line += " (a tie)";
   return line;
@@ -335,8 +346,8 @@ Json WorkloadRun::crossover(Model &model, const CrossoverJob &job) {
   record["status"] = status;
   if (!error.empty())
     record["error"] = error;
-  if (options.print && status == "measured")
-    options.print("crossover with dense attention, " + job.text() + ": " + record.value("text", ""));
+  if (status == "measured")
+    print("crossover with dense attention, " + job.text() + ": " + record.value("text", ""));
   return record;
 }
 
@@ -388,6 +399,7 @@ Result<Json> WorkloadRun::report() {
                  {"date", machine["date"]},
                  {"version", machine["version"]},
                  {"source", machine["source"]},
+                 {"cache", environment.cache.path},
                  {"compiler", environment.revision},
                  {"processor", machine["processor"]},
                  {"cores", machine["cores"]},

@@ -20,8 +20,11 @@ struct WorkloadFlags {
   std::string reportPath;
   EngineSettings engine; // its device may name several, separated by commas
 };
-Status tuneWorkloads(const WorkloadFlags &flags);
+Ending tuneWorkloads(const WorkloadFlags &flags);
 // Prints the ready-made workloads, one in a line.
 Status listWorkloads();
+// Says in a line each where the database and the reports of a run are: "Database: /home/me/.cache/nsa/kernels.db". The
+// path of a report that was not wanted is "".
+std::string placesText(const std::string &database, const std::string &json, const std::string &html);
 
 } // namespace nsa::tools

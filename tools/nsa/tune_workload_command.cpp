@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <sstream>
-#include <unistd.h>
 
 namespace nsa::tools {
 namespace {
@@ -103,7 +102,7 @@ Status plan(const std::vector<Workload> &workloads, const WorkloadFlags &flags) 
   return writeJson(flags, *planned);
 }
 
-Status compile(const std::vector<Workload> &workloads, const WorkloadFlags &flags) {
+Ending compile(const std::vector<Workload> &workloads, const WorkloadFlags &flags) {
   Result<Json> report = compileWorkloads(workloads, {.targets = flags.targets,
                                                      .engine = flags.engine,
                                                      .again = flags.again,
@@ -111,23 +110,27 @@ Status compile(const std::vector<Workload> &workloads, const WorkloadFlags &flag
   if (!report)
     return report.status();
   if (printsText(flags))
-    std::printf("%s\n", summary((*report)["counts"]).c_str());
+    printText("%s\n%s", summary((*report)["counts"]).c_str(),
+              placesText(report->value("cache", ""), flags.json.value_or(""), "").c_str());
   NSA_RETURN_IF_ERROR(writeJson(flags, *report));
-  return failures(*report);
+  NSA_RETURN_IF_ERROR(failures(*report));
+  return (*report)["counts"].value("left", 0) > 0 ? ExitCode::kLeft : ExitCode::kDone;
 }
 
-Status tune(const std::vector<Workload> &workloads, const WorkloadFlags &flags) {
-  // Lines where a person does not watch the one on the terminal.
-  const bool lines = printsText(flags) && isatty(STDOUT_FILENO) == 0;
+Ending tune(const std::vector<Workload> &workloads, const WorkloadFlags &flags) {
   Result<Json> report = runWorkloads(workloads, {.devices = devicesOf(flags.engine.device),
                                                  .engine = flags.engine,
                                                  .budgetSeconds = flags.budgetSeconds,
                                                  .again = flags.again,
-                                                 .print = lines ? printLine : nullptr,
+                                                 .print = printsText(flags) ? printLine : nullptr,
                                                  .measuresRoofs = flags.json || !flags.reportPath.empty()});
   if (!report)
     return report.status();
   const Json &counts = (*report)["counts"];
+  const bool isLeft =
+      counts.value("left", 0) > 0 || std::ranges::any_of((*report)["crossovers"], [](const Json &crossover) {
+        return crossover.value("status", "") == "left";
+      });
   if (printsText(flags)) {
     if (workloads.size() > 1)
       for (const Json &workload : (*report)["workloads"])
@@ -141,19 +144,32 @@ Status tune(const std::vector<Workload> &workloads, const WorkloadFlags &flags) 
         (*report)["crossovers"], [](const Json &crossover) { return crossover.value("status", "") == "stored"; });
     if (isAllStored && counts.value("stored", 0) == counts.value("kernels", 0))
       std::printf("Nothing was measured: all of it is stored, by this compiler. --again measures anew.\n");
-    if (counts.value("left", 0) > 0)
+    if (isLeft)
       std::printf("%s: the same command goes on from here.\n",
                   report->value("interrupted", false) ? "Interrupted" : "The budget is spent");
   }
   NSA_RETURN_IF_ERROR(writeJson(flags, *report));
   if (!flags.reportPath.empty())
     NSA_RETURN_IF_ERROR(writeText(flags.reportPath, tuneHtml(*report)));
-  return failures(*report);
+  if (printsText(flags))
+    printText("%s", placesText(report->value("cache", ""), flags.json.value_or(""), flags.reportPath).c_str());
+  NSA_RETURN_IF_ERROR(failures(*report));
+  return isLeft ? ExitCode::kLeft : ExitCode::kDone;
 }
 
 } // namespace
 
-Status tuneWorkloads(const WorkloadFlags &flags) {
+std::string placesText(const std::string &database, const std::string &json, const std::string &html) {
+  const bool isKept = database != ":memory:";
+  std::string text = "Database: " + (isKept ? database : "none, as it was in memory alone") + "\n";
+  if (!json.empty())
+    text += "JSON report: " + json + "\n";
+  if (!html.empty())
+    text += "Report: " + html + "\n";
+  return text;
+}
+
+Ending tuneWorkloads(const WorkloadFlags &flags) {
   Result<std::vector<Workload>> workloads = findWorkloads(flags.workloads, workloadFolder());
   if (!workloads)
     return workloads.status();
@@ -161,9 +177,9 @@ Status tuneWorkloads(const WorkloadFlags &flags) {
   for (const Workload &workload : *workloads)
     for (const std::string &warning : workload.warnings)
       printWarning(warning);
-  return flags.dryRun        ? plan(*workloads, flags)
-         : flags.compileOnly ? compile(*workloads, flags)
-                             : tune(*workloads, flags);
+  if (flags.dryRun)
+    return plan(*workloads, flags);
+  return flags.compileOnly ? compile(*workloads, flags) : tune(*workloads, flags);
 }
 
 Status listWorkloads() {

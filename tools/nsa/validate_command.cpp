@@ -90,9 +90,9 @@ Status validate(ValidateFlags &flags) {
 
 void addValidateCommand(CLI::App &app, Action &action) {
   auto flags = std::make_shared<ValidateFlags>();
-  CLI::App *command = app.add_subcommand(
-      "validate", "Check this machine from end to end, into one folder with a page: environment, routing, each branch "
-                  "and the whole against the reference, selection, decoding, thresholds");
+  CLI::App *command = app.add_subcommand("validate", "Check this machine from end to end, into one folder with a page");
+  command->footer("It looks at environment, routing, each branch and the whole against the reference, selection, "
+                  "decoding and thresholds.");
   command->add_option("--output", flags->choice.folder, "Folder that receives everything")
       ->required()
       ->type_name("DIR");

@@ -92,6 +92,7 @@ TEST_P(Completion, OfVerbs) {
   EXPECT_EQ(completed("du"), "[dump-selection]");
   EXPECT_EQ(completed("bench sum"), "[bench][summarize]");
   EXPECT_EQ(completed("cache ver"), "[cache][verify]");
+  EXPECT_EQ(completed("help du"), "[help][dump-selection]");
 }
 
 TEST_P(Completion, OfOptions) {

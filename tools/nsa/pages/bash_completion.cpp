@@ -31,6 +31,9 @@ std::string bashCompletion(const Verb &program) {
     std::vector<std::string> below, names;
     for (const Verb &each : verb->verbs)
       below.push_back(each.name());
+    const bool namesFiles = !verb->places.empty() && verb->places.front().values.empty();
+    if (!verb->places.empty() && !namesFiles)
+      below = verb->places.front().values;
     for (const Option &option : verb->options) {
       names.insert(names.end(), option.names.begin(), option.names.end());
       if (option.valueName.empty())
@@ -45,7 +48,7 @@ std::string bashCompletion(const Verb &program) {
       values += "  " + join(patterns, " | ") + ") " + kind + " ;;\n";
     }
     words += "    '" + key + "') words='" + join(below, " ") + "' options='" + join(names, " ") + "'";
-    words += (verb->places.empty() ? "" : " kind=file") + std::string(" ;;\n");
+    words += (namesFiles ? " kind=file" : "") + std::string(" ;;\n");
   }
   return "# Completion of " + name + " for bash, generated from its command line.\n_" + name + "() {\n" +
          R"(  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} verb='' words='' options='' kind='' i

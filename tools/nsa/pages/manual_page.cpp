@@ -1,3 +1,4 @@
+#include "tools/nsa/exit_code.h"
 #include "tools/nsa/pages/pages.h"
 
 namespace nsa::tools {
@@ -54,8 +55,12 @@ std::string manualPage(const Verb &program, const std::string &version) {
     page += ".SS " + escaped(verb->path()) + "\n" + escaped(verb->description) + "\n";
     addList(page, verb->places);
     addList(page, verb->options);
+    if (!verb->footer.empty())
+      page += ".PP\n" + escaped(verb->footer) + "\n";
   }
-  page += ".SH EXIT STATUS\n" + escaped(program.footer) + "\n";
+  page += ".SH EXIT STATUS\n";
+  for (const auto &[code, meaning] : kExitCodes)
+    page += ".TP\n" + std::to_string(static_cast<int>(code)) + "\n" + escaped(std::string(meaning)) + "\n";
   return page;
 }
 

@@ -1,3 +1,4 @@
+#include "tools/nsa/exit_code.h"
 #include "tools/nsa/pages/pages.h"
 
 #include <sstream>
@@ -21,6 +22,9 @@ std::string trimmed(const std::string &text) {
 std::string markdownPage(const Verb &program) {
   std::string page = "# Which commands does `nsa` have?\n\n"
                      "Generated from `--help` by the target `nsa_cli_docs`; do not edit.\n";
+  page += "\n## Exit codes\n\n| code | meaning |\n|---|---|\n";
+  for (const auto &[code, meaning] : kExitCodes)
+    page += "| " + std::to_string(static_cast<int>(code)) + " | " + std::string(meaning) + " |\n";
   for (const Verb *verb : program.all())
     page += "\n## " + verb->path() + "\n\n```\n" + trimmed(verb->help) + "\n```\n";
   return page;

@@ -62,6 +62,9 @@ Verb Verb::of(CLI::App &app, std::vector<std::string> above) {
     Option made = optionOf(*option);
     if (option->get_positional()) {
       made.valueName = option->get_name(true);
+      if (made.valueName == "VERB")
+        for (const CLI::App *each : app.get_parent()->get_subcommands([](const CLI::App *) { return true; }))
+          made.values.push_back(each->get_name());
       verb.places.push_back(std::move(made));
     } else {
       verb.options.push_back(std::move(made));

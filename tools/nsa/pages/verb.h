@@ -14,7 +14,7 @@ struct Option {
   std::vector<std::string> names; // "-o", "--output"; empty for an argument that is given by its place
   std::string description;
   std::string valueName;           // "FILE"; empty for a flag
-  std::vector<std::string> values; // all values, where there are few
+  std::vector<std::string> values; // all values, where there are few; of the argument VERB they are the verbs
   bool mayRepeat = false;
   bool mayLackValue = false;
 

@@ -55,7 +55,8 @@ void addFunction(std::string &script, const Verb &verb) {
   for (const Option &option : verb.options)
     script += " \\\n" + lineOf(option);
   if (!verb.places.empty())
-    script += " \\\n    '*:" + escaped(verb.places.front().valueName) + ":_files'";
+    script += " \\\n    '*:" + escaped(verb.places.front().valueName) + ":" +
+              (verb.places.front().values.empty() ? "_files" : actionOf(verb.places.front())) + "'";
   if (verb.verbs.empty()) {
     script += "\n}\n";
     return;

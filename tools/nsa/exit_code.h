@@ -1,0 +1,47 @@
+// How the program ends: what scripts may rely on. The help, docs/cli.md and the manual page print this table.
+// Thread-safety: values.
+#pragma once
+
+#include "runtime/base/status.h"
+
+#include <string_view>
+#include <utility>
+
+namespace nsa::tools {
+
+enum class ExitCode { kDone = 0, kFailed = 1, kTrouble = 2, kLeft = 3 };
+
+struct ExitCodeRow {
+  ExitCode code;
+  std::string_view meaning;
+};
+inline constexpr ExitCodeRow kExitCodes[] = {
+    {ExitCode::kDone, "Done. `cache diff`: the two files hold the same."},
+    {ExitCode::kFailed,
+     "Failed, and stderr says why. `cache diff`: the two files differ. `explain`: a plan would fail. "
+     "`run --check`, `cache verify`, `doctor` and `validate`: something is wrong."},
+    {ExitCode::kTrouble,
+     "The command line was not understood, and stderr says why. `cache diff`: a file cannot be read."},
+    {ExitCode::kLeft, "`tune`: kernels are left to measure, as the budget was spent or Ctrl-C ended the run. The same "
+                      "command goes on from there."}};
+
+// What a verb returns. A Status alone is enough for most: a failure is exit code 1, with its text on stderr.
+class Ending {
+public:
+  // Implicit, so that a verb returns a status or a code as it is. NOLINTBEGIN(google-explicit-constructor)
+  Ending(Status status)
+      : endStatus(std::move(status)), endCode(endStatus.isOk() ? ExitCode::kDone : ExitCode::kFailed) {}
+  // An outcome that is no error, and says what it has to say on stdout.
+  Ending(ExitCode code) : endCode(code) {}
+  // NOLINTEND(google-explicit-constructor)
+  Ending(ExitCode code, Status status) : endStatus(std::move(status)), endCode(code) {}
+
+  ExitCode code() const { return endCode; }
+  const Status &status() const { return endStatus; }
+
+private:
+  Status endStatus = Status::ok();
+  ExitCode endCode;
+};
+
+} // namespace nsa::tools
