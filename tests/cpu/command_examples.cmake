@@ -1,6 +1,6 @@
 # cmake -D PAGE=docs/command_examples.md -D NSA=build/bin/nsa -D SOURCE=. -D WORK=folder -P command_examples.cmake: runs the
 # commands of the page on the CPU, word for word. Those that measure for minutes are only parsed: with one argument
-# too many they must complain of that one alone.
+# too many they must complain of that argument alone.
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK}/cache ${WORK}/build/bin)
 file(CHMOD ${WORK}/cache PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE) # the store refuses what others may write
