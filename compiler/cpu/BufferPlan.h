@@ -2,8 +2,8 @@
 // merged, as long as no two of them are alive at once: the value of a loop with its initial and next values, the
 // results of an scf.if with the values that its arms yield, a dot with its accumulator, and a map with its first
 // operand of the same storage. Then buffers whose lifetimes do not meet share memory. Liveness follows the structured
-// control flow exactly. A value from outside a loop is alive through all of its iterations. Thread-safety: owned by one
-// lowering; immutable after `make`.
+// control flow exactly. A value from outside a loop is alive through all of its iterations.
+// Thread-safety: owned by one lowering; immutable after `make`.
 #pragma once
 
 #include "compiler/cpu/TileStorage.h"

@@ -1,5 +1,6 @@
 // Builds the operations of generated CPU code: counted loops, addresses, and vectors of the target's width. A builder
-// belongs to one lowering. Thread-safety: one thread, as the MLIRContext.
+// belongs to one lowering.
+// Thread-safety: one thread, as the MLIRContext.
 #pragma once
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

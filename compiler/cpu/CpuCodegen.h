@@ -1,6 +1,7 @@
 // Turns the LLVM dialect into LLVM IR and an x86-64 object, for one of the feature levels of
 // runtime/base/cpu_features.h. Nothing of the compiling machine takes part, so equal inputs give equal bytes
-// everywhere. Thread-safety: one object per thread.
+// everywhere.
+// Thread-safety: one object per thread.
 #pragma once
 
 #include "runtime/base/status.h"

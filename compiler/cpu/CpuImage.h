@@ -1,6 +1,7 @@
 // Turns an ELF object into one position-independent image: code and constants laid out flat, with every relocation
 // applied. So a stored kernel needs neither a linker nor a library when it is mapped. Undefined symbols, writable data
-// and absolute addresses cannot be in an image; each of them is an error that names it. Thread-safety: pure function.
+// and absolute addresses cannot be in an image; each of them is an error that names it.
+// Thread-safety: pure function.
 #pragma once
 
 #include "runtime/base/status.h"

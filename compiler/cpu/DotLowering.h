@@ -1,5 +1,5 @@
-// Lowers tile.dot to register-blocked vector code: C[lanes] += A[lanes] * broadcast(B scalar). Thread-safety: none
-// beyond the builder's.
+// Lowers tile.dot to register-blocked vector code: C[lanes] += A[lanes] * broadcast(B scalar).
+// Thread-safety: none beyond the builder's.
 #pragma once
 
 #include "compiler/cpu/CpuBuilder.h"

@@ -1,6 +1,7 @@
 // Copies the scalar operations of a template, either as scalars or for all lanes of a vector. Values of 16-bit float
 // types are carried as f32 and rounded where the template makes them. So no operation on such a type reaches LLVM,
-// which would call compiler-rt for it. Thread-safety: none beyond the builder's.
+// which would call compiler-rt for it.
+// Thread-safety: none beyond the builder's.
 #pragma once
 
 #include "compiler/cpu/CpuBuilder.h"

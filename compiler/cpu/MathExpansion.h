@@ -1,6 +1,6 @@
 // Expands exp2, log2, erf and the rounding to 16-bit floats into plain arithmetic. So an image calls neither libm nor
-// compiler-rt, and every feature level computes the same bits. Values are f32 or vectors of f32. Thread-safety: none
-// beyond the builder's.
+// compiler-rt, and every feature level computes the same bits. Values are f32 or vectors of f32.
+// Thread-safety: none beyond the builder's.
 #pragma once
 
 #include "compiler/cpu/CpuBuilder.h"

@@ -1,6 +1,7 @@
 // Lowers tile.load and tile.store: copies rows of tensors to and from tiles in scratch, and converts the elements. A
 // tile in lanes goes through a staging area of one panel, row by row, and is transposed in registers. Memory is touched
-// only at existing columns of existing rows. Thread-safety: none beyond the builder's.
+// only at existing columns of existing rows.
+// Thread-safety: none beyond the builder's.
 #pragma once
 
 #include "compiler/cpu/CpuBuilder.h"
@@ -36,7 +37,9 @@ mlir::Type memoryType(mlir::Type element);
 // Loads one element and converts it to the type that registers hold (f32 or i32).
 mlir::Value loadElement(CpuBuilder &b, mlir::Value pointer, mlir::Type element);
 
+// Emits the copy from a tensor to a tile. Rows and columns that do not exist become zero in the tile.
 void lowerLoadRows(CpuBuilder &b, const RowTransfer &transfer);
+// Emits the copy from a tile to a tensor. Rows and columns that do not exist are not written.
 void lowerStoreRows(CpuBuilder &b, const RowTransfer &transfer);
 
 } // namespace nsa::cpu

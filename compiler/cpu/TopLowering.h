@@ -1,7 +1,8 @@
 // Lowers the lists of best columns (tile.top_create, top_insert, top_next) to loops of vectors. A panel of `lanes` rows
 // keeps two vectors per slot, ranks and column numbers, best slot first. The rank of a score is an integer that orders
 // as the scores do (see rankOf). A column that no row of the panel wants costs one comparison. Any other column goes
-// down the slots and changes places with every worse column. Thread-safety: none beyond the builder's.
+// down the slots and changes places with every worse column.
+// Thread-safety: none beyond the builder's.
 #pragma once
 
 #include "compiler/cpu/CpuBuilder.h"

@@ -1,6 +1,7 @@
 // Names of variables in emitted code. A variable keeps the name of its value in the template if that name is free, else
 // a number is added. A name is unique among the names that are visible where it is declared, so nothing is shadowed by
-// accident. Thread-safety: belongs to one emission.
+// accident.
+// Thread-safety: belongs to one emission.
 #pragma once
 
 #include "mlir/IR/Value.h"

@@ -1,5 +1,5 @@
-// Writes lines of CUDA C++ with their indentation. Only this class knows the layout of emitted text. Thread-safety:
-// belongs to one emission.
+// Writes lines of CUDA C++ with their indentation. Only this class knows the layout of emitted text.
+// Thread-safety: belongs to one emission.
 #pragma once
 
 #include "llvm/ADT/StringRef.h"

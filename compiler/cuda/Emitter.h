@@ -1,7 +1,7 @@
 // Prints a scheduled tile program as CUDA C++. Each tile operation is one line: a call into templates/device, with the
 // names of the template. Passes have decided layouts, stages and shared memory before. If the emitter has no text for
-// an operation, the result is an error at that operation, never different code. Thread-safety: pure function; the
-// caller owns the module.
+// an operation, the result is an error at that operation, never different code.
+// Thread-safety: pure function; the caller owns the module.
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"

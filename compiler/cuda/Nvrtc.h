@@ -1,8 +1,8 @@
 // NVRTC, NVIDIA's run-time compiler, opened by name: it turns CUDA C++ text into a cubin or PTX. A library is opened
 // once per process and never closed. Nothing is read from the environment; an error lists the names that were tried. A
 // file that other users may write or own is not opened (runtime/base/trust.h), even if the caller named it: the name
-// may come from a configuration that was written when the folder was still safe. Thread-safety: `open` and `compile`
-// may be called from many threads at once.
+// may come from a configuration that was written when the folder was still safe.
+// Thread-safety: `open` and `compile` may be called from many threads at once.
 #pragma once
 
 #include "runtime/base/status.h"

@@ -1,5 +1,6 @@
 // Collects the diagnostics of MLIR as text instead of printing them, because errors of the compiler are values. It
-// collects from its construction to its destruction. Thread-safety: belongs to one context; used by one thread.
+// collects from its construction to its destruction.
+// Thread-safety: belongs to one context; used by one thread.
 #pragma once
 
 #include "mlir/IR/Diagnostics.h"

@@ -1,5 +1,5 @@
-// The `tile` dialect, in which templates/tile/*.mlir are written (docs/tile_reference.md). Thread-safety: everything
-// here belongs to an MLIRContext. A compile has one context and one thread.
+// The `tile` dialect, in which templates/tile/*.mlir are written (docs/tile_reference.md).
+// Thread-safety: everything here belongs to an MLIRContext. A compile has one context and one thread.
 #pragma once
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"

@@ -1,5 +1,6 @@
 // Parses the text of a rendered template into a verified module. Its values remember their names in the text, so the
-// emitted code can use them. Thread-safety: everything belongs to the given context; used by one thread.
+// emitted code can use them.
+// Thread-safety: everything belongs to the given context; used by one thread.
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"

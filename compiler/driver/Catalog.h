@@ -1,5 +1,5 @@
-// The templates with their parsed headers, and the candidates that they offer for a request. Thread-safety: immutable
-// after construction.
+// The templates with their parsed headers, and the candidates that they offer for a request.
+// Thread-safety: immutable after construction.
 #pragma once
 
 #include "compiler/driver/Request.h"

@@ -1,6 +1,7 @@
 // The two services behind the C interface (compiler/api/nsa_compiler.h): list the candidates of a request, and compile
 // one of them. Equal requests give equal bytes: no path, user, time or address enters an output, a manifest or a
-// digest. Thread-safety: functions may be called from many threads at once.
+// digest.
+// Thread-safety: functions may be called from many threads at once.
 #pragma once
 
 #include "compiler/driver/Request.h"

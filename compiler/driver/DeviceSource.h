@@ -1,5 +1,6 @@
 // Writes the device library into a CUDA source. So NVRTC needs no include path, a person can read or compile the text
-// as it is, and its digest covers everything that made the kernel. Thread-safety: pure function.
+// as it is, and its digest covers everything that made the kernel.
+// Thread-safety: pure function.
 #pragma once
 
 #include "compiler/driver/TemplateFiles.h"

@@ -1,5 +1,6 @@
 // The facts that the compiler knows about each machine for which it makes code. Only this file tells architectures
-// apart. Thread-safety: constants and pure functions.
+// apart.
+// Thread-safety: constants and pure functions.
 #pragma once
 
 #include "compiler/render/Candidates.h"

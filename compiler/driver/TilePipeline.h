@@ -29,7 +29,8 @@ struct TileResult {
   std::string text;
   std::vector<ManifestParam> params;
   int64_t sharedBytes = 0;
-  // The following are set for a binary of the CPU. Offset and bytes as in CpuKernel (compiler/cpu/Cpu.h).
+  // The next three are set for a binary of the CPU only: `image` and `entryOffset` as in CpuKernel
+  // (compiler/cpu/Cpu.h), and bytes of scratch per worker.
   std::vector<uint8_t> image;
   int64_t entryOffset = 0;
   int64_t scratchBytes = 0;

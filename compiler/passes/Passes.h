@@ -1,6 +1,7 @@
 // Passes over tile programs. Callers should use the pipelines, because the passes rely on their order
 // (docs/decisions/0001-tile-programs.md). Errors are diagnostics of the context, at the lines of the template. Passes
-// keep the names of values (TileProgram.h). Thread-safety: belongs to one context; used by one thread.
+// keep the names of values (TileProgram.h).
+// Thread-safety: belongs to one context; used by one thread.
 #pragma once
 
 #include "mlir/Pass/Pass.h"

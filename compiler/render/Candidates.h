@@ -1,6 +1,7 @@
 // The search space of a template for one problem and one target: the product of its choices, without the points that a
 // `require` line or a limit of the target excludes. Candidates are ordered by predicted cost, cheapest first. The order
-// is a pure function of the inputs. Thread-safety: pure functions.
+// is a pure function of the inputs.
+// Thread-safety: pure functions.
 #pragma once
 
 #include "compiler/render/TemplateHeader.h"

@@ -1,5 +1,6 @@
 // Fills the `${name}` holes of a template line for line: line n of the result comes from line n of the template, so
-// later errors can name the template's line. The text of a template has no control flow. Thread-safety: pure functions.
+// later errors can name the template's line. The text of a template has no control flow.
+// Thread-safety: pure functions.
 #pragma once
 
 #include "compiler/render/Values.h"

@@ -212,7 +212,7 @@ private:
     return Status::ok();
   }
 
-  // The "name = rest" of let and choice lines.
+  // Splits `name = rest`, which is the form of let and choice lines.
   Status parseDefinition(std::string_view &rest, std::string &name) {
     size_t equals = rest.find('=');
     if (equals == std::string_view::npos)

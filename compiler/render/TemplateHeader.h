@@ -1,6 +1,7 @@
 // The header of a template: the `//!` lines at its top, which hold all that the rest of the system needs to know about
 // it (docs/writing_a_template.md). Tile programs and hand-scheduled CUDA share the grammar. A header owns its texts.
-// Errors name file, line and rule. Thread-safety: immutable after parsing.
+// Errors name file, line and rule.
+// Thread-safety: immutable after parsing.
 #pragma once
 
 #include "runtime/base/expression.h"

@@ -1,6 +1,7 @@
 // The named values of one rendering: values of the problem, values of the target, and the values of `let` and `choice`
 // lines. A value is text. Expressions see it as an integer; the names of operators and dtypes count as the numbers of
-// their enumerators. Thread-safety: a value type.
+// their enumerators.
+// Thread-safety: a value type.
 #pragma once
 
 #include <cstdint>

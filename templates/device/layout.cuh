@@ -13,12 +13,14 @@ namespace nsa {
 inline constexpr int32 kSlabRows = 16;
 inline constexpr int32 kTileColumns = 8;
 
+// The row of the tile that a thread holds in this slab of its warp and this half.
 NSA_DEVICE constexpr int32 fragment_row(int32 thread, int32 slabs_per_warp, int32 slab, int32 half) {
   const int32 warp = thread / kWarpSize;
   const int32 lane = thread % kWarpSize;
   return (warp * slabs_per_warp + slab) * kSlabRows + half * 8 + lane / 4;
 }
 
+// The column of the tile that a thread holds in this column tile. `index` is 0 or 1.
 NSA_DEVICE constexpr int32 fragment_column(int32 thread, int32 tile, int32 index) {
   return tile * kTileColumns + thread % 4 * 2 + index;
 }
@@ -39,11 +41,13 @@ NSA_DEVICE constexpr int32 swizzle_bits(int32 chunks_per_row) {
 // The swizzle permutes the chunks within aligned groups of this many chunks.
 NSA_DEVICE constexpr int32 swizzle_group(int32 chunks_per_row) { return 1 << swizzle_bits(chunks_per_row); }
 
+// The number whose XOR with the number of a chunk gives the place of that chunk in its row.
 NSA_DEVICE constexpr int32 swizzle(int32 row, int32 chunks_per_row) {
   const int32 bits = swizzle_bits(chunks_per_row);
   return (row >> (3 - bits)) & ((1 << bits) - 1);
 }
 
+// The place of a chunk in a shared tile, counted in chunks.
 NSA_DEVICE constexpr int32 swizzled_chunk(int32 row, int32 chunk, int32 chunks_per_row) {
   return row * chunks_per_row + (chunk ^ swizzle(row, chunks_per_row));
 }

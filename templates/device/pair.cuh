@@ -45,6 +45,7 @@ template <typename T> NSA_DEVICE Pair<T> load_pair(const T *source, int32 elemen
   return Pair<T>::make(elements > 0 ? source[0] : zero, elements > 1 ? source[1] : zero);
 }
 
+// Stores the first `elements` of a pair. `together` is as in load_pair.
 template <typename T> NSA_DEVICE void store_pair(T *target, Pair<T> pair, int32 elements, bool together) {
   if (together && elements == 2) {
     *reinterpret_cast<Pair<T> *>(target) = pair;

@@ -5,6 +5,7 @@
 
 namespace nsa {
 
+// The address of shared memory in the shared window, as PTX instructions take it.
 NSA_DEVICE uint32 shared_address(const void *pointer) { return static_cast<uint32>(__cvta_generic_to_shared(pointer)); }
 
 // Writes 16 bytes: the first `bytes` come from `source`, and the rest are zeros. Nothing is read when `bytes` is 0.

@@ -20,6 +20,7 @@ struct alignas(kChunkBytes) Chunk {
 template <int32 kChunksPerRow> struct SharedCursor {
   uint32 first;
 
+  // The address in the shared window at this distance.
   NSA_DEVICE uint32 at(int32 rows, int32 chunks) const {
     constexpr int32 kPermuted = swizzle_group(kChunksPerRow) - 1;
     return (first ^ static_cast<uint32>((chunks & kPermuted) * kChunkBytes)) +
@@ -41,6 +42,7 @@ template <typename T, int32 kRows_, int32 kCols_> struct SharedTile {
 
   NSA_DEVICE explicit SharedTile(unsigned char *memory) : base(memory) {}
 
+  // The distance in bytes from `base` to a chunk.
   NSA_DEVICE static int32 byte_offset(int32 row, int32 chunk) {
     return swizzled_chunk(row, chunk, kChunksPerRow) * kChunkBytes;
   }

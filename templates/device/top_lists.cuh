@@ -53,6 +53,7 @@ template <typename Lists, typename Visit> NSA_DEVICE void for_each_row(const Vis
       visit(slab, half, Rows::row(slab, half));
 }
 
+// Empties all lists.
 template <typename Lists> NSA_DEVICE void top_clear(const Lists &lists) {
   for_each_row<Lists>([&](int32, int32, int32 row) {
     for (int32 slot = threadIdx.x % 4; slot < Lists::kSlots; slot += 4)
@@ -66,6 +67,7 @@ struct TopLeast {
   int32 slot;
 };
 
+// The least key that this lane keeps in the list of a row.
 template <typename Lists> NSA_DEVICE TopLeast top_least(const Lists &lists, int32 row) {
   TopLeast least = {~uint64{0}, 0};
 #pragma unroll 4
@@ -77,6 +79,7 @@ template <typename Lists> NSA_DEVICE TopLeast top_least(const Lists &lists, int3
   return least;
 }
 
+// Combines the values of the four lanes of a row. All four get the result.
 template <typename T, typename Choose> NSA_DEVICE T over_row(T value, const Choose &choose) {
   value = choose(value, shuffle_xor(value, 1));
   return choose(value, shuffle_xor(value, 2));

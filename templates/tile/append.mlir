@@ -21,7 +21,7 @@
 //! let     chunks = ceildiv(widest, column_tile)
 // A thread holds the elements that it moves in registers.
 //! require cpu || row_tile * column_tile * dtype_bytes / (128 * warps) <= 64
-// Few tokens come at a time and the time is latency, so many small programs are best.
+// Few tokens come at a time, and the time of this kernel is mostly latency. So many small programs are best.
 //! cost    chunks * 200 + ceildiv(cmp_block, row_tile) * 100 + row_tile
 //! grid    ceildiv(max_seqlen_q, row_tile) * chunks * 8, kv_heads, batch
 //! threads 32 * warps

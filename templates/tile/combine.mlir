@@ -17,9 +17,9 @@
 // Registers of a GPU thread: the sum in f32 and one branch.
 //! let     registers = row_tile * column_tile * (4 + dtype_bytes) / (128 * warps)
 //! require cpu || registers <= 160
-// The time is waiting for memory. On a GPU, many warps that each hold little keep the most bytes under way: a chunk and
-// a branch at a time. A partly filled chunk moves in small pieces. On a CPU a tile has a fixed cost and should stay in
-// the cache.
+// This kernel waits for memory most of the time. On a GPU, many warps that each hold little keep the most bytes under
+// way: a chunk and a branch at a time. A partly filled chunk moves in small pieces. On a CPU a tile has a fixed cost
+// and should stay in the cache.
 //! let     chunks = ceildiv(v_dim, column_tile)
 //! let     gpu_cost = chunks * (column_tile + 64) + (v_dim % column_tile ? 200 : 0) + registers / 2 + 8 * max(warps - 4, 4 - warps)
 //! let     cpu_cost = chunks * (column_tile * 64 + 100000 / row_tile) + max(0, row_tile * column_tile - 4096) / 8

@@ -325,7 +325,7 @@ func.func @merge(
     } chunk(%chunk of %v_dim) : tensor<${rows}x${column_tile}x${element}>, !tile.view<${element}, 3>
 
     // The results of single branches, for callers who ask for them. A value of one branch, NaN included, must not reach
-    // another branch.
+    // another branch. A split without weight holds zeros and adds nothing.
     scf.for %branch = %zero to %three step %one : i32 {
       %of_cmp = arith.cmpi eq, %branch, %zero : i32
       %of_sel = arith.cmpi eq, %branch, %one : i32

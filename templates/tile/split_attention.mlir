@@ -43,8 +43,8 @@
 //! require cpu || registers <= 184 || (rows == 16 * warps && key_tile == 16)
 // The number of tiles of a selection block. The last tile may be partly filled.
 //! let     parts = ceildiv(block_tokens, key_tile)
-// The time is latency. It depends first on the number of keys that a program loads ahead, and then on the number of
-// programs that a multiprocessor holds.
+// The time of this kernel is mostly latency. The cost depends first on the number of keys that a program loads ahead,
+// and then on the number of programs that a multiprocessor holds.
 //! let     under_way = (stages - 1) * key_tile
 //! let     gpu_cost = head_tiles * 1000 + max(64 - under_way, under_way - 64) * 4 + 20 * max(key_tile - 32, 32 - key_tile) / 16 + registers / 8
 //! let     cpu_cost = head_tiles * 1000 + max(64 - key_tile, 0)

@@ -137,6 +137,7 @@ private:
     return {Facts::kWindowed ? past - args.window : 0, past};
   }
 
+  // Issues the product of the queries with the keys at the current place of their ring.
   NSA_DEVICE void begin_scores(Scores &s) {
     constexpr int32 kSwizzle = Shape::kSwizzle;
     const uint64 tiles = depth_major_descriptor(Shape::memory(), kSwizzle);
@@ -151,6 +152,7 @@ private:
     wgmma_commit();
   }
 
+  // Issues the product of the weights with the values at the current place of their ring.
   NSA_DEVICE void begin_result(Result &o, const Weights &p) {
     const uint64 v_tile = row_depth_descriptor(Shape::memory(), Shape::kKeyTile, Shape::kSwizzle) +
                           descriptor_step(Shape::kV) + v.stage() * descriptor_step(Shape::kVBytes);
@@ -200,6 +202,7 @@ private:
     named_barrier_sync(kConsumersBarrier, 128 * Shape::kWarpgroups);
   }
 
+  // Masks the scores of an edge tile, and turns scores into weights.
   NSA_DEVICE void weigh(const WorkItem &item, const Tiles &tiles, int32 tile, SoftmaxRows &softmax, Scores &s,
                         float (&rescale)[2]) const {
     if (tiles.is_edge(tile)) {

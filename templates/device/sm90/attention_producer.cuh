@@ -62,6 +62,7 @@ private:
     }
   };
 
+  // Each of the following waits until its place is empty, loads it, and goes on to the next place.
   NSA_DEVICE void queries(const WorkItem &item) {
 #pragma unroll 1
     for (int32 warpgroup = 0; warpgroup < Shape::kWarpgroups; ++warpgroup) {

@@ -77,10 +77,12 @@ template <typename Facts_> struct AttentionShape {
 
   using Values = ValueTile<Element, kKeyTile, kVChunks>;
 
+  // The address of the block's shared memory in the shared window, and its parts.
   NSA_DEVICE static uint32 memory() { return shared_address(attention_memory); }
   NSA_DEVICE static Tail &tail() { return *reinterpret_cast<Tail *>(attention_memory + kTail); }
   NSA_DEVICE static Values values(int32 stage) { return {attention_memory + kV + stage * kVBytes}; }
 
+  // Initialises all barriers. One thread of the block calls it.
   NSA_DEVICE static void make_barriers() {
     Tail &t = tail();
     constexpr int32 kReaders = kConsumerWarps * kCluster;
@@ -124,12 +126,13 @@ template <typename Shape> struct KeyTiles {
     const int32 last_past = past_visible_key<Facts>(item.earlier + last_row / Facts::kGroup);
     common.first = Facts::kWindowed ? last_past - window : 0;
     common.past = past_visible_key<Facts>(item.earlier + item.first_row / Facts::kGroup);
-    // Where a difference is negative, division rounds to 0. The bounds still mark every edge tile as an edge: either no
-    // tile is plain, or every tile is an edge.
+    // A difference may be negative, and its division then rounds towards 0. This does no harm: no tile comes before a
+    // first_plain that is 0 or negative, and all tiles are edges if past_plain is 0 or negative.
     first_plain = (common.first - first_key + Shape::kKeyTile - 1) / Shape::kKeyTile;
     past_plain = (common.past - first_key) / Shape::kKeyTile;
   }
 
+  // The first key of a tile.
   NSA_DEVICE int32 key(int32 tile) const { return first_key + tile * Shape::kKeyTile; }
 
   // Whether the tile holds a key that some row may not attend.
@@ -162,6 +165,7 @@ template <typename Shape> NSA_DEVICE const WorkItem &await_item(RingPlace<Shape:
   barrier_wait(shared_address(&Shape::tail().item_full[place.stage()]), place.full_parity());
   return Shape::tail().items[place.stage()];
 }
+// Gives the item back to the producer, for the whole warp.
 template <typename Shape> NSA_DEVICE void leave_item(RingPlace<Shape::kItemSlots> &place) {
   leave_own(Shape::tail().item_empty[place.stage()]);
   place.advance();

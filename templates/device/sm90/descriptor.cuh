@@ -22,6 +22,8 @@ inline constexpr int32 kAtomRows = 8;
 inline constexpr int32 kWgmmaDepth = 16;
 inline constexpr int32 kWgmmaRows = 64;
 
+// The size of an atom in bytes, the columns of a chunk, the number of chunks of a row, and the size of a chunk in
+// bytes.
 NSA_DEVICE constexpr int32 atom_bytes(int32 swizzle) { return kAtomRows * swizzle; }
 
 NSA_DEVICE constexpr int32 chunk_columns(int32 swizzle, int32 element_bytes) { return swizzle / element_bytes; }

@@ -47,6 +47,7 @@ NSA_DEVICE bool barrier_try_wait(uint32 barrier, int32 parity) {
   return done != 0;
 }
 
+// Waits until the phase is over.
 NSA_DEVICE void barrier_wait(uint32 barrier, int32 parity) {
   while (!barrier_try_wait(barrier, parity)) {
   }

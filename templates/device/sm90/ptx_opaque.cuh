@@ -11,6 +11,7 @@ NSA_DEVICE int32 opaque(int32 value) {
   return value;
 }
 
+// A zero that the optimizer does not know to be zero.
 NSA_DEVICE float opaque_zero() {
   float result;
   asm volatile("mov.f32 %0, 0f00000000;" : "=f"(result));

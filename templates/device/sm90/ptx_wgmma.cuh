@@ -25,8 +25,8 @@ template <int32 kPending> NSA_DEVICE void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(kPending) : "memory");
 }
 
-// Emits no instruction. The compiler does not see that a product writes registers later. This keeps it from moving code
-// that uses these registers over this place.
+// Keeps the compiler from moving code that uses these registers over this place. It emits no instruction. The compiler
+// needs it because it does not see that a product writes its registers later.
 template <int32 kCount> NSA_DEVICE void wgmma_hold(float (&registers)[kCount]) {
 #pragma unroll
   for (int32 i = 0; i < kCount; ++i)

@@ -117,6 +117,7 @@ NSA_DEVICE void round_weights(uint32 (&p)[kSteps][4], const float (&s)[kSteps * 
       p[step][i] = Pair<T>::make(s[step * 8 + 2 * i], s[step * 8 + 2 * i + 1]).bits;
 }
 
+// Multiplies one row of a result by a factor.
 template <int32 kCount> NSA_DEVICE void scale_row(float (&o)[kCount], int32 half, float factor) {
 #pragma unroll
   for (int32 tile = 0; tile < kCount / 4; ++tile)

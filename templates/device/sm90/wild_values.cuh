@@ -26,6 +26,7 @@ template <typename T, int32 kRows_, int32 kChunks_> struct ValueTile {
 
   unsigned char *base;
 
+  // The word that holds this column, which is even, and the next one.
   NSA_DEVICE uint32 &word(int32 row, int32 column) const {
     return *reinterpret_cast<uint32 *>(base + chunked_offset(row, column, kRows, kSwizzle128, sizeof(T)));
   }

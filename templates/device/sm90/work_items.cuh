@@ -58,6 +58,7 @@ template <typename Facts> NSA_DEVICE int32 past_visible_key(int32 position) {
   return (position + Facts::kSight) / Facts::kKeyStride;
 }
 
+// The items of one worker, in their order. The state is in registers of each lane that calls it.
 template <typename Facts, typename Arguments> class WorkOrder {
 public:
   NSA_DEVICE explicit WorkOrder(const Arguments &args) : args(args) {}
@@ -89,6 +90,7 @@ public:
   }
 
 private:
+  // The number of items that one key/value head of a sequence has.
   NSA_DEVICE static int32 row_tiles(int32 queries) {
     constexpr int32 kRows = Facts::kRows * Facts::kCluster;
     return (queries * Facts::kGroup + kRows - 1) / kRows;
@@ -121,6 +123,7 @@ private:
     return false;
   }
 
+  // Item number `index` of a sequence, for block `rank` of the cluster.
   NSA_DEVICE WorkItem item_of(const SequencePlace &place, int32 index, int32 rank) const {
     const int32 tiles = row_tiles(place.queries);
     // Keys and values of this many heads fit into L2 together. The keys of a window are few, so all heads fit.
