@@ -1,6 +1,7 @@
-// A workload file. What was read is written in one canonical way and read again.
+// A workload file, or the record of a program. What was read is written in one canonical way and read again.
 #include "tests/fuzz/fuzz_target.h"
 
+#include "runtime/base/config_text.h"
 #include "tools/nsa/tune_workload.h"
 
 #include <nlohmann/json.hpp>
@@ -21,8 +22,11 @@ void checkAscending(const std::vector<int64_t> &numbers, int64_t least, int64_t 
 }
 
 void checkRules(const Workload &workload) {
-  expect(!workload.heads.empty() && !workload.dtypes.empty(), "there are heads and types");
-  expect(workload.prefill || workload.decode, "there is something to tune");
+  expect(!workload.dtypes.empty(), "there are types");
+  expect(workload.heads.empty() == !(workload.prefill || workload.decode), "heads are there for prefill or decode");
+  expect(!workload.heads.empty() || !workload.plans.empty(), "there is something to tune");
+  for (const tools::PlannedCall &plan : workload.plans)
+    expect(plan.spec.validate().isOk() && plan.maxima.validate(plan.spec).isOk(), "a plan is one that holds");
   for (const Workload::Head &head : workload.heads) {
     expect(!head.name.empty() && head.name.size() <= 64, "heads have names");
     expect(head.spec.validate().isOk(), "a head is a specification that holds");
@@ -70,9 +74,11 @@ std::string print(const Workload &workload) {
   json text = {{"name", workload.name}};
   if (!workload.description.empty())
     text["description"] = workload.description;
+  for (const tools::PlannedCall &plan : workload.plans)
+    text["plans"].push_back(json::parse(planText(plan.spec, plan.maxima)));
   for (const Workload::Head &head : workload.heads)
     text["heads"].push_back({{"name", head.name}, {"config", configOf(head.spec)}});
-  for (const DType dtype : workload.dtypes)
+  for (const DType dtype : workload.heads.empty() ? std::vector<DType>() : workload.dtypes)
     text["dtypes"].push_back(dtypeName(dtype));
   if (workload.prefill) {
     text["prefill"] = {{"batch", workload.prefill->batch}, {"lengths", workload.prefill->lengths}};
