@@ -111,7 +111,7 @@ Status PlanRecord::writeWaiting() {
   }
   if (!fault.empty())
     return Status::error(ErrorCode::kIoError,
-                         "cannot append to the record '" + path + "': " + fault + "; " + std::to_string(waitingLines) +
+                         "cannot append to the plan record '" + path + "': " + fault + "; " + std::to_string(waitingLines) +
                              (waitingLines == 1 ? " plan waits" : " plans wait") + " for the next attempt");
   waiting.clear();
   waitingLines = 0;

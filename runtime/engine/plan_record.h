@@ -1,6 +1,6 @@
-// The record of what a program asks for (record_path, NSA_RECORD): a file with a line of JSON for each plan
-// (config_text.h), which `nsa tune FILE` tunes. Threads, engines, forks and other processes may append to one file at
-// once: each line is appended by one call of the system, and readers merge equal lines.
+// The plan record of a program (record_path, NSA_RECORD): a file with a line of JSON for each plan (config_text.h),
+// which `nsa tune FILE` tunes. Threads, engines, forks and other processes may append to one file at once: each line is
+// appended by one call of the system, and readers merge equal lines.
 //
 // The file is opened anew for each write, so it may be moved away, and a host may close all descriptors. It is made
 // with the process's mask. A record is no code, so the folders on the way to it are not judged; but the name may be

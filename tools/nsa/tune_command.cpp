@@ -69,7 +69,7 @@ void addTuneCommand(CLI::App &app, Action &action) {
   CLI::Option *workload =
       command
           ->add_option("WORKLOAD", whole->workloads,
-                       "Workloads: JSON files, records of NSA_RECORD, names of ready-made ones (--list), or all of "
+                       "Workloads: JSON files, plan records (NSA_RECORD), names of ready-made ones (--list), or all of "
                        "these")
           ->type_name("");
   flags->spec.add(*command);

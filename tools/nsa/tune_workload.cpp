@@ -231,7 +231,7 @@ Status addRecord(std::string_view text, Workload &workload) {
   if (!record)
     return record.status();
   workload.name = nameOfFile(workload.path);
-  workload.description = "the record of a program";
+  workload.description = "the plan record of a program";
   workload.plans = std::move(record->plans);
   workload.warnings = std::move(record->cut);
   return Status::ok();
