@@ -108,7 +108,7 @@ private:
     return Status::ok();
   }
 
-  // The generated kernels, and those of changed templates.
+  // The generated kernels, and the kernels of changed templates.
   Status openVariants() {
     auto open = [this](const std::string &name, const std::string &variant, const std::string &templateDir) -> Status {
       for (const Variant &other : variants)

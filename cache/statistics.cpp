@@ -48,7 +48,7 @@ Result<CacheStatistics> summarizeCache(CacheFile &file) {
   count.row("PRAGMA user_version", {&version});
   result.fileBytes = pages * pageBytes;
   count.keep(usedBytes(file.connection(), result.usedBytes));
-  if (file.isEmpty()) { // the pages are those of the store in memory that stands for it
+  if (file.isEmpty()) { // the pages belong to the store in memory that replaces it
     std::error_code error;
     const uintmax_t bytes = std::filesystem::file_size(file.path(), error);
     result.fileBytes = error ? 0 : static_cast<int64_t>(bytes);

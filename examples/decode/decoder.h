@@ -14,7 +14,7 @@ namespace example {
 
 class Decoder {
 public:
-  // `room`: tokens that each sequence may come to have; `mostNew`: those of all in one call.
+  // `room`: the most tokens that each sequence will have. `mostNew`: the most new tokens of all sequences in one call.
   Decoder(Device &device, nsa::Engine &engine, const std::vector<std::int64_t> &room, std::int64_t mostNew,
           std::int32_t pageSize);
 

@@ -9,16 +9,17 @@ namespace {
 
 // Queries of a sequence, up to which keys are shared. A power of two: a bucket of lengths is on one side.
 constexpr int64_t kMostQueries = 8;
-// Programs that fill a large GPU, four on each multiprocessor, and the keys that one should have at least.
+// The number of programs that fills a large GPU, with four on each multiprocessor; and the least number of keys that a
+// program should have.
 constexpr int64_t kProgramsWanted = 512;
 constexpr int64_t kLeastKeys = 64;
 constexpr int64_t kManyShares = 4;
-// A program of attention takes so many rows at most. A power of two, as buckets are.
+// The most rows that a program of attention takes. A power of two, as buckets are.
 constexpr int64_t kMostRows = 128;
 constexpr int64_t kManyRows = kProgramsWanted / kManyShares * kMostRows;
 constexpr int64_t kSlotGranule = 16;
-// Comparisons of all queries, and blocks of one, up to which a second launch costs more than it saves; and the least
-// segment, whole tiles.
+// Up to this many comparisons of all queries, and up to this many blocks of one query, a second launch costs more than
+// it saves. The least segment is made of whole tiles.
 constexpr int64_t kFewComparisons = int64_t{1} << 24;
 constexpr int64_t kFewBlocks = 512;
 constexpr int64_t kLeastSegment = 128;
@@ -27,8 +28,8 @@ int64_t bucket(int64_t value) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(value, 1))));
 }
 
-// For each sequence, query and key head `each`, `most` at most: one number alone may be as many, and all of them
-// together overflow. `most` is a power of two, as buckets are.
+// The product of `each` and the numbers of sequences, queries and kv heads, but at most `most`: the product itself
+// could overflow. `most` is a power of two, as buckets are.
 int64_t countUpTo(int64_t most, int64_t each, const Spec &spec, const Maxima &maxima) {
   int64_t result = each;
   for (const int64_t count : {maxima.batch, maxima.seqlenQ, int64_t{spec.kvHeads}})
@@ -36,7 +37,8 @@ int64_t countUpTo(int64_t most, int64_t each, const Spec &spec, const Maxima &ma
   return result;
 }
 
-// With one query of each head of a group in it; more than anyone asks for are that many.
+// How many programs there are, each with one query of every head of a group. No caller asks about more than
+// kFewComparisons.
 int64_t programsOf(const Spec &spec, const Maxima &maxima) { return countUpTo(kFewComparisons, 1, spec, maxima); }
 
 } // namespace
@@ -55,7 +57,7 @@ int64_t rankSegment(const Spec &spec, const Maxima &maxima) {
   const int64_t blocks = (bucket(maxima.seqlenK) + spec.selBlock - 1) / spec.selBlock;
   if (blocks <= kFewBlocks && blocks * blocks <= kFewComparisons / programsOf(spec, maxima))
     return 0;
-  // Segments as long as what is kept of all: each step then walks as far as the other.
+  // A segment is as long as all that is kept, so that both steps compare equally much.
   int64_t segment = kLeastSegment;
   while (segment * segment < blocks * keptOfSegment(spec))
     segment *= 2;

@@ -262,7 +262,8 @@ Status Maxima::validate(const Spec &spec) const {
     return Status::invalid("max_seqlen_k", std::to_string(seqlenK), "must be at most " + std::to_string(kMostRows));
   if (spec.op != Operator::kDecode)
     return Status::ok();
-  // Decode's kernels count keys in floats, and number its new tokens, those of a block before them too, in 32 bits.
+  // Decode's kernels count keys in floats. They number the new tokens, and the tokens of an unfinished block before
+  // them, in 32 bits.
   constexpr int64_t kMostKeys = int64_t{1} << 22;
   if (seqlenK > kMostKeys)
     return Status::invalid("max_seqlen_k", std::to_string(seqlenK),

@@ -20,7 +20,7 @@ public:
   RangeCall(const nsa_tensor *list, const nsa_tensor *ranges, const nsa_range_options *options)
       : list(list), ranges(ranges), options(options) {}
 
-  // Every rule but those of the elements.
+  // Checks every rule except the rules of the elements.
   Status check() {
     NSA_RETURN_IF_ERROR(checkStruct(options, "options"));
     if (options->sel_block < 1)

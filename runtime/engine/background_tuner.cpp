@@ -21,7 +21,7 @@ public:
   }
   void add(BackgroundTuner *tuner) {
     std::lock_guard lock(mutex);
-    if (generation != processGeneration()) { // those of the parent of a fork
+    if (generation != processGeneration()) { // they belong to the parent of a fork
       tuners.clear();
       generation = processGeneration();
     }

@@ -12,7 +12,7 @@ namespace {
 
 using T = TensorName;
 
-// Branch outputs and lists of one chunk of queries. Large enough that a GPU is full many times over.
+// Bytes of the branch outputs and lists of one chunk of queries. It is enough to fill a GPU many times.
 constexpr int64_t kGpuChunkBytes = int64_t{512} << 20;
 constexpr int64_t kCpuChunkBytes = int64_t{32} << 20;
 constexpr int64_t kChunkGranule = 64; // queries
@@ -24,12 +24,13 @@ Spec withOperator(Spec spec, Operator op) {
 
 size_t aligned(size_t bytes) { return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment; }
 
-// Rows of compressed keys that all sequences have at most.
+// The most rows of compressed keys that all sequences have together.
 Saturated mostCompressedRows(const Spec &spec, const Maxima &maxima) {
   return Saturated(maxima.batch) * spec.compressedBlocks(maxima.seqlenK);
 }
 
-// Rows of tokens for decode's new compressed blocks: all new ones, and of each sequence those of a block but one.
+// The most tokens that decode's new compressed blocks need: all new tokens, and for each sequence the tokens of an
+// unfinished block.
 Saturated mostStagedRows(const Spec &spec, const Maxima &maxima) {
   const Saturated batch = maxima.batch;
   const Saturated tokens = spec.layout == Layout::kPacked ? maxima.tokensQ : batch * maxima.seqlenQ;
@@ -63,7 +64,8 @@ std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima) {
 std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima, uint8_t routes) {
   std::vector<Step> steps;
   auto add = [&](Role role, Spec stepSpec) { steps.push_back({role, stepSpec, maxima}); };
-  // Kernels of decode find their lengths in a table, whatever the layout of the new tokens; combine only adds rows up.
+  // Kernels of decode find their lengths in a table, whatever the layout of the new tokens is. `combine` only adds up
+  // rows.
   Spec branch = spec;
   if (spec.op == Operator::kDecode) {
     const bool compresses = spec.hasBranch(kBranchCmp) || spec.hasBranch(kBranchSel);
@@ -103,8 +105,8 @@ std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima, uint8_t routes
       add(Role::kSelect, withOperator(branch, Operator::kChoose));
       add(Role::kAscend, withOperator(branch, Operator::kAscend));
     }
-    // One kernel for both: the branches do not wait for each other. What a branch that is off would read is as by
-    // default.
+    // One kernel serves both branches, so that they do not wait for each other. The fields of a branch that is off have
+    // their defaults.
     if (!spec.hasBranch(kBranchSel)) {
       branch.selBlock = Spec().selBlock;
       branch.selCount = Spec().selCount;
@@ -293,7 +295,8 @@ Status PipelineRun::runNsa() const {
   const Spec &spec = rules.spec;
   BranchKeys keys = {{}, {call[T::kKSel], call[T::kVSel]}, {call[T::kKWin], call[T::kVWin]}};
   if (kernels[static_cast<size_t>(Role::kCompress)]) {
-    // Sequences of a packed batch follow each other; those of a dense one are apart by what the call's lengths give.
+    // Sequences of a packed batch follow each other. In the dense layout their distance follows from the call's
+    // lengths.
     const bool packed = spec.layout == Layout::kPacked;
     auto rows = [&](T name, size_t offset, int64_t dim) {
       if (call[name].data)

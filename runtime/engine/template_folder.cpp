@@ -35,7 +35,7 @@ Status unreadable(const std::string &folder, const std::error_code &error) {
 }
 
 // What the compiler takes for a template (compiler/driver/TemplateFiles.cpp), which a test compares with this. Other
-// files are those of editors and of version control.
+// files belong to editors and to version control.
 bool isTemplate(const fs::path &path) {
   const fs::path folder = *path.begin(), extension = path.extension();
   return (folder == "tile" && extension == ".mlir") || (folder == "cuda" && extension == ".cu") ||

@@ -278,7 +278,7 @@ TEST_F(HostileTest, RowsWithoutEndEnd) {
 }
 
 // Two inner pages hold 62,500 rows, all with one text of 4,000,000 bytes: 250 GB to read in a file of 4 MB. The facts
-// and the signature are those of the pack as it was.
+// and the signature belong to the pack as it was.
 TEST_F(HostileTest, LongTextsOfManyRowsEnd) {
   makePack(1);
   const SignatureRules rules = sign();

@@ -20,7 +20,7 @@ const std::vector<Shape> &shapes() {
   return all;
 }
 
-// The parameters' defaults are those of the paper: l 32, d 16, l' 64, n 16, a window of 512.
+// The parameters have the defaults of the paper: l 32, d 16, l' 64, n 16, a window of 512.
 Spec specOf(const Shape &shape) {
   Spec spec;
   spec.op = Operator::kNsa;

@@ -177,7 +177,7 @@ std::vector<AttentionCase> attentionTable() {
              .window = 40,
              .sequences = {{70, 83}, {70, 83}},
              .placement = placement});
-  // A scale of one's own.
+  // A scale other than the default.
   add({.name = "scale",
        .op = kDense,
        .dtype = DType::kF32,

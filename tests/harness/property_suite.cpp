@@ -14,7 +14,7 @@ namespace {
 
 using T = TensorName;
 
-// The first few of the run's geometries: their kernels are those of DrawnGeometries.
+// The first few of the run's geometries: DrawnGeometries has the same kernels.
 constexpr int kPropertyGeometries = 6;
 
 class Properties : public OperatorTest, public ::testing::WithParamInterface<int> {

@@ -31,7 +31,8 @@ std::vector<KeyRange> allowedKeys(const Attention &a, const Sequence &sequence, 
     add(std::max<int64_t>(0, position - a.spec.window + 1), position + 1);
     break;
   case Operator::kCmp:
-    // A block is visible iff its last token is: the visible ones are those of the first position + 1 tokens.
+    // A block is visible iff its last token is: the visible blocks are the compressed blocks of the first position + 1
+    // tokens.
     add(0, a.spec.compressedBlocks(position + 1));
     break;
   case Operator::kSel: {

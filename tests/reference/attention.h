@@ -20,7 +20,8 @@ struct Attention {
   std::vector<Sequence> sequences{};
 };
 
-// Half-open, never empty. Keys count from the sequence's first one; those of cmp are compressed blocks.
+// A half-open range that is never empty. Keys count from the sequence's first key. For cmp the keys are compressed
+// blocks.
 struct KeyRange {
   int64_t begin = 0, end = 0;
 };

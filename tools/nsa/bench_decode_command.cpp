@@ -55,7 +55,7 @@ Status run(DecodeFlags &flags) {
   return Status::ok();
 }
 
-// One shape on the command line, by nsa-vibe's names; the defaults are those of its bench.
+// One shape on the command line, by nsa-vibe's names; the defaults are the same as in its bench.
 void addShape(CLI::App &command, DecodeFlags &flags) {
   Spec &shape = flags.shape;
   shape.op = Operator::kDecode;

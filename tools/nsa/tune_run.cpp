@@ -371,7 +371,7 @@ Json WorkloadRun::roofsOf(const Model &model) const {
   return roofs;
 }
 
-// Those of the workloads' kernels.
+// The thresholds of the routes that the records of the workloads' kernels name.
 Json WorkloadRun::thresholdsOf(const Model &model) {
   Json thresholds = Json::array();
   std::set<std::pair<std::string, std::string>> wanted;

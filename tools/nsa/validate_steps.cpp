@@ -138,7 +138,7 @@ Status runSteps(const ValidateChoice &choice, std::vector<ValidateStep> &steps,
   fs::create_directories(choice.folder, error);
   if (error)
     return Status::error(ErrorCode::kIoError, "folder " + choice.folder + " cannot be made: " + error.message());
-  // Results of an earlier run must not pass for those of this one.
+  // Results of an earlier run must not pass for results of this run.
   std::vector<std::string> stale = {kValidatePage, kValidateSummary};
   for (const ValidateStep &step : steps) {
     stale.insert(stale.end(), {step.output, step.output + ".log"});

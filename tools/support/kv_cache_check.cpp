@@ -75,7 +75,7 @@ private:
     return spec.compressedBlocks(sequence.keys - sequence.queries);
   }
 
-  // The tokens that new blocks begin with and all behind them: those of the ring, then the new ones.
+  // The tokens that new blocks begin with and all behind them: first the tokens of the ring, then the new tokens.
   OwnedTensor rawTokens(T ring, T tokens, T otherTokens, int64_t columns) const {
     int64_t most = 0;
     for (const Sequence &sequence : sequences)

@@ -14,7 +14,7 @@ func.func @ahead(%view: !tile.view<bf16, 1>, %first: i32, %past: i32, %step: i32
   return
 }
 
-// So are those of left sides, which go on to registers, and chunks of rows whose number is known ahead.
+// So are loads of left sides, which go on to registers, and chunks of rows whose number is known ahead.
 // CHECK-LABEL: func.func @operand
 // CHECK: } chunk(%{{.*}} of %{{.*}}) {tile.layout = #tile.layout<operand_a>, tile.ring = 2 : i32} : !tile.view<bf16, 1> -> tensor<32x64xbf16>
 // CHECK: } chunk(%{{.*}} of %{{.*}}) {tile.layout = #tile.layout<shared>, tile.ring = 2 : i32} : !tile.view<bf16, 1> -> tensor<32x64xbf16>

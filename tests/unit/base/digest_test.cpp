@@ -5,7 +5,7 @@
 namespace nsa {
 namespace {
 
-// RFC 7693's function with a 32-byte result; the values are those of `b2sum -l 256`.
+// RFC 7693's function with a 32-byte result; the values come from `b2sum -l 256`.
 TEST(Digest, KnownAnswers) {
   EXPECT_EQ(Digest().finishHex(), "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8");
   EXPECT_EQ(Digest().update("abc").finishHex(), "bddd813c634239723171ef3fee98579b94964e3bb1cb3e427262c8c068d52319");

@@ -163,7 +163,7 @@ TEST_F(RecordPage, ARecordOfAnotherProjectsProgramSaysItsRepositoryAndHasNoAge) 
   EXPECT_NE(errorOf(marker).find("which HEAD does not descend from"), std::string::npos);
 }
 
-// A release without git, whose records are those of the commit that it was made of.
+// A release without git, whose records belong to the commit that it was made from.
 TEST_F(RecordPage, WithoutAHistoryTheAgeThatStandsInThePageStays) {
   record(first);
   const std::string page = *render(kPage);

@@ -53,7 +53,7 @@ CacheLayout paged(std::mt19937_64 &random, const Spec &spec, int64_t batch, int6
   return layout;
 }
 
-// Steps of any sizes until the whole history is in the cache; each step's rows are those of `whole`.
+// Steps of any sizes until the whole history is in the cache; each step gives the same rows as `whole`.
 void expectStepsEqual(std::mt19937_64 &random, const DrawnNsa &drawn, int64_t tokens, DecodeCache &cache,
                       const NsaResult &whole) {
   const Spec &spec = drawn.spec;

@@ -63,7 +63,7 @@ BlockListView listView(const BlockLists &lists, const DrawnLengths &lengths);
 void expectNear(const std::vector<double> &actual, const std::vector<double> &expected, double margin,
                 const std::string &what);
 void expectSame(const AttentionResult &actual, const AttentionResult &expected);
-// Lists may differ only where scores are equal but for the order of their sums, as those of equal keys are.
+// Lists may differ only where scores are equal but for the order of their sums, as the scores of equal keys are.
 void expectSameLists(const Selection &selection, const BlockLists &actual, const BlockLists &expected);
 // All branches, lists, output and reads.
 void expectSame(const NsaResult &actual, const NsaResult &expected);

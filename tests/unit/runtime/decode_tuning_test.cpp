@@ -60,7 +60,7 @@ TEST_F(DecodeTuning, MeasuresEachKernelThatHasChoices) {
   }
 }
 
-// Many blocks take one kernel more, many queries those of the forward pass.
+// Many blocks need one more kernel. Many queries need the kernels of the forward pass.
 TEST_F(DecodeTuning, MeasuresWhatOtherLengthsNeed) {
   maxima.seqlenK = 40000;
   auto engine = open(MissPolicy::kDefault);

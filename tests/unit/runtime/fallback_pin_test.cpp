@@ -189,7 +189,7 @@ TEST_F(Pinned, APackPinsAsWell) {
   }
 }
 
-// Closing a descriptor of a file drops all locks that the process has on it, also those of another engine's database.
+// Closing a descriptor of a file drops all locks that the process has on it, also on another engine's database.
 TEST_F(Pinned, TheFileOfAnotherEngineKeepsItsLocks) {
   storeIn(pin, 40, 7, "pinned");
   std::string warning;

@@ -1,4 +1,5 @@
-// Which tensor maps a thread keeps: those of calls in turns, and of too many the ones that were used last.
+// Which tensor maps a thread keeps: the maps of calls that alternate; and where there are too many, the maps that were
+// used last.
 #include "runtime/cuda/tensor_map_cache.h"
 
 #include <gtest/gtest.h>

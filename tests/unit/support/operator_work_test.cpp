@@ -29,7 +29,7 @@ Spec smallSpec(Operator op, Layout layout = Layout::kDense) {
 const SequenceLengths kDense = {{70, 70}, {110, 110}}, kPrompt = {{110}, {110}},
                       kPacked = {{90, 0, 5, 33}, {150, 0, 5, 129}};
 
-// Keys that the reference's masks allow, over all heads; lists are those of the inputs, or for nsa chosen.
+// Keys that the reference's masks allow, over all heads; the lists come from the inputs, or for nsa from the selection.
 int64_t allowedPairs(Operator op, const OperatorInputs &inputs, const reference::BlockLists &lists = {}) {
   reference::Attention attention;
   attention.spec = inputs.spec;
