@@ -3,6 +3,7 @@
 #include "cache/choice_rows.h"
 #include "cache/database_file.h"
 #include "cache/kernel_rows.h"
+#include "cache/key_lengths.h"
 #include "cache/route_rows.h"
 #include "cache/use_rows.h"
 
@@ -27,6 +28,7 @@ Result<CacheFile> CacheFile::open(const std::string &path, Check check, Empty em
     Result<PackFile> pack = PackFile::open(path);
     if (!pack)
       return pack.status();
+    NSA_RETURN_IF_ERROR(checkKeyLengths(pack->connection, path));
     if (check == Check::kRows) {
       NSA_RETURN_IF_ERROR(pack->checkSignatures(rules));
       NSA_RETURN_IF_ERROR(pack->checkDigest());
@@ -50,6 +52,7 @@ Result<CacheFile> CacheFile::open(const std::string &path, Check check, Empty em
   // All that is read from here on is of one moment.
   if (const int code = file.link.execute("BEGIN"))
     return file.failed(code);
+  NSA_RETURN_IF_ERROR(checkKeyLengths(file.link, path));
   return file;
 }
 

@@ -262,6 +262,80 @@ void expectShortRefusals(const std::string &file, const SignatureRules &rules) {
   });
 }
 
+// Each row of evidence names a choice, which is found past choices with long keys: with twice as many bytes in both,
+// four times the time. Half a minute for these 32 MB.
+TEST_F(HostileTest, LongKeysAreNotCompared) {
+  makePack(1);
+  fill({0}, path);
+  sql("PRAGMA journal_mode = DELETE");
+  for (const std::string &file : {packPath, path}) {
+    SCOPED_TRACE(file);
+    const std::string good = readFile(file);
+    apply(file,
+          "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 6)"
+          " INSERT INTO choices SELECT 'a' || i || printf('%.*c', 4000000, 'x'), 'd', content, 1, '' FROM n, kernels;"
+          "INSERT INTO choices SELECT 'a3', 'd', content, 1, '' FROM kernels;"
+          "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99999)"
+          " INSERT INTO evidence SELECT 'a3', 'd', i, '', '', '', 1.0, 1.0, '' FROM n");
+    expectGoodEnd(startProcess([&] {
+      expectShort("verify",
+                  [&] { expectRefused(file, "a key of its table choices has 4000002 bytes, must have at most 4096"); });
+      expectShort("a source", [&] { EXPECT_FALSE(openSource(file, {}, Databases::kAccepted)); });
+    }));
+    writeFile(file, good);
+  }
+}
+
+TEST_F(HostileTest, EachKeyHasALimit) {
+  makePack(2);
+  fill({0, 1}, path);
+  const std::string goodPack = readFile(packPath);
+  sql("PRAGMA journal_mode = DELETE");
+  sql("INSERT OR REPLACE INTO uses SELECT content, 1 FROM kernels");
+  sql("INSERT INTO leases VALUES ('p', 'd', 'w', 'o', 'h', 1, 1, 1)");
+  const std::string good = readFile(path);
+  struct Key {
+    const char *table, *column;
+    bool isInPack = true;
+  };
+  for (const auto &[table, column, isInPack] : {Key{"kernels", "content"},
+                                                {"choices", "problem"},
+                                                {"choices", "device"},
+                                                {"choices", "content"},
+                                                {"evidence", "problem"},
+                                                {"evidence", "device"},
+                                                {"routes", "family"},
+                                                {"routes", "device"},
+                                                {"routes", "name"},
+                                                {"route_evidence", "family"},
+                                                {"route_evidence", "device"},
+                                                {"route_evidence", "name"},
+                                                {"uses", "content", false},
+                                                {"leases", "problem", false},
+                                                {"leases", "device", false},
+                                                {"leases", "work", false}})
+    for (const std::string &file : {packPath, path}) {
+      if (file == packPath && !isInPack)
+        continue;
+      SCOPED_TRACE(std::string(table) + "." + column + " of " + file);
+      const std::string begin = "UPDATE " + std::string(table) + " SET " + column + " = printf('%.*c', ";
+      const std::string end =
+          ", 'x') WHERE " + std::string(column) + " = (SELECT min(" + column + ") FROM " + table + ")";
+      ASSERT_EQ(runSql(file, "SELECT count(*) > 0 FROM " + std::string(table)), "1");
+      for (const int bytes : {4096, 4097}) {
+        writeFile(file, file == path ? good : goodPack);
+        apply(file, begin + std::to_string(bytes) + end);
+        const Result<CacheFile> opened = CacheFile::open(file, CacheFile::Check::kNothing);
+        EXPECT_EQ(opened.isOk(), bytes == 4096) << opened.status().toString();
+        if (!opened)
+          EXPECT_NE(opened.status().toString().find("a key of its table " + std::string(table) +
+                                                    " has 4097 bytes, must have at most 4096"),
+                    std::string::npos)
+              << opened.status().toString();
+      }
+    }
+}
+
 // Pages that name each other hold rows without end: a chain of 16 inner pages, each of which names the next one 200
 // times, is 10^36 rows in a file of 70 KB.
 TEST_F(HostileTest, RowsWithoutEndEnd) {
