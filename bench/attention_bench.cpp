@@ -19,7 +19,7 @@ namespace {
 
 struct Flags : CommonFlags {
   std::string peers;
-  std::vector<std::string> dtypes = {"bf16"}, heads, ops, templateDirs;
+  std::vector<std::string> dtypes = {"bf16"}, heads, ops = {"dense", "window", "cmp"}, templateDirs;
   std::vector<int64_t> tokens;
   int samples = 21;
   double tuneBudget = 60;
@@ -255,7 +255,7 @@ int main(int argc, char **argv) {
   options.add_option("--heads", flags.heads, "Only these: nsa128, nsa192, gqa4, mha1")
       ->delimiter(',')
       ->type_name("LIST");
-  options.add_option("--ops", flags.ops, "Only these: dense, window, cmp")->delimiter(',')->type_name("LIST");
+  program.addOperators(flags.ops);
   options.add_option("--tokens", flags.tokens, "Only these lengths: 4096, 16384, 65536")
       ->delimiter(',')
       ->type_name("LIST");

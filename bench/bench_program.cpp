@@ -51,6 +51,13 @@ void BenchProgram::addKernelBudget(double &seconds) {
       ->type_name("SECONDS");
 }
 
+void BenchProgram::addOperators(std::vector<std::string> &ops) {
+  app.add_option("--ops", ops, "Only these: " + CLI::detail::join(ops, ", "))
+      ->delimiter(',')
+      ->check(CLI::IsMember(ops))
+      ->type_name("LIST");
+}
+
 int BenchProgram::run(int argc, char **argv, const std::function<Status()> &measure) {
   const std::string name = app.get_name();
   try {

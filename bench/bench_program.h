@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace nsa::bench {
 
@@ -33,6 +34,8 @@ public:
   void addDevice();
   void addCount(const std::string &option, int &count, const std::string &meaning, int least, int most);
   void addKernelBudget(double &seconds);
+  // Adds --ops: a list of some of the operators that `ops` names, and by default all of them.
+  void addOperators(std::vector<std::string> &ops);
 
   // Reads the command line, measures, and prints an error if there is one. Returns the exit code.
   int run(int argc, char **argv, const std::function<Status()> &measure);

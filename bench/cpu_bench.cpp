@@ -203,11 +203,8 @@ int main(int argc, char **argv) {
   program.addCount("--forward-samples", flags.forwardSamples, "Samples of the whole forward pass, seconds each", 1,
                    1000);
   program.addKernelBudget(flags.tuneBudget);
+  program.addOperators(flags.ops);
   CLI::App &options = program.options();
-  options.add_option("--ops", flags.ops, "Only these: dense, window, nsa")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"dense", "window", "nsa"}))
-      ->type_name("LIST");
   options.add_option("--forward-tokens", flags.forwardTokens, "Lengths of the whole forward pass")
       ->delimiter(',')
       ->check(nsa::tools::wholeAbove0())

@@ -176,12 +176,8 @@ int main(int argc, char **argv) {
   nsa::bench::BenchProgram program("speed", "Compares the generated CPU kernels with plain loops, on one core.", flags,
                                    "Shorter lengths, which have no record");
   program.addCount("--samples", flags.samples, "Turns of each kernel and its loop", 1, 10000);
-  CLI::App &options = program.options();
-  options.add_option("--ops", flags.ops, "Only these: dense, window, cmp, sel, combine, compress")
-      ->delimiter(',')
-      ->check(CLI::IsMember(flags.ops))
-      ->type_name("LIST");
-  options
+  program.addOperators(flags.ops);
+  program.options()
       .add_option("--against", flags.against,
                   "Fail when a kernel has less than half of the speed that this file records")
       ->type_name("FILE");
