@@ -33,15 +33,7 @@ TEST_F(GpuBackgroundCapture, CapturesOnABlockingStreamSurviveTheTuner) {
 
   // What the host captures was planned before.
   std::mt19937_64 random(freshSeed());
-  const AttentionCase shape{.name = "captured",
-                            .op = Operator::kWindow,
-                            .dtype = DType::kBf16,
-                            .kvHeads = 2,
-                            .group = 4,
-                            .qkDim = 64,
-                            .vDim = 64,
-                            .window = 100,
-                            .sequences = {{150, 150}}};
+  const AttentionCase shape = plainCase("captured");
   AttentionData data = AttentionData::draw(shape, random);
   Result<Launch> launch = session->prepare(data);
   ASSERT_TRUE(launch) << launch.status().toString();

@@ -24,15 +24,7 @@ bool saysWhatToDo(const Status &status) {
 
 TEST_F(GpuFork, AChildIsToldWhatToDoAndTheParentGoesOn) {
   std::mt19937_64 random(freshSeed());
-  const AttentionCase shape{.name = "fork",
-                            .op = Operator::kWindow,
-                            .dtype = DType::kBf16,
-                            .kvHeads = 2,
-                            .group = 4,
-                            .qkDim = 64,
-                            .vDim = 64,
-                            .window = 100,
-                            .sequences = {{150, 150}}};
+  const AttentionCase shape = plainCase("fork");
   AttentionData data = AttentionData::draw(shape, random);
   Result<Launch> launch = session->prepare(data);
   ASSERT_TRUE(launch) << launch.status().toString();

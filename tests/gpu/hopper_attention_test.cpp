@@ -48,6 +48,12 @@ int attentionsByHand(const nlohmann::json &description) {
 
 class HopperAttention : public OperatorTest {
 protected:
+  // Without anything forced or stored.
+  static Result<tools::EngineHandle> freeEngine(tools::EngineSettings settings = {}) {
+    settings.device = kTestDevice;
+    return tools::createEngine(tools::withNothingStored(settings));
+  }
+
   NamedTensors finish(tools::DeviceOperator &job, nsa_plan *plan) {
     const Status enqueued = job.enqueue(plan);
     EXPECT_TRUE(enqueued.isOk()) << enqueued.toString();
@@ -90,11 +96,8 @@ std::vector<int64_t> stridesOf(const tools::HostTensor &tensor) {
   return {described.strides, described.strides + described.rank};
 }
 
-// Without anything forced or stored.
 TEST_F(HopperAttention, IsWhatTheLibraryChooses) {
-  tools::EngineSettings settings;
-  settings.device = kTestDevice;
-  const Result<tools::EngineHandle> engine = tools::createEngine(tools::withNothingStored(settings));
+  const Result<tools::EngineHandle> engine = freeEngine();
   ASSERT_TRUE(engine) << engine.status().toString();
   for (const Operator op : kOperators) {
     const OperatorInputs inputs = tools::drawInputs(specOf(op, 128), kLengths, freshSeed());
@@ -113,9 +116,8 @@ TEST_F(HopperAttention, IsWhatTheLibraryChooses) {
 // the tile program. Uneven sequences end within the rows of a first block, so the second one has none there.
 TEST_F(HopperAttention, NothingThatTheTunerMayChooseIsWrong) {
   tools::EngineSettings settings;
-  settings.device = kTestDevice;
   settings.tuneBudgetSeconds = 120; // half of it for compiling, cheapest first
-  const Result<tools::EngineHandle> engine = tools::createEngine(tools::withNothingStored(settings));
+  const Result<tools::EngineHandle> engine = freeEngine(std::move(settings));
   ASSERT_TRUE(engine) << engine.status().toString();
   for (const Operator op : kOperators) {
     Spec spec = specOf(op, 128);

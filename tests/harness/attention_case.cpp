@@ -66,6 +66,18 @@ std::string AttentionCase::text() const {
   return text;
 }
 
+AttentionCase plainCase(std::string name) {
+  return {.name = std::move(name),
+          .op = Operator::kWindow,
+          .dtype = DType::kBf16,
+          .kvHeads = 2,
+          .group = 4,
+          .qkDim = 64,
+          .vDim = 64,
+          .window = 100,
+          .sequences = {{150, 150}}};
+}
+
 std::vector<AttentionCase> attentionTable() {
   using enum Placement;
   constexpr Operator kWindow = Operator::kWindow, kDense = Operator::kDense;

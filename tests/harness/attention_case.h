@@ -46,6 +46,10 @@ struct AttentionCase {
   std::string text() const;
 };
 
+// A typical case, for tests in which the values do not matter: several heads of a group, and a window that is shorter
+// than the sequence.
+AttentionCase plainCase(std::string name);
+
 // The table: every value that the specification names occurs in at least one case (docs/specification.md 1, 2, 13).
 std::vector<AttentionCase> attentionTable();
 
