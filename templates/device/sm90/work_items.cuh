@@ -90,7 +90,7 @@ public:
   }
 
 private:
-  // The number of items that one key/value head of a sequence has.
+  // The number of items of each key/value head of a sequence.
   NSA_DEVICE static int32 row_tiles(int32 queries) {
     constexpr int32 kRows = Facts::kRows * Facts::kCluster;
     return (queries * Facts::kGroup + kRows - 1) / kRows;
