@@ -1,16 +1,17 @@
-# Sourced, after setup.sh, by the scripts that try what was built in a Debian 12 of its own: check_bundle, check_packages.
+# Sourced, after setup.sh, by the scripts that try what was built in a Debian of its own: check_bundle, check_packages.
 
-# nsa_debian_root FOLDER [packages]: a small Debian 12 in FOLDER, by debootstrap, or a copy of the one in DEBIAN_ROOT.
+# nsa_debian_root FOLDER SUITE [packages]: a small Debian in FOLDER, by debootstrap, or a copy of DEBIAN_ROOTS/SUITE where that
+# folder is. SUITE is bullseye (Debian 11) or bookworm (Debian 12).
 # Its mount of /proc goes with the script, which must have called nsa_own_mounts.
 nsa_debian_root() {
-  local folder=$1
-  shift
-  if [ -n "${DEBIAN_ROOT:-}" ]; then
-    say "Copying $DEBIAN_ROOT"
-    cp -a "$DEBIAN_ROOT" "$folder"
+  local folder=$1 suite=$2
+  shift 2
+  if [ -n "${DEBIAN_ROOTS:-}" ] && [ -d "$DEBIAN_ROOTS/$suite" ]; then
+    say "Copying $DEBIAN_ROOTS/$suite"
+    cp -a "$DEBIAN_ROOTS/$suite" "$folder"
   else
-    say "Making a Debian 12 with debootstrap"
-    debootstrap --variant=minbase bookworm "$folder" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"} >"$folder.log" 2>&1 || { tail "$folder.log"; return 1; }
+    say "Making a $suite with debootstrap"
+    debootstrap --variant=minbase "$suite" "$folder" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"} >"$folder.log" 2>&1 || { tail "$folder.log"; return 1; }
   fi
   mount -t proc proc "$folder/proc"
   [ $# -eq 0 ] || nsa_in_root "$folder" "apt-get update -qq && apt-get install -y -qq --no-install-recommends $*" >/dev/null
@@ -20,7 +21,7 @@ nsa_debian_root() {
 nsa_own_mounts() {
   [ -z "${NSA_OWN_MOUNTS:-}" ] || return 0
   [ "$(id -u)" -eq 0 ] || { say "Only root can enter another root folder."; exit 1; }
-  command -v debootstrap >/dev/null || [ -n "${DEBIAN_ROOT:-}" ] || { say "Install the package debootstrap, or name a Debian 12 in DEBIAN_ROOT."; exit 1; }
+  command -v debootstrap >/dev/null || [ -n "${DEBIAN_ROOTS:-}" ] || { say "Install the package debootstrap, or name a folder of Debians in DEBIAN_ROOTS."; exit 1; }
   NSA_OWN_MOUNTS=1 exec unshare --mount "$@"
 }
 
