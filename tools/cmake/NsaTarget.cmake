@@ -39,11 +39,18 @@ endfunction()
 # nsa_portable(target): what users get. The C++ library is inside, as older systems have an older one and bare systems
 # none. The unwinder is not: the static one wants glibc 2.35, and every system has libgcc_s.so.1.
 # A sanitizer's runtime replaces functions of the C++ library, which must be shared for that.
+# NSA_SYSROOT has an older C library (tools/sysroot). Only the linker sees it: the archives that are linked were compiled with
+# this system's headers, and ours are the same then.
 # nsa_portable_test looks at all of them.
 function(nsa_portable target)
   if(NOT NSA_SANITIZE)
-    target_sources(${target} PRIVATE $<TARGET_OBJECTS:nsa_arc4random>)
-    target_link_options(${target} PRIVATE -static-libstdc++ LINKER:--gc-sections)
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:nsa_older_glibc>)
+    target_link_options(${target} PRIVATE -static-libstdc++ LINKER:--gc-sections LINKER:--as-needed)
+    if(NSA_SYSROOT)
+      target_link_options(${target} PRIVATE --sysroot=${NSA_SYSROOT})
+      # Older versions of glibc have threads and dlopen in libraries of their own.
+      target_link_libraries(${target} PRIVATE pthread dl)
+    endif()
     set_property(GLOBAL APPEND PROPERTY NSA_PORTABLE_TARGETS ${target})
   endif()
 endfunction()
