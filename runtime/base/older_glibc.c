@@ -13,8 +13,8 @@ uint32_t arc4random(void) {
   return value;
 }
 
-/* glibc has it since 2.32. It says whether the process has a single thread: the C++ library's shared pointers then count
- * without atomic instructions. 0 is always right and means that there may be more threads. */
+/* glibc has it since 2.32. It says whether the process has a single thread: the C++ library's shared pointers then
+ * count without atomic instructions. 0 is always right and means that there may be more threads. */
 extern char __libc_single_threaded;
 char __libc_single_threaded = 0;
 
