@@ -31,10 +31,10 @@ protected:
     Result<EngineHandle> engine = createEngine(settings);
     return engine ? createPlan(engine->get(), spec, maxima).status() : engine.status();
   }
-  // By `sh -c` in the scratch folder, with no more of a choice of candidates than a test needs.
+  // By `sh -c` in the scratch folder.
   void paste(const std::string &line) {
     const std::string script = scratch.write("paste", line);
-    const std::string command = "cd '" + scratch.path() + "' && env -u NSA_MISS NSA_TUNE_BUDGET=0.5 " +
+    const std::string command = "cd '" + scratch.path() + "' && env -u NSA_MISS -u NSA_TUNE_BUDGET " +
                                 "NSA_CACHE_PACKS=none PATH='" + scratch.file("bin") + "':\"$PATH\" sh -c \"$(cat '" +
                                 script + "')\" >'" + scratch.file("stdout") + "' 2>&1";
     EXPECT_EQ(std::system(command.c_str()), 0) << line << "\n" << test::readFile(scratch.file("stdout"));

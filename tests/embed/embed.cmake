@@ -1,7 +1,7 @@
 # The steps of the embed tests; CASE says which. WORK keeps the install tree and the hosts' builds between them.
 set(tree ${WORK}/tree)
 # Nothing of this shell or of the build tree may help: the programs find what the package gives them.
-foreach(variable LD_LIBRARY_PATH NSA_COMPILER NSA_CACHE_DIR NSA_DEVICE NSA_MISS NSA_RECORD NSA_TEMPLATE_DIR NSA_FORCE_VARIANT)
+foreach(variable LD_LIBRARY_PATH NSA_COMPILER NSA_CACHE_DIR NSA_DEVICE NSA_MISS NSA_RECORD NSA_TUNE_BUDGET NSA_TEMPLATE_DIR NSA_FORCE_VARIANT)
   unset(ENV{${variable}})
 endforeach()
 
@@ -257,7 +257,6 @@ elseif(CASE STREQUAL "nsa_embed_record")
     message(FATAL_ERROR "the record does not have the plans of prompts, of steps and of the forward pass")
   endif()
   # What tuning plans itself is no part of it.
-  set(ENV{NSA_TUNE_BUDGET} 2)
   run(${tree}/bin/nsa tune ${work}/plans --device cpu --cache ${work}/tuned.db)
   file(READ ${work}/plans after)
   if(NOT after STREQUAL text)
