@@ -1,5 +1,7 @@
 #include "cache/collection.h"
 
+#include "runtime/base/problem.h"
+
 #include <algorithm>
 
 namespace nsa {
@@ -36,7 +38,7 @@ int listCandidates(Connection &connection, int64_t day, std::vector<Candidate> &
                            query.integer(6)},
                           std::clamp(query.integer(7), int64_t{0}, day),
                           query.integer(8) == 1,
-                          query.integer(9) == 1});
+                          query.integer(8) == 1 && (query.integer(9) == 1 || !isTuned(query.text(2)))});
   std::sort(candidates.begin(), candidates.end(), [](const Candidate &a, const Candidate &b) {
     if (a.isNamed != b.isNamed)
       return b.isNamed;

@@ -1,6 +1,7 @@
 // Decides which kernels are removed to make room: kernels that no choice names, kernels that were not used for long,
 // and then the least recently used kernels until the file is small enough. A kernel that a tuned choice names cost a
-// measurement, so it stays unless the caller allows its removal.
+// measurement, so it stays unless the caller allows its removal. A kernel without choices (sequences, cache_sequences,
+// ascend) that a choice names stays in the same way: it can never be tuned, and tuned plans need it.
 // Thread-safety: none, like the connection.
 #pragma once
 
@@ -17,8 +18,8 @@ struct CollectionRules {
   int64_t maxBytes = 0;               // limit of the file; 0: no limit
   std::optional<int64_t> maxIdleDays; // removes a kernel whose last use is more days ago
   bool unnamed = true;                // removes a kernel that no choice names, whatever the limits say
-  bool tuned = false;                 // allows the removal of kernels that tuned choices name
-  std::string keep;                   // the content of a kernel that stays
+  bool tuned = false; // allows the removal of kernels that tuned choices name, and of named kernels without choices
+  std::string keep;   // the content of a kernel that stays
 };
 
 struct CollectedKernel {

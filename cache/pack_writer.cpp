@@ -5,6 +5,7 @@
 #include "cache/pack_digest.h"
 #include "cache/route_rows.h"
 #include "cache/verification.h"
+#include "runtime/base/problem.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -49,6 +50,9 @@ struct Selection {
   std::vector<StoredRoute> routes;
 };
 
+// A problem's first word is its operator.
+std::string_view operatorOf(std::string_view problem) { return problem.substr(0, problem.find(' ')); }
+
 bool takes(const PackRequest &request, const std::string &device, const std::string &name, char end) {
   const std::string op = name.substr(0, name.find(end));
   return device.find(request.device) != std::string::npos &&
@@ -61,7 +65,8 @@ Status select(CacheFile &from, const PackRequest &request, Selection &selection,
   if (!choices)
     return choices.status();
   for (StoredChoice &choice : *choices) {
-    if (!takes(request, choice.device, choice.problem, ' ') || (request.tunedOnly && !choice.tuned))
+    if (!takes(request, choice.device, choice.problem, ' ') ||
+        (request.tunedOnly && !choice.tuned && isTuned(operatorOf(choice.problem))))
       continue;
     auto known = selection.kernels.find(choice.content);
     if (known == selection.kernels.end()) {

@@ -19,8 +19,8 @@ inline constexpr int kMostCompression = 22; // zstd's slowest level
 struct PackRequest {
   std::vector<std::string> operators{}; // only these; empty: all
   std::string device{};                 // only devices whose key contains this text; "": all
-  bool tunedOnly = false;
-  bool isBrief = false; // leaves out the evidence of choices; that of routes stays
+  bool tunedOnly = false;               // only tuned choices, and those of kernels that cannot be tuned
+  bool isBrief = false;                 // leaves out the evidence of choices; that of routes stays
   // The level of zstd for the kernels, 1 to kMostCompression. 0: they stay as they are stored.
   int compression = 0;
   std::string source{}; // nsa_source_id of the library that writes

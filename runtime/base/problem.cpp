@@ -67,6 +67,11 @@ std::string_view cmpKindName(CmpKind kind) { return kCmpKindNames[static_cast<in
 std::string_view activationName(Activation activation) { return kActivationNames[static_cast<int>(activation)]; }
 std::string_view gateName(Gate gate) { return kGateNames[static_cast<int>(gate)]; }
 
+bool isTuned(std::string_view op) {
+  const int index = indexOf(kOperatorNames, op);
+  return index < 0 || isTuned(static_cast<Operator>(index));
+}
+
 Result<Operator> parseOperator(std::string_view name) { return parseEnum<Operator>("op", kOperatorNames, name); }
 Result<DType> parseDType(std::string_view name) { return parseEnum<DType>("dtype", kDTypeNames, name); }
 Result<Layout> parseLayout(std::string_view name) { return parseEnum<Layout>("layout", kLayoutNames, name); }

@@ -46,6 +46,8 @@ constexpr bool isWhole(Operator op) { return op == Operator::kNsa || op == Opera
 constexpr bool isTuned(Operator op) {
   return op != Operator::kSequences && op != Operator::kCacheSequences && op != Operator::kAscend;
 }
+// The same for the name of an operator, which a stored kernel has. An unknown operator counts as tuned.
+bool isTuned(std::string_view op);
 // Whether the operator is a kernel of decode that a caller cannot ask for.
 constexpr bool isPartOfDecode(Operator op) { return op > Operator::kCacheSequences; }
 // Whether several templates serve the operator, so that a caller may force one of them.

@@ -170,6 +170,35 @@ TEST_F(CollectionTest, ALimitThatTunedKernelsExceedLeavesThem) {
   EXPECT_EQ(collect(rules).removed.size(), 10u);
 }
 
+// Nothing of them can be measured, so no choice that names them is ever tuned.
+TEST_F(CollectionTest, KernelsWithoutChoicesStayAsTunedOnesDo) {
+  fill(2);
+  int number = 10;
+  {
+    std::unique_ptr<KernelStore> store = openStore();
+    for (const char *op : {"sequences", "cache_sequences", "ascend"}) {
+      for (const bool isNamed : {true, false}) {
+        StoredKernel kernel = makeKernel(number);
+        StoredChoice choice = makeChoice(number++, false);
+        const std::string word = "operator window";
+        kernel.manifest.replace(kernel.manifest.find(word), word.size(), std::string("operator ") + op);
+        choice.problem.replace(0, choice.problem.find(' '), op);
+        ASSERT_TRUE(store->put(kernel, isNamed ? &choice : nullptr).isOk());
+      }
+    }
+  }
+  CollectionRules rules;
+  rules.maxBytes = 1;
+  rules.unnamed = false;
+  EXPECT_EQ(numbersOf(collect(rules)).size(), 5u) << "two of window, and three that no choice names";
+  for (const int kept : {10, 12, 14})
+    EXPECT_TRUE(holdsKernel(*openStore(), kept)) << kept;
+  rules.maxIdleDays = 0;
+  EXPECT_TRUE(collect(rules).removed.empty());
+  rules.tuned = true;
+  EXPECT_EQ(collect(rules).removed.size(), 3u);
+}
+
 TEST_F(CollectionTest, APutKeepsTheFileWithinItsLimit) {
   constexpr int64_t kLimit = 400 * 1024;
   fill(3, true);

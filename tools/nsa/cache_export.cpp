@@ -70,7 +70,8 @@ void addCacheExport(CLI::App &cache, Action &action) {
   verb->add_option("--op", flags->request.operators, "Only choices of this operator; may be repeated")
       ->allow_extra_args(false)
       ->type_name("OP");
-  verb->add_flag("--tuned-only", flags->request.tunedOnly, "Only choices that were measured");
+  verb->add_flag("--tuned-only", flags->request.tunedOnly,
+                 "Only choices that were measured, and kernels that have nothing to measure");
   verb->add_flag("--brief", flags->request.isBrief,
                  "Without what was measured for each choice; what thresholds rest on stays");
   verb->add_option(

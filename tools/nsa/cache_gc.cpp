@@ -101,7 +101,8 @@ void addCacheGc(CLI::App &cache, Action &action) {
   verb->add_option("--older-than-days", flags->olderThanDays, "Remove kernels that were last used more days ago")
       ->check(wholeFrom0())
       ->type_name("DAYS");
-  verb->add_flag("--tuned", flags->tuned, "Kernels of tuned choices may go, too");
+  verb->add_flag("--tuned", flags->tuned,
+                 "Kernels of tuned choices, and kernels that have nothing to measure, may go, too");
   verb->add_flag("--dry-run", flags->dryRun, "Change nothing, only say what would be removed");
   addJsonFlag(*verb, flags->json);
   verb->callback([flags, &action] { action = [flags] { return collectGarbage(*flags); }; });

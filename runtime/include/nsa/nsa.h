@@ -197,22 +197,22 @@ typedef struct nsa_engine_options {
   const char *cache_keys;    /* files of public keys, separated by ':', whose signatures of packs count. A pack without
                                 such a signature gives a warning. NSA_CACHE_KEYS */
   int32_t require_signature; /* 1: a pack without a signature by one of these keys is not used. NSA_REQUIRE_SIGNATURE */
-  int64_t cache_max_bytes;  /* limit of the database: storing a kernel removes the least recently used kernels that were
-                               not tuned. NSA_CACHE_MAX_BYTES, else no limit */
-  const char *fallbacks;    /* what may serve a problem that has no kernel of its own: "all", "exact" for nothing, or a
-                               comma list of nearest, model, architecture, compiled, cpu (docs/embedding.md). Where a
-                               step that is left out would be needed, the plan is an error. NSA_FALLBACKS, else all */
-  const char *pin_path;     /* a pack or database, never written, which is the only source of choices. Engines with the
-                               same file choose the same kernels. Nothing is tuned, and miss_policy must be fail or
-                               default. NSA_PIN; "none": no file, even where NSA_PIN names one */
-  const char *record_path;  /* a file to which the engine appends every plan that it makes or has no kernel for. `nsa
-                               tune` tunes such a file (docs/tuning.md). Its folder must exist. NSA_RECORD; "none": no
-                               file, even where NSA_RECORD names one */
-  int32_t log_limit;        /* warnings of one tag in a minute, -1 for no limit. NSA_LOG_LIMIT, else 20 */
-  int32_t uniform_gate;     /* debugging: 1 gives each branch the same weight, whatever the gates. NSA_UNIFORM_GATE */
-  const char *force_branch; /* debugging: "cmp", "sel" or "win": the gate of this branch is 1, the others' are 0.
-                               NSA_FORCE_BRANCH */
-  int32_t tune_exhaustive;  /* 1: tuning compiles and measures every candidate. NSA_TUNE_EXHAUSTIVE */
+  int64_t cache_max_bytes; /* limit of the database: storing a kernel removes the least recently used kernels that could
+                              be tuned and were not. NSA_CACHE_MAX_BYTES, else no limit */
+  const char *fallbacks;   /* what may serve a problem that has no kernel of its own: "all", "exact" for nothing, or a
+                              comma list of nearest, model, architecture, compiled, cpu (docs/embedding.md). Where a
+                              step that is left out would be needed, the plan is an error. NSA_FALLBACKS, else all */
+  const char *pin_path;    /* a pack or database, never written, which is the only source of choices. Engines with the
+                              same file choose the same kernels. Nothing is tuned, and miss_policy must be fail or
+                              default. NSA_PIN; "none": no file, even where NSA_PIN names one */
+  const char *record_path; /* a file to which the engine appends every plan that it makes or has no kernel for. `nsa
+                              tune` tunes such a file (docs/tuning.md). Its folder must exist. NSA_RECORD; "none": no
+                              file, even where NSA_RECORD names one */
+  int32_t log_limit;       /* warnings of one tag in a minute, -1 for no limit. NSA_LOG_LIMIT, else 20 */
+  int32_t uniform_gate;    /* debugging: 1 gives each branch the same weight, whatever the gates. NSA_UNIFORM_GATE */
+  const char *force_branch;  /* debugging: "cmp", "sel" or "win": the gate of this branch is 1, the others' are 0.
+                                NSA_FORCE_BRANCH */
+  int32_t tune_exhaustive;   /* 1: tuning compiles and measures every candidate. NSA_TUNE_EXHAUSTIVE */
   int32_t ignore_thresholds; /* 1: measured thresholds decide nothing (docs/tuning.md). NSA_IGNORE_THRESHOLDS */
   int32_t decode_splits; /* 1 to 16: at most how many programs share the keys of a query of decode in each branch; 0: as
                             measured, else by rule (docs/operators.md). NSA_DECODE_SPLITS */

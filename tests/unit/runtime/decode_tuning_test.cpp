@@ -1,5 +1,6 @@
 // Tuning decode with the real compiler on the CPU: each of its kernels is measured where it stands, and one that spoils
 // what a caller sees of the whole call is rejected. And what tuning one length leaves for the next.
+#include "cache/pack_writer.h"
 #include "tests/unit/runtime/planner_fixture.h"
 
 #include <map>
@@ -58,6 +59,61 @@ TEST_F(DecodeTuning, MeasuresEachKernelThatHasChoices) {
     EXPECT_EQ(Json::parse((*plan)->describe())["tuned"], true);
     EXPECT_EQ(other->counters().kernelsCompiled, 0u);
   }
+}
+
+// Decode and packed sequences need kernels that nothing can be measured of: what keeps only tuned kernels keeps them.
+TEST_F(DecodeTuning, WhatKeepsTunedKernelsAloneKeepsAllThatARunNeeds) {
+  const Spec decode = spec;
+  const Maxima decodeMaxima = maxima;
+  Spec packed = spec;
+  packed.op = Operator::kNsa;
+  packed.layout = Layout::kPacked;
+  packed.selBlock = 32;
+  const Maxima packedMaxima{2, 300, 200, 200};
+  const auto tuneBoth = [&] {
+    auto engine = open(MissPolicy::kDefault);
+    for (const auto &[asked, most] : {std::pair{decode, decodeMaxima}, std::pair{packed, packedMaxima}})
+      EXPECT_TRUE(engine->tune(asked, most).isOk());
+  };
+  const auto expectServed = [&](const char *from) {
+    auto engine = open(MissPolicy::kFail);
+    for (const auto &[asked, most] : {std::pair{decode, decodeMaxima}, std::pair{packed, packedMaxima}}) {
+      Result<PlanPointer> plan = engine->plan(asked, most, nullptr);
+      ASSERT_TRUE(plan.isOk()) << from << ": " << plan.status().toString();
+      const Json described = Json::parse((*plan)->describe());
+      EXPECT_EQ(described["tuned"], true) << from << described;
+      for (const Json &launch : described["launches"])
+        EXPECT_EQ(launch["step"], "exact") << from << launch;
+    }
+    EXPECT_EQ(engine->counters().kernelsCompiled, 0u);
+  };
+  options.cacheMaxBytes = 1; // each put removes whatever may go
+  tuneBoth();
+  options.cacheMaxBytes = 0;
+  options.fallbacks = *FallbackSteps::parse("", "exact");
+  expectServed("a database with a limit");
+
+  std::string warning;
+  {
+    Result<std::unique_ptr<KernelStore>> store = KernelStore::open({.path = options.cachePath}, warning);
+    ASSERT_TRUE(store) << store.status().toString();
+    CollectionRules rules;
+    rules.maxBytes = 1;
+    rules.maxIdleDays = 0;
+    ASSERT_TRUE((*store)->collect(rules));
+  }
+  expectServed("a database after a collection");
+
+  const std::string pack = folder.file("tuned.nsapack");
+  {
+    Result<CacheFile> from = CacheFile::open(options.cachePath);
+    ASSERT_TRUE(from) << from.status().toString();
+    const Result<PackReport> written = writePack(*from, pack, {.tunedOnly = true, .source = "test"});
+    ASSERT_TRUE(written) << written.status().toString();
+  }
+  options.cachePath = ":memory:";
+  options.cachePacks = pack;
+  expectServed("a pack of tuned kernels");
 }
 
 // Many blocks need one more kernel. Many queries need the kernels of the forward pass.
