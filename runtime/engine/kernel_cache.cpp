@@ -1,5 +1,8 @@
 #include "runtime/engine/kernel_cache.h"
 
+#include <cerrno>
+#include <sys/stat.h>
+
 namespace nsa {
 
 namespace {
@@ -39,6 +42,11 @@ KernelStore *KernelCache::store() {
 bool KernelCache::isOpen() const {
   std::lock_guard lock(mutex);
   return tried;
+}
+
+bool KernelCache::isMissing() const {
+  struct stat ignored;
+  return !isOpen() && ::stat(settings.path.c_str(), &ignored) != 0 && errno == ENOENT;
 }
 
 std::unique_ptr<KernelStore> KernelCache::openToRead(std::string &trouble) const {
@@ -106,12 +114,14 @@ void KernelCache::warnOfTrouble(const Pack &pack) {
 }
 
 std::optional<KernelCache::Hit> KernelCache::find(const std::string &problem, const std::string &device) {
-  return findIn(store(), problem, device);
+  return findIn(isMissing() ? nullptr : store(), problem, device);
 }
 
 KernelStore *KernelCache::look(std::unique_ptr<KernelStore> &own) {
   if (isOpen())
     return store();
+  if (isMissing())
+    return nullptr;
   std::string warning;
   own = openToRead(warning);
   if (!warning.empty())

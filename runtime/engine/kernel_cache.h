@@ -39,13 +39,13 @@ public:
     int layer = 0; // that of the choice, as in ChoiceSummary
   };
 
-  // Opens nothing. The first find or put makes the database when it is missing.
+  // Opens nothing. The first put or lease makes the database when it is missing; lookups make no file.
   KernelCache(CacheSettings settings, Logger logger);
 
   // Finds a choice in this order: a tuned choice of the database, a tuned choice of a pack, an untuned choice of the
   // database, an untuned choice of a pack. The choice's kernel may come from any layer.
   std::optional<Hit> find(const std::string &problem, const std::string &device);
-  // As `find`, but makes and renames no file.
+  // As `find`, which also notes uses in the database and renames a damaged one. This changes no file.
   std::optional<Hit> peek(const std::string &problem, const std::string &device);
   // Stores a kernel, and the choice that names it if there is one. The error says why nothing was stored. A launch may
   // ignore it, because a warning was logged.
@@ -82,6 +82,7 @@ private:
 
   KernelStore *store(); // nullptr: the engine works without a store
   bool isOpen() const;
+  bool isMissing() const; // whether there is no database yet, so that each lookup in it is a miss
   std::unique_ptr<KernelStore> openToRead(std::string &trouble) const; // nullptr: the engine works without a store
   // The open store, or else one that is opened to read and kept in `own`. nullptr: the engine works without a store.
   KernelStore *look(std::unique_ptr<KernelStore> &own);

@@ -141,6 +141,45 @@ TEST_F(LayersTest, ChoicesOfAllLayersAreListedWithoutMakingAFile) {
   EXPECT_EQ(cache.choicesOf("window")[0].layer, 0);
 }
 
+// Lookups leave no folder, no database and no lock behind where there was none.
+TEST_F(LayersTest, OnlyAPutOrALeaseMakesTheDatabase) {
+  put(first, "a", "first-a", true);
+  packOf("first");
+  settings.path = folder.file("below/own.db");
+  {
+    KernelCache cache = open();
+    EXPECT_EQ(found(cache, "a"), "first-a of layer 1");
+    EXPECT_EQ(found(cache, "b"), "nothing");
+    EXPECT_TRUE(cache.kernelOf("content-of-first-a").has_value());
+    EXPECT_FALSE(cache.findRoute("family", kDevice, "window.a").has_value());
+    EXPECT_EQ(cache.trouble(), "");
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder.file("below")));
+  {
+    KernelCache cache = open();
+    EXPECT_EQ(found(cache, "b"), "nothing");
+    const StoredChoice choice = choiceOf("b", "own-b", true);
+    ASSERT_TRUE(cache.put(kernelOf("own-b"), &choice).isOk());
+    EXPECT_EQ(found(cache, "b"), "own-b of layer 0") << "what it has put, it finds";
+  }
+  EXPECT_TRUE(std::filesystem::exists(settings.path));
+  settings.path = folder.file("leased/own.db");
+  {
+    KernelCache cache = open();
+    EXPECT_NE(cache.lease("window b", kDevice, "default"), nullptr);
+  }
+  EXPECT_TRUE(std::filesystem::exists(settings.path));
+  EXPECT_TRUE(log.empty()) << log.front();
+}
+
+// Another process may make the file between two lookups.
+TEST_F(LayersTest, ADatabaseThatAppearsIsFound) {
+  KernelCache cache = open();
+  EXPECT_EQ(found(cache, "a"), "nothing");
+  put(database, "a", "own-a", true);
+  EXPECT_EQ(found(cache, "a"), "own-a of layer 0");
+}
+
 TEST_F(LayersTest, RoutesOfTheDatabaseComeFirst) {
   putRoute(database, "window.a", 100);
   putRoute(first, "window.a", 200);
@@ -289,7 +328,7 @@ TEST(CacheSettings, InstalledPacksAreTakenByName) {
   EXPECT_TRUE(installedPackFolder().ends_with("/share/nsa/packs")) << installedPackFolder();
 }
 
-// The whole way: a pack in another folder, no database, no compiler, policy `fail`.
+// The whole way: a pack in another folder, no database before and after, no compiler, policy `fail`.
 TEST(Packs, ServeAnEngineThatMayNotCompile) {
   const test::Scratch folder;
   test::c_api::Call call(NSA_LAYOUT_DENSE);
@@ -303,18 +342,22 @@ TEST(Packs, ServeAnEngineThatMayNotCompile) {
   std::filesystem::create_directory(folder.file("deployed"));
   std::filesystem::rename(pack, folder.file("deployed/kernels.nsapack"));
   std::filesystem::remove(made);
-  const std::string packs = folder.file("deployed/kernels.nsapack") + ":" + folder.file("absent.nsapack");
-  test::c_api::Engine engine(":memory:", [&](nsa_engine_options &options) {
-    options.cache_packs = packs.c_str();
-    options.compiler_path = "/no/such/libnsa_compiler.so";
-  });
-  ASSERT_EQ(engine.status, NSA_OK) << engine.error.message;
-  const test::c_api::Plan plan(engine, call);
-  ASSERT_NE(plan.handle, nullptr) << plan.error.message;
-  EXPECT_EQ(engine.stats().cache_pack_hits, 1u);
-  EXPECT_EQ(engine.stats().cache_refused_packs, 1u);
-  ASSERT_EQ(engine.log.size(), 1u);
-  EXPECT_NE(engine.log[0].find("absent.nsapack"), std::string::npos) << engine.log[0];
+  const std::string packs =
+      folder.file("deployed/kernels.nsapack") + ":" + folder.write("damaged.nsapack", std::string(5000, 'x'));
+  {
+    test::c_api::Engine engine(folder.file("cache/kernels.db"), [&](nsa_engine_options &options) {
+      options.cache_packs = packs.c_str();
+      options.compiler_path = "absent.so"; // which no loader finds
+    });
+    ASSERT_EQ(engine.status, NSA_OK) << engine.error.message;
+    const test::c_api::Plan plan(engine, call);
+    ASSERT_NE(plan.handle, nullptr) << plan.error.message;
+    EXPECT_EQ(engine.stats().cache_pack_hits, 1u);
+    EXPECT_EQ(engine.stats().cache_refused_packs, 1u);
+    ASSERT_EQ(engine.log.size(), 1u);
+    EXPECT_NE(engine.log[0].find("damaged.nsapack"), std::string::npos) << engine.log[0];
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder.file("cache"))) << "a process that only reads makes nothing";
 }
 
 } // namespace
