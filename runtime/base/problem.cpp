@@ -265,6 +265,14 @@ Status Maxima::validate(const Spec &spec) const {
                                " with query_heads / kv_heads = " + std::to_string(group));
   if (seqlenK > kMostRows)
     return Status::invalid("max_seqlen_k", std::to_string(seqlenK), "must be at most " + std::to_string(kMostRows));
+  // No sequence has more queries than keys, so no run could use such a bound. compress has no queries, and combine has
+  // no keys.
+  const bool hasBoth =
+      spec.op < Operator::kSequences && spec.op != Operator::kCompress && spec.op != Operator::kCombine;
+  if (hasBoth && seqlenQ > seqlenK)
+    return Status::invalid("max_seqlen_q", std::to_string(seqlenQ),
+                           "must be at most max_seqlen_k = " + std::to_string(seqlenK) +
+                               ": queries are the last tokens of their sequence");
   if (spec.op != Operator::kDecode)
     return Status::ok();
   // Decode's kernels count keys in floats. They number the new tokens, and the tokens of an unfinished block before

@@ -144,7 +144,7 @@ typedef struct nsa_maxima {
   size_t size;
   int64_t max_batch;
   int64_t max_tokens_q; /* queries of all sequences together; 0: max_batch * max_seqlen_q */
-  int64_t max_seqlen_q; /* queries of one sequence */
+  int64_t max_seqlen_q; /* queries of one sequence; at most max_seqlen_k, except for compress and combine */
   int64_t max_seqlen_k; /* keys of one sequence; decode: the most that its cache will ever hold */
   int64_t reserved[4];
 } nsa_maxima;

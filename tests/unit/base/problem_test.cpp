@@ -183,6 +183,27 @@ TEST(Maxima, LegalCorners) {
   EXPECT_TRUE(manyTokens.validate(spec).isOk()) << "dense totals are 64-bit";
 }
 
+// A sequence's queries are its last tokens.
+TEST(Maxima, NoMoreQueriesThanKeysWhereAnOperatorHasBoth) {
+  for (int op = 0; op < kPublicOperators; ++op)
+    for (const Layout layout : {Layout::kDense, Layout::kPacked}) {
+      Spec spec = validSpec();
+      spec.op = static_cast<Operator>(op);
+      spec.layout = layout;
+      SCOPED_TRACE(std::string(operatorName(spec.op)) + " " + std::string(layoutName(layout)));
+      EXPECT_TRUE((Maxima{2, 200, 100, 100}).validate(spec).isOk());
+      const Status status = Maxima{2, 202, 101, 100}.validate(spec);
+      if (spec.op == Operator::kCompress || spec.op == Operator::kCombine) {
+        EXPECT_TRUE(status.isOk()) << status.toString() << ": it has no queries, or no keys";
+        continue;
+      }
+      ASSERT_EQ(status.code(), ErrorCode::kInvalidArgument);
+      EXPECT_EQ(status.error().field, "max_seqlen_q");
+      EXPECT_EQ(status.error().value, "101");
+      EXPECT_NE(status.error().rule.find("at most max_seqlen_k = 100"), std::string::npos) << status.toString();
+    }
+}
+
 // Decode counts keys in floats, and numbers the rows that it stages in 32 bits.
 TEST(Maxima, DecodeHasRulesOfItsOwn) {
   constexpr int64_t kMostKeys = int64_t{1} << 22, kMostRows = (int64_t{1} << 31) - 128;

@@ -205,6 +205,7 @@ TEST_F(CApi, RulesOfSpecAndMaxima) {
       {"max_batch", "0", [](Call &c) { c.maxima.max_batch = 0; }},
       {"max_tokens_q", "-1", [](Call &c) { c.maxima.max_tokens_q = -1; }},
       {"max_seqlen_q", "-1", [](Call &c) { c.maxima.max_seqlen_q = -1; }},
+      {"max_seqlen_q", "20", [](Call &c) { c.maxima.max_seqlen_k = 19; }},
       {"max_seqlen_k", "2147483648", [](Call &c) { c.maxima.max_seqlen_k = int64_t{1} << 31; }},
   };
   for (const auto &row : rows) {
@@ -218,7 +219,7 @@ TEST_F(CApi, RulesOfSpecAndMaxima) {
         << row.field << ": " << plan.error.value;
     EXPECT_STRNE(plan.error.rule, "");
   }
-  EXPECT_EQ(engine.stats().plans_failed, 17u) << "requests that were readable but wrong";
+  EXPECT_EQ(engine.stats().plans_failed, 18u) << "requests that were readable but wrong";
 }
 
 TEST_F(CApi, RulesOfOptions) {

@@ -234,10 +234,10 @@ TEST_F(Fallback, TimesAreAddedUp) {
 
 TEST_F(Fallback, AFaultThatRepeatsItselfDoesNotFillTheLog) {
   KernelText bad{.params = "param i32 moon\n"};
-  for (int64_t seqlenK = 8; seqlenK <= 8 << 6; seqlenK *= 2)
+  for (int64_t seqlenK = 32; seqlenK <= 32 << 6; seqlenK *= 2)
     storeFor(seqlenK, 7, "bad" + std::to_string(seqlenK), cpuDeviceKey(), bad);
   Engine engine(cache, [](nsa_engine_options &options) { options.log_limit = 3; });
-  for (int64_t seqlenK = 8; seqlenK <= 8 << 6; seqlenK *= 2) {
+  for (int64_t seqlenK = 32; seqlenK <= 32 << 6; seqlenK *= 2) {
     call.maxima.max_seqlen_k = seqlenK;
     EXPECT_EQ(Plan(engine, call).status, NSA_CACHE_MISS);
   }

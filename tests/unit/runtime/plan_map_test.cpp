@@ -61,6 +61,7 @@ Request draw(std::mt19937_64 &random) {
   spec.window = static_cast<int32_t>(upTo(8));
   spec.scale = random() % 2 ? 0.0f : 0.5f;
   request.maxima = {.batch = upTo(3), .tokensQ = upTo(6), .seqlenQ = upTo(6), .seqlenK = upTo(7)};
+  request.maxima.seqlenK = std::max(request.maxima.seqlenK, request.maxima.seqlenQ); // as every operator allows
   return request;
 }
 
