@@ -28,7 +28,7 @@ namespace nsa::bench {
 namespace {
 
 constexpr std::string_view kCudaPrefix = "cuda:";
-constexpr const char *kNoCompiler = "/nonexistent/libnsa_compiler.so"; // nothing may ask for it
+constexpr const char *kNoCompiler = "absent.so"; // which no loader finds: nothing may ask for it
 
 struct Flags : CommonFlags {
   std::string role, cache, packs = "none"; // in a role: of the engine

@@ -13,10 +13,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kNoPacks = "none";
 constexpr std::string_view kPackEnding = ".nsapack";
 
-Result<std::vector<std::string>> splitPaths(const char *field, const std::string &text) {
+} // namespace
+
+Result<std::vector<std::string>> splitPaths(const std::string &field, const std::string &text) {
   std::vector<std::string> paths;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find(':', begin), text.size());
@@ -27,8 +28,6 @@ Result<std::vector<std::string>> splitPaths(const char *field, const std::string
   }
   return paths;
 }
-
-} // namespace
 
 std::vector<std::string> packsIn(const std::string &folder) {
   std::vector<std::string> packs;

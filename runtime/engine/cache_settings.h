@@ -6,10 +6,16 @@
 #include "runtime/engine/options.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace nsa {
 
+// The value of cache_packs for no pack at all.
+inline constexpr std::string_view kNoPacks = "none";
+
+// Splits names of files at ':', as cache_packs and cache_keys hold them. An error names `field`.
+Result<std::vector<std::string>> splitPaths(const std::string &field, const std::string &text);
 // The paths of all *.nsapack files of a folder, ordered by name. Empty when there is no such folder.
 std::vector<std::string> packsIn(const std::string &folder);
 // The folder where packs are installed: ../share/nsa/packs, seen from the folder of this library.

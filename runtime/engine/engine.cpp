@@ -8,6 +8,7 @@
 #include "runtime/engine/comparison.h"
 #include "runtime/engine/describe.h"
 #include "runtime/engine/miss_report.h"
+#include "runtime/engine/option_paths.h"
 #include "runtime/engine/plan_parts.h"
 #include "runtime/engine/profiler_range.h"
 #include "runtime/engine/routes.h"
@@ -94,6 +95,7 @@ Status checkRequest(const Spec &spec, const Maxima &maxima) {
 void EngineRelease::operator()(Engine *engine) const { engine->release(); }
 
 Result<EnginePointer> Engine::open(EngineOptions options, const EngineOptions::Environment &environment) {
+  NSA_RETURN_IF_ERROR(checkPaths(options, environment));
   std::unique_ptr<Engine> engine(new Engine);
   engine->options = std::move(options);
   NSA_RETURN_IF_ERROR(engine->options.resolve(environment));

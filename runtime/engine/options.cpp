@@ -23,6 +23,13 @@ constexpr std::string_view kPolicyNames[] = {"default", "fail", "tune", "backgro
 constexpr int kMostThreads = 4096;
 constexpr int kLogLimit = 20;
 constexpr std::string_view kNoFile = "none";
+constexpr PathOption kPathOptions[] = {
+    {"cache_packs", "NSA_CACHE_PACKS", &EngineOptions::cachePacks, PathOption::Kind::kPacks},
+    {"cache_keys", "NSA_CACHE_KEYS", &EngineOptions::cacheKeys, PathOption::Kind::kFiles},
+    {"compiler_path", "NSA_COMPILER", &EngineOptions::compilerPath, PathOption::Kind::kLibrary},
+    {"nvrtc_path", "NSA_NVRTC", &EngineOptions::nvrtcPath, PathOption::Kind::kLibrary},
+    {"template_dir", "NSA_TEMPLATE_DIR", &EngineOptions::templateDir, PathOption::Kind::kFolder},
+    {"dump_dir", "NSA_DUMP_DIR", &EngineOptions::dumpDir, PathOption::Kind::kNewFolder}};
 
 class Resolver {
 public:
@@ -134,7 +141,7 @@ private:
 // "" when no directory is known: then nothing is kept.
 std::string defaultCachePath(const Resolver &resolver) {
   if (std::string_view directory = resolver.lookup("NSA_CACHE_DIR"); !directory.empty())
-    return std::string(directory) + "/kernels.db";
+    return cacheFileIn(directory);
   // The XDG base directory specification: relative paths are to be ignored.
   if (std::string_view directory = resolver.lookup("XDG_CACHE_HOME"); directory.starts_with('/'))
     return std::string(directory) + "/nsa/kernels.db";
@@ -160,6 +167,10 @@ Result<MissPolicy> parseMissPolicy(std::string_view field, std::string_view name
                          "must be default, fail, tune or background");
 }
 
+std::span<const PathOption> pathOptions() { return kPathOptions; }
+
+std::string cacheFileIn(std::string_view folder) { return std::string(folder) + "/kernels.db"; }
+
 EngineOptions::Environment EngineOptions::processEnvironment() {
   // The variables name libraries and kernels, which are code. A user who starts a setuid program must not decide what
   // it runs.
@@ -171,8 +182,8 @@ Status EngineOptions::resolve(const Environment &environment) {
   resolver.text(device, "NSA_DEVICE");
   if (cachePath.empty())
     cachePath = defaultCachePath(resolver);
-  resolver.text(cachePacks, "NSA_CACHE_PACKS");
-  resolver.text(cacheKeys, "NSA_CACHE_KEYS");
+  for (const PathOption &option : kPathOptions)
+    resolver.text(this->*option.member, option.variable);
   NSA_RETURN_IF_ERROR(resolver.flag(requireSignature, "NSA_REQUIRE_SIGNATURE"));
   NSA_RETURN_IF_ERROR(resolver.bytes(cacheMaxBytes, "cache_max_bytes", "NSA_CACHE_MAX_BYTES"));
   resolver.text(pinPath, "NSA_PIN");
@@ -186,11 +197,7 @@ Status EngineOptions::resolve(const Environment &environment) {
     if (const std::filesystem::path absolute = std::filesystem::absolute(recordPath, error); !error)
       recordPath = absolute.string();
   resolver.text(profilerPath, "NVTX_INJECTION64_PATH");
-  resolver.text(compilerPath, "NSA_COMPILER");
-  resolver.text(nvrtcPath, "NSA_NVRTC");
-  resolver.text(templateDir, "NSA_TEMPLATE_DIR");
   resolver.text(forceVariant, "NSA_FORCE_VARIANT");
-  resolver.text(dumpDir, "NSA_DUMP_DIR");
   resolver.text(cpuFeatures, "NSA_CPU_FEATURES");
 
   if (!missPolicy) {

@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 namespace nsa {
 
@@ -55,5 +57,24 @@ struct EngineOptions {
   Status resolve(const Environment &environment);
   static Environment processEnvironment();
 };
+
+// An option that names paths, and what they are to the engine (option_paths.h).
+struct PathOption {
+  enum class Kind {
+    kFiles,     // which are read, separated by ':'
+    kPacks,     // the same, or "none"
+    kLibrary,   // which is opened; a name without '/' is the loader's to find
+    kFolder,    // which is read
+    kNewFolder, // which is written, and made when it is missing
+  };
+  const char *field, *variable;
+  std::string EngineOptions::*member;
+  Kind kind;
+};
+// All but the place of the cache, whose variable names a folder, and pin_path and record_path, which are opened at
+// once.
+std::span<const PathOption> pathOptions();
+// The database in a folder that NSA_CACHE_DIR names.
+std::string cacheFileIn(std::string_view folder);
 
 } // namespace nsa

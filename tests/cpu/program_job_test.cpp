@@ -427,7 +427,7 @@ TEST_F(ProgramJob, DoctorLooksAtPacks) {
           "/window_64.json --seqlen-k 64 --device cpu --kernel-budget 0.001 --cache " + database,
       3);
   run("cache export " + pack + " --cache " + database);
-  setenv("NSA_COMPILER", scratch.file("absent.so").c_str(), 1);
+  setenv("NSA_COMPILER", "absent.so", 1);
   setenv("NSA_CACHE_PACKS", pack.c_str(), 1);
   const std::string doctor = "doctor --cache :memory:";
   const nlohmann::json report = runJson(doctor);

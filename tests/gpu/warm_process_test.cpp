@@ -34,7 +34,7 @@ TEST_F(GpuWarmProcess, AStoredKernelNeedsNoCompiler) {
   EXPECT_TRUE(cold.value("right", false));
   EXPECT_TRUE(cold.value("compiler_mapped", false)) << "the check of the maps sees nothing";
 
-  const nlohmann::json warm = probe("fail /nonexistent/libnsa_compiler.so");
+  const nlohmann::json warm = probe("fail absent.so");
   ASSERT_TRUE(warm.is_object());
   EXPECT_EQ(warm.value("source", ""), "database");
   EXPECT_TRUE(warm.value("right", false));

@@ -167,7 +167,16 @@ typedef enum nsa_log_level {
 typedef void (*nsa_log_callback)(void *user, nsa_log_level level, const char *tag, const char *message);
 
 /* A zeroed field (NULL, 0) takes its default: the environment variable named beside it, read once when
- * the engine opens, else the built-in value. A program with more rights than its caller (setuid) reads none. */
+ * the engine opens, else the built-in value. A program with more rights than its caller (setuid) reads none.
+ *
+ * Paths that a field or a variable names are looked at when the engine opens. An error names the field or the variable,
+ * the path and the rule:
+ *  - cache_packs, cache_keys, pin_path, compiler_path, nvrtc_path: files that are there and can be read. A library's
+ *    name without '/' is not looked at, as the loader finds it.
+ *  - template_dir: a folder that is there and can be read.
+ *  - cache_path, NSA_CACHE_DIR: a database that is there, or a place where one can be made. The first kernel that is
+ *    stored makes it. The default place is not looked at: where it cannot be made, kernels are kept in memory.
+ *  - dump_dir: a folder that is there and can be written, or that can be made. */
 typedef struct nsa_engine_options {
   size_t size;
   const char *device;          /* "cpu" or "cuda:N". NSA_DEVICE, else cuda:0 when usable, else cpu */

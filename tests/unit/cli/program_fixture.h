@@ -34,7 +34,7 @@ protected:
 
   // For a shell.
   std::string commandOf(const std::string &arguments) const {
-    return "env -u NSA_MISS -u NSA_CACHE_DIR NSA_COMPILER=" + scratch.file("absent.so") +
+    return "env -u NSA_MISS -u NSA_CACHE_DIR NSA_COMPILER=absent.so" +
            " NSA_DEVICE=cpu XDG_CACHE_HOME=" + scratch.file("xdg") + " '" NSA_PROGRAM "' " + arguments;
   }
 

@@ -122,7 +122,7 @@ TEST_F(BackgroundTest, PlansAreMadeAndRunWhileItTunes) {
 
 TEST_F(BackgroundTest, AFailureIsSaidOnceAndWhatServedServesOn) {
   describe(*open(MissPolicy::kDefault));
-  options.compilerPath = "/no/such/libnsa_compiler.so";
+  options.compilerPath = "absent.so"; // which no loader finds
   auto engine = open(MissPolicy::kBackground);
   EXPECT_EQ(describe(*engine)["source"], "database");
   ASSERT_TRUE(settle(*engine));
@@ -164,7 +164,7 @@ TEST_F(BackgroundTest, AnEngineEndsWithoutWaitingForIt) {
   options.templateDir = "";
   options.tuneBudgetSeconds = 600;
   options.compileThreads = 1;
-  options.dumpDir = "/proc/nsa_dump"; // which cannot be written: each kernel that was compiled warns
+  dumpInto("dump");
   std::atomic<bool> isHeld = false, mayGoOn = false, hasGoneOn = false;
   std::atomic<int> compiled = 0;
   options.log = [&, caller = std::this_thread::get_id()](LogLevel, std::string_view, std::string_view message) {
@@ -176,6 +176,7 @@ TEST_F(BackgroundTest, AnEngineEndsWithoutWaitingForIt) {
     hasGoneOn = true;
   };
   auto engine = open(MissPolicy::kBackground);
+  spoilDumps();
   Result<PlanPointer> plan = engine->plan(spec, {1, 4096, 4096, 4096}, nullptr);
   ASSERT_TRUE(plan.isOk()) << plan.status().toString();
   for (int32_t group = 2; group < 8; ++group) {

@@ -228,7 +228,7 @@ TEST_F(CApi, RulesOfOptions) {
     std::function<void(nsa_engine_options &)> spoil;
   } rows[] = {
       {"options.size", [](nsa_engine_options &o) { o.size = 1; }},
-      {"options.reserved", [](nsa_engine_options &o) { o.reserved[3] = -1; }},
+      {"options.reserved", [](nsa_engine_options &o) { o.reserved[0] = -1; }},
       {"device", [](nsa_engine_options &o) { o.device = "tpu"; }},
       {"device", [](nsa_engine_options &o) { o.device = "cuda:"; }},
       {"device", [](nsa_engine_options &o) { o.device = "cuda:-1"; }},
@@ -261,6 +261,9 @@ TEST_F(CApi, RulesOfOptions) {
       {"require_signature", [](nsa_engine_options &o) { o.require_signature = 2; }},
       {"cache_max_bytes", [](nsa_engine_options &o) { o.cache_max_bytes = -1; }},
       {"template_dir", [](nsa_engine_options &o) { o.template_dir = "/no/such/folder"; }},
+      {"cache_path", [](nsa_engine_options &o) { o.cache_path = "/dev/null/kernels.db"; }},
+      {"compiler_path", [](nsa_engine_options &o) { o.compiler_path = "/no/such/libnsa_compiler.so"; }},
+      {"dump_dir", [](nsa_engine_options &o) { o.dump_dir = "/dev/null/dump"; }},
   };
   for (const auto &row : rows) {
     Engine engine(cache, row.spoil);

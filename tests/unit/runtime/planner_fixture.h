@@ -40,6 +40,10 @@ protected:
     EXPECT_TRUE(engine.isOk()) << engine.status().toString();
     return std::move(*engine);
   }
+  // Engines that are opened from here on dump into a folder whose name is then a file's, once `spoilDumps` was called:
+  // each kernel that is compiled warns of it.
+  void dumpInto(const std::string &name) { options.dumpDir = folder.file(name); }
+  void spoilDumps() const { writeFile(options.dumpDir, "no folder"); }
   Json describe(Engine &engine) {
     Result<PlanPointer> plan = engine.plan(spec, maxima, nullptr);
     EXPECT_TRUE(plan.isOk()) << plan.status().toString();

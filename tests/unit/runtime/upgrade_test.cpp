@@ -82,7 +82,7 @@ TEST_F(UpgradeTest, ItIsNoFallback) {
   EXPECT_EQ(plan["launches"][0]["content"], before["launches"][0]["content"]);
   EXPECT_EQ(engine->counters().kernelsCompiled, 1u);
   storedByAnotherCompiler();
-  options.compilerPath = "/no/such/libnsa_compiler.so";
+  options.compilerPath = "absent.so"; // which no loader finds
   EXPECT_EQ(describe(*open(MissPolicy::kDefault))["source"], "database") << "without a compiler it serves as it is";
 }
 
@@ -112,7 +112,7 @@ TEST_F(UpgradeTest, InTheBackgroundItServesMeanwhile) {
   // As a neighbour it serves as it is, too.
   storedByAnotherCompiler();
   maxima.seqlenK = 1000;
-  options.compilerPath = "/no/such/libnsa_compiler.so";
+  options.compilerPath = "absent.so"; // which no loader finds
   const Json other = describe(*open(MissPolicy::kBackground));
   EXPECT_EQ(other["launches"][0]["step"], "nearest");
   EXPECT_EQ(other["fallbacks"].size(), 1u) << other;

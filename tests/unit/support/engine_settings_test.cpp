@@ -26,7 +26,7 @@ protected:
     const Result<PackReport> written = writePack(*from, pack, {.source = "test"});
     ASSERT_TRUE(written) << written.status().toString();
     settings.cachePath = scratch.file("own.db");
-    settings.compilerPath = scratch.file("absent.so");
+    settings.compilerPath = "absent.so";
   }
   void TearDown() override {
     for (const char *name : {"NSA_CACHE_PACKS", "NSA_PIN", "NSA_FALLBACKS"})
