@@ -93,6 +93,12 @@ Status convert(const nsa_engine_options *options, EngineOptions &result) {
   result.pinPath = textOf(options->pin_path);
   result.recordPath = textOf(options->record_path);
   result.logLimit = options->log_limit;
+  if (options->tuned)
+    result.tuned = [callback = options->tuned, user = options->tuned_user](const Spec &spec, const Maxima &maxima) {
+      const nsa_spec asked = convert(spec);
+      const nsa_maxima most = convert(maxima);
+      callback(user, &asked, &most);
+    };
   if (const std::string steps = textOf(options->fallbacks); !steps.empty()) {
     Result<FallbackSteps> parsed = FallbackSteps::parse("fallbacks", steps);
     if (!parsed)
@@ -148,6 +154,42 @@ Status convert(const nsa_spec *spec, Spec &result) {
   result.branches = spec->branches;
   result.pageSize = fieldsOf(result.op) & kPages ? spec->page_size : 0; // a page is part of kernels' keys
   return Status::ok();
+}
+
+nsa_spec convert(const Spec &spec) {
+  nsa_spec result = nsa_init_sized<nsa_spec>();
+  result.op = static_cast<nsa_op>(spec.op);
+  result.dtype = static_cast<nsa_dtype>(spec.dtype);
+  result.layout = static_cast<nsa_layout>(spec.layout);
+  result.query_heads = spec.queryHeads;
+  result.kv_heads = spec.kvHeads;
+  result.qk_dim = spec.qkDim;
+  result.v_dim = spec.vDim;
+  result.window = spec.window;
+  result.scale = spec.scale;
+  result.cmp_block = spec.cmpBlock;
+  result.cmp_stride = spec.cmpStride;
+  result.cmp_kind = static_cast<nsa_cmp_kind>(spec.cmpKind);
+  result.mlp_hidden = spec.mlpHidden;
+  result.mlp_activation = static_cast<nsa_activation>(spec.mlpActivation);
+  result.sel_block = spec.selBlock;
+  result.sel_count = spec.selCount;
+  result.init_blocks = spec.initBlocks;
+  result.local_blocks = spec.localBlocks;
+  result.gate = static_cast<nsa_gate>(spec.gate);
+  result.gate_per_group = spec.gatePerGroup ? 1 : 0;
+  result.branches = spec.branches;
+  result.page_size = spec.pageSize;
+  return result;
+}
+
+nsa_maxima convert(const Maxima &maxima) {
+  nsa_maxima result = nsa_init_sized<nsa_maxima>();
+  result.max_batch = maxima.batch;
+  result.max_tokens_q = maxima.tokensQ;
+  result.max_seqlen_q = maxima.seqlenQ;
+  result.max_seqlen_k = maxima.seqlenK;
+  return result;
 }
 
 Status convert(const nsa_maxima *maxima, const Spec &spec, Maxima &result) {

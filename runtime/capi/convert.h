@@ -1,5 +1,5 @@
-// Converts the input structs of the C ABI to the engine's values. Sizes, reserved fields and the ranges of enumerations
-// are checked here. Every other rule is checked where the value is used.
+// Converts the input structs of the C ABI to the engine's values, and back for what a host is told. Sizes, reserved
+// fields and the ranges of enumerations are checked here. Every other rule is checked where the value is used.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -17,5 +17,9 @@ Status convert(const nsa_spec *spec, Spec &result);
 // says the layout.
 Status convert(const nsa_maxima *maxima, const Spec &spec, Maxima &result);
 Status convert(const nsa_binding *bindings, size_t count, Bindings &result);
+
+// What a host would have written.
+nsa_spec convert(const Spec &spec);
+nsa_maxima convert(const Maxima &maxima);
 
 } // namespace nsa::capi

@@ -79,17 +79,9 @@ const char *nsa_status_name(nsa_status status) noexcept {
 void nsa_spec_init(nsa_spec *spec) noexcept {
   if (!spec)
     return;
-  const Spec defaults;
-  *spec = nsa_init_sized<nsa_spec>();
-  spec->dtype = static_cast<nsa_dtype>(defaults.dtype);
-  spec->window = defaults.window;
-  spec->cmp_block = defaults.cmpBlock;
-  spec->cmp_stride = defaults.cmpStride;
-  spec->sel_block = defaults.selBlock;
-  spec->sel_count = defaults.selCount;
-  spec->init_blocks = defaults.initBlocks;
-  spec->local_blocks = defaults.localBlocks;
-  spec->branches = defaults.branches;
+  Spec defaults;
+  defaults.op = Operator::kDense; // which is zero
+  *spec = convert(defaults);
 }
 
 nsa_status nsa_engine_create(const nsa_engine_options *options, nsa_engine **engine, nsa_error *error) noexcept {

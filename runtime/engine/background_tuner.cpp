@@ -23,12 +23,15 @@ public:
     std::lock_guard lock(mutex);
     if (generation != processGeneration()) { // they belong to the parent of a fork
       tuners.clear();
+      ending = nullptr;
       generation = processGeneration();
     }
     tuners.insert(tuner);
   }
+  // Afterwards nothing here knows of it.
   void remove(BackgroundTuner *tuner) {
-    std::lock_guard lock(mutex);
+    std::unique_lock lock(mutex);
+    ended.wait(lock, [&] { return ending != tuner; });
     tuners.erase(tuner);
   }
   // What is registered last is called first, so this is to be called after a library was opened that must outlive the
@@ -54,15 +57,25 @@ private:
     // In the child of a fork a thread of the parent may have held the lock, and no thread of its own is there.
     if (live.generation.load() != processGeneration())
       return;
-    std::lock_guard lock(live.mutex);
+    std::unique_lock lock(live.mutex);
     for (BackgroundTuner *tuner : live.tuners)
-      tuner->stop();
-    for (BackgroundTuner *tuner : live.tuners)
-      tuner->join();
+      tuner->signal();
+    // Without the lock, as a host that is being told of a plan may make others.
+    while (!live.tuners.empty()) {
+      live.ending = live.tuners.extract(live.tuners.begin()).value();
+      lock.unlock();
+      live.ending->stop();
+      live.ending->join();
+      lock.lock();
+      live.ending = nullptr;
+      live.ended.notify_all();
+    }
   }
 
   std::mutex mutex;
+  std::condition_variable ended;
   std::set<BackgroundTuner *> tuners;
+  BackgroundTuner *ending = nullptr; // whose thread is waited for
   std::atomic<uint32_t> generation{processGeneration()};
 };
 
@@ -76,6 +89,8 @@ BackgroundTuner::~BackgroundTuner() {
 }
 
 void BackgroundTuner::add(const Job &job) {
+  if (stopping)
+    return;
   LiveTuners::endWithTheMainThread();
   LiveTuners::all().add(this); // before the own lock, which the end of the process takes after that of the list
   std::lock_guard lock(mutex);
@@ -86,7 +101,11 @@ void BackgroundTuner::add(const Job &job) {
   if (!thread.joinable()) {
     try {
       SignalsBlocked blocked;
-      thread = std::thread([this] { run(); });
+      thread = std::thread([this] {
+        own = std::this_thread::get_id();
+        run();
+        own = std::thread::id();
+      });
       pthread_setname_np(thread.native_handle(), "nsa-tune");
     } catch (const std::exception &) { // no thread is to be had: what was served goes on serving
       queue.clear();
@@ -99,17 +118,50 @@ void BackgroundTuner::add(const Job &job) {
   changed.notify_one();
 }
 
+bool BackgroundTuner::isOwnThread() const { return own.load() == std::this_thread::get_id(); }
+
+void BackgroundTuner::signal() {
+  std::lock_guard lock(mutex);
+  stopping = true;
+  counters.backgroundPending -= queue.size();
+  queue.clear();
+  changed.notify_all();
+}
+
 void BackgroundTuner::stop() {
+  signal();
+  std::unique_lock lock(mutex);
+  if (!isOwnThread())
+    changed.wait(lock, [&] { return !telling; });
+}
+
+void BackgroundTuner::tell(const Job &job) {
   {
     std::lock_guard lock(mutex);
-    stopping = true;
-    counters.backgroundPending -= queue.size();
-    queue.clear();
+    if (stopping)
+      return;
+    telling = true;
+  }
+  if (Status status = attempt("to tell the host of a better plan",
+                              [&] {
+                                work.tell(job);
+                                return Status::ok();
+                              });
+      !status.isOk())
+    (void)attempt("to log", [&] {
+      logger.log(LogLevel::kWarning, "tuner", "the host's callback for better plans failed: " + status.toString());
+      return Status::ok();
+    });
+  {
+    std::lock_guard lock(mutex);
+    telling = false;
   }
   changed.notify_all();
 }
 
 void BackgroundTuner::join() {
+  if (isOwnThread()) // the host ends the process while it is told of a plan
+    return;
   std::lock_guard lock(joinMutex);
   if (thread.joinable())
     thread.join();
@@ -138,7 +190,8 @@ void BackgroundTuner::run() {
         LiveTuners::endBeforeTheProcess();
       return stopping.load();
     };
-    const Status status = attempt("to tune", [&] { return work.tune(job, stop); });
+    bool better = false;
+    const Status status = attempt("to tune", [&] { return work.tune(job, stop, better); });
     const bool isStopped = stopping;
     if (!isStopped) {
       Counters::raise(status.isOk() ? counters.backgroundDone : counters.backgroundFailed);
@@ -148,6 +201,8 @@ void BackgroundTuner::run() {
           return Status::ok();
         });
     }
+    if (better && work.tell)
+      tell(job);
     counters.backgroundPending -= 1; // the last of it: who waits for none to be pending finds what came of them
     if (isStopped)
       return;

@@ -2,7 +2,7 @@
 // problems, each once.
 // Ownership: an engine owns it; the thread begins with the first problem. Neither its destructor nor the end of the
 // process waits for a whole tuning: queued problems are dropped, and the tuning in progress ends when it next looks at
-// the clock, after at most one compilation or measurement.
+// the clock, after at most one compilation or measurement. Both do wait for a callback of the host that is running.
 // Thread-safety: all functions may be called by many threads at once. The child of a fork does not touch the tuner of
 // its parent.
 #pragma once
@@ -27,14 +27,17 @@ class BackgroundTuner {
 public:
   struct Job {
     PlanKey key;
-    Spec spec;
+    Spec spec; // and maxima: as the host asked for them
     Maxima maxima;
   };
   // Returns true once the work must end. The work asks between its steps.
   using StopSignal = std::function<bool()>;
   struct Work {
     std::function<void()> prepare; // called once, on the new thread, before the first problem
-    std::function<Status(const Job &job, const StopSignal &stop)> tune;
+    // Sets `better` when the next plan of the problem has a kernel that was measured or compiled meanwhile. It may do
+    // so and return an error, because a kernel that fails takes nothing from the others.
+    std::function<Status(const Job &job, const StopSignal &stop, bool &better)> tune;
+    std::function<void(const Job &job)> tell; // tells the host of a better plan, on the thread; may be empty
   };
   BackgroundTuner(Work work, Counters &counters, Logger logger);
   ~BackgroundTuner();
@@ -43,12 +46,17 @@ public:
 
   // Queues the problem. Does nothing when the problem was queued before.
   void add(const Job &job);
-  // Begins no further problem. Returns at once.
+  // Begins no further problem and no further callback. Waits for a callback that is running, unless it is called from
+  // that callback; otherwise returns at once.
   void stop();
+  // Whether the calling thread is this tuner's.
+  bool isOwnThread() const;
 
 private:
   friend class LiveTuners;
   void run();
+  void signal(); // to begin nothing more
+  void tell(const Job &job);
   void join();
 
   Work work;
@@ -63,7 +71,9 @@ private:
   };
   std::unordered_set<PlanKey, Hash> known;
   std::atomic<bool> stopping{false};
-  std::mutex joinMutex; // the destructor and the end of the process may both wait
+  bool telling = false;
+  std::atomic<std::thread::id> own{}; // of the thread, once it runs
+  std::mutex joinMutex;               // the destructor and the end of the process may both wait
   std::thread thread;
 };
 

@@ -168,8 +168,11 @@ Result<EnginePointer> Engine::open(std::unique_ptr<Engine> engine) {
                   self->ownDevice->ignoreCaptures();
                   self->planner->openCompiler();
                 },
-            .tune = [self](const BackgroundTuner::Job &job,
-                           const BackgroundTuner::StopSignal &stop) { return self->tuneMeanwhile(job, stop); }},
+            .tune = [self](const BackgroundTuner::Job &job, const BackgroundTuner::StopSignal &stop,
+                           bool &better) { return self->tuneMeanwhile(job, stop, better); },
+            .tell = resolved.tuned
+                        ? [self](const BackgroundTuner::Job &job) { self->options.tuned(job.spec, job.maxima); }
+                        : std::function<void(const BackgroundTuner::Job &)>()},
         engine->ownCounters, engine->logger);
   }
   return EnginePointer(engine.release());
@@ -236,6 +239,12 @@ void Engine::release() {
   if (record)
     if (const Status status = record->flush(); !status.isOk())
       logger.log(LogLevel::kWarning, "record", status.error().message);
+  if (background && background->isOwnThread()) {
+    logger.log(LogLevel::kError, "engine",
+               "the engine was destroyed in its own callback for better plans, which is forbidden: its memory is not "
+               "given back");
+    return;
+  }
   if (pool->close())
     delete this;
 }
@@ -321,7 +330,7 @@ Result<PlanPointer> Engine::plan(const Spec &asked, const Maxima &maxima, void *
     return failed(withHint(made.status(), spec, maxima));
   const PlanCore *core = plans.put(key, std::move(*made));
   if (background && std::any_of(core->parts.begin(), core->parts.end(), wantsTuning))
-    background->add({key, spec, maxima});
+    background->add({key, asked, maxima});
   Counters::raise(core->source == PlanSource::kCompiled ? ownCounters.plansCompiled : ownCounters.plansFromDatabase);
   return give(*core, core->source);
 }
@@ -367,7 +376,7 @@ Result<std::shared_ptr<const PlanCore>> Engine::make(const Spec &spec, const Max
   return core;
 }
 
-Status Engine::tuneMeanwhile(const BackgroundTuner::Job &job, const BackgroundTuner::StopSignal &stop) {
+Status Engine::tuneMeanwhile(const BackgroundTuner::Job &job, const BackgroundTuner::StopSignal &stop, bool &better) {
   std::vector<PlanCore::Part> parts = plans.find(job.key)->parts; // the plan was made before
   // A kernel that fails takes nothing from the others: each has what it got.
   Status firstFailure;
@@ -381,6 +390,8 @@ Status Engine::tuneMeanwhile(const BackgroundTuner::Job &job, const BackgroundTu
         firstFailure = tuned.status();
       continue;
     }
+    better = better || (*tuned)->kernel != part.kernel->kernel || (*tuned)->tuned != part.kernel->tuned ||
+             (*tuned)->step != part.kernel->step;
     part.kernel = std::move(*tuned);
     ownCounters.add(part.kernel->times);
     changed = true;

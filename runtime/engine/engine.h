@@ -63,7 +63,7 @@ private:
   Status openCpu();
   Result<std::shared_ptr<const PlanCore>> make(const Spec &spec, const Maxima &maxima);
   // Tunes in the background, and puts the winners in the place of what was served.
-  Status tuneMeanwhile(const BackgroundTuner::Job &job, const BackgroundTuner::StopSignal &stop);
+  Status tuneMeanwhile(const BackgroundTuner::Job &job, const BackgroundTuner::StopSignal &stop, bool &better);
   // Whether the engine's gates replace the caller's for this spec.
   bool overridesGates(const Spec &spec) const { return gateOverride && gateOverride->concerns(spec); }
   // Into the record, where there is one: plans that were made, and those that lacked a kernel or a compiler.

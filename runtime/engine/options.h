@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/base/log.h"
+#include "runtime/base/problem.h"
 #include "runtime/base/status.h"
 #include "runtime/engine/fallback_ladder.h"
 
@@ -50,6 +51,8 @@ struct EngineOptions {
   Logger::Sink log; // unset: lines on stderr
   std::optional<LogLevel> logLevel;
   int logLimit = 0; // warnings of one tag in a minute; -1: no limit
+  // Called on the tuning thread when the next plan of a request will be better.
+  std::function<void(const Spec &spec, const Maxima &maxima)> tuned;
 
   using Environment = std::function<const char *(const char *name)>; // nullptr: not set
   // Fills the fields that are unset and checks all of them. An error names the option, or the variable that its value

@@ -153,7 +153,8 @@ typedef enum nsa_miss_policy {
   NSA_MISS_DEFAULT = 0,   /* compile the candidate that the cost model ranks first; measure nothing */
   NSA_MISS_FAIL = 1,      /* never compile: a miss is NSA_CACHE_MISS */
   NSA_MISS_TUNE = 2,      /* compile and measure candidates within the budget, keep the winner */
-  NSA_MISS_BACKGROUND = 3 /* serve the best stored kernel, tune on a thread; the next plan gets the winner */
+  NSA_MISS_BACKGROUND = 3 /* serve the best stored kernel, tune on a thread; the next plan gets the winner
+                             (nsa_tuned_callback says when) */
 } nsa_miss_policy;
 
 typedef enum nsa_log_level {
@@ -165,6 +166,24 @@ typedef enum nsa_log_level {
 } nsa_log_level;
 /* Called from any thread with one line that has no newline. It must not call back into the engine. */
 typedef void (*nsa_log_callback)(void *user, nsa_log_level level, const char *tag, const char *message);
+
+/* Tells the host that a better plan can be had. Under the policy `background` the engine calls it when it has tuned the
+ * kernels of a plan, or has compiled outdated ones again. The next nsa_plan_create with the same spec and maxima then
+ * returns the better plan from memory. A plan that the host holds does not change.
+ *  - What it receives: the spec and the maxima that the plan was asked for, valid during the call. A max_tokens_q of 0
+ * is filled in. Requests that differ only in numbers that choose no kernel (scale, or lengths within one power of two)
+ *    share their kernels. One call comes for all of them, with the first request; the host plans all of them anew.
+ *  - Which thread calls: the thread that tunes for this engine, with all signals blocked. There is one call at a time,
+ *    and the next tuning begins when the call has returned.
+ *  - What it may call: every function of this library, nsa_plan_create among them, except nsa_engine_destroy of this
+ *    engine. It must not throw.
+ *  - The end: nsa_engine_destroy and the end of the process wait for a call that is running, so the host must not hold
+ * a lock then that the callback takes. No call comes after nsa_engine_destroy.
+ *  - When no call comes: under another policy, for a plan that needs no tuning, for nsa_tune, and when tuning fails
+ *    (nsa_stats.background_failed). A call does come when tuning found nothing faster: the kernels stay the same, and
+ *    the new plan says that they are tuned.
+ * In the child of a fork the child's own engine calls it. */
+typedef void (*nsa_tuned_callback)(void *user, const nsa_spec *spec, const nsa_maxima *maxima);
 
 /* A zeroed field (NULL, 0) takes its default: the environment variable named beside it, read once when
  * the engine opens, else the built-in value. A program with more rights than its caller (setuid) reads none.
@@ -226,7 +245,9 @@ typedef struct nsa_engine_options {
   int32_t decode_splits; /* 1 to 16: at most how many programs share the keys of a query of decode in each branch; 0: as
                             measured, else by rule (docs/operators.md). NSA_DECODE_SPLITS */
   int32_t flags;         /* 0 */
-  int64_t reserved[4];
+  nsa_tuned_callback tuned; /* NULL: none is called */
+  void *tuned_user;
+  int64_t reserved[2];
 } nsa_engine_options;
 
 /* A tensor in device memory (host memory for the CPU device). 1 <= rank <= 5. */

@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <new>
@@ -96,6 +97,32 @@ struct Spec {
   std::int32_t branches = NSA_BRANCHES_ALL;
   std::int32_t pageSize = 0;
 
+  static Spec of(const nsa_spec &spec) {
+    Spec result;
+    result.op = spec.op;
+    result.dtype = spec.dtype;
+    result.layout = spec.layout;
+    result.queryHeads = spec.query_heads;
+    result.kvHeads = spec.kv_heads;
+    result.qkDim = spec.qk_dim;
+    result.vDim = spec.v_dim;
+    result.window = spec.window;
+    result.scale = spec.scale;
+    result.cmpBlock = spec.cmp_block;
+    result.cmpStride = spec.cmp_stride;
+    result.cmpKind = spec.cmp_kind;
+    result.mlpHidden = spec.mlp_hidden;
+    result.mlpActivation = spec.mlp_activation;
+    result.selBlock = spec.sel_block;
+    result.selCount = spec.sel_count;
+    result.initBlocks = spec.init_blocks;
+    result.localBlocks = spec.local_blocks;
+    result.gate = spec.gate;
+    result.gatePerGroup = spec.gate_per_group != 0;
+    result.branches = spec.branches;
+    result.pageSize = spec.page_size;
+    return result;
+  }
   nsa_spec c() const {
     nsa_spec spec = NSA_INIT(nsa_spec);
     spec.op = op;
@@ -131,6 +158,9 @@ struct Maxima {
   std::int64_t seqlenK = 0;
   std::int64_t tokensQ = 0; // 0: batch * seqlenQ
 
+  static Maxima of(const nsa_maxima &maxima) {
+    return {maxima.max_batch, maxima.max_seqlen_q, maxima.max_seqlen_k, maxima.max_tokens_q};
+  }
   nsa_maxima c() const {
     nsa_maxima maxima = NSA_INIT(nsa_maxima);
     maxima.max_batch = batch;
@@ -344,11 +374,20 @@ private:
 
 class Engine {
 public:
+  // Called when a better plan can be had. nsa_tuned_callback says on which thread, and what it may do. An exception
+  // that leaves it ends the process.
+  using Tuned = std::function<void(const Spec &spec, const Maxima &maxima)>;
+
   // Begin with NSA_INIT(nsa_engine_options). A field that stays zero takes its default.
-  explicit Engine(const nsa_engine_options &options = NSA_INIT(nsa_engine_options)) {
-    nsa_engine *made = nullptr;
-    detail::check([&](nsa_error *error) { return nsa_engine_create(&options, &made, error); });
-    engine.reset(made);
+  explicit Engine(const nsa_engine_options &options = NSA_INIT(nsa_engine_options)) : engine(open(options, {})) {}
+  // `tuned` takes the place of options.tuned. The engine keeps it until it is destroyed.
+  Engine(nsa_engine_options options, Tuned tuned) {
+    auto told = std::make_unique<Tuned>(std::move(tuned));
+    options.tuned = [](void *user, const nsa_spec *spec, const nsa_maxima *maxima) noexcept {
+      (*static_cast<Tuned *>(user))(Spec::of(*spec), Maxima::of(*maxima));
+    };
+    options.tuned_user = told.get();
+    engine = open(options, std::move(told));
   }
   nsa_engine *handle() const { return engine.get(); } // this object keeps it
 
@@ -397,16 +436,24 @@ public:
   }
 
 private:
+  struct Destroy {
+    std::unique_ptr<Tuned> told; // which the engine may call until it is destroyed
+    void operator()(nsa_engine *handle) const { nsa_engine_destroy(handle); }
+  };
+  using Owner = std::unique_ptr<nsa_engine, Destroy>;
+
+  static Owner open(const nsa_engine_options &options, std::unique_ptr<Tuned> told) {
+    nsa_engine *made = nullptr;
+    detail::check([&](nsa_error *error) { return nsa_engine_create(&options, &made, error); });
+    return Owner(made, Destroy{std::move(told)});
+  }
   template <typename Function> std::string ask(Function function, const Spec &spec, const Maxima &maxima) {
     nsa_spec cSpec = spec.c();
     nsa_maxima cMaxima = maxima.c();
     return detail::takeText(
         [&](char **text, nsa_error *error) { return function(engine.get(), &cSpec, &cMaxima, text, error); });
   }
-  struct Destroy {
-    void operator()(nsa_engine *handle) const { nsa_engine_destroy(handle); }
-  };
-  std::unique_ptr<nsa_engine, Destroy> engine;
+  Owner engine;
 };
 
 } // namespace api
