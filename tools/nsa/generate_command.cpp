@@ -43,8 +43,8 @@ Status generate(const GenerateFlags &flags) {
   if (!spec)
     return spec.status();
   const Maxima maxima = flags.lengths.maxima();
+  NSA_RETURN_IF_ERROR(checkLengths(*spec, maxima)); // first, as its errors name the flags
   NSA_RETURN_IF_ERROR(maxima.validate(*spec));
-  NSA_RETURN_IF_ERROR(checkLengths(*spec, maxima));
   Result<OutputFile> output = OutputFile::create(flags.outputPath);
   if (!output)
     return output.status();
