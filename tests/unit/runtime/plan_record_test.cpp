@@ -47,7 +47,7 @@ protected:
     return Engine(cache, [&](nsa_engine_options &options) {
       options.record_path = path.c_str();
       options.miss_policy = policy;
-      options.compiler_path = "/no/such/libnsa_compiler.so";
+      options.compiler_path = "absent.so"; // which no loader finds
     });
   }
   std::vector<std::string> recorded() const { return linesOf(readFile(record)); }
