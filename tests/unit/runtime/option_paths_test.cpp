@@ -128,7 +128,7 @@ TEST_F(OptionPaths, ThePlaceOfTheDatabase) {
   expectError(checkPaths(options, environment), "NSA_CACHE_DIR", file, "nothing can be made in '" + file);
   options.cachePath = folder.file("kernels.db"); // then the variable does not count
   EXPECT_TRUE(checkPaths(options, environment).isOk());
-  // The default place was named by no one: without it, kernels are kept in memory.
+  // Neither names the default place: where it cannot be made, kernels are kept in memory.
   options.cachePath.clear();
   variables = {{"XDG_CACHE_HOME", file}, {"HOME", file}};
   EXPECT_TRUE(checkPaths(options, environment).isOk());

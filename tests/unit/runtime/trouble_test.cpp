@@ -234,7 +234,7 @@ TEST_F(Trouble, ExplainingAndDescribingMakeAndRenameNothing) {
   EXPECT_TRUE(std::filesystem::exists(cache + ".damaged-1")) << "a plan may store, so it repairs";
 }
 
-// A place that was named is refused (option_paths_test.cpp); the default one is nobody's wish.
+// An option or variable that names such a place is refused (option_paths_test.cpp). The default place is not named.
 TEST_F(Trouble, AnImpossibleDefaultFolderNeverFailsAnEngine) {
   options.cachePath = "";
   const std::string home = folder.write("file", "not a folder") + "/below";
