@@ -1,5 +1,5 @@
 // What tests of the program share: it is run as a user runs it, with an environment in which runs end the same
-// everywhere. Those that need a kernel find no compiler library. Thread-safety: one thread.
+// everywhere. NSA_COMPILER names a library that no loader finds. Thread-safety: one thread.
 #pragma once
 
 #include "tests/harness/scratch.h"
@@ -34,8 +34,8 @@ protected:
 
   // For a shell.
   std::string commandOf(const std::string &arguments) const {
-    return "env -u NSA_MISS -u NSA_CACHE_DIR NSA_COMPILER=absent.so" +
-           " NSA_DEVICE=cpu XDG_CACHE_HOME=" + scratch.file("xdg") + " '" NSA_PROGRAM "' " + arguments;
+    return "env -u NSA_MISS -u NSA_CACHE_DIR NSA_COMPILER=absent.so NSA_DEVICE=cpu XDG_CACHE_HOME=" +
+           scratch.file("xdg") + " '" NSA_PROGRAM "' " + arguments;
   }
 
   void expectUsageError(const std::string &arguments, const std::string &reason) {
