@@ -137,7 +137,7 @@ TEST_F(RunGpuTests, EvidenceRunsEveryStep) {
            "nsa_mutate --device gpu -j 2 --json here/mutants.json\n", " here/gpu_memcheck.json ",
            " here/gpu_synccheck.json ", " here/gpu_racecheck.json ",
            "check-signed-pack " + root + "/bin/nsa " + root + "/share/nsa/packs/nvidia-h200.nsapack " + root +
-               "/share/nsa/packs/nvidia-h200.public cuda:0 " + root + "/libexec/nsa/configs/nsa128.json 512\n"})
+               "/share/nsa/packs/nvidia-h200.public cuda:0 " + root + "/libexec/nsa/configs/nsa128.json 1280\n"})
     EXPECT_NE(calls.find(call), std::string::npos) << call << " is not among\n" << calls;
   EXPECT_NE(calls.find(" racecheck 2.0\n"), std::string::npos) << calls;
   EXPECT_EQ(run("--evidence here").text.find("exit status 1"), std::string::npos);
