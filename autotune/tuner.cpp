@@ -318,7 +318,7 @@ private:
     report.candidates[report.winner].outcome = CandidateOutcome::kWinner;
   }
 
-  // Why the winner stands above candidates whose median is shorter; empty where there is none.
+  // Says why the winner won although another candidate has a shorter median. Empty if no other has.
   std::string reasonOf(size_t leader) const {
     const double winnerMs = report.candidates[report.winner].medianMs;
     const bool isFastest = std::ranges::none_of(report.candidates, [&](const CandidateReport &other) {
@@ -327,7 +327,7 @@ private:
     if (isFastest)
       return "";
     if (report.winner == leader)
-      return "the fastest of those that ran side by side, which counts more than medians of other rounds";
+      return "the fastest where candidates ran side by side; medians of other rounds count less";
     char within[32];
     std::snprintf(within, sizeof within, "%g %%", options.simplerWithin * 100);
     return report.winner == report.incumbent

@@ -28,7 +28,7 @@ std::string describePlan(const PlanDescription &plan);
 
 struct TuningDescription {
   std::string problem, device, shape;
-  std::string cut; // cutText of the shape
+  std::string cut; // how much of the call was timed (cutText)
   uint64_t seed = 0;
   double milliseconds = 0;
   TuneReport report;

@@ -1,5 +1,5 @@
-// How large the call is that a tuning times, and what is said wherever its times are shown. A long call is cut, so that
-// one run stays short: a time of 64 of 1024 queries must not pass for that of all.
+// The call that a tuning times, and the text that stands wherever its times are shown. A tuning cuts a long call, so
+// that one run stays short. The text says so, because the time of 64 of 1024 queries is not the time of all of them.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -18,13 +18,13 @@ struct TimedShape {
   std::string text() const;
 };
 
-// "64 of 1024 queries timed", "8192 of 32768 queries over 131072 of 524288 keys timed", "512 of 4096 keys timed";
-// empty where the whole call was timed. Queries are those of all sequences, keys those of one; compression has its keys
-// counted over all sequences, as it sees no query.
+// Says how much of a call was timed: "64 of 1024 queries timed", "8192 of 32768 queries over 131072 of 524288 keys
+// timed", "512 of 4096 keys timed". The text is empty if the whole call was timed. Queries are counted over all
+// sequences and keys in one sequence. Compression sees no query, so its keys are counted over all sequences.
 std::string cutText(const Spec &spec, const Maxima &maxima, const TimedShape &timed);
 
-// What a stored choice keeps of a cut in its provenance, " timed=64_of_1024_queries", and the text of it again. Empty
-// of empty.
+// A stored choice keeps the text in its provenance: " timed=64_of_1024_queries". The second function reads the text
+// back. Each returns an empty text if nothing was cut.
 std::string cutProvenance(std::string_view cut);
 std::string cutTextOf(std::string_view provenance);
 

@@ -50,7 +50,7 @@ public:
   std::vector<Measurement> evidence() const;
   uint64_t seed() const { return inputSeed; }
   const TimedShape &timedShape() const { return trial->timedShape(); }
-  // What of the call was not timed (cutText).
+  // Says how much of the call is timed (cutText).
   std::string cut() const { return cutText(spec, maxima, trial->timedShape()); }
 
 private:

@@ -1,5 +1,5 @@
-// What verbs that measure tell of their times, of where these are kept, and what is left: the same on a terminal and in
-// a pipe.
+// `nsa tune` and `nsa bench` say how much of a call they timed, and where the results are. `nsa tune` says the same on
+// a terminal and in a pipe.
 #include "tests/cpu/program_job.h"
 #include "tests/harness/on_terminal.h"
 #include "tests/harness/template_folder.h"
@@ -80,7 +80,7 @@ TEST_F(TuneReportTest, ATuneEndsWithWhereItsResultsAre) {
   EXPECT_TRUE(made.ends_with("\nDatabase: " + scratch.file("made.db") + "\n")) << made;
 }
 
-// The lines without their times, which are those of each run.
+// The facts in the lines, without the times, which differ from run to run.
 std::vector<std::string> factsOf(const std::string &output) {
   const std::regex line(R"((\[\d+/\d+\] [^:\n]+: )|(\d+ kernels: [^\n]*?), in )");
   std::vector<std::string> facts;
@@ -102,7 +102,7 @@ TEST_F(TuneReportTest, ATerminalAndAPipeAreToldTheSame) {
   EXPECT_NE(shown.text.find("Database: " + other + "\r\n"), std::string::npos) << shown.text;
 }
 
-// Nothing appears in the folder where a bench is called, unless it is named.
+// A bench leaves nothing in the folder in which it was called.
 TEST_F(TuneReportTest, ABenchWritesWhereItIsToldAndSaysWhere) {
   const std::string folder = scratch.file("here"), shape = data + "/window_64.json";
   std::filesystem::create_directory(folder);

@@ -1,5 +1,5 @@
-// Runs a command of the shell with a terminal as its input, output and errors, as a person sees it.
-// Thread-safety: one thread. Needs the library util.
+// Runs a command of the shell on a terminal of its own, which is its standard input, output and error.
+// Thread-safety: one thread. A test that includes this links the library util.
 #pragma once
 
 #include <cstdlib>
@@ -29,7 +29,7 @@ inline OnTerminal runOnTerminal(const std::string &command) {
   if (child < 0)
     return result;
   char part[4096];
-  // The end of the last process that has it open is the error EIO.
+  // Reading fails with EIO when the last process that has the terminal open has ended.
   for (ssize_t count; (count = read(terminal, part, sizeof part)) > 0;)
     result.text.append(part, static_cast<size_t>(count));
   close(terminal);

@@ -88,7 +88,7 @@ Result<CacheDifference> compare(const DiffFlags &flags) {
   return compareCaches(*first, *second);
 }
 
-// Exit codes as those of diff(1).
+// The exit codes are the same as in diff(1).
 Ending diff(const DiffFlags &flags) {
   Result<CacheDifference> found = compare(flags);
   if (!found)
@@ -130,7 +130,7 @@ void addCacheDiff(CLI::App &cache, Action &action) {
   auto flags = std::make_shared<DiffFlags>();
   CLI::App *verb = cache.add_subcommand(
       "diff", "In what two files differ: kernels by their digests, choices by what they name, thresholds");
-  verb->footer("Exit codes are those of diff: 0 the same, 1 they differ, 2 a file cannot be read.");
+  verb->footer("The exit code is 0 if the files hold the same, 1 if they differ, and 2 if one cannot be read.");
   verb->add_option("FIRST", flags->first, "A database or a pack")->required();
   verb->add_option("SECOND", flags->second, "A database or a pack")->required();
   addJsonFlag(*verb, flags->json);

@@ -15,7 +15,7 @@ std::unique_ptr<CLI::App> makeCommandLine(Action &action) {
   app->formatter(std::make_shared<OrderedHelp>()); // verbs inherit it
   app->require_subcommand(1);
 
-  // By what one wants to do; in this order they stand in the help and in docs/cli.md.
+  // The verbs are grouped by their purpose. The help and docs/cli.md have them in this order.
   using Add = void (*)(CLI::App &, Action &);
   const std::pair<const char *, std::vector<Add>> groups[] = {
       {"Run an operator", {addRunCommand, addGenerateCommand, addDumpSelectionCommand}},

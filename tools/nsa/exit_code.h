@@ -1,4 +1,4 @@
-// How the program ends: what scripts may rely on. The help, docs/cli.md and the manual page print this table.
+// The exit codes of the program. The help, docs/cli.md and the manual page print this table.
 // Thread-safety: values.
 #pragma once
 
@@ -25,13 +25,13 @@ inline constexpr ExitCodeRow kExitCodes[] = {
     {ExitCode::kLeft, "`tune`: kernels are left to measure, as the budget was spent or Ctrl-C ended the run. The same "
                       "command goes on from there."}};
 
-// What a verb returns. A Status alone is enough for most: a failure is exit code 1, with its text on stderr.
+// The result of a verb. Most verbs return a Status alone: an error is exit code 1, with its text on stderr.
 class Ending {
 public:
-  // Implicit, so that a verb returns a status or a code as it is. NOLINTBEGIN(google-explicit-constructor)
+  // Both are implicit, so that a verb returns a status or a code as it is. NOLINTBEGIN(google-explicit-constructor)
   Ending(Status status)
       : endStatus(std::move(status)), endCode(endStatus.isOk() ? ExitCode::kDone : ExitCode::kFailed) {}
-  // An outcome that is no error, and says what it has to say on stdout.
+  // An outcome that is no error. The verb has printed it on stdout.
   Ending(ExitCode code) : endCode(code) {}
   // NOLINTEND(google-explicit-constructor)
   Ending(ExitCode code, Status status) : endStatus(std::move(status)), endCode(code) {}

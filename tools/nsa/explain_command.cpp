@@ -52,7 +52,7 @@ void printExplanation(const nlohmann::json &report) {
     printText("           and %zu more (--json lists all)\n", candidates.size() - kShownCandidates);
 }
 
-// A plan of any of these would fail.
+// An error if the plan of any of these kernels would fail.
 Status failureOf(const std::vector<nlohmann::json> &kernels) {
   std::string problems;
   for (const nlohmann::json &kernel : kernels)

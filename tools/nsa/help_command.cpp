@@ -1,4 +1,4 @@
-// `nsa help`: the verbs, or what one of them takes.
+// `nsa help` lists the verbs. `nsa help VERB` prints the help of one verb.
 #include "tools/nsa/command.h"
 #include "tools/nsa/usage_error.h"
 

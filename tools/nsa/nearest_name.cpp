@@ -23,7 +23,7 @@ size_t distance(std::string_view from, std::string_view to) {
   return row.back();
 }
 
-// The rest of the name was not typed. Two characters are the beginning of too many names.
+// True if only the end of the name was left out. Too many names begin with the same two characters.
 bool isBegun(std::string_view name, std::string_view candidate) {
   return name.size() > 2 && candidate.starts_with(name);
 }

@@ -11,10 +11,10 @@ namespace nsa::tools {
 namespace {
 
 constexpr size_t kMostColumns = 100;
-constexpr size_t kDescription = 30; // the library's column of descriptions
+constexpr size_t kDescription = 30; // the column in which the parser's library puts descriptions
 
-// Where the lines begin that a long one goes on in: below the description of an option or a verb, which stands two
-// columns or more behind the name; without one, four columns in.
+// The column in which a broken line goes on. That is the column of the description, which stands at least two columns
+// behind the name of an option or a verb. Without a description the line goes on four columns further in.
 size_t continuationOf(const std::string &line) {
   const size_t begin = line.find_first_not_of(' ');
   if (begin != 2)

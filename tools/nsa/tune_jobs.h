@@ -42,7 +42,7 @@ Result<std::vector<TuneJob>> expand(const std::vector<Workload> &workloads, cons
 struct TimedWork {
   int64_t batch = 0, seqlenQ = 0, seqlenK = 0;
   double flops = 0, bytes = 0;
-  std::string cut{}; // what of the call is left out (cutText)
+  std::string cut{}; // how much of the call is timed (cutText)
 };
 std::optional<TimedWork> timedWork(const TuneJob &job, bool isGpu);
 

@@ -64,7 +64,7 @@ void addMarks(Plot &plot, const std::vector<const Json *> &kernels, const Json &
 
 Plot timePlot(const std::vector<const Json *> &kernels, const Json &thresholds) {
   const Json &one = *kernels.front();
-  // Of decode's kernels it is not known how many queries were timed of which sequence: they show the time of a run.
+  // A record of decode's kernels does not have the timed lengths, so such a plot shows the time of a run.
   const bool isCut =
       std::ranges::any_of(kernels, [](const Json *kernel) { return isSmaller(*kernel) && kernel->contains("timed"); });
   const bool ofKeys = fieldText(one, "operator") == "compress"; // it sees no query

@@ -159,7 +159,7 @@ void addStored(Json &record, const StoredChoice &choice) {
                           {"ratio_to_default", entry.ratioToIncumbent},
                           {"detail", entry.detail}});
   record["provenance"] = choice.provenance;
-  // Choices of earlier versions do not say it: then it is what a tuning of today would cut.
+  // Choices of earlier versions do not say it. For them the record keeps the part that a tuning would time today.
   if (const std::string cut = cutTextOf(choice.provenance); !cut.empty())
     record["cut"] = cut;
   if (record["has_choices"] == true)

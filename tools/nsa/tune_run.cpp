@@ -257,13 +257,13 @@ Status WorkloadRun::checkKept() const {
   return makes ? KernelCache({.path = environment.cache.path}, Logger()).checkKept() : Status::ok();
 }
 
-// Above the line that shows the progress, which stands on the same terminal as a rule. `mutex` is held, or no other
-// thread runs.
+// Erases the line that shows the progress first, because both usually stand on the same terminal. The caller holds
+// `mutex`, or no other thread runs.
 void WorkloadRun::print(const std::string &line) {
   if (!options.print)
     return;
   if (progress)
-    progress->step(""); // the next one comes with show()
+    progress->step(""); // show() writes the next one
   options.print(line);
 }
 

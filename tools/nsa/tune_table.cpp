@@ -13,7 +13,7 @@ namespace {
 
 double timeOf(const nlohmann::json &candidate) { return candidate.value("milliseconds", 0.0); }
 
-// To the width, with blanks in front of it where `right`.
+// Fills the text up to the width with blanks, in front of it if `right`.
 std::string cell(const std::string &text, size_t width, bool right) {
   const std::string blanks(width - std::min(width, text.size()), ' ');
   return right ? blanks + text : text + blanks;
@@ -48,7 +48,7 @@ std::string tuneTable(const nlohmann::json &report) {
   if (const std::string cut = report.value("cut", ""); !cut.empty())
     text += "Times are of a part of the call: " + cut + "\n";
   text += row("outcome", "median", "x default", "rounds", "candidate");
-  // Those without a time last, in the order in which they were tried.
+  // Candidates without a time come last, in the order of the report.
   const nlohmann::json &candidates = report["candidates"];
   std::vector<std::pair<double, size_t>> tried;
   for (size_t i = 0; i < candidates.size(); ++i)

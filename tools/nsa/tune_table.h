@@ -1,4 +1,4 @@
-// What `nsa tune --op` prints of a kernel's tuning.
+// The table that `nsa tune --op` prints for a kernel.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace nsa::tools {
 
-// The tuner's report of one kernel as text: what was done, the candidates by their measured times, the fastest first,
-// then those without a time, and how many were never tried.
+// Formats the tuner's report of one kernel. The candidates are ordered by their measured times, the fastest first. Then
+// come the candidates without a time, and the number of candidates that were never tried.
 std::string tuneTable(const nlohmann::json &report);
 
 } // namespace nsa::tools

@@ -22,12 +22,12 @@ std::vector<std::string> optionsOf(const CLI::App &verb) {
   return names;
 }
 
-// All of them in the order in which they were given: the parser's own text has them reversed.
+// Names all words in the order in which they were given. The text of the parser's library reverses them.
 std::string unexpected(const CLI::App &verb, const std::vector<std::string> &words) {
   std::string list;
   for (const std::string &word : words)
     list += (list.empty() ? "'" : ", '") + word + "'";
-  // Where an option is mistyped, what was to be its value is unexpected too.
+  // The value of a mistyped option is unexpected too, so the first word decides.
   const bool isOption = words.front().starts_with("--");
   return (words.size() == 1 ? "unexpected argument " : "unexpected arguments ") + list +
          (isOption ? suggestion(words.front().substr(0, words.front().find('=')), optionsOf(verb)) : "");
@@ -63,7 +63,7 @@ UsageError usageErrorOf(const CLI::App &app, const CLI::ParseError &error) {
               (words.front().starts_with("-") ? unexpected(*verb, words) : unknownVerb(*verb, words.front())) + more};
     if (needsVerb && below.empty())
       return {helpOf(*verb), "name a verb of `" + verbPath(*verb) + "`"};
-    // Before what is missing: the one may have been meant as the other.
+    // An unexpected word is told before a missing one, because it may be the missing one, mistyped.
     if (!words.empty())
       return {"", unexpected(*verb, words) + more};
     if (below.empty())

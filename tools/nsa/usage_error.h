@@ -1,4 +1,4 @@
-// What is said of a command line that the parser did not accept.
+// The texts for a command line that the parser did not accept.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -11,14 +11,14 @@ namespace nsa::tools {
 
 // "nsa cache list"
 std::string verbPath(const CLI::App &verb);
-// What `nsa VERB --help` prints, whatever was parsed.
+// The text that `nsa VERB --help` prints. It does not depend on what was parsed.
 std::string helpOf(const CLI::App &verb);
 
-// "unknown verb 'lst' of `nsa cache`: did you mean list?"; `verb` has no verb of that name below it.
+// "unknown verb 'lst' of `nsa cache`: did you mean list?", for a word that names no verb below `verb`.
 std::string unknownVerb(const CLI::App &verb, const std::string &word);
 
 struct UsageError {
-  std::string verbs; // the help of a verb that stands alone and needs another one behind it; else empty
+  std::string verbs; // the help of a verb that lacks the name of a verb below it; else empty
   std::string text;
 };
 // `app` has parsed the command line and thrown `error`.

@@ -1,4 +1,4 @@
-// Colours on a terminal, and none anywhere else.
+// Colours for texts on a terminal.
 // Thread-safety: pure functions of the environment.
 #pragma once
 
@@ -8,8 +8,8 @@ namespace nsa::tools {
 
 enum class Colour { kRed, kYellow };
 
-// The text in bold and in that colour where `to`, a file descriptor, is a terminal that can show it; else as it is.
-// NO_COLOR, not empty, asks for none (https://no-color.org); so does TERM=dumb.
+// The text in bold and in that colour if the file descriptor `to` is a terminal that can show it, else the text as it
+// is. A variable NO_COLOR that is not empty switches colours off (https://no-color.org), and so does TERM=dumb.
 std::string coloured(int to, Colour colour, const std::string &text);
 
 } // namespace nsa::tools

@@ -27,7 +27,7 @@ TEST(Tuner, PlantedSlowDefaultLoses) {
   EXPECT_DOUBLE_EQ(report.candidates[3].ratioToIncumbent, 0.9);
 }
 
-// A table in the order of times has others above such a winner.
+// In a table that is ordered by time, such a winner stands below other candidates.
 TEST(Tuner, AWinnerWithALongerMedianSaysWhy) {
   FakeMachine fast{.trueMs = {2.0, 1.5, 1.0}};
   EXPECT_EQ(tuned(fast).candidates[2].detail, "") << "no other is above it";
@@ -39,13 +39,13 @@ TEST(Tuner, AWinnerWithALongerMedianSaysWhy) {
   report = tuned(simplerWins);
   EXPECT_EQ(report.winner, 1u);
   EXPECT_EQ(report.candidates[1].detail, "within 1 % of the fastest, and predicted to be cheaper");
-  // Slower and slower: what left after the first rounds was measured in the best of times.
+  // The machine becomes slower and slower. A candidate that leaves after the first rounds was measured at its best.
   FakeMachine slowing{.trueMs = {2.0, 1.0, 1.2}, .drift = 1, .driftRuns = 80};
   report = tuned(slowing);
   EXPECT_EQ(report.winner, 1u);
   EXPECT_LT(report.candidates[2].medianMs, report.candidates[1].medianMs);
   EXPECT_EQ(report.candidates[1].detail,
-            "the fastest of those that ran side by side, which counts more than medians of other rounds");
+            "the fastest where candidates ran side by side; medians of other rounds count less");
 }
 
 TEST(Tuner, FastButWrongIsRejectedAndRecorded) {

@@ -1,5 +1,5 @@
-// What tests of the program share: it is run as a user runs it, with an environment in which runs end the same
-// everywhere. NSA_COMPILER names a library that no loader finds. Thread-safety: one thread.
+// A fixture that runs the program as a user does, in an environment in which runs end the same on every machine.
+// NSA_COMPILER names a library that no loader finds. Thread-safety: one thread.
 #pragma once
 
 #include "tests/harness/scratch.h"
@@ -32,7 +32,7 @@ protected:
     return outcome;
   }
 
-  // For a shell.
+  // A command for a shell.
   std::string commandOf(const std::string &arguments) const {
     return "env -u NSA_MISS -u NSA_CACHE_DIR NSA_COMPILER=absent.so NSA_DEVICE=cpu XDG_CACHE_HOME=" +
            scratch.file("xdg") + " '" NSA_PROGRAM "' " + arguments;

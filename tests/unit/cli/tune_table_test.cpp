@@ -1,4 +1,4 @@
-// What a person is shown of a tuning: the fastest first, why a slower one won, and how much of the call was timed.
+// The table of a tuning has the fastest candidate first, says why a slower one won, and how much of the call was timed.
 #include "tools/nsa/tune_table.h"
 
 #include <gtest/gtest.h>

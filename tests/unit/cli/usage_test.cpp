@@ -1,5 +1,4 @@
-// How the program helps who does not know it: lists of verbs, help, what is said of a mistyped command line, exit
-// codes.
+// The texts that help a user of the command line: lists of verbs, help, answers to a mistyped command line, exit codes.
 #include "tests/harness/on_terminal.h"
 #include "tests/unit/cli/program_fixture.h"
 #include "tools/nsa/command_line.h"
@@ -25,7 +24,7 @@ std::vector<std::string> linesOf(const std::string &text) {
   return lines;
 }
 
-// Each verb of the whole command line, and its path.
+// Visits each verb of the whole command line with its path.
 void forEachVerb(const std::function<void(const CLI::App &, const std::string &)> &visit) {
   Action action;
   const std::unique_ptr<CLI::App> app = makeCommandLine(action);
@@ -56,7 +55,7 @@ TEST_F(Usage, HelpListsTheVerbsInGroupsALineEach) {
   }
 }
 
-// As `go` and `git` do: the list, for a person, and a failure, for a script whose verb came out empty.
+// A person gets the list. A script whose variable with the verb is empty gets a failure. `go` does the same.
 TEST_F(Usage, WithoutAVerbTheListIsPrintedAndItFails) {
   for (const std::string &verb : {std::string(), std::string("cache"), std::string("bench")}) {
     const Outcome alone = run(verb);

@@ -1,4 +1,4 @@
-// What is said of a tuning that has timed a part of a call, and that a stored choice says the same.
+// The text for a tuning that timed a part of a call. A stored choice keeps the same text.
 #include "runtime/engine/remade.h"
 #include "runtime/engine/timed_shape.h"
 
