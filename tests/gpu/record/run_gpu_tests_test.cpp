@@ -54,7 +54,8 @@ protected:
   }
   Outcome run(const std::string &arguments) const { return runCommand("run-gpu-tests", arguments); }
   Outcome runCommand(const std::string &program, const std::string &arguments) const {
-    const std::string command = "cd '" + folder.path() + "' && PATH='" + folder.file("tools") + "':\"$PATH\" JOBS=2 '" +
+    const std::string command = "cd '" + folder.path() + "' && PATH='" + folder.file("tools") +
+                                "':\"$PATH\" JOBS=2 env -u NSA_TEST_DRAWS -u NSA_TEST_MAX_TOKENS '" +
                                 folder.file(program) + "' " + arguments + " >output 2>&1";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, folder.read("output")};
@@ -75,6 +76,19 @@ TEST_F(RunGpuTests, EachSelectionNamesTests) {
     EXPECT_EQ(outcome.code, 0) << arguments << "\n" << outcome.text;
     EXPECT_GT(std::ranges::count(outcome.text, '\n'), 20) << arguments;
   }
+}
+
+// A program has as many drawn cases as it is told, so it must be told before it lists them.
+TEST_F(RunGpuTests, ASanitizerRunsThreeDrawnCases) {
+  const auto drawnCases = [&](const std::string &arguments) {
+    const std::string text = run(arguments).text, name = "nsa_gpu_attention_test Drawn/DrawnGeometries.";
+    int count = 0;
+    for (size_t at = 0; (at = text.find(name, at)) != std::string::npos; at += name.size())
+      ++count;
+    return count;
+  };
+  EXPECT_GT(drawnCases("--list"), 3);
+  EXPECT_EQ(drawnCases("--sanitizer memcheck --list"), 3);
 }
 
 TEST_F(RunGpuTests, RowsThatAreCopiedAreNotRacechecked) {
