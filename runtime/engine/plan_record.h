@@ -1,11 +1,11 @@
 // The plan record of a program (record_path, NSA_RECORD): a file with a line of JSON for each plan (config_text.h),
-// which `nsa tune FILE` tunes. Threads, engines, forks and other processes may append to one file at once: each line is
+// which `nsa tune FILE` tunes. Threads, engines, forks and other processes may append to one file at once. Each line is
 // appended by one call of the system, and readers merge equal lines.
 //
-// The file is opened anew for each write, so it may be moved away, and a host may close all descriptors. It is made
-// with the process's mask. A record is no code, so the folders on the way to it are not judged; but the name may be
-// known to other users, so a link in its place is not followed, and the file must be a regular one that belongs to this
-// user or to root and has no second name.
+// The file is opened anew for each write, so it may be moved away, and a host may close all descriptors. Its mode
+// follows the process's mask. A record is no code, so the folders on the way to it are not judged. But other users may
+// know its name. So a link in its place is not followed, and the file must be a regular file that belongs to this user
+// or to root and has no second name.
 // Thread-safety: all functions may be called by many threads at once. A record belongs to one process; the child of a
 // fork opens its own.
 #pragma once

@@ -17,22 +17,22 @@ struct PlannedCall {
   Spec spec;
   Maxima maxima;
 
-  // "64/4x192/128": query and key/value heads and their sizes, of which an operator may have none.
+  // The heads and their sizes: "64/4x192/128" for query and key/value heads. An operator may have none.
   std::string headsText() const;
 };
 
-// The list of a workload's "plans". Errors name the file, the place in it, the value and the rule.
+// Reads the list "plans" of a workload. Errors name the file, the place in it, the value and the rule.
 Result<std::vector<PlannedCall>> readPlans(const nlohmann::json &list, const std::string &file);
 
-// Whether a text is a record: its first line begins with {"op".
+// Whether a text is a record, which it is when its first line begins with {"op".
 bool isPlanRecord(std::string_view text);
 
 struct ReadRecord {
   std::vector<PlannedCall> plans; // each once, in the order of the lines
-  std::vector<std::string> cut;   // a sentence for each line that ends too early: those are passed over
+  std::vector<std::string> cut;   // a sentence for each line that ends too early and was skipped
 };
-// A line of a record that was cut off, as by a full disk, holds no plan; any other line that is none is an error, which
-// names file and line.
+// Reads a record. A line that was cut off, for example by a full disk, is skipped. Any other line that is no plan is an
+// error, which names file and line.
 Result<ReadRecord> readRecord(std::string_view text, const std::string &file);
 
 } // namespace nsa::tools
