@@ -267,7 +267,7 @@ elseif(CASE STREQUAL "nsa_embed_record")
   # An empty cache, no compiler, and nothing may be made: without the pack that is a miss.
   set(ENV{NSA_CACHE_DIR} ${work}/empty)
   set(ENV{NSA_MISS} fail)
-  set(ENV{NSA_COMPILER} ${work}/absent.so)
+  set(ENV{NSA_COMPILER} absent.so) # which no loader finds
   execute_process(COMMAND ${program} RESULT_VARIABLE code ERROR_VARIABLE text OUTPUT_QUIET)
   if(code EQUAL 0 OR NOT text MATCHES "no stored kernel")
     message(FATAL_ERROR "expected a miss without the pack, got ${code}: ${text}")

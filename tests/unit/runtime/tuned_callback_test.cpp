@@ -33,16 +33,16 @@ protected:
   void hold() {
     options.tuned = [this](const Spec &, const Maxima &) {
       ++calls;
-      if (onCall)
-        onCall();
       EXPECT_TRUE(test::waitUntil([&] { return mayGoOn.load(); }));
+      if (beforeTheEnd)
+        beforeTheEnd();
       hasGoneOn = true;
     };
   }
 
   std::atomic<int> calls = 0;
   std::atomic<bool> mayGoOn = false, hasGoneOn = false;
-  std::function<void()> onCall;
+  std::function<void()> beforeTheEnd; // of the call
 };
 
 // A host that plans anew where it is told, and one whose own thread does.
@@ -191,7 +191,7 @@ TEST_F(TunedCallback, WhatItThrowsIsLoggedAndTheTunerGoesOn) {
 TEST_F(TunedCallback, AnEngineEndsWhenTheCallbackHasReturned) {
   hold();
   PlanPointer held; // the last one, which the callback gives back: it must not end the engine that calls it
-  onCall = [&] { held.reset(); };
+  beforeTheEnd = [&] { held.reset(); };
   auto engine = open(MissPolicy::kBackground);
   held = planOf(*engine, spec, maxima);
   for (const int64_t length : {500, 1000, 2000})
