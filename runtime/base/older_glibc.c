@@ -1,9 +1,15 @@
 /* LLVM's archives and the C++ library's were compiled with a newer glibc than the one that users may have
  * (docs/installing.md says which). This file defines what the older one lacks. Each library and program that users get
  * has these definitions inside, hidden. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 /* glibc has it since 2.36. The C++ library's random_device calls it. */
 uint32_t arc4random(void) {
@@ -38,3 +44,52 @@ struct mallinfo2 mallinfo2(void) {
   return wide;
 }
 #endif
+
+/* glibc has it since 2.30. */
+pid_t gettid(void) { return (pid_t)syscall(SYS_gettid); }
+
+/* A deadline of one clock as the other clock will show it. */
+struct timespec nsa_deadline_of_other_clock(struct timespec deadline, struct timespec now, struct timespec other_now) {
+  const int64_t second = 1000000000;
+  const int64_t nanoseconds = second + deadline.tv_nsec - now.tv_nsec + other_now.tv_nsec;
+  struct timespec moved = {.tv_sec = other_now.tv_sec + deadline.tv_sec - now.tv_sec - 1 + nanoseconds / second,
+                           .tv_nsec = nanoseconds % second};
+  return moved;
+}
+
+/* What pthread_cond_clockwait does where glibc has none: it waits on the wall clock. A wall clock that is set meanwhile
+ * makes it end earlier or later than the deadline. */
+int nsa_wait_on_wall_clock(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock,
+                           const struct timespec *deadline) {
+  struct timespec now, wall;
+  clock_gettime(clock, &now);
+  clock_gettime(CLOCK_REALTIME, &wall);
+  wall = nsa_deadline_of_other_clock(*deadline, now, wall);
+  return pthread_cond_timedwait(condition, mutex, &wall);
+}
+
+/* glibc has it since 2.30. The C++ library's condition variables wait with it for a duration. */
+int pthread_cond_clockwait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex, clockid_t clock,
+                           const struct timespec *restrict deadline) {
+  int (*wait)(pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *);
+  /* This definition is hidden, so it is not found. */
+  *(void **)&wait = dlsym(RTLD_DEFAULT, "pthread_cond_clockwait");
+  return (wait ? wait : nsa_wait_on_wall_clock)(condition, mutex, clock, deadline);
+}
+
+/* glibc 2.29 has new versions of these functions, which do not look at a variable that chose between standards of
+ * error handling. A linker takes the newest version that it sees, unless an older one is named. */
+#ifdef __x86_64__
+#define OLDEST "GLIBC_2.2.5"
+#else
+#define OLDEST "GLIBC_2.17"
+#endif
+#define OLDER_VERSION(function, parameters, arguments)                                                                 \
+  __asm__(".symver older_" #function ", " #function "@" OLDEST);                                                       \
+  double older_##function parameters;                                                                                  \
+  double function parameters { return older_##function arguments; }
+OLDER_VERSION(exp, (double x), (x))
+OLDER_VERSION(exp2, (double x), (x))
+OLDER_VERSION(log, (double x), (x))
+OLDER_VERSION(log2, (double x), (x))
+OLDER_VERSION(pow, (double x, double y), (x, y))

@@ -3,17 +3,44 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
 #include <malloc.h>
+#include <numbers>
 #include <pthread.h>
 #include <set>
+#include <thread>
+#include <unistd.h>
 
 extern "C" uint32_t arc4random();
+extern "C" timespec nsa_deadline_of_other_clock(timespec deadline, timespec now, timespec other_now);
+extern "C" int nsa_wait_on_wall_clock(pthread_cond_t *, pthread_mutex_t *, clockid_t, const timespec *);
 
 namespace nsa {
 namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+int64_t nanoseconds(const timespec &time) { return time.tv_sec * kSecond + time.tv_nsec; }
+
+int64_t monotonicNow() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return nanoseconds(now);
+}
+
+// What a wait for something that does not happen answers, and how long it took.
+template <typename Wait> int waitUntil(Wait wait, int64_t deadline) {
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+  const timespec time{deadline / kSecond, deadline % kSecond};
+  pthread_mutex_lock(&mutex);
+  const int answer = wait(&condition, &mutex, CLOCK_MONOTONIC, &time);
+  pthread_mutex_unlock(&mutex);
+  return answer;
+}
 
 TEST(OlderGlibc, DrawsDifferentNumbers) {
   std::set<uint32_t> drawn;
@@ -36,6 +63,49 @@ TEST(OlderGlibc, CountsAllocatedBytes) {
   EXPECT_EQ(wide.fordblks, static_cast<unsigned>(narrow.fordblks));
 }
 #endif
+
+TEST(OlderGlibc, KnowsThreads) {
+  EXPECT_EQ(gettid(), getpid());
+  std::thread([] { EXPECT_NE(gettid(), getpid()); }).join();
+}
+
+TEST(OlderGlibc, MovesADeadlineToAnotherClock) {
+  const auto moved = [](timespec deadline, timespec now, timespec otherNow) {
+    const timespec result = nsa_deadline_of_other_clock(deadline, now, otherNow);
+    EXPECT_GE(result.tv_nsec, 0);
+    EXPECT_LT(result.tv_nsec, kSecond);
+    return nanoseconds(result);
+  };
+  EXPECT_EQ(moved({20, 0}, {17, 0}, {1000, 0}), 1003 * kSecond);
+  EXPECT_EQ(moved({20, 100}, {17, 200}, {1000, 50}), 1003 * kSecond - 50);
+  EXPECT_EQ(moved({20, 900'000'000}, {17, 100'000'000}, {1000, 300'000'000}), 1004 * kSecond + 100'000'000);
+  EXPECT_EQ(moved({20, 999'999'999}, {17, 0}, {1000, 999'999'999}), 1005 * kSecond - 2);
+  EXPECT_EQ(moved({17, 0}, {20, 999'999'999}, {1000, 0}), 996 * kSecond + 1); // passed
+}
+
+TEST(OlderGlibc, WaitsUntilTheDeadline) {
+  for (const auto wait : {pthread_cond_clockwait, nsa_wait_on_wall_clock}) {
+    for (const int64_t duration : {1'000'000, 30'000'000}) {
+      const int64_t begin = monotonicNow();
+      EXPECT_EQ(waitUntil(wait, begin + duration), ETIMEDOUT);
+      EXPECT_GE(monotonicNow() - begin, duration - 1'000'000); // the wall clock may be slewed
+      EXPECT_LT(monotonicNow() - begin, duration + 5 * kSecond);
+    }
+    const int64_t begin = monotonicNow();
+    EXPECT_EQ(waitUntil(wait, begin > 2 * kSecond ? begin - 2 * kSecond : 0), ETIMEDOUT);
+    EXPECT_LT(monotonicNow() - begin, 5 * kSecond);
+  }
+}
+
+TEST(OlderGlibc, Computes) {
+  // volatile: the compiler must not do it.
+  volatile double one = 1, two = 2, eight = 8, half = 0.5;
+  EXPECT_DOUBLE_EQ(std::exp(one), std::numbers::e);
+  EXPECT_DOUBLE_EQ(std::exp2(eight), 256);
+  EXPECT_DOUBLE_EQ(std::log(two), std::numbers::ln2);
+  EXPECT_DOUBLE_EQ(std::log2(eight), 3);
+  EXPECT_DOUBLE_EQ(std::pow(two, half), std::numbers::sqrt2);
+}
 
 } // namespace
 } // namespace nsa
