@@ -9,7 +9,9 @@ Decoder::Decoder(Device &device, nsa::Engine &engine, const std::vector<std::int
                  std::int32_t pageSize)
     : device(device), cache(device, room, pageSize), tokens(device, mostNew),
       // The same operator with other maxima: with few new tokens of a sequence (8 at most) programs share its keys.
-      chunkPlan(engine.plan(layerSpec(NSA_OP_DECODE, pageSize), {kBatch, mostNew, cache.roomOfOne(), mostNew},
+      // `mostNew` are those of all sequences together, and one has no more than its room.
+      chunkPlan(engine.plan(layerSpec(NSA_OP_DECODE, pageSize),
+                            {kBatch, std::min(mostNew, cache.roomOfOne()), cache.roomOfOne(), mostNew},
                             device.stream())),
       stepPlan(
           engine.plan(layerSpec(NSA_OP_DECODE, pageSize), {kBatch, 1, cache.roomOfOne(), kBatch}, device.stream())),

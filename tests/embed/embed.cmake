@@ -274,6 +274,9 @@ elseif(CASE STREQUAL "nsa_embed_record")
   endif()
   set(ENV{NSA_CACHE_PACKS} ${work}/kernels.nsapack)
   run(${program})
+  if(EXISTS ${work}/empty/kernels.db)
+    message(FATAL_ERROR "a database was made, although all kernels are in the pack")
+  endif()
 
 elseif(CASE STREQUAL "nsa_embed_decode_refused")
   # What the library refuses comes with field, value and rule; what the example itself does, with a usage.
