@@ -49,22 +49,22 @@ struct mallinfo2 mallinfo2(void) {
 pid_t gettid(void) { return (pid_t)syscall(SYS_gettid); }
 
 /* A deadline of one clock as the other clock will show it. */
-struct timespec nsa_deadline_of_other_clock(struct timespec deadline, struct timespec now, struct timespec other_now) {
+struct timespec nsaDeadlineOfOtherClock(struct timespec deadline, struct timespec now, struct timespec otherNow) {
   const int64_t second = 1000000000;
-  const int64_t nanoseconds = second + deadline.tv_nsec - now.tv_nsec + other_now.tv_nsec;
-  struct timespec moved = {.tv_sec = other_now.tv_sec + deadline.tv_sec - now.tv_sec - 1 + nanoseconds / second,
+  const int64_t nanoseconds = second + deadline.tv_nsec - now.tv_nsec + otherNow.tv_nsec;
+  struct timespec moved = {.tv_sec = otherNow.tv_sec + deadline.tv_sec - now.tv_sec - 1 + nanoseconds / second,
                            .tv_nsec = nanoseconds % second};
   return moved;
 }
 
 /* What pthread_cond_clockwait does where glibc has none: it waits on the wall clock. A wall clock that is set meanwhile
  * makes it end earlier or later than the deadline. */
-int nsa_wait_on_wall_clock(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock,
-                           const struct timespec *deadline) {
+int nsaWaitOnWallClock(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock,
+                       const struct timespec *deadline) {
   struct timespec now, wall;
   clock_gettime(clock, &now);
   clock_gettime(CLOCK_REALTIME, &wall);
-  wall = nsa_deadline_of_other_clock(*deadline, now, wall);
+  wall = nsaDeadlineOfOtherClock(*deadline, now, wall);
   return pthread_cond_timedwait(condition, mutex, &wall);
 }
 
@@ -74,7 +74,7 @@ int pthread_cond_clockwait(pthread_cond_t *restrict condition, pthread_mutex_t *
   int (*wait)(pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *);
   /* This definition is hidden, so it is not found. */
   *(void **)&wait = dlsym(RTLD_DEFAULT, "pthread_cond_clockwait");
-  return (wait ? wait : nsa_wait_on_wall_clock)(condition, mutex, clock, deadline);
+  return (wait ? wait : nsaWaitOnWallClock)(condition, mutex, clock, deadline);
 }
 
 /* glibc 2.29 has new versions of these functions, which do not look at a variable that chose between standards of

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 extern "C" uint32_t arc4random();
-extern "C" timespec nsa_deadline_of_other_clock(timespec deadline, timespec now, timespec other_now);
-extern "C" int nsa_wait_on_wall_clock(pthread_cond_t *, pthread_mutex_t *, clockid_t, const timespec *);
+extern "C" timespec nsaDeadlineOfOtherClock(timespec deadline, timespec now, timespec otherNow);
+extern "C" int nsaWaitOnWallClock(pthread_cond_t *, pthread_mutex_t *, clockid_t, const timespec *);
 
 namespace nsa {
 namespace {
@@ -71,7 +71,7 @@ TEST(OlderGlibc, KnowsThreads) {
 
 TEST(OlderGlibc, MovesADeadlineToAnotherClock) {
   const auto moved = [](timespec deadline, timespec now, timespec otherNow) {
-    const timespec result = nsa_deadline_of_other_clock(deadline, now, otherNow);
+    const timespec result = nsaDeadlineOfOtherClock(deadline, now, otherNow);
     EXPECT_GE(result.tv_nsec, 0);
     EXPECT_LT(result.tv_nsec, kSecond);
     return nanoseconds(result);
@@ -84,7 +84,7 @@ TEST(OlderGlibc, MovesADeadlineToAnotherClock) {
 }
 
 TEST(OlderGlibc, WaitsUntilTheDeadline) {
-  for (const auto wait : {pthread_cond_clockwait, nsa_wait_on_wall_clock}) {
+  for (const auto wait : {pthread_cond_clockwait, nsaWaitOnWallClock}) {
     for (const int64_t duration : {1'000'000, 30'000'000}) {
       const int64_t begin = monotonicNow();
       EXPECT_EQ(waitUntil(wait, begin + duration), ETIMEDOUT);
