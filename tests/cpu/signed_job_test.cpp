@@ -91,12 +91,13 @@ TEST_F(ProgramJob, APackThatLostItsSignatureIsNotShippedAgain) {
   EXPECT_FALSE(ship("--unsinged ")) << "an unknown flag";
 }
 
-// Wherever rows of packs are taken: a key file that cannot be read ends the program where a signature is required, and
+// Wherever rows of packs are taken: a key file that is not trusted ends the program where a signature is required, and
 // is a warning elsewhere, and then the other key counts.
-TEST_F(ProgramJob, AKeyThatCannotBeReadMeansTheSameEverywhere) {
+TEST_F(ProgramJob, AKeyThatIsNotTrustedMeansTheSameEverywhere) {
   run(job);
   const std::string pack = scratch.file("kernels.nsapack"), good = scratch.file("good.public");
-  const std::string missing = scratch.file("missing.public");
+  const std::string untrusted = scratch.write("open.public", "everyone may write it");
+  std::filesystem::permissions(untrusted, std::filesystem::perms(0666));
   run("cache export " + pack + " --cache " + database);
   run("cache keygen " + scratch.file("good"));
   run("cache sign " + pack + " --key " + scratch.file("good.secret"));
@@ -110,15 +111,15 @@ TEST_F(ProgramJob, AKeyThatCannotBeReadMeansTheSameEverywhere) {
                           {"doctor", "doctor", "NSA_CACHE_PACKS=" + pack},
                           {"merge", "cache merge " + pack + " --cache " + scratch.file("merged.db"), ""}};
   for (const Taker &taker : takers)
-    for (const std::string &keys : {good, good + ":" + missing, missing + ":" + good})
+    for (const std::string &keys : {good, good + ":" + untrusted, untrusted + ":" + good})
       for (const bool isRequired : {false, true}) {
         SCOPED_TRACE(taker.name + " with " + keys + (isRequired ? ", required" : ""));
-        const bool isMissing = keys != good;
+        const bool isUntrusted = keys != good;
         const std::string text =
-            run(taker.arguments, isMissing && isRequired ? 1 : 0,
+            run(taker.arguments, isUntrusted && isRequired ? 1 : 0,
                 taker.environment + " NSA_CACHE_KEYS=" + keys + (isRequired ? " NSA_REQUIRE_SIGNATURE=1" : "")) +
             test::readFile(scratch.file("stderr"));
-        EXPECT_EQ(text.find(missing + "' cannot be read") != std::string::npos, isMissing) << text;
+        EXPECT_EQ(text.find(untrusted + "' is not used") != std::string::npos, isUntrusted) << text;
         EXPECT_EQ(text.find("none of the trusted keys has signed it"), std::string::npos) << text;
       }
 }
