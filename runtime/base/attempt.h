@@ -1,5 +1,5 @@
-// Runs work on a thread that the library began, and turns every exception into a Status. An exception that left such a
-// thread would end the host's process.
+// Runs work on a thread that the library began, and turns every exception into a Status. An exception that left a
+// thread of the library would end the host's process.
 // Thread-safety: pure.
 #pragma once
 
@@ -12,8 +12,8 @@
 namespace nsa {
 
 // Calls `work`, which returns Status, and returns its result. An exception becomes an error: std::bad_alloc is
-// kOutOfMemory, every other exception is kInternal. `purpose` completes the message "no host memory ..." and begins
-// with "to".
+// kOutOfMemory, every other exception is kInternal. `purpose` completes the error message "no host memory ..." and
+// begins with "to".
 template <typename Work> Status attempt(const char *purpose, Work &&work) {
   try {
     return work();

@@ -1,6 +1,6 @@
-// Names the state of compiler/ and templates/ that this build was made from. The compiler writes this name into the
-// manifests of its kernels, and the runtime compares it. Where a compiler is at hand, the runtime makes a kernel of
-// another revision again.
+// Names the state of compiler/ and templates/ that this build was made from. The compiler writes its revision into the
+// manifests of its kernels, and the runtime compares it with its own. Where a compiler is at hand, the runtime makes a
+// kernel of another compiler revision again.
 // Thread-safety: a constant.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace nsa {
 
-// 64 hex digits: SHA-256 over the paths and contents of all sources of the compiler and of all templates.
+// Returns 64 hex digits: SHA-256 over the paths and contents of all sources of the compiler and of all templates.
 std::string_view compilerRevision();
 
 } // namespace nsa

@@ -9,12 +9,12 @@
 
 namespace nsa {
 
-// {"dtype":"bf16","query_heads":64,...}: the fields that the operator reads, without those that have their default. The
-// operator itself is not among them. Specs that ask for the same have the same text.
+// Returns {"dtype":"bf16","query_heads":64,...}: the fields that the operator reads, without those that have their
+// default. The text does not name the operator. Specs that ask for the same computation have the same text.
 std::string configText(const Spec &spec);
 
-// {"op":"decode","batch":2,"seqlen_q":1,"seqlen_k":4096,"config":{...}}, with "tokens_q" where the queries of all
-// sequences together are not batch * seqlen_q.
+// Returns {"op":"decode","batch":2,"seqlen_q":1,"seqlen_k":4096,"config":{...}}, with "tokens_q" where the queries of
+// all sequences together are not batch * seqlen_q.
 std::string planText(const Spec &spec, const Maxima &maxima);
 
 } // namespace nsa

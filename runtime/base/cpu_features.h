@@ -1,5 +1,5 @@
-// The x86-64 feature levels that CPU kernels are generated for. The runtime's device key and the
-// compiler's target use the same names, so a stored kernel never meets a processor that lacks them.
+// The x86-64 feature levels that CPU kernels are generated for. The runtime's device key and the compiler's target use
+// the same names, so a stored kernel never meets a processor that lacks its instructions.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -9,10 +9,10 @@
 
 namespace nsa {
 
-// The highest of "x86-64-v4", "x86-64-v3" that this processor has; "" when it has neither.
+// Returns the higher of the levels "x86-64-v4" and "x86-64-v3" that this processor has; "" when it has neither.
 std::string_view hostCpuFeatures();
 
-// 32-bit lanes of a vector register at a level (16 or 8). An error for any other name.
+// Returns the 32-bit lanes of a vector register at a feature level (16 or 8). Any other name is an error.
 Result<int> cpuVectorLanes(std::string_view features);
 
 } // namespace nsa

@@ -1,6 +1,7 @@
-// The status word that kernels set when lengths or lists in device memory break a rule (docs/specification.md 2). It is
-// two int32: {code, place}. The first report stays; later ones are lost until the word is cleared. A kernel writes
-// nothing for a bad sequence, and lets a query with a bad list attend nothing. Templates name the codes by number
+// The status word that kernels set when lengths or lists in device memory break a rule (docs/specification.md 2). A
+// status word is two int32: {code, place}. The first report stays in the status word; later reports are
+// lost until the host clears the word. A kernel writes nothing for a sequence whose lengths break a rule, and lets a
+// query whose block list breaks a rule attend nothing. Templates name the codes of the status word by number
 // (`tile.report`), so a number never changes its meaning.
 // Thread-safety: pure functions.
 #pragma once
@@ -13,15 +14,15 @@ namespace nsa {
 
 enum class DeviceStatusCode : int32_t {
   kOk = 0,
-  kBadCuSeqlensQ = 1, // the first is not 0, they decrease, or one is outside of [0, total_q]
-  kBadCuSeqlensK = 2, // the first is not 0, they decrease, or one is outside of [0, total_k]
+  kBadCuSeqlensQ = 1, // the first offset is not 0, offsets decrease, or one is outside of [0, total_q]
+  kBadCuSeqlensK = 2, // the first offset is not 0, offsets decrease, or one is outside of [0, total_k]
   kMoreQueriesThanKeys = 3,
   kSeqlenQOverMaximum = 4,
   kSeqlenKOverMaximum = 5,
   kMalformedList = 6,    // block_list: not ascending, not a block of the sequence, or a block after -1
   kBlocksOverTensor = 7, // k_comp, v_comp: the sequences have more compressed blocks than the tensor has rows
-  kBadCacheSeqlens = 8,  // negative, or more than the cache has room for
-  kCacheFull = 9,        // no room for the new tokens
+  kBadCacheSeqlens = 8,  // a length is negative, or more than the cache has room for
+  kCacheFull = 9,        // the cache has no room for the new tokens
   kBadPage = 10,         // block_table: the number of a page that the pools do not have
 };
 
@@ -31,7 +32,7 @@ inline constexpr const char *kMalformedListHint =
     "a query whose list breaks the rule attended nothing: its output is 0";
 inline constexpr int kDeviceStatusWords = 2; // the code and the number of the sequence
 
-// Ok for code 0. Every other code gives a device error that names the field, the sequence and the rule.
+// Returns ok for code 0. Every other status code gives a device error that names the field, the sequence and the rule.
 Status deviceStatus(int32_t code, int32_t place);
 
 } // namespace nsa

@@ -1,5 +1,6 @@
-// Digests. BLAKE2b-256 names everything that is stored: it is the key of a kernel's content, and it finds damaged rows.
-// XXH3-128 makes keys in memory, where speed counts and a forged key would harm only its own process.
+// Digests. The digest BLAKE2b-256 names everything that is stored: it is the key of a kernel's content, and it finds
+// damaged rows. The hash XXH3-128 makes keys in memory, where speed counts and a forged key would harm only its own
+// process.
 // Thread-safety: functions are safe from any thread; a Digest belongs to one thread at a time.
 #pragma once
 
@@ -19,15 +20,15 @@ public:
   using Bytes = std::array<std::byte, 32>;
   Digest();
 
-  // Adds raw bytes. Two calls give the same digest as one call with both texts joined.
+  // Adds raw bytes. Two calls of `update` give the same digest as one call with both texts joined.
   Digest &update(std::span<const std::byte> bytes);
   Digest &update(std::string_view text);
-  // Adds one field of a record: its length (8 bytes, little endian), then its bytes. The length keeps two neighbouring
-  // fields from having the same digest as two others with the same bytes in all.
+  // Adds one field of a record to the digest: its length (8 bytes, little endian), then its bytes. The length tells the
+  // fields "ab", "c" from the fields "a", "bc", whose bytes are equal in all.
   Digest &field(std::span<const std::byte> bytes);
   Digest &field(std::string_view text);
 
-  // Returns the digest and ends it: no function may be called afterwards.
+  // Returns the digest. No function of the object may be called afterwards.
   Bytes finish();
   std::string finishHex();
 
@@ -45,7 +46,7 @@ struct Hash128 {
   bool operator==(const Hash128 &) const = default;
 };
 
-// XXH3-128. It must never be stored: only equality within one process is promised.
+// XXH3-128. A value of this hash must never be stored: only equality within one process is promised.
 Hash128 hash128(std::string_view bytes);
 
 } // namespace nsa

@@ -1,8 +1,8 @@
 // Integer expressions of template headers and manifests (`require`, `let`, `cost`, `grid`).
 // Grammar: 64-bit integers, names, + - * / %, < <= > >= == !=, && || !, ?:, parentheses, and the functions min(a,b)
-// max(a,b) ceildiv(a,b) roundup(a,b). A name must not be that of a function. Comparisons give 0 or 1. Division by zero
-// and overflow are errors.
-// A text is parsed once. Evaluating it with an array of values allocates nothing.
+// max(a,b) ceildiv(a,b) roundup(a,b). A variable must not have the name of a function. Comparisons give 0 or 1.
+// Division by zero and overflow are errors.
+// The text of an expression is parsed once. Evaluating an expression with an array of values allocates nothing.
 // Thread-safety: an Expression is immutable after parsing and may be evaluated by many threads.
 #pragma once
 
@@ -24,10 +24,11 @@ public:
   static Result<Expression> parse(std::string_view text);
 
   const std::string &text() const { return source; }
-  // The distinct names in the order of their first use. `evaluate` takes their values in this order.
+  // The distinct names of an expression in the order of their first use. `evaluate` takes the values of names() in the
+  // order of names().
   const std::vector<std::string> &names() const { return nameList; }
 
-  // Evaluates with one value for each name: values.size() == names().size(). It allocates nothing.
+  // Evaluates with one value for each name: values.size() == names().size(). Allocates nothing.
   Result<int64_t> evaluate(std::span<const int64_t> values) const;
   // Evaluates with the value that `lookup` gives for each name. `lookup` returns false for an unknown name, which is an
   // error that contains the name.

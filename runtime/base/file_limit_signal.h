@@ -1,9 +1,9 @@
 // Keeps SIGXFSZ away while an operation writes files. A write beyond the host's limit of file sizes (RLIMIT_FSIZE)
-// sends this signal, and it ends a process that does not handle it. While a FileLimitSignalHeld exists, such a write
-// only fails, with EFBIG. The outermost object of a thread takes four system calls and an object within it takes none,
-// so put one around a whole operation.
-// Thread-safety: it works for the thread that makes it. The same thread must destroy it, after all objects that it made
-// meanwhile.
+// sends SIGXFSZ, which ends a process that does not handle it. While a FileLimitSignalHeld exists, a write beyond the
+// limit only fails, with EFBIG. The outermost FileLimitSignalHeld of a thread takes four system calls and an object
+// within its life takes none, so put one around a whole operation.
+// Thread-safety: a FileLimitSignalHeld works for the thread that makes it. That thread destroys its objects in the
+// reverse order of their making.
 #pragma once
 
 #include <cerrno>
@@ -31,7 +31,8 @@ public:
       return;
     const int error = errno;
     const timespec atOnce{};
-    // A signal that became pending meanwhile is the library's: the kernel sends SIGXFSZ to the thread that wrote.
+    // A SIGXFSZ that became pending during the object's life is the library's: the kernel sends SIGXFSZ to the thread
+    // that wrote.
     while (!isHosts && sigtimedwait(&signal, nullptr, &atOnce) < 0 && errno == EINTR) {
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);

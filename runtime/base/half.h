@@ -12,7 +12,7 @@ inline float bf16ToFloat(uint16_t value) { return std::bit_cast<float>(static_ca
 
 inline uint16_t floatToBf16(float value) {
   uint32_t bits = std::bit_cast<uint32_t>(value);
-  // A NaN whose payload sits in the low half would round to infinity: make it quiet instead.
+  // A NaN whose payload sits in the low half would round to infinity, so it is made quiet.
   if ((bits & 0x7fffffffu) > 0x7f800000u)
     return static_cast<uint16_t>((bits >> 16) | 0x40u);
   return static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
@@ -45,7 +45,7 @@ inline uint16_t floatToFp16(float value) {
   }
   if (magnitude < 0x33000000u) // below half of the least subnormal
     return static_cast<uint16_t>(sign);
-  // Subnormal: the mantissa in units of 2^-24, rounded by the bits shifted out.
+  // A subnormal result is the mantissa in units of 2^-24, rounded by the bits shifted out.
   uint32_t shift = 126u - (magnitude >> 23);
   uint32_t mantissa = (magnitude & 0x7fffffu) | 0x800000u;
   uint32_t kept = mantissa >> shift;

@@ -14,7 +14,7 @@
 
 namespace nsa {
 
-// The tensors that kernels take. docs/operators.md says what each one holds, operator by operator.
+// The tensors that kernels take. docs/operators.md says what each tensor holds, operator by operator.
 enum class View : int {
   kQ,
   kK,
@@ -141,11 +141,12 @@ struct ViewSlots {
   const void *data = nullptr;                        // nullptr: the tensor is absent
   std::array<int64_t, kMaxCoordinates> strides = {}; // one for each coordinate of the view, in elements
   uint64_t flags = 0;
-  // A view of pages only: the table that names the page of a sequence's rows (runtime/base/manifest.h). nullptr: no
-  // pages.
+  // A view of pages only: the table that names the page of a sequence's rows (runtime/base/manifest.h). nullptr: the
+  // view has no pages.
   const int32_t *table = nullptr;
   int64_t tableStride = 0; // from one sequence's row of the table to the next, in elements
-  // A view [entry, time, head] only: the extent of its time coordinate. 0: not known, so no tensor map is made.
+  // A view [entry, time, head] only: the extent of its time coordinate. 0: the extent is not known, so no tensor map is
+  // made.
   int64_t rows = 0;
 
   static ViewSlots make(const void *data, DType dtype, const std::array<int64_t, kMaxCoordinates> &strides,
@@ -157,7 +158,7 @@ struct ViewSlots {
   }
 };
 
-// Views by their numbers, of which a call has only a few. An absent view costs nothing when the table is made or
+// Views by their numbers, of which a call has only a few. An absent view costs nothing when a SparseViews is made or
 // copied.
 template <size_t kCount> class SparseViews {
 public:
@@ -195,7 +196,7 @@ private:
   };
 };
 
-// The sizes that the formulas of a grid may use. Each is an upper bound of the call.
+// The sizes that the formulas of a grid may use. Each size of a grid is an upper bound of the call.
 struct GridSizes {
   int64_t batch = 0;
   int64_t kvHeads = 0;

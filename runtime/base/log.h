@@ -1,6 +1,6 @@
-// A log with levels. Its only output is a callback of the host: there is no global state and no formatting library.
-// Every part of the library that logs holds a copy of the Logger it was given.
-// Thread-safety: a Logger is immutable. Its sink is called from any thread and must allow that.
+// A log with levels. The log's only output is a callback of the host: there is no global state and no formatting
+// library. Every part of the library that logs holds a copy of the Logger that it was given.
+// Thread-safety: a Logger is immutable. The sink of a Logger is called from any thread and must allow that.
 #pragma once
 
 #include "runtime/base/text.h"
@@ -23,11 +23,11 @@ public:
   Logger() = default; // silent
   Logger(Sink sink, LogLevel least);
 
-  // Whether a message of this level reaches the sink. A caller asks before it composes an expensive message.
+  // Returns whether a message of this level reaches the sink. A caller asks before it composes an expensive message.
   bool enabled(LogLevel level) const { return level >= least && level < LogLevel::kOff; }
-  // Writes one line; `message` has no newline. `tag` names the part that speaks: "cache", "tuner", ...
-  // The function is inline so that it is compiled with its caller. The host's sink may throw, and a function of a
-  // library that is compiled without exceptions would not free the text then.
+  // Writes one line; `message` has no newline. `tag` names the part that speaks: "cache", "tuner", ... `write` is
+  // inline so that it is compiled with its caller. The host's sink may throw, and a function of a library that is
+  // compiled without exceptions would not free the text of the line.
   void log(LogLevel level, std::string_view tag, std::string_view message) const {
     if (enabled(level))
       sink(level, tag, printable(message));

@@ -1,5 +1,5 @@
 // Keeps a repeated fault from filling a host's log. Of each tag only a limited number of warnings passes in a minute.
-// Errors, and the levels info and debug, which a host has to ask for, always pass.
+// Log lines of the levels error, info and debug always pass; a host has to ask for info and debug.
 // Thread-safety: many threads may call the returned sink at once if they may call the given sink at once.
 #pragma once
 
@@ -17,9 +17,9 @@ struct LogLimit {
 };
 
 // Returns a sink that passes lines on to `sink` within the limit. When a warning is held back for the first time in a
-// period, one line says so. After the period the next warning of the tag is preceded by a line that says how many were
-// held back. `now` counts seconds and never goes back. `dropped` counts the lines held back and must outlive the
-// returned sink.
+// period of `seconds`, one line says so. After the period, a line that says how many warnings were held back precedes
+// the next warning of the tag. The clock `now` counts seconds and never goes back. `dropped` counts the lines held back
+// and must outlive the returned sink.
 Logger::Sink limitLog(Logger::Sink sink, LogLimit limit, std::function<double()> now, std::atomic<uint64_t> &dropped);
 
 } // namespace nsa

@@ -1,6 +1,6 @@
 // The manifest: everything the runtime must know to launch a compiled kernel, as a small line
 // format that both libraries read and write and a person can read (`nsa cache show`).
-// It is stored beside the binary; its ABI version must match the runtime's.
+// A manifest is stored beside the binary; its ABI version must match the runtime's.
 //
 //   manifest 1
 //   entry attention                    symbol (GPU) or byte offset into the image (CPU: "+64")
@@ -35,17 +35,17 @@ namespace nsa {
 
 inline constexpr int kManifestVersion = 1;
 
-// A kernel's arguments live in one block of 8-byte slots (GPU: one by-value struct; CPU: a pointer
-// to it), in the order of the manifest. A scalar takes one slot, low bytes first. A view of rank r
-// takes r + 2 slots: data pointer, r strides in elements, flags. A view of pages takes r + 4: its
-// block table (int32) and the signed distance of the table's rows in elements follow. Its first two
-// strides are those of pages and of rows in a page; row t of sequence s lies in page table[s, t / rows].
+// A kernel's arguments live in one block of 8-byte slots (GPU: one by-value struct; CPU: a pointer to it), in the order
+// of the manifest. A scalar takes one slot, low bytes first. A view of rank r takes r + 2 slots: data pointer, r
+// strides in elements, flags. A view of pages takes r + 4 slots: its block table (int32) and the signed distance of the
+// table's rows in elements follow. The first two strides of a view of pages are those of pages and of rows in a page;
+// row t of sequence s lies in page table[s, t / rows].
 //
-// A tensor map (GPUs from sm_90 on) is a CUtensorMap, 16 slots at a multiple of 64 bytes, so maps come first. It is
-// made of a view [entry, time, head] whose rows are aligned: four dimensions (column, head, time, entry), boxes of 128
-// bytes of columns, `heads` by `rows` of one entry, each row's 16-byte pieces swizzled over 128 bytes. Where a view is
-// absent or cannot have one (runtime/base/tensor_map.h) all 16 slots are 0, and the kernel has to do without. A view
-// whose entry stride is 0 has one entry.
+// A tensor map (GPUs from sm_90 on) is a CUtensorMap, 16 slots at a multiple of 64 bytes, so maps come first. A tensor
+// map is made of a view [entry, time, head] whose rows are aligned: four dimensions (column, head, time, entry), boxes
+// of 128 bytes of columns, `heads` by `rows` of one entry, each row's 16-byte pieces swizzled over 128 bytes. Where a
+// view is absent or cannot have a tensor map (runtime/base/tensor_map.h), all 16 slots are 0, and the kernel has to do
+// without the map. A view whose entry stride is 0 has one entry.
 struct ManifestParam {
   enum class Kind { kView, kI32, kI64, kF32, kMap };
   static constexpr int kMapSlots = 16;
@@ -57,7 +57,7 @@ struct ManifestParam {
   std::string dtype; // views and maps: bf16, fp16, fp32, int32
   int rank = 0;      // views: number of coordinates that address one row, 1 to 5
   int pageRows = 0;  // views: rows of a page; 0: no pages
-  // Maps: the view that it is of, the elements of a row, and a box.
+  // Maps: the view that the map is of, the elements of a row, and a box.
   std::string view{};
   int64_t columns = 0, boxHeads = 0, boxRows = 0;
 
@@ -90,8 +90,8 @@ struct Manifest {
   static Result<Manifest> parse(std::string_view text);
 };
 
-// "a=1 b=2", names ascending: the one text form of a name -> value map. Names and values are not
-// empty and hold no white space; names hold no '='.
+// "a=1 b=2", names ascending, is the one text form of a name -> value map. The names and values of such a text are not
+// empty and hold no white space, and the names hold no '='.
 std::string formatValues(const std::map<std::string, std::string> &values);
 Result<std::map<std::string, std::string>> parseValues(std::string_view text);
 

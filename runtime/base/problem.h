@@ -1,7 +1,7 @@
 // Turns a spec into a problem, the canonical key under which choices are stored. A Problem holds only what can change
 // which kernel is best: the values that are compiled in, and batch and lengths rounded up to powers of two (buckets).
-// Buckets choose a kernel; they are never compiled in. One list of fields makes the messages of validation, the text
-// and the comparison, and no hash is written by hand.
+// The buckets of a problem choose a kernel; they are never compiled in. One list of fields makes the messages of
+// validation, the text of a problem and the comparison, and no hash is written by hand.
 // Thread-safety: values.
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace nsa {
 
-// The operators of docs/specification.md 12. Those after kDecode are kernels that serve only within a plan of another
-// operator.
+// The operators of docs/specification.md 12. The operators after kDecode are kernels that serve only within a plan of
+// another operator.
 enum class Operator : int {
   kDense = 0,
   kWindow = 1,
@@ -27,7 +27,7 @@ enum class Operator : int {
   kNsa = 7,
   kDecode = 8,
   kSequences = 9,       // checks the lengths in device memory once for all kernels of a plan
-  kCacheSequences = 10, // the same for a cache, whose lengths grow by the new tokens
+  kCacheSequences = 10, // as kSequences, for a cache, whose lengths grow by the new tokens
   kAppend = 11,         // writes new tokens into a cache
   // The kernels of decode for few queries, in which several programs share the keys of a query (Flash-Decoding).
   kSplitCmp = 12,
@@ -46,7 +46,7 @@ constexpr bool isWhole(Operator op) { return op == Operator::kNsa || op == Opera
 constexpr bool isTuned(Operator op) {
   return op != Operator::kSequences && op != Operator::kCacheSequences && op != Operator::kAscend;
 }
-// The same for the name of an operator, which a stored kernel has. An unknown operator counts as tuned.
+// As isTuned above, for the name of an operator, which a stored kernel has. An unknown operator counts as tuned.
 bool isTuned(std::string_view op);
 // Whether the operator is a kernel of decode that a caller cannot ask for.
 constexpr bool isPartOfDecode(Operator op) { return op > Operator::kCacheSequences; }
@@ -74,13 +74,14 @@ Result<Activation> parseActivation(std::string_view name);
 Result<Gate> parseGate(std::string_view name);
 int dtypeBytes(DType dtype);
 // Gives the number of an enumerator to an expression: names of operators, dtypes, kinds of compression, activations and
-// gates (`op == window`, `dtype == fp32`, `cmp_kind == mean`). Returns false for any other name.
+// gates (`op == window`, `dtype == fp32`, `cmp_kind == mean`). Returns false for a name that is no enumerator.
 bool lookupEnumerator(std::string_view name, int64_t &value);
 
 // The branches of NSA, as bits of Spec::branches; gates and branch outputs are in this order.
 inline constexpr int32_t kBranchCmp = 1, kBranchSel = 2, kBranchWin = 4, kAllBranches = 7;
 
-// The fields of a spec that an operator reads. A bit stands for one field, or for fields that are always read together.
+// The fields of a spec that an operator reads. A bit of SpecField stands for one field, or for fields that are always
+// read together.
 enum SpecField : uint32_t {
   kHeads = 1, // query_heads
   kQk = 2,    // qk_dim, scale
@@ -106,9 +107,9 @@ struct Spec {
   int32_t qkDim = 0;
   int32_t vDim = 0;
   int32_t window = 512; // tokens, the query's own included
-  // The scale of scores; 0 means 1/sqrt(qk_dim). It is limited because kernels subtract the largest score from each
-  // score in fp32. At a score of 2^32 the rounding error reaches 2^8, and 2 to that power is not finite. With the scale
-  // 65536 the product of a query and a key may reach 2^14.
+  // The scale of scores; 0 means 1/sqrt(qk_dim). The scale is limited because kernels subtract the largest score from
+  // each score in fp32. At a score of 2^32 the rounding error reaches 2^8, and 2^256 is not finite in fp32. With the
+  // scale 65536 the product of a query and a key may reach 2^14.
   static constexpr float kMostScale = 65536;
   float scale = 0;
   int32_t cmpBlock = 32; // tokens
@@ -124,8 +125,8 @@ struct Spec {
   bool gatePerGroup = false; // true: gates are [.., kv_heads, 3]; false: [.., query_heads, 3]
   int32_t branches = kAllBranches;
   int32_t pageSize = 0; // tokens of a page of the cache; 0: each sequence's tokens lie together
-  // Set by the engine and not by a caller: at most how many programs share the keys of a query of decode in each
-  // branch. 0: the rule of key_splits.h decides.
+  // At most how many programs share the keys of a query of decode in each branch. The engine sets this number and not a
+  // caller. 0: the rule of key_splits.h decides.
   int32_t keySplits = 0;
 
   int32_t group() const { return kvHeads ? queryHeads / kvHeads : 0; }
@@ -133,7 +134,7 @@ struct Spec {
   bool hasBranch(int32_t branch) const { return (branches & branch) != 0; }
   // How many compressed blocks `tokens` tokens have: N_c of docs/specification.md 3.
   int64_t compressedBlocks(int64_t tokens) const {
-    // Operators without compression do not validate these fields, so cmp_stride may be 0.
+    // Operators without compression do not validate the fields of compression, so cmp_stride may be 0.
     return cmpStride < 1 || tokens < cmpBlock ? 0 : (tokens - cmpBlock) / cmpStride + 1;
   }
   // Checks every rule of docs/specification.md 1 that concerns the operator. The error names field, value and rule.
@@ -148,20 +149,21 @@ struct Maxima {
   int64_t seqlenQ = 0;
   int64_t seqlenK = 0;
   // Lengths of zero are legal (docs/specification.md 1). A batch has at least one sequence. Every bound must fit the
-  // 32-bit lengths that kernels take. The error names the field as the API does: max_batch, ...
+  // 32-bit lengths that kernels take. The error of a broken bound names the field as the API does: max_batch, ...
   Status validate(const Spec &spec) const;
 };
 
 struct Problem {
-  // Templates receive `fixed`. `buckets` only takes part in choosing a kernel.
+  // Templates receive the values of `fixed`. `buckets` only takes part in choosing a kernel.
   std::map<std::string, std::string> fixed;   // the values that the operator compiles in: dtype, qk_dim, ...
   std::map<std::string, std::string> buckets; // batch, kv_heads, seqlen_k, seqlen_q, window (by operator)
   std::string op;
 
-  // Both arguments must have passed validate(). The operator must be a single kernel, so neither nsa nor decode.
+  // The spec and the maxima must have passed validate(). The operator must be a single kernel, so neither nsa nor
+  // decode.
   static Problem make(const Spec &spec, const Maxima &maxima);
-  // The key of the database: "window dtype=bf16 group=8 packed=0 page_size=0 qk_dim=64 v_dim=64 | batch=1 kv_heads=1
-  // ...".
+  // Returns the problem's key in the database: "window dtype=bf16 group=8 packed=0 page_size=0 qk_dim=64 v_dim=64 |
+  // batch=1 kv_heads=1 ...".
   std::string key() const;
   bool operator==(const Problem &) const = default;
 };

@@ -1,5 +1,5 @@
-// Shares work between the caller and threads that the library begins. No exception leaves such a thread, and no signal
-// of the host runs on one. Where no thread can be made, the caller does all the work.
+// Shares work between the caller and threads that the library begins. No exception leaves a thread of the library, and
+// no signal handler of the host runs on one. Where no thread can be made, the caller does all the work.
 // Thread-safety: several threads call `work` at once.
 #pragma once
 
@@ -24,9 +24,9 @@ struct HelperThreads {
   std::function<void()> begin{}; // called first on each new thread, never on the caller; may be empty
 };
 
-// Calls work(0) to work(count - 1), which return Status, and begins them in this order. At most `threads` threads work,
-// and the caller is one of them. After a failure no further call begins. The result is the error of the lowest failing
-// index, so it is the same in every run.
+// Calls work(0) to work(count - 1), which return Status, and begins these calls in ascending order. At most `threads`
+// threads work, and the caller is one of them. After a failed call of `work` no further call begins. The result is the
+// error of the lowest failing index, so it is the same in every run.
 template <typename Work>
 Status runAtOnce(size_t count, size_t threads, const HelperThreads &helpers, const Work &work) {
   std::vector<Status> results(count);

@@ -1,6 +1,7 @@
-// Blocks all signals while it exists, so that a thread begun meanwhile receives none: the host's handlers must run on
-// the host's own threads only.
-// Thread-safety: it changes the mask of the thread that makes it, and the same thread must destroy it.
+// Blocks all signals while a SignalsBlocked exists, so that a thread begun meanwhile receives none: the host's handlers
+// must run on the host's own threads only.
+// Thread-safety: a SignalsBlocked changes the signal mask of the thread that makes it, and the same thread must destroy
+// it.
 #pragma once
 
 #include <csignal>

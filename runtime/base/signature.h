@@ -1,5 +1,5 @@
-// Says which tensors an operator takes and what each must look like. Calls are checked and arguments are filled by this
-// one table (docs/specification.md 2 and 12).
+// Says which tensors an operator takes and what each must look like. One table of tensors serves both to check calls
+// and to fill arguments (docs/specification.md 2 and 12).
 // Thread-safety: constants.
 #pragma once
 
@@ -67,12 +67,13 @@ enum class TensorName : int {
 inline constexpr int kTensorNames = 51;
 std::string_view tensorName(TensorName name); // "q", "k_win", "cu_seqlens_q", ...
 
-// What the first dimensions of a tensor count. kQueries, kKeys and kBlocks are [batch, time] in the dense layout and
-// [total] in the packed one. kCache and kCacheBlocks are [batch, room] without pages and [pages, rows of a page] with
-// pages, whatever the layout. kRing is [batch, cmp_block].
+// What the first dimensions of a tensor count. Tensors that count kQueries, kKeys or kBlocks begin with [batch, time]
+// in the dense layout and with [total] in the packed one. Tensors that count kCache or kCacheBlocks begin with [batch,
+// room] without pages and with [pages, rows of a page] with pages, whatever the layout. A tensor that counts kRing
+// begins with [batch, cmp_block].
 enum class Lead : uint8_t { kNone, kQueries, kKeys, kBlocks, kCache, kCacheBlocks, kRing, kSequences };
 
-// The dimensions behind the first ones.
+// The dimensions of a tensor behind those that Lead counts.
 enum class Axis : uint8_t {
   kQueryHeads,
   kKvHeads,
@@ -96,7 +97,7 @@ struct TensorRule {
   std::array<Axis, 3> axes;
   bool contiguous; // the last dimension must be contiguous, and is then no coordinate of the view
 };
-// Must not be asked for cu_seqlens_q and cu_seqlens_k, which have rules of their own.
+// Returns the rule of a tensor. `name` must not be cu_seqlens_q or cu_seqlens_k, which have rules of their own.
 const TensorRule &tensorRule(TensorName name);
 
 struct Operand {
@@ -111,11 +112,11 @@ struct Operand {
   bool isRead() const { return role != Role::kOut && role != Role::kOptionalOut; }
 };
 
-// The operator's tensors in the order in which they are checked. Some of them may not apply to a spec, such as the
-// weights of another kind of compression or the outputs of a branch that is off: ask `takes`.
+// The operator's tensors in the order in which they are checked. Some tensors of an operator may not apply to a spec,
+// such as the weights of another kind of compression or the outputs of a branch that is off: ask `takes`.
 std::span<const Operand> operandsOf(Operator op);
 bool takes(const Spec &spec, TensorName name);
-// Whether the operator reads cu_seqlens in the packed layout.
+// Returns whether the operator reads cu_seqlens in the packed layout.
 bool readsLengths(Operator op);
 
 } // namespace nsa

@@ -1,6 +1,6 @@
 // Errors as values: Status and Result<T>, used between all parts of the library. A Status is one pointer wide and null
-// on success, so returning success costs nothing. An error names the field at fault, its value, the rule it broke and
-// what to do about it.
+// on success, so returning success costs nothing. An error names the field at fault, its value, the broken rule and
+// what to do about the error.
 // Thread-safety: values; distinct objects may be used from distinct threads.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace nsa {
 
-// The numbers are part of the C ABI (nsa_status in nsa/nsa.h).
+// The numbers of ErrorCode are part of the C ABI (nsa_status in nsa/nsa.h).
 enum class ErrorCode : int {
   kOk = 0,
   kInvalidArgument = 1, // a spec, tensor, option or file breaks a rule
@@ -31,7 +31,7 @@ enum class ErrorCode : int {
 // Stable lower-case name of a code, e.g. "invalid argument".
 std::string_view errorCodeName(ErrorCode code);
 
-// What went wrong. `field`, `value` and `rule` are empty where an error has none.
+// What went wrong. The texts `field`, `value` and `rule` are empty where an error has none.
 struct ErrorInfo {
   ErrorCode code = ErrorCode::kInternal;
   std::string field;
@@ -40,9 +40,9 @@ struct ErrorInfo {
   std::string message; // free text; empty: `sentence` composes it of the three above
   std::string hint;    // what the reader can do
 
-  // "window = 0: must be at least 1".
+  // Returns field, value and rule as one sentence: "window = 0: must be at least 1".
   std::string sentence() const;
-  // One line: "invalid argument: window = 0: must be at least 1 (hint: ...)".
+  // Returns the whole error in one line: "invalid argument: window = 0: must be at least 1 (hint: ...)".
   std::string toString() const;
 };
 
@@ -56,7 +56,7 @@ public:
   Status &operator=(const Status &other);
 
   static Status ok() { return Status(); }
-  // An invalid argument: `field` has `value`, which breaks `rule`.
+  // Makes the error of an invalid argument: `field` has `value`, which breaks `rule`.
   static Status invalid(std::string field, std::string value, std::string rule, std::string hint = "");
   static Status error(ErrorCode code, std::string message, std::string hint = "");
 
@@ -75,7 +75,8 @@ private:
 // A value or the reason why there is none.
 template <typename T> class [[nodiscard]] Result {
 public:
-  // Both implicit, so that a function returns a value or an error as it is. NOLINTBEGIN(google-explicit-constructor)
+  // The constructors of Result are implicit, so that a function returns a value or an error as it is.
+  // NOLINTBEGIN(google-explicit-constructor)
   Result(T value) : state(std::in_place_index<0>, std::move(value)) {}
   Result(Status status) : state(std::in_place_index<1>, std::move(status)) {
     assert(!std::get<1>(state).isOk() && "a Result without a value needs an error");

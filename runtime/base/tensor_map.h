@@ -1,5 +1,5 @@
-// Describes a tensor map, by which the copy engine of a GPU reads a view, and says whether a view can have one.
-// runtime/base/manifest.h describes what kernels receive.
+// Describes a tensor map, by which the copy engine of a GPU reads a view, and says whether a view can have one. How
+// kernels receive tensor maps is in runtime/base/manifest.h.
 // Thread-safety: values and pure functions.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace nsa {
 
-// The rows of a view [entry, time, head]. Strides are in elements.
+// The rows of a view [entry, time, head]. The strides of a TensorMapShape are in elements.
 struct TensorMapShape {
   const void *data = nullptr;
   DType dtype = DType::kBf16;
@@ -21,11 +21,13 @@ struct TensorMapShape {
   bool operator==(const TensorMapShape &) const = default;
 };
 
-// Whether a view may have a tensor map: only q, k and v may, because only their number of heads is known here.
+// Returns whether a view may have a tensor map. Only the views of q, k and v may, because only their number of heads is
+// known.
 bool mayHaveTensorMap(View view);
 
-// nullopt where the copy engine cannot address the view: it is absent, not aligned or has pages, its extent in time is
-// not known, or a stride or an extent is not positive or too large for a map (CUDA driver API, cuTensorMapEncodeTiled).
+// Returns nullopt where the copy engine cannot address the view: the view is absent, not aligned or has pages, its
+// extent in time is not known, or a stride or an extent is not positive or too large for a map (CUDA driver API,
+// cuTensorMapEncodeTiled).
 std::optional<TensorMapShape> tensorMapShape(const KernelCall &call, View view, DType own, const ManifestParam &param);
 
 } // namespace nsa

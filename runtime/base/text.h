@@ -19,7 +19,7 @@ inline std::string_view trim(std::string_view text) {
   return text;
 }
 
-// Cuts the first word off the front of `text` and trims the rest; "" when there is none.
+// Cuts the first word off the front of `text` and trims the rest. Returns "" when there is no word.
 inline std::string_view takeWord(std::string_view &text) {
   text = trim(text);
   const auto length = static_cast<size_t>(std::find_if(text.begin(), text.end(), isSpace) - text.begin());
@@ -29,13 +29,13 @@ inline std::string_view takeWord(std::string_view &text) {
 }
 
 // Makes a text from a foreign file fit for a log or a terminal. Control characters may move the cursor, forge lines or
-// change the terminal's settings, so they are written as escapes. The characters in `kept` stay as they are.
+// change the terminal's settings, so `printable` writes them as escapes. The characters in `kept` stay as they are.
 inline std::string printable(std::string_view text, std::string_view kept = "") {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string result;
   for (size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
-    // U+0080 to U+009F are control characters too, and take two bytes.
+    // The characters U+0080 to U+009F are control characters too, and take two bytes.
     const bool isWide = byte == 0xc2 && i + 1 < text.size() && (static_cast<unsigned char>(text[i + 1]) & 0xe0) == 0x80;
     if ((byte >= 0x20 && byte != 0x7f && !isWide) || kept.find(text[i]) != std::string_view::npos)
       result += text[i];

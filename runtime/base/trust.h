@@ -1,21 +1,21 @@
 // Says who could have written a file. Kernels are code, and so are the libraries that make them, so a file that another
-// user owns or may write is neither read nor opened. The folders on the way to the file count as much, because another
-// file or folder can be put in its place there.
+// user owns or may write is neither read nor opened. The folders on the way to a file count as much as the file,
+// because a user who may write a folder can put another file or folder in its place.
 //
-// The rule is that of sshd: everything from the root to the file belongs to root or to this process's user, and neither
-// its group nor everyone may write it. A group counts even when it is the user's own, because its members are not known
-// here. Where there is an access list, the bits of the group are its mask, so lists are covered. Unlike sshd, this code
-// accepts a folder with the sticky bit (/tmp) on the way: only the owner of an entry can rename it there. The file's
-// own folder must not be such a folder, because another user could make a new file in it, for example a log beside a
-// database.
+// The rule of trust is that of sshd: everything from the root to the file belongs to root or to this process's user,
+// and neither its group nor everyone may write it. A group's right to write counts even when it is the user's own
+// group, because the members of a group are not known. Where a file has an access list, the bits of its group are the
+// list's mask, so access lists are covered. Unlike sshd, this code accepts a folder with the sticky bit (/tmp) on the
+// way to a file: in a sticky folder only the owner of an entry can rename it. The file's own folder must not be sticky,
+// because another user could make a new file in it, for example a log beside a database.
 //
-// Folders are judged from the root down. Once all are found good, only root and this user can change where the path
-// leads, so a file may afterwards be opened or made by its path. A missing folder is a fault, because another user
-// might make it meanwhile. A missing file is no fault.
+// Folders are judged from the root down. Once all folders of a path are found good, only root and this user can change
+// where the path leads, so a file may afterwards be opened or made by its path. A missing folder is a fault, because
+// another user might make it meanwhile. A missing file is no fault.
 //
-// Paths are absolute and free of links (realpath); `followLinks` alone takes any path. A link that another function
-// meets was made meanwhile or leads nowhere, and is refused. The results are "", or the reason in words that follow a
-// colon.
+// The functions take paths that are absolute and free of links (realpath); `followLinks` alone takes any path. A link
+// that another function than `followLinks` meets was made meanwhile or leads nowhere, and is refused. A fault is
+// returned as words that follow a colon, and "" means that the path is trusted.
 // Thread-safety: pure functions of the file system.
 #pragma once
 
@@ -27,8 +27,8 @@ namespace nsa {
 // Judges the file and all folders on the way to it.
 std::string whyNotTrusted(const std::string &path);
 
-// Follows the links of a path to its file. Each link on the way is judged as a file is: by its owner, the folder that
-// it is in, and the way to that folder. So only root and this user can change where the path leads.
+// Follows the links of a path to its file. Each link on the way is judged as a file is: by its owner, by its folder,
+// and by the way to that folder. Only root and this user can change where an accepted path leads.
 struct FollowedPath {
   std::string file;  // absolute and free of links; "": there is none
   std::string fault; // why the file, or a link to it, is not trusted
@@ -39,7 +39,8 @@ FollowedPath followLinks(const std::string &path);
 // Judges only the folders, from the root to the one that the file is in.
 std::string whyFolderNotTrusted(const std::string &folder);
 
-// Judges only the file, in a folder that is trusted: by its name, or by the facts (fstat) of a file that is open.
+// Judges only the file, in a folder that is trusted. The file is given by its name, or by the facts (fstat) of a file
+// that is open.
 std::string whyFileNotTrusted(const std::string &path);
 std::string whyFileNotTrusted(const std::string &path, const struct stat &facts);
 

@@ -1,5 +1,6 @@
-// Converts the input structs of the C ABI to the engine's values, and back for what a host is told. Sizes, reserved
-// fields and the ranges of enumerations are checked here. Every other rule is checked where the value is used.
+// Converts the input structs of the C ABI to the engine's values, and the engine's values back to structs for the host.
+// `convert` checks the sizes of structs, reserved fields and the ranges of enumerations. Every other rule is checked
+// where the value is used.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -13,12 +14,12 @@ namespace nsa::capi {
 Status convert(const nsa_engine_options *options, EngineOptions &result);
 Status convert(const nsa_plan_options *options, bool &compares);
 Status convert(const nsa_spec *spec, Spec &result);
-// max_tokens_q may be 0. It is then max_batch * max_seqlen_q, and in the packed layout at most 2^31 - 1, where `spec`
-// says the layout.
+// A max_tokens_q of 0 becomes max_batch * max_seqlen_q, and in the packed layout at most 2^31 - 1. `spec` says the
+// layout.
 Status convert(const nsa_maxima *maxima, const Spec &spec, Maxima &result);
 Status convert(const nsa_binding *bindings, size_t count, Bindings &result);
 
-// What a host would have written.
+// Returns the struct that a host would have written.
 nsa_spec convert(const Spec &spec);
 nsa_maxima convert(const Maxima &maxima);
 

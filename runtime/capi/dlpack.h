@@ -1,5 +1,6 @@
-// The tensor of DLPack 1.x (dlpack.h; these fields are stable since 0.6). It is declared here because distributions
-// have older headers. Only the plain view is declared: the host keeps the DLManagedTensor and decides when it is freed.
+// The tensor of DLPack 1.x (dlpack.h; its fields are stable since 0.6). DlTensor is declared here because distributions
+// have older headers of DLPack. Only the plain view of DLPack is declared: the host keeps the DLManagedTensor and
+// decides when it is freed.
 #pragma once
 
 #include <cstdint>

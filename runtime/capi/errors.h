@@ -11,7 +11,7 @@
 
 namespace nsa::capi {
 
-// Fills the caller's struct, which may be null, and cuts texts that are too long.
+// Fills the caller's nsa_error, which may be null, and cuts texts that are too long.
 nsa_status report(const Status &status, nsa_error *error);
 
 // Runs a C entry's body, which returns Status. No exception leaves the library.
@@ -27,8 +27,8 @@ template <typename Body> nsa_status guarded(nsa_error *error, Body body) {
   }
 }
 
-// The number in an enumeration that a host filled. It is read as bytes, because a value outside of the enumerators is
-// undefined behaviour in C++.
+// Returns the number in an enumeration that a host filled. The number is read as bytes, because a value outside of the
+// enumerators is undefined behaviour in C++.
 template <typename Enum> int numberOf(const Enum &value) {
   static_assert(sizeof(Enum) == sizeof(int));
   int number;
@@ -38,7 +38,8 @@ template <typename Enum> int numberOf(const Enum &value) {
 
 Status requirePointer(const void *pointer, const char *name);
 
-// Checks the rules of every input struct: it is present, its size is this library's, and its reserved fields are zero.
+// Checks the rules of every input struct: the struct is present, its size is this library's, and its reserved fields
+// are zero.
 template <typename T> Status checkStruct(const T *value, const char *name) {
   NSA_RETURN_IF_ERROR(requirePointer(value, name));
   if (value->size != sizeof(T))

@@ -1,6 +1,6 @@
-// The CPU behind the engine's Device interface. Kernels are made for a feature level (x86-64-v3 or v4). The level is in
-// the device key and in the kernel's manifest. So a store of another machine, or a row that names a kernel for a higher
-// level, is a miss and never an illegal instruction.
+// The CPU behind the engine's Device interface. CPU kernels are made for a feature level (x86-64-v3 or v4). The feature
+// level is in the device key and in the kernel's manifest. So a kernel that was stored for a higher feature level than
+// this processor has is a miss and never an illegal instruction.
 // Thread-safety: as Device.
 #pragma once
 
@@ -14,8 +14,8 @@ namespace nsa::cpu {
 
 class CpuDevice final : public Device {
 public:
-  // `threads`: 0 means all cores. `features`: "" means the best level of this processor; a level that it lacks is an
-  // invalid argument.
+  // `threads`: 0 means all cores. `features`: "" means the best feature level of this processor; a level that the
+  // processor lacks is an invalid argument.
   static Result<std::unique_ptr<Device>> open(int threads, const std::string &features);
 
   bool isGpu() const override { return false; }
@@ -26,7 +26,7 @@ public:
 
   Result<std::unique_ptr<Kernel>> load(const Manifest &manifest, std::span<const std::byte> binary) override;
   int64_t gridLimit(int axis) const override { return 2147483647; }
-  int64_t multiprocessors() const override { return 1; } // its pool deals out programs by itself
+  int64_t multiprocessors() const override { return 1; } // the worker pool deals out programs by itself
 
   Result<void *> allocate(size_t bytes) override;
   void release(void *memory) override;

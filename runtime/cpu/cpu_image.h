@@ -1,6 +1,7 @@
-// A CPU kernel's code in memory: one position-independent image that is mapped read-execute. Its pages are never
-// writable and executable at one time, so it can also be mapped where a security policy forbids that.
-// Ownership: the pages live as long as the object.
+// A CPU kernel's code in memory: one position-independent image that is mapped read-execute. The image's pages are
+// never writable and executable at one time, so the image can also be mapped where a security policy forbids such
+// pages.
+// Ownership: the pages live as long as the CpuImage.
 // Thread-safety: immutable.
 #pragma once
 
@@ -13,7 +14,7 @@
 
 namespace nsa::cpu {
 
-// Runs one program of the grid. `scratch` belongs to the worker and is aligned to 64 bytes.
+// Runs one program of the grid. `scratch` belongs to the worker thread and is aligned to 64 bytes.
 using KernelFunction = void (*)(const uint64_t *slots, const int32_t programId[3], void *scratch);
 
 class CpuImage {

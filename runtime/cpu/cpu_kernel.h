@@ -1,5 +1,5 @@
 // A CPU kernel that is ready to run: its mapped image, and the pool that runs the grid.
-// Ownership: owns the image, borrows the pool.
+// Ownership: a kernel owns its image and borrows the pool.
 // Thread-safety: immutable; many threads may launch it at once.
 #pragma once
 
@@ -17,8 +17,8 @@ public:
                                               std::span<const std::byte> image);
 
   Status launch(const uint64_t *slots, const int32_t (&grid)[3], void *workspace, void *stream) const override;
-  // The scratch of the calling thread, which runs programs too. Each caller needs its own, because many threads may run
-  // one plan.
+  // The scratch of the calling thread, which runs programs too. Each caller needs scratch of its own, because many
+  // threads may run one plan.
   size_t workspaceBytes() const override { return scratchBytes; }
   Status writeMap(const TensorMapShape &shape, uint64_t *slots) const override {
     assert(false && "a kernel of the CPU has no tensor maps");

@@ -1,8 +1,8 @@
-// Runs the programs of a grid on all cores. Workers are parked between runs, and the calling thread takes part.
-// Programs are handed out in small chunks, because causal rows differ in length. It uses neither TBB nor OpenMP,
-// because the host process may have either in another version.
+// Runs the programs of a grid on all cores. Workers are parked between runs. The calling thread runs programs too.
+// Programs are handed out in small chunks, because causal rows differ in length. The pool uses neither TBB nor OpenMP,
+// because the host process may have another version of them.
 // Thread-safety: `run` may be called by many threads at once; it allocates nothing and takes no lock. The child of a
-// fork gets fresh workers with its first call.
+// fork gets fresh workers with its first call of `run`.
 #pragma once
 
 #include "runtime/cpu/cpu_image.h"
@@ -23,11 +23,11 @@ public:
   WorkerPool(const WorkerPool &) = delete;
   WorkerPool &operator=(const WorkerPool &) = delete;
 
-  // Gives each worker at least `bytes` of scratch, aligned to 64 bytes. It must precede a run that needs them. Runs in
-  // progress keep the scratch that they have.
+  // Gives each worker at least `bytes` of scratch, aligned to 64 bytes. Must be called before a run that needs the
+  // scratch. Runs in progress keep the scratch that they have.
   Status reserveScratch(size_t bytes);
 
-  // Calls kernel(slots, {x, y, z}, scratch) once for each program of the grid, and returns when all are done.
+  // Calls kernel(slots, {x, y, z}, scratch) once for each program of the grid, and returns when all programs are done.
   // `callerScratch` is the scratch of the calling thread.
   void run(KernelFunction kernel, const uint64_t *slots, const int32_t (&grid)[3], void *callerScratch);
 

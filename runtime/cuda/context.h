@@ -16,8 +16,8 @@ public:
   PrimaryContext &operator=(const PrimaryContext &) = delete;
 
   Status retain();
-  // Fails in a child of the process that retained the context. CUDA does not survive a fork, and nothing of it may be
-  // called there.
+  // Fails in a child of the process that retained the context. CUDA does not survive a fork, and a child may call
+  // nothing of it.
   Status checkProcess() const;
   bool inOwnProcess() const { return processGeneration() == generation; }
   Context handle() const { return context; }
@@ -30,14 +30,15 @@ private:
   uint32_t generation = processGeneration();
 };
 
-// Makes the context current while it exists, and then leaves the host's stack of contexts as it was.
+// Makes the context current while the ContextScope exists, and at its end leaves the host's stack of contexts as it
+// was.
 class ContextScope {
 public:
   explicit ContextScope(const PrimaryContext &context);
   ~ContextScope();
   ContextScope(const ContextScope &) = delete;
   ContextScope &operator=(const ContextScope &) = delete;
-  // Must be checked before the first driver call.
+  // Returns ok when the context is current. Must be checked before the first driver call within the scope.
   Status status() const;
 
 private:

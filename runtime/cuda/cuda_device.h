@@ -1,6 +1,6 @@
 // One GPU behind the engine's Device interface: primary context, modules, status words, and memory and clock for
-// tuning. The facts that describe the device need no context. So a thread of the device can make the context while the
-// caller compiles. Calls that need the context wait for it, and fail with its error.
+// tuning. The facts that describe the device need no context. A thread of the device may therefore make the CUDA
+// context while the caller compiles. Calls that need the context wait for it, and fail when the context cannot be made.
 // Thread-safety: as Device.
 #pragma once
 
@@ -22,8 +22,8 @@ namespace nsa::cuda {
 
 class CudaDevice final : public Device {
 public:
-  // kAtOnce makes the context within `open`. kBeside makes it on a thread where the process has no context on the
-  // device yet; an error then appears in the first call that needs the context.
+  // kAtOnce makes the context within `open`. kBeside makes the context on a thread of its own where the process has no
+  // context on the device yet; an error then appears in the first call that needs the context.
   enum class Start { kAtOnce, kBeside };
   static Result<std::unique_ptr<Device>> open(int ordinal, Start start = Start::kAtOnce);
   ~CudaDevice() override;
@@ -59,11 +59,11 @@ public:
 private:
   CudaDevice(const Driver &driver, DeviceInfo info);
   Status start();
-  bool hasContext() const; // whether any part of the process has one
+  bool hasContext() const; // whether any part of the process has a context
   void startBeside();
   void finish(Status status);
   // Waits until the context and all that depends on it are made, and returns ok or their error. In the child of a fork
-  // it returns at once, because the thread does not exist there.
+  // `ready` returns at once, because the thread that makes the context does not exist in the child.
   Status ready() const;
 
   const Driver &driver;

@@ -1,5 +1,5 @@
 // A cubin that is loaded into the device's primary context.
-// Ownership: borrows the context, which must outlive it.
+// Ownership: a kernel borrows the context, which must outlive the kernel.
 // Thread-safety: immutable.
 #pragma once
 
@@ -11,7 +11,8 @@ namespace nsa::cuda {
 
 class CudaKernel final : public Kernel {
 public:
-  // Loads the cubin, finds its entry and sets its limit of shared memory, so that the first launch does no lazy work.
+  // Loads the cubin, finds its entry and sets the entry's limit of shared memory, so that the first launch does no lazy
+  // work.
   static Result<std::unique_ptr<Kernel>> load(const PrimaryContext &context, const DeviceInfo &device,
                                               const Manifest &manifest, std::span<const std::byte> cubin);
   ~CudaKernel() override;

@@ -23,16 +23,17 @@ struct DeviceInfo {
   int64_t bandwidthGBs = 0; // theoretical, to the nearest hundred: it tells models apart and is no measurement
   int64_t sharedBytesOptIn = 0;
 
-  // The key of choices: the model's name, and the numbers that tell models of one name apart. "NVIDIA H200 sms=132
-  // l2_bytes=... bandwidth_gbs=4800".
+  // Returns the device key, under which choices are stored: the model's name, and the numbers that tell models of one
+  // name apart. "NVIDIA H200 sms=132 l2_bytes=... bandwidth_gbs=4800".
   std::string key() const;
 };
 
-// The target for a compute capability. A minor version that is not known takes the nearest lower one of its major
-// version, or else the nearest one. Unsupported below 8.0 and for a major version that no generated code exists for.
+// Returns the target for a compute capability. A minor version that is not known takes the target of the nearest lower
+// minor version of its major version, or else of the nearest one. Unsupported below compute capability 8.0 and for a
+// major version that no generated code exists for.
 Result<std::string> targetOf(int computeMajor, int computeMinor);
 
-// Reads the facts of a device. An ordinal out of range is an invalid argument, and the error lists the devices.
+// Reads the facts of a device. A device ordinal out of range is an invalid argument, and the error lists the devices.
 Result<DeviceInfo> readDeviceInfo(const Driver &driver, int ordinal);
 
 } // namespace nsa::cuda

@@ -1,5 +1,5 @@
-// libcuda.so.1, which is opened at run time: its entry points, and its errors as Status values. It is opened once in a
-// process and never closed. Nothing is linked against it.
+// libcuda.so.1, which is opened at run time: its entry points, and its errors as Status values. The library
+// libcuda.so.1 is opened once in a process and never closed. Nothing is linked against libcuda.so.1.
 // Thread-safety: a Driver is immutable.
 #pragma once
 
@@ -14,10 +14,10 @@ inline constexpr int kOldestDriver = 12000; // 12.0
 
 class Driver {
 public:
-  // Returns the process's driver. The first call opens and initialises it. The error says what is missing: the library,
-  // a real library (the toolkit's stub can only be linked), a device, or version 12.0.
+  // Returns the process's driver. The first call of `get` opens and initialises the driver. The error of `get` says
+  // what is missing: the library, a real library (the toolkit's stub can only be linked), a device, or version 12.0.
   static Result<const Driver *> get();
-  // Opens another file than libcuda.so.1. Tests of the errors use this.
+  // Opens another file than libcuda.so.1, for tests of the errors.
   static Result<const Driver *> open(const char *file);
 
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration takes none
@@ -27,15 +27,15 @@ public:
 
   int version() const { return driverVersion; } // 12040 = 12.4
 
-  // Makes a Status of a driver's result. A device error names the call, the driver's code and its text. Running out of
-  // memory is kOutOfMemory.
+  // Makes a Status of a driver's result. A device error names the call, the driver's code and the code's text. The
+  // driver's error "out of memory" becomes kOutOfMemory.
   Status check(DriverResult result, const char *call) const;
 
 private:
   int driverVersion = 0;
 };
 
-// "12.4" of 12040.
+// Returns the text of a driver version: "12.4" of 12040.
 std::string versionText(int version);
 
 // Leaves the enclosing function with an error when a driver call fails: NSA_CUDA_CALL(driver, memAlloc, (&pointer,

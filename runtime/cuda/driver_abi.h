@@ -1,7 +1,7 @@
-// The part of the CUDA driver's binary interface that the runtime uses. It is declared here so that neither building
-// nor installing needs a CUDA toolkit. Names lack NVIDIA's prefix. Values are equal to those in cuda.h, and
-// tests/unit/runtime/cuda_abi_test.cpp compares them where a toolkit is found. The interface is stable since driver
-// 12.0: cuGetProcAddress is asked for that version of each entry.
+// The part of the CUDA driver's binary interface that the runtime uses. The driver's interface is declared here so that
+// neither building nor installing needs a CUDA toolkit. The names lack the prefix that they have in cuda.h. The values
+// are equal to those in cuda.h, and tests/unit/runtime/cuda_abi_test.cpp compares them where a toolkit is found. The
+// interface is stable since driver 12.0: cuGetProcAddress is asked for the version 12.0 of each entry.
 #pragma once
 
 #include <cstddef>
@@ -78,8 +78,8 @@ struct LaunchConfig {
   unsigned attributeCount;
 };
 
-// Describes memory to the bulk tensor copies of sm_90 and newer. It is an opaque value that a kernel takes as a
-// parameter.
+// A CUtensorMap, which describes memory to the bulk tensor copies of sm_90 and newer. A tensor map is an opaque value
+// that a kernel takes as a parameter.
 struct alignas(128) TensorMap { // aligned to 64 before CUDA 13
   uint64_t opaque[16];
 };
@@ -88,7 +88,7 @@ enum class TensorMapType : int { kUint8 = 0, kInt32 = 3, kFloat16 = 6, kFloat32 
 enum class TensorMapInterleave : int { kNone = 0 };
 enum class TensorMapSwizzle : int { kNone = 0, k32 = 1, k64 = 2, k128 = 3 };    // in bytes
 enum class TensorMapPromotion : int { kNone = 0, k64 = 1, k128 = 2, k256 = 3 }; // bytes that L2 fetches at once
-enum class TensorMapFill : int { kZeros = 0 }; // elements outside of the tensor read as this
+enum class TensorMapFill : int { kZeros = 0 }; // what elements outside of the tensor read as
 
 // clang-format off
 // The one list of driver entries: X(field, exported name, parameter types).

@@ -1,5 +1,5 @@
 // A LaunchClock that uses CUDA events.
-// Ownership: borrows the context.
+// Ownership: the clock borrows the context.
 // Thread-safety: one thread at a time.
 #pragma once
 

@@ -1,6 +1,6 @@
-// Times launches with CUDA events. Before each repetition it overwrites a buffer larger than L2, so that every
+// Times launches with CUDA events. Before each repetition the timer overwrites a buffer larger than L2, so that every
 // candidate begins with the same cold cache.
-// Ownership: borrows context and stream.
+// Ownership: the timer borrows context and stream.
 // Thread-safety: one thread at a time.
 #pragma once
 

@@ -1,8 +1,8 @@
-// The status words of plans, in host memory that the device addresses too. A kernel touches its word only to report, so
-// the bus costs nothing, and the host reads and clears a word without a driver call.
-// Words come from slabs. The first slab is made at start, so that a plan can be made while a stream captures.
-// Ownership: borrows the context.
-// Thread-safety: all functions take one mutex; none is on the launch path.
+// The status words of plans, in host memory that the device addresses too. A kernel touches its status word only to
+// report, so the bus costs nothing, and the host reads and clears a status word without a driver call. Status words
+// come from slabs. The first slab of status words is made at start, so that a plan can be made while a stream captures.
+// Ownership: a StatusWords borrows the context.
+// Thread-safety: all functions take one mutex; no function is on the launch path.
 #pragma once
 
 #include "runtime/cuda/context.h"
@@ -18,7 +18,7 @@ public:
   explicit StatusWords(const PrimaryContext &context) : context(context) {}
   ~StatusWords();
 
-  // Returns a word that is zero. Adds a slab when no word is free.
+  // Returns a status word that is zero. Adds a slab when no status word is free.
   Result<int32_t *> acquire();
   void release(int32_t *word);
   Status addSlab();

@@ -1,5 +1,5 @@
 // Keeps the tensor maps that a thread made lately. A serving loop runs the same tensors again and again, and making a
-// map costs more than the rest of a launch. A map depends on its shape alone, so it never becomes stale.
+// map costs more than the rest of a launch. A tensor map depends on its shape alone, so it never becomes stale.
 // Thread-safety: one thread uses a TensorMapCache; writeTensorMap has one for each thread.
 #pragma once
 
@@ -13,16 +13,16 @@
 
 namespace nsa::cuda {
 
-// A cache small enough for a core's first-level cache. A shape belongs to one set of places, and a new shape replaces
-// the one of the set that was not used for longest. A set has several places, because calls that alternate may have
-// shapes of one set.
+// A cache of tensor maps, small enough for a core's first-level cache. A shape belongs to one set of places, and a new
+// shape replaces the shape of its set that was not used for longest. A set of places has several places, because calls
+// that alternate may have shapes of one set.
 class TensorMapCache {
 public:
   static constexpr size_t kSets = 8, kWays = 4;
   static size_t setOf(const TensorMapShape &shape);
 
-  // Returns the map of this shape. Where the cache lacks it, `encode(shape, map)` makes it. The pointer is valid until
-  // the next call.
+  // Returns the tensor map of a shape. Where the cache lacks the map, `encode(shape, map)` makes it. The returned
+  // pointer is valid until the next call of `find`.
   template <typename Encode> Result<const TensorMap *> find(const TensorMapShape &shape, const Encode &encode) {
     std::array<Entry, kWays> &set = sets[setOf(shape)];
     auto entry = std::ranges::find(set, shape, &Entry::shape);
@@ -40,13 +40,13 @@ private:
   struct Entry {
     TensorMapShape shape; // without data: the place is empty
     TensorMap map = {};
-    uint64_t used = 0; // number of its last use
+    uint64_t used = 0; // number of the place's last use
   };
   std::array<std::array<Entry, kWays>, kSets> sets;
   uint64_t uses = 0;
 };
 
-// Copies the map of this shape to `slots`, which have room for ManifestParam::kMapSlots values.
+// Copies the tensor map of a shape to `slots`, which have room for ManifestParam::kMapSlots values.
 Status writeTensorMap(const PrimaryContext &context, const TensorMapShape &shape, uint64_t *slots);
 
 } // namespace nsa::cuda

@@ -1,4 +1,4 @@
-// NSA Runtime for C++17: the C ABI (nsa/nsa.h) with RAII and exceptions. It is header-only. Nothing of C++
+// NSA Runtime for C++17: the C ABI (nsa/nsa.h) with RAII and exceptions. This wrapper is header-only. Nothing of C++
 // crosses the library's boundary, so the host may use any compiler and standard library, nvcc included.
 //
 //   nsa::Engine engine;                                             // cuda:0, else the CPU
@@ -27,7 +27,8 @@
 #include <vector>
 
 namespace nsa {
-// The library's own C++ classes have the same names. A host that is built with them must not mix the two up.
+// The library's internal C++ classes have the names of this wrapper's classes. A host that is built with both must not
+// mix them up.
 inline namespace api {
 
 // An error of the library, with the parts of nsa_error.
@@ -172,7 +173,7 @@ struct Maxima {
 };
 
 // Dimensions or strides of a tensor, in elements: {1, tokens, heads, dim}, or a std::vector, std::array or std::span of
-// std::int64_t. Of more than five only their number is kept, and nsa::Tensor refuses them.
+// std::int64_t. Of more than five dimensions only their number is kept, and nsa::Tensor refuses them.
 class Extents {
 public:
   static constexpr std::size_t kMost = 5;
@@ -264,7 +265,7 @@ struct RangeOptions {
   }
 };
 
-// These fill the second tensor. Both tensors are in host memory. See nsa.h.
+// Two conversions (nsa.h), each of which fills its second tensor. The tensors of a conversion are in host memory.
 inline void rangesFromBlockList(const Tensor &blockList, const Tensor &ranges, const RangeOptions &options) {
   const nsa_range_options cOptions = options.c();
   detail::check(
@@ -304,7 +305,7 @@ private:
 class Plan {
 public:
   Plan() = default; // an empty plan: `handle` is null, `describe` gives "", every other call throws
-  nsa_plan *handle() const { return plan.get(); } // this object keeps it; null for an empty plan
+  nsa_plan *handle() const { return plan.get(); } // this object keeps the handle; null for an empty plan
 
   std::size_t workspaceSize() const {
     std::size_t bytes = 0;
@@ -312,7 +313,7 @@ public:
     return bytes;
   }
 
-  // Enqueues on `stream`. On the CPU it returns when the result is there.
+  // Enqueues the operator on `stream`. On the CPU `run` returns when the result is there.
   void run(std::initializer_list<Binding> bindings, void *workspace, std::size_t workspaceBytes,
            void *stream = nullptr) const {
     run(bindings.begin(), bindings.size(), workspace, workspaceBytes, stream);
@@ -326,7 +327,7 @@ public:
     });
   }
 
-  // Runs, waits, and returns where the time went. See nsa_run_timed.
+  // Runs, waits, and returns where the time of the run went (nsa_run_timed).
   std::vector<nsa_part_time> runTimed(const Binding *bindings, std::size_t bindingCount, void *workspace,
                                       std::size_t workspaceBytes, void *stream = nullptr) const {
     nsa_binding converted[NSA_NAMES];
@@ -346,10 +347,10 @@ public:
     detail::check([&](nsa_error *error) { return nsa_plan_status(plan.get(), stream, error); });
   }
 
-  // JSON; see nsa_plan_describe.
+  // Returns the JSON of nsa_plan_describe.
   std::string describe() const { return nsa_plan_describe(plan.get()); }
 
-  // JSON, for a plan that compares. See nsa_plan_compare_report.
+  // Returns the JSON of nsa_plan_compare_report, for a plan that compares.
   std::string compareReport() const {
     return detail::takeText(
         [&](char **text, nsa_error *error) { return nsa_plan_compare_report(plan.get(), text, error); });
@@ -374,13 +375,14 @@ private:
 
 class Engine {
 public:
-  // Called when a better plan can be had. nsa_tuned_callback says on which thread, and what it may do. An exception
-  // that leaves it ends the process.
+  // A function that the engine calls when a better plan can be had. nsa_tuned_callback says on which thread the
+  // function is called, and what it may do. An exception that leaves a `Tuned` ends the process.
   using Tuned = std::function<void(const Spec &spec, const Maxima &maxima)>;
 
-  // Begin with NSA_INIT(nsa_engine_options). A field that stays zero takes its default.
+  // Opens an engine. `options` begin with NSA_INIT(nsa_engine_options). A field of the options that stays zero takes
+  // its default.
   explicit Engine(const nsa_engine_options &options = NSA_INIT(nsa_engine_options)) : engine(open(options, {})) {}
-  // `tuned` takes the place of options.tuned. The engine keeps it until it is destroyed.
+  // Opens an engine. `tuned` takes the place of options.tuned. The engine keeps `tuned` until it is destroyed.
   Engine(nsa_engine_options options, Tuned tuned) {
     auto told = std::make_unique<Tuned>(std::move(tuned));
     options.tuned = [](void *user, const nsa_spec *spec, const nsa_maxima *maxima) noexcept {
@@ -413,7 +415,7 @@ public:
     return Plan(made);
   }
 
-  // JSON texts; see nsa_explain, nsa_tune, nsa_engine_describe.
+  // JSON texts, as nsa_explain, nsa_tune and nsa_engine_describe return them.
   std::string explain(const Spec &spec, const Maxima &maxima) { return ask(nsa_explain, spec, maxima); }
   std::string tune(const Spec &spec, const Maxima &maxima) { return ask(nsa_tune, spec, maxima); }
   // See nsa_tune_kernel.
