@@ -1,24 +1,24 @@
 /* NSA Runtime: native sparse attention without Python and without PyTorch. The C ABI.
  *
- * This header is the documentation; what is not in it is not API.
+ * This header is the documentation of the C ABI; a function or field that is not in nsa.h is not API.
  *
  * Conventions
- *  - Every input struct begins with `size`, which the caller sets to sizeof(struct). Reserved fields
- *    must be zero. NSA_INIT(type) gives a zeroed struct with its size set.
+ *  - Every input struct begins with `size`, which the caller sets to sizeof(struct). Reserved fields of a struct must
+ *    be zero. NSA_INIT(type) gives a zeroed struct with its size set.
  *  - Handles are opaque. Destroy functions accept NULL. No function keeps a pointer to its arguments
  *    (a plan does not keep the spec, a run does not keep the tensors).
  *  - A function returns nsa_status and fills the caller's `nsa_error` (may be NULL) on failure.
- *  - The memory of an output must not overlap an input, another output or the workspace: `out` cannot take the place
- *    of `q`. This is not checked.
+ *  - The memory of an output must not overlap an input, another output or the workspace: `out` cannot take the place of
+ *    `q`. No function checks for such overlaps.
  *  - Shapes are in elements; strides are in elements; workspace sizes are in bytes; times are in
  *    milliseconds. Token positions start at 0. Log-sum-exp is the natural logarithm.
- *  - `stream` is a CUstream (or cudaStream_t) of the engine's device, NULL for the default stream.
- *    A CPU engine ignores it and `nsa_run` returns when the result is there.
+ *  - `stream` is a CUstream (or cudaStream_t) of the engine's device, NULL for the default stream. A CPU engine ignores
+ *    `stream`, and nsa_run returns when the result is there.
  *
- * Threads: an engine may be used by many threads at once. A plan is immutable and may be run by many
- * threads at once, each with its own workspace. A plan, its tensors and its workspace must stay until the work of its
- * runs is done. A graph that captured a run uses them again with each launch of the graph. An engine may be
- * destroyed before its plans.
+ * Threads: an engine may be used by many threads at once. A plan is immutable and may be run by many threads at once,
+ * each with its own workspace. A plan, its tensors and its workspace must stay until the work of its runs is done. A
+ * graph that captured a run uses the run's plan, tensors and workspace again with each launch of the graph. An engine
+ * may be destroyed before its plans.
  *
  * The launch path: nsa_run allocates nothing, takes no lock, reads no file and no environment, formats no
  * text (except for an error) and never synchronises; it may be captured into a CUDA graph.
@@ -58,12 +58,12 @@ typedef enum nsa_status {
   NSA_INTERNAL = 10
 } nsa_status;
 
-/* Owned by the caller. Texts are NUL-terminated and cut when too long. */
+/* The error of a function, owned by the caller. Its texts are NUL-terminated and cut when too long. */
 typedef struct nsa_error {
   nsa_status code;
   char field[64];    /* the field at fault, e.g. "window"; "" when no field is */
-  char value[128];   /* its value */
-  char rule[256];    /* the rule it broke */
+  char value[128];   /* the value of the field */
+  char rule[256];    /* the rule that the value broke */
   char message[512]; /* one sentence that is complete without field, value and rule; nsa_status_name tells the code */
   char hint[1024];   /* what to do; "" when there is no advice. The hint of NSA_CACHE_MISS is a command for a POSIX
                         shell, which makes what was missing */
@@ -92,8 +92,8 @@ typedef enum nsa_op {
 typedef enum nsa_cmp_kind { NSA_CMP_MEAN = 0, NSA_CMP_LINEAR = 1, NSA_CMP_MLP = 2 } nsa_cmp_kind;
 typedef enum nsa_activation { NSA_RELU = 0, NSA_GELU = 1 /* with erf */, NSA_SILU = 2 } nsa_activation;
 
-/* What the tensor GATES holds: the factors themselves, logits whose sigmoid is the factor, or logits whose softmax over
- * the branches gives the factors. */
+/* What the tensor GATES holds: the gates themselves, logits whose sigmoid is the gate, or logits whose softmax over the
+ * branches gives the gates. */
 typedef enum nsa_gate { NSA_GATE_VALUE = 0, NSA_GATE_SIGMOID = 1, NSA_GATE_SOFTMAX = 2 } nsa_gate;
 
 /* Bits of nsa_spec.branches. */
@@ -104,9 +104,9 @@ typedef enum nsa_layout {
   NSA_LAYOUT_PACKED = 1 /* [total, heads, dim] with cu_seqlens_q / cu_seqlens_k, int32 [batch+1] */
 } nsa_layout;
 
-/* What is computed. An operator reads the fields it needs and ignores the rest. A number at the end of a comment is the
- * default that nsa_spec_init sets. Query head g*h + i belongs to kv head g, h = query_heads / kv_heads. Queries sit at
- * the end of their keys: query i of T_q has position T - T_q + i (bottom-right alignment). */
+/* What is computed. An operator reads the fields of the spec that it needs and ignores the rest. A number at the end of
+ * a comment is the default that nsa_spec_init sets. Query head g*h + i belongs to kv head g, h = query_heads /
+ * kv_heads. Queries sit at the end of their keys: query i of T_q has position T - T_q + i (bottom-right alignment). */
 typedef struct nsa_spec {
   size_t size;
   nsa_op op;
@@ -119,7 +119,7 @@ typedef struct nsa_spec {
   int32_t v_dim;
   int32_t window; /* tokens, >= 1, the query's own included: window, nsa, decode. 512 */
   float scale;    /* 0: 1/sqrt(qk_dim); at most 65536. A score, scale times the product of a query and a key, must stay
-                     below 2^30. Beyond it the row's outputs are NaN */
+                     below 2^30. A larger score makes the outputs of its row NaN */
   /* Compression: compress, cmp, select, nsa, decode. */
   int32_t cmp_block;  /* tokens of a compressed block, a multiple of cmp_stride. 32 */
   int32_t cmp_stride; /* tokens from the begin of one block to that of the next. 16 */
@@ -164,38 +164,43 @@ typedef enum nsa_log_level {
   NSA_LOG_ERROR = 3,
   NSA_LOG_OFF = 4
 } nsa_log_level;
-/* Called from any thread with one line that has no newline. It must not call back into the engine. */
+/* A log callback is called from any thread with one line that has no newline. A log callback must not call back into
+ * the engine. */
 typedef void (*nsa_log_callback)(void *user, nsa_log_level level, const char *tag, const char *message);
 
-/* Tells the host that a better plan can be had. Under the policy `background` the engine calls it when it has tuned the
- * kernels of a plan, or has compiled outdated ones again. The next nsa_plan_create with the same spec and maxima then
- * returns the better plan from memory. A plan that the host holds does not change.
- *  - What it receives: the spec and the maxima that the plan was asked for, valid during the call. A max_tokens_q of 0
- * is filled in. Requests that differ only in numbers that choose no kernel (scale, or lengths within one power of two)
- *    share their kernels. One call comes for all of them, with the first request; the host plans all of them anew.
- *  - Which thread calls: the thread that tunes for this engine, with all signals blocked. There is one call at a time,
- *    and the next tuning begins when the call has returned.
- *  - What it may call: every function of this library, nsa_plan_create among them, except nsa_engine_destroy of this
- *    engine. It must not throw.
- *  - The end: nsa_engine_destroy and the end of the process wait for a call that is running, so the host must not hold
- * a lock then that the callback takes. No call comes after nsa_engine_destroy.
- *  - When no call comes: under another policy, for a plan that needs no tuning, for nsa_tune, and when tuning fails
- *    (nsa_stats.background_failed). A call does come when tuning found nothing faster: the kernels stay the same, and
- *    the new plan says that they are tuned.
- * In the child of a fork the child's own engine calls it. */
+/* Tells the host that a better plan can be had. Under the policy `background` the engine calls the host's
+ * nsa_tuned_callback when it has tuned the kernels of a plan, or has compiled outdated kernels again. After the
+ * callback, the next nsa_plan_create with the same spec and maxima returns the better plan from memory. A plan that the
+ * host holds does not change.
+ *  - What the callback receives: the spec and the maxima that the plan was asked for, valid during the call. The
+ *    library replaces a max_tokens_q of 0 by its value. Requests that differ only in numbers that choose no kernel
+ *    (scale, or lengths within one power of two) share their kernels. One call comes for all requests that share
+ *    kernels, with the first such request; the host plans all of them anew.
+ *  - Which thread calls: the thread that tunes for this engine, with all signals blocked. Calls come one at a time, and
+ *    the next tuning begins when the callback has returned.
+ *  - What the callback may call: every function of this library, nsa_plan_create among them, except nsa_engine_destroy
+ *    of this engine. A callback must not throw.
+ *  - The end: nsa_engine_destroy and the end of the process wait for a callback that is running, so the host must not
+ *    hold a lock meanwhile that the callback takes. No callback comes after nsa_engine_destroy.
+ *  - When no callback comes: under another policy, for a plan that needs no tuning, for nsa_tune, and when tuning fails
+ *    (nsa_stats.background_failed). A callback does come when tuning found nothing faster: the kernels stay the same,
+ *    and the new plan says that they are tuned.
+ * In the child of a fork the child's own engine calls the callback. */
 typedef void (*nsa_tuned_callback)(void *user, const nsa_spec *spec, const nsa_maxima *maxima);
 
-/* A zeroed field (NULL, 0) takes its default: the environment variable named beside it, read once when
- * the engine opens, else the built-in value. A program with more rights than its caller (setuid) reads none.
+/* A zeroed field of the options (NULL, 0) takes its default: the environment variable named beside the field, read once
+ * when the engine opens, else the built-in value. A program with more rights than its caller (setuid) reads no
+ * environment variable.
  *
- * Paths that a field or a variable names are looked at when the engine opens. An error names the field or the variable,
- * the path and the rule:
- *  - cache_packs, cache_keys, pin_path, compiler_path, nvrtc_path: files that are there and can be read. A library's
- *    name without '/' is not looked at, as the loader finds it.
- *  - template_dir: a folder that is there and can be read.
- *  - cache_path, NSA_CACHE_DIR: a database that is there, or a place where one can be made. The first kernel that is
- *    stored makes it. The default place is not looked at: where it cannot be made, kernels are kept in memory.
- *  - dump_dir: a folder that is there and can be written, or that can be made. */
+ * When an engine opens, it checks the paths that fields and variables name. The error of a bad path names the field
+ * or the variable, the path and the rule:
+ *  - cache_packs, cache_keys, pin_path, compiler_path, nvrtc_path: files that exist and can be read. A library's name
+ *    without '/' is not checked, because the loader finds the library.
+ *  - template_dir: a folder that exists and can be read.
+ *  - cache_path, NSA_CACHE_DIR: a database that exists, or a place where one can be made. The first kernel that is
+ *    stored makes the database. The default place of the database is not checked: where no database can be made,
+ *    kernels are kept in memory.
+ *  - dump_dir: a folder that exists and can be written, or that can be made. */
 typedef struct nsa_engine_options {
   size_t size;
   const char *device;          /* "cpu" or "cuda:N". NSA_DEVICE, else cuda:0 when usable, else cpu */
@@ -207,11 +212,11 @@ typedef struct nsa_engine_options {
   const char *compiler_path;   /* libnsa_compiler.so. NSA_COMPILER, else beside libnsa.so, or beside the file that
                                   libnsa.so is a link to */
   const char *nvrtc_path;      /* NSA_NVRTC, else searched */
-  const char *template_dir;    /* templates from a folder instead of the embedded ones. Choices made with it serve only
-                                  while the folder has the same content. NSA_TEMPLATE_DIR */
+  const char *template_dir;    /* templates from a folder instead of the embedded ones. Choices made with such a folder
+                                  serve only while it has the same content. NSA_TEMPLATE_DIR */
   const char *force_variant;   /* only this template may serve dense, window and cmp attention ("attention",
                                   "row_attention"). NSA_FORCE_VARIANT */
-  const char *dump_dir;        /* rendered templates, sources and manifests are written here. NSA_DUMP_DIR */
+  const char *dump_dir;        /* folder for rendered templates, sources and manifests. NSA_DUMP_DIR */
   int32_t cpu_threads;         /* worker threads of the CPU device. NSA_CPU_THREADS, else all cores */
   int32_t compile_threads;     /* NSA_COMPILE_THREADS, else all cores */
   nsa_log_callback log;        /* NULL: warnings and errors go to stderr */
@@ -219,12 +224,12 @@ typedef struct nsa_engine_options {
   nsa_log_level log_level;  /* with a callback: the least level passed on. NSA_LOG for stderr */
   const char *cpu_features; /* "", "x86-64-v3" or "x86-64-v4": limits the CPU device's code. NSA_CPU_FEATURES */
   /* Packs: read-only files of kernels, separated by ':'. A kernel is looked up in the database, then in the packs in
-     this order. NSA_CACHE_PACKS. Every *.nsapack in ../share/nsa/packs, seen from the folder of libnsa.so, follows
-     them. "none": no pack, not even those */
+     the order of cache_packs. NSA_CACHE_PACKS. Every *.nsapack in ../share/nsa/packs, seen from the folder of
+     libnsa.so, follows the packs of this option. "none": no pack, not even a pack of that folder */
   const char *cache_packs;
   const char *cache_keys;    /* files of public keys, separated by ':', whose signatures of packs count. A pack without
                                 such a signature gives a warning. NSA_CACHE_KEYS */
-  int32_t require_signature; /* 1: a pack without a signature by one of these keys is not used. NSA_REQUIRE_SIGNATURE */
+  int32_t require_signature; /* 1: a pack without a signature by one of cache_keys is not used. NSA_REQUIRE_SIGNATURE */
   int64_t cache_max_bytes; /* limit of the database: storing a kernel removes the least recently used kernels that could
                               be tuned and were not. NSA_CACHE_MAX_BYTES, else no limit */
   const char *fallbacks;   /* what may serve a problem that has no kernel of its own: "all", "exact" for nothing, or a
@@ -234,8 +239,8 @@ typedef struct nsa_engine_options {
                               same file choose the same kernels. Nothing is tuned, and miss_policy must be fail or
                               default. NSA_PIN; "none": no file, even where NSA_PIN names one */
   const char *record_path; /* a file to which the engine appends every plan that it makes or has no kernel for. `nsa
-                              tune` tunes such a file (docs/tuning.md). Its folder must exist. NSA_RECORD; "none": no
-                              file, even where NSA_RECORD names one */
+                              tune` tunes such a file (docs/tuning.md). The file's folder must exist. NSA_RECORD;
+                              "none": no file, even where NSA_RECORD names one */
   int32_t log_limit;       /* warnings of one tag in a minute, -1 for no limit. NSA_LOG_LIMIT, else 20 */
   int32_t uniform_gate;    /* debugging: 1 gives each branch the same weight, whatever the gates. NSA_UNIFORM_GATE */
   const char *force_branch;  /* debugging: "cmp", "sel" or "win": the gate of this branch is 1, the others' are 0.
@@ -245,7 +250,7 @@ typedef struct nsa_engine_options {
   int32_t decode_splits; /* 1 to 16: at most how many programs share the keys of a query of decode in each branch; 0: as
                             measured, else by rule (docs/operators.md). NSA_DECODE_SPLITS */
   int32_t flags;         /* 0 */
-  nsa_tuned_callback tuned; /* NULL: none is called */
+  nsa_tuned_callback tuned; /* NULL: no callback */
   void *tuned_user;
   int64_t reserved[2];
 } nsa_engine_options;
@@ -261,9 +266,9 @@ typedef struct nsa_tensor {
 } nsa_tensor;
 
 /* Tensor names of the operators. `..` is [batch, time] in the dense layout and [total] in the packed one, where all
- * operators but combine take CU_SEQLENS_Q and/or CU_SEQLENS_K, int32 [batch + 1] (one of the two serves
- * for both). "A else B" means that B serves where A is not bound, so one K and V may serve all branches. Brackets mark
- * tensors that may be left out.
+ * operators but combine take CU_SEQLENS_Q and/or CU_SEQLENS_K, int32 [batch + 1] (one of the two serves for queries and
+ * keys). "A else B" means that B serves where A is not bound, so one K and V may serve all branches. Brackets mark
+ * tensors that a call may leave out.
  *
  *   dense, window  Q, K_WIN else K, V_WIN else V            -> OUT, [LSE], [READS]
  *   compress       K_CMP else K, V_CMP else V, weights      -> K_COMP, V_COMP
@@ -290,26 +295,24 @@ typedef struct nsa_tensor {
  * A sequence of T tokens has N_c(T) = T < cmp_block ? 0 : (T - cmp_block) / cmp_stride + 1 compressed blocks. In the
  * packed layout the blocks of the sequences follow each other without gaps, and the tensors may have more rows than
  * blocks. In the dense layout cmp and select take T to be the number of queries; a cached prefix needs the packed
- * layout there.
+ * layout in cmp and select.
  *
- * The cache of decode. Each call brings T_q = T >= 1 new tokens of each sequence: a prompt, a chunk of a prompt or a
- * single token. In the packed layout CU_SEQLENS_Q gives the number for each sequence, which may be 0. The call puts the
- * tokens behind those in the cache, compresses the blocks that become whole, adds to CACHE_SEQLENS, and then lets the
- * new queries attend as nsa would. The lengths are in device memory alone, so a captured call serves every later step.
- *   CACHE_SEQLENS              int32 [batch]: tokens in the cache, 0 at first
- *   K_*CACHE, V_*CACHE         [batch, room, kv_heads, dim], with a page_size [pages, page_size, kv_heads, dim]
- *   K_COMP_CACHE, V_COMP_CACHE [batch, at least N_c(room), kv_heads, dim],
- *                              with a page_size [pages, page_size / cmp_stride, kv_heads, dim]
- *   BLOCK_TABLE                int32 [batch, pages of a sequence]: entry i is the page of the sequence's tokens from
- *                              i * page_size on, and of the compressed blocks that begin there
- *   K_RAW, V_RAW               [batch, cmp_block, kv_heads, dim]: the last tokens that are to be compressed; token t is
- *                              in row t mod cmp_block
- * Entries of BLOCK_TABLE behind a sequence's end are not read. Memory that was never written is never read. Where sel
- * and win share a cache they must share the new tokens. A sequence whose new tokens have no room stays as it is, and is
- * reported: by nsa_run on the CPU, by nsa_plan_status on a GPU.
+ * The cache of decode. Each call of decode brings T_q = T >= 1 new tokens of each sequence: a prompt, a chunk of a
+ * prompt or a single token. In the packed layout CU_SEQLENS_Q gives the number of new tokens for each sequence, which
+ * may be 0. A call of decode puts the new tokens behind those in the cache, compresses the blocks that become whole,
+ * adds to CACHE_SEQLENS, and then lets the new queries attend as nsa would. The lengths of the cache are in device
+ * memory alone, so a captured call serves every later step. CACHE_SEQLENS              int32 [batch]: tokens in the
+ * cache, 0 at first K_*CACHE, V_*CACHE         [batch, room, kv_heads, dim], with a page_size [pages, page_size,
+ * kv_heads, dim] K_COMP_CACHE, V_COMP_CACHE [batch, at least N_c(room), kv_heads, dim], with a page_size [pages,
+ * page_size / cmp_stride, kv_heads, dim] BLOCK_TABLE                int32 [batch, pages of a sequence]: entry i is the
+ * page of the sequence's tokens from i * page_size on, and of the compressed blocks that begin there K_RAW, V_RAW
+ * [batch, cmp_block, kv_heads, dim]: the last tokens that are to be compressed; token t is in row t mod cmp_block
+ * Entries of BLOCK_TABLE behind a sequence's end are not read. Memory of the cache that was never written is never
+ * read. Where sel and win share a cache they must share the new tokens. A sequence whose new tokens have no room in the
+ * cache stays as it is, and is reported: by nsa_run on the CPU, by nsa_plan_status on a GPU.
  *
- * Weights have the operator's dtype and serve all heads. Those of keys (_K) have D = qk_dim, those of values (_V) have
- * D = v_dim:
+ * Weights have the operator's dtype and serve all heads. Weights of keys (_K) have D = qk_dim, weights of values (_V)
+ * have D = v_dim:
  *   linear  W_K [cmp_block, D, D], [PE_K] [cmp_block, D], [B_K] [D]
  *   mlp     W1_K [cmp_block * D, mlp_hidden], [B1_K] [mlp_hidden], W2_K [mlp_hidden, D], [B2_K] [D], [PE_K] */
 typedef enum nsa_name {
@@ -382,26 +385,27 @@ typedef struct nsa_plan nsa_plan;
 #define NSA_INIT(type) ((type){.size = sizeof(type)})
 #endif
 
-/* nsa_version gives "0.1.0"; nsa_source_id gives the revision that the library was built from. The texts are constants
- * of the library. */
+/* nsa_version gives "0.1.0"; nsa_source_id gives the revision that the library was built from. The returned texts are
+ * constants of the library. */
 NSA_API uint32_t nsa_abi_version(void) NSA_NOEXCEPT;
 NSA_API const char *nsa_version(void) NSA_NOEXCEPT;
 NSA_API const char *nsa_source_id(void) NSA_NOEXCEPT;
 NSA_API const char *nsa_status_name(nsa_status status) NSA_NOEXCEPT;
 
-/* Sets the defaults that the comments of nsa_spec name, and bf16. All other fields become zero. */
+/* Sets the defaults that the comments of nsa_spec name, and the dtype bf16. All other fields become zero. */
 NSA_API void nsa_spec_init(nsa_spec *spec) NSA_NOEXCEPT;
 
-/* Opens the device. The compiler and NVRTC stay closed, and the cache is opened by the first plan. options may be
- * NULL. */
+/* Opens the device. nsa_engine_create leaves the compiler and NVRTC closed, and the first plan opens the cache.
+ * `options` may be NULL. */
 NSA_API nsa_status nsa_engine_create(const nsa_engine_options *options, nsa_engine **engine,
                                      nsa_error *error) NSA_NOEXCEPT;
 NSA_API void nsa_engine_destroy(nsa_engine *engine) NSA_NOEXCEPT;
 
-/* Finds or makes the kernels of a spec and loads them. It looks into memory, then into the database and packs, and then
- * follows the miss policy. When another process is making the same kernel, it waits for that kernel and takes it. The
- * wait is at most a minute, and under the policy `tune` twice the budget longer. While `stream` captures a graph, a
- * plan must be in memory; otherwise the error is NSA_CAPTURING and names the key. */
+/* Finds or makes the kernels of a spec and loads them. nsa_plan_create looks for kernels in memory, then in the
+ * database and the packs, and then follows the miss policy. When another process is making the same kernel,
+ * nsa_plan_create waits for that kernel and takes it. The wait for another process is at most a minute, and under the
+ * policy `tune` twice the budget longer. A plan that is not in memory while `stream` captures a graph is the error
+ * NSA_CAPTURING, which names the key. */
 NSA_API nsa_status nsa_plan_create(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, void *stream,
                                    nsa_plan **plan, nsa_error *error) NSA_NOEXCEPT;
 NSA_API void nsa_plan_destroy(nsa_plan *plan) NSA_NOEXCEPT;
@@ -411,77 +415,82 @@ typedef struct nsa_plan_options {
   size_t size;
   int32_t compare; /* 1: each run launches every kernel that had a choice a second time, and also the kernel that
                       defines its operator (the tile program, compiled with its first configuration), and compares their
-                      results. Such a run waits for the device, needs more workspace (which nsa_plan_workspace_size
-                      counts) and must not be captured */
+                      results. A run that compares waits for the device, needs more workspace (which
+                      nsa_plan_workspace_size counts) and must not be captured */
   int32_t flags;   /* 0 */
   int64_t reserved[6];
 } nsa_plan_options;
-/* nsa_plan_create with options; NULL: none. */
+/* As nsa_plan_create, with options. NULL means no options. */
 NSA_API nsa_status nsa_plan_create_with(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima,
                                         const nsa_plan_options *options, void *stream, nsa_plan **plan,
                                         nsa_error *error) NSA_NOEXCEPT;
-/* The result of the last run of a plan that compares, as JSON that is freed with nsa_free. Each of its `parts` has
- * `kernel` and `definition`; max_abs, mean_abs and relative_rms over the elements that are finite in both results; and
- * unequal_nan and unequal_inf over the others. A part that selects says how many lists differ. Parts without choices,
- * and compression into a cache, have `compared: false`. */
+/* The result of the last run of a plan that compares, as JSON that is freed with nsa_free. Each of the report's `parts`
+ * has `kernel` and `definition`; max_abs, mean_abs and relative_rms over the elements that are finite in both results;
+ * and unequal_nan and unequal_inf over the other elements. A part of the report that selects says how many lists
+ * differ. Parts without choices, and compression into a cache, have `compared: false`. */
 NSA_API nsa_status nsa_plan_compare_report(const nsa_plan *plan, char **json, nsa_error *error) NSA_NOEXCEPT;
 
-/* Bytes of workspace that nsa_run needs, in the same memory as the tensors. 0: pass NULL. The buffer must be aligned to
- * 256 bytes, and each of several runs that may overlap needs its own. On the CPU it is the calling thread's scratch. */
+/* Bytes of workspace that nsa_run needs, in the same memory as the tensors. 0: pass NULL. The workspace must be aligned
+ * to 256 bytes, and each of several runs that may overlap needs its own workspace. On the CPU the workspace is the
+ * calling thread's scratch. */
 NSA_API nsa_status nsa_plan_workspace_size(const nsa_plan *plan, size_t *bytes, nsa_error *error) NSA_NOEXCEPT;
 
-/* Enqueues the operator. Tensors are checked on the host; lengths in device memory are checked by the
- * kernel, which then writes nothing for that sequence and sets the plan's status word. */
+/* Enqueues the operator. nsa_run checks tensors on the host; a kernel checks lengths in device memory. For a sequence
+ * whose length breaks a rule, a kernel writes nothing and sets the plan's status word. */
 NSA_API nsa_status nsa_run(const nsa_plan *plan, const nsa_binding *bindings, size_t binding_count, void *workspace,
                            size_t workspace_bytes, void *stream, nsa_error *error) NSA_NOEXCEPT;
 
-/* Where a run's time goes. */
+/* How long one part of a run takes. */
 typedef struct nsa_part_time {
   char name[24];       /* sequences, append, compress, cmp, scores, rank, select, ascend, sel, win, combine; of other
                           operators their own name */
   int32_t launches;    /* nsa goes through long sequences in chunks */
-  double milliseconds; /* sum over its launches, each from the end of the launch before to its own end; on a GPU by
-                          events on `stream` */
+  double milliseconds; /* sum over the launches of the part, each from the end of the launch before to its own end; on a
+                          GPU by events on `stream` */
 } nsa_part_time;
 
-/* As nsa_run, but it waits, and is NSA_CAPTURING while `stream` captures. Fills up to `capacity` entries of `times` in
- * the order of the first launches. *count becomes the number of entries that there are. */
+/* As nsa_run, but waits for the result, and returns NSA_CAPTURING while `stream` captures. Fills up to `capacity`
+ * entries of `times` in the order of the first launches. *count becomes the number of entries that there are. */
 NSA_API nsa_status nsa_run_timed(const nsa_plan *plan, const nsa_binding *bindings, size_t binding_count,
                                  void *workspace, size_t workspace_bytes, void *stream, nsa_part_time *times,
                                  size_t capacity, size_t *count, nsa_error *error) NSA_NOEXCEPT;
 
 /* Waits for `stream`, then reads and clears the plan's status word. Returns NSA_OK, or NSA_DEVICE_ERROR with the
- * violated rule in `error`, or NSA_CAPTURING while `stream` captures. On the CPU nsa_run itself returns this error. All
- * runs of a plan share its word, on whichever stream: the word keeps the first report since it was cleared. */
+ * violated rule in `error`, or NSA_CAPTURING while `stream` captures. On the CPU nsa_run itself returns the error of a
+ * violated rule. All runs of a plan share the plan's status word, on whichever stream: the word keeps the first report
+ * since it was cleared. */
 NSA_API nsa_status nsa_plan_status(nsa_plan *plan, void *stream, nsa_error *error) NSA_NOEXCEPT;
 
 /* A JSON text that says what the plan runs: `operator`, `problem`, `device`, `source` (memory, database, compiled),
  * `tuned`, `fallbacks` (kernels that were tried first, and why they did not serve), `milliseconds` of lookup, render,
  * compile, tune and load, and `launches` in their order, each with operator, template, config, content, target and
- * grid. The text is valid as long as the plan. */
+ * grid. The text of nsa_plan_describe is valid as long as the plan. */
 NSA_API const char *nsa_plan_describe(const nsa_plan *plan) NSA_NOEXCEPT;
 
-/* Says what would run for a spec, without compiling or storing anything. The JSON is freed with nsa_free. For an
- * operator with several tuned kernels it has `kernels`, in the order of their launches. nsa_tune has them too. */
+/* Says what would run for a spec, without compiling or storing anything. The JSON of nsa_explain is freed with
+ * nsa_free. For an operator with several tuned kernels the JSON texts of nsa_explain and nsa_tune have the array
+ * `kernels`, in the order of the launches. */
 NSA_API nsa_status nsa_explain(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json,
                                nsa_error *error) NSA_NOEXCEPT;
 
-/* Tunes one spec now, even where a result is stored, and stores the new result. It is an error under the policy `fail`,
- * which opens no compiler, and where a table is pinned. The JSON report is freed with nsa_free. Its `store_trouble`
- * says why the winner was not stored: this engine uses it then, but the next process will not. It is "" when the winner
- * was stored. `tuned` is false when the budget ended before anything was measured; a stored winner then stays. When
- * another thread or process is tuning the same, this waits and takes its result (`tuned_elsewhere`). */
+/* Tunes one spec now, even where a result is stored, and stores the new result. nsa_tune is an error under the policy
+ * `fail`, which opens no compiler, and where a table is pinned. The JSON report of nsa_tune is freed with nsa_free. The
+ * report's field `store_trouble` is "" when the winner was stored. Otherwise `store_trouble` says why a winner was not
+ * stored; this engine uses an unstored winner, but the next process will not. The report's field `tuned` is false when
+ * the budget ended before anything was measured; a winner that was stored before then stays. When another thread or
+ * process is tuning the same kernel, nsa_tune waits and takes the other's result (`tuned_elsewhere`). */
 NSA_API nsa_status nsa_tune(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json,
                             nsa_error *error) NSA_NOEXCEPT;
 
-/* Tunes one of the spec's kernels, named by its problem key, within `budget_seconds` (0: the engine's budget). It
- * serves programs that tune many specs with kernels in common. A kernel without choices is only found or made, and the
- * report is then {"kernels": []}. Plans in memory keep their kernels. */
+/* Tunes one of the spec's kernels, named by its problem key, within `budget_seconds` (0: the engine's budget).
+ * nsa_tune_kernel serves programs that tune many specs with kernels in common. A kernel without choices is only found
+ * or made, and its report is {"kernels": []}. Plans in memory keep their kernels. */
 NSA_API nsa_status nsa_tune_kernel(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima,
                                    const char *problem, double budget_seconds, char **json,
                                    nsa_error *error) NSA_NOEXCEPT;
 
-/* Counters since the engine opened. A host that was built with an earlier header gets the fields it knows. */
+/* Counters since the engine opened. A host that was built with an earlier nsa.h gets the fields of nsa_stats that it
+ * knows. */
 typedef struct nsa_stats {
   size_t size;
   uint64_t plans_from_memory, plans_from_database, plans_compiled, plans_failed;
@@ -491,9 +500,10 @@ typedef struct nsa_stats {
   uint64_t cache_pack_hits, cache_refused_packs; /* kernels that packs served; packs that were refused */
   /* Kernels that each step of the fallback ladder served. fallback_cpu is 1 where the CPU replaced a GPU. */
   uint64_t fallback_nearest, fallback_model, fallback_architecture, fallback_compiled, fallback_cpu;
-  /* Problems whose background tuning waits or runs, has ended, has failed. */
+  /* Numbers of problems whose background tuning waits or runs, has ended, or has failed. */
   uint64_t background_pending, background_done, background_failed;
-  /* Milliseconds, added up over the kernels of all plans. Kernels that are made at the same time count in full. */
+  /* Milliseconds, added up over the kernels of all plans. Each of several kernels that are made at the same time counts
+     in full. */
   double lookup_ms, render_ms, compile_ms, tune_ms, load_ms;
   uint64_t log_dropped; /* log lines that the rate limit held back */
   uint64_t reserved[10];
@@ -501,39 +511,41 @@ typedef struct nsa_stats {
 NSA_API nsa_status nsa_engine_stats(const nsa_engine *engine, nsa_stats *stats, nsa_error *error) NSA_NOEXCEPT;
 
 /* JSON that is freed with nsa_free: device name, architecture, driver, memory, number of multiprocessors, device key,
- * the key under which choices are stored, cache file and compiler library. What is missing has a reason. */
+ * the key under which choices are stored, cache file and compiler library. A device or library that is missing has a
+ * reason in the text. */
 NSA_API nsa_status nsa_engine_describe(nsa_engine *engine, char **json, nsa_error *error) NSA_NOEXCEPT;
 NSA_API void nsa_free(void *text) NSA_NOEXCEPT;
 
 /* DLPack 1.x. Makes `tensor` a view of the DLTensor that `dl_tensor` points to, which is a member of a
- * DLManagedTensorVersioned and not that object itself. The caller keeps the DLPack object and frees it. Null strides
- * mean row-major; byte_offset is added. */
+ * DLManagedTensorVersioned and not that object itself. The caller keeps the DLPack object and frees it. Null strides of
+ * the DLTensor mean row-major; its byte_offset is added to its data pointer. */
 NSA_API nsa_status nsa_tensor_from_dlpack(const void *dl_tensor, nsa_tensor *tensor, nsa_error *error) NSA_NOEXCEPT;
 /* Fills a caller-owned DLTensor that borrows the tensor's data and its shape and strides arrays.
  * device: "cpu" or "cuda:N". */
 NSA_API nsa_status nsa_tensor_to_dlpack(nsa_tensor *tensor, const char *device, void *dl_tensor,
                                         nsa_error *error) NSA_NOEXCEPT;
 
-/* Converting block lists to token ranges and back. Both are int32 in host memory. A list is [.., kv_heads, slots], and
- * its ranges are [.., kv_heads, slots, 2], where the number of slots may differ. A range is half-open and counts tokens
- * of the sequence; an unused one is [0, 0]. In the dense layout the ranges of a list with one kv head may be
- * [batch, time, slots, 2]. */
+/* Converting block lists to token ranges and back. Block lists and token ranges are int32 in host memory. A block list
+ * is [.., kv_heads, slots], and its token ranges are [.., kv_heads, slots, 2], where the number of slots may differ. A
+ * token range is half-open and counts tokens of the sequence; an unused range is [0, 0]. In the dense layout the ranges
+ * of a list with one kv head may be [batch, time, slots, 2]. */
 typedef struct nsa_range_options {
   size_t size;
   int32_t sel_block; /* tokens of a block */
-  int32_t merge;     /* 1: adjacent blocks become one range. The way back accepts both kinds of ranges */
+  int32_t merge;     /* 1: adjacent blocks become one range. The way back accepts merged and unmerged ranges */
   int64_t seqlen_k;  /* dense layout: keys of each sequence; 0: as many as queries */
-  /* Packed layout: int32 [batch + 1] in host memory; one of the two serves for both. */
+  /* Packed layout: int32 [batch + 1] in host memory; one of the two serves for queries and keys. */
   const nsa_tensor *cu_seqlens_q, *cu_seqlens_k;
   int64_t reserved[4];
 } nsa_range_options;
 
-/* Writes the ranges of listed blocks in their order. A range ends at the latest with the query's own token, and a block
- * behind that token has no range. The list must be ascending, and -1 may only follow the last block. */
+/* Writes the token ranges of listed blocks in their order. A token range ends at the latest with the query's own token,
+ * and a block behind the query's own token has no range. The block list must be ascending, and -1 may only follow the
+ * last block. */
 NSA_API nsa_status nsa_ranges_from_block_list(const nsa_tensor *block_list, const nsa_range_options *options,
                                               const nsa_tensor *ranges, nsa_error *error) NSA_NOEXCEPT;
-/* Writes the list of the blocks that ranges cover. A range must cover whole blocks, or end with the query's own token.
- * Ranges may be in any order and may overlap. */
+/* Writes the list of the blocks that token ranges cover. A token range must cover whole blocks, or end with the query's
+ * own token. Token ranges may be in any order and may overlap. */
 NSA_API nsa_status nsa_block_list_from_ranges(const nsa_tensor *ranges, const nsa_range_options *options,
                                               const nsa_tensor *block_list, nsa_error *error) NSA_NOEXCEPT;
 
