@@ -4,6 +4,7 @@
 #include "tests/harness/operator_fixture.h"
 #include "tests/harness/seed.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -26,7 +27,8 @@ struct Quarters {
 Quarters drawQuarters(DType dtype, std::mt19937_64 &random) {
   const int mantissaBits = dtype == DType::kBf16 ? 7 : 10;
   const uint64_t exponent = dtype == DType::kBf16 ? 64 + random() % 128 : random() % 29;
-  const uint64_t mantissa = random() % (uint64_t{1} << mantissaBits);
+  // No zeros: the sign of a sum that is zero is not specified.
+  const uint64_t mantissa = std::max<uint64_t>(random() % (uint64_t{1} << mantissaBits), exponent == 0);
   const uint64_t sign = random() % 2;
   return {static_cast<uint16_t>(sign << 15 | exponent << mantissaBits | mantissa), static_cast<int>(random() % 5)};
 }
