@@ -2,8 +2,8 @@
 // sends SIGXFSZ, which ends a process that does not handle it. While a FileLimitSignalHeld exists, a write beyond the
 // limit only fails, with EFBIG. The outermost FileLimitSignalHeld of a thread takes four system calls and an object
 // within its life takes none, so put one around a whole operation.
-// Thread-safety: a FileLimitSignalHeld works for the thread that makes it. That thread destroys its objects in the
-// reverse order of their making.
+// Thread-safety: a FileLimitSignalHeld works for the thread that makes it. A thread destroys its FileLimitSignalHeld
+// objects in the reverse order of their making.
 #pragma once
 
 #include <cerrno>

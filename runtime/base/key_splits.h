@@ -11,7 +11,7 @@
 
 namespace nsa {
 
-// Returns whether several programs share the keys of one query. This is so in a plan of decode with at most 8 queries
+// Returns whether several programs share the keys of one query, as they do in a plan of decode with at most 8 queries
 // in each sequence.
 bool sharesKeys(const Spec &spec, const Maxima &maxima);
 // Returns whether the queries, counted over all sequences and kv heads, are so many that a few programs for each query

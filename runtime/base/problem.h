@@ -40,17 +40,17 @@ enum class Operator : int {
 };
 inline constexpr int kPublicOperators = 9; // operators that nsa_op names
 inline constexpr int kOperators = 19;
-// Whether the operator is the whole forward pass, which runs kernels of other operators.
+// Returns whether the operator is the whole forward pass, which runs kernels of other operators.
 constexpr bool isWhole(Operator op) { return op == Operator::kNsa || op == Operator::kDecode; }
-// Whether a kernel of this operator has choices that can be measured.
+// Returns whether a kernel of this operator has choices that can be measured.
 constexpr bool isTuned(Operator op) {
   return op != Operator::kSequences && op != Operator::kCacheSequences && op != Operator::kAscend;
 }
 // As isTuned above, for the name of an operator, which a stored kernel has. An unknown operator counts as tuned.
 bool isTuned(std::string_view op);
-// Whether the operator is a kernel of decode that a caller cannot ask for.
+// Returns whether the operator is a kernel of decode that a caller cannot ask for.
 constexpr bool isPartOfDecode(Operator op) { return op > Operator::kCacheSequences; }
-// Whether several templates serve the operator, so that a caller may force one of them.
+// Returns whether several templates serve the operator, so that a caller may force one of them.
 constexpr bool hasVariants(Operator op) {
   return op == Operator::kDense || op == Operator::kWindow || op == Operator::kCmp;
 }

@@ -1,8 +1,9 @@
-// Tunes on one thread of the engine the problems that were served with less than a tuned kernel. A queue holds the
-// problems, each once.
-// Ownership: an engine owns it; the thread begins with the first problem. Neither its destructor nor the end of the
-// process waits for a whole tuning: queued problems are dropped, and the tuning in progress ends when it next looks at
-// the clock, after at most one compilation or measurement. Both do wait for a callback of the host that is running.
+// Tunes on one thread of the engine the problems that were served with less than a tuned kernel. A queue holds each
+// problem once.
+// Ownership: an engine owns the tuner; the tuner's thread begins with the first problem. Neither the tuner's destructor
+// nor the end of the process waits for a whole tuning: queued problems are dropped, and the tuning in progress ends
+// when it next looks at the clock, after at most one compilation or measurement. The destructor and the end of the
+// process do wait for a callback of the host that is running.
 // Thread-safety: all functions may be called by many threads at once. The child of a fork does not touch the tuner of
 // its parent.
 #pragma once
@@ -30,12 +31,12 @@ public:
     Spec spec; // and maxima: as the host asked for them
     Maxima maxima;
   };
-  // Returns true once the work must end. The work asks between its steps.
+  // A function that returns true once the work must end. The work asks the StopSignal between its steps.
   using StopSignal = std::function<bool()>;
   struct Work {
     std::function<void()> prepare; // called once, on the new thread, before the first problem
-    // Sets `better` when the next plan of the problem has a kernel that was measured or compiled meanwhile. It may do
-    // so and return an error, because a kernel that fails takes nothing from the others.
+    // Sets `better` when the next plan of the problem has a kernel that was measured or compiled meanwhile. `tune` may
+    // set `better` and also return an error, because a kernel that fails takes nothing from the others.
     std::function<Status(const Job &job, const StopSignal &stop, bool &better)> tune;
     std::function<void(const Job &job)> tell; // tells the host of a better plan, on the thread; may be empty
   };
@@ -44,12 +45,12 @@ public:
   BackgroundTuner(const BackgroundTuner &) = delete;
   BackgroundTuner &operator=(const BackgroundTuner &) = delete;
 
-  // Queues the problem. Does nothing when the problem was queued before.
+  // Queues the problem of `job`. Does nothing when the problem was queued before.
   void add(const Job &job);
-  // Begins no further problem and no further callback. Waits for a callback that is running, unless it is called from
-  // that callback; otherwise returns at once.
+  // Ends the tuner: afterwards no further problem and no further callback begins. `stop` waits for a callback that is
+  // running, unless that callback calls `stop`.
   void stop();
-  // Whether the calling thread is this tuner's.
+  // Returns whether the calling thread is this tuner's.
   bool isOwnThread() const;
 
 private:

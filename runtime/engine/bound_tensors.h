@@ -1,6 +1,6 @@
 // The tensors of a call by name, and the rules that hold for a tensor of any operator: dtype, rank, extents, strides
 // and pointer.
-// Ownership: borrows the bindings.
+// Ownership: a BoundTensors borrows the bindings.
 // Thread-safety: values; checking allocates only on an error.
 #pragma once
 
@@ -18,25 +18,25 @@ class BoundTensors {
 public:
   explicit BoundTensors(const Bindings &bindings) : bindings(bindings) {}
 
-  // nullptr: not bound.
+  // Returns the tensor of a name. nullptr: the name is not bound.
   const Tensor *find(TensorName name) const { return bindings.find(name); }
   uint64_t names() const { return bindings.names(); } // the bits Bindings::bit of all bound tensors
-  // The tensor must be bound.
+  // Returns the tensor of a name, which must be bound.
   const Tensor &operator[](TensorName name) const { return *bindings.find(name); }
 
   // Checks pointer, dtype, rank and strides, but no extent.
   Status check(TensorName name, DType dtype, int rank, bool written) const;
-  // Checks one extent. `source` names the tensor or field that the expected extent comes from, and `sourceName` what
-  // the extent is called there; both go into the error.
+  // Checks one extent. `source` names the tensor or field that the expected extent comes from, and `sourceName` says
+  // what the extent is called in that tensor. The error contains both names.
   Status checkExtent(TensorName name, int axis, int64_t expected, std::string_view source,
                      std::string_view sourceName = "") const;
   Status checkContiguous(TensorName name, int lastAxis) const;
 
-  // The stride of an axis in elements. An axis with an extent of 1 gives 0, because any stride is legal there and must
-  // not clear the alignment flag.
+  // Returns the stride of an axis in elements. An axis with an extent of 1 gives the stride 0, because such an axis may
+  // have any stride, and its stride must not clear the alignment flag.
   int64_t stride(TensorName name, int axis) const;
 
-  // Makes the error of a broken rule. `aspect` follows the tensor's name in the error's field: ".shape".
+  // Makes the error of a broken rule. `aspect` follows the tensor's name in the field of the error: ".shape".
   static Status broken(TensorName name, const char *aspect, std::string value, std::string rule);
   static std::string shapeText(const Tensor &tensor);
 

@@ -1,7 +1,7 @@
 // Checks the part of a call of `decode` that is the cache: how many tokens each sequence has, where its pages are, and
 // how much room its pools have.
-// Ownership: borrows everything.
-// Thread-safety: belongs to one call; checking allocates only on an error.
+// Ownership: a CacheChecker borrows everything that it is made with.
+// Thread-safety: a CacheChecker belongs to one call; checking allocates only on an error.
 #pragma once
 
 #include "runtime/base/signature.h"
@@ -19,24 +19,25 @@ public:
   CacheChecker(const CallRules &rules, const BoundTensors &tensors, Call &call)
       : spec(rules.spec), maxima(rules.maxima), tensors(tensors), call(call) {}
 
-  // CACHE_SEQLENS and BLOCK_TABLE are no operands of a kernel, so they are checked here: whether they are bound, and
-  // which names the call may have because of them.
+  // Checks whether CACHE_SEQLENS and BLOCK_TABLE are bound where they must be. CACHE_SEQLENS and BLOCK_TABLE are no
+  // operands of a kernel, so the check of operands does not see them. `names` returns the bits of those of the two
+  // names that a call may have.
   Status checkPresence() const;
   uint64_t names() const;
 
-  // Checks dtype, rank, shape and strides of the lengths and the table. In a packed call sizes.batch was set from
-  // cu_seqlens_q before; otherwise this sets it.
+  // Checks dtype, rank, shape and strides of the lengths and the table. Sets sizes.batch in a call of the dense layout;
+  // in a packed call cu_seqlens_q has set sizes.batch before.
   Status checkLengths();
-  // Checks the leading dimensions of a tensor of the cache: [batch, room], or [pages, rows of a page]. Must be called
-  // in the order of the operands, because the first pool sets what the others must have.
+  // Checks the leading dimensions of a tensor of the cache: [batch, room], or [pages, rows of a page]. `checkLead` must
+  // be called in the order of the operands, because the first pool sets what the later pools must have.
   Status checkLead(const TensorName &name, Lead lead);
-  // Adds the table to a view whose rows lie in pages.
+  // Adds the block table to a view whose rows lie in pages.
   void addTable(Lead lead, ViewSlots &slots) const;
-  // Where one pool serves two branches, they must have the same tensor of new tokens. Must be called after all operands
-  // were checked.
+  // Checks the rule that two branches which share a pool have the same tensor of new tokens. `checkSharedPools` must be
+  // called after all operands were checked.
   Status checkSharedPools() const;
 
-  // The tokens that the cache has room for in each sequence.
+  // Returns how many tokens of each sequence the cache has room for.
   int64_t capacity() const { return room; }
 
 private:

@@ -14,15 +14,15 @@ namespace nsa {
 // The value of cache_packs for no pack at all.
 inline constexpr std::string_view kNoPacks = "none";
 
-// Splits names of files at ':', as cache_packs and cache_keys hold them. An error names `field`.
+// Splits names of files at ':', as cache_packs and cache_keys hold them. The error of a bad list names `field`.
 Result<std::vector<std::string>> splitPaths(const std::string &field, const std::string &text);
-// The paths of all *.nsapack files of a folder, ordered by name. Empty when there is no such folder.
+// The paths of all *.nsapack files of a folder, ordered by name. The result is empty when the folder does not exist.
 std::vector<std::string> packsIn(const std::string &folder);
 // The folder where packs are installed: ../share/nsa/packs, seen from the folder of this library.
 std::string installedPackFolder();
 
-// Takes resolved options. An error names the option. A key file that cannot be used is an error where a signature is
-// required, and otherwise a line of `warnings`.
+// Returns the cache settings of resolved options. The error of a bad setting names the option. A key file that cannot
+// be used is an error where a signature is required; where no signature is required, it is a line of `warnings`.
 Result<CacheSettings> settingsOf(const EngineOptions &options, std::vector<std::string> &warnings);
 
 } // namespace nsa

@@ -1,6 +1,6 @@
-// The tensors of one call, from what the caller bound to the values of the kernels' arguments. Every rule of
-// docs/specification.md 2 is checked on the way.
-// Ownership: borrows the tensors and their data.
+// The tensors of one call, from what the caller bound to the values of the kernels' arguments. prepareCall checks every
+// rule of docs/specification.md 2.
+// Ownership: a call borrows the tensors and their data.
 // Thread-safety: values; checking allocates only on an error.
 #pragma once
 
@@ -14,7 +14,7 @@
 namespace nsa {
 
 // What calls of one plan are checked against, and all scalars of its kernels that do not depend on tensors. A plan
-// computes this once.
+// computes its CallRules once.
 struct CallRules {
   CallRules() = default;
   CallRules(const Spec &spec, const Maxima &maxima);
@@ -24,9 +24,9 @@ struct CallRules {
   ScalarSlots scalars = {}; // 0 for scalars that depend on tensors
 };
 
-// A call that was checked. Kernels can take its values.
+// A call that was checked. Kernels can take the values of a checked call.
 struct Call {
-  // By the name of the operand, whichever tensor serves it: K is at k_win where it serves in its place.
+  // The tensors by the name of the operand: where the tensor K serves in the place of k_win, it is at k_win.
   SparseViews<kTensorNames> tensors;
   ScalarSlots scalars = {}; // as in CallRules, and complete
   GridSizes sizes;

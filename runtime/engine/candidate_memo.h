@@ -1,5 +1,5 @@
-// Remembers candidates that this engine has compiled, by their compile requests. All lengths of one head configuration
-// have the same candidates, so tuning the next length compiles nothing.
+// Remembers candidates that this engine has compiled, by their compile requests. All lengths of one configuration of
+// heads have the same candidates, so tuning another length compiles nothing again.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace nsa {
 
 class CandidateMemo {
 public:
-  // Keeps binaries of at most `mostBytes` in all, and drops the least recently used ones.
+  // Keeps binaries of at most `mostBytes` in all, and drops the least recently used binaries.
   explicit CandidateMemo(size_t mostBytes = size_t{64} << 20) : mostBytes(mostBytes) {}
 
   std::shared_ptr<const CompiledKernel> find(const CompileRequest &request); // null: not kept

@@ -1,7 +1,7 @@
 // Compares each kernel of a plan that had a choice with the kernel that defines its operator (the tile program with its
-// first configuration), on the same inputs. It is for debugging: such a run waits for its kernels and copies their
-// results to the host.
-// Ownership: borrows all that it is made with.
+// first configuration), on the same inputs. A comparison is for debugging: a run that compares waits for its kernels
+// and copies their results to the host.
+// Ownership: a Comparison borrows all that it is made with.
 // Thread-safety: a Comparison belongs to one run.
 #pragma once
 
@@ -17,15 +17,15 @@
 
 namespace nsa {
 
-// The defining kernels by role. Null where there is nothing to compare with.
+// The defining kernels by role. The kernel of a role is null where there is nothing to compare with.
 struct Definitions {
   std::array<std::shared_ptr<const KernelCore>, kRoles> kernels;
 
   size_t workspaceBytes() const;
 };
 
-// Whether the result of a step can be compared: the step must be an operator of its own. The small kernels of decode
-// pass parts of a result to each other, and compression in decode writes into the cache.
+// Returns whether the result of a step can be compared: the step must be an operator of its own. The small kernels of
+// decode pass parts of a result to each other, and compression in decode writes into the cache.
 bool isComparable(Operator whole, const Step &step);
 
 class Comparison {
@@ -34,10 +34,10 @@ public:
              std::byte *workspace)
       : device(device), rules(rules), layout(layout), definitions(definitions), workspace(workspace) {}
 
-  // Takes a kernel that was launched with this call. Runs the kernel once more, and its definition, each into memory of
-  // its own, and adds up the errors.
+  // Takes a kernel that was launched with `call`. Runs that kernel once more, and the kernel of its definition, each
+  // into memory of its own, and adds up the errors.
   Status add(Role role, const LoadedKernel &own, const KernelCall &call, const void *statusWord, void *stream);
-  // Returns JSON: for each part its kernels, and the errors over all its launches.
+  // Returns JSON: for each part of the plan its kernels, and the errors over all launches of the part.
   std::string report() const;
 
 private:

@@ -1,5 +1,6 @@
-// libnsa_compiler.so, which is opened on a miss only: its C interface (compiler/api/nsa_compiler.h) as C++ values. It
-// is never closed, because LLVM keeps static state; opening it twice gives the same library.
+// libnsa_compiler.so, which is opened on a miss only: its C interface (compiler/api/nsa_compiler.h) as C++ values. The
+// compiler library is never closed, because LLVM keeps static state; opening the compiler library twice gives the same
+// one.
 // Thread-safety: immutable; all functions may be called by many threads at once.
 #pragma once
 
@@ -40,17 +41,19 @@ struct CompiledKernel {
 
 class CompilerLibrary {
 public:
-  // Opens the library. An empty path means: beside the file that holds this code, which is libnsa.so.
+  // Opens the compiler library. An empty path means the compiler library in the folder of the file that holds this
+  // code, which is libnsa.so.
   static Result<std::shared_ptr<const CompilerLibrary>> open(const std::string &path);
-  // The path that `open` would open.
+  // Returns the path that `open` would open.
   static std::string resolvePath(const std::string &path);
 
-  // Lists the admissible candidates, the one with the lowest predicted cost first. Unsupported when there is none.
+  // Lists the admissible candidates, the candidate with the lowest predicted cost first. Unsupported when there is no
+  // candidate.
   Result<std::vector<Candidate>> list(const CompileRequest &request) const;
-  // Compiles one candidate. When a folder of templates changes meanwhile, it is read again, so that the kernel comes
-  // from one state of the folder.
+  // Compiles one candidate. A folder of templates that changes during the compilation is read again, so that the kernel
+  // comes from one state of the folder.
   Result<CompiledKernel> compile(const CompileRequest &request) const;
-  // Returns the text of a stage before the binary.
+  // Returns the text of a stage of the compiler before the binary.
   Result<std::string> emit(const CompileRequest &request, nsa_compiler_stage stage) const;
 
   const std::string &path() const { return file; }

@@ -1,5 +1,5 @@
 // Counts what an engine has done since it opened (nsa_stats in nsa/nsa.h).
-// Thread-safety: any thread raises the counters, with no order between them.
+// Thread-safety: any thread raises the counters, with no order between the changes.
 #pragma once
 
 #include "runtime/engine/fallback_ladder.h"
@@ -23,7 +23,7 @@ struct Counters {
   std::atomic<uint64_t> kernelsMeasured{0};
   std::atomic<uint64_t> kernelsRejected{0};
   std::atomic<uint64_t> kernelsLoaded{0};
-  // Kernels that each step of the ladder served. kCpu counts engines.
+  // Kernels that each step of the fallback ladder served. The step kCpu counts engines.
   std::array<std::atomic<uint64_t>, kFallbackSteps> fallbacks{};
   std::atomic<uint64_t> backgroundPending{0}; // goes down when a tuning ends
   std::atomic<uint64_t> backgroundDone{0};

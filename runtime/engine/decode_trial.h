@@ -1,6 +1,6 @@
-// Tries one kernel of decode at its place in the whole call. The kernels before it make its inputs, and its outputs
-// pass through the kernels behind it. So a candidate is judged by what a caller would see.
-// Ownership: owns cache, tokens and workspace.
+// Tries one kernel of decode at its place in the whole call. The kernels in front of a candidate make its inputs, and
+// its outputs pass through the kernels behind it. So a candidate is judged by what a caller would see.
+// Ownership: a trial owns cache, tokens and workspace.
 // Thread-safety: one thread at a time.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace nsa {
 
 class DecodeTrial final : public Trial {
 public:
-  // Gives the kernel that serves a step where nothing was measured.
+  // A function that gives the kernel which serves a step where nothing was measured.
   using Serve = std::function<Result<std::shared_ptr<const KernelCore>>(const Spec &spec, const Maxima &maxima)>;
 
   // `part` is the spec of decode with the operator of the kernel that is tried. Where the sequences of `maxima` do not
@@ -34,20 +34,20 @@ private:
 
   Status findKernels(const Serve &serve);
   Status allocate(double mostBytes);
-  // Gives the tensors that a call changes their first contents again.
+  // Gives each tensor that a call changes its first contents again.
   Status restore();
   // Allocates a tensor in the shape that the operator's rules ask for.
   Status add(TensorName name, int64_t time);
   Status addTable();
-  // A row-major tensor of the shape that a call with `time` new tokens needs.
+  // Returns a row-major tensor of the shape that a call with `time` new tokens needs.
   Tensor shaped(TensorName name, void *data, int64_t time) const;
   Bindings bindings(int64_t time) const;
   // Sets the number of tokens that are in the cache before the call.
   Status setLengths(const std::vector<int32_t> &lengths);
-  // Whether the kernel that is tried writes the cache. Then the cache must be restored, so that a wrong candidate does
-  // not spoil the next one's run.
+  // Returns whether the tried kernel writes the cache. A cache that the tried kernel writes must be restored, so that a
+  // wrong candidate does not spoil the run of the next candidate.
   bool writesCache() const { return role == Role::kAppend || role == Role::kCompress; }
-  // Runs all kernels of the call, with `kernel` in the place of the one that is tried.
+  // Runs all kernels of the call, with `kernel` in the place of the tried kernel.
   Status runAll(const LoadedKernel &kernel, int64_t time, DeviceBuffer &workspace, size_t &workspaceBytes,
                 LaunchTap *tap);
   Status recordTimed();

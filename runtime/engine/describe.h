@@ -1,4 +1,4 @@
-// Makes the JSON texts that the C ABI returns. The names of their fields are part of the API: tools and tests read
+// Makes the JSON texts that the C ABI returns. The names of the JSON fields are part of the API: tools and tests read
 // them.
 // Thread-safety: pure functions.
 #pragma once
@@ -36,11 +36,11 @@ struct TuningDescription {
   std::string storeTrouble; // why the winner was not stored; "" when it was
 };
 std::string describeTuning(const TuningDescription &tuning);
-// Describes a result that another caller tuned and stored while this one waited. It lacks the fields that only that
-// caller knew.
+// Describes a result that another caller tuned and stored while this caller waited. The text lacks the fields that only
+// the caller knew that tuned.
 std::string describeTuningElsewhere(const StoredChoice &choice, double milliseconds);
 
-// Which of two ways serves a part of an operator, where lengths decide.
+// The route of a part of an operator: which of two ways serves the part, where lengths decide between them.
 struct RouteDescription {
   std::string part{};    // roleName
   std::string name{};    // name of the way; "" where there is only one
@@ -89,8 +89,8 @@ struct EngineDescription {
   std::string compilerPath, compilerTrouble;
   MissPolicy policy = MissPolicy::kDefault;
 };
-// Joins the JSON texts of an operator's kernels, in the order of their launches, as the array `kernels`. A single text
-// stays as it is.
+// Joins the JSON texts of an operator's kernels, in the order of their launches, as the array `kernels`. A single JSON
+// text stays as it is.
 std::string joinTexts(const std::vector<std::string> &texts);
 
 std::string describeEngine(const EngineDescription &engine);

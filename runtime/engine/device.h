@@ -1,6 +1,6 @@
 // What the engine needs of a device: it loads a kernel, launches it, and for tuning gives memory, copies and a clock.
 // The CPU executor (runtime/cpu) and the CUDA driver (runtime/cuda) implement it, and no code above depends on either.
-// Ownership: an engine owns its device. Kernels and buffers must be destroyed before it.
+// Ownership: an engine owns its device. Kernels and buffers must be destroyed before their device.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
@@ -21,18 +21,19 @@
 
 namespace nsa {
 
-// A loaded kernel. Launching it does no lazy work.
+// A loaded kernel. Launching a loaded kernel does no lazy work.
 class Kernel {
 public:
   virtual ~Kernel() = default;
   // Launches a grid. `slots` are the arguments in the manifest's order. `workspace` has workspaceBytes() bytes, aligned
-  // to kWorkspaceAlignment. Allocates nothing and, on a GPU, returns at once.
+  // to kWorkspaceAlignment. `launch` allocates nothing and, on a GPU, returns at once.
   virtual Status launch(const uint64_t *slots, const int32_t (&grid)[3], void *workspace, void *stream) const = 0;
   virtual size_t workspaceBytes() const = 0;
-  // Writes the tensor map of a shape into an argument's slots. Only kernels of a GPU have such arguments. Allocates
-  // nothing.
+  // Writes the tensor map of a shape into an argument's slots, and allocates nothing. Only kernels of a GPU take tensor
+  // maps.
   virtual Status writeMap(const TensorMapShape &shape, uint64_t *slots) const = 0;
-  // Numbers that the device knows about the loaded code: registers, bytes of local memory. Empty on the CPU.
+  // Returns numbers that the device knows about the loaded code: registers, bytes of local memory. The result is empty
+  // on the CPU.
   virtual std::map<std::string, std::string> evidence() const { return {}; }
 };
 
@@ -43,59 +44,65 @@ public:
   virtual ~Device() = default;
 
   virtual bool isGpu() const = 0;
-  // Names the device's model and never one card. Choices are stored under this name.
+  // Returns the device key, which names the device's model and never one card. Choices are stored under the device key.
   virtual const std::string &key() const = 0;
-  // The compiler's name of the architecture: "cpu", "sm_90a", ...
+  // Returns the compiler's name of the architecture: "cpu", "sm_90a", ...
   virtual const std::string &target() const = 0;
-  // The feature level that code for the CPU is made for. "" on a GPU.
+  // Returns the feature level that code for the CPU is made for; "" on a GPU.
   virtual std::string cpuFeatures() const { return ""; }
-  // The version of the CUDA driver; 12040 means 12.4. 0 on the CPU.
+  // Returns the version of the CUDA driver: 12040 means 12.4; 0 on the CPU.
   virtual int driverVersion() const { return 0; }
-  // Names and values for `nsa doctor`, the most interesting ones first.
+  // Returns names and values for `nsa doctor`, the most interesting facts first.
   virtual std::vector<std::pair<std::string, std::string>> facts() const = 0;
 
   virtual Result<std::unique_ptr<Kernel>> load(const Manifest &manifest, std::span<const std::byte> binary) = 0;
   virtual Result<bool> isCapturing(void *stream) const { return false; }
-  // Must be called on a thread that the library began. Afterwards a stream capture that the host begins does not
-  // concern what this thread does.
+  // Must be called on a thread that the library began. After ignoreCaptures, a stream capture that the host begins does
+  // not concern what the calling thread does.
   virtual void ignoreCaptures() const {}
-  // The stream for launches that the library makes on its own account. It neither waits for the host's streams nor
-  // delays them. The legacy stream (null) would do both, and would break a capture on any of those streams. NULL on the
-  // CPU; on a GPU valid after the first successful allocation.
+  // Returns the stream for launches that the library makes on its own account: NULL on the CPU; on a GPU valid after
+  // the first successful allocation. The library's own stream neither waits for the host's streams nor delays them. The
+  // legacy stream (null) would wait for the host's streams and delay them, and would break a capture on any stream of
+  // the host.
   virtual void *ownStream() const { return nullptr; }
-  // The largest grid along an axis.
+  // Returns the largest grid along an axis.
   virtual int64_t gridLimit(int axis) const = 0;
-  // How many multiprocessors there are, for kernels whose programs stay and take one piece of work after another.
+  // Returns how many multiprocessors there are, for kernels whose programs stay and take one piece of work after
+  // another.
   virtual int64_t multiprocessors() const = 0;
 
-  // The kDeviceStatusWords integers in which a kernel reports lengths that break a rule. They begin as zeros, and host
-  // and device address the same memory. The CPU returns nullptr, because its plans check on the host. Acquiring
-  // allocates nothing while the first slab has a free word, so it is legal during a capture.
+  // Returns a status word: kDeviceStatusWords integers in which a kernel reports lengths that break a rule. A status
+  // word begins as zeros, and host and device address the same memory. The CPU device returns nullptr, because plans of
+  // the CPU check lengths on the host. Acquiring a status word allocates nothing while the first slab has a free one,
+  // so acquiring is legal during a capture.
   virtual Result<int32_t *> acquireStatusWord() { return nullptr; }
   virtual void releaseStatusWord(int32_t *word) {}
-  // Waits for `stream`, then reads the word and clears it.
+  // Waits for `stream`, then reads the status word and clears it.
   virtual Status readStatusWord(int32_t *word, void *stream) { return Status::ok(); }
 
-  // The tuner needs the memory and the times below.
+  // The tuner needs all functions from `allocate` on.
   virtual Result<void *> allocate(size_t bytes) = 0;
-  // Bytes of memory that are free at this moment. SIZE_MAX where that is not known, as on the CPU.
+  // Returns the bytes of memory that are free at this moment. SIZE_MAX means that the number is not known, as on the
+  // CPU.
   virtual Result<size_t> freeBytes() { return SIZE_MAX; }
   virtual void release(void *memory) = 0;
   virtual Status upload(void *to, const void *from, size_t bytes) = 0;
   virtual Status download(void *to, const void *from, size_t bytes) = 0;
-  // A clock for the launches of one run.
+  // Makes a clock for the launches of one run.
   virtual std::unique_ptr<LaunchClock> makeClock() = 0;
-  // Milliseconds of one `launch`: the median of a few repetitions. On a GPU each repetition begins with a cold L2.
+  // Returns the milliseconds of one `launch`: the median of a few repetitions. On a GPU each repetition of the launch
+  // begins with a cold L2.
   virtual Result<double> time(const std::function<Status(void *stream)> &launch) = 0;
-  // The resolution of the clock: two times that differ by less cannot be told apart, however often they are measured.
+  // Returns the resolution of the clock: two times that differ by less than the resolution cannot be told apart,
+  // however often they are measured.
   virtual double timeResolutionMs() const = 0;
   // TuneOptions::stateShift and warmUpMs.
   virtual double stateShift() const = 0;
   virtual double warmUpMs() const { return 0; }
 };
 
-// Device memory that its object frees. The allocation begins with `skipped` unused bytes, which move the data to
-// another place.
+// Device memory that is freed with its DeviceBuffer. The allocation begins with `skipped` unused bytes, which move the
+// data to another place.
 class DeviceBuffer {
 public:
   DeviceBuffer() = default;

@@ -1,4 +1,5 @@
-// Draws random tensors for tuning. Values are nearly normal with variance 1, as activations are after normalisation.
+// Draws random tensors for tuning. Drawn values are nearly normal with variance 1, as activations are after
+// normalisation.
 // Thread-safety: that of the generator.
 #pragma once
 
@@ -13,8 +14,8 @@ namespace nsa {
 // Fills `elements` values at `data`, in device memory, and adds `shift` to each. dtype: bf16, fp16 or fp32.
 Status fillDrawn(Device &device, void *data, DType dtype, int64_t elements, float shift, std::mt19937_64 &generator);
 
-// How many bytes to leave unused in front of a tensor. Its place in a page decides which other data it shares cache
-// sets with, so the place is drawn too.
+// Draws how many bytes to leave unused in front of a tensor. The place of a tensor in its page decides which other data
+// the tensor shares cache sets with, so the place is drawn too.
 size_t drawSkipped(std::mt19937_64 &generator);
 
 } // namespace nsa

@@ -1,5 +1,5 @@
-// Measures how far one kernel's numbers are from another's. NaNs and infinities have no distance, so they are counted
-// apart: one infinite error would hide all others.
+// Measures how far the numbers of one kernel are from the numbers of another kernel. NaNs and infinities have no
+// distance, so they are counted apart: one infinite error would hide all others.
 // Thread-safety: values.
 #pragma once
 
@@ -12,14 +12,14 @@ public:
   void add(double value, double expected);
 
   int64_t elements() const { return count; }
-  // How many elements are NaN or infinite in only one of the two results, or infinite with another sign.
+  // Return how many elements are NaN or infinite in only one of the two results, or infinite with another sign.
   int64_t unequalNan() const { return nanCount; }
   int64_t unequalInf() const { return infCount; }
-  // These are over the elements that are finite in both results.
+  // The largest and the mean error, over the elements that are finite in both results.
   double maxAbs() const { return largest; }
   double meanAbs() const;
-  // The root of the sum of squared errors over that of squared expected values. Infinite when something differs and all
-  // expected values are 0.
+  // Returns the root of the sum of squared errors divided by the root of the sum of squared expected values. The result
+  // is infinite when something differs and all expected values are 0.
   double relativeRms() const;
 
 private:

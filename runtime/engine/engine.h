@@ -1,5 +1,6 @@
-// The engine: one device, one cache and the plans in memory. It belongs to one process (engine_handle.h handles forks).
-// Ownership: it lives until its handle is released and the last plan is given back; these may happen in either order.
+// The engine: one device, one cache and the plans in memory. An engine belongs to one process (engine_handle.h handles
+// forks).
+// Ownership: an engine lives until its handle is released and its last plan is given back, in either order.
 // Thread-safety: all functions may be called by many threads at once. Finding a plan in memory takes only locks that
 // few threads share. Running a plan touches the engine's device and one counter.
 #pragma once
@@ -23,7 +24,7 @@ namespace nsa {
 
 class Engine;
 
-// Releases the handle. The engine ends at once when no plan is held.
+// Releases the engine's handle. The engine ends at once when no plan is held.
 struct EngineRelease {
   void operator()(Engine *engine) const;
 };
@@ -31,19 +32,20 @@ using EnginePointer = std::unique_ptr<Engine, EngineRelease>;
 
 class Engine {
 public:
-  // Opens the device. The cache, the compiler and NVRTC stay closed.
+  // Opens the device. Engine::open leaves the cache, the compiler and NVRTC closed.
   static Result<EnginePointer> open(EngineOptions options, const EngineOptions::Environment &environment);
-  // Opens an engine with the same options in the child of a fork. Must read only what never changes, because this
-  // engine is the parent's.
+  // Opens an engine with the same options in the child of a fork. `openInChild` must read only what never changes,
+  // because this engine is the parent's.
   Result<EnginePointer> openInChild() const;
   bool isOfThisProcess() const { return generation == processGeneration(); }
 
   Result<PlanPointer> plan(const Spec &spec, const Maxima &maxima, void *stream);
-  // A plan whose runs compare each kernel's result with that of the kernel that defines its operator (comparison.h).
+  // Returns a plan whose runs compare each kernel's result with the result of the kernel that defines its operator
+  // (comparison.h).
   Result<PlanPointer> planThatCompares(const Spec &spec, const Maxima &maxima, void *stream);
   Result<std::string> explain(const Spec &spec, const Maxima &maxima);
   Result<std::string> tune(const Spec &spec, const Maxima &maxima);
-  // Tunes one kernel of the spec, named by its problem key. A budget of 0 means the engine's own budget.
+  // Tunes one kernel of the spec, named by its problem key. A tuning budget of 0 means the engine's own budget.
   Result<std::string> tuneKernel(const Spec &spec, const Maxima &maxima, const std::string &problem,
                                  double budgetSeconds);
   std::string describe() const;
@@ -62,14 +64,15 @@ private:
   Status openDevice();
   Status openCpu();
   Result<std::shared_ptr<const PlanCore>> make(const Spec &spec, const Maxima &maxima);
-  // Tunes in the background, and puts the winners in the place of what was served.
+  // Tunes in the background, and puts the winners in the place of the kernels that were served.
   Status tuneMeanwhile(const BackgroundTuner::Job &job, const BackgroundTuner::StopSignal &stop, bool &better);
-  // Whether the engine's gates replace the caller's for this spec.
+  // Returns whether the engine's gates replace the caller's gates for this spec.
   bool overridesGates(const Spec &spec) const { return gateOverride && gateOverride->concerns(spec); }
-  // Into the record, where there is one: plans that were made, and those that lacked a kernel or a compiler.
+  // Adds a plan to the plan record, where there is one: a plan that was made, or that lacked a kernel or a compiler.
   void keep(const Spec &spec, const Maxima &maxima, ErrorCode outcome);
   Status withHint(Status status, const Spec &spec, const Maxima &maxima) const;
-  // nullptr when the plan is not in memory, or when the device cannot launch its grid with exactly these maxima.
+  // Returns nullptr when the plan is not in memory, or when the device cannot launch the plan's grid with exactly these
+  // maxima.
   const PlanCore *findInMemory(const PlanKey &key, const Spec &spec, const Maxima &maxima) const;
   Status addComparison(Plan &comparing, const Maxima &maxima, void *stream);
   Result<PlanPointer> hand(const PlanCore &core, PlanSource source, const Spec &spec, const Maxima &maxima);
@@ -90,7 +93,7 @@ private:
 
   PlanMap plans;
   std::optional<PlanPool> pool;
-  // Misses of one problem wait for each other, and the later ones find the first one's plan. Other problems rarely
+  // Misses of one problem wait for each other, and a later miss finds the plan of the first. Different problems rarely
   // share a lock.
   std::array<std::mutex, 16> missMutexes;
   std::optional<BackgroundTuner>

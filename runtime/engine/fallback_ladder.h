@@ -1,7 +1,7 @@
-// Says what may serve a problem that has no kernel of its own: the stored choices that can, in the order in which they
-// are tried. docs/deploying_without_a_compiler.md describes the steps for users. A step promises a right result, and no
-// speed. Lengths choose a kernel and are never compiled in, so a kernel of another length computes the same. A cubin
-// runs on the devices that its architecture names.
+// Says what may serve a problem that has no kernel of its own: the stored choices that can serve it, in the order in
+// which they are tried. docs/deploying_without_a_compiler.md describes the steps of the ladder for users. A step
+// promises a right result, and no speed. Lengths choose a kernel and are never compiled in, so a kernel that was chosen
+// for another length computes the same. A cubin runs on the devices that its architecture names.
 // Thread-safety: values and pure functions.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace nsa {
 
-// In the order of the ladder.
+// The steps in the order of the ladder.
 enum class FallbackStep : int {
   kExact = 0,        // no fallback: stored for this problem and device
   kNearest = 1,      // for other lengths, batches or windows on this model
@@ -27,16 +27,16 @@ enum class FallbackStep : int {
 inline constexpr int kFallbackSteps = 6;
 std::string_view fallbackStepName(FallbackStep step); // "exact", "nearest", "model", "architecture", "compiled", "cpu"
 
-// The steps that an engine may take. Where a step that is left out would be needed, the plan is an error.
+// The fallback steps that an engine may take. A plan that needs a step which is left out is an error.
 class FallbackSteps {
 public:
-  // Parses "nearest,model", "exact" for no step, or "all".
+  // Parses names of steps such as "nearest,model", or "exact" for no step, or "all".
   static Result<FallbackSteps> parse(std::string_view field, std::string_view text);
   static FallbackSteps all() { return FallbackSteps((1u << kFallbackSteps) - 1); }
   FallbackSteps() : FallbackSteps(all()) {}
 
   bool allows(FallbackStep step) const { return (bits >> static_cast<int>(step) & 1u) != 0; }
-  // The text that `parse` reads.
+  // Returns the text that `parse` reads.
   std::string toString() const;
   bool operator==(const FallbackSteps &) const = default;
 
@@ -45,7 +45,7 @@ private:
   uint32_t bits; // one for each step; that of kExact is always set
 };
 
-// The two halves of Problem::key(): what is compiled in, with the operator in front, and the buckets.
+// The two halves of Problem::key(): the compiled-in values with the operator in front, and the buckets.
 struct KeyParts {
   std::string fixed, buckets;
   static KeyParts of(const std::string &problemKey);
@@ -57,21 +57,23 @@ struct Rung {
   double distance = 0; // sum over the buckets, in powers of two
 };
 
-// The problem that a choice must serve. `device` and `target` are this engine's, as choices name them.
+// The problem that a choice must serve. `device` and `target` are this engine's device and target, as choices name
+// them.
 struct LadderRequest {
   std::string problem, device, target;
   std::string forcedTemplate{}; // "": any
 };
 
-// Returns the choices that may serve, the best first. They are ordered by step. Within a step a measured choice comes
-// before one that was not measured, then the nearer one, and of two equally near ones the one for longer lengths. Of
-// older architectures the newest comes first. `choices` must be in the order of their layers.
+// Returns the choices that may serve the request, the best first. The choices are ordered by their steps. Within a step
+// a measured choice comes before a choice that was not measured, then the nearer choice, and of two equally near
+// choices the choice for longer lengths. Of choices for older architectures the newest architecture comes first.
+// `choices` must be in the order of their layers.
 std::vector<Rung> rankFallbacks(const LadderRequest &request, const std::vector<ChoiceSummary> &choices);
 
-// The choice that is nearest to a problem, for messages: it may be one that cannot serve. Null when no choice is of the
-// operator.
+// Returns the choice that is nearest to a problem, for messages: the nearest choice may be one that cannot serve. The
+// result is null when no choice is of the problem's operator.
 const ChoiceSummary *findNearest(const LadderRequest &request, const std::vector<ChoiceSummary> &choices);
-// "seqlen_k=2048 instead of 4096, on 'cpu x86-64-v3'": how a choice differs from what was asked.
+// Returns how a choice differs from the request: "seqlen_k=2048 instead of 4096, on 'cpu x86-64-v3'".
 std::string differenceText(const LadderRequest &request, const ChoiceSummary &choice);
 
 } // namespace nsa

@@ -1,5 +1,5 @@
 // Replaces the caller's gates by gates of the engine, for debugging: one branch alone, or all branches alike.
-// Ownership: owns a few bytes of device memory, so it must be destroyed before the device.
+// Ownership: a GateOverride owns a few bytes of device memory, so it must be destroyed before the device.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
@@ -15,15 +15,18 @@ namespace nsa {
 
 class GateOverride {
 public:
-  // `branch` is "cmp", "sel" or "win". "" gives each branch a third.
+  // `branch` is "cmp", "sel" or "win": the gate of this branch is 1, the gates of the others are 0. An empty `branch`
+  // sets the gate of each branch to 1/3.
   GateOverride(Device &device, const std::string &branch);
 
-  // `concerns` says whether the operator reads gates. `check` fails when the spec does not have the branch.
+  // `concerns` says whether the spec's operator reads gates. `check` fails when the spec does not have the overriding
+  // branch.
   bool concerns(const Spec &spec) const { return (fieldsOf(spec.op) & kGates) != 0; }
   Status check(const Spec &spec) const;
-  // The view that replaces the tensor of gates, whatever the tensor's shape is. The first call allocates device memory.
+  // Returns the view that replaces the tensor of gates, whatever the tensor's shape is. The first call of `gates`
+  // allocates device memory.
   Result<ViewSlots> gates(DType dtype);
-  // "only the branch cmp counts", "all branches count alike"
+  // Returns a text of the override: "only the branch cmp counts", "all branches count alike".
   std::string text() const;
 
 private:

@@ -1,6 +1,6 @@
-// The kernels that an engine can have without making them: one database, into which it writes, and packs, which it only
-// reads. Trouble with a file gives one warning, and the file then counts as empty. So trouble with a cache never stops
-// a launch.
+// The kernels that an engine can have without making them: one database, into which the engine writes, and packs, which
+// the engine only reads. Trouble with a file of kernels gives one warning, and the file then counts as empty. Trouble
+// with a cache never stops a launch.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
@@ -36,44 +36,45 @@ public:
   struct Hit {
     StoredChoice choice;
     StoredKernel kernel;
-    int layer = 0; // that of the choice, as in ChoiceSummary
+    int layer = 0; // the layer of the choice, as in ChoiceSummary
   };
 
-  // Opens nothing. The first put or lease makes the database when it is missing; lookups make no file.
+  // Opens no file. The first put or lease makes the database when it is missing; lookups make no file.
   KernelCache(CacheSettings settings, Logger logger);
 
   // Finds a choice in this order: a tuned choice of the database, a tuned choice of a pack, an untuned choice of the
-  // database, an untuned choice of a pack. The choice's kernel may come from any layer.
+  // database, an untuned choice of a pack. The kernel that a choice names may come from any layer.
   std::optional<Hit> find(const std::string &problem, const std::string &device);
-  // As `find`, which also notes uses in the database and renames a damaged one. This changes no file.
+  // As `find`, but changes no file. `find` notes uses in the database and renames a damaged database.
   std::optional<Hit> peek(const std::string &problem, const std::string &device);
-  // Stores a kernel, and the choice that names it if there is one. The error says why nothing was stored. A launch may
-  // ignore it, because a warning was logged.
+  // Stores a kernel, and the choice that names it if there is one. The error of `put` says why nothing was stored. A
+  // launch may ignore this error, because a warning was logged.
   Status put(const StoredKernel &kernel, const StoredChoice *choice);
 
   // Lists the choices for an operator's problems on all devices: those of the database (layer 0), then those of each
-  // pack. Each layer is in ascending order of problem and device. The list has no evidence and no binaries. It is read
-  // anew each time, makes no file, and is empty when no file works.
+  // pack. The choices of a layer are in ascending order of problem and device. The listed choices have no evidence and
+  // no binaries. Each call of choicesOf reads the files anew and makes no file; the list is empty when no file works.
   std::vector<ChoiceSummary> choicesOf(const std::string &op);
-  // The kernel with this content, from any layer. Makes no file.
+  // Returns the kernel with this content, from any layer. `kernelOf` makes no file.
   std::optional<StoredKernel> kernelOf(const std::string &content);
 
-  // The measured threshold of that name; the database's comes before the packs'. nullopt: never measured. A threshold
-  // of "never" is an answer.
+  // Returns the measured threshold of a name; the threshold of the database comes before a threshold of a pack. nullopt
+  // means that the threshold was never measured. A threshold may also have the value "never" (StoredRoute::kNever).
   std::optional<StoredRoute> findRoute(const std::string &family, const std::string &device, const std::string &name);
-  // Stores a threshold. The error says why it was not stored, as for `put`.
+  // Stores a threshold. The error says why the threshold was not stored, as for `put`.
   Status putRoute(const StoredRoute &route);
 
-  // Fails when `put` would store nothing although a file was asked for. Makes the database when it is missing.
+  // Fails when `put` would store nothing although a file was asked for. `checkKept` makes the database when it is
+  // missing.
   Status checkKept();
 
-  // A lease on making `work` for the problem. Null while the store does not work.
+  // Takes a lease on making `work` for the problem. Returns null while the store does not work.
   std::unique_ptr<KeyLease> lease(const std::string &problem, const std::string &device, const std::string &work);
 
   const std::string &path() const { return settings.path; }
-  // The path of a layer's file.
+  // Returns the path of a layer's file.
   std::string layerPath(int layer);
-  // "" while the database works; otherwise the reason. Makes no file.
+  // Returns "" while the database works; otherwise the reason why it does not. `trouble` makes no file.
   std::string trouble() const;
   CacheCounters counters() const;
 
@@ -84,20 +85,21 @@ private:
   bool isOpen() const;
   bool isMissing() const; // whether there is no database yet, so that each lookup in it is a miss
   std::unique_ptr<KernelStore> openToRead(std::string &trouble) const; // nullptr: the engine works without a store
-  // The open store, or else one that is opened to read and kept in `own`. nullptr: the engine works without a store.
+  // Returns the open store, or else a store that is opened to read and kept in `own`. nullptr: the engine works without
+  // a store.
   KernelStore *look(std::unique_ptr<KernelStore> &own);
-  // Warns after a write if there is reason to, and returns whether the file has what was written.
+  // Warns after a write if there is reason to. Returns ok if the file has what was written.
   Status written(const KernelStore &into, Status status);
   std::optional<Hit> findIn(KernelStore *from, const std::string &problem, const std::string &device);
   std::optional<StoredKernel> kernelFrom(KernelStore *from, const std::string &content);
-  // The first call opens the packs. Those that are refused are left out.
+  // The first call opens the packs. Packs that are refused are left out.
   const Packs &packs();
   void openPacks();
   void warn(const std::string &text);
-  // Warns of what has happened to a file since it was opened, and of damaged rows that it skips.
+  // Warns of what has happened to a file since it was opened, and of damaged rows of the file, which are skipped.
   void warnOfTrouble(const KernelStore &store);
   void warnOfTrouble(const Pack &pack);
-  // Returns the value, or after a warning a default value.
+  // Returns the value of `result`. Where it has none, warns and returns a default value.
   template <typename T> T orWarn(Result<T> result);
 
   const CacheSettings settings;

@@ -8,13 +8,13 @@
 
 namespace nsa {
 
-// Marks moments on a stream: one before the first launch, and one after each launch.
+// Marks moments on a stream: a moment before the first launch, and a moment after each launch.
 class LaunchClock {
 public:
   virtual ~LaunchClock() = default;
-  // Marks the present moment of the stream. On a GPU it enqueues an event and does not wait.
+  // Marks the present moment of the stream. On a GPU `mark` enqueues an event and does not wait.
   virtual Status mark(void *stream) = 0;
-  // Waits for the last mark. Returns the milliseconds from each mark to the next.
+  // Waits for the last mark. Returns the milliseconds from each mark to the next mark.
   virtual Result<std::vector<double>> spans() = 0;
 };
 

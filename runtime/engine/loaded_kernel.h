@@ -1,5 +1,5 @@
 // A kernel whose manifest was read once: which argument goes into which slot, and the formulas of the grid with the
-// compiled-in values filled in. After that a launch looks up nothing by name.
+// compiled-in values filled in. A launch of a loaded kernel looks up nothing by name.
 // Thread-safety: immutable.
 #pragma once
 
@@ -17,25 +17,26 @@ inline constexpr size_t kMaxSlots = 128; // slots of one kernel; attention with 
 
 class LoadedKernel {
 public:
-  // Loads the code and binds all names. Fails on the name of an argument or of a grid size that this runtime does not
-  // know, so that no launch can fail by it.
+  // Loads the code and binds all names. `load` fails on the name of an argument or of a grid size that this runtime
+  // does not know, so that no launch can fail by an unknown name.
   static Result<std::shared_ptr<const LoadedKernel>> load(Device &device, std::string content, Manifest manifest,
                                                           std::span<const std::byte> binary);
 
-  // Evaluates the grid, fills the arguments on the stack and launches. Allocates nothing.
+  // Evaluates the grid, fills the arguments on the stack and launches the kernel. Allocates nothing.
   Status launch(const KernelCall &call, const void *statusWord, void *workspace, void *stream) const;
   using Slots = std::array<uint64_t, kMaxSlots>;
-  // Fills the slots of all arguments. Fails when a view has pages and the kernel was compiled without, or the other way
-  // round. A tensor map that cannot be made is all 0, and so are the slots behind the last one, up to a multiple of a
-  // map's slots.
+  // Fills the slots of all arguments. Fails when a view has pages and the kernel was compiled without pages, or the
+  // other way round. A tensor map that cannot be made is all 0, and so are the slots behind the last argument, up to a
+  // multiple of a map's slots.
   Status fillArguments(const KernelCall &call, const void *statusWord, Slots &slots) const;
-  // Computes the grid. Unsupported when a size exceeds what the device can launch; the error names axis and formula.
+  // Computes the grid. A grid that exceeds what the device can launch is the error kUnsupported, which names axis and
+  // formula.
   Status grid(const GridSizes &sizes, int32_t (&result)[3]) const;
 
   size_t workspaceBytes() const { return kernel->workspaceBytes(); }
   const Manifest &manifest() const { return parsed; }
   const std::string &content() const { return contentId; }
-  // The numbers of the compiler and those that the device knows of the loaded code.
+  // Returns the numbers of the manifest's evidence and the numbers that the device knows of the loaded code.
   std::map<std::string, std::string> evidence() const;
 
 private:
@@ -46,7 +47,7 @@ private:
     bool isPaged = false;
     const ManifestParam *map = nullptr; // points into `parsed`
   };
-  // A name in the formula of a grid: a compiled-in constant, or one of the sizes.
+  // A name in the formula of a grid: a compiled-in constant, or one of the sizes of GridSizes.
   struct GridName {
     int64_t GridSizes::*size = nullptr;
     int64_t constant = 0;

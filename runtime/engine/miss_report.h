@@ -1,5 +1,5 @@
-// Composes the command that would store what a plan lacked: one line that can be pasted into a POSIX shell, short
-// enough for nsa_error.hint.
+// Composes the command that would make and store the kernels that a plan lacked: one line that can be pasted into a
+// POSIX shell, short enough for nsa_error.hint.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -16,15 +16,15 @@ struct TuneCommand {
   const Spec &spec; // what the caller asked for, and not the spec of one of its kernels
   const Maxima &maxima;
   std::string device, cachePath;
-  // What the engine was opened with, where that decides which kernels it looks for. "", 0 and false: nothing.
+  // Options of the engine that decide which kernels it looks for. "", 0 and false mean that the option is not set.
   std::string pinPath{}, templateDir{}, cpuFeatures{};
   int decodeSplits = 0;
   bool ignoreThresholds = false;
 };
 // Returns "NSA_CPU_FEATURES=x86-64-v3 nsa tune --op nsa --config '{...}' --batch 1 ... --cache /kernels.db". Where the
-// cache stores nothing, or a pinned table chooses, the command stores into kernels.db of the shell's folder, and a
-// comment at its end says what else must be done. Paths that would make the line too long are left out, and FILE and
-// DIR stand in their place.
+// cache stores nothing, or a pinned table chooses, the tuning command stores into kernels.db of the shell's folder, and
+// a comment at the end of the command says what else must be done. Paths that would make the command too long are left
+// out, and FILE and DIR stand in their place.
 std::string tuneHint(const TuneCommand &command);
 
 } // namespace nsa

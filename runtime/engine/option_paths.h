@@ -1,4 +1,4 @@
-// Checks the paths that a host's options or the environment name. Each is checked when an engine opens, so that a
+// Checks the paths that a host's options or the environment name. Each path is checked when an engine opens, so that a
 // mistyped path is an error at once. A file that is read must exist. A file that is written must exist, or it must be
 // possible to make it.
 // Thread-safety: a pure function of its arguments and the file system.
@@ -8,9 +8,9 @@
 
 namespace nsa {
 
-// `asked` has the host's options before EngineOptions::resolve has filled them up. The error names the option, or the
-// variable that replaces it, with the path and the rule. pin_path and record_path are not checked here, because they
-// are opened at once (pinned_table.h, plan_record.h).
+// `asked` has the host's options before EngineOptions::resolve has filled them up. The error of a bad path names the
+// option, or the variable that replaces it, with the path and the rule. checkPaths does not check pin_path and
+// record_path, because the engine opens these files at once (pinned_table.h, plan_record.h).
 Status checkPaths(const EngineOptions &asked, const EngineOptions::Environment &environment);
 
 } // namespace nsa

@@ -1,4 +1,4 @@
-// The options of an engine. Only this file reads the environment, once for each engine that opens.
+// The options of an engine. Only EngineOptions reads the environment, once for each engine that opens.
 // Thread-safety: values.
 #pragma once
 
@@ -16,12 +16,12 @@
 
 namespace nsa {
 
-// The numbers are part of the C ABI (nsa_miss_policy in nsa/nsa.h).
+// The numbers of MissPolicy are part of the C ABI (nsa_miss_policy in nsa/nsa.h).
 enum class MissPolicy : int { kDefault = 0, kFail = 1, kTune = 2, kBackground = 3 };
 std::string_view missPolicyName(MissPolicy policy); // "default", "fail", "tune", "background"
 Result<MissPolicy> parseMissPolicy(std::string_view field, std::string_view name);
 
-// A field that is empty, zero or unset takes the environment's value, or else the built-in one.
+// A field of the options that is empty, zero or unset takes the environment's value, or else the built-in value.
 struct EngineOptions {
   std::string device; // "cpu", "cuda:N"; stays empty when neither caller nor environment chose
   std::string cachePath;
@@ -51,33 +51,33 @@ struct EngineOptions {
   Logger::Sink log; // unset: lines on stderr
   std::optional<LogLevel> logLevel;
   int logLimit = 0; // warnings of one tag in a minute; -1: no limit
-  // Called on the tuning thread when the next plan of a request will be better.
+  // A callback of the host that is called on the tuning thread when the next plan of a request will be better.
   std::function<void(const Spec &spec, const Maxima &maxima)> tuned;
 
   using Environment = std::function<const char *(const char *name)>; // nullptr: not set
-  // Fills the fields that are unset and checks all of them. An error names the option, or the variable that its value
-  // came from.
+  // Fills the fields that are unset and checks all fields. The error of a bad field names the option, or the variable
+  // that its value came from.
   Status resolve(const Environment &environment);
   static Environment processEnvironment();
 };
 
-// An option that names paths, and what they are to the engine (option_paths.h).
+// An option that names paths, and what the engine does with these paths (option_paths.h).
 struct PathOption {
   enum class Kind {
-    kFiles,     // which are read, separated by ':'
-    kPacks,     // the same, or "none"
-    kLibrary,   // which is opened; a name without '/' is the loader's to find
-    kFolder,    // which is read
-    kNewFolder, // which is written, and made when it is missing
+    kFiles,     // files that are read, separated by ':'
+    kPacks,     // files that are read, or "none"
+    kLibrary,   // a library that is opened; the loader finds a name without '/'
+    kFolder,    // a folder that is read
+    kNewFolder, // a folder that is written, and made when it is missing
   };
   const char *field, *variable;
   std::string EngineOptions::*member;
   Kind kind;
 };
-// All but the place of the cache, whose variable names a folder, and pin_path and record_path, which are opened at
-// once.
+// Returns all options that name paths, except cache_path, whose variable names a folder, and except pin_path and
+// record_path, whose files are opened at once.
 std::span<const PathOption> pathOptions();
-// The database in a folder that NSA_CACHE_DIR names.
+// Returns the path of the database in a folder that NSA_CACHE_DIR names.
 std::string cacheFileIn(std::string_view folder);
 
 } // namespace nsa

@@ -1,6 +1,6 @@
-// The choices of a pack or database to which an engine is bound. Only this table chooses and nothing is tuned, so all
-// processes with one file run the same kernels. The file is opened once and never written. When another process changes
-// it afterwards, the changed rows neither choose nor run.
+// The choices of a pack or database to which an engine is bound. With a pinned table nothing else chooses and nothing
+// is tuned, so all processes with one pinned file run the same kernels. A pinned file is opened once and never written.
+// Rows of a pinned file that another process changes afterwards neither choose nor run.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
@@ -19,21 +19,21 @@ namespace nsa {
 class PinnedTable {
 public:
   // Fails on a file that is missing, damaged or refused, because an engine without it would choose other kernels. Where
-  // the rules require a signature, only a pack can fulfil them.
+  // `rules` require a signature, only a pack can fulfil them.
   static Result<std::unique_ptr<PinnedTable>> open(const std::string &path, const SignatureRules &rules);
 
-  // nullopt when there is no choice, or when the kernel that it names is damaged.
+  // Returns nullopt when there is no choice, or when the kernel that the choice names is damaged.
   std::optional<KernelCache::Hit> find(const std::string &problem, const std::string &device);
   std::optional<StoredRoute> findRoute(const std::string &family, const std::string &device, const std::string &name);
   std::vector<ChoiceSummary> choicesOf(const std::string &op) const;
 
   const std::string &path() const { return file; }
   size_t size() const { return choices.size(); }
-  // A digest over all that chooses and all that may run: problems, devices, whether they were measured, the digest of
-  // each kernel (manifest and binary), and the thresholds of routes. Two files from which the same is launched have the
-  // same digest.
+  // Returns a digest over all that chooses and all that may run: problems, devices, whether choices were measured, the
+  // digest of each kernel (manifest and binary), and the thresholds of routes. Two pinned files from which the same
+  // kernels are launched have the same digest.
   std::string digest() const;
-  // One line when the table serves although no trusted key has signed it; otherwise "".
+  // Returns one line when the table serves although no trusted key has signed it; otherwise "".
   std::string warning() const { return pack ? pack->warning() : ""; }
 
 private:

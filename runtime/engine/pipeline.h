@@ -39,34 +39,36 @@ inline constexpr int kRoles = 12;
 // Returns "sequences", "append", "compress", "cmp", ...; for kMain it returns the operator's own name.
 std::string_view roleName(Role role, Operator op);
 
-// One kernel that an operator needs. It has a problem and choices of its own.
+// One kernel that an operator needs. Each step of an operator has a problem and choices of its own.
 struct Step {
   Role role;
   Spec spec;
   Maxima maxima;
 };
-// Exact shortcuts. A branch is the same as dense attention where, at every length that the maxima allow, all blocks are
-// selected or all keys are in the window.
+// Exact shortcuts. A branch of nsa is the same as dense attention where, at every length that the maxima allow, all
+// blocks are selected or all keys are in the window.
 enum Route : uint8_t { kSelIsDense = 1, kWinIsDense = 2 };
-// The shortcuts that the maxima allow. The exact maxima decide this and not their buckets, so the result is part of a
-// plan's key.
+// Returns the exact shortcuts that the maxima allow. The exact maxima decide about shortcuts and not their buckets, so
+// the shortcuts are part of a plan's key.
 uint8_t routesOf(const Spec &spec, const Maxima &maxima);
-// The steps in the order of their launches: with all shortcuts that the maxima allow, or with the given ones.
+// Returns an operator's steps in the order of their launches: with all shortcuts that the maxima allow, or with the
+// given shortcuts.
 std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima);
 std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima, uint8_t routes);
 
 using RoleKernels = std::array<const LoadedKernel *, kRoles>; // null: the operator has no such kernel
 
-// Where the pieces of a plan's workspace lie, in bytes from its begin. The queries of nsa go through in chunks, so that
-// the outputs of the branches are bounded at any length. All other pieces grow linearly with the number of tokens.
+// Where the pieces of a plan's workspace lie, in bytes from its begin. nsa processes its queries in chunks, so that the
+// outputs of the branches are bounded at any length. All pieces of the workspace that do not belong to a chunk grow
+// linearly with the number of tokens.
 struct WorkspaceLayout {
   WorkspaceLayout() = default;
   WorkspaceLayout(const Spec &spec, const Maxima &maxima, const RoleKernels &kernels, bool isGpu);
-  // Fails when the workspace has kMostBytes or more. Then no offset may be used.
+  // Fails when the workspace has kMostBytes or more. Where the check fails, no offset may be used.
   Status check(const Maxima &maxima) const;
 
-  // Adds room for a plan that compares: for second outputs of its kernels, for the outputs of the defining kernels, and
-  // for the scratch of the latter.
+  // Adds room for a plan that compares: for second outputs of its kernels, and for the outputs and the scratch of the
+  // defining kernels.
   void addComparison(const Spec &spec, const Maxima &maxima, size_t definitionBytes);
 
   static constexpr size_t kMostBytes = size_t{1} << 62; // a size that reaches this is stored as this
@@ -86,11 +88,11 @@ struct WorkspaceLayout {
   size_t bytes = 0;
 };
 
-// The call of an operator that is a single kernel. `table` describes its sequences, and has no data in the dense
-// layout.
+// Makes the call of an operator that is a single kernel. `table` describes the sequences of the call, and has no data
+// in the dense layout.
 KernelCall singleCall(Operator op, const Call &call, const ViewSlots &table);
 
-// Records which kernels a timed run launched, and marks the time after each.
+// Records which kernels a timed run launched, and marks the time after each launch.
 struct LaunchTrace {
   LaunchClock &clock;
   std::vector<Role> launched{};
@@ -110,7 +112,7 @@ struct BranchKeys {
   std::array<ViewSlots, 2> cmp, sel, win; // keys, values
 };
 
-// One run. All its data is on the stack, and it does nothing but launch.
+// One run of an operator. All data of a run is on the stack, and a run does nothing but launch.
 struct PipelineRun {
   const CallRules &rules;
   const RoleKernels &kernels;
@@ -135,7 +137,7 @@ private:
   // Runs all chunks of queries over the keys and values of the branches.
   Status runBranches(const BranchKeys &keys) const;
   Status runChunk(int64_t begin, int64_t end, const BranchKeys &keys) const;
-  // A call with the scalars, the sizes of the grid and the table of sequences.
+  // Returns a call with the scalars, the sizes of the grid and the table of sequences.
   KernelCall fresh() const;
   Status launch(Role role, const KernelCall &kernelCall) const { return launch(role, kernelCall, role); }
   // `part` is the role that the launch's time counts for.

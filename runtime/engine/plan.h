@@ -1,7 +1,8 @@
-// A plan: what a caller holds for one spec and its maxima. It has the kernels of its operator, the rules of its calls,
-// the layout of its workspace and its own status word. Plans of one problem share a PlanCore, which has the loaded
-// kernels and how they were found.
-// Ownership: cores belong to the engine and live as long as it. Plans belong to its pool, and the engine outlives them.
+// A plan: what a caller holds for one spec and its maxima. A plan has the kernels of its operator, the rules of its
+// calls, the layout of its workspace and a status word of its own. Plans of one problem share a PlanCore, which has the
+// loaded kernels and says how they were found.
+// Ownership: plan cores belong to the engine and live as long as the engine. Plans belong to the engine's pool, and the
+// engine outlives them.
 // Thread-safety: immutable while held, except for the status word; all functions may be called by many threads at once.
 #pragma once
 
@@ -76,10 +77,11 @@ public:
   size_t workspaceBytes() const { return layout.bytes; }
   // Returns as JSON what the last run of a plan that compares has found.
   Result<std::string> comparisonReport() const;
-  // JSON. It is composed when it is first asked for.
+  // Returns what the plan runs, as JSON. The JSON of a plan is composed when it is first asked for.
   const std::string &describe() const;
 
-  // Gives the plan back to its pool. When the engine's handle is gone and this is its last plan, the engine ends too.
+  // Gives the plan back to its pool. When the engine's handle is gone and the plan is the engine's last, the engine
+  // ends too.
   static void giveBack(Plan *plan);
 
 private:
@@ -95,9 +97,9 @@ private:
   CallRules rules;
   WorkspaceLayout layout;
   std::unique_ptr<ComparisonState> comparison; // null unless the plan compares
-  ViewSlots gates;                             // replaces the caller's gates; without data the caller's count
+  ViewSlots gates;                             // replaces the caller's gates; without data the caller's gates count
   mutable std::atomic<const std::string *> description = nullptr;
-  // These belong to the pool.
+  // The members below belong to the pool.
   int32_t *statusWord = nullptr;
   size_t shard = 0;
   Plan *next = nullptr;

@@ -1,6 +1,6 @@
 // The key of the plan map: a problem (runtime/base/problem.h) as a struct of numbers, so that planning from memory
-// composes no text. Requests that differ only within one bucket have one key, because they have one stored choice. Two
-// requests have equal keys exactly when their steps (pipeline.h) have equal Problem::key() texts.
+// composes no text. Requests that differ only within one bucket have one plan key, because they have one stored choice.
+// Two requests have equal keys exactly when their steps (pipeline.h) have equal Problem::key() texts.
 // Thread-safety: values.
 #pragma once
 
@@ -25,11 +25,11 @@ struct PlanKey {
   int32_t pageSize;
   bool operator==(const PlanKey &) const = default;
 
-  // Both arguments must have passed validate().
+  // The spec and the maxima must have passed validate().
   static PlanKey make(const Spec &spec, const Maxima &maxima) {
     uint32_t fields = fieldsOf(spec.op);
-    // Where programs share keys, both layouts have the same kernels and no shortcut has other ones. One kernel then
-    // serves both sel and win, whether both are on or not.
+    // Where programs share keys, both layouts have the same kernels, and shortcuts change no kernel. Where programs
+    // share keys, one kernel serves sel and win, whether both branches are on or not.
     const bool shares = sharesKeys(spec, maxima);
     const bool isJoined = shares && spec.hasBranch(kBranchSel);
     const int64_t window = isJoined && !spec.hasBranch(kBranchWin) ? maxima.seqlenK : spec.window;
@@ -73,7 +73,7 @@ struct PlanKey {
   }
 
   size_t hash() const {
-    // Multiply and fold: the middle bits of each product depend on every bit of both words.
+    // The hash multiplies and folds: the middle bits of each product depend on every bit of both words.
     auto fold = [](uint64_t a, uint64_t b) {
       auto product = static_cast<unsigned __int128>(a) * b;
       return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
@@ -85,7 +85,7 @@ struct PlanKey {
   }
 
 private:
-  // The branches that have kernels. The selected branch needs the kernels of the compressed one.
+  // Returns the branches that have kernels. The selected branch needs the kernels of the compressed branch.
   static uint8_t branchSteps(const Spec &spec) {
     return static_cast<uint8_t>(spec.branches | (spec.hasBranch(kBranchSel) ? kBranchCmp : 0));
   }

@@ -1,7 +1,7 @@
-// The plans in memory: for each problem the core that serves it. Reading takes no lock and writes nothing shared, so
-// planning from memory scales over threads. Entries are only added or replaced.
-// Ownership: owns every core that it was given until it ends, so that plans need not count references. Its size is
-// bounded by the number of problems (lengths are bucketed) and of explicit tunings.
+// The plans in memory: for each problem the plan core that serves it. Reading takes no lock and writes nothing shared,
+// so planning from memory scales over threads. Entries of the map are only added or replaced.
+// Ownership: the map owns every core that it was given until the map ends, so that plans need not count references. The
+// number of problems (lengths are bucketed) and of explicit tunings bounds the size of the map.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
@@ -21,13 +21,13 @@ public:
   PlanMap();
   ~PlanMap();
 
-  // nullptr: not in memory.
+  // Returns the core of a plan key. nullptr: no plan of this key is in memory.
   const PlanCore *find(const PlanKey &key) const;
   // Puts the core in the place of an older one of the problem. The older core stays valid.
   const PlanCore *put(const PlanKey &key, std::shared_ptr<const PlanCore> core);
 
 private:
-  // A table with open addressing, at most half full. A slot's key never changes once its core can be seen.
+  // A table with open addressing, at most half full. The key of a slot never changes once the slot's core can be seen.
   struct Slot {
     PlanKey key;
     std::atomic<const PlanCore *> core;

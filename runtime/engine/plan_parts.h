@@ -1,4 +1,5 @@
-// Makes the kernels of a plan. It looks them up one after another, and compiles the missing ones at the same time.
+// Makes the kernels of a plan. makeParts looks the kernels of a plan up one after another, and compiles the missing
+// kernels at the same time.
 // Thread-safety: pure except for the planner, whose functions many threads may call at once.
 #pragma once
 
@@ -8,9 +9,9 @@
 
 namespace nsa {
 
-// Returns the parts in the order of the steps, or the error of the first step that has one. At most `compileThreads`
-// threads compile, and the caller is one of them. The caller alone compiles where at most one kernel is missing, and
-// under the miss policy `tune`, because that measures.
+// Returns the parts of a plan in the order of the steps, or the error of the first step that has an error. At most
+// `compileThreads` threads compile, and the caller is one of them. The caller alone compiles where at most one kernel
+// is missing, and under the miss policy `tune`, because tuning measures times.
 Result<std::vector<PlanCore::Part>> makeParts(Planner &planner, const std::vector<Step> &steps,
                                               const EngineOptions &options);
 

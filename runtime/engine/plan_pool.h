@@ -1,8 +1,8 @@
-// The plans that callers hold, in memory that is used again. The pool also knows when the engine may end: when its
-// handle is destroyed and no plan is held.
-// Each shard has its own lock and count, so that threads which make and destroy plans at once do not disturb each
-// other. A recycled plan keeps its status word, so that taking and giving back need no driver call.
-// Ownership: owns the plans; borrows the device.
+// The plans that callers hold, in memory that is used again. The pool also knows when the engine may end: when the
+// engine's handle is destroyed and no plan is held.
+// Each shard of the pool has its own lock and count, so that threads which make and destroy plans at once do not
+// disturb each other. A recycled plan keeps its status word, so that taking and giving back need no driver call.
+// Ownership: the pool owns the plans and borrows the device.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
@@ -21,13 +21,13 @@ public:
   PlanPool(const PlanPool &) = delete;
   PlanPool &operator=(const PlanPool &) = delete;
 
-  // Returns a plan with a status word. Allocates nothing while there is a plan that was given back.
+  // Returns a plan with a status word. `take` allocates nothing while there is a plan that was given back.
   Result<Plan *> take();
-  // Returns true for the last plan of a closed pool.
+  // Takes a plan back. Returns true for the last plan of a closed pool.
   bool giveBack(Plan *plan);
   // Closes the pool: afterwards no plan may be taken. Returns true when no plan is held. Of `close` and all calls of
-  // giveBack after it exactly one returns true, and no other call touches the pool afterwards. The caller that gets
-  // true must end the pool.
+  // giveBack after it exactly one call returns true, and no other call touches the pool after that call. The caller
+  // that gets true from `close` or giveBack must end the pool.
   bool close();
 
 private:

@@ -1,11 +1,11 @@
 // The plan record of a program (record_path, NSA_RECORD): a file with a line of JSON for each plan (config_text.h),
-// which `nsa tune FILE` tunes. Threads, engines, forks and other processes may append to one file at once. Each line is
-// appended by one call of the system, and readers merge equal lines.
+// which `nsa tune FILE` tunes. Threads, engines, forks and other processes may append to one file at once. One system
+// call appends one line to the record, and readers merge equal lines.
 //
-// The file is opened anew for each write, so it may be moved away, and a host may close all descriptors. Its mode
-// follows the process's mask. A record is no code, so the folders on the way to it are not judged. But other users may
-// know its name. So a link in its place is not followed, and the file must be a regular file that belongs to this user
-// or to root and has no second name.
+// The record's file is opened anew for each write, so the file may be moved away, and a host may close all descriptors.
+// The mode of a new record follows the process's umask. A plan record is no code, so the folders on the way to it are
+// not judged. Other users may know the record's name, so a link in its place is not followed, and the record must be a
+// regular file that belongs to this user or to root and has no second name.
 // Thread-safety: all functions may be called by many threads at once. A record belongs to one process; the child of a
 // fork opens its own.
 #pragma once
@@ -23,11 +23,12 @@ namespace nsa {
 
 class PlanRecord {
 public:
-  // Makes the file where there is none. The error names record_path, the path and the rule. `path` is absolute.
+  // Opens the record, and makes its file where there is none. The error of a bad file names record_path, the path and
+  // the rule. `path` is absolute.
   static Result<std::unique_ptr<PlanRecord>> open(const std::string &path);
 
   // Appends the plan's line, unless this record holds it already. A line that cannot be written waits for the next
-  // call; the error says why, and how many wait.
+  // call; the error says why the line was not written, and how many lines wait.
   Status add(const Spec &spec, const Maxima &maxima);
   // Writes the lines that wait.
   Status flush();

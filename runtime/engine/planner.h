@@ -1,8 +1,8 @@
-// Finds or makes the kernel of a spec. It looks into the database, then at what else is stored (fallback_ladder.h), and
-// then follows the miss policy. Plans in memory are the engine's part.
-// Ownership: borrows device, cache, options and counters from its engine; owns the loaded kernels.
-// Thread-safety: all functions may be called by many threads at once, and by many processes with one cache. What one
-// caller makes, the others wait for (docs/cache_format.md, "Many processes").
+// Finds or makes the kernel of a spec. The planner looks into the database, then at the stored fallbacks
+// (fallback_ladder.h), and then follows the miss policy. The engine and not the planner looks for plans in memory.
+// Ownership: a planner borrows device, cache, options and counters from its engine, and owns the loaded kernels.
+// Thread-safety: all functions may be called by many threads at once, and by many processes with one cache. When one
+// caller makes a kernel, the other callers that need the kernel wait for it (docs/cache_format.md, "Many processes").
 #pragma once
 
 #include "runtime/base/log.h"
@@ -34,21 +34,21 @@ struct RouteDescription;
 
 class Planner {
 public:
-  // `choiceDevice` is the device's name in the store: its key, and with a template folder the digest of the folder's
-  // content.
-  // `pin` is the only table from which choices come. Null: choices come from the cache.
+  // `choiceDevice` is the device's name in the store: the device key, and with a template folder also the digest of the
+  // folder's content.
+  // A `pin` is the only table from which choices come. Where `pin` is null, choices come from the cache.
   Planner(Device &device, std::string choiceDevice, KernelCache &cache, PinnedTable *pin, const EngineOptions &options,
           const Logger &logger, Counters &counters);
 
-  // One search for a kernel. It fills the core. Only one thread at a time may use it.
+  // One search for a kernel. A search fills its core. Only one thread at a time may use a Search.
   struct Search {
     Spec spec;
     Maxima maxima;
     Problem problem;
     std::shared_ptr<KernelCore> core;
     double tuneBudgetSeconds = 0; // 0: the engine's budget
-    // True: a kernel of another compiler revision is made again before it serves. False: it serves, and is made again
-    // in the background.
+    // True: a kernel of another compiler revision is made again before it serves. False: a kernel of another compiler
+    // revision serves, and is made again in the background.
     bool waits = true;
     Stopwatch watch{};
     std::optional<KernelCache::Hit> refused{};    // the last row that was found and could not serve
@@ -56,81 +56,85 @@ public:
     std::optional<std::vector<Rung>> rungs{};     // the stored fallbacks, once they were looked for
   };
   Search begin(const Spec &spec, const Maxima &maxima) const;
-  // Looks into the database. Null when it has nothing that serves. The reason is among the core's fallbacks where it
-  // matters to a user.
+  // Looks into the database. Returns null when the database has nothing that serves. Where the reason matters to a
+  // user, it is among the core's fallbacks.
   std::shared_ptr<const KernelCore> find(Search &search);
-  // Follows the miss policy. `find` must have found nothing.
+  // Follows the miss policy. `find` must have found nothing before.
   Result<std::shared_ptr<const KernelCore>> make(Search &search);
-  // Tunes and stores the winner, even where a choice is stored; an error under the policy `fail`. When another caller
-  // tunes the same problem at this moment, waits and takes its result. `report` receives JSON. A kernel without choices
-  // is only found or made, and the report stays empty. When the budget ends before anything was measured, the stored
-  // winner serves, or else the default.
+  // Tunes and stores the winner, even where a choice is stored. Under the policy `fail`, `tune` is an error. When
+  // another caller tunes the same problem at this moment, `tune` waits and takes the other's result. `report` receives
+  // JSON. A kernel without choices is only found or made, and its report stays empty. When the budget ends before
+  // anything was measured, the stored winner serves, or else the default.
   Result<std::shared_ptr<const KernelCore>> tune(const Spec &spec, const Maxima &maxima, std::string &report,
                                                  double budgetSeconds = 0);
-  // Tunes in the background for later plans, or makes an outdated kernel again. Takes what another process makes at
-  // this moment. `stop` is asked between steps. It compiles on the calling thread alone, because the host needs the
-  // other cores.
+  // Tunes in the background for later plans, or makes an outdated kernel again. Where another process makes the same
+  // kernel at this moment, tuneMeanwhile takes that kernel. `stop` is asked between steps. tuneMeanwhile compiles on
+  // the calling thread alone, because the host needs the other cores.
   Result<std::shared_ptr<const KernelCore>> tuneMeanwhile(const Step &step, const std::function<bool()> &stop);
-  // Compiles the kernel that defines the operator: the tile program with its first configuration. It is not stored.
+  // Compiles the kernel that defines the operator: the tile program with its first configuration. The defining kernel
+  // is not stored.
   Result<std::shared_ptr<const KernelCore>> define(const Step &step);
-  // The device's name in choices.
+  // Returns the device's name in choices.
   const std::string &choiceKey() const { return choiceDevice; }
-  // The thresholds that apply to an operator before its kernels are looked up.
+  // Returns the thresholds that apply to an operator before its kernels are looked up.
   Routing route(const Spec &spec, const Maxima &maxima);
-  // Opens the compiler library early, so that a later compilation need not.
+  // Opens the compiler library early, so that a later compilation need not open it.
   void openCompiler() { (void)compiler(); }
-  // Describes as JSON what `make` would do. Compiles and stores nothing. Under the policy `fail` it opens no compiler,
-  // as `make` does not.
+  // Describes as JSON what `make` would do. `explain` compiles and stores nothing. Under the policy `fail` neither
+  // `make` nor `explain` opens the compiler.
   Result<std::string> explain(const Step &step, const RouteDescription &route, bool inMemory);
 
 private:
-  // The choices that this engine follows: those of the pinned table, or else those of the cache.
+  // The functions that look up choices take them from the pinned table, or else from the cache.
   std::optional<KernelCache::Hit> lookUp(const std::string &problem, const std::string &chosenOn);
   std::optional<KernelCache::Hit> peek(const std::string &problem, const std::string &chosenOn);
   std::vector<ChoiceSummary> choicesOf(const std::string &op) { return pin ? pin->choicesOf(op) : cache.choicesOf(op); }
   const std::string &choicesPath() const { return pin ? pin->path() : cache.path(); }
-  // Parses and checks the manifest of a row. nullopt, with a warning, when the row is damaged or foreign.
+  // Parses and checks the manifest of a row. Returns nullopt, with a warning, when the row is damaged or foreign.
   std::optional<Manifest> accept(Search &search, const KernelCache::Hit &hit, const std::string &target) const;
   std::shared_ptr<const KernelCore> load(Search &search, const KernelCache::Hit &hit, Manifest manifest);
   std::shared_ptr<const KernelCore> refuse(Search &search, const Status &status) const; // always returns null
   bool isSuperseded(const Manifest &manifest);
-  // Whether another compiler revision made a kernel that serves before it is made again.
+  // Returns whether another compiler revision made a kernel that serves before it is made again.
   bool isOutdated(Search &search, const Manifest &manifest);
-  // Makes again the kernel that `find` put aside as superseded. Of several callers only one makes it. Null when no
-  // kernel serves.
+  // Makes again the kernel that `find` put aside as superseded. Of several callers only one makes the kernel again.
+  // Returns null when no kernel serves.
   std::shared_ptr<const KernelCore> remake(Search &search, const std::function<bool()> &stop = {});
   std::shared_ptr<const KernelCore> makeAgain(Search &search, const KernelCache::Hit &hit, FallbackStep step);
-  // The first stored fallback that serves, of those that are wanted. Null: none serves.
+  // Returns the first stored fallback that serves, of the wanted rungs. The result is null when no stored fallback
+  // serves.
   enum class Rungs { kAny, kBetterThanCompiling };
   std::shared_ptr<const KernelCore> descend(Search &search, Rungs wanted);
-  // True if a stored kernel should be used instead of compiling the default. `routed` is the template that a measured
-  // threshold names for this length, or "". A kernel of another template is never better. A kernel that was stored for
-  // other lengths on this model is as good even when it was not measured: the configuration of a default does not
-  // depend on the length. A kernel of another model is better only if it was measured.
+  // Returns true if a stored kernel should be used instead of compiling the default. `routed` is the template that a
+  // measured threshold names for this length, or "". A kernel of another template than `routed` is never better than
+  // the default. A kernel that was stored for other lengths on this model is as good as the default even when it was
+  // not measured: the configuration of a default does not depend on the length. A kernel of another model is better
+  // than the default only if it was measured.
   static bool isBetterThanCompiling(const Rung &rung, std::string_view routed);
   std::shared_ptr<const KernelCore> serveRung(Search &search, const Rung &rung);
   LadderRequest ladderRequest(const Search &search) const;
   const std::vector<Rung> &rungsOf(Search &search);
-  // Whether the engine may take the step for an operator. All kernels of an operator without choices are equal, so it
-  // is no fallback to take one that is stored for other lengths, or to compile one. Nor is it a fallback to compile a
-  // stored choice again (`makeAgain`).
+  // Returns whether the engine may take the step for an operator. All kernels of an operator without choices are equal,
+  // so it is no fallback to take a kernel that is stored for other lengths, or to compile one. Compiling a stored
+  // choice again (`makeAgain`) is no fallback.
   bool allows(Operator op, FallbackStep step) const { return !isTuned(op) || options.fallbacks->allows(step); }
   bool mayCompile(Operator op) const;
   Rungs rungsBeforeCompiling(Operator op) const;
   void explainStored(Search &search, ExplainDescription &explain);
   void explainLadder(Search &search, ExplainDescription &explain);
   void countFallback(Search &search, FallbackStep step, const std::string &text);
-  // Takes the lease on making `work`, and waits while another caller has it. Null: there is no lease, so the caller
-  // works without one. `stop` is asked while it waits; true ends the wait.
+  // Takes the lease on making `work`, and waits while another caller has the lease. Null means that there is no lease,
+  // so the caller works without a lease. `claim` asks `stop` while it waits; true ends the wait.
   std::unique_ptr<KeyLease> claim(const Search &search, const std::string &work, const std::function<bool()> &isDone,
                                   const std::function<bool()> &stop = {});
   std::chrono::milliseconds longestWait(std::string_view work) const;
-  // The only template that may serve an operator. "" when any may.
+  // Returns the only template that may serve an operator, or "" when any template may.
   std::string forcedTemplate(Operator op) const { return hasVariants(op) ? options.forceVariant : ""; }
-  // "" when this engine may run what was found. Otherwise the reason why it does not use it although it is intact.
+  // Returns "" when this engine may run a found kernel, or else the reason why the engine does not use the kernel
+  // although it is intact.
   std::string whyPassedOver(const StoredChoice &choice, const Manifest &manifest) const;
-  // The measured threshold that guides problems without a choice of their own, and the template that it names for one
-  // of them.
+  // The measured threshold that guides problems without a choice of their own, and the template that the threshold
+  // names for a problem.
   std::optional<StoredRoute> routeOf(const Search &search);
   std::optional<StoredRoute> storedRoute(const std::string &family, std::string_view name);
   static std::string_view templateOf(const Search &search, const StoredRoute &route);
@@ -138,13 +142,13 @@ private:
   Result<std::shared_ptr<const KernelCore>> compileDefault(Search &search);
   Result<std::shared_ptr<const KernelCore>> tuneNow(Search &search, std::string *report,
                                                     const std::function<bool()> *stop = nullptr);
-  // The error for callers that need a winner when a tuning ended without a complete round.
+  // Makes the error for callers that need a winner when a tuning ended without a complete round.
   Status unmeasured(const Search &search) const;
-  // The stored kernel of a spec, or its default. It serves while another kernel is measured.
+  // Returns the stored kernel of a spec, or its default. The returned kernel serves while another kernel is measured.
   Result<std::shared_ptr<const KernelCore>> serve(const Spec &spec, const Maxima &maxima);
   Status cacheMiss(const Search &search);
 
-  // Loads the kernel, or finds it among those that are loaded, and completes the core with it.
+  // Loads a kernel, or finds it among the loaded kernels, and completes the search's core with it.
   Status adopt(Search &search, std::string content, Manifest manifest, std::span<const std::byte> binary);
   // How a kernel came to be a problem's choice.
   struct Origin {
@@ -152,9 +156,10 @@ private:
     std::string provenance{};
     std::vector<Measurement> evidence{};
   };
-  // Stores a kernel and the choice that names it. The error says why the choice was not stored; a plan goes on without.
+  // Stores a kernel and the choice that names it. The error says why the choice was not stored; a plan goes on without
+  // a stored choice.
   Status store(const Search &search, const CompiledKernel &kernel, Origin origin);
-  // The origin of a choice whose config was compiled again.
+  // Returns the origin of a choice whose configuration was compiled again.
   Origin originOfRemade(const StoredChoice &choice) const;
   void dump(const CompileRequest &request, const CompiledKernel &kernel);
   CompileRequest request(const Search &search) const;

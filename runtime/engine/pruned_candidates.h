@@ -1,5 +1,5 @@
-// Keeps in the evidence the candidates that a tuning never measured. There may be hundreds of them, so each reason has
-// one row, which says how many candidates it concerns.
+// Keeps in the evidence the candidates that a tuning never measured. A tuning may leave out hundreds of candidates, so
+// each reason has one row, which says how many candidates it concerns.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -12,15 +12,15 @@
 
 namespace nsa {
 
-// Returns a row for each reason, in the order in which the reasons come up. Template and config are empty, and the
-// detail is "41 candidates not compiled: ...".
+// Returns a row for each reason, in the order in which the reasons come up. The template and the config of such a row
+// are empty, and its detail is "41 candidates not compiled: ...".
 std::vector<Measurement> prunedRows(const TuneReport &report);
 
 struct PrunedCandidates {
   size_t count = 0;
   std::string reason;
 };
-// Reads the detail of a row with the outcome "pruned". A detail that does not begin with a number concerns one
+// Reads the detail of a row with the outcome "pruned". A row whose detail does not begin with a number concerns one
 // candidate.
 PrunedCandidates parsePruned(std::string_view detail);
 

@@ -1,4 +1,4 @@
-// The tuner's gate: it compares a candidate's result with that of the tile program, within the tolerances of
+// The tuner's gate compares a candidate's result with that of the tile program, within the tolerances of
 // docs/specification.md 11.
 // Thread-safety: pure functions.
 #pragma once
@@ -8,7 +8,7 @@
 
 namespace nsa {
 
-// An error says which measure failed, by how much and where.
+// Fails when a result is outside of its tolerance. The error says which measure failed, by how much and where.
 Status compareResults(const TuningResult &reference, const TuningResult &result, DType dtype);
 
 } // namespace nsa

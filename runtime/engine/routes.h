@@ -1,5 +1,6 @@
-// The names of the thresholds that are measured and stored (StoredRoute), and the problems that each holds for. A route
-// guides problems that have no choice of their own. A choice that was measured for a problem comes before any route.
+// The names of the thresholds that are measured and stored (StoredRoute), and the problems that each threshold holds
+// for. A stored route guides problems that have no choice of their own. A choice that was measured for a problem comes
+// before any route.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -12,33 +13,35 @@
 
 namespace nsa {
 
-// The two templates that a threshold chooses between. Below it the simple template without tensor cores serves, and
-// from it on the tile program.
+// The two templates that a threshold chooses between. Below the threshold the simple template without tensor cores
+// serves, and from the threshold on the tile program.
 inline constexpr std::string_view kTiledTemplate = "attention", kSimpleTemplate = "row_attention";
 
-// The name of the route whose threshold is the least number of keys of a sequence from which the tile program is
-// faster: "window.attention_from". There is one each for dense, window and cmp.
+// Returns the name of the route whose threshold is the least number of keys of a sequence from which the tile program
+// is faster: "window.attention_from". Each of dense, window and cmp has such a route.
 std::string attentionRoute(Operator op);
 // Thresholds of templates are measured at batch 1 with as many queries as keys. Returns whether a call with these
-// maxima uses the kernels that were measured. A call with few queries and many keys uses others, and so may a batch of
-// short sequences.
+// maxima uses the kernels that were measured for the threshold. A call with few queries and many keys uses other
+// kernels than the measured ones, and so may a batch of short sequences.
 bool isAsMeasured(const Spec &spec, const Maxima &maxima);
 
 // The name of the route whose threshold is the greatest number of keys of a sequence up to which dense attention is
 // faster, where the selection holds every block anyway.
 inline constexpr std::string_view kDenseRoute = "sel.dense_up_to";
-// Whether dense attention is faster with these maxima of nsa, which must be within sel_count * sel_block. One plan
-// serves all lengths of a bucket, so the longest of them decides.
+// Returns whether dense attention is faster with these maxima of nsa, which must be within sel_count * sel_block. One
+// plan serves all lengths of a bucket, so the longest length of the bucket decides.
 bool densePays(const StoredRoute &route, const Spec &spec, const Maxima &maxima);
 
-// The name of the route for decode with few queries and maxima of this bucket: "decode.splits batch=64 seqlen_k=65536
-// seqlen_q=1". Its threshold is at most how many programs share the keys of a query in each branch. "Never" means that
-// no number is better than the rule's. "" where programs do not share keys.
+// Returns the name of the route for decode with few queries and maxima of this bucket: "decode.splits batch=64
+// seqlen_k=65536 seqlen_q=1"; "" where programs do not share keys. The threshold of this route is at most how many
+// programs share the keys of a query in each branch. The threshold "never" of this route means that no number of
+// programs is better than the rule's.
 std::string splitsRoute(const Spec &spec, const Maxima &maxima);
-// The family that this route holds for.
+// Returns the family of problems that splitsRoute holds for.
 std::string splitsFamily(const Spec &spec);
 
-// The family that a threshold holds for, at all lengths: "window dtype=bf16 group=16 ... kv_heads=4".
+// Returns the family of problems that a threshold holds for, at all lengths: "window dtype=bf16 group=16 ...
+// kv_heads=4".
 std::string routeFamily(const Spec &spec);
 
 } // namespace nsa

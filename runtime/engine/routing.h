@@ -1,5 +1,5 @@
-// Applies measured thresholds (routes.h) to an operator before its kernels are looked up. They decide which of the
-// exact shortcuts are taken that the maxima allow, and how many programs share the keys of a query of decode.
+// Applies measured thresholds (routes.h) to an operator before its kernels are looked up. The thresholds decide which
+// of the exact shortcuts are taken that the maxima allow, and how many programs share the keys of a query of decode.
 // Thread-safety: values and pure functions.
 #pragma once
 
@@ -21,7 +21,7 @@ struct Routing {
   std::optional<StoredRoute> splits; // the measured number of programs that share keys
 
   std::vector<Step> steps() const { return stepsOf(spec, maxima, routes); }
-  // Whether a threshold may have changed the steps.
+  // Returns whether a threshold may have changed the steps.
   bool isByThreshold() const { return routes != routesOf(spec, maxima) || spec.keySplits != 0; }
 };
 

@@ -1,4 +1,4 @@
-// Counts milliseconds from the moment it was made.
+// A stopwatch counts milliseconds from the moment at which it was made.
 // Thread-safety: immutable.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Reads the state of a folder of templates, so that a choice made from it does not serve after an edit.
-// Thread-safety: functions of the file system; an edit at the same moment shows in what they return.
+// Thread-safety: functions of the file system; an edit of a template at the same moment shows in what they return.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -12,20 +12,22 @@ namespace nsa {
 struct TemplateFolderState {
   // A digest over the names and contents of the folder's templates.
   std::string content;
-  // A digest that also covers when each template was changed. When it is equal before and after some work, no template
-  // changed meanwhile, not even for a moment. A template that exists only between the two moments is not seen; only a
-  // compilation that names it would use it.
+  // A digest that also covers when each template was changed. When `changes` is equal before and after some work, no
+  // template changed meanwhile, not even for a moment. A template that exists only during the work is not seen; only a
+  // compilation that names such a template would use it.
   std::string changes;
   bool operator==(const TemplateFolderState &) const = default;
 };
 Result<TemplateFolderState> readTemplateFolder(const std::string &folder);
 
-// Precedes the digest of the contents in the name of a device.
+// The text in front of the digest of a template folder's contents in the name of a device.
 inline constexpr std::string_view kTemplatesOfDevice = " templates=";
-// The name of a device in the store. With a folder of templates it also names the folder's content, because choices
-// made from that content hold for no other. `templateDir` is "" without a folder.
+// Returns the name of a device in the store. With a folder of templates the name also has the digest of the folder's
+// content, because choices made from one content hold for no other content. `templateDir` is "" without a folder of
+// templates.
 Result<std::string> choiceDeviceOf(const std::string &device, const std::string &templateDir);
-// The name of the same device with templates of another content. "" means the embedded templates.
+// Returns the name of a device with `content` in the place of its templates' content. An empty `content` means the
+// embedded templates.
 std::string withTemplates(std::string_view choiceDevice, std::string_view content);
 
 } // namespace nsa

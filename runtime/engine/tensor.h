@@ -1,5 +1,5 @@
 // Tensors as callers bind them: by name and with any strides.
-// Ownership: borrows the data.
+// Ownership: a Tensor borrows its data.
 // Thread-safety: values.
 #pragma once
 
@@ -21,8 +21,8 @@ struct Tensor {
   std::array<int64_t, kMaxTensorRank> strides = {}; // elements
 };
 
-// The tensors that the caller bound, by name. A call binds a few of many names, and the slots of the other names stay
-// untouched.
+// The tensors that the caller bound, by name. A call binds a few of many names of tensors, and the slots of unbound
+// names stay untouched.
 class Bindings {
 public:
   Bindings() {}
@@ -36,14 +36,14 @@ public:
   }
 
   const Tensor *find(TensorName name) const { return bound & bit(name) ? &tensors[indexOf(name)] : nullptr; }
-  // The slot of a name. The name is bound from now on.
+  // Returns the slot of a tensor's name, and binds the name.
   Tensor &operator[](TensorName name) {
     if (!find(name))
       std::construct_at(&tensors[indexOf(name)]);
     bound |= bit(name);
     return tensors[indexOf(name)];
   }
-  // A bit for each name that is bound.
+  // Returns a bit for each bound name.
   uint64_t names() const { return bound; }
   static uint64_t bit(TensorName name) { return uint64_t{1} << indexOf(name); }
 

@@ -12,7 +12,7 @@ namespace nsa {
 inline constexpr size_t kThreadShards = 16;
 inline constexpr size_t kShardAlignment = 128; // two cache lines, because processors fetch them in pairs
 
-// Threads get shards in the order in which they first ask.
+// Threads get shards in the order of their first calls of threadShard.
 inline size_t threadShard() {
   static constinit std::atomic<size_t> threads{0};
   static constinit thread_local size_t number = 0;

@@ -1,5 +1,6 @@
 // The call that a tuning times, and the text that stands wherever its times are shown. A tuning cuts a long call, so
-// that one run stays short. The text says so, because the time of 64 of 1024 queries is not the time of all of them.
+// that one run stays short. The text says how a call was cut, because the time of 64 of 1024 queries is not the time of
+// all 1024.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -19,12 +20,13 @@ struct TimedShape {
 };
 
 // Says how much of a call was timed: "64 of 1024 queries timed", "8192 of 32768 queries over 131072 of 524288 keys
-// timed", "512 of 4096 keys timed". The text is empty if the whole call was timed. Queries are counted over all
-// sequences and keys in one sequence. Compression sees no query, so its keys are counted over all sequences.
+// timed", "512 of 4096 keys timed". The text of cutText is empty if the whole call was timed. cutText counts queries
+// over all sequences and keys in one sequence. Compression sees no query, so its keys are counted over all sequences.
 std::string cutText(const Spec &spec, const Maxima &maxima, const TimedShape &timed);
 
-// A stored choice keeps the text in its provenance: " timed=64_of_1024_queries". The second function reads the text
-// back. Each returns an empty text if nothing was cut.
+// A stored choice keeps the text of cutText in its provenance: " timed=64_of_1024_queries". cutProvenance writes the
+// text for a provenance, and cutTextOf reads it back. cutProvenance and cutTextOf return an empty text if nothing was
+// cut.
 std::string cutProvenance(std::string_view cut);
 std::string cutTextOf(std::string_view provenance);
 

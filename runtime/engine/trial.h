@@ -14,8 +14,8 @@
 
 namespace nsa {
 
-// Launches single kernels without a plan. It owns scratch, which grows, and the status word in which kernels report bad
-// lengths.
+// Launches single kernels without a plan. A TrialLaunches owns scratch, which grows, and the status word in which
+// kernels report bad lengths.
 class TrialLaunches {
 public:
   static Result<TrialLaunches> make(Device &device);
@@ -23,9 +23,9 @@ public:
   TrialLaunches &operator=(TrialLaunches &&) = delete;
   ~TrialLaunches();
 
-  // Launches a kernel. On the CPU this call reports bad lengths; on a GPU the next `run` does.
+  // Launches a kernel. On the CPU `launch` reports bad lengths; on a GPU the next `run` reports them.
   Status launch(const LoadedKernel &kernel, const KernelCall &call, void *stream);
-  // Launches a kernel on the device's own stream, and waits for its end.
+  // Launches a kernel on the device's own stream, and waits for the kernel's end.
   Status run(const LoadedKernel &kernel, const KernelCall &call);
   // Runs several kernels: calls launch(status word, stream), waits, and reports bad lengths as `launch` does.
   template <typename Launch> Status runAll(Launch launch) {
@@ -47,11 +47,11 @@ private:
 class Trial {
 public:
   virtual ~Trial() = default;
-  // Runs the kernel once with drawn lengths. The outputs are poisoned before.
+  // Runs the kernel once with drawn lengths. `check` poisons the outputs before the run.
   virtual Result<TuningResult> check(const LoadedKernel &kernel) = 0;
-  // Launches the kernel once with the lengths that are timed. On a GPU it does not wait.
+  // Launches the kernel once with the lengths that are timed. On a GPU launchTimed does not wait.
   virtual Status launchTimed(const LoadedKernel &kernel, void *stream) = 0;
-  // The shape that is timed.
+  // Returns the shape that is timed.
   virtual const TimedShape &timedShape() const = 0;
 };
 

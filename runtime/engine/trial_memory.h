@@ -9,12 +9,12 @@
 
 namespace nsa {
 
-// How many of the free bytes the tensors of a trial may take. `isServing`: the host uses the device at the same time,
-// so the share is smaller.
+// Returns how many of the free bytes the tensors of a trial may take. Where `isServing` is true, the host uses the
+// device at the same time, so the trial's share is smaller.
 Result<double> trialBytes(Device &device, bool isServing);
 
-// Calls `make` with `bytes`. While memory is short it tries again with half as many. `bytes` is at the end the number
-// of the last try.
+// Calls `make` with `bytes`. While memory is short, makeTrialThatFits tries again with half as many bytes. At the end
+// `bytes` is the number of the last try.
 using MakeTrial = std::function<Result<std::unique_ptr<Trial>>(double bytes)>;
 Result<std::unique_ptr<Trial>> makeTrialThatFits(double &bytes, const MakeTrial &make);
 

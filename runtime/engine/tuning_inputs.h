@@ -1,6 +1,6 @@
-// Tensors for tuning one kernel. Two calls use the same device buffers: one is as large as the spec's maxima allow
-// within a budget, and is timed; one is small with drawn, uneven lengths, and its results are compared.
-// Ownership: owns the device memory.
+// Tensors for tuning one kernel. Two calls use the same device buffers: the timed call is as large as the spec's maxima
+// allow within a budget; the checked call is small, with drawn, uneven lengths, and its results are compared.
+// Ownership: a TuningInputs owns its device memory.
 // Thread-safety: one thread at a time.
 #pragma once
 
@@ -15,8 +15,8 @@
 
 namespace nsa {
 
-// The shape that a tuning of these maxima times: as large as they allow within the work that one run may take, if the
-// device has room for it.
+// Returns the shape that a tuning of these maxima times: as large as the maxima allow within the work that one run may
+// take, if the device has room for its tensors.
 TimedShape timedShape(bool isGpu, const Spec &spec, const Maxima &maxima);
 
 class TuningInputs {

@@ -1,4 +1,5 @@
-// What the run of a trial left in its outputs. It is compared with what the tile program left there.
+// What the run of a trial left in its outputs. The result of a candidate is compared with the result of the tile
+// program.
 // Ownership: an output's memory belongs to the trial.
 // Thread-safety: values.
 #pragma once
@@ -22,7 +23,8 @@ struct TuningResult {
     std::vector<float> values;
     std::vector<int64_t> ownBlocks = {}; // kLists only: for each row the last block that it may name
 
-    // Adds the lists of `queries` queries that follow `before` other tokens. Each query has one list for each kv head.
+    // Adds the block lists of `queries` queries that follow `before` other tokens. Each query has one block list for
+    // each kv head.
     void addOwnBlocks(const Spec &spec, int64_t before, int64_t queries);
   };
   std::vector<Output> outputs;

@@ -1,6 +1,6 @@
-// Tunes one spec once. It gives the tuner callbacks that compile through the compiler library, compare with the tile
-// program's default result on fresh inputs, and measure on the device.
-// Ownership: borrows everything it is made with.
+// Tunes one spec once. A TuningSession gives the tuner callbacks that compile through the compiler library, compare
+// with the tile program's default result on fresh inputs, and measure on the device.
+// Ownership: a TuningSession borrows everything that it is made with.
 // Thread-safety: `run` once, from one thread.
 #pragma once
 
@@ -21,8 +21,8 @@
 
 namespace nsa {
 
-// The tile program that defines an operator. Other templates must match its result. "" where the operator has only one
-// template.
+// Returns the name of the tile program that defines an operator, or "" where the operator has only one template. Other
+// templates of the operator must match the result of the tile program.
 std::string_view definingTemplate(Operator op);
 
 class TuningSession {
@@ -42,11 +42,11 @@ public:
 
   Result<TuneReport> run();
 
-  // The winner's compiled form and its loaded kernel. `run` must have succeeded.
+  // The winner's compiled form and its loaded kernel. `run` must have succeeded before.
   const CompiledKernel &winner() const { return *compiled[report.winner]; }
   const std::shared_ptr<const LoadedKernel> &winnerKernel() const { return cores[report.winner]->kernel; }
-  // The rows that are stored beside the choice: each candidate that was tried and its outcome, and how many were not
-  // tried.
+  // Returns the rows that are stored beside the choice: each tried candidate with its outcome, and how many candidates
+  // were not tried.
   std::vector<Measurement> evidence() const;
   uint64_t seed() const { return inputSeed; }
   const TimedShape &timedShape() const { return trial->timedShape(); }
@@ -58,12 +58,12 @@ private:
   Status compile(size_t index);
   Status check(size_t index);
   Result<double> measure(size_t index);
-  // Replaces the trial by another one, with other inputs in other memory.
+  // Replaces the trial by another trial, with other inputs in other memory.
   void restart();
   // Compiles and loads a candidate.
   Result<std::shared_ptr<KernelCore>> build(const Candidate &candidate, std::shared_ptr<const CompiledKernel> &kernel);
-  // Makes the tile program's kernel where it is no candidate, because another template was forced. Null when it cannot
-  // serve.
+  // Makes the tile program's kernel where the tile program is no candidate, because another template was forced.
+  // Returns null when the tile program cannot serve.
   std::shared_ptr<KernelCore> buildDefinition();
   Status prepareReference();
 

@@ -1,6 +1,6 @@
 /* NSA Runtime: native sparse attention without Python and without PyTorch. The C ABI.
  *
- * This header is the documentation of the C ABI; a function or field that is not in nsa.h is not API.
+ * The header nsa.h is the documentation of the C ABI; a function or field that is not in nsa.h is not API.
  *
  * Conventions
  *  - Every input struct begins with `size`, which the caller sets to sizeof(struct). Reserved fields of a struct must
@@ -58,7 +58,7 @@ typedef enum nsa_status {
   NSA_INTERNAL = 10
 } nsa_status;
 
-/* The error of a function, owned by the caller. Its texts are NUL-terminated and cut when too long. */
+/* The error of a function, owned by the caller. The texts of an error are NUL-terminated and cut when too long. */
 typedef struct nsa_error {
   nsa_status code;
   char field[64];    /* the field at fault, e.g. "window"; "" when no field is */
@@ -475,10 +475,10 @@ NSA_API nsa_status nsa_explain(nsa_engine *engine, const nsa_spec *spec, const n
 
 /* Tunes one spec now, even where a result is stored, and stores the new result. nsa_tune is an error under the policy
  * `fail`, which opens no compiler, and where a table is pinned. The JSON report of nsa_tune is freed with nsa_free. The
- * report's field `store_trouble` is "" when the winner was stored. Otherwise `store_trouble` says why a winner was not
- * stored; this engine uses an unstored winner, but the next process will not. The report's field `tuned` is false when
- * the budget ended before anything was measured; a winner that was stored before then stays. When another thread or
- * process is tuning the same kernel, nsa_tune waits and takes the other's result (`tuned_elsewhere`). */
+ * report's field `store_trouble` says why the winner was not stored; it is "" when the winner was stored. This engine
+ * uses a winner that was not stored, but the next process will not. The report's field `tuned` is false when the budget
+ * ended before anything was measured; a winner that was stored before then stays. When another thread or process is
+ * tuning the same kernel, nsa_tune waits and takes the other's result (`tuned_elsewhere`). */
 NSA_API nsa_status nsa_tune(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json,
                             nsa_error *error) NSA_NOEXCEPT;
 
