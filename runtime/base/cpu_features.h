@@ -12,7 +12,8 @@ namespace nsa {
 // Returns the higher of the levels "x86-64-v4" and "x86-64-v3" that this processor has; "" when it has neither.
 std::string_view hostCpuFeatures();
 
-// Returns the 32-bit lanes of a vector register at a feature level (16 or 8). Any other name is an error.
+// Returns the 32-bit lanes of a vector register at a feature level (16 or 8). A name that is no feature level is an
+// error.
 Result<int> cpuVectorLanes(std::string_view features);
 
 } // namespace nsa

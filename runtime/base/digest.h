@@ -28,7 +28,7 @@ public:
   Digest &field(std::span<const std::byte> bytes);
   Digest &field(std::string_view text);
 
-  // Returns the digest. No function of the object may be called afterwards.
+  // Returns the digest. After `finish` no function of a Digest may be called.
   Bytes finish();
   std::string finishHex();
 
@@ -46,7 +46,7 @@ struct Hash128 {
   bool operator==(const Hash128 &) const = default;
 };
 
-// XXH3-128. A value of this hash must never be stored: only equality within one process is promised.
+// Returns the XXH3-128 of bytes. An XXH3-128 value must never be stored: only equality within one process is promised.
 Hash128 hash128(std::string_view bytes);
 
 } // namespace nsa

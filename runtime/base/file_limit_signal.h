@@ -1,7 +1,7 @@
-// Keeps SIGXFSZ away while an operation writes files. A write beyond the host's limit of file sizes (RLIMIT_FSIZE)
+// Keeps SIGXFSZ away while an operation writes files. A write beyond the process's limit of file sizes (RLIMIT_FSIZE)
 // sends SIGXFSZ, which ends a process that does not handle it. While a FileLimitSignalHeld exists, a write beyond the
-// limit only fails, with EFBIG. The outermost FileLimitSignalHeld of a thread takes four system calls and an object
-// within its life takes none, so put one around a whole operation.
+// limit of file sizes only fails, with EFBIG. The outermost FileLimitSignalHeld of a thread takes four system calls and
+// an object within its life takes none, so put one around a whole operation.
 // Thread-safety: a FileLimitSignalHeld works for the thread that makes it. A thread destroys its FileLimitSignalHeld
 // objects in the reverse order of their making.
 #pragma once
@@ -31,8 +31,8 @@ public:
       return;
     const int error = errno;
     const timespec atOnce{};
-    // A SIGXFSZ that became pending during the object's life is the library's: the kernel sends SIGXFSZ to the thread
-    // that wrote.
+    // A SIGXFSZ that became pending since the constructor belongs to the library: the operating system sends SIGXFSZ to
+    // the thread that wrote.
     while (!isHosts && sigtimedwait(&signal, nullptr, &atOnce) < 0 && errno == EINTR) {
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -1,5 +1,5 @@
 // Converts bf16 and fp16 to float and back, in integer arithmetic, rounding to nearest even. Hosts without instructions
-// for these types, tests and tools get the same bits. A uint16_t carries the value.
+// for bf16 and fp16, tests and tools get the same bits. A uint16_t carries the value.
 // Thread-safety: pure functions.
 #pragma once
 

@@ -175,7 +175,7 @@ public:
   }
 
   const ViewSlots &operator[](size_t i) const { return has(i) ? items[i] : kAbsent; }
-  // The view is present from now on.
+  // Returns a view for writing. A view that was absent is present afterwards.
   ViewSlots &operator[](size_t i) {
     if (!has(i)) {
       std::construct_at(&items[i]);
@@ -215,7 +215,7 @@ struct GridSizeRule {
   std::string_view name;
   int64_t GridSizes::*size;
 };
-// nullptr: no size of that name.
+// Returns the grid size of a name, or nullptr when no grid size has the name.
 const GridSizeRule *findGridSize(std::string_view name);
 
 // The arguments of one launch.

@@ -22,8 +22,9 @@ bool hasManyQueries(const Spec &spec, const Maxima &maxima);
 bool hasManyRows(const Spec &spec, const Maxima &maxima);
 
 // Returns how many selection blocks a segment has. The kernel `rank` keeps the best blocks of each segment, and the
-// kernel `choose` compares the kept blocks. The segment is a power of two, at least 128. A segment of 0 means that
-// `rank` is not launched: `choose` compares all blocks with each other in less time than one more launch takes.
+// kernel `choose` compares the kept blocks. A segment has a power of two of blocks, at least 128. A segment of 0 blocks
+// means that `rank` is not launched: `choose` compares all blocks with each other in less time than one more launch
+// takes.
 int64_t rankSegment(const Spec &spec, const Maxima &maxima);
 // Returns how many blocks the kernel `rank` keeps of each segment: at least as many as a block list has.
 int64_t keptOfSegment(const Spec &spec);
@@ -33,7 +34,7 @@ struct KeySplits {
   std::array<int64_t, 3> counts = {};  // splits of cmp, sel, win; 0 where a branch has no kernel
 
   // Takes the numbers of splits from the rule of docs/operators.md. Where `spec.keySplits` is not 0, each branch that
-  // has enough keys gets that number instead.
+  // has enough keys gets `spec.keySplits` splits.
   static KeySplits make(const Spec &spec, const Maxima &maxima);
   // Returns the slots that the kernel `merge` has for the results of splits: the splits of all branches that are on,
   // rounded up to a multiple of 16.

@@ -10,7 +10,7 @@
 
 namespace nsa {
 
-// The numbers are part of the C ABI (nsa_log_level in nsa/nsa.h).
+// The numbers of LogLevel are part of the C ABI (nsa_log_level in nsa/nsa.h).
 enum class LogLevel : int { kDebug = 0, kInfo = 1, kWarning = 2, kError = 3, kOff = 4 };
 
 std::string_view logLevelName(LogLevel level); // "debug", "info", "warning", "error", "off"
@@ -23,7 +23,8 @@ public:
   Logger() = default; // silent
   Logger(Sink sink, LogLevel least);
 
-  // Returns whether a message of this level reaches the sink. A caller asks before it composes an expensive message.
+  // Returns whether a message of this level reaches the sink. A caller asks `enabled` before it composes an expensive
+  // message.
   bool enabled(LogLevel level) const { return level >= least && level < LogLevel::kOff; }
   // Writes one line; `message` has no newline. `tag` names the part that speaks: "cache", "tuner", ... `write` is
   // inline so that it is compiled with its caller. The host's sink may throw, and a function of a library that is

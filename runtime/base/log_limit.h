@@ -17,9 +17,9 @@ struct LogLimit {
 };
 
 // Returns a sink that passes lines on to `sink` within the limit. When a warning is held back for the first time in a
-// period of `seconds`, one line says so. After the period, a line that says how many warnings were held back precedes
-// the next warning of the tag. The clock `now` counts seconds and never goes back. `dropped` counts the lines held back
-// and must outlive the returned sink.
+// period of `seconds`, one line says so. After a period with held-back warnings, one line says how many warnings were
+// held back, in front of the next warning of the tag. The clock `now` counts seconds and never goes back. `dropped`
+// counts the lines held back and must outlive the returned sink.
 Logger::Sink limitLog(Logger::Sink sink, LogLimit limit, std::function<double()> now, std::atomic<uint64_t> &dropped);
 
 } // namespace nsa

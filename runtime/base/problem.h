@@ -77,7 +77,7 @@ int dtypeBytes(DType dtype);
 // gates (`op == window`, `dtype == fp32`, `cmp_kind == mean`). Returns false for a name that is no enumerator.
 bool lookupEnumerator(std::string_view name, int64_t &value);
 
-// The branches of NSA, as bits of Spec::branches; gates and branch outputs are in this order.
+// The branches of NSA, as bits of Spec::branches; gates and branch outputs are in the order cmp, sel, win.
 inline constexpr int32_t kBranchCmp = 1, kBranchSel = 2, kBranchWin = 4, kAllBranches = 7;
 
 // The fields of a spec that an operator reads. A bit of SpecField stands for one field, or for fields that are always
@@ -96,8 +96,8 @@ enum SpecField : uint32_t {
 };
 uint32_t fieldsOf(Operator op);
 
-// What the user asks for (docs/specification.md 1). The fields have the names of the API and of config files. An
-// operator reads the fields it needs and ignores the rest.
+// What the user asks for (docs/specification.md 1). The fields of a Spec have the names of the API and of config files.
+// An operator reads the fields of a Spec that it needs and ignores the rest.
 struct Spec {
   Operator op = Operator::kWindow;
   DType dtype = DType::kBf16;
@@ -125,19 +125,20 @@ struct Spec {
   bool gatePerGroup = false; // true: gates are [.., kv_heads, 3]; false: [.., query_heads, 3]
   int32_t branches = kAllBranches;
   int32_t pageSize = 0; // tokens of a page of the cache; 0: each sequence's tokens lie together
-  // At most how many programs share the keys of a query of decode in each branch. The engine sets this number and not a
+  // At most how many programs share the keys of a query of decode in each branch. The engine sets keySplits and not a
   // caller. 0: the rule of key_splits.h decides.
   int32_t keySplits = 0;
 
   int32_t group() const { return kvHeads ? queryHeads / kvHeads : 0; }
   float effectiveScale() const;
   bool hasBranch(int32_t branch) const { return (branches & branch) != 0; }
-  // How many compressed blocks `tokens` tokens have: N_c of docs/specification.md 3.
+  // Returns how many compressed blocks `tokens` tokens have: N_c of docs/specification.md 3.
   int64_t compressedBlocks(int64_t tokens) const {
     // Operators without compression do not validate the fields of compression, so cmp_stride may be 0.
     return cmpStride < 1 || tokens < cmpBlock ? 0 : (tokens - cmpBlock) / cmpStride + 1;
   }
-  // Checks every rule of docs/specification.md 1 that concerns the operator. The error names field, value and rule.
+  // Checks every rule of docs/specification.md 1 that concerns the operator. The error of `validate` names field, value
+  // and rule.
   Status validate() const;
 };
 

@@ -25,8 +25,8 @@ struct HelperThreads {
 };
 
 // Calls work(0) to work(count - 1), which return Status, and begins these calls in ascending order. At most `threads`
-// threads work, and the caller is one of them. After a failed call of `work` no further call begins. The result is the
-// error of the lowest failing index, so it is the same in every run.
+// threads work, and the caller is one of them. After a failed call of `work` no further call begins. runAtOnce returns
+// the error of the lowest failing index, so the error is the same in every run.
 template <typename Work>
 Status runAtOnce(size_t count, size_t threads, const HelperThreads &helpers, const Work &work) {
   std::vector<Status> results(count);

@@ -1,5 +1,5 @@
-// Says which tensors an operator takes and what each must look like. One table of tensors serves both to check calls
-// and to fill arguments (docs/specification.md 2 and 12).
+// Says which tensors an operator takes and what each tensor must look like. One table of tensors serves both to check
+// calls and to fill arguments (docs/specification.md 2 and 12).
 // Thread-safety: constants.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace nsa {
 
-// The numbers are part of the C ABI (nsa_name in nsa/nsa.h).
+// The numbers of TensorName are part of the C ABI (nsa_name in nsa/nsa.h).
 enum class TensorName : int {
   kQ,
   kK,

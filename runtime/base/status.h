@@ -28,7 +28,7 @@ enum class ErrorCode : int {
   kInternal = 10,
 };
 
-// Stable lower-case name of a code, e.g. "invalid argument".
+// Returns the stable lower-case name of an error code, such as "invalid argument".
 std::string_view errorCodeName(ErrorCode code);
 
 // What went wrong. The texts `field`, `value` and `rule` are empty where an error has none.

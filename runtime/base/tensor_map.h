@@ -21,8 +21,8 @@ struct TensorMapShape {
   bool operator==(const TensorMapShape &) const = default;
 };
 
-// Returns whether a view may have a tensor map. Only the views of q, k and v may, because only their number of heads is
-// known.
+// Returns whether a view may have a tensor map. Only the views of q, k and v may have tensor maps, because only their
+// number of heads is known.
 bool mayHaveTensorMap(View view);
 
 // Returns nullopt where the copy engine cannot address the view: the view is absent, not aligned or has pages, its

@@ -5,7 +5,7 @@
 // The rule of trust is that of sshd: everything from the root to the file belongs to root or to this process's user,
 // and neither its group nor everyone may write it. A group's right to write counts even when it is the user's own
 // group, because the members of a group are not known. Where a file has an access list, the bits of its group are the
-// list's mask, so access lists are covered. Unlike sshd, this code accepts a folder with the sticky bit (/tmp) on the
+// list's mask, so access lists are covered. Unlike sshd, the library accepts a folder with the sticky bit (/tmp) on the
 // way to a file: in a sticky folder only the owner of an entry can rename it. The file's own folder must not be sticky,
 // because another user could make a new file in it, for example a log beside a database.
 //
@@ -13,9 +13,9 @@
 // where the path leads, so a file may afterwards be opened or made by its path. A missing folder is a fault, because
 // another user might make it meanwhile. A missing file is no fault.
 //
-// The functions take paths that are absolute and free of links (realpath); `followLinks` alone takes any path. A link
-// that another function than `followLinks` meets was made meanwhile or leads nowhere, and is refused. A fault is
-// returned as words that follow a colon, and "" means that the path is trusted.
+// The functions of trust.h take paths that are absolute and free of links (realpath); `followLinks` alone takes any
+// path. A link that another function than `followLinks` meets was made meanwhile or leads nowhere, and is refused. A
+// fault is returned as words that follow a colon, and "" means that the path is trusted.
 // Thread-safety: pure functions of the file system.
 #pragma once
 

@@ -14,8 +14,8 @@ namespace nsa::capi {
 Status convert(const nsa_engine_options *options, EngineOptions &result);
 Status convert(const nsa_plan_options *options, bool &compares);
 Status convert(const nsa_spec *spec, Spec &result);
-// A max_tokens_q of 0 becomes max_batch * max_seqlen_q, and in the packed layout at most 2^31 - 1. `spec` says the
-// layout.
+// A max_tokens_q of 0 becomes max_batch * max_seqlen_q, and in the packed layout at most 2^31 - 1. `spec` says which
+// layout a call has.
 Status convert(const nsa_maxima *maxima, const Spec &spec, Maxima &result);
 Status convert(const nsa_binding *bindings, size_t count, Bindings &result);
 

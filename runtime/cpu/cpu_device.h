@@ -1,5 +1,5 @@
 // The CPU behind the engine's Device interface. CPU kernels are made for a feature level (x86-64-v3 or v4). The feature
-// level is in the device key and in the kernel's manifest. So a kernel that was stored for a higher feature level than
+// level is in the device key and in the kernel's manifest. A kernel that was stored for a higher feature level than
 // this processor has is a miss and never an illegal instruction.
 // Thread-safety: as Device.
 #pragma once

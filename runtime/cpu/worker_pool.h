@@ -23,8 +23,8 @@ public:
   WorkerPool(const WorkerPool &) = delete;
   WorkerPool &operator=(const WorkerPool &) = delete;
 
-  // Gives each worker at least `bytes` of scratch, aligned to 64 bytes. Must be called before a run that needs the
-  // scratch. Runs in progress keep the scratch that they have.
+  // Gives each worker at least `bytes` of scratch, aligned to 64 bytes. reserveScratch must be called before a run that
+  // needs the scratch. Runs in progress keep the scratch that they have.
   Status reserveScratch(size_t bytes);
 
   // Calls kernel(slots, {x, y, z}, scratch) once for each program of the grid, and returns when all programs are done.

@@ -16,8 +16,8 @@ public:
   PrimaryContext &operator=(const PrimaryContext &) = delete;
 
   Status retain();
-  // Fails in a child of the process that retained the context. CUDA does not survive a fork, and a child may call
-  // nothing of it.
+  // Fails in a child of the process that retained the context. CUDA does not survive a fork, and the child of a fork
+  // may call no function of CUDA.
   Status checkProcess() const;
   bool inOwnProcess() const { return processGeneration() == generation; }
   Context handle() const { return context; }
@@ -38,7 +38,8 @@ public:
   ~ContextScope();
   ContextScope(const ContextScope &) = delete;
   ContextScope &operator=(const ContextScope &) = delete;
-  // Returns ok when the context is current. Must be checked before the first driver call within the scope.
+  // Returns ok when the context is current. `status` must be checked before the first driver call within a
+  // ContextScope.
   Status status() const;
 
 private:

@@ -29,8 +29,8 @@ struct DeviceInfo {
 };
 
 // Returns the target for a compute capability. A minor version that is not known takes the target of the nearest lower
-// minor version of its major version, or else of the nearest one. Unsupported below compute capability 8.0 and for a
-// major version that no generated code exists for.
+// minor version of its major version, or else of the nearest one. A compute capability below 8.0, or of a major version
+// that no generated code exists for, is the error kUnsupported.
 Result<std::string> targetOf(int computeMajor, int computeMinor);
 
 // Reads the facts of a device. A device ordinal out of range is an invalid argument, and the error lists the devices.

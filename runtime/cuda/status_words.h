@@ -18,7 +18,7 @@ public:
   explicit StatusWords(const PrimaryContext &context) : context(context) {}
   ~StatusWords();
 
-  // Returns a status word that is zero. Adds a slab when no status word is free.
+  // Returns a status word that is zero. `acquire` adds a slab when no status word is free.
   Result<int32_t *> acquire();
   void release(int32_t *word);
   Status addSlab();

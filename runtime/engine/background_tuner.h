@@ -1,5 +1,5 @@
-// Tunes on one thread of the engine the problems that were served with less than a tuned kernel. A queue holds each
-// problem once.
+// Tunes on one thread of the engine the problems that were served with less than a tuned kernel. The tuner's queue
+// holds each problem once.
 // Ownership: an engine owns the tuner; the tuner's thread begins with the first problem. Neither the tuner's destructor
 // nor the end of the process waits for a whole tuning: queued problems are dropped, and the tuning in progress ends
 // when it next looks at the clock, after at most one compilation or measurement. The destructor and the end of the
@@ -35,8 +35,8 @@ public:
   using StopSignal = std::function<bool()>;
   struct Work {
     std::function<void()> prepare; // called once, on the new thread, before the first problem
-    // Sets `better` when the next plan of the problem has a kernel that was measured or compiled meanwhile. `tune` may
-    // set `better` and also return an error, because a kernel that fails takes nothing from the others.
+    // Sets `better` when the next plan of the problem has a kernel that `tune` measured or compiled. `tune` may set
+    // `better` and also return an error, because one kernel of a plan may become better while another kernel fails.
     std::function<Status(const Job &job, const StopSignal &stop, bool &better)> tune;
     std::function<void(const Job &job)> tell; // tells the host of a better plan, on the thread; may be empty
   };
@@ -45,7 +45,7 @@ public:
   BackgroundTuner(const BackgroundTuner &) = delete;
   BackgroundTuner &operator=(const BackgroundTuner &) = delete;
 
-  // Queues the problem of `job`. Does nothing when the problem was queued before.
+  // Queues the problem of `job`, unless it was queued before.
   void add(const Job &job);
   // Ends the tuner: afterwards no further problem and no further callback begins. `stop` waits for a callback that is
   // running, unless that callback calls `stop`.

@@ -20,8 +20,8 @@ public:
       : spec(rules.spec), maxima(rules.maxima), tensors(tensors), call(call) {}
 
   // Checks whether CACHE_SEQLENS and BLOCK_TABLE are bound where they must be. CACHE_SEQLENS and BLOCK_TABLE are no
-  // operands of a kernel, so the check of operands does not see them. `names` returns the bits of those of the two
-  // names that a call may have.
+  // operands of a kernel, so the check of operands does not see them. `names` returns the bits of CACHE_SEQLENS and,
+  // for a cache with pages, of BLOCK_TABLE.
   Status checkPresence() const;
   uint64_t names() const;
 

@@ -16,9 +16,10 @@ inline constexpr std::string_view kNoPacks = "none";
 
 // Splits names of files at ':', as cache_packs and cache_keys hold them. The error of a bad list names `field`.
 Result<std::vector<std::string>> splitPaths(const std::string &field, const std::string &text);
-// The paths of all *.nsapack files of a folder, ordered by name. The result is empty when the folder does not exist.
+// Returns the paths of all *.nsapack files of a folder, ordered by name. packsIn returns no path when the folder does
+// not exist.
 std::vector<std::string> packsIn(const std::string &folder);
-// The folder where packs are installed: ../share/nsa/packs, seen from the folder of this library.
+// Returns the folder where packs are installed: ../share/nsa/packs, seen from the folder of this library.
 std::string installedPackFolder();
 
 // Returns the cache settings of resolved options. The error of a bad setting names the option. A key file that cannot

@@ -26,7 +26,7 @@ struct CallRules {
 
 // A call that was checked. Kernels can take the values of a checked call.
 struct Call {
-  // The tensors by the name of the operand: where the tensor K serves in the place of k_win, it is at k_win.
+  // The tensors by the name of the operand: where the tensor K serves in the place of k_win, the tensor K is at k_win.
   SparseViews<kTensorNames> tensors;
   ScalarSlots scalars = {}; // as in CallRules, and complete
   GridSizes sizes;

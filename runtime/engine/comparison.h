@@ -34,8 +34,8 @@ public:
              std::byte *workspace)
       : device(device), rules(rules), layout(layout), definitions(definitions), workspace(workspace) {}
 
-  // Takes a kernel that was launched with `call`. Runs that kernel once more, and the kernel of its definition, each
-  // into memory of its own, and adds up the errors.
+  // Takes a kernel that was launched with `call`. `add` runs the launched kernel once more, and the kernel of its
+  // definition, each into memory of its own, and adds up the errors.
   Status add(Role role, const LoadedKernel &own, const KernelCall &call, const void *statusWord, void *stream);
   // Returns JSON: for each part of the plan its kernels, and the errors over all launches of the part.
   std::string report() const;

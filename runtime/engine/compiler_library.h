@@ -47,8 +47,8 @@ public:
   // Returns the path that `open` would open.
   static std::string resolvePath(const std::string &path);
 
-  // Lists the admissible candidates, the candidate with the lowest predicted cost first. Unsupported when there is no
-  // candidate.
+  // Lists the admissible candidates, the candidate with the lowest predicted cost first. `list` returns the error
+  // kUnsupported when there is no candidate.
   Result<std::vector<Candidate>> list(const CompileRequest &request) const;
   // Compiles one candidate. A folder of templates that changes during the compilation is read again, so that the kernel
   // comes from one state of the folder.

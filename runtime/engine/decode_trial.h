@@ -1,5 +1,5 @@
 // Tries one kernel of decode at its place in the whole call. The kernels in front of a candidate make its inputs, and
-// its outputs pass through the kernels behind it. So a candidate is judged by what a caller would see.
+// its outputs pass through the kernels behind it. A candidate is therefore judged by what a caller would see.
 // Ownership: a trial owns cache, tokens and workspace.
 // Thread-safety: one thread at a time.
 #pragma once
@@ -20,8 +20,8 @@ public:
   using Serve = std::function<Result<std::shared_ptr<const KernelCore>>(const Spec &spec, const Maxima &maxima)>;
 
   // `part` is the spec of decode with the operator of the kernel that is tried. Where the sequences of `maxima` do not
-  // fit into `mostBytes`, the trial has fewer sequences; every decision that follows from the maxima stays that of all
-  // sequences.
+  // fit into `mostBytes`, the trial has fewer sequences; every decision that follows from the maxima stays the decision
+  // for all sequences.
   static Result<std::unique_ptr<Trial>> make(Device &device, const Spec &part, const Maxima &maxima, uint64_t seed,
                                              double mostBytes, const Serve &serve);
 

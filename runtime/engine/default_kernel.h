@@ -1,5 +1,5 @@
-// Makes the kernel of a problem without a measured one: the first candidate that compiles and is accepted.
-// Thread-safety: may be called by many threads at once, as the library.
+// Makes the kernel of a problem that has no measured kernel: the first candidate that compiles and is accepted.
+// Thread-safety: makeDefaultKernel may be called by many threads at once.
 #pragma once
 
 #include "runtime/engine/compiler_library.h"
@@ -10,14 +10,14 @@
 namespace nsa {
 
 struct DefaultKernelCallbacks {
-  // Says whether a compiled kernel can serve. `request` is the request that it was compiled by.
+  // Says whether a compiled kernel can serve. `request` is the request by which the kernel was compiled.
   std::function<Status(const CompileRequest &request, CompiledKernel &kernel)> accept;
-  // Receives each candidate that does not compile or is not accepted. May be empty.
+  // Receives each candidate that does not compile or is not accepted. `refused` may be empty.
   std::function<void(const Candidate &candidate, const Status &why)> refused;
 };
 
-// Tries `candidates` in their order. A template is given up after three failures. The error is that of the first
-// failure.
+// Tries `candidates` in their order. After three failed candidates of one template, makeDefaultKernel tries no further
+// candidate of the template. Where no candidate serves, it returns the error of the first failure.
 Status makeDefaultKernel(const CompilerLibrary &library, CompileRequest request,
                          const std::vector<Candidate> &candidates, const DefaultKernelCallbacks &callbacks);
 

@@ -36,8 +36,8 @@ struct TuningDescription {
   std::string storeTrouble; // why the winner was not stored; "" when it was
 };
 std::string describeTuning(const TuningDescription &tuning);
-// Describes a result that another caller tuned and stored while this caller waited. The text lacks the fields that only
-// the caller knew that tuned.
+// Describes a result that another caller tuned and stored while this caller waited. The text of describeTuningElsewhere
+// lacks the fields that only the tuning caller knew.
 std::string describeTuningElsewhere(const StoredChoice &choice, double milliseconds);
 
 // The route of a part of an operator: which of two ways serves the part, where lengths decide between them.

@@ -1,5 +1,6 @@
-// What the engine needs of a device: it loads a kernel, launches it, and for tuning gives memory, copies and a clock.
-// The CPU executor (runtime/cpu) and the CUDA driver (runtime/cuda) implement it, and no code above depends on either.
+// What the engine needs of a device: a Device loads a kernel, launches it, and for tuning gives memory, copies and a
+// clock. The CPU executor (runtime/cpu) and the CUDA driver (runtime/cuda) implement Device, and no code of the engine
+// depends on either.
 // Ownership: an engine owns its device. Kernels and buffers must be destroyed before their device.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
@@ -32,8 +33,8 @@ public:
   // Writes the tensor map of a shape into an argument's slots, and allocates nothing. Only kernels of a GPU take tensor
   // maps.
   virtual Status writeMap(const TensorMapShape &shape, uint64_t *slots) const = 0;
-  // Returns numbers that the device knows about the loaded code: registers, bytes of local memory. The result is empty
-  // on the CPU.
+  // Returns numbers that the device knows about the loaded code: registers, bytes of local memory. On the CPU
+  // `evidence` is empty.
   virtual std::map<std::string, std::string> evidence() const { return {}; }
 };
 
@@ -57,8 +58,8 @@ public:
 
   virtual Result<std::unique_ptr<Kernel>> load(const Manifest &manifest, std::span<const std::byte> binary) = 0;
   virtual Result<bool> isCapturing(void *stream) const { return false; }
-  // Must be called on a thread that the library began. After ignoreCaptures, a stream capture that the host begins does
-  // not concern what the calling thread does.
+  // ignoreCaptures must be called on a thread that the library began. After ignoreCaptures, a stream capture that the
+  // host begins does not concern what the calling thread does.
   virtual void ignoreCaptures() const {}
   // Returns the stream for launches that the library makes on its own account: NULL on the CPU; on a GPU valid after
   // the first successful allocation. The library's own stream neither waits for the host's streams nor delays them. The

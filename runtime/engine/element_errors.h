@@ -15,11 +15,11 @@ public:
   // Return how many elements are NaN or infinite in only one of the two results, or infinite with another sign.
   int64_t unequalNan() const { return nanCount; }
   int64_t unequalInf() const { return infCount; }
-  // The largest and the mean error, over the elements that are finite in both results.
+  // Return the largest and the mean error, over the elements that are finite in both results.
   double maxAbs() const { return largest; }
   double meanAbs() const;
-  // Returns the root of the sum of squared errors divided by the root of the sum of squared expected values. The result
-  // is infinite when something differs and all expected values are 0.
+  // Returns the root of the sum of squared errors divided by the root of the sum of squared expected values.
+  // relativeRms is infinite when a value differs and all expected values are 0.
   double relativeRms() const;
 
 private:

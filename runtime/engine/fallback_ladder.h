@@ -1,7 +1,7 @@
 // Says what may serve a problem that has no kernel of its own: the stored choices that can serve it, in the order in
-// which they are tried. docs/deploying_without_a_compiler.md describes the steps of the ladder for users. A step
-// promises a right result, and no speed. Lengths choose a kernel and are never compiled in, so a kernel that was chosen
-// for another length computes the same. A cubin runs on the devices that its architecture names.
+// which they are tried. docs/deploying_without_a_compiler.md describes the steps of the ladder for users. A step of the
+// ladder promises a right result, and no speed. Lengths choose a kernel and are never compiled in, so a kernel that was
+// chosen for another length computes the same. A cubin runs on the devices that its architecture names.
 // Thread-safety: values and pure functions.
 #pragma once
 
@@ -27,7 +27,7 @@ enum class FallbackStep : int {
 inline constexpr int kFallbackSteps = 6;
 std::string_view fallbackStepName(FallbackStep step); // "exact", "nearest", "model", "architecture", "compiled", "cpu"
 
-// The fallback steps that an engine may take. A plan that needs a step which is left out is an error.
+// The fallback steps that an engine may take. Making a plan that needs a forbidden fallback step is an error.
 class FallbackSteps {
 public:
   // Parses names of steps such as "nearest,model", or "exact" for no step, or "all".
@@ -67,11 +67,11 @@ struct LadderRequest {
 // Returns the choices that may serve the request, the best first. The choices are ordered by their steps. Within a step
 // a measured choice comes before a choice that was not measured, then the nearer choice, and of two equally near
 // choices the choice for longer lengths. Of choices for older architectures the newest architecture comes first.
-// `choices` must be in the order of their layers.
+// `choices` must be in the order of the layers of KernelCache.
 std::vector<Rung> rankFallbacks(const LadderRequest &request, const std::vector<ChoiceSummary> &choices);
 
-// Returns the choice that is nearest to a problem, for messages: the nearest choice may be one that cannot serve. The
-// result is null when no choice is of the problem's operator.
+// Returns the choice that is nearest to a problem, for messages: the nearest choice may be one that cannot serve.
+// findNearest returns null when no choice is of the problem's operator.
 const ChoiceSummary *findNearest(const LadderRequest &request, const std::vector<ChoiceSummary> &choices);
 // Returns how a choice differs from the request: "seqlen_k=2048 instead of 4096, on 'cpu x86-64-v3'".
 std::string differenceText(const LadderRequest &request, const ChoiceSummary &choice);

@@ -48,7 +48,7 @@ public:
   // As `find`, but changes no file. `find` notes uses in the database and renames a damaged database.
   std::optional<Hit> peek(const std::string &problem, const std::string &device);
   // Stores a kernel, and the choice that names it if there is one. The error of `put` says why nothing was stored. A
-  // launch may ignore this error, because a warning was logged.
+  // launch may ignore the error of `put`, because a warning was logged.
   Status put(const StoredKernel &kernel, const StoredChoice *choice);
 
   // Lists the choices for an operator's problems on all devices: those of the database (layer 0), then those of each
@@ -61,14 +61,14 @@ public:
   // Returns the measured threshold of a name; the threshold of the database comes before a threshold of a pack. nullopt
   // means that the threshold was never measured. A threshold may also have the value "never" (StoredRoute::kNever).
   std::optional<StoredRoute> findRoute(const std::string &family, const std::string &device, const std::string &name);
-  // Stores a threshold. The error says why the threshold was not stored, as for `put`.
+  // Stores a threshold. The error of putRoute says why the threshold was not stored.
   Status putRoute(const StoredRoute &route);
 
   // Fails when `put` would store nothing although a file was asked for. `checkKept` makes the database when it is
   // missing.
   Status checkKept();
 
-  // Takes a lease on making `work` for the problem. Returns null while the store does not work.
+  // Takes a lease on making `work` for the problem. `lease` returns null while the store does not work.
   std::unique_ptr<KeyLease> lease(const std::string &problem, const std::string &device, const std::string &work);
 
   const std::string &path() const { return settings.path; }
@@ -88,18 +88,18 @@ private:
   // Returns the open store, or else a store that is opened to read and kept in `own`. nullptr: the engine works without
   // a store.
   KernelStore *look(std::unique_ptr<KernelStore> &own);
-  // Warns after a write if there is reason to. Returns ok if the file has what was written.
+  // Warns after a write that had trouble. Returns ok if the file has what was written.
   Status written(const KernelStore &into, Status status);
   std::optional<Hit> findIn(KernelStore *from, const std::string &problem, const std::string &device);
   std::optional<StoredKernel> kernelFrom(KernelStore *from, const std::string &content);
-  // The first call opens the packs. Packs that are refused are left out.
+  // The first call of `packs` opens the packs. Packs that are refused are left out.
   const Packs &packs();
   void openPacks();
   void warn(const std::string &text);
   // Warns of what has happened to a file since it was opened, and of damaged rows of the file, which are skipped.
   void warnOfTrouble(const KernelStore &store);
   void warnOfTrouble(const Pack &pack);
-  // Returns the value of `result`. Where it has none, warns and returns a default value.
+  // Returns the value of `result`. For a `result` without a value, orWarn warns and returns a default value.
   template <typename T> T orWarn(Result<T> result);
 
   const CacheSettings settings;

@@ -1,6 +1,6 @@
 // Finds the folder of a loaded library, because the compiler library and packs are installed beside it. LibraryPlace
-// may also be linked into a program, such as the command line; in a program the folder is where the program's tree has
-// its libraries.
+// may also be linked into a program, such as the command line; the place of a program is the folder where the program's
+// tree has its libraries.
 // Thread-safety: immutable.
 #pragma once
 
@@ -18,10 +18,11 @@ public:
   // may change its working directory later.
   static const LibraryPlace &own();
 
-  // Returns the path `relative` to the folder through which the library was reached. If no file is at that path and the
-  // library was reached through a link, `find` returns the path relative to the folder of the library's file itself. If
-  // no file is at either path, `find` returns the first path. The folder of a link does not count where other users may
-  // write: code of the file's own folder runs already, but beside a link in /tmp any user may put a file.
+  // Returns the path `relative` to the folder through which the library was reached. If the library was reached through
+  // a link and nothing exists beside the link, `find` returns the path relative to the folder of the library's file
+  // itself. If nothing exists beside the link or the library's file, `find` returns the path beside the link. The
+  // folder of a link does not count where other users may write: code of the file's own folder runs already, but beside
+  // a link in /tmp any user may put a file.
   std::string find(const std::string &relative) const;
 
 private:

@@ -25,9 +25,9 @@ public:
   // Evaluates the grid, fills the arguments on the stack and launches the kernel. Allocates nothing.
   Status launch(const KernelCall &call, const void *statusWord, void *workspace, void *stream) const;
   using Slots = std::array<uint64_t, kMaxSlots>;
-  // Fills the slots of all arguments. Fails when a view has pages and the kernel was compiled without pages, or the
-  // other way round. A tensor map that cannot be made is all 0, and so are the slots behind the last argument, up to a
-  // multiple of a map's slots.
+  // Fills the slots of all arguments. fillArguments fails when a view has pages and the kernel was compiled without
+  // pages, or the other way round. A tensor map that cannot be made is all 0, and so are the slots behind the last
+  // argument, up to a multiple of a map's slots.
   Status fillArguments(const KernelCall &call, const void *statusWord, Slots &slots) const;
   // Computes the grid. A grid that exceeds what the device can launch is the error kUnsupported, which names axis and
   // formula.

@@ -18,8 +18,8 @@ namespace nsa {
 
 class PinnedTable {
 public:
-  // Fails on a file that is missing, damaged or refused, because an engine without it would choose other kernels. Where
-  // `rules` require a signature, only a pack can fulfil them.
+  // `open` fails on a file that is missing, damaged or refused, because an engine without the pinned table would choose
+  // other kernels. Where `rules` require a signature, only a pack can fulfil them.
   static Result<std::unique_ptr<PinnedTable>> open(const std::string &path, const SignatureRules &rules);
 
   // Returns nullopt when there is no choice, or when the kernel that the choice names is damaged.

@@ -3,7 +3,8 @@
 // loaded kernels and says how they were found.
 // Ownership: plan cores belong to the engine and live as long as the engine. Plans belong to the engine's pool, and the
 // engine outlives them.
-// Thread-safety: immutable while held, except for the status word; all functions may be called by many threads at once.
+// Thread-safety: a plan is immutable while held, except for its status word; all functions may be called by many
+// threads at once.
 #pragma once
 
 #include "runtime/engine/fallback_ladder.h"

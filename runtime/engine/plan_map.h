@@ -23,7 +23,7 @@ public:
 
   // Returns the core of a plan key. nullptr: no plan of this key is in memory.
   const PlanCore *find(const PlanKey &key) const;
-  // Puts the core in the place of an older one of the problem. The older core stays valid.
+  // Puts a core in the place of the problem's older core. The older core stays valid.
   const PlanCore *put(const PlanKey &key, std::shared_ptr<const PlanCore> core);
 
 private:

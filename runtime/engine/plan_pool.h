@@ -25,9 +25,9 @@ public:
   Result<Plan *> take();
   // Takes a plan back. Returns true for the last plan of a closed pool.
   bool giveBack(Plan *plan);
-  // Closes the pool: afterwards no plan may be taken. Returns true when no plan is held. Of `close` and all calls of
-  // giveBack after it exactly one call returns true, and no other call touches the pool after that call. The caller
-  // that gets true from `close` or giveBack must end the pool.
+  // Closes the pool: afterwards no plan may be taken. `close` returns true when no plan is held. Of `close` and all
+  // calls of giveBack after it exactly one call returns true, and no other call touches the pool after that call. The
+  // caller that gets true from `close` or giveBack must end the pool.
   bool close();
 
 private:

@@ -47,8 +47,8 @@ public:
     Problem problem;
     std::shared_ptr<KernelCore> core;
     double tuneBudgetSeconds = 0; // 0: the engine's budget
-    // True: a kernel of another compiler revision is made again before it serves. False: a kernel of another compiler
-    // revision serves, and is made again in the background.
+    // Where `waits` is true, a kernel of another compiler revision is made again before it serves. Where `waits` is
+    // false, a kernel of another compiler revision serves, and is made again in the background.
     bool waits = true;
     Stopwatch watch{};
     std::optional<KernelCache::Hit> refused{};    // the last row that was found and could not serve
@@ -56,15 +56,15 @@ public:
     std::optional<std::vector<Rung>> rungs{};     // the stored fallbacks, once they were looked for
   };
   Search begin(const Spec &spec, const Maxima &maxima) const;
-  // Looks into the database. Returns null when the database has nothing that serves. Where the reason matters to a
-  // user, it is among the core's fallbacks.
+  // Looks into the database. `find` returns null when the database has nothing that serves. Where the reason for a
+  // refused row matters to a user, the core's fallbacks contain the reason.
   std::shared_ptr<const KernelCore> find(Search &search);
   // Follows the miss policy. `find` must have found nothing before.
   Result<std::shared_ptr<const KernelCore>> make(Search &search);
-  // Tunes and stores the winner, even where a choice is stored. Under the policy `fail`, `tune` is an error. When
-  // another caller tunes the same problem at this moment, `tune` waits and takes the other's result. `report` receives
-  // JSON. A kernel without choices is only found or made, and its report stays empty. When the budget ends before
-  // anything was measured, the stored winner serves, or else the default.
+  // Tunes and stores the winner, even where a choice is stored. Under the policy `fail`, calling `tune` is an error.
+  // When another caller tunes the same problem at this moment, `tune` waits and takes the other's result. `report`
+  // receives JSON. A kernel without choices is only found or made, and its report stays empty. When the budget ends
+  // before anything was measured, the stored winner serves, or else the default.
   Result<std::shared_ptr<const KernelCore>> tune(const Spec &spec, const Maxima &maxima, std::string &report,
                                                  double budgetSeconds = 0);
   // Tunes in the background for later plans, or makes an outdated kernel again. Where another process makes the same
@@ -97,19 +97,19 @@ private:
   bool isSuperseded(const Manifest &manifest);
   // Returns whether another compiler revision made a kernel that serves before it is made again.
   bool isOutdated(Search &search, const Manifest &manifest);
-  // Makes again the kernel that `find` put aside as superseded. Of several callers only one makes the kernel again.
-  // Returns null when no kernel serves.
+  // Makes again the kernel that `find` put aside as superseded. Of several callers only one makes a superseded kernel
+  // again. `remake` returns null when no kernel serves.
   std::shared_ptr<const KernelCore> remake(Search &search, const std::function<bool()> &stop = {});
   std::shared_ptr<const KernelCore> makeAgain(Search &search, const KernelCache::Hit &hit, FallbackStep step);
-  // Returns the first stored fallback that serves, of the wanted rungs. The result is null when no stored fallback
+  // Returns the first stored fallback that serves, of the wanted rungs. `descend` returns null when no stored fallback
   // serves.
   enum class Rungs { kAny, kBetterThanCompiling };
   std::shared_ptr<const KernelCore> descend(Search &search, Rungs wanted);
   // Returns true if a stored kernel should be used instead of compiling the default. `routed` is the template that a
-  // measured threshold names for this length, or "". A kernel of another template than `routed` is never better than
-  // the default. A kernel that was stored for other lengths on this model is as good as the default even when it was
-  // not measured: the configuration of a default does not depend on the length. A kernel of another model is better
-  // than the default only if it was measured.
+  // measured threshold names for the problem's length, or "". A kernel of another template than `routed` is never
+  // better than the default. A kernel that was stored for other lengths on this model is as good as the default even
+  // when it was not measured: the configuration of a default does not depend on the length. A kernel of another model
+  // is better than the default only if it was measured.
   static bool isBetterThanCompiling(const Rung &rung, std::string_view routed);
   std::shared_ptr<const KernelCore> serveRung(Search &search, const Rung &rung);
   LadderRequest ladderRequest(const Search &search) const;
@@ -123,8 +123,8 @@ private:
   void explainStored(Search &search, ExplainDescription &explain);
   void explainLadder(Search &search, ExplainDescription &explain);
   void countFallback(Search &search, FallbackStep step, const std::string &text);
-  // Takes the lease on making `work`, and waits while another caller has the lease. Null means that there is no lease,
-  // so the caller works without a lease. `claim` asks `stop` while it waits; true ends the wait.
+  // Takes the lease on making `work`, and waits while another caller has the lease. A null lease means that the caller
+  // works without a lease. `claim` asks `stop` while it waits; true ends the wait.
   std::unique_ptr<KeyLease> claim(const Search &search, const std::string &work, const std::function<bool()> &isDone,
                                   const std::function<bool()> &stop = {});
   std::chrono::milliseconds longestWait(std::string_view work) const;
@@ -156,8 +156,8 @@ private:
     std::string provenance{};
     std::vector<Measurement> evidence{};
   };
-  // Stores a kernel and the choice that names it. The error says why the choice was not stored; a plan goes on without
-  // a stored choice.
+  // Stores a kernel and the choice that names it. The error of `store` says why the choice was not stored; a plan goes
+  // on without a stored choice.
   Status store(const Search &search, const CompiledKernel &kernel, Origin origin);
   // Returns the origin of a choice whose configuration was compiled again.
   Origin originOfRemade(const StoredChoice &choice) const;

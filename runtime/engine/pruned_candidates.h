@@ -12,8 +12,8 @@
 
 namespace nsa {
 
-// Returns a row for each reason, in the order in which the reasons come up. The template and the config of such a row
-// are empty, and its detail is "41 candidates not compiled: ...".
+// Returns a row for each reason, in the order in which the reasons come up. The template and the config of a row of
+// pruned candidates are empty, and its detail is "41 candidates not compiled: ...".
 std::vector<Measurement> prunedRows(const TuneReport &report);
 
 struct PrunedCandidates {

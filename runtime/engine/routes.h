@@ -13,12 +13,12 @@
 
 namespace nsa {
 
-// The two templates that a threshold chooses between. Below the threshold the simple template without tensor cores
-// serves, and from the threshold on the tile program.
+// The two templates that a threshold chooses between. Below the threshold of an attention route the simple template
+// without tensor cores serves, and from the threshold on the tile program.
 inline constexpr std::string_view kTiledTemplate = "attention", kSimpleTemplate = "row_attention";
 
 // Returns the name of the route whose threshold is the least number of keys of a sequence from which the tile program
-// is faster: "window.attention_from". Each of dense, window and cmp has such a route.
+// is faster: "window.attention_from". Each of dense, window and cmp has an attention route.
 std::string attentionRoute(Operator op);
 // Thresholds of templates are measured at batch 1 with as many queries as keys. Returns whether a call with these
 // maxima uses the kernels that were measured for the threshold. A call with few queries and many keys uses other
@@ -33,8 +33,8 @@ inline constexpr std::string_view kDenseRoute = "sel.dense_up_to";
 bool densePays(const StoredRoute &route, const Spec &spec, const Maxima &maxima);
 
 // Returns the name of the route for decode with few queries and maxima of this bucket: "decode.splits batch=64
-// seqlen_k=65536 seqlen_q=1"; "" where programs do not share keys. The threshold of this route is at most how many
-// programs share the keys of a query in each branch. The threshold "never" of this route means that no number of
+// seqlen_k=65536 seqlen_q=1"; "" where programs do not share keys. The threshold of a splits route is at most how many
+// programs share the keys of a query in each branch. The threshold "never" of a splits route means that no number of
 // programs is better than the rule's.
 std::string splitsRoute(const Spec &spec, const Maxima &maxima);
 // Returns the family of problems that splitsRoute holds for.

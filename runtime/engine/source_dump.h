@@ -9,8 +9,8 @@
 
 namespace nsa {
 
-// Writes the files. The name of a file has operator, template, target and the first digits of the content. A link or a
-// folder that has the name of a file is not replaced.
+// Writes the files. The name of a dumped file has operator, template, target and the first digits of the content. A
+// link or a folder that has the name of a dumped file is not replaced.
 Status dumpSources(const CompilerLibrary &compiler, const CompileRequest &request, const CompiledKernel &kernel,
                    const std::string &folder);
 

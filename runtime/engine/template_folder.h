@@ -22,9 +22,9 @@ Result<TemplateFolderState> readTemplateFolder(const std::string &folder);
 
 // The text in front of the digest of a template folder's contents in the name of a device.
 inline constexpr std::string_view kTemplatesOfDevice = " templates=";
-// Returns the name of a device in the store. With a folder of templates the name also has the digest of the folder's
-// content, because choices made from one content hold for no other content. `templateDir` is "" without a folder of
-// templates.
+// Returns the name of a device in the store. With a folder of templates the device's name also has the digest of the
+// folder's content, because choices made from one content hold for no other content. `templateDir` is "" without a
+// folder of templates.
 Result<std::string> choiceDeviceOf(const std::string &device, const std::string &templateDir);
 // Returns the name of a device with `content` in the place of its templates' content. An empty `content` means the
 // embedded templates.

@@ -1,6 +1,6 @@
-// The call that a tuning times, and the text that stands wherever its times are shown. A tuning cuts a long call, so
-// that one run stays short. The text says how a call was cut, because the time of 64 of 1024 queries is not the time of
-// all 1024.
+// The call that a tuning times, and the text that stands wherever the times of the tuning are shown. A tuning cuts a
+// long call, so that one run stays short. cutText says how a call was cut, because the time of 64 of 1024 queries is
+// not the time of all 1024.
 // Thread-safety: pure functions.
 #pragma once
 

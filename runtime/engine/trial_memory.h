@@ -13,8 +13,8 @@ namespace nsa {
 // device at the same time, so the trial's share is smaller.
 Result<double> trialBytes(Device &device, bool isServing);
 
-// Calls `make` with `bytes`. While memory is short, makeTrialThatFits tries again with half as many bytes. At the end
-// `bytes` is the number of the last try.
+// Calls `make` with `bytes`. While memory is short, makeTrialThatFits tries again with half as many bytes. After
+// makeTrialThatFits `bytes` is the number of the last try.
 using MakeTrial = std::function<Result<std::unique_ptr<Trial>>(double bytes)>;
 Result<std::unique_ptr<Trial>> makeTrialThatFits(double &bytes, const MakeTrial &make);
 

@@ -173,11 +173,11 @@ typedef void (*nsa_log_callback)(void *user, nsa_log_level level, const char *ta
  * callback, the next nsa_plan_create with the same spec and maxima returns the better plan from memory. A plan that the
  * host holds does not change.
  *  - What the callback receives: the spec and the maxima that the plan was asked for, valid during the call. The
- *    library replaces a max_tokens_q of 0 by its value. Requests that differ only in numbers that choose no kernel
- *    (scale, or lengths within one power of two) share their kernels. One call comes for all requests that share
- *    kernels, with the first such request; the host plans all of them anew.
- *  - Which thread calls: the thread that tunes for this engine, with all signals blocked. Calls come one at a time, and
- *    the next tuning begins when the callback has returned.
+ *    library replaces a max_tokens_q of 0 by the number that it stands for. Requests that differ only in numbers that
+ *    choose no kernel (scale, or lengths within one power of two) share their kernels. One callback comes for all
+ *    requests that share kernels, with the first such request; the host plans all of them anew.
+ *  - Which thread calls: the thread that tunes for this engine, with all signals blocked. Callbacks come one at a time,
+ *    and the next tuning begins when the callback has returned.
  *  - What the callback may call: every function of this library, nsa_plan_create among them, except nsa_engine_destroy
  *    of this engine. A callback must not throw.
  *  - The end: nsa_engine_destroy and the end of the process wait for a callback that is running, so the host must not
@@ -192,8 +192,8 @@ typedef void (*nsa_tuned_callback)(void *user, const nsa_spec *spec, const nsa_m
  * when the engine opens, else the built-in value. A program with more rights than its caller (setuid) reads no
  * environment variable.
  *
- * When an engine opens, it checks the paths that fields and variables name. The error of a bad path names the field
- * or the variable, the path and the rule:
+ * When an engine opens, it checks the paths that its options and environment variables name. The error of a bad path
+ * names the field or the variable, the path and the rule:
  *  - cache_packs, cache_keys, pin_path, compiler_path, nvrtc_path: files that exist and can be read. A library's name
  *    without '/' is not checked, because the loader finds the library.
  *  - template_dir: a folder that exists and can be read.
@@ -410,7 +410,7 @@ NSA_API nsa_status nsa_plan_create(nsa_engine *engine, const nsa_spec *spec, con
                                    nsa_plan **plan, nsa_error *error) NSA_NOEXCEPT;
 NSA_API void nsa_plan_destroy(nsa_plan *plan) NSA_NOEXCEPT;
 
-/* What a plan does besides running. */
+/* What a plan does besides running its operator. */
 typedef struct nsa_plan_options {
   size_t size;
   int32_t compare; /* 1: each run launches every kernel that had a choice a second time, and also the kernel that
@@ -450,7 +450,7 @@ typedef struct nsa_part_time {
 } nsa_part_time;
 
 /* As nsa_run, but waits for the result, and returns NSA_CAPTURING while `stream` captures. Fills up to `capacity`
- * entries of `times` in the order of the first launches. *count becomes the number of entries that there are. */
+ * entries of `times` in the order of the first launches. *count becomes the number of the run's parts. */
 NSA_API nsa_status nsa_run_timed(const nsa_plan *plan, const nsa_binding *bindings, size_t binding_count,
                                  void *workspace, size_t workspace_bytes, void *stream, nsa_part_time *times,
                                  size_t capacity, size_t *count, nsa_error *error) NSA_NOEXCEPT;
