@@ -1,12 +1,14 @@
-/* The C interface of libnsa_compiler.so. The library exports one function, nsa_compiler_get_api.
+/* The C interface of libnsa_compiler.so.
  *
- * The runtime opens the library only on a miss (RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE). It never
- * closes the library, because LLVM keeps static state. No type of C++, LLVM or CUDA is in this header.
+ * The runtime opens libnsa_compiler.so only if it finds no compiled kernel (RTLD_NOW | RTLD_LOCAL |
+ * RTLD_NODELETE). The runtime never closes libnsa_compiler.so, because LLVM keeps static state. No
+ * type of C++, LLVM or CUDA is in this header.
  *
- * Conventions: strings are UTF-8 and end with NUL; the library reads them during the call only. The
- * request and the table of functions begin with their own size in bytes. A result object owns all that
- * its accessors return. The caller must destroy it, on success and on failure. All functions may be
- * called from several threads at once.
+ * Conventions: strings are UTF-8 and end with NUL; the library reads them during the call only.
+ * nsa_compiler_request and nsa_compiler_api begin with their own size in bytes. An
+ * nsa_compiler_result owns all that its accessors return. The caller must destroy each
+ * nsa_compiler_result, on success and on failure. All functions of nsa_compiler_api may be called
+ * from several threads at once.
  */
 #ifndef NSA_COMPILER_H
 #define NSA_COMPILER_H
@@ -20,13 +22,15 @@ extern "C" {
 
 #define NSA_COMPILER_ABI_VERSION 1
 
-/* A pair `name = value`: a value of the problem (dtype, qk_dim, ...) or of a config (query_tile, ...). */
+/* The name and the text of one value: a value of the problem (dtype, qk_dim, ...) or of a config
+ * (query_tile, ...). */
 typedef struct nsa_compiler_value {
   const char *name;
   const char *value;
 } nsa_compiler_value;
 
-/* The stage at which a compile stops. `nsa compile --emit` uses the same names. */
+/* The stage at which a compile stops. `nsa compile --emit` uses the names of these stages in lower
+ * case. */
 typedef enum nsa_compiler_stage {
   NSA_COMPILER_STAGE_TEMPLATE = 0,  /* rendered template text */
   NSA_COMPILER_STAGE_TILE = 1,      /* verified tile program, options folded */
@@ -56,7 +60,8 @@ typedef struct nsa_compiler_request {
 
 typedef struct nsa_compiler_result nsa_compiler_result;
 
-/* 0 on success, else the number of an nsa_status (nsa/nsa.h); the result then holds the texts of the error. */
+/* An nsa_compiler_status is 0 on success, else the number of an nsa_status (nsa/nsa.h). The result
+ * of a failed call holds the texts of the error. */
 typedef int32_t nsa_compiler_status;
 
 typedef struct nsa_compiler_api {
@@ -69,8 +74,9 @@ typedef struct nsa_compiler_api {
   /* Renders the cheapest candidate of the request and compiles it down to request->stage. */
   nsa_compiler_status (*compile)(const nsa_compiler_request *request, nsa_compiler_result **result);
 
-  /* The candidates of a result of `list`. A config is "key_tile=64 query_tile=64 ...", names ascending.
-   * A cost is a predicted time; only the order of costs means anything. */
+  /* The candidates in the result of `list`. The config of a candidate is "key_tile=64 query_tile=64
+   * ...", names ascending. The cost of a candidate is a predicted time; only the order of costs
+   * means anything. */
   size_t (*candidate_count)(const nsa_compiler_result *result);
   const char *(*candidate_template)(const nsa_compiler_result *result, size_t index);
   const char *(*candidate_config)(const nsa_compiler_result *result, size_t index);
@@ -79,10 +85,12 @@ typedef struct nsa_compiler_api {
   /* The result of `compile`: the output of the requested stage, and the manifest (stage binary only). */
   const void *(*output)(const nsa_compiler_result *result, size_t *size);
   const char *(*manifest)(const nsa_compiler_result *result);
-  /* The time of each step in milliseconds: "render=0.1 passes=3.0 emit=0.4 nvrtc=220.1" */
+  /* The time of each step of a compile in milliseconds: "render=0.1 passes=3.0 emit=0.4
+   * nvrtc=220.1" */
   const char *(*timings)(const nsa_compiler_result *result);
 
-  /* The texts of the error of a failed result. A text that the error does not have is empty. */
+  /* The texts of the error of a failed result. An accessor returns "" for a text that the error
+   * does not have. */
   const char *(*error_field)(const nsa_compiler_result *result);
   const char *(*error_value)(const nsa_compiler_result *result);
   const char *(*error_rule)(const nsa_compiler_result *result);
@@ -92,7 +100,8 @@ typedef struct nsa_compiler_api {
   void (*destroy)(nsa_compiler_result *result);
 } nsa_compiler_api;
 
-/* The only export of the library. NULL if the library does not serve this ABI version. */
+/* nsa_compiler_get_api is the only export of libnsa_compiler.so. It returns NULL if the library
+ * does not serve `abi_version`. */
 const nsa_compiler_api *nsa_compiler_get_api(uint32_t abi_version);
 
 #ifdef __cplusplus

@@ -1,9 +1,10 @@
-// Gives every tile of a function its place in scratch memory, in two steps. First, values that can share one buffer are
-// merged, as long as no two of them are alive at once: the value of a loop with its initial and next values, the
-// results of an scf.if with the values that its arms yield, a dot with its accumulator, and a map with its first
-// operand of the same storage. Then buffers whose lifetimes do not meet share memory. Liveness follows the structured
-// control flow exactly. A value from outside a loop is alive through all of its iterations.
-// Thread-safety: owned by one lowering; immutable after `make`.
+// Gives every tile of a function its place in scratch memory, in two steps. In the first step, values that can share
+// one buffer are merged, as long as no two of them are alive at once: the value of a loop with its initial and next
+// values, the results of an scf.if with the values that its arms yield, a dot with its accumulator, and a map with its
+// first operand of the same storage. In the second step, buffers whose lifetimes do not meet share memory. The liveness
+// of values follows the structured control flow exactly. A value from outside a loop is alive through all of its
+// iterations.
+// Thread-safety: a BufferPlan is owned by one lowering and immutable after `make`.
 #pragma once
 
 #include "compiler/cpu/TileStorage.h"
@@ -19,20 +20,20 @@
 
 namespace nsa::cpu {
 
-// Whether the tile is zeros. A dot whose accumulator is such a tile starts in cleared registers, and the tile needs no
-// memory.
+// Returns whether all elements of the tile are zero constants. A tile.dot whose accumulator is a tile of zeros starts
+// in cleared registers, and the tile of zeros needs no memory.
 bool isZeroTile(mlir::Value tile);
 
-// The map that makes `tile`, if only dots read its result, as their accumulator, and if it changes one tile of their
-// shape by values of the tile's rows at most. The dots then apply the map to the sums from which they start, and the
-// tile needs no memory. Else null.
+// Returns the tile.map that makes `tile`, if only dots read the result of the map, as their accumulator, and if the map
+// changes one tile of their shape by values of the tile's rows at most. Returns null in all other cases. Dots apply an
+// accumulator's map to the sums from which they start, so the result of the map needs no memory.
 tile::MapOp accumulatorMap(mlir::Value tile);
 
-// The tile in memory from which a dot starts, if there is one: its accumulator, or the tile that the accumulator's map
-// reads.
+// Returns the tile in memory from which a dot starts, if there is one: the accumulator of the dot, or the tile that the
+// accumulator's map reads.
 mlir::Value accumulatorSource(tile::DotOp dot);
 
-// One copy of a whole tile between two places in scratch.
+// One copy of a whole tile between two places in scratch memory.
 struct TileCopy {
   TileStorage storage;
   int64_t toOffset = 0;
@@ -41,20 +42,20 @@ struct TileCopy {
 
 class BufferPlan {
 public:
-  // Plans the buffers of a function. Its tiles must have layouts. Its regions must belong to scf.if, scf.for or tile
-  // operations.
+  // Plans the buffers of a function. The tiles of the function must have layouts. The regions in the function must
+  // belong to scf.if, scf.for or tile operations.
   static BufferPlan make(mlir::func::FuncOp function, int64_t lanes);
 
-  // False for tiles that no operation reads from memory. They have no offset.
+  // Returns false for a tile that no operation reads from memory. A tile without a buffer has no offset.
   bool hasBuffer(mlir::Value tile) const { return indices.contains(tile); }
-  // The byte offset of the tile in scratch, a multiple of 64.
+  // The byte offset of the tile in scratch memory, a multiple of 64.
   int64_t offsetOf(mlir::Value tile) const { return offsets[buffer[indices.at(tile)]]; }
   const TileStorage &storageOf(mlir::Value tile) const { return storages[indices.at(tile)]; }
-  // Bytes of scratch for all tiles, and for tiles that are copied aside while others move.
+  // The bytes of scratch memory for all tiles, and for tiles that are copied aside while other tiles move.
   int64_t scratchBytes() const { return tileBytes + asideBytes; }
 
-  // The copies that give the tiles in `to` the values of the tiles in `from`, in an order that has the effect of
-  // copying all at once. Other values are skipped.
+  // Returns the copies that give the tiles in `to` the values of the tiles in `from`, in an order that has the effect
+  // of copying all tiles at once. Values that are no tiles are skipped.
   std::vector<TileCopy> copies(mlir::ValueRange to, mlir::ValueRange from) const;
 
 private:
@@ -76,8 +77,8 @@ private:
   std::vector<TileStorage> storages;    // by value
   std::vector<int> buffer;              // by value: the value that stands for its buffer
   std::vector<llvm::BitVector> members; // by buffer: its values
-  // By buffer: `conflicts` are values that must not be in the buffer, and `apart` are values whose buffers must not
-  // overlap with it.
+  // `conflicts` and `apart` have one entry per buffer: `conflicts` are values that must not be in the buffer, and
+  // `apart` are values whose buffers must not overlap with it.
   std::vector<llvm::BitVector> conflicts;
   std::vector<llvm::BitVector> apart;
   std::vector<int64_t> offsets; // by buffer

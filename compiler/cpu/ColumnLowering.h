@@ -1,5 +1,5 @@
-// Lowers tile.reduce and tile.shift, which work along the columns of a tile in lanes. Each column is one vector.
-// Thread-safety: none beyond the builder's.
+// Lowers tile.reduce and tile.shift, which work along the columns of a tile in lanes. Each column of a panel is one
+// vector. Thread-safety: as the CpuBuilder.
 #pragma once
 
 #include "compiler/cpu/CpuBuilder.h"
@@ -14,11 +14,11 @@ struct ColumnSource {
   TileStorage storage;
 };
 
-// Reduces each row of the source. `result` points to a tile with one value per row.
+// Reduces each row of the source. `result` points to a tile that takes one value per row.
 void lowerReduce(CpuBuilder &b, tile::ReduceKind kind, const ColumnSource &source, mlir::Value result);
 
-// Moves columns by one. `first` points to a tile with one value per row. `result` has the storage of the source and is
-// a different buffer.
+// Moves the columns of the source by one. `first` points to a tile that holds the first column, one value per row.
+// `result` has the storage of `source.tile`, but is a different buffer.
 void lowerShift(CpuBuilder &b, const ColumnSource &source, mlir::Value first, mlir::Value result);
 
 } // namespace nsa::cpu

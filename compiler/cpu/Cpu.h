@@ -1,5 +1,5 @@
-// The entry of the CPU backend: compiles a tile program to a position-independent image. Errors name the operation that
-// has no lowering, at the line of the template.
+// The entry of the CPU backend: compiles a tile program to a position-independent image. An error of compileForCpu
+// names the operation that has no lowering, at the line of the template.
 // Thread-safety: distinct contexts may be used from distinct threads.
 #pragma once
 
@@ -15,7 +15,7 @@ class ModuleOp;
 
 namespace nsa::cpu {
 
-// The stage at which the compile ends.
+// The stage at which a compile for the CPU ends.
 enum class CpuStage { kScheduled, kLlvm, kImage };
 
 struct CpuOptions {
@@ -23,7 +23,7 @@ struct CpuOptions {
   CpuStage stage = CpuStage::kImage;
 };
 
-// The time of each step in milliseconds.
+// The time of each step of a compile for the CPU, in milliseconds.
 struct CpuTimings {
   double passes = 0; // tile program -> LLVM dialect
   double translate = 0;
@@ -42,7 +42,8 @@ struct CpuKernel {
   CpuTimings timings;
 };
 
-// `module` holds one parsed tile program, which is lowered in place. The error contains the diagnostics of the context.
+// `module` holds one parsed tile program, which is lowered in place. The error of a failed compile contains the
+// diagnostics of the MLIR context.
 Result<CpuKernel> compileForCpu(mlir::ModuleOp module, const CpuOptions &options);
 
 } // namespace nsa::cpu

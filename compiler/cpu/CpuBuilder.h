@@ -1,6 +1,6 @@
-// Builds the operations of generated CPU code: counted loops, addresses, and vectors of the target's width. A builder
-// belongs to one lowering.
-// Thread-safety: one thread, as the MLIRContext.
+// Builds the operations of generated CPU code: counted loops, addresses, and vectors of the target's width. A
+// CpuBuilder belongs to one lowering.
+// Thread-safety: a CpuBuilder is used by one thread, as its MLIRContext.
 #pragma once
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -27,38 +27,39 @@ public:
 
   const int64_t lanes; // 32-bit lanes of a vector
 
-  // Must be called before any code is emitted. From here on code goes to the end of `entry`, the first block of the
-  // function.
+  // `begin` must be called before any code is emitted. It moves the place of emitted code to the end of `entry`, the
+  // first block of the function.
   void begin(mlir::Block *entry);
 
   mlir::VectorType vectorOf(mlir::Type element) const { return mlir::VectorType::get({lanes}, element); }
   mlir::Type pointerType() { return mlir::LLVM::LLVMPointerType::get(getContext()); }
 
-  // Constants of a scalar or vector type. Each constant exists once, at the start of the function.
+  // Returns a constant of a scalar or vector type. Each constant exists once, at the start of the function.
   mlir::Value integer(mlir::Type type, int64_t value);
   mlir::Value real(mlir::Type type, double value);
   mlir::Value i64(int64_t value) { return integer(getI64Type(), value); }
   mlir::Value laneNumbers(); // 0, 1, .. as i32
 
-  // Arithmetic on constants is folded, which keeps addresses short.
+  // add() and mul() fold arithmetic on constants, which keeps addresses short.
   mlir::Value add(mlir::Value a, mlir::Value b) { return createOrFold<mlir::arith::AddIOp>(a, b); }
   mlir::Value mul(mlir::Value a, int64_t b) { return createOrFold<mlir::arith::MulIOp>(a, i64(b)); }
   mlir::Value fma(mlir::Value a, mlir::Value b, mlir::Value c) { return mlir::LLVM::FMAOp::create(*this, a, b, c); }
   mlir::Value splat(mlir::Value scalar);
 
-  // The address of element number `index`, or the address `bytes` after the pointer.
+  // Returns the address of element number `index`, or the address `bytes` after the pointer.
   mlir::Value at(mlir::Value pointer, mlir::Value index, mlir::Type element);
   mlir::Value at(mlir::Value pointer, int64_t bytes);
-  // The alignment is the alignment of one element unless it is given, because rows of tensors may start anywhere.
+  // The default alignment of a load or store is the alignment of one element, because rows of tensors may start
+  // anywhere.
   mlir::Value load(mlir::Type type, mlir::Value pointer, unsigned alignment = 0);
   void store(mlir::Value value, mlir::Value pointer, unsigned alignment = 0);
 
-  // Builds `for (i64 i = 0; i < count; ++i) body(i, pointers)`, where each pointer advances by its stride. A single
-  // iteration is emitted without a loop. Code that walks memory carries pointers, so that an address is a register plus
-  // a constant.
+  // Builds `for (i64 i = 0; i < count; ++i) body(i, pointers)`, where each pointer advances by its stride. A walk of a
+  // single iteration is emitted without a loop. Code that walks memory carries pointers, so that an address is a
+  // register plus a constant.
   void walk(int64_t count, llvm::ArrayRef<Cursor> cursors,
             llvm::function_ref<void(mlir::Value, mlir::ValueRange)> body);
-  // A walk with loop-carried values. The body returns their next values.
+  // A walk with loop-carried values. The body returns the next values of the carried values.
   llvm::SmallVector<mlir::Value>
   walk(int64_t count, llvm::ArrayRef<Cursor> cursors, mlir::ValueRange carried,
        llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange, mlir::ValueRange)> body);

@@ -1,7 +1,7 @@
 // Turns the LLVM dialect into LLVM IR and an x86-64 object, for one of the feature levels of
-// runtime/base/cpu_features.h. Nothing of the compiling machine takes part, so equal inputs give equal bytes
-// everywhere.
-// Thread-safety: one object per thread.
+// runtime/base/cpu_features.h. No property of the compiling machine changes the object, so equal inputs give equal
+// bytes everywhere.
+// Thread-safety: one CpuCodegen per thread.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -23,20 +23,21 @@ namespace nsa::cpu {
 
 class CpuCodegen {
 public:
-  // An unknown feature level is an error.
+  // `make` fails for an unknown feature level.
   static Result<CpuCodegen> make(std::string_view features);
   CpuCodegen(CpuCodegen &&);
   CpuCodegen &operator=(CpuCodegen &&);
   ~CpuCodegen();
 
-  // `module` is in the LLVM dialect. The functions of the result have the attributes of the feature level.
+  // `module` is in the LLVM dialect. The functions of the LLVM IR get the attributes of the feature level.
   Result<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, llvm::LLVMContext &context) const;
 
-  // Runs two cheap clean-up passes. LowerToCpu chooses vectors, blocking, loops and addresses itself. All of O3 takes
-  // ten times as long for the same inner loops, and its unroller doubles the code.
+  // Runs two cheap clean-up passes of LLVM, because LowerToCpu chooses vectors, blocking, loops and addresses itself.
+  // All passes of LLVM's O3 take ten times as long as these two passes and give the same inner loops, and the unroller
+  // of O3 doubles the code.
   void optimize(llvm::Module &module) const;
 
-  // The bytes of an ELF relocatable object.
+  // Returns the bytes of an ELF relocatable object.
   Result<std::string> emitObject(llvm::Module &module) const;
 
 private:
@@ -47,7 +48,7 @@ private:
   std::unique_ptr<llvm::CodeGenTargetMachineImpl> machine;
 };
 
-// The text of a module, for stage llvm.
+// Returns the text of a module, for the stage `llvm`.
 std::string printLlvm(const llvm::Module &module);
 
 } // namespace nsa::cpu

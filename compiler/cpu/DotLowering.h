@@ -1,5 +1,5 @@
 // Lowers tile.dot to register-blocked vector code: C[lanes] += A[lanes] * broadcast(B scalar).
-// Thread-safety: none beyond the builder's.
+// Thread-safety: as the CpuBuilder.
 #pragma once
 
 #include "compiler/cpu/CpuBuilder.h"
@@ -9,23 +9,24 @@
 
 namespace nsa::cpu {
 
-// The accumulators of the innermost loop: `panels` vectors of rows by `columns` columns, which stay in registers.
+// The accumulators in the innermost loop of a matrix product: `panels` vectors of rows by `columns` columns, which stay
+// in registers.
 struct MicroTile {
   int64_t panels = 1;
   int64_t columns = 1;
   bool operator==(const MicroTile &) const = default;
 };
 
-// Chooses the shape with the least code among the shapes that are about as fast as any, by a count of instructions. All
-// candidates leave registers for the operands, because spilled accumulators halve the speed.
+// Chooses the MicroTile with the least code among the shapes that are about as fast as the fastest shape, by a count of
+// instructions. All candidates leave registers for the operands, because spilled accumulators halve the speed.
 MicroTile chooseMicroTile(int64_t lanes, int64_t panels, int64_t columns, bool masked);
 
 struct DotOperands {
   mlir::Value a; // pointers
   mlir::Value b;
   mlir::Value acc; // null: sums start from zero
-  // If given, sums start from the result of this function, applied to vectors of the accumulator. `rows` is as far from
-  // `firstRows` as the panel is from the first panel, in vectors.
+  // If `start` is given, the sums of a product start from the result of `start`, applied to vectors of the accumulator.
+  // `rows` is as far from `firstRows` as the panel is from the first panel, in vectors.
   llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange panel, mlir::Value rows)> start;
   mlir::Value firstRows;
   mlir::Value result;
@@ -36,7 +37,7 @@ struct DotOperands {
   bool zeroAnnihilates = false;
 };
 
-// `acc` and `result` may be one buffer. They are then the same value.
+// `acc` and `result` may be one buffer, which is then given as one mlir::Value.
 void lowerDot(CpuBuilder &b, const DotOperands &dot);
 
 } // namespace nsa::cpu

@@ -1,7 +1,7 @@
 // Copies the scalar operations of a template, either as scalars or for all lanes of a vector. Values of 16-bit float
-// types are carried as f32 and rounded where the template makes them. So no operation on such a type reaches LLVM,
-// which would call compiler-rt for it.
-// Thread-safety: none beyond the builder's.
+// types are carried as f32 and rounded where the template makes them. No operation on a 16-bit float type reaches LLVM,
+// which would call compiler-rt for the operation.
+// Thread-safety: as the CpuBuilder.
 #pragma once
 
 #include "compiler/cpu/CpuBuilder.h"
@@ -17,10 +17,10 @@ public:
   ElementCloner(CpuBuilder &builder, Shape shape) : b(builder), shape(shape) {}
 
   // Copies `op`, an arith or math operation, and maps its results to the results of the copy. An operation that cannot
-  // be copied is an error with a diagnostic that names it.
+  // be copied is an error with a diagnostic that names the operation.
   mlir::LogicalResult clone(mlir::Operation &op, mlir::IRMapping &mapping);
 
-  // The copy of a value. A scalar from outside a vector region becomes a vector.
+  // Returns the copy of a value. In a vector region, the copy of a scalar from outside of the region is a vector.
   mlir::Value lookup(mlir::Value value, mlir::IRMapping &mapping);
 
 private:

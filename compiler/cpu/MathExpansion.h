@@ -1,19 +1,20 @@
-// Expands exp2, log2, erf and the rounding to 16-bit floats into plain arithmetic. So an image calls neither libm nor
-// compiler-rt, and every feature level computes the same bits. Values are f32 or vectors of f32.
-// Thread-safety: none beyond the builder's.
+// Expands exp2, log2, erf and the rounding to 16-bit floats into plain arithmetic. By this expansion an image calls
+// neither libm nor compiler-rt, and every feature level computes the same bits. The arguments of expandExp2, expandLog2
+// and expandErf are f32 or vectors of f32.
+// Thread-safety: as the CpuBuilder.
 #pragma once
 
 #include "compiler/cpu/CpuBuilder.h"
 
 namespace nsa::cpu {
 
-// Relative error below 2e-7; results below 2^-126 are 0, exp2(-inf) = 0, exp2(0) = 1, NaN stays NaN.
+// expandExp2 has a relative error below 2e-7; results below 2^-126 are 0, exp2(-inf) = 0, exp2(0) = 1, NaN stays NaN.
 mlir::Value expandExp2(CpuBuilder &b, mlir::Value x);
 
-// log2(0) = -inf, log2(x < 0) = NaN, NaN stays NaN. Subnormal arguments are not flushed to 0.
+// expandLog2: log2(0) = -inf, log2(x < 0) = NaN, NaN stays NaN. Subnormal arguments of log2 are not flushed to 0.
 mlir::Value expandLog2(CpuBuilder &b, mlir::Value x);
 
-// Relative error below 3e-7; erf(-x) = -erf(x), erf(+-inf) = +-1, NaN stays NaN.
+// expandErf has a relative error below 3e-7; erf(-x) = -erf(x), erf(+-inf) = +-1, NaN stays NaN.
 mlir::Value expandErf(CpuBuilder &b, mlir::Value x);
 
 // Rounds f32 to the bits of a bf16 or f16 (16-bit integers), to nearest even. NaN stays NaN.

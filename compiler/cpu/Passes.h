@@ -1,5 +1,5 @@
-// Passes of the CPU backend. Errors are diagnostics of the context, at the template's lines.
-// Belongs to one context; used by one thread.
+// Passes of the CPU backend. Errors of the passes are diagnostics of the MLIRContext, at the template's lines.
+// Thread-safety: a pass belongs to one MLIRContext and is used by one thread.
 #pragma once
 
 #include "mlir/Pass/Pass.h"
@@ -19,7 +19,7 @@ namespace nsa::cpu {
 #define GEN_PASS_DECL
 #include "compiler/cpu/Passes.h.inc"
 
-// For nsa-opt: the passes by name.
+// Makes the passes of the CPU backend known to nsa-opt by name.
 void registerCpuPasses();
 
 } // namespace nsa::cpu

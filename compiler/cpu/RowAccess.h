@@ -1,7 +1,7 @@
 // Lowers tile.load and tile.store: copies rows of tensors to and from tiles in scratch, and converts the elements. A
-// tile in lanes goes through a staging area of one panel, row by row, and is transposed in registers. Memory is touched
-// only at existing columns of existing rows.
-// Thread-safety: none beyond the builder's.
+// tile in lanes goes through a staging area of one panel, row by row, and is transposed in registers. The memory of a
+// tensor is touched only at existing columns of existing rows.
+// Thread-safety: as the CpuBuilder.
 #pragma once
 
 #include "compiler/cpu/CpuBuilder.h"
@@ -24,14 +24,15 @@ struct RowTransfer {
   TileStorage storage;        // the storage of the tile
   mlir::Value tile;           // pointer
   mlir::Value staging;        // pointer; needed when stagingBytes() is not 0
-  // Emits code at the builder's position that finds a row of the tile. The argument is the number of the row, an i32.
+  // Emits code at the builder's position that finds a row of the tile. The argument of `rowAddress` is the number of
+  // the row, an i32.
   llvm::function_ref<RowAddress(mlir::Value)> rowAddress;
 };
 
-// Bytes of scratch that a transfer of this tile needs beside the tile.
+// Returns the bytes of scratch memory that a transfer of a tile needs beside the tile.
 int64_t stagingBytes(const TileStorage &storage);
 
-// The type that moves an element of tensors: an integer of the same size for 16-bit floats.
+// Returns the type in which an element of a tensor is loaded and stored: for a 16-bit float an integer of 16 bits.
 mlir::Type memoryType(mlir::Type element);
 
 // Loads one element and converts it to the type that registers hold (f32 or i32).

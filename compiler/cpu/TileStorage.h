@@ -19,7 +19,7 @@ struct TileStorage {
   bool rowMajor = false;
   bool isInteger = false;
 
-  // The storage of a value of tensor type. AssignLayouts has set its layout.
+  // Returns the storage of a value of tensor type, whose layout AssignLayouts has set.
   static TileStorage of(mlir::Value tile, int64_t lanes);
 
   int64_t panels() const { return (rows + lanes - 1) / lanes; }
@@ -28,7 +28,8 @@ struct TileStorage {
   int64_t words() const { return rowMajor ? rows * rowWords() : panels() * panelWords(); }
   int64_t bytes() const { return words() * 4; }
 
-  // Whether equal indices have equal addresses. An elementwise operation may then work in place.
+  // Returns whether equal indices have equal addresses in two storages. An elementwise operation may work in place if
+  // they have.
   bool isSamePlace(const TileStorage &other) const {
     return rows == other.rows && columns == other.columns && rowMajor == other.rowMajor;
   }

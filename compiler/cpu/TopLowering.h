@@ -1,8 +1,8 @@
 // Lowers the lists of best columns (tile.top_create, top_insert, top_next) to loops of vectors. A panel of `lanes` rows
-// keeps two vectors per slot, ranks and column numbers, best slot first. The rank of a score is an integer that orders
-// as the scores do (see rankOf). A column that no row of the panel wants costs one comparison. Any other column goes
-// down the slots and changes places with every worse column.
-// Thread-safety: none beyond the builder's.
+// keeps two vectors per slot, ranks and column numbers, best slot first. The rank of a score is an integer; ranks have
+// the order of their scores (see rankOf). A column that no row of the panel wants costs one comparison. A column that
+// some row of the panel wants goes down the slots and changes places with every worse column.
+// Thread-safety: as the CpuBuilder.
 #pragma once
 
 #include "compiler/cpu/CpuBuilder.h"
@@ -17,10 +17,10 @@ namespace nsa::cpu {
 
 class TopLowering {
 public:
-  // The lists of `function` are in scratch from byte `offset` on, a multiple of 64.
+  // The lists of `function` are in scratch memory from byte `offset` on, a multiple of 64.
   TopLowering(CpuBuilder &b, mlir::func::FuncOp function, int64_t offset);
 
-  // Bytes of scratch that all lists take.
+  // Returns the bytes of scratch memory that all lists take.
   int64_t bytes() const { return end - begin; }
 
   void create(tile::TopCreateOp op, mlir::Value scratch);

@@ -1,5 +1,5 @@
-// C++ expressions with their binding strength, and the translation of scalar arith and math operations into them.
-// Thread-safety: pure values and functions.
+// C++ expressions with their binding strength, and the translation of scalar arith and math operations into C++
+// expressions. Thread-safety: pure values and functions.
 #pragma once
 
 #include "mlir/IR/Operation.h"
@@ -33,21 +33,22 @@ struct CudaExpression {
   Precedence precedence = Precedence::kPrimary;
 };
 
-// The name of a type in emitted code, such as "int32", "float" or "bf16". Empty if the type has none.
+// Returns the name of a type in emitted code, such as "int32", "float" or "bf16". The name of a type that emitted code
+// cannot use is empty.
 llvm::StringRef cudaType(mlir::Type type);
 
-// The literal of a constant. None if its type has no literals.
+// The literal of a constant. A constant whose type has no literals gives std::nullopt.
 std::optional<CudaExpression> cudaConstant(mlir::Attribute value);
 
-// `a symbol b`, with brackets around the operands that need them.
+// Returns the expression `a symbol b`, with brackets around the operands that need brackets.
 CudaExpression cudaBinary(const CudaExpression &a, llvm::StringRef symbol, const CudaExpression &b,
                           Precedence precedence);
 
 // `condition ? yes : no`.
 CudaExpression cudaSelect(const CudaExpression &condition, const CudaExpression &yes, const CudaExpression &no);
 
-// The expression for an operation of arith or math, applied to one element of each operand. None if the operation has
-// no translation.
+// Returns the C++ expression for an operation of arith or math, applied to one element of each operand. An operation
+// without a translation gives std::nullopt.
 std::optional<CudaExpression> cudaExpression(mlir::Operation *op, llvm::ArrayRef<CudaExpression> operands);
 
 } // namespace nsa::cuda

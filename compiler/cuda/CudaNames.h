@@ -1,7 +1,7 @@
 // Names of variables in emitted code. A variable keeps the name of its value in the template if that name is free, else
-// a number is added. A name is unique among the names that are visible where it is declared, so nothing is shadowed by
-// accident.
-// Thread-safety: belongs to one emission.
+// a number is added to the name. A name is unique among the names that are visible at its declaration, so no variable
+// shadows another variable.
+// Thread-safety: a CudaNames belongs to one emission.
 #pragma once
 
 #include "mlir/IR/Value.h"
@@ -30,7 +30,7 @@ public:
 
   // Returns `wanted`, or wanted_2, wanted_3 and so on if a visible name is equal.
   std::string declare(llvm::StringRef wanted);
-  // Declares a name for a value: its name in the template, or `otherwise` if it has none.
+  // Declares a name for a value: the value's name in the template, or `otherwise` if the value has no name.
   std::string declare(mlir::Value value, llvm::StringRef otherwise);
 
 private:

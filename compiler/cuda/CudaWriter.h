@@ -1,5 +1,5 @@
-// Writes lines of CUDA C++ with their indentation. Only this class knows the layout of emitted text.
-// Thread-safety: belongs to one emission.
+// Writes lines of CUDA C++ with their indentation. Only CudaWriter knows the layout of emitted text.
+// Thread-safety: a CudaWriter belongs to one emission.
 #pragma once
 
 #include "llvm/ADT/StringRef.h"
@@ -13,7 +13,8 @@ class CudaWriter {
 public:
   static constexpr size_t kLineLength = 120;
 
-  // Writes `head {` at once and `}tail` at its end. Lines in between are indented by two more columns.
+  // A Scope writes `head {` when it begins and `}tail` when it ends. Lines inside of a Scope are indented by two more
+  // columns.
   class Scope {
   public:
     Scope(CudaWriter &writer, const llvm::Twine &head, llvm::StringRef tail = "");
@@ -31,12 +32,12 @@ public:
 
   // Writes `text`, which may hold several lines. Each line is indented.
   void line(const llvm::Twine &text);
-  // Writes a statement. If it is too long for a line, it is broken before `?`, `:`, `&&` and `||`.
+  // Writes a statement. A statement that is too long for a line is broken before `?`, `:`, `&&` and `||`.
   void wrapped(llvm::StringRef text);
   // Writes a blank line, unless it would be the first line of the scope.
   void gap();
 
-  // Whether `text` fits on a line here.
+  // Returns whether `text` fits on a line with the current indentation.
   bool fits(llvm::StringRef text) const { return indent + text.size() <= kLineLength; }
 
   const std::string &text() const { return written; }

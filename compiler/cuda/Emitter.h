@@ -1,7 +1,7 @@
 // Prints a scheduled tile program as CUDA C++. Each tile operation is one line: a call into templates/device, with the
-// names of the template. Passes have decided layouts, stages and shared memory before. If the emitter has no text for
-// an operation, the result is an error at that operation, never different code.
-// Thread-safety: pure function; the caller owns the module.
+// variable names of the template. Passes decide layouts, stages and shared memory before the emitter runs. If the
+// emitter has no text for an operation, the result is an error at that operation, never different code.
+// Thread-safety: emitting is a pure function; the caller owns the module.
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
@@ -11,7 +11,7 @@
 
 namespace nsa::cuda {
 
-// The text of the comment at the top. It does not change the code below.
+// The text of the comment at the top of the emitted source. The comment does not change the code.
 struct KernelTitle {
   std::string templateName;
   std::string op;
@@ -20,8 +20,8 @@ struct KernelTitle {
   std::string config; // "key_tile=64 ..."
 };
 
-// The module holds one function. The result includes device headers by name; compiler/driver/DeviceSource.h writes
-// their text into it. On failure the errors are in the diagnostics of the context.
+// The module holds one function. Emitted CUDA C++ includes device headers by name; compiler/driver/DeviceSource.h
+// writes their text into it. The errors of a failed emission are in the diagnostics of the context.
 mlir::FailureOr<std::string> emitCuda(mlir::ModuleOp program, const KernelTitle &title);
 
 } // namespace nsa::cuda

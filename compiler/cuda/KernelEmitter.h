@@ -1,6 +1,6 @@
-// The state of one emission of a kernel. Emitter.cpp prints the frame of the kernel, ControlFlow.cpp its blocks,
-// branches and loops, TileOperations.cpp and ListOperations.cpp the operations in them. Internal to compiler/cuda.
-// Thread-safety: used by one thread.
+// The state of one emission of a kernel. Emitter.cpp prints the frame of the kernel, ControlFlow.cpp prints blocks,
+// branches and loops, and TileOperations.cpp and ListOperations.cpp print the operations. Only compiler/cuda uses
+// KernelEmitter. Thread-safety: a KernelEmitter is used by one thread.
 #pragma once
 
 #include "compiler/cuda/CudaExpression.h"
@@ -19,7 +19,8 @@
 
 namespace nsa::cuda {
 
-// A call in pieces, so that it can be broken over several lines. At most one argument is a lambda.
+// A C++ call in pieces, so that the call can be broken over several lines. At most one argument of the call is a
+// lambda.
 struct CudaCall {
   std::string callee;
   llvm::SmallVector<std::string> arguments;
@@ -51,8 +52,8 @@ private:
   mlir::LogicalResult assignCarried(mlir::scf::ForOp op);
   mlir::LogicalResult emitLoopBody(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring, llvm::StringRef stage);
   mlir::LogicalResult emitPipelinedFor(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring);
-  // The scalars of the loop's body that the copies of an iteration need, in program order. A scalar that nothing else
-  // needs is added to onlyAhead.
+  // Returns the scalars of a loop's body that the copies of an iteration need, in program order. A scalar that only the
+  // copies need is added to onlyAhead.
   llvm::SmallVector<mlir::Operation *> scalarsAhead(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring);
   mlir::LogicalResult emitFetch(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring, llvm::StringRef fetch);
 
@@ -93,7 +94,7 @@ private:
   mlir::FailureOr<std::string> text(mlir::Value value);
   mlir::FailureOr<llvm::SmallVector<CudaExpression>> expressions(mlir::ValueRange values);
   void statement(const std::string &start, const CudaCall &call);
-  // Prints `declaration name = call;`, or an assignment if a variable was reserved for the value.
+  // Prints the statement `declaration name = call;`, or an assignment if a variable was reserved for the value.
   void define(mlir::Value value, llvm::StringRef declaration, const CudaCall &call);
   void include(llvm::StringRef header) { headers.insert(header.str()); }
 
@@ -103,13 +104,16 @@ private:
   CudaWriter writer;
   CudaNames names;
   std::set<std::string> headers;
-  // The text of each value: the name of a variable, a literal, or an expression that is folded into its only use.
+  // The emitted text of each value: the name of a variable, a literal, or an expression that is folded into its only
+  // use.
   llvm::DenseMap<mlir::Value, CudaExpression> values;
-  // Variables that are already declared. Their values are assigned instead of declared.
+  // Variables that are already declared. Emitted code assigns the value of a reserved variable and does not declare the
+  // variable again.
   llvm::DenseMap<mlir::Value, std::string> reserved;
   // The variable in shared memory of each load: a tile or a ring.
   llvm::DenseMap<mlir::Operation *, std::string> sharedTiles;
-  // Scalars of a pipelined loop's body that only the copies need. They are computed next to the copies.
+  // Scalars of a pipelined loop's body that only the loop's copies need. Scalars in onlyAhead are computed next to the
+  // copies.
   llvm::DenseSet<mlir::Operation *> onlyAhead;
   // Copies into shared memory that were started and for which no wait was printed yet.
   llvm::SmallVector<tile::LoadOp> begun;

@@ -1,7 +1,8 @@
-// NVRTC, NVIDIA's run-time compiler, opened by name: it turns CUDA C++ text into a cubin or PTX. A library is opened
-// once per process and never closed. Nothing is read from the environment; an error lists the names that were tried. A
-// file that other users may write or own is not opened (runtime/base/trust.h), even if the caller named it: the name
-// may come from a configuration that was written when the folder was still safe.
+// NVRTC, NVIDIA's run-time compiler, opened by name: NVRTC turns CUDA C++ text into a cubin or PTX. A file of NVRTC is
+// opened once per process and never closed. The search for NVRTC reads no environment variable; an error lists the file
+// names that were tried. A file of NVRTC that other users may write or own is not opened (runtime/base/trust.h), even
+// if the caller named the file: the name may come from a configuration that was written when the file's folder was
+// still safe.
 // Thread-safety: `open` and `compile` may be called from many threads at once.
 #pragma once
 
@@ -23,7 +24,7 @@ struct NvrtcSearch {
 struct NvrtcOutput {
   std::vector<char> bytes; // cubin, or PTX without its terminating NUL
   std::string entry;       // the kernel's symbol
-  // The numbers that ptxas reports for the kernel: registers, spill_bytes, stack_bytes, static_shared.
+  // The numbers that ptxas reports for the compiled kernel: registers, spill_bytes, stack_bytes, static_shared.
   std::map<std::string, std::string> resources;
 };
 
@@ -31,25 +32,28 @@ class Nvrtc {
 public:
   enum class Output { kCubin, kPtx };
 
-  // Opens the first candidate that is NVRTC. kUnavailable if there is none (the error lists each candidate with its
-  // reason), or if the driver is too old for NVRTC or for the code that it makes.
+  // Opens the first file among candidates() that is NVRTC. The error is kUnavailable if no file is NVRTC (the error
+  // lists each file with its reason), or if the driver is too old for NVRTC or for the code that NVRTC makes.
   static Result<const Nvrtc *> open(const NvrtcSearch &search);
 
-  // The version, such as "13.0". It is stored as evidence and is part of the content key.
+  // The version of NVRTC, such as "13.0". A kernel stores the version as evidence, and its content key contains the
+  // version.
   const std::string &version() const { return versionText; }
-  // The compile options for one architecture ("sm_90a"). They are stored as evidence and are part of the content key.
+  // The compile options for one architecture ("sm_90a"). A kernel stores its compile options as evidence, and its
+  // content key contains the options.
   static std::vector<std::string> options(std::string_view arch);
 
-  // Compiles a source that includes no file. `name` is the name of the source in messages.
+  // Compiles a source that includes no file. `name` is the name of the source in NVRTC's messages.
   Result<NvrtcOutput> compile(const std::string &source, const std::string &name, std::string_view arch,
                               Output output) const;
 
-  // The libraries that `open` tries, in their order. Public for the test and for `nsa doctor`.
+  // Returns the file names of NVRTC that `open` tries, in the order of the trials. The function is public for the test
+  // and for `nsa doctor`.
   static std::vector<std::string> candidates(const NvrtcSearch &search);
 
 private:
   Nvrtc() = default;
-  // Opens one file. Null with a reason if the file is not NVRTC.
+  // Opens one file. If the file is not NVRTC, `load` returns null and sets `reason`.
   static const Nvrtc *load(const std::string &path, std::string &reason);
   Status checkArch(std::string_view arch) const;
 
@@ -61,7 +65,7 @@ private:
   std::vector<int> archs;
 };
 
-// Reads the report of ptxas on one kernel (--ptxas-options=-v). Unknown lines are skipped.
+// Reads the report of ptxas on one kernel (--ptxas-options=-v). Unknown lines of the report are skipped.
 std::map<std::string, std::string> parsePtxasReport(std::string_view log);
 
 } // namespace nsa

@@ -1,6 +1,6 @@
-// Collects the diagnostics of MLIR as text instead of printing them, because errors of the compiler are values. It
-// collects from its construction to its destruction.
-// Thread-safety: belongs to one context; used by one thread.
+// Collects the diagnostics of MLIR as text instead of printing them, because errors of the compiler are values. A
+// Diagnostics object collects from its construction to its destruction.
+// Thread-safety: a Diagnostics object belongs to one MLIRContext and is used by one thread.
 #pragma once
 
 #include "mlir/IR/Diagnostics.h"
@@ -14,8 +14,8 @@ public:
   explicit DiagnosticText(mlir::MLIRContext &context);
   ~DiagnosticText();
 
-  // One line per error, "file:line:column: error: ...", with its notes below it. Warnings, remarks, and the operation
-  // that MLIR prints below an error are left out.
+  // The collected text has one line per error, "file:line:column: error: ...", with the notes of the error below it.
+  // The collected text leaves out warnings, remarks, and the operation that MLIR prints below an error.
   const std::string &text() const { return collected; }
 
 private:

@@ -1,5 +1,6 @@
 // The `tile` dialect, in which templates/tile/*.mlir are written (docs/tile_reference.md).
-// Thread-safety: everything here belongs to an MLIRContext. A compile has one context and one thread.
+// Thread-safety: types, attributes and operations of the dialect belong to an MLIRContext. A compile has one
+// MLIRContext and one thread.
 #pragma once
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -23,7 +24,7 @@
 
 namespace nsa::tile {
 
-// The attributes in which passes record their decisions (see the dialect's description).
+// The attributes in which passes record their decisions (see the description of the `tile` dialect).
 inline constexpr llvm::StringLiteral kWarpsAttr = "tile.warps";
 inline constexpr llvm::StringLiteral kLayoutAttr = "tile.layout";
 inline constexpr llvm::StringLiteral kStayInSharedAttr = "tile.stay_in_shared";
@@ -33,24 +34,24 @@ inline constexpr llvm::StringLiteral kSharedOffsetAttr = "tile.shared_offset";
 inline constexpr llvm::StringLiteral kSharedBytesAttr = "tile.shared_bytes";
 inline constexpr llvm::StringLiteral kScratchBytesAttr = "tile.scratch_bytes";
 
-// The most columns that a list may hold (`sel_count` of the specification).
+// The most columns that a list of best columns may hold (`sel_count` of the specification).
 inline constexpr int64_t kMostSlots = 64;
 
 // A tile is any value of tensor type.
 bool isTile(mlir::Value value);
 
-// The layout of a tile, found by following scf.for and scf.if to the operations that make the tile. None before
-// AssignLayouts, and for values that are not tiles.
+// Returns the layout of a tile, found by following scf.for and scf.if to the operations that make the tile. A tile has
+// no layout before AssignLayouts, and other values never have one.
 std::optional<Layout> layoutOf(mlir::Value tile);
 
-// The columns that a load or a store moves.
+// The columns that a tile.load or a tile.store moves.
 struct TileColumns {
   int64_t width = 1; // columns of the tile
-  // How many of them exist, if the number is known: `columns`, or all of them. If it is not known, `rowColumns`
-  // decides.
+  // The number of moved columns that exist, if the number is known at compile time. If the number is not known, it is
+  // the run-time value `rowColumns`.
   std::optional<int64_t> count;
-  // The number of the chunk that the tile takes of longer rows; a chunk has `width` columns. Null if the rows begin at
-  // the first column of the tile.
+  // The number of the chunk that the tile takes of longer rows; a chunk has `width` columns. `chunk` is null if the
+  // rows begin at the first column of the tile.
   mlir::Value chunk;
   mlir::Value rowColumns;
 };

@@ -1,6 +1,6 @@
-// Parses the text of a rendered template into a verified module. Its values remember their names in the text, so the
-// emitted code can use them.
-// Thread-safety: everything belongs to the given context; used by one thread.
+// Parses the text of a rendered template into a verified module. The values of a parsed module remember their names in
+// the template, so that emitted code can use the names.
+// Thread-safety: a parsed module belongs to the given MLIRContext and is used by one thread.
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
@@ -14,13 +14,13 @@ namespace nsa::tile {
 // The dialects that a tile program may use.
 void registerTileProgramDialects(mlir::DialectRegistry &registry);
 
-// A module with exactly one function, or null with the reason in `diagnostics`. `file` names the text in errors.
-// Rendering keeps lines, so line numbers are line numbers of the template.
+// Returns a module with exactly one function, or null with the reason in `diagnostics`. `file` names the text in
+// errors. Rendering keeps lines, so line numbers in errors are line numbers of the template.
 mlir::OwningOpRef<mlir::ModuleOp> parseTileProgram(llvm::StringRef text, llvm::StringRef file,
                                                    mlir::MLIRContext &context, std::string &diagnostics);
 
-// The name of a value in the text: "row_max", or "lengths_2" for the third value of `%lengths:5`. Empty if a pass made
-// the value, or if the text names it by a number.
+// The name of a value in the text of a tile program: "row_max", or "lengths_2" for the third value of `%lengths:5`. The
+// name is empty if a pass made the value, or if the text names the value by a number.
 std::string sourceName(mlir::Value value);
 
 } // namespace nsa::tile

@@ -1,5 +1,5 @@
-// The templates with their parsed headers, and the candidates that they offer for a request.
-// Thread-safety: immutable after construction.
+// The templates with their parsed headers, and the candidates that the templates offer for a request.
+// Thread-safety: a Catalog is immutable after construction.
 #pragma once
 
 #include "compiler/driver/Request.h"
@@ -16,7 +16,7 @@ struct Template {
   TemplateHeader header;
 };
 
-// One point of the search space: a template and one value for each of its choices.
+// One point of the search space: a template and one value for each choice of the template.
 struct Selection {
   const Template *source;
   TemplateCandidate candidate;
@@ -24,13 +24,13 @@ struct Selection {
 
 class Catalog {
 public:
-  // Parses all headers. `files` must outlive the catalog. A template that does not parse is an error even if another
-  // template could serve, because a variant must not vanish silently.
+  // Parses the headers of all templates. `files` must outlive the catalog. A template that does not parse is an error
+  // even if another template could serve, because a variant must not vanish silently.
   static Result<Catalog> read(const TemplateFiles &files);
 
-  // The candidates, cheapest predicted first; equal costs are ordered by template name, then by config text. Never
-  // empty: if no template offers a candidate, the result is an error. It comes from the first template that has the
-  // pinned choices, or else from the first template.
+  // Returns the candidates of a request, cheapest predicted first; equal costs are ordered by template name, then by
+  // config text. If no template offers a candidate, candidates() returns an error and never an empty list. The error
+  // comes from the first template that has the pinned choices, or else from the first template.
   Result<std::vector<Selection>> candidates(const CompilerRequest &request) const;
 
 private:

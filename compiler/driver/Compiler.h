@@ -1,7 +1,7 @@
 // The two services behind the C interface (compiler/api/nsa_compiler.h): list the candidates of a request, and compile
-// one of them. Equal requests give equal bytes: no path, user, time or address enters an output, a manifest or a
-// digest.
-// Thread-safety: functions may be called from many threads at once.
+// one of them. Equal compile requests give equal bytes: no path, user, time or address enters an output, a manifest or
+// a digest.
+// Thread-safety: listCandidates and compileCandidate may be called from many threads at once.
 #pragma once
 
 #include "compiler/driver/Request.h"
@@ -24,9 +24,10 @@ struct CompileOutput {
   std::string timings;  // as Timings::text()
 };
 
-// The candidates of a request, cheapest first. Never empty: an error says why nothing is admissible.
+// Returns the candidates of a request, cheapest first. If no candidate is admissible, listCandidates returns an error
+// with the reason and never an empty list.
 Result<std::vector<CandidateSummary>> listCandidates(const CompilerRequest &request);
-// Compiles the cheapest candidate that has the template and the choices of the request.
+// Compiles the cheapest candidate that has the template and the choices that the request names.
 Result<CompileOutput> compileCandidate(const CompilerRequest &request);
 
 } // namespace nsa

@@ -1,4 +1,5 @@
-// The files of templates/ as constants in the library. EmbedTemplates.cmake generates the definition.
+// The files of templates/ as constants in libnsa_compiler.so. EmbedTemplates.cmake generates the definition of
+// embeddedTemplates().
 #pragma once
 
 #include <span>
@@ -11,7 +12,8 @@ struct EmbeddedTemplate {
   std::string_view text;
 };
 
-// All files, in no particular order. A path is relative to templates/, such as "tile/attention.mlir".
+// All embedded files, in no particular order. The path of an embedded file is relative to templates/, such as
+// "tile/attention.mlir".
 std::span<const EmbeddedTemplate> embeddedTemplates();
 
 } // namespace nsa

@@ -1,5 +1,5 @@
-// The request of the C interface, checked and converted to C++ values. Errors name the field as the C header does.
-// Thread-safety: a value type.
+// The request of the C interface, checked and converted to C++ values. An error of CompilerRequest names the field of
+// nsa_compiler_request. Thread-safety: CompilerRequest is a value type.
 #pragma once
 
 #include "compiler/api/nsa_compiler.h"
@@ -26,7 +26,7 @@ struct CompilerRequest {
   nsa_compiler_stage stage = NSA_COMPILER_STAGE_BINARY;
   std::string cpuFeatures; // the feature level that CPU code is made for; "" on a GPU
 
-  // Checks every field; the first one that breaks a rule is the error.
+  // Checks every field of the request; the error names the first field that breaks a rule.
   static Result<CompilerRequest> parse(const nsa_compiler_request *request);
 
   // The values of the target (Target::values) together with the values of the problem.

@@ -1,6 +1,6 @@
-// The facts that the compiler knows about each machine for which it makes code. Only this file tells architectures
-// apart.
-// Thread-safety: constants and pure functions.
+// The facts that the compiler knows about each machine for which it makes code. Only Target.h and Target.cpp tell
+// architectures apart.
+// Thread-safety: Target has only constants and pure functions.
 #pragma once
 
 #include "compiler/render/Candidates.h"
@@ -17,23 +17,23 @@ struct Target {
   std::string_view name; // "cpu", "sm_90a"
   bool isGpu;
   // Shared memory of one thread block in bytes, with the opt-in above 48 KiB (CUDA C++ Programming Guide, "Compute
-  // Capabilities"). For the CPU: half of a core's second-level cache.
+  // Capabilities"). For the CPU, sharedBytesPerBlock is half of a core's second-level cache.
   int64_t sharedBytesPerBlock;
   int32_t threadsPerBlock;
 
-  // The target of a name such as "sm_90a". An unknown name is an error that lists the known names. Targets live as long
-  // as the library.
+  // Returns the target with a name such as "sm_90a". The error for an unknown target name lists the known names.
+  // Targets live as long as the library.
   static Result<const Target *> find(std::string_view name);
-  // Whether a word of a template's `targets` line ("cpu", "gpu", an architecture) includes this target. False for an
-  // unknown word.
+  // Returns whether a word of a template's `targets` line ("cpu", "gpu", an architecture) includes this target. An
+  // unknown word includes no target.
   bool matches(std::string_view word) const;
-  // Whether the word includes any target.
+  // Returns whether a word of a template's `targets` line includes at least one target.
   static bool knowsWord(std::string_view word);
 
-  // The limits of one block. A CPU has none.
+  // The limits of one thread block. A CPU has no such limits.
   ResourceLimits limits() const;
-  // The values that driverValues() (TemplateHeader.h) names, for one problem. `lanes` is the number of f32 lanes in a
-  // vector of the CPU.
+  // Returns the values that driverValues() (TemplateHeader.h) names, for one problem. `lanes` is the number of f32
+  // lanes in a vector of the CPU.
   Values values(Operator op, DType dtype, int lanes) const;
 };
 

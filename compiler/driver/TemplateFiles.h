@@ -1,6 +1,6 @@
-// The text files from which the compiler works: the templates and the device library. They are embedded in the library
-// when it is built, or read from a folder that has the layout of templates/ (tile/*.mlir, cuda/**.cu, device/*.cuh).
-// Thread-safety: immutable after construction.
+// The text files from which the compiler works: the templates and the device library. The text files are embedded in
+// libnsa_compiler.so, or read from a folder that has the layout of templates/ (tile/*.mlir, cuda/**.cu, device/*.cuh).
+// Thread-safety: TemplateFiles is immutable after construction.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -20,12 +20,12 @@ struct TemplateFile {
 class TemplateFiles {
 public:
   static const TemplateFiles &embedded();
-  // A folder or a file that cannot be read is an error that names it.
+  // If a folder or a file cannot be read, the error names it.
   static Result<TemplateFiles> read(const std::string &folder);
 
   // All files, ascending by path.
   std::span<const TemplateFile> files() const { return list; }
-  // Null if there is no such file.
+  // Returns null if no template file has this path.
   const TemplateFile *find(std::string_view path) const;
 
 private:

@@ -1,5 +1,6 @@
-// Compiles a rendered tile program: parser, passes and the emitter of the target. No MLIR type leaves this header.
-// Thread-safety: each call has an MLIRContext of its own without MLIR threads, so many calls may run at once.
+// Compiles a rendered tile program: parser, passes and the emitter of the target. No MLIR type is in TilePipeline.h.
+// Thread-safety: each call of compileTileProgram has an MLIRContext of its own without MLIR threads, so many calls may
+// run at once.
 #pragma once
 
 #include "compiler/api/nsa_compiler.h"
@@ -24,22 +25,22 @@ struct TileCompile {
 };
 
 struct TileResult {
-  // The text of the requested stage: tile, scheduled or llvm. From stage cuda on it is the emitted source, into which
-  // the device library has not yet been written.
+  // The text of the requested stage: tile, scheduled or llvm. From stage cuda on, `text` is the emitted CUDA source,
+  // into which the device library has not yet been written.
   std::string text;
   std::vector<ManifestParam> params;
   int64_t sharedBytes = 0;
-  // The next three are set for a binary of the CPU only: `image` and `entryOffset` as in CpuKernel
-  // (compiler/cpu/Cpu.h), and bytes of scratch per worker.
+  // `image`, `entryOffset` and `scratchBytes` are set for a binary of the CPU only and mean the same as in CpuKernel
+  // (compiler/cpu/Cpu.h).
   std::vector<uint8_t> image;
   int64_t entryOffset = 0;
   int64_t scratchBytes = 0;
 };
 
-// Errors name the line of the template. `timings` gets the steps.
+// Errors of compileTileProgram name the line of the template. `timings` gets the times of the steps.
 Result<TileResult> compileTileProgram(const TileCompile &compile, Timings &timings);
 
-// The version of LLVM, for example "22.1.8". It is part of the content key of a CPU kernel.
+// The version of LLVM, for example "22.1.8". The content key of a CPU kernel contains the version of LLVM.
 std::string llvmVersion();
 
 } // namespace nsa

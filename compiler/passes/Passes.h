@@ -1,7 +1,7 @@
 // Passes over tile programs. Callers should use the pipelines, because the passes rely on their order
-// (docs/decisions/0001-tile-programs.md). Errors are diagnostics of the context, at the lines of the template. Passes
-// keep the names of values (TileProgram.h).
-// Thread-safety: belongs to one context; used by one thread.
+// (docs/decisions/0001-tile-programs.md). Errors of passes are diagnostics of the MLIRContext, at the lines of the
+// template. Passes keep the names of values (TileProgram.h).
+// Thread-safety: a pass belongs to one MLIRContext and is used by one thread.
 #pragma once
 
 #include "mlir/Pass/Pass.h"
@@ -15,14 +15,15 @@ class FuncOp;
 
 namespace nsa::tile {
 
-// Turns a parsed tile program into the form that the CUDA emitter prints. `sharedLimit`: bytes of shared memory that a
-// block may use.
+// Turns a parsed tile program into the form that the CUDA emitter prints. `sharedLimit` is the number of bytes of
+// shared memory that a block may use.
 void buildGpuPipeline(mlir::OpPassManager &manager, int64_t sharedLimit);
 
 // Turns a parsed tile program into the form that LowerToCpu lowers.
 void buildCpuPipeline(mlir::OpPassManager &manager);
 
-// Makes all passes known to nsa-opt by name, and the pipelines as tile-gpu{shared-limit=..} and tile-cpu.
+// Makes all tile passes known to nsa-opt by name, and the pipelines by the names tile-gpu{shared-limit=..} and
+// tile-cpu.
 void registerTilePasses();
 
 enum class LayoutTarget { kCpu, kGpu };

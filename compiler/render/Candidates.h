@@ -1,7 +1,7 @@
-// The search space of a template for one problem and one target: the product of its choices, without the points that a
-// `require` line or a limit of the target excludes. Candidates are ordered by predicted cost, cheapest first. The order
-// is a pure function of the inputs.
-// Thread-safety: pure functions.
+// The search space of a template for one problem and one target: all combinations of the template's choices, without
+// the combinations that a `require` line or a limit of the target excludes. Candidates are ordered by predicted cost,
+// cheapest first. The order of candidates is a pure function of the template, the problem and the target.
+// Thread-safety: enumerateCandidates is a pure function.
 #pragma once
 
 #include "compiler/render/TemplateHeader.h"
@@ -14,7 +14,7 @@
 
 namespace nsa {
 
-// The limits of a block of threads.
+// The limits that a target sets for one thread block.
 struct ResourceLimits {
   int64_t threads = INT64_MAX;
   int64_t sharedBytes = INT64_MAX;
@@ -29,9 +29,9 @@ struct TemplateCandidate {
   int64_t sharedBytes = 0; // of a hand-scheduled template; 0 for a tile program
 };
 
-// `given` holds the fixed values of the problem and the values of the target. `pinned` gives choices one value each.
-// The result is ascending by cost, then by config text, and never empty. If nothing is admissible, the error
-// (kUnsupported) names the line that removed the last candidates, and its values.
+// `given` holds the fixed values of the problem and the values of the target. `pinned` fixes the values of some
+// choices. The list of candidates is ascending by cost, then by config text, and never empty. If no candidate is
+// admissible, the error (kUnsupported) names the line that removed the last candidates, and the values in that line.
 Result<std::vector<TemplateCandidate>> enumerateCandidates(const TemplateHeader &header, const Values &given,
                                                            const std::map<std::string, std::string> &pinned,
                                                            const ResourceLimits &limits);

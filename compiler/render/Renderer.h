@@ -1,6 +1,6 @@
 // Fills the `${name}` holes of a template line for line: line n of the result comes from line n of the template, so
 // later errors can name the template's line. The text of a template has no control flow.
-// Thread-safety: pure functions.
+// Thread-safety: renderTemplate and bindKnownNames are pure functions.
 #pragma once
 
 #include "compiler/render/Values.h"
@@ -12,11 +12,12 @@
 
 namespace nsa {
 
-// Errors: a hole that is not closed, or whose name is unknown. `file` names the template in errors.
+// renderTemplate fails for a hole that is not closed, and for a hole whose name is unknown. `file` names the template
+// in errors.
 Result<std::string> renderTemplate(std::string_view text, const std::string &file, const Values &values);
 
-// Replaces every name that `values` knows with its number. The manifest stores `grid` in this form, so the launcher
-// needs only the lengths.
+// Replaces every name in the expression that `values` knows with its number. The manifest stores `grid` as an
+// expression without these names, so the launcher needs only the lengths.
 Result<Expression> bindKnownNames(const Expression &expression, const Values &values);
 
 } // namespace nsa

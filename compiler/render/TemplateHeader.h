@@ -1,7 +1,7 @@
 // The header of a template: the `//!` lines at its top, which hold all that the rest of the system needs to know about
-// it (docs/writing_a_template.md). Tile programs and hand-scheduled CUDA share the grammar. A header owns its texts.
-// Errors name file, line and rule.
-// Thread-safety: immutable after parsing.
+// the template (docs/writing_a_template.md). The headers of tile programs and of hand-scheduled CUDA have the same
+// grammar. A TemplateHeader owns its texts. Errors in a header name file, line and rule.
+// Thread-safety: a TemplateHeader is immutable after parsing.
 #pragma once
 
 #include "runtime/base/expression.h"
@@ -22,7 +22,7 @@ enum class TemplateKind {
   kHandScheduled, // CUDA text; declares its arguments and dynamic shared memory with `param` and `shared`
 };
 
-// The name of a value that the target gives, not the template and not the problem (Target.h computes the values).
+// The name of a value that comes from the target, not from the template or the problem (Target.h computes the value).
 struct DriverValue {
   std::string_view name;
   bool isNumber;
@@ -30,7 +30,7 @@ struct DriverValue {
 std::span<const DriverValue> driverValues();
 
 struct TemplateHeader {
-  // A value of the problem (`fixed` line).
+  // A `fixed` line of a template: a value that the problem gives.
   struct Fixed {
     std::string name;
     std::vector<Operator>
@@ -43,7 +43,8 @@ struct TemplateHeader {
     std::string name;
     std::vector<int64_t> values; // as written: the order has no meaning
   };
-  // A `let` or a `require` line. They act in the order of the file, so an earlier require may guard a later let.
+  // A `let` or a `require` line of a template. These lines act in the order of the file, so an earlier require may
+  // guard a later let.
   struct Step {
     bool isRequire = false;
     std::string name; // the name that a `let` defines
@@ -54,7 +55,7 @@ struct TemplateHeader {
     Expression expression;
     int number = 0; // 0: the template does not have the line
   };
-  // The sizes of the tensor map `params[param]`: its columns, and the heads and rows of a box.
+  // The sizes of the tensor map for `params[param]`: the columns, heads and rows of a box.
   struct MapSizes {
     size_t param = 0;
     Line columns, heads, rows;
@@ -79,9 +80,9 @@ struct TemplateHeader {
   bool serves(Operator op) const;
 };
 
-// An error at one line of a template: kCompileFailed with file, line and rule.
+// Makes the error for one line of a template: kCompileFailed with file, line and rule.
 Status templateError(const std::string &file, int line, std::string rule, std::string hint = "");
-// The error of an expression (syntax, overflow, unknown name) as an error of its line.
+// Turns the error of an expression (syntax, overflow, unknown name) into an error of the template's line.
 Status templateError(const std::string &file, int line, const Status &cause);
 
 } // namespace nsa

@@ -1,7 +1,8 @@
 // Copies of tiles between global memory and shared memory or registers, row by row. `row_of(r)` says where row r of the
 // tile lies and whether it exists (view.cuh). Rows that do not exist, and columns from `columns` on, are loaded as zero
-// and are not stored. Their memory is never touched. A run-time flag of the view says whether a row may be moved in
-// 16-byte pieces. If not, it is moved element by element.
+// and are not stored. The memory of rows and columns that do not exist is never touched. A run-time flag of the view
+// says whether a row may be moved in 16-byte pieces. A row that may not be moved in 16-byte pieces is moved element by
+// element.
 #pragma once
 
 #include "map.cuh"
@@ -12,7 +13,7 @@
 
 namespace nsa {
 
-// Loads four bytes element by element. Elements from number `elements` on are zero.
+// Loads a word of four bytes element by element. Elements of the word from number `elements` on are zero.
 template <typename T> NSA_DEVICE uint32 gather_word(const T *source, int32 elements) {
   if constexpr (sizeof(T) == 4)
     return elements > 0 ? __float_as_uint(*source) : 0;
@@ -20,9 +21,9 @@ template <typename T> NSA_DEVICE uint32 gather_word(const T *source, int32 eleme
     return load_pair(source, elements, false).bits;
 }
 
-// A row function with a promise: row r + n lies equally far from row r for every r, and no coordinate wraps around from
-// one row to the next. So a thread steps from row to row by a constant distance and does not compute the place of each
-// row.
+// EvenlySpaced marks a row function with a promise: row r + n lies equally far from row r for every r, and no
+// coordinate wraps around from one row to the next. A thread steps through evenly spaced rows by a constant distance
+// and does not compute the place of each row.
 template <typename RowOf> struct EvenlySpaced {
   RowOf row_of;
 
@@ -34,8 +35,9 @@ template <typename RowOf> NSA_DEVICE EvenlySpaced<RowOf> evenly_spaced(const Row
 template <typename RowOf> inline constexpr bool kIsEvenlySpaced = false;
 template <typename RowOf> inline constexpr bool kIsEvenlySpaced<EvenlySpaced<RowOf>> = true;
 
-// load_tile for rows that consist of whole 16-byte pieces. Neighbouring threads take the neighbouring chunks that the
-// swizzle permutes among themselves. So the later rows and chunks of a thread lie at constant distances from its first.
+// The variant of load_tile for rows that consist of whole 16-byte pieces. Neighbouring threads take the neighbouring
+// chunks that the swizzle permutes among themselves. By this choice the later rows and chunks of a thread lie at
+// constant distances from its first row and chunk.
 template <int32 kThreads, typename T, int32 kRows, int32 kCols, int32 kRank, typename RowOf>
 NSA_DEVICE void begin_copies(SharedTile<T, kRows, kCols> tile, const View<T, kRank> &view, int32 columns,
                              const RowOf &row_of) {
@@ -47,8 +49,8 @@ NSA_DEVICE void begin_copies(SharedTile<T, kRows, kCols> tile, const View<T, kRa
   const int32 lane = threadIdx.x % kLanes;
   const int32 first_row = threadIdx.x / kLanes;
   const uint32 first_target = tile.address(first_row, lane);
-  // The distance between rows is taken from the last two rows of the thread. It holds for all rows that exist. The
-  // first rows may have negative coordinates, which view.cuh turns into large offsets.
+  // The distance between rows is taken from the last two rows of the thread, and holds for all rows that exist. The
+  // first rows of a tile may have negative coordinates, which view.cuh turns into large offsets.
   constexpr int32 kLastStep = kSteps - 1;
   const Row last = row_of(first_row + kLastStep * kRowStep);
   int64 pitch = 0;
@@ -80,9 +82,9 @@ NSA_DEVICE void begin_copies(SharedTile<T, kRows, kCols> tile, const View<T, kRa
   }
 }
 
-// Loads a tile from global to shared memory by all kThreads threads of the block. Rows of 16-byte pieces are copied
-// asynchronously: commit and wait for the copies (ptx_copy.cuh), then synchronise the block. At the call no thread may
-// still be reading the tile.
+// Loads a tile from global to shared memory by all kThreads threads of the block. load_tile copies rows of 16-byte
+// pieces asynchronously: after the call, commit and wait for the copies (ptx_copy.cuh), then synchronise the block.
+// When load_tile is called, no thread may still be reading the tile.
 template <int32 kThreads, typename T, int32 kRows, int32 kCols, int32 kRank, typename RowOf>
 NSA_DEVICE void load_tile(SharedTile<T, kRows, kCols> tile, const View<T, kRank> &view, int32 columns,
                           const RowOf &row_of) {
@@ -104,8 +106,8 @@ NSA_DEVICE void load_tile(SharedTile<T, kRows, kCols> tile, const View<T, kRank>
 }
 
 // Calls move(tile, elements, pair) for each column tile of a row that has columns below `columns`. `elements` says how
-// many of the thread's two columns exist. `pair` says whether one access may move both. Which column tiles exist as a
-// whole is known at compile time, so no thread tests anything for them.
+// many of the thread's two columns exist. `pair` says whether one access may move both columns. The compiler knows
+// which column tiles exist as a whole, so no thread tests anything for them.
 template <typename Tile, typename Move> NSA_DEVICE void for_each_pair(bool aligned, int32 columns, const Move &move) {
 #pragma unroll
   for (int32 tile = 0; tile < Tile::kTiles; ++tile) {
@@ -116,8 +118,9 @@ template <typename Tile, typename Move> NSA_DEVICE void for_each_pair(bool align
   }
 }
 
-// Two lanes that hold neighbouring columns of two column tiles exchange one pair each. Afterwards each lane holds four
-// columns of one tile: the even lane of `first`, the odd lane of `second`. The exchange is its own inverse.
+// Two lanes that hold neighbouring columns of two column tiles exchange one pair each. After the exchange each lane
+// holds four columns of one tile: the even lane of `first`, the odd lane of `second`. The exchange of pairs is its own
+// inverse.
 template <typename T> struct alignas(4 * sizeof(T)) Quad {
   Pair<T> pairs[2];
 };
@@ -131,8 +134,8 @@ NSA_DEVICE Quad<T> exchange(Pair<T> first, Pair<T> second) {
 }
 
 // Loads a fragment from global memory. Whole column tiles of 16-bit elements in aligned rows are read in the way in
-// which store_tile writes them: 8 bytes per lane, 32 bytes per row, and then all lanes take part in the exchange. In
-// all other cases each thread reads the columns that it holds.
+// which store_tile writes them: 8 bytes per lane, 32 bytes per row. For these reads all lanes take part in an exchange
+// of pairs. load_fragment reads all other fragments column by column: each thread reads the columns that it holds.
 template <typename Result, typename T, int32 kRank, typename RowOf>
 NSA_DEVICE Result load_fragment(const View<T, kRank> &view, int32 columns, const RowOf &row_of) {
   auto result = splat<Result>(T{});
@@ -173,9 +176,9 @@ NSA_DEVICE Result load_fragment(const View<T, kRank> &view, int32 columns, const
   return result;
 }
 
-// store_tile for aligned rows. All lanes take part in the exchange, whether their row exists or not. The exchange makes
-// the store of one lane 8 bytes wide. The store of a row is then 32 bytes wide, which is the unit in which memory is
-// written.
+// The variant of store_tile for aligned rows. All lanes of the warp take part in the exchange of pairs, whether their
+// row exists or not. The exchange makes the store of one lane 8 bytes wide, and the store of a row 32 bytes wide, which
+// is the unit in which memory is written.
 template <typename Tile, typename T>
 NSA_DEVICE void store_quads(const Tile &fragment, T *target, bool exists, int32 columns, int32 slab, int32 half) {
   const int32 lane = threadIdx.x % 4;
@@ -194,8 +197,8 @@ NSA_DEVICE void store_quads(const Tile &fragment, T *target, bool exists, int32 
 }
 
 // Stores a fragment of 16-bit elements in pieces of four columns where the rows allow it, else element by element. The
-// second case is rare, but every cold start compiles it. So it is a plain loop over the column tiles, which form a ring
-// that turns by one in each step.
+// store element by element is rare, but every cold start compiles it. It is therefore a plain loop over the column
+// tiles, which form a ring that turns by one in each step.
 template <typename T, int32 kRows, int32 kCols, int32 kWarps, int32 kRank, typename RowOf>
   requires(kIsHalf<T> && Fragment<T, kRows, kCols, kWarps>::kTiles % 2 == 0)
 NSA_DEVICE void store_tile(const Fragment<T, kRows, kCols, kWarps> &fragment, const View<T, kRank> &view, int32 columns,
@@ -255,7 +258,7 @@ NSA_DEVICE void store_tile(const Fragment<T, kRows, kCols, kWarps> &fragment, co
     }
 }
 
-// Loads one element per row. All four lanes of a row read it.
+// Loads one element per row. All four lanes that hold a row read the element.
 template <typename Result, typename T, int32 kRank, typename RowOf>
 NSA_DEVICE Result load_rows(const View<T, kRank> &view, const RowOf &row_of) {
   Result result;
@@ -269,8 +272,8 @@ NSA_DEVICE Result load_rows(const View<T, kRank> &view, const RowOf &row_of) {
   return result;
 }
 
-// Stores one element per row; the first of the row's four lanes writes it. The place may depend on the values of other
-// vectors: row_of(r, place).
+// Stores one element per row; the first of the row's four lanes writes it. The place of a stored element may depend on
+// the values of other row vectors: row_of(r, place).
 template <typename T, int32 kRows, int32 kWarps, int32 kRank, typename RowOf, typename... Places>
 NSA_DEVICE void store_rows(const RowVector<T, kRows, kWarps> &vector, const View<T, kRank> &view, const RowOf &row_of,
                            const Places &...places) {

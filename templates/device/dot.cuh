@@ -1,7 +1,7 @@
 // Matrix products of 16-bit operands on mma.sync: dot(a, b, acc) = acc + a b and dot_transposed(a, b, acc) = acc + a
-// b^T. `a` is a fragment or a shared tile, `b` is a shared tile, and `acc` is a fragment. The block has synchronised
-// after it wrote the shared tiles. Products of floats are in dot_float.cuh. Products in which a zero annihilates NaN
-// and Inf are in dot_annihilating.cuh.
+// b^T. `a` is a fragment or a shared tile, `b` is a shared tile, and `acc` is a fragment. The block must have
+// synchronised after it wrote the shared tiles of a product. Matrix products of floats are in dot_float.cuh. Matrix
+// products in which a zero annihilates NaN and Inf are in dot_annihilating.cuh.
 #pragma once
 
 #include "fragment.cuh"
@@ -12,12 +12,12 @@ namespace nsa {
 
 inline constexpr int32 kMmaDepth = 16;
 
-// The right operand of two neighbouring 16x8 products: registers 0, 1 for the first and 2, 3 for the second.
+// The right operand of two neighbouring 16x8 products: registers 0, 1 for the first product and 2, 3 for the second.
 using RightOperand = uint32[4];
 inline constexpr int32 kRightColumns = 2 * kTileColumns;
 
-// The lane's place for load_right. A plain `b` is stored as K x N: its rows are the depth of the product. A transposed
-// `b` is stored as N x K: its rows are the columns of the product.
+// The place from which a lane reads in load_right. A plain right operand `b` is stored as K x N: its rows are the depth
+// of the product. A transposed right operand `b` is stored as N x K: its rows are the columns of the product.
 template <bool kTransposed, typename T, int32 kRows, int32 kCols>
 NSA_DEVICE auto right_cursor(SharedTile<T, kRows, kCols> b) {
   const int32 lane = threadIdx.x % kWarpSize;
@@ -45,7 +45,7 @@ NSA_DEVICE void load_left(uint32 (&a)[4], const Fragment<T, kRows, kDepth, kWarp
   a[3] = fragment.pairs[slab][tile + 1][1].bits;
 }
 
-// The lane's place in a left operand that lies in shared memory, in the rows of its warp.
+// The place from which a lane reads a left operand in shared memory, within the rows of the lane's warp.
 template <int32 kSlabs, typename T, int32 kRows, int32 kCols>
 NSA_DEVICE auto left_cursor(SharedTile<T, kRows, kCols> a) {
   static_assert(kCols % kMmaDepth == 0, "a left operand is made of 16x16 blocks");
@@ -77,7 +77,7 @@ NSA_DEVICE Result load_operand(SharedTile<T, kRows, kCols> tile) {
   return result;
 }
 
-// One 16x8 tile of the accumulator: c += a b.
+// Computes c += a b for one 16x8 tile `c` of the accumulator.
 template <typename T> NSA_DEVICE void multiply(Pair<float> (&c)[2], const uint32 (&a)[4], uint32 b0, uint32 b1) {
   float elements[4] = {c[0].values[0], c[0].values[1], c[1].values[0], c[1].values[1]};
   mma_m16n8k16(T{}, elements, a, b0, b1);
@@ -85,7 +85,7 @@ template <typename T> NSA_DEVICE void multiply(Pair<float> (&c)[2], const uint32
   c[1] = {{elements[2], elements[3]}};
 }
 
-// `left` is a fragment, or the cursor of a left operand in shared memory.
+// The argument `left` is a fragment, or the cursor of a left operand in shared memory.
 template <bool kTransposed, int32 kDepth, typename Left, typename T, int32 kRows, int32 kCols, int32 kWarps,
           int32 kRightRows, int32 kRightCols>
 NSA_DEVICE Fragment<float, kRows, kCols, kWarps> dot_half(const Left &left, SharedTile<T, kRightRows, kRightCols> b,

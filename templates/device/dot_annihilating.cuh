@@ -1,11 +1,11 @@
 // dot_annihilating(a, b, acc): the product dot(a, b, acc), in which a zero of `a` contributes zero whatever `b` holds,
-// NaN and Inf included. All other elements of `a` contribute as in dot. This file serves 16-bit operands; dot_float.cuh
-// serves floats.
+// NaN and Inf included. Elements of `a` that are not zero contribute as in dot. dot_annihilating.cuh serves 16-bit
+// operands; dot_float.cuh serves floats.
 //
-// Matrix units compute 0 * NaN as NaN. So the block looks once whether all of `b` is finite. If it is not, a loop adds
-// the products with elements that are NaN or Inf, except for those with a zero of `a`. Then zeros replace these
-// elements in `b`, and the plain product follows. A sum in which NaN and Inf meet only zeros is therefore, bit for bit,
-// the sum that a finite `b` gives. All threads of the block take part.
+// Matrix units compute 0 * NaN as NaN. For this reason the block first looks whether all of `b` is finite. If `b` holds
+// a NaN or an Inf, a loop adds the products of these elements with the elements of `a` that are not zero. Then zeros
+// replace the NaN and Inf in `b`, and the plain product follows. A sum in which NaN and Inf meet only zeros is
+// therefore, bit for bit, the sum that a finite `b` gives. All threads of the block take part in dot_annihilating.
 #pragma once
 
 #include "dot.cuh"
@@ -13,8 +13,8 @@
 
 namespace nsa {
 
-// The elements of the right operand at this depth, in the thread's two columns of a column tile. The depth counts rows
-// of `b`, or columns if `b` is transposed.
+// Returns the elements of the right operand `b` at `depth`, in the thread's two columns of a column tile. The depth
+// counts rows of `b`, or columns if `b` is transposed.
 template <bool kTransposed, typename T, int32 kRows, int32 kCols>
 NSA_DEVICE Pair<T> right_pair(SharedTile<T, kRows, kCols> b, int32 depth, int32 tile) {
   constexpr int32 kChunkElements = SharedTile<T, kRows, kCols>::kChunkElements;
@@ -29,10 +29,11 @@ NSA_DEVICE Pair<T> right_pair(SharedTile<T, kRows, kCols> b, int32 depth, int32 
   }
 }
 
-// Adds the products of the elements of `b` that are NaN or Inf with the elements of `a` that are not zero. This is
-// rare, but every cold start compiles it. So it is short: plain loops over the column tiles and the depth. Registers
-// have no run-time index. So the column tiles of the accumulator form a ring that turns by one in each step. A mask
-// chooses the left operand's column tile. The lane that holds the element hands it to the other lanes of the row.
+// Adds the products of the elements of `b` that are NaN or Inf with the elements of `a` that are not zero. NaN and Inf
+// in `b` are rare, but every cold start compiles this code. The code is therefore short: plain loops over the column
+// tiles and the depth. Registers have no run-time index, so the column tiles of the accumulator form a ring that turns
+// by one in each step. A mask chooses the left operand's column tile. The lane that holds an element of `a` hands it to
+// the other lanes of the row.
 template <bool kTransposed, typename T, int32 kRows, int32 kCols, int32 kDepth, int32 kWarps, int32 kRightRows,
           int32 kRightCols>
 NSA_DEVICE Fragment<float, kRows, kCols, kWarps> add_non_finite(const Fragment<T, kRows, kDepth, kWarps> &a,
@@ -82,8 +83,8 @@ NSA_DEVICE Fragment<float, kRows, kCols, kWarps> add_non_finite(const Fragment<T
   return acc;
 }
 
-// `where` has the same value in all threads of the block. Callers pass false where no zero can meet an element that is
-// not finite, or where it does not matter.
+// `where` has the same value in all threads of the block. Callers of dot_annihilating pass `where` = false for a
+// product in which no zero can meet a NaN or an Inf, or in which the result of such a meeting does not matter.
 template <typename A, typename B, typename Acc>
   requires kIsHalf<typename B::Element>
 NSA_DEVICE Acc dot_annihilating(const A &a, B b, const Acc &acc, bool where = true) {

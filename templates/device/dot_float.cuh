@@ -1,7 +1,8 @@
-// dot and dot_transposed (dot.cuh) for float operands. They use fused multiply-adds in full float precision, never
-// TF32. `a` is a fragment or a shared tile, and `b` is a shared tile. The block has synchronised after it wrote the
-// shared tiles. The accumulator has the layout of mma.sync, so all types share the same maps and reductions. In the
-// annihilating variants the block looks once whether `b` holds any Inf or NaN, as in dot_annihilating.cuh.
+// dot and dot_transposed (dot.cuh) for float operands. Products of floats use fused multiply-adds in full float
+// precision, never TF32. `a` is a fragment or a shared tile, and `b` is a shared tile. The block must have synchronised
+// after it wrote the shared tiles of a product. The accumulator has the layout of mma.sync, so all element types share
+// the same maps and reductions. In the annihilating variants the block looks once whether `b` holds any Inf or NaN, as
+// in dot_annihilating.cuh.
 #pragma once
 
 #include "fragment.cuh"
@@ -17,15 +18,15 @@ template <bool kAnnihilating> NSA_DEVICE float multiply_add(float a, float b, fl
   return kAnnihilating && a == 0 ? c : fmaf(a, b, c);
 }
 
-// Four columns of the left operand, in the thread's rows.
+// LeftFloats holds four columns of the left operand, in the thread's rows.
 template <int32 kSlabs> struct LeftFloats {
   float values[kSlabs][2][kFloatDepth]; // [slab][half][depth]
 };
 
-// Four elements of the depth, in the thread's two columns of a column tile: right[column][depth].
+// RightFloats holds four elements of the depth, in the thread's two columns of a column tile: right[column][depth].
 using RightFloats = float[2][kFloatDepth];
 
-// `b` is stored as N x K.
+// Loads from a right operand `b` that is stored as N x K.
 template <int32 kRows, int32 kCols>
 NSA_DEVICE void load_right_transposed(RightFloats &right, SharedTile<float, kRows, kCols> b, int32 depth, int32 tile) {
 #pragma unroll
@@ -37,9 +38,9 @@ NSA_DEVICE void load_right_transposed(RightFloats &right, SharedTile<float, kRow
   }
 }
 
-// `b` is stored as K x N. The thread's two columns are one half of chunk 2 * tile or of chunk 2 * tile + 1: the lane
-// decides only the lowest bit of the chunk. So the XOR of the swizzle is split into a constant, which becomes the
-// offset of the load, and one of two addresses.
+// Loads from a right operand `b` that is stored as K x N. The thread's two columns of the operand are one half of chunk
+// 2 * tile or of chunk 2 * tile + 1: the lane decides only the lowest bit of the chunk. The XOR of the swizzle is
+// therefore split into a constant, which becomes the offset of the load, and one of two addresses.
 template <int32 kRows, int32 kCols>
 NSA_DEVICE void load_right(RightFloats &right, SharedTile<float, kRows, kCols> b, int32 depth, int32 tile) {
   constexpr int32 kChunksPerRow = SharedTile<float, kRows, kCols>::kChunksPerRow;
@@ -82,7 +83,7 @@ NSA_DEVICE void multiply_chunk(Fragment<float, kRows, kCols, kWarps> &acc,
   }
 }
 
-// Loads columns depth + part to depth + part + 3 of the thread's rows.
+// Loads columns depth + part to depth + part + 3 of the left operand, in the thread's rows.
 template <int32 kRows, int32 kDepth, typename Acc>
 NSA_DEVICE void load_left(LeftFloats<Acc::kSlabs> &left, SharedTile<float, kRows, kDepth> a, const Acc &, int32 depth,
                           int32 part) {
@@ -97,8 +98,8 @@ NSA_DEVICE void load_left(LeftFloats<Acc::kSlabs> &left, SharedTile<float, kRows
     }
 }
 
-// The same from a fragment, which move_down has already moved down by `depth`. Each of the row's four lanes holds two
-// neighbouring columns of a column tile.
+// Loads four columns from a fragment, which move_down has already moved down by `depth`. Each of the four lanes that
+// hold a row holds two neighbouring columns of a column tile.
 template <int32 kRows, int32 kDepth, int32 kWarps, typename Acc>
 NSA_DEVICE void load_left(LeftFloats<Acc::kSlabs> &left, const Fragment<float, kRows, kDepth, kWarps> &a, const Acc &,
                           int32, int32 part) {
@@ -114,9 +115,9 @@ NSA_DEVICE void load_left(LeftFloats<Acc::kSlabs> &left, const Fragment<float, k
 
 template <int32 kRows, int32 kDepth> NSA_DEVICE void move_down(SharedTile<float, kRows, kDepth> &) {}
 
-// Registers have no run-time index. So a short loop reads only the first column tile and moves the left operand down by
-// one column tile in each step. Compared with an unrolled loop it executes a sixteenth more instructions, and has an
-// eighth of the code and of the compile time.
+// Registers have no run-time index, so a short loop reads only the first column tile and moves the left operand down by
+// one column tile in each step. Compared with an unrolled loop, the short loop executes a sixteenth more instructions,
+// and has an eighth of the code and of the compile time.
 template <int32 kRows, int32 kDepth, int32 kWarps>
 NSA_DEVICE void move_down(Fragment<float, kRows, kDepth, kWarps> &a) {
 #pragma unroll

@@ -1,6 +1,7 @@
 // Fragment<T, kRows, kCols, kWarps>: a tile of kRows x kCols elements in the registers of kWarps warps, in the layout
-// of layout.cuh. RowVector<T, kRows, kWarps>: one value per row. All four lanes that share a row hold it. Both types
-// are values. A warp shares its rows with no other warp, so no function here needs a barrier.
+// of layout.cuh. RowVector<T, kRows, kWarps>: one value per row, which all four lanes that share the row hold. Fragment
+// and RowVector are value types. A warp shares the rows of a Fragment with no other warp, so no function of
+// fragment.cuh needs a barrier.
 #pragma once
 
 #include "layout.cuh"
@@ -37,7 +38,8 @@ template <typename T, int32 kRows_, int32 kWarps_> struct RowVector {
 
   NSA_DEVICE static int32 row(int32 slab, int32 half) { return fragment_row(threadIdx.x, kSlabs, slab, half); }
 
-  // The same interface as Fragment::get, so that a map can mix both types. Every column of a row has the row's value.
+  // RowVector::get has the interface of Fragment::get, so that a map can mix the two types. Every column of a row has
+  // the row's value.
   NSA_DEVICE T get(int32 slab, int32, int32 half, int32) const { return values[slab][half]; }
 };
 

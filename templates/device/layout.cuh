@@ -1,5 +1,5 @@
-// Index arithmetic of tiles: which elements a thread of a fragment holds, and where a shared tile keeps an element.
-// Nothing here touches memory. tests/unit/device compiles this file on the host.
+// Index arithmetic of tiles: which elements a thread of a fragment holds, and where a shared tile keeps an element. No
+// function of layout.cuh touches memory. tests/unit/device compiles layout.cuh on the host.
 //
 // Fragment layout (PTX ISA, "Matrix Fragments for mma.m16n8k16"): a tile is cut into slabs of 16 rows and into column
 // tiles of 8. Lane 4*g + t of a warp holds columns 2*t and 2*t + 1 of row g (half 0) and of row g + 8 (half 1).
@@ -13,24 +13,25 @@ namespace nsa {
 inline constexpr int32 kSlabRows = 16;
 inline constexpr int32 kTileColumns = 8;
 
-// The row of the tile that a thread holds in this slab of its warp and this half.
+// Returns the row of the tile that a thread holds in a given slab of its warp and a given half.
 NSA_DEVICE constexpr int32 fragment_row(int32 thread, int32 slabs_per_warp, int32 slab, int32 half) {
   const int32 warp = thread / kWarpSize;
   const int32 lane = thread % kWarpSize;
   return (warp * slabs_per_warp + slab) * kSlabRows + half * 8 + lane / 4;
 }
 
-// The column of the tile that a thread holds in this column tile. `index` is 0 or 1.
+// Returns the column of the tile that a thread holds in a given column tile. `index`, 0 or 1, chooses one of the
+// thread's two columns.
 NSA_DEVICE constexpr int32 fragment_column(int32 thread, int32 tile, int32 index) {
   return tile * kTileColumns + thread % 4 * 2 + index;
 }
 
 inline constexpr int32 kChunkBytes = 16;
 
-// Shared tiles are rows of 16-byte chunks. ldmatrix reads one column of chunks in 8 rows at a time. It has no bank
-// conflict if the places of those 8 chunks differ modulo 8 (8 chunks are 32 banks). Let a row have 2^e * odd chunks.
-// Then 8 rows already take 8 / 2^e different places, and XOR with the next e bits of the row number separates the
-// others.
+// Shared tiles are rows of 16-byte chunks. ldmatrix reads one column of chunks in 8 rows at a time. The read has no
+// bank conflict if the places of those 8 chunks differ modulo 8 (8 chunks are 32 banks). If a row has 2^e * odd chunks,
+// 8 rows take 8 / 2^e different places without a swizzle. An XOR of the chunk number with the next e bits of the row
+// number separates the rows that share a place.
 NSA_DEVICE constexpr int32 swizzle_bits(int32 chunks_per_row) {
   int32 bits = 0;
   while (bits < 3 && chunks_per_row % (2 << bits) == 0)
@@ -38,16 +39,16 @@ NSA_DEVICE constexpr int32 swizzle_bits(int32 chunks_per_row) {
   return bits;
 }
 
-// The swizzle permutes the chunks within aligned groups of this many chunks.
+// Returns the number of chunks in each aligned group within which the swizzle permutes.
 NSA_DEVICE constexpr int32 swizzle_group(int32 chunks_per_row) { return 1 << swizzle_bits(chunks_per_row); }
 
-// The number whose XOR with the number of a chunk gives the place of that chunk in its row.
+// Returns the number whose XOR with the number of a chunk gives the place of that chunk in its row.
 NSA_DEVICE constexpr int32 swizzle(int32 row, int32 chunks_per_row) {
   const int32 bits = swizzle_bits(chunks_per_row);
   return (row >> (3 - bits)) & ((1 << bits) - 1);
 }
 
-// The place of a chunk in a shared tile, counted in chunks.
+// Returns the place of a chunk in a shared tile, counted in chunks.
 NSA_DEVICE constexpr int32 swizzled_chunk(int32 row, int32 chunk, int32 chunks_per_row) {
   return row * chunks_per_row + (chunk ^ swizzle(row, chunks_per_row));
 }

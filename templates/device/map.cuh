@@ -1,7 +1,8 @@
 // map<Result>(function, inputs...): an elementwise function of fragments and row vectors. A row vector among the inputs
-// of a fragment gives its row's value to every column. The function takes one element of each input. It may take the
-// row number and the column number as well, after the elements. Functions that it may call are in ptx_math.cuh. A
-// function that returns float may make a 16-bit result. One instruction then rounds two columns.
+// of a fragment gives its row's value to every column. The function of a map takes one element of each input. The
+// function may take the row number and the column number as well, after the elements. ptx_math.cuh has the functions
+// that the function of a map may call. A function that returns float may make a 16-bit result: one instruction then
+// rounds two columns.
 #pragma once
 
 #include "fragment.cuh"
@@ -53,7 +54,7 @@ NSA_DEVICE Result map(const Function &function, const Inputs &...inputs) {
   return result;
 }
 
-// A tile whose elements all have the same value.
+// Returns a tile whose elements all have the same value.
 template <typename Result, typename T> NSA_DEVICE Result splat(T value) {
   return map<Result>([value] { return value; });
 }

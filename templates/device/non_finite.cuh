@@ -1,5 +1,5 @@
-// Finds and removes Inf and NaN in shared tiles. A matrix product in which a zero may meet them needs that first,
-// because matrix units compute 0 * Inf and 0 * NaN as NaN.
+// Finds and removes Inf and NaN in shared tiles. Inf and NaN must be removed before a matrix product in which a zero
+// may meet them, because matrix units compute 0 * Inf and 0 * NaN as NaN.
 #pragma once
 
 #include "ptx_warp.cuh"
@@ -8,7 +8,8 @@
 namespace nsa {
 
 // Looks at all elements of a word at once: sets the topmost bit of each element that is Inf or NaN, and clears all
-// other bits. Adding one to the exponent carries into the topmost bit only if all bits of the exponent are set.
+// other bits. If one is added to the exponent, a carry reaches the topmost bit of the element only if all bits of the
+// exponent are set.
 template <typename T> NSA_DEVICE uint32 non_finite(uint32 word) {
   constexpr uint32 kExponent = kSameType<T, bf16> ? 0x7f807f80u : kSameType<T, f16> ? 0x7c007c00u : 0x7f800000u;
   constexpr uint32 kExponentUnit = kSameType<T, bf16> ? 0x00800080u : kSameType<T, f16> ? 0x04000400u : 0x00800000u;
@@ -16,10 +17,11 @@ template <typename T> NSA_DEVICE uint32 non_finite(uint32 word) {
   return ((word & kExponent) + kExponentUnit) & kCarry;
 }
 
-// Whether the tile holds an Inf or a NaN. All threads of the block call it and get the same answer.
+// Returns whether the tile holds an Inf or a NaN. All threads of the block call any_non_finite and get the same answer.
 template <int32 kThreads, typename T, int32 kRows, int32 kCols>
 NSA_DEVICE bool any_non_finite(SharedTile<T, kRows, kCols> tile) {
-  // Chunks are read in the order of memory, because it does not matter here which element of the tile a chunk holds.
+  // Chunks are read in the order of memory, because the search for NaN does not depend on which element of the tile a
+  // chunk holds.
   constexpr int32 kChunks = SharedTile<T, kRows, kCols>::kBytes / kChunkBytes;
   constexpr int32 kSteps = (kChunks + kThreads - 1) / kThreads;
   const Chunk *chunks = reinterpret_cast<const Chunk *>(tile.base) + threadIdx.x;
@@ -36,8 +38,8 @@ NSA_DEVICE bool any_non_finite(SharedTile<T, kRows, kCols> tile) {
   return any_thread(found != 0);
 }
 
-// Replaces every Inf and NaN in a tile of 16-bit elements with zero. All threads of the block call it. A barrier at
-// both ends lets threads read the tile before and after the call.
+// Replaces every Inf and NaN in a tile of 16-bit elements with zero. All threads of the block call clear_non_finite. A
+// barrier at the beginning and at the end of clear_non_finite lets threads read the tile before and after the call.
 template <int32 kThreads, typename T, int32 kRows, int32 kCols>
 NSA_DEVICE void clear_non_finite(SharedTile<T, kRows, kCols> tile) {
   static_assert(sizeof(T) == 2, "the mask is of two elements a word");

@@ -1,7 +1,7 @@
-// PagedView<T, R, P>: a view whose rows lie in pages of P rows, as in a paged KV cache. The first coordinate is a
-// sequence. The second coordinate is a row of that sequence. A table says which page of the pool holds that row. Its
-// slots are the slots of a view, then the table's address, then the distance between rows of the table in elements
-// (runtime/base/manifest.h). The caller owns the memory.
+// PagedView<T, R, P>: a view whose rows lie in pages of P rows, as in a paged KV cache. The first coordinate of a
+// PagedView is a sequence. The second coordinate is a row of that sequence. A table says which page of the pool holds a
+// row. The slots of a PagedView are the slots of a View, then the table's address, then the distance between rows of
+// the table in elements (runtime/base/manifest.h). The caller owns the memory of a PagedView.
 #pragma once
 
 #include "ptx_load.cuh"
@@ -9,15 +9,15 @@
 
 namespace nsa {
 
-// `data` and `strides` of the base class describe the pool. Its first two coordinates are the page and the row in the
-// page.
+// `data` and `strides` of the base class View describe the pool of pages. The first two coordinates of the pool are the
+// page and the row in the page.
 template <typename T, int32 kRank, int32 kPageRows> struct PagedView : View<T, kRank> {
   static_assert(kRank >= 2 && kPageRows >= 1, "a view of pages has a sequence and a row for coordinates");
 
   const int32 *table;
   int64 table_stride;
 
-  // The table is read only if `exists` is true. Behind the end of a sequence its entries may hold anything, or lie
+  // The table of pages is read only if `exists` is true. Entries behind the end of a sequence may hold anything, or lie
   // outside of the table.
   template <typename... Index> NSA_DEVICE Row at_if(bool exists, int32 sequence, int32 row, Index... index) const {
     const uint32 number = static_cast<uint32>(row) / kPageRows;

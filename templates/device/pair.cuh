@@ -1,4 +1,4 @@
-// Pair<T>: two neighbouring columns of a row. It is the unit that a thread holds and moves.
+// Pair<T>: two neighbouring columns of a row. A Pair is the unit that a thread holds and moves.
 #pragma once
 
 #include "ptx_convert.cuh"
@@ -30,14 +30,14 @@ struct Pair<T> {
   NSA_DEVICE T get(int32 index) const { return T{static_cast<uint16>(bits >> (16 * index))}; }
 };
 
-// The number of the `count` columns from `first` on that lie before `columns`.
+// Returns how many of the `count` columns from `first` on lie before `columns`.
 NSA_DEVICE constexpr int32 columns_from(int32 first, int32 columns, int32 count) {
   const int32 left = columns - first;
   return left <= 0 ? 0 : left < count ? left : count;
 }
 
-// Loads the first `elements` (0, 1 or 2) of two columns; the others are zero. `together`: the address is aligned, so a
-// single access may move both.
+// Loads the first `elements` (0, 1 or 2) of two columns; the columns that are not loaded are zero. If `together` is
+// true, the address is aligned, so a single access may move both columns.
 template <typename T> NSA_DEVICE Pair<T> load_pair(const T *source, int32 elements, bool together) {
   if (together && elements == 2)
     return *reinterpret_cast<const Pair<T> *>(source);
@@ -45,7 +45,7 @@ template <typename T> NSA_DEVICE Pair<T> load_pair(const T *source, int32 elemen
   return Pair<T>::make(elements > 0 ? source[0] : zero, elements > 1 ? source[1] : zero);
 }
 
-// Stores the first `elements` of a pair. `together` is as in load_pair.
+// Stores the first `elements` columns of a pair. `together` is as in load_pair.
 template <typename T> NSA_DEVICE void store_pair(T *target, Pair<T> pair, int32 elements, bool together) {
   if (together && elements == 2) {
     *reinterpret_cast<Pair<T> *>(target) = pair;

@@ -1,4 +1,4 @@
-// Conversions between float and 16-bit floats, rounding to nearest even. Each function is one PTX instruction.
+// Conversions between float and 16-bit floats, rounding to nearest even. Each conversion is one PTX instruction.
 #pragma once
 
 #include "types.cuh"
@@ -29,7 +29,7 @@ template <typename T> NSA_DEVICE T to(float value) {
   return result;
 }
 
-// Rounds two values into one register; `low` goes into the low half.
+// Rounds two floats to 16 bits each, in one register; `low` goes into the low half.
 NSA_DEVICE uint32 pack_bf16(float low, float high) {
   uint32 result;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));

@@ -5,11 +5,11 @@
 
 namespace nsa {
 
-// The address of shared memory in the shared window, as PTX instructions take it.
+// Returns the address of shared memory in the shared window, as PTX instructions take it.
 NSA_DEVICE uint32 shared_address(const void *pointer) { return static_cast<uint32>(__cvta_generic_to_shared(pointer)); }
 
-// Writes 16 bytes: the first `bytes` come from `source`, and the rest are zeros. Nothing is read when `bytes` is 0.
-// Source and destination are multiples of 16 bytes.
+// Writes 16 bytes: the first `bytes` bytes come from `source`, and the rest are zeros. If `bytes` is 0, cp_async_16
+// reads no memory. The addresses of source and destination are multiples of 16.
 NSA_DEVICE void cp_async_16(uint32 destination, const void *source, int32 bytes) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;"
                :
@@ -17,10 +17,10 @@ NSA_DEVICE void cp_async_16(uint32 destination, const void *source, int32 bytes)
                : "memory");
 }
 
-// Closes the group of copies that this thread issued since the last commit. A group may be empty.
+// Closes the group of copies that this thread issued since the last commit. A group of copies may be empty.
 NSA_DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" : : : "memory"); }
 
-// Waits until at most `kPending` of this thread's latest groups are in flight.
+// Waits until at most `kPending` of this thread's latest groups of copies are in flight.
 template <int32 kPending> NSA_DEVICE void wait_copies() {
   asm volatile("cp.async.wait_group %0;" : : "n"(kPending) : "memory");
 }

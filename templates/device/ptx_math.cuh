@@ -8,7 +8,7 @@ namespace nsa {
 NSA_DEVICE float infinity() { return __uint_as_float(0x7f800000u); }
 NSA_DEVICE float not_a_number() { return __uint_as_float(0x7fc00000u); }
 
-// 2^x; exp2_approx(-inf) = 0. Relative error below 2^-22 (PTX ISA, ex2.approx).
+// 2^x; exp2_approx(-inf) = 0. exp2_approx has a relative error below 2^-22 (PTX ISA, ex2.approx).
 NSA_DEVICE float exp2_approx(float x) {
   float result;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
@@ -22,7 +22,7 @@ NSA_DEVICE float log2_approx(float x) {
   return result;
 }
 
-// If one operand is NaN, the result is the other operand.
+// max_number(a, NaN) = a, and max_number(NaN, b) = b.
 NSA_DEVICE float max_number(float a, float b) {
   float result;
   asm("max.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
@@ -35,7 +35,7 @@ NSA_DEVICE float min_number(float a, float b) {
   return result;
 }
 
-// If one operand is NaN, the result is NaN.
+// If one operand of max_or_nan is NaN, the result is NaN.
 NSA_DEVICE float max_or_nan(float a, float b) {
   float result;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));

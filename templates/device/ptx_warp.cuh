@@ -1,5 +1,5 @@
-// Exchange between the lanes of a warp, and between the threads of a block. All lanes, or all threads, call these
-// functions together.
+// Exchange between the lanes of a warp, and between the threads of a block. All lanes of the warp, or all threads of
+// the block, call a function of ptx_warp.cuh together.
 #pragma once
 
 #include "types.cuh"
@@ -14,10 +14,10 @@ template <typename T> NSA_DEVICE T shuffle_xor(T value, int32 mask) { return __s
 
 NSA_DEVICE bool any_lane(bool condition) { return __any_sync(kAllLanes, condition) != 0; }
 
-// Bit i of the result is the condition of lane i.
+// Bit i of the result of ballot() is the condition of lane i.
 NSA_DEVICE uint32 ballot(bool condition) { return __ballot_sync(kAllLanes, condition); }
 
-// Whether the condition holds in any thread of the block. It is also a barrier of the block.
+// Returns whether the condition holds in any thread of the block. any_thread is also a barrier of the block.
 NSA_DEVICE bool any_thread(bool condition) { return __syncthreads_or(condition) != 0; }
 
 } // namespace nsa

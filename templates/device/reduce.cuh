@@ -1,5 +1,6 @@
 // Reductions along the columns of a fragment: each thread reduces its own columns first, then the four lanes of a row
-// combine theirs. The layout fixes the order of operations, so results repeat bit for bit.
+// combine their results. The layout of a fragment fixes the order of the operations in a reduction, so results repeat
+// bit for bit.
 #pragma once
 
 #include "fragment.cuh"
@@ -38,7 +39,7 @@ template <typename Tile> NSA_DEVICE auto reduce_add(const Tile &x) {
   return reduce_columns(x, [](float a, float b) { return a + b; });
 }
 
-// The last column of each row. The last of the row's four lanes holds it.
+// Returns the last column of a fragment, one value per row. The last of a row's four lanes holds the last column.
 template <int32 kRows, int32 kCols, int32 kWarps>
 NSA_DEVICE RowVector<float, kRows, kWarps> reduce_last(const Fragment<float, kRows, kCols, kWarps> &x) {
   RowVector<float, kRows, kWarps> result;

@@ -5,7 +5,7 @@
 
 namespace nsa {
 
-// All threads of the block call it with the same arguments. Only the first report of the grid is kept.
+// All threads of the block call report() with the same arguments. Only the first report of the grid is kept.
 NSA_DEVICE void report(bool bad, int32 code, int32 place, const View<int32, 1> &status) {
   if (!bad || threadIdx.x != 0 || !status.present())
     return;

@@ -1,6 +1,6 @@
 // SharedTile<T, kRows, kCols>: a tile in shared memory whose rows are swizzled 16-byte chunks (layout.cuh). A
 // SharedTile is a reference: the kernel's shared block owns the memory, and a copy refers to the same memory. The
-// memory begins at a multiple of 128 bytes.
+// memory of a SharedTile begins at a multiple of 128 bytes.
 #pragma once
 
 #include "layout.cuh"
@@ -12,15 +12,16 @@ struct alignas(kChunkBytes) Chunk {
   uint32 words[4];
 };
 
-// Where one thread reads a tile of kChunksPerRow chunks per row. The address has two parts: the thread's own row and
-// chunk, which differ from thread to thread, and a distance that all threads share and that the compiler knows. The
-// distance in rows is a multiple of 8, after which the swizzle repeats. The distance in chunks has no bit in common
-// with the thread's chunk. So the part of the distance that the swizzle permutes is one XOR, which is the same for all
-// distances with equal low bits. The rest becomes the offset in the load instruction.
+// SharedCursor says where one thread reads a shared tile of kChunksPerRow chunks per row. The address of a read has two
+// parts: the thread's own row and chunk, which differ from thread to thread, and a distance that all threads share and
+// that the compiler knows. The distance of a read in rows is a multiple of 8, after which the swizzle repeats. The
+// distance of a read in chunks has no bit in common with the thread's own chunk. The part of the distance that the
+// swizzle permutes is therefore one XOR, which is the same for all distances with equal low bits. The rest of the
+// distance becomes the offset in the load instruction.
 template <int32 kChunksPerRow> struct SharedCursor {
   uint32 first;
 
-  // The address in the shared window at this distance.
+  // Returns the address in the shared window at a distance of `rows` and `chunks` from the thread's own place.
   NSA_DEVICE uint32 at(int32 rows, int32 chunks) const {
     constexpr int32 kPermuted = swizzle_group(kChunksPerRow) - 1;
     return (first ^ static_cast<uint32>((chunks & kPermuted) * kChunkBytes)) +
@@ -42,7 +43,7 @@ template <typename T, int32 kRows_, int32 kCols_> struct SharedTile {
 
   NSA_DEVICE explicit SharedTile(unsigned char *memory) : base(memory) {}
 
-  // The distance in bytes from `base` to a chunk.
+  // Returns the distance in bytes from `base` to a chunk.
   NSA_DEVICE static int32 byte_offset(int32 row, int32 chunk) {
     return swizzled_chunk(row, chunk, kChunksPerRow) * kChunkBytes;
   }
@@ -55,11 +56,11 @@ template <typename T, int32 kRows_, int32 kCols_> struct SharedTile {
     return *reinterpret_cast<Chunk *>(base + byte_offset(row, chunk));
   }
 
-  // The tile's rows from `row` on. `row` is a multiple of 8, because the swizzle repeats every 8 rows.
+  // Returns the part of the tile from `row` on. `row` is a multiple of 8, because the swizzle repeats every 8 rows.
   NSA_DEVICE SharedTile from_row(int32 row) const { return SharedTile(base + row * kChunksPerRow * kChunkBytes); }
 };
 
-// The kCount rows from `first` on. `first` is a multiple of 8.
+// Returns the part of a shared tile that holds the kCount rows from `first` on. `first` is a multiple of 8.
 template <int32 kCount, typename T, int32 kRows, int32 kCols>
 NSA_DEVICE SharedTile<T, kCount, kCols> rows_of(SharedTile<T, kRows, kCols> tile, int32 first) {
   static_assert(kCount <= kRows, "a part of a tile has no more rows than the tile");

@@ -1,6 +1,6 @@
 // TopLists<kRows, kSlots, kWarps>: for each row of a tile, a list in shared memory of the kSlots best columns that the
-// row was offered so far. The four lanes that hold a row of a fragment (layout.cuh) share its list. Lane t alone
-// touches slots t, t + 4, and so on, so no function here needs a barrier.
+// row was offered so far. The four lanes that hold a row of a fragment (layout.cuh) share the list of the row. Lane t
+// alone touches slots t, t + 4, and so on of the list, so no function of top_lists.cuh needs a barrier.
 #pragma once
 
 #include "fragment.cuh"
@@ -9,11 +9,12 @@
 
 namespace nsa {
 
-// A number by which columns are ordered: a higher score comes first, and among equal scores the lower column. A NaN
-// comes after every other score. The score -inf means that there is no column, and its key is 0.
+// Returns the key by which columns are ordered: a higher score comes first, and among equal scores the lower column. A
+// column with the score NaN comes after columns with any other score. The score -inf means that there is no column, and
+// its key is 0.
 NSA_DEVICE uint64 top_key(float score, int32 column) {
   const uint32 bits = __float_as_uint(score);
-  // The bits of negative floats order the other way round.
+  // The bits of a negative float, read as an integer, grow when the float falls.
   uint32 rank = (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
   rank = score == 0 ? 0x80000000u : rank; // -0 and 0 are equal scores
   rank = score == score ? rank : 1;
@@ -21,16 +22,16 @@ NSA_DEVICE uint64 top_key(float score, int32 column) {
   return score == -infinity() ? 0 : key;
 }
 
-// The column of a key, or a negative number if the slot is empty. An empty slot holds its own number as key: it is
-// below the keys of all columns, and no two empty slots are equal.
+// Returns the column of a key, or a negative number for the key of an empty slot. An empty slot holds its own number as
+// key: this key is below the keys of all columns, and no two empty slots have the same key.
 NSA_DEVICE int32 top_column(uint64 key) { return static_cast<int32>(~static_cast<uint32>(key)); }
 
 template <int32 kRows_, int32 kSlots_, int32 kWarps_> struct TopLists {
   static constexpr int32 kRows = kRows_;
   static constexpr int32 kSlots = kSlots_;
   static constexpr int32 kWarps = kWarps_;
-  // A slot holds one key for each row of the tile. Eight rows by four slots meet in one access. With four keys of
-  // padding between slots, each half of the keys of that access covers all banks.
+  // A slot holds one key for each row of the tile. A warp accesses the keys of eight rows by four slots at once. With
+  // four keys of padding between slots, each half of these 32 keys covers all banks of shared memory.
   static constexpr int32 kSlotStride = kRows + 4;
   static constexpr int32 kBytes = kSlots * kSlotStride * static_cast<int32>(sizeof(uint64));
 
@@ -43,7 +44,7 @@ template <int32 kRows_, int32 kSlots_, int32 kWarps_> struct TopLists {
   }
 };
 
-// Calls visit(slab, half, row) for each row of which the thread holds columns.
+// Calls visit(slab, half, row) for each row of the tile of which the thread holds columns.
 template <typename Lists, typename Visit> NSA_DEVICE void for_each_row(const Visit &visit) {
   using Rows = RowVector<int32, Lists::kRows, Lists::kWarps>;
 #pragma unroll
@@ -61,7 +62,7 @@ template <typename Lists> NSA_DEVICE void top_clear(const Lists &lists) {
   });
 }
 
-// The least of the keys that a lane keeps, and the slot that holds it.
+// The least of the keys that a lane keeps, and the slot that holds this key.
 struct TopLeast {
   uint64 key;
   int32 slot;
@@ -79,7 +80,7 @@ template <typename Lists> NSA_DEVICE TopLeast top_least(const Lists &lists, int3
   return least;
 }
 
-// Combines the values of the four lanes of a row. All four get the result.
+// Combines the values of the four lanes that hold a row. All four lanes get the result.
 template <typename T, typename Choose> NSA_DEVICE T over_row(T value, const Choose &choose) {
   value = choose(value, shuffle_xor(value, 1));
   return choose(value, shuffle_xor(value, 2));
@@ -93,9 +94,10 @@ NSA_DEVICE uint64 greatest_of_row(uint64 key) {
 }
 
 // Offers the columns of `scores` to the lists; column 0 of the tile has the number `first`. Registers have no run-time
-// index. So a short loop reads the first column tile and moves the others down. Nearly all columns are below every key
-// in their row's list, and one vote of the warp settles them. As long as a better column is left, each row inserts the
-// best of its columns in place of its least key.
+// index, so a short loop reads the first column tile of the scores and moves the other column tiles down. Nearly all
+// offered columns are below every key in their row's list, and one vote of the warp rejects them. As long as the warp
+// holds a column that is better than a listed column, each row inserts the best of its columns in place of the least
+// key in its list.
 template <int32 kRows, int32 kCols, int32 kSlots, int32 kWarps>
 NSA_DEVICE void top_insert(const TopLists<kRows, kSlots, kWarps> &lists,
                            const Fragment<float, kRows, kCols, kWarps> &scores, int32 first) {
@@ -130,7 +132,8 @@ NSA_DEVICE void top_insert(const TopLists<kRows, kSlots, kWarps> &lists,
   });
 }
 
-// In each row the lowest listed column above `after`, or the largest int32 if there is none.
+// Returns for each row the lowest listed column above `after`, or the largest int32 if no listed column is above
+// `after`.
 template <int32 kRows, int32 kSlots, int32 kWarps>
 NSA_DEVICE RowVector<int32, kRows, kWarps> top_next(const TopLists<kRows, kSlots, kWarps> &lists,
                                                     const RowVector<int32, kRows, kWarps> &after) {

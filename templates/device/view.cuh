@@ -1,13 +1,14 @@
 // View<T, R>: a strided tensor as the launcher passes it (the slots of runtime/base/manifest.h): a data pointer, R
-// strides in elements, and flags. R coordinates address a row, whose columns are contiguous. Offsets are 64-bit. The
-// caller owns the memory. A null pointer means that the caller passed no tensor.
+// strides in elements, and flags. R coordinates address a row of the View, whose columns are contiguous. Offsets into a
+// View are 64-bit. The caller owns the memory of a View. A View whose data pointer is null means that the caller passed
+// no tensor.
 #pragma once
 
 #include "types.cuh"
 
 namespace nsa {
 
-// The place of a row, in elements from the view's data pointer, and whether the row exists. The memory of a row that
+// The place of a row of a View, in elements from the data pointer, and whether the row exists. The memory of a row that
 // does not exist is never touched.
 struct Row {
   int64 offset;
@@ -15,7 +16,7 @@ struct Row {
 
   NSA_DEVICE Row only_if(bool condition) const { return {offset, exists && condition}; }
 
-  // The part of the row from this column on.
+  // Returns the part of the row from `column` on.
   NSA_DEVICE Row from_column(int32 column) const { return {offset + column, exists}; }
 };
 
@@ -28,7 +29,8 @@ template <typename T, int32 kRank> struct View {
 
   NSA_DEVICE bool present() const { return data != nullptr; }
 
-  // True if the data pointer and all strides are multiples of 16 bytes. Then every row begins on a 16-byte boundary.
+  // Returns whether the data pointer and all strides are multiples of 16 bytes, so that every row begins on a 16-byte
+  // boundary.
   NSA_DEVICE bool rows_aligned() const { return (flags & 1) != 0; }
 
   template <typename... Index> NSA_DEVICE Row at(Index... index) const {
@@ -44,7 +46,7 @@ template <typename T, int32 kRank> struct View {
   }
 };
 
-// The element at R coordinates. It must exist.
+// Returns the element at R coordinates. The element must exist.
 template <typename T, int32 kRank, typename... Index>
 NSA_DEVICE T load_scalar(const View<T, kRank> &view, Index... index) {
   return view.data[view.at(index...).offset];
