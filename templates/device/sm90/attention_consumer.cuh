@@ -1,7 +1,8 @@
 // The work of a consumer warpgroup of attention on sm_90a: it multiplies 64 rows with tile after tile of keys, for one
 // item after the other. The warpgroup issues the scores of the next tile together with the product of the last tile's
-// weights and values. While that product runs, it turns the new scores into weights. This order goes on where the next
-// tile is the first tile of the next item, so the matrix units do not wait at the end of an item.
+// weights and values. While the product of weights and values runs, the warpgroup turns the new scores into weights.
+// The order of a warpgroup's products goes on where the next tile is the first tile of the next item, so the matrix
+// units do not wait at the end of an item.
 #pragma once
 
 #include "sm90/attention_result.cuh"
@@ -77,8 +78,8 @@ public:
       if (tile == 0)
         leave_queries();
       weigh(item_at(ends ? place.next() : place), tiles, tile, softmax, s, rescale);
-      // Without this the compiler waits for the result before it computes the weights, because it does not keep a
-      // product running past a loop.
+      // Without this wgmma_hold the compiler waits for the result before it computes the weights, because it does not
+      // keep a product running past a loop.
       wgmma_hold(s);
       if (tile > 0 && !ends)
         await_keys();
@@ -90,7 +91,8 @@ public:
         store_result<Shape>(args, item_at(place), before, o);
         leave_item<Shape>(place);
         clear(o);
-        // Only here, after the results were sent: the producer may still be finding out which keys the item has.
+        // The item is read only after the results of the last item were sent: the producer may still be finding out
+        // which keys the item has.
         if (tile > 0)
           await_keys();
         continue;
@@ -113,15 +115,15 @@ private:
   using Weights = uint32[Shape::kKeySteps][4];
   using Result = float[(Facts::kVDim + 7) / 8 * 4];
 
-  // Named barriers: one for the turn of each warpgroup, and one for all consumers.
+  // The named barriers of attention: one for the turn of each warpgroup, and one for all consumers.
   static constexpr int32 kTurnBarrier = 1;
   static constexpr int32 kConsumersBarrier = kTurnBarrier + Shape::kWarpgroups;
 
   NSA_DEVICE static typename Shape::Tail &tail() { return Shape::tail(); }
   NSA_DEVICE static void wait(const uint64 &barrier, int32 parity) { barrier_wait(shared_address(&barrier), parity); }
 
-  // The elements are cleared one by one. The compiler takes a plain loop for a memset, and then keeps wide results in
-  // local memory.
+  // clear() sets the elements to zero one by one. The compiler takes a plain loop for a memset, and a memset makes it
+  // keep wide results in local memory.
   NSA_DEVICE static void clear(Result &o) {
 #pragma unroll
     for (int32 i = 0; i < static_cast<int32>(sizeof(Result) / sizeof(float)); ++i)
@@ -130,14 +132,14 @@ private:
 
   NSA_DEVICE static const WorkItem &item_at(RingPlace<Shape::kItemSlots> place) { return tail().items[place.stage()]; }
 
-  // The keys that a row attends. Only edge tiles ask for them, so they are computed each time instead of kept in
-  // registers.
+  // Returns the keys that a row attends. Only edge tiles ask for the keys of a row, so the keys are computed each time
+  // instead of kept in registers.
   NSA_DEVICE KeyRange keys_of(const WorkItem &item, int32 row) const {
     const int32 past = past_visible_key<Facts>(item.earlier + row / Facts::kGroup);
     return {Facts::kWindowed ? past - args.window : 0, past};
   }
 
-  // Issues the product of the queries with the keys at the current place of their ring.
+  // Issues the product of the queries with the keys at the current place of the ring of keys.
   NSA_DEVICE void begin_scores(Scores &s) {
     constexpr int32 kSwizzle = Shape::kSwizzle;
     const uint64 tiles = depth_major_descriptor(Shape::memory(), kSwizzle);
@@ -152,7 +154,7 @@ private:
     wgmma_commit();
   }
 
-  // Issues the product of the weights with the values at the current place of their ring.
+  // Issues the product of the weights with the values at the current place of the ring of values.
   NSA_DEVICE void begin_result(Result &o, const Weights &p) {
     const uint64 v_tile = row_depth_descriptor(Shape::memory(), Shape::kKeyTile, Shape::kSwizzle) +
                           descriptor_step(Shape::kV) + v.stage() * descriptor_step(Shape::kVBytes);
@@ -180,7 +182,8 @@ private:
     v.advance();
   }
 
-  // Called before the values of an edge tile are multiplied. No product may be under way, because add_wild changes `o`.
+  // tame_values is called before the values of an edge tile are multiplied. No product may be under way in tame_values,
+  // because add_wild changes `o`.
   NSA_DEVICE void tame_values(const WorkItem &item, const Tiles &tiles, int32 tile, Result &o) {
     if (!tiles.is_edge(tile))
       return;

@@ -1,14 +1,14 @@
-// Loads for attention on sm_90a where a tensor has no map, because the copy engine cannot address its rows. A whole
-// warp copies element by element to the places that the boxes of a map would have filled. This is slow, but the results
-// are right.
+// Loads for attention on sm_90a where a tensor has no tensor map, because the copy engine cannot address the tensor's
+// rows. A whole warp copies element by element to the places that the boxes of a tensor map would have filled. A copy
+// without a tensor map is slow, but the results are right.
 #pragma once
 
 #include "sm90/attention_shape.cuh"
 
 namespace nsa {
 
-// Copies one row into a chunked tile of kRows rows. The row becomes zero if it does not exist, and zeros follow its
-// kColumns columns.
+// Copies one row into a chunked tile of kRows rows. A row that does not exist becomes zero in the tile, and zeros
+// follow the kColumns columns of a row.
 template <typename Shape, int32 kColumns, int32 kRows>
 NSA_DEVICE void copy_row(unsigned char *target, int32 row, const typename Shape::Element *from, bool exists) {
   using Element = typename Shape::Element;
@@ -46,7 +46,7 @@ NSA_DEVICE void copy_tile(const Tensor &view, const WorkItem &item, int32 key, u
   }
 }
 
-// Makes the copied data visible to the matrix units and tells the consumers that the place is full.
+// Makes the copied data visible to the matrix units and tells the consumers that the place in the ring is full.
 NSA_DEVICE void copied(const uint64 &full) {
   fence_async();
   leave_own(full);

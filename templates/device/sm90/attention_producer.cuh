@@ -1,6 +1,6 @@
-// The first warpgroup of attention on sm_90a. One warp finds the items of the block and has the copy engine load what
-// they need. The other three warps look for Inf and NaN in the values of keys that some row may not attend
-// (wild_values.cuh).
+// The producer warpgroup of attention on sm_90a, the first warpgroup of the block. One of its warps finds the items of
+// the block and has the copy engine load what the items need. The other three warps of the producer warpgroup look for
+// Inf and NaN in the values of keys that some row may not attend (wild_values.cuh).
 #pragma once
 
 #include "copy.cuh"
@@ -9,16 +9,16 @@
 
 namespace nsa {
 
-// Loads the queries, keys and values of items. One thread of the warp runs it. If a tensor has no map, the whole warp
-// runs it and copies.
+// Loads the queries, keys and values of items. One thread of the producer warp runs AttentionLoader. If a tensor has no
+// tensor map, the whole warp runs AttentionLoader and copies the tensor.
 template <typename Shape, typename Arguments> class AttentionLoader {
 public:
   using Facts = typename Shape::Facts;
 
   NSA_DEVICE AttentionLoader(const Arguments &args, bool mapped, int32 rank) : args(args), mapped(mapped), rank(rank) {}
 
-  // Loads all that an item needs, in the order in which the consumers ask for it. Part 0 loads what the rings can take
-  // before the consumers have given back a place of this item. Part 1 loads the rest.
+  // Loads all that an item needs, in the order in which the consumers ask for it. Part 0 of a load fills what the rings
+  // can take before the consumers have given back a place of the item. Part 1 of a load loads the rest of the item.
   NSA_DEVICE void load(const WorkItem &item, int32 part) {
     const KeyTiles<Shape> tiles(item, args.window);
     const int32 rest = max(tiles.count - Shape::kStages, 0);
@@ -36,8 +36,8 @@ public:
     }
   }
 
-  // Fetches the queries of the next item into L2. They cannot be loaded into shared memory yet, because the consumers
-  // still read the queries of the item before.
+  // Fetches the queries of the next item into L2. The next queries cannot be loaded into shared memory yet, because the
+  // consumers still read the queries of the item before.
   NSA_DEVICE void prefetch(const WorkItem &item) const {
     if (!mapped)
       return;
@@ -62,7 +62,8 @@ private:
     }
   };
 
-  // Each of the following waits until its place is empty, loads it, and goes on to the next place.
+  // Each of queries(), keys() and values() waits until its place in the ring is empty, loads the place, and goes on to
+  // the next place.
   NSA_DEVICE void queries(const WorkItem &item) {
 #pragma unroll 1
     for (int32 warpgroup = 0; warpgroup < Shape::kWarpgroups; ++warpgroup) {
@@ -129,7 +130,7 @@ private:
 };
 
 // Writes the results of an item whose rows see no key: 0, with the log-sum-exp -inf. A whole warp writes many rows at a
-// time, because such items come last, when no other work hides the time.
+// time, because items without keys come last, when no other work hides the time of the writes.
 template <typename Shape, typename Arguments>
 NSA_DEVICE void store_nothing(const Arguments &args, const WorkItem &item) {
   using Facts = typename Shape::Facts;
@@ -161,8 +162,8 @@ NSA_DEVICE void store_nothing(const Arguments &args, const WorkItem &item) {
   }
 }
 
-// The producer warp: finds items, publishes them, and loads for them. It handles items without keys itself. Consumers
-// and inspectors get only items that have keys, and at the end an item without rows.
+// The producer warp finds items, publishes them, and loads for them. The producer warp handles items without keys
+// itself. Consumers and inspectors get only items that have keys, and at the end an item without rows.
 template <typename Shape, typename Arguments> NSA_DEVICE void produce_attention(const Arguments &args) {
   const bool mapped = is_present(args.q_map) && is_present(args.k_map) && is_present(args.v_map);
   const int32 rank = Shape::kCluster == 1 ? 0 : static_cast<int32>(cluster_rank());
@@ -171,9 +172,9 @@ template <typename Shape, typename Arguments> NSA_DEVICE void produce_attention(
   WorkOrder<typename Shape::Facts, Arguments> order(args);
   AttentionLoader<Shape, Arguments> loader(args, mapped, rank);
   auto place = RingPlace<Shape::kItemSlots>::before_first();
-  // Items stand in shared memory: other warps read them there, and this warp does not need registers for them. The next
-  // item is searched while the first tiles of this item are loaded. The loop contains each step only once, because
-  // every cold start compiles it.
+  // Items are in shared memory, so that other warps can read them and the producer warp does not need registers for
+  // them. The next item is searched while the first tiles of the current item are loaded. The producer's loop contains
+  // each step only once, because every cold start compiles it.
   bool held = false;
   bool more = true;
   while (more) {
@@ -208,8 +209,8 @@ template <typename Shape, typename Arguments> NSA_DEVICE void produce_attention(
   }
 }
 
-// The inspector warps: they look at the values of each edge tile, tell the consumers what they found, and give each
-// tile back.
+// The inspector warps look at the values of each edge tile, tell the consumers what they found, and give each tile
+// back.
 template <typename Shape, typename Arguments> NSA_DEVICE void inspect_values(const Arguments &args) {
   const int32 lane = static_cast<int32>(threadIdx.x) - kWarpSize;
   constexpr int32 kLanes = Shape::kInspectors * kWarpSize;

@@ -1,5 +1,5 @@
 // How a warpgroup of attention on sm_90a writes its 64 rows: the results, their log-sum-exps, and the number of keys
-// that were read for them.
+// that were read for the rows.
 #pragma once
 
 #include "copy.cuh"
@@ -8,8 +8,8 @@
 
 namespace nsa {
 
-// Writes the thread's part of one row, which begins at a multiple of 16 bytes. All lanes take part in the exchange,
-// whether their row exists or not.
+// Writes the thread's part of one row of results, which begins at a multiple of 16 bytes. All lanes of the warp take
+// part in the exchange of pairs, whether their row exists or not.
 template <typename Element, int32 kCount>
 NSA_DEVICE void store_row(Element *target, bool exists, const float (&o)[kCount], int32 half) {
   constexpr int32 kTiles = kCount / 4;
@@ -26,8 +26,9 @@ NSA_DEVICE void store_row(Element *target, bool exists, const float (&o)[kCount]
     store_pair(target + fragment_column(threadIdx.x, kTiles - 1, 0), pair(kTiles - 1), exists ? 2 : 0, true);
 }
 
-// Writes the thread's part of both rows element by element. This is rare, but every cold start compiles it. So it is a
-// plain loop over the column tiles, which form a ring that turns by one in each step.
+// Writes the thread's part of its two rows element by element. Writing by elements is rare, but every cold start
+// compiles the code. The code is therefore a plain loop over the column tiles, which form a ring that turns by one in
+// each step.
 template <typename Element, int32 kCount>
 NSA_DEVICE void store_elements(Element *const (&targets)[2], const bool (&exists)[2], float (&o)[kCount]) {
 #pragma unroll 1
@@ -42,15 +43,15 @@ NSA_DEVICE void store_elements(Element *const (&targets)[2], const bool (&exists
   }
 }
 
-// Writes the results of an item. A row without weight (all its scores are -inf) has the result 0 and the log-sum-exp
+// Writes the results of an item. A row without weights (all its scores are -inf) has the result 0 and the log-sum-exp
 // -inf.
 template <typename Shape, typename Arguments, int32 kCount>
 NSA_DEVICE void store_result(const Arguments &args, const WorkItem &item, const SoftmaxRows &softmax,
                              float (&o)[kCount]) {
   using Facts = typename Shape::Facts;
   using Element = typename Shape::Element;
-  // Opaque, because the compiler would otherwise compute everything that depends on the thread alone before the loop
-  // over items, and keep it in registers.
+  // The thread's number is opaque. The compiler would compute everything that depends only on a number that it knows
+  // before the loop over items, and keep it in registers.
   const int32 thread = opaque(static_cast<int32>(threadIdx.x) - 128);
   float sum[2];
 #pragma unroll
@@ -89,8 +90,8 @@ NSA_DEVICE void store_result(const Arguments &args, const WorkItem &item, const 
       const int32 head = item.kv_head * Facts::kGroup + row % Facts::kGroup;
       args.lse.data[args.lse.at(item.q_entry, time, head).offset] = lse;
     }
-    // How many keys a query attended in this item. All heads of a group read the same keys, so the row of the first
-    // head writes the number.
+    // Writes how many keys a query attended in this item. All heads of a group read the same keys, so the row of the
+    // first head writes the number.
     if (args.reads.present() && row % Facts::kGroup == 0) {
       const int32 past = past_visible_key<Facts>(item.earlier + row / Facts::kGroup);
       const int32 first = Facts::kWindowed ? past - args.window : 0;

@@ -1,8 +1,8 @@
 // What the roles of attention on sm_90a (templates/cuda/sm90/attention.cu) share: the sizes of tiles, the layout of the
 // block's shared memory with its barriers, and the cutting of an item's keys into tiles.
 //
-// The template parameter Facts describes the kernel. It has the members that work_items.cuh asks for, and Element,
-// kQkDim, kVDim, kWarpgroups, kKeyTile and kStages.
+// The template parameter Facts describes the attention kernel. Facts has the members that work_items.cuh asks for, and
+// Element, kQkDim, kVDim, kWarpgroups, kKeyTile and kStages.
 #pragma once
 
 #include "sm90/barrier_ring.cuh"
@@ -34,8 +34,8 @@ template <typename Facts_> struct AttentionShape {
   static constexpr int32 kQkSteps = (Facts::kQkDim + kWgmmaDepth - 1) / kWgmmaDepth;
   static constexpr int32 kKeySteps = kKeyTile / kWgmmaDepth;
 
-  // Boxes of the tensor maps. A box of queries holds the 64 rows of a warpgroup. A box of keys or values holds the
-  // block's share of a tile.
+  // Boxes of the tensor maps. A tensor map's box of queries holds the 64 rows of a warpgroup. A tensor map's box of
+  // keys or values holds the block's share of a tile.
   static constexpr int32 kBoxHeads = Facts::kGroup < 64 ? Facts::kGroup : 64;
   static constexpr int32 kBoxKeys = kKeyTile / kCluster;
   static_assert(64 % kBoxHeads == 0, "a box of queries holds whole queries or whole parts of a group");
@@ -49,11 +49,11 @@ template <typename Facts_> struct AttentionShape {
   static constexpr int32 kConsumerWarps = 4 * kWarpgroups;
   static constexpr int32 kInspectors = 3;
 
-  // Four items are in use at a time: the item whose results are written, the item whose keys are weighed, the item
+  // The block uses four items at a time: the item whose results are written, the item whose keys are weighed, the item
   // whose keys are loaded, and the next item.
   static constexpr int32 kItemSlots = 4;
 
-  // Offsets in shared memory, in bytes. Tiles begin at multiples of the size of an atom.
+  // Offsets in shared memory, in bytes. Tiles in shared memory begin at multiples of the size of an atom.
   static constexpr int32 kQ = 0;
   static constexpr int32 kK = kQ + kWarpgroups * kQBytes;
   static constexpr int32 kV = kK + kStages * kKBytes;
@@ -77,12 +77,12 @@ template <typename Facts_> struct AttentionShape {
 
   using Values = ValueTile<Element, kKeyTile, kVChunks>;
 
-  // The address of the block's shared memory in the shared window, and its parts.
+  // The address of the block's shared memory in the shared window, and the parts of this memory.
   NSA_DEVICE static uint32 memory() { return shared_address(attention_memory); }
   NSA_DEVICE static Tail &tail() { return *reinterpret_cast<Tail *>(attention_memory + kTail); }
   NSA_DEVICE static Values values(int32 stage) { return {attention_memory + kV + stage * kVBytes}; }
 
-  // Initialises all barriers. One thread of the block calls it.
+  // Initialises all barriers. One thread of the block calls make_barriers.
   NSA_DEVICE static void make_barriers() {
     Tail &t = tail();
     constexpr int32 kReaders = kConsumerWarps * kCluster;
@@ -110,12 +110,14 @@ private:
   }
 };
 
-// The keys of an item, cut into tiles from its first key on. Loops take the last tile first.
+// The keys of an item, cut into tiles from the item's first key on. Loops over the tiles of keys take the last tile
+// first.
 template <typename Shape> struct KeyTiles {
   using Facts = typename Shape::Facts;
   int32 first_key;
   int32 count;
-  // `common`: the keys that all rows of the block attend. Tiles [first_plain, past_plain) hold only such keys.
+  // `common` is the range of keys that all rows of the block attend. Tiles [first_plain, past_plain) hold only keys in
+  // `common`.
   KeyRange common;
   int32 first_plain;
   int32 past_plain;
@@ -126,8 +128,9 @@ template <typename Shape> struct KeyTiles {
     const int32 last_past = past_visible_key<Facts>(item.earlier + last_row / Facts::kGroup);
     common.first = Facts::kWindowed ? last_past - window : 0;
     common.past = past_visible_key<Facts>(item.earlier + item.first_row / Facts::kGroup);
-    // A difference may be negative, and its division then rounds towards 0. This does no harm: no tile comes before a
-    // first_plain that is 0 or negative, and all tiles are edges if past_plain is 0 or negative.
+    // A difference of keys may be negative, and the division of a negative number rounds towards 0. This rounding does
+    // no harm: no tile comes before a first_plain that is 0 or negative, and all tiles are edges if past_plain is 0 or
+    // negative.
     first_plain = (common.first - first_key + Shape::kKeyTile - 1) / Shape::kKeyTile;
     past_plain = (common.past - first_key) / Shape::kKeyTile;
   }
@@ -135,12 +138,12 @@ template <typename Shape> struct KeyTiles {
   // The first key of a tile.
   NSA_DEVICE int32 key(int32 tile) const { return first_key + tile * Shape::kKeyTile; }
 
-  // Whether the tile holds a key that some row may not attend.
+  // Returns whether the tile holds a key that some row may not attend.
   NSA_DEVICE bool is_edge(int32 tile) const { return tile >= past_plain || (Facts::kWindowed && tile < first_plain); }
 };
 
-// Gives a place back: one arrival for the warp, whose matrix products with the place and whose reads of it are over. It
-// arrives at the barrier of each block that shares the loads.
+// Gives a place of a ring back, with one arrival for the whole warp: the warp's matrix products with the place and its
+// reads of the place are over. leave() arrives at the barrier of each block that shares the loads.
 template <typename Shape> NSA_DEVICE void leave(const uint64 &barrier) {
   const uint32 lane = threadIdx.x % kWarpSize;
   if constexpr (Shape::kCluster == 1) {
@@ -152,7 +155,8 @@ template <typename Shape> NSA_DEVICE void leave(const uint64 &barrier) {
   }
 }
 
-// One arrival for the warp at a barrier of the own block. It covers everything that all lanes of the warp did before.
+// leave_own() is one arrival for the warp at a barrier of the own block. The arrival covers everything that all lanes
+// of the warp did before.
 NSA_DEVICE void leave_own(const uint64 &barrier) {
   __syncwarp();
   if (threadIdx.x % kWarpSize == 0)

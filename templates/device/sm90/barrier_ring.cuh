@@ -1,6 +1,6 @@
 // RingPlace<kStages>: the place at which a role stands in a ring of shared-memory stages. A producer fills the stages
-// and consumers empty them. Each stage has two mbarriers. The producer waits for `empty`, and consumers wait for
-// `full`, each for the parity of its round. Nothing here touches memory.
+// and consumers empty them. Each stage of a ring has two mbarriers, `empty` and `full`. The producer waits for `empty`,
+// and consumers wait for `full`, each for the parity of its round. No function of barrier_ring.cuh touches memory.
 #pragma once
 
 #include "types.cuh"
@@ -9,7 +9,7 @@ namespace nsa {
 
 template <uint32 kStages> class RingPlace {
 public:
-  // The place before the first: advance() leads from it to stage 0.
+  // before_first() is the place before the first stage: advance() leads from it to stage 0.
   NSA_DEVICE static constexpr RingPlace before_first() {
     RingPlace result;
     result.count = 2 * kStages - 1;
@@ -28,17 +28,18 @@ public:
     return result;
   }
 
-  // The parity of the phase that ends when the stage is full in this round.
+  // Returns the parity of the phase that ends when the stage is full in the current round.
   NSA_DEVICE constexpr int32 full_parity() const {
     return static_cast<int32>(kIsPowerOf2 ? count / kStages % 2 : count < kStages ? 0 : 1);
   }
 
-  // The parity of the phase that ends when the consumers have left the stage since the round before. In the first round
-  // all stages are empty: a wait for parity 1 returns at once at a barrier that has not yet completed a phase.
+  // Returns the parity of the phase that ends when the consumers have left the stage since the round before. In the
+  // first round all stages of the ring are empty: a wait for parity 1 returns at once at a barrier that has not yet
+  // completed a phase.
   NSA_DEVICE constexpr int32 empty_parity() const { return full_parity() ^ 1; }
 
 private:
-  // For a power of 2, stage and round are bits of a count that never turns back.
+  // If kStages is a power of 2, stage and round are bits of a count that never turns back.
   static constexpr bool kIsPowerOf2 = (kStages & (kStages - 1)) == 0;
 
   uint32 count = 0; // modulo 2^32 if kStages is a power of 2, else modulo two rounds; one register

@@ -1,10 +1,11 @@
 // Index arithmetic of sm_90a: where the copy engine puts an element of a swizzled tile, and the descriptor with which
-// wgmma finds it (PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout"). Nothing here touches memory, so
-// that a host test can compile it.
+// wgmma finds it (PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout"). No function of descriptor.cuh
+// touches memory, so that a host test can compile the file.
 //
-// A tile stands in shared memory as column chunks, one after the other. A chunk is as wide as the swizzle (128, 64 or
-// 32 bytes) and holds all rows of the tile. A tensor map with that swizzle writes exactly this for a box that is one
-// chunk wide. Eight rows of a chunk are an atom. Chunks begin at multiples of the atom's size, 8 * swizzle bytes.
+// A tile is stored in shared memory as column chunks, one after the other. A column chunk is as wide as the swizzle
+// (128, 64 or 32 bytes) and holds all rows of the tile. A tensor map with the same swizzle writes a box that is one
+// chunk wide exactly as such a column chunk. Eight rows of a chunk are an atom. Chunks begin at multiples of the atom's
+// size, 8 * swizzle bytes.
 #pragma once
 
 #include "types.cuh"
@@ -15,7 +16,7 @@ inline constexpr int32 kSwizzle128 = 128;
 inline constexpr int32 kSwizzle64 = 64;
 inline constexpr int32 kSwizzle32 = 32;
 
-// Rows of an atom.
+// The number of rows of an atom.
 inline constexpr int32 kAtomRows = 8;
 
 // The depth of one wgmma for 16-bit elements: 16 elements, 32 bytes.
@@ -34,20 +35,20 @@ NSA_DEVICE constexpr int32 chunk_count(int32 columns, int32 swizzle, int32 eleme
 
 NSA_DEVICE constexpr int32 chunk_bytes(int32 rows, int32 swizzle) { return rows * swizzle; }
 
-// The swizzled place of an offset within a chunk. The bits of the offset from bit 7 on say how the 16-byte units change
-// places.
+// The swizzled place of an offset within a chunk. The bits of an offset from bit 7 on say how the 16-byte units of the
+// chunk change places.
 NSA_DEVICE constexpr int32 swizzled_offset(int32 offset, int32 swizzle) {
   return offset ^ ((offset >> 3) & (swizzle / 16 - 1) << 4);
 }
 
-// The distance in bytes from the beginning of the tile to an element.
+// Returns the distance in bytes from the beginning of a tile to an element.
 NSA_DEVICE constexpr int32 chunked_offset(int32 row, int32 column, int32 rows, int32 swizzle, int32 element_bytes) {
   const int32 byte = column * element_bytes;
   return byte / swizzle * chunk_bytes(rows, swizzle) + swizzled_offset(row * swizzle + byte % swizzle, swizzle);
 }
 
-// A descriptor. Its address and its distances are in units of 16 bytes. In a cluster the address of shared memory has
-// the block's number from bit 24 on; a descriptor does not contain it.
+// Makes a descriptor. The address and the distances in a descriptor are in units of 16 bytes. In a cluster the address
+// of shared memory has the block's number from bit 24 on; a descriptor does not contain the block's number.
 NSA_DEVICE constexpr uint64 matrix_descriptor(uint32 address, int32 leading_bytes, int32 stride_bytes, int32 swizzle) {
   const uint64 mode = swizzle == kSwizzle128 ? 1 : swizzle == kSwizzle64 ? 2 : 3;
   return static_cast<uint64>((address & 0x3ffff) >> 4) | static_cast<uint64>(leading_bytes >> 4) << 16 |
@@ -55,23 +56,25 @@ NSA_DEVICE constexpr uint64 matrix_descriptor(uint32 address, int32 leading_byte
 }
 
 // The descriptor of an operand whose depth runs along the stored rows (K-major): a left operand, or a right operand
-// that is stored transposed. The stride leads from atom to atom. wgmma does not read the leading distance here.
+// that is stored transposed. The stride in a K-major descriptor leads from atom to atom. wgmma does not read the
+// leading distance of a K-major descriptor.
 NSA_DEVICE constexpr uint64 depth_major_descriptor(uint32 address, int32 swizzle) {
   return matrix_descriptor(address, 16, atom_bytes(swizzle), swizzle);
 }
 
-// The descriptor of an operand whose stored rows are the depth (MN-major). The leading distance leads from chunk to
-// chunk.
+// The descriptor of an operand whose stored rows are the depth (MN-major). The leading distance in an MN-major
+// descriptor leads from chunk to chunk.
 NSA_DEVICE constexpr uint64 row_depth_descriptor(uint32 address, int32 rows, int32 swizzle) {
   return matrix_descriptor(address, chunk_bytes(rows, swizzle), atom_bytes(swizzle), swizzle);
 }
 
-// The number to add to a descriptor for an operand that begins `bytes` later. No carry leaves the address field,
-// because shared memory has fewer than 2^18 bytes.
+// Returns the number to add to a descriptor for an operand that begins `bytes` later. The addition carries nothing out
+// of the address field, because shared memory has fewer than 2^18 bytes.
 NSA_DEVICE constexpr uint64 descriptor_step(int32 bytes) { return static_cast<uint64>(bytes >> 4); }
 
 // The distance in bytes from the beginning of a tile of 16-bit elements to its part from `depth` on, a multiple of
-// kWgmmaDepth. Within an atom the hardware swizzles the address itself, so the distance is counted without the swizzle.
+// kWgmmaDepth. Within an atom the hardware swizzles the address itself, so the distance to a depth is counted without
+// the swizzle.
 NSA_DEVICE constexpr int32 depth_major_offset(int32 depth, int32 rows, int32 swizzle) {
   const int32 byte = depth * 2;
   return byte / swizzle * chunk_bytes(rows, swizzle) + byte % swizzle;

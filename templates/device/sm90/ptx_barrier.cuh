@@ -1,14 +1,15 @@
 // Barriers in shared memory that count arrivals and bytes (PTX ISA, "mbarrier"; sm_90), and the numbered barriers of a
-// block (PTX ISA, "barrier"). An mbarrier passes through phases. `parity` is the parity of the phase to wait for; the
-// first phase has parity 0. Addresses are addresses of the shared window (shared_address).
+// block (PTX ISA, "barrier"). An mbarrier passes through phases. The argument `parity` is the parity of the mbarrier's
+// phase to wait for; the first phase has parity 0. Addresses of barriers are addresses of the shared window
+// (shared_address).
 #pragma once
 
 #include "ptx_copy.cuh"
 
 namespace nsa {
 
-// One thread initialises the barrier. Before other threads use it, fence_barrier_init and then a barrier of the block
-// or of the cluster must follow.
+// One thread initialises the barrier. Before other threads use an initialised barrier, fence_barrier_init and then a
+// barrier of the block or of the cluster must follow.
 NSA_DEVICE void barrier_init(uint32 barrier, int32 arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(barrier), "r"(arrivals) : "memory");
 }
@@ -20,20 +21,21 @@ NSA_DEVICE void barrier_arrive(uint32 barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(barrier) : "memory");
 }
 
-// Arrives at a barrier of another block of the cluster, or of the own block. `barrier` comes from cluster_address. The
-// arrival orders only what this block sees. That is enough to say that a place was read. A release to the cluster would
-// wait until everything that the thread has under way in global memory has finished (MEMBAR.ALL.GPU), which takes 0.6
-// us each time.
+// Arrives at a barrier of another block of the cluster, or of the own block. `barrier` comes from cluster_address. An
+// arrival by barrier_arrive_cluster orders only what this block sees, which is enough to say that a place was read. An
+// arrival with a release to the cluster would wait until everything that the thread has under way in global memory has
+// finished (MEMBAR.ALL.GPU), which takes 0.6 us each time.
 NSA_DEVICE void barrier_arrive_cluster(uint32 barrier) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" : : "r"(barrier) : "memory");
 }
 
-// Arrives, and makes the phase wait for this many more bytes from the copy engine.
+// Arrives at an mbarrier, and makes its phase wait for `bytes` more bytes from the copy engine.
 NSA_DEVICE void barrier_arrive_expect(uint32 barrier, int32 bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(barrier), "r"(bytes) : "memory");
 }
 
-// Whether the phase is over. The instruction may suspend the thread for a while before it answers no.
+// Returns whether the phase of an mbarrier is over. The instruction mbarrier.try_wait may suspend the thread for a
+// while before it answers no.
 NSA_DEVICE bool barrier_try_wait(uint32 barrier, int32 parity) {
   uint32 done;
   asm volatile("{\n"
@@ -53,8 +55,8 @@ NSA_DEVICE void barrier_wait(uint32 barrier, int32 parity) {
   }
 }
 
-// Numbered barriers, 0 to 15. Barrier 0 is the barrier of __syncthreads. `threads` counts the threads that wait and the
-// threads that only arrive; it is a multiple of 32.
+// Numbered barriers, 0 to 15. Barrier 0 is the barrier of __syncthreads. The argument `threads` of a named barrier
+// counts the threads that wait and the threads that only arrive; it is a multiple of 32.
 NSA_DEVICE void named_barrier_sync(int32 name, int32 threads) {
   asm volatile("barrier.cta.sync.aligned %0, %1;" : : "r"(name), "r"(threads) : "memory");
 }

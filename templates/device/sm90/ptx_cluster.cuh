@@ -13,12 +13,12 @@ NSA_DEVICE uint32 cluster_rank() {
   return result;
 }
 
-// A barrier of all threads of the cluster, in two halves. What was written before the arrival is visible after the
-// wait.
+// A barrier of all threads of the cluster, in two halves. What a thread wrote before cluster_arrive is visible to the
+// cluster after cluster_wait.
 NSA_DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" : : : "memory"); }
 NSA_DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory"); }
 
-// The address, in the shared memory of block `rank`, of what lies at `address` in the own shared memory.
+// Returns the address, in the shared memory of block `rank`, of what lies at `address` in the own shared memory.
 NSA_DEVICE uint32 cluster_address(uint32 address, uint32 rank) {
   uint32 result;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(result) : "r"(address), "r"(rank));
@@ -32,7 +32,7 @@ NSA_DEVICE float load_cluster(uint32 address) {
   return result;
 }
 
-// True in exactly one lane of the warp, always the same lane. All lanes call it.
+// elect_lane() is true in exactly one lane of the warp, always the same lane. All lanes call elect_lane().
 NSA_DEVICE bool elect_lane() {
   uint32 elected;
   asm volatile("{\n"
@@ -44,8 +44,9 @@ NSA_DEVICE bool elect_lane() {
   return elected != 0;
 }
 
-// Sets the number of registers of each thread of the warpgroup from here on. All warps of the warpgroup execute it. It
-// takes effect only in kernels whose launch bounds state a number of blocks per multiprocessor.
+// Sets the number of registers of each thread of the warpgroup from here on. All warps of the warpgroup execute the
+// change of registers. The change takes effect only in kernels whose launch bounds state a number of blocks per
+// multiprocessor.
 template <int32 kRegisters> NSA_DEVICE void raise_registers() {
   static_assert(kRegisters % 8 == 0 && kRegisters >= 24 && kRegisters <= 256, "registers come by eight, 24 to 256");
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" : : "n"(kRegisters));

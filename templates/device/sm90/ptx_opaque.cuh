@@ -1,11 +1,12 @@
-// Values about which the optimizer knows nothing. They prevent optimizations that would cost more than they save.
+// Values about which the optimizer knows nothing. Opaque values prevent optimizations that would cost more than they
+// save.
 #pragma once
 
 #include "types.cuh"
 
 namespace nsa {
 
-// Returns `value`. The compiler computes the result here, neither earlier nor a second time.
+// Returns `value`. The compiler computes the result at the place of the call, neither earlier nor a second time.
 NSA_DEVICE int32 opaque(int32 value) {
   asm volatile("" : "+r"(value));
   return value;

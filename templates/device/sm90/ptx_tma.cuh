@@ -1,8 +1,8 @@
-// The copy engine (PTX ISA, "cp.async.bulk"; sm_90). It copies between global and shared memory: boxes of a tensor that
-// a map describes, and plain runs of bytes. One thread issues a copy. A load completes on an mbarrier
-// (ptx_barrier.cuh). A store belongs to a group of the thread that issued it. Coordinates are in elements, and the
-// contiguous dimension comes first. Parts of a box outside of the tensor are read as zeros, which count as bytes, and
-// are not written.
+// The copy engine (PTX ISA, "cp.async.bulk"; sm_90). The copy engine copies between global and shared memory: boxes of
+// a tensor that a tensor map describes, and plain runs of bytes. One thread issues a copy. A load by the copy engine
+// completes on an mbarrier (ptx_barrier.cuh). A store by the copy engine belongs to a group of the thread that issued
+// it. Coordinates of a box are in elements, and the contiguous dimension comes first. A load fills the parts of a box
+// outside of the tensor with zeros, which the mbarrier counts as bytes; a store does not write these parts.
 //
 // The copy engine and wgmma see what plain stores wrote into shared memory only after fence_async.
 #pragma once
@@ -11,14 +11,15 @@
 
 namespace nsa {
 
-// A tensor map as the driver encodes it (cuTensorMapEncodeTiled). It is passed as a __grid_constant__ parameter of the
+// A tensor map as the driver encodes it (cuTensorMapEncodeTiled). A tensor map is a __grid_constant__ parameter of the
 // kernel.
 struct alignas(64) TensorMap {
   uint64 words[16];
 };
 static_assert(sizeof(TensorMap) == 128, "a tensor map takes 16 slots of 8 bytes");
 
-// Whether the launcher could make the map. It leaves zeros for a view that the copy engine cannot address.
+// Returns whether the launcher could make the tensor map. The launcher passes a tensor map of zeros for a view that the
+// copy engine cannot address.
 NSA_DEVICE bool is_present(const TensorMap &map) {
   uint64 bits = 0;
 #pragma unroll
@@ -35,8 +36,8 @@ NSA_DEVICE void prefetch_map(const TensorMap &map) {
 // (the asynchronous proxy) after it.
 NSA_DEVICE void fence_async() { asm volatile("fence.proxy.async.shared::cta;" : : : "memory"); }
 
-// Loads a box from global to shared memory. The destination is a multiple of 128 bytes; for a swizzled box it is a
-// multiple of the size of an atom.
+// Loads a box from global to shared memory. The destination of a load is a multiple of 128 bytes; for a swizzled box it
+// is a multiple of the size of an atom.
 NSA_DEVICE void tma_load(uint32 destination, const TensorMap &map, uint32 barrier, int32 x, int32 y) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
@@ -69,7 +70,7 @@ NSA_DEVICE void tma_load(uint32 destination, const TensorMap &map, uint32 barrie
 }
 
 // Loads a box to the same place in every block of the cluster whose bit is set in `blocks`. The barrier at the same
-// address in each of these blocks counts the bytes.
+// address in each block that gets the box counts the bytes.
 NSA_DEVICE void tma_multicast(uint32 destination, const TensorMap &map, uint32 barrier, uint16 blocks, int32 x, int32 y,
                               int32 z, int32 w) {
   asm volatile(
@@ -80,7 +81,7 @@ NSA_DEVICE void tma_multicast(uint32 destination, const TensorMap &map, uint32 b
       : "memory");
 }
 
-// Fetches a box into L2 only.
+// Fetches a box of a tensor into L2 only.
 NSA_DEVICE void tma_prefetch(const TensorMap &map, int32 x, int32 y, int32 z, int32 w) {
   asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global.tile [%0, {%1, %2, %3, %4}];"
                :
@@ -102,7 +103,7 @@ NSA_DEVICE void tma_reduce_add(const TensorMap &map, uint32 source, int32 x, int
                : "memory");
 }
 
-// Stores a plain run of bytes, or adds it. Addresses and `bytes` are multiples of 16.
+// Stores a plain run of bytes, or adds it. The addresses and `bytes` of a plain run are multiples of 16.
 NSA_DEVICE void bulk_store(void *destination, uint32 source, int32 bytes) {
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
                :
@@ -131,7 +132,7 @@ NSA_DEVICE void bulk_reduce_add(f16 *destination, uint32 source, int32 bytes) {
 // Closes the group of stores that this thread issued since the last commit.
 NSA_DEVICE void commit_stores() { asm volatile("cp.async.bulk.commit_group;" : : : "memory"); }
 
-// Waits until at most kPending of this thread's latest groups are still writing.
+// Waits until at most kPending of this thread's latest groups of stores are still writing.
 template <int32 kPending> NSA_DEVICE void wait_stores() {
   asm volatile("cp.async.bulk.wait_group %0;" : : "n"(kPending) : "memory");
 }

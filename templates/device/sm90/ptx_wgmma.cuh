@@ -1,32 +1,32 @@
 // Matrix products of a warpgroup (PTX ISA, "wgmma"; sm_90a): d += a b for a 64 x 16 `a`, a 16 x N `b` and a 64 x N `d`.
 // `a` and `b` are bf16 or f16, `d` is float, and N is a multiple of 8 up to 256. All four warps of the warpgroup
-// execute it. A product runs asynchronously. Between wgmma_fence and the wgmma_wait that ends the product, no code may
-// touch the registers of `d`, or of `a` if it is in registers. Descriptors name operands in shared memory
-// (descriptor.cuh).
+// execute wgmma. A product of wgmma runs asynchronously. Between wgmma_fence and the wgmma_wait that ends the product,
+// no code may touch the registers of `d`, or of `a` if it is in registers. A descriptor names an operand of wgmma in
+// shared memory (descriptor.cuh).
 //
-// Registers (PTX ISA, "Register Fragments for wgmma m64nNk16"): warp w of the warpgroup holds 16 rows from row 16 w on,
-// in the fragment layout of layout.cuh. The element of a tile, a half and an index is d[4 * tile + 2 * half + index].
-// `a` holds two column tiles in the same order.
+// Registers of wgmma (PTX ISA, "Register Fragments for wgmma m64nNk16"): warp w of the warpgroup holds 16 rows from row
+// 16 w on, in the fragment layout of layout.cuh. The element of `d` at a column tile, a half and an index is d[4 * tile
+// + 2 * half + index]. If the operand `a` is in registers, it holds two column tiles in the order of `d`.
 #pragma once
 
 #include "types.cuh"
 
 namespace nsa {
 
-// Call it before the first wgmma, and before a wgmma whose registers were touched since the last wgmma.
+// Call wgmma_fence before the first wgmma, and before a wgmma whose registers were touched since the last wgmma.
 NSA_DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" : : : "memory"); }
 
 // Closes the group of the products that were issued since the last commit.
 NSA_DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" : : : "memory"); }
 
-// Waits until at most kPending of the latest groups are running. Pass the registers of the groups that ended to
-// wgmma_hold.
+// Waits until at most kPending of the latest groups of products are running. After the wait, pass the registers of the
+// groups that ended to wgmma_hold.
 template <int32 kPending> NSA_DEVICE void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(kPending) : "memory");
 }
 
-// Keeps the compiler from moving code that uses these registers over this place. It emits no instruction. The compiler
-// needs it because it does not see that a product writes its registers later.
+// wgmma_hold keeps the compiler from moving code that uses `registers` over the place of the call. wgmma_hold emits no
+// instruction. It is needed because the compiler does not see that a product writes its registers later.
 template <int32 kCount> NSA_DEVICE void wgmma_hold(float (&registers)[kCount]) {
 #pragma unroll
   for (int32 i = 0; i < kCount; ++i)
@@ -105,8 +105,9 @@ template <int32 kCount> NSA_DEVICE void wgmma_hold(uint32 (&registers)[kCount]) 
 #define NSA_SUMS_124 NSA_SUMS_120, NSA_SUM_4(120)
 #define NSA_SUMS_128 NSA_SUMS_124, NSA_SUM_4(124)
 
-// wgmma(T{}, d, a, b, accumulate): both operands are in shared memory. If `accumulate` is 0, `d` is overwritten.
-// kRowDepthA and kRowDepthB say that the operand is stored with its depth as rows (row_depth_descriptor).
+// wgmma(T{}, d, a, b, accumulate): the operands `a` and `b` are in shared memory. If `accumulate` is 0, wgmma
+// overwrites `d`. kRowDepthA and kRowDepthB say that operand `a` or `b` is stored with its depth as rows
+// (row_depth_descriptor).
 #define NSA_WGMMA_SHARED(type, text, columns, count, a, b, s, ta, tb)                                                  \
   template <bool kRowDepthA, bool kRowDepthB>                                                                          \
   NSA_DEVICE void wgmma(type, float (&d)[count], uint64 a_descriptor, uint64 b_descriptor, int32 accumulate) {         \
@@ -136,7 +137,8 @@ template <int32 kCount> NSA_DEVICE void wgmma_hold(uint32 (&registers)[kCount]) 
   NSA_WGMMA_REGISTERS(bf16, "bf16", columns, count, p0, p1, p2, p3, p4, p5, p6)                                        \
   NSA_WGMMA_REGISTERS(f16, "f16", columns, count, p0, p1, p2, p3, p4, p5, p6)
 
-// Arguments: the columns N, the registers of `d` per thread, and the names of the operands that follow `d`.
+// Arguments of NSA_WGMMA: the columns N, the registers of `d` per thread, and the names of the operands that follow
+// `d`.
 NSA_WGMMA("8", 4, "%4", "%5", "%6", "%7", "%8", "%9", "%10")
 NSA_WGMMA("16", 8, "%8", "%9", "%10", "%11", "%12", "%13", "%14")
 NSA_WGMMA("24", 12, "%12", "%13", "%14", "%15", "%16", "%17", "%18")

@@ -1,6 +1,7 @@
-// What a warpgroup does with its 64 rows of scores between two matrix products: it masks them, takes the online softmax
-// in base 2 (Milakov and Gimelshein, arXiv 1805.02867), and rounds the weights to the left operand of the next product.
-// A thread holds rows `half` 0 and 1 of the fragment layout: s[4 * tile + 2 * half + index] (ptx_wgmma.cuh).
+// What a warpgroup does with its 64 rows of scores between two matrix products: it masks the scores, takes the online
+// softmax in base 2 (Milakov and Gimelshein, arXiv 1805.02867), and rounds the weights to the left operand of the next
+// product. A thread holds the scores of two rows, `half` 0 and 1 of the fragment layout: s[4 * tile + 2 * half + index]
+// (ptx_wgmma.cuh).
 #pragma once
 
 #include "layout.cuh"
@@ -19,8 +20,8 @@ struct KeyRange {
   int32 past;
 };
 
-// Sets the scores of keys outside of the ranges of the thread's rows to -inf. Steps of sixteen keys that the whole warp
-// attends are skipped.
+// Sets the scores of keys outside of the ranges of the thread's rows to -inf. Masking skips each step of sixteen keys
+// that the whole warp attends.
 template <int32 kCount>
 NSA_DEVICE void mask_scores(float (&s)[kCount], int32 first_key, const KeyRange (&rows)[2], KeyRange warp) {
   const int32 lane_key = first_key + static_cast<int32>(threadIdx.x) % 4 * 2;
@@ -41,24 +42,25 @@ NSA_DEVICE void mask_scores(float (&s)[kCount], int32 first_key, const KeyRange 
 
 // The state of the online softmax for the two rows of a thread.
 //
-// Weights are taken against the greatest score of their own tile, not against the greatest score of the row so far. The
-// greatest weight of a tile is then 1, which rounding does not change, and the greatest weights cause most of the
-// error. The error is 0.35 to 7 % smaller than with weights against the row's maximum (docs/lab/hopper_attention.md).
+// Weights are taken against the greatest score of their own tile, not against the greatest score of the row so far. By
+// this rule the greatest weight of a tile is 1, which rounding does not change. The greatest weights cause most of the
+// error of rounding. With weights against the tile's maximum, the error is 0.35 to 7 % smaller than with weights
+// against the row's maximum (docs/lab/hopper_attention.md).
 //
-// Earlier results are therefore scaled at every tile. If the maximum of a tile lies far below the row's maximum, its
-// weights are taken against a reference that lies kReach below the row's maximum (in base 2), so that sums and results
-// stay in range. A new weight never exceeds 1. The weights of earlier tiles grow to 2^kReach = 4 at most when results
-// are scaled.
+// Because the maximum changes from tile to tile, earlier results are scaled at every tile. If the maximum of a tile
+// lies far below the row's maximum, the tile's weights are taken against a reference that lies kReach below the row's
+// maximum (in base 2), so that sums and results stay in range. A new weight never exceeds 1. The weights of earlier
+// tiles grow to 2^kReach = 4 at most when results are scaled.
 struct SoftmaxRows {
   static constexpr float kReach = 2;
   static constexpr float kNoKey = 3.402823466e38f; // of a row that has met no allowed key: its weights are 0
 
-  // Maximum and reference in base 2, negated: a weight is 2^(score * scale_log2 + minus_reference).
+  // The maximum and the reference of a row in base 2, negated: a weight is 2^(score * scale_log2 + minus_reference).
   float minus_max[2] = {kNoKey, kNoKey};
   float minus_reference[2] = {kNoKey, kNoKey};
   float l[2] = {0, 0}; // this thread's part of the sum
 
-  // Replaces scores with weights. The caller multiplies what it summed before by `rescale`.
+  // Replaces scores with weights. The caller of weigh() multiplies its sums of earlier tiles by `rescale`.
   template <int32 kCount> NSA_DEVICE void weigh(float (&s)[kCount], float (&rescale)[2], float scale_log2) {
     float top[2][2] = {{s[0], s[1]}, {s[2], s[3]}};
 #pragma unroll
@@ -93,13 +95,13 @@ struct SoftmaxRows {
 #pragma unroll
     for (int32 half = 0; half < 2; ++half) {
       l[half] = fmaf(l[half], rescale[half], sum[half][0] + sum[half][1]);
-      // A shuffle from a lane to itself. It needs all weights, so the compiler computes the weights before it and does
-      // not put the wait for the running product in between.
+      // This shuffle from a lane to itself needs all weights, so the compiler computes the weights before the shuffle
+      // and does not put the wait for the running product in between.
       l[half] = shuffle(l[half], static_cast<int32>(threadIdx.x));
     }
   }
 
-  // The sum of the whole row. Its four lanes get the same value.
+  // Returns the sum of the weights of a whole row. The four lanes that hold a row get the same sum.
   NSA_DEVICE float row_sum(int32 half) const {
     float sum = l[half];
     sum += shuffle_xor(sum, 1);
@@ -107,7 +109,7 @@ struct SoftmaxRows {
   }
 };
 
-// Rounds the weights to left operands. A step has 16 keys.
+// Rounds the weights to left operands of wgmma. A step of wgmma has 16 keys.
 template <typename T, int32 kSteps>
 NSA_DEVICE void round_weights(uint32 (&p)[kSteps][4], const float (&s)[kSteps * 8]) {
 #pragma unroll

@@ -1,10 +1,11 @@
-// Values that are Inf or NaN (wild values) at keys that not all rows of a block attend. Such a key has the weight 0 in
-// a row that does not attend it. But matrix units compute 0 * NaN as NaN, and bytes of a key that is not attended must
+// Values that are Inf or NaN (wild values) at keys that not all rows of a block attend. A key has the weight 0 in a row
+// that does not attend it. But matrix units compute 0 * NaN as NaN, and the value of a key that is not attended must
 // not reach a result.
 //
-// So inspector warps look at the values of these keys. If they find a wild value, plain additions add it to the sums of
-// the rows that attend its key. A multiplication with the weight is not needed: the weight is positive, which changes
-// neither an Inf nor a NaN. Zeros then replace all wild values of the tile.
+// For this reason inspector warps look at the values of keys that not all rows attend. If the inspector warps find a
+// wild value, plain additions add it to the sums of the rows that attend its key. A multiplication of a wild value with
+// the weight is not needed: the weight is positive, which changes neither an Inf nor a NaN. After the additions, zeros
+// replace all wild values of the tile.
 #pragma once
 
 #include "layout.cuh"
@@ -26,21 +27,21 @@ template <typename T, int32 kRows_, int32 kChunks_> struct ValueTile {
 
   unsigned char *base;
 
-  // The word that holds this column, which is even, and the next one.
+  // Returns the word that holds `column`, which is even, and the next column.
   NSA_DEVICE uint32 &word(int32 row, int32 column) const {
     return *reinterpret_cast<uint32 *>(base + chunked_offset(row, column, kRows, kSwizzle128, sizeof(T)));
   }
 };
 
-// Whether rows [first, past) hold a wild value, as far as this thread sees: `lanes` threads share the rows, and this is
-// number `lane`.
+// Returns whether this thread finds a wild value in its part of rows [first, past): `lanes` threads share the rows, and
+// this thread has the number `lane`.
 template <typename Tile> NSA_DEVICE bool finds_wild(Tile tile, int32 first, int32 past, int32 lane, int32 lanes) {
   constexpr int32 kRowWords = kSwizzle128 / kChunkBytes;
   uint32 found = 0;
   const int32 pieces = (past - first) * kRowWords;
 #pragma unroll 1
   for (int32 chunk = 0; chunk < Tile::kChunks; ++chunk) {
-    // The swizzle moves units within a row of a chunk only, so rows can be read without it.
+    // The swizzle moves units within a row of a chunk only, so finds_wild can read rows without the swizzle.
     const Chunk *rows =
         reinterpret_cast<const Chunk *>(tile.base + chunk_bytes(Tile::kRows, kSwizzle128) * chunk) + first * kRowWords;
 #pragma unroll 2
@@ -54,9 +55,9 @@ template <typename Tile> NSA_DEVICE bool finds_wild(Tile tile, int32 first, int3
   return found != 0;
 }
 
-// Adds the wild values to the rows of a warpgroup that attend their keys. `o` is a fragment of 64 rows. This is rare,
-// so the code is short and uses few registers. Registers have no run-time index, so the column tiles form a ring that
-// turns by one in each step.
+// Adds the wild values to the rows of a warpgroup that attend their keys. The argument `o` is a fragment of 64 rows.
+// Wild values are rare, so the code for them is short and uses few registers. Registers have no run-time index, so the
+// column tiles form a ring that turns by one in each step.
 template <typename Tile, int32 kCount>
 NSA_DEVICE void add_wild(float (&o)[kCount], Tile tile, int32 first_key, const KeyRange (&rows)[2]) {
   using T = typename Tile::Element;
@@ -83,8 +84,8 @@ NSA_DEVICE void add_wild(float (&o)[kCount], Tile tile, int32 first_key, const K
   }
 }
 
-// Replaces all wild values with zeros; `lanes` threads share the work. Products may read the tile after fence_async and
-// a barrier.
+// Replaces all wild values of a tile with zeros; `lanes` threads share the work. Products may read the cleared tile
+// after fence_async and a barrier.
 template <typename Tile> NSA_DEVICE void clear_wild(Tile tile, int32 lane, int32 lanes) {
   uint32 *words = reinterpret_cast<uint32 *>(tile.base);
 #pragma unroll 1

@@ -1,7 +1,8 @@
 // The order in which the blocks (or clusters) of a persistent kernel work on the tiles of attention rows. A row is a
 // pair of a query and a head of the group, heads fastest, as in templates/tile/attention.mlir. Within a sequence the
-// last rows come first, because they see most keys. As many key/value heads are served at a time as keep their keys in
-// L2. The numbering runs through all tiles of all sequences. Short sequences leave no holes in it.
+// last rows come first, because they see most keys. At a time, the blocks serve as many key/value heads as can keep
+// their keys in L2. The numbers of items run through all tiles of all sequences. Short sequences leave no holes in the
+// numbers of items.
 //
 // The template parameter Facts describes the kernel: kRows (of a block), kCluster, kGroup, kPacked, kWindowed,
 // kCompressed, kKeyStride, kSight, and kKeyBytes (of a key and its value).
@@ -12,7 +13,7 @@
 
 namespace nsa {
 
-// One tile of rows and the keys that they see.
+// One tile of attention rows and the keys that the rows see.
 struct WorkItem {
   int32 q_entry;
   int32 k_entry;
@@ -27,7 +28,7 @@ struct WorkItem {
 };
 
 // Where a sequence lies in the tensors, and the queries of it that this launch computes: `queries` queries from time
-// `first_time` on. `earlier` tokens stand before the first of them.
+// `first_time` on. The number of tokens before the first of these queries is `earlier`.
 struct SequencePlace {
   int32 q_entry;
   int32 k_entry;
@@ -37,8 +38,8 @@ struct SequencePlace {
   int32 earlier;
 };
 
-// A packed launch reads the place from the table of sequences. The table holds a malformed sequence as one without
-// queries.
+// A packed launch reads the place of a sequence from the table of sequences. The table describes a malformed sequence
+// as a sequence without queries.
 template <typename Facts, typename Arguments>
 NSA_DEVICE SequencePlace place_sequence(const Arguments &args, int32 batch) {
   const int32 q_begin = Facts::kPacked ? load_scalar(args.sequences, batch, 0) : 0;
@@ -53,18 +54,19 @@ NSA_DEVICE SequencePlace place_sequence(const Arguments &args, int32 batch) {
   return {q_entry, k_entry, k_begin, first_time, queries, k_length - (q_past - first_time)};
 }
 
-// The number of keys that a position sees: it is the first key that the position does not see.
+// Returns the number of keys that a position sees, which is also the first key that the position does not see.
 template <typename Facts> NSA_DEVICE int32 past_visible_key(int32 position) {
   return (position + Facts::kSight) / Facts::kKeyStride;
 }
 
-// The items of one worker, in their order. The state is in registers of each lane that calls it.
+// The items of one worker, in the order of work. The state of a WorkOrder is in registers of each lane that calls
+// next().
 template <typename Facts, typename Arguments> class WorkOrder {
 public:
   NSA_DEVICE explicit WorkOrder(const Arguments &args) : args(args) {}
 
-  // The next item of this worker (a block or a cluster), with the rows of block `rank` of the cluster. All lanes of a
-  // warp call it and get the same item.
+  // Returns the next item of this worker (a block or a cluster), with the rows of block `rank` of the cluster. All
+  // lanes of a warp call next() and get the same item.
   NSA_DEVICE WorkItem next(int32 rank) {
     const int32 worker = static_cast<int32>(blockIdx.x) / Facts::kCluster;
     const int32 workers = static_cast<int32>(gridDim.x) / Facts::kCluster;
@@ -97,7 +99,8 @@ private:
   }
 
   // Finds the sequence that has the item `index`, and makes `index` the item's number within that sequence. Lane l
-  // counts the items of sequence batch_group + l. `items_before` items belong to sequences before batch_group.
+  // counts the items of sequence batch_group + l. The number of items of the sequences before batch_group is
+  // `items_before`.
   NSA_DEVICE bool find_sequence(int32 &index) {
     const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
     for (; batch_group < args.batch; batch_group += kWarpSize) {
@@ -126,7 +129,8 @@ private:
   // Item number `index` of a sequence, for block `rank` of the cluster.
   NSA_DEVICE WorkItem item_of(const SequencePlace &place, int32 index, int32 rank) const {
     const int32 tiles = row_tiles(place.queries);
-    // Keys and values of this many heads fit into L2 together. The keys of a window are few, so all heads fit.
+    // Chooses the number of heads whose keys and values fit into L2 together. The keys of a window are few, so the keys
+    // of all heads fit into L2.
     constexpr int32 kShareKeys = (40 << 20) / Facts::kKeyBytes;
     const int32 keys = max((place.earlier + place.queries) / Facts::kKeyStride, 1);
     const int32 fitting = Facts::kWindowed ? args.kv_heads : kShareKeys / keys;
