@@ -100,8 +100,8 @@ typedef struct nsa_compiler_api {
   void (*destroy)(nsa_compiler_result *result);
 } nsa_compiler_api;
 
-/* nsa_compiler_get_api is the only export of libnsa_compiler.so. It returns NULL if the library
- * does not serve `abi_version`. */
+/* nsa_compiler_get_api is the only export of libnsa_compiler.so. nsa_compiler_get_api returns NULL
+ * if the library does not serve `abi_version`. */
 const nsa_compiler_api *nsa_compiler_get_api(uint32_t abi_version);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 // The entry of the CPU backend: compiles a tile program to a position-independent image. An error of compileForCpu
 // names the operation that has no lowering, at the line of the template.
-// Thread-safety: distinct contexts may be used from distinct threads.
+// Thread-safety: distinct MLIRContexts may be used from distinct threads.
 #pragma once
 
 #include "runtime/base/status.h"

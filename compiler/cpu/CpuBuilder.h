@@ -27,8 +27,8 @@ public:
 
   const int64_t lanes; // 32-bit lanes of a vector
 
-  // `begin` must be called before any code is emitted. It moves the place of emitted code to the end of `entry`, the
-  // first block of the function.
+  // `begin` must be called before any code is emitted. `begin` moves the place of emitted code to the end of `entry`,
+  // the first block of the function.
   void begin(mlir::Block *entry);
 
   mlir::VectorType vectorOf(mlir::Type element) const { return mlir::VectorType::get({lanes}, element); }

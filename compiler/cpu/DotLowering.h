@@ -26,7 +26,7 @@ struct DotOperands {
   mlir::Value b;
   mlir::Value acc; // null: sums start from zero
   // If `start` is given, the sums of a product start from the result of `start`, applied to vectors of the accumulator.
-  // `rows` is as far from `firstRows` as the panel is from the first panel, in vectors.
+  // The argument `rows` of `start` is as far from `firstRows` as its panel is from the first panel, counted in vectors.
   llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange panel, mlir::Value rows)> start;
   mlir::Value firstRows;
   mlir::Value result;

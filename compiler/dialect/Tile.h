@@ -50,8 +50,8 @@ struct TileColumns {
   // The number of moved columns that exist, if the number is known at compile time. If the number is not known, it is
   // the run-time value `rowColumns`.
   std::optional<int64_t> count;
-  // The number of the chunk that the tile takes of longer rows; a chunk has `width` columns. `chunk` is null if the
-  // rows begin at the first column of the tile.
+  // `chunk` is the number of the chunk that a tile takes of rows longer than the tile; a chunk has `width` columns.
+  // `chunk` is null if the rows begin at the first column of the tile.
   mlir::Value chunk;
   mlir::Value rowColumns;
 };

@@ -43,8 +43,8 @@ struct TemplateHeader {
     std::string name;
     std::vector<int64_t> values; // as written: the order has no meaning
   };
-  // A `let` or a `require` line of a template. These lines act in the order of the file, so an earlier require may
-  // guard a later let.
+  // A `let` or a `require` line of a template. The `let` and `require` lines act in the order of the file, so an
+  // earlier require may guard a later let.
   struct Step {
     bool isRequire = false;
     std::string name; // the name that a `let` defines

@@ -197,8 +197,8 @@ NSA_DEVICE void store_quads(const Tile &fragment, T *target, bool exists, int32 
 }
 
 // Stores a fragment of 16-bit elements in pieces of four columns where the rows allow it, else element by element. The
-// store element by element is rare, but every cold start compiles it. It is therefore a plain loop over the column
-// tiles, which form a ring that turns by one in each step.
+// store element by element is rare, but every cold start compiles it. The code for it is therefore a plain loop over
+// the column tiles, which form a ring that turns by one in each step.
 template <typename T, int32 kRows, int32 kCols, int32 kWarps, int32 kRank, typename RowOf>
   requires(kIsHalf<T> && Fragment<T, kRows, kCols, kWarps>::kTiles % 2 == 0)
 NSA_DEVICE void store_tile(const Fragment<T, kRows, kCols, kWarps> &fragment, const View<T, kRank> &view, int32 columns,

@@ -1,7 +1,7 @@
 // PagedView<T, R, P>: a view whose rows lie in pages of P rows, as in a paged KV cache. The first coordinate of a
-// PagedView is a sequence. The second coordinate is a row of that sequence. A table says which page of the pool holds a
-// row. The slots of a PagedView are the slots of a View, then the table's address, then the distance between rows of
-// the table in elements (runtime/base/manifest.h). The caller owns the memory of a PagedView.
+// PagedView is a sequence. The second coordinate of a PagedView is a row of the sequence. A table says which page of
+// the pool holds a row. The slots of a PagedView are the slots of a View, then the table's address, then the distance
+// between rows of the table in elements (runtime/base/manifest.h). The caller owns the memory of a PagedView.
 #pragma once
 
 #include "ptx_load.cuh"

@@ -35,11 +35,11 @@ constexpr Mutant kDeviceMutants[] = {
     {.name = "top-lists-ties-take-the-higher-column",
      .operators = "select",
      .file = "device/top_lists.cuh",
-     .before =
-         "| ~static_cast<uint32>(column);\n  return score == -infinity() ? 0 : key;\n}\n\n// The column of a key, or a "
-         "negative number if the slot is empty. An empty slot holds its own number as key: it is\n// below the keys "
-         "of all columns, and no two empty slots are equal.\nNSA_DEVICE int32 top_column(uint64 key) { return "
-         "static_cast<int32>(~static_cast<uint32>(key)); }",
+     .before = "| ~static_cast<uint32>(column);\n  return score == -infinity() ? 0 : key;\n}\n\n// Returns the column "
+               "of a key, or a negative number for the key of an empty slot. An empty slot holds its own number as\n// "
+               "key: this key is below the keys of all columns, and no two empty slots have the same key.\nNSA_DEVICE "
+               "int32 top_column(uint64 key) { return "
+               "static_cast<int32>(~static_cast<uint32>(key)); }",
      .after = "| 0x80000000u | static_cast<uint32>(column);\n  return score == -infinity() ? 0 : key;\n}\n\nNSA_DEVICE "
               "int32 top_column(uint64 key) {\n  return (key & 0x80000000u) != 0 ? static_cast<int32>(key & "
               "0x7fffffffu) : -1;\n}",

@@ -1,8 +1,8 @@
 // The work of a consumer warpgroup of attention on sm_90a: it multiplies 64 rows with tile after tile of keys, for one
 // item after the other. The warpgroup issues the scores of the next tile together with the product of the last tile's
-// weights and values. While the product of weights and values runs, the warpgroup turns the new scores into weights.
-// The order of a warpgroup's products goes on where the next tile is the first tile of the next item, so the matrix
-// units do not wait at the end of an item.
+// weights and values. While the product of weights and values runs, the warpgroup turns the new scores into weights. A
+// warpgroup keeps this order of products where the next tile is the first tile of the next item, so the matrix units do
+// not wait at the end of an item.
 #pragma once
 
 #include "sm90/attention_result.cuh"
@@ -91,8 +91,8 @@ public:
         store_result<Shape>(args, item_at(place), before, o);
         leave_item<Shape>(place);
         clear(o);
-        // The item is read only after the results of the last item were sent: the producer may still be finding out
-        // which keys the item has.
+        // The warpgroup waits for the keys of the next item only after it sent the results of the last item: the
+        // producer may still be finding out which keys the next item has.
         if (tile > 0)
           await_keys();
         continue;

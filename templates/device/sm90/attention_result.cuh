@@ -50,8 +50,8 @@ NSA_DEVICE void store_result(const Arguments &args, const WorkItem &item, const 
                              float (&o)[kCount]) {
   using Facts = typename Shape::Facts;
   using Element = typename Shape::Element;
-  // The thread's number is opaque. The compiler would compute everything that depends only on a number that it knows
-  // before the loop over items, and keep it in registers.
+  // The thread's number is opaque, because the compiler would otherwise compute everything that depends on this number
+  // alone before the loop over items, and keep the results in registers.
   const int32 thread = opaque(static_cast<int32>(threadIdx.x) - 128);
   float sum[2];
 #pragma unroll

@@ -26,7 +26,7 @@ template <int32 kPending> NSA_DEVICE void wgmma_wait() {
 }
 
 // wgmma_hold keeps the compiler from moving code that uses `registers` over the place of the call. wgmma_hold emits no
-// instruction. It is needed because the compiler does not see that a product writes its registers later.
+// instruction. wgmma_hold is needed because the compiler does not see that a product writes its registers later.
 template <int32 kCount> NSA_DEVICE void wgmma_hold(float (&registers)[kCount]) {
 #pragma unroll
   for (int32 i = 0; i < kCount; ++i)

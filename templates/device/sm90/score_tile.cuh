@@ -11,7 +11,7 @@
 
 namespace nsa {
 
-// The row, among the 64 rows of the warpgroup, that the thread holds as `half`.
+// Returns the row, among the 64 rows of the warpgroup, that the thread holds as `half`.
 NSA_DEVICE int32 warpgroup_row(int32 half) { return fragment_row(threadIdx.x % 128, 1, 0, half); }
 
 // A range of keys [first, past): the keys that a row attends, or the keys that all rows of a warp attend.
