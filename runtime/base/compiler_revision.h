@@ -1,6 +1,6 @@
 // Names the state of compiler/ and templates/ that this build was made from. The compiler writes its revision into the
-// manifests of its kernels, and the runtime compares it with its own. Where a compiler is at hand, the runtime makes a
-// kernel of another compiler revision again.
+// manifests of its kernels, and the runtime compares the kernel's revision with the revision of this build. Where a
+// compiler is at hand, the runtime makes a kernel of another compiler revision again.
 // Thread-safety: a constant.
 #pragma once
 

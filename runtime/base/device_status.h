@@ -32,7 +32,7 @@ inline constexpr const char *kMalformedListHint =
     "a query whose list breaks the rule attended nothing: its output is 0";
 inline constexpr int kDeviceStatusWords = 2; // the code and the number of the sequence
 
-// Returns ok for code 0. Every other status code gives a device error that names the field, the sequence and the rule.
+// Returns ok for code 0. Every status code but 0 gives a device error that names the field, the sequence and the rule.
 Status deviceStatus(int32_t code, int32_t place);
 
 } // namespace nsa

@@ -23,8 +23,8 @@ public:
   // Adds raw bytes. Two calls of `update` give the same digest as one call with both texts joined.
   Digest &update(std::span<const std::byte> bytes);
   Digest &update(std::string_view text);
-  // Adds one field of a record to the digest: its length (8 bytes, little endian), then its bytes. The length tells the
-  // fields "ab", "c" from the fields "a", "bc", whose bytes are equal in all.
+  // Adds one field of a record to the digest: its length (8 bytes, little endian), then its bytes. With the lengths,
+  // the fields "ab", "c" and the fields "a", "bc" have different digests.
   Digest &field(std::span<const std::byte> bytes);
   Digest &field(std::string_view text);
 

@@ -1,6 +1,6 @@
 // Decides how many programs share the keys of one query in each branch of decode (Flash-Decoding): a few queries with
 // one program each do not fill a device. The number of splits depends only on what the problem's key contains, so that
-// a stored choice always meets the same number.
+// a stored choice always meets the same number of splits.
 // Thread-safety: pure functions.
 #pragma once
 

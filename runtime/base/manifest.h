@@ -57,7 +57,7 @@ struct ManifestParam {
   std::string dtype; // views and maps: bf16, fp16, fp32, int32
   int rank = 0;      // views: number of coordinates that address one row, 1 to 5
   int pageRows = 0;  // views: rows of a page; 0: no pages
-  // Maps: the view that the map is of, the elements of a row, and a box.
+  // Of tensor maps: the view that the map is of, the elements of a row, and the box.
   std::string view{};
   int64_t columns = 0, boxHeads = 0, boxRows = 0;
 
@@ -86,7 +86,7 @@ struct Manifest {
 
   int slotCount() const;
   std::string serialize() const;
-  // Fails on an unknown, repeated or missing required line, or another manifest version.
+  // `parse` fails on an unknown or repeated line, on a missing required line, and on another manifest version.
   static Result<Manifest> parse(std::string_view text);
 };
 

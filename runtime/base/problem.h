@@ -1,7 +1,7 @@
 // Turns a spec into a problem, the canonical key under which choices are stored. A Problem holds only what can change
 // which kernel is best: the values that are compiled in, and batch and lengths rounded up to powers of two (buckets).
-// The buckets of a problem choose a kernel; they are never compiled in. One list of fields makes the messages of
-// validation, the text of a problem and the comparison, and no hash is written by hand.
+// The buckets of a problem choose a kernel; they are never compiled in. One list of a problem's values serves its key
+// text and its comparison, and no hash is written by hand.
 // Thread-safety: values.
 #pragma once
 
@@ -46,7 +46,7 @@ constexpr bool isWhole(Operator op) { return op == Operator::kNsa || op == Opera
 constexpr bool isTuned(Operator op) {
   return op != Operator::kSequences && op != Operator::kCacheSequences && op != Operator::kAscend;
 }
-// As isTuned above, for the name of an operator, which a stored kernel has. An unknown operator counts as tuned.
+// As isTuned(Operator), for the name of an operator, which a stored kernel has. An unknown operator counts as tuned.
 bool isTuned(std::string_view op);
 // Returns whether the operator is a kernel of decode that a caller cannot ask for.
 constexpr bool isPartOfDecode(Operator op) { return op > Operator::kCacheSequences; }
@@ -125,8 +125,8 @@ struct Spec {
   bool gatePerGroup = false; // true: gates are [.., kv_heads, 3]; false: [.., query_heads, 3]
   int32_t branches = kAllBranches;
   int32_t pageSize = 0; // tokens of a page of the cache; 0: each sequence's tokens lie together
-  // At most how many programs share the keys of a query of decode in each branch. The engine sets keySplits and not a
-  // caller. 0: the rule of key_splits.h decides.
+  // The limit of the programs that share the keys of a query of decode in each branch. The engine sets keySplits and
+  // not a caller. 0: the rule of key_splits.h decides.
   int32_t keySplits = 0;
 
   int32_t group() const { return kvHeads ? queryHeads / kvHeads : 0; }

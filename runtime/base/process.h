@@ -1,6 +1,6 @@
-// Tells a child of a fork from its parent. Threads, CUDA contexts and sqlite connections do not survive a fork, so the
-// owner of such an object compares the process generation in which it was made with the current one.
-// Thread-safety: any thread; one relaxed load.
+// Tells a child of a fork from its parent. Threads, CUDA contexts and sqlite connections do not survive a fork, so
+// their owners compare the process generation in which they were made with the current generation.
+// Thread-safety: any thread may call processGeneration, which is one relaxed load.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Sizes that are multiplied and added without overflow. A size that does not fit stays at the largest number, so every
-// later comparison with a limit finds it too large.
+// Sizes that are multiplied and added without overflow. A size that does not fit into 64 bits stays at the largest
+// number, so every later comparison with a limit finds it too large.
 // Thread-safety: values.
 #pragma once
 

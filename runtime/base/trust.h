@@ -10,8 +10,8 @@
 // because another user could make a new file in it, for example a log beside a database.
 //
 // Folders are judged from the root down. Once all folders of a path are found good, only root and this user can change
-// where the path leads, so a file may afterwards be opened or made by its path. A missing folder is a fault, because
-// another user might make it meanwhile. A missing file is no fault.
+// where the path leads, so a file may afterwards be opened or made by its path. A missing folder breaks the rule of
+// trust, because another user might make it meanwhile. A missing file does not break the rule of trust.
 //
 // The functions of trust.h take paths that are absolute and free of links (realpath); `followLinks` alone takes any
 // path. A link that another function than `followLinks` meets was made meanwhile or leads nowhere, and is refused. A

@@ -16,8 +16,8 @@ public:
   PrimaryContext &operator=(const PrimaryContext &) = delete;
 
   Status retain();
-  // Fails in a child of the process that retained the context. CUDA does not survive a fork, and the child of a fork
-  // may call no function of CUDA.
+  // checkProcess fails in a child of the process that retained the context. CUDA does not survive a fork, and the child
+  // of a fork may call no function of CUDA.
   Status checkProcess() const;
   bool inOwnProcess() const { return processGeneration() == generation; }
   Context handle() const { return context; }

@@ -23,7 +23,7 @@ namespace nsa::cuda {
 class CudaDevice final : public Device {
 public:
   // kAtOnce makes the context within `open`. kBeside makes the context on a thread of its own where the process has no
-  // context on the device yet; an error then appears in the first call that needs the context.
+  // context on the device yet; an error of kBeside appears in the first call that needs the context.
   enum class Start { kAtOnce, kBeside };
   static Result<std::unique_ptr<Device>> open(int ordinal, Start start = Start::kAtOnce);
   ~CudaDevice() override;

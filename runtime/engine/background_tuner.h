@@ -47,7 +47,7 @@ public:
 
   // Queues the problem of `job`, unless it was queued before.
   void add(const Job &job);
-  // Ends the tuner: afterwards no further problem and no further callback begins. `stop` waits for a callback that is
+  // Ends the tuner: after `stop` no further problem and no further callback begins. `stop` waits for a callback that is
   // running, unless that callback calls `stop`.
   void stop();
   // Returns whether the calling thread is this tuner's.

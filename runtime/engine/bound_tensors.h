@@ -36,7 +36,8 @@ public:
   // have any stride, and its stride must not clear the alignment flag.
   int64_t stride(TensorName name, int axis) const;
 
-  // Makes the error of a broken rule. `aspect` follows the tensor's name in the field of the error: ".shape".
+  // Makes the error of a tensor that breaks a rule. `aspect` follows the tensor's name in the field of the error:
+  // ".shape".
   static Status broken(TensorName name, const char *aspect, std::string value, std::string rule);
   static std::string shapeText(const Tensor &tensor);
 

@@ -17,7 +17,7 @@
 
 namespace nsa {
 
-// The defining kernels by role. The kernel of a role is null where there is nothing to compare with.
+// The defining kernels by role. The defining kernel of a role is null where the role's kernel is not compared.
 struct Definitions {
   std::array<std::shared_ptr<const KernelCore>, kRoles> kernels;
 

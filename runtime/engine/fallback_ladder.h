@@ -1,7 +1,8 @@
 // Says what may serve a problem that has no kernel of its own: the stored choices that can serve it, in the order in
 // which they are tried. docs/deploying_without_a_compiler.md describes the steps of the ladder for users. A step of the
 // ladder promises a right result, and no speed. Lengths choose a kernel and are never compiled in, so a kernel that was
-// chosen for another length computes the same. A cubin runs on the devices that its architecture names.
+// chosen for one length computes a right result at every length. A cubin runs on the devices that its architecture
+// names.
 // Thread-safety: values and pure functions.
 #pragma once
 

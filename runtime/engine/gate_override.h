@@ -15,8 +15,8 @@ namespace nsa {
 
 class GateOverride {
 public:
-  // `branch` is "cmp", "sel" or "win": the gate of this branch is 1, the gates of the others are 0. An empty `branch`
-  // sets the gate of each branch to 1/3.
+  // `branch` is "cmp", "sel" or "win": the gate of this branch is 1, and the gates of the other branches are 0. An
+  // empty `branch` sets the gate of each branch to 1/3.
   GateOverride(Device &device, const std::string &branch);
 
   // `concerns` says whether the spec's operator reads gates. `check` fails when the spec does not have the overriding

@@ -45,10 +45,11 @@ public:
   // Finds a choice in this order: a tuned choice of the database, a tuned choice of a pack, an untuned choice of the
   // database, an untuned choice of a pack. The kernel that a choice names may come from any layer.
   std::optional<Hit> find(const std::string &problem, const std::string &device);
-  // As `find`, but changes no file. `find` notes uses in the database and renames a damaged database.
+  // `peek` finds what `find` finds, but changes no file. `find` notes uses in the database and renames a damaged
+  // database.
   std::optional<Hit> peek(const std::string &problem, const std::string &device);
-  // Stores a kernel, and the choice that names it if there is one. The error of `put` says why nothing was stored. A
-  // launch may ignore the error of `put`, because a warning was logged.
+  // Stores a kernel, and where `choice` is not null the choice that names the kernel. The error of `put` says why
+  // nothing was stored. A launch may ignore the error of `put`, because a warning was logged.
   Status put(const StoredKernel &kernel, const StoredChoice *choice);
 
   // Lists the choices for an operator's problems on all devices: those of the database (layer 0), then those of each
@@ -64,8 +65,8 @@ public:
   // Stores a threshold. The error of putRoute says why the threshold was not stored.
   Status putRoute(const StoredRoute &route);
 
-  // Fails when `put` would store nothing although a file was asked for. `checkKept` makes the database when it is
-  // missing.
+  // checkKept fails when `put` would store nothing although a file was asked for. `checkKept` makes the database when
+  // it is missing.
   Status checkKept();
 
   // Takes a lease on making `work` for the problem. `lease` returns null while the store does not work.
@@ -74,7 +75,7 @@ public:
   const std::string &path() const { return settings.path; }
   // Returns the path of a layer's file.
   std::string layerPath(int layer);
-  // Returns "" while the database works; otherwise the reason why it does not. `trouble` makes no file.
+  // Returns "" while the database works, or else the reason why the database does not work. `trouble` makes no file.
   std::string trouble() const;
   CacheCounters counters() const;
 

@@ -29,7 +29,7 @@ public:
   // Each `bind` function fills the views of one kernel's call. Rows of the views are queries, in the order of all
   // sequences.
   void bindCmp(KernelCall &call, std::byte *workspace) const; // split_cmp
-  // fills the views of split_sel_win, for one of its two branches or for both
+  // Fills the views of the kernel split_sel_win, for one or both of the branches sel and win.
   void bindSelWin(KernelCall &call, std::byte *workspace, bool sel, bool win) const;
   void bindScores(KernelCall &call, std::byte *workspace) const; // scores
   void bindRank(KernelCall &call, std::byte *workspace) const;   // rank, where it is launched

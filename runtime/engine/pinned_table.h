@@ -1,6 +1,6 @@
-// The choices of a pack or database to which an engine is bound. With a pinned table nothing else chooses and nothing
-// is tuned, so all processes with one pinned file run the same kernels. A pinned file is opened once and never written.
-// Rows of a pinned file that another process changes afterwards neither choose nor run.
+// The choices of a pack or database to which an engine is bound. An engine with a pinned table takes choices from the
+// table alone and tunes nothing, so all processes with one pinned file run the same kernels. A pinned file is opened
+// once and never written. Rows of a pinned file that another process changes afterwards neither choose nor run.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace nsa {
 class PinnedTable {
 public:
   // `open` fails on a file that is missing, damaged or refused, because an engine without the pinned table would choose
-  // other kernels. Where `rules` require a signature, only a pack can fulfil them.
+  // other kernels. Where `rules` require a signature, only a pack can be pinned.
   static Result<std::unique_ptr<PinnedTable>> open(const std::string &path, const SignatureRules &rules);
 
   // Returns nullopt when there is no choice, or when the kernel that the choice names is damaged.

@@ -64,7 +64,7 @@ using RoleKernels = std::array<const LoadedKernel *, kRoles>; // null: the opera
 struct WorkspaceLayout {
   WorkspaceLayout() = default;
   WorkspaceLayout(const Spec &spec, const Maxima &maxima, const RoleKernels &kernels, bool isGpu);
-  // Fails when the workspace has kMostBytes or more. No offset of a layout may be used whose `check` failed.
+  // `check` fails when the workspace has kMostBytes or more. No offset of a layout may be used whose `check` failed.
   Status check(const Maxima &maxima) const;
 
   // Adds room for a plan that compares: for second outputs of its kernels, and for the outputs and the scratch of the

@@ -55,7 +55,7 @@ struct PlanCore {
   int32_t keySplits = 0;                   // Spec::keySplits of the steps
   PlanSource source = PlanSource::kMemory; // kCompiled when at least one kernel was compiled
 
-  // Fails when the device cannot launch a grid that these maxima need.
+  // checkGrids fails when the device cannot launch a grid that `maxima` need.
   Status checkGrids(const Spec &spec, const Maxima &maxima) const;
 };
 
@@ -66,7 +66,8 @@ public:
   Status run(const Bindings &bindings, void *workspace, size_t workspaceBytes, void *stream) const {
     return run(bindings, workspace, workspaceBytes, stream, nullptr);
   }
-  // As `run`, but waits and returns how long each part of the operator took, in the order of their first launches.
+  // runTimed is `run`, but waits and returns how long each part of the operator took, in the order of the parts' first
+  // launches.
   struct PartTime {
     std::string_view name; // roleName
     int launches = 0;
@@ -100,7 +101,7 @@ private:
   std::unique_ptr<ComparisonState> comparison; // null unless the plan compares
   ViewSlots gates;                             // replaces the caller's gates; without data the caller's gates count
   mutable std::atomic<const std::string *> description = nullptr;
-  // The members below belong to the pool.
+  // The plan's pool uses the members below.
   int32_t *statusWord = nullptr;
   size_t shard = 0;
   Plan *next = nullptr;

@@ -1,5 +1,5 @@
-// The plans that callers hold, in memory that is used again. The pool also knows when the engine may end: when the
-// engine's handle is destroyed and no plan is held.
+// The pool of the plans that callers hold. The memory of a plan that was given back is used for the next plan. The pool
+// also knows when the engine may end: when the engine's handle is destroyed and no plan is held.
 // Each shard of the pool has its own lock and count, so that threads which make and destroy plans at once do not
 // disturb each other. A recycled plan keeps its status word, so that taking and giving back need no driver call.
 // Ownership: the pool owns the plans and borrows the device.
@@ -25,9 +25,9 @@ public:
   Result<Plan *> take();
   // Takes a plan back. Returns true for the last plan of a closed pool.
   bool giveBack(Plan *plan);
-  // Closes the pool: afterwards no plan may be taken. `close` returns true when no plan is held. Of `close` and all
-  // calls of giveBack after it exactly one call returns true, and no other call touches the pool after that call. The
-  // caller that gets true from `close` or giveBack must end the pool.
+  // Closes the pool: no plan may be taken from a closed pool. `close` returns true when no plan is held. Exactly one
+  // call returns true of `close` and of all calls of giveBack after `close`, and no call touches the pool after the
+  // call that returned true. The caller that gets true from `close` or giveBack must end the pool.
   bool close();
 
 private:

@@ -23,12 +23,12 @@ namespace nsa {
 
 class PlanRecord {
 public:
-  // Opens the record, and makes its file where there is none. The error of a bad file names record_path, the path and
-  // the rule. `path` is absolute.
+  // Opens the plan record, and makes its file where there is none. The error of a bad file names record_path, the path
+  // and the rule. `path` is absolute.
   static Result<std::unique_ptr<PlanRecord>> open(const std::string &path);
 
-  // Appends the plan's line, unless this record holds it already. A line that cannot be written waits for the next
-  // call; the error says why the line was not written, and how many lines wait.
+  // Appends the plan's line to the record, unless the line was added before. A line that cannot be written waits for
+  // the next call; the error says why the line was not written, and how many lines wait.
   Status add(const Spec &spec, const Maxima &maxima);
   // Writes the lines that wait.
   Status flush();

@@ -1,5 +1,5 @@
-// Keeps in the evidence the candidates that a tuning never measured. A tuning may leave out hundreds of candidates, so
-// each reason has one row, which says how many candidates it concerns.
+// Keeps the candidates that a tuning never measured in the evidence of the tuned choice. A tuning may leave out
+// hundreds of candidates, so each reason has one row, which says how many candidates it concerns.
 // Thread-safety: pure functions.
 #pragma once
 

@@ -8,8 +8,8 @@
 
 namespace nsa {
 
-// Fails when a result is outside of its tolerance. The error of compareResults says which measure failed, by how much
-// and where.
+// compareResults fails when a result is outside of its tolerance. The error of compareResults says which measure
+// failed, by how much and where.
 Status compareResults(const TuningResult &reference, const TuningResult &result, DType dtype);
 
 } // namespace nsa

@@ -13,8 +13,8 @@
 
 namespace nsa {
 
-// The two templates that a threshold chooses between. Below the threshold of an attention route the simple template
-// without tensor cores serves, and from the threshold on the tile program.
+// The two attention templates that the threshold of an attention route chooses between. Below the threshold of an
+// attention route the simple template without tensor cores serves, and from the threshold on the tile program.
 inline constexpr std::string_view kTiledTemplate = "attention", kSimpleTemplate = "row_attention";
 
 // Returns the name of the route whose threshold is the least number of keys of a sequence from which the tile program

@@ -21,7 +21,7 @@ struct Routing {
   std::optional<StoredRoute> splits; // the measured number of programs that share keys
 
   std::vector<Step> steps() const { return stepsOf(spec, maxima, routes); }
-  // Returns whether a threshold may have changed the steps.
+  // Returns whether a measured threshold may have changed the steps of the operator.
   bool isByThreshold() const { return routes != routesOf(spec, maxima) || spec.keySplits != 0; }
 };
 

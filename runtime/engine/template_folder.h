@@ -1,5 +1,5 @@
 // Reads the state of a folder of templates, so that a choice made from it does not serve after an edit.
-// Thread-safety: functions of the file system; an edit of a template at the same moment shows in what they return.
+// Thread-safety: functions of the file system; an edit of a template during a call shows in what the call returns.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -13,8 +13,8 @@ struct TemplateFolderState {
   // A digest over the names and contents of the folder's templates.
   std::string content;
   // A digest that also covers when each template was changed. When `changes` is equal before and after some work, no
-  // template changed meanwhile, not even for a moment. A template that exists only during the work is not seen; only a
-  // compilation that names such a template would use it.
+  // template changed meanwhile, not even for a moment. `changes` does not show a template that exists only during the
+  // work; only a compilation that names such a template would use it.
   std::string changes;
   bool operator==(const TemplateFolderState &) const = default;
 };

@@ -9,16 +9,16 @@
  *    (a plan does not keep the spec, a run does not keep the tensors).
  *  - A function returns nsa_status and fills the caller's `nsa_error` (may be NULL) on failure.
  *  - The memory of an output must not overlap an input, another output or the workspace: `out` cannot take the place of
- *    `q`. No function checks for such overlaps.
+ *    `q`. No function checks whether tensors overlap.
  *  - Shapes are in elements; strides are in elements; workspace sizes are in bytes; times are in
  *    milliseconds. Token positions start at 0. Log-sum-exp is the natural logarithm.
  *  - `stream` is a CUstream (or cudaStream_t) of the engine's device, NULL for the default stream. A CPU engine ignores
  *    `stream`, and nsa_run returns when the result is there.
  *
  * Threads: an engine may be used by many threads at once. A plan is immutable and may be run by many threads at once,
- * each with its own workspace. A plan, its tensors and its workspace must stay until the work of its runs is done. A
- * graph that captured a run uses the run's plan, tensors and workspace again with each launch of the graph. An engine
- * may be destroyed before its plans.
+ * each with its own workspace. A plan, its tensors and its workspace must stay valid until the work of its runs is
+ * done. A graph that captured a run uses the run's plan, tensors and workspace again with each launch of the graph. An
+ * engine may be destroyed before its plans.
  *
  * The launch path: nsa_run allocates nothing, takes no lock, reads no file and no environment, formats no
  * text (except for an error) and never synchronises; it may be captured into a CUDA graph.
@@ -120,18 +120,18 @@ typedef struct nsa_spec {
   int32_t window; /* tokens, >= 1, the query's own included: window, nsa, decode. 512 */
   float scale;    /* 0: 1/sqrt(qk_dim); at most 65536. A score, scale times the product of a query and a key, must stay
                      below 2^30. A larger score makes the outputs of its row NaN */
-  /* Compression: compress, cmp, select, nsa, decode. */
+  /* Fields of compression, which compress, cmp, select, nsa and decode read. */
   int32_t cmp_block;  /* tokens of a compressed block, a multiple of cmp_stride. 32 */
   int32_t cmp_stride; /* tokens from the begin of one block to that of the next. 16 */
   nsa_cmp_kind cmp_kind;
   int32_t mlp_hidden; /* NSA_CMP_MLP only: width of the hidden layer */
   nsa_activation mlp_activation;
-  /* Selection: select, sel, nsa, decode. */
+  /* Fields of selection, which select, sel, nsa and decode read. */
   int32_t sel_block;    /* tokens of a selection block; a multiple of cmp_stride, except for sel. 64 */
   int32_t sel_count;    /* blocks that a group attends for a query, forced ones included; at most 64. 16 */
   int32_t init_blocks;  /* how many first blocks are always selected, >= 0. 1 */
   int32_t local_blocks; /* how many last blocks up to the query's own are always selected, >= 1. 2 */
-  /* Gates: combine, nsa, decode. */
+  /* Fields of gates, which combine, nsa and decode read. */
   nsa_gate gate;
   int32_t gate_per_group; /* 1: gates are [.., kv_heads, 3], 0: [.., query_heads, 3] */
   int32_t branches;       /* NSA_BRANCH_ bits; a branch that is off is not computed. NSA_BRANCHES_ALL */
@@ -403,9 +403,9 @@ NSA_API void nsa_engine_destroy(nsa_engine *engine) NSA_NOEXCEPT;
 
 /* Finds or makes the kernels of a spec and loads them. nsa_plan_create looks for kernels in memory, then in the
  * database and the packs, and then follows the miss policy. When another process is making the same kernel,
- * nsa_plan_create waits for that kernel and takes it. The wait for another process is at most a minute, and under the
- * policy `tune` twice the budget longer. A plan that is not in memory while `stream` captures a graph is the error
- * NSA_CAPTURING, which names the key. */
+ * nsa_plan_create waits for that kernel and takes it. nsa_plan_create waits for another process at most a minute, and
+ * under the policy `tune` twice the budget longer. A plan that is not in memory while `stream` captures a graph is the
+ * error NSA_CAPTURING, which names the key. */
 NSA_API nsa_status nsa_plan_create(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, void *stream,
                                    nsa_plan **plan, nsa_error *error) NSA_NOEXCEPT;
 NSA_API void nsa_plan_destroy(nsa_plan *plan) NSA_NOEXCEPT;
@@ -427,7 +427,8 @@ NSA_API nsa_status nsa_plan_create_with(nsa_engine *engine, const nsa_spec *spec
 /* The result of the last run of a plan that compares, as JSON that is freed with nsa_free. Each of the report's `parts`
  * has `kernel` and `definition`; max_abs, mean_abs and relative_rms over the elements that are finite in both results;
  * and unequal_nan and unequal_inf over the other elements. A part of the report that selects says how many lists
- * differ. Parts without choices, and compression into a cache, have `compared: false`. */
+ * differ. Parts of the report that are not compared (kernels without choices, compression into a cache) have `compared:
+ * false`. */
 NSA_API nsa_status nsa_plan_compare_report(const nsa_plan *plan, char **json, nsa_error *error) NSA_NOEXCEPT;
 
 /* Bytes of workspace that nsa_run needs, in the same memory as the tensors. 0: pass NULL. The workspace must be aligned
@@ -449,8 +450,8 @@ typedef struct nsa_part_time {
                           GPU by events on `stream` */
 } nsa_part_time;
 
-/* As nsa_run, but waits for the result, and returns NSA_CAPTURING while `stream` captures. Fills up to `capacity`
- * entries of `times` in the order of the first launches. *count becomes the number of the run's parts. */
+/* nsa_run_timed is nsa_run, but waits for the result, and returns NSA_CAPTURING while `stream` captures. Fills up to
+ * `capacity` entries of `times` in the order of the first launches. *count becomes the number of the run's parts. */
 NSA_API nsa_status nsa_run_timed(const nsa_plan *plan, const nsa_binding *bindings, size_t binding_count,
                                  void *workspace, size_t workspace_bytes, void *stream, nsa_part_time *times,
                                  size_t capacity, size_t *count, nsa_error *error) NSA_NOEXCEPT;
@@ -527,8 +528,8 @@ NSA_API nsa_status nsa_tensor_to_dlpack(nsa_tensor *tensor, const char *device, 
 
 /* Converting block lists to token ranges and back. Block lists and token ranges are int32 in host memory. A block list
  * is [.., kv_heads, slots], and its token ranges are [.., kv_heads, slots, 2], where the number of slots may differ. A
- * token range is half-open and counts tokens of the sequence; an unused range is [0, 0]. In the dense layout the ranges
- * of a list with one kv head may be [batch, time, slots, 2]. */
+ * token range is half-open and counts tokens of the sequence; an unused range is [0, 0]. In the dense layout the token
+ * ranges of a block list with one kv head may be [batch, time, slots, 2]. */
 typedef struct nsa_range_options {
   size_t size;
   int32_t sel_block; /* tokens of a block */
