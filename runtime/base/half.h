@@ -26,7 +26,7 @@ inline float fp16ToFloat(uint16_t value) {
     return std::bit_cast<float>(sign | 0x7f800000u | (mantissa << 13));
   if (exponent != 0)
     return std::bit_cast<float>(sign | ((exponent + 112u) << 23) | (mantissa << 13));
-  // Subnormal: mantissa * 2^-24, exact in float.
+  // A subnormal fp16 is mantissa * 2^-24, which is exact in float.
   float magnitude = static_cast<float>(mantissa) * 0x1p-24f;
   return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(magnitude));
 }

@@ -175,7 +175,7 @@ public:
   }
 
   const ViewSlots &operator[](size_t i) const { return has(i) ? items[i] : kAbsent; }
-  // Returns a view for writing. A view that was absent is present afterwards.
+  // Returns a view for writing; an absent view becomes present.
   ViewSlots &operator[](size_t i) {
     if (!has(i)) {
       std::construct_at(&items[i]);
@@ -228,9 +228,9 @@ struct KernelCall {
   const ViewSlots &operator[](View view) const { return views[static_cast<size_t>(view)]; }
 };
 
-// The kernels `sequences` and `cache_sequences` make a table of the lengths in device memory. Each sequence has a row
-// of kSequenceFields int32. `cache_sequences` adds a second row for each sequence, which describes its new compressed
-// blocks.
+// The kernels `sequences` and `cache_sequences` make a table of the lengths in device memory. In the table of lengths
+// each sequence has a row of kSequenceFields int32. `cache_sequences` adds a second row for each sequence, which
+// describes its new compressed blocks.
 inline constexpr int64_t kSequenceFields = 8;
 
 } // namespace nsa

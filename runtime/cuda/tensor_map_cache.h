@@ -13,9 +13,9 @@
 
 namespace nsa::cuda {
 
-// A cache of tensor maps, small enough for a core's first-level cache. A shape belongs to one set of places, and a new
-// shape replaces the shape of its set that was not used for longest. A set of places has several places, because calls
-// that alternate may have shapes of one set.
+// A cache of tensor maps, small enough for a core's first-level cache. A shape belongs to one set of the cache, and a
+// new shape replaces the shape of its set that was not used for longest. A set of the cache has several places, because
+// calls that alternate may have shapes of one set.
 class TensorMapCache {
 public:
   static constexpr size_t kSets = 8, kWays = 4;

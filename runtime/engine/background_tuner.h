@@ -31,7 +31,7 @@ public:
     Spec spec; // and maxima: as the host asked for them
     Maxima maxima;
   };
-  // A function that returns true once the work must end. The work asks the StopSignal between its steps.
+  // A StopSignal returns true once the work of the tuner must end. The work asks the StopSignal between its steps.
   using StopSignal = std::function<bool()>;
   struct Work {
     std::function<void()> prepare; // called once, on the new thread, before the first problem

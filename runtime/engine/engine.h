@@ -24,7 +24,7 @@ namespace nsa {
 
 class Engine;
 
-// Releases the engine's handle. The engine ends at once when no plan is held.
+// Releases the engine's handle. An engine of which no plan is held ends with its handle.
 struct EngineRelease {
   void operator()(Engine *engine) const;
 };

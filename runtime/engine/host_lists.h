@@ -8,7 +8,7 @@
 namespace nsa {
 
 // Returns a device error with place and value of the first entry that breaks the rule of block lists, or ok when all
-// entries keep the rule. The call's lengths must have passed checkHostLengths.
+// entries keep the rule. The lengths of `call` must have passed checkHostLengths.
 Status findMalformedList(const CallRules &rules, const Call &call);
 
 } // namespace nsa

@@ -12,9 +12,9 @@ namespace nsa {
 struct TemplateFolderState {
   // A digest over the names and contents of the folder's templates.
   std::string content;
-  // A digest that also covers when each template was changed. When `changes` is equal before and after some work, no
-  // template changed meanwhile, not even for a moment. `changes` does not show a template that exists only during the
-  // work; only a compilation that names such a template would use it.
+  // A digest over the inode and the time of the last change of each template file. When `changes` is equal
+  // before and after some work, no template changed meanwhile, not even for a moment. `changes` does not show a
+  // template that exists only during the work; only a compilation that names such a template would use it.
   std::string changes;
   bool operator==(const TemplateFolderState &) const = default;
 };

@@ -1,7 +1,7 @@
 // Tunes one spec once. A TuningSession gives the tuner callbacks that compile through the compiler library, compare
 // with the tile program's default result on fresh inputs, and measure on the device.
 // Ownership: a TuningSession borrows everything that it is made with.
-// Thread-safety: `run` once, from one thread.
+// Thread-safety: `run` may be called once, from one thread.
 #pragma once
 
 #include "autotune/tuner.h"
