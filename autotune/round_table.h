@@ -1,10 +1,10 @@
 // What the tuner has measured: one time for each candidate that took part in a round, and the robust fit
 //   log time = cost of the candidate + level of the round + noise
-// The fit separates the candidates from drifting clocks and temperature. Rounds belong to sessions, and each session
-// has memory of its own. The place of a candidate's data in memory has the same effect in all rounds of a session, and
-// another effect in the next session. So an error is also judged by how much sessions differ. docs/tuning.md gives the
-// reasons.
-// Thread-safety: one thread at a time; `fit` is a pure function of what was recorded.
+// The fit separates the candidates from drifting clocks and temperature. Rounds belong to sessions, and the kernels of
+// each session run on memory of its own. The place of a candidate's data in memory has the same effect in all rounds of
+// a session, and another effect in the next session. The error of a candidate's cost is therefore also judged by how
+// much sessions differ. docs/tuning.md gives the reasons.
+// Thread-safety: one thread at a time may use a RoundTable; `fit` is a pure function of the recorded times.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,11 @@
 
 namespace nsa {
 
-// All values are natural logarithms of milliseconds, so a difference is a ratio. NaN: not measured.
+// Costs and levels are natural logarithms of milliseconds, so a difference of two costs is a ratio of times. NaN: not
+// measured.
 struct RoundFit {
   std::vector<double> cost; // of each candidate
-  // For each candidate, the value below which a quarter of its rounds stayed; with three rounds the best of them.
+  // For each candidate, the time below which a quarter of its rounds stayed; with three rounds the best time.
   std::vector<double> optimistic;
   double noise = 0;        // standard deviation of one time from the sum of its cost and level
   double sessionNoise = 0; // standard deviation of a session's mean; 0 while there is one session
@@ -25,26 +26,27 @@ class RoundTable {
 public:
   explicit RoundTable(size_t candidates) : columns(candidates) {}
 
-  // Begins a session: later rounds belong to it.
+  // Begins a session, to which later rounds belong.
   void beginSession() { ++session; }
   void beginRound();
   // Records a candidate's time in the present round. It is positive and finite.
   void record(size_t candidate, double milliseconds);
-  // Forgets the present round. It was cut off, and the remaining candidates would run under other conditions.
+  // Forgets the present round. A round is abandoned when it was cut off, because its remaining candidates would run
+  // under other conditions.
   void abandonRound();
-  // Forgets a candidate that can no longer run.
+  // Forgets the times of a candidate that can no longer run.
   void forget(size_t candidate);
 
   int rounds(size_t candidate) const;
   double medianMs(size_t candidate) const;
   RoundFit fit() const;
-  // The standard error of the difference of two measured costs of `fit`. It is computed from the noise of all
-  // candidates, or from the noise of these two where that is larger.
+  // The standard error of the difference of two measured costs of `fit`. The standard error is computed from the noise
+  // of all candidates, or from the noise of the two compared candidates where that is larger.
   double differenceError(const RoundFit &fit, size_t a, size_t b) const;
 
 private:
   int sessions(size_t candidate) const;
-  // The mean of each session's values, where NaN means that there is no value.
+  // Returns the mean of each session's values, where NaN means that a session has no value.
   std::vector<double> sessionMeans(const std::vector<double> &byRound) const;
 
   std::vector<std::vector<double>> columns; // [candidate][round]

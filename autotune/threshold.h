@@ -1,7 +1,7 @@
-// Finds the size from which on, or up to which, one way to compute is faster than another. Both ways are measured on a
-// grid of sizes. Then the gap is narrowed between the last size where the other way does not pay and the first size
-// where it does. "Never" is a possible answer. docs/tuning.md, "Thresholds", says why there is a margin and why the
-// other way must pay on the whole side.
+// Finds the size from which on, or up to which, one way to compute is faster than another. The two ways are measured on
+// a grid of sizes. After the grid, the gap is narrowed between the last size where the other way is not faster and the
+// first size where it is faster. The answer may be that the other way is never faster. docs/tuning.md, "Thresholds",
+// says why the other way must be faster by a margin, and on the whole side of the threshold.
 // Thread-safety: a pure function of its arguments; the caller's thread calls `measure`.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace nsa {
 
-// The times of both ways at one size, measured in turns.
+// The times of the two ways at one size, measured in turns.
 struct SizeTimes {
   int64_t size = 0;
   double usualMs = 0, otherMs = 0;
@@ -39,16 +39,16 @@ struct ThresholdReport {
   Status end;                       // why the sizes at the end of the grid could not be measured; ok: all were
 };
 
-// Finds the threshold. `grid` must be in ascending order. Fails when the grid is empty or not ascending, and when
-// `measure` fails at the first size. When it fails at a later size, the grid ends before that size.
+// Finds the threshold. `grid` must be in ascending order. The search fails when the grid is empty or not ascending, and
+// when `measure` fails at the first size. When `measure` fails at a later size, the grid ends before that size.
 Result<ThresholdReport> findThreshold(const std::vector<int64_t> &grid, const ThresholdOptions &options,
                                       const std::function<Result<SizeTimes>(int64_t size)> &measure);
 
 // Fails when the answer does not cover all sizes from `least` to `most`, and says which size was not measured. A
-// threshold, or "never", that was found on fewer sizes says nothing about the others.
+// threshold, or the answer "never", says nothing about sizes outside of the sizes on which it was found.
 Status coversSizes(const ThresholdReport &report, int64_t least, int64_t most);
 
-// Decides by times that were measured, in ascending order of size. nullopt: the other way never pays.
+// Decides by measured times, in ascending order of size. The answer is nullopt if the other way is never faster.
 std::optional<int64_t> thresholdOf(const std::vector<SizeTimes> &times, const ThresholdOptions &options);
 
 } // namespace nsa

@@ -1,8 +1,8 @@
 // The tuner compiles candidates in parallel, rejects those with wrong results, measures the others in interleaved
-// rounds and names a winner. It sees neither CUDA nor the compiler: all real work is done by callbacks, so it can be
-// tested with made-up clocks. docs/tuning.md describes the statistics.
-// Thread-safety: `tune` is a pure function of its arguments. `compile` is called from several threads at once, every
-// other callback by one thread at a time.
+// rounds and names a winner. The tuner sees neither CUDA nor the compiler: callbacks do all real work, so tests can run
+// the tuner with made-up clocks. docs/tuning.md describes the statistics of the tuner.
+// Thread-safety: `tune` is a pure function of its arguments. The tuner calls the callback `compile` from several
+// threads at once, and every other callback from one thread at a time.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -25,7 +25,7 @@ enum class CandidateOutcome { kPruned, kCompileFailed, kRejected, kMeasured, kWi
 // Returns "pruned", "failed", "rejected", "measured" or "winner", which are the outcomes in the store's evidence.
 std::string_view candidateOutcomeName(CandidateOutcome outcome);
 
-// The detail of a measured candidate that ties with the winner.
+// The detail text of a measured candidate that ties with the winner.
 inline constexpr std::string_view kTied = "may be as fast as the winner";
 
 struct CandidateReport {
@@ -38,19 +38,20 @@ struct CandidateReport {
 };
 
 struct TuneCallbacks {
-  // Compiles candidate `index` and keeps it. Called from several threads, once for each index.
+  // Compiles candidate `index` and keeps it. The tuner calls `compile` from several threads, once for each index.
   std::function<Status(size_t index)> compile;
-  // Called first on each new thread that compiles. May be empty.
+  // The tuner calls this callback first on each new thread that compiles. May be empty.
   std::function<void()> beginThread;
-  // Compares the candidate's result with the reference. An error rejects the candidate and becomes its detail.
+  // Compares the candidate's result with the reference. An error of the comparison rejects the candidate and becomes
+  // its detail.
   std::function<Status(size_t index)> check;
   // Returns the milliseconds of one run of the candidate. An error removes the candidate.
   std::function<Result<double>(size_t index)> measure;
-  // Begins a session: later runs use other memory and other inputs. May be empty.
+  // Begins a session of measurements: later runs use other memory and other inputs. May be empty.
   std::function<void()> restart;
-  // Returns monotonic seconds, for the budget.
+  // Returns the seconds of a monotonic clock, for the budget.
   std::function<double()> now;
-  // Receives the progress: done and total steps of the named phase. May be empty.
+  // Receives the progress of a tuning: done and total steps of the named phase. May be empty.
   std::function<void(std::string_view phase, size_t done, size_t total)> progress;
 };
 
@@ -65,16 +66,18 @@ struct TuneOptions {
   double simplerWithin = 0.01; // of costs within this ratio the config with the lower predicted cost wins
   double resolutionMs = 0;     // of the clock; times that differ by less are a tie
   // By how much the ratio of two costs differs between two lasting states of the machine, such as another load on a
-  // neighbouring core. One tuning sees only one state. Two candidates within half of this value are a tie.
+  // neighbouring core. One tuning sees only one lasting state of the machine. Two candidates whose costs differ by less
+  // than half of `stateShift` are a tie.
   double stateShift = 0;
-  // How many milliseconds of load bring the clocks to the level of lasting work. So much runs uncounted before the
-  // first round and after each restart. Kernels that are too short to fill this time are no such load.
+  // How many milliseconds of load bring the clocks to the level of lasting work. The tuner runs this much load
+  // uncounted before the first round and after each restart. Kernels that are too short to fill the time of warming up
+  // do not bring the clocks to that level.
   double warmUpMs = 0;
   double restartSeconds = 0; // the expected duration of the first restart
   uint64_t seed = 1;         // of the random order within rounds
 };
 
-// Where the seconds of a tuning went. They have no meaning for a tuning that was stopped.
+// Where the seconds of a tuning went. The seconds have no meaning for a tuning that was stopped.
 struct TunePhases {
   double prepare = 0; // inputs and memory; the caller fills it in, because this happens before the tuner is called
   double compile = 0, check = 0;
@@ -84,8 +87,8 @@ struct TunePhases {
 struct TuneReport {
   size_t winner = 0;    // an index into `candidates`
   size_t incumbent = 0; // the candidate that ratios refer to: candidate 0, or the next one that works
-  // A second tuning could name another winner: another candidate is within `simplerWithin` of the best one, or would be
-  // in another state of the machine.
+  // True when a second tuning could name another winner: another candidate is within `simplerWithin` of the best one,
+  // or would be in another state of the machine.
   bool tie = false;
   double noise = 0; // relative standard deviation of one measured time; 0 when nothing was measured
   int sessions = 1; // how many sessions the times come from
@@ -93,13 +96,14 @@ struct TuneReport {
   TunePhases phases;
   std::vector<CandidateReport> candidates; // in the order in which they were given
 
-  // False when the budget ended before one complete round: then the winner is the incumbent, unmeasured.
+  // False when the budget ended before one complete round. The winner of a tuning without a complete round is the
+  // incumbent, unmeasured.
   bool wasMeasured() const { return candidates[winner].rounds > 0; }
 };
 
-// Tunes. Candidate 0 is the incumbent (the default). Fails only when no candidate compiles, passes the check and runs.
-// When the budget ends early, the best candidate so far wins; without a complete round that is the incumbent,
-// unmeasured.
+// Tunes. Candidate 0 is the incumbent (the default kernel). `tune` fails only when no candidate compiles, passes the
+// check and runs. When the budget ends early, the best candidate so far wins; without a complete round the incumbent
+// wins, unmeasured.
 Result<TuneReport> tune(const std::vector<Candidate> &candidates, const TuneCallbacks &callbacks,
                         const TuneOptions &options);
 

@@ -1,6 +1,6 @@
 // What every bench of kernels opens: the device, an engine that compiles default kernels, an engine that tunes, and a
 // buffer that is written before each sample, so that every run begins with a cold L2 on a GPU.
-// Ownership: plans made from it must not outlive it.
+// Ownership: plans made from a bench device must not outlive it.
 // Thread-safety: one thread.
 #pragma once
 
@@ -14,19 +14,20 @@ namespace nsa::bench {
 
 class BenchDevice {
 public:
-  // `settings` choose device and compiler. The engines begin without stored kernels, because those of an earlier run or
-  // of a pack must not be measured.
+  // `settings` choose device and compiler. The engines begin without stored kernels, because stored kernels of an
+  // earlier run or of a pack must not be measured.
   static Result<BenchDevice> open(tools::EngineSettings settings);
 
   tools::Accelerator &accelerator() const { return *device; }
-  // The engines' device: "cpu" or "cuda:N".
+  // The device of the engines: "cpu" or "cuda:N".
   const std::string &name() const { return deviceText; }
   nsa_engine *engine(bool tuned) const { return engines[tuned].get(); }
   tools::Buffer &flush() { return flushed; } // empty on the CPU
   // Facts about the machine, for a report.
   Result<nlohmann::json> facts() const;
 
-  // Makes the contenders "nsa default", and "nsa tuned" if wanted. Each plan has run and was checked.
+  // Makes the contender "nsa default", and "nsa tuned" if wanted. The plan of each returned contender has run and was
+  // checked.
   Result<std::vector<std::unique_ptr<PlanContender>>> contenders(const Arena &arena, bool tuned) const;
 
 private:

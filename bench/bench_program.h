@@ -13,12 +13,12 @@
 
 namespace nsa::bench {
 
-// The options of every bench. A bench adds its own by deriving from this.
+// The options of every bench. A bench adds its own options by deriving from CommonFlags.
 struct CommonFlags {
   std::string device = "cpu", results, compiler;
   bool quick = false;
 
-  // Settings of an engine on this device. `cache` is its database. Without one the engine has nothing stored.
+  // Settings of an engine on this device. `cache` is its database. An engine without a database has nothing stored.
   tools::EngineSettings engineSettings(nsa_miss_policy policy, const std::string &cache) const;
   tools::EngineSettings engineSettings(nsa_miss_policy policy) const;
 };
@@ -29,7 +29,7 @@ public:
   // --quick measures. Borrows the flags.
   BenchProgram(const std::string &name, const std::string &purpose, CommonFlags &flags, const std::string &quick);
 
-  // The parser, for options that no other bench has.
+  // The parser of the command line, to which a bench adds options that no other bench has.
   CLI::App &options() { return app; }
   void addDevice();
   void addCount(const std::string &option, int &count, const std::string &meaning, int least, int most);

@@ -1,6 +1,6 @@
-// The results of one bench on one device: FOLDER/NAME.json for tools and FOLDER/NAME.csv for people. Both are written
-// anew after every row, and each replaces the old file in one step, so that an interrupted run keeps its results. The
-// tables of README and docs/ are rendered from the JSON (tools/render_tables).
+// The results of one bench on one device: FOLDER/NAME.json for tools and FOLDER/NAME.csv for people. The JSON and the
+// CSV are written anew after every row, and each replaces its old file in one step, so that an interrupted run keeps
+// its results. The tables of README and docs/ are rendered from the JSON (tools/render_tables).
 // Thread-safety: one thread.
 #pragma once
 
@@ -14,24 +14,24 @@ namespace nsa::bench {
 
 class BenchReport {
 public:
-  // A column of this bench's table in docs/results.md: its title, and the field of a row that it shows.
+  // A column of the bench's table in docs/results.md: the column's title, and the field of a row that the column shows.
   struct Column {
     std::string title, field;
   };
-  // The CSV that is written: one file with all rows and fields; or only `columns`, with a file for each value of
+  // The CSV of a report: one file with all rows and fields; or only `columns`, with a file for each value of
   // `fileField`.
   struct Csv {
     std::vector<std::string> columns;
     std::string fileField;
   };
-  // Makes the folder; without a folder nothing is written. `facts` hold for the whole run, above all "machine"
-  // (machineFacts).
+  // Makes the folder of the results; without a folder no file is written. `facts` hold for the whole run, above all
+  // "machine" (machineFacts).
   static Result<BenchReport> create(std::string folder, std::string name, const nlohmann::ordered_json &facts,
                                     const std::vector<Column> &table = {}, Csv csv = {});
 
-  // Adds a row. Numbers are rounded to four digits. Rows may have different fields. Null is a field without a value.
+  // Adds a row. Numbers are rounded to four digits. Rows may have different fields. Null marks a field without a value.
   Status add(nlohmann::ordered_json row);
-  // Sets a fact that is only known later, such as the duration of the run.
+  // Sets a fact of the run that is only known later, such as its duration.
   Status setFact(const std::string &name, nlohmann::ordered_json value);
   // The content of the JSON file.
   const nlohmann::ordered_json &content() const { return json; }

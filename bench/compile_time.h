@@ -1,4 +1,4 @@
-// Measures how long the compiler library takes for a kernel once it is open.
+// Measures how long the compiler library takes for a kernel once the library is open.
 // Thread-safety: one thread.
 #pragma once
 
@@ -14,7 +14,7 @@ struct CompileTime {
   std::string templateName, config;
 };
 
-// Compiles the default kernel of the spec on this processor `samples` times after a first time. Each time renders,
+// Compiles the default kernel of the spec on this processor `samples` times after a first time. Each compile renders,
 // lowers and generates code anew, because the library keeps no kernels.
 Result<CompileTime> measureCompileTime(const std::string &compilerPath, const Spec &spec, int samples);
 

@@ -9,7 +9,7 @@
 
 namespace nsa::bench {
 
-// The milliseconds of both at one length.
+// The milliseconds of the two implementations at one length.
 struct Duel {
   int64_t tokens = 0;
   double ours = 0, theirs = 0;
@@ -17,14 +17,15 @@ struct Duel {
 
 struct Crossover {
   int64_t measured = 0; // the shortest measured length at which ours was faster
-  // The length at which both take equally long, by a line through the logarithms of lengths and times from the length
-  // before. nullopt where ours is faster at the shortest length already, because the crossing is below it.
+  // The length at which the two implementations take equally long, by a line through the logarithms of lengths and
+  // times from the length before. nullopt if ours is faster at the shortest length already, because the crossing is
+  // below the shortest length.
   std::optional<int64_t> interpolated;
 
   std::string toString() const; // "at 8192 tokens, about 6100 by interpolation"
 };
 
-// nullopt: ours is never faster. The lengths may be in any order.
+// nullopt: ours is never faster. The lengths of the duels may be in any order.
 std::optional<Crossover> crossoverOf(std::vector<Duel> duels);
 
 } // namespace nsa::bench

@@ -10,8 +10,8 @@
 
 namespace nsa::bench {
 
-// `name` names the CSV in errors. Other columns are ignored. The result is shaped like a bench's report without a
-// machine: it has "table" and "results", so that it is printed like one.
+// `name` names the CSV in errors. Other columns are ignored. The summary has the form of a bench's report without a
+// machine: it has "table" and "results", so that it is printed like a report.
 Result<nlohmann::ordered_json> summarizeDecode(const std::string &name, const std::string &csv);
 
 } // namespace nsa::bench

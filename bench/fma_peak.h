@@ -1,6 +1,6 @@
-// Measures the processor's peak of fused multiply-adds in fp32 in the same run as the kernels. So a CPU result can be
-// read as a fraction of what this machine can do at its present clock.
-// Thread-safety: one call at a time; it starts its own threads.
+// Measures the processor's peak of fused multiply-adds in fp32 in the same run as the kernels. With this peak a CPU
+// result can be read as a fraction of what the machine can do at its present clock.
+// Thread-safety: one call at a time; the measurement starts its own threads.
 #pragma once
 
 namespace nsa::bench {
@@ -11,7 +11,7 @@ struct FmaPeak {
   double gflops = 0; // of all threads together; a fused multiply-add counts as two operations
 };
 
-// Returns the best of `repeats` runs of about 20 ms each. The peak is what the machine can do, without the load of
+// Returns the best rate of `repeats` runs of about 20 ms each. The peak is what the machine can do, without the load of
 // other processes.
 FmaPeak measureFmaPeak(int threads, int repeats = 5);
 

@@ -1,5 +1,5 @@
-// Measures the whole forward pass of Native Sparse Attention on one core, and each of its parts beside the core's peak:
-// products beside its fused multiply-adds, bytes beside its memory.
+// Measures the whole forward pass of Native Sparse Attention on one core, and each part of the pass beside a peak of
+// the core: products beside the peak of fused multiply-adds, and bytes beside the rate of memory.
 // Thread-safety: one thread.
 #pragma once
 
@@ -18,7 +18,8 @@ struct ForwardParts {
   double tuneBudget = 30;
 };
 
-// Adds a row for the whole pass and one for each part. The heads are those of the NSA paper, in fp32.
+// Adds a row for the whole forward pass and a row for each part of it. The heads are the heads of the NSA paper, in
+// fp32.
 Status measureForwardParts(const CommonFlags &flags, const ForwardParts &choice, tools::Accelerator &accelerator,
                            BenchReport &report);
 

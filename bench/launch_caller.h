@@ -1,5 +1,5 @@
-// One thread of nsa_bench_launch: tensors for one query and one key, a stream, and both ways to launch a kernel on
-// them.
+// One thread of nsa_bench_launch: tensors for one query and one key, a stream, and two ways to launch a kernel on these
+// tensors.
 // Ownership: owns all of these.
 // Thread-safety: one thread.
 #pragma once

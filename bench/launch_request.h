@@ -13,13 +13,14 @@ struct LaunchRequest {
   Maxima maxima;
 };
 
-// A problem so small that only launching takes time.
+// tinyRequest is a problem so small that only launching takes time.
 LaunchRequest tinyRequest();
-// A problem of many queries, whose plans have other kernels: on some GPUs these take tensor maps as arguments. Its
-// calls may be as small as those of tinyRequest.
+// A problem of many queries, whose plans have other kernels: on some GPUs these take tensor maps as arguments. Calls of
+// this problem may be as small as calls of tinyRequest.
 LaunchRequest crowdedRequest();
 
-// Problems that the same kernel serves. Each has a choice of its own in the database. There are at most 10,000.
+// Problems that the same kernel serves. Each of these problems has a choice of its own in the database. There are at
+// most 10,000.
 constexpr int kMostDistinctRequests = 10000;
 std::vector<LaunchRequest> distinctRequests(int count);
 

@@ -1,5 +1,6 @@
-// The specs and lengths that `nsa bench` is given, and what its verbs measure of them. Each function returns its
-// results. Where it is given a folder, it also writes them as NAME.json and NAME.csv. Thread-safety: one thread.
+// The specs and lengths that `nsa bench` is given, and what the verbs of `nsa bench` measure at these lengths. Each
+// function returns its results. If `nsa bench` is given a folder, it also writes the results as NAME.json and NAME.csv.
+// Thread-safety: one thread.
 #pragma once
 
 #include "bench/bench_device.h"
@@ -29,11 +30,12 @@ struct LengthChoice {
   void say(const std::string &verb, const BenchCase &benchCase) const;
 };
 
-// Measures the whole forward pass with the time of each part, and dense attention beside it: that of peers, or ours
-// when `peers` is null. The fact `crossover` has an entry for each spec: the length from which on nsa is faster.
+// Measures the whole forward pass with the time of each part, and dense attention beside it: the dense attention of
+// `peers`, or our own when `peers` is null. The fact `crossover` of the report has an entry for each spec: the length
+// from which on nsa is faster.
 Result<nlohmann::ordered_json> benchPrefill(BenchDevice &device, const LengthChoice &choice, PeerProcess *peers);
-// Measures selection alone: lists per second, and the memory that it takes beside that of the scores, which it never
-// writes.
+// Measures selection alone: lists per second, and the memory that selection takes beside the memory of its scores,
+// which it never writes.
 Result<nlohmann::ordered_json> benchSelection(BenchDevice &device, const LengthChoice &choice);
 // Measures compression by all three kinds of phi beside the rate of memory.
 Result<nlohmann::ordered_json> benchCompress(BenchDevice &device, const LengthChoice &choice);

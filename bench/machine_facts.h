@@ -1,5 +1,5 @@
-// The facts that a record needs for later readers: processor, device, driver, versions, and the source that it was
-// built from.
+// The facts that a record needs for later readers: processor, device, driver, versions, and the commit that the program
+// was built from.
 // Thread-safety: pure functions.
 #pragma once
 

@@ -1,5 +1,6 @@
-// Other implementations, which run in a process of their own: a script (bench/peers) that exchanges JSON objects, one
-// in a line, over a socket. It only serves measurements, and no part of the product needs it.
+// Other implementations of attention, which run in a process of their own: a script (bench/peers) that exchanges JSON
+// objects, one in a line, over a socket. The peer process only serves measurements, and no part of the product needs
+// it.
 // Ownership: ends its process.
 // Thread-safety: one thread.
 #pragma once
@@ -16,16 +17,16 @@ namespace nsa::bench {
 
 class PeerProcess {
 public:
-  // The path of the script for torch: beside this program, or where a bundle has it.
+  // The path of the script for torch: beside this program, or in its place in a bundle.
   static std::string defaultScript();
-  // Starts `python3 script --device D`. The error says why peers cannot be measured on this machine, which is no
-  // failure of a bench.
+  // Starts `python3 script --device D`. The error says why peers cannot be measured on this machine, and a bench goes
+  // on without peers.
   static Result<std::unique_ptr<PeerProcess>> start(const std::string &script, const std::string &device);
   ~PeerProcess();
   PeerProcess(const PeerProcess &) = delete;
   PeerProcess &operator=(const PeerProcess &) = delete;
 
-  // Names and versions of the implementations.
+  // Names and versions of the peer implementations.
   const nlohmann::ordered_json &versions() const { return versionFacts; }
 
   struct Absent {
@@ -35,7 +36,7 @@ public:
     std::vector<std::unique_ptr<Contender>> contenders;
     std::vector<Absent> absent; // implementations that do not serve the shape
   };
-  // Makes the tensors of the shape in that process, in the place of the last shape's, and runs and checks every
+  // Makes the tensors of the shape in the peer process, in place of the last shape's tensors, and runs and checks every
   // implementation.
   Result<Peers> prepare(const BenchCase &benchCase, size_t flushBytes);
 

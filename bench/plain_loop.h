@@ -1,6 +1,6 @@
-// An operator as plain loops over its rows, with the vectors that the C++ compiler makes of them. The speed of the
-// generated CPU kernels is compared with it. Both run in turns, so a machine that is slow at the moment is slow for
-// both.
+// An operator as plain loops over its rows, with the vectors that the C++ compiler makes of them. The speed of a
+// generated CPU kernel is compared with the speed of the plain loop. The kernel and the plain loop run in turns, so a
+// machine that is slow at the moment is slow for both.
 // Ownership: borrows the inputs.
 // Thread-safety: one thread.
 #pragma once
@@ -12,13 +12,13 @@ namespace nsa::bench {
 
 class PlainLoop {
 public:
-  // Serves dense, window, cmp, sel, combine, and compress by the mean, in fp32, for one sequence with contiguous
-  // tensors. The head sizes must be multiples of 32. `lanes` is the number of floats of a vector, 16 or 8, and the
-  // processor must have such vectors.
+  // A plain loop serves dense, window, cmp, sel, combine, and compress by the mean, in fp32, for one sequence with
+  // contiguous tensors. The head sizes of a plain loop must be multiples of 32. `lanes` is the number of floats of a
+  // vector, 16 or 8, and the processor must have such vectors.
   PlainLoop(const tools::OperatorInputs &inputs, int lanes);
 
   void run();
-  // The required outputs of the operator, as the last run computed them.
+  // Returns the required outputs of the operator, as the last run computed them.
   const tools::NamedTensors &result() const { return outputs; }
 
 private:

@@ -1,6 +1,6 @@
-// A plan of this library as a contender. Some of its rows are checked against the fp64 reference before it may be
-// measured.
-// Ownership: borrows accelerator, tensors and flush buffer; owns its plan.
+// A plan of this library as a contender. Some rows of a plan's result are checked against the fp64 reference before the
+// plan may be measured.
+// Ownership: a PlanContender borrows accelerator, tensors and flush buffer, and owns its plan.
 // Thread-safety: one thread.
 #pragma once
 
@@ -23,13 +23,13 @@ Result<tools::Buffer> flushBuffer(tools::Accelerator &accelerator);
 
 class PlanContender final : public Contender {
 public:
-  // Makes the plan (compiles or tunes it), runs it and checks the result. A wrong result is an error, because the speed
-  // of a wrong kernel means nothing.
+  // Makes the plan (compiles or tunes its kernels), runs the plan and checks the result. A wrong result is an error,
+  // because the speed of a wrong kernel means nothing.
   static Result<std::unique_ptr<PlanContender>> make(std::string name, nsa_engine *engine, const Arena &arena);
 
   const std::string &name() const override { return contenderName; }
   Result<double> sample() override;
-  // Enqueues one run. On a GPU it does not wait for the result.
+  // Enqueues one run. On a GPU `enqueue` does not wait for the result.
   Status enqueue() { return arena.job.enqueue(plan.get()); }
   nlohmann::ordered_json facts() const override;
   // The median time of each part of a run: "ms_cmp" and so on.

@@ -1,4 +1,4 @@
-// The CPU time of this process, over all threads. Other processes do not add to it.
+// The CPU time of this process, over all its threads and without other processes.
 // Thread-safety: any thread.
 #pragma once
 

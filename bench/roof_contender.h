@@ -1,5 +1,5 @@
-// The processor's peak rates as contenders: they run in turns with the kernels, so both meet the same clocks and the
-// same load of other processes.
+// The processor's peak rates as contenders: they run in turns with the kernels, so peaks and kernels meet the same
+// clocks and the same load of other processes.
 // Thread-safety: one thread.
 #pragma once
 
@@ -15,7 +15,7 @@ public:
   const std::string &name() const override { return contenderName; }
   Result<double> sample() override;
   nlohmann::ordered_json facts() const override { return nlohmann::ordered_json::object(); }
-  // The rate of all threads together, by the time of a sample.
+  // Returns the rate of all threads together, computed from the time of a sample.
   double gflops(double milliseconds) const { return threads * 1e3 / milliseconds; }
 
 private:

@@ -1,6 +1,6 @@
-// `nsa bench search`: how near the tuner's search comes to an exhaustive one. For each shape the tuner names a winner
-// in its usual way, and another one after measuring every candidate to the end. Then both winners are measured in
-// turns.
+// `nsa bench search`: how near the tuner's search comes to an exhaustive search. For each shape the tuner names one
+// winner in its usual way, and another winner after measuring every candidate to the end. The two winners are then
+// measured in turns.
 // Thread-safety: one thread.
 #pragma once
 

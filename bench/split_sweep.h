@@ -1,6 +1,6 @@
 // Finds the best number of shares for the keys of a query of decode at one batch and length. Whole steps of decoding
-// with 1, 2, 4, 8 and 16 shares in each branch, and with the rule's number, are captured and replayed in turns.
-// Thread-safety: one thread.
+// with 1, 2, 4, 8 and 16 shares in each branch, and with the number of shares by the engine's rule, are captured and
+// replayed in turns. Thread-safety: one thread.
 #pragma once
 
 #include "bench/length_bench.h"
@@ -24,21 +24,22 @@ struct SplitSweep {
     int64_t splits = 0; // 0: the rule's number
     double milliseconds = 0;
   };
-  // The rule is first. A number that gives the same shares as an earlier one is left out.
+  // The rule is first. A number of shares that cuts the keys like an earlier number is left out.
   std::vector<Way> ways;
   int64_t best = StoredRoute::kNever; // the number that is faster than the rule's; kNever: none is
   std::string rule;                   // "4/16/8": the rule's shares by branch
 };
 
-// Engines that force each number of shares. The kernels that they compile are kept in one folder, which is removed with
-// this object.
+// Engines that force each number of shares. The engines keep their compiled kernels in one folder, which the destructor
+// removes.
 class SplitEngines {
 public:
   static Result<SplitEngines> open(tools::EngineSettings settings);
   SplitEngines(SplitEngines &&other) noexcept;
   ~SplitEngines();
 
-  // The engine with this number of shares; 0: with the rule's. It is opened by the first call.
+  // Returns the engine that forces this number of shares; 0 is the engine with its own rule. The first call opens the
+  // engine.
   Result<nsa_engine *> engine(int64_t splits);
 
 private:
@@ -47,7 +48,7 @@ private:
   std::unique_ptr<State> state;
 };
 
-// Measures all numbers. A number is better than the rule's when it is at least 1.2 times as fast.
+// Measures all numbers. A number of shares is better than the rule's number when it is at least 1.2 times as fast.
 Result<SplitSweep> sweepSplits(BenchDevice &device, SplitEngines &engines, const SplitPoint &point, int samples);
 
 } // namespace nsa::bench

@@ -1,6 +1,6 @@
-// Measures the bytes per second that cores move between memory and registers, in the same run as the kernels. It is the
-// limit of kernels that compute very little.
-// Thread-safety: one thread may use it; it starts its own.
+// Measures the bytes per second that cores move between memory and registers, in the same run as the kernels. This rate
+// of memory is the limit of kernels that compute very little.
+// Thread-safety: one thread may use a StreamBandwidth, which starts its own threads.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,16 @@ namespace nsa::bench {
 
 class StreamBandwidth {
 public:
-  // `bytes` is the size of both arrays together. It must be more than any cache holds, or the caches would be measured.
+  // `bytes` is the size of the two arrays together. `bytes` must be more than the caches hold, or the measurement would
+  // be of the caches.
   explicit StreamBandwidth(int threads = 1, size_t bytes = size_t{512} << 20);
 
-  // The rate of all threads together: the better one of reading an array and of copying it into the other. Copying
-  // counts the bytes that it reads and those that it writes.
+  // Returns the rate of all threads together: the better rate of reading one array and of copying it into the other
+  // array. Copying counts the bytes that it reads and the bytes that it writes.
   double gigabytesPerSecond();
 
 private:
-  // Each thread has its part of the arrays.
+  // Each thread has its part of the two arrays.
   template <typename Work> double seconds(const Work &work) const;
 
   int threads;

@@ -1,6 +1,6 @@
 // `nsa bench thresholds`: the best number of shares for the keys of decode (split_sweep.h); the length from which on
 // the tile program is faster than the simple kernel; and the length up to which dense attention is faster where every
-// block is selected. Each is measured in turns over lengths (autotune/threshold.h).
+// block is selected. Each threshold is measured over lengths, with the two ways in turns (autotune/threshold.h).
 // Thread-safety: one thread.
 #pragma once
 
@@ -17,7 +17,8 @@ struct ThresholdChoice {
   std::vector<int64_t> decodeBatches, decodeTokens;
 };
 
-// The report's fact `thresholds` has an entry for each spec and route: the threshold, or that there is none.
+// The report's fact `thresholds` has an entry for each spec and route: the threshold, or the statement that there is no
+// threshold.
 Result<nlohmann::ordered_json> benchThresholds(BenchDevice &device, const ThresholdChoice &choice);
 
 } // namespace nsa::bench

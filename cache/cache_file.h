@@ -1,5 +1,5 @@
 // A kernel database or a pack that is opened only to read, for the commands that handle whole files: export, merge,
-// verify and others. Here every fault is an error, also the ones that an engine would work around.
+// verify and others. Every fault of a CacheFile is an error, also a fault that an engine would work around.
 // Thread-safety: none, like the connection.
 #pragma once
 
@@ -21,7 +21,8 @@ public:
   // How much of a pack is checked. kRows: rows, evidence and signatures must match the digests; the binaries are not
   // checked yet.
   enum class Check { kRows, kNothing };
-  // Whether to accept a database in which nothing was ever stored. Such a file is still being made, or is a torn copy.
+  // Whether to accept a database in which nothing was ever stored. An empty database is still being made, or is a torn
+  // copy.
   enum class Empty { kRefused, kAccepted };
   // Opens the file. A write that was unfinished when its writer died is taken back first; nothing else in the file
   // changes.
@@ -32,16 +33,16 @@ public:
   bool isEmpty() const { return holdsNothing; }
   const std::string &path() const { return name; }
   const PackFacts &pack() const { return *facts; }
-  // One line when trusted keys are given and none of them has signed the pack; otherwise "".
+  // Returns one line when trusted keys are given and none of them has signed the pack; otherwise "".
   const std::string &warning() const { return unsignedWarning; }
   sqlite::Connection &connection() { return link; }
 
   Result<std::vector<KernelSummary>> kernels();
   Result<std::vector<StoredChoice>> choices();
   Result<std::vector<StoredRoute>> routes();
-  // nullopt: the file has no such kernel. A damaged row is an error.
+  // Returns nullopt if the file has no such kernel. A damaged row is an error.
   Result<std::optional<StoredKernel>> kernel(const std::string &content);
-  // What a collection would remove from a database. It is tried on a copy in memory.
+  // What a collection would remove from a database. The collection is tried on a copy in memory.
   Result<CollectionReport> wouldCollect(const CollectionRules &rules);
   // The error for a call of sqlite that returned `code`.
   Status failed(int code) const;

@@ -1,5 +1,5 @@
-// Reads and writes rows of the tables `choices` and `evidence`. All functions with an int result return sqlite's own
-// codes.
+// Reads and writes rows of the tables `choices` and `evidence`. All functions of choice_rows.h with an int result
+// return sqlite's own codes.
 // Thread-safety: none, like the connection.
 #pragma once
 
@@ -14,17 +14,17 @@ int readChoice(sqlite::Connection &connection, const std::string &problem, const
                std::optional<StoredChoice> &choice);
 // Lists all choices in ascending order of problem and device.
 int listChoiceRows(sqlite::Connection &connection, std::vector<StoredChoice> &choices);
-// Appends the choices of one operator in the same order, with `layer` as their layer. An operator's name is the first
-// word of its problems.
+// Appends the choices of one operator in ascending order of problem and device, with `layer` as their layer. An
+// operator's name is the first word of its problems.
 int listChoiceSummaries(sqlite::Connection &connection, const std::string &op, int layer,
                         std::vector<ChoiceSummary> &choices);
-// Replaces the choice and its evidence.
+// Replaces the stored choice of a problem and its evidence.
 int writeChoiceRow(sqlite::Connection &connection, const StoredChoice &choice);
 // As writeChoiceRow, but an untuned choice does not replace a tuned one whose kernel is intact.
 int putChoiceRow(sqlite::Connection &connection, const StoredChoice &choice);
 
-// The value, or 0 for NaN and infinity. These are no measurements, and sqlite would store a NaN as NULL, which the
-// columns refuse.
+// Returns the value, or 0 for NaN and infinity. NaN and infinity are no measurements, and sqlite would store a NaN as
+// NULL, which the columns refuse.
 double finiteOrZero(double value);
 
 } // namespace nsa

@@ -34,7 +34,7 @@ struct CollectionReport {
   int64_t bytesBefore = 0, bytesAfter = 0;
 };
 
-// Counts the bytes of the pages in use: the file's size once it is compacted. This function and the next return
+// Counts the bytes of the file's pages in use: the file's size once it is compacted. usedBytes and collect return
 // sqlite's own codes.
 int usedBytes(sqlite::Connection &connection, int64_t &bytes);
 // Removes kernels by the rules, within the caller's transaction. `day` is today (cache/use_rows.h).

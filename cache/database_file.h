@@ -1,7 +1,8 @@
-// Opens the file of a store under all circumstances. It makes missing directories, refuses a file that other users may
-// write, and renames a damaged kernel database aside. It never touches a file of another kind. Where a file cannot be
-// written it is opened to read; where it cannot be locked a copy in memory is used; and at last an empty database in
-// memory. All rules about files are here; what a file contains is the store's concern.
+// Opens the file of a store under all circumstances. A DatabaseFile makes missing directories, refuses a file that
+// other users may write, and renames a damaged kernel database aside. Opening a database never touches a file of
+// another kind. A file that cannot be written is opened to read, a file that cannot be locked is replaced by a copy in
+// memory, and the last resort is an empty database in memory. DatabaseFile has all rules about files; what a file
+// contains is the store's concern.
 // Thread-safety: none; several processes may open, replace and use one file at once.
 #pragma once
 
@@ -15,7 +16,7 @@
 
 namespace nsa {
 
-// Which file a connection has open. Its path may by now name another file.
+// Which file a connection has open. The path of an open file may by now name another file.
 struct FileIdentity {
   uint64_t device = 0;
   uint64_t inode = 0;
@@ -42,7 +43,7 @@ enum class FileUse { kWrite, kRead, kReadMended };
 DatabaseFile openDatabaseFile(const std::string &path, FileUse use, std::chrono::milliseconds lockedWait,
                               std::optional<Journal> journal = {}, std::optional<FileIdentity> damaged = {});
 
-// Copies what a file contains at this moment into memory. It is for a file that cannot be locked.
+// Copies what a file contains at this moment into memory. The copy in memory serves for a file that cannot be locked.
 DatabaseFile copyDatabaseFile(const std::string &path);
 
 } // namespace nsa

@@ -9,7 +9,7 @@
 
 namespace nsa {
 
-// The rows of one kind by name, in ascending order.
+// The differing rows of one kind by name, in ascending order.
 struct RowDifference {
   std::vector<std::string> onlyFirst, onlySecond;
   std::vector<std::string> changed; // in both files, with different content

@@ -8,10 +8,10 @@
 namespace nsa {
 
 // Makes missing directories with mode 0700, because any user who can write there could make this process run foreign
-// code. Returns false on failure, and `reason` says why.
+// code. On failure, makeDirectories returns false and `reason` says why.
 bool makeDirectories(const std::filesystem::path &directory, std::string &reason);
 
-// Why makeDirectories or sqlite would fail, found without making anything. "" when they would succeed.
+// Returns why makeDirectories or sqlite would fail, without making anything. "" when they would succeed.
 std::string whyNotMade(const std::filesystem::path &directory);
 
 } // namespace nsa

@@ -1,5 +1,5 @@
 // Reads and writes rows of the table `kernels`: compression, digests, and which fields of a row are trusted. All
-// functions with an int result return sqlite's own codes.
+// functions of kernel_rows.h with an int result return sqlite's own codes.
 // Thread-safety: none, like the connection.
 #pragma once
 
@@ -12,39 +12,42 @@
 
 namespace nsa {
 
-// A limit far above the size of any kernel. It keeps a damaged size from becoming a huge allocation.
+// A limit far above the size of any kernel. This limit keeps a damaged size from becoming a huge allocation.
 inline constexpr int64_t kMaxBinaryBytes = int64_t{256} << 20;
 
-// A row as it is in the file.
+// A row of the table `kernels` as it is in the file.
 struct KernelRow {
   std::string content, templateName, op, target, config, manifest;
   int64_t binaryBytes = 0;
   std::vector<std::byte> binary; // one zstd frame
   Digest::Bytes digest{};
 
-  // Makes the row of a kernel. An error names what cannot be stored.
+  // Makes the row of a kernel. The error of KernelRow::make names what cannot be stored.
   static Result<KernelRow> make(const StoredKernel &kernel);
   // Compresses the binary of an intact row again, with a level of zstd.
   Status compressAgain(int level);
 };
 
-// The digest over everything that a launch trusts. It includes the name, so that two rows cannot be exchanged.
+// The digest over everything that a launch trusts. The digest of a row includes the name, so that two rows cannot be
+// exchanged.
 Digest::Bytes digestOf(const StoredKernel &kernel);
-// The digest that a column holds. A column of another length gives zeros, which are the digest of no kernel.
+// Returns the digest that a column holds. A column whose length is not that of a digest gives zeros, which are the
+// digest of no kernel.
 Digest::Bytes digestIn(std::span<const std::byte> column);
 
 enum class RowState { kIntact, kMissing, kDamaged };
 
 // Reads a kernel. A row whose compressed frame or digest is wrong is kDamaged, and then `kernel` must not be used.
 int readKernel(sqlite::Connection &connection, const std::string &content, StoredKernel &kernel, RowState &state);
-// Whether the kernel exists and is intact. A choice without such a kernel cannot serve.
+// Returns whether the kernel exists and is intact. A choice without an intact kernel cannot serve.
 int checkKernel(sqlite::Connection &connection, const std::string &content, bool &intact);
 // As readKernel, but compares with the given digest and ignores the row's own.
 int readKernel(sqlite::Connection &connection, const std::string &content, const Digest::Bytes &digest,
                StoredKernel &kernel, RowState &state);
-// As the first readKernel, for callers that copy rows: it also checks that the other columns agree with the manifest.
+// Reads a kernel for callers that copy rows: it checks what readKernel checks, and also that the other columns agree
+// with the manifest.
 int readKernelRow(sqlite::Connection &connection, const std::string &content, KernelRow &row, RowState &state);
-// Writes a row, also where the content is stored already: the kernel is then the same, but the stored row may be
+// Writes the row of a kernel, even if a kernel with the same content is stored already, because the stored row may be
 // damaged.
 int writeKernelRow(sqlite::Connection &connection, const KernelRow &row);
 // Lists all kernels in ascending order of content.

@@ -37,7 +37,8 @@ class KernelStore {
 public:
   struct Options {
     std::string path; // a file; ":memory:" stores nothing
-    // Never writes and never creates a file. A missing or empty file is an empty store in memory.
+    // A read-only store never writes and never creates a file. For a read-only store a missing or empty file is an
+    // empty store in memory.
     bool readOnly = false;
     // A read-only store takes back a write that was unfinished when its writer died. It changes nothing else.
     bool takeBack = false;
@@ -45,28 +46,29 @@ public:
     // times, and a disk under load may take a second for each.
     std::chrono::milliseconds lockedWait{20000};
     std::optional<Journal> journal{}; // unset: the journal that suits the file system
-    // A put that makes the file larger than this removes other kernels (cache/collection.h). 0: no limit.
+    // A put that makes the file larger than `maxBytes` removes other kernels (cache/collection.h). 0: no limit.
     int64_t maxBytes = 0;
   };
-  // Opens the store. Creates the file and missing directories (mode 0700) unless read-only. `warning` receives one line
-  // when the store is limited: a damaged file was renamed aside, the medium is read-only, or the file cannot be used
-  // (other users may write or own it, or its schema is newer) and the store is in memory.
+  // Opens the store. Creates the store's file and missing directories (mode 0700) unless the store is read-only.
+  // `warning` receives one line when the store is limited: a damaged file was renamed aside, the medium is read-only,
+  // or the file cannot be used (other users may write or own it, or its schema is newer) and the store is in memory.
   static Result<std::unique_ptr<KernelStore>> open(const Options &options, std::string &warning);
   ~KernelStore();
 
-  // nullopt: not stored, or damaged, or out of reach (both are counted). A bad file never makes these fail.
+  // Lookups return nullopt if the row is not stored, is damaged or is out of reach; the last two cases are counted. A
+  // bad file never makes a lookup fail.
   Result<std::optional<StoredChoice>> findChoice(const std::string &problem, const std::string &device);
   Result<std::optional<StoredKernel>> findKernel(const std::string &content);
 
-  // Stores the kernel, and the choice that names it if there is one, in one transaction. Replaces an older choice of
-  // the same problem and device, but never an intact tuned choice by an untuned one. An error leaves the file as it was
-  // and is counted. The caller continues with the kernel that it has.
+  // Stores the kernel, and the choice that names it if there is one, in one transaction. `put` replaces an older choice
+  // of the same problem and device, but never an intact tuned choice by an untuned one. A failed `put` leaves the file
+  // as it was and is counted. After a failed `put` the caller continues with the kernel that it has.
   Status put(const StoredKernel &kernel, const StoredChoice *choice);
 
-  // Stores a threshold between two algorithms. It replaces a route of the same family, device and name, with its
-  // evidence.
+  // Stores a threshold between two algorithms. A stored threshold replaces a route of the same family, device and name,
+  // with its evidence.
   Status putRoute(const StoredRoute &route);
-  // nullopt: not stored, or out of reach.
+  // Returns nullopt if the route is not stored or out of reach.
   Result<std::optional<StoredRoute>> findRoute(const std::string &family, const std::string &device,
                                                const std::string &name);
 
@@ -79,7 +81,7 @@ public:
   // These four serve KeyLease (cache/lease.h). An error means that this store has no leases, because it cannot be
   // written or the file failed.
   Result<std::optional<LeaseRow>> findLease(const LeaseKey &key);
-  // Replaces the row `expected` by `row`. Returns false when the file has another row.
+  // Replaces the lease `expected` by `row`. Returns false when the file has another lease than `expected`.
   Result<bool> swapLease(const LeaseKey &key, const std::optional<LeaseRow> &expected, const LeaseRow &row);
   // Returns false when another owner has the lease by now.
   Result<bool> renewLease(const LeaseKey &key, const std::string &owner, int64_t expiresMs);
@@ -91,13 +93,14 @@ public:
   // The choices of one operator, without evidence, in ascending order of problem and device.
   Result<std::vector<ChoiceSummary>> summarizeChoices(const std::string &op);
   StoreCounters counters() const;
-  // The file, or ":memory:" when nothing is stored.
+  // The path of the store's file, or ":memory:" if the store keeps nothing on disk.
   std::string path() const;
   bool isReadOnly() const;
   // Why the store is limited, in the words of `open`'s warning. "" when it is not. A file may also be lost later: it
   // may be damaged in use, or out of reach when it is opened again after a fork.
   std::string trouble() const;
-  // What the store does in another way without being limited, for example on a network file system. "" when nothing.
+  // Says what the store does in another way than usual without being limited, for example on a network file system. ""
+  // when nothing.
   std::string note() const;
 
 private:

@@ -1,6 +1,6 @@
-// Checks whether the schema of a file is one that this library makes or has made. It must be checked before any other
-// statement runs, because a generated column, a view, a trigger or an index on an expression is SQL that the file's
-// writer chose.
+// Checks whether the schema of a file is a schema that this or an older version of NSA Runtime makes. The schema must
+// be checked before any other statement runs, because a generated column, a view, a trigger or an index on an
+// expression is SQL that the file's writer chose.
 // Thread-safety: none, like the connection.
 #pragma once
 

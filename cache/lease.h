@@ -1,12 +1,12 @@
-// The right to make something alone, as one caller sees it. What one process makes, the others wait for and then take.
-// A lease only saves work. A caller that cannot have one, because the file cannot be written, works without. Two
-// callers that both believe that they hold one do the work twice and store the same.
+// The right to make something alone, as one caller sees it. What the holder of a lease makes, other processes wait for
+// and then take. A lease only saves work. A caller that cannot have a lease, because the file cannot be written, works
+// without a lease. Two callers that both believe that they hold one lease do the work twice and store the same.
 // A holder renews its lease on a thread of its own until it releases it. A lease ends when its process has ended, which
-// other processes of the same host see at once. It also ends when it was not renewed for `lease`, by the steady clock
-// of the process that looks. A lease of another host also ends when it has expired by the wall clock. So no jump of a
-// clock can block a process for longer than `lease`.
+// other processes of the same host see at once. A lease also ends when it was not renewed for `lease`, by the steady
+// clock of the process that looks. A lease of another host also ends when it has expired by the wall clock. With these
+// rules no jump of a clock can block a process for longer than `lease`.
 // Ownership: borrows its store.
-// Thread-safety: one thread at a time; in the child of a fork it holds nothing.
+// Thread-safety: one thread at a time may use a KeyLease; in the child of a fork a KeyLease holds nothing.
 #pragma once
 
 #include "cache/kernel_store.h"
@@ -39,9 +39,9 @@ public:
   KeyLease(const KeyLease &) = delete;
   KeyLease &operator=(const KeyLease &) = delete;
 
-  // Reads the state and writes nothing. A waiting caller calls it again and again.
+  // `look` reads the state of the lease and writes nothing. A waiting caller calls `look` again and again.
   State look();
-  // Takes the lease after `look` found it free. kElsewhere when another caller was faster.
+  // Takes the lease after `look` found it free. The result is kElsewhere when another caller was faster.
   State take();
   void release();
 
@@ -51,9 +51,9 @@ public:
     kAlone, // there are no leases: this caller must make it without one
     kLate,  // at the end of the wait another caller still has the lease
   };
-  // Waits for the lease for at most `longest`, or until `stop` returns true; it is asked between looks. `isDone` looks
-  // for what other callers have made. It is called after each holder, and once more with the lease in hand, because a
-  // holder may have come and gone between two looks.
+  // Waits for the lease for at most `longest`, or until `stop` returns true, which is asked between looks. `isDone`
+  // looks for what other callers have made. `isDone` is called after each holder, and once more with the lease in hand,
+  // because a holder may have come and gone between two looks.
   Outcome acquire(std::chrono::milliseconds longest, const std::function<bool()> &isDone,
                   const std::function<bool()> &stop = {});
 

@@ -1,5 +1,5 @@
-// Reads and writes rows of the table `leases`: which process is making what, and until when. docs/cache_format.md has
-// the columns and the rules. KeyLease (cache/lease.h) applies the rules that involve time.
+// Reads and writes rows of the table `leases`: which process is making which kernel or choice, and until when.
+// docs/cache_format.md has the columns and the rules. KeyLease (cache/lease.h) applies the rules that involve time.
 // Thread-safety: none, like the connection.
 #pragma once
 

@@ -1,8 +1,9 @@
-// A pack in use: a read-only file of kernels, choices and routes that is made once and then shipped. Its digest is
-// checked on opening. What serves later is what that digest was computed from (cache/pack_index.h): a kernel that has
-// another digest by then is a miss.
-// Thread-safety: all functions may be called by many threads at once. A pack survives a fork in parent and child. Each
-// side opens it anew with its next call, and does without it when the path names another file by then.
+// A pack in use: a read-only file of kernels, choices and routes that is made once and then shipped. The digest of a
+// pack is checked when the pack is opened. Later lookups serve only rows from which that digest was computed
+// (cache/pack_index.h): a kernel whose digest has changed since is a miss.
+// Thread-safety: all functions may be called by many threads at once. A pack survives a fork in parent and child. After
+// a fork each process opens the pack anew with its next call, and does without the pack if the path names another file
+// by then.
 #pragma once
 
 #include "cache/kernel_store.h"
@@ -17,11 +18,11 @@ namespace nsa {
 
 class Pack {
 public:
-  // An error says why the pack is not used.
+  // The error of a failed open says why the pack is not used.
   static Result<std::unique_ptr<Pack>> open(const std::string &path, const SignatureRules &rules);
   ~Pack();
 
-  // nullopt: the pack does not have it, or it is damaged (which is counted).
+  // Returns nullopt if the pack does not have the kernel, or if the kernel is damaged (which is counted).
   std::optional<StoredChoice> findChoice(const std::string &problem, const std::string &device);
   std::optional<StoredKernel> findKernel(const std::string &content);
   std::optional<StoredRoute> findRoute(const std::string &family, const std::string &device, const std::string &name);
@@ -34,7 +35,7 @@ public:
   std::string path() const;
   // One line when the pack serves although no trusted key has signed it; otherwise "".
   std::string warning() const;
-  // "" while the pack serves; otherwise the reason why it no longer does.
+  // Returns "" while the pack serves, and later the reason why the pack no longer serves.
   std::string trouble() const;
   StoreCounters counters() const;
 

@@ -37,26 +37,28 @@ struct PackFile {
   PackFacts facts;
   PackIndex index; // the rows, after checkDigest has found them good
 
-  // Opens a pack, and checks its structure and the table `pack`. The rows are not checked yet. An error says why the
-  // pack is not used.
+  // Opens a pack, and checks its structure and the table `pack`. Opening does not check the rows of the pack. The error
+  // of a failed open says why the pack is not used.
   static Result<PackFile> open(const std::string &path);
-  // Fails when the digest of the rows is not the one in the table `pack`. It does not read the evidence.
+  // Fails when the digest of the rows is not the one in the table `pack`. The check of the rows does not read the
+  // evidence.
   Status checkDigest();
   // Fails when the digest of the evidence is not the one in the table `pack`.
   Status checkEvidence();
   // Fails when a signature is not one of the digest by the key that it names, or when the rules require a signature and
   // no trusted key has signed.
   Status checkSignatures(const SignatureRules &rules) const;
-  // One line when there are trusted keys and none of them has signed; otherwise "".
+  // Returns one line if there are trusted keys and none of them has signed the pack, and otherwise "".
   std::string signatureWarning(const SignatureRules &rules) const;
 
 private:
   bool isSignedByOneOf(const std::vector<PublicKey> &keys) const;
 };
 
-// Whether the file's header is that of a pack. Any other file may be a database, and opening it as one says what is
-// wrong. A file that other users may write or replace is not opened here, so it gives false too. The file is not read
-// by a stream, because closing one would drop the locks that this process holds on a database (cache/sqlite.h).
+// Whether the file's header is the header of a pack. A file that is no pack may be a database, and opening it as a
+// database says what is wrong. A file that other users may write or replace is not opened, so isPackFile gives false
+// for it. The file is not read by a stream, because closing a stream would drop the locks that this process holds on a
+// database (cache/sqlite.h).
 bool isPackFile(const std::string &path);
 
 // The error "pack 'P' is not used: ...".

@@ -1,7 +1,7 @@
-// The rows of a file at one moment, without binaries. For a pack the moment is when its digest was computed, and the
-// evidence is left out. For a pinned database the moment is when it was opened. Lookups are answered from here, because
-// the file may be rewritten in place later, with row digests that match, and then what serves would not be what was
-// signed or pinned.
+// The rows of a file at one moment, without binaries. The rows of a pack are the rows when its digest was computed,
+// without the evidence. The rows of a pinned database are the rows when it was opened. Lookups are answered from the
+// index, because the file may be rewritten in place later, with row digests that match, and then what serves would not
+// be what was signed or pinned.
 // Thread-safety: distinct objects may be used from distinct threads.
 #pragma once
 
@@ -27,7 +27,7 @@ public:
   void addChoice(StoredChoice choice);
   void addRoute(StoredRoute route);
 
-  // Null: the file does not have it.
+  // Returns null if the file does not have the row.
   const Kernel *kernel(const std::string &content) const;
   const StoredChoice *choice(const std::string &problem, const std::string &device) const;
   const StoredRoute *route(const std::string &family, const std::string &device, const std::string &name) const;

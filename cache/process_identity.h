@@ -1,5 +1,5 @@
-// Names a process so that another process can tell whether it still lives. A process id alone cannot: the system uses
-// ids again, and an id means nothing on another machine or in another container.
+// Names a process so that another process can tell whether it still lives. A process id alone does not identify a
+// process: the system uses ids again, and an id means nothing on another machine or in another container.
 // Thread-safety: values and pure functions.
 #pragma once
 
@@ -18,8 +18,8 @@ struct ProcessIdentity {
   bool operator==(const ProcessIdentity &) const = default;
 };
 
-// Whether a process of this host has ended. A process that waits to be reaped has ended. False when that cannot be
-// known.
+// Returns whether a process of this host has ended. A process that waits to be reaped has ended. The answer is false if
+// the end of a process cannot be known.
 bool hasEnded(const ProcessIdentity &process);
 
 } // namespace nsa

@@ -1,5 +1,5 @@
-// A file that gets its name only when it is complete. It is made under a temporary name beside its place, synced, and
-// then renamed. Without `commit` it is removed.
+// A file that gets its name only when it is complete. A ReplacingFile is made under a temporary name beside its place,
+// synced, and then renamed. Without `commit` it is removed.
 // Thread-safety: one thread.
 #pragma once
 
@@ -13,8 +13,8 @@ class ReplacingFile {
 public:
   enum class Existing { kRefuse, kReplace };
   // Makes the empty file under its temporary name, and locks it until this object ends. A temporary file that a killed
-  // process left is removed when it is at least an hour old and not locked. On a network file system nothing is locked
-  // and nothing is removed.
+  // process left is removed when it is at least an hour old and not locked. On a network file system temporary files
+  // are neither locked nor removed.
   static Result<ReplacingFile> create(const std::string &path, Existing existing);
   ReplacingFile(ReplacingFile &&other) noexcept;
   ReplacingFile &operator=(ReplacingFile &&) = delete;

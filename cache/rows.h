@@ -12,7 +12,8 @@
 namespace nsa {
 
 struct StoredKernel {
-  // BLAKE2b-256, in hexadecimal, of what produced the binary: source, options, architecture, compiler version.
+  // The content key: BLAKE2b-256, in hexadecimal, of what produced the binary: source, options, architecture, compiler
+  // version.
   std::string content;
   std::string manifest;          // a text; see runtime/base/manifest.h
   std::vector<std::byte> binary; // a cubin or a CPU image; uncompressed here, compressed by zstd in the file

@@ -26,24 +26,25 @@ enum class FileVerdict {
   kUnreachable, // cannot be opened, read or created
 };
 
-// Whether an extended code of sqlite says that the file system cannot lock the file.
+// Returns whether an extended code of sqlite says that the file system cannot lock the file.
 bool isLackOfLocks(int code);
 
-// What a code of sqlite says about a file that is being opened. SQLITE_OK gives kUsable.
+// Returns what a code of sqlite says about a file that is being opened. SQLITE_OK gives kUsable.
 FileVerdict verdictOf(int code);
 
-// Checks that the file's header is of that kind, or that the file is an empty database; no other file may be touched.
-// Returns kUsable, kForeign, kNewer (databases only), or what a failure of reading means. Waits for a locked file until
-// `end`.
+// Checks that the file's header is of the given kind, or that the file is an empty database; no other file may be
+// touched. Returns kUsable, kForeign, kNewer (databases only), or what a failure of reading means. Waits for a locked
+// file until `end`.
 FileVerdict checkHeader(const sqlite::Connection &connection, FileKind kind, std::chrono::steady_clock::time_point end);
 
 // Recognises the database and sets the connection up. With `mayWrite` it makes the schema in an empty file and brings
-// an older schema up to date. An older file that cannot be written is read as it is. A file of another program, or of a
-// newer schema, is not changed. Waits for a locked file until `end`; later operations wait for five seconds each.
+// an older schema up to date. A database with an older schema that cannot be written is read as it is. A file of
+// another program, or of a newer schema, is not changed. Opening waits for a locked file until `end`; later operations
+// wait for five seconds each.
 FileVerdict adoptDatabase(sqlite::Connection &connection, bool mayWrite, Journal journal,
                           std::chrono::steady_clock::time_point end);
 
-// The same for a pack, which is only read and never locked.
+// Recognises a pack and sets its connection up; a pack is only read and never locked.
 FileVerdict adoptPack(sqlite::Connection &connection);
 
 } // namespace nsa

@@ -24,8 +24,8 @@ struct PublicKey {
   std::string text() const;
   // Parses a line of a key file, or the digits alone. `field` names the text in the error.
   static Result<PublicKey> parse(const std::string &field, std::string_view text);
-  // Reads a key file. It must be a file that only root or this user can write, as the files that its key vouches for
-  // must be: a key that any user could have put there proves nothing.
+  // Reads a key file. A file of a public key must be a file that only root or this user can write, as the packs that
+  // its key vouches for must be: a key that any user could have put there proves nothing.
   static Result<PublicKey> read(const std::string &path);
   bool verifies(std::span<const std::byte> message, const Signature &signature) const;
   bool operator==(const PublicKey &) const = default;
@@ -52,7 +52,7 @@ private:
   std::array<std::byte, 32> seed{};
 };
 
-// The keys whose signatures of packs count. A false signature refuses a pack under all rules.
+// The keys whose signatures of packs count. A pack with a false signature is refused under all rules.
 struct SignatureRules {
   bool requireSignature = false; // a trusted key must have signed a pack
   std::vector<PublicKey> trusted{};

@@ -1,7 +1,8 @@
 // The small part of sqlite that the store needs, as RAII: a connection with cached statements, and a query that resets
 // its statement when it goes out of scope. Results are sqlite's own codes, and nothing throws.
-// A file's schema is SQL that the file's writer chose. So a connection opens guarded: sqlite may read the schema, and
-// nothing in it can run for long. The guard is lifted once the schema is known (cache/known_schema.h).
+// A file's schema is SQL that the file's writer chose. A connection therefore opens guarded: sqlite may read the
+// schema, and no SQL of the schema can run for long. The guard is lifted once the schema is known
+// (cache/known_schema.h).
 // Thread-safety: none; the store's mutex guards a connection and its queries.
 #pragma once
 
@@ -30,10 +31,10 @@ public:
   Connection &operator=(Connection &&other) noexcept;
   ~Connection() { close(); }
 
-  // Opens a database. On failure the connection is empty, and `result` has the code. `flags` are those of
-  // sqlite3_open_v2.
+  // Opens a database. If a file cannot be opened, the connection is empty and `result` has sqlite's code. `flags` are
+  // those of sqlite3_open_v2.
   static Connection open(const std::string &name, int flags, int &result);
-  // Opens a file that does not change. Takes no lock and makes no file beside it.
+  // Opens a file that does not change. An immutable connection takes no lock and makes no file beside the opened file.
   static Connection openImmutable(const std::string &path, int &result);
   explicit operator bool() const { return handle != nullptr; }
   void close();
@@ -41,15 +42,15 @@ public:
   // log into the parent's file and delete the log.
   void abandon();
 
-  // Must be called only for a schema that is known, or that the caller is about to make. From here on the limits of
-  // sqlite's library hold.
+  // The guard may be lifted only for a schema that is known, or that the caller is about to make. After the guard is
+  // lifted, only the limits of sqlite's library hold.
   void liftGuard();
   // Limits the work of every statement by the file's size. A statement that takes more steps, or reads values of more
   // bytes, than the size explains ends with SQLITE_INTERRUPT. In a forged file pages that refer to each other may give
-  // more rows than fit into the file, and rows that share pages may give longer values. It is for a connection that
-  // only reads.
+  // more rows than fit into the file, and rows that share pages may give longer values. The limit of work is for a
+  // connection that only reads.
   int limitWorkBySize();
-  // The bytes that a statement may read. No limit where none was set.
+  // Returns the bytes that a statement may read. Without a set limit a statement may read any number of bytes.
   int64_t mostBytes() const { return work ? work->bytes : std::numeric_limits<int64_t>::max(); }
 
   void setBusyTimeout(std::chrono::milliseconds timeout);
@@ -60,11 +61,12 @@ public:
   // Runs a pragma or query that gives one integer.
   int integer(const char *sql, int64_t &value);
   bool isReadOnly() const;
-  // Whether the name of the open file now belongs to another file, or to none.
+  // Returns whether the name of the open file now belongs to another file, or to none.
   bool hasMoved() const;
-  // Reads the first bytes of the file, or fewer when it is shorter. SQLITE_BUSY while another process writes it. It
-  // looks at no log and changes nothing, and it takes no lock on an immutable file. It reads through sqlite's own
-  // descriptor, because closing another descriptor would drop all locks of the process.
+  // Reads the first bytes of the file, or fewer when it is shorter. The read of first bytes gives SQLITE_BUSY while
+  // another process writes the file. Reading the first bytes looks at no log, changes nothing, and takes no lock on an
+  // immutable file. The bytes are read through sqlite's own descriptor, because closing another descriptor would drop
+  // all locks of the process.
   int readHead(std::span<std::byte> head, size_t &size) const;
   // Makes `target` a copy of this database, whatever `target` contained.
   int copyTo(Connection &target) const;
@@ -77,7 +79,7 @@ private:
   friend class ShortValues;
   friend class WriteLimit;
   // How many steps of sqlite's virtual machine the running statement may take, and how many bytes of values may be read
-  // from it. Bytes are counted apart, because a text of any length is one step.
+  // from it. The bytes of values are counted apart from steps, because a text of any length is one step.
   struct Work {
     int64_t limit = 0, left = 0;
     int64_t bytes = 0;
@@ -96,8 +98,8 @@ private:
   std::vector<std::pair<const char *, sqlite3_stmt *>> statements;
 };
 
-// While this exists, a text or blob that is longer than every value but a kernel's binary is SQLITE_TOOBIG. It is
-// refused by its length, before its bytes are read.
+// While a ShortValues exists, a text or blob that is longer than every value but a kernel's binary is SQLITE_TOOBIG. A
+// value that is too long is refused by its length, before its bytes are read.
 class ShortValues {
 public:
   explicit ShortValues(Connection &connection);
@@ -110,9 +112,9 @@ private:
   int before;
 };
 
-// While this exists, a write beyond the limit of file sizes is an error of sqlite and no signal. A query has one for
-// its whole life, because readers write too: the index of a log, or pages that a journal takes back. An immutable file
-// is never written, so there it costs nothing.
+// While a WriteLimit exists, a write beyond the limit of file sizes is an error of sqlite and no signal. A query has
+// such a guard for its whole life, because readers write too: the index of a log, or pages that a journal takes back.
+// An immutable file is never written, so the guard costs nothing for it.
 class WriteLimit {
 public:
   explicit WriteLimit(const Connection &connection);
@@ -128,21 +130,21 @@ public:
   Query(const Query &) = delete;
   Query &operator=(const Query &) = delete;
 
-  // Parameters count from 1. The bytes are borrowed until the query ends.
+  // Parameters count from 1. Bound bytes are borrowed until the query ends.
   Query &bind(int parameter, std::string_view text);
   Query &bind(int parameter, std::span<const std::byte> bytes);
   Query &bind(int parameter, int64_t value);
   Query &bind(int parameter, double value);
 
-  // Returns true while there is a row. Afterwards `code()` says whether the query ended well.
+  // `step` returns true while there is a row. After the last row, `code()` says whether the query ended well.
   bool step();
   // Runs a statement that gives no rows.
   int run();
   // SQLITE_DONE and SQLITE_ROW count as SQLITE_OK.
   int code() const { return result == SQLITE_OK && bytesLeft < 0 ? SQLITE_INTERRUPT : result; }
 
-  // Columns count from 0. Results are valid until the next step. A value beyond what the statement may read is empty,
-  // and no row follows.
+  // Columns count from 0. Texts and blobs of a row are valid until the next step of the query. A value beyond what the
+  // statement may read is empty, and no row follows.
   int type(int column) const; // must be called before the others, which convert the value
   std::string text(int column) const;
   std::span<const std::byte> bytes(int column) const;

@@ -1,6 +1,6 @@
 // The tables of a kernel database and of a pack, as SQL. docs/cache_format.md repeats them and explains each column.
-// The order of columns has no meaning for statements that name them. The binary is the last column, so that no other
-// value is stored behind it.
+// The order of columns has no meaning for statements that name them. The binary is the last column of the table
+// `kernels`, so that no other value is stored behind it.
 // Thread-safety: constants.
 #pragma once
 
@@ -49,7 +49,7 @@ CREATE TABLE evidence (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-// Serves collections. A pack does not have it, because nothing is removed from a pack.
+// Serves collections. A pack does not have the table `uses`, because no kernel is removed from a pack.
 inline constexpr const char *kCreateChoiceIndex = "CREATE INDEX choices_by_content ON choices (content)";
 
 // Since version 2; not in a pack.

@@ -1,5 +1,5 @@
-// Handles a rollback journal that a writer left when it died. The file beside it is between two states, and sqlite
-// reads no such file before the old pages are back.
+// Handles a rollback journal that a writer left when it died. The database beside a left journal is between two states,
+// and sqlite does not read the database before the old pages are back.
 // Thread-safety: several processes may look at one file, and mend it, at once.
 #pragma once
 
@@ -11,14 +11,15 @@
 
 namespace nsa {
 
-// Whether there is a journal beside the file. Its writer may have died, or may still be writing.
+// Returns whether a journal is beside the file. The writer of the journal may have died, or may still be writing.
 bool hasJournal(const std::filesystem::path &path);
 
-// Takes back the write of a writer that died: the file becomes what it was before. Waits for a locked file until `end`.
-// kUsable: it is done, or there is nothing to do, for example because another process has just done it. kUnreachable:
-// this process has no right to do it; or the writer may still live. The latter concerns a `journal` of network file
-// systems: hosts do not always see each other's locks, so there the journal must not have changed for a minute. Any
-// other verdict says what the file is instead, and nothing was changed.
+// Takes back the write of a writer that died: the file becomes what it was before. takeBackUnfinished waits for a
+// locked file until `end`. kUsable means that the write is taken back or that there is nothing to take back, for
+// example because another process has just done it. kUnreachable means that this process has no right to take the write
+// back, or that the writer may still live. Whether the writer lives matters for a `journal` of network file systems:
+// hosts do not always see each other's locks, so a journal on a network file system must not have changed for a minute.
+// Any other verdict says what the file is instead, and nothing was changed.
 FileVerdict takeBackUnfinished(const std::filesystem::path &path, Journal journal,
                                std::chrono::steady_clock::time_point end);
 

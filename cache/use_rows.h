@@ -1,6 +1,6 @@
-// Records which kernels were used on which day, in the table `uses`. The least recently used kernels are found by it.
-// Reading a kernel writes nothing: uses are gathered in memory, and written with the next put or when the store closes.
-// Thread-safety: none; the store's mutex guards the log as it guards the connection.
+// Records which kernels were used on which day, in the table `uses`. A collection finds the least recently used kernels
+// by the table `uses`. Reading a kernel writes nothing: uses are gathered in memory, and written with the next put or
+// when the store closes. Thread-safety: none; the store's mutex guards the log as it guards the connection.
 #pragma once
 
 #include "cache/sqlite.h"
@@ -16,7 +16,7 @@ int64_t today();
 
 class UseLog {
 public:
-  // Notes that this content was served today.
+  // Notes that the kernel with this content was served today.
   void note(const std::string &content) { contents.insert(content); }
   // Removes the contents whose use on this day the file already has. Returns sqlite's own code.
   int leaveOutKnown(sqlite::Connection &connection, int64_t day);
@@ -24,7 +24,7 @@ public:
   // Writes the uses, within the caller's transaction. A content whose kernel is gone is left out. Returns sqlite's own
   // code.
   int write(sqlite::Connection &connection, int64_t day) const;
-  // Must be called after the transaction was committed.
+  // `clear` must be called after the transaction was committed.
   void clear() { contents.clear(); }
 
 private:

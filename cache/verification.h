@@ -1,5 +1,5 @@
-// Checks every row of a file and names every fault. It also opens a file as a source of rows, which needs the same
-// checks because the copied rows are trusted afterwards.
+// Checks every row of a file and names every fault. Opening a file as a source of rows needs the same checks, because
+// the copied rows are trusted afterwards.
 // Thread-safety: pure functions of the file.
 #pragma once
 

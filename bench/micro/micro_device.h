@@ -1,7 +1,7 @@
 // The GPU as the microbenchmarks use it: kernels that NVRTC compiles and that are launched with the attributes of
 // Hopper (clusters, programmatic dependence), tensor maps, and samples of events and of clocks that kernels read
 // themselves.
-// Ownership: kernels and buffers must not outlive their device.
+// Ownership: kernels and buffers must not outlive their MicroDevice.
 // Thread-safety: one thread.
 #pragma once
 
@@ -30,7 +30,7 @@ struct MicroMatrix {
 
 class MicroDevice {
 public:
-  // Unavailable where there is no GPU, no NVRTC for its driver, or a GPU that is not sm_90a.
+  // The error is kUnavailable if the machine has no GPU, no NVRTC for its driver, or a GPU that is not sm_90a.
   static Result<std::unique_ptr<MicroDevice>> open(const std::string &name);
   ~MicroDevice();
 
@@ -39,25 +39,26 @@ public:
   tools::Accelerator &accelerator() const { return *device; }
   const Nvrtc &compiler() const { return *nvrtc; }
 
-  // Compiles on all cores and loads the kernels. A kernel that is loaded already is skipped.
+  // Compiles the kernels on all cores and loads them. A kernel that is already loaded is skipped.
   Status load(const std::vector<MicroSource> &sources);
-  // How many bytes of registers a loaded kernel spills to memory. A rate measured with spills does not count.
+  // How many bytes of registers a loaded kernel spills to memory. The rate of a kernel that spills registers does not
+  // count.
   int spilledBytes(const MicroSource &source) const;
 
-  // Enqueues a loaded kernel `times` times, with nothing between the calls of the driver. `parameters` point to its
-  // arguments in order.
+  // Enqueues a loaded kernel `times` times, with nothing between the calls of the driver. `parameters` point to the
+  // kernel's arguments in order.
   Status launch(const MicroSource &source, const MicroLaunch &launch, std::vector<void *> parameters,
                 int times = 1) const;
-  // How many clusters of this launch the card can hold at one time.
+  // Returns how many clusters of a launch the GPU can hold at one time.
   Result<int> activeClusters(const MicroSource &source, const MicroLaunch &launch) const;
-  // A tensor map with boxes of `boxColumns` x `boxRows`, swizzled by 128 bytes. It has four dimensions like the tensors
-  // of attention, and the last two have the extent 1.
+  // Makes a tensor map with boxes of `boxColumns` x `boxRows`, swizzled by 128 bytes. The tensor map has four
+  // dimensions like the tensors of attention, and the last two have the extent 1.
   Result<cuda::TensorMap> tensorMap(const MicroMatrix &matrix, unsigned boxColumns, unsigned boxRows) const;
 
-  // The milliseconds of what `enqueue` puts on the stream: `samples` of them, after two runs that do not count.
+  // Returns the milliseconds of what `enqueue` puts on the stream: `samples` times, after two runs that do not count.
   Result<std::vector<double>> time(int samples, const std::function<Status()> &enqueue) const;
-  // The numbers that the kernel launched by `enqueue` writes into `clocks`: `count` numbers in each sample, of which
-  // `reduce` makes one.
+  // Returns the numbers that the kernel launched by `enqueue` writes into `clocks`: `count` numbers in each sample, of
+  // which `reduce` makes one number.
   Result<std::vector<double>> clocks(int samples, const tools::Buffer &clocks, size_t count,
                                      const std::function<Status()> &enqueue,
                                      const std::function<double(const std::vector<int64_t> &)> &reduce) const;
@@ -73,7 +74,7 @@ private:
   MicroDevice() = default;
   const Loaded *find(const MicroSource &source) const;
   Status loadOne(const MicroSource &source, const NvrtcOutput &output);
-  // Fills `attributes`, to which the returned configuration points.
+  // Fills `attributes`, to which the returned launch configuration points.
   cuda::LaunchConfig configOf(const MicroLaunch &launch, cuda::LaunchAttribute (&attributes)[2]) const;
 
   std::unique_ptr<tools::Accelerator> device;

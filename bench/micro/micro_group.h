@@ -1,5 +1,5 @@
-// The groups of nsa_bench_micro, one for each section of docs/hopper_measurements.md. A group has the kernels that it
-// needs, and the function that measures it.
+// The groups of nsa_bench_micro, one for each section of docs/hopper_measurements.md. A group of microbenchmarks has
+// the kernels that it needs, and the function that measures it.
 // Thread-safety: one thread.
 #pragma once
 

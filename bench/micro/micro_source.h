@@ -1,5 +1,5 @@
 // The kernels that nsa_bench_micro times: files of bench/micro/kernels, with constants in front of them and the device
-// library inserted. NVRTC compiles each as a program of its own.
+// library inserted. NVRTC compiles each of these kernels as a program of its own.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -22,7 +22,7 @@ struct MicroSource {
 
 // The kernels' folder beside this program, in a build and in a bundle.
 std::string microKernelFolder();
-// The text that NVRTC compiles. Fails where the folder lacks the file.
+// The text that NVRTC compiles. Fails if the folder lacks the kernel's file.
 Result<std::string> microText(const MicroSource &source, const std::string &folder);
 
 } // namespace nsa::bench

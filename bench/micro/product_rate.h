@@ -6,7 +6,7 @@
 
 namespace nsa::bench {
 
-// Floating point operations that a multiprocessor does in one clock in bf16. One FMA of the tensor cores counts two
+// The floating point operations that a multiprocessor does in one clock in bf16. One FMA of the tensor cores counts two
 // (NVIDIA's H100 white paper).
 inline constexpr double kPeakFlopsPerClock = 4096;
 
@@ -19,10 +19,12 @@ struct ProductJob {
 };
 
 MicroSource productSource(const ProductJob &job);
-// Whether a thread's accumulators and A need more registers than each thread of three warpgroups can have.
+// Returns whether a thread's accumulators and its part of the operand A need more registers than each thread of three
+// warpgroups can have.
 bool isWide(const ProductJob &job);
 
-// The clocks of the median block of a launch, for each sample. Blocks write their clocks through the last parameter.
+// The clocks of the median block of a launch, for each sample. Blocks write their clocks to the address in the kernel's
+// last parameter.
 Result<std::vector<double>> blockClocks(MicroDevice &device, int samples, const MicroSource &source,
                                         const MicroLaunch &launch, int repetitions);
 

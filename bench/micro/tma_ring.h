@@ -6,7 +6,7 @@
 
 namespace nsa::bench {
 
-// The order in which blocks read the boxes. The numbers are those that the kernel knows.
+// The order in which blocks read the boxes. The values of this enumeration are the numbers that the kernel knows.
 enum class BoxOrder : int { kScattered = 0, kLinear = 1, kSame = 2 };
 
 struct RingJob {
@@ -20,7 +20,7 @@ struct RingJob {
 };
 
 MicroSource ringSource(const RingJob &job);
-// The terabytes per second that arrive in shared memory. `memory` has the size of the footprint.
+// Returns the terabytes per second that arrive in shared memory. `memory` has the size of the job's footprint.
 Result<std::vector<double>> ringRate(MicroDevice &device, int samples, const tools::Buffer &memory, const RingJob &job);
 // The job's parameters as columns of the report.
 nlohmann::ordered_json ringColumns(const RingJob &job);

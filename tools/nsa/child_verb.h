@@ -21,7 +21,7 @@ struct ChildOutcome {
   double seconds = 0;
 };
 
-// Runs a verb and waits for it. It is an error only when the process cannot be started.
+// Runs a verb and waits for it. Running a verb is an error only when the process cannot be started.
 Result<ChildOutcome> runVerb(const ChildVerb &verb);
 
 } // namespace nsa::tools

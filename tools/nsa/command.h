@@ -20,7 +20,8 @@
 
 namespace nsa::tools {
 
-// The work of the verb that was called. The verb sets it, and main runs it once the whole command line was parsed.
+// The work of the verb that was called. The verb sets the work, and main runs it once the whole command line was
+// parsed.
 using Action = std::function<Ending()>;
 
 void addRunCommand(CLI::App &app, Action &action);
@@ -50,7 +51,7 @@ struct LengthFlags {
   Maxima maxima() const;
 };
 
-// --op, --config, and either --input or the maxima. A verb that runs nothing needs these to know a spec.
+// --op, --config, and either --input or the maxima. A verb that runs nothing needs these options to know a spec.
 struct SpecFlags {
   Operator op = Operator::kWindow;
   std::string configPath, inputPath;
@@ -70,7 +71,7 @@ struct SpecFlags {
 struct EngineFlags {
   EngineSettings settings;
 
-  // `more` is added to the option's help.
+  // The text `more` is added to the option's help.
   CLI::Option *addDevice(CLI::App &command, const std::string &more = "");
   void addCache(CLI::App &command);
   void addMiss(CLI::App &command);

@@ -1,5 +1,6 @@
-// The JSON text that says what is computed. Its keys are those of the specification (docs/specification.md 1). A key
-// may be left out where tensors or a default give its value. An unknown or repeated key is an error.
+// The JSON text that says what is computed. The keys of a config file are the keys of the specification
+// (docs/specification.md 1). A key may be left out where tensors or a default give its value. An unknown or repeated
+// key is an error.
 // Thread-safety: values.
 #pragma once
 
@@ -34,7 +35,7 @@ struct ConfigFile {
   // An error about a key, with the name of the text in front where this is the whole text.
   Status named(const Status &status) const;
 
-  // Reads what ConfigText::read gives. An error names the text and the key.
+  // Reads what ConfigText::read gives. An error of ConfigText names the text and the key.
   static Result<ConfigFile> read(const std::string &word);
   static Result<ConfigFile> parse(const ConfigText &config);
   // Reads the keys of an object within a file. The field of an error is then the key alone.

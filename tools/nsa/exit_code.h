@@ -28,10 +28,11 @@ inline constexpr ExitCodeRow kExitCodes[] = {
 // The result of a verb. Most verbs return a Status alone: an error is exit code 1, with its text on stderr.
 class Ending {
 public:
-  // Both are implicit, so that a verb returns a status or a code as it is. NOLINTBEGIN(google-explicit-constructor)
+  // The conversions to Ending are implicit, so that a verb returns a status or a code as it is.
+  // NOLINTBEGIN(google-explicit-constructor)
   Ending(Status status)
       : endStatus(std::move(status)), endCode(endStatus.isOk() ? ExitCode::kDone : ExitCode::kFailed) {}
-  // An outcome that is no error. The verb has printed it on stdout.
+  // An outcome that is no error. The verb has printed its outcome on stdout.
   Ending(ExitCode code) : endCode(code) {}
   // NOLINTEND(google-explicit-constructor)
   Ending(ExitCode code, Status status) : endStatus(std::move(status)), endCode(code) {}

@@ -15,13 +15,13 @@ namespace nsa::tools {
 
 class JsonFields {
 public:
-  // `path` is the object's path in the file, such as "heads[1]". It is "" for the whole file.
+  // `path` is the object's path in the file, such as "heads[1]". The path of the whole file is "".
   JsonFields(const nlohmann::json &object, std::string file, std::string path)
       : object(object), file(std::move(file)), path(std::move(path)) {}
 
-  // nullptr: the object does not have the field.
+  // Returns nullptr if the object does not have the field.
   const nlohmann::json *find(std::string_view name);
-  // The field, or an error with the rule when the object does not have it.
+  // Returns the field, or an error with the rule if the object does not have the field.
   Result<const nlohmann::json *> need(std::string_view name, const std::string &rule);
   // The path of this object's field, or of an element of it: "heads[1].name".
   std::string pathOf(std::string_view name) const;
@@ -36,8 +36,8 @@ public:
   // every power of two between them, both included.
   Result<std::vector<int64_t>> numbers(std::string_view name, int64_t least, int64_t most);
 
-  // Must be called after the last field was read. A field that was not read is an error, which names the nearest known
-  // field.
+  // `finish` must be called after the last field was read. A field that was not read is an error, which names the
+  // nearest known field.
   Status finish() const;
 
 private:

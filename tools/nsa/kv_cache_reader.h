@@ -1,5 +1,5 @@
-// Reads the tensors of a decoding cache from a file. It checks that they belong together, and finds out the pages and
-// the room.
+// Reads the tensors of a decoding cache from a file. The reader checks that the tensors of a cache belong together, and
+// finds out the pages and the room.
 // Ownership: borrows everything.
 // Thread-safety: one thread.
 #pragma once

@@ -7,8 +7,8 @@
 
 namespace nsa::tools {
 
-// The known name that begins with these characters. If there is none, the one that takes the fewest edits. "" when even
-// that name is too different.
+// The known name that begins with these characters. If no known name begins with these characters, the known name that
+// takes the fewest edits. The result is "" when even the nearest name is too different.
 std::string_view nearestName(std::string_view name, std::span<const std::string_view> known);
 
 } // namespace nsa::tools

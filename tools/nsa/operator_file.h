@@ -18,7 +18,7 @@ struct OperatorFile {
 
 // Reads the inputs. Tensors with a batch in front are dense. Tensors without a batch are packed where the file has
 // cu_seqlens_q or cu_seqlens_k, and otherwise one dense sequence. Combine reads no lengths, so it is packed also where
-// the configuration says so. Other tensors of the file are ignored.
+// the configuration says so. Tensors of the file that the operator does not read are ignored.
 Result<OperatorFile> readOperatorFile(Operator op, const ConfigFile &config, const SafetensorsFile &file);
 
 } // namespace nsa::tools

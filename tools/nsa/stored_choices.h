@@ -15,7 +15,7 @@
 namespace nsa::tools {
 
 // The revision of the compiler that made a choice. For a measured choice it is the revision whose kernels were
-// measured, and compiling the winner again does not change it. "" when the choice does not say.
+// measured, and compiling the winner again does not change it. The revision is "" if the choice does not say it.
 std::string revisionOf(const StoredChoice &choice);
 // Whether the search behind a choice measured every candidate.
 bool wasExhaustive(const StoredChoice &choice);
@@ -33,8 +33,9 @@ public:
   // `logger` receives messages about files that cannot be used, as an engine's does.
   StoredChoices(const CacheSettings &settings, Access access, Logger logger);
 
-  // The choice for the job on the device, when a run need not tune its kernel again. It must be measured where there is
-  // something to choose, made by this revision of the compiler, and have an intact kernel, in the database or a pack.
+  // The choice for the job on the device, when a run need not tune its kernel again. A usable choice must be measured
+  // where there is something to choose, made by this revision of the compiler, and have an intact kernel, in the
+  // database or a pack.
   std::optional<StoredChoice> find(const TuneJob &job, const std::string &device, const StoredRules &rules);
   // The devices that have choices with kernels for this architecture, of the operators of these jobs.
   std::set<std::string> devicesOf(const std::string &target, const std::vector<TuneJob> &jobs);

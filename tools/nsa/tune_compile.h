@@ -1,6 +1,6 @@
-// Compiles the kernels of workloads without a device: the default of each kernel for an architecture. It is stored
-// untuned under the architecture's own name, where a device of that architecture finds it when it has nothing better.
-// Thread-safety: one thread; it starts those that compile.
+// Compiles the kernels of workloads without a device: the default of each kernel for an architecture. A default kernel
+// is stored untuned under the architecture's own name, where a device of that architecture finds it when it has nothing
+// better. Thread-safety: one thread; it starts those that compile.
 #pragma once
 
 #include "tools/nsa/tune_run.h"

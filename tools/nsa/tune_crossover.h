@@ -1,6 +1,6 @@
-// Finds the length from which on the whole forward pass is faster than dense attention with the same heads. It is
-// measured where a workload asks for it (`prefill.crossover`), stored as a route with its times, and shown in reports.
-// No engine applies it, because the two compute different results.
+// Finds the length from which on the whole forward pass is faster than dense attention with the same heads. The
+// crossover is measured where a workload asks for it (`prefill.crossover`), stored as a route with its times, and shown
+// in reports. No engine applies the crossover, because nsa and dense attention compute different results.
 // Thread-safety: pure functions, except for measureCrossover, which needs the device for itself.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace nsa::tools {
 
-// The name of the route. Its threshold is the least length from which on the forward pass was faster.
+// The name of the route. The threshold of the crossover is the least length from which on the forward pass was faster.
 inline constexpr const char *kCrossoverRoute = "nsa.faster_from";
 
 struct CrossoverJob {
@@ -48,8 +48,8 @@ struct CrossoverPlace {
 // An upper bound of the seconds at `tokens`, by the seconds that `before` tokens took. The work of attention grows with
 // the square of the length.
 double secondsAt(int64_t tokens, int64_t before, double secondsBefore);
-// Measures both in turns at growing lengths, until the forward pass was faster at two lengths in a row. A length that
-// has no room on the device ends the measurement. nullopt when isOver ended it.
+// Measures nsa and dense attention in turns at growing lengths, until the forward pass was faster at two lengths in a
+// row. A length that has no room on the device ends the measurement. nullopt when isOver ended it.
 Result<std::optional<StoredRoute>> measureCrossover(const CrossoverJob &job, const CrossoverPlace &place);
 
 // The answer, its times and a sentence, for a report.

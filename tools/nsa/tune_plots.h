@@ -10,7 +10,7 @@
 
 namespace nsa::tools {
 
-// A text field of a report. "" where the report lacks it.
+// A text field of a report. The text is "" where the report lacks the field.
 inline std::string fieldText(const nlohmann::ordered_json &object, const char *name) { return object.value(name, ""); }
 
 struct TunePlots {

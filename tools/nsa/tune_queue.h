@@ -33,24 +33,24 @@ public:
     std::optional<double> secondsLeft; // nullopt before the first job is done
   };
 
-  // `jobs` must outlive the queue. `wanted` has the indices of the jobs to do, in their order.
+  // `jobs` must outlive the queue. `wanted` has the indices of the jobs to do, in the order of the work.
   TuneQueue(const std::vector<TuneJob> &jobs, std::vector<size_t> wanted, Limits limits);
 
   // Takes a job. nullopt when all jobs are taken, when the queue was stopped, or when the rest of the budget is less
-  // than a kernel needs at least. `family` is that of the worker's last job, and empty at first.
+  // than a kernel needs at least. `family` is the family of the worker's last job, and empty at first.
   std::optional<Ticket> take(const std::string &family);
   void finish(size_t job);
   // Ends the queue: no worker gets another job.
   void stop();
-  // The jobs that no worker has taken.
+  // Returns the jobs that no worker has taken.
   std::vector<size_t> left() const;
   State state() const;
 
 private:
   double weightOf(size_t job) const;
   std::optional<size_t> choose(const std::string &family) const;
-  // The second largest of beyondSeconds. No job begins that would end later than the budget by this. One single slow
-  // job is ignored by taking the second largest.
+  // The second largest of beyondSeconds. A job does not begin if it would end later than the budget by this many
+  // seconds. The second largest excess is taken, so that a single slow job is ignored.
   double usualBeyondSeconds() const;
 
   const std::vector<TuneJob> &jobs;
@@ -64,8 +64,8 @@ private:
   };
   std::map<size_t, Held> inHand;
   double doneWeight = 0;
-  // By how many seconds the last kernels have exceeded their shares. The default is compiled and checked even when the
-  // budget is spent.
+  // By how many seconds the last kernels have exceeded their shares. The default kernel is compiled and checked even
+  // when the budget is spent.
   std::array<double, 8> beyondSeconds = {};
   size_t measuredJobs = 0, doneJobs = 0, total = 0;
   bool stopped = false;

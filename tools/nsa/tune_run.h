@@ -1,5 +1,5 @@
-// Tunes what workloads ask for, on one or several devices of this machine. It continues where an earlier run stopped.
-// Thread-safety: one thread; it starts one for each device.
+// Tunes what workloads ask for, on one or several devices of this machine. A tuning run continues where an earlier run
+// stopped. Thread-safety: one thread; it starts one for each device.
 #pragma once
 
 #include "tools/nsa/stored_choices.h"
@@ -24,8 +24,8 @@ struct TuneRunOptions {
   bool measuresRoofs = false;                         // measures the peak rates of the processor for the report
 };
 
-// Returns the report of docs/tuning.md as JSON. Kernels that failed are in it. It is an error only when nothing could
-// begin. After SIGINT the run ends early, and the report has what was done.
+// Returns the report of docs/tuning.md as JSON. The report contains kernels that failed. The result is an error only
+// when no tuning could begin. After SIGINT the run ends early, and the report has what was done.
 Result<nlohmann::ordered_json> runWorkloads(const std::vector<Workload> &workloads, const TuneRunOptions &options);
 
 // The settings as the engine will see them, and the revision of the compiler that it will use.

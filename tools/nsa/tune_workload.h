@@ -52,16 +52,18 @@ struct Workload {
 std::string workloadFolder();
 // The names of the workloads in a folder, in ascending order. Their files are NAME.json.
 std::vector<std::string> readyWorkloads(const std::string &folder);
-// Reads the file with that path where the word looks like a path (it ends in .json or contains a slash). Otherwise
-// reads the ready-made workload of that name. Where there is none, reads the file of that name in the working folder.
+// Reads the file with that path where the word looks like a path (it ends in .json or contains a slash). Reads the
+// ready-made workload of a name that does not look like a path. If no ready-made workload has the name, reads the file
+// of that name in the working folder.
 Result<Workload> findWorkload(const std::string &word, const std::string &folder);
 // The workloads of several words. The word `all` means every ready-made workload. A workload may be named only once.
 Result<std::vector<Workload>> findWorkloads(const std::vector<std::string> &words, const std::string &folder);
 // The names in the order of the enumerators: "dense, window".
 std::string operatorsText(const std::set<Operator> &operators);
-// The option that gives this limit. Errors name it.
+// The option that limits a run to operators. Errors name it.
 inline constexpr const char *kOperatorsField = "--operators";
-// Limits all workloads to kernels of the operators with these names. A name may occur only once. No name: no limit.
+// Limits all workloads to kernels of the operators with these names. An operator's name may occur only once. No name:
+// no limit.
 Status limitTo(const std::vector<std::string> &operators, std::vector<Workload> &workloads);
 
 } // namespace nsa::tools

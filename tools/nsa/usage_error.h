@@ -11,7 +11,7 @@ namespace nsa::tools {
 
 // "nsa cache list"
 std::string verbPath(const CLI::App &verb);
-// The text that `nsa VERB --help` prints. It does not depend on what was parsed.
+// The text that `nsa VERB --help` prints. The help text does not depend on what was parsed.
 std::string helpOf(const CLI::App &verb);
 
 // "unknown verb 'lst' of `nsa cache`: did you mean list?", for a word that names no verb below `verb`.

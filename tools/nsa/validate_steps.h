@@ -1,4 +1,4 @@
-// The steps of `nsa validate` on a machine. Each runs verbs of this program: environment, routing, each branch by
+// The steps of `nsa validate` on a machine. Each step runs verbs of this program: environment, routing, each branch by
 // itself, the whole forward pass against the reference, decode against prefill, selection, decoding, thresholds.
 // Thread-safety: one thread.
 #pragma once
@@ -21,12 +21,12 @@ struct ValidateChoice {
   std::string device, cache, missPolicy; // "": the verbs' defaults
 };
 
-// Further files in the folder, beside those of the steps.
+// Further files in the folder, beside the files of the steps.
 inline constexpr const char *kValidatePage = "report.html", *kValidateSummary = "summary.json";
 
 struct ValidateStep {
   std::string name, purpose;
-  // Run one after another. The last one's stdout is the output of the step.
+  // Run one after another. The stdout of the step's last verb is the output of the step.
   std::vector<std::vector<std::string>> verbs;
   std::string output;                  // the file with that output
   std::vector<std::string> makes = {}; // other files that the step makes
@@ -40,8 +40,8 @@ struct ValidateStep {
 std::vector<ValidateStep> validateSteps(const ValidateChoice &choice);
 
 // Removes the files of an earlier run, writes the configurations that the steps read, and runs all steps. A step that
-// fails stops only the steps that need it. `told` is called before and after each step. It is an error when the folder
-// cannot be written or no verb can be started.
+// fails stops only the steps that need it. `told` is called before and after each step. The result is an error when the
+// folder cannot be written or no verb can be started.
 Status runSteps(const ValidateChoice &choice, std::vector<ValidateStep> &steps,
                 const std::function<void(const ValidateStep &, bool done)> &told);
 

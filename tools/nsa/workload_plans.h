@@ -31,8 +31,8 @@ struct ReadRecord {
   std::vector<PlannedCall> plans; // each once, in the order of the lines
   std::vector<std::string> cut;   // a sentence for each line that ends too early and was skipped
 };
-// Reads a record. A line that was cut off, for example by a full disk, is skipped. Any other line that is no plan is an
-// error, which names file and line.
+// Reads a record. A line that was cut off, for example by a full disk, is skipped. A whole line of a record that is no
+// plan is an error, which names file and line.
 Result<ReadRecord> readRecord(std::string_view text, const std::string &file);
 
 } // namespace nsa::tools

@@ -16,7 +16,8 @@ public:
   explicit History(std::filesystem::path root);
 
   bool isKnown() const { return known; }
-  // How many commits after this one change what is measured (kMeasuredFolders). nullopt: HEAD does not descend from it.
+  // Returns how many commits after the given commit change the measured code (kMeasuredFolders). nullopt: HEAD does not
+  // descend from the commit.
   std::optional<int64_t> commitsSince(const std::string &commit);
 
 private:

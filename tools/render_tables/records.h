@@ -28,10 +28,11 @@ public:
   // cannot be read. A record may list several commits (`sources`): a pack's always does, and so does a record of other
   // projects' programs, whose commits are not looked up in our history.
   Result<const Json *> read(const std::string &name);
-  // The names of the records of one bench: "cpu/launch" and "h200/launch" for "launch". Without a name, all records and
-  // packs.
+  // The names of the records of one bench: "cpu/launch" and "h200/launch" for "launch". Without a name, the names of
+  // all records and packs.
   std::vector<std::string> find(const std::string &bench = "") const;
-  // The commits of a record, and what each has measured or made. A bench's record has a single source without words.
+  // The commits of a record, and what each has measured or made. A bench's record has a single source, without a
+  // description.
   static std::vector<Source> sourcesOf(const Json &record);
   // How many commits have changed the measured code since a source, or since the oldest source of a record. nullopt
   // where that cannot be known, as for another project's commit.

@@ -18,8 +18,8 @@ struct SummaryRecords {
   const Json *prefill = nullptr, *decode = nullptr, *startup = nullptr, *peers = nullptr;
 };
 
-// `sourceOf` says commit, date and age of a record; each row ends with that of our own time. A time without another
-// program's on record stands beside "-".
+// `sourceOf` says commit, date and age of a record; each row ends with the commit, date and age of our own time. A time
+// stands beside "-" if no time of another program is on record.
 std::string summaryTable(const SummaryRecords &records, const std::function<std::string(const Json &)> &sourceOf);
 
 } // namespace nsa::tables

@@ -22,7 +22,7 @@ std::string machineLine(const Json &report);
 std::string attentionTable(const Json &report);
 // A table with the columns that the bench has named, and a row for each result.
 std::string plainTable(const Json &report);
-// The same table for a terminal, with aligned columns and titles on top.
+// Prints a table for a terminal, with aligned columns and titles on top.
 std::string terminalTable(const Json &report);
 
 } // namespace nsa::tables

@@ -17,11 +17,11 @@ public:
 
   Axis(std::string title, Scale scale) : title(std::move(title)), scale(scale) {}
 
-  // Widens the axis to include a value. Returns false for a value that it cannot show: NaN, and on a logarithmic axis 0
-  // and below.
+  // Widens the axis to include a value. Returns false for a value that the axis cannot show: NaN, and on a logarithmic
+  // axis 0 and below.
   bool include(double value);
   bool isEmpty() const { return !(low <= high); }
-  // Widens the axis to whole steps, so that the first and the last line are at its ends.
+  // Widens the axis to whole steps, so that the first and the last line are at the ends of the axis.
   void finish();
 
   // The place of a value: 0 at the low end, 1 at the high end.

@@ -1,5 +1,5 @@
-// A plot as inline SVG: lines and dots over two axes, with vertical marks. It takes the colours of the page and can be
-// read in grey, because each series has its own dash and dot. Pointing at a dot shows its values.
+// A plot as inline SVG: lines and dots over two axes, with vertical marks. A plot takes the colours of the page and can
+// be read in grey, because each series has its own dash and dot. Pointing at a dot shows its values.
 // Thread-safety: values.
 #pragma once
 
@@ -30,7 +30,7 @@ public:
 
   Plot(std::string title, Axis x, Axis y) : title(std::move(title)), x(std::move(x)), y(std::move(y)) {}
   void add(Series series) { list.push_back(std::move(series)); }
-  // Adds a vertical line with a text. It is drawn only within the range of the points.
+  // Adds a vertical line with a text. A vertical line is drawn only within the range of the points.
   void mark(Mark mark) { marks.push_back(std::move(mark)); }
   // A text below the plot.
   void setNote(std::string text) { note = std::move(text); }

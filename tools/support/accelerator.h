@@ -16,8 +16,9 @@ namespace nsa::tools {
 
 class Accelerator;
 
-// The guard bytes on each side of a buffer. They are more than a row of any tensor, so that a write to a neighbouring
-// row is seen. The address sanitizer puts its own guards there, which host code must meet instead.
+// The guard bytes on each side of a buffer. The guard bytes are more than a row of any tensor, so that a write to a
+// neighbouring row is seen. With the address sanitizer, host code must meet the sanitizer's own guards in place of
+// guard bytes.
 #if defined(__SANITIZE_ADDRESS__)
 inline constexpr size_t kGuardBytes = 0;
 #elif defined(__has_feature)
@@ -26,15 +27,15 @@ inline constexpr size_t kGuardBytes = __has_feature(address_sanitizer) ? 0 : 409
 inline constexpr size_t kGuardBytes = 4096;
 #endif
 
-// Work that was recorded once and can be enqueued again at a fraction of the cost: a CUDA graph. On the CPU it is the
-// function itself. It must not outlive its accelerator.
+// Work that was recorded once and can be enqueued again at a fraction of the cost: a CUDA graph. On the CPU recorded
+// work is the function itself. Recorded work must not outlive its accelerator.
 class Recording {
 public:
   virtual ~Recording() = default;
   virtual Status replay() const = 0;
 };
 
-// Device memory, aligned to 256 bytes, which its object frees. There are guard bytes in front of it and behind it.
+// Device memory, aligned to 256 bytes, which its object frees. Guard bytes are in front of a buffer and behind it.
 class Buffer {
 public:
   Buffer() = default;
@@ -62,7 +63,7 @@ public:
   virtual bool isCuda() const = 0;
   virtual void *stream() const = 0; // for the C ABI; null on the CPU
   Result<Buffer> allocate(size_t bytes);
-  // Fails, and names the buffer, when a byte in front of it or behind it was written.
+  // The check fails, and names the buffer, when a byte in front of the buffer or behind it was written.
   Status checkGuards(const Buffer &buffer, std::string_view name);
   virtual Status upload(void *to, const void *from, size_t bytes) = 0;
   virtual Status download(void *to, const void *from, size_t bytes) = 0;
@@ -71,9 +72,9 @@ public:
   // The milliseconds of the work that `enqueue` puts on the stream (CUDA events), or that it does itself (steady
   // clock).
   virtual Result<double> time(const std::function<Status()> &enqueue) = 0;
-  // Records what `enqueue` puts on the stream. On a GPU this does not run it.
+  // Records what `enqueue` puts on the stream. On a GPU recording does not run the work.
   virtual Result<std::unique_ptr<Recording>> record(const std::function<Status()> &enqueue) = 0;
-  // Records `count` kernels that do nothing, one after another. On the CPU there are none.
+  // Records `count` kernels that do nothing, one after another. On the CPU there are no kernels that do nothing.
   virtual Result<std::unique_ptr<Recording>> recordEmptyKernels(int count) = 0;
 
 protected:

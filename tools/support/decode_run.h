@@ -1,6 +1,6 @@
-// Decodes on a device through the C ABI. It has a cache, and its steps feed the cache with the tokens of a history that
-// the host knows as a whole. The outputs of the steps are collected as if one forward pass had made them, so both are
-// checked in one way.
+// Decodes on a device through the C ABI. A DecodeRun has a cache, and its steps feed the cache with the tokens of a
+// history that the host knows as a whole. The outputs of the steps are collected as if one forward pass had made them,
+// so the outputs of decode and of a forward pass are checked in one way.
 // Ownership: must not outlive its accelerator and its history.
 // Thread-safety: one thread at a time.
 #pragma once
@@ -25,8 +25,8 @@ struct CacheShape {
 
 class DecodeRun {
 public:
-  // Makes a cache for the sequences of the history. It is empty and full of NaN. Entries of the block table behind a
-  // sequence's pages are numbers too large for any page.
+  // Makes a cache for the sequences of the history. A new cache is empty and full of NaN. Entries of the block table
+  // behind a sequence's pages are numbers too large for any page.
   static Result<DecodeRun> open(Accelerator &accelerator, const OperatorInputs &history, const CacheShape &shape,
                                 const std::set<TensorName> &wanted);
 
@@ -41,7 +41,7 @@ public:
   Status pretend(int64_t tokens, uint64_t seed);
   // Sets the cache back to another length, at most the longest that it had.
   Status rewind(int64_t tokens);
-  // Copies the next tokens of each sequence to where the plan's bindings point, and counts them as fed.
+  // Copies the next tokens of each sequence to where the plan's bindings point, and counts the tokens as fed.
   Status feed(const std::vector<int64_t> &counts);
   // Enqueues the plan over the tokens that were fed last.
   Status enqueue(const nsa_plan *plan) const;
@@ -49,7 +49,7 @@ public:
   // Adds the outputs of the tokens that were fed last to the collected ones. Fails when bytes around a tensor or the
   // workspace were written.
   Status collect();
-  // Feeds, runs and collects. Also fails when a kernel reported a fault.
+  // Feeds, runs and collects. The check also fails when a kernel reported a fault.
   Status step(nsa_plan *plan, const std::vector<int64_t> &counts);
 
   // The outputs of all fed tokens at their places in the history, and the compressed rows of the cache. Rows of tokens

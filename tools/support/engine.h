@@ -37,8 +37,8 @@ struct EngineSettings {
   nsa_log_level logLevel = NSA_LOG_WARNING;
 };
 
-// The same settings for an engine without stored kernels, whatever files and fallbacks the environment names. It serves
-// measurements of what the compiler and the tuner give.
+// The same settings for an engine without stored kernels, whatever files and fallbacks the environment names. An engine
+// without stored kernels serves measurements of what the compiler and the tuner give.
 EngineSettings withNothingStored(EngineSettings settings);
 
 struct EngineDeleter {

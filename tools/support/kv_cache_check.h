@@ -9,9 +9,9 @@
 
 namespace nsa::tools {
 
-// Returns a verdict for each tensor of the cache. `outputs` has the tensors as they are after the call. Every bit must
-// be what it was, or that of the new token. Rows of new compressed blocks are compared with phi of their tokens in
-// fp64.
+// Returns a verdict for each tensor of the cache. `outputs` has the tensors as they are after the call. Every bit of
+// the cache must be what it was before the call, or the bit of the new token. Rows of new compressed blocks are
+// compared with phi of their tokens in fp64.
 std::vector<OutputCheck> checkCache(const OperatorInputs &inputs, const NamedTensors &outputs);
 
 } // namespace nsa::tools

@@ -1,5 +1,5 @@
 // Runs one call of any operator from host tensors to host results: which tensors it takes and their shapes, their
-// memory on a device, and the bindings of the C ABI. All of this follows from the operator's signature
+// memory on a device, and the bindings of the C ABI. Tensors, shapes and bindings follow from the operator's signature
 // (runtime/base/signature.h).
 // Ownership: a DeviceOperator must not outlive its accelerator.
 // Thread-safety: one thread at a time.
@@ -56,7 +56,7 @@ struct OperatorInputs {
   const HostTensor *find(TensorName name, TensorName otherwise) const;
 };
 
-// The lengths of each sequence. In the dense layout all are equal.
+// The lengths of each sequence. In the dense layout the lengths of all sequences are equal.
 struct SequenceLengths {
   std::vector<int64_t> q, k;
 
@@ -93,7 +93,7 @@ public:
   Result<NamedTensors> download() const;
   // The device's copy of a tensor, for tests that spoil it.
   const nsa_tensor &tensor(TensorName name) const { return entries.at(name).tensor; }
-  // Replaces the memory of a tensor by other device memory with its own strides. The caller owns that memory, and
+  // Replaces the memory of a tensor by other device memory with its own strides. The caller owns the other memory, and
   // `download` reads it too.
   void rebind(TensorName name, void *data, const std::vector<int64_t> &strides);
 
@@ -117,7 +117,7 @@ struct RunResult {
   NamedTensors outputs;
   double milliseconds = 0; // of the work on the device
 };
-// One run from host to host. It fails when a kernel reports a fault in the plan's status word.
+// One run from host to host. The run fails when a kernel reports a fault in the plan's status word.
 Result<RunResult> runOnce(Accelerator &accelerator, nsa_plan *plan, const OperatorInputs &inputs,
                           const std::set<TensorName> &wanted, const Spacing &spacing = {});
 

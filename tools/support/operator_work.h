@@ -1,5 +1,5 @@
-// Counts the work of an operator by its shapes, lengths and lists. Additional work of a kernel does not count. Speeds
-// are computed from these numbers.
+// Counts the work of an operator by its shapes, lengths and lists. Additional work of a kernel does not count. The
+// speeds in reports are computed from the counted work.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -10,13 +10,13 @@
 
 namespace nsa::tools {
 
-// The number of pairs (query head, key) that are attended, in all sequences together. A compressed block is a key. For
-// nsa it is the sum over the branches that are on. 0 for compress and combine.
+// The number of pairs (query head, key) that are attended, in all sequences together. A compressed block counts as a
+// key. For nsa the number of pairs is the sum over the branches that are on, and for compress and combine it is 0.
 int64_t attendedPairs(const OperatorInputs &inputs);
 
-// The floating point operations of the matrix products over exactly these pairs. Attention has two products. Select has
-// only the scores, for queries that leave blocks out. Compression has the weights' products, for linear and mlp. nsa
-// has the sum of its operators; combine has 0.
+// The floating point operations of the matrix products over exactly the attended pairs. Attention has two products.
+// Select counts only the scores, for queries that leave blocks out. Compression counts the products with the weights,
+// for linear and mlp. nsa has the sum of its operators; combine has 0.
 double usefulFlops(const OperatorInputs &inputs);
 
 // One operator of nsa, or the operator itself: its share of usefulFlops, and the bytes of all tensors that it must read

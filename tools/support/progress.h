@@ -1,5 +1,5 @@
-// One line on a terminal's stderr that says what a long step is doing and for how long. It writes nothing where stderr
-// is no terminal, or in the first two seconds of a step. The line is erased when the step is over.
+// One line on a terminal's stderr that says what a long step is doing and for how long. A Progress writes nothing if
+// stderr is no terminal, and nothing in the first two seconds of a step. The line is erased when the step is over.
 // Thread-safety: one thread may use it. A thread of its own updates the time in the line.
 #pragma once
 
@@ -23,10 +23,10 @@ public:
   Progress(const Progress &) = delete;
   Progress &operator=(const Progress &) = delete;
 
-  // Begins a step and ends the one before: "tuning window (at most 30 s)". An empty text begins none. The line is
-  // erased first, so that results may be printed afterwards.
-  // `secondsLeft` is the time that all work still takes, where it is known. It counts down: "tuning ... 12 s, about 3
-  // min left".
+  // Begins a step and ends the one before: "tuning window (at most 30 s)". An empty text begins none. Ends the line by
+  // erasing it, so that results may be printed.
+  // `secondsLeft` is the time that all work still takes, where it is known. The time that is left counts down: "tuning
+  // ... 12 s, about 3 min left".
   void step(const std::string &text, std::optional<double> secondsLeft = {});
 
 private:

@@ -1,5 +1,5 @@
-// A new folder within the system's temporary one, for the files of one test or of one bench run. It is removed with all
-// that is in it.
+// A new folder within the system's temporary one, for the files of one test or of one bench run. A scratch folder is
+// removed with all that is in it.
 // Thread-safety: one thread.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace nsa::tools {
 
 class ScratchFolder {
 public:
-  // Makes the folder. Only this user may read it.
+  // Makes the folder. Only the current user may read the folder.
   static Result<ScratchFolder> make() {
     std::error_code error;
     std::string pattern = std::filesystem::temp_directory_path(error) / "nsa-XXXXXX";

@@ -11,8 +11,8 @@
 
 namespace nsa::tools {
 
-// All bits set is NaN in every floating point type here. In integers it would be -1, which ends a list, so integers use
-// another value.
+// A value with all bits set is NaN in every floating point type of tensors. As an integer it would be -1, which ends a
+// list, so the poison of integers is another value.
 constexpr unsigned char poisonOf(DType dtype) { return dtype == DType::kI32 ? 0x77 : 0xff; }
 
 struct Spacing {
@@ -36,7 +36,7 @@ public:
   std::vector<std::byte> scatter(const std::vector<std::byte> &contiguous) const;
   // Returns the contiguous tensor of an image.
   std::vector<std::byte> gather(const std::vector<std::byte> &image) const;
-  // How many bytes of the image belong to no element and are not poison.
+  // Returns how many bytes of the image belong to no element and are not poison.
   int64_t strayBytes(const std::vector<std::byte> &image) const;
 
 private:

@@ -1,5 +1,5 @@
-// The command line as pages and completion scripts need it: verbs and their options, read from the parser itself. So
-// neither can name an option that does not exist.
+// The command line as pages and completion scripts need it: verbs and their options, read from the parser itself. Read
+// from the parser, no page and no script can name an option that does not exist.
 // Thread-safety: immutable once made.
 #pragma once
 
