@@ -77,7 +77,7 @@ struct TuneOptions {
   uint64_t seed = 1;         // of the random order within rounds
 };
 
-// Where the seconds of a tuning went. The seconds have no meaning for a tuning that was stopped.
+// The seconds that each part of a tuning took. The seconds have no meaning for a tuning that was stopped.
 struct TunePhases {
   double prepare = 0; // inputs and memory; the caller fills it in, because this happens before the tuner is called
   double compile = 0, check = 0;

@@ -1,5 +1,5 @@
 // The shapes that a device is measured on, and the least time that each must take.
-// Thread-safety: pure functions.
+// Thread-safety: bench_case.h has only pure functions.
 #pragma once
 
 #include "runtime/base/problem.h"

@@ -1,6 +1,6 @@
 // The options and the end of every bench program. Exit codes: 0 measured, 1 failed (with the reason on stderr), 2 a
 // wrong command line.
-// Thread-safety: one thread.
+// Thread-safety: one thread uses a BenchProgram.
 #pragma once
 
 #include "runtime/base/status.h"

@@ -2,7 +2,7 @@
 // The contenders run in turns, and each round has another order, so that clocks and temperature favour none of them. A
 // contender that always followed a contender of low power would find a rested GPU, which is 3 to 9 % faster for a tenth
 // of a second.
-// Thread-safety: one thread.
+// Thread-safety: one thread uses a Contender.
 #pragma once
 
 #include "runtime/base/status.h"

@@ -1,5 +1,5 @@
 // Finds the length from which on one implementation is faster than another, within the lengths that were measured.
-// Thread-safety: pure functions.
+// Thread-safety: crossover.h has only pure functions.
 #pragma once
 
 #include <cstdint>

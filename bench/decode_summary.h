@@ -1,6 +1,6 @@
 // Makes the table of a decoding bench from a CSV with the columns S, ms_total, ms_cmp, ms_sel, ms_win, reads_actual and
 // reads_expected. nsa-vibe's bench writes the same columns, and may add reads_actual_decode and reads_expected_decode.
-// Thread-safety: pure functions.
+// Thread-safety: decode_summary.h has only pure functions.
 #pragma once
 
 #include "runtime/base/status.h"

@@ -1,7 +1,7 @@
 // One thread of nsa_bench_launch: tensors for one query and one key, a stream, and two ways to launch a kernel on these
 // tensors.
 // Ownership: owns all of these.
-// Thread-safety: one thread.
+// Thread-safety: one thread uses a LaunchCaller.
 #pragma once
 
 #include "bench/bare_launch.h"

@@ -1,5 +1,5 @@
 // The problems that nsa_bench_launch plans and runs.
-// Thread-safety: pure functions.
+// Thread-safety: launch_request.h has only pure functions.
 #pragma once
 
 #include "runtime/base/problem.h"

@@ -1,6 +1,6 @@
 // The facts that a record needs for later readers: processor, device, driver, versions, and the commit that the program
 // was built from.
-// Thread-safety: pure functions.
+// Thread-safety: machine_facts.h has only pure functions.
 #pragma once
 
 #include "runtime/base/status.h"

@@ -2,7 +2,7 @@
 // objects, one in a line, over a socket. The peer process only serves measurements, and no part of the product needs
 // it.
 // Ownership: ends its process.
-// Thread-safety: one thread.
+// Thread-safety: one thread uses a PeerProcess.
 #pragma once
 
 #include "bench/bench_case.h"

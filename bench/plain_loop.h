@@ -2,7 +2,7 @@
 // generated CPU kernel is compared with the speed of the plain loop. The kernel and the plain loop run in turns, so a
 // machine that is slow at the moment is slow for both.
 // Ownership: borrows the inputs.
-// Thread-safety: one thread.
+// Thread-safety: one thread uses a PlainLoop.
 #pragma once
 
 #include "tests/reference/attention.h"

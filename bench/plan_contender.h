@@ -1,7 +1,7 @@
 // A plan of this library as a contender. Some rows of a plan's result are checked against the fp64 reference before the
 // plan may be measured.
 // Ownership: a PlanContender borrows accelerator, tensors and flush buffer, and owns its plan.
-// Thread-safety: one thread.
+// Thread-safety: one thread uses a PlanContender.
 #pragma once
 
 #include "bench/contender.h"

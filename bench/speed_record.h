@@ -1,6 +1,6 @@
 // Compares the speed of kernels beside plain loops with a record, and says when a kernel has become slow. Tests use it
 // to find a change that halves a kernel's speed, on any machine.
-// Thread-safety: pure functions.
+// Thread-safety: speed_record.h has only pure functions.
 #pragma once
 
 #include "runtime/base/status.h"

@@ -1,4 +1,4 @@
-// Measures the bytes per second that cores move between memory and registers, in the same run as the kernels. This rate
+// Measures the bytes per second that cores move between memory and registers, in the same run as the kernels. The rate
 // of memory is the limit of kernels that compute very little.
 // Thread-safety: one thread may use a StreamBandwidth, which starts its own threads.
 #pragma once

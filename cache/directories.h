@@ -1,5 +1,5 @@
 // Makes the folder of a store's file when it is missing.
-// Thread-safety: pure functions of the file system.
+// Thread-safety: directories.h has only pure functions of the file system.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // Says what kind of file system a file is on. A write-ahead log keeps its index in memory that all its users share, and
 // hosts of a network share no memory. A database on a network file system therefore uses the older rollback journal.
-// Thread-safety: pure functions of the file system.
+// Thread-safety: file_system.h has only pure functions of the file system.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Copies the choices of one file into another, with the kernels that they name, and its routes. A tuned choice replaces
-// an untuned one. Of two tuned or two untuned choices of one problem, the caller says which choice stays. A choice
-// whose kernel is missing or damaged gives way to any other choice of its problem.
+// Copies the choices of one file into another file, with the kernels that the choices name, and copies the routes. A
+// tuned choice replaces an untuned one. Of two tuned or two untuned choices of one problem, the caller says which
+// choice stays. A choice whose kernel is missing or damaged gives way to any other choice of its problem.
 // Thread-safety: none, like the connections.
 #pragma once
 

@@ -55,10 +55,10 @@ private:
   bool isSignedByOneOf(const std::vector<PublicKey> &keys) const;
 };
 
-// Whether the file's header is the header of a pack. A file that is no pack may be a database, and opening it as a
-// database says what is wrong. A file that other users may write or replace is not opened, so isPackFile gives false
-// for it. The file is not read by a stream, because closing a stream would drop the locks that this process holds on a
-// database (cache/sqlite.h).
+// Returns whether the file's header is the header of a pack. A file that is no pack may be a database, and opening it
+// as a database says what is wrong. A file that other users may write or replace is not opened, so isPackFile gives
+// false for it. The file is not read by a stream, because closing a stream would drop the locks that this process holds
+// on a database (cache/sqlite.h).
 bool isPackFile(const std::string &path);
 
 // The error "pack 'P' is not used: ...".

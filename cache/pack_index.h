@@ -2,7 +2,7 @@
 // without the evidence. The rows of a pinned database are the rows when it was opened. Lookups are answered from the
 // index, because the file may be rewritten in place later, with row digests that match, and then what serves would not
 // be what was signed or pinned.
-// Thread-safety: distinct objects may be used from distinct threads.
+// Thread-safety: distinct objects of PackIndex may be used from distinct threads.
 #pragma once
 
 #include "cache/rows.h"

@@ -1,6 +1,6 @@
 // A file that gets its name only when it is complete. A ReplacingFile is made under a temporary name beside its place,
 // synced, and then renamed. Without `commit` it is removed.
-// Thread-safety: one thread.
+// Thread-safety: one thread uses a ReplacingFile.
 #pragma once
 
 #include "runtime/base/status.h"

@@ -1,5 +1,5 @@
 // Says who could have written a file of sqlite.
-// Thread-safety: pure functions of the file system.
+// Thread-safety: trust.h has only pure functions of the file system.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // Checks every row of a file and names every fault. Opening a file as a source of rows needs the same checks, because
 // the copied rows are trusted afterwards.
-// Thread-safety: pure functions of the file.
+// Thread-safety: verification.h has only pure functions of the checked file.
 #pragma once
 
 #include "cache/cache_file.h"

@@ -2,7 +2,7 @@
 // Hopper (clusters, programmatic dependence), tensor maps, and samples of events and of clocks that kernels read
 // themselves.
 // Ownership: kernels and buffers must not outlive their MicroDevice.
-// Thread-safety: one thread.
+// Thread-safety: one thread uses a MicroDevice.
 #pragma once
 
 #include "bench/micro/micro_source.h"

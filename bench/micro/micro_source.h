@@ -1,6 +1,6 @@
 // The kernels that nsa_bench_micro times: files of bench/micro/kernels, with constants in front of them and the device
 // library inserted. NVRTC compiles each of these kernels as a program of its own.
-// Thread-safety: pure functions.
+// Thread-safety: micro_source.h has only pure functions.
 #pragma once
 
 #include "runtime/base/status.h"

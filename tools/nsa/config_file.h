@@ -38,7 +38,7 @@ struct ConfigFile {
   // Reads what ConfigText::read gives. An error of ConfigText names the text and the key.
   static Result<ConfigFile> read(const std::string &word);
   static Result<ConfigFile> parse(const ConfigText &config);
-  // Reads the keys of an object within a file. The field of an error is then the key alone.
+  // Reads the keys of an object within a file. The field of an error about such a key is the key alone.
   static Result<ConfigFile> of(const nlohmann::json &object, const std::string &path);
 
 private:

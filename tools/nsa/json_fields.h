@@ -1,6 +1,6 @@
 // Reads the fields of one JSON object of a file one by one. Errors name the file, the path of the field, the value and
 // the rule. A field that was not read is unknown, and `finish` refuses it.
-// Thread-safety: one thread.
+// Thread-safety: one thread uses a JsonFields object.
 #pragma once
 
 #include "runtime/base/status.h"

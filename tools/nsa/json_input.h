@@ -1,6 +1,6 @@
 // Parses JSON from outside without exceptions. A syntax error has its place. A repeated key is refused, because the
 // JSON library would silently keep the last value.
-// Thread-safety: pure functions.
+// Thread-safety: json_input.h has only pure functions.
 #pragma once
 
 #include "runtime/base/status.h"

@@ -1,7 +1,7 @@
 // Reads the tensors of a decoding cache from a file. The reader checks that the tensors of a cache belong together, and
 // finds out the pages and the room.
 // Ownership: borrows everything.
-// Thread-safety: one thread.
+// Thread-safety: one thread uses a KvCacheReader.
 #pragma once
 
 #include "tools/nsa/config_file.h"

@@ -1,5 +1,5 @@
 // Finds the name that a user who mistyped one may have meant.
-// Thread-safety: pure functions.
+// Thread-safety: nearest_name.h has only pure functions.
 #pragma once
 
 #include <span>

@@ -1,7 +1,7 @@
 // Makes the inputs of an operator from a file of tensors: which tensor plays which part, what the shapes say about the
 // spec, and whether the configuration agrees. Names, types and shapes are those of the signature
 // (runtime/base/signature.h), so every operator is read in the same way.
-// Thread-safety: pure functions.
+// Thread-safety: operator_file.h has only pure functions.
 #pragma once
 
 #include "tools/nsa/config_file.h"

@@ -1,7 +1,7 @@
 // Prints help with lines of at most 100 characters, and the options that an option needs or excludes always in the same
 // order. The parser's library keeps the needed and excluded options in sets of pointers, whose order depends on the
 // heap.
-// Thread-safety: pure functions.
+// Thread-safety: ordered_help.h has only pure functions.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,6 +1,6 @@
 // Finds what the kernel database and the packs already have of a workload, as an engine would find it. Without files it
 // finds nothing.
-// Thread-safety: all functions may be called by many threads at once.
+// Thread-safety: many threads may call the functions of stored_choices.h at once.
 #pragma once
 
 #include "runtime/engine/kernel_cache.h"
@@ -17,7 +17,7 @@ namespace nsa::tools {
 // The revision of the compiler that made a choice. For a measured choice it is the revision whose kernels were
 // measured, and compiling the winner again does not change it. The revision is "" if the choice does not say it.
 std::string revisionOf(const StoredChoice &choice);
-// Whether the search behind a choice measured every candidate.
+// Returns whether the search behind a choice measured every candidate.
 bool wasExhaustive(const StoredChoice &choice);
 
 // The rules that a stored choice must fulfil, so that a run need not tune its kernel again.
@@ -28,7 +28,7 @@ struct StoredRules {
 
 class StoredChoices {
 public:
-  // kRead makes no file. kWrite is for programs that write into the file anyway.
+  // With kRead, opening makes no file. kWrite is for programs that write into the file anyway.
   enum class Access { kRead, kWrite };
   // `logger` receives messages about files that cannot be used, as an engine's does.
   StoredChoices(const CacheSettings &settings, Access access, Logger logger);

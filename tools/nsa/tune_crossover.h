@@ -34,7 +34,7 @@ struct CrossoverJob {
 std::vector<CrossoverJob> crossoverJobs(const std::vector<Workload> &workloads);
 // The family of the route for a call of nsa.
 std::string crossoverFamily(const Spec &spec, int64_t batch);
-// Whether a stored answer was measured with this revision of the compiler, at all lengths of the job.
+// Returns whether a stored crossover was measured with this revision of the compiler, at all lengths of the job.
 bool answers(const StoredRoute &route, const CrossoverJob &job, const std::string &revision);
 
 struct CrossoverPlace {
@@ -49,10 +49,10 @@ struct CrossoverPlace {
 // the square of the length.
 double secondsAt(int64_t tokens, int64_t before, double secondsBefore);
 // Measures nsa and dense attention in turns at growing lengths, until the forward pass was faster at two lengths in a
-// row. A length that has no room on the device ends the measurement. nullopt when isOver ended it.
+// row. A length that has no room on the device ends the measurement. Returns nullopt if isOver ended the measurement.
 Result<std::optional<StoredRoute>> measureCrossover(const CrossoverJob &job, const CrossoverPlace &place);
 
-// The answer, its times and a sentence, for a report.
+// The measured crossover, its times and a sentence, for a report.
 nlohmann::ordered_json crossoverRecord(const CrossoverJob &job, const StoredRoute *route);
 
 } // namespace nsa::tools

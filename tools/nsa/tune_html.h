@@ -1,5 +1,5 @@
 // Makes the report of a tuned workload for people: one HTML file from the JSON report.
-// Thread-safety: pure functions.
+// Thread-safety: tune_html.h has only pure functions.
 #pragma once
 
 #include <nlohmann/json.hpp>

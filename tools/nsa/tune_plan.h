@@ -1,5 +1,5 @@
 // The plan of `nsa tune --dry-run`: which kernels a run would measure, which are stored, and how long it may take.
-// Thread-safety: pure functions.
+// Thread-safety: tune_plan.h has only pure functions.
 #pragma once
 
 #include "tools/nsa/tune_run.h"
@@ -14,8 +14,8 @@ struct TunePlanOptions {
   double budgetSeconds = 0;
   bool again = false;
 };
-// {"workload", "operators", "workloads": [{"name", "kernels", "shared"}], "devices": [{"device", "measure", "make",
-// "stored", "seconds_about", "seconds_at_most"}], "kernels":
+// The plan as JSON: {"workload", "operators", "workloads": [{"name", "kernels", "shared"}], "devices": [{"device",
+// "measure", "make", "stored", "seconds_about", "seconds_at_most"}], "kernels":
 // [{"problem", "device", "do": "measure" | "make" | "nothing", ...}]}
 Result<nlohmann::ordered_json> planWorkloads(const std::vector<Workload> &workloads, const TunePlanOptions &options);
 

@@ -1,5 +1,5 @@
 // Makes the plots of a tuning report.
-// Thread-safety: pure functions.
+// Thread-safety: tune_plots.h has only pure functions.
 #pragma once
 
 #include "tools/report/plot.h"

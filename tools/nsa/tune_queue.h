@@ -1,6 +1,6 @@
 // Decides which kernel a worker tunes next, and for how long. A worker takes jobs of one family after another, so that
 // kernels compiled for one length serve the next. All workers share the rest of the budget.
-// Thread-safety: all functions may be called by many threads at once.
+// Thread-safety: many threads may call the functions of tune_queue.h at once.
 #pragma once
 
 #include "tools/nsa/tune_jobs.h"

@@ -1,5 +1,5 @@
 // Makes the rows of a tuning report: the outcome for each kernel, from the tuner's own report or from the store.
-// Thread-safety: pure functions.
+// Thread-safety: tune_record.h has only pure functions.
 #pragma once
 
 #include "tools/nsa/stored_choices.h"

@@ -1,5 +1,5 @@
 // The table that `nsa tune --op` prints for a kernel.
-// Thread-safety: pure functions.
+// Thread-safety: tune_table.h has only pure functions.
 #pragma once
 
 #include <nlohmann/json.hpp>

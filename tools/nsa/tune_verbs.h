@@ -24,7 +24,7 @@ Ending tuneWorkloads(const WorkloadFlags &flags);
 // Prints the ready-made workloads, one in a line.
 Status listWorkloads();
 // Says in a line each where the database and the reports of a run are: "Database: /home/me/.cache/nsa/kernels.db". The
-// path of a report that was not wanted is "".
+// path of a report that the user did not ask for is "".
 std::string placesText(const std::string &database, const std::string &json, const std::string &html);
 
 } // namespace nsa::tools

@@ -1,5 +1,5 @@
 // The texts for a command line that the parser did not accept.
-// Thread-safety: pure functions.
+// Thread-safety: usage_error.h has only pure functions.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -21,7 +21,7 @@ struct ValidateChoice {
   std::string device, cache, missPolicy; // "": the verbs' defaults
 };
 
-// Further files in the folder, beside the files of the steps.
+// Files in the folder of `nsa validate`, beside the files of its steps.
 inline constexpr const char *kValidatePage = "report.html", *kValidateSummary = "summary.json";
 
 struct ValidateStep {

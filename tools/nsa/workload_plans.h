@@ -24,7 +24,7 @@ struct PlannedCall {
 // Reads the list "plans" of a workload. Errors name the file, the place in it, the value and the rule.
 Result<std::vector<PlannedCall>> readPlans(const nlohmann::json &list, const std::string &file);
 
-// Whether a text is a record, which it is when its first line begins with {"op".
+// Returns whether a text is a record. The first line of a record begins with {"op".
 bool isPlanRecord(std::string_view text);
 
 struct ReadRecord {

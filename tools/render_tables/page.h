@@ -3,8 +3,8 @@
 // - `<!-- table:NAME -->`: the tables of all bench/results/*/NAME.json, or of DEVICE/NAME alone.
 // - `<!-- record:DEVICE/NAME -->`: where, of what and when that record is; of packs/NAME, what is of which commit.
 // - `<!-- value:FILE FIELD CONDITIONS -->`: one number, FIELD of the one result that fulfils all conditions. CONDITIONS
-//   are `field=value`, joined by ` & `. ARRAY.FIELD takes it from another array than `results`; a FIELD with a slash in
-//   front is a JSON pointer.
+//   are `field=value`, joined by ` & `. ARRAY.FIELD takes the number from another array than `results`; a FIELD with a
+//   slash in front is a JSON pointer.
 // - `<!-- summary:DEVICE -->`: the whole forward pass, decoding and the start of a process beside other programs
 //   (summary.h), from DEVICE/prefill, DEVICE/decode, DEVICE/startup and DEVICE/peers.
 //

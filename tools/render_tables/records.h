@@ -1,5 +1,5 @@
 // The files that pages are rendered from: the records of benches, and the descriptions of packs.
-// Thread-safety: one thread.
+// Thread-safety: one thread uses a Records object.
 #pragma once
 
 #include "runtime/base/status.h"

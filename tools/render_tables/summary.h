@@ -1,6 +1,6 @@
 // The table that README shows: the whole forward pass, decoding and the start of a process on one device. Beside each
 // of our times stand the fastest dense attention and the fastest other program for sparse attention that are on record.
-// Thread-safety: pure functions.
+// Thread-safety: summary.h has only pure functions.
 #pragma once
 
 #include "tools/render_tables/tables.h"

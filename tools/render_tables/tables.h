@@ -1,5 +1,5 @@
 // Makes tables from the JSON of one bench run: for pages, and for benches that print them.
-// Thread-safety: pure functions.
+// Thread-safety: tables.h has only pure functions.
 #pragma once
 
 #include <nlohmann/json.hpp>

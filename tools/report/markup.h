@@ -1,5 +1,5 @@
 // Makes XML text piece by piece. Elements close in order, and all text between tags is escaped.
-// Thread-safety: one thread at a time.
+// Thread-safety: one thread at a time may use a Markup.
 #pragma once
 
 #include <initializer_list>

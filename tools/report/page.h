@@ -1,6 +1,6 @@
 // A report as one HTML file that needs no other file: well-formed XML, no script, light or dark as the reader's system
 // asks.
-// Thread-safety: one thread at a time.
+// Thread-safety: one thread at a time may use a Page.
 #pragma once
 
 #include "tools/report/markup.h"

@@ -1,7 +1,7 @@
 // CUDA graphs, whose functions are looked up in the driver that the runtime has opened. Work is captured once and
 // launched again and again.
-// Ownership: owns the graph; the stream and all that was captured must outlive it.
-// Thread-safety: one thread at a time, inside a ContextScope of the stream's CUDA context.
+// Ownership: a CudaGraph owns its graph; the stream and all that was captured must outlive it.
+// Thread-safety: one thread at a time may use a CudaGraph, inside a ContextScope of the stream's CUDA context.
 #pragma once
 
 #include "runtime/cuda/driver.h"

@@ -2,7 +2,7 @@
 // history that the host knows as a whole. The outputs of the steps are collected as if one forward pass had made them,
 // so the outputs of decode and of a forward pass are checked in one way.
 // Ownership: must not outlive its accelerator and its history.
-// Thread-safety: one thread at a time.
+// Thread-safety: one thread at a time may use a DecodeRun.
 #pragma once
 
 #include "tools/support/operator_job.h"

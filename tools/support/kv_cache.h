@@ -1,7 +1,7 @@
 // Decode's cache in host memory: where its rows are, how new tokens are added, and how a cache is made that holds the
 // first part of a history.
 // Ownership: views borrow.
-// Thread-safety: pure functions.
+// Thread-safety: kv_cache.h has only pure functions.
 #pragma once
 
 #include "tests/reference/sequence.h"

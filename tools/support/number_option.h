@@ -1,7 +1,7 @@
 // Checks the numbers of command lines. An error about a number gives the value and the rule in a few words. The
 // parser's own checks accept some texts that are no number, take an overflow as the largest number, and print the
 // limits of a type with all their digits.
-// Thread-safety: pure functions.
+// Thread-safety: number_option.h has only pure functions.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -48,7 +48,8 @@ inline CLI::Validator secondsAbove0() {
           "POSITIVE"};
 }
 
-// A number of bytes, with a unit that the parser knows (64MB, 1GiB). Replaces the text by the number.
+// A number of bytes, with a unit that the parser knows (64MB, 1GiB). The check replaces the text of an option by the
+// number.
 inline CLI::Validator sizeInBytes() {
   const CLI::AsSizeValue units(false);
   return {[units](std::string &text) -> std::string {

@@ -2,7 +2,7 @@
 // memory on a device, and the bindings of the C ABI. Tensors, shapes and bindings follow from the operator's signature
 // (runtime/base/signature.h).
 // Ownership: a DeviceOperator must not outlive its accelerator.
-// Thread-safety: one thread at a time.
+// Thread-safety: one thread at a time may use a DeviceOperator.
 #pragma once
 
 #include "runtime/base/signature.h"
@@ -42,7 +42,7 @@ Result<std::vector<nsa_part_time>> timedParts(const nsa_plan *plan, std::span<co
                                               const Buffer &workspace, void *stream);
 std::vector<int64_t> shapeOf(const Spec &spec, TensorName name, const CallExtents &extents);
 DType dtypeOf(const Spec &spec, TensorName name);
-// Whether a call changes this tensor in place: the tensors of a cache and their lengths.
+// Returns whether a call changes this tensor in place: the tensors of a cache and their lengths.
 bool isUpdated(TensorName name);
 
 struct OperatorInputs {

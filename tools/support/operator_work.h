@@ -1,6 +1,6 @@
 // Counts the work of an operator by its shapes, lengths and lists. Additional work of a kernel does not count. The
 // speeds in reports are computed from the counted work.
-// Thread-safety: pure functions.
+// Thread-safety: operator_work.h has only pure functions.
 #pragma once
 
 #include "tools/support/operator_job.h"

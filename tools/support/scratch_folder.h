@@ -1,6 +1,6 @@
 // A new folder within the system's temporary one, for the files of one test or of one bench run. A scratch folder is
 // removed with all that is in it.
-// Thread-safety: one thread.
+// Thread-safety: one thread uses a ScratchFolder.
 #pragma once
 
 #include "runtime/base/status.h"

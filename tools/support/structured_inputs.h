@@ -1,6 +1,6 @@
 // Inputs of the whole forward pass whose selection has a known structure, which drawn inputs do not have.
 // tests/unit/support/structured_inputs_test.cpp checks each structure with the fp64 reference.
-// Thread-safety: pure functions.
+// Thread-safety: structured_inputs.h has only pure functions.
 #pragma once
 
 #include "tools/support/operator_job.h"

@@ -1,5 +1,5 @@
 // Colours for texts on a terminal.
-// Thread-safety: pure functions of the environment.
+// Thread-safety: terminal.h has only pure functions of the environment.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // Makes the texts that describe the command line: its page in docs/, the manual page, and the completion of two shells.
-// Thread-safety: pure functions.
+// Thread-safety: pages.h has only pure functions.
 #pragma once
 
 #include "tools/nsa/pages/verb.h"

@@ -33,7 +33,7 @@ struct Verb {
   const std::string &name() const { return words.back(); }
   // "nsa cache list"
   std::string path(const std::string &between = " ") const;
-  // This verb and all below it, each before its own verbs.
+  // Returns this verb and all verbs below it, each before its own verbs.
   std::vector<const Verb *> all() const;
 };
 
