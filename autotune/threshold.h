@@ -44,8 +44,8 @@ struct ThresholdReport {
 Result<ThresholdReport> findThreshold(const std::vector<int64_t> &grid, const ThresholdOptions &options,
                                       const std::function<Result<SizeTimes>(int64_t size)> &measure);
 
-// Fails when the answer does not cover all sizes from `least` to `most`, and says which size was not measured. A
-// threshold, or the answer "never", says nothing about sizes outside of the sizes on which it was found.
+// The check fails when the answer does not cover all sizes from `least` to `most`, and says which size was not
+// measured. A threshold, or the answer "never", says nothing about sizes outside of the sizes on which it was found.
 Status coversSizes(const ThresholdReport &report, int64_t least, int64_t most);
 
 // Decides by measured times, in ascending order of size. The answer is nullopt if the other way is never faster.

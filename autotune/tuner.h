@@ -1,4 +1,4 @@
-// The tuner compiles candidates in parallel, rejects those with wrong results, measures the others in interleaved
+// The tuner compiles candidates in parallel, rejects candidates with wrong results, measures the rest in interleaved
 // rounds and names a winner. The tuner sees neither CUDA nor the compiler: callbacks do all real work, so tests can run
 // the tuner with made-up clocks. docs/tuning.md describes the statistics of the tuner.
 // Thread-safety: `tune` is a pure function of its arguments. The tuner calls the callback `compile` from several

@@ -17,15 +17,15 @@ struct BenchCase {
   Maxima maxima;
 };
 
-// Window, compressed and dense attention from a short to a long length, with four kinds of heads: those of the NSA
-// paper, the usual ones of 128/128, a smaller group, and no group. On the CPU the only shape is the shape of
+// Window, compressed and dense attention from a short to a long length, with four kinds of heads: the heads of the NSA
+// paper, the usual heads of sizes 128/128, a smaller group, and no group. On the CPU the only shape is the shape of
 // `tools/quickstart`. `quick` gives one small case.
 std::vector<BenchCase> benchCases(bool cuda, bool quick);
 
 // One sequence of `tokens` tokens, all of them queries.
 BenchCase promptCase(std::string name, const Spec &spec, int64_t tokens);
 
-// The queries whose results are compared with exact ones. The first and the last query are always compared. The more
+// The queries whose results are compared with exact results. The first and the last query are always compared. The more
 // keys each query sees, the fewer queries are compared: their keys are about 131072 in all, and the queries 4 to 64.
 std::vector<int64_t> checkedQueries(const Spec &spec, const Maxima &maxima);
 

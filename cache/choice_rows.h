@@ -20,7 +20,7 @@ int listChoiceSummaries(sqlite::Connection &connection, const std::string &op, i
                         std::vector<ChoiceSummary> &choices);
 // Replaces the stored choice of a problem and its evidence.
 int writeChoiceRow(sqlite::Connection &connection, const StoredChoice &choice);
-// As writeChoiceRow, but an untuned choice does not replace a tuned one whose kernel is intact.
+// Does what writeChoiceRow does, but an untuned choice does not replace a tuned choice whose kernel is intact.
 int putChoiceRow(sqlite::Connection &connection, const StoredChoice &choice);
 
 // Returns the value, or 0 for NaN and infinity. NaN and infinity are no measurements, and sqlite would store a NaN as

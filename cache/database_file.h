@@ -37,9 +37,9 @@ struct DatabaseFile {
 // kReadMended first takes back a write that was unfinished when its writer died, and changes nothing else.
 enum class FileUse { kWrite, kRead, kReadMended };
 
-// `lockedWait` is the longest wait for a file that another process keeps locked. `journal` is unset to take the one
-// that suits the file system. `damaged` names a file that failed in use: it is replaced, unless another process has
-// replaced it already.
+// `lockedWait` is the longest wait for a file that another process keeps locked. If `journal` is unset, the journal
+// that suits the file system is taken. `damaged` names a file that failed in use: it is replaced, unless another
+// process has replaced it already.
 DatabaseFile openDatabaseFile(const std::string &path, FileUse use, std::chrono::milliseconds lockedWait,
                               std::optional<Journal> journal = {}, std::optional<FileIdentity> damaged = {});
 

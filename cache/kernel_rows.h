@@ -41,7 +41,7 @@ enum class RowState { kIntact, kMissing, kDamaged };
 int readKernel(sqlite::Connection &connection, const std::string &content, StoredKernel &kernel, RowState &state);
 // Returns whether the kernel exists and is intact. A choice without an intact kernel cannot serve.
 int checkKernel(sqlite::Connection &connection, const std::string &content, bool &intact);
-// As readKernel, but compares with the given digest and ignores the row's own.
+// Does what readKernel does, but compares with the given digest and ignores the digest in the row.
 int readKernel(sqlite::Connection &connection, const std::string &content, const Digest::Bytes &digest,
                StoredKernel &kernel, RowState &state);
 // Reads a kernel for callers that copy rows: it checks what readKernel checks, and also that the other columns agree

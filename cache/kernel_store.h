@@ -72,7 +72,7 @@ public:
   Result<std::optional<StoredRoute>> findRoute(const std::string &family, const std::string &device,
                                                const std::string &name);
 
-  // Copies another file's choices, kernels and routes into this one, in one transaction (cache/merge.h).
+  // Copies another file's choices, kernels and routes into the store's file, in one transaction (cache/merge.h).
   Result<MergeReport> merge(CacheFile &from, Prefer prefer);
   // Removes kernels in one transaction (cache/collection.h), and then compacts the file unless another process uses it.
   // CacheFile::wouldCollect tells the result beforehand.

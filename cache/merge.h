@@ -14,7 +14,7 @@ namespace nsa {
 
 enum class Prefer { kDestination, kSource };
 
-// Two measured choices of one problem, or two thresholds of one route, which differ.
+// A conflict: two different measured choices of one problem, or two different thresholds of one route.
 struct MergeConflict {
   std::string key;                 // problem and device of a choice; family, device and name of a route
   std::string destination, source; // the kernels or thresholds of the two files

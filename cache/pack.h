@@ -1,9 +1,9 @@
 // A pack in use: a read-only file of kernels, choices and routes that is made once and then shipped. The digest of a
 // pack is checked when the pack is opened. Later lookups serve only rows from which that digest was computed
 // (cache/pack_index.h): a kernel whose digest has changed since is a miss.
-// Thread-safety: many threads may call the functions of pack.h at once.
-// a fork each process opens the pack anew with its next call, and does without the pack if the path names another file
-// by then.
+// Thread-safety: many threads may call all functions of a Pack at once. A pack survives a fork in parent and child.
+// After a fork each process opens the pack anew with its next call, and does without the pack if the path names another
+// file by then.
 #pragma once
 
 #include "cache/kernel_store.h"

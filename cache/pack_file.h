@@ -40,13 +40,13 @@ struct PackFile {
   // Opens a pack, and checks its structure and the table `pack`. Opening does not check the rows of the pack. The error
   // of a failed open says why the pack is not used.
   static Result<PackFile> open(const std::string &path);
-  // Fails when the digest of the rows is not the one in the table `pack`. The check of the rows does not read the
+  // Fails when the digest of the rows is not the digest in the table `pack`. The check of the rows does not read the
   // evidence.
   Status checkDigest();
-  // Fails when the digest of the evidence is not the one in the table `pack`.
+  // Fails when the digest of the evidence is not the digest in the table `pack`.
   Status checkEvidence();
-  // Fails when a signature is not one of the digest by the key that it names, or when the rules require a signature and
-  // no trusted key has signed.
+  // Fails when a signature does not sign the pack's digest by the key that the signature names, or when the rules
+  // require a signature and no trusted key has signed.
   Status checkSignatures(const SignatureRules &rules) const;
   // Returns one line if there are trusted keys and none of them has signed the pack, and otherwise "".
   std::string signatureWarning(const SignatureRules &rules) const;

@@ -40,7 +40,7 @@ public:
 
   static SecretKey generate();
   static Result<SecretKey> parse(const std::string &field, std::string_view text);
-  // Reads a key file, and refuses one that other users may read.
+  // Reads a file of a secret key, and refuses a file that other users may read.
   static Result<SecretKey> read(const std::string &path);
 
   std::string text() const;

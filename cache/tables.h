@@ -52,7 +52,7 @@ CREATE TABLE evidence (
 // Serves collections. A pack does not have the table `uses`, because no kernel is removed from a pack.
 inline constexpr const char *kCreateChoiceIndex = "CREATE INDEX choices_by_content ON choices (content)";
 
-// Since version 2; not in a pack.
+// The table exists since schema version 2, and not in a pack.
 inline constexpr const char *kCreateLeases = R"sql(
 CREATE TABLE leases (
   problem TEXT    NOT NULL,

@@ -7,8 +7,8 @@
 
 namespace nsa {
 
-// As whyNotTrusted (runtime/base/trust.h), for the file and for the files beside it: sqlite replays a log that it finds
-// there, even one that another user made.
+// Asks whyNotTrusted (runtime/base/trust.h) about the file and the files beside it: sqlite replays a log that it finds
+// beside a file, even a log that another user made.
 std::string whyDatabaseNotTrusted(const std::filesystem::path &path);
 
 } // namespace nsa

@@ -30,13 +30,13 @@ void addJsonFlag(CLI::App &verb, bool &json);
 
 // Adds --key to verbs that take rows from packs, or that check whether they might be taken.
 void addKeyFlag(CLI::App &verb, std::vector<std::string> &keys);
-// The rules for packs: one of the named keys must have signed. Without named keys, the rules are those of an engine in
-// this environment (NSA_CACHE_KEYS, NSA_REQUIRE_SIGNATURE).
+// The rules for packs: one of the named keys must have signed. Without named keys, the rules for packs are the rules of
+// an engine in this environment (NSA_CACHE_KEYS, NSA_REQUIRE_SIGNATURE).
 Result<SignatureRules> signatureRulesOf(const std::vector<std::string> &keys);
 // Opens a file as a source of rows, like openSource, and says on stderr when no trusted key has signed it.
 Result<CacheFile> openToTake(const std::string &path, const SignatureRules &rules, Databases databases);
 
-// The given path, or that of the default database when it is empty.
+// Returns the given path, or the path of the default database when the given path is empty.
 Result<std::string> cachePathOf(const std::string &chosen);
 Result<CacheFile> openCache(const std::string &chosen, CacheFile::Empty empty);
 

@@ -27,7 +27,7 @@ struct DecodeParity {
   bool within() const { return differing == 0 && check.within(); }
 };
 
-// Fails when the inputs of a call cannot be decoded in this way. The inputs must be inputs of nsa with as many queries
+// Fails when the inputs of a call cannot be decoded from a cache. The inputs must be inputs of nsa with as many queries
 // as keys, and each sequence must be longer than `tokens`.
 Status checkDecodable(const OperatorInputs &inputs, int64_t tokens);
 // `forward` has the outputs of nsa over the inputs, and block_list where nsa has one.

@@ -1,4 +1,4 @@
-// Finds the name that a user who mistyped one may have meant.
+// Finds the known name that a user may have meant by a mistyped name.
 // Thread-safety: nearest_name.h has only pure functions.
 #pragma once
 

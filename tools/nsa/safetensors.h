@@ -30,7 +30,8 @@ public:
 
   const std::map<std::string, Entry> &entries() const { return tensors; }
   bool contains(const std::string &name) const { return tensors.count(name) != 0; }
-  // Reads a tensor. Types other than BF16, F16, F32 and I32 are legal in a file, and refused here.
+  // Reads a tensor. Types other than BF16, F16, F32 and I32 are legal in a safetensors file, and the reader refuses
+  // them.
   Result<HostTensor> read(const std::string &name) const;
 
 private:

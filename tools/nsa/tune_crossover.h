@@ -29,8 +29,8 @@ struct CrossoverJob {
   std::string text() const;
 };
 
-// The jobs of all workloads that ask, one for each head and type. A workload that is limited to operators which take no
-// part does not ask. Where several workloads ask for the same, the job has the lengths of all.
+// The jobs of all workloads that ask for a crossover, one for each head and type. A workload that is limited to
+// operators which take no part does not ask. Where several workloads ask for the same, the job has the lengths of all.
 std::vector<CrossoverJob> crossoverJobs(const std::vector<Workload> &workloads);
 // The family of the route for a call of nsa.
 std::string crossoverFamily(const Spec &spec, int64_t batch);

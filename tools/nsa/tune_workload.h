@@ -38,13 +38,13 @@ struct Workload {
   std::optional<Decode> decode;
   std::vector<PlannedCall> plans;    // are tuned as they were planned
   std::vector<std::string> warnings; // which parts of the file were passed over, and why
-  // Not a field of the file: the operators to which a run is limited. Empty: all.
+  // The operators to which a run is limited, which are no field of the workload file. Empty: all.
   std::set<Operator> operators;
 
   bool wants(Operator op) const { return operators.empty() || operators.contains(op); }
 
-  // A workload, or a record, whose name is then that of the file. An error names the file, the field's path in it, the
-  // value and the rule.
+  // Reads a workload, or a record of a program, whose name as a workload is the name of its file. An error names the
+  // file, the field's path in it, the value and the rule.
   static Result<Workload> read(const std::string &path);
 };
 

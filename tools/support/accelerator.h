@@ -55,8 +55,8 @@ private:
 
 class Accelerator {
 public:
-  // Opens "cpu" or "cuda:N". Unavailable without a driver; invalid for any other text or for a device that does not
-  // exist.
+  // Opens "cpu" or "cuda:N". Opening fails as unavailable without a driver, and as invalid for any other text or for a
+  // device that does not exist.
   static Result<std::unique_ptr<Accelerator>> open(const std::string &device);
   virtual ~Accelerator() = default;
 

@@ -46,7 +46,7 @@ public:
   // Enqueues the plan over the tokens that were fed last.
   Status enqueue(const nsa_plan *plan) const;
   Result<std::vector<nsa_part_time>> runTimed(const nsa_plan *plan) const;
-  // Adds the outputs of the tokens that were fed last to the collected ones. Fails when bytes around a tensor or the
+  // Adds the outputs of the tokens that were fed last to the collected outputs. Fails when bytes around a tensor or the
   // workspace were written.
   Status collect();
   // Feeds, runs and collects. The check also fails when a kernel reported a fault.

@@ -1,5 +1,5 @@
 // The C ABI with errors as Status values and with handles that free themselves, as far as tools and tests need it.
-// Thread-safety: that of the C ABI.
+// Thread-safety: as the C ABI.
 #pragma once
 
 #include "nsa/nsa.h"
@@ -37,8 +37,8 @@ struct EngineSettings {
   nsa_log_level logLevel = NSA_LOG_WARNING;
 };
 
-// The same settings for an engine without stored kernels, whatever files and fallbacks the environment names. An engine
-// without stored kernels serves measurements of what the compiler and the tuner give.
+// Returns the settings for an engine without stored kernels, whatever files and fallbacks the environment names. An
+// engine without stored kernels serves measurements of what the compiler and the tuner give.
 EngineSettings withNothingStored(EngineSettings settings);
 
 struct EngineDeleter {

@@ -28,9 +28,10 @@ std::vector<reference::Sequence> sequencesInCache(const OperatorInputs &inputs);
 void appendTokens(const Spec &spec, const NamedTensors &tokens, const Spec &tokensSpec,
                   const std::vector<reference::Sequence> &sequences, const HostTensor *table, NamedTensors &cache);
 
-// Makes inputs of decode from inputs of nsa: the tokens of its queries are new, and the others are in the cache,
-// compressed by the reference. Pages of the cache are in an order drawn from the seed. The cache has room for one more
-// page, or without pages for one more selection block. Memory of the cache to which no token was written is NaN.
+// Makes inputs of decode from inputs of nsa: the tokens of its queries are new, and the remaining tokens are in the
+// cache, compressed by the reference. Pages of the cache are in an order drawn from the seed. The cache has room for
+// one more page, or without pages for one more selection block. Memory of the cache to which no token was written is
+// NaN.
 OperatorInputs cacheInputs(const OperatorInputs &history, int32_t pageSize, uint64_t seed);
 
 } // namespace nsa::tools

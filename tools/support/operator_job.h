@@ -52,7 +52,8 @@ struct OperatorInputs {
   NamedTensors tensors;
 
   const HostTensor &operator[](TensorName name) const { return tensors.at(name); }
-  // The tensor that serves for an operand: that of its own name, or else the other one. nullptr: neither exists.
+  // Returns the tensor that serves for an operand: the tensor of its own name, or else the tensor that stands in for
+  // it. Returns nullptr if neither exists.
   const HostTensor *find(TensorName name, TensorName otherwise) const;
 };
 
@@ -60,7 +61,7 @@ struct OperatorInputs {
 struct SequenceLengths {
   std::vector<int64_t> q, k;
 
-  // As many sequences as the maxima allow, each as long as they allow.
+  // As many sequences as the maxima allow, each as long as the maxima allow.
   static SequenceLengths largest(const Maxima &maxima);
 };
 // The tensors that an operator writes and does not read: with the optional ones, or only those that a call must have.
@@ -86,7 +87,7 @@ public:
   Status allocateWorkspace(const nsa_plan *plan);
   // Enqueues the operator on the accelerator's stream.
   Status enqueue(const nsa_plan *plan) const;
-  // As `enqueue`, but waits and returns how long each part took.
+  // Does what `enqueue` does, but waits and returns how long each part took.
   Result<std::vector<nsa_part_time>> runTimed(const nsa_plan *plan) const;
   // Downloads the outputs and the updated tensors. Fails when bytes between an output's elements, or around a tensor or
   // the workspace, were written.

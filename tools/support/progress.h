@@ -23,7 +23,7 @@ public:
   Progress(const Progress &) = delete;
   Progress &operator=(const Progress &) = delete;
 
-  // Begins a step and ends the one before: "tuning window (at most 30 s)". An empty text begins none. Ends the line by
+  // Begins a step and ends the step before: "tuning window (at most 30 s)". An empty text begins none. Ends the line by
   // erasing it, so that results may be printed.
   // `secondsLeft` is the time that all work still takes, where it is known. The time that is left counts down: "tuning
   // ... 12 s, about 3 min left".

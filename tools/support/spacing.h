@@ -25,7 +25,8 @@ struct Spacing {
 
 class SpacedLayout {
 public:
-  // `headAxis` is the dimension of heads, which follows that of time. 0: there is none.
+  // `headAxis` is the dimension of heads, which follows the dimension of time; 0 means that the tensor has no dimension
+  // of heads.
   SpacedLayout(DType dtype, std::vector<int64_t> shape, const Spacing &spacing, size_t headAxis);
 
   const std::vector<int64_t> &strides() const { return steps; } // elements
