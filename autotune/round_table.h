@@ -2,8 +2,8 @@
 //   log time = cost of the candidate + level of the round + noise
 // The fit separates the candidates from drifting clocks and temperature. Rounds belong to sessions, and the kernels of
 // each session run on memory of its own. The place of a candidate's data in memory has the same effect in all rounds of
-// a session, and another effect in the next session. The error of a candidate's cost is therefore also judged by how
-// much sessions differ. docs/tuning.md gives the reasons.
+// a session, and another effect in the next session. The error of a candidate's cost is also judged by how much
+// sessions differ. docs/tuning.md gives the reasons.
 // Thread-safety: one thread at a time may use a RoundTable; `fit` is a pure function of the recorded times.
 #pragma once
 

@@ -38,8 +38,8 @@ public:
   SplitEngines(SplitEngines &&other) noexcept;
   ~SplitEngines();
 
-  // Returns the engine that forces this number of shares; 0 is the engine with its own rule. The first call opens the
-  // engine.
+  // Returns the engine that forces this number of shares; 0 is the engine with its own rule. The first call for a
+  // number of shares opens its engine.
   Result<nsa_engine *> engine(int64_t splits);
 
 private:

@@ -58,8 +58,8 @@ struct SignatureRules {
   std::vector<PublicKey> trusted{};
 };
 
-// Makes the rules from files of public keys. A file that cannot be used is an error where a signature is required, and
-// otherwise a line of `warnings`; the other keys count all the same.
+// Makes the rules for signatures from files of public keys. A file that cannot be used is an error where a signature is
+// required, and otherwise a line of `warnings`; the other keys count all the same.
 Result<SignatureRules> readSignatureRules(bool requireSignature, const std::vector<std::string> &keyFiles,
                                           std::vector<std::string> &warnings);
 

@@ -21,8 +21,8 @@ public:
   // Removes the contents whose use on this day the file already has. Returns sqlite's own code.
   int leaveOutKnown(sqlite::Connection &connection, int64_t day);
   bool isEmpty() const { return contents.empty(); }
-  // Writes the uses, within the caller's transaction. A content whose kernel is gone is left out. Returns sqlite's own
-  // code.
+  // Writes the uses, within the caller's transaction. The use of a kernel that is gone is left out. Returns sqlite's
+  // own code.
   int write(sqlite::Connection &connection, int64_t day) const;
   // `clear` must be called after the transaction was committed.
   void clear() { contents.clear(); }

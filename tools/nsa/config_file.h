@@ -45,8 +45,8 @@ private:
   Status add(const nlohmann::json &object);
 };
 
-// Makes a spec from the file alone. The file must have the heads and head sizes that the operator reads, and mlp_hidden
-// for an mlp. v_dim is qk_dim when it is left out.
+// Makes a spec from the config file alone. The file must have the heads and head sizes that the operator reads, and
+// mlp_hidden for an mlp. v_dim is qk_dim when it is left out.
 Result<Spec> specOf(Operator op, const ConfigFile &config);
 
 // All keys in alphabetical order: "branches, cmp_block, ...".

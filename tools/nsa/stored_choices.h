@@ -28,7 +28,7 @@ struct StoredRules {
 
 class StoredChoices {
 public:
-  // With kRead, opening makes no file. kWrite is for programs that write into the file anyway.
+  // With kRead, opening makes no file. With kWrite, opening makes the file, for programs that write into it anyway.
   enum class Access { kRead, kWrite };
   // `logger` receives messages about files that cannot be used, as an engine's does.
   StoredChoices(const CacheSettings &settings, Access access, Logger logger);

@@ -40,8 +40,8 @@ struct ValidateStep {
 std::vector<ValidateStep> validateSteps(const ValidateChoice &choice);
 
 // Removes the files of an earlier run, writes the configurations that the steps read, and runs all steps. A step that
-// fails stops only the steps that need it. `told` is called before and after each step. The result is an error when the
-// folder cannot be written or no verb can be started.
+// fails stops only the steps that need it. The callback `told` is called before and after each step. The result is an
+// error when the folder cannot be written or no verb can be started.
 Status runSteps(const ValidateChoice &choice, std::vector<ValidateStep> &steps,
                 const std::function<void(const ValidateStep &, bool done)> &told);
 

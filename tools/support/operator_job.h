@@ -52,8 +52,8 @@ struct OperatorInputs {
   NamedTensors tensors;
 
   const HostTensor &operator[](TensorName name) const { return tensors.at(name); }
-  // Returns the tensor that serves for an operand: the tensor of its own name, or else the tensor that stands in for
-  // it. Returns nullptr if neither exists.
+  // Returns the tensor that serves for an operand: the tensor `name`, or else the tensor `otherwise`. Returns nullptr
+  // if neither exists.
   const HostTensor *find(TensorName name, TensorName otherwise) const;
 };
 
