@@ -25,9 +25,9 @@ public:
   Result<Plan *> take();
   // Takes a plan back. Returns true for the last plan of a closed pool.
   bool giveBack(Plan *plan);
-  // Closes the pool: no plan may be taken from a closed pool. `close` returns true when no plan is held. Exactly one
-  // call returns true of `close` and of all calls of giveBack after `close`, and no call touches the pool after the
-  // call that returned true. The caller that gets true from `close` or giveBack must end the pool.
+  // Closes the pool: no plan may be taken from a closed pool. `close` returns true when no plan is held. Of `close` and
+  // all later calls of giveBack exactly one call returns true, and after it no call touches the pool. The caller that
+  // gets true from `close` or giveBack must end the pool.
   bool close();
 
 private:

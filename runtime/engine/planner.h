@@ -59,7 +59,7 @@ public:
   // Looks into the database. `find` returns null when the database has nothing that serves. Where the reason for a
   // refused row matters to a user, the core's fallbacks contain the reason.
   std::shared_ptr<const KernelCore> find(Search &search);
-  // Follows the miss policy. `find` must have found nothing before.
+  // Follows the miss policy. `find` must have found nothing before `make` is called.
   Result<std::shared_ptr<const KernelCore>> make(Search &search);
   // Tunes and stores the winner, even where a choice is stored. Under the policy `fail`, calling `tune` is an error.
   // When another caller tunes the same problem at this moment, `tune` waits and takes the other's result. `report`

@@ -476,7 +476,7 @@ NSA_API nsa_status nsa_explain(nsa_engine *engine, const nsa_spec *spec, const n
 
 /* Tunes one spec now, even where a result is stored, and stores the new result. nsa_tune is an error under the policy
  * `fail`, which opens no compiler, and where a table is pinned. The JSON report of nsa_tune is freed with nsa_free. The
- * report's field `store_trouble` says why the winner was not stored; it is "" when the winner was stored. This engine
+ * report's field `store_trouble` says why the winner was not stored; it is "" when the winner was stored. The engine
  * uses a winner that was not stored, but the next process will not. The report's field `tuned` is false when the budget
  * ended before anything was measured; a winner that was stored before then stays. When another thread or process is
  * tuning the same kernel, nsa_tune waits and takes the other's result (`tuned_elsewhere`). */
