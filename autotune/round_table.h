@@ -16,7 +16,7 @@ namespace nsa {
 // measured.
 struct RoundFit {
   std::vector<double> cost; // of each candidate
-  // For each candidate, the time below which a quarter of its rounds stayed; with three rounds the best time.
+  // For each candidate, the time below which a quarter of its rounds stayed; with three rounds it is the best time.
   std::vector<double> optimistic;
   double noise = 0;        // standard deviation of one time from the sum of its cost and level
   double sessionNoise = 0; // standard deviation of a session's mean; 0 while there is one session

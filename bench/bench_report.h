@@ -33,7 +33,7 @@ public:
   Status add(nlohmann::ordered_json row);
   // Sets a fact of the run that is only known later, such as its duration.
   Status setFact(const std::string &name, nlohmann::ordered_json value);
-  // The content of the JSON file.
+  // The content of the report's JSON file.
   const nlohmann::ordered_json &content() const { return json; }
 
 private:

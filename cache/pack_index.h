@@ -27,7 +27,7 @@ public:
   void addChoice(StoredChoice choice);
   void addRoute(StoredRoute route);
 
-  // Returns null if the file does not have the row.
+  // Lookups return null if the file does not have the row.
   const Kernel *kernel(const std::string &content) const;
   const StoredChoice *choice(const std::string &problem, const std::string &device) const;
   const StoredRoute *route(const std::string &family, const std::string &device, const std::string &name) const;

@@ -1,6 +1,6 @@
-// The JSON text that says what is computed. The keys of a config file are the keys of the specification
-// (docs/specification.md 1). A key may be left out where tensors or a default give its value. An unknown or repeated
-// key is an error.
+// The config file: the JSON text that says what is computed. The keys of a config file are the keys of the
+// specification (docs/specification.md 1). A key may be left out where tensors or a default give its value. An unknown
+// or repeated key is an error.
 // Thread-safety: values.
 #pragma once
 

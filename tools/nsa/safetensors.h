@@ -25,7 +25,7 @@ public:
     uint64_t end = 0;
   };
 
-  // Reads and checks the header, but no tensor.
+  // Reads and checks the file's header, but no tensor.
   static Result<SafetensorsFile> open(const std::string &path);
 
   const std::map<std::string, Entry> &entries() const { return tensors; }

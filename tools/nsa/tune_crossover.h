@@ -45,8 +45,8 @@ struct CrossoverPlace {
   // Asked between lengths, with the seconds that the next length may take. True ends the measurement.
   std::function<bool(double seconds)> isOver;
 };
-// An upper bound of the seconds at `tokens`, by the seconds that `before` tokens took. The work of attention grows with
-// the square of the length.
+// An upper bound of the seconds that a measurement at `tokens` takes, by the seconds that `before` tokens took. The
+// work of attention grows with the square of the length.
 double secondsAt(int64_t tokens, int64_t before, double secondsBefore);
 // Measures nsa and dense attention in turns at growing lengths, until the forward pass was faster at two lengths in a
 // row. A length that has no room on the device ends the measurement. Returns nullopt if isOver ended the measurement.

@@ -15,8 +15,8 @@ nlohmann::ordered_json jobRecord(const TuneJob &job, const std::string &device, 
 // Counts of kernels, in all and by status: emptyCounts has zeros, and countOne adds one kernel.
 nlohmann::ordered_json emptyCounts();
 void countOne(nlohmann::ordered_json &counts, const std::string &status);
-// For each workload its name, its counts, and how many of its kernels other workloads need too. Takes rows of kernels
-// that have a status.
+// Lists for each workload its name, its counts of kernels, and how many of its kernels other workloads need too. Takes
+// rows of kernels that have a status.
 nlohmann::ordered_json workloadReports(const std::vector<Workload> &workloads, const nlohmann::ordered_json &records);
 // The text of the workloads, for example "nsa128, gqa4" or "nsa128, gqa4 (dense, window alone)".
 std::string titleOf(const std::vector<Workload> &workloads);

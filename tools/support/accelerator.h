@@ -72,7 +72,7 @@ public:
   // The milliseconds of the work that `enqueue` puts on the stream (CUDA events), or that it does itself (steady
   // clock).
   virtual Result<double> time(const std::function<Status()> &enqueue) = 0;
-  // Records what `enqueue` puts on the stream. On a GPU recording does not run the work.
+  // Records the work that `enqueue` puts on the stream. On a GPU recording does not run the work.
   virtual Result<std::unique_ptr<Recording>> record(const std::function<Status()> &enqueue) = 0;
   // Records `count` kernels that do nothing, one after another. On the CPU there are no kernels that do nothing.
   virtual Result<std::unique_ptr<Recording>> recordEmptyKernels(int count) = 0;

@@ -1,7 +1,7 @@
 // Decodes on a device through the C ABI. A DecodeRun has a cache, and its steps feed the cache with the tokens of a
 // history that the host knows as a whole. The outputs of the steps are collected as if one forward pass had made them,
 // so the outputs of decode and of a forward pass are checked in one way.
-// Ownership: must not outlive its accelerator and its history.
+// Ownership: a DecodeRun must not outlive its accelerator and its history.
 // Thread-safety: one thread at a time may use a DecodeRun.
 #pragma once
 

@@ -1,6 +1,6 @@
 // One line on a terminal's stderr that says what a long step is doing and for how long. A Progress writes nothing if
 // stderr is no terminal, and nothing in the first two seconds of a step. The line is erased when the step is over.
-// Thread-safety: one thread may use it. A thread of its own updates the time in the line.
+// Thread-safety: one thread may use a Progress. A thread of its own updates the time in the line.
 #pragma once
 
 #include <condition_variable>
