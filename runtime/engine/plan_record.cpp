@@ -110,9 +110,10 @@ Status PlanRecord::writeWaiting() {
       fault = std::generic_category().message(error);
   }
   if (!fault.empty())
-    return Status::error(ErrorCode::kIoError,
-                         "cannot append to the plan record '" + path + "': " + fault + "; " + std::to_string(waitingLines) +
-                             (waitingLines == 1 ? " plan waits" : " plans wait") + " for the next attempt");
+    return Status::error(ErrorCode::kIoError, "cannot append to the plan record '" + path + "': " + fault + "; " +
+                                                  std::to_string(waitingLines) +
+                                                  (waitingLines == 1 ? " plan waits" : " plans wait") +
+                                                  " for the next attempt");
   waiting.clear();
   waitingLines = 0;
   return Status::ok();

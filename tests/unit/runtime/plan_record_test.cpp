@@ -245,7 +245,8 @@ TEST_F(RecordTest, AFullDiskLosesNothing) {
   const Status cut = (*opened)->add(specOf(2), maxima), none = (*opened)->add(specOf(3), maxima);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &usual), 0);
   ASSERT_FALSE(cut.isOk());
-  EXPECT_NE(cut.toString().find("cannot append to the plan record '" + record + "': "), std::string::npos) << cut.toString();
+  EXPECT_NE(cut.toString().find("cannot append to the plan record '" + record + "': "), std::string::npos)
+      << cut.toString();
   EXPECT_NE(cut.toString().find("; 1 plan waits for the next attempt"), std::string::npos) << cut.toString();
   ASSERT_FALSE(none.isOk());
   EXPECT_NE(none.toString().find("; 2 plans wait"), std::string::npos) << none.toString();
