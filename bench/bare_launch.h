@@ -1,7 +1,7 @@
 // Makes by hand the launch that nsa_run ends in: the same kernel, grid and arguments, through the driver's
 // cuLaunchKernelEx on a GPU and through the worker pool on the CPU. The time that nsa_run takes beyond the bare launch
 // is the library's share.
-// Ownership: owns the loaded kernel.
+// Ownership: a BareLaunch owns the loaded kernel.
 // Thread-safety: many threads may call `launch` at once, each with its own arguments and, on a GPU, inside a
 // ContextScope of `context`.
 #pragma once

@@ -1,6 +1,6 @@
 // One thread of nsa_bench_launch: tensors for one query and one key, a stream, and two ways to launch a kernel on these
 // tensors.
-// Ownership: owns all of these.
+// Ownership: a LaunchCaller owns its tensors, its stream and the launch arguments.
 // Thread-safety: one thread uses a LaunchCaller.
 #pragma once
 

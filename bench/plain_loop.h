@@ -1,7 +1,7 @@
 // An operator as plain loops over its rows, with the vectors that the C++ compiler makes of them. The speed of a
 // generated CPU kernel is compared with the speed of the plain loop. The kernel and the plain loop run in turns, so a
 // machine that is slow at the moment is slow for both.
-// Ownership: borrows the inputs.
+// Ownership: a PlainLoop borrows its inputs.
 // Thread-safety: one thread uses a PlainLoop.
 #pragma once
 

@@ -5,7 +5,7 @@
 // other processes of the same host see at once. A lease also ends when it was not renewed for `lease`, by the steady
 // clock of the process that looks. A lease of another host also ends when it has expired by the wall clock. With these
 // rules no jump of a clock can block a process for longer than `lease`.
-// Ownership: borrows its store.
+// Ownership: a KeyLease borrows its store.
 // Thread-safety: one thread at a time may use a KeyLease; in the child of a fork a KeyLease holds nothing.
 #pragma once
 

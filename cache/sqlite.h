@@ -3,7 +3,7 @@
 // A file's schema is SQL that the file's writer chose. A connection therefore opens guarded: sqlite may read the
 // schema, and no SQL of the schema can run for long. The guard is lifted once the schema is known
 // (cache/known_schema.h).
-// Thread-safety: none; the store's mutex guards a connection and its queries.
+// Thread-safety: a connection has none; the store's mutex guards a connection and its queries.
 #pragma once
 
 #include "runtime/base/file_limit_signal.h"

@@ -1,6 +1,6 @@
 // Reads the tensors of a decoding cache from a file. The reader checks that the tensors of a cache belong together, and
 // finds out the pages and the room.
-// Ownership: borrows everything.
+// Ownership: a KvCacheReader borrows all its arguments.
 // Thread-safety: one thread uses a KvCacheReader.
 #pragma once
 

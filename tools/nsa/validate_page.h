@@ -1,5 +1,5 @@
 // Makes the page of `nsa validate` for people, from the files that its steps left in the folder.
-// Thread-safety: pure except for reading those files.
+// Thread-safety: the functions are pure except that they read files of the folder.
 #pragma once
 
 #include "tools/nsa/validate_steps.h"

@@ -1,6 +1,6 @@
 // Checks whether a call of decode left its cache as it must: new rows are at their places, and nothing else has
 // changed.
-// Thread-safety: pure functions, which start threads of their own.
+// Thread-safety: the checks are pure functions, which start threads of their own.
 #pragma once
 
 #include "tools/support/operator_check.h"

@@ -1,6 +1,6 @@
 // Compares the outputs of an operator with the fp64 reference, as docs/specification.md 11 asks: attention outputs on
 // the lists that were computed, lists by the margin of their scores, counts exactly.
-// Thread-safety: pure functions, which start threads of their own.
+// Thread-safety: the checks are pure functions, which start threads of their own.
 #pragma once
 
 #include "tests/reference/error_metrics.h"
