@@ -16,7 +16,7 @@ struct LaunchRequest {
 // tinyRequest is a problem so small that only launching takes time.
 LaunchRequest tinyRequest();
 // A problem of many queries, whose plans have other kernels: on some GPUs these take tensor maps as arguments. Calls of
-// this problem may be as small as calls of tinyRequest.
+// the problem of many queries may be as small as calls of tinyRequest.
 LaunchRequest crowdedRequest();
 
 // Problems that the same kernel serves. Each of these problems has a choice of its own in the database. There are at

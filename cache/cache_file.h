@@ -21,8 +21,8 @@ public:
   // How much of a pack is checked. kRows: rows, evidence and signatures must match the digests; the binaries are not
   // checked yet.
   enum class Check { kRows, kNothing };
-  // Whether to accept a database in which nothing was ever stored. An empty database is still being made, or is a torn
-  // copy.
+  // Whether to accept a database in which nothing was ever stored. A database file in which nothing was stored is still
+  // being made, or is a torn copy.
   enum class Empty { kRefused, kAccepted };
   // Opens the file. A write that was unfinished when its writer died is taken back first; nothing else in the file
   // changes.

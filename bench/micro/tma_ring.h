@@ -6,7 +6,7 @@
 
 namespace nsa::bench {
 
-// The order in which blocks read the boxes. The values of this enumeration are the numbers that the kernel knows.
+// The order in which blocks read the boxes. The values of the order of boxes are the numbers that the kernel knows.
 enum class BoxOrder : int { kScattered = 0, kLinear = 1, kSame = 2 };
 
 struct RingJob {

@@ -13,7 +13,7 @@ namespace nsa::tools {
 class OrderedHelp : public CLI::Formatter {
 public:
   std::string make_help(const CLI::App *app, std::string name, CLI::AppFormatMode mode) const override;
-  // Lists the other options ordered by name.
+  // Lists the needed and excluded options ordered by name.
   std::string make_option_opts(const CLI::Option *option) const override;
 };
 

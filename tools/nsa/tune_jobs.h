@@ -33,7 +33,8 @@ struct TuneJob {
 // pass, then the pages, batches and lengths of decode. Single plans follow. The kernels of a call are in the order of
 // their launches.
 // `routed` gives the steps of a call by the measured thresholds of some device, where they differ from stepsOf. Two
-// sets of kernels are tuned: the kernels that serve by a threshold, and the kernels that serve when it changes.
+// sets of kernels are tuned: the kernels that serve by a threshold, and the kernels that serve when the threshold
+// changes.
 // A workload that is limited to operators has jobs of these alone. An operator that none of its calls has is an error.
 using RoutedSteps = std::function<std::vector<Step>(const Spec &spec, const Maxima &maxima)>;
 Result<std::vector<TuneJob>> expand(const std::vector<Workload> &workloads, const RoutedSteps &routed = nullptr);

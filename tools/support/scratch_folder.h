@@ -28,7 +28,7 @@ public:
     if (folder.empty())
       return;
     std::error_code ignored;
-    // A test may have taken the rights to the folder away.
+    // Before the removal, a test may have taken the rights to the scratch folder away.
     std::filesystem::permissions(folder, std::filesystem::perms::owner_all, ignored);
     std::filesystem::remove_all(folder, ignored);
   }
