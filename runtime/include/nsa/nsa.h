@@ -301,12 +301,15 @@ typedef struct nsa_tensor {
  * prompt or a single token. In the packed layout CU_SEQLENS_Q gives the number of new tokens for each sequence, which
  * may be 0. A call of decode puts the new tokens behind those in the cache, compresses the blocks that become whole,
  * adds to CACHE_SEQLENS, and then lets the new queries attend as nsa would. The lengths of the cache are in device
- * memory alone, so a captured call serves every later step. CACHE_SEQLENS              int32 [batch]: tokens in the
- * cache, 0 at first K_*CACHE, V_*CACHE         [batch, room, kv_heads, dim], with a page_size [pages, page_size,
- * kv_heads, dim] K_COMP_CACHE, V_COMP_CACHE [batch, at least N_c(room), kv_heads, dim], with a page_size [pages,
- * page_size / cmp_stride, kv_heads, dim] BLOCK_TABLE                int32 [batch, pages of a sequence]: entry i is the
- * page of the sequence's tokens from i * page_size on, and of the compressed blocks that begin there K_RAW, V_RAW
- * [batch, cmp_block, kv_heads, dim]: the last tokens that are to be compressed; token t is in row t mod cmp_block
+ * memory alone, so a captured call serves every later step.
+ *   CACHE_SEQLENS              int32 [batch]: tokens in the cache, 0 at first
+ *   K_*CACHE, V_*CACHE         [batch, room, kv_heads, dim], with a page_size [pages, page_size, kv_heads, dim]
+ *   K_COMP_CACHE, V_COMP_CACHE [batch, at least N_c(room), kv_heads, dim],
+ *                              with a page_size [pages, page_size / cmp_stride, kv_heads, dim]
+ *   BLOCK_TABLE                int32 [batch, pages of a sequence]: entry i is the page of the sequence's tokens from
+ *                              i * page_size on, and of the compressed blocks that begin there
+ *   K_RAW, V_RAW               [batch, cmp_block, kv_heads, dim]: the last tokens that are to be compressed; token t is
+ *                              in row t mod cmp_block
  * Entries of BLOCK_TABLE behind a sequence's end are not read. Memory of the cache that was never written is never
  * read. Where sel and win share a cache they must share the new tokens. A sequence whose new tokens have no room in the
  * cache stays as it is, and is reported: by nsa_run on the CPU, by nsa_plan_status on a GPU.
