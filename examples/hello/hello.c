@@ -1,4 +1,4 @@
-/* Native sparse attention of one sequence in host memory. With TREE, an installed tree or an unpacked bundle:
+/* Native sparse attention of one sequence in host memory, in C11. With TREE, an installed tree or an unpacked bundle:
  * cc hello.c -I$TREE/include -L$TREE/lib -lnsa -Wl,-rpath,$TREE/lib -o hello && ./hello */
 #include <nsa/nsa.h>
 #include <stdio.h>

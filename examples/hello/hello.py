@@ -20,8 +20,7 @@ class Binding(c.Structure):
     _fields_ = [("name", c.c_int32), ("tensor", c.POINTER(Tensor))]
 
 OP_NSA, FP32, Q, K, V, OUT, GATES = 7, 2, 0, 1, 2, 5, 17
-os.environ["NSA_DEVICE"] = "cpu"  # "cuda:0" takes device pointers
-nsa, error, engine, plan, size = c.CDLL(sys.argv[1]), Error(), c.c_void_p(), c.c_void_p(), c.c_size_t()
+error = Error()
 def must(status):
     if status: sys.exit(f"{error.message.decode()}\n{error.hint.decode()}")
 def bind(name, array):
@@ -29,18 +28,24 @@ def bind(name, array):
     tensor = Tensor(c.sizeof(Tensor), array.ctypes.data, FP32, array.ndim, (c.c_int64 * 5)(*array.shape), (c.c_int64 * 5)(*strides))
     return Binding(name, c.pointer(tensor))
 
-tokens, heads, kv_heads, dim = 1024, 8, 2, 64
-q, k, v = (np.random.randn(1, tokens, h, dim).astype(np.float32) for h in (heads, kv_heads, kv_heads))
-gates, out = np.full((1, tokens, heads, 3), 0.5, np.float32), np.empty_like(q)  # compressed, selected, window
-must(nsa.nsa_engine_create(None, c.byref(engine), c.byref(error)))
-spec = Spec(size=c.sizeof(Spec))
-nsa.nsa_spec_init(c.byref(spec))  # the defaults of blocks, window and scale
-spec.op, spec.dtype, spec.query_heads, spec.kv_heads, spec.qk_dim, spec.v_dim = OP_NSA, FP32, heads, kv_heads, dim, dim
-maxima = Maxima(size=c.sizeof(Maxima), batch=1, seqlen_q=tokens, seqlen_k=tokens)
-must(nsa.nsa_plan_create(engine, c.byref(spec), c.byref(maxima), None, c.byref(plan), c.byref(error)))
-must(nsa.nsa_plan_workspace_size(plan, c.byref(size), c.byref(error)))
-workspace = np.empty(size.value + 255, np.uint8)
-aligned = c.c_void_p((workspace.ctypes.data + 255) // 256 * 256)
-bindings = (Binding * 5)(bind(Q, q), bind(K, k), bind(V, v), bind(GATES, gates), bind(OUT, out))
-must(nsa.nsa_run(plan, bindings, c.c_size_t(5), aligned, size, None, c.byref(error)))
-print(f"The first token attends itself alone: out {out[0, 0, 0, 0]:.6f} is its value {v[0, 0, 0, 0]:.6f}")
+def main(library):
+    os.environ["NSA_DEVICE"] = "cpu"  # "cuda:0" takes device pointers
+    nsa, engine, plan, size = c.CDLL(library), c.c_void_p(), c.c_void_p(), c.c_size_t()
+    tokens, heads, kv_heads, dim = 1024, 8, 2, 64
+    q, k, v = (np.random.randn(1, tokens, h, dim).astype(np.float32) for h in (heads, kv_heads, kv_heads))
+    gates, out = np.full((1, tokens, heads, 3), 0.5, np.float32), np.empty_like(q)  # compressed, selected, window
+    must(nsa.nsa_engine_create(None, c.byref(engine), c.byref(error)))
+    spec = Spec(size=c.sizeof(Spec))
+    nsa.nsa_spec_init(c.byref(spec))  # the defaults of blocks, window and scale
+    spec.op, spec.dtype, spec.query_heads, spec.kv_heads, spec.qk_dim, spec.v_dim = OP_NSA, FP32, heads, kv_heads, dim, dim
+    maxima = Maxima(size=c.sizeof(Maxima), batch=1, seqlen_q=tokens, seqlen_k=tokens)
+    must(nsa.nsa_plan_create(engine, c.byref(spec), c.byref(maxima), None, c.byref(plan), c.byref(error)))
+    must(nsa.nsa_plan_workspace_size(plan, c.byref(size), c.byref(error)))
+    workspace = np.empty(size.value + 255, np.uint8)
+    aligned = c.c_void_p((workspace.ctypes.data + 255) // 256 * 256)
+    bindings = (Binding * 5)(bind(Q, q), bind(K, k), bind(V, v), bind(GATES, gates), bind(OUT, out))
+    must(nsa.nsa_run(plan, bindings, c.c_size_t(5), aligned, size, None, c.byref(error)))
+    print(f"The first token attends itself alone: out {out[0, 0, 0, 0]:.6f} is its value {v[0, 0, 0, 0]:.6f}")
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]) if len(sys.argv) == 2 else "usage: python3 hello.py TREE/lib/libnsa.so.0")
