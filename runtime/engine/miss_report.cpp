@@ -44,7 +44,8 @@ std::string tuneHint(const TuneCommand &command) {
     if (isPinned)
       return text + "kernels.db # then make the pinned table anew from its choices and kernels.db";
     if (!isKept)
-      return text + "kernels.db && nsa cache export kernels.nsapack --cache kernels.db # a pack for NSA_CACHE_PACKS";
+      return text +
+             "kernels.db && nsa cache export kernels.nsapack --force --cache kernels.db # a pack for NSA_CACHE_PACKS";
     return text + (withPaths ? shellWord(command.cachePath) : "FILE");
   };
   const std::string whole = line(true);

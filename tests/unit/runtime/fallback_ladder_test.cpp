@@ -245,7 +245,7 @@ TEST(MissReport, TheCommandFitsTheEngine) {
   auto expectEnd = [](const std::string &text, const std::string &end) { EXPECT_TRUE(text.ends_with(end)) << text; };
   expectEnd(hint("/kernels.db"), " --device cpu --cache /kernels.db");
   expectEnd(hint("/home/u/My Cache/it's.db"), " --cache '/home/u/My Cache/it'\\''s.db'");
-  expectEnd(hint(":memory:"), " --cache kernels.db && nsa cache export kernels.nsapack --cache kernels.db "
+  expectEnd(hint(":memory:"), " --cache kernels.db && nsa cache export kernels.nsapack --force --cache kernels.db "
                               "# a pack for NSA_CACHE_PACKS");
   expectEnd(hint("/kernels.db", "/pin.nsapack"),
             " --cache kernels.db # then make the pinned table anew from its choices and kernels.db");
