@@ -87,6 +87,13 @@ Status select(CacheFile &from, const PackRequest &request, Selection &selection,
       choice.evidence.clear();
     selection.choices.push_back(std::move(choice));
   }
+  Result<std::vector<KernelSummary>> kernels = from.kernels();
+  if (!kernels)
+    return kernels.status();
+  report.unnamed = std::ranges::count_if(*kernels, [&](const KernelSummary &kernel) {
+    return !selection.kernels.contains(kernel.content) &&
+           std::ranges::find(report.damaged, kernel.content) == report.damaged.end();
+  });
   Result<std::vector<StoredRoute>> routes = from.routes();
   if (!routes)
     return routes.status();

@@ -31,6 +31,7 @@ struct PackReport {
   int64_t kernels = 0, choices = 0, routes = 0;
   int64_t bytes = 0;
   Digest::Bytes digest{};
+  int64_t unnamed = 0;              // intact kernels that were left out, because no choice in the pack names them
   std::vector<std::string> damaged; // contents of kernels that were left out, with the choices that name them
 };
 

@@ -304,6 +304,21 @@ TEST_F(CacheVerbs, AnEmptyDatabaseIsOnlyLookedAt) {
   EXPECT_FALSE(std::filesystem::exists(packPath));
 }
 
+TEST_F(CacheVerbs, ExportSaysHowManyKernelsItLeavesOut) {
+  fill({1, 2, 3}, path);
+  EXPECT_EQ(run("export " + packPath + at(path)).out.find("left out"), std::string::npos);
+  runSql(path, "DELETE FROM choices WHERE content = '" + makeKernel(3).content + "'");
+  const Outcome one = run("export --force " + packPath + at(path));
+  EXPECT_NE(one.out.find("\nleft out: 1 kernel that no choice in the pack names\n"), std::string::npos) << one.out;
+  EXPECT_EQ(report("export --force " + packPath + at(path))["left_out"], 1);
+  // A filter leaves out kernels too. A damaged kernel has a line of its own.
+  runSql(path, "UPDATE kernels SET digest = zeroblob(32) WHERE content = '" + makeKernel(2).content + "'");
+  const Outcome damaged = run("export --force " + packPath + at(path));
+  EXPECT_NE(damaged.out.find("left out: 1 kernel that no"), std::string::npos) << damaged.out;
+  EXPECT_NE(damaged.out.find("left out: kernel " + makeKernel(2).content + ", which is damaged"), std::string::npos)
+      << damaged.out;
+}
+
 TEST_F(CacheVerbs, Refuses) {
   fill({1}, path);
   expectFailure("export " + scratch.file("pack.db") + at(path),

@@ -45,12 +45,15 @@ Status exportPack(const ExportFlags &flags) {
                {"choices", report->choices},
                {"routes", report->routes},
                {"digest", toHex(report->digest)},
+               {"left_out", report->unnamed},
                {"damaged", report->damaged}});
     return Status::ok();
   }
   printText("%s: %s, %s, %s, %s\ndigest %s\n", flags.target.c_str(), bytesText(report->bytes).c_str(),
             countText(report->kernels, "kernel").c_str(), countText(report->choices, "choice").c_str(),
             countText(report->routes, "route").c_str(), toHex(report->digest).c_str());
+  if (report->unnamed > 0)
+    printText("left out: %s that no choice in the pack names\n", countText(report->unnamed, "kernel").c_str());
   for (const std::string &content : report->damaged)
     printText("left out: kernel %s, which is damaged\n", content.c_str());
   return Status::ok();
