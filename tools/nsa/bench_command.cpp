@@ -5,6 +5,7 @@
 #include "runtime/engine/options.h"
 #include "tools/nsa/bench_verbs.h"
 #include "tools/nsa/file_io.h"
+#include "tools/nsa/named_value.h"
 #include "tools/render_tables/tables.h"
 #include "tools/support/number_option.h"
 #include "tools/support/progress.h"
@@ -179,13 +180,13 @@ void addSearch(CLI::App &bench, Action &action) {
   flags->operators = {Operator::kSel, Operator::kWindow, Operator::kDense};
   CLI::App *command = addMeasuring(bench, action, flags, "search",
                                    "How near the tuner's winners come to those of an exhaustive search", search);
-  static const std::map<std::string, Operator> kOperators = {
+  static const std::vector<std::pair<std::string, Operator>> kOperators = {
       {"compress", Operator::kCompress}, {"cmp", Operator::kCmp},       {"select", Operator::kSelect},
       {"sel", Operator::kSel},           {"window", Operator::kWindow}, {"dense", Operator::kDense},
       {"combine", Operator::kCombine}};
   command->add_option("--ops", flags->operators, "Operators, separated by commas (default: sel,window,dense)")
       ->delimiter(',')
-      ->transform(CLI::CheckedTransformer(kOperators).description(""))
+      ->transform(namedValue(kOperators))
       ->type_name("LIST");
   command
       ->add_option("--exhaustive-budget", flags->exhaustiveSeconds,

@@ -1,5 +1,6 @@
 // `nsa cache merge`: the choices of several files in one database.
 #include "tools/nsa/cache_verbs.h"
+#include "tools/nsa/named_value.h"
 
 #include "cache/kernel_store.h"
 
@@ -95,8 +96,8 @@ Status merge(const MergeFlags &flags) {
 } // namespace
 
 void addCacheMerge(CLI::App &cache, Action &action) {
-  static const std::map<std::string, Prefer> kSides = {{"destination", Prefer::kDestination},
-                                                       {"source", Prefer::kSource}};
+  static const std::vector<std::pair<std::string, Prefer>> kSides = {{"destination", Prefer::kDestination},
+                                                                     {"source", Prefer::kSource}};
   auto flags = std::make_shared<MergeFlags>();
   CLI::App *verb = cache.add_subcommand("merge", "Take the choices of databases and packs into one database");
   verb->add_option("FILE", flags->sources, "Databases or packs, taken in this order")->required();
@@ -105,7 +106,7 @@ void addCacheMerge(CLI::App &cache, Action &action) {
   verb->add_option("--prefer", flags->prefer,
                    "Of two measured choices for one problem: destination (the default) keeps the database's, source "
                    "takes the file's. A measured one always beats one that is not")
-      ->transform(CLI::CheckedTransformer(kSides).description(""))
+      ->transform(namedValue(kSides))
       ->type_name("SIDE");
   addJsonFlag(*verb, flags->json);
   verb->callback([flags, &action] { action = [flags] { return merge(*flags); }; });

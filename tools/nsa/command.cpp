@@ -3,6 +3,7 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/pruned_candidates.h"
 #include "tools/nsa/file_io.h"
+#include "tools/nsa/named_value.h"
 #include "tools/support/number_option.h"
 #include "tools/support/terminal.h"
 
@@ -15,10 +16,10 @@
 namespace nsa::tools {
 
 void addOperatorFlag(CLI::App &command, Operator &op, OperatorChoice choice) {
-  std::map<std::string, Operator> operators;
+  std::vector<std::pair<std::string, Operator>> operators;
   std::string list;
   auto offer = [&](Operator each) {
-    operators[std::string(operatorName(each))] = each;
+    operators.emplace_back(operatorName(each), each);
     list += (list.empty() ? "" : ", ") + std::string(operatorName(each));
   };
   for (int i = 0; i < kPublicOperators; ++i)
@@ -28,7 +29,7 @@ void addOperatorFlag(CLI::App &command, Operator &op, OperatorChoice choice) {
       offer(static_cast<Operator>(i));
   command.add_option("--op", op, "The operator: " + list)
       ->required()
-      ->transform(CLI::CheckedTransformer(operators).description(""))
+      ->transform(namedValue(std::move(operators)))
       ->type_name("OP");
 }
 
@@ -150,16 +151,16 @@ void EngineFlags::addCache(CLI::App &command) {
 }
 
 void EngineFlags::addMiss(CLI::App &command) {
-  static const std::map<std::string, nsa_miss_policy> kPolicies = {{"default", NSA_MISS_DEFAULT},
-                                                                   {"fail", NSA_MISS_FAIL},
-                                                                   {"tune", NSA_MISS_TUNE},
-                                                                   {"background", NSA_MISS_BACKGROUND}};
+  static const std::vector<std::pair<std::string, nsa_miss_policy>> kPolicies = {{"default", NSA_MISS_DEFAULT},
+                                                                                 {"fail", NSA_MISS_FAIL},
+                                                                                 {"tune", NSA_MISS_TUNE},
+                                                                                 {"background", NSA_MISS_BACKGROUND}};
   command
       .add_option_function<nsa_miss_policy>(
           "--miss", [this](const nsa_miss_policy &policy) { settings.missPolicy = policy; },
           "When no kernel is stored: default (compile the best guess), fail, tune, or background (tune on a thread) "
           "(default: NSA_MISS, else default)")
-      ->transform(CLI::CheckedTransformer(kPolicies).description(""))
+      ->transform(namedValue(kPolicies))
       ->type_name("POLICY");
   command
       .add_option(
@@ -220,11 +221,13 @@ void printText(const char *format, ...) {
 }
 
 void printError(const std::string &text) {
+  std::fflush(stdout); // what was printed before stands before the error, also where both go into one pipe
   std::fprintf(stderr, "%s %s\n", coloured(STDERR_FILENO, Colour::kRed, "nsa:").c_str(),
                printable(text, "\n\t").c_str());
 }
 
 void printWarning(const std::string &text) {
+  std::fflush(stdout);
   std::fprintf(stderr, "%s %s\n", coloured(STDERR_FILENO, Colour::kYellow, "nsa:").c_str(),
                printable(text, "\n\t").c_str());
 }

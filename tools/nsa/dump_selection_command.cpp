@@ -2,6 +2,7 @@
 #include "tools/nsa/command.h"
 #include "tools/nsa/device_run.h"
 #include "tools/nsa/file_io.h"
+#include "tools/nsa/named_value.h"
 #include "tools/support/operator_check.h"
 
 #include <cstdio>
@@ -122,9 +123,7 @@ void addDumpSelectionCommand(CLI::App &app, Action &action) {
                   "...] per group]}");
   command->add_option("--op", flags->op, "The operator: select or nsa")
       ->required()
-      ->transform(CLI::CheckedTransformer(
-                      std::map<std::string, Operator>{{"nsa", Operator::kNsa}, {"select", Operator::kSelect}})
-                      .description(""))
+      ->transform(namedValue<Operator>({{"nsa", Operator::kNsa}, {"select", Operator::kSelect}}))
       ->type_name("OP");
   addInputFiles(*command, flags->configPath, flags->inputPath);
   command->add_option("-o,--output", flags->outputPath, "Write there instead of to stdout")->type_name("FILE");

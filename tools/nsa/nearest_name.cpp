@@ -28,6 +28,17 @@ bool isBegun(std::string_view name, std::string_view candidate) {
   return name.size() > 2 && candidate.starts_with(name);
 }
 
+// True if letters were left out of the middle as well: "--cfg" of "--config". The first letters must agree.
+bool isAbbreviated(std::string_view name, std::string_view candidate) {
+  const size_t dashes = std::min(name.find_first_not_of('-'), name.size());
+  if (name.size() < dashes + 3 || !candidate.starts_with(name.substr(0, dashes + 1)))
+    return false;
+  size_t found = 0;
+  for (char letter : candidate)
+    found += found < name.size() && name[found] == letter;
+  return found == name.size();
+}
+
 } // namespace
 
 std::string_view nearestName(std::string_view name, std::span<const std::string_view> known) {
@@ -39,6 +50,10 @@ std::string_view nearestName(std::string_view name, std::span<const std::string_
       best = edits;
       nearest = candidate;
     }
+  if (nearest.empty())
+    if (const auto whole = std::ranges::find_if(known, [&](auto each) { return isAbbreviated(name, each); });
+        whole != known.end())
+      nearest = *whole;
   return nearest;
 }
 

@@ -93,10 +93,10 @@ void addTuneCommand(CLI::App &app, Action &action) {
                                               "takes: what the usual search is held to");
   CLI::Option *budget = command
                             ->add_option("--budget", whole->budgetSeconds,
-                                         "Seconds that the whole run may take; a later run goes on from there")
+                                         "Of workloads: seconds that the whole run may take; a later run goes on from "
+                                         "there")
                             ->check(secondsAbove0())
-                            ->type_name("SECONDS")
-                            ->needs(workload);
+                            ->type_name("SECONDS");
   command->add_flag("--again", whole->again, "Measure also what is stored already")->needs(workload);
   CLI::Option *dryRun =
       command->add_flag("--dry-run", whole->dryRun, "Only say what would be measured; with --target without a device")
@@ -126,6 +126,8 @@ void addTuneCommand(CLI::App &app, Action &action) {
   command->callback([=, &action] {
     if (!*workload && !*op && !*list)
       throw CLI::RequiredError("WORKLOAD, --op or --list");
+    if (*budget && !*workload)
+      throw CLI::RequiresError("--budget", "WORKLOAD; with --op the option is --kernel-budget");
     if (*target && !*dryRun && !*compileOnly)
       throw CLI::ValidationError("--target", "needs --compile-only or --dry-run");
     flags->json = static_cast<bool>(*json);

@@ -116,7 +116,9 @@ TEST_F(Program, TuneTakesAWorkloadOrASpec) {
   expectUsageError("tune --op window", "--config");
   expectUsageError("tune --config " + shape, "--op");
   expectUsageError("tune " + tiny + " --seqlen-k 64", "--seqlen-k requires --op");
-  expectUsageError("tune --op window --config " + shape + " --budget 5", "--budget requires WORKLOAD");
+  expectUsageError("tune --op window --config " + shape + " --budget 5",
+                   "--budget requires WORKLOAD; with --op the option is --kernel-budget\n");
+  expectUsageError("tune --list --budget 5", "--budget requires WORKLOAD");
   expectUsageError("tune --op window --config " + shape + " --dry-run", "--dry-run requires WORKLOAD");
   expectUsageError("tune --op window --config " + shape + " --report r.html", "--report requires WORKLOAD");
   expectUsageError("tune " + tiny + " --budget 0", "--budget");
@@ -388,6 +390,9 @@ TEST_F(Program, DoctorSaysWhatIsMissingAndFailsWhereNothingCanRun) {
   EXPECT_NE(outcome.out.find("absent.so"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("to do:"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.err.find("neither a compiler nor a stored kernel"), std::string::npos) << outcome.err;
+  const std::string both = scratch.file("both");
+  (void)std::system((commandOf("doctor --cache :memory:") + " >" + both + " 2>&1").c_str());
+  EXPECT_EQ(readFile(both), outcome.out + outcome.err) << "the verdict stands below the lines";
   const Outcome json = run("doctor --cache :memory: --json");
   const nlohmann::json report = nlohmann::json::parse(json.out, nullptr, false);
   ASSERT_TRUE(report.is_object()) << json.out;

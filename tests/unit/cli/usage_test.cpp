@@ -100,8 +100,24 @@ TEST_F(Usage, AMistypedVerbIsToldWhichItMayBe) {
   expectUsageError("help tun", "unknown verb 'tun': did you mean tune?");
   expectUsageError("run --confg x", "unexpected arguments '--confg', 'x': did you mean --config?");
   expectUsageError("doctor --jsn=x", "unexpected argument '--jsn=x': did you mean --json?");
+  expectUsageError("run --cfg x", "unexpected arguments '--cfg', 'x': did you mean --config?");
   expectUsageError("--vers", "unexpected argument '--vers': did you mean --version?");
   expectUsageError("doctor --js", "unexpected argument '--js': did you mean --json?");
+}
+
+TEST_F(Usage, AMistypedNameOfAValueGetsTheListAndTheNearestName) {
+  expectUsageError(
+      "explain --op windw --config x",
+      "--op: windw must be one of dense, window, compress, cmp, select, sel, combine, nsa, decode: did you "
+      "mean window?\nRun");
+  expectUsageError("explain --op 1 --config x", "--op: 1 must be one of dense, window, ");
+  expectUsageError("run --op nsa --miss tuen",
+                   "--miss: tuen must be one of default, fail, tune, background: did you mean tune?");
+  expectUsageError("dump-selection --op selct", "--op: selct must be one of nsa, select: did you mean select?");
+  expectUsageError("cache merge x --prefer sauce",
+                   "--prefer: sauce must be one of destination, source: did you mean source?");
+  expectUsageError("bench search --ops cmp,nsa",
+                   "--ops: nsa must be one of compress, cmp, select, sel, window, dense, combine");
 }
 
 TEST_F(Usage, UnexpectedArgumentsStandInTheirOrder) {

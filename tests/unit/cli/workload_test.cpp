@@ -225,5 +225,13 @@ TEST(NearestName, IsTheOneWithFewestEdits) {
   EXPECT_EQ(nearestName("anything", {}), "");
 }
 
+TEST(NearestName, MayBeAbbreviated) {
+  const std::string_view known[] = {"--seqlen-k", "--config", "--configuration"};
+  EXPECT_EQ(nearestName("--cfg", known), "--config");
+  EXPECT_EQ(nearestName("--nfg", known), "") << "the first letter is another one";
+  EXPECT_EQ(nearestName("--gfc", known), "") << "the letters stand in another order";
+  EXPECT_EQ(nearestName("sqk", known), "") << "without the dashes";
+}
+
 } // namespace
 } // namespace nsa::tools
