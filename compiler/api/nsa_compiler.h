@@ -1,8 +1,8 @@
 /* The C interface of libnsa_compiler.so.
  *
- * The runtime opens libnsa_compiler.so only if it finds no compiled kernel (RTLD_NOW | RTLD_LOCAL |
- * RTLD_NODELETE). The runtime never closes libnsa_compiler.so, because LLVM keeps static state. No
- * type of C++, LLVM or CUDA is in this header.
+ * The runtime opens libnsa_compiler.so only if it finds no compiled kernel for a call, with
+ * dlopen(RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE). The runtime never closes libnsa_compiler.so,
+ * because LLVM keeps static state. No type of C++, LLVM or CUDA is in this header.
  *
  * Conventions: strings are UTF-8 and end with NUL; the library reads them during the call only.
  * nsa_compiler_request and nsa_compiler_api begin with their own size in bytes. An
@@ -22,15 +22,15 @@ extern "C" {
 
 #define NSA_COMPILER_ABI_VERSION 1
 
-/* The name and the text of one value: a value of the problem (dtype, qk_dim, ...) or of a config
- * (query_tile, ...). */
+/* A named value as text: either a value of the problem (dtype, qk_dim, ...) or a value of a
+ * kernel's config (query_tile, ...). */
 typedef struct nsa_compiler_value {
   const char *name;
   const char *value;
 } nsa_compiler_value;
 
-/* The stage at which a compile stops. `nsa compile --emit` uses the names of these stages in lower
- * case. */
+/* The stages of a compile; a request names the stage after which the compiler stops. `nsa
+ * compile --emit` uses the names of these stages in lower case. */
 typedef enum nsa_compiler_stage {
   NSA_COMPILER_STAGE_TEMPLATE = 0,  /* rendered template text */
   NSA_COMPILER_STAGE_TILE = 1,      /* verified tile program, options folded */
@@ -60,8 +60,8 @@ typedef struct nsa_compiler_request {
 
 typedef struct nsa_compiler_result nsa_compiler_result;
 
-/* An nsa_compiler_status is 0 on success, else the number of an nsa_status (nsa/nsa.h). The result
- * of a failed call holds the texts of the error. */
+/* An nsa_compiler_status is 0 on success, else the number of an nsa_status (nsa/nsa.h). If a
+ * call fails, its result holds the text of the error. */
 typedef int32_t nsa_compiler_status;
 
 typedef struct nsa_compiler_api {
@@ -69,28 +69,31 @@ typedef struct nsa_compiler_api {
   uint32_t abi_version;
   const char *source_id; /* digest of the compiler's sources and embedded templates; a kernel stores it as evidence */
 
-  /* Lists the admissible candidates (a template with a config), cheapest predicted first. */
+  /* Lists the candidates that fit the request, the candidate with the lowest predicted time
+   * first. A candidate is a template together with a config. */
   nsa_compiler_status (*list)(const nsa_compiler_request *request, nsa_compiler_result **result);
-  /* Renders the cheapest candidate of the request and compiles it down to request->stage. */
+  /* Renders the candidate with the lowest predicted time and compiles it as far as
+   * request->stage. */
   nsa_compiler_status (*compile)(const nsa_compiler_request *request, nsa_compiler_result **result);
 
-  /* The candidates in the result of `list`. The config of a candidate is "key_tile=64 query_tile=64
-   * ...", names ascending. The cost of a candidate is a predicted time; only the order of costs
-   * means anything. */
+  /* Accessors of the list of candidates that `list` returned. The config of a candidate is a
+   * text such as "key_tile=64 query_tile=64", sorted by name. The cost of a candidate is a
+   * predicted time without a unit: costs can only be compared with each other. */
   size_t (*candidate_count)(const nsa_compiler_result *result);
   const char *(*candidate_template)(const nsa_compiler_result *result, size_t index);
   const char *(*candidate_config)(const nsa_compiler_result *result, size_t index);
   double (*candidate_cost)(const nsa_compiler_result *result, size_t index);
 
-  /* The result of `compile`: the output of the requested stage, and the manifest (stage binary only). */
+  /* Accessors of the result of `compile`: the output of the requested stage, and the kernel's
+   * manifest, which exists only for the stage binary. */
   const void *(*output)(const nsa_compiler_result *result, size_t *size);
   const char *(*manifest)(const nsa_compiler_result *result);
   /* The time of each step of a compile in milliseconds: "render=0.1 passes=3.0 emit=0.4
    * nvrtc=220.1" */
   const char *(*timings)(const nsa_compiler_result *result);
 
-  /* The texts of the error of a failed result. An accessor returns "" for a text that the error
-   * does not have. */
+  /* Accessors of the error of a failed call: the field, the value, the rule, the message and the
+   * hint. An accessor returns "" for a part that the error does not have. */
   const char *(*error_field)(const nsa_compiler_result *result);
   const char *(*error_value)(const nsa_compiler_result *result);
   const char *(*error_rule)(const nsa_compiler_result *result);
@@ -100,8 +103,8 @@ typedef struct nsa_compiler_api {
   void (*destroy)(nsa_compiler_result *result);
 } nsa_compiler_api;
 
-/* nsa_compiler_get_api is the only export of libnsa_compiler.so. nsa_compiler_get_api returns NULL
- * if the library does not serve `abi_version`. */
+/* nsa_compiler_get_api is the only function that libnsa_compiler.so exports. It returns NULL if
+ * the library does not implement version `abi_version` of the interface. */
 const nsa_compiler_api *nsa_compiler_get_api(uint32_t abi_version);
 
 #ifdef __cplusplus

@@ -1,9 +1,8 @@
-// Gives every tile of a function its place in scratch memory, in two steps. In the first step, values that can share
+// Assigns each tile of a function an offset in scratch memory, in two steps. In the first step, values that can share
 // one buffer are merged, as long as no two of them are alive at once: the value of a loop with its initial and next
 // values, the results of an scf.if with the values that its arms yield, a dot with its accumulator, and a map with its
-// first operand of the same storage. In the second step, buffers whose lifetimes do not meet share memory. The liveness
-// of values follows the structured control flow exactly. A value from outside a loop is alive through all of its
-// iterations.
+// first operand of the same storage. In the second step, buffers whose lifetimes do not meet share memory. A value from
+// outside a loop is alive through all of its iterations.
 // Thread-safety: a BufferPlan is owned by one lowering and immutable after `make`.
 #pragma once
 
@@ -24,16 +23,17 @@ namespace nsa::cpu {
 // in cleared registers, and the tile of zeros needs no memory.
 bool isZeroTile(mlir::Value tile);
 
-// Returns the tile.map that makes `tile`, if only dots read the result of the map, as their accumulator, and if the map
-// changes one tile of their shape by values of the tile's rows at most. Returns null in all other cases. Dots apply an
-// accumulator's map to the sums from which they start, so the result of the map needs no memory.
+// Returns the tile.map that computes `tile` if the dots can apply the map themselves: only dots read its result, only
+// as their accumulator, and the map changes a single tile of the result's shape, with values per row as its only other
+// operands. Returns null in all other cases. A dot applies such a map to each sum with which it starts, so the result
+// of the map needs no memory.
 tile::MapOp accumulatorMap(mlir::Value tile);
 
 // Returns the tile in memory from which a dot starts, if there is one: the accumulator of the dot, or the tile that the
 // accumulator's map reads.
 mlir::Value accumulatorSource(tile::DotOp dot);
 
-// One copy of a whole tile between two places in scratch memory.
+// A copy of a whole tile from one offset in scratch memory to another.
 struct TileCopy {
   TileStorage storage;
   int64_t toOffset = 0;
@@ -51,11 +51,11 @@ public:
   // The byte offset of the tile in scratch memory, a multiple of 64.
   int64_t offsetOf(mlir::Value tile) const { return offsets[buffer[indices.at(tile)]]; }
   const TileStorage &storageOf(mlir::Value tile) const { return storages[indices.at(tile)]; }
-  // The bytes of scratch memory for all tiles, and for tiles that are copied aside while other tiles move.
+  // The bytes of scratch memory for all tiles, including the temporary copies that are needed when tiles swap places.
   int64_t scratchBytes() const { return tileBytes + asideBytes; }
 
   // Returns the copies that give the tiles in `to` the values of the tiles in `from`, in an order that has the effect
-  // of copying all tiles at once. Values that are no tiles are skipped.
+  // of copying all tiles at once. Values that are not tiles are skipped.
   std::vector<TileCopy> copies(mlir::ValueRange to, mlir::ValueRange from) const;
 
 private:

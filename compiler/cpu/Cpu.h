@@ -1,5 +1,5 @@
-// The entry of the CPU backend: compiles a tile program to a position-independent image. An error of compileForCpu
-// names the operation that has no lowering, at the line of the template.
+// The entry point of the CPU backend: compiles a tile program to a position-independent image of machine code. If an
+// operation cannot be lowered, the error of compileForCpu names the operation and its line in the template.
 // Thread-safety: distinct MLIRContexts may be used from distinct threads.
 #pragma once
 

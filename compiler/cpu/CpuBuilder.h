@@ -1,5 +1,5 @@
 // Builds the operations of generated CPU code: counted loops, addresses, and vectors of the target's width. A
-// CpuBuilder belongs to one lowering.
+// CpuBuilder is used for the lowering of one function.
 // Thread-safety: a CpuBuilder is used by one thread, as its MLIRContext.
 #pragma once
 
@@ -27,14 +27,14 @@ public:
 
   const int64_t lanes; // 32-bit lanes of a vector
 
-  // `begin` must be called before any code is emitted. `begin` moves the place of emitted code to the end of `entry`,
-  // the first block of the function.
+  // `begin` must be called before any code is emitted. `begin` sets the insertion point to the end of `entry`, the
+  // first block of the function.
   void begin(mlir::Block *entry);
 
   mlir::VectorType vectorOf(mlir::Type element) const { return mlir::VectorType::get({lanes}, element); }
   mlir::Type pointerType() { return mlir::LLVM::LLVMPointerType::get(getContext()); }
 
-  // Returns a constant of a scalar or vector type. Each constant exists once, at the start of the function.
+  // Returns a constant of a scalar or vector type. Equal constants are created only once, at the start of the function.
   mlir::Value integer(mlir::Type type, int64_t value);
   mlir::Value real(mlir::Type type, double value);
   mlir::Value i64(int64_t value) { return integer(getI64Type(), value); }
@@ -46,7 +46,7 @@ public:
   mlir::Value fma(mlir::Value a, mlir::Value b, mlir::Value c) { return mlir::LLVM::FMAOp::create(*this, a, b, c); }
   mlir::Value splat(mlir::Value scalar);
 
-  // Returns the address of element number `index`, or the address `bytes` after the pointer.
+  // Returns the address of element number `index`, or the address `bytes` bytes after `pointer`.
   mlir::Value at(mlir::Value pointer, mlir::Value index, mlir::Type element);
   mlir::Value at(mlir::Value pointer, int64_t bytes);
   // The default alignment of a load or store is the alignment of one element, because rows of tensors may start
@@ -54,12 +54,12 @@ public:
   mlir::Value load(mlir::Type type, mlir::Value pointer, unsigned alignment = 0);
   void store(mlir::Value value, mlir::Value pointer, unsigned alignment = 0);
 
-  // Builds `for (i64 i = 0; i < count; ++i) body(i, pointers)`, where each pointer advances by its stride. A walk of a
-  // single iteration is emitted without a loop. Code that walks memory carries pointers, so that an address is a
-  // register plus a constant.
+  // Builds `for (i64 i = 0; i < count; ++i) body(i, pointers)`, where each pointer advances by its stride. For a count
+  // of 1 the body is emitted without a loop. The loop carries a pointer for each cursor, so that each address in the
+  // body is a register plus a constant.
   void walk(int64_t count, llvm::ArrayRef<Cursor> cursors,
             llvm::function_ref<void(mlir::Value, mlir::ValueRange)> body);
-  // A walk with loop-carried values. The body returns the next values of the carried values.
+  // A walk with loop-carried values. The body returns the values that the carried values have in the next iteration.
   llvm::SmallVector<mlir::Value>
   walk(int64_t count, llvm::ArrayRef<Cursor> cursors, mlir::ValueRange carried,
        llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange, mlir::ValueRange)> body);

@@ -1,6 +1,6 @@
 // Turns the LLVM dialect into LLVM IR and an x86-64 object, for one of the feature levels of
-// runtime/base/cpu_features.h. No property of the compiling machine changes the object, so equal inputs give equal
-// bytes everywhere.
+// runtime/base/cpu_features.h. The object does not depend on the compiling machine, so equal inputs give equal bytes on
+// every machine.
 // Thread-safety: one CpuCodegen per thread.
 #pragma once
 
@@ -32,12 +32,12 @@ public:
   // `module` is in the LLVM dialect. The functions of the LLVM IR get the attributes of the feature level.
   Result<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, llvm::LLVMContext &context) const;
 
-  // Runs two cheap clean-up passes of LLVM, because LowerToCpu chooses vectors, blocking, loops and addresses itself.
-  // All passes of LLVM's O3 take ten times as long as these two passes and give the same inner loops, and the unroller
-  // of O3 doubles the code.
+  // Runs only two cheap clean-up passes of LLVM, because LowerToCpu has already chosen the vectors, the blocking, the
+  // loops and the addresses. The full O3 pipeline of LLVM takes ten times as long and gives the same inner loops, and
+  // its loop unroller doubles the size of the code.
   void optimize(llvm::Module &module) const;
 
-  // Returns the bytes of an ELF relocatable object.
+  // Compiles the LLVM module to an ELF relocatable object and returns its bytes.
   Result<std::string> emitObject(llvm::Module &module) const;
 
 private:
@@ -48,7 +48,7 @@ private:
   std::unique_ptr<llvm::CodeGenTargetMachineImpl> machine;
 };
 
-// Returns the text of a module, for the stage `llvm`.
+// Returns the LLVM IR of a module as text, for the stage `llvm`.
 std::string printLlvm(const llvm::Module &module);
 
 } // namespace nsa::cpu

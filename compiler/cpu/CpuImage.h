@@ -1,6 +1,6 @@
 // Turns an ELF object into one position-independent image: code and constants laid out flat, with every relocation
-// applied. A stored image needs neither a linker nor a library when it is mapped. Undefined symbols, writable data and
-// absolute addresses cannot be in an image; makeCpuImage fails with an error that names the symbol, section or
+// applied. A stored image can be mapped and run without a linker and without a library. Undefined symbols, writable
+// data and absolute addresses cannot be in an image; makeCpuImage fails with an error that names the symbol, section or
 // relocation.
 // Thread-safety: pure function.
 #pragma once

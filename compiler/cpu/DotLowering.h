@@ -17,16 +17,18 @@ struct MicroTile {
   bool operator==(const MicroTile &) const = default;
 };
 
-// Chooses the MicroTile with the least code among the shapes that are about as fast as the fastest shape, by a count of
-// instructions. All candidates leave registers for the operands, because spilled accumulators halve the speed.
+// Estimates the time of each shape by counting instructions, and returns, among the shapes that are about as fast as
+// the fastest, the MicroTile with the least code. Every shape that is considered leaves registers for the operands,
+// because spilled accumulators halve the speed.
 MicroTile chooseMicroTile(int64_t lanes, int64_t panels, int64_t columns, bool masked);
 
 struct DotOperands {
   mlir::Value a; // pointers
   mlir::Value b;
   mlir::Value acc; // null: sums start from zero
-  // If `start` is given, the sums of a product start from the result of `start`, applied to vectors of the accumulator.
-  // The argument `rows` of `start` is as far from `firstRows` as its panel is from the first panel, counted in vectors.
+  // If `start` is given, each sum of the product starts from the value that `start` computes from the accumulator's
+  // vectors. The argument `rows` of `start` is `firstRows` advanced by as many vectors as the panel is behind the first
+  // panel.
   llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange panel, mlir::Value rows)> start;
   mlir::Value firstRows;
   mlir::Value result;
@@ -37,7 +39,7 @@ struct DotOperands {
   bool zeroAnnihilates = false;
 };
 
-// `acc` and `result` may be one buffer, which is then given as one mlir::Value.
+// `acc` and `result` may be the same buffer; the caller then passes the same mlir::Value for both.
 void lowerDot(CpuBuilder &b, const DotOperands &dot);
 
 } // namespace nsa::cpu

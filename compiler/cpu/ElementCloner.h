@@ -1,6 +1,6 @@
-// Copies the scalar operations of a template, either as scalars or for all lanes of a vector. Values of 16-bit float
-// types are carried as f32 and rounded where the template makes them. No operation on a 16-bit float type reaches LLVM,
-// which would call compiler-rt for the operation.
+// Copies the scalar operations of a template, either as scalar code or as vector code for all lanes. Values of 16-bit
+// float types are held as f32 and rounded to 16 bits after each operation that produces one. No operation on a 16-bit
+// float type reaches LLVM, which would call compiler-rt for the operation.
 // Thread-safety: as the CpuBuilder.
 #pragma once
 
@@ -20,7 +20,8 @@ public:
   // be copied is an error with a diagnostic that names the operation.
   mlir::LogicalResult clone(mlir::Operation &op, mlir::IRMapping &mapping);
 
-  // Returns the copy of a value. In a vector region, the copy of a scalar from outside of the region is a vector.
+  // Returns the value that stands for `value` in the copied code. In a vector region, the copy of a scalar from outside
+  // of the region is a vector.
   mlir::Value lookup(mlir::Value value, mlir::IRMapping &mapping);
 
 private:

@@ -1,6 +1,6 @@
-// Expands exp2, log2, erf and the rounding to 16-bit floats into plain arithmetic. By this expansion an image calls
-// neither libm nor compiler-rt, and every feature level computes the same bits. The arguments of expandExp2, expandLog2
-// and expandErf are f32 or vectors of f32.
+// Expands exp2, log2, erf and the rounding to 16-bit floats into plain arithmetic. Because of this expansion, an image
+// calls neither libm nor compiler-rt, and every feature level computes the same bits. The arguments of expandExp2,
+// expandLog2 and expandErf are f32 or vectors of f32.
 // Thread-safety: as the CpuBuilder.
 #pragma once
 

@@ -1,6 +1,6 @@
-// Lowers tile.load and tile.store: copies rows of tensors to and from tiles in scratch, and converts the elements. A
-// tile in lanes goes through a staging area of one panel, row by row, and is transposed in registers. The memory of a
-// tensor is touched only at existing columns of existing rows.
+// Lowers tile.load and tile.store: copies rows between tensors and tiles in scratch memory, and converts the elements.
+// A tile that is stored as panels is first copied row by row into a staging area of one panel, and then transposed in
+// registers. The code reads and writes only rows and columns that exist in the tensor.
 // Thread-safety: as the CpuBuilder.
 #pragma once
 
@@ -24,12 +24,12 @@ struct RowTransfer {
   TileStorage storage;        // the storage of the tile
   mlir::Value tile;           // pointer
   mlir::Value staging;        // pointer; needed when stagingBytes() is not 0
-  // Emits code at the builder's position that finds a row of the tile. The argument of `rowAddress` is the number of
-  // the row, an i32.
+  // Emits code, at the builder's insertion point, that computes the address of a row of the tile. The argument of
+  // `rowAddress` is the number of the row, an i32.
   llvm::function_ref<RowAddress(mlir::Value)> rowAddress;
 };
 
-// Returns the bytes of scratch memory that a transfer of a tile needs beside the tile.
+// Returns the bytes of scratch memory that the copy of a tile needs in addition to the tile itself.
 int64_t stagingBytes(const TileStorage &storage);
 
 // Returns the type in which an element of a tensor is loaded and stored: for a 16-bit float an integer of 16 bits.

@@ -28,8 +28,8 @@ struct TileStorage {
   int64_t words() const { return rowMajor ? rows * rowWords() : panels() * panelWords(); }
   int64_t bytes() const { return words() * 4; }
 
-  // Returns whether equal indices have equal addresses in two storages. An elementwise operation may work in place if
-  // they have.
+  // Returns whether an element with the same indices has the same address in both storages. If so, an elementwise
+  // operation may write its result over its operand.
   bool isSamePlace(const TileStorage &other) const {
     return rows == other.rows && columns == other.columns && rowMajor == other.rowMajor;
   }

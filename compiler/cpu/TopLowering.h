@@ -1,7 +1,8 @@
-// Lowers the lists of best columns (tile.top_create, top_insert, top_next) to loops of vectors. A panel of `lanes` rows
-// keeps two vectors per slot, ranks and column numbers, best slot first. The rank of a score is an integer; ranks have
-// the order of their scores (see rankOf). A column that no row of the panel wants costs one comparison. A column that
-// some row of the panel wants goes down the slots and changes places with every worse column.
+// Lowers the operations on lists of the best columns (tile.top_create, top_insert, top_next) to loops of vector
+// instructions. For each slot of the lists, a panel of `lanes` rows keeps two vectors: the ranks and the column
+// numbers. The best slot is first. The rank of a score is an integer; a higher score has a higher rank (see rankOf). If
+// a column does not enter the list of any row of the panel, it costs one comparison. A column that enters at least one
+// list is compared with slot after slot and swapped with each worse column.
 // Thread-safety: as the CpuBuilder.
 #pragma once
 
@@ -17,7 +18,7 @@ namespace nsa::cpu {
 
 class TopLowering {
 public:
-  // The lists of `function` are in scratch memory from byte `offset` on, a multiple of 64.
+  // The lists of `function` begin at byte `offset` of scratch memory, a multiple of 64.
   TopLowering(CpuBuilder &b, mlir::func::FuncOp function, int64_t offset);
 
   // Returns the bytes of scratch memory that all lists take.
@@ -29,7 +30,7 @@ public:
   void next(tile::TopNextOp op, mlir::Value scratch, mlir::Value after, mlir::Value result);
 
 private:
-  // One column that is offered to a panel: its rank and its number in each row.
+  // A column that is offered to the lists of a panel: for each row its rank and its column number.
   struct Offer {
     mlir::Value rank, column;
   };

@@ -37,7 +37,7 @@ struct CudaExpression {
 // cannot use is empty.
 llvm::StringRef cudaType(mlir::Type type);
 
-// The literal of a constant. A constant whose type has no literals gives std::nullopt.
+// The literal of a constant. For a constant whose type has no literals, the result is std::nullopt.
 std::optional<CudaExpression> cudaConstant(mlir::Attribute value);
 
 // Returns the expression `a symbol b`, with brackets around the operands that need brackets.
@@ -47,8 +47,8 @@ CudaExpression cudaBinary(const CudaExpression &a, llvm::StringRef symbol, const
 // `condition ? yes : no`.
 CudaExpression cudaSelect(const CudaExpression &condition, const CudaExpression &yes, const CudaExpression &no);
 
-// Returns the C++ expression for an operation of arith or math, applied to one element of each operand. An operation
-// without a translation gives std::nullopt.
+// Returns the C++ expression for an operation of arith or math, applied to one element of each operand. For an
+// operation without a C++ expression, the result is std::nullopt.
 std::optional<CudaExpression> cudaExpression(mlir::Operation *op, llvm::ArrayRef<CudaExpression> operands);
 
 } // namespace nsa::cuda

@@ -1,7 +1,7 @@
-// Names of variables in emitted code. A variable keeps the name of its value in the template if that name is free, else
-// a number is added to the name. A name is unique among the names that are visible at its declaration, so no variable
-// shadows another variable.
-// Thread-safety: a CudaNames belongs to one emission.
+// Chooses the names of variables in emitted CUDA code. A variable has the name of its value in the template; if that
+// name is taken, a number is appended. A name is unique among the names that are visible at its declaration, so no
+// variable shadows another variable.
+// Thread-safety: a CudaNames object is used for one kernel, by one thread.
 #pragma once
 
 #include "mlir/IR/Value.h"
@@ -16,7 +16,7 @@ class CudaNames {
 public:
   CudaNames();
 
-  // A C++ block: names that are declared while a Scope lives are free again when it ends.
+  // A C++ block: the names that are declared during the lifetime of a Scope become free when the Scope is destroyed.
   class Scope {
   public:
     explicit Scope(CudaNames &names) : names(names) { names.scopes.emplace_back(); }
@@ -28,7 +28,8 @@ public:
     CudaNames &names;
   };
 
-  // Returns `wanted`, or wanted_2, wanted_3 and so on if a visible name is equal.
+  // Returns the name `wanted`; if that name is visible already, returns the first free name of wanted_2, wanted_3 and
+  // so on.
   std::string declare(llvm::StringRef wanted);
   // Declares a name for a value: the value's name in the template, or `otherwise` if the value has no name.
   std::string declare(mlir::Value value, llvm::StringRef otherwise);

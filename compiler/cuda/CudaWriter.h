@@ -1,5 +1,6 @@
-// Writes lines of CUDA C++ with their indentation. Only CudaWriter knows the layout of emitted text.
-// Thread-safety: a CudaWriter belongs to one emission.
+// Writes lines of CUDA C++ with their indentation. Indentation and line breaks of emitted text are decided only in
+// CudaWriter.
+// Thread-safety: a CudaWriter is used for one kernel, by one thread.
 #pragma once
 
 #include "llvm/ADT/StringRef.h"
@@ -22,7 +23,7 @@ public:
     Scope(const Scope &) = delete;
     Scope &operator=(const Scope &) = delete;
 
-    // Writes `} head {`, as between the two arms of a branch.
+    // Writes `} head {`, for example `} else {` between the two arms of a branch.
     void next(llvm::StringRef head);
 
   private:

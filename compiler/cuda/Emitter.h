@@ -1,6 +1,6 @@
 // Prints a scheduled tile program as CUDA C++. Each tile operation is one line: a call into templates/device, with the
 // variable names of the template. Passes decide layouts, stages and shared memory before the emitter runs. If the
-// emitter has no text for an operation, the result is an error at that operation, never different code.
+// emitter cannot print an operation, it fails with an error at that operation.
 // Thread-safety: emitting is a pure function; the caller owns the module.
 #pragma once
 

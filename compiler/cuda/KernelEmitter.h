@@ -1,6 +1,6 @@
-// The state of one emission of a kernel. Emitter.cpp prints the frame of the kernel, ControlFlow.cpp prints blocks,
-// branches and loops, and TileOperations.cpp and ListOperations.cpp print the operations. Only compiler/cuda uses
-// KernelEmitter. Thread-safety: a KernelEmitter is used by one thread.
+// Holds the state while the CUDA source of one kernel is printed. Emitter.cpp prints the frame of the kernel,
+// ControlFlow.cpp prints blocks, branches and loops, and TileOperations.cpp and ListOperations.cpp print the
+// operations. Only compiler/cuda uses KernelEmitter. Thread-safety: a KernelEmitter is used by one thread.
 #pragma once
 
 #include "compiler/cuda/CudaExpression.h"
@@ -52,8 +52,8 @@ private:
   mlir::LogicalResult assignCarried(mlir::scf::ForOp op);
   mlir::LogicalResult emitLoopBody(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring, llvm::StringRef stage);
   mlir::LogicalResult emitPipelinedFor(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring);
-  // Returns the scalars of a loop's body that the copies of an iteration need, in program order. A scalar that only the
-  // copies need is added to onlyAhead.
+  // Returns the scalars in the loop's body on which the asynchronous copies of an iteration depend, in program order. A
+  // scalar that only such copies use is added to onlyAhead.
   llvm::SmallVector<mlir::Operation *> scalarsAhead(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring);
   mlir::LogicalResult emitFetch(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring, llvm::StringRef fetch);
 
@@ -104,18 +104,18 @@ private:
   CudaWriter writer;
   CudaNames names;
   std::set<std::string> headers;
-  // The emitted text of each value: the name of a variable, a literal, or an expression that is folded into its only
-  // use.
+  // Maps each value to its emitted text: the name of a variable, a literal, or an expression that is written at the
+  // value's only use.
   llvm::DenseMap<mlir::Value, CudaExpression> values;
-  // Variables that are already declared. Emitted code assigns the value of a reserved variable and does not declare the
-  // variable again.
+  // Variables that are already declared. The code that computes such a value assigns the variable and does not declare
+  // it again.
   llvm::DenseMap<mlir::Value, std::string> reserved;
-  // The variable in shared memory of each load: a tile or a ring.
+  // Maps each tile.load to its variable in shared memory: a tile, or a ring of tiles.
   llvm::DenseMap<mlir::Operation *, std::string> sharedTiles;
-  // Scalars of a pipelined loop's body that only the loop's copies need. Scalars in onlyAhead are computed next to the
-  // copies.
+  // Scalars in the body of a pipelined loop that only the loop's asynchronous copies use. These scalars are computed
+  // next to the copies, ahead of the iteration that uses the copied tile.
   llvm::DenseSet<mlir::Operation *> onlyAhead;
-  // Copies into shared memory that were started and for which no wait was printed yet.
+  // Asynchronous copies into shared memory that were started and for which no wait has been printed yet.
   llvm::SmallVector<tile::LoadOp> begun;
 };
 

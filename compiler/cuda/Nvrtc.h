@@ -1,8 +1,8 @@
-// NVRTC, NVIDIA's run-time compiler, opened by name: NVRTC turns CUDA C++ text into a cubin or PTX. A file of NVRTC is
-// opened once per process and never closed. The search for NVRTC reads no environment variable; an error lists the file
-// names that were tried. A file of NVRTC that other users may write or own is not opened (runtime/base/trust.h), even
-// if the caller named the file: the name may come from a configuration that was written when the file's folder was
-// still safe.
+// Loads NVRTC, NVIDIA's run-time compiler, with dlopen. NVRTC compiles CUDA C++ text to a cubin or PTX. Each library
+// file of NVRTC is opened at most once per process and never closed. The search for NVRTC reads no environment
+// variable; an error lists the file names that were tried. A library file of NVRTC is not opened if other users own it
+// or may write to it (runtime/base/trust.h). This rule holds even for a file that the caller named, because the name
+// may come from a configuration that was written when the folder was still safe.
 // Thread-safety: `open` and `compile` may be called from many threads at once.
 #pragma once
 
@@ -36,19 +36,19 @@ public:
   // lists each file with its reason), or if the driver is too old for NVRTC or for the code that NVRTC makes.
   static Result<const Nvrtc *> open(const NvrtcSearch &search);
 
-  // The version of NVRTC, such as "13.0". A kernel stores the version as evidence, and its content key contains the
-  // version.
+  // The version of NVRTC, such as "13.0". A kernel stores the version of NVRTC in its manifest, and the kernel's
+  // content key depends on the version.
   const std::string &version() const { return versionText; }
-  // The compile options for one architecture ("sm_90a"). A kernel stores its compile options as evidence, and its
-  // content key contains the options.
+  // The compile options for one architecture ("sm_90a"). A kernel stores its compile options in its manifest, and the
+  // kernel's content key depends on them.
   static std::vector<std::string> options(std::string_view arch);
 
-  // Compiles a source that includes no file. `name` is the name of the source in NVRTC's messages.
+  // Compiles CUDA C++ text that has no #include lines. `name` is the name of the source in NVRTC's messages.
   Result<NvrtcOutput> compile(const std::string &source, const std::string &name, std::string_view arch,
                               Output output) const;
 
-  // Returns the file names of NVRTC that `open` tries, in the order of the trials. The function is public for the test
-  // and for `nsa doctor`.
+  // Returns the file names under which `open` looks for NVRTC, in the order in which they are tried. The function
+  // candidates() is public because a test and `nsa doctor` use it.
   static std::vector<std::string> candidates(const NvrtcSearch &search);
 
 private:

@@ -1,4 +1,4 @@
-// Collects the diagnostics of MLIR as text instead of printing them, because errors of the compiler are values. A
+// Collects the diagnostics of MLIR as text instead of printing them, because the compiler returns errors as values. A
 // Diagnostics object collects from its construction to its destruction.
 // Thread-safety: a Diagnostics object belongs to one MLIRContext and is used by one thread.
 #pragma once

@@ -40,18 +40,18 @@ inline constexpr int64_t kMostSlots = 64;
 // A tile is any value of tensor type.
 bool isTile(mlir::Value value);
 
-// Returns the layout of a tile, found by following scf.for and scf.if to the operations that make the tile. A tile has
-// no layout before AssignLayouts, and other values never have one.
+// Returns the layout of a tile. A tile that leaves an scf.for or scf.if has the layout of the operations that compute
+// it. A tile has no layout before the pass AssignLayouts, and a value that is not a tile never has a layout.
 std::optional<Layout> layoutOf(mlir::Value tile);
 
-// The columns that a tile.load or a tile.store moves.
+// The range of tensor columns that a tile.load or a tile.store moves.
 struct TileColumns {
   int64_t width = 1; // columns of the tile
-  // The number of moved columns that exist, if the number is known at compile time. If the number is not known, it is
-  // the run-time value `rowColumns`.
+  // The number of columns that exist in the tensor, if the number is known at compile time. If the number is not known,
+  // it is the run-time value `rowColumns`.
   std::optional<int64_t> count;
-  // `chunk` is the number of the chunk that a tile takes of rows longer than the tile; a chunk has `width` columns.
-  // `chunk` is null if the rows begin at the first column of the tile.
+  // If a row of the tensor is longer than a tile, the row is divided into chunks of `width` columns, and `chunk` is the
+  // number of the chunk in the tile. `chunk` is null if the tile begins at column 0 of the row.
   mlir::Value chunk;
   mlir::Value rowColumns;
 };

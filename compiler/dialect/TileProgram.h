@@ -14,8 +14,8 @@ namespace nsa::tile {
 // The dialects that a tile program may use.
 void registerTileProgramDialects(mlir::DialectRegistry &registry);
 
-// Returns a module with exactly one function, or null with the reason in `diagnostics`. `file` names the text in
-// errors. Rendering keeps lines, so line numbers in errors are line numbers of the template.
+// Returns a module with exactly one function, or null with the reason in `diagnostics`. `file` is the file name that
+// errors show. Rendering does not change line numbers, so the line numbers in errors are line numbers of the template.
 mlir::OwningOpRef<mlir::ModuleOp> parseTileProgram(llvm::StringRef text, llvm::StringRef file,
                                                    mlir::MLIRContext &context, std::string &diagnostics);
 

@@ -16,7 +16,7 @@ struct Template {
   TemplateHeader header;
 };
 
-// One point of the search space: a template and one value for each choice of the template.
+// One candidate for a request: a template together with one value for each of its `choice` lines.
 struct Selection {
   const Template *source;
   TemplateCandidate candidate;
@@ -24,13 +24,15 @@ struct Selection {
 
 class Catalog {
 public:
-  // Parses the headers of all templates. `files` must outlive the catalog. A template that does not parse is an error
-  // even if another template could serve, because a variant must not vanish silently.
+  // Parses the headers of all templates. `files` must outlive the catalog. If one template does not parse, the whole
+  // result is an error, even if the other templates would suffice: otherwise a kernel variant could disappear
+  // unnoticed.
   static Result<Catalog> read(const TemplateFiles &files);
 
-  // Returns the candidates of a request, cheapest predicted first; equal costs are ordered by template name, then by
-  // config text. If no template offers a candidate, candidates() returns an error and never an empty list. The error
-  // comes from the first template that has the pinned choices, or else from the first template.
+  // Returns the candidates of a request, sorted by predicted time with the fastest first; candidates with equal times
+  // are sorted by template name, then by config text. If no template offers a candidate, candidates() returns an error
+  // instead of an empty list. The error then comes from the first template that has the choices that the request pins;
+  // if no template has them, it comes from the first template.
   Result<std::vector<Selection>> candidates(const CompilerRequest &request) const;
 
 private:

@@ -24,10 +24,11 @@ struct CompileOutput {
   std::string timings;  // as Timings::text()
 };
 
-// Returns the candidates of a request, cheapest first. If no candidate is admissible, listCandidates returns an error
-// with the reason and never an empty list.
+// Returns the candidates of a request, the candidate with the lowest predicted time first. If the request has no
+// admissible candidate, listCandidates returns an error with the reason instead of an empty list.
 Result<std::vector<CandidateSummary>> listCandidates(const CompilerRequest &request);
-// Compiles the cheapest candidate that has the template and the choices that the request names.
+// Compiles the candidate with the lowest predicted time among the candidates that have the template and the choices
+// named in the request.
 Result<CompileOutput> compileCandidate(const CompilerRequest &request);
 
 } // namespace nsa

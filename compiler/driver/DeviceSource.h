@@ -1,5 +1,5 @@
-// Writes the device library into a CUDA source. With the device library in the source, NVRTC needs no include path, a
-// person can read or compile the text as it is, and the digest of the text covers everything that made the kernel.
+// Writes the device library into a CUDA source. Because the source contains the device library, NVRTC needs no include
+// path, a person can compile the text as it is, and the digest of the text covers all code of the kernel.
 // Thread-safety: inlineDeviceLibrary is a pure function.
 #pragma once
 
@@ -16,9 +16,9 @@ struct DeviceSource {
       headers; // the included headers in order of first inclusion; owned by the TemplateFiles
 };
 
-// Replaces each `#include "name.cuh"` with the header of that name from the folder templates/device. A device header is
-// written once, before the text of the file that includes it first. `file` names the source in errors. An include of a
-// file that is not in templates/device is an error, because kernels use no header of the CUDA toolkit.
+// Replaces each `#include "name.cuh"` with the text of templates/device/name.cuh. A device header is written once,
+// before the text of the file that includes it first. `file` is the file name that errors show. An include of a file
+// that is not in templates/device is an error, because kernels use no header of the CUDA toolkit.
 Result<DeviceSource> inlineDeviceLibrary(const std::string &source, const std::string &file,
                                          const TemplateFiles &files);
 

@@ -12,7 +12,7 @@ struct EmbeddedTemplate {
   std::string_view text;
 };
 
-// All embedded files, in no particular order. The path of an embedded file is relative to templates/, such as
+// Returns all embedded files, in no particular order. The path of an embedded file is relative to templates/, such as
 // "tile/attention.mlir".
 std::span<const EmbeddedTemplate> embeddedTemplates();
 

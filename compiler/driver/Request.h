@@ -1,4 +1,4 @@
-// The request of the C interface, checked and converted to C++ values. An error of CompilerRequest names the field of
+// Checks a request of the C interface and converts it to C++ values. The error for a bad request names the field of
 // nsa_compiler_request. Thread-safety: CompilerRequest is a value type.
 #pragma once
 
@@ -29,7 +29,7 @@ struct CompilerRequest {
   // Checks every field of the request; the error names the first field that breaks a rule.
   static Result<CompilerRequest> parse(const nsa_compiler_request *request);
 
-  // The values of the target (Target::values) together with the values of the problem.
+  // The values of the target (Target::values) and the values of the problem, in one Values object.
   Result<Values> values() const;
 };
 

@@ -1,5 +1,5 @@
-// The facts that the compiler knows about each machine for which it makes code. Only Target.h and Target.cpp tell
-// architectures apart.
+// The properties of each architecture for which the compiler makes code. Code that depends on the architecture is only
+// in Target.h and Target.cpp.
 // Thread-safety: Target has only constants and pure functions.
 #pragma once
 
@@ -16,21 +16,22 @@ namespace nsa {
 struct Target {
   std::string_view name; // "cpu", "sm_90a"
   bool isGpu;
-  // Shared memory of one thread block in bytes, with the opt-in above 48 KiB (CUDA C++ Programming Guide, "Compute
-  // Capabilities"). For the CPU, sharedBytesPerBlock is half of a core's second-level cache.
+  // The shared memory in bytes that one thread block can have after it opts in to more than 48 KiB (CUDA C++
+  // Programming Guide, "Compute Capabilities"). For the CPU, sharedBytesPerBlock is half of a core's second-level
+  // cache.
   int64_t sharedBytesPerBlock;
   int32_t threadsPerBlock;
 
   // Returns the target with a name such as "sm_90a". The error for an unknown target name lists the known names.
-  // Targets live as long as the library.
+  // The returned Target exists as long as the library is loaded.
   static Result<const Target *> find(std::string_view name);
-  // Returns whether a word of a template's `targets` line ("cpu", "gpu", an architecture) includes this target. An
-  // unknown word includes no target.
+  // Returns whether a word of a template's `targets` line ("cpu", "gpu", an architecture) includes this target. A word
+  // that the compiler does not know includes no target.
   bool matches(std::string_view word) const;
   // Returns whether a word of a template's `targets` line includes at least one target.
   static bool knowsWord(std::string_view word);
 
-  // The limits of one thread block. A CPU has no such limits.
+  // The hardware limits for one thread block of a GPU. A CPU has no such limits.
   ResourceLimits limits() const;
   // Returns the values that driverValues() (TemplateHeader.h) names, for one problem. `lanes` is the number of f32
   // lanes in a vector of the CPU.

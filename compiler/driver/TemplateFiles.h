@@ -20,7 +20,7 @@ struct TemplateFile {
 class TemplateFiles {
 public:
   static const TemplateFiles &embedded();
-  // If a folder or a file cannot be read, the error names it.
+  // If a folder or a file cannot be read, the error names its path.
   static Result<TemplateFiles> read(const std::string &folder);
 
   // All files, ascending by path.

@@ -1,4 +1,5 @@
-// Compiles a rendered tile program: parser, passes and the emitter of the target. No MLIR type is in TilePipeline.h.
+// Compiles a rendered tile program: parses it, runs the passes, and generates code for the target. TilePipeline.h uses
+// no MLIR type, so that its users do not include MLIR.
 // Thread-safety: each call of compileTileProgram has an MLIRContext of its own without MLIR threads, so many calls may
 // run at once.
 #pragma once
@@ -25,19 +26,19 @@ struct TileCompile {
 };
 
 struct TileResult {
-  // The text of the requested stage: tile, scheduled or llvm. From stage cuda on, `text` is the emitted CUDA source,
-  // into which the device library has not yet been written.
+  // The program as text after the requested stage: tile, scheduled or llvm. From stage cuda on, `text` is the emitted
+  // CUDA source, into which the device library has not yet been written.
   std::string text;
   std::vector<ManifestParam> params;
   int64_t sharedBytes = 0;
-  // `image`, `entryOffset` and `scratchBytes` are set for a binary of the CPU only and mean the same as in CpuKernel
-  // (compiler/cpu/Cpu.h).
+  // `image`, `entryOffset` and `scratchBytes` are set only for stage binary on the CPU, and mean the same as in
+  // CpuKernel (compiler/cpu/Cpu.h).
   std::vector<uint8_t> image;
   int64_t entryOffset = 0;
   int64_t scratchBytes = 0;
 };
 
-// Errors of compileTileProgram name the line of the template. `timings` gets the times of the steps.
+// Errors of compileTileProgram name the line of the template. `timings` receives the time of each step of the compile.
 Result<TileResult> compileTileProgram(const TileCompile &compile, Timings &timings);
 
 // The version of LLVM, for example "22.1.8". The content key of a CPU kernel contains the version of LLVM.

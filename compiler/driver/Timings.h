@@ -1,5 +1,5 @@
-// The time in milliseconds of each step of one compile. Compile times are meant for people and never enter a manifest
-// or a digest. Thread-safety: a Timings object belongs to one compile.
+// The time in milliseconds of each step of one compile. Compile times are shown to people only; no manifest and no
+// digest contains them. Thread-safety: a Timings object belongs to one compile.
 #pragma once
 
 #include <chrono>
@@ -10,13 +10,13 @@ namespace nsa {
 
 class Timings {
 public:
-  // Adds the time since the last lap (or since construction) to the time of `step`.
+  // Adds the time since the previous call of lap(), or since construction, to the time of `step`.
   void lap(const char *step) {
     Clock::time_point now = Clock::now();
     add(step, std::chrono::duration<double, std::milli>(now - last).count());
     last = now;
   }
-  // Adds a time that `step` measured itself.
+  // Adds a time that the caller measured to the time of `step`.
   void add(const char *step, double milliseconds) {
     char entry[64];
     snprintf(entry, sizeof entry, "%s%s=%.3f", report.empty() ? "" : " ", step, milliseconds);

@@ -1,6 +1,6 @@
-// Passes over tile programs. Callers should use the pipelines, because the passes rely on their order
-// (docs/decisions/0001-tile-programs.md). Errors of passes are diagnostics of the MLIRContext, at the lines of the
-// template. Passes keep the names of values (TileProgram.h).
+// Passes over tile programs. Callers should run the pipelines instead of single passes, because the passes work only in
+// the right order (docs/decisions/0001-tile-programs.md). Errors of passes are diagnostics of the MLIRContext, at the
+// lines of the template. Passes preserve the template's names of values (TileProgram.h).
 // Thread-safety: a pass belongs to one MLIRContext and is used by one thread.
 #pragma once
 
@@ -22,8 +22,8 @@ void buildGpuPipeline(mlir::OpPassManager &manager, int64_t sharedLimit);
 // Turns a parsed tile program into the form that LowerToCpu lowers.
 void buildCpuPipeline(mlir::OpPassManager &manager);
 
-// Makes all tile passes known to nsa-opt by name, and the pipelines by the names tile-gpu{shared-limit=..} and
-// tile-cpu.
+// Registers all tile passes under their names for nsa-opt, and the pipelines under the names tile-gpu{shared-limit=..}
+// and tile-cpu.
 void registerTilePasses();
 
 enum class LayoutTarget { kCpu, kGpu };

@@ -1,6 +1,6 @@
-// The search space of a template for one problem and one target: all combinations of the template's choices, without
-// the combinations that a `require` line or a limit of the target excludes. Candidates are ordered by predicted cost,
-// cheapest first. The order of candidates is a pure function of the template, the problem and the target.
+// Lists the candidates of a template for one problem and one target: all combinations of values of the template's
+// choices, except those that a `require` line or a limit of the target excludes. Candidates are sorted by predicted
+// time, the fastest first. The order depends only on the template, the problem and the target.
 // Thread-safety: enumerateCandidates is a pure function.
 #pragma once
 
@@ -29,9 +29,10 @@ struct TemplateCandidate {
   int64_t sharedBytes = 0; // of a hand-scheduled template; 0 for a tile program
 };
 
-// `given` holds the fixed values of the problem and the values of the target. `pinned` fixes the values of some
-// choices. The list of candidates is ascending by cost, then by config text, and never empty. If no candidate is
-// admissible, the error (kUnsupported) names the line that removed the last candidates, and the values in that line.
+// `given` holds the values of the problem and the values of the target. `pinned` holds the choices whose values the
+// caller has already decided. The list of candidates is sorted by ascending cost, then by config text, and is never
+// empty. If no candidate is admissible, the error (kUnsupported) names the template line that excluded the last
+// remaining candidates, and the values in that line.
 Result<std::vector<TemplateCandidate>> enumerateCandidates(const TemplateHeader &header, const Values &given,
                                                            const std::map<std::string, std::string> &pinned,
                                                            const ResourceLimits &limits);

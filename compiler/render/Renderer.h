@@ -1,5 +1,6 @@
-// Fills the `${name}` holes of a template line for line: line n of the result comes from line n of the template, so
-// later errors can name the template's line. The text of a template has no control flow.
+// Replaces each placeholder `${name}` in a template with the value of that name. Line n of the result comes from line n
+// of the template, so that later errors can name the template's line. The text of a template has no loops and no
+// conditions for the renderer to evaluate.
 // Thread-safety: renderTemplate and bindKnownNames are pure functions.
 #pragma once
 
@@ -12,12 +13,12 @@
 
 namespace nsa {
 
-// renderTemplate fails for a hole that is not closed, and for a hole whose name is unknown. `file` names the template
-// in errors.
+// renderTemplate fails if a placeholder has no closing brace or an unknown name. `file` is the file name of the
+// template that errors show.
 Result<std::string> renderTemplate(std::string_view text, const std::string &file, const Values &values);
 
-// Replaces every name in the expression that `values` knows with its number. The manifest stores `grid` as an
-// expression without these names, so the launcher needs only the lengths.
+// Replaces each name in the expression for which `values` has a number with that number. The manifest stores `grid`
+// after this replacement, so the launcher has to fill in only the lengths of a call.
 Result<Expression> bindKnownNames(const Expression &expression, const Values &values);
 
 } // namespace nsa

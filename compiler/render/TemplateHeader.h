@@ -1,6 +1,6 @@
-// The header of a template: the `//!` lines at its top, which hold all that the rest of the system needs to know about
-// the template (docs/writing_a_template.md). The headers of tile programs and of hand-scheduled CUDA have the same
-// grammar. A TemplateHeader owns its texts. Errors in a header name file, line and rule.
+// The header of a template: the `//!` lines at its top. They describe the template for the rest of the compiler
+// (docs/writing_a_template.md). The headers of tile programs and of hand-scheduled CUDA have the same grammar. A
+// TemplateHeader owns its texts. Errors in a header name the file, the line and the rule.
 // Thread-safety: a TemplateHeader is immutable after parsing.
 #pragma once
 
@@ -30,7 +30,7 @@ struct DriverValue {
 std::span<const DriverValue> driverValues();
 
 struct TemplateHeader {
-  // A `fixed` line of a template: a value that the problem gives.
+  // A `fixed` line of a template: it names a value that the problem provides.
   struct Fixed {
     std::string name;
     std::vector<Operator>
@@ -43,8 +43,8 @@ struct TemplateHeader {
     std::string name;
     std::vector<int64_t> values; // as written: the order has no meaning
   };
-  // A `let` or a `require` line of a template. The `let` and `require` lines act in the order of the file, so an
-  // earlier require may guard a later let.
+  // A `let` or a `require` line of a template. The `let` and `require` lines are evaluated in the order of the file, so
+  // that a `require` can exclude values for which a later `let` would fail.
   struct Step {
     bool isRequire = false;
     std::string name; // the name that a `let` defines
@@ -55,7 +55,7 @@ struct TemplateHeader {
     Expression expression;
     int number = 0; // 0: the template does not have the line
   };
-  // The sizes of the tensor map for `params[param]`: the columns, heads and rows of a box.
+  // The box that the tensor map for `params[param]` copies: its number of columns, heads and rows.
   struct MapSizes {
     size_t param = 0;
     Line columns, heads, rows;
@@ -80,9 +80,9 @@ struct TemplateHeader {
   bool serves(Operator op) const;
 };
 
-// Makes the error for one line of a template: kCompileFailed with file, line and rule.
+// Returns the error for one line of a template: kCompileFailed with the file, the line and the rule.
 Status templateError(const std::string &file, int line, std::string rule, std::string hint = "");
-// Turns the error of an expression (syntax, overflow, unknown name) into an error of the template's line.
+// Converts an error of an expression (syntax, overflow, unknown name) to an error that names the template's line.
 Status templateError(const std::string &file, int line, const Status &cause);
 
 } // namespace nsa

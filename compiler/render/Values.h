@@ -1,6 +1,6 @@
-// The named values of one rendering: values of the problem, values of the target, and the values of `let` and `choice`
-// lines. A value in Values is text. Expressions see the text of a value as an integer; the names of operators and
-// dtypes count as the numbers of their enumerators.
+// The named values with which a template is rendered: values of the problem, values of the target, and values of `let`
+// and `choice` lines. Each value is stored as text. In an expression the text counts as an integer; the name of an
+// operator or a dtype counts as the number of its enumerator.
 // Thread-safety: Values is a value type.
 #pragma once
 
@@ -18,15 +18,15 @@ public:
 
   // Returns the text of the value with this name, or null if no value has this name.
   const std::string *find(std::string_view name) const;
-  // Finds the number that a name means in an expression. The name of an enumerator is its own value. `lookup` returns
-  // false if the name is unknown or the text of its value is not a number.
+  // Finds the number that `name` stands for in an expression. The name of an operator or a dtype stands for the number
+  // of its enumerator. `lookup` returns false if the name is unknown or the text of its value is not a number.
   bool lookup(std::string_view name, int64_t &number) const;
 
 private:
   std::map<std::string, std::string, std::less<>> entries;
 };
 
-// Parses a decimal integer. Returns false unless the integer spans the whole text.
+// Parses a decimal integer. Returns false unless the whole text is one integer.
 bool parseInteger(std::string_view text, int64_t &value);
 
 } // namespace nsa

@@ -1,8 +1,8 @@
-// Copies of tiles between global memory and shared memory or registers, row by row. `row_of(r)` says where row r of the
-// tile lies and whether it exists (view.cuh). Rows that do not exist, and columns from `columns` on, are loaded as zero
-// and are not stored. The memory of rows and columns that do not exist is never touched. A run-time flag of the view
-// says whether a row may be moved in 16-byte pieces. A row that may not be moved in 16-byte pieces is moved element by
-// element.
+// Copies of tiles between global memory and shared memory or registers, row by row. `row_of(r)` returns the offset of
+// row r of the tile in the tensor, and whether the row exists (view.cuh). Elements in rows that do not exist, and in
+// columns from number `columns` on, are loaded as zero and are not stored. The memory of rows and columns that do not
+// exist is never read or written. A run-time flag of the view says whether rows are aligned, so that they may be moved
+// in 16-byte pieces. Rows that are not aligned are moved element by element.
 #pragma once
 
 #include "map.cuh"
@@ -13,7 +13,8 @@
 
 namespace nsa {
 
-// Loads a word of four bytes element by element. Elements of the word from number `elements` on are zero.
+// Loads a word of four bytes from global memory, element by element. The elements of the word from number `elements` on
+// are set to zero.
 template <typename T> NSA_DEVICE uint32 gather_word(const T *source, int32 elements) {
   if constexpr (sizeof(T) == 4)
     return elements > 0 ? __float_as_uint(*source) : 0;
@@ -21,9 +22,9 @@ template <typename T> NSA_DEVICE uint32 gather_word(const T *source, int32 eleme
     return load_pair(source, elements, false).bits;
 }
 
-// EvenlySpaced marks a row function with a promise: row r + n lies equally far from row r for every r, and no
-// coordinate wraps around from one row to the next. A thread steps through evenly spaced rows by a constant distance
-// and does not compute the place of each row.
+// EvenlySpaced wraps a row function and promises that the distance in memory from row r to row r + n is the same for
+// every r, and that no coordinate wraps around between rows. A thread then adds a constant distance to go from row to
+// row, and does not compute the offset of each row.
 template <typename RowOf> struct EvenlySpaced {
   RowOf row_of;
 
@@ -35,9 +36,9 @@ template <typename RowOf> NSA_DEVICE EvenlySpaced<RowOf> evenly_spaced(const Row
 template <typename RowOf> inline constexpr bool kIsEvenlySpaced = false;
 template <typename RowOf> inline constexpr bool kIsEvenlySpaced<EvenlySpaced<RowOf>> = true;
 
-// The variant of load_tile for rows that consist of whole 16-byte pieces. Neighbouring threads take the neighbouring
-// chunks that the swizzle permutes among themselves. By this choice the later rows and chunks of a thread lie at
-// constant distances from its first row and chunk.
+// The variant of load_tile for rows that consist of whole 16-byte pieces. Neighbouring threads copy neighbouring
+// 16-byte chunks, within one group of chunks that the swizzle permutes. Therefore the later rows and chunks of a thread
+// are at constant distances from its first row and chunk.
 template <int32 kThreads, typename T, int32 kRows, int32 kCols, int32 kRank, typename RowOf>
 NSA_DEVICE void begin_copies(SharedTile<T, kRows, kCols> tile, const View<T, kRank> &view, int32 columns,
                              const RowOf &row_of) {
@@ -49,8 +50,9 @@ NSA_DEVICE void begin_copies(SharedTile<T, kRows, kCols> tile, const View<T, kRa
   const int32 lane = threadIdx.x % kLanes;
   const int32 first_row = threadIdx.x / kLanes;
   const uint32 first_target = tile.address(first_row, lane);
-  // The distance between rows is taken from the last two rows of the thread, and holds for all rows that exist. The
-  // first rows of a tile may have negative coordinates, which view.cuh turns into large offsets.
+  // The distance between rows is computed from the last two rows of the thread and is the same for all rows that exist.
+  // It cannot be computed from the first rows, because they may have negative coordinates, which view.cuh turns into
+  // large offsets.
   constexpr int32 kLastStep = kSteps - 1;
   const Row last = row_of(first_row + kLastStep * kRowStep);
   int64 pitch = 0;
@@ -105,9 +107,9 @@ NSA_DEVICE void load_tile(SharedTile<T, kRows, kCols> tile, const View<T, kRank>
   }
 }
 
-// Calls move(tile, elements, pair) for each column tile of a row that has columns below `columns`. `elements` says how
-// many of the thread's two columns exist. `pair` says whether one access may move both columns. The compiler knows
-// which column tiles exist as a whole, so no thread tests anything for them.
+// Calls move(tile, elements, pair) for each column tile of a row that has columns below number `columns`. `elements` is
+// the number of the thread's two columns that exist: 0, 1 or 2. `pair` is true if one memory access may move both
+// columns. For column tiles that exist as a whole, the compiler knows `elements`, so no thread tests it at run time.
 template <typename Tile, typename Move> NSA_DEVICE void for_each_pair(bool aligned, int32 columns, const Move &move) {
 #pragma unroll
   for (int32 tile = 0; tile < Tile::kTiles; ++tile) {
@@ -118,9 +120,9 @@ template <typename Tile, typename Move> NSA_DEVICE void for_each_pair(bool align
   }
 }
 
-// Two lanes that hold neighbouring columns of two column tiles exchange one pair each. After the exchange each lane
-// holds four columns of one tile: the even lane of `first`, the odd lane of `second`. The exchange of pairs is its own
-// inverse.
+// Two lanes hold neighbouring pairs of columns in two column tiles, and each gives one of its pairs to the other lane.
+// After the exchange each lane holds four neighbouring columns of one column tile: the even lane of `first`, the odd
+// lane of `second`. A second exchange undoes the first exchange.
 template <typename T> struct alignas(4 * sizeof(T)) Quad {
   Pair<T> pairs[2];
 };
@@ -133,9 +135,10 @@ NSA_DEVICE Quad<T> exchange(Pair<T> first, Pair<T> second) {
   return {{{odd ? received : first.bits}, {odd ? second.bits : received}}};
 }
 
-// Loads a fragment from global memory. Whole column tiles of 16-bit elements in aligned rows are read in the way in
-// which store_tile writes them: 8 bytes per lane, 32 bytes per row. For these reads all lanes take part in an exchange
-// of pairs. load_fragment reads all other fragments column by column: each thread reads the columns that it holds.
+// Loads a fragment directly from global memory to registers. Whole column tiles of 16-bit elements in aligned rows are
+// read with the access pattern of store_tile: 8 bytes per lane, 32 bytes per row. For these reads all lanes take part
+// in an exchange of pairs. load_fragment reads all other fragments column by column: each thread reads the columns that
+// it holds.
 template <typename Result, typename T, int32 kRank, typename RowOf>
 NSA_DEVICE Result load_fragment(const View<T, kRank> &view, int32 columns, const RowOf &row_of) {
   auto result = splat<Result>(T{});
@@ -176,9 +179,9 @@ NSA_DEVICE Result load_fragment(const View<T, kRank> &view, int32 columns, const
   return result;
 }
 
-// The variant of store_tile for aligned rows. All lanes of the warp take part in the exchange of pairs, whether their
-// row exists or not. The exchange makes the store of one lane 8 bytes wide, and the store of a row 32 bytes wide, which
-// is the unit in which memory is written.
+// The variant of store_tile for rows that are aligned to 16 bytes. All lanes of the warp take part in the exchange of
+// pairs, even if their row does not exist. Because of the exchange a lane stores 8 bytes and a row 32 bytes at once;
+// memory is written in units of 32 bytes.
 template <typename Tile, typename T>
 NSA_DEVICE void store_quads(const Tile &fragment, T *target, bool exists, int32 columns, int32 slab, int32 half) {
   const int32 lane = threadIdx.x % 4;
@@ -196,9 +199,9 @@ NSA_DEVICE void store_quads(const Tile &fragment, T *target, bool exists, int32 
         *reinterpret_cast<Quad<T> *>(target + column) = quads[i];
 }
 
-// Stores a fragment of 16-bit elements in pieces of four columns where the rows allow it, else element by element. The
-// store element by element is rare, but every cold start compiles it. The code for it is therefore a plain loop over
-// the column tiles, which form a ring that turns by one in each step.
+// Stores a fragment of 16-bit elements in pieces of four columns where the rows allow it, else element by element.
+// Storing element by element is rare, but the code for it is compiled at each cold start, so it has to be short. It is
+// a plain loop over the column tiles; each step rotates the column tiles in the registers by one.
 template <typename T, int32 kRows, int32 kCols, int32 kWarps, int32 kRank, typename RowOf>
   requires(kIsHalf<T> && Fragment<T, kRows, kCols, kWarps>::kTiles % 2 == 0)
 NSA_DEVICE void store_tile(const Fragment<T, kRows, kCols, kWarps> &fragment, const View<T, kRank> &view, int32 columns,
@@ -258,7 +261,7 @@ NSA_DEVICE void store_tile(const Fragment<T, kRows, kCols, kWarps> &fragment, co
     }
 }
 
-// Loads one element per row. All four lanes that hold a row read the element.
+// Loads one element per row. Each of the four lanes that hold a row reads the row's element.
 template <typename Result, typename T, int32 kRank, typename RowOf>
 NSA_DEVICE Result load_rows(const View<T, kRank> &view, const RowOf &row_of) {
   Result result;
@@ -272,8 +275,8 @@ NSA_DEVICE Result load_rows(const View<T, kRank> &view, const RowOf &row_of) {
   return result;
 }
 
-// Stores one element per row; the first of the row's four lanes writes it. The place of a stored element may depend on
-// the values of other row vectors: row_of(r, place).
+// Stores one element per row; the first of the row's four lanes writes it. If the offset of an element depends on
+// further row vectors, row_of takes their values for the row as further arguments: row_of(r, place).
 template <typename T, int32 kRows, int32 kWarps, int32 kRank, typename RowOf, typename... Places>
 NSA_DEVICE void store_rows(const RowVector<T, kRows, kWarps> &vector, const View<T, kRank> &view, const RowOf &row_of,
                            const Places &...places) {
