@@ -1,6 +1,6 @@
 // Names the state of compiler/ and templates/ that this build was made from. The compiler writes its revision into the
-// manifests of its kernels, and the runtime compares the kernel's revision with the revision of this build. Where a
-// compiler is at hand, the runtime makes a kernel of another compiler revision again.
+// manifests of its kernels, and the runtime compares the kernel's revision with the revision of this build. Where the
+// compiler library can be opened, the runtime compiles a kernel of another revision again.
 // Thread-safety: a constant.
 #pragma once
 

@@ -9,8 +9,8 @@
 
 namespace nsa {
 
-// Returns {"dtype":"bf16","query_heads":64,...}: the fields that the operator reads, without those that have their
-// default. configText does not name the operator. Specs that ask for the same computation have the same configText.
+// Returns {"dtype":"bf16","query_heads":64,...}: the fields that the operator reads and that differ from their
+// defaults. configText does not name the operator. Specs that ask for the same computation have the same configText.
 std::string configText(const Spec &spec);
 
 // Returns {"op":"decode","batch":2,"seqlen_q":1,"seqlen_k":4096,"config":{...}}, with "tokens_q" where the queries of

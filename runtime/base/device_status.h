@@ -1,5 +1,6 @@
-// The status word that kernels set when lengths or lists in device memory break a rule (docs/specification.md 2). A
-// status word is two int32: {code, place}. The first report stays in the status word; later reports are
+// The status word that kernels set when sequence lengths or block lists in device memory break a rule
+// (docs/specification.md 2). A status word is two int32: {code, place}, where `place` is the number of the sequence.
+// The first report stays in the status word; later reports are
 // lost until the host clears the word. A kernel writes nothing for a sequence whose lengths break a rule, and lets a
 // query whose block list breaks a rule attend nothing. Templates name the codes of the status word by number
 // (`tile.report`), so a number never changes its meaning.

@@ -1,5 +1,5 @@
-// Digests. The digest BLAKE2b-256 names everything that is stored: it is the key of a kernel's content, and it finds
-// damaged rows. The hash XXH3-128 makes keys in memory, where speed counts and a forged key would harm only its own
+// Digests. A BLAKE2b-256 digest is the key under which a kernel's content is stored, and shows whether a stored row is
+// damaged. The faster hash XXH3-128 makes the keys of tables in memory, where a forged key would harm only its own
 // process.
 // Thread-safety: functions are safe from any thread; a Digest belongs to one thread at a time.
 #pragma once
@@ -20,11 +20,11 @@ public:
   using Bytes = std::array<std::byte, 32>;
   Digest();
 
-  // Adds raw bytes. Two calls of `update` give the same digest as one call with both texts joined.
+  // Adds raw bytes. Two calls of `update` give the same digest as one call with both texts, one after the other.
   Digest &update(std::span<const std::byte> bytes);
   Digest &update(std::string_view text);
-  // Adds one field of a record to the digest: its length (8 bytes, little endian), then its bytes. With the lengths,
-  // the fields "ab", "c" and the fields "a", "bc" have different digests.
+  // Adds one field of a record to the digest: its length (8 bytes, little endian), then its bytes. Because of the
+  // lengths, the fields "ab", "c" have another digest than the fields "a", "bc".
   Digest &field(std::span<const std::byte> bytes);
   Digest &field(std::string_view text);
 
@@ -33,7 +33,7 @@ public:
   std::string finishHex();
 
 private:
-  // libsodium's state, whose type stays out of this header.
+  // The state of libsodium's BLAKE2b as bytes, so that this header does not include libsodium's header.
   alignas(64) std::byte state[384];
 };
 

@@ -1,9 +1,10 @@
-// Keeps SIGXFSZ away while an operation writes files. A write beyond the process's limit of file sizes (RLIMIT_FSIZE)
-// sends SIGXFSZ, which ends a process that does not handle it. While a FileLimitSignalHeld exists, a write beyond the
-// limit of file sizes only fails, with EFBIG. The outermost FileLimitSignalHeld of a thread takes four system calls and
-// an object within its life takes none, so put one around a whole operation.
-// Thread-safety: a FileLimitSignalHeld works for the thread that makes it. A thread destroys its FileLimitSignalHeld
-// objects in the reverse order of their making.
+// Blocks the signal SIGXFSZ while an operation writes files. A write beyond the process's limit of file sizes
+// (RLIMIT_FSIZE) sends SIGXFSZ, which ends a process that does not handle it. While a FileLimitSignalHeld exists, a
+// write beyond the limit of file sizes only fails, with EFBIG. The first FileLimitSignalHeld of a thread makes four
+// system calls. Further objects that the thread makes while the first one exists make no system call, so an operation
+// of many writes makes one object for all of them.
+// Thread-safety: a FileLimitSignalHeld blocks the signal only in the thread that makes it. A thread destroys its
+// FileLimitSignalHeld objects in the reverse order of their making.
 #pragma once
 
 #include <cerrno>
@@ -31,8 +32,8 @@ public:
       return;
     const int error = errno;
     const timespec atOnce{};
-    // A SIGXFSZ that became pending since the constructor belongs to the library: the operating system sends SIGXFSZ to
-    // the thread that wrote.
+    // The operating system sends SIGXFSZ to the thread that wrote, so a SIGXFSZ that became pending after the
+    // constructor came from a write of the library and is removed.
     while (!isHosts && sigtimedwait(&signal, nullptr, &atOnce) < 0 && errno == EINTR) {
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -1,5 +1,5 @@
-// Converts bf16 and fp16 to float and back, in integer arithmetic, rounding to nearest even. Hosts without instructions
-// for bf16 and fp16, tests and tools get the same bits. A uint16_t carries the value.
+// Converts bf16 and fp16 to float and back, in integer arithmetic, rounding to nearest even. The results have the same
+// bits on every processor, whether or not it has instructions for bf16 and fp16. A uint16_t carries the value.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -12,7 +12,7 @@ inline float bf16ToFloat(uint16_t value) { return std::bit_cast<float>(static_ca
 
 inline uint16_t floatToBf16(float value) {
   uint32_t bits = std::bit_cast<uint32_t>(value);
-  // A NaN whose payload sits in the low half would round to infinity, so it is made quiet.
+  // A NaN whose payload has bits only in the low 16 bits would round to infinity, so it becomes a quiet NaN.
   if ((bits & 0x7fffffffu) > 0x7f800000u)
     return static_cast<uint16_t>((bits >> 16) | 0x40u);
   return static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);

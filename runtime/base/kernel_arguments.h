@@ -141,12 +141,11 @@ struct ViewSlots {
   const void *data = nullptr;                        // nullptr: the tensor is absent
   std::array<int64_t, kMaxCoordinates> strides = {}; // one for each coordinate of the view, in elements
   uint64_t flags = 0;
-  // A view of pages only: the table that names the page of a sequence's rows (runtime/base/manifest.h). nullptr: the
-  // view has no pages.
+  // The block table of a view whose rows lie in pages (runtime/base/manifest.h). nullptr: the view has no pages.
   const int32_t *table = nullptr;
   int64_t tableStride = 0; // from one sequence's row of the table to the next, in elements
-  // A view [entry, time, head] only: the extent of its time coordinate. 0: the extent is not known, so no tensor map is
-  // made.
+  // The extent of the time coordinate of a view [entry, time, head]. 0: the extent is not known or the view has other
+  // coordinates, so the view gets no tensor map.
   int64_t rows = 0;
 
   static ViewSlots make(const void *data, DType dtype, const std::array<int64_t, kMaxCoordinates> &strides,
@@ -158,8 +157,8 @@ struct ViewSlots {
   }
 };
 
-// Views by their numbers, of which a call has only a few. An absent view costs nothing when a SparseViews is made or
-// copied.
+// An array of kCount views, indexed by the number of the view, in which most views are absent. An absent view costs
+// nothing when a SparseViews is made or copied.
 template <size_t kCount> class SparseViews {
 public:
   SparseViews() {}
@@ -196,7 +195,8 @@ private:
   };
 };
 
-// The sizes that the formulas of a grid may use. Each size of a grid is an upper bound of the call.
+// The sizes that the formulas of a grid may use. Each of these sizes is an upper bound for one call, for example the
+// most sequences.
 struct GridSizes {
   int64_t batch = 0;
   int64_t kvHeads = 0;
@@ -228,9 +228,9 @@ struct KernelCall {
   const ViewSlots &operator[](View view) const { return views[static_cast<size_t>(view)]; }
 };
 
-// The kernels `sequences` and `cache_sequences` make a table of the lengths in device memory. In the table of lengths
-// each sequence has a row of kSequenceFields int32. `cache_sequences` adds a second row for each sequence, which
-// describes its new compressed blocks.
+// The kernels `sequences` and `cache_sequences` make a table of the lengths in device memory. The table has one row of
+// kSequenceFields int32 for each sequence. The kernel `cache_sequences` adds a second row for each sequence, which
+// describes the sequence's new compressed blocks.
 inline constexpr int64_t kSequenceFields = 8;
 
 } // namespace nsa

@@ -17,14 +17,14 @@ bool sharesKeys(const Spec &spec, const Maxima &maxima);
 // Returns whether the queries, counted over all sequences and kv heads, are so many that a few programs for each query
 // fill a device.
 bool hasManyQueries(const Spec &spec, const Maxima &maxima);
-// As hasManyQueries, for kernels of attention in which one program takes 128 rows. A row of an attention kernel is a
-// pair of a query and a head of its group.
+// Returns what hasManyQueries returns, but for attention kernels in which one program computes 128 rows. A row of an
+// attention kernel is a pair of a query and one of the group's query heads.
 bool hasManyRows(const Spec &spec, const Maxima &maxima);
 
-// Returns how many selection blocks a segment has. The kernel `rank` keeps the best blocks of each segment, and the
-// kernel `choose` compares the kept blocks. A segment has a power of two of blocks, at least 128. A segment of 0 blocks
-// means that `rank` is not launched: `choose` compares all blocks with each other in less time than one more launch
-// takes.
+// Returns how many selection blocks make one segment of a query's keys: a power of two, at least 128, or 0. The kernel
+// `rank` keeps the blocks with the best scores of each segment, and the kernel `choose` compares the kept blocks. The
+// result 0 means that `rank` is not launched: `choose` compares all blocks with each other in less time than one more
+// launch takes.
 int64_t rankSegment(const Spec &spec, const Maxima &maxima);
 // Returns how many blocks the kernel `rank` keeps of each segment: at least as many as a block list has.
 int64_t keptOfSegment(const Spec &spec);
@@ -33,11 +33,11 @@ struct KeySplits {
   static constexpr int64_t kMost = 16; // splits of one branch
   std::array<int64_t, 3> counts = {};  // splits of cmp, sel, win; 0 where a branch has no kernel
 
-  // Takes the numbers of splits from the rule of docs/operators.md. Where `spec.keySplits` is not 0, each branch that
-  // has enough keys gets `spec.keySplits` splits.
+  // Computes `counts` by the rule of docs/operators.md. Where `spec.keySplits` is not 0, each branch that has enough
+  // keys gets `spec.keySplits` splits.
   static KeySplits make(const Spec &spec, const Maxima &maxima);
-  // Returns the slots that the kernel `merge` has for the results of splits: the splits of all branches that are on,
-  // rounded up to a multiple of 16.
+  // Returns the number of partial results that the kernel `merge` reads for each head of a query: the splits of all
+  // branches that are on, rounded up to a multiple of 16.
   int64_t slots(const Spec &spec) const;
 };
 

@@ -1,5 +1,5 @@
-// Keeps a repeated fault from filling a host's log. Of each tag only a limited number of warnings passes in a minute.
-// Log lines of the levels error, info and debug always pass; a host has to ask for info and debug.
+// Keeps a repeated fault from filling a host's log. Each tag ("cache", "tuner", ...) may log only a limited number of
+// warnings in a minute. The limit does not concern log lines of the levels error, info and debug.
 // Thread-safety: many threads may call the returned sink at once if they may call the given sink at once.
 #pragma once
 

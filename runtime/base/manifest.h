@@ -57,7 +57,8 @@ struct ManifestParam {
   std::string dtype; // views and maps: bf16, fp16, fp32, int32
   int rank = 0;      // views: number of coordinates that address one row, 1 to 5
   int pageRows = 0;  // views: rows of a page; 0: no pages
-  // Of tensor maps: the view that the map is of, the elements of a row, and the box.
+  // Fields that only a tensor map has: the view that it describes, the number of elements in a row, and the size of the
+  // box.
   std::string view{};
   int64_t columns = 0, boxHeads = 0, boxRows = 0;
 
@@ -66,7 +67,7 @@ struct ManifestParam {
   bool operator==(const ManifestParam &) const = default;
 };
 
-// Flag bits in a view's last slot.
+// Bits of the flags in a view's last slot.
 inline constexpr uint64_t kViewRowsAligned16 = 1; // base and every stride are multiples of 16 bytes
 
 struct Manifest {

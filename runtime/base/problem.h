@@ -14,8 +14,8 @@
 
 namespace nsa {
 
-// The operators of docs/specification.md 12. The operators after kDecode are kernels that serve only within a plan of
-// another operator.
+// The operators of docs/specification.md 12. The enumerators after kDecode are kernels that run only within a plan of
+// another operator, so a caller cannot ask for them.
 enum class Operator : int {
   kDense = 0,
   kWindow = 1,
@@ -46,7 +46,8 @@ constexpr bool isWhole(Operator op) { return op == Operator::kNsa || op == Opera
 constexpr bool isTuned(Operator op) {
   return op != Operator::kSequences && op != Operator::kCacheSequences && op != Operator::kAscend;
 }
-// As isTuned(Operator), for the name of an operator, which a stored kernel has. An unknown operator counts as tuned.
+// Returns isTuned(Operator) of the operator with this name, as the manifest of a stored kernel has it. An unknown name
+// gives true.
 bool isTuned(std::string_view op);
 // Returns whether the operator is a kernel of decode that a caller cannot ask for.
 constexpr bool isPartOfDecode(Operator op) { return op > Operator::kCacheSequences; }
@@ -125,8 +126,8 @@ struct Spec {
   bool gatePerGroup = false; // true: gates are [.., kv_heads, 3]; false: [.., query_heads, 3]
   int32_t branches = kAllBranches;
   int32_t pageSize = 0; // tokens of a page of the cache; 0: each sequence's tokens lie together
-  // The limit of the programs that share the keys of a query of decode in each branch. The engine sets keySplits and
-  // not a caller. 0: the rule of key_splits.h decides.
+  // The most programs that may share the keys of one query of decode in each branch. The engine sets keySplits; a
+  // caller cannot. 0: the rule of key_splits.h sets the number.
   int32_t keySplits = 0;
 
   int32_t group() const { return kvHeads ? queryHeads / kvHeads : 0; }
@@ -155,7 +156,8 @@ struct Maxima {
 };
 
 struct Problem {
-  // Templates receive the values of `fixed`. `buckets` only takes part in choosing a kernel.
+  // The values of `fixed` are passed to the template and compiled in. The values of `buckets` are only used to choose a
+  // kernel.
   std::map<std::string, std::string> fixed;   // the values that the operator compiles in: dtype, qk_dim, ...
   std::map<std::string, std::string> buckets; // batch, kv_heads, seqlen_k, seqlen_q, window (by operator)
   std::string op;

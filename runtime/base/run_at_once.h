@@ -1,5 +1,6 @@
-// Shares work between the caller and threads that the library begins. No exception leaves a thread of the library, and
-// no signal handler of the host runs on one. Where no thread can be made, the caller does all the work.
+// Divides the calls of a function among the calling thread and threads that the library begins. No exception leaves a
+// thread of the library, and no signal handler of the host runs on one. Where no thread can be made, the caller does
+// all the work.
 // Thread-safety: several threads call `work` at once.
 #pragma once
 
@@ -25,8 +26,8 @@ struct HelperThreads {
 };
 
 // Calls work(0) to work(count - 1), which return Status, and begins these calls in ascending order. At most `threads`
-// threads work, and the caller is one of them. After a failed call of `work` no further call begins. runAtOnce returns
-// the error of the lowest failing index, so the error is the same in every run.
+// threads call `work`, and the calling thread is one of them. After a failed call of `work` no further call begins.
+// runAtOnce returns the error of the lowest failing index, so the error is the same in every run.
 template <typename Work>
 Status runAtOnce(size_t count, size_t threads, const HelperThreads &helpers, const Work &work) {
   std::vector<Status> results(count);

@@ -69,11 +69,11 @@ std::string_view tensorName(TensorName name); // "q", "k_win", "cu_seqlens_q", .
 
 // What the first dimensions of a tensor count. Tensors that count kQueries, kKeys or kBlocks begin with [batch, time]
 // in the dense layout and with [total] in the packed one. Tensors that count kCache or kCacheBlocks begin with [batch,
-// room] without pages and with [pages, rows of a page] with pages, whatever the layout. A tensor that counts kRing
-// begins with [batch, cmp_block].
+// rows of a sequence] in a cache without pages and with [pages, rows of a page] in a cache with pages, in both layouts.
+// A tensor that counts kRing begins with [batch, cmp_block].
 enum class Lead : uint8_t { kNone, kQueries, kKeys, kBlocks, kCache, kCacheBlocks, kRing, kSequences };
 
-// The dimensions of a tensor behind those that Lead counts.
+// The dimensions of a tensor that follow the dimensions of its Lead.
 enum class Axis : uint8_t {
   kQueryHeads,
   kKvHeads,
@@ -97,7 +97,8 @@ struct TensorRule {
   std::array<Axis, 3> axes;
   bool contiguous; // the last dimension must be contiguous, and is then no coordinate of the view
 };
-// Returns the rule of a tensor. `name` must not be cu_seqlens_q or cu_seqlens_k, which have rules of their own.
+// Returns the type and the dimensions that a tensor must have. `name` must not be cu_seqlens_q or cu_seqlens_k, which
+// have no TensorRule.
 const TensorRule &tensorRule(TensorName name);
 
 struct Operand {

@@ -31,7 +31,7 @@ enum class ErrorCode : int {
 // Returns the stable lower-case name of an error code, such as "invalid argument".
 std::string_view errorCodeName(ErrorCode code);
 
-// What went wrong. The texts `field`, `value` and `rule` are empty where an error has none.
+// What went wrong. Each of the texts `field`, `value` and `rule` is empty if the error has no such text.
 struct ErrorInfo {
   ErrorCode code = ErrorCode::kInternal;
   std::string field;

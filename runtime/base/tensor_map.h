@@ -10,7 +10,8 @@
 
 namespace nsa {
 
-// The rows of a view [entry, time, head]. The strides of a TensorMapShape are in elements.
+// What a tensor map describes: the memory of a view [entry, time, head]. The strides of a TensorMapShape are in
+// elements.
 struct TensorMapShape {
   const void *data = nullptr;
   DType dtype = DType::kBf16;

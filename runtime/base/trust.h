@@ -1,21 +1,22 @@
 // Says who could have written a file. Kernels are code, and so are the libraries that make them, so a file that another
-// user owns or may write is neither read nor opened. The folders on the way to a file count as much as the file,
-// because a user who may write a folder can put another file or folder in its place.
+// user owns or may write is neither read nor opened. The folders on the path of a file are checked as strictly as the
+// file, because a user who may write a folder can put another file or folder in its place.
 //
 // The rule of trust is that of sshd: everything from the root to the file belongs to root or to this process's user,
-// and neither its group nor everyone may write it. A group's right to write counts even when it is the user's own
-// group, because the members of a group are not known. Where a file has an access list, the bits of its group are the
-// list's mask, so access lists are covered. Unlike sshd, the library accepts a folder with the sticky bit (/tmp) on the
-// way to a file: in a sticky folder only the owner of an entry can rename it. The file's own folder must not be sticky,
-// because another user could make a new file in it, for example a log beside a database.
+// and neither its group nor everyone may write it. A file that its group may write is refused even when it is the
+// user's own group, because the members of a group are not known. Where a file has an access list, the bits of its
+// group are the list's mask, so access lists are covered. Unlike sshd, the library accepts a folder with the sticky bit
+// (/tmp) on the way to a file: in a sticky folder only the owner of an entry can rename it. The file's own folder must
+// not be sticky, because another user could make a new file in it, for example a log beside a database.
 //
 // Folders are judged from the root down. Once all folders of a path are found good, only root and this user can change
 // where the path leads, so a file may afterwards be opened or made by its path. A missing folder breaks the rule of
 // trust, because another user might make it meanwhile. A missing file does not break the rule of trust.
 //
 // The functions of trust.h take paths that are absolute and free of links (realpath); `followLinks` alone takes any
-// path. A link that another function than `followLinks` meets was made meanwhile or leads nowhere, and is refused. A
-// fault is returned as words that follow a colon, and "" means that the path is trusted.
+// path. The other functions refuse every symbolic link, because a link in such a path leads nowhere or was made after
+// followLinks ran. A function returns "" for a trusted path, or else the reason why the path is not trusted, worded to
+// follow a colon in an error message.
 // Thread-safety: pure functions of the file system.
 #pragma once
 
@@ -24,7 +25,7 @@
 
 namespace nsa {
 
-// Judges the file and all folders on the way to it.
+// Checks the file and all folders on its path.
 std::string whyNotTrusted(const std::string &path);
 
 // Follows the links of a path to its file. Each link on the way is judged as a file is: by its owner, by its folder,
@@ -36,11 +37,10 @@ struct FollowedPath {
 };
 FollowedPath followLinks(const std::string &path);
 
-// Judges only the folders, from the root to the one that the file is in.
+// Checks only the folders, from the root to `folder`.
 std::string whyFolderNotTrusted(const std::string &folder);
 
-// Judges only the file, in a folder that is trusted. The file is given by its name, or by the facts (fstat) of a file
-// that is open.
+// Checks only the file; its folder must be trusted. `facts` is the result of fstat for a file that is already open.
 std::string whyFileNotTrusted(const std::string &path);
 std::string whyFileNotTrusted(const std::string &path, const struct stat &facts);
 

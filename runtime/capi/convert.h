@@ -19,7 +19,7 @@ Status convert(const nsa_spec *spec, Spec &result);
 Status convert(const nsa_maxima *maxima, const Spec &spec, Maxima &result);
 Status convert(const nsa_binding *bindings, size_t count, Bindings &result);
 
-// Returns the struct that a host would have written.
+// Returns the struct of the C ABI that stands for the same values, for calls of the host's callbacks.
 nsa_spec convert(const Spec &spec);
 nsa_maxima convert(const Maxima &maxima);
 

@@ -1,6 +1,6 @@
 // The CPU behind the engine's Device interface. CPU kernels are made for a feature level (x86-64-v3 or v4). The feature
 // level is in the device key and in the kernel's manifest. A kernel that was stored for a higher feature level than
-// this processor has is a miss and never an illegal instruction.
+// this processor has is therefore not found and never runs.
 // Thread-safety: as Device.
 #pragma once
 

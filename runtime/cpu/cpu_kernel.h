@@ -17,8 +17,8 @@ public:
                                               std::span<const std::byte> image);
 
   Status launch(const uint64_t *slots, const int32_t (&grid)[3], void *workspace, void *stream) const override;
-  // The scratch of the calling thread, which runs programs too. Each caller of a CPU kernel needs scratch of its own,
-  // because many threads may run one plan.
+  // The bytes of scratch memory that the calling thread needs, because it runs programs too. Each caller of a CPU
+  // kernel needs scratch of its own, because many threads may run one plan.
   size_t workspaceBytes() const override { return scratchBytes; }
   Status writeMap(const TensorMapShape &shape, uint64_t *slots) const override {
     assert(false && "a kernel of the CPU has no tensor maps");

@@ -1,6 +1,7 @@
 // One GPU behind the engine's Device interface: primary context, modules, status words, and memory and clock for
-// tuning. The facts that describe the device need no context. A thread of the device may make the CUDA context while
-// the caller compiles. Calls that need the context wait for it, and fail when the context cannot be made.
+// tuning. Reading the device's name, its target and its limits needs no CUDA context. A thread of the device may make
+// the CUDA context while the caller compiles. Calls that need the context wait for it, and fail when the context cannot
+// be made.
 // Thread-safety: as Device.
 #pragma once
 

@@ -15,9 +15,10 @@ inline constexpr int kOldestDriver = 12000; // 12.0
 class Driver {
 public:
   // Returns the process's driver. The first call of `get` opens and initialises the driver. The error of `get` says
-  // what is missing: the library, a real library (the toolkit's stub can only be linked), a device, or version 12.0.
+  // what is wrong: libcuda.so.1 is missing or is the toolkit's stub, there is no device, or the driver is older than
+  // 12.0.
   static Result<const Driver *> get();
-  // Opens another file than libcuda.so.1, for tests of the errors.
+  // Opens the library `file` in the place of libcuda.so.1, so that tests can check the errors.
   static Result<const Driver *> open(const char *file);
 
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration takes none

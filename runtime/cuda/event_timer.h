@@ -13,7 +13,7 @@ namespace nsa::cuda {
 
 class EventTimer {
 public:
-  // The resolution of events by the driver's manual (cuEventElapsedTime).
+  // The resolution of the times that cuEventElapsedTime returns, as the driver's manual gives it.
   static constexpr double kResolutionMs = 5e-4;
 
   EventTimer(const PrimaryContext &context, Stream stream, size_t flushBytes)

@@ -1,5 +1,6 @@
-// Keeps the tensor maps that a thread made lately. A serving loop runs the same tensors again and again, and making a
-// map costs more than the rest of a launch. A tensor map depends on its shape alone, so it never becomes stale.
+// Keeps the tensor maps that a thread made most recently. A serving loop runs the same tensors again and again, and
+// making a map costs more than the rest of a launch. A tensor map depends on its shape alone, so it never becomes
+// stale.
 // Thread-safety: one thread uses a TensorMapCache; writeTensorMap has one for each thread.
 #pragma once
 
@@ -14,8 +15,8 @@
 namespace nsa::cuda {
 
 // A cache of tensor maps, small enough for a core's first-level cache. A shape belongs to one set of the cache, and a
-// new shape replaces the shape of its set that was not used for longest. A set of the cache has several places, because
-// calls that alternate may have shapes of one set.
+// new shape replaces the shape of its set that was not used for longest. A set of the cache holds several shapes,
+// because alternating calls may use shapes that belong to one set.
 class TensorMapCache {
 public:
   static constexpr size_t kSets = 8, kWays = 4;
@@ -46,7 +47,7 @@ private:
   uint64_t uses = 0;
 };
 
-// Copies the tensor map of a shape to `slots`, which have room for ManifestParam::kMapSlots values.
+// Copies the tensor map of a shape to `slots`, an array of ManifestParam::kMapSlots values.
 Status writeTensorMap(const PrimaryContext &context, const TensorMapShape &shape, uint64_t *slots);
 
 } // namespace nsa::cuda
