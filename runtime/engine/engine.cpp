@@ -1,22 +1,14 @@
 #include "runtime/engine/engine.h"
 
 #include "runtime/base/key_splits.h"
-#include "runtime/base/log_limit.h"
-#include "runtime/cpu/cpu_device.h"
-#include "runtime/cuda/cuda_device.h"
-#include "runtime/engine/cache_settings.h"
 #include "runtime/engine/comparison.h"
 #include "runtime/engine/describe.h"
 #include "runtime/engine/miss_report.h"
-#include "runtime/engine/option_paths.h"
 #include "runtime/engine/plan_parts.h"
 #include "runtime/engine/profiler_range.h"
 #include "runtime/engine/routes.h"
-#include "runtime/engine/template_folder.h"
 
 #include <algorithm>
-#include <charconv>
-#include <chrono>
 #include <cmath>
 #include <string_view>
 #include <unistd.h>
@@ -24,8 +16,6 @@
 namespace nsa {
 
 namespace {
-
-constexpr std::string_view kCudaPrefix = "cuda:";
 
 // The keys of an operator's kernels, quoted.
 std::string problemTexts(const Spec &spec, const Maxima &maxima) {
@@ -93,145 +83,6 @@ Status checkRequest(const Spec &spec, const Maxima &maxima) {
 } // namespace
 
 void EngineRelease::operator()(Engine *engine) const { engine->release(); }
-
-Result<EnginePointer> Engine::open(EngineOptions options, const EngineOptions::Environment &environment) {
-  NSA_RETURN_IF_ERROR(checkPaths(options, environment));
-  std::unique_ptr<Engine> engine(new Engine);
-  engine->options = std::move(options);
-  NSA_RETURN_IF_ERROR(engine->options.resolve(environment));
-  engine->openLog();
-  ProfilerRange::attach(engine->options.profilerPath);
-  NSA_RETURN_IF_ERROR(engine->openDevice());
-  return open(std::move(engine));
-}
-
-Result<EnginePointer> Engine::openInChild() const {
-  if (ownDevice->isGpu()) {
-    ErrorInfo info;
-    info.code = ErrorCode::kUnavailable;
-    info.message = "this process is a fork of the one that opened the engine, and CUDA does not survive a fork";
-    info.hint = "create the engine in the child, in a process whose parent has not used CUDA, or start the process "
-                "with spawn or exec instead of fork";
-    return Status(std::move(info));
-  }
-  std::unique_ptr<Engine> child(new Engine);
-  child->options = options;
-  child->openLog();
-  child->gpuTrouble = gpuTrouble;
-  // The child takes the parent's kind of device even where the caller did not choose one, because plans of both must
-  // agree.
-  NSA_RETURN_IF_ERROR(child->openCpu());
-  return open(std::move(child));
-}
-
-// All but the device, which is there.
-Result<EnginePointer> Engine::open(std::unique_ptr<Engine> engine) {
-  const EngineOptions &resolved = engine->options;
-  Result<std::string> choiceDevice = choiceDeviceOf(engine->ownDevice->key(), resolved.templateDir);
-  if (!choiceDevice)
-    return choiceDevice.status();
-  std::vector<std::string> warnings;
-  Result<CacheSettings> cacheSettings = settingsOf(resolved, warnings);
-  if (!cacheSettings)
-    return cacheSettings.status();
-  for (const std::string &warning : warnings)
-    engine->logger.log(LogLevel::kWarning, "cache", warning);
-  if (!resolved.recordPath.empty()) {
-    Result<std::unique_ptr<PlanRecord>> record = PlanRecord::open(resolved.recordPath);
-    if (!record)
-      return record.status();
-    engine->record = std::move(*record);
-  }
-  if (!resolved.pinPath.empty()) {
-    Result<std::unique_ptr<PinnedTable>> pinned = PinnedTable::open(resolved.pinPath, cacheSettings->signatures);
-    if (!pinned)
-      return pinned.status();
-    if (const std::string warning = (*pinned)->warning(); !warning.empty())
-      engine->logger.log(LogLevel::kWarning, "cache", warning);
-    engine->pin = std::move(*pinned);
-  }
-  engine->cache = std::make_unique<KernelCache>(std::move(*cacheSettings), engine->logger);
-  if (!resolved.forceBranch.empty() || resolved.uniformGate) {
-    engine->gateOverride.emplace(*engine->ownDevice, resolved.forceBranch);
-    engine->logger.log(LogLevel::kWarning, "engine",
-                       "for debugging, whatever the gates: " + engine->gateOverride->text());
-  }
-  engine->planner = std::make_unique<Planner>(*engine->ownDevice, std::move(*choiceDevice), *engine->cache,
-                                              engine->pin.get(), resolved, engine->logger, engine->ownCounters);
-  engine->pool.emplace(*engine->ownDevice);
-  if (*resolved.missPolicy == MissPolicy::kBackground) {
-    Engine *self = engine.get();
-    engine->background.emplace(
-        BackgroundTuner::Work{
-            .prepare =
-                [self] {
-                  self->ownDevice->ignoreCaptures();
-                  self->planner->openCompiler();
-                },
-            .tune = [self](const BackgroundTuner::Job &job, const BackgroundTuner::StopSignal &stop,
-                           bool &better) { return self->tuneMeanwhile(job, stop, better); },
-            .tell = resolved.tuned
-                        ? [self](const BackgroundTuner::Job &job) { self->options.tuned(job.spec, job.maxima); }
-                        : std::function<void(const BackgroundTuner::Job &)>()},
-        engine->ownCounters, engine->logger);
-  }
-  return EnginePointer(engine.release());
-}
-
-void Engine::openLog() {
-  auto seconds = [] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-  };
-  logger =
-      Logger(limitLog(options.log, {.lines = options.logLimit}, seconds, ownCounters.logDropped), *options.logLevel);
-}
-
-Status Engine::openDevice() {
-  std::string_view name = options.device;
-  if (name.starts_with(kCudaPrefix)) {
-    int ordinal = 0;
-    std::string_view digits = name.substr(kCudaPrefix.size());
-    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
-    if (error != std::errc() || end != digits.data() + digits.size() || ordinal < 0)
-      return Status::invalid("device", options.device, "must be cpu or cuda:N");
-    // The first compilations need no context, so a thread makes the context beside them. A device that the caller did
-    // not choose is opened at once below, because an engine without a usable GPU must take the CPU then.
-    Result<std::unique_ptr<Device>> gpu = cuda::CudaDevice::open(ordinal, cuda::CudaDevice::Start::kBeside);
-    if (!gpu)
-      return gpu.status();
-    ownDevice = std::move(*gpu);
-    return Status::ok();
-  }
-  if (!name.empty() && name != "cpu")
-    return Status::invalid("device", options.device, "must be cpu or cuda:N");
-  if (name.empty()) {
-    Result<std::unique_ptr<Device>> gpu = cuda::CudaDevice::open(0);
-    if (gpu) {
-      ownDevice = std::move(*gpu);
-      return Status::ok();
-    }
-    gpuTrouble = gpu.status().toString();
-    if (!options.fallbacks->allows(FallbackStep::kCpu)) {
-      ErrorInfo info = gpu.status().error();
-      info.message = "no GPU serves, and the fallback to the CPU is not allowed: " + gpuTrouble;
-      info.hint = "name a device, or allow the step cpu in `fallbacks` (NSA_FALLBACKS)";
-      return Status(std::move(info));
-    }
-    ownCounters.countFallback(FallbackStep::kCpu);
-    // A machine without a GPU is no news; one whose GPU cannot be used is.
-    LogLevel level = gpu.status().code() == ErrorCode::kUnavailable ? LogLevel::kInfo : LogLevel::kWarning;
-    logger.log(level, "engine", "the CPU serves: " + gpuTrouble);
-  }
-  return openCpu();
-}
-
-Status Engine::openCpu() {
-  Result<std::unique_ptr<Device>> cpu = cpu::CpuDevice::open(options.cpuThreads, options.cpuFeatures);
-  if (!cpu)
-    return cpu.status();
-  ownDevice = std::move(*cpu);
-  return Status::ok();
-}
 
 void Engine::release() {
   if (background)
