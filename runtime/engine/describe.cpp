@@ -179,7 +179,7 @@ std::string describeExplain(const ExplainDescription &explain) {
   if (explain.inMemory)
     json["would"] = "run what is in memory";
   else if (explain.choice && explain.choiceTrouble.empty())
-    json["would"] = "run what the database holds";
+    json["would"] = "run what the " + std::string(planSourceName(explain.choiceSource)) + " holds";
   else if (explain.servedBy)
     json["would"] = "serve what is stored for another problem";
   else if (explain.isRemade)
@@ -224,8 +224,9 @@ std::string describeExplain(const ExplainDescription &explain) {
                          {"never", explain.measured->threshold == StoredRoute::kNever},
                          {"template", explain.measuredTemplate}};
 
-  Json database = {{"found", explain.choice.has_value()}};
+  Json database = {{"found", explain.choice.has_value()}, {"place", explain.choicePlace}};
   if (explain.choice) {
+    database["source"] = planSourceName(explain.choiceSource);
     database["content"] = explain.choice->content;
     database["template"] = explain.choiceTemplate;
     database["config"] = explain.choiceConfig;

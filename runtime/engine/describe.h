@@ -66,8 +66,10 @@ struct ExplainDescription {
   std::optional<ChoiceSummary> servedBy; // the choice that a stored fallback takes
   double distance = 0;
   std::string fallbacks;              // the steps that are allowed
-  std::optional<StoredChoice> choice; // the choice that the database holds
-  std::string choiceTrouble;          // why that choice cannot serve; "" when it can
+  std::optional<StoredChoice> choice; // the stored choice
+  PlanSource choiceSource = PlanSource::kDatabase;
+  std::string choicePlace;   // the file of the choice; without a choice, where it was looked for
+  std::string choiceTrouble; // why that choice cannot serve; "" when it can
   std::string choiceTemplate, choiceConfig;
   MissPolicy policy = MissPolicy::kDefault;
   std::vector<Candidate> candidates; // the candidates that a miss would choose from

@@ -258,6 +258,21 @@ std::string KernelCache::layerPath(int layer) {
   return static_cast<size_t>(layer) <= all.size() ? all[static_cast<size_t>(layer) - 1]->path() : "";
 }
 
+std::string KernelCache::places() {
+  const Packs &serving = packs();
+  const size_t refused = settings.packs.size() - serving.size();
+  std::string text = settings.path;
+  if (serving.size() == 1)
+    text += " and the pack " + serving.front()->path();
+  else if (!serving.empty())
+    text += " and " + std::to_string(serving.size()) + " packs";
+  if (refused == 1)
+    text += ", and one pack was refused";
+  else if (refused != 0)
+    text += ", and " + std::to_string(refused) + " packs were refused";
+  return text;
+}
+
 std::string KernelCache::trouble() const {
   if (!isOpen()) {
     std::string found;

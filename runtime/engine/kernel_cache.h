@@ -36,7 +36,7 @@ public:
   struct Hit {
     StoredChoice choice;
     StoredKernel kernel;
-    int layer = 0; // the layer of the choice, as in ChoiceSummary
+    int layer = 0; // the layer of the choice, as in ChoiceSummary: 0 is the database, and the packs follow from 1 on
   };
 
   // Opens no file. The first put or lease makes the database when it is missing; lookups make no file.
@@ -75,6 +75,8 @@ public:
   const std::string &path() const { return settings.path; }
   // Returns the path of a layer's file.
   std::string layerPath(int layer);
+  // Returns the files in which the cache looks for a kernel: "/kernels.db and the pack /a.nsapack".
+  std::string places();
   // Returns "" while the database works, or else the reason why the database does not work. `trouble` makes no file.
   std::string trouble() const;
   CacheCounters counters() const;

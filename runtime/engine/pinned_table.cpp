@@ -103,7 +103,7 @@ std::optional<KernelCache::Hit> PinnedTable::find(const std::string &problem, co
     kernel = findKernel(choice->content);
   if (!kernel)
     return std::nullopt;
-  return KernelCache::Hit{std::move(*choice), std::move(*kernel)};
+  return KernelCache::Hit{std::move(*choice), std::move(*kernel), pack ? 1 : 0};
 }
 
 std::optional<StoredRoute> PinnedTable::findRoute(const std::string &family, const std::string &device,

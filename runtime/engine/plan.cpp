@@ -14,7 +14,7 @@
 namespace nsa {
 
 std::string_view planSourceName(PlanSource source) {
-  constexpr std::string_view kNames[] = {"memory", "database", "compiled"};
+  constexpr std::string_view kNames[] = {"memory", "database", "pack", "compiled"};
   return kNames[static_cast<int>(source)];
 }
 

@@ -20,8 +20,9 @@ namespace nsa {
 class Engine;
 struct ComparisonState;
 
-enum class PlanSource { kMemory, kDatabase, kCompiled };
-std::string_view planSourceName(PlanSource source); // "memory", "database", "compiled"
+// In ascending order: a plan of several kernels has the greatest source of them.
+enum class PlanSource { kMemory, kDatabase, kPack, kCompiled };
+std::string_view planSourceName(PlanSource source); // "memory", "database", "pack", "compiled"
 
 struct PlanTimes {
   double lookupMs = 0, renderMs = 0, compileMs = 0, tuneMs = 0, loadMs = 0;

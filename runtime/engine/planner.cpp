@@ -205,7 +205,7 @@ std::shared_ptr<const KernelCore> Planner::load(Search &search, const KernelCach
   const bool outdated = isOutdated(search, manifest);
   if (Status status = adopt(search, hit.kernel.content, std::move(manifest), hit.kernel.binary); !status.isOk())
     return refuse(search, status);
-  search.core->source = PlanSource::kDatabase;
+  search.core->source = sourceOf(hit);
   search.core->tuned = hit.choice.tuned;
   search.core->outdated = outdated;
   return search.core;

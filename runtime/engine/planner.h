@@ -89,7 +89,10 @@ private:
   std::optional<KernelCache::Hit> lookUp(const std::string &problem, const std::string &chosenOn);
   std::optional<KernelCache::Hit> peek(const std::string &problem, const std::string &chosenOn);
   std::vector<ChoiceSummary> choicesOf(const std::string &op) { return pin ? pin->choicesOf(op) : cache.choicesOf(op); }
-  const std::string &choicesPath() const { return pin ? pin->path() : cache.path(); }
+  std::string placesOfChoices() { return pin ? pin->path() : cache.places(); }
+  static PlanSource sourceOf(const KernelCache::Hit &hit) {
+    return hit.layer > 0 ? PlanSource::kPack : PlanSource::kDatabase;
+  }
   // Parses and checks the manifest of a row. Returns nullopt, with a warning, when the row is damaged or foreign.
   std::optional<Manifest> accept(Search &search, const KernelCache::Hit &hit, const std::string &target) const;
   std::shared_ptr<const KernelCore> load(Search &search, const KernelCache::Hit &hit, Manifest manifest);

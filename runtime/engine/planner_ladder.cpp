@@ -101,7 +101,7 @@ std::shared_ptr<const KernelCore> Planner::serveRung(Search &search, const Rung 
   } else if (status.isOk()) {
     const bool outdated = isOwnCode && isOutdated(search, *manifest);
     status = adopt(search, hit->kernel.content, std::move(*manifest), hit->kernel.binary);
-    search.core->source = PlanSource::kDatabase;
+    search.core->source = sourceOf(*hit);
     search.core->outdated = outdated;
   }
   if (!status.isOk()) {
@@ -143,7 +143,7 @@ Status Planner::cacheMiss(const Search &search) {
                   ? "the one that is there cannot serve"
                   : "nearest: " + differenceText(request, *nearest);
   info.message = "no stored kernel for '" + search.core->problemKey + "' on '" + choiceDevice + "'; " + info.rule +
-                 "; looked in " + choicesPath();
+                 "; looked in " + placesOfChoices();
   if (std::string trouble = pin ? "" : cache.trouble(); !trouble.empty())
     info.message += "; " + trouble;
   for (const std::string &fallback : search.core->fallbacks)
@@ -164,8 +164,12 @@ bool Planner::mayCompile(Operator op) const {
 
 void Planner::explainStored(Search &search, ExplainDescription &explain) {
   std::optional<KernelCache::Hit> hit = peek(explain.problem, choiceDevice);
-  if (!hit)
+  if (!hit) {
+    explain.choicePlace = placesOfChoices();
     return;
+  }
+  explain.choiceSource = sourceOf(*hit);
+  explain.choicePlace = pin ? pin->path() : cache.layerPath(hit->layer);
   Result<Manifest> manifest = Manifest::parse(hit->kernel.manifest);
   Status serves = manifest ? checkServes(*manifest, search.problem, device.target()) : manifest.status();
   if (manifest) {

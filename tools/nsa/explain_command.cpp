@@ -32,15 +32,16 @@ void printExplanation(const nlohmann::json &report) {
               route.value("source", "").c_str(), route.value("why", "").c_str());
   }
   const nlohmann::json &database = report["database"];
+  const std::string source = database.value("source", ""), place = database.value("place", "");
   if (!database.value("found", false))
-    printText("database   holds no kernel for it\n");
+    printText("stored     no kernel for it; looked in %s\n", place.c_str());
   else if (const std::string trouble = database.value("trouble", ""); !trouble.empty())
-    printText("database   holds %.12s, which cannot serve: %s\n", database.value("content", "").c_str(),
-              trouble.c_str());
+    printText("%-10s %s holds %.12s, which cannot serve: %s\n", source.c_str(), place.c_str(),
+              database.value("content", "").c_str(), trouble.c_str());
   else
-    printText("database   holds %.12s: %s %s, %s%s\n", database.value("content", "").c_str(),
-              database.value("template", "").c_str(), database.value("config", "").c_str(),
-              database.value("tuned", false) ? "measured" : "not measured",
+    printText("%-10s %s holds %.12s: %s %s, %s%s\n", source.c_str(), place.c_str(),
+              database.value("content", "").c_str(), database.value("template", "").c_str(),
+              database.value("config", "").c_str(), database.value("tuned", false) ? "measured" : "not measured",
               database.value("cut", "").empty() ? "" : (" (" + database.value("cut", "") + ")").c_str());
   if (const std::string trouble = report.value("candidates_trouble", ""); !trouble.empty())
     printText("candidates none: %s\n", trouble.c_str());

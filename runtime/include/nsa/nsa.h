@@ -465,10 +465,10 @@ NSA_API nsa_status nsa_run_timed(const nsa_plan *plan, const nsa_binding *bindin
  * since it was cleared. */
 NSA_API nsa_status nsa_plan_status(nsa_plan *plan, void *stream, nsa_error *error) NSA_NOEXCEPT;
 
-/* A JSON text that says what the plan runs: `operator`, `problem`, `device`, `source` (memory, database, compiled),
- * `tuned`, `fallbacks` (kernels that were tried first, and why they did not serve), `milliseconds` of lookup, render,
- * compile, tune and load, and `launches` in their order, each with operator, template, config, content, target and
- * grid. The text of nsa_plan_describe is valid as long as the plan. */
+/* A JSON text that says what the plan runs: `operator`, `problem`, `device`, `source` (memory, database, pack,
+ * compiled), `tuned`, `fallbacks` (kernels that were tried first, and why they did not serve), `milliseconds` of
+ * lookup, render, compile, tune and load, and `launches` in their order, each with operator, template, config, content,
+ * target and grid. The text of nsa_plan_describe is valid as long as the plan. */
 NSA_API const char *nsa_plan_describe(const nsa_plan *plan) NSA_NOEXCEPT;
 
 /* Says what would run for a spec, without compiling or storing anything. The JSON of nsa_explain is freed with

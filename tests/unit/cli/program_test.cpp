@@ -367,6 +367,7 @@ TEST_F(Program, ExplainSaysWhyNothingWouldRun) {
   EXPECT_EQ(missed.code, 1);
   EXPECT_NE(missed.err.find(": would fail with a cache miss"), std::string::npos) << missed.err;
   EXPECT_NE(missed.out.find("would      fail with a cache miss"), std::string::npos) << missed.out;
+  EXPECT_NE(missed.out.find("stored     no kernel for it; looked in :memory:\n"), std::string::npos) << missed.out;
   EXPECT_NE(report.value("candidates_trouble", "").find("absent.so"), std::string::npos) << outcome.out;
   EXPECT_FALSE(report["database"].value("found", true));
 }

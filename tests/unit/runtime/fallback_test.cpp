@@ -1,9 +1,49 @@
 // Fallbacks of an engine that makes nothing, from stored kernels to a finished run: what serves, how it is counted and
 // shown, and what is an error instead. No compiler takes part, and none is opened.
+#include "cache/pack_writer.h"
 #include "tests/unit/runtime/fallback_fixture.h"
+
+#include <filesystem>
 
 namespace nsa::test::c_api {
 namespace {
+
+TEST_F(Fallback, APackIsNamedWhereItServesAndWhereItDoesNot) {
+  const std::string own = folder.file("own.db"), pack = folder.file("kernels.nsapack");
+  storeIn(own, 40, 7, "packed");
+  {
+    Result<CacheFile> from = CacheFile::open(own);
+    ASSERT_TRUE(from) << from.status().toString();
+    const Result<PackReport> report = writePack(*from, pack, {.source = "test"});
+    ASSERT_TRUE(report) << report.status().toString();
+  }
+  const std::string path = std::filesystem::canonical(pack);
+  Engine engine(cache, [&](nsa_engine_options &options) { options.cache_packs = pack.c_str(); });
+  ASSERT_EQ(engine.status, NSA_OK) << engine.error.message;
+  const Json would = explain(engine, call);
+  EXPECT_EQ(would["would"], "run what the pack holds");
+  EXPECT_EQ(would["database"]["source"], "pack");
+  EXPECT_EQ(would["database"]["place"], path);
+  Plan plan(engine, call);
+  ASSERT_EQ(plan.status, NSA_OK) << plan.error.message;
+  EXPECT_EQ(describe(plan)["source"], "pack");
+  EXPECT_EQ(describe(plan)["launches"][0]["source"], "pack");
+  EXPECT_EQ(describe(Plan(engine, call))["source"], "memory");
+  Call other(NSA_LAYOUT_DENSE);
+  other.maxima.max_seqlen_k = 600;
+  EXPECT_EQ(describe(Plan(engine, other))["source"], "pack") << "as the nearest";
+
+  call.spec.qk_dim = 16;
+  EXPECT_EQ(explain(engine, call)["database"]["place"], cache + " and the pack " + path);
+  Plan missed(engine, call);
+  EXPECT_EQ(missed.status, NSA_CACHE_MISS);
+  EXPECT_NE(std::string(missed.error.message).find("; looked in " + cache + " and the pack " + path), std::string::npos)
+      << missed.error.message;
+
+  Engine pinned(cache, [&](nsa_engine_options &options) { options.pin_path = pack.c_str(); });
+  call.spec.qk_dim = 8;
+  EXPECT_EQ(describe(Plan(pinned, call))["source"], "pack") << "a pinned one";
+}
 
 TEST_F(Fallback, TheNearestLengthServesAndIsShown) {
   storeFor(600, 7, "far");

@@ -95,6 +95,19 @@ TEST_F(LayersTest, TunedBeforeUntunedAndTheDatabaseBeforePacks) {
   EXPECT_TRUE(log.empty()) << log.front();
 }
 
+TEST_F(LayersTest, SaysWhereItLooks) {
+  EXPECT_EQ(open().places(), database);
+  put(first, "a", "first-a", true);
+  const std::string pack = std::filesystem::canonical(packOf("first"));
+  EXPECT_EQ(open().places(), database + " and the pack " + pack);
+  settings.packs.push_back(folder.file("absent.nsapack"));
+  EXPECT_EQ(open().places(), database + " and the pack " + pack + ", and one pack was refused");
+  put(second, "a", "second-a", true);
+  packOf("second");
+  settings.packs.push_back(folder.file("lost.nsapack"));
+  EXPECT_EQ(open().places(), database + " and 2 packs, and 2 packs were refused");
+}
+
 TEST_F(LayersTest, AKernelComesFromAnyLayer) {
   put(database, "a", "shared", true);
   put(first, "a", "shared", true);
