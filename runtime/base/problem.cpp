@@ -145,16 +145,22 @@ float Spec::effectiveScale() const { return scale != 0 ? scale : 1.0f / std::sqr
 
 namespace {
 
-Status atLeast(const char *name, int32_t value, int32_t least, const char *why = "") {
+Status atLeast(const char *name, int32_t value, int32_t least, const char *why = "", const char *hint = "") {
   if (value >= least)
     return Status::ok();
-  return Status::invalid(name, std::to_string(value), "must be at least " + std::to_string(least) + why);
+  return Status::invalid(name, std::to_string(value), "must be at least " + std::to_string(least) + why, hint);
 }
 
 Status checkMultiple(const char *name, int32_t value, int32_t stride) {
   if (value % stride == 0)
     return Status::ok();
   return Status::invalid(name, std::to_string(value), "must be a multiple of cmp_stride = " + std::to_string(stride));
+}
+
+// A spec in which several fields are zero that have another default was never filled with the defaults.
+const char *hintOfDefaults(const Spec &spec) {
+  const int32_t fields[] = {spec.window, spec.cmpBlock, spec.cmpStride, spec.selBlock, spec.selCount, spec.localBlocks};
+  return std::count(std::begin(fields), std::end(fields), 0) > 1 ? "nsa_spec_init sets the defaults" : "";
 }
 
 template <size_t N> Status checkEnumerator(const char *name, const std::string_view (&names)[N], int value) {
@@ -177,6 +183,7 @@ Status Spec::validate() const {
   NSA_RETURN_IF_ERROR(checkEnumerator("layout", kLayoutNames, static_cast<int>(layout)));
 
   const uint32_t fields = fieldsOf(op);
+  const char *hint = hintOfDefaults(*this);
   if (fields & kHeads)
     NSA_RETURN_IF_ERROR(atLeast("query_heads", queryHeads, 1));
   NSA_RETURN_IF_ERROR(atLeast("kv_heads", kvHeads, 1));
@@ -193,18 +200,18 @@ Status Spec::validate() const {
                              "must be at most 128 times kv_heads = " + std::to_string(kvHeads));
   }
   if (fields & kWindowField)
-    NSA_RETURN_IF_ERROR(atLeast("window", window, 1, " (the query's own token counts)"));
+    NSA_RETURN_IF_ERROR(atLeast("window", window, 1, " (the query's own token counts)", hint));
   if ((fields & kQk) && !(scale >= 0 && scale <= kMostScale))
     return Status::invalid("scale", formatFloat(scale),
                            "must be above 0 and at most " + formatFloat(kMostScale) + ", or 0 for 1/sqrt(qk_dim)");
   if (fields & kCmpGeometry) {
-    NSA_RETURN_IF_ERROR(atLeast("cmp_stride", cmpStride, 1));
-    NSA_RETURN_IF_ERROR(atLeast("cmp_block", cmpBlock, 1));
+    NSA_RETURN_IF_ERROR(atLeast("cmp_stride", cmpStride, 1, "", hint));
+    NSA_RETURN_IF_ERROR(atLeast("cmp_block", cmpBlock, 1, "", hint));
     NSA_RETURN_IF_ERROR(checkMultiple("cmp_block", cmpBlock, cmpStride));
   }
   if (fields & kSelGeometry) {
-    NSA_RETURN_IF_ERROR(atLeast("sel_block", selBlock, 1));
-    NSA_RETURN_IF_ERROR(atLeast("sel_count", selCount, 1));
+    NSA_RETURN_IF_ERROR(atLeast("sel_block", selBlock, 1, "", hint));
+    NSA_RETURN_IF_ERROR(atLeast("sel_count", selCount, 1, "", hint));
     if (selCount > 64)
       return Status::invalid("sel_count", std::to_string(selCount), "must be at most 64");
     if (fields & kCmpGeometry)
@@ -212,7 +219,7 @@ Status Spec::validate() const {
   }
   if (fields & kForced) {
     NSA_RETURN_IF_ERROR(atLeast("init_blocks", initBlocks, 0));
-    NSA_RETURN_IF_ERROR(atLeast("local_blocks", localBlocks, 1, " (the query's own block counts)"));
+    NSA_RETURN_IF_ERROR(atLeast("local_blocks", localBlocks, 1, " (the query's own block counts)", hint));
     if (int64_t{initBlocks} + localBlocks > selCount)
       return Status::invalid("sel_count", std::to_string(selCount),
                              "must be at least init_blocks + local_blocks = " +

@@ -1,9 +1,11 @@
 // Reads the words of line-based texts (manifests and the headers of templates), and makes texts of files fit for a log
-// or a terminal.
+// or a terminal. Writes addresses.
 // Thread-safety: pure functions.
 #pragma once
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -47,6 +49,13 @@ inline std::string printable(std::string_view text, std::string_view kept = "") 
     }
   }
   return result;
+}
+
+// An address as debuggers print it: "0x7f3a10000008".
+inline std::string addressText(const void *address) {
+  char text[2 * sizeof address + 1];
+  const auto [end, error] = std::to_chars(text, text + sizeof text, reinterpret_cast<uintptr_t>(address), 16);
+  return "0x" + std::string(text, end);
 }
 
 } // namespace nsa

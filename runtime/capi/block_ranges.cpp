@@ -116,7 +116,7 @@ private:
       if (tensor->shape[axis] < 0)
         return Status::invalid(name + ".shape[" + std::to_string(axis) + "]", std::to_string(tensor->shape[axis]),
                                "must not be negative");
-    return isEmpty(tensor) ? Status::ok() : requirePointer(tensor->data, (name + ".data").c_str());
+    return isEmpty(tensor) ? Status::ok() : requirePointer(tensor->data, name + ".data");
   }
 
   Status layOutDense() {

@@ -39,8 +39,7 @@ Status convertTensor(TensorName name, const nsa_tensor &tensor, Tensor &result) 
   auto broken = [&](const char *aspect, std::string value, std::string rule) {
     return Status::invalid(std::string(tensorName(name)) + aspect, std::move(value), std::move(rule));
   };
-  if (tensor.size != sizeof(nsa_tensor))
-    return broken(".size", std::to_string(tensor.size), "must be " + std::to_string(sizeof(nsa_tensor)));
+  NSA_RETURN_IF_ERROR(checkStruct(&tensor, tensorName(name)));
   int dtype = numberOf(tensor.dtype);
   if (dtype < NSA_BF16 || dtype > NSA_INT32)
     return broken(".dtype", std::to_string(dtype), "must be a value of nsa_dtype");

@@ -40,8 +40,8 @@ nsa_status report(const Status &status, nsa_error *error) {
   return code;
 }
 
-Status requirePointer(const void *pointer, const char *name) {
-  return pointer ? Status::ok() : Status::invalid(name, "null", "must not be null");
+Status requirePointer(const void *pointer, std::string_view name) {
+  return pointer ? Status::ok() : Status::invalid(std::string(name), "null", "must not be null");
 }
 
 } // namespace nsa::capi

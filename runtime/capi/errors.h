@@ -8,6 +8,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <string_view>
 
 namespace nsa::capi {
 
@@ -36,11 +37,11 @@ template <typename Enum> int numberOf(const Enum &value) {
   return number;
 }
 
-Status requirePointer(const void *pointer, const char *name);
+Status requirePointer(const void *pointer, std::string_view name);
 
 // Checks the rules of every input struct: the struct is present, its size is this library's, and its reserved fields
 // are zero.
-template <typename T> Status checkStruct(const T *value, const char *name) {
+template <typename T> Status checkStruct(const T *value, std::string_view name) {
   NSA_RETURN_IF_ERROR(requirePointer(value, name));
   if (value->size != sizeof(T))
     return Status::invalid(std::string(name) + ".size", std::to_string(value->size),

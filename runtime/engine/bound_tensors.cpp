@@ -1,29 +1,44 @@
 #include "runtime/engine/bound_tensors.h"
 
+#include "runtime/base/text.h"
+#include "runtime/engine/shared_elements.h"
+
 #include <algorithm>
 #include <limits>
 
 namespace nsa {
 
-Status BoundTensors::broken(TensorName name, const char *aspect, std::string value, std::string rule) {
-  return Status::invalid(std::string(tensorName(name)) + aspect, std::move(value), std::move(rule));
-}
+namespace {
 
-std::string BoundTensors::shapeText(const Tensor &tensor) {
+constexpr const char *kStridesHint = "strides are in elements, not bytes";
+
+std::string listText(const std::array<int64_t, kMaxTensorRank> &values, int count) {
   std::string text = "[";
-  for (int i = 0; i < tensor.rank; ++i)
-    text += (i ? ", " : "") + std::to_string(tensor.shape[static_cast<size_t>(i)]);
+  for (int i = 0; i < count; ++i)
+    text += (i ? ", " : "") + std::to_string(values[static_cast<size_t>(i)]);
   return text + "]";
 }
 
-Status BoundTensors::check(TensorName name, DType dtype, int rank, bool written) const {
+bool isEmpty(const Tensor &tensor) {
+  return std::find(tensor.shape.begin(), tensor.shape.begin() + tensor.rank, 0) != tensor.shape.begin() + tensor.rank;
+}
+
+} // namespace
+
+Status BoundTensors::broken(TensorName name, const char *aspect, std::string value, std::string rule,
+                            std::string hint) {
+  return Status::invalid(std::string(tensorName(name)) + aspect, std::move(value), std::move(rule), std::move(hint));
+}
+
+std::string BoundTensors::shapeText(const Tensor &tensor) { return listText(tensor.shape, tensor.rank); }
+
+Status BoundTensors::check(TensorName name, DType dtype, int rank) const {
   const Tensor &t = (*this)[name];
   if (t.dtype != dtype)
     return broken(name, ".dtype", std::string(dtypeName(t.dtype)), "must be " + std::string(dtypeName(dtype)));
   if (t.rank != rank)
     return broken(name, ".rank", std::to_string(t.rank), "must be " + std::to_string(rank));
-  // Without elements no stride is ever used; row-major ones come out as 0 then.
-  bool emptyTensor = std::find(t.shape.begin(), t.shape.begin() + rank, 0) != t.shape.begin() + rank;
+  int64_t end = 0; // bytes
   for (size_t axis = 0; axis < static_cast<size_t>(rank); ++axis) {
     int64_t extent = t.shape[axis];
     int64_t stride = t.strides[axis];
@@ -34,17 +49,16 @@ Status BoundTensors::check(TensorName name, DType dtype, int rank, bool written)
       continue; // the stride is never used
     if (stride < 0)
       return broken(name, ".strides", std::to_string(stride), "must not be negative");
-    if (written && stride == 0 && !emptyTensor)
-      return broken(name, ".strides", "0", "elements of an output must not share memory");
     // No element is wider than 4 bytes. A product, as a division for each axis is what a call would feel.
-    if (int64_t bytes; __builtin_mul_overflow(stride, extent * 4, &bytes))
-      return broken(name, ".strides", std::to_string(stride), "the last element's byte offset must fit 63 bits");
+    if (int64_t bytes; __builtin_mul_overflow(stride, extent * 4, &bytes) || __builtin_add_overflow(end, bytes, &end))
+      return broken(name, ".strides", std::to_string(stride), "the last element's byte offset must fit 63 bits",
+                    kStridesHint);
   }
-  if (!t.data && !emptyTensor)
+  if (!t.data && !isEmpty(t))
     return broken(name, ".data", "null", "must point to " + shapeText(t) + " elements");
   auto address = reinterpret_cast<uintptr_t>(t.data);
   if (address % static_cast<uintptr_t>(dtypeBytes(dtype)) != 0)
-    return broken(name, ".data", std::to_string(address),
+    return broken(name, ".data", addressText(t.data),
                   "must be a multiple of the element's " + std::to_string(dtypeBytes(dtype)) + " bytes");
   return Status::ok();
 }
@@ -59,12 +73,22 @@ Status BoundTensors::checkExtent(TensorName name, int axis, int64_t expected, st
                     std::string(source) + std::string(sourceName) + ")");
 }
 
+Status BoundTensors::checkDisjoint(TensorName name) const {
+  const Tensor &t = (*this)[name];
+  if (isEmpty(t) || !sharesElements(t))
+    return Status::ok();
+  return broken(name, ".strides", listText(t.strides, t.rank),
+                "elements of an output must not share memory, and with the shape " + shapeText(t) + " some do",
+                kStridesHint);
+}
+
 Status BoundTensors::checkContiguous(TensorName name, int lastAxis) const {
   const Tensor &t = (*this)[name];
   const auto axis = static_cast<size_t>(lastAxis);
   if (t.shape[axis] <= 1 || t.strides[axis] == 1)
     return Status::ok();
-  return broken(name, ".strides", std::to_string(t.strides[axis]), "the last dimension must be contiguous (stride 1)");
+  return broken(name, ".strides", std::to_string(t.strides[axis]), "the last dimension must be contiguous (stride 1)",
+                kStridesHint);
 }
 
 int64_t BoundTensors::stride(TensorName name, int axis) const {

@@ -25,12 +25,15 @@ public:
   const Tensor &operator[](TensorName name) const { return *bindings.find(name); }
 
   // Checks pointer, dtype, rank and strides, but no extent.
-  Status check(TensorName name, DType dtype, int rank, bool written) const;
+  Status check(TensorName name, DType dtype, int rank) const;
   // Checks one extent. `source` names the tensor or field that the expected extent comes from, and `sourceName` says
   // what the extent is called in that tensor. The error contains both names.
   Status checkExtent(TensorName name, int axis, int64_t expected, std::string_view source,
                      std::string_view sourceName = "") const;
   Status checkContiguous(TensorName name, int lastAxis) const;
+  // Checks that no two elements share memory. The function is for a tensor that is written, and whose shape and strides
+  // were checked before.
+  Status checkDisjoint(TensorName name) const;
 
   // Returns the stride of an axis in elements. An axis with an extent of 1 gives the stride 0, because such an axis may
   // have any stride, and its stride must not clear the alignment flag.
@@ -38,7 +41,7 @@ public:
 
   // Makes the error of a tensor that breaks a rule. `aspect` follows the tensor's name in the field of the error:
   // ".shape".
-  static Status broken(TensorName name, const char *aspect, std::string value, std::string rule);
+  static Status broken(TensorName name, const char *aspect, std::string value, std::string rule, std::string hint = "");
   static std::string shapeText(const Tensor &tensor);
 
 private:

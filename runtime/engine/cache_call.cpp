@@ -23,7 +23,8 @@ Status CacheChecker::checkPresence() const {
 uint64_t CacheChecker::names() const { return Bindings::bit(kLengths) | (isPaged() ? Bindings::bit(kTable) : 0); }
 
 Status CacheChecker::checkLengths() {
-  NSA_RETURN_IF_ERROR(tensors.check(kLengths, DType::kI32, 1, true));
+  NSA_RETURN_IF_ERROR(tensors.check(kLengths, DType::kI32, 1));
+  NSA_RETURN_IF_ERROR(tensors.checkDisjoint(kLengths));
   const int64_t batch = tensors[kLengths].shape[0];
   if (spec.layout == Layout::kPacked)
     NSA_RETURN_IF_ERROR(tensors.checkExtent(kLengths, 0, call.sizes.batch, "the sequences of cu_seqlens_q"));
@@ -31,7 +32,7 @@ Status CacheChecker::checkLengths() {
   call.set(kLengths, tensors[kLengths], {tensors.stride(kLengths, 0)});
   if (!isPaged())
     return Status::ok();
-  NSA_RETURN_IF_ERROR(tensors.check(kTable, DType::kI32, 2, false));
+  NSA_RETURN_IF_ERROR(tensors.check(kTable, DType::kI32, 2));
   NSA_RETURN_IF_ERROR(tensors.checkExtent(kTable, 0, batch, "batch of ", tensorName(kBatchSource)));
   NSA_RETURN_IF_ERROR(tensors.checkContiguous(kTable, 1));
   // No sequence is longer than a number of 32 bits says, however many pages it might have.

@@ -38,6 +38,7 @@ public:
       NSA_RETURN_IF_ERROR(checkNewTokens());
     fillSizes();
     NSA_RETURN_IF_ERROR(checkMaxima());
+    NSA_RETURN_IF_ERROR(checkOutputs());
     fillScalars();
     return Status::ok();
   }
@@ -48,6 +49,11 @@ private:
     const TensorName *source = nullptr;
     int64_t extent = 0;
   };
+
+  // What an error says of an axis' extent.
+  static std::string_view sourceOf(Axis axis) {
+    return axis == Axis::kGateHeads ? "gate heads: query_heads, or kv_heads with gate_per_group" : axisSource(axis);
+  }
 
   // What serves for an operand; nullptr: nothing.
   const TensorName *boundName(const Operand &operand) const {
@@ -98,7 +104,7 @@ private:
     for (size_t i = 0; i < 2; ++i) {
       // One given stands for both.
       TensorName name = tensors.find(names[i]) ? names[i] : names[1 - i];
-      NSA_RETURN_IF_ERROR(tensors.check(name, DType::kI32, 1, false));
+      NSA_RETURN_IF_ERROR(tensors.check(name, DType::kI32, 1));
       const Tensor &t = tensors[name];
       if (t.shape[0] < 1)
         return BoundTensors::broken(name, ".shape", BoundTensors::shapeText(t),
@@ -130,12 +136,11 @@ private:
     const TensorRule &rule = tensorRule(operand.name);
     const bool ofCache = CacheChecker::isOfCache(rule.lead);
     const int leading = rule.lead == Lead::kNone ? 0 : ofCache ? 2 : timeAxis + 1;
-    NSA_RETURN_IF_ERROR(
-        tensors.check(name, elementDType(rule.type, spec.dtype), leading + rule.axisCount, operand.isWritten()));
+    NSA_RETURN_IF_ERROR(tensors.check(name, elementDType(rule.type, spec.dtype), leading + rule.axisCount));
     const Tensor &t = tensors[name];
     for (int i = 0; i < rule.axisCount; ++i) {
       const Axis axis = rule.axes[static_cast<size_t>(i)];
-      NSA_RETURN_IF_ERROR(tensors.checkExtent(name, leading + i, axisExtent(axis, spec), axisSource(axis)));
+      NSA_RETURN_IF_ERROR(tensors.checkExtent(name, leading + i, axisExtent(axis, spec), sourceOf(axis)));
     }
     if (rule.contiguous)
       NSA_RETURN_IF_ERROR(tensors.checkContiguous(name, leading + rule.axisCount - 1));
@@ -164,6 +169,14 @@ private:
   int64_t rowsOf(const TensorName &name, int timeAxis) const {
     const bool haveEntries = timeAxis > 0 && call.sizes.batch > 1;
     return haveEntries && tensors.stride(name, 0) == 0 ? 0 : tensors[name].shape[static_cast<size_t>(timeAxis)];
+  }
+
+  // After all shapes: strides that belong to another shape are no fault of their own.
+  Status checkOutputs() const {
+    for (const Operand &operand : operands)
+      if (const TensorName *name = operand.isWritten() ? boundName(operand) : nullptr)
+        NSA_RETURN_IF_ERROR(tensors.checkDisjoint(*name));
+    return Status::ok();
   }
 
   // New tokens are queries and keys alike.

@@ -1,6 +1,7 @@
 #include "runtime/engine/plan.h"
 
 #include "runtime/base/device_status.h"
+#include "runtime/base/text.h"
 #include "runtime/engine/comparison.h"
 #include "runtime/engine/counters.h"
 #include "runtime/engine/describe.h"
@@ -105,11 +106,13 @@ Status Plan::run(const Bindings &bindings, void *workspace, size_t workspaceByte
   if (gates.data)
     call.tensors[static_cast<size_t>(TensorName::kGates)] = gates;
   const size_t needed = layout.bytes;
-  if (workspaceBytes < needed || (needed != 0 && !workspace))
-    return Status::invalid("workspace_bytes", std::to_string(workspace ? workspaceBytes : 0),
+  if (workspaceBytes < needed)
+    return Status::invalid("workspace_bytes", std::to_string(workspaceBytes),
                            "must be at least " + std::to_string(needed), "ask nsa_plan_workspace_size");
+  if (needed != 0 && !workspace)
+    return Status::invalid("workspace", "null", "must point to " + std::to_string(needed) + " bytes");
   if (reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment != 0)
-    return Status::invalid("workspace", std::to_string(reinterpret_cast<uintptr_t>(workspace)),
+    return Status::invalid("workspace", addressText(workspace),
                            "must be a multiple of " + std::to_string(kWorkspaceAlignment) + " bytes");
   auto *memory = static_cast<std::byte *>(workspace);
   auto launch = [&](const void *word) -> Status {

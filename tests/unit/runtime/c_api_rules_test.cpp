@@ -2,6 +2,7 @@
 #include "tests/unit/runtime/c_api_fixture.h"
 
 #include <limits>
+#include <sstream>
 
 namespace nsa::test::c_api {
 namespace {
@@ -75,6 +76,7 @@ TEST_F(CApi, RulesOfDenseTensors) {
            [](Call &c) { c.tensors[NSA_K].strides[0] = int64_t{1} << 62; }},
           {"out.strides", "0", "share memory", [](Call &c) { c.tensors[NSA_OUT].strides[1] = 0; }},
           {"lse.strides", "0", "share memory", [](Call &c) { c.tensors[NSA_LSE].strides[2] = 0; }},
+          {"out.strides", "[1024, 16, 16, 1]", "share memory", [](Call &c) { c.tensors[NSA_OUT].strides[1] = 16; }},
           {"q.data", "null", "must point to", [](Call &c) { c.tensors[NSA_Q].data = nullptr; }},
           {"lse.data", "null", "must point to", [](Call &c) { c.tensors[NSA_LSE].data = nullptr; }},
           {"v.data", "", "multiple of the element",
@@ -110,10 +112,51 @@ TEST_F(CApi, RulesOfDenseTensors) {
   EXPECT_EQ(nsa_run(plan.handle, call.bindings.data(), call.bindings.size(), nullptr, 0, nullptr, &plan.error),
             NSA_INVALID_ARGUMENT);
   EXPECT_STREQ(plan.error.field, "workspace_bytes");
-  EXPECT_EQ(nsa_run(plan.handle, call.bindings.data(), call.bindings.size(), static_cast<char *>(plan.workspace) + 8,
-                    64, nullptr, &plan.error),
+  EXPECT_EQ(nsa_run(plan.handle, call.bindings.data(), call.bindings.size(), nullptr, 64, nullptr, &plan.error),
+            NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(plan.error.message, "workspace = null: must point to 64 bytes");
+  char *misaligned = static_cast<char *>(plan.workspace) + 8;
+  EXPECT_EQ(nsa_run(plan.handle, call.bindings.data(), call.bindings.size(), misaligned, 64, nullptr, &plan.error),
             NSA_INVALID_ARGUMENT);
   EXPECT_STREQ(plan.error.field, "workspace");
+  std::ostringstream address;
+  address << std::hex << "0x" << reinterpret_cast<uintptr_t>(misaligned);
+  EXPECT_EQ(plan.error.value, address.str());
+
+  const struct {
+    const char *hint;
+    std::function<void(Call &)> spoil;
+  } hints[] = {{"NSA_INIT", [](Call &c) { c.tensors[NSA_Q].size = 0; }},
+               {"strides are in elements, not bytes", [](Call &c) { c.tensors[NSA_Q].strides[3] = 2; }},
+               {"strides are in elements, not bytes", [](Call &c) { c.tensors[NSA_OUT].strides[1] = 16; }}};
+  for (const auto &row : hints) {
+    Call spoiled(NSA_LAYOUT_DENSE);
+    row.spoil(spoiled);
+    EXPECT_EQ(plan.run(spoiled), NSA_INVALID_ARGUMENT);
+    EXPECT_NE(std::string(plan.error.hint).find(row.hint), std::string::npos) << plan.error.message;
+  }
+}
+
+TEST_F(CApi, ASpecWithoutDefaultsIsTold) {
+  Engine engine(cache);
+  Call call(NSA_LAYOUT_DENSE);
+  nsa_spec bare = NSA_INIT(nsa_spec);
+  bare.op = NSA_OP_NSA;
+  bare.query_heads = bare.kv_heads = 1;
+  bare.qk_dim = bare.v_dim = 64;
+  call.spec = bare;
+  const Plan plan(engine, call);
+  EXPECT_EQ(plan.status, NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(plan.error.field, "window");
+  EXPECT_STREQ(plan.error.hint, "nsa_spec_init sets the defaults");
+  nsa_spec_init(&call.spec);
+  call.spec.op = NSA_OP_NSA;
+  call.spec.query_heads = call.spec.kv_heads = 1;
+  call.spec.qk_dim = call.spec.v_dim = 64;
+  call.spec.window = 0;
+  const Plan other(engine, call);
+  EXPECT_STREQ(other.error.field, "window");
+  EXPECT_STREQ(other.error.hint, "") << "one field that is zero was set to zero";
 }
 
 TEST_F(CApi, RulesOfPackedTensors) {

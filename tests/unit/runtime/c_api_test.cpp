@@ -67,7 +67,9 @@ TEST_F(CApi, EverySlotIsFilled) {
     Engine engine(cache);
     Plan plan(engine, call);
     ASSERT_EQ(plan.status, NSA_OK) << plan.error.message;
-    call.tensors[NSA_OUT].strides[call.tensors[NSA_OUT].rank - 2] = 17; // rows no longer aligned to 16 bytes
+    call.set(NSA_OUT, call.memory[3], NSA_BF16,
+             layout == NSA_LAYOUT_DENSE ? std::vector<int64_t>{2, 16, 4, 17} : std::vector<int64_t>{16, 4, 17});
+    call.tensors[NSA_OUT].shape[call.tensors[NSA_OUT].rank - 1] = 16; // rows of 17, no longer aligned to 16 bytes
     ASSERT_EQ(plan.run(call), NSA_OK) << plan.error.message;
     uint64_t slots[39];
     memcpy(slots, call.memory[0], sizeof slots);
@@ -90,8 +92,8 @@ TEST_F(CApi, EverySlotIsFilled) {
                                    16,
                                    1,
                                    address(call.memory[3]),
-                                   batchStride * 16 * 4 * 16,
-                                   4 * 16,
+                                   batchStride * 16 * 4 * 17,
+                                   4 * 17,
                                    17,
                                    0,
                                    address(call.lseMemory),

@@ -195,15 +195,26 @@ TEST(Call, BrokenRulesNameTensorValueAndRule) {
        [](TestCall &c) { c.bindings[T::kBlockList].shape[3] = 5; }},
       {Operator::kSelect, Layout::kDense, "block_list.dtype", "bf16", "must be int32",
        [](TestCall &c) { c.bindings[T::kBlockList].dtype = DType::kBf16; }},
-      {Operator::kSelect, Layout::kDense, "block_list.strides", "0", "must not share memory",
+      {Operator::kSelect, Layout::kDense, "block_list.strides", "[512, 8, 4, 0]", "must not share memory",
        [](TestCall &c) { c.bindings[T::kBlockList].strides[3] = 0; }},
+      {Operator::kSelect, Layout::kDense, "block_list.strides", "[512, 4, 4, 1]",
+       "must not share memory, and with the shape [2, 64, 2, 4] some do",
+       [](TestCall &c) { c.bindings[T::kBlockList].strides[1] = 4; }},
+      {Operator::kCombine, Layout::kDense, "out.strides", "[6144, 16, 16, 1]", "must not share memory",
+       [](TestCall &c) { c.bindings[T::kOut].strides[1] = 16; }},
+      {Operator::kSelect, Layout::kDense, "block_list.strides", "36028797018963967", "must fit 63 bits",
+       [](TestCall &c) {
+         c.bindings[T::kBlockList].strides[0] = (int64_t{1} << 60) - 1; // each axis alone would fit
+         c.bindings[T::kBlockList].strides[1] = (int64_t{1} << 55) - 1;
+       }},
       {Operator::kSel, Layout::kDense, "block_list.rank", "3", "must be 4",
        [](TestCall &c) { c.bindings[T::kBlockList].rank = 3; }},
       {Operator::kSel, Layout::kDense, "reads.shape", "[2, 64, 3]", "must be 2 (kv_heads)",
        [](TestCall &c) { c.bindings[T::kReads].shape[2] = 3; }},
       {Operator::kCombine, Layout::kDense, "gates.shape", "[2, 64, 6, 2]", "must be 3 (cmp, sel, win)",
        [](TestCall &c) { c.bindings[T::kGates].shape[3] = 2; }},
-      {Operator::kCombine, Layout::kDense, "gates.shape", "[2, 64, 6, 3]", "must be 2 (gate heads)",
+      {Operator::kCombine, Layout::kDense, "gates.shape", "[2, 64, 6, 3]",
+       "must be 2 (gate heads: query_heads, or kv_heads with gate_per_group)",
        [](TestCall &c) { c.spec.gatePerGroup = true; }},
       {Operator::kCombine, Layout::kDense, "o_sel", "bound", "no tensor of operator combine",
        [](TestCall &c) { c.spec.branches = kBranchCmp | kBranchWin; }},
@@ -227,6 +238,17 @@ TEST(Call, BrokenRulesNameTensorValueAndRule) {
     EXPECT_EQ(status.error().field, row.field) << status.toString();
     EXPECT_EQ(status.error().value, row.value) << status.toString();
     EXPECT_NE(status.error().rule.find(row.rule), std::string::npos) << status.toString();
+  }
+}
+
+// Strides may interleave rows that share nothing.
+TEST(Call, OutputsMayHaveAnyStridesThatShareNothing) {
+  TestCall call(Operator::kSelect, Layout::kDense);
+  Tensor &list = call.bindings[T::kBlockList]; // [2, 64, 2, 4]
+  for (const std::array<int64_t, kMaxTensorRank> strides :
+       {std::array<int64_t, kMaxTensorRank>{8, 16, 4, 1}, {4000, 50, 7, 9}, {512, 8, 4, 1}}) {
+    list.strides = strides;
+    EXPECT_TRUE(call.check().isOk()) << call.check().toString();
   }
 }
 
