@@ -6,10 +6,10 @@
 
 namespace nsa {
 
-// The strides must not be negative, no extent may be 0, and the offset of the last element must be below 2^61.
-// True only if two elements do share a place. The search ends after a fixed number of steps, because it is part of each
-// run, and the answer is false then. Only strides without order, of which many interleave, need so many steps.
-// Allocates nothing.
+// Returns true only if two elements of the tensor share a place in memory. The strides must not be negative, no extent
+// may be 0, and the offset of the last element must be below 2^61.
+// The search ends after a fixed number of steps, because it is part of each run; it returns false then. Only tensors
+// with several axes whose steps interleave need so many steps. The search allocates nothing.
 bool sharesElements(const Tensor &tensor);
 
 } // namespace nsa
