@@ -55,7 +55,7 @@ Status convertTensor(TensorName name, const nsa_tensor &tensor, Tensor &result) 
 
 } // namespace
 
-Status convert(const nsa_engine_options *options, EngineOptions &result) {
+Status convert(const nsa_engine_options *options, std::shared_ptr<nsa_engine *> self, EngineOptions &result) {
   if (!options)
     return Status::ok(); // all defaults
   NSA_RETURN_IF_ERROR(checkStruct(options, "options"));
@@ -93,10 +93,11 @@ Status convert(const nsa_engine_options *options, EngineOptions &result) {
   result.recordPath = textOf(options->record_path);
   result.logLimit = options->log_limit;
   if (options->tuned)
-    result.tuned = [callback = options->tuned, user = options->tuned_user](const Spec &spec, const Maxima &maxima) {
+    result.tuned = [callback = options->tuned, user = options->tuned_user,
+                    self = std::move(self)](const Spec &spec, const Maxima &maxima) {
       const nsa_spec asked = convert(spec);
       const nsa_maxima most = convert(maxima);
-      callback(user, &asked, &most);
+      callback(user, *self, &asked, &most);
     };
   if (const std::string steps = textOf(options->fallbacks); !steps.empty()) {
     Result<FallbackSteps> parsed = FallbackSteps::parse("fallbacks", steps);

@@ -9,9 +9,13 @@
 #include "runtime/engine/options.h"
 #include "runtime/include/nsa/nsa.h"
 
+#include <memory>
+
 namespace nsa::capi {
 
-Status convert(const nsa_engine_options *options, EngineOptions &result);
+// `self` holds the handle that the callback for better plans receives. The caller fills it before it gives the handle
+// to the host: no callback comes before the host's first plan.
+Status convert(const nsa_engine_options *options, std::shared_ptr<nsa_engine *> self, EngineOptions &result);
 Status convert(const nsa_plan_options *options, bool &compares);
 Status convert(const nsa_spec *spec, Spec &result);
 // A max_tokens_q of 0 becomes max_batch * max_seqlen_q, and in the packed layout at most 2^31 - 1. `spec` says which

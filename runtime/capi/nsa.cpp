@@ -14,7 +14,9 @@ using namespace nsa;
 using namespace nsa::capi;
 
 struct nsa_engine {
-  std::unique_ptr<EngineHandle> handle;
+  EngineHandle *const handle;
+  // A callback that the handle's end waits for still plans with this struct, so the pointer stays until then.
+  ~nsa_engine() { delete handle; }
 };
 
 // A plan's handle is the plan itself: nsa_plan is a name for the host and never defined.
@@ -89,12 +91,14 @@ nsa_status nsa_engine_create(const nsa_engine_options *options, nsa_engine **eng
     NSA_RETURN_IF_ERROR(requirePointer(engine, "engine"));
     *engine = nullptr;
     EngineOptions converted;
-    NSA_RETURN_IF_ERROR(convert(options, converted));
+    const auto self = std::make_shared<nsa_engine *>(nullptr);
+    NSA_RETURN_IF_ERROR(convert(options, self, converted));
     Result<std::unique_ptr<EngineHandle>> opened =
         EngineHandle::open(std::move(converted), EngineOptions::processEnvironment());
     if (!opened)
       return opened.status();
-    *engine = new nsa_engine{std::move(*opened)};
+    *engine = *self = new nsa_engine{opened->get()};
+    opened->release();
     return Status::ok();
   });
 }

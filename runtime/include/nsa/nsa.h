@@ -168,14 +168,18 @@ typedef enum nsa_log_level {
  * the engine. */
 typedef void (*nsa_log_callback)(void *user, nsa_log_level level, const char *tag, const char *message);
 
+typedef struct nsa_engine nsa_engine;
+
 /* Tells the host that a better plan can be had. Under the policy `background` the engine calls the host's
  * nsa_tuned_callback when it has tuned the kernels of a plan, or has compiled outdated kernels again. After the
  * callback, the next nsa_plan_create with the same spec and maxima returns the better plan from memory. A plan that the
  * host holds does not change.
- *  - What the callback receives: the spec and the maxima that the plan was asked for, valid during the call. The
- *    library replaces a max_tokens_q of 0 by the number that it stands for. Requests that differ only in numbers that
- *    choose no kernel (scale, or lengths within one power of two) share their kernels. One callback comes for all
- *    requests that share kernels, with the first such request; the host plans all of them anew.
+ *  - What the callback receives: tuned_user, the engine that calls it, and the spec and the maxima that the plan was
+ *    asked for, both valid during the call. The callback may plan with the engine even while another thread destroys
+ *    the engine, because nsa_engine_destroy waits for the callback. The library replaces a max_tokens_q of 0 by the
+ *    number that it stands for. Requests that differ only in numbers that choose no kernel (scale, or lengths within
+ *    one power of two) share their kernels. One callback comes for all requests that share kernels, with the first such
+ *    request; the host plans all of them anew.
  *  - Which thread calls: the thread that tunes for this engine, with all signals blocked. Callbacks come one at a time,
  *    and the next tuning begins when the callback has returned.
  *  - What the callback may call: every function of this library, nsa_plan_create among them, except nsa_engine_destroy
@@ -186,7 +190,7 @@ typedef void (*nsa_log_callback)(void *user, nsa_log_level level, const char *ta
  *    (nsa_stats.background_failed). A callback does come when tuning found nothing faster: the kernels stay the same,
  *    and the new plan says that they are tuned.
  * In the child of a fork the child's own engine calls the callback. */
-typedef void (*nsa_tuned_callback)(void *user, const nsa_spec *spec, const nsa_maxima *maxima);
+typedef void (*nsa_tuned_callback)(void *user, nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima);
 
 /* A zeroed field of the options (NULL, 0) takes its default: the environment variable named beside the field, read once
  * when the engine opens, else the built-in value. A program with more rights than its caller (setuid) reads no
@@ -378,7 +382,6 @@ typedef struct nsa_binding {
   const nsa_tensor *tensor;
 } nsa_binding;
 
-typedef struct nsa_engine nsa_engine;
 typedef struct nsa_plan nsa_plan;
 
 /* Zeroed struct with its size set: nsa_spec spec = NSA_INIT(nsa_spec); */

@@ -357,7 +357,7 @@ public:
   }
 
 private:
-  friend class Engine;
+  friend class EngineView;
   static constexpr std::size_t kMostParts = 16;
   static std::size_t convert(const Binding *bindings, std::size_t count, nsa_binding (&converted)[NSA_NAMES]) {
     if (count > NSA_NAMES)
@@ -373,89 +373,113 @@ private:
   std::unique_ptr<nsa_plan, Destroy> plan;
 };
 
-class Engine {
+// What can be asked of an engine that another object keeps. A copy of a view is cheap, and it does not keep the engine.
+class EngineView {
 public:
-  // A function that the engine calls when a better plan can be had. nsa_tuned_callback says on which thread the
-  // function is called, and what it may do. An exception that leaves a `Tuned` ends the process.
-  using Tuned = std::function<void(const Spec &spec, const Maxima &maxima)>;
+  explicit EngineView(nsa_engine *handle) : engine(handle) {}
+  nsa_engine *handle() const { return engine; } // null in an `Engine` that was moved away
 
-  // Opens an engine. `options` begin with NSA_INIT(nsa_engine_options). A field of the options that stays zero takes
-  // its default.
-  explicit Engine(const nsa_engine_options &options = NSA_INIT(nsa_engine_options)) : engine(open(options, {})) {}
-  // Opens an engine. `tuned` takes the place of options.tuned. The engine keeps `tuned` until it is destroyed.
-  Engine(nsa_engine_options options, Tuned tuned) {
-    auto told = std::make_unique<Tuned>(std::move(tuned));
-    options.tuned = [](void *user, const nsa_spec *spec, const nsa_maxima *maxima) noexcept {
-      (*static_cast<Tuned *>(user))(Spec::of(*spec), Maxima::of(*maxima));
-    };
-    options.tuned_user = told.get();
-    engine = open(options, std::move(told));
-  }
-  nsa_engine *handle() const { return engine.get(); } // this object keeps it
-
-  Plan plan(const Spec &spec, const Maxima &maxima, void *stream = nullptr) {
+  Plan plan(const Spec &spec, const Maxima &maxima, void *stream = nullptr) const {
     nsa_spec cSpec = spec.c();
     nsa_maxima cMaxima = maxima.c();
     nsa_plan *made = nullptr;
-    detail::check(
-        [&](nsa_error *error) { return nsa_plan_create(engine.get(), &cSpec, &cMaxima, stream, &made, error); });
+    detail::check([&](nsa_error *error) { return nsa_plan_create(engine, &cSpec, &cMaxima, stream, &made, error); });
     return Plan(made);
   }
 
   // A plan whose runs compare their kernels with the kernels that define the operators (nsa_plan_options.compare).
-  Plan planThatCompares(const Spec &spec, const Maxima &maxima, void *stream = nullptr) {
+  Plan planThatCompares(const Spec &spec, const Maxima &maxima, void *stream = nullptr) const {
     nsa_spec cSpec = spec.c();
     nsa_maxima cMaxima = maxima.c();
     nsa_plan_options options = NSA_INIT(nsa_plan_options);
     options.compare = 1;
     nsa_plan *made = nullptr;
     detail::check([&](nsa_error *error) {
-      return nsa_plan_create_with(engine.get(), &cSpec, &cMaxima, &options, stream, &made, error);
+      return nsa_plan_create_with(engine, &cSpec, &cMaxima, &options, stream, &made, error);
     });
     return Plan(made);
   }
 
   // JSON texts, as nsa_explain, nsa_tune and nsa_engine_describe return them.
-  std::string explain(const Spec &spec, const Maxima &maxima) { return ask(nsa_explain, spec, maxima); }
-  std::string tune(const Spec &spec, const Maxima &maxima) { return ask(nsa_tune, spec, maxima); }
+  std::string explain(const Spec &spec, const Maxima &maxima) const { return ask(nsa_explain, spec, maxima); }
+  std::string tune(const Spec &spec, const Maxima &maxima) const { return ask(nsa_tune, spec, maxima); }
   // See nsa_tune_kernel.
-  std::string tuneKernel(const Spec &spec, const Maxima &maxima, const std::string &problem, double budgetSeconds = 0) {
+  std::string tuneKernel(const Spec &spec, const Maxima &maxima, const std::string &problem,
+                         double budgetSeconds = 0) const {
     return ask(
         [&](nsa_engine *owner, const nsa_spec *cSpec, const nsa_maxima *cMaxima, char **text, nsa_error *error) {
           return nsa_tune_kernel(owner, cSpec, cMaxima, problem.c_str(), budgetSeconds, text, error);
         },
         spec, maxima);
   }
-  std::string describe() {
-    return detail::takeText(
-        [&](char **text, nsa_error *error) { return nsa_engine_describe(engine.get(), text, error); });
+  std::string describe() const {
+    return detail::takeText([&](char **text, nsa_error *error) { return nsa_engine_describe(engine, text, error); });
   }
 
   nsa_stats stats() const {
     nsa_stats stats = NSA_INIT(nsa_stats);
-    detail::check([&](nsa_error *error) { return nsa_engine_stats(engine.get(), &stats, error); });
+    detail::check([&](nsa_error *error) { return nsa_engine_stats(engine, &stats, error); });
     return stats;
   }
 
 private:
-  struct Destroy {
-    std::unique_ptr<Tuned> told; // which the engine may call until it is destroyed
-    void operator()(nsa_engine *handle) const { nsa_engine_destroy(handle); }
-  };
-  using Owner = std::unique_ptr<nsa_engine, Destroy>;
-
-  static Owner open(const nsa_engine_options &options, std::unique_ptr<Tuned> told) {
-    nsa_engine *made = nullptr;
-    detail::check([&](nsa_error *error) { return nsa_engine_create(&options, &made, error); });
-    return Owner(made, Destroy{std::move(told)});
-  }
-  template <typename Function> std::string ask(Function function, const Spec &spec, const Maxima &maxima) {
+  template <typename Function> std::string ask(Function function, const Spec &spec, const Maxima &maxima) const {
     nsa_spec cSpec = spec.c();
     nsa_maxima cMaxima = maxima.c();
     return detail::takeText(
-        [&](char **text, nsa_error *error) { return function(engine.get(), &cSpec, &cMaxima, text, error); });
+        [&](char **text, nsa_error *error) { return function(engine, &cSpec, &cMaxima, text, error); });
   }
-  Owner engine;
+
+protected:
+  nsa_engine *engine;
+};
+
+class Engine : public EngineView {
+public:
+  // A function that the engine calls when a better plan can be had. nsa_tuned_callback says on which thread the
+  // function is called, and what it may do. The function plans with the engine that it receives: while the engine is
+  // moved, assigned or destroyed, the host's own object is not to be used. An exception that leaves a `Tuned` ends the
+  // process.
+  using Tuned = std::function<void(EngineView engine, const Spec &spec, const Maxima &maxima)>;
+
+  // Opens an engine. `options` begin with NSA_INIT(nsa_engine_options). A field of the options that stays zero takes
+  // its default.
+  explicit Engine(const nsa_engine_options &options = NSA_INIT(nsa_engine_options)) : EngineView(open(options)) {}
+  // Opens an engine. `tuned` takes the place of options.tuned, unless it is empty. The engine keeps `tuned` until it is
+  // destroyed.
+  Engine(nsa_engine_options options, Tuned tuned) : EngineView(nullptr) {
+    if (tuned) {
+      told = std::make_shared<Told>();
+      told->tuned = std::move(tuned);
+      options.tuned_user = told.get();
+      options.tuned = [](void *user, nsa_engine *caller, const nsa_spec *spec, const nsa_maxima *maxima) noexcept {
+        // A function that destroys its engine, which is forbidden, lives until it returns.
+        const std::shared_ptr<Told> kept = static_cast<Told *>(user)->shared_from_this();
+        kept->tuned(EngineView(caller), Spec::of(*spec), Maxima::of(*maxima));
+      };
+    }
+    engine = open(options);
+  }
+  Engine(Engine &&other) noexcept : EngineView(std::exchange(other.engine, nullptr)), told(std::move(other.told)) {}
+  Engine &operator=(Engine &&other) noexcept {
+    Engine moved(std::move(other));
+    std::swap(engine, moved.engine);
+    std::swap(told, moved.told);
+    return *this;
+  }
+  ~Engine() { nsa_engine_destroy(engine); } // waits for `told`
+
+private:
+  struct Told : std::enable_shared_from_this<Told> {
+    Tuned tuned;
+  };
+
+  static nsa_engine *open(const nsa_engine_options &options) {
+    nsa_engine *made = nullptr;
+    detail::check([&](nsa_error *error) { return nsa_engine_create(&options, &made, error); });
+    return made;
+  }
+  std::shared_ptr<Told> told; // which the engine may call until it is destroyed
 };
 
 } // namespace api

@@ -207,10 +207,7 @@ TEST_F(TunedCallback, AnEngineEndsWhenTheCallbackHasReturned) {
   mayGoOn = true;
   destroyer.join();
   EXPECT_TRUE(hasGoneOn);
-  const int before = calls;
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  EXPECT_EQ(calls, before);
-  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(calls, 1) << "three more plans were waiting";
 }
 
 // One whose plans are held is not gone, but it calls no more either.
@@ -218,11 +215,15 @@ TEST_F(TunedCallback, PlansThatAreHeldBringNoMoreCalls) {
   options.tuned = [&](const Spec &, const Maxima &) { ++calls; };
   auto engine = open(MissPolicy::kBackground);
   std::vector<PlanPointer> held;
-  for (const int64_t length : {160, 500, 1000, 2000})
+  const auto begin = std::chrono::steady_clock::now();
+  for (const int64_t length : {160, 500, 1000, 2000, 4000, 8000})
     held.push_back(planOf(*engine, spec, {1, 96, 96, length}));
+  ASSERT_TRUE(test::waitUntil([&] { return calls >= 1; }));
+  const auto one = std::chrono::steady_clock::now() - begin; // also compiles what all of them share
   engine.reset();
   const int before = calls;
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  ASSERT_LT(before, 6) << "no tuning is left that could call";
+  std::this_thread::sleep_for(2 * one);
   EXPECT_EQ(calls, before);
   held.clear();
   EXPECT_EQ(calls, before);

@@ -4,11 +4,16 @@
 #include "tests/harness/wait_until.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
 
 namespace {
 
@@ -44,8 +49,8 @@ TEST_F(TunedWrapper, APlanThatIsMadeAnewInTheCallbackIsTuned) {
   std::optional<nsa::Plan> fresh;
   std::optional<nsa::Engine> engine;
   std::optional<nsa::Maxima> told;
-  engine.emplace(options, [&](const nsa::Spec &asked, const nsa::Maxima &most) {
-    nsa::Plan plan = engine->plan(asked, most);
+  engine.emplace(options, [&](nsa::EngineView own, const nsa::Spec &asked, const nsa::Maxima &most) {
+    nsa::Plan plan = own.plan(asked, most);
     std::lock_guard lock(mutex);
     fresh = std::move(plan);
     told = most;
@@ -67,7 +72,7 @@ TEST_F(TunedWrapper, APlanThatIsMadeAnewInTheCallbackIsTuned) {
 // The function goes with the engine that calls it, wherever both are moved.
 TEST_F(TunedWrapper, AnEngineIsMovedWithItsCallback) {
   std::atomic<int> calls = 0;
-  const auto count = [&](const nsa::Spec &, const nsa::Maxima &) { ++calls; };
+  const auto count = [&](nsa::EngineView, const nsa::Spec &, const nsa::Maxima &) { ++calls; };
   nsa::Engine engine(options, count);
   engine.plan(spec, maxima);
   nsa::Engine moved = std::move(engine);
@@ -77,15 +82,92 @@ TEST_F(TunedWrapper, AnEngineIsMovedWithItsCallback) {
   EXPECT_TRUE(nsa::test::waitUntil([&] { return calls == 2; }));
 }
 
+// A callback plans while the host assigns or destroys the object that it opened the engine with.
+TEST_F(TunedWrapper, TheCallbackPlansWhileItsEngineIsDestroyed) {
+  enum class End { kReset, kAssigned };
+  for (const End end : {End::kReset, End::kAssigned}) {
+    std::atomic<bool> isCalled = false, isEnding = false;
+    std::atomic<int> planned = 0;
+    std::optional<nsa::Engine> engine;
+    engine.emplace(options, [&](nsa::EngineView own, const nsa::Spec &asked, const nsa::Maxima &most) {
+      isCalled = true;
+      (void)nsa::test::waitUntil([&] { return isEnding.load(); });
+      std::this_thread::sleep_for(std::chrono::milliseconds(100)); // the engine's end waits by now
+      planned += isTuned(own.plan(asked, most));
+    });
+    engine->plan(spec, maxima);
+    ASSERT_TRUE(nsa::test::waitUntil([&] { return isCalled.load(); }));
+    isEnding = true;
+    if (end == End::kReset)
+      engine.reset();
+    else
+      *engine = nsa::Engine(options);
+    EXPECT_EQ(planned, 1) << static_cast<int>(end);
+  }
+}
+
+TEST_F(TunedWrapper, AnEmptyFunctionIsNoCallback) {
+  std::atomic<int> calls = 0;
+  options.tuned = [](void *user, nsa_engine *, const nsa_spec *, const nsa_maxima *) {
+    ++*static_cast<std::atomic<int> *>(user);
+  };
+  options.tuned_user = &calls;
+  nsa::Engine engine(options, {});
+  engine.plan(spec, maxima);
+  EXPECT_TRUE(nsa::test::waitUntil([&] { return calls == 1; })) << "the options' own callback stays";
+  options.tuned = nullptr;
+  nsa::Engine without(options, {});
+  without.plan(spec, maxima);
+  EXPECT_TRUE(nsa::test::waitUntil([&] { return without.stats().background_done == 1; }));
+}
+
+// It is forbidden, and the log says so; the function that runs is not freed. The engine is left behind, so a process of
+// its own does it.
+TEST_F(TunedWrapper, AFunctionThatDestroysItsEngineIsKeptUntilItReturns) {
+#if defined(__SANITIZE_THREAD__) || (defined(__has_feature) && __has_feature(thread_sanitizer))
+  GTEST_SKIP() << "the thread sanitizer forbids threads after a fork";
+#endif
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(60);
+    auto token = std::make_shared<int>(1);
+    const std::weak_ptr<int> watched = token;
+    std::atomic<bool> mayEnd = false, isKept = false, isDone = false;
+    std::optional<nsa::Engine> engine;
+    options.log = [](void *, nsa_log_level, const char *, const char *) {};
+    engine.emplace(options, [&, token](nsa::EngineView, const nsa::Spec &, const nsa::Maxima &) {
+      (void)nsa::test::waitUntil([&] { return mayEnd.load(); });
+      engine.reset();
+      isKept = !watched.expired();
+      isDone = true;
+    });
+    token.reset();
+    engine->plan(spec, maxima);
+    mayEnd = true;
+    if (!nsa::test::waitUntil([&] { return isDone.load(); }))
+      _exit(2);
+    if (!isKept)
+      _exit(3);
+    _exit(nsa::test::waitUntil([&] { return watched.expired(); }) ? 0 : 4);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "3: the function was freed; 4: it was never freed";
+}
+
 // All fields come back as a C host wrote them.
 TEST_F(TunedWrapper, TheStructsAreThoseOfTheRequest) {
   struct Told {
+    nsa_engine *engine;
     nsa_spec spec;
     nsa_maxima maxima;
     std::atomic<bool> isThere;
   } told = {};
-  options.tuned = [](void *user, const nsa_spec *asked, const nsa_maxima *most) {
+  options.tuned = [](void *user, nsa_engine *own, const nsa_spec *asked, const nsa_maxima *most) {
     auto *to = static_cast<Told *>(user);
+    to->engine = own;
     to->spec = *asked;
     to->maxima = *most;
     to->isThere = true;
@@ -125,6 +207,7 @@ TEST_F(TunedWrapper, TheStructsAreThoseOfTheRequest) {
   nsa_plan *plan = nullptr;
   EXPECT_EQ(nsa_plan_create(engine, &asked, &most, nullptr, &plan, &error), NSA_OK) << error.message;
   EXPECT_TRUE(nsa::test::waitUntil([&] { return told.isThere.load(); }));
+  EXPECT_EQ(told.engine, engine);
   EXPECT_EQ(std::memcmp(&told.spec, &asked, sizeof asked), 0);
   EXPECT_EQ(std::memcmp(&told.maxima, &most, sizeof most), 0);
   const nsa_spec again = nsa::Spec::of(told.spec).c();
