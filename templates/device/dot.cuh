@@ -16,8 +16,9 @@ inline constexpr int32 kMmaDepth = 16;
 using RightOperand = uint32[4];
 inline constexpr int32 kRightColumns = 2 * kTileColumns;
 
-// The place from which a lane reads in load_right. A plain right operand `b` is stored as K x N: its rows are the depth
-// of the product. A transposed right operand `b` is stored as N x K: its rows are the columns of the product.
+// Returns the cursor at the row and chunk of the right operand from which the lane reads in load_right. A plain right
+// operand `b` is stored as K x N: its rows are the depth of the product. A transposed right operand `b` is stored as N
+// x K: its rows are the columns of the product.
 template <bool kTransposed, typename T, int32 kRows, int32 kCols>
 NSA_DEVICE auto right_cursor(SharedTile<T, kRows, kCols> b) {
   const int32 lane = threadIdx.x % kWarpSize;
@@ -45,7 +46,8 @@ NSA_DEVICE void load_left(uint32 (&a)[4], const Fragment<T, kRows, kDepth, kWarp
   a[3] = fragment.pairs[slab][tile + 1][1].bits;
 }
 
-// The place from which a lane reads a left operand in shared memory, within the rows of the lane's warp.
+// Returns the cursor at the row and chunk from which the lane reads a left operand in shared memory. The row is among
+// the rows of the lane's warp.
 template <int32 kSlabs, typename T, int32 kRows, int32 kCols>
 NSA_DEVICE auto left_cursor(SharedTile<T, kRows, kCols> a) {
   static_assert(kCols % kMmaDepth == 0, "a left operand is made of 16x16 blocks");

@@ -1,11 +1,12 @@
 // dot_annihilating(a, b, acc): the product dot(a, b, acc), in which a zero of `a` contributes zero whatever `b` holds,
-// NaN and Inf included. Elements of `a` that are not zero contribute as in dot. dot_annihilating.cuh serves 16-bit
-// operands; dot_float.cuh serves floats.
+// NaN and Inf included. Elements of `a` that are not zero contribute as in dot. The header dot_annihilating.cuh is for
+// 16-bit operands, and dot_float.cuh is for floats.
 //
-// Matrix units compute 0 * NaN as NaN. For this reason the block first looks whether all of `b` is finite. If `b` holds
-// a NaN or an Inf, a loop adds the products of these elements with the elements of `a` that are not zero. Then zeros
-// replace the NaN and Inf in `b`, and the plain product follows. A sum in which NaN and Inf meet only zeros is
-// therefore, bit for bit, the sum that a finite `b` gives. All threads of the block take part in dot_annihilating.
+// Matrix units compute 0 * NaN as NaN. Therefore the block first checks whether all elements of `b` are finite. If `b`
+// holds a NaN or an Inf, a loop multiplies these elements with the non-zero elements of `a` and adds the products to
+// the accumulator. After this loop, zeros replace the NaN and Inf in `b`, and the block computes the plain product. A
+// sum in which NaN and Inf meet only zeros is therefore, bit for bit, the sum that a finite `b` gives. All threads of
+// the block take part in dot_annihilating.
 #pragma once
 
 #include "dot.cuh"
@@ -13,8 +14,8 @@
 
 namespace nsa {
 
-// Returns the elements of the right operand `b` at `depth`, in the thread's two columns of a column tile. The depth
-// counts rows of `b`, or columns if `b` is transposed.
+// Returns two elements of the right operand `b`: those at depth `depth` in the two columns of column tile `tile` that
+// belong to the thread. The depth is the number of a row of `b`, or of a column if `b` is transposed.
 template <bool kTransposed, typename T, int32 kRows, int32 kCols>
 NSA_DEVICE Pair<T> right_pair(SharedTile<T, kRows, kCols> b, int32 depth, int32 tile) {
   constexpr int32 kChunkElements = SharedTile<T, kRows, kCols>::kChunkElements;
@@ -30,10 +31,10 @@ NSA_DEVICE Pair<T> right_pair(SharedTile<T, kRows, kCols> b, int32 depth, int32 
 }
 
 // Adds the products of the elements of `b` that are NaN or Inf with the elements of `a` that are not zero. NaN and Inf
-// in `b` are rare, but every cold start compiles this code. The code is therefore short: plain loops over the column
-// tiles and the depth. Registers have no run-time index, so the column tiles of the accumulator form a ring that turns
-// by one in each step. A mask chooses the left operand's column tile. The lane that holds an element of `a` hands it to
-// the other lanes of the row.
+// in `b` are rare, but the code of add_non_finite is compiled at each cold start. The code of add_non_finite is kept
+// short: it has plain loops over the column tiles and the depth. Registers cannot be indexed at run time, so each step
+// of the loop rotates the accumulator's column tiles in the registers by one. A bit mask selects the column tile of the
+// left operand. The lane that holds an element of `a` sends it by a shuffle to the other lanes that hold the row.
 template <bool kTransposed, typename T, int32 kRows, int32 kCols, int32 kDepth, int32 kWarps, int32 kRightRows,
           int32 kRightCols>
 NSA_DEVICE Fragment<float, kRows, kCols, kWarps> add_non_finite(const Fragment<T, kRows, kDepth, kWarps> &a,

@@ -1,8 +1,8 @@
 // dot and dot_transposed (dot.cuh) for float operands. Products of floats use fused multiply-adds in full float
 // precision, never TF32. `a` is a fragment or a shared tile, and `b` is a shared tile. The block must have synchronised
-// after it wrote the shared tiles of a product. The accumulator has the layout of mma.sync, so all element types share
-// the same maps and reductions. In the annihilating variants the block looks once whether `b` holds any Inf or NaN, as
-// in dot_annihilating.cuh.
+// after it wrote the shared tiles of a product. The accumulator has the register layout of mma.sync, so the same
+// elementwise functions and reductions work for all element types. In the annihilating variants the block first checks
+// whether `b` holds any Inf or NaN, as in dot_annihilating.cuh.
 #pragma once
 
 #include "fragment.cuh"
@@ -23,7 +23,8 @@ template <int32 kSlabs> struct LeftFloats {
   float values[kSlabs][2][kFloatDepth]; // [slab][half][depth]
 };
 
-// RightFloats holds four elements of the depth, in the thread's two columns of a column tile: right[column][depth].
+// RightFloats holds four consecutive elements along the depth for each of the thread's two columns of a column tile:
+// right[column][depth].
 using RightFloats = float[2][kFloatDepth];
 
 // Loads from a right operand `b` that is stored as N x K.
@@ -39,8 +40,8 @@ NSA_DEVICE void load_right_transposed(RightFloats &right, SharedTile<float, kRow
 }
 
 // Loads from a right operand `b` that is stored as K x N. The thread's two columns of the operand are one half of chunk
-// 2 * tile or of chunk 2 * tile + 1: the lane decides only the lowest bit of the chunk. The XOR of the swizzle is
-// therefore split into a constant, which becomes the offset of the load, and one of two addresses.
+// 2 * tile or of chunk 2 * tile + 1; which of the two chunks it is depends only on the lane. The XOR of the swizzle is
+// therefore split in two: a constant, which becomes the offset of the load, and one of two base addresses.
 template <int32 kRows, int32 kCols>
 NSA_DEVICE void load_right(RightFloats &right, SharedTile<float, kRows, kCols> b, int32 depth, int32 tile) {
   constexpr int32 kChunksPerRow = SharedTile<float, kRows, kCols>::kChunksPerRow;
@@ -56,7 +57,7 @@ NSA_DEVICE void load_right(RightFloats &right, SharedTile<float, kRows, kCols> b
   }
 }
 
-// Multiplies four elements of the depth into all of the thread's accumulators.
+// Multiplies four consecutive elements along the depth and adds the products to all of the thread's accumulators.
 template <bool kTransposed, bool kAnnihilating, int32 kRows, int32 kCols, int32 kWarps, int32 kRightRows,
           int32 kRightCols>
 NSA_DEVICE void multiply_chunk(Fragment<float, kRows, kCols, kWarps> &acc,
@@ -115,9 +116,9 @@ NSA_DEVICE void load_left(LeftFloats<Acc::kSlabs> &left, const Fragment<float, k
 
 template <int32 kRows, int32 kDepth> NSA_DEVICE void move_down(SharedTile<float, kRows, kDepth> &) {}
 
-// Registers have no run-time index, so a short loop reads only the first column tile and moves the left operand down by
-// one column tile in each step. Compared with an unrolled loop, the short loop executes a sixteenth more instructions,
-// and has an eighth of the code and of the compile time.
+// Registers cannot be indexed at run time, so a short loop always reads the first column tile, and each step shifts the
+// column tiles of the left operand down by one. Compared with an unrolled loop, the short loop executes 1/16 more
+// instructions, but has 1/8 of the code and takes 1/8 of the compile time.
 template <int32 kRows, int32 kDepth, int32 kWarps>
 NSA_DEVICE void move_down(Fragment<float, kRows, kDepth, kWarps> &a) {
 #pragma unroll

@@ -1,7 +1,7 @@
 // Fragment<T, kRows, kCols, kWarps>: a tile of kRows x kCols elements in the registers of kWarps warps, in the layout
 // of layout.cuh. RowVector<T, kRows, kWarps>: one value per row, which all four lanes that share the row hold. Fragment
-// and RowVector are value types. A warp shares the rows of a Fragment with no other warp, so no function of
-// fragment.cuh needs a barrier.
+// and RowVector are value types. Each row of a Fragment belongs to a single warp, so no function of fragment.cuh needs
+// a barrier.
 #pragma once
 
 #include "layout.cuh"
@@ -38,8 +38,8 @@ template <typename T, int32 kRows_, int32 kWarps_> struct RowVector {
 
   NSA_DEVICE static int32 row(int32 slab, int32 half) { return fragment_row(threadIdx.x, kSlabs, slab, half); }
 
-  // RowVector::get has the interface of Fragment::get, so that a map can mix the two types. Every column of a row has
-  // the row's value.
+  // RowVector::get has the same parameters as Fragment::get, so that map (map.cuh) accepts both types as inputs.
+  // RowVector::get returns the value of the row for every column.
   NSA_DEVICE T get(int32 slab, int32, int32 half, int32) const { return values[slab][half]; }
 };
 

@@ -1,7 +1,7 @@
 // map<Result>(function, inputs...): an elementwise function of fragments and row vectors. A row vector among the inputs
-// of a fragment gives its row's value to every column. The function of a map takes one element of each input. The
-// function may take the row number and the column number as well, after the elements. ptx_math.cuh has the functions
-// that the function of a map may call. A function that returns float may make a 16-bit result: one instruction then
+// of a map acts as a fragment whose columns all equal the row vector. The function of a map takes one element of each
+// input. The function may have two more parameters, the row number and the column number. ptx_math.cuh has functions
+// that such a function may call. If the result has 16-bit elements, the function may return float: one instruction then
 // rounds two columns.
 #pragma once
 

@@ -7,9 +7,9 @@
 
 namespace nsa {
 
-// Looks at all elements of a word at once: sets the topmost bit of each element that is Inf or NaN, and clears all
-// other bits. If one is added to the exponent, a carry reaches the topmost bit of the element only if all bits of the
-// exponent are set.
+// Returns a word in which the topmost bit of each element is set if the element is Inf or NaN; all other bits are zero.
+// If one is added to the exponent, a carry reaches the topmost bit of the element only if all bits of the exponent are
+// set.
 template <typename T> NSA_DEVICE uint32 non_finite(uint32 word) {
   constexpr uint32 kExponent = kSameType<T, bf16> ? 0x7f807f80u : kSameType<T, f16> ? 0x7c007c00u : 0x7f800000u;
   constexpr uint32 kExponentUnit = kSameType<T, bf16> ? 0x00800080u : kSameType<T, f16> ? 0x04000400u : 0x00800000u;
@@ -38,8 +38,8 @@ NSA_DEVICE bool any_non_finite(SharedTile<T, kRows, kCols> tile) {
   return any_thread(found != 0);
 }
 
-// Replaces every Inf and NaN in a tile of 16-bit elements with zero. All threads of the block call clear_non_finite. A
-// barrier at the beginning and at the end of clear_non_finite lets threads read the tile before and after the call.
+// Replaces every Inf and NaN in a tile of 16-bit elements with zero. All threads of the block call clear_non_finite.
+// clear_non_finite begins and ends with a barrier, so that threads may read the tile before and after the call.
 template <int32 kThreads, typename T, int32 kRows, int32 kCols>
 NSA_DEVICE void clear_non_finite(SharedTile<T, kRows, kCols> tile) {
   static_assert(sizeof(T) == 2, "the mask is of two elements a word");

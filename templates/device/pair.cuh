@@ -1,4 +1,4 @@
-// Pair<T>: two neighbouring columns of a row. A Pair is the unit that a thread holds and moves.
+// Pair<T>: two neighbouring columns of a row. A thread holds and moves elements in units of one Pair.
 #pragma once
 
 #include "ptx_convert.cuh"
@@ -30,7 +30,7 @@ struct Pair<T> {
   NSA_DEVICE T get(int32 index) const { return T{static_cast<uint16>(bits >> (16 * index))}; }
 };
 
-// Returns how many of the `count` columns from `first` on lie before `columns`.
+// Returns how many of the `count` columns that begin at column `first` have a number below `columns`.
 NSA_DEVICE constexpr int32 columns_from(int32 first, int32 columns, int32 count) {
   const int32 left = columns - first;
   return left <= 0 ? 0 : left < count ? left : count;

@@ -1,4 +1,4 @@
-// Functions of the multi-function unit, and minima and maxima whose treatment of NaN is stated.
+// Functions of the GPU's multi-function unit, and minimum and maximum functions that state how they treat NaN.
 #pragma once
 
 #include "types.cuh"

@@ -1,4 +1,5 @@
-// Writes a violation into the status word of a launch (runtime/base/device_status.h): its code and its place.
+// Writes a violation of a rule into the status word of a launch (runtime/base/device_status.h): its code, and where in
+// the input it was found.
 #pragma once
 
 #include "view.cuh"

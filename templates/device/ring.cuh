@@ -20,7 +20,7 @@ template <int32 kStages> NSA_DEVICE constexpr int32 next_stage(int32 stage) {
 }
 
 // Returns the stage of a ring that the previous iteration read. After the barrier of the loop no thread reads the
-// previous stage any more, so the next copy goes to the previous stage.
+// previous stage any more, so the next copy writes to it.
 template <int32 kStages> NSA_DEVICE constexpr int32 previous_stage(int32 stage) {
   return stage == 0 ? kStages - 1 : stage - 1;
 }

@@ -12,16 +12,16 @@ struct alignas(kChunkBytes) Chunk {
   uint32 words[4];
 };
 
-// SharedCursor says where one thread reads a shared tile of kChunksPerRow chunks per row. The address of a read has two
-// parts: the thread's own row and chunk, which differ from thread to thread, and a distance that all threads share and
-// that the compiler knows. The distance of a read in rows is a multiple of 8, after which the swizzle repeats. The
-// distance of a read in chunks has no bit in common with the thread's own chunk. The part of the distance that the
-// swizzle permutes is therefore one XOR, which is the same for all distances with equal low bits. The rest of the
-// distance becomes the offset in the load instruction.
+// SharedCursor holds the row and chunk at which one thread reads a shared tile of kChunksPerRow chunks per row. The
+// address of a read has two parts: the thread's own row and chunk, and an offset in rows and chunks that is the same
+// for all threads and known to the compiler. The offset in rows is a multiple of 8, because the swizzle repeats every 8
+// rows. The offset in chunks has no set bit in common with the number of the thread's own chunk. The low bits of the
+// offset in chunks are therefore applied to the address by one XOR, which all offsets with equal low bits share. The
+// other bits of the offset become the constant offset in the load instruction.
 template <int32 kChunksPerRow> struct SharedCursor {
   uint32 first;
 
-  // Returns the address in the shared window at a distance of `rows` and `chunks` from the thread's own place.
+  // Returns the shared-memory address that is `rows` rows and `chunks` chunks after the thread's own row and chunk.
   NSA_DEVICE uint32 at(int32 rows, int32 chunks) const {
     constexpr int32 kPermuted = swizzle_group(kChunksPerRow) - 1;
     return (first ^ static_cast<uint32>((chunks & kPermuted) * kChunkBytes)) +

@@ -1,6 +1,7 @@
-// TopLists<kRows, kSlots, kWarps>: for each row of a tile, a list in shared memory of the kSlots best columns that the
-// row was offered so far. The four lanes that hold a row of a fragment (layout.cuh) share the list of the row. Lane t
-// alone touches slots t, t + 4, and so on of the list, so no function of top_lists.cuh needs a barrier.
+// TopLists<kRows, kSlots, kWarps>: for each row of a tile, a list in shared memory of the kSlots best columns among
+// those that were offered to the row so far. The four lanes that hold a row of a fragment (layout.cuh) share the list
+// of the row. Only lane t of these four lanes accesses slots t, t + 4, and so on of the list, so no function of
+// top_lists.cuh needs a barrier.
 #pragma once
 
 #include "fragment.cuh"
@@ -14,7 +15,7 @@ namespace nsa {
 // its key is 0.
 NSA_DEVICE uint64 top_key(float score, int32 column) {
   const uint32 bits = __float_as_uint(score);
-  // The bits of a negative float, read as an integer, grow when the float falls.
+  // If the bits of a negative float are read as an integer, a lower float gives a greater integer.
   uint32 rank = (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
   rank = score == 0 ? 0x80000000u : rank; // -0 and 0 are equal scores
   rank = score == score ? rank : 1;
@@ -62,13 +63,13 @@ template <typename Lists> NSA_DEVICE void top_clear(const Lists &lists) {
   });
 }
 
-// The least of the keys that a lane keeps, and the slot that holds this key.
+// The least key among the slots of a lane, and the number of the slot that holds it.
 struct TopLeast {
   uint64 key;
   int32 slot;
 };
 
-// The least key that this lane keeps in the list of a row.
+// Returns the least key among this lane's slots of the list of a row.
 template <typename Lists> NSA_DEVICE TopLeast top_least(const Lists &lists, int32 row) {
   TopLeast least = {~uint64{0}, 0};
 #pragma unroll 4
@@ -93,11 +94,11 @@ NSA_DEVICE uint64 greatest_of_row(uint64 key) {
   return over_row(key, [](uint64 a, uint64 b) { return a < b ? b : a; });
 }
 
-// Offers the columns of `scores` to the lists; column 0 of the tile has the number `first`. Registers have no run-time
-// index, so a short loop reads the first column tile of the scores and moves the other column tiles down. Nearly all
-// offered columns are below every key in their row's list, and one vote of the warp rejects them. As long as the warp
-// holds a column that is better than a listed column, each row inserts the best of its columns in place of the least
-// key in its list.
+// Offers the columns of `scores` to the lists; column 0 of the tile has the number `first`. Registers cannot be indexed
+// at run time, so a short loop reads the first column tile of the scores, and each step shifts the other column tiles
+// down by one. Nearly all offered columns have lower keys than every slot of their row's list, and one vote of the warp
+// rejects them all. As long as the warp holds a column that is better than a listed column, each row inserts the best
+// of its columns in place of the least key in its list.
 template <int32 kRows, int32 kCols, int32 kSlots, int32 kWarps>
 NSA_DEVICE void top_insert(const TopLists<kRows, kSlots, kWarps> &lists,
                            const Fragment<float, kRows, kCols, kWarps> &scores, int32 first) {

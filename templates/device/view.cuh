@@ -1,15 +1,15 @@
 // View<T, R>: a strided tensor as the launcher passes it (the slots of runtime/base/manifest.h): a data pointer, R
-// strides in elements, and flags. R coordinates address a row of the View, whose columns are contiguous. Offsets into a
-// View are 64-bit. The caller owns the memory of a View. A View whose data pointer is null means that the caller passed
-// no tensor.
+// strides in elements, and flags. R coordinates select a row of the View; the columns of a row are contiguous in
+// memory. Offsets into a View are 64-bit. The caller owns the memory of a View. A View whose data pointer is null means
+// that the caller passed no tensor.
 #pragma once
 
 #include "types.cuh"
 
 namespace nsa {
 
-// The place of a row of a View, in elements from the data pointer, and whether the row exists. The memory of a row that
-// does not exist is never touched.
+// The offset of a row of a View in elements from the data pointer, and whether the row exists. The memory of a row that
+// does not exist is never read or written.
 struct Row {
   int64 offset;
   bool exists;
@@ -35,8 +35,8 @@ template <typename T, int32 kRank> struct View {
 
   template <typename... Index> NSA_DEVICE Row at(Index... index) const {
     static_assert(sizeof...(Index) == kRank, "a view takes one coordinate per stride");
-    // Coordinates of rows that exist are not negative. A conversion from unsigned saves instructions in the 64-bit
-    // product.
+    // Coordinates of rows that exist are not negative. The conversion to an unsigned number saves instructions in the
+    // 64-bit product.
     const int64 coordinates[kRank] = {static_cast<int64>(static_cast<uint32>(index))...};
     int64 offset = 0;
 #pragma unroll

@@ -1,8 +1,8 @@
-// The work of a consumer warpgroup of attention on sm_90a: it multiplies 64 rows with tile after tile of keys, for one
-// item after the other. The warpgroup issues the scores of the next tile together with the product of the last tile's
-// weights and values. While the product of weights and values runs, the warpgroup turns the new scores into weights. A
-// warpgroup keeps this order of products where the next tile is the first tile of the next item, so the matrix units do
-// not wait at the end of an item.
+// The work of a consumer warpgroup of attention on sm_90a: for each work item, it multiplies 64 rows of queries with
+// one tile of keys after the other. The warpgroup starts two matrix products together: the scores of the next tile of
+// keys, and the last tile's weights times its values. While the product of weights and values runs, the warpgroup turns
+// the new scores into weights. The warpgroup does the same when the next tile is the first tile of the next item, so
+// the matrix units do not wait at the end of an item.
 #pragma once
 
 #include "sm90/attention_result.cuh"
@@ -50,7 +50,7 @@ public:
     if (tile > 0)
       await_keys();
 
-    // At the beginning of each step, `p` holds the weights of the tile `tile`.
+    // At the beginning of each iteration, `p` holds the weights of the keys in tile number `tile`.
 #pragma unroll 1
     while (true) {
       tame_values(item_at(place), tiles, tile, o);
@@ -78,8 +78,8 @@ public:
       if (tile == 0)
         leave_queries();
       weigh(item_at(ends ? place.next() : place), tiles, tile, softmax, s, rescale);
-      // Without this wgmma_hold the compiler waits for the result before it computes the weights, because it does not
-      // keep a product running past a loop.
+      // This wgmma_hold is needed because the compiler does not keep a matrix product running past a loop: it would
+      // wait for the result before it computes the weights.
       wgmma_hold(s);
       if (tile > 0 && !ends)
         await_keys();
@@ -91,8 +91,8 @@ public:
         store_result<Shape>(args, item_at(place), before, o);
         leave_item<Shape>(place);
         clear(o);
-        // The warpgroup waits for the keys of the next item only after it sent the results of the last item: the
-        // producer may still be finding out which keys the next item has.
+        // The warpgroup sends the results of the last item before it waits for the keys of the next item, because the
+        // producer may still be computing which keys the next item has.
         if (tile > 0)
           await_keys();
         continue;
@@ -122,8 +122,8 @@ private:
   NSA_DEVICE static typename Shape::Tail &tail() { return Shape::tail(); }
   NSA_DEVICE static void wait(const uint64 &barrier, int32 parity) { barrier_wait(shared_address(&barrier), parity); }
 
-  // clear() sets the elements to zero one by one. The compiler takes a plain loop for a memset, and a memset makes it
-  // keep wide results in local memory.
+  // clear() sets the elements to zero one by one. The compiler would turn a plain loop into a memset, and a memset
+  // makes it keep wide results in local memory.
   NSA_DEVICE static void clear(Result &o) {
 #pragma unroll
     for (int32 i = 0; i < static_cast<int32>(sizeof(Result) / sizeof(float)); ++i)
@@ -132,14 +132,14 @@ private:
 
   NSA_DEVICE static const WorkItem &item_at(RingPlace<Shape::kItemSlots> place) { return tail().items[place.stage()]; }
 
-  // Returns the keys that a row attends. Only edge tiles ask for the keys of a row, so the keys are computed each time
-  // instead of kept in registers.
+  // Returns the keys that a row attends. Only tiles with masked keys need the range of keys of a row, so the range is
+  // computed each time instead of kept in registers.
   NSA_DEVICE KeyRange keys_of(const WorkItem &item, int32 row) const {
     const int32 past = past_visible_key<Facts>(item.earlier + row / Facts::kGroup);
     return {Facts::kWindowed ? past - args.window : 0, past};
   }
 
-  // Issues the product of the queries with the keys at the current place of the ring of keys.
+  // Starts the product of the queries with the tile of keys in the current stage of the ring of keys.
   NSA_DEVICE void begin_scores(Scores &s) {
     constexpr int32 kSwizzle = Shape::kSwizzle;
     const uint64 tiles = depth_major_descriptor(Shape::memory(), kSwizzle);
@@ -154,7 +154,7 @@ private:
     wgmma_commit();
   }
 
-  // Issues the product of the weights with the values at the current place of the ring of values.
+  // Starts the product of the weights with the tile of values in the current stage of the ring of values.
   NSA_DEVICE void begin_result(Result &o, const Weights &p) {
     const uint64 v_tile = row_depth_descriptor(Shape::memory(), Shape::kKeyTile, Shape::kSwizzle) +
                           descriptor_step(Shape::kV) + v.stage() * descriptor_step(Shape::kVBytes);
@@ -182,8 +182,9 @@ private:
     v.advance();
   }
 
-  // tame_values is called before the values of an edge tile are multiplied. No product may be under way in tame_values,
-  // because add_wild changes `o`.
+  // tame_values is called before the product with the values of an edge tile, which is a tile with keys that some row
+  // may not attend. No matrix product of this warpgroup may be running during tame_values, because add_wild changes
+  // `o`.
   NSA_DEVICE void tame_values(const WorkItem &item, const Tiles &tiles, int32 tile, Result &o) {
     if (!tiles.is_edge(tile))
       return;
@@ -218,7 +219,7 @@ private:
     softmax.weigh(s, rescale, args.scale_log2);
   }
 
-  // The turns at the matrix units: from begin_turn to end_turn only one warpgroup issues products.
+  // Warpgroups take turns at the matrix units: between begin_turn and end_turn only one warpgroup starts products.
   NSA_DEVICE void begin_turn() { named_barrier_sync(kTurnBarrier + warpgroup, 256); }
   NSA_DEVICE void end_turn() { named_barrier_arrive(next_turn, 256); }
 

@@ -1,6 +1,6 @@
 // Loads for attention on sm_90a where a tensor has no tensor map, because the copy engine cannot address the tensor's
-// rows. A whole warp copies element by element to the places that the boxes of a tensor map would have filled. A copy
-// without a tensor map is slow, but the results are right.
+// rows. A whole warp copies element by element to the shared-memory addresses to which the copy engine would have
+// written. A copy without a tensor map is slow, but the results are right.
 #pragma once
 
 #include "sm90/attention_shape.cuh"
@@ -21,7 +21,7 @@ NSA_DEVICE void copy_row(unsigned char *target, int32 row, const typename Shape:
   }
 }
 
-// Copies the 64 rows of queries of a warpgroup.
+// Copies the 64 rows of queries of one warpgroup to shared memory.
 template <typename Shape, typename Arguments>
 NSA_DEVICE void copy_queries(const Arguments &args, const WorkItem &item, int32 warpgroup, unsigned char *target) {
   using Facts = typename Shape::Facts;
@@ -35,7 +35,7 @@ NSA_DEVICE void copy_queries(const Arguments &args, const WorkItem &item, int32 
   }
 }
 
-// Copies a tile of keys or values, from the key `key` on.
+// Copies a tile of keys or values, which begins at key number `key`, to shared memory.
 template <typename Shape, int32 kColumns, typename Tensor>
 NSA_DEVICE void copy_tile(const Tensor &view, const WorkItem &item, int32 key, unsigned char *target) {
   const auto *from = view.data + view.at(item.k_entry, item.k_begin + key, item.kv_head).offset;
@@ -46,7 +46,7 @@ NSA_DEVICE void copy_tile(const Tensor &view, const WorkItem &item, int32 key, u
   }
 }
 
-// Makes the copied data visible to the matrix units and tells the consumers that the place in the ring is full.
+// Makes the copied data visible to the matrix units and tells the consumers that the stage of the ring is full.
 NSA_DEVICE void copied(const uint64 &full) {
   fence_async();
   leave_own(full);

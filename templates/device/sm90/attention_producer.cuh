@@ -1,6 +1,6 @@
-// The producer warpgroup of attention on sm_90a, the first warpgroup of the block. One of its warps finds the items of
-// the block and has the copy engine load what the items need. The other three warps of the producer warpgroup look for
-// Inf and NaN in the values of keys that some row may not attend (wild_values.cuh).
+// The producer warpgroup of attention on sm_90a, the first warpgroup of the block. One warp of the producer warpgroup
+// determines the work items of the block and starts the copies of their queries, keys and values. The other three warps
+// of the producer warpgroup look for Inf and NaN in the values of keys that some row may not attend (wild_values.cuh).
 #pragma once
 
 #include "copy.cuh"
@@ -17,8 +17,9 @@ public:
 
   NSA_DEVICE AttentionLoader(const Arguments &args, bool mapped, int32 rank) : args(args), mapped(mapped), rank(rank) {}
 
-  // Loads all that an item needs, in the order in which the consumers ask for it. Part 0 of a load fills what the rings
-  // can take before the consumers have given back a place of the item. Part 1 of a load loads the rest of the item.
+  // Loads all that an item needs, in the order in which the consumers ask for it. Part 0 of a load fills the stages of
+  // the rings that are free before the consumers release a stage of the same item. Part 1 of a load loads the rest of
+  // the item.
   NSA_DEVICE void load(const WorkItem &item, int32 part) {
     const KeyTiles<Shape> tiles(item, args.window);
     const int32 rest = max(tiles.count - Shape::kStages, 0);
@@ -62,8 +63,8 @@ private:
     }
   };
 
-  // Each of queries(), keys() and values() waits until its place in the ring is empty, loads the place, and goes on to
-  // the next place.
+  // Each of queries(), keys() and values() waits until the current stage of its ring is empty, starts the load into it,
+  // and advances to the next stage.
   NSA_DEVICE void queries(const WorkItem &item) {
 #pragma unroll 1
     for (int32 warpgroup = 0; warpgroup < Shape::kWarpgroups; ++warpgroup) {
@@ -162,8 +163,9 @@ NSA_DEVICE void store_nothing(const Arguments &args, const WorkItem &item) {
   }
 }
 
-// The producer warp finds items, publishes them, and loads for them. The producer warp handles items without keys
-// itself. Consumers and inspectors get only items that have keys, and at the end an item without rows.
+// The producer warp determines the work items, writes them to shared memory for the other warps, and loads their data.
+// The producer warp handles items without keys itself. Consumers and inspectors get only items that have keys, and at
+// the end an item without rows.
 template <typename Shape, typename Arguments> NSA_DEVICE void produce_attention(const Arguments &args) {
   const bool mapped = is_present(args.q_map) && is_present(args.k_map) && is_present(args.v_map);
   const int32 rank = Shape::kCluster == 1 ? 0 : static_cast<int32>(cluster_rank());
@@ -172,9 +174,9 @@ template <typename Shape, typename Arguments> NSA_DEVICE void produce_attention(
   WorkOrder<typename Shape::Facts, Arguments> order(args);
   AttentionLoader<Shape, Arguments> loader(args, mapped, rank);
   auto place = RingPlace<Shape::kItemSlots>::before_first();
-  // Items are in shared memory, so that other warps can read them and the producer warp does not need registers for
-  // them. The next item is searched while the first tiles of the current item are loaded. The producer's loop contains
-  // each step only once, because every cold start compiles it.
+  // Work items are stored in shared memory, so that other warps can read them and the producer warp needs no registers
+  // for them. The next item is searched while the first tiles of the current item are loaded. Every cold start compiles
+  // the producer's loop, so the code of each step occurs in it only once.
   bool held = false;
   bool more = true;
   while (more) {
@@ -209,8 +211,8 @@ template <typename Shape, typename Arguments> NSA_DEVICE void produce_attention(
   }
 }
 
-// The inspector warps look at the values of each edge tile, tell the consumers what they found, and give each tile
-// back.
+// The inspector warps check the values of each edge tile for Inf and NaN, report the result to the consumers, and
+// release the tile's stage of the ring.
 template <typename Shape, typename Arguments> NSA_DEVICE void inspect_values(const Arguments &args) {
   const int32 lane = static_cast<int32>(threadIdx.x) - kWarpSize;
   constexpr int32 kLanes = Shape::kInspectors * kWarpSize;

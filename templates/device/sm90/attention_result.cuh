@@ -26,9 +26,9 @@ NSA_DEVICE void store_row(Element *target, bool exists, const float (&o)[kCount]
     store_pair(target + fragment_column(threadIdx.x, kTiles - 1, 0), pair(kTiles - 1), exists ? 2 : 0, true);
 }
 
-// Writes the thread's part of its two rows element by element. Writing by elements is rare, but every cold start
-// compiles the code. The code is therefore a plain loop over the column tiles, which form a ring that turns by one in
-// each step.
+// Writes the thread's part of its two rows element by element. Writing element by element is rare, but the code for it
+// is compiled at each cold start, so it has to be short. It is a plain loop over the column tiles; each step rotates
+// the column tiles in the registers by one.
 template <typename Element, int32 kCount>
 NSA_DEVICE void store_elements(Element *const (&targets)[2], const bool (&exists)[2], float (&o)[kCount]) {
 #pragma unroll 1
@@ -50,8 +50,8 @@ NSA_DEVICE void store_result(const Arguments &args, const WorkItem &item, const 
                              float (&o)[kCount]) {
   using Facts = typename Shape::Facts;
   using Element = typename Shape::Element;
-  // The thread's number is opaque, because the compiler would otherwise compute everything that depends on this number
-  // alone before the loop over items, and keep the results in registers.
+  // The thread's number is made opaque to the compiler: otherwise the compiler would compute everything that depends
+  // only on this number before the loop over items, and keep it in registers.
   const int32 thread = opaque(static_cast<int32>(threadIdx.x) - 128);
   float sum[2];
 #pragma unroll

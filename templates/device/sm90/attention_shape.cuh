@@ -1,5 +1,6 @@
-// What the roles of attention on sm_90a (templates/cuda/sm90/attention.cu) share: the sizes of tiles, the layout of the
-// block's shared memory with its barriers, and the cutting of an item's keys into tiles.
+// Definitions that the producer and the consumers of attention on sm_90a (templates/cuda/sm90/attention.cu) share: the
+// sizes of tiles, the layout of the block's shared memory with its barriers, and the division of an item's keys into
+// tiles.
 //
 // The template parameter Facts describes the attention kernel. Facts has the members that work_items.cuh asks for, and
 // Element, kQkDim, kVDim, kWarpgroups, kKeyTile and kStages.
@@ -35,7 +36,7 @@ template <typename Facts_> struct AttentionShape {
   static constexpr int32 kKeySteps = kKeyTile / kWgmmaDepth;
 
   // Boxes of the tensor maps. A tensor map's box of queries holds the 64 rows of a warpgroup. A tensor map's box of
-  // keys or values holds the block's share of a tile.
+  // keys or values holds the part of a tile that one block of the cluster loads.
   static constexpr int32 kBoxHeads = Facts::kGroup < 64 ? Facts::kGroup : 64;
   static constexpr int32 kBoxKeys = kKeyTile / kCluster;
   static_assert(64 % kBoxHeads == 0, "a box of queries holds whole queries or whole parts of a group");
@@ -49,8 +50,8 @@ template <typename Facts_> struct AttentionShape {
   static constexpr int32 kConsumerWarps = 4 * kWarpgroups;
   static constexpr int32 kInspectors = 3;
 
-  // The block uses four items at a time: the item whose results are written, the item whose keys are weighed, the item
-  // whose keys are loaded, and the next item.
+  // The block needs four work items at the same time: the item whose results are written, the item whose scores are
+  // turned into weights, the item whose keys are loaded, and the next item.
   static constexpr int32 kItemSlots = 4;
 
   // Offsets in shared memory, in bytes. Tiles in shared memory begin at multiples of the size of an atom.
@@ -59,7 +60,7 @@ template <typename Facts_> struct AttentionShape {
   static constexpr int32 kV = kK + kStages * kKBytes;
   static constexpr int32 kTail = kV + kStages * kVBytes;
 
-  // The part of shared memory behind the tiles.
+  // The part of shared memory after the tiles: barriers and work items.
   struct Tail {
     uint64 q_full[kWarpgroups];
     uint64 q_empty[kWarpgroups];
@@ -128,9 +129,9 @@ template <typename Shape> struct KeyTiles {
     const int32 last_past = past_visible_key<Facts>(item.earlier + last_row / Facts::kGroup);
     common.first = Facts::kWindowed ? last_past - window : 0;
     common.past = past_visible_key<Facts>(item.earlier + item.first_row / Facts::kGroup);
-    // A difference of keys may be negative, and the division of a negative number rounds towards 0. This rounding does
-    // no harm: no tile comes before a first_plain that is 0 or negative, and all tiles are edges if past_plain is 0 or
-    // negative.
+    // A difference of keys may be negative, and the division of a negative number rounds towards 0. The rounding does
+    // no harm: tiles are numbered from 0, so a first_plain of 0 or below excludes no tile, and a past_plain of 0 or
+    // below makes all tiles edge tiles.
     first_plain = (common.first - first_key + Shape::kKeyTile - 1) / Shape::kKeyTile;
     past_plain = (common.past - first_key) / Shape::kKeyTile;
   }
@@ -142,8 +143,8 @@ template <typename Shape> struct KeyTiles {
   NSA_DEVICE bool is_edge(int32 tile) const { return tile >= past_plain || (Facts::kWindowed && tile < first_plain); }
 };
 
-// Gives a place of a ring back, with one arrival for the whole warp: the warp's matrix products with the place and its
-// reads of the place are over. leave() arrives at the barrier of each block that shares the loads.
+// Releases a stage of a ring, with one arrival for the whole warp, which has finished its matrix products with the
+// stage and its reads of it. leave() arrives at the barrier of each block of the cluster that shares the loads.
 template <typename Shape> NSA_DEVICE void leave(const uint64 &barrier) {
   const uint32 lane = threadIdx.x % kWarpSize;
   if constexpr (Shape::kCluster == 1) {
@@ -155,21 +156,21 @@ template <typename Shape> NSA_DEVICE void leave(const uint64 &barrier) {
   }
 }
 
-// leave_own() is one arrival for the warp at a barrier of the own block. The arrival covers everything that all lanes
-// of the warp did before.
+// leave_own() arrives once for the whole warp at a barrier of its own block. The arrival comes after all earlier memory
+// accesses of all lanes of the warp.
 NSA_DEVICE void leave_own(const uint64 &barrier) {
   __syncwarp();
   if (threadIdx.x % kWarpSize == 0)
     barrier_arrive(shared_address(&barrier));
 }
 
-// Waits for an item. The item stays in shared memory until every role has left it, so a role can read it late instead
-// of keeping it in registers.
+// Waits for an item. The item stays in shared memory until all warps that use it have released it, so a warp can read
+// it late instead of keeping it in registers.
 template <typename Shape> NSA_DEVICE const WorkItem &await_item(RingPlace<Shape::kItemSlots> place) {
   barrier_wait(shared_address(&Shape::tail().item_full[place.stage()]), place.full_parity());
   return Shape::tail().items[place.stage()];
 }
-// Gives the item back to the producer, for the whole warp.
+// Releases the item for the whole warp, so that the producer can reuse its memory.
 template <typename Shape> NSA_DEVICE void leave_item(RingPlace<Shape::kItemSlots> &place) {
   leave_own(Shape::tail().item_empty[place.stage()]);
   place.advance();

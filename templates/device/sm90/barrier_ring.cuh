@@ -1,6 +1,7 @@
-// RingPlace<kStages>: the place at which a role stands in a ring of shared-memory stages. A producer fills the stages
-// and consumers empty them. Each stage of a ring has two mbarriers, `empty` and `full`. The producer waits for `empty`,
-// and consumers wait for `full`, each for the parity of its round. No function of barrier_ring.cuh touches memory.
+// RingPlace<kStages>: the position of a producer or consumer in a ring of kStages stages in shared memory. A producer
+// fills the stages and consumers empty them. Each stage of a ring has two mbarriers, `empty` and `full`. The producer
+// waits for `empty`, and consumers wait for `full`; the parity for which they wait depends on how often they have
+// passed through the ring. No function of barrier_ring.cuh touches memory.
 #pragma once
 
 #include "types.cuh"
@@ -9,7 +10,7 @@ namespace nsa {
 
 template <uint32 kStages> class RingPlace {
 public:
-  // before_first() is the place before the first stage: advance() leads from it to stage 0.
+  // before_first() returns the position before stage 0 of the first round: advance() moves it to stage 0.
   NSA_DEVICE static constexpr RingPlace before_first() {
     RingPlace result;
     result.count = 2 * kStages - 1;
@@ -33,13 +34,13 @@ public:
     return static_cast<int32>(kIsPowerOf2 ? count / kStages % 2 : count < kStages ? 0 : 1);
   }
 
-  // Returns the parity of the phase that ends when the consumers have left the stage since the round before. In the
-  // first round all stages of the ring are empty: a wait for parity 1 returns at once at a barrier that has not yet
-  // completed a phase.
+  // Returns the parity of the phase that ends when the consumers have released the data that the previous round put
+  // into the stage. In the first round all stages of the ring are empty: a wait for parity 1 returns at once at a
+  // barrier that has not yet completed a phase.
   NSA_DEVICE constexpr int32 empty_parity() const { return full_parity() ^ 1; }
 
 private:
-  // If kStages is a power of 2, stage and round are bits of a count that never turns back.
+  // If kStages is a power of 2, the stage and the round are bits of `count`, which is never reset.
   static constexpr bool kIsPowerOf2 = (kStages & (kStages - 1)) == 0;
 
   uint32 count = 0; // modulo 2^32 if kStages is a power of 2, else modulo two rounds; one register

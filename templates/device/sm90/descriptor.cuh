@@ -1,6 +1,6 @@
-// Index arithmetic of sm_90a: where the copy engine puts an element of a swizzled tile, and the descriptor with which
-// wgmma finds it (PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout"). No function of descriptor.cuh
-// touches memory, so that a host test can compile the file.
+// Index arithmetic for sm_90a: where in a swizzled tile the copy engine writes an element, and the descriptor by which
+// wgmma finds the tile (PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout"). No function of
+// descriptor.cuh touches memory, so that a host test can compile the file.
 //
 // A tile is stored in shared memory as column chunks, one after the other. A column chunk is as wide as the swizzle
 // (128, 64 or 32 bytes) and holds all rows of the tile. A tensor map with the same swizzle writes a box that is one
@@ -35,8 +35,8 @@ NSA_DEVICE constexpr int32 chunk_count(int32 columns, int32 swizzle, int32 eleme
 
 NSA_DEVICE constexpr int32 chunk_bytes(int32 rows, int32 swizzle) { return rows * swizzle; }
 
-// The swizzled place of an offset within a chunk. The bits of an offset from bit 7 on say how the 16-byte units of the
-// chunk change places.
+// Returns the swizzled form of a byte offset within a chunk. The bits of the offset from bit 7 on select how the
+// 16-byte units of the chunk are permuted.
 NSA_DEVICE constexpr int32 swizzled_offset(int32 offset, int32 swizzle) {
   return offset ^ ((offset >> 3) & (swizzle / 16 - 1) << 4);
 }
@@ -56,23 +56,23 @@ NSA_DEVICE constexpr uint64 matrix_descriptor(uint32 address, int32 leading_byte
 }
 
 // The descriptor of an operand whose depth runs along the stored rows (K-major): a left operand, or a right operand
-// that is stored transposed. The stride in a K-major descriptor leads from atom to atom. wgmma does not read the
-// leading distance of a K-major descriptor.
+// that is stored transposed. The stride in a K-major descriptor is the distance from one atom to the next. wgmma
+// ignores the leading distance of a K-major descriptor.
 NSA_DEVICE constexpr uint64 depth_major_descriptor(uint32 address, int32 swizzle) {
   return matrix_descriptor(address, 16, atom_bytes(swizzle), swizzle);
 }
 
 // The descriptor of an operand whose stored rows are the depth (MN-major). The leading distance in an MN-major
-// descriptor leads from chunk to chunk.
+// descriptor is the distance from one chunk to the next.
 NSA_DEVICE constexpr uint64 row_depth_descriptor(uint32 address, int32 rows, int32 swizzle) {
   return matrix_descriptor(address, chunk_bytes(rows, swizzle), atom_bytes(swizzle), swizzle);
 }
 
-// Returns the number to add to a descriptor for an operand that begins `bytes` later. The addition carries nothing out
-// of the address field, because shared memory has fewer than 2^18 bytes.
+// Returns the number to add to a descriptor for an operand that begins `bytes` later. The addition does not overflow
+// the address field, because shared memory has fewer than 2^18 bytes.
 NSA_DEVICE constexpr uint64 descriptor_step(int32 bytes) { return static_cast<uint64>(bytes >> 4); }
 
-// The distance in bytes from the beginning of a tile of 16-bit elements to its part from `depth` on, a multiple of
+// Returns the distance in bytes from the beginning of a tile of 16-bit elements to its column `depth`, a multiple of
 // kWgmmaDepth. Within an atom the hardware swizzles the address itself, so the distance to a depth is counted without
 // the swizzle.
 NSA_DEVICE constexpr int32 depth_major_offset(int32 depth, int32 rows, int32 swizzle) {

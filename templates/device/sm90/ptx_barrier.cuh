@@ -21,10 +21,10 @@ NSA_DEVICE void barrier_arrive(uint32 barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(barrier) : "memory");
 }
 
-// Arrives at a barrier of another block of the cluster, or of the own block. `barrier` comes from cluster_address. An
-// arrival by barrier_arrive_cluster orders only what this block sees, which is enough to say that a place was read. An
-// arrival with a release to the cluster would wait until everything that the thread has under way in global memory has
-// finished (MEMBAR.ALL.GPU), which takes 0.6 us each time.
+// Arrives at a barrier of another block of the cluster, or of the own block. `barrier` comes from cluster_address.
+// barrier_arrive_cluster orders only memory accesses that its own block can see. This is enough to report that the
+// block has read a stage of a ring. An arrival with release semantics at cluster scope would wait until all global
+// memory accesses of the thread have finished (MEMBAR.ALL.GPU), which takes 0.6 us each time.
 NSA_DEVICE void barrier_arrive_cluster(uint32 barrier) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" : : "r"(barrier) : "memory");
 }

@@ -13,12 +13,13 @@ NSA_DEVICE uint32 cluster_rank() {
   return result;
 }
 
-// A barrier of all threads of the cluster, in two halves. What a thread wrote before cluster_arrive is visible to the
-// cluster after cluster_wait.
+// A barrier of all threads of the cluster, in two halves. After cluster_wait, all threads of the cluster see what any
+// of them wrote before cluster_arrive.
 NSA_DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" : : : "memory"); }
 NSA_DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory"); }
 
-// Returns the address, in the shared memory of block `rank`, of what lies at `address` in the own shared memory.
+// Returns the address in the shared memory of block `rank` that corresponds to `address` in the shared memory of this
+// block.
 NSA_DEVICE uint32 cluster_address(uint32 address, uint32 rank) {
   uint32 result;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(result) : "r"(address), "r"(rank));
@@ -44,9 +45,9 @@ NSA_DEVICE bool elect_lane() {
   return elected != 0;
 }
 
-// Sets the number of registers of each thread of the warpgroup from here on. All warps of the warpgroup execute the
-// change of registers. The change takes effect only in kernels whose launch bounds state a number of blocks per
-// multiprocessor.
+// Sets the number of registers that each thread of the warpgroup has from this instruction on. All warps of the
+// warpgroup execute the change of registers. The change takes effect only in kernels whose launch bounds state a number
+// of blocks per multiprocessor.
 template <int32 kRegisters> NSA_DEVICE void raise_registers() {
   static_assert(kRegisters % 8 == 0 && kRegisters >= 24 && kRegisters <= 256, "registers come by eight, 24 to 256");
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" : : "n"(kRegisters));
@@ -56,8 +57,8 @@ template <int32 kRegisters> NSA_DEVICE void lower_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" : : "n"(kRegisters));
 }
 
-// launch_dependents lets the next kernel of the stream start. wait_for_predecessors waits until the kernel before has
-// ended and its writes are visible.
+// launch_dependents lets the next kernel of the stream start. wait_for_predecessors waits until the previous kernel of
+// the stream has ended and its writes are visible.
 NSA_DEVICE void launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" : : : "memory"); }
 NSA_DEVICE void wait_for_predecessors() { asm volatile("griddepcontrol.wait;" : : : "memory"); }
 

@@ -6,13 +6,14 @@
 
 namespace nsa {
 
-// Returns `value`. The compiler computes the result at the place of the call, neither earlier nor a second time.
+// Returns `value`. The compiler computes the result of opaque() at the place of the call in the code, neither earlier
+// nor a second time.
 NSA_DEVICE int32 opaque(int32 value) {
   asm volatile("" : "+r"(value));
   return value;
 }
 
-// A zero that the optimizer does not know to be zero.
+// Returns 0.0f in a way that the optimizer cannot know the value.
 NSA_DEVICE float opaque_zero() {
   float result;
   asm volatile("mov.f32 %0, 0f00000000;" : "=f"(result));

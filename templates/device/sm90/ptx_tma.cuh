@@ -1,8 +1,9 @@
 // The copy engine (PTX ISA, "cp.async.bulk"; sm_90). The copy engine copies between global and shared memory: boxes of
 // a tensor that a tensor map describes, and plain runs of bytes. One thread issues a copy. A load by the copy engine
-// completes on an mbarrier (ptx_barrier.cuh). A store by the copy engine belongs to a group of the thread that issued
-// it. Coordinates of a box are in elements, and the contiguous dimension comes first. A load fills the parts of a box
-// outside of the tensor with zeros, which the mbarrier counts as bytes; a store does not write these parts.
+// completes on an mbarrier (ptx_barrier.cuh). A store by the copy engine belongs to a group of stores of the thread
+// that issued it (cp.async.bulk.commit_group). Coordinates of a box are in elements, and the contiguous dimension comes
+// first. A load fills the parts of a box outside of the tensor with zeros, which the mbarrier counts as bytes; a store
+// does not write these parts.
 //
 // The copy engine and wgmma see what plain stores wrote into shared memory only after fence_async.
 #pragma once
@@ -69,8 +70,8 @@ NSA_DEVICE void tma_load(uint32 destination, const TensorMap &map, uint32 barrie
                : "memory");
 }
 
-// Loads a box to the same place in every block of the cluster whose bit is set in `blocks`. The barrier at the same
-// address in each block that gets the box counts the bytes.
+// Loads a box to the same place in every block of the cluster whose bit is set in `blocks`. In each block that receives
+// the box, the barrier at that same address counts the bytes.
 NSA_DEVICE void tma_multicast(uint32 destination, const TensorMap &map, uint32 barrier, uint16 blocks, int32 x, int32 y,
                               int32 z, int32 w) {
   asm volatile(
@@ -132,7 +133,7 @@ NSA_DEVICE void bulk_reduce_add(f16 *destination, uint32 source, int32 bytes) {
 // Closes the group of stores that this thread issued since the last commit.
 NSA_DEVICE void commit_stores() { asm volatile("cp.async.bulk.commit_group;" : : : "memory"); }
 
-// Waits until at most kPending of this thread's latest groups of stores are still writing.
+// Waits until at most kPending of this thread's latest groups of stores are incomplete.
 template <int32 kPending> NSA_DEVICE void wait_stores() {
   asm volatile("cp.async.bulk.wait_group %0;" : : "n"(kPending) : "memory");
 }

@@ -1,7 +1,7 @@
-// What a warpgroup does with its 64 rows of scores between two matrix products: it masks the scores, takes the online
-// softmax in base 2 (Milakov and Gimelshein, arXiv 1805.02867), and rounds the weights to the left operand of the next
-// product. A thread holds the scores of two rows, `half` 0 and 1 of the fragment layout: s[4 * tile + 2 * half + index]
-// (ptx_wgmma.cuh).
+// What a warpgroup does with its 64 rows of scores between two matrix products: it masks the scores, computes the
+// online softmax in base 2 (Milakov and Gimelshein, arXiv 1805.02867), and rounds the weights to the 16-bit left
+// operand of the next product. A thread holds the scores of two rows, `half` 0 and 1 of the fragment layout: s[4 * tile
+// + 2 * half + index] (ptx_wgmma.cuh).
 #pragma once
 
 #include "layout.cuh"
@@ -42,15 +42,15 @@ NSA_DEVICE void mask_scores(float (&s)[kCount], int32 first_key, const KeyRange 
 
 // The state of the online softmax for the two rows of a thread.
 //
-// Weights are taken against the greatest score of their own tile, not against the greatest score of the row so far. By
-// this rule the greatest weight of a tile is 1, which rounding does not change. The greatest weights cause most of the
-// error of rounding. With weights against the tile's maximum, the error is 0.35 to 7 % smaller than with weights
-// against the row's maximum (docs/lab/hopper_attention.md).
+// The exponent of a weight is its score minus the greatest score of its own tile of keys, not minus the greatest score
+// of the row so far. Therefore the greatest weight of a tile is 1, which rounding does not change. Most of the rounding
+// error comes from the greatest weights. With the tile's maximum as reference, the rounding error is 0.35 to 7 %
+// smaller than with the row's maximum (docs/lab/hopper_attention.md).
 //
-// Because the maximum changes from tile to tile, earlier results are scaled at every tile. If the maximum of a tile
-// lies far below the row's maximum, the tile's weights are taken against a reference that lies kReach below the row's
-// maximum (in base 2), so that sums and results stay in range. A new weight never exceeds 1. The weights of earlier
-// tiles grow to 2^kReach = 4 at most when results are scaled.
+// Because the maximum changes from tile to tile, the sums of earlier tiles are rescaled at every tile. If the maximum
+// of a tile is far below the row's maximum, the reference for the tile's weights is the row's maximum minus kReach (in
+// base 2), so that sums and results stay in range. A new weight never exceeds 1. Rescaling makes the weights of earlier
+// tiles at most 2^kReach = 4.
 struct SoftmaxRows {
   static constexpr float kReach = 2;
   static constexpr float kNoKey = 3.402823466e38f; // of a row that has met no allowed key: its weights are 0
@@ -95,8 +95,8 @@ struct SoftmaxRows {
 #pragma unroll
     for (int32 half = 0; half < 2; ++half) {
       l[half] = fmaf(l[half], rescale[half], sum[half][0] + sum[half][1]);
-      // This shuffle from a lane to itself needs all weights, so the compiler computes the weights before the shuffle
-      // and does not put the wait for the running product in between.
+      // This shuffle from each lane to itself depends on all weights, so the compiler computes the weights before the
+      // shuffle and does not place the wait for the running product among them.
       l[half] = shuffle(l[half], static_cast<int32>(threadIdx.x));
     }
   }
@@ -109,7 +109,7 @@ struct SoftmaxRows {
   }
 };
 
-// Rounds the weights to left operands of wgmma. A step of wgmma has 16 keys.
+// Rounds the weights to left operands of wgmma. One wgmma instruction multiplies the weights of 16 keys.
 template <typename T, int32 kSteps>
 NSA_DEVICE void round_weights(uint32 (&p)[kSteps][4], const float (&s)[kSteps * 8]) {
 #pragma unroll

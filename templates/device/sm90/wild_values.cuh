@@ -2,9 +2,9 @@
 // that does not attend it. But matrix units compute 0 * NaN as NaN, and the value of a key that is not attended must
 // not reach a result.
 //
-// For this reason inspector warps look at the values of keys that not all rows attend. If the inspector warps find a
-// wild value, plain additions add it to the sums of the rows that attend its key. A multiplication of a wild value with
-// the weight is not needed: the weight is positive, which changes neither an Inf nor a NaN. After the additions, zeros
+// Therefore inspector warps check the values of keys that not all rows attend. If the inspector warps find a wild
+// value, plain additions add it to the sums of the rows that attend its key. A multiplication of a wild value with the
+// weight is not needed: the weight is positive, which changes neither an Inf nor a NaN. After the additions, zeros
 // replace all wild values of the tile.
 #pragma once
 
@@ -41,7 +41,8 @@ template <typename Tile> NSA_DEVICE bool finds_wild(Tile tile, int32 first, int3
   const int32 pieces = (past - first) * kRowWords;
 #pragma unroll 1
   for (int32 chunk = 0; chunk < Tile::kChunks; ++chunk) {
-    // The swizzle moves units within a row of a chunk only, so finds_wild can read rows without the swizzle.
+    // The swizzle moves 16-byte units only within a row of a chunk, so finds_wild can ignore the swizzle when it reads
+    // whole rows.
     const Chunk *rows =
         reinterpret_cast<const Chunk *>(tile.base + chunk_bytes(Tile::kRows, kSwizzle128) * chunk) + first * kRowWords;
 #pragma unroll 2
@@ -56,8 +57,8 @@ template <typename Tile> NSA_DEVICE bool finds_wild(Tile tile, int32 first, int3
 }
 
 // Adds the wild values to the rows of a warpgroup that attend their keys. The argument `o` is a fragment of 64 rows.
-// Wild values are rare, so the code for them is short and uses few registers. Registers have no run-time index, so the
-// column tiles form a ring that turns by one in each step.
+// Wild values are rare, so the code for them is short and uses few registers. Registers cannot be indexed at run time,
+// so each step rotates the column tiles in the registers by one.
 template <typename Tile, int32 kCount>
 NSA_DEVICE void add_wild(float (&o)[kCount], Tile tile, int32 first_key, const KeyRange (&rows)[2]) {
   using T = typename Tile::Element;

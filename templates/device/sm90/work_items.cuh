@@ -1,8 +1,8 @@
 // The order in which the blocks (or clusters) of a persistent kernel work on the tiles of attention rows. A row is a
 // pair of a query and a head of the group, heads fastest, as in templates/tile/attention.mlir. Within a sequence the
-// last rows come first, because they see most keys. At a time, the blocks serve as many key/value heads as can keep
-// their keys in L2. The numbers of items run through all tiles of all sequences. Short sequences leave no holes in the
-// numbers of items.
+// last rows come first, because they see most keys. At any one time the blocks work on only as many key/value heads as
+// have keys and values that fit into L2 together. Work items are numbered across all tiles of all sequences. The
+// numbers are consecutive even if sequences have different lengths.
 //
 // The template parameter Facts describes the kernel: kRows (of a block), kCluster, kGroup, kPacked, kWindowed,
 // kCompressed, kKeyStride, kSight, and kKeyBytes (of a key and its value).
@@ -27,8 +27,8 @@ struct WorkItem {
   int32 past_key;
 };
 
-// Where a sequence lies in the tensors, and the queries of it that this launch computes: `queries` queries from time
-// `first_time` on. The number of tokens before the first of these queries is `earlier`.
+// Describes where a sequence is in the tensors, and which of its queries this launch computes: `queries` queries from
+// time `first_time` on. The number of tokens before the first of these queries is `earlier`.
 struct SequencePlace {
   int32 q_entry;
   int32 k_entry;
@@ -38,8 +38,8 @@ struct SequencePlace {
   int32 earlier;
 };
 
-// A packed launch reads the place of a sequence from the table of sequences. The table describes a malformed sequence
-// as a sequence without queries.
+// A packed launch reads the position of each sequence in the tensors from the table of sequences. The table describes a
+// malformed sequence as a sequence without queries.
 template <typename Facts, typename Arguments>
 NSA_DEVICE SequencePlace place_sequence(const Arguments &args, int32 batch) {
   const int32 q_begin = Facts::kPacked ? load_scalar(args.sequences, batch, 0) : 0;
@@ -54,13 +54,14 @@ NSA_DEVICE SequencePlace place_sequence(const Arguments &args, int32 batch) {
   return {q_entry, k_entry, k_begin, first_time, queries, k_length - (q_past - first_time)};
 }
 
-// Returns the number of keys that a position sees, which is also the first key that the position does not see.
+// Returns the number of keys that the query at a position may attend, which is also the number of the first key that it
+// may not attend.
 template <typename Facts> NSA_DEVICE int32 past_visible_key(int32 position) {
   return (position + Facts::kSight) / Facts::kKeyStride;
 }
 
-// The items of one worker, in the order of work. The state of a WorkOrder is in registers of each lane that calls
-// next().
+// The work items of one worker (a block or a cluster), in the order in which it computes them. The state of a WorkOrder
+// is in registers of each lane that calls next().
 template <typename Facts, typename Arguments> class WorkOrder {
 public:
   NSA_DEVICE explicit WorkOrder(const Arguments &args) : args(args) {}
@@ -70,7 +71,8 @@ public:
   NSA_DEVICE WorkItem next(int32 rank) {
     const int32 worker = static_cast<int32>(blockIdx.x) / Facts::kCluster;
     const int32 workers = static_cast<int32>(gridDim.x) / Facts::kCluster;
-    // In every other round the workers are counted backwards, so that no worker gets the longest item of each round.
+    // Every second round assigns items to workers in reverse order, so that no worker gets the longest item of every
+    // round.
     int32 index = round * workers + (round % 2 == 0 ? worker : workers - 1 - worker);
     ++round;
 
@@ -92,7 +94,7 @@ public:
   }
 
 private:
-  // The number of items of each key/value head of a sequence.
+  // Returns the number of work items for each key/value head of a sequence.
   NSA_DEVICE static int32 row_tiles(int32 queries) {
     constexpr int32 kRows = Facts::kRows * Facts::kCluster;
     return (queries * Facts::kGroup + kRows - 1) / kRows;
@@ -129,8 +131,8 @@ private:
   // Item number `index` of a sequence, for block `rank` of the cluster.
   NSA_DEVICE WorkItem item_of(const SequencePlace &place, int32 index, int32 rank) const {
     const int32 tiles = row_tiles(place.queries);
-    // Chooses the number of heads whose keys and values fit into L2 together. The keys of a window are few, so the keys
-    // of all heads fit into L2.
+    // Chooses the number of heads whose keys and values fit into L2 together. With a window each query attends few
+    // keys, so the keys of all heads fit into L2.
     constexpr int32 kShareKeys = (40 << 20) / Facts::kKeyBytes;
     const int32 keys = max((place.earlier + place.queries) / Facts::kKeyStride, 1);
     const int32 fitting = Facts::kWindowed ? args.kv_heads : kShareKeys / keys;
