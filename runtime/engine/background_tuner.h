@@ -1,9 +1,9 @@
-// Tunes on one thread of the engine the problems that were served with less than a tuned kernel. The tuner's queue
-// holds each problem once.
+// Tunes, on one thread of the engine, the problems whose plans got a kernel that is not tuned or is outdated. The
+// tuner's queue holds each problem once.
 // Ownership: an engine owns the tuner; the tuner's thread begins with the first problem. Neither the tuner's destructor
 // nor the end of the process waits for a whole tuning: queued problems are dropped, and the tuning in progress ends
-// when it next looks at the clock, after at most one compilation or measurement. The destructor and the end of the
-// process do wait for a callback of the host that is running.
+// after at most one more compilation or measurement. The destructor and the end of the process do wait for a callback
+// of the host that is running.
 // Thread-safety: all functions may be called by many threads at once. The child of a fork does not touch the tuner of
 // its parent.
 #pragma once
@@ -31,12 +31,14 @@ public:
     Spec spec; // and maxima: as the host asked for them
     Maxima maxima;
   };
-  // A StopSignal returns true once the work of the tuner must end. The work asks the StopSignal between its steps.
+  // A StopSignal returns true once the work of the tuner must end. A tuning calls the StopSignal at least once between
+  // two compilations or measurements.
   using StopSignal = std::function<bool()>;
   struct Work {
     std::function<void()> prepare; // called once, on the new thread, before the first problem
-    // Sets `better` when the next plan of the problem has a kernel that `tune` measured or compiled. `tune` may set
-    // `better` and also return an error, because one kernel of a plan may become better while another kernel fails.
+    // `tune` sets `better` to true if a plan that is made afterwards gets a kernel that this call of `tune` measured or
+    // compiled. `tune` may set `better` and also return an error, because one kernel of a plan may become better while
+    // another kernel fails.
     std::function<Status(const Job &job, const StopSignal &stop, bool &better)> tune;
     std::function<void(const Job &job)> tell; // tells the host of a better plan, on the thread; may be empty
   };
@@ -47,10 +49,10 @@ public:
 
   // Queues the problem of `job`, unless it was queued before.
   void add(const Job &job);
-  // Ends the tuner: after `stop` no further problem and no further callback begins. `stop` waits for a callback that is
-  // running, unless that callback calls `stop`.
+  // Ends the tuner: after `stop` the tuner tunes no further problem and calls no further callback of the host. `stop`
+  // waits for a callback that is running, unless that callback calls `stop`.
   void stop();
-  // Returns whether the calling thread is this tuner's.
+  // Returns whether the calling thread is the thread of this tuner.
   bool isOwnThread() const;
 
 private:

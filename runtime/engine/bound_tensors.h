@@ -18,10 +18,10 @@ class BoundTensors {
 public:
   explicit BoundTensors(const Bindings &bindings) : bindings(bindings) {}
 
-  // Returns the tensor of a name. nullptr: the name is not bound.
+  // Returns the tensor that is bound to a name, or nullptr if no tensor is bound to it.
   const Tensor *find(TensorName name) const { return bindings.find(name); }
   uint64_t names() const { return bindings.names(); } // the bits Bindings::bit of all bound tensors
-  // Returns the tensor of a name, which must be bound.
+  // Returns the tensor that is bound to a name. A tensor must be bound to it.
   const Tensor &operator[](TensorName name) const { return *bindings.find(name); }
 
   // Checks pointer, dtype, rank and strides, but no extent.

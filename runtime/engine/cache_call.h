@@ -1,5 +1,5 @@
-// Checks the part of a call of `decode` that is the cache: how many tokens each sequence has, where its pages are, and
-// how much room its pools have.
+// Checks the tensors of the cache in a call of `decode`: the number of tokens of each sequence, the table of its pages,
+// and the extents of the tensors that hold keys and values (pools).
 // Ownership: a CacheChecker borrows everything that it is made with.
 // Thread-safety: a CacheChecker belongs to one call; checking allocates only on an error.
 #pragma once
@@ -19,22 +19,23 @@ public:
   CacheChecker(const CallRules &rules, const BoundTensors &tensors, Call &call)
       : spec(rules.spec), maxima(rules.maxima), tensors(tensors), call(call) {}
 
-  // Checks whether CACHE_SEQLENS and BLOCK_TABLE are bound where they must be. CACHE_SEQLENS and BLOCK_TABLE are no
-  // operands of a kernel, so the check of operands does not see them. `names` returns the bits of CACHE_SEQLENS and,
-  // for a cache with pages, of BLOCK_TABLE.
+  // Checks whether CACHE_SEQLENS and BLOCK_TABLE are bound where they must be. CACHE_SEQLENS and BLOCK_TABLE are not in
+  // the list of operands (operandsOf), so the check of the operands leaves them out. `names` returns the bits of
+  // CACHE_SEQLENS and, for a cache with pages, of BLOCK_TABLE.
   Status checkPresence() const;
   uint64_t names() const;
 
-  // Checks dtype, rank, shape and strides of the lengths and the table. Sets sizes.batch in a call of the dense layout;
-  // in a packed call cu_seqlens_q has set sizes.batch before.
+  // Checks dtype, rank, shape and strides of CACHE_SEQLENS and BLOCK_TABLE. Sets sizes.batch in a call of the dense
+  // layout; in a packed call cu_seqlens_q has set sizes.batch before.
   Status checkLengths();
-  // Checks the leading dimensions of a tensor of the cache: [batch, room], or [pages, rows of a page]. `checkLead` must
-  // be called in the order of the operands, because the first pool sets what the later pools must have.
+  // Checks the leading dimensions of a tensor of the cache: [batch, rows of a sequence], or [pages, rows of a page].
+  // `checkLead` must be called in the order of the operands, because the later tensors must have as many rows or pages
+  // as the first one.
   Status checkLead(const TensorName &name, Lead lead);
   // Adds the block table to a view whose rows lie in pages.
   void addTable(Lead lead, ViewSlots &slots) const;
-  // Checks the rule that two branches which share a pool have the same tensor of new tokens. `checkSharedPools` must be
-  // called after all operands were checked.
+  // Checks the rule that two branches whose keys are in the same tensor of the cache also have the same tensor of new
+  // keys. `checkSharedPools` must be called after all operands were checked.
   Status checkSharedPools() const;
 
   // Returns how many tokens of each sequence the cache has room for.

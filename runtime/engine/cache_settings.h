@@ -1,4 +1,4 @@
-// Says which files an engine's kernels come from, by the engine's options.
+// Finds the files from which an engine takes stored kernels, as the engine's options name them.
 // Thread-safety: pure functions of the file system.
 #pragma once
 
@@ -14,7 +14,8 @@ namespace nsa {
 // The value of cache_packs for no pack at all.
 inline constexpr std::string_view kNoPacks = "none";
 
-// Splits names of files at ':', as cache_packs and cache_keys hold them. The error of a bad list names `field`.
+// Splits a text such as the option cache_packs or cache_keys at ':' into the names of files. The error of a bad list
+// names `field`.
 Result<std::vector<std::string>> splitPaths(const std::string &field, const std::string &text);
 // Returns the paths of all *.nsapack files of a folder, ordered by name. packsIn returns no path when the folder does
 // not exist.
@@ -23,7 +24,8 @@ std::vector<std::string> packsIn(const std::string &folder);
 std::string installedPackFolder();
 
 // Returns the cache settings of resolved options. The error of a bad setting names the option. A key file that cannot
-// be used is an error where a signature is required; where no signature is required, it is a line of `warnings`.
+// be used is an error where a signature is required. Where no signature is required, cacheSettings adds a line to
+// `warnings`.
 Result<CacheSettings> settingsOf(const EngineOptions &options, std::vector<std::string> &warnings);
 
 } // namespace nsa

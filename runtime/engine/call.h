@@ -1,5 +1,5 @@
-// The tensors of one call, from what the caller bound to the values of the kernels' arguments. prepareCall checks every
-// rule of docs/specification.md 2.
+// Checks the tensors that the caller bound for one call by every rule of docs/specification.md 2, and converts them to
+// the values of the kernels' arguments.
 // Ownership: a call borrows the tensors and their data.
 // Thread-safety: values; checking allocates only on an error.
 #pragma once
@@ -13,8 +13,8 @@
 
 namespace nsa {
 
-// What calls of one plan are checked against, and all scalars of its kernels that do not depend on tensors. A plan
-// computes its CallRules once.
+// The spec and the maxima that every call of one plan must obey, and the scalar arguments of the plan's kernels that do
+// not depend on tensors. A plan computes its CallRules once.
 struct CallRules {
   CallRules() = default;
   CallRules(const Spec &spec, const Maxima &maxima);
@@ -24,9 +24,9 @@ struct CallRules {
   ScalarSlots scalars = {}; // 0 for scalars that depend on tensors
 };
 
-// A call that was checked. Kernels can take the values of a checked call.
+// A checked call: the values that the kernels' arguments are filled with.
 struct Call {
-  // The tensors by the name of the operand: where the tensor K serves in the place of k_win, the tensor K is at k_win.
+  // The tensors by the name of the operand. If the caller bound K and not K_WIN, the entry of K_WIN is the tensor K.
   SparseViews<kTensorNames> tensors;
   ScalarSlots scalars = {}; // as in CallRules, and complete
   GridSizes sizes;
@@ -40,7 +40,8 @@ struct Call {
   }
 };
 
-// Checks that all tensors are there, and their dtype, rank, shape, strides and pointers, and the maxima. Fills `call`.
+// Checks that all tensors are bound, that their dtype, rank, shape, strides and pointers keep the rules, and that no
+// size exceeds the plan's maxima. Then fills `call`.
 Status prepareCall(const CallRules &rules, const Bindings &bindings, Call &call);
 
 } // namespace nsa

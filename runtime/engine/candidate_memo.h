@@ -1,5 +1,5 @@
-// Remembers candidates that this engine has compiled, by their compile requests. All lengths of one configuration of
-// heads have the same candidates, so tuning another length compiles nothing again.
+// Keeps the binaries of the candidates that this engine has compiled. The key of a binary is its compile request. All
+// lengths of one configuration of heads have the same candidates, so tuning another length compiles nothing again.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
 

@@ -1,6 +1,6 @@
-// Compares each kernel of a plan that had a choice with the kernel that defines its operator (the tile program with its
-// first configuration), on the same inputs. A comparison is for debugging: a run that compares waits for its kernels
-// and copies their results to the host.
+// Compares the result of each kernel that was chosen among several candidates with the result of the kernel that
+// defines its operator (the tile program with its first configuration), on the same inputs. A comparison is for
+// debugging: a run that compares waits for its kernels and copies their results to the host.
 // Ownership: a Comparison borrows all that it is made with.
 // Thread-safety: a Comparison belongs to one run.
 #pragma once
@@ -17,15 +17,16 @@
 
 namespace nsa {
 
-// The defining kernels by role. The defining kernel of a role is null where the role's kernel is not compared.
+// The defining kernel for each role. The pointer is null if the kernel of the role is not compared.
 struct Definitions {
   std::array<std::shared_ptr<const KernelCore>, kRoles> kernels;
 
   size_t workspaceBytes() const;
 };
 
-// Returns whether the result of a step can be compared: the step must be an operator of its own. The small kernels of
-// decode pass parts of a result to each other, and compression in decode writes into the cache.
+// Returns whether the result of a step's kernel can be compared with that of a defining kernel. The small kernels of
+// decode cannot be compared, because each makes only a part of a result; compression in decode cannot, because it
+// writes into the cache.
 bool isComparable(Operator whole, const Step &step);
 
 class Comparison {
@@ -34,8 +35,8 @@ public:
              std::byte *workspace)
       : device(device), rules(rules), layout(layout), definitions(definitions), workspace(workspace) {}
 
-  // Takes a kernel that was launched with `call`. `add` runs the launched kernel once more, and the kernel of its
-  // definition, each into memory of its own, and adds up the errors.
+  // Compares the kernel `own`, which was launched with `call`. `add` runs `own` once more and then the defining kernel,
+  // each with its own memory for outputs, and adds the differences between the outputs to the report.
   Status add(Role role, const LoadedKernel &own, const KernelCall &call, const void *statusWord, void *stream);
   // Returns JSON: for each part of the plan its kernels, and the errors over all launches of the part.
   std::string report() const;

@@ -41,8 +41,7 @@ struct CompiledKernel {
 
 class CompilerLibrary {
 public:
-  // Opens the compiler library. An empty path means the compiler library in the folder of the file that holds this
-  // code, which is libnsa.so.
+  // Opens the compiler library. An empty path means the file libnsa_compiler.so in the folder of libnsa.so.
   static Result<std::shared_ptr<const CompilerLibrary>> open(const std::string &path);
   // Returns the path that `open` would open.
   static std::string resolvePath(const std::string &path);
@@ -53,7 +52,8 @@ public:
   // Compiles one candidate. A folder of templates that changes during the compilation is read again, so that the kernel
   // comes from one state of the folder.
   Result<CompiledKernel> compile(const CompileRequest &request) const;
-  // Returns the text of a stage of the compiler before the binary.
+  // Returns the text that a stage of the compiler makes of a kernel before the binary, for example the rendered
+  // template.
   Result<std::string> emit(const CompileRequest &request, nsa_compiler_stage stage) const;
 
   const std::string &path() const { return file; }

@@ -23,13 +23,13 @@ struct Counters {
   std::atomic<uint64_t> kernelsMeasured{0};
   std::atomic<uint64_t> kernelsRejected{0};
   std::atomic<uint64_t> kernelsLoaded{0};
-  // Kernels that each step of the fallback ladder served. The step kCpu counts engines.
+  // For each step of the fallback ladder, how many kernels came from this step. The step kCpu counts engines.
   std::array<std::atomic<uint64_t>, kFallbackSteps> fallbacks{};
   std::atomic<uint64_t> backgroundPending{0}; // goes down when a tuning ends
   std::atomic<uint64_t> backgroundDone{0};
   std::atomic<uint64_t> backgroundFailed{0};
   std::atomic<uint64_t> logDropped{0};
-  // Sums over all plans of the fields of PlanTimes.
+  // The fields of PlanTimes, each summed over all plans.
   std::atomic<double> lookupMs{0}, renderMs{0}, compileMs{0}, tuneMs{0}, loadMs{0};
 
   static void raise(std::atomic<uint64_t> &counter, uint64_t by = 1) {

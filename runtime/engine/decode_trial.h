@@ -1,5 +1,6 @@
-// Tries one kernel of decode at its place in the whole call. The kernels in front of a candidate make its inputs, and
-// its outputs pass through the kernels behind it. A candidate is therefore judged by what a caller would see.
+// Checks and times one candidate kernel of decode by running all kernels of a call of decode. The kernels that are
+// launched before the candidate make its inputs, and the kernels that are launched after it use its outputs. The
+// results that are compared are therefore the results that a caller gets.
 // Ownership: a trial owns cache, tokens and workspace.
 // Thread-safety: one thread at a time.
 #pragma once
@@ -16,12 +17,12 @@ namespace nsa {
 
 class DecodeTrial final : public Trial {
 public:
-  // A function that gives the kernel which serves a step where nothing was measured.
+  // A function that returns the kernel for the other steps of decode, whose candidates are not measured in this trial.
   using Serve = std::function<Result<std::shared_ptr<const KernelCore>>(const Spec &spec, const Maxima &maxima)>;
 
-  // `part` is the spec of decode with the operator of the kernel that is tried. Where the sequences of `maxima` do not
-  // fit into `mostBytes`, the trial has fewer sequences; every decision that follows from the maxima stays the decision
-  // for all sequences.
+  // `part` is the spec of decode with the operator of the kernel that is tried. If the tensors for all sequences of
+  // `maxima` do not fit into `mostBytes`, the trial has fewer sequences. The routes and the number of splits are still
+  // those of the full `maxima`.
   static Result<std::unique_ptr<Trial>> make(Device &device, const Spec &part, const Maxima &maxima, uint64_t seed,
                                              double mostBytes, const Serve &serve);
 
@@ -34,9 +35,9 @@ private:
 
   Status findKernels(const Serve &serve);
   Status allocate(double mostBytes);
-  // Gives each tensor that a call changes its first contents again.
+  // Writes the initial contents again into each tensor that a call changes.
   Status restore();
-  // Allocates a tensor in the shape that the operator's rules ask for.
+  // Allocates the tensor `name` in the shape that it has in a call with `time` new tokens.
   Status add(TensorName name, int64_t time);
   Status addTable();
   // Returns a row-major tensor of the shape that a call with `time` new tokens needs.
@@ -44,8 +45,8 @@ private:
   Bindings bindings(int64_t time) const;
   // Sets the number of tokens that are in the cache before the call.
   Status setLengths(const std::vector<int32_t> &lengths);
-  // Returns whether the tried kernel writes the cache. A cache that the tried kernel writes must be restored, so that a
-  // wrong candidate does not spoil the run of the next candidate.
+  // Returns whether the tried kernel writes the cache. A cache that the tried kernel writes must be restored, so that
+  // the wrong output of one candidate is not an input of the next candidate.
   bool writesCache() const { return role == Role::kAppend || role == Role::kCompress; }
   // Runs all kernels of the call, with `kernel` in the place of the tried kernel.
   Status runAll(const LoadedKernel &kernel, int64_t time, DeviceBuffer &workspace, size_t &workspaceBytes,

@@ -10,14 +10,16 @@
 namespace nsa {
 
 struct DefaultKernelCallbacks {
-  // Says whether a compiled kernel can serve. `request` is the request by which the kernel was compiled.
+  // A function that returns an error if a plan cannot use the compiled kernel. `request` is the request by which the
+  // kernel was compiled.
   std::function<Status(const CompileRequest &request, CompiledKernel &kernel)> accept;
-  // Receives each candidate that does not compile or is not accepted. `refused` may be empty.
+  // A function that is called with each candidate that does not compile or that `Accept` refuses. `refused` may be
+  // empty.
   std::function<void(const Candidate &candidate, const Status &why)> refused;
 };
 
 // Tries `candidates` in their order. After three failed candidates of one template, makeDefaultKernel tries no further
-// candidate of the template. Where no candidate serves, it returns the error of the first failure.
+// candidate of the template. If every tried candidate fails, makeDefaultKernel returns the error of the first one.
 Status makeDefaultKernel(const CompilerLibrary &library, CompileRequest request,
                          const std::vector<Candidate> &candidates, const DefaultKernelCallbacks &callbacks);
 

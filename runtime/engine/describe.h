@@ -36,11 +36,11 @@ struct TuningDescription {
   std::string storeTrouble; // why the winner was not stored; "" when it was
 };
 std::string describeTuning(const TuningDescription &tuning);
-// Describes a result that another caller tuned and stored while this caller waited. The text of describeTuningElsewhere
-// lacks the fields that only the tuning caller knew.
+// Describes a result that another caller tuned and stored while this caller waited. The JSON text lacks the fields that
+// only the caller that tuned can know, such as the seed.
 std::string describeTuningElsewhere(const StoredChoice &choice, double milliseconds);
 
-// The route of a part of an operator: which of two ways serves the part, where lengths decide between them.
+// The route of a part of an operator: which of two kinds of kernel computes the part, if that depends on the lengths.
 struct RouteDescription {
   std::string part{};    // roleName
   std::string name{};    // name of the way; "" where there is only one
@@ -58,7 +58,7 @@ struct ExplainDescription {
   std::optional<StoredRoute> measured; // the threshold that guides problems without a choice of their own
   std::string measuredTemplate;        // the template that the threshold names for this problem
   bool inMemory = false;
-  // The kernel that a plan would run.
+  // The fields from here to `distance` describe the kernel that a plan would run.
   bool isChosen = false, isRemade = false;
   FallbackStep step = FallbackStep::kExact;
   std::string templateName, config, why;

@@ -1,6 +1,6 @@
-// What the engine needs of a device: a Device loads a kernel, launches it, and for tuning gives memory, copies and a
-// clock. The CPU executor (runtime/cpu) and the CUDA driver (runtime/cuda) implement Device, and no code of the engine
-// depends on either.
+// The interface through which the engine uses a CPU or a GPU: to load and launch kernels, and, for tuning, to allocate
+// and copy device memory and to measure times. The CPU executor (runtime/cpu) and the CUDA driver (runtime/cuda)
+// implement Device, and no code of the engine depends on either.
 // Ownership: an engine owns its device. Kernels and buffers must be destroyed before their device.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
@@ -22,7 +22,7 @@
 
 namespace nsa {
 
-// A loaded kernel. Launching a loaded kernel does no lazy work.
+// A loaded kernel. A loaded kernel is complete, so its first launch takes no longer than a later one.
 class Kernel {
 public:
   virtual ~Kernel() = default;
@@ -30,11 +30,11 @@ public:
   // to kWorkspaceAlignment. `launch` allocates nothing and, on a GPU, returns at once.
   virtual Status launch(const uint64_t *slots, const int32_t (&grid)[3], void *workspace, void *stream) const = 0;
   virtual size_t workspaceBytes() const = 0;
-  // Writes the tensor map of a shape into an argument's slots, and allocates nothing. Only kernels of a GPU take tensor
-  // maps.
+  // Writes the tensor map that `shape` describes into the 16 slots of an argument, and allocates nothing. Only kernels
+  // of a GPU take tensor maps.
   virtual Status writeMap(const TensorMapShape &shape, uint64_t *slots) const = 0;
-  // Returns numbers that the device knows about the loaded code: registers, bytes of local memory. On the CPU
-  // `evidence` is empty.
+  // Returns what the device reports about the loaded code, by name: the number of registers and the bytes of local
+  // memory. On the CPU `evidence` is empty.
   virtual std::map<std::string, std::string> evidence() const { return {}; }
 };
 
@@ -45,7 +45,8 @@ public:
   virtual ~Device() = default;
 
   virtual bool isGpu() const = 0;
-  // Returns the device key, which names the device's model and never one card. Choices are stored under the device key.
+  // Returns the device key, which names the model of the device, so that all cards of one model have the same key.
+  // Choices are stored under the device key.
   virtual const std::string &key() const = 0;
   // Returns the compiler's name of the architecture: "cpu", "sm_90a", ...
   virtual const std::string &target() const = 0;
@@ -61,10 +62,10 @@ public:
   // ignoreCaptures must be called on a thread that the library began. After ignoreCaptures, a stream capture that the
   // host begins does not concern what the calling thread does.
   virtual void ignoreCaptures() const {}
-  // Returns the stream for launches that the library makes on its own account: NULL on the CPU; on a GPU valid after
-  // the first successful allocation. The library's own stream neither waits for the host's streams nor delays them. The
-  // legacy stream (null) would wait for the host's streams and delay them, and would break a capture on any stream of
-  // the host.
+  // Returns the stream on which the library launches kernels that no caller asked for, such as those of tuning: NULL on
+  // the CPU; on a GPU valid after the first successful allocation. The library's own stream neither waits for the
+  // host's streams nor delays them. The legacy stream (null) would wait for the host's streams and delay them, and
+  // would break a capture on any stream of the host.
   virtual void *ownStream() const { return nullptr; }
   // Returns the largest grid along an axis.
   virtual int64_t gridLimit(int axis) const = 0;
@@ -74,14 +75,14 @@ public:
 
   // Returns a status word: kDeviceStatusWords integers in which a kernel reports lengths that break a rule. A status
   // word begins as zeros, and host and device address the same memory. The CPU device returns nullptr, because plans of
-  // the CPU check lengths on the host. Acquiring a status word allocates nothing while the first slab has a free one,
-  // so acquiring is legal during a capture.
+  // the CPU check lengths on the host. Status words are allocated in slabs of many. While the first slab has a free
+  // status word, acquireStatusWord allocates nothing and may be called during a stream capture.
   virtual Result<int32_t *> acquireStatusWord() { return nullptr; }
   virtual void releaseStatusWord(int32_t *word) {}
   // Waits for `stream`, then reads the status word and clears it.
   virtual Status readStatusWord(int32_t *word, void *stream) { return Status::ok(); }
 
-  // The tuner needs all functions from `allocate` on.
+  // The functions from `allocate` to the end of the class serve tuning.
   virtual Result<void *> allocate(size_t bytes) = 0;
   // Returns the bytes of memory that are free at this moment. SIZE_MAX means that the number is not known, as on the
   // CPU.
@@ -102,8 +103,8 @@ public:
   virtual double warmUpMs() const { return 0; }
 };
 
-// Device memory that is freed with its DeviceBuffer. The allocation begins with `skipped` unused bytes, which move the
-// data to another place.
+// Device memory that is freed with its DeviceBuffer. The allocation begins with `skipped` unused bytes, so that data()
+// is at another address than the allocation.
 class DeviceBuffer {
 public:
   DeviceBuffer() = default;

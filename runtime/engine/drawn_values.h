@@ -14,8 +14,8 @@ namespace nsa {
 // Fills `elements` values at `data`, in device memory, and adds `shift` to each. dtype: bf16, fp16 or fp32.
 Status fillDrawn(Device &device, void *data, DType dtype, int64_t elements, float shift, std::mt19937_64 &generator);
 
-// Draws how many bytes to leave unused in front of a tensor. The place of a tensor in its page decides which other data
-// the tensor shares cache sets with, so the place is drawn too.
+// Draws how many bytes to leave unused in front of a tensor. The address of a tensor within its memory page decides
+// with which other data it shares sets of the processor's cache, so the address is random too.
 size_t drawSkipped(std::mt19937_64 &generator);
 
 } // namespace nsa

@@ -1,5 +1,5 @@
-// Measures how far the numbers of one kernel are from the numbers of another kernel. NaNs and infinities have no
-// distance, so they are counted apart: one infinite error would hide all others.
+// Measures how far the numbers of one kernel are from the numbers of another kernel. Elements that are NaN or infinite
+// are counted separately, because one infinite error would hide all finite errors.
 // Thread-safety: values.
 #pragma once
 

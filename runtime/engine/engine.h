@@ -1,8 +1,8 @@
-// The engine: one device, one cache and the plans in memory. An engine belongs to one process (engine_handle.h handles
-// forks).
+// The engine owns one device, one kernel cache and the plans in memory. An engine belongs to one process
+// (engine_handle.h handles forks).
 // Ownership: an engine lives until its handle is released and its last plan is given back, in either order.
 // Thread-safety: all functions may be called by many threads at once. Finding a plan in memory takes only locks that
-// few threads share. Running a plan touches the engine's device and one counter.
+// few threads share. Running a plan uses no member of the engine but the device and one counter.
 #pragma once
 
 #include "runtime/base/process.h"
@@ -24,7 +24,8 @@ namespace nsa {
 
 class Engine;
 
-// Releases the engine's handle. An engine of which no plan is held ends with its handle.
+// Releases the engine's handle. If the caller holds no plan of an engine, destroying the engine's handle destroys the
+// engine.
 struct EngineRelease {
   void operator()(Engine *engine) const;
 };
@@ -45,7 +46,8 @@ public:
   Result<PlanPointer> planThatCompares(const Spec &spec, const Maxima &maxima, void *stream);
   Result<std::string> explain(const Spec &spec, const Maxima &maxima);
   Result<std::string> tune(const Spec &spec, const Maxima &maxima);
-  // Tunes one kernel of the spec, named by its problem key. A tuning budget of 0 means the engine's own budget.
+  // Tunes one kernel of the spec, named by its problem key. A `budgetSeconds` of 0 means the budget of the engine's
+  // options.
   Result<std::string> tuneKernel(const Spec &spec, const Maxima &maxima, const std::string &problem,
                                  double budgetSeconds);
   std::string describe() const;
@@ -64,11 +66,12 @@ private:
   Status openDevice();
   Status openCpu();
   Result<std::shared_ptr<const PlanCore>> make(const Spec &spec, const Maxima &maxima);
-  // Tunes in the background, and puts the winners in the place of the kernels that were served.
+  // Tunes the kernels of a plan in the background, and puts a plan core with the fastest kernels into the map of plans.
   Status tuneMeanwhile(const BackgroundTuner::Job &job, const BackgroundTuner::StopSignal &stop, bool &better);
   // Returns whether the engine's gates replace the caller's gates for this spec.
   bool overridesGates(const Spec &spec) const { return gateOverride && gateOverride->concerns(spec); }
-  // Adds a plan to the plan record, where there is one: a plan that was made, or that lacked a kernel or a compiler.
+  // If the engine has a plan record, adds to it a plan that was made, or that could not be made because a kernel or the
+  // compiler was missing.
   void keep(const Spec &spec, const Maxima &maxima, ErrorCode outcome);
   Status withHint(Status status, const Spec &spec, const Maxima &maxima) const;
   // Returns nullptr when the plan is not in memory, or when the device cannot launch the plan's grid with exactly these
@@ -93,8 +96,8 @@ private:
 
   PlanMap plans;
   std::optional<PlanPool> pool;
-  // Misses of one problem wait for each other, and a later miss finds the plan of the first. Different problems rarely
-  // share a lock.
+  // Threads that ask for the same plan while it is not in memory take one lock in turn: the first thread makes the
+  // plan, and the others find it in memory. Threads that ask for different plans rarely take the same lock.
   std::array<std::mutex, 16> missMutexes;
   std::optional<BackgroundTuner>
       background; // for that miss policy; the last member, because its thread uses all others

@@ -1,8 +1,8 @@
-// Says what may serve a problem that has no kernel of its own: the stored choices that can serve it, in the order in
-// which they are tried. docs/deploying_without_a_compiler.md describes the steps of the ladder for users. A step of the
+// Finds the stored kernels that can be used for a problem for which no kernel is stored, in the order in which the
+// planner tries them. docs/deploying_without_a_compiler.md describes the steps of the ladder for users. A step of the
 // ladder promises a right result, and no speed. Lengths choose a kernel and are never compiled in, so a kernel that was
-// chosen for one length computes a right result at every length. A cubin runs on the devices that its architecture
-// names.
+// chosen for one length computes a right result at every length. A cubin runs only on devices for whose architecture
+// (sm_90a, ...) it was compiled, or on newer devices where that architecture allows it.
 // Thread-safety: values and pure functions.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace nsa {
 
-// The steps in the order of the ladder.
+// How near a stored kernel is to the problem that it is used for, from the best step to the worst.
 enum class FallbackStep : int {
   kExact = 0,        // no fallback: stored for this problem and device
   kNearest = 1,      // for other lengths, batches or windows on this model
@@ -28,7 +28,8 @@ enum class FallbackStep : int {
 inline constexpr int kFallbackSteps = 6;
 std::string_view fallbackStepName(FallbackStep step); // "exact", "nearest", "model", "architecture", "compiled", "cpu"
 
-// The fallback steps that an engine may take. Making a plan that needs a forbidden fallback step is an error.
+// The set of fallback steps that the engine's option `fallbacks` allows. Making a plan that needs another step is an
+// error.
 class FallbackSteps {
 public:
   // Parses names of steps such as "nearest,model", or "exact" for no step, or "all".
@@ -46,7 +47,8 @@ private:
   uint32_t bits; // one for each step; that of kExact is always set
 };
 
-// The two halves of Problem::key(): the compiled-in values with the operator in front, and the buckets.
+// The two parts of the text Problem::key(), which '|' separates: first the operator and the compiled-in values, then
+// the buckets.
 struct KeyParts {
   std::string fixed, buckets;
   static KeyParts of(const std::string &problemKey);
@@ -58,21 +60,21 @@ struct Rung {
   double distance = 0; // sum over the buckets, in powers of two
 };
 
-// The problem that a choice must serve. `device` and `target` are this engine's device and target, as choices name
-// them.
+// What a stored choice is searched for: a problem key, and the names of this engine's device and target as choices
+// store them.
 struct LadderRequest {
   std::string problem, device, target;
   std::string forcedTemplate{}; // "": any
 };
 
-// Returns the choices that may serve the request, the best first. The choices are ordered by their steps. Within a step
-// a measured choice comes before a choice that was not measured, then the nearer choice, and of two equally near
-// choices the choice for longer lengths. Of choices for older architectures the newest architecture comes first.
-// `choices` must be in the order of the layers of KernelCache.
+// Returns the choices whose kernels can be used for the request, the best first. The choices are sorted by
+// FallbackStep. Within a step, measured choices come before choices that were not measured. Then choices with the
+// smaller `distance` come first, and at equal distance the choice for longer lengths. Within the step kArchitecture,
+// choices for the newest architecture come first. `choices` must be in the order of the layers of KernelCache.
 std::vector<Rung> rankFallbacks(const LadderRequest &request, const std::vector<ChoiceSummary> &choices);
 
-// Returns the choice that is nearest to a problem, for messages: the nearest choice may be one that cannot serve.
-// findNearest returns null when no choice is of the problem's operator.
+// Returns the choice with the smallest distance from the request's problem, for messages. Its kernel may be one that
+// this engine cannot use. findNearest returns null when no choice is of the problem's operator.
 const ChoiceSummary *findNearest(const LadderRequest &request, const std::vector<ChoiceSummary> &choices);
 // Returns how a choice differs from the request: "seqlen_k=2048 instead of 4096, on 'cpu x86-64-v3'".
 std::string differenceText(const LadderRequest &request, const ChoiceSummary &choice);

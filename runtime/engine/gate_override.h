@@ -1,4 +1,5 @@
-// Replaces the caller's gates by gates of the engine, for debugging: one branch alone, or all branches alike.
+// Replaces the values of the caller's tensor GATES, for debugging: only one branch has a gate other than 0, or all
+// branches have the same gate.
 // Ownership: a GateOverride owns a few bytes of device memory, so it must be destroyed before the device.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
@@ -19,8 +20,8 @@ public:
   // empty `branch` sets the gate of each branch to 1/3.
   GateOverride(Device &device, const std::string &branch);
 
-  // `concerns` says whether the spec's operator reads gates. `check` fails when the spec does not have the overriding
-  // branch.
+  // `concerns` returns whether the spec's operator reads the tensor GATES. `check` fails if the branch that gets the
+  // gate 1 is off in the spec.
   bool concerns(const Spec &spec) const { return (fieldsOf(spec.op) & kGates) != 0; }
   Status check(const Spec &spec) const;
   // Returns the view that replaces the tensor of gates, whatever the tensor's shape is. The first call of `gates`

@@ -1,5 +1,5 @@
-// Checks lengths that the host can read by the rules that kernels check in device memory. The error of a bad length
-// names its place.
+// Checks sequence lengths in host memory by the same rules by which kernels check sequence lengths in device memory.
+// The error of a bad length names the tensor and the index.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -8,10 +8,11 @@
 
 namespace nsa {
 
-// Checks the lengths of packed sequences, and the lengths of decode's cache with the pages that the new tokens go to.
+// Checks the offsets in CU_SEQLENS_Q and CU_SEQLENS_K of a packed call. In a call of decode, also checks CACHE_SEQLENS,
+// and the entries of BLOCK_TABLE for the pages into which the new tokens are written.
 Status checkHostLengths(const CallRules &rules, const Call &call);
-// Checks batch + 1 offsets in host memory. The offsets must begin with 0, must not decrease, and must be at most
-// `total`, which the error calls `totalName`.
+// Checks the batch + 1 offsets of a cu_seqlens tensor in host memory. The offsets must begin with 0, must not decrease,
+// and must be at most `total`, which the error calls `totalName`.
 Status checkHostOffsets(const char *name, const ViewSlots &view, int64_t batch, int64_t total, const char *totalName);
 
 } // namespace nsa

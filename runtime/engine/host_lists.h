@@ -1,4 +1,4 @@
-// Finds the entry of a block list that a kernel refused, in memory that the host can read.
+// After a kernel has reported a bad block list, finds the bad entry in host memory.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace nsa {
 
-// Returns a device error with place and value of the first entry that breaks the rule of block lists, or ok when all
-// entries keep the rule. The lengths of `call` must have passed checkHostLengths.
+// Returns a device error with the index and the value of the first entry that breaks the rule of block lists, or ok if
+// no entry breaks it. The lengths of `call` must have passed checkHostLengths.
 Status findMalformedList(const CallRules &rules, const Call &call);
 
 } // namespace nsa

@@ -1,6 +1,6 @@
-// The kernels that an engine can have without making them: one database, into which the engine writes, and packs, which
-// the engine only reads. Trouble with a file of kernels gives one warning, and the file then counts as empty. Trouble
-// with a cache never stops a launch.
+// The stored kernels of an engine: one database, into which the engine writes, and packs, which the engine only reads.
+// If a database or a pack cannot be read, the engine logs one warning and treats the file as empty. An error of the
+// database or a pack never makes a launch fail.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
@@ -45,16 +45,17 @@ public:
   // Finds a choice in this order: a tuned choice of the database, a tuned choice of a pack, an untuned choice of the
   // database, an untuned choice of a pack. The kernel that a choice names may come from any layer.
   std::optional<Hit> find(const std::string &problem, const std::string &device);
-  // `peek` finds what `find` finds, but changes no file. `find` notes uses in the database and renames a damaged
-  // database.
+  // `peek` returns what `find` returns, but changes no file. `find` writes the time of use into the database, and
+  // renames a damaged database.
   std::optional<Hit> peek(const std::string &problem, const std::string &device);
   // Stores a kernel, and where `choice` is not null the choice that names the kernel. The error of `put` says why
-  // nothing was stored. A launch may ignore the error of `put`, because a warning was logged.
+  // nothing was stored. A caller may ignore this error, because `put` has logged a warning.
   Status put(const StoredKernel &kernel, const StoredChoice *choice);
 
   // Lists the choices for an operator's problems on all devices: those of the database (layer 0), then those of each
-  // pack. The choices of a layer are in ascending order of problem and device. The listed choices have no evidence and
-  // no binaries. Each call of choicesOf reads the files anew and makes no file; the list is empty when no file works.
+  // pack. The choices of a layer are in ascending order of problem and device. A ChoiceSummary has neither the
+  // measurements of the choice nor the binary of its kernel. Each call of choicesOf reads the files anew and makes no
+  // file; the list is empty when no file works.
   std::vector<ChoiceSummary> choicesOf(const std::string &op);
   // Returns the kernel with this content, from any layer. `kernelOf` makes no file.
   std::optional<StoredKernel> kernelOf(const std::string &content);
@@ -65,19 +66,20 @@ public:
   // Stores a threshold. The error of putRoute says why the threshold was not stored.
   Status putRoute(const StoredRoute &route);
 
-  // checkKept fails when `put` would store nothing although a file was asked for. `checkKept` makes the database when
+  // Returns an error if a path of a database is set but the database cannot be written. checkKept makes the database if
   // it is missing.
   Status checkKept();
 
-  // Takes a lease on making `work` for the problem. `lease` returns null while the store does not work.
+  // Takes the lease for `work` on the problem ("tune", ...), so that no other process does the same work meanwhile.
+  // `lease` returns null if the database cannot be used.
   std::unique_ptr<KeyLease> lease(const std::string &problem, const std::string &device, const std::string &work);
 
   const std::string &path() const { return settings.path; }
-  // Returns the path of a layer's file.
+  // Returns the path of the database (layer 0) or of a pack (layers from 1 on).
   std::string layerPath(int layer);
   // Returns the files in which the cache looks for a kernel: "/kernels.db and the pack /a.nsapack".
   std::string places();
-  // Returns "" while the database works, or else the reason why the database does not work. `trouble` makes no file.
+  // Returns "" if the database can be used, or else the reason why it cannot be used. `trouble` makes no file.
   std::string trouble() const;
   CacheCounters counters() const;
 
@@ -88,10 +90,11 @@ private:
   bool isOpen() const;
   bool isMissing() const; // whether there is no database yet, so that each lookup in it is a miss
   std::unique_ptr<KernelStore> openToRead(std::string &trouble) const; // nullptr: the engine works without a store
-  // Returns the open store, or else a store that is opened to read and kept in `own`. nullptr: the engine works without
-  // a store.
+  // Returns the open database. If the database is not open, opens it read-only, moves it into `own` and returns it.
+  // Returns nullptr if the engine has no database.
   KernelStore *look(std::unique_ptr<KernelStore> &own);
-  // Warns after a write that had trouble. Returns ok if the file has what was written.
+  // Logs a warning if a write into the database failed or met damaged rows. Returns ok if the database contains what
+  // was written.
   Status written(const KernelStore &into, Status status);
   std::optional<Hit> findIn(KernelStore *from, const std::string &problem, const std::string &device);
   std::optional<StoredKernel> kernelFrom(KernelStore *from, const std::string &content);
@@ -99,7 +102,8 @@ private:
   const Packs &packs();
   void openPacks();
   void warn(const std::string &text);
-  // Warns of what has happened to a file since it was opened, and of damaged rows of the file, which are skipped.
+  // Logs a warning if the file had trouble since it was opened (`trouble` of the store or pack), and a warning if it
+  // has damaged rows, which are skipped.
   void warnOfTrouble(const KernelStore &store);
   void warnOfTrouble(const Pack &pack);
   // Returns the value of `result`. For a `result` without a value, orWarn warns and returns a default value.

@@ -1,4 +1,4 @@
-// Checks that a stored kernel is what its row says it is.
+// Checks that the manifest of a stored kernel agrees with the problem for which the kernel is stored.
 // Thread-safety: pure functions.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Lays out the workspace where several programs share the keys of a query of decode (docs/operators.md, "Decode"): the
-// results of each program, the scores and the lists.
+// Computes the offsets in the workspace of the results, scores and block lists that the kernels of decode pass to each
+// other when several programs share the keys of a query (docs/operators.md, "Decode").
 // Thread-safety: values and pure functions.
 #pragma once
 
@@ -16,20 +16,20 @@ namespace nsa {
 
 class KeyShares {
 public:
-  // Slots in a row of results. A row holds the results of all programs for one head of one query.
+  // The most partial results for one head of one query: one result for each program that shares its keys.
   static constexpr int64_t kSlots = 3 * KeySplits::kMost;
 
   KeyShares() = default;
   KeyShares(const Spec &spec, const Maxima &maxima);
 
-  // Calls place(offset, bytes) for each piece of the layout. `place` sets `offset` to the piece's place in the
-  // workspace.
+  // Calls place(offset, bytes) for each array that the kernels need. `place` must set `offset` to the array's offset in
+  // the workspace, in bytes.
   void placeIn(const std::function<void(size_t &offset, Saturated bytes)> &place);
 
-  // Each `bind` function fills the views of one kernel's call. Rows of the views are queries, in the order of all
-  // sequences.
+  // Each `bind` function sets the views in `call` for one kernel. A row of such a view belongs to one query, and the
+  // queries of the sequences follow one another.
   void bindCmp(KernelCall &call, std::byte *workspace) const; // split_cmp
-  // Fills the views of the kernel split_sel_win, for one or both of the branches sel and win.
+  // Sets the views for the kernel split_sel_win, which computes the branches sel and win or one of them.
   void bindSelWin(KernelCall &call, std::byte *workspace, bool sel, bool win) const;
   void bindScores(KernelCall &call, std::byte *workspace) const; // scores
   void bindRank(KernelCall &call, std::byte *workspace) const;   // rank, where it is launched
@@ -43,12 +43,12 @@ private:
   void bindRows(KernelCall &call, std::byte *scores, int64_t columns) const;
   void bindShare(KernelCall &call, std::byte *workspace, int64_t splits, int64_t firstSlot) const;
 
-  // By branch: how many programs share the keys, the first slot, and the slot behind the last slot of a branch that
-  // adds to the output.
+  // For each branch: the number of programs that share the keys, the index of its first partial result, and the index
+  // after its last partial result.
   std::array<int64_t, 3> counts = {}, first = {}, past = {};
   int64_t rows = 0, heads = 0, kvHeads = 0, vDim = 0, selCount = 0;
-  // In the row of a query: the number of blocks, and how many of them the kernel `rank` keeps; 0 where the kernel
-  // `choose` takes all blocks.
+  // `blocks` is the number of selection blocks of a query. `kept` is how many of them the kernel `rank` keeps; it is 0
+  // if `rank` is not launched.
   int64_t blocks = 0, kept = 0;
   size_t output = 0, lse = 0, lseHeads = 0, reads = 0, scores = 0, keptScores = 0, keptBlocks = 0, choice = 0;
 };

@@ -8,11 +8,11 @@
 
 namespace nsa {
 
-// Marks moments on a stream: a moment before the first launch, and a moment after each launch.
+// Records times on a stream: one time before the first launch, and one time after each launch.
 class LaunchClock {
 public:
   virtual ~LaunchClock() = default;
-  // Marks the present moment of the stream. On a GPU `mark` enqueues an event and does not wait.
+  // Records the time at which the stream reaches this point. On a GPU `mark` enqueues an event and does not wait.
   virtual Status mark(void *stream) = 0;
   // Waits for the last mark. Returns the milliseconds from each mark to the next mark.
   virtual Result<std::vector<double>> spans() = 0;

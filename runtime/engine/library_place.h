@@ -1,6 +1,6 @@
-// Finds the folder of a loaded library, because the compiler library and packs are installed beside it. LibraryPlace
-// may also be linked into a program, such as the command line; the place of a program is the folder where the program's
-// tree has its libraries.
+// Finds the folder of a loaded library, because the compiler library and the packs are installed at paths relative to
+// this folder. If the code is linked into a program, such as the command line tool, the folder is the folder of
+// libraries that belongs to the program, for example ../lib seen from the program.
 // Thread-safety: immutable.
 #pragma once
 
@@ -11,18 +11,17 @@ namespace nsa {
 
 class LibraryPlace {
 public:
-  // Returns the place of the file that holds `address`. A relative path that the loader was given is completed by the
-  // present working directory.
+  // Returns the folders of the library or program file that is mapped at the memory address `address`. If the loader
+  // was given a relative path, the path counts from the present working directory.
   static LibraryPlace of(const void *address);
-  // Returns the place of the file that holds this code. The place is found when the code is loaded, because the host
-  // may change its working directory later.
+  // Returns the folders of the library or program that contains this function. The folders are found when the library
+  // is loaded, because the host may change its working directory later.
   static const LibraryPlace &own();
 
-  // Returns the path `relative` to the folder through which the library was reached. If the library was reached through
-  // a link and nothing exists beside the link, `find` returns the path relative to the folder of the library's file
-  // itself. If nothing exists beside the link or the library's file, `find` returns the path beside the link. The
-  // folder of a link does not count where other users may write: code of the file's own folder runs already, but beside
-  // a link in /tmp any user may put a file.
+  // Joins the library's folder and the path `relative`. If the library was loaded through a symbolic link, `find` tries
+  // the folder of the link first and the folder of the library file second, and returns the first path that exists. If
+  // neither path exists, `find` returns the path in the folder of the link. The folder of the link is not tried if
+  // other users may write into it, because any user could put a file there.
   std::string find(const std::string &relative) const;
 
 private:

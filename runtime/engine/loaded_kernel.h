@@ -1,5 +1,5 @@
-// A kernel whose manifest was read once: which argument goes into which slot, and the formulas of the grid with the
-// compiled-in values filled in. A launch of a loaded kernel looks up nothing by name.
+// A kernel whose manifest is already parsed: LoadedKernel knows which argument goes into which slot, and has the
+// formulas of the grid with the compiled-in values filled in. A launch therefore looks up no name.
 // Thread-safety: immutable.
 #pragma once
 
@@ -17,8 +17,8 @@ inline constexpr size_t kMaxSlots = 128; // slots of one kernel; attention with 
 
 class LoadedKernel {
 public:
-  // Loads the code and binds all names. `load` fails on the name of an argument or of a grid size that this runtime
-  // does not know, so that no launch can fail by an unknown name.
+  // Loads the code, and looks up all names of the manifest. `load` fails if this runtime does not know the name of an
+  // argument or of a grid size, so that a launch cannot fail for this reason.
   static Result<std::shared_ptr<const LoadedKernel>> load(Device &device, std::string content, Manifest manifest,
                                                           std::span<const std::byte> binary);
 
@@ -26,8 +26,8 @@ public:
   Status launch(const KernelCall &call, const void *statusWord, void *workspace, void *stream) const;
   using Slots = std::array<uint64_t, kMaxSlots>;
   // Fills the slots of all arguments. fillArguments fails when a view has pages and the kernel was compiled without
-  // pages, or the other way round. A tensor map that cannot be made is all 0, and so are the slots behind the last
-  // argument, up to a multiple of a map's slots.
+  // pages, or the other way round. The slots of a tensor map that cannot be made become 0. The slots after the last
+  // argument become 0 too, up to a multiple of 16 slots (ManifestParam::kMapSlots).
   Status fillArguments(const KernelCall &call, const void *statusWord, Slots &slots) const;
   // Computes the grid. A grid that exceeds what the device can launch is the error kUnsupported, which names axis and
   // formula.
@@ -36,7 +36,8 @@ public:
   size_t workspaceBytes() const { return kernel->workspaceBytes(); }
   const Manifest &manifest() const { return parsed; }
   const std::string &content() const { return contentId; }
-  // Returns the numbers of the manifest's evidence and the numbers that the device knows of the loaded code.
+  // Returns the evidence of the manifest together with what the device reports about the loaded code
+  // (Kernel::evidence), such as the number of registers.
   std::map<std::string, std::string> evidence() const;
 
 private:
@@ -47,7 +48,7 @@ private:
     bool isPaged = false;
     const ManifestParam *map = nullptr; // points into `parsed`
   };
-  // A name in the formula of a grid: a compiled-in constant, or one of the sizes of GridSizes.
+  // What a name in the formula of a grid stands for: a compiled-in constant, or a member of GridSizes.
   struct GridName {
     int64_t GridSizes::*size = nullptr;
     int64_t constant = 0;

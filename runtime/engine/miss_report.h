@@ -16,15 +16,15 @@ struct TuneCommand {
   const Spec &spec; // what the caller asked for, and not the spec of one of its kernels
   const Maxima &maxima;
   std::string device, cachePath;
-  // Options of the engine that decide which kernels it looks for. "", 0 and false mean that the option is not set.
+  // The options that decide for which kernels the engine looks. "", 0 and false mean that the option is not set.
   std::string pinPath{}, templateDir{}, cpuFeatures{};
   int decodeSplits = 0;
   bool ignoreThresholds = false;
 };
-// Returns "NSA_CPU_FEATURES=x86-64-v3 nsa tune --op nsa --config '{...}' --batch 1 ... --cache /kernels.db". Where the
-// cache stores nothing, or a pinned table chooses, the tuning command stores into kernels.db of the shell's folder, and
-// a comment at the end of the command says what else must be done. Paths that would make the command too long are left
-// out, and FILE and DIR stand in their place.
+// Returns "NSA_CPU_FEATURES=x86-64-v3 nsa tune --op nsa --config '{...}' --batch 1 ... --cache /kernels.db". If the
+// engine has no database or has a pinned table, the command stores into the file kernels.db in the shell's working
+// directory, and a comment at the end of the command says how the engine can use that file. A path that would make the
+// command too long is replaced by the word FILE or DIR.
 std::string tuneHint(const TuneCommand &command);
 
 } // namespace nsa

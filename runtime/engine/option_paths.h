@@ -8,9 +8,9 @@
 
 namespace nsa {
 
-// `asked` has the host's options before EngineOptions::resolve has filled them up. The error of a bad path names the
-// option, or the variable that replaces it, with the path and the rule. checkPaths does not check pin_path and
-// record_path, because the engine opens these files at once (pinned_table.h, plan_record.h).
+// `asked` is the options as the host set them, before EngineOptions::resolve filled in the fields that were unset. The
+// error of a bad path names the option, or the variable that replaces it, with the path and the rule. checkPaths does
+// not check pin_path and record_path, because the engine opens these files at once (pinned_table.h, plan_record.h).
 Status checkPaths(const EngineOptions &asked, const EngineOptions::Environment &environment);
 
 } // namespace nsa

@@ -21,7 +21,8 @@ enum class MissPolicy : int { kDefault = 0, kFail = 1, kTune = 2, kBackground = 
 std::string_view missPolicyName(MissPolicy policy); // "default", "fail", "tune", "background"
 Result<MissPolicy> parseMissPolicy(std::string_view field, std::string_view name);
 
-// A field of the options that is empty, zero or unset takes the environment's value, or else the built-in value.
+// A field of EngineOptions that is empty, zero or unset gets the value of its environment variable, or else its
+// built-in default.
 struct EngineOptions {
   std::string device; // "cpu", "cuda:N"; stays empty when neither caller nor environment chose
   std::string cachePath;
@@ -51,7 +52,8 @@ struct EngineOptions {
   Logger::Sink log; // unset: lines on stderr
   std::optional<LogLevel> logLevel;
   int logLimit = 0; // warnings of one tag in a minute; -1: no limit
-  // A callback of the host that is called on the tuning thread when the next plan of a request will be better.
+  // A callback of the host. The tuning thread calls it when a new plan for this spec and these maxima would get a
+  // better kernel than the last one.
   std::function<void(const Spec &spec, const Maxima &maxima)> tuned;
 
   using Environment = std::function<const char *(const char *name)>; // nullptr: not set
@@ -61,7 +63,8 @@ struct EngineOptions {
   static Environment processEnvironment();
 };
 
-// An option that names paths, and what the engine does with these paths (option_paths.h).
+// An option whose value is one or more paths, and whether the engine reads, opens or writes the files there
+// (option_paths.h).
 struct PathOption {
   enum class Kind {
     kFiles,     // files that are read, separated by ':'
@@ -77,7 +80,7 @@ struct PathOption {
 // Returns all options that name paths, except cache_path, whose variable names a folder, and except pin_path and
 // record_path, whose files are opened at once.
 std::span<const PathOption> pathOptions();
-// Returns the path of the database in a folder that NSA_CACHE_DIR names.
+// Returns the path of the database file in a folder: the path of the folder and "kernels.db".
 std::string cacheFileIn(std::string_view folder);
 
 } // namespace nsa

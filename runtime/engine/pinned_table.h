@@ -1,6 +1,7 @@
-// The choices of a pack or database to which an engine is bound. An engine with a pinned table takes choices from the
-// table alone and tunes nothing, so all processes with one pinned file run the same kernels. A pinned file is opened
-// once and never written. Rows of a pinned file that another process changes afterwards neither choose nor run.
+// The choices of one pack or database (the option pin_path), from which alone an engine then takes its choices. An
+// engine with a pinned table tunes nothing, so all processes with one pinned file run the same kernels. A pinned file
+// is opened once and never written. If another process changes rows of a pinned file while the engine is open, the
+// engine uses none of the changed rows.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
@@ -18,22 +19,22 @@ namespace nsa {
 
 class PinnedTable {
 public:
-  // `open` fails on a file that is missing, damaged or refused, because an engine without the pinned table would choose
-  // other kernels. Where `rules` require a signature, only a pack can be pinned.
+  // `open` fails on a file that is missing, damaged or refused, because the engine would otherwise choose other kernels
+  // than the pinned ones. Where `rules` require a signature, only a pack can be pinned.
   static Result<std::unique_ptr<PinnedTable>> open(const std::string &path, const SignatureRules &rules);
 
-  // Returns nullopt when there is no choice, or when the kernel that the choice names is damaged.
+  // Returns nullopt if the table has no choice for the problem and the device, or if the kernel of the choice is
+  // damaged.
   std::optional<KernelCache::Hit> find(const std::string &problem, const std::string &device);
   std::optional<StoredRoute> findRoute(const std::string &family, const std::string &device, const std::string &name);
   std::vector<ChoiceSummary> choicesOf(const std::string &op) const;
 
   const std::string &path() const { return file; }
   size_t size() const { return choices.size(); }
-  // Returns a digest over all that chooses and all that may run: problems, devices, whether choices were measured, the
-  // digest of each kernel (manifest and binary), and the thresholds of routes. Two pinned files from which the same
-  // kernels are launched have the same digest.
+  // Returns a digest over the problem and device of each choice, whether the choice was measured, the manifest and the
+  // binary of its kernel, and the thresholds of routes. Two pinned files with the same digest launch the same kernels.
   std::string digest() const;
-  // Returns one line when the table serves although no trusted key has signed it; otherwise "".
+  // Returns a warning of one line if no trusted key has signed the pinned pack; otherwise "".
   std::string warning() const { return pack ? pack->warning() : ""; }
 
 private:

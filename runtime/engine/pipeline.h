@@ -39,7 +39,7 @@ inline constexpr int kRoles = 12;
 // Returns "sequences", "append", "compress", "cmp", ...; for kMain it returns the operator's own name.
 std::string_view roleName(Role role, Operator op);
 
-// One kernel that an operator needs. Each step of an operator has a problem and choices of its own.
+// One kernel that an operator needs. Each step has its own problem key, so its kernel is stored and tuned separately.
 struct Step {
   Role role;
   Spec spec;
@@ -48,8 +48,8 @@ struct Step {
 // Exact shortcuts. A branch of nsa is the same as dense attention where, at every length that the maxima allow, all
 // blocks are selected or all keys are in the window.
 enum Route : uint8_t { kSelIsDense = 1, kWinIsDense = 2 };
-// Returns the exact shortcuts that the maxima allow. The exact maxima decide about shortcuts and not their buckets, so
-// the shortcuts are part of a plan's key.
+// Returns as bits of Route the shortcuts that the maxima allow. The maxima themselves decide this, and not the buckets
+// to which they are rounded, so the shortcuts are part of a plan's key.
 uint8_t routesOf(const Spec &spec, const Maxima &maxima);
 // Returns an operator's steps in the order of their launches: with all shortcuts that the maxima allow, or with the
 // given shortcuts.
@@ -58,17 +58,17 @@ std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima, uint8_t routes
 
 using RoleKernels = std::array<const LoadedKernel *, kRoles>; // null: the operator has no such kernel
 
-// Where the pieces of a plan's workspace lie, in bytes from its begin. nsa processes its queries in chunks, so that the
-// outputs of the branches are bounded at any length. All pieces of the workspace that do not belong to a chunk grow
-// linearly with the number of tokens.
+// The offsets in bytes of the arrays in a plan's workspace. nsa processes its queries in chunks, so that the outputs of
+// the branches are bounded at any length. The arrays of the workspace that do not belong to a chunk grow linearly with
+// the number of tokens.
 struct WorkspaceLayout {
   WorkspaceLayout() = default;
   WorkspaceLayout(const Spec &spec, const Maxima &maxima, const RoleKernels &kernels, bool isGpu);
-  // `check` fails when the workspace has kMostBytes or more. No offset of a layout may be used whose `check` failed.
+  // `check` fails when the workspace has kMostBytes or more. If `check` fails, no offset of the layout may be used.
   Status check(const Maxima &maxima) const;
 
-  // Adds room for a plan that compares: for second outputs of its kernels, and for the outputs and the scratch of the
-  // defining kernels.
+  // Enlarges the workspace for a plan that compares: by memory for second outputs of its kernels, and for the outputs
+  // and the scratch of the defining kernels.
   void addComparison(const Spec &spec, const Maxima &maxima, size_t definitionBytes);
 
   static constexpr size_t kMostBytes = size_t{1} << 62; // a size that reaches this is stored as this
@@ -88,8 +88,8 @@ struct WorkspaceLayout {
   size_t bytes = 0;
 };
 
-// Makes the call of an operator that is a single kernel. `table` describes the sequences of the call, and has no data
-// in the dense layout.
+// Returns the kernel arguments for an operator that is a single kernel. `table` is the table that the kernel
+// `sequences` makes of the lengths, and is absent in the dense layout.
 KernelCall singleCall(Operator op, const Call &call, const ViewSlots &table);
 
 // Records which kernels a timed run launched, and marks the time after each launch.
@@ -98,7 +98,7 @@ struct LaunchTrace {
   std::vector<Role> launched{};
 };
 
-// Receives what each kernel of a run is called with.
+// An interface through which a trial receives the arguments of each kernel that a run launches.
 class LaunchTap {
 public:
   virtual ~LaunchTap() = default;
@@ -107,12 +107,12 @@ public:
 
 class Comparison;
 
-// The keys and values that the branches attend: tensors of the call, or of its cache.
+// The keys and values of each branch: tensors that the call binds, or tensors of decode's cache.
 struct BranchKeys {
   std::array<ViewSlots, 2> cmp, sel, win; // keys, values
 };
 
-// One run of an operator. All data of a run is on the stack, and a run does nothing but launch.
+// One run of an operator. A run keeps all its data on the stack, and only launches kernels.
 struct PipelineRun {
   const CallRules &rules;
   const RoleKernels &kernels;
@@ -134,13 +134,13 @@ private:
   Status runNsa() const;
   Status runDecode() const;
   Status runShared(const BranchKeys &keys) const;
-  // Runs all chunks of queries over the keys and values of the branches.
+  // Launches the kernels of the branches for all chunks of queries.
   Status runBranches(const BranchKeys &keys) const;
   Status runChunk(int64_t begin, int64_t end, const BranchKeys &keys) const;
-  // Returns a call with the scalars, the sizes of the grid and the table of sequences.
+  // Returns kernel arguments in which only the scalars, the sizes of the grid and the table of sequences are set.
   KernelCall fresh() const;
   Status launch(Role role, const KernelCall &kernelCall) const { return launch(role, kernelCall, role); }
-  // `part` is the role that the launch's time counts for.
+  // A timed run adds the time of the launch to the role `part`.
   Status launch(Role role, const KernelCall &kernelCall, Role part) const;
   Status launchSequences() const;
   ViewSlots table() const;

@@ -1,6 +1,6 @@
-// A plan: what a caller holds for one spec and its maxima. A plan has the kernels of its operator, the rules of its
-// calls, the layout of its workspace and a status word of its own. Plans of one problem share a PlanCore, which has the
-// loaded kernels and says how they were found.
+// A plan: what a caller holds for one spec and its maxima. A plan refers to the kernels of its operator, and has the
+// CallRules by which its calls are checked, the layout of its workspace and its own status word. Plans with the same
+// plan key share a PlanCore, which has the loaded kernels and how each kernel was found or made.
 // Ownership: plan cores belong to the engine and live as long as the engine. Plans belong to the engine's pool, and the
 // engine outlives them.
 // Thread-safety: a plan is immutable while held, except for its status word; all functions may be called by many
@@ -56,7 +56,7 @@ struct PlanCore {
   int32_t keySplits = 0;                   // Spec::keySplits of the steps
   PlanSource source = PlanSource::kMemory; // kCompiled when at least one kernel was compiled
 
-  // checkGrids fails when the device cannot launch a grid that `maxima` need.
+  // Returns an error if `maxima` need a grid that is larger than the device can launch.
   Status checkGrids(const Spec &spec, const Maxima &maxima) const;
 };
 
@@ -102,7 +102,7 @@ private:
   std::unique_ptr<ComparisonState> comparison; // null unless the plan compares
   ViewSlots gates;                             // replaces the caller's gates; without data the caller's gates count
   mutable std::atomic<const std::string *> description = nullptr;
-  // The plan's pool uses the members below.
+  // Only PlanPool uses the members statusWord, shard and next.
   int32_t *statusWord = nullptr;
   size_t shard = 0;
   Plan *next = nullptr;

@@ -1,6 +1,7 @@
-// The key of the plan map: a problem (runtime/base/problem.h) as a struct of numbers, so that planning from memory
-// composes no text. Requests that differ only within one bucket have one plan key, because they have one stored choice.
-// Two requests have equal keys exactly when their steps (pipeline.h) have equal Problem::key() texts.
+// The key under which PlanMap finds a plan: a problem (runtime/base/problem.h) as a struct of numbers, so that finding
+// a plan composes no text. Two requests whose sizes are rounded up to the same buckets have the same plan key, because
+// they have the same stored choice. Two requests have equal keys exactly when their steps (pipeline.h) have equal
+// Problem::key() texts.
 // Thread-safety: values.
 #pragma once
 
@@ -28,8 +29,8 @@ struct PlanKey {
   // The spec and the maxima must have passed validate().
   static PlanKey make(const Spec &spec, const Maxima &maxima) {
     uint32_t fields = fieldsOf(spec.op);
-    // Where programs share keys, both layouts have the same kernels, and shortcuts change no kernel. Where programs
-    // share keys, one kernel serves sel and win, whether both branches are on or not.
+    // If several programs share the keys of a query, the kernels depend neither on the layout nor on shortcuts. One
+    // kernel then computes the branches sel and win, even if only one of them is on.
     const bool shares = sharesKeys(spec, maxima);
     const bool isJoined = shares && spec.hasBranch(kBranchSel);
     const int64_t window = isJoined && !spec.hasBranch(kBranchWin) ? maxima.seqlenK : spec.window;
@@ -73,7 +74,8 @@ struct PlanKey {
   }
 
   size_t hash() const {
-    // The hash multiplies and folds: the middle bits of each product depend on every bit of both words.
+    // The hash multiplies pairs of 64-bit words and combines the two halves of each product by XOR, so that the result
+    // depends on every bit of both words.
     auto fold = [](uint64_t a, uint64_t b) {
       auto product = static_cast<unsigned __int128>(a) * b;
       return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
@@ -85,7 +87,8 @@ struct PlanKey {
   }
 
 private:
-  // Returns the branches that have kernels. The selected branch needs the kernels of the compressed branch.
+  // Returns as bits of Spec::branches the branches that have kernels in the plan. The branch sel needs the kernels of
+  // the branch cmp, so the bit of cmp is set with the bit of sel.
   static uint8_t branchSteps(const Spec &spec) {
     return static_cast<uint8_t>(spec.branches | (spec.hasBranch(kBranchSel) ? kBranchCmp : 0));
   }

@@ -1,7 +1,8 @@
-// The plans in memory: for each problem the plan core that serves it. Reading takes no lock and writes nothing shared,
-// so planning from memory scales over threads. Entries of the map are only added or replaced.
+// A table of the plan cores in memory, by plan key. A lookup takes no lock and writes no shared memory, so lookups by
+// many threads do not slow each other. No entry of the table is ever removed.
 // Ownership: the map owns every core that it was given until the map ends, so that plans need not count references. The
-// number of problems (lengths are bucketed) and of explicit tunings bounds the size of the map.
+// map cannot grow without limit, because lengths are rounded to powers of two: it has one core for each plan key and
+// one for each explicit tuning.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
@@ -21,9 +22,9 @@ public:
   PlanMap();
   ~PlanMap();
 
-  // Returns the core of a plan key. nullptr: no plan of this key is in memory.
+  // Returns the core of a plan key, or nullptr if the map has no core for the key.
   const PlanCore *find(const PlanKey &key) const;
-  // Puts a core in the place of the problem's older core. The older core stays valid.
+  // Adds a core, which replaces an older core of the same key. The older core stays valid.
   const PlanCore *put(const PlanKey &key, std::shared_ptr<const PlanCore> core);
 
 private:

@@ -10,8 +10,9 @@
 namespace nsa {
 
 // Returns the parts of a plan in the order of the steps, or the error of the first step that has an error. At most
-// `compileThreads` threads compile, and the caller is one of them. The caller alone compiles where at most one kernel
-// is missing, and under the miss policy `tune`, because tuning measures times.
+// `compileThreads` threads compile, and the caller is one of them. Only the calling thread compiles if at most one
+// kernel is missing, or if the miss policy is `tune`, because other threads that compile would disturb the measured
+// times.
 Result<std::vector<PlanCore::Part>> makeParts(Planner &planner, const std::vector<Step> &steps,
                                               const EngineOptions &options);
 

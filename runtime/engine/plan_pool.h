@@ -1,7 +1,8 @@
-// The pool of the plans that callers hold. The memory of a plan that was given back is used for the next plan. The pool
-// also knows when the engine may end: when the engine's handle is destroyed and no plan is held.
+// Allocates the plans that callers hold, and uses the memory of a returned plan for the next plan. The pool also counts
+// the plans that callers hold, because an engine may only be destroyed when its handle is released and no caller holds
+// a plan.
 // Each shard of the pool has its own lock and count, so that threads which make and destroy plans at once do not
-// disturb each other. A recycled plan keeps its status word, so that taking and giving back need no driver call.
+// disturb each other. A recycled plan keeps its status word, so that neither `take` nor giveBack calls the driver.
 // Ownership: the pool owns the plans and borrows the device.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
@@ -21,13 +22,13 @@ public:
   PlanPool(const PlanPool &) = delete;
   PlanPool &operator=(const PlanPool &) = delete;
 
-  // Returns a plan with a status word. `take` allocates nothing while there is a plan that was given back.
+  // Returns a plan with a status word. `take` allocates nothing if a returned plan can be used again.
   Result<Plan *> take();
-  // Takes a plan back. Returns true for the last plan of a closed pool.
+  // Returns a plan to the pool. The result is true if the pool is closed and this was the last plan that a caller held.
   bool giveBack(Plan *plan);
-  // Closes the pool: no plan may be taken from a closed pool. `close` returns true when no plan is held. Of `close` and
-  // all later calls of giveBack exactly one call returns true, and after it no call touches the pool. The caller that
-  // gets true from `close` or giveBack must end the pool.
+  // Closes the pool: no plan may be taken from a closed pool. `close` returns true if no caller holds a plan; otherwise
+  // the giveBack of the last held plan returns true. The caller that gets true must destroy the pool, which no other
+  // call uses any more.
   bool close();
 
 private:

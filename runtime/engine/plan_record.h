@@ -1,11 +1,12 @@
 // The plan record of a program (record_path, NSA_RECORD): a file with a line of JSON for each plan (config_text.h),
-// which `nsa tune FILE` tunes. Threads, engines, forks and other processes may append to one file at once. One system
+// which `nsa tune FILE` tunes. Many threads, engines and processes may append to one file at the same time. One system
 // call appends one line to the record, and readers merge equal lines.
 //
-// The record's file is opened anew for each write, so the file may be moved away, and a host may close all descriptors.
-// The mode of a new record follows the process's umask. A plan record is no code, so the folders on the way to it are
-// not judged. Other users may know the record's name, so a link in its place is not followed, and the record must be a
-// regular file that belongs to this user or to root and has no second name.
+// The engine opens the file for each write and closes it afterwards. A user may therefore move the file at any time,
+// and a host may close all its file descriptors. The permissions of a new file follow the process's umask. A plan
+// record contains no code, so the owners and permissions of its folders are not checked. Another user could put a link
+// under the name of the record, so a symbolic link is not followed, and the record must be a regular file with one hard
+// link that belongs to this user or to root.
 // Thread-safety: all functions may be called by many threads at once. A record belongs to one process; the child of a
 // fork opens its own.
 #pragma once
@@ -27,8 +28,8 @@ public:
   // and the rule. `path` is absolute.
   static Result<std::unique_ptr<PlanRecord>> open(const std::string &path);
 
-  // Appends the plan's line to the record, unless the line was added before. A line that cannot be written waits for
-  // the next call; the error says why the line was not written, and how many lines wait.
+  // Appends the plan's line to the record, unless the line was added before. If a line cannot be written, the next call
+  // tries again to write it; the error says why the line was not written, and how many lines are not written yet.
   Status add(const Spec &spec, const Maxima &maxima);
   // Writes the lines that wait.
   Status flush();

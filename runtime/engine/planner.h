@@ -1,5 +1,6 @@
-// Finds or makes the kernel of a spec. The planner looks into the database, then at the stored fallbacks
-// (fallback_ladder.h), and then follows the miss policy. The engine and not the planner looks for plans in memory.
+// Finds or makes the kernel of a spec. The planner looks for a kernel of the problem in the database and the packs,
+// then for a stored fallback (fallback_ladder.h), and then does what the miss policy says. The engine looks for plans
+// in memory before it calls the planner.
 // Ownership: a planner borrows device, cache, options and counters from its engine, and owns the loaded kernels.
 // Thread-safety: all functions may be called by many threads at once, and by many processes with one cache. When one
 // caller makes a kernel, the other callers that need the kernel wait for it (docs/cache_format.md, "Many processes").
@@ -36,19 +37,21 @@ class Planner {
 public:
   // `choiceDevice` is the device's name in the store: the device key, and with a template folder also the digest of the
   // folder's content.
-  // A `pin` is the only table from which choices come. Where `pin` is null, choices come from the cache.
+  // If `pin` is not null, the planner takes choices only from this pinned table. If `pin` is null, it takes choices
+  // from the cache.
   Planner(Device &device, std::string choiceDevice, KernelCache &cache, PinnedTable *pin, const EngineOptions &options,
           const Logger &logger, Counters &counters);
 
-  // One search for a kernel. A search fills its core. Only one thread at a time may use a Search.
+  // The state of one search for a kernel. The member `core` receives the kernel that was found. Only one thread at a
+  // time may use a Search.
   struct Search {
     Spec spec;
     Maxima maxima;
     Problem problem;
     std::shared_ptr<KernelCore> core;
     double tuneBudgetSeconds = 0; // 0: the engine's budget
-    // Where `waits` is true, a kernel of another compiler revision is made again before it serves. Where `waits` is
-    // false, a kernel of another compiler revision serves, and is made again in the background.
+    // If `waits` is true, a stored kernel of another compiler revision is compiled again before it is used. If `waits`
+    // is false, it is used at once and compiled again in the background.
     bool waits = true;
     Stopwatch watch{};
     std::optional<KernelCache::Hit> refused{};    // the last row that was found and could not serve
@@ -56,27 +59,28 @@ public:
     std::optional<std::vector<Rung>> rungs{};     // the stored fallbacks, once they were looked for
   };
   Search begin(const Spec &spec, const Maxima &maxima) const;
-  // Looks into the database. `find` returns null when the database has nothing that serves. Where the reason for a
-  // refused row matters to a user, the core's fallbacks contain the reason.
+  // Looks for a stored kernel of the problem. `find` returns null if no stored kernel can be used. If a row was refused
+  // for a reason that matters to a user, the reason is added to the core's `fallbacks`.
   std::shared_ptr<const KernelCore> find(Search &search);
   // Follows the miss policy. `find` must have found nothing before `make` is called.
   Result<std::shared_ptr<const KernelCore>> make(Search &search);
-  // Tunes and stores the winner, even where a choice is stored. Under the policy `fail`, calling `tune` is an error.
-  // When another caller tunes the same problem at this moment, `tune` waits and takes the other's result. `report`
-  // receives JSON. A kernel without choices is only found or made, and its report stays empty. When the budget ends
-  // before anything was measured, the stored winner serves, or else the default.
+  // Tunes the kernel and stores the winner, even if a choice is already stored. Under the policy `fail`, calling `tune`
+  // is an error. When another caller tunes the same problem at this moment, `tune` waits and takes the other's result.
+  // `report` receives JSON. A kernel of an operator that has only one candidate is found or made without tuning, and
+  // `report` stays empty. If the budget ends before a candidate was measured, `tune` returns the kernel of the stored
+  // choice, or else the default kernel.
   Result<std::shared_ptr<const KernelCore>> tune(const Spec &spec, const Maxima &maxima, std::string &report,
                                                  double budgetSeconds = 0);
   // Tunes in the background for later plans, or makes an outdated kernel again. Where another process makes the same
-  // kernel at this moment, tuneMeanwhile takes that kernel. tuneMeanwhile asks `stop` between its steps. tuneMeanwhile
-  // compiles on the calling thread alone, because the host needs the rest of the cores.
+  // kernel at this moment, tuneMeanwhile takes that kernel. tuneMeanwhile ends early once `stop` returns true.
+  // tuneMeanwhile compiles on the calling thread alone, because the host needs the rest of the cores.
   Result<std::shared_ptr<const KernelCore>> tuneMeanwhile(const Step &step, const std::function<bool()> &stop);
   // Compiles the kernel that defines the operator: the tile program with its first configuration. The defining kernel
   // is not stored.
   Result<std::shared_ptr<const KernelCore>> define(const Step &step);
-  // Returns the device's name in choices.
+  // Returns the name under which choices for this device are stored.
   const std::string &choiceKey() const { return choiceDevice; }
-  // Returns the thresholds that apply to an operator before its kernels are looked up.
+  // Returns which shortcuts and how many splits the measured thresholds give for an operator.
   Routing route(const Spec &spec, const Maxima &maxima);
   // Opens the compiler library early, so that a later compilation need not open it.
   void openCompiler() { (void)compiler(); }
@@ -93,19 +97,21 @@ private:
   static PlanSource sourceOf(const KernelCache::Hit &hit) {
     return hit.layer > 0 ? PlanSource::kPack : PlanSource::kDatabase;
   }
-  // Parses and checks the manifest of a row. Returns nullopt, with a warning, when the row is damaged or foreign.
+  // Parses the manifest of a stored kernel and checks it. Logs a warning and returns nullopt if the manifest is damaged
+  // or is that of another problem.
   std::optional<Manifest> accept(Search &search, const KernelCache::Hit &hit, const std::string &target) const;
   std::shared_ptr<const KernelCore> load(Search &search, const KernelCache::Hit &hit, Manifest manifest);
   std::shared_ptr<const KernelCore> refuse(Search &search, const Status &status) const; // always returns null
   bool isSuperseded(const Manifest &manifest);
-  // Returns whether another compiler revision made a kernel that serves before it is made again.
+  // Returns whether a kernel of another compiler revision is used now and compiled again in the background.
   bool isOutdated(Search &search, const Manifest &manifest);
-  // Makes again the kernel that `find` put aside as superseded. Of several callers only one makes a superseded kernel
-  // again. `remake` returns null when no kernel serves.
+  // Compiles again the kernel that `find` stored in `search.superseded`. If several callers need this kernel, only one
+  // compiles it. `remake` returns null if no kernel of the problem can be used.
   std::shared_ptr<const KernelCore> remake(Search &search, const std::function<bool()> &stop = {});
   std::shared_ptr<const KernelCore> makeAgain(Search &search, const KernelCache::Hit &hit, FallbackStep step);
-  // Returns the first stored fallback that serves, of the wanted rungs. `descend` returns null when no stored fallback
-  // serves.
+  // Tries the stored fallbacks in their order and returns the first kernel that can be used. With kBetterThanCompiling,
+  // `descend` tries only fallbacks that are better than compiling the default. `descend` returns null if no kernel can
+  // be used.
   enum class Rungs { kAny, kBetterThanCompiling };
   std::shared_ptr<const KernelCore> descend(Search &search, Rungs wanted);
   // Returns true if a stored kernel should be used instead of compiling the default. `routed` is the template that a
@@ -117,9 +123,9 @@ private:
   std::shared_ptr<const KernelCore> serveRung(Search &search, const Rung &rung);
   LadderRequest ladderRequest(const Search &search) const;
   const std::vector<Rung> &rungsOf(Search &search);
-  // Returns whether the engine may take the step for an operator. All kernels of an operator without choices are equal,
-  // so it is no fallback to take a kernel that is stored for other lengths, or to compile one. Compiling a stored
-  // choice again (`makeAgain`) is no fallback.
+  // Returns whether the engine's option `fallbacks` allows a fallback step for an operator. Every step is allowed for
+  // an operator that has only one candidate, because all its kernels are equal. Compiling a stored choice again
+  // (`makeAgain`) is no fallback.
   bool allows(Operator op, FallbackStep step) const { return !isTuned(op) || options.fallbacks->allows(step); }
   bool mayCompile(Operator op) const;
   Rungs rungsBeforeCompiling(Operator op) const;
@@ -131,13 +137,12 @@ private:
   std::unique_ptr<KeyLease> claim(const Search &search, const std::string &work, const std::function<bool()> &isDone,
                                   const std::function<bool()> &stop = {});
   std::chrono::milliseconds longestWait(std::string_view work) const;
-  // Returns the only template that may serve an operator, or "" when any template may.
+  // Returns the template that the option force_variant sets for an operator, or "" if any template may be used.
   std::string forcedTemplate(Operator op) const { return hasVariants(op) ? options.forceVariant : ""; }
   // Returns "" when this engine may run a found kernel, or else the reason why the engine does not use the kernel
   // although it is intact.
   std::string whyPassedOver(const StoredChoice &choice, const Manifest &manifest) const;
-  // The measured threshold that guides problems without a choice of their own, and the template that the threshold
-  // names for a problem.
+  // Returns the measured threshold that decides which template is used for a problem without a stored choice.
   std::optional<StoredRoute> routeOf(const Search &search);
   std::optional<StoredRoute> storedRoute(const std::string &family, std::string_view name);
   static std::string_view templateOf(const Search &search, const StoredRoute &route);
@@ -145,15 +150,16 @@ private:
   Result<std::shared_ptr<const KernelCore>> compileDefault(Search &search);
   Result<std::shared_ptr<const KernelCore>> tuneNow(Search &search, std::string *report,
                                                     const std::function<bool()> *stop = nullptr);
-  // Makes the error for callers that need a winner when a tuning ended without a complete round.
+  // Returns the error that the budget of a tuning ended before a winner was measured.
   Status unmeasured(const Search &search) const;
-  // Returns the stored kernel of a spec, or its default. The returned kernel serves while another kernel is measured.
+  // Returns the stored kernel of a spec, or else its default kernel, for the steps of decode that a DecodeTrial does
+  // not measure.
   Result<std::shared_ptr<const KernelCore>> serve(const Spec &spec, const Maxima &maxima);
   Status cacheMiss(const Search &search);
 
-  // Loads a kernel, or finds it among the loaded kernels, and completes the search's core with it.
+  // Puts a kernel into the search's core. The kernel is loaded unless a kernel with the same content is already loaded.
   Status adopt(Search &search, std::string content, Manifest manifest, std::span<const std::byte> binary);
-  // How a kernel came to be a problem's choice.
+  // How a choice was made: whether it was measured, by which versions, and the measurements of all candidates.
   struct Origin {
     bool tuned = false;
     std::string provenance{};
@@ -162,7 +168,7 @@ private:
   // Stores a kernel and the choice that names it. The error of `store` says why the choice was not stored; a plan goes
   // on without a stored choice.
   Status store(const Search &search, const CompiledKernel &kernel, Origin origin);
-  // Returns the origin of a choice whose configuration was compiled again.
+  // Returns the Origin to store for a choice whose kernel was compiled again with the same configuration.
   Origin originOfRemade(const StoredChoice &choice) const;
   void dump(const CompileRequest &request, const CompiledKernel &kernel);
   CompileRequest request(const Search &search) const;

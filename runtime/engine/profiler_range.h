@@ -1,5 +1,6 @@
-// Names the library's work to a profiler. A ProfilerRange uses NVTX 3's own mechanism: the profiler sets the variable
-// NVTX_INJECTION64_PATH to the path of a library. Without a profiler a ProfilerRange costs a load and a branch.
+// Marks the time ranges of the library's work with names that a profiler shows. A ProfilerRange uses NVTX 3's own
+// mechanism: the profiler sets the variable NVTX_INJECTION64_PATH to the path of a library. Without a profiler a
+// ProfilerRange costs a load and a branch.
 // Thread-safety: all functions may be called by many threads at once; a range must end on the thread that began it.
 #pragma once
 

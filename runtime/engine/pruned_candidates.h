@@ -1,5 +1,6 @@
-// Keeps the candidates that a tuning never measured in the evidence of the tuned choice. A tuning may leave out
-// hundreds of candidates, so each reason has one row, which says how many candidates it concerns.
+// Converts the candidates that a tuning did not measure to rows of the evidence that is stored with the tuned choice,
+// and back. A tuning may leave out hundreds of candidates, so each reason has one row, which says how many candidates
+// it concerns.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -12,8 +13,8 @@
 
 namespace nsa {
 
-// Returns a row for each reason, in the order in which the reasons come up. The template and the config of a row of
-// pruned candidates are empty, and its detail is "41 candidates not compiled: ...".
+// Returns a row for each reason, in the order in which the reasons first appear in the report. The template and the
+// config of a row of pruned candidates are empty, and its detail is "41 candidates not compiled: ...".
 std::vector<Measurement> prunedRows(const TuneReport &report);
 
 struct PrunedCandidates {

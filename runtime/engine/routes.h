@@ -1,6 +1,6 @@
 // The names of the thresholds that are measured and stored (StoredRoute), and the problems that each threshold holds
-// for. A stored route guides problems that have no choice of their own. A choice that was measured for a problem comes
-// before any route.
+// for. A stored threshold decides about problems for which no measured choice is stored. If a measured choice is stored
+// for a problem, the threshold does not count.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -17,31 +17,31 @@ namespace nsa {
 // attention route the simple template without tensor cores serves, and from the threshold on the tile program.
 inline constexpr std::string_view kTiledTemplate = "attention", kSimpleTemplate = "row_attention";
 
-// Returns the name of the route whose threshold is the least number of keys of a sequence from which the tile program
-// is faster: "window.attention_from". Each of dense, window and cmp has an attention route.
+// Returns the name of an operator's attention route: "window.attention_from". The route's threshold is the least number
+// of keys of a sequence from which the tile program is faster. Only dense, window and cmp have an attention route.
 std::string attentionRoute(Operator op);
 // Thresholds of templates are measured at batch 1 with as many queries as keys. Returns whether a call with these
 // maxima uses the kernels that were measured for the threshold. A call with few queries and many keys uses other
 // kernels than the measured ones, and so may a batch of short sequences.
 bool isAsMeasured(const Spec &spec, const Maxima &maxima);
 
-// The name of the route whose threshold is the greatest number of keys of a sequence up to which dense attention is
-// faster, where the selection holds every block anyway.
+// The name of the route for nsa with maxima at which the selection contains all blocks. Its threshold is the greatest
+// number of keys of a sequence up to which dense attention is faster than attention over the block list.
 inline constexpr std::string_view kDenseRoute = "sel.dense_up_to";
 // Returns whether dense attention is faster with these maxima of nsa, which must be within sel_count * sel_block. One
 // plan serves all lengths of a bucket, so the longest length of the bucket decides.
 bool densePays(const StoredRoute &route, const Spec &spec, const Maxima &maxima);
 
 // Returns the name of the route for decode with few queries and maxima of this bucket: "decode.splits batch=64
-// seqlen_k=65536 seqlen_q=1"; "" where programs do not share keys. The threshold of a splits route is at most how many
-// programs share the keys of a query in each branch. The threshold "never" of a splits route means that no number of
-// programs is better than the rule's.
+// seqlen_k=65536 seqlen_q=1"; "" where programs do not share keys. The threshold of a splits route is the most programs
+// that share the keys of a query in each branch. The threshold "never" means that no measured number of programs was
+// faster than the number that the rule of docs/operators.md gives.
 std::string splitsRoute(const Spec &spec, const Maxima &maxima);
-// Returns the family of problems that splitsRoute holds for.
+// Returns the text that all problems have in common to which one threshold of splitsRoute applies.
 std::string splitsFamily(const Spec &spec);
 
-// Returns the family of problems that a threshold holds for, at all lengths: "window dtype=bf16 group=16 ...
-// kv_heads=4".
+// Returns the text that all problems have in common to which one threshold applies, whatever their lengths: "window
+// dtype=bf16 group=16 ... kv_heads=4".
 std::string routeFamily(const Spec &spec);
 
 } // namespace nsa

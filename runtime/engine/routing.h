@@ -1,5 +1,5 @@
 // Applies measured thresholds (routes.h) to an operator before its kernels are looked up. The thresholds decide which
-// of the exact shortcuts are taken that the maxima allow, and how many programs share the keys of a query of decode.
+// of the allowed shortcuts (pipeline.h, Route) are taken, and how many programs share the keys of a query of decode.
 // Thread-safety: values and pure functions.
 #pragma once
 

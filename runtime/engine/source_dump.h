@@ -1,5 +1,5 @@
-// Writes what a kernel was made from into a folder, for people (`dump_dir`): rendered template, scheduled program, CUDA
-// or LLVM text, manifest, binary.
+// Writes the sources of a kernel into the folder `dump_dir`, so that a person can read them: rendered template,
+// scheduled program, CUDA or LLVM text, manifest, binary.
 // Thread-safety: pure functions of the file system.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace nsa {
 
-// Writes the files. The name of a dumped file has operator, template, target and the first digits of the content. A
-// link or a folder that has the name of a dumped file is not replaced.
+// Writes the files. The name of a dumped file has operator, template, target and the first digits of the content. If a
+// link or a folder already has the name of a file to write, dumpSources does not replace it.
 Status dumpSources(const CompilerLibrary &compiler, const CompileRequest &request, const CompiledKernel &kernel,
                    const std::string &folder);
 

@@ -1,4 +1,5 @@
-// Reads the state of a folder of templates, so that a choice made from it does not serve after an edit.
+// Computes digests of a folder of templates, so that a choice that was made from the templates is not used after they
+// were edited.
 // Thread-safety: functions of the file system; an edit of a template during a call shows in what the call returns.
 #pragma once
 
@@ -14,20 +15,21 @@ struct TemplateFolderState {
   std::string content;
   // A digest over the inode and the time of the last change of each template file. When `changes` is equal
   // before and after some work, no template changed meanwhile, not even for a moment. `changes` does not show a
-  // template that exists only during the work; only a compilation that names such a template would use it.
+  // template file that was added and removed during the work; only a compilation that names this template would read
+  // it.
   std::string changes;
   bool operator==(const TemplateFolderState &) const = default;
 };
 Result<TemplateFolderState> readTemplateFolder(const std::string &folder);
 
-// The text in front of the digest of a template folder's contents in the name of a device.
+// In the name of a device in the store, this text precedes the digest of the template folder's content.
 inline constexpr std::string_view kTemplatesOfDevice = " templates=";
 // Returns the name of a device in the store. With a folder of templates the device's name also has the digest of the
 // folder's content, because choices made from one content hold for no other content. `templateDir` is "" without a
 // folder of templates.
 Result<std::string> choiceDeviceOf(const std::string &device, const std::string &templateDir);
-// Returns the name of a device with `content` in the place of its templates' content. An empty `content` means the
-// embedded templates.
+// Returns the name `choiceDevice` with the digest of its templates replaced by `content`. An empty `content` means the
+// embedded templates and gives the name without a digest.
 std::string withTemplates(std::string_view choiceDevice, std::string_view content);
 
 } // namespace nsa

@@ -36,14 +36,14 @@ public:
   }
 
   const Tensor *find(TensorName name) const { return bound & bit(name) ? &tensors[indexOf(name)] : nullptr; }
-  // Returns the slot of a tensor's name, and binds the name.
+  // Returns the Tensor that belongs to a name for writing, and marks the name as bound.
   Tensor &operator[](TensorName name) {
     if (!find(name))
       std::construct_at(&tensors[indexOf(name)]);
     bound |= bit(name);
     return tensors[indexOf(name)];
   }
-  // Returns a bit for each bound name.
+  // Returns the set of bound names, one bit for each.
   uint64_t names() const { return bound; }
   static uint64_t bit(TensorName name) { return uint64_t{1} << indexOf(name); }
 

@@ -1,4 +1,5 @@
-// Gives each thread one of a few shards, so that threads that plan and run at once share no cache line.
+// Assigns each thread one of a few shards. Data that threads often write is kept once for each shard, so that few
+// threads write to the same cache line.
 // Thread-safety: any thread. Two threads may get one shard, so the contents of a shard still need a lock or an atomic.
 #pragma once
 
@@ -21,7 +22,7 @@ inline size_t threadShard() {
   return number - 1;
 }
 
-// A count that every call of every thread raises.
+// A counter that every call raises, kept once for each shard.
 class ShardedCounter {
 public:
   void raise() { cells[threadShard()].value.fetch_add(1, std::memory_order_relaxed); }

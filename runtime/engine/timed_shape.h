@@ -1,6 +1,6 @@
-// The call that a tuning times, and the text that stands wherever the times of the tuning are shown. A tuning cuts a
-// long call, so that one run stays short. cutText says how a call was cut, because the time of 64 of 1024 queries is
-// not the time of all 1024.
+// The sizes of the call that a tuning times, and the text that is shown with the times of the tuning. A tuning times
+// fewer queries or keys than a long call has, so that one run stays short. cutText says how many were timed, because
+// the time of 64 of 1024 queries is not the time of all 1024.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -21,7 +21,8 @@ struct TimedShape {
 
 // Says how much of a call was timed: "64 of 1024 queries timed", "8192 of 32768 queries over 131072 of 524288 keys
 // timed", "512 of 4096 keys timed". The text of cutText is empty if the whole call was timed. cutText counts queries
-// over all sequences and keys in one sequence. Compression sees no query, so its keys are counted over all sequences.
+// over all sequences and keys in one sequence. For compression, which has no queries, cutText counts keys over all
+// sequences.
 std::string cutText(const Spec &spec, const Maxima &maxima, const TimedShape &timed);
 
 // A stored choice keeps the text of cutText in its provenance: " timed=64_of_1024_queries". cutProvenance writes the

@@ -1,5 +1,5 @@
-// What a candidate kernel is compared and timed on: one run with drawn, uneven lengths, and one run as large as the
-// problem.
+// Runs a candidate kernel of a tuning: once on sequences of different random lengths to compare its results, and then
+// on a call as large as the problem to measure its time.
 // Ownership: trials own their tensors and borrow the device.
 // Thread-safety: one thread at a time.
 #pragma once
@@ -25,7 +25,7 @@ public:
 
   // Launches a kernel. On the CPU `launch` reports bad lengths; on a GPU the next `run` reports them.
   Status launch(const LoadedKernel &kernel, const KernelCall &call, void *stream);
-  // Launches a kernel on the device's own stream, and waits for the kernel's end.
+  // Launches a kernel on the device's own stream, and waits until the kernel has ended.
   Status run(const LoadedKernel &kernel, const KernelCall &call);
   // Runs several kernels: calls launch(status word, stream), waits, and reports bad lengths as `launch` does.
   template <typename Launch> Status runAll(Launch launch) {
@@ -47,7 +47,8 @@ private:
 class Trial {
 public:
   virtual ~Trial() = default;
-  // Runs the kernel once with drawn lengths. `check` poisons the outputs before the run.
+  // Runs the kernel once on sequences of random lengths and returns its outputs. `check` fills the outputs with NaN
+  // before the run.
   virtual Result<TuningResult> check(const LoadedKernel &kernel) = 0;
   // Launches the kernel once with the lengths that are timed. On a GPU launchTimed does not wait.
   virtual Status launchTimed(const LoadedKernel &kernel, void *stream) = 0;

@@ -9,12 +9,12 @@
 
 namespace nsa {
 
-// Returns how many of the free bytes the tensors of a trial may take. Where `isServing` is true, the host uses the
-// device at the same time, so the trial's share is smaller.
+// Returns how many of the free bytes the tensors of a trial may take. If `isServing` is true, the host uses the device
+// at the same time, so the number is smaller.
 Result<double> trialBytes(Device &device, bool isServing);
 
-// Calls `make` with `bytes`. While memory is short, makeTrialThatFits tries again with half as many bytes. After
-// makeTrialThatFits `bytes` is the number of the last try.
+// Calls `make` with `bytes`. While memory is short, makeTrialThatFits tries again with half as many bytes. When
+// makeTrialThatFits returns, `bytes` is the number of bytes of the last call of `make`.
 using MakeTrial = std::function<Result<std::unique_ptr<Trial>>(double bytes)>;
 Result<std::unique_ptr<Trial>> makeTrialThatFits(double &bytes, const MakeTrial &make);
 

@@ -40,7 +40,7 @@ private:
   struct Lengths {
     std::vector<int64_t> q, k; // one for each sequence
   };
-  // What the rows of a tensor count.
+  // What a row of a tensor belongs to.
   enum class Rows { kQueries, kKeys, kBlocks, kNone };
 
   Status fill(View view, Rows rows, const std::vector<int64_t> &extents, bool isOutput);

@@ -1,4 +1,4 @@
-// What the run of a trial left in its outputs. The result of a candidate is compared with the result of the tile
+// The output tensors of one run of a candidate kernel, which the tuner compares with the output tensors of the tile
 // program.
 // Ownership: an output's memory belongs to the trial.
 // Thread-safety: values.
@@ -23,8 +23,8 @@ struct TuningResult {
     std::vector<float> values;
     std::vector<int64_t> ownBlocks = {}; // kLists only: for each row the last block that it may name
 
-    // Adds the block lists of `queries` queries that follow `before` other tokens. Each query has one block list for
-    // each kv head.
+    // Appends to ownBlocks the entries for the block lists of `queries` queries, of which the first query has the
+    // position `before`. Each query has one block list for each kv head.
     void addOwnBlocks(const Spec &spec, int64_t before, int64_t queries);
   };
   std::vector<Output> outputs;
@@ -39,8 +39,8 @@ struct ComparedOutput {
   void *data;
   DType dtype;
 
-  // Fills the output with NaN, or with numbers that name no block, so that an element that a kernel does not write is
-  // seen.
+  // Fills the output with NaN, or a block list with invalid block numbers, so that the comparison finds elements that a
+  // kernel did not write.
   Status poison(Device &device) const;
   Result<TuningResult::Output> read(Device &device) const;
 };

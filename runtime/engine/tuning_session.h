@@ -42,15 +42,15 @@ public:
 
   Result<TuneReport> run();
 
-  // The winner's compiled form and its loaded kernel. `run` must have succeeded before.
+  // Return the compiled kernel and the loaded kernel of the winner. `run` must have succeeded before.
   const CompiledKernel &winner() const { return *compiled[report.winner]; }
   const std::shared_ptr<const LoadedKernel> &winnerKernel() const { return cores[report.winner]->kernel; }
-  // Returns the rows that are stored beside the choice: each tried candidate with its outcome, and how many candidates
-  // were not tried.
+  // Returns the rows that are stored as evidence of the choice: each tried candidate with its outcome, and the number
+  // of candidates that were not tried.
   std::vector<Measurement> evidence() const;
   uint64_t seed() const { return inputSeed; }
   const TimedShape &timedShape() const { return trial->timedShape(); }
-  // Says how much of the call is timed (cutText).
+  // Returns how many queries and keys of the call are timed (cutText).
   std::string cut() const { return cutText(spec, maxima, trial->timedShape()); }
 
 private:
@@ -58,7 +58,7 @@ private:
   Status compile(size_t index);
   Status check(size_t index);
   Result<double> measure(size_t index);
-  // Replaces the trial by another trial, with other inputs in other memory.
+  // Replaces the trial by a new trial that has other random inputs at other addresses.
   void restart();
   // Compiles and loads a candidate.
   Result<std::shared_ptr<KernelCore>> build(const Candidate &candidate, std::shared_ptr<const CompiledKernel> &kernel);
