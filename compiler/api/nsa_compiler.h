@@ -88,8 +88,8 @@ typedef struct nsa_compiler_api {
    * manifest, which exists only for the stage binary. */
   const void *(*output)(const nsa_compiler_result *result, size_t *size);
   const char *(*manifest)(const nsa_compiler_result *result);
-  /* The time of each step of a compile in milliseconds: "render=0.1 passes=3.0 emit=0.4
-   * nvrtc=220.1" */
+  /* Returns the time of each step of a compile in milliseconds, as a text such as "render=0.1
+   * passes=3.0 emit=0.4 nvrtc=220.1". */
   const char *(*timings)(const nsa_compiler_result *result);
 
   /* Accessors of the error of a failed call: the field, the value, the rule, the message and the

@@ -1,8 +1,8 @@
-// Assigns each tile of a function an offset in scratch memory, in two steps. In the first step, values that can share
-// one buffer are merged, as long as no two of them are alive at once: the value of a loop with its initial and next
-// values, the results of an scf.if with the values that its arms yield, a dot with its accumulator, and a map with its
-// first operand of the same storage. In the second step, buffers whose lifetimes do not meet share memory. A value from
-// outside a loop is alive through all of its iterations.
+// Assigns each tile of a function an offset in scratch memory, in two steps. In the first step, values that are never
+// alive at the same time are merged into one buffer if they are of these kinds: the value of a loop with its initial
+// and next values, the results of an scf.if with the values that its arms yield, a dot with its accumulator, and a map
+// with its first operand of the same storage. In the second step, buffers whose lifetimes do not overlap share the same
+// memory. A value that is defined outside of a loop and used in it is alive during all iterations of the loop.
 // Thread-safety: a BufferPlan is owned by one lowering and immutable after `make`.
 #pragma once
 
@@ -29,8 +29,8 @@ bool isZeroTile(mlir::Value tile);
 // of the map needs no memory.
 tile::MapOp accumulatorMap(mlir::Value tile);
 
-// Returns the tile in memory from which a dot starts, if there is one: the accumulator of the dot, or the tile that the
-// accumulator's map reads.
+// Returns the tile in memory with whose elements the sums of a dot start: the accumulator of the dot, or the tile that
+// the accumulator's map reads. Returns null if there is no such tile.
 mlir::Value accumulatorSource(tile::DotOp dot);
 
 // A copy of a whole tile from one offset in scratch memory to another.

@@ -17,8 +17,8 @@ struct ColumnSource {
 // Reduces each row of the source. `result` points to a tile that receives one value per row.
 void lowerReduce(CpuBuilder &b, tile::ReduceKind kind, const ColumnSource &source, mlir::Value result);
 
-// Moves the columns of the source by one. `first` points to a tile that holds the first column, one value per row.
-// `result` is stored like `source.tile`, but in a different buffer.
+// Moves the columns of the source by one. `first` points to a tile that holds the new first column of the result, one
+// value per row. `result` is stored like `source.tile`, but in a different buffer.
 void lowerShift(CpuBuilder &b, const ColumnSource &source, mlir::Value first, mlir::Value result);
 
 } // namespace nsa::cpu

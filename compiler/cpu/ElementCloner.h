@@ -1,6 +1,6 @@
 // Copies the scalar operations of a template, either as scalar code or as vector code for all lanes. Values of 16-bit
 // float types are held as f32 and rounded to 16 bits after each operation that produces one. No operation on a 16-bit
-// float type reaches LLVM, which would call compiler-rt for the operation.
+// float type is passed to LLVM, because LLVM would call compiler-rt for it.
 // Thread-safety: as the CpuBuilder.
 #pragma once
 

@@ -1,4 +1,5 @@
-// Passes of the CPU backend. Errors of the passes are diagnostics of the MLIRContext, at the template's lines.
+// Passes of the CPU backend. Errors of the passes are diagnostics of the MLIRContext that name the line of the
+// template.
 // Thread-safety: a pass belongs to one MLIRContext and is used by one thread.
 #pragma once
 

@@ -38,9 +38,11 @@ mlir::Type memoryType(mlir::Type element);
 // Loads one element and converts it to the type that registers hold (f32 or i32).
 mlir::Value loadElement(CpuBuilder &b, mlir::Value pointer, mlir::Type element);
 
-// Emits the copy from a tensor to a tile. Rows and columns that do not exist become zero in the tile.
+// Emits the copy from a tensor to a tile. Elements of the tile whose row or column does not exist in the tensor become
+// zero.
 void lowerLoadRows(CpuBuilder &b, const RowTransfer &transfer);
-// Emits the copy from a tile to a tensor. Rows and columns that do not exist are not written.
+// Emits the copy from a tile to a tensor. Elements of the tile whose row or column does not exist in the tensor are not
+// written.
 void lowerStoreRows(CpuBuilder &b, const RowTransfer &transfer);
 
 } // namespace nsa::cpu

@@ -94,7 +94,8 @@ private:
   mlir::FailureOr<std::string> text(mlir::Value value);
   mlir::FailureOr<llvm::SmallVector<CudaExpression>> expressions(mlir::ValueRange values);
   void statement(const std::string &start, const CudaCall &call);
-  // Prints the statement `declaration name = call;`, or an assignment if a variable was reserved for the value.
+  // Prints the statement `declaration name = call;`, or an assignment if the variable for the value is already
+  // declared.
   void define(mlir::Value value, llvm::StringRef declaration, const CudaCall &call);
   void include(llvm::StringRef header) { headers.insert(header.str()); }
 

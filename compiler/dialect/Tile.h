@@ -1,6 +1,6 @@
 // The `tile` dialect, in which templates/tile/*.mlir are written (docs/tile_reference.md).
-// Thread-safety: types, attributes and operations of the dialect belong to an MLIRContext. A compile has one
-// MLIRContext and one thread.
+// Thread-safety: types, attributes and operations of the dialect belong to an MLIRContext. Each compile has its own
+// MLIRContext and uses one thread.
 #pragma once
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -24,7 +24,7 @@
 
 namespace nsa::tile {
 
-// The attributes in which passes record their decisions (see the description of the `tile` dialect).
+// The names of the attributes in which passes store their decisions (see the description of the `tile` dialect).
 inline constexpr llvm::StringLiteral kWarpsAttr = "tile.warps";
 inline constexpr llvm::StringLiteral kLayoutAttr = "tile.layout";
 inline constexpr llvm::StringLiteral kStayInSharedAttr = "tile.stay_in_shared";

@@ -22,7 +22,7 @@ enum class TemplateKind {
   kHandScheduled, // CUDA text; declares its arguments and dynamic shared memory with `param` and `shared`
 };
 
-// The name of a value that comes from the target, not from the template or the problem (Target.h computes the value).
+// The name of a value that the target provides; Target.h computes the value.
 struct DriverValue {
   std::string_view name;
   bool isNumber;

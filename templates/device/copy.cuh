@@ -199,9 +199,9 @@ NSA_DEVICE void store_quads(const Tile &fragment, T *target, bool exists, int32 
         *reinterpret_cast<Quad<T> *>(target + column) = quads[i];
 }
 
-// Stores a fragment of 16-bit elements in pieces of four columns where the rows allow it, else element by element.
-// Storing element by element is rare, but the code for it is compiled at each cold start, so it has to be short. It is
-// a plain loop over the column tiles; each step rotates the column tiles in the registers by one.
+// Stores a fragment of 16-bit elements four columns at a time if the rows are aligned, else element by element. Storing
+// element by element is rare, but the code for it is compiled at each cold start, so it has to be short. It is a plain
+// loop over the column tiles; each step rotates the column tiles in the registers by one.
 template <typename T, int32 kRows, int32 kCols, int32 kWarps, int32 kRank, typename RowOf>
   requires(kIsHalf<T> && Fragment<T, kRows, kCols, kWarps>::kTiles % 2 == 0)
 NSA_DEVICE void store_tile(const Fragment<T, kRows, kCols, kWarps> &fragment, const View<T, kRank> &view, int32 columns,

@@ -1,6 +1,6 @@
 // Matrix products of 16-bit operands on mma.sync: dot(a, b, acc) = acc + a b and dot_transposed(a, b, acc) = acc + a
-// b^T. `a` is a fragment or a shared tile, `b` is a shared tile, and `acc` is a fragment. The block must have
-// synchronised after it wrote the shared tiles of a product. Matrix products of floats are in dot_float.cuh. Matrix
+// b^T. `a` is a fragment or a shared tile, `b` is a shared tile, and `acc` is a fragment. Before a product reads its
+// shared tiles, the block must synchronise after writing them. Matrix products of floats are in dot_float.cuh. Matrix
 // products in which a zero annihilates NaN and Inf are in dot_annihilating.cuh.
 #pragma once
 

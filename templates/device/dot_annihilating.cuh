@@ -4,9 +4,9 @@
 //
 // Matrix units compute 0 * NaN as NaN. Therefore the block first checks whether all elements of `b` are finite. If `b`
 // holds a NaN or an Inf, a loop multiplies these elements with the non-zero elements of `a` and adds the products to
-// the accumulator. After this loop, zeros replace the NaN and Inf in `b`, and the block computes the plain product. A
-// sum in which NaN and Inf meet only zeros is therefore, bit for bit, the sum that a finite `b` gives. All threads of
-// the block take part in dot_annihilating.
+// the accumulator. After this loop, zeros replace the NaN and Inf in `b`, and the block computes the plain product. If
+// NaN and Inf in `b` meet only zeros of `a` in a sum, the sum is bit for bit the same as with a finite `b`. All threads
+// of the block take part in dot_annihilating.
 #pragma once
 
 #include "dot.cuh"

@@ -1,8 +1,8 @@
 // dot and dot_transposed (dot.cuh) for float operands. Products of floats use fused multiply-adds in full float
-// precision, never TF32. `a` is a fragment or a shared tile, and `b` is a shared tile. The block must have synchronised
-// after it wrote the shared tiles of a product. The accumulator has the register layout of mma.sync, so the same
-// elementwise functions and reductions work for all element types. In the annihilating variants the block first checks
-// whether `b` holds any Inf or NaN, as in dot_annihilating.cuh.
+// precision, never TF32. `a` is a fragment or a shared tile, and `b` is a shared tile. Before a product reads its
+// shared tiles, the block must synchronise after writing them. The accumulator has the register layout of mma.sync, so
+// the same elementwise functions and reductions work for all element types. In the annihilating variants the block
+// first checks whether `b` holds any Inf or NaN, as in dot_annihilating.cuh.
 #pragma once
 
 #include "fragment.cuh"
@@ -18,7 +18,7 @@ template <bool kAnnihilating> NSA_DEVICE float multiply_add(float a, float b, fl
   return kAnnihilating && a == 0 ? c : fmaf(a, b, c);
 }
 
-// LeftFloats holds four columns of the left operand, in the thread's rows.
+// LeftFloats holds four consecutive columns of the left operand for each of the thread's rows.
 template <int32 kSlabs> struct LeftFloats {
   float values[kSlabs][2][kFloatDepth]; // [slab][half][depth]
 };

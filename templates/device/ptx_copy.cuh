@@ -20,7 +20,7 @@ NSA_DEVICE void cp_async_16(uint32 destination, const void *source, int32 bytes)
 // Closes the group of copies that this thread issued since the last commit. A group of copies may be empty.
 NSA_DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" : : : "memory"); }
 
-// Waits until at most `kPending` of this thread's latest groups of copies are in flight.
+// Waits until at most `kPending` of the groups of copies that this thread committed are incomplete.
 template <int32 kPending> NSA_DEVICE void wait_copies() {
   asm volatile("cp.async.wait_group %0;" : : "n"(kPending) : "memory");
 }

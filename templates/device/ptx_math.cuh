@@ -22,7 +22,8 @@ NSA_DEVICE float log2_approx(float x) {
   return result;
 }
 
-// max_number(a, NaN) = a, and max_number(NaN, b) = b.
+// If one operand of max_number is NaN, the result is the other operand: max_number(a, NaN) = a, and max_number(NaN, b)
+// = b.
 NSA_DEVICE float max_number(float a, float b) {
   float result;
   asm("max.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));

@@ -1,5 +1,5 @@
-// Writes a violation of a rule into the status word of a launch (runtime/base/device_status.h): its code, and where in
-// the input it was found.
+// Reports a broken rule in the status word of a launch (runtime/base/device_status.h): the code of the rule, and the
+// number of the sequence that breaks it.
 #pragma once
 
 #include "view.cuh"

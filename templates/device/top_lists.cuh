@@ -81,7 +81,7 @@ template <typename Lists> NSA_DEVICE TopLeast top_least(const Lists &lists, int3
   return least;
 }
 
-// Combines the values of the four lanes that hold a row. All four lanes get the result.
+// Combines the values of the four lanes that hold a row, and returns the result in all four lanes.
 template <typename T, typename Choose> NSA_DEVICE T over_row(T value, const Choose &choose) {
   value = choose(value, shuffle_xor(value, 1));
   return choose(value, shuffle_xor(value, 2));

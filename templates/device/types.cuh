@@ -25,7 +25,7 @@ struct f16 {
   uint16 bits;
 };
 
-// The name of the type float in a rendered template.
+// The name by which rendered templates call the type float.
 using f32 = float;
 
 inline constexpr int32 kWarpSize = 32;

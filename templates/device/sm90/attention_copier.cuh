@@ -1,6 +1,6 @@
-// Loads for attention on sm_90a where a tensor has no tensor map, because the copy engine cannot address the tensor's
-// rows. A whole warp copies element by element to the shared-memory addresses to which the copy engine would have
-// written. A copy without a tensor map is slow, but the results are right.
+// Loads for attention on sm_90a that a whole warp does if a tensor has no tensor map, because the copy engine cannot
+// address the tensor's rows. A whole warp copies element by element to the shared-memory addresses to which the copy
+// engine would have written. A copy without a tensor map is slow, but the results are right.
 #pragma once
 
 #include "sm90/attention_shape.cuh"

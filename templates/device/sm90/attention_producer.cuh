@@ -1,6 +1,7 @@
-// The producer warpgroup of attention on sm_90a, the first warpgroup of the block. One warp of the producer warpgroup
-// determines the work items of the block and starts the copies of their queries, keys and values. The other three warps
-// of the producer warpgroup look for Inf and NaN in the values of keys that some row may not attend (wild_values.cuh).
+// The producer warpgroup of attention on sm_90a: the first warpgroup of the block, which loads data for the other
+// warpgroups. One warp of the producer warpgroup determines the work items of the block and starts the copies of their
+// queries, keys and values. The other three warps of the producer warpgroup look for Inf and NaN in the values of keys
+// that some row may not attend (wild_values.cuh).
 #pragma once
 
 #include "copy.cuh"
@@ -9,8 +10,8 @@
 
 namespace nsa {
 
-// Loads the queries, keys and values of items. One thread of the producer warp runs AttentionLoader. If a tensor has no
-// tensor map, the whole warp runs AttentionLoader and copies the tensor.
+// Loads the queries, keys and values of items. AttentionLoader runs on one thread of the producer warp. If a tensor has
+// no tensor map, the whole warp runs AttentionLoader and copies the tensor.
 template <typename Shape, typename Arguments> class AttentionLoader {
 public:
   using Facts = typename Shape::Facts;
@@ -18,8 +19,8 @@ public:
   NSA_DEVICE AttentionLoader(const Arguments &args, bool mapped, int32 rank) : args(args), mapped(mapped), rank(rank) {}
 
   // Loads all that an item needs, in the order in which the consumers ask for it. Part 0 of a load fills the stages of
-  // the rings that are free before the consumers release a stage of the same item. Part 1 of a load loads the rest of
-  // the item.
+  // the rings that are free before the consumers release a stage of the same item. Part 1 of a load fills the stages
+  // that the consumers release one after the other, with the remaining keys and values of the item.
   NSA_DEVICE void load(const WorkItem &item, int32 part) {
     const KeyTiles<Shape> tiles(item, args.window);
     const int32 rest = max(tiles.count - Shape::kStages, 0);
@@ -52,7 +53,7 @@ public:
   }
 
 private:
-  // The first row of a warpgroup, as a head and a time.
+  // The first row of a warpgroup, given as the head and the time coordinate of its query in the tensor.
   struct Rows {
     int32 head;
     int32 time;

@@ -54,7 +54,8 @@ template <typename Facts_> struct AttentionShape {
   // turned into weights, the item whose keys are loaded, and the next item.
   static constexpr int32 kItemSlots = 4;
 
-  // Offsets in shared memory, in bytes. Tiles in shared memory begin at multiples of the size of an atom.
+  // The offsets in bytes of the tiles and of the Tail in the block's shared memory. Tiles in shared memory begin at
+  // multiples of the size of an atom.
   static constexpr int32 kQ = 0;
   static constexpr int32 kK = kQ + kWarpgroups * kQBytes;
   static constexpr int32 kV = kK + kStages * kKBytes;
@@ -111,8 +112,8 @@ private:
   }
 };
 
-// The keys of an item, cut into tiles from the item's first key on. Loops over the tiles of keys take the last tile
-// first.
+// The division of an item's keys into tiles, which begin at the item's first key. Loops over the tiles of keys take the
+// last tile first.
 template <typename Shape> struct KeyTiles {
   using Facts = typename Shape::Facts;
   int32 first_key;

@@ -72,9 +72,9 @@ NSA_DEVICE constexpr uint64 row_depth_descriptor(uint32 address, int32 rows, int
 // the address field, because shared memory has fewer than 2^18 bytes.
 NSA_DEVICE constexpr uint64 descriptor_step(int32 bytes) { return static_cast<uint64>(bytes >> 4); }
 
-// Returns the distance in bytes from the beginning of a tile of 16-bit elements to its column `depth`, a multiple of
-// kWgmmaDepth. Within an atom the hardware swizzles the address itself, so the distance to a depth is counted without
-// the swizzle.
+// Returns the distance in bytes from the beginning of a tile of 16-bit elements to the part of the tile that begins at
+// `depth`, a multiple of kWgmmaDepth. Within an atom the hardware swizzles the address itself, so the distance to a
+// depth is counted without the swizzle.
 NSA_DEVICE constexpr int32 depth_major_offset(int32 depth, int32 rows, int32 swizzle) {
   const int32 byte = depth * 2;
   return byte / swizzle * chunk_bytes(rows, swizzle) + byte % swizzle;

@@ -35,7 +35,7 @@ NSA_DEVICE void barrier_arrive_expect(uint32 barrier, int32 bytes) {
 }
 
 // Returns whether the phase of an mbarrier is over. The instruction mbarrier.try_wait may suspend the thread for a
-// while before it answers no.
+// while before it returns false.
 NSA_DEVICE bool barrier_try_wait(uint32 barrier, int32 parity) {
   uint32 done;
   asm volatile("{\n"
@@ -55,8 +55,8 @@ NSA_DEVICE void barrier_wait(uint32 barrier, int32 parity) {
   }
 }
 
-// Numbered barriers, 0 to 15. Barrier 0 is the barrier of __syncthreads. The argument `threads` of a named barrier
-// counts the threads that wait and the threads that only arrive; it is a multiple of 32.
+// Numbered barriers, 0 to 15. Barrier 0 is the barrier of __syncthreads. The argument `threads` of a named barrier is
+// the number of threads that wait plus the number of threads that only arrive; it is a multiple of 32.
 NSA_DEVICE void named_barrier_sync(int32 name, int32 threads) {
   asm volatile("barrier.cta.sync.aligned %0, %1;" : : "r"(name), "r"(threads) : "memory");
 }

@@ -46,8 +46,8 @@ NSA_DEVICE bool elect_lane() {
 }
 
 // Sets the number of registers that each thread of the warpgroup has from this instruction on. All warps of the
-// warpgroup execute the change of registers. The change takes effect only in kernels whose launch bounds state a number
-// of blocks per multiprocessor.
+// warpgroup must execute the instruction that changes the number of registers. The change takes effect only in kernels
+// whose launch bounds state a number of blocks per multiprocessor.
 template <int32 kRegisters> NSA_DEVICE void raise_registers() {
   static_assert(kRegisters % 8 == 0 && kRegisters >= 24 && kRegisters <= 256, "registers come by eight, 24 to 256");
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" : : "n"(kRegisters));

@@ -19,8 +19,8 @@ NSA_DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" : : : "
 // Closes the group of the products that were issued since the last commit.
 NSA_DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" : : : "memory"); }
 
-// Waits until at most kPending of the latest groups of products are running. After the wait, pass the registers of the
-// groups that ended to wgmma_hold.
+// Waits until at most kPending of the latest groups of products are incomplete. After the wait, pass the registers of
+// the groups that ended to wgmma_hold.
 template <int32 kPending> NSA_DEVICE void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(kPending) : "memory");
 }

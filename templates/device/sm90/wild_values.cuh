@@ -1,6 +1,6 @@
-// Values that are Inf or NaN (wild values) at keys that not all rows of a block attend. A key has the weight 0 in a row
-// that does not attend it. But matrix units compute 0 * NaN as NaN, and the value of a key that is not attended must
-// not reach a result.
+// Handles wild values: values (the V of attention) that are Inf or NaN at keys that not all rows of a block attend. A
+// key has the weight 0 in a row that does not attend it. But matrix units compute 0 * NaN as NaN, and the value of a
+// key that is not attended must not reach a result.
 //
 // Therefore inspector warps check the values of keys that not all rows attend. If the inspector warps find a wild
 // value, plain additions add it to the sums of the rows that attend its key. A multiplication of a wild value with the

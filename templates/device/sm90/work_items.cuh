@@ -1,8 +1,8 @@
 // The order in which the blocks (or clusters) of a persistent kernel work on the tiles of attention rows. A row is a
 // pair of a query and a head of the group, heads fastest, as in templates/tile/attention.mlir. Within a sequence the
-// last rows come first, because they see most keys. At any one time the blocks work on only as many key/value heads as
-// have keys and values that fit into L2 together. Work items are numbered across all tiles of all sequences. The
-// numbers are consecutive even if sequences have different lengths.
+// work items with the last rows come first, because these rows attend most keys. At any one time the blocks work on
+// only as many key/value heads as have keys and values that fit into L2 together. Work items are numbered across all
+// tiles of all sequences. The numbers are consecutive even if sequences have different lengths.
 //
 // The template parameter Facts describes the kernel: kRows (of a block), kCluster, kGroup, kPacked, kWindowed,
 // kCompressed, kKeyStride, kSight, and kKeyBytes (of a key and its value).
@@ -60,8 +60,8 @@ template <typename Facts> NSA_DEVICE int32 past_visible_key(int32 position) {
   return (position + Facts::kSight) / Facts::kKeyStride;
 }
 
-// The work items of one worker (a block or a cluster), in the order in which it computes them. The state of a WorkOrder
-// is in registers of each lane that calls next().
+// The work items of one worker (a block or a cluster), in the order in which it computes them. Each lane that calls
+// next() keeps the state of the WorkOrder in its registers.
 template <typename Facts, typename Arguments> class WorkOrder {
 public:
   NSA_DEVICE explicit WorkOrder(const Arguments &args) : args(args) {}
@@ -131,8 +131,8 @@ private:
   // Item number `index` of a sequence, for block `rank` of the cluster.
   NSA_DEVICE WorkItem item_of(const SequencePlace &place, int32 index, int32 rank) const {
     const int32 tiles = row_tiles(place.queries);
-    // Chooses the number of heads whose keys and values fit into L2 together. With a window each query attends few
-    // keys, so the keys of all heads fit into L2.
+    // The number of heads is chosen so that their keys and values fit into L2 together. With a window each query
+    // attends few keys, so the keys of all heads fit into L2.
     constexpr int32 kShareKeys = (40 << 20) / Facts::kKeyBytes;
     const int32 keys = max((place.earlier + place.queries) / Facts::kKeyStride, 1);
     const int32 fitting = Facts::kWindowed ? args.kv_heads : kShareKeys / keys;
