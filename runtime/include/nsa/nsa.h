@@ -13,12 +13,12 @@
  *  - Shapes are in elements; strides are in elements; workspace sizes are in bytes; times are in
  *    milliseconds. Token positions start at 0. Log-sum-exp is the natural logarithm.
  *  - `stream` is a CUstream (or cudaStream_t) of the engine's device, NULL for the default stream. A CPU engine ignores
- *    `stream`, and nsa_run returns when the result is there.
+ *    `stream`, and its nsa_run returns only when the outputs are written.
  *
  * Threads: an engine may be used by many threads at once. A plan is immutable and may be run by many threads at once,
  * each with its own workspace. A plan, its tensors and its workspace must stay valid until the work of its runs is
- * done. A graph that captured a run uses the run's plan, tensors and workspace again with each launch of the graph. An
- * engine may be destroyed before its plans.
+ * done. If a CUDA graph captured a run, each launch of the graph uses the plan, the tensors and the workspace of that
+ * run again. An engine may be destroyed before its plans.
  *
  * The launch path: nsa_run allocates nothing, takes no lock, reads no file and no environment, formats no
  * text (except for an error) and never synchronises; it may be captured into a CUDA graph.
@@ -58,7 +58,8 @@ typedef enum nsa_status {
   NSA_INTERNAL = 10
 } nsa_status;
 
-/* The error of a function, owned by the caller. The texts of an error are NUL-terminated and cut when too long. */
+/* Says why a function failed. The caller owns the struct. Its texts are NUL-terminated, and texts that are too long are
+ * cut. */
 typedef struct nsa_error {
   nsa_status code;
   char field[64];    /* the field at fault, e.g. "window"; "" when no field is */
@@ -71,7 +72,7 @@ typedef struct nsa_error {
 
 typedef enum nsa_dtype { NSA_BF16 = 0, NSA_FP16 = 1, NSA_FP32 = 2, NSA_INT32 = 3 } nsa_dtype;
 
-/* Operators, named as in the specification. */
+/* The operators, with the names that docs/specification.md gives them. */
 typedef enum nsa_op {
   NSA_OP_DENSE = 0,    /* causal attention over all keys up to the query's own position */
   NSA_OP_WINDOW = 1,   /* attention over the last `window` keys, the query's own included */
@@ -84,8 +85,8 @@ typedef enum nsa_op {
   NSA_OP_DECODE = 8    /* puts new tokens into a cache, and computes nsa of their queries over it */
 } nsa_op;
 
-/* How a block of keys or values becomes one row. `x` has the block's tokens, `pe` an optional embedding of their
- * positions in the block.
+/* How a block of keys or values becomes one row. x[i] is the key or value of token i of the block, and pe[i] is an
+ * optional embedding of the position i.
  *   mean:   the mean of x
  *   linear: sum_i (x[i] + pe[i]) W[i] + b
  *   mlp:    act((concat_i (x[i] + pe[i])) W1 + b1) W2 + b2 */
@@ -106,7 +107,8 @@ typedef enum nsa_layout {
 
 /* What is computed. An operator reads the fields of the spec that it needs and ignores the rest. A number at the end of
  * a comment is the default that nsa_spec_init sets. Query head g*h + i belongs to kv head g, h = query_heads /
- * kv_heads. Queries sit at the end of their keys: query i of T_q has position T - T_q + i (bottom-right alignment). */
+ * kv_heads. The queries of a sequence belong to its last tokens: with T_q queries and T keys, query i has the position
+ * i + T - T_q (bottom-right alignment). */
 typedef struct nsa_spec {
   size_t size;
   nsa_op op;
@@ -120,18 +122,18 @@ typedef struct nsa_spec {
   int32_t window; /* tokens, >= 1, the query's own included: window, nsa, decode. 512 */
   float scale;    /* 0: 1/sqrt(qk_dim); at most 65536. A score, scale times the product of a query and a key, must stay
                      below 2^30. A larger score makes the outputs of its row NaN */
-  /* Fields of compression, which compress, cmp, select, nsa and decode read. */
+  /* The fields about compression, which the operators compress, cmp, select, nsa and decode read. */
   int32_t cmp_block;  /* tokens of a compressed block, a multiple of cmp_stride. 32 */
   int32_t cmp_stride; /* tokens from the begin of one block to that of the next. 16 */
   nsa_cmp_kind cmp_kind;
   int32_t mlp_hidden; /* NSA_CMP_MLP only: width of the hidden layer */
   nsa_activation mlp_activation;
-  /* Fields of selection, which select, sel, nsa and decode read. */
+  /* The fields about selection, which the operators select, sel, nsa and decode read. */
   int32_t sel_block;    /* tokens of a selection block; a multiple of cmp_stride, except for sel. 64 */
   int32_t sel_count;    /* blocks that a group attends for a query, forced ones included; at most 64. 16 */
   int32_t init_blocks;  /* how many first blocks are always selected, >= 0. 1 */
   int32_t local_blocks; /* how many last blocks up to the query's own are always selected, >= 1. 2 */
-  /* Fields of gates, which combine, nsa and decode read. */
+  /* The fields about gates, which the operators combine, nsa and decode read. */
   nsa_gate gate;
   int32_t gate_per_group; /* 1: gates are [.., kv_heads, 3], 0: [.., query_heads, 3] */
   int32_t branches;       /* NSA_BRANCH_ bits; a branch that is off is not computed. NSA_BRANCHES_ALL */
@@ -139,7 +141,8 @@ typedef struct nsa_spec {
   int32_t reserved[7];
 } nsa_spec;
 
-/* Upper bounds that the plan's grid and workspace are made for. */
+/* Upper bounds for the sizes of a plan's calls. The grids and the workspace of the plan are large enough for these
+ * sizes. */
 typedef struct nsa_maxima {
   size_t size;
   int64_t max_batch;
@@ -176,16 +179,17 @@ typedef struct nsa_engine nsa_engine;
  * host holds does not change.
  *  - What the callback receives: tuned_user, the engine that calls it, and the spec and the maxima that the plan was
  *    asked for, both valid during the call. The callback may plan with the engine even while another thread destroys
- *    the engine, because nsa_engine_destroy waits for the callback. The library replaces a max_tokens_q of 0 by the
- *    number that it stands for. Requests that differ only in numbers that choose no kernel (scale, or lengths within
- *    one power of two) share their kernels. One callback comes for all requests that share kernels, with the first such
- *    request; the host plans all of them anew.
+ *    the engine, because nsa_engine_destroy waits for the callback. If the host set max_tokens_q to 0, the callback
+ *    receives the number of queries that the 0 stands for. Requests that differ only in numbers that choose no kernel
+ *    (scale, or lengths within one power of two) share their kernels. The library calls the callback once for all
+ *    requests that share kernels, with the spec and the maxima of the first request. To use the better kernels, the
+ *    host calls nsa_plan_create again for all these requests.
  *  - Which thread calls: the thread that tunes for this engine, with all signals blocked. Callbacks come one at a time,
  *    and the next tuning begins when the callback has returned.
  *  - What the callback may call: every function of this library, nsa_plan_create among them, except nsa_engine_destroy
  *    of this engine. A callback must not throw.
- *  - The end: nsa_engine_destroy and the end of the process wait for a callback that is running, so the host must not
- *    hold a lock meanwhile that the callback takes. No callback comes after nsa_engine_destroy.
+ *  - The end: nsa_engine_destroy and the end of the process wait for a callback that is running, so a thread that waits
+ *    there must not hold a lock that the callback takes. No callback comes after nsa_engine_destroy.
  *  - When no callback comes: under another policy, for a plan that needs no tuning, for nsa_tune, and when tuning fails
  *    (nsa_stats.background_failed). A callback does come when tuning found nothing faster: the kernels stay the same,
  *    and the new plan says that they are tuned.
@@ -269,10 +273,10 @@ typedef struct nsa_tensor {
   int64_t strides[5]; /* elements; the last dimension of q, k, v, out must be contiguous */
 } nsa_tensor;
 
-/* Tensor names of the operators. `..` is [batch, time] in the dense layout and [total] in the packed one, where all
- * operators but combine take CU_SEQLENS_Q and/or CU_SEQLENS_K, int32 [batch + 1] (one of the two serves for queries and
- * keys). "A else B" means that B serves where A is not bound, so one K and V may serve all branches. Brackets mark
- * tensors that a call may leave out.
+/* The names of the tensors that each operator takes. In a shape, `..` is [batch, time] in the dense layout and [total]
+ * in the packed layout. In the packed layout every operator but combine also takes CU_SEQLENS_Q and CU_SEQLENS_K, int32
+ * [batch + 1]; if only one of them is bound, it holds for queries and keys. "A else B" means that the operator reads B
+ * if A is not bound, so that all branches may read the same K and V. Brackets mark tensors that a call may leave out.
  *
  *   dense, window  Q, K_WIN else K, V_WIN else V            -> OUT, [LSE], [READS]
  *   compress       K_CMP else K, V_CMP else V, weights      -> K_COMP, V_COMP
@@ -298,14 +302,14 @@ typedef struct nsa_tensor {
  *   K_COMP, V_COMP       [.., kv_heads, dim] with a row for each compressed block in the place of time
  * A sequence of T tokens has N_c(T) = T < cmp_block ? 0 : (T - cmp_block) / cmp_stride + 1 compressed blocks. In the
  * packed layout the blocks of the sequences follow each other without gaps, and the tensors may have more rows than
- * blocks. In the dense layout cmp and select take T to be the number of queries; a cached prefix needs the packed
- * layout in cmp and select.
+ * blocks. In the dense layout, cmp and select assume that a sequence has as many tokens as queries. If a sequence has
+ * more tokens than queries, cmp and select need the packed layout.
  *
  * The cache of decode. Each call of decode brings T_q = T >= 1 new tokens of each sequence: a prompt, a chunk of a
  * prompt or a single token. In the packed layout CU_SEQLENS_Q gives the number of new tokens for each sequence, which
- * may be 0. A call of decode puts the new tokens behind those in the cache, compresses the blocks that become whole,
- * adds to CACHE_SEQLENS, and then lets the new queries attend as nsa would. The lengths of the cache are in device
- * memory alone, so a captured call serves every later step.
+ * may be 0. A call of decode appends the new tokens to the cache, compresses the blocks that become complete, adds the
+ * number of new tokens to CACHE_SEQLENS, and then computes for the new queries what nsa computes. The lengths of the
+ * cache are in device memory alone, so a CUDA graph that captured one call computes every later step of decoding.
  *   CACHE_SEQLENS              int32 [batch]: tokens in the cache, 0 at first
  *   K_*CACHE, V_*CACHE         [batch, room, kv_heads, dim], with a page_size [pages, page_size, kv_heads, dim]
  *   K_COMP_CACHE, V_COMP_CACHE [batch, at least N_c(room), kv_heads, dim],
@@ -314,12 +318,14 @@ typedef struct nsa_tensor {
  *                              i * page_size on, and of the compressed blocks that begin there
  *   K_RAW, V_RAW               [batch, cmp_block, kv_heads, dim]: the last tokens that are to be compressed; token t is
  *                              in row t mod cmp_block
- * Entries of BLOCK_TABLE behind a sequence's end are not read. Memory of the cache that was never written is never
- * read. Where sel and win share a cache they must share the new tokens. A sequence whose new tokens have no room in the
- * cache stays as it is, and is reported: by nsa_run on the CPU, by nsa_plan_status on a GPU.
+ * In these shapes, `room` is the number of tokens that the cache can hold for each sequence. Entries of BLOCK_TABLE
+ * behind a sequence's end are not read. Memory of the cache that was never written is never read. If sel and win read
+ * the same K_CACHE or V_CACHE, their new keys or values must be the same tensor. If the cache is too small for the new
+ * tokens of a sequence, the sequence does not change, and an error is returned: by nsa_run on the CPU, by
+ * nsa_plan_status on a GPU.
  *
- * Weights have the operator's dtype and serve all heads. Weights of keys (_K) have D = qk_dim, weights of values (_V)
- * have D = v_dim:
+ * Weights have the dtype of the spec, and all heads use the same weights. Weights of keys (_K) have D = qk_dim, weights
+ * of values (_V) have D = v_dim:
  *   linear  W_K [cmp_block, D, D], [PE_K] [cmp_block, D], [B_K] [D]
  *   mlp     W1_K [cmp_block * D, mlp_hidden], [B1_K] [mlp_hidden], W2_K [mlp_hidden, D], [B2_K] [D], [PE_K] */
 typedef enum nsa_name {
@@ -401,22 +407,22 @@ NSA_API const char *nsa_status_name(nsa_status status) NSA_NOEXCEPT;
 /* Sets the defaults that the comments of nsa_spec name, and the dtype bf16. All other fields become zero. */
 NSA_API void nsa_spec_init(nsa_spec *spec) NSA_NOEXCEPT;
 
-/* Opens the device. nsa_engine_create leaves the compiler and NVRTC closed, and the first plan opens the cache.
- * `options` may be NULL. */
+/* Opens the device. nsa_engine_create opens neither the compiler library nor NVRTC, and the first nsa_plan_create opens
+ * the database of kernels. `options` may be NULL. */
 NSA_API nsa_status nsa_engine_create(const nsa_engine_options *options, nsa_engine **engine,
                                      nsa_error *error) NSA_NOEXCEPT;
 NSA_API void nsa_engine_destroy(nsa_engine *engine) NSA_NOEXCEPT;
 
 /* Finds or makes the kernels of a spec and loads them. nsa_plan_create looks for kernels in memory, then in the
  * database and the packs, and then follows the miss policy. When another process is making the same kernel,
- * nsa_plan_create waits for that kernel and takes it. nsa_plan_create waits for another process at most a minute, and
- * under the policy `tune` twice the budget longer. A plan that is not in memory while `stream` captures a graph is the
- * error NSA_CAPTURING, which names the key. */
+ * nsa_plan_create waits for that kernel and takes it. nsa_plan_create waits for another process at most a minute; under
+ * the policy `tune` the limit is a minute and twice the tuning budget. If `stream` captures a graph and the plan is not
+ * in memory, nsa_plan_create returns the error NSA_CAPTURING, which names the problem key. */
 NSA_API nsa_status nsa_plan_create(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, void *stream,
                                    nsa_plan **plan, nsa_error *error) NSA_NOEXCEPT;
 NSA_API void nsa_plan_destroy(nsa_plan *plan) NSA_NOEXCEPT;
 
-/* What a plan does besides running its operator. */
+/* Options of one plan. */
 typedef struct nsa_plan_options {
   size_t size;
   int32_t compare; /* 1: each run launches every kernel that had a choice a second time, and also the kernel that
@@ -432,18 +438,19 @@ NSA_API nsa_status nsa_plan_create_with(nsa_engine *engine, const nsa_spec *spec
                                         nsa_error *error) NSA_NOEXCEPT;
 /* The result of the last run of a plan that compares, as JSON that is freed with nsa_free. Each of the report's `parts`
  * has `kernel` and `definition`; max_abs, mean_abs and relative_rms over the elements that are finite in both results;
- * and unequal_nan and unequal_inf over the other elements. A part of the report that selects says how many lists
- * differ. Parts of the report that are not compared (kernels without choices, compression into a cache) have `compared:
- * false`. */
+ * and unequal_nan and unequal_inf over the other elements. For a part that selects blocks, the report says how many
+ * block lists differ. Parts whose results are not compared (kernels with only one candidate, compression into a cache)
+ * have `compared: false`. */
 NSA_API nsa_status nsa_plan_compare_report(const nsa_plan *plan, char **json, nsa_error *error) NSA_NOEXCEPT;
 
-/* Bytes of workspace that nsa_run needs, in the same memory as the tensors. 0: pass NULL. The workspace must be aligned
- * to 256 bytes, and each of several runs that may overlap needs its own workspace. On the CPU the workspace is the
- * calling thread's scratch. */
+/* Sets *bytes to the size of the workspace that nsa_run needs, in the same memory as the tensors. If the size is 0,
+ * pass NULL as the workspace. The workspace must be aligned to 256 bytes, and each of several runs that may overlap
+ * needs its own workspace. On the CPU the workspace is the calling thread's scratch. */
 NSA_API nsa_status nsa_plan_workspace_size(const nsa_plan *plan, size_t *bytes, nsa_error *error) NSA_NOEXCEPT;
 
-/* Enqueues the operator. nsa_run checks tensors on the host; a kernel checks lengths in device memory. For a sequence
- * whose length breaks a rule, a kernel writes nothing and sets the plan's status word. */
+/* Launches the kernels of the operator on `stream`. nsa_run checks the tensors on the host; a kernel checks the
+ * sequence lengths in device memory. For a sequence whose length breaks a rule, the kernels write nothing and set the
+ * plan's status word. */
 NSA_API nsa_status nsa_run(const nsa_plan *plan, const nsa_binding *bindings, size_t binding_count, void *workspace,
                            size_t workspace_bytes, void *stream, nsa_error *error) NSA_NOEXCEPT;
 
@@ -457,7 +464,8 @@ typedef struct nsa_part_time {
 } nsa_part_time;
 
 /* nsa_run_timed is nsa_run, but waits for the result, and returns NSA_CAPTURING while `stream` captures. Fills up to
- * `capacity` entries of `times` in the order of the first launches. *count becomes the number of the run's parts. */
+ * `capacity` entries of `times` in the order of the first launches. Sets *count to the number of parts that the run
+ * has. */
 NSA_API nsa_status nsa_run_timed(const nsa_plan *plan, const nsa_binding *bindings, size_t binding_count,
                                  void *workspace, size_t workspace_bytes, void *stream, nsa_part_time *times,
                                  size_t capacity, size_t *count, nsa_error *error) NSA_NOEXCEPT;
@@ -490,8 +498,8 @@ NSA_API nsa_status nsa_tune(nsa_engine *engine, const nsa_spec *spec, const nsa_
                             nsa_error *error) NSA_NOEXCEPT;
 
 /* Tunes one of the spec's kernels, named by its problem key, within `budget_seconds` (0: the engine's budget).
- * nsa_tune_kernel serves programs that tune many specs with kernels in common. A kernel without choices is only found
- * or made, and its report is {"kernels": []}. Plans in memory keep their kernels. */
+ * nsa_tune_kernel serves programs that tune many specs with kernels in common. A kernel that has only one candidate is
+ * found or made without tuning, and its report is {"kernels": []}. Plans in memory keep the kernels that they have. */
 NSA_API nsa_status nsa_tune_kernel(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima,
                                    const char *problem, double budget_seconds, char **json,
                                    nsa_error *error) NSA_NOEXCEPT;
@@ -505,12 +513,14 @@ typedef struct nsa_stats {
   uint64_t cache_damaged_rows, cache_failed_writes;
   uint64_t runs;
   uint64_t cache_pack_hits, cache_refused_packs; /* kernels that packs served; packs that were refused */
-  /* Kernels that each step of the fallback ladder served. fallback_cpu is 1 where the CPU replaced a GPU. */
+  /* For each step of the fallback ladder, how many kernels came from this step (docs/embedding.md). fallback_cpu is 1
+     where the CPU replaced a GPU. */
   uint64_t fallback_nearest, fallback_model, fallback_architecture, fallback_compiled, fallback_cpu;
-  /* Numbers of problems whose background tuning waits or runs, has ended, or has failed. */
+  /* The number of problems whose tuning in the background waits or runs, the number whose tuning has ended, and the
+     number whose tuning has failed. */
   uint64_t background_pending, background_done, background_failed;
-  /* Milliseconds, added up over the kernels of all plans. Each of several kernels that are made at the same time counts
-     in full. */
+  /* Milliseconds, added up over the kernels of all plans. If several kernels are made at the same time, the time of
+     each is added. */
   double lookup_ms, render_ms, compile_ms, tune_ms, load_ms;
   uint64_t log_dropped; /* log lines that the rate limit held back */
   uint64_t reserved[10];
@@ -518,8 +528,8 @@ typedef struct nsa_stats {
 NSA_API nsa_status nsa_engine_stats(const nsa_engine *engine, nsa_stats *stats, nsa_error *error) NSA_NOEXCEPT;
 
 /* JSON that is freed with nsa_free: device name, architecture, driver, memory, number of multiprocessors, device key,
- * the key under which choices are stored, cache file and compiler library. A device or library that is missing has a
- * reason in the text. */
+ * the key under which choices are stored, cache file and compiler library. If the device or a library cannot be used,
+ * the text says why. */
 NSA_API nsa_status nsa_engine_describe(nsa_engine *engine, char **json, nsa_error *error) NSA_NOEXCEPT;
 NSA_API void nsa_free(void *text) NSA_NOEXCEPT;
 
@@ -532,10 +542,10 @@ NSA_API nsa_status nsa_tensor_from_dlpack(const void *dl_tensor, nsa_tensor *ten
 NSA_API nsa_status nsa_tensor_to_dlpack(nsa_tensor *tensor, const char *device, void *dl_tensor,
                                         nsa_error *error) NSA_NOEXCEPT;
 
-/* Converting block lists to token ranges and back. Block lists and token ranges are int32 in host memory. A block list
- * is [.., kv_heads, slots], and its token ranges are [.., kv_heads, slots, 2], where the number of slots may differ. A
- * token range is half-open and counts tokens of the sequence; an unused range is [0, 0]. In the dense layout the token
- * ranges of a block list with one kv head may be [batch, time, slots, 2]. */
+/* Options of the two functions that convert block lists to token ranges and back. Block lists and token ranges are
+ * int32 in host memory. A block list is [.., kv_heads, slots], and its token ranges are [.., kv_heads, slots, 2], where
+ * the number of slots may differ. A token range is half-open and counts tokens of the sequence; an unused range is [0,
+ * 0]. In the dense layout the token ranges of a block list with one kv head may be [batch, time, slots, 2]. */
 typedef struct nsa_range_options {
   size_t size;
   int32_t sel_block; /* tokens of a block */
