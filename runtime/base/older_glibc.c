@@ -3,19 +3,24 @@
  * has these definitions inside, hidden. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-/* glibc has it since 2.36. The C++ library's random_device calls it. */
+/* glibc has it since 2.36. The C++ library's random_device calls it. It has no way to report a failure, so the process
+ * ends where the system gives no random bytes. The system never cuts a request of so few bytes. */
 uint32_t arc4random(void) {
   uint32_t value = 0;
-  while (getrandom(&value, sizeof value, 0) != (ssize_t)sizeof value) {
-  }
+  while (getrandom(&value, sizeof value, 0) < 0)
+    if (errno != EINTR)
+      abort();
   return value;
 }
 
@@ -68,13 +73,22 @@ int nsaWaitOnWallClock(pthread_cond_t *condition, pthread_mutex_t *mutex, clocki
   return pthread_cond_timedwait(condition, mutex, &wall);
 }
 
-/* glibc has it since 2.30. The C++ library's condition variables wait with it for a duration. */
+typedef int (*ClockWait)(pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *);
+
+/* glibc has it since 2.30. The C++ library's condition variables wait with it for a duration. glibc's function is
+ * looked up at the first wait only, because dlsym takes the lock of the loader. */
 int pthread_cond_clockwait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex, clockid_t clock,
                            const struct timespec *restrict deadline) {
-  int (*wait)(pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *);
-  /* This definition is hidden, so it is not found. */
-  *(void **)&wait = dlsym(RTLD_DEFAULT, "pthread_cond_clockwait");
-  return (wait ? wait : nsaWaitOnWallClock)(condition, mutex, clock, deadline);
+  static _Atomic(ClockWait) known;
+  ClockWait wait = atomic_load_explicit(&known, memory_order_relaxed);
+  if (!wait) {
+    /* dlsym does not find the definition of this file, which is hidden. */
+    *(void **)&wait = dlsym(RTLD_DEFAULT, "pthread_cond_clockwait");
+    if (!wait)
+      wait = nsaWaitOnWallClock;
+    atomic_store_explicit(&known, wait, memory_order_relaxed);
+  }
+  return wait(condition, mutex, clock, deadline);
 }
 
 /* glibc 2.29 has new versions of these functions, which do not look at a variable that chose between standards of

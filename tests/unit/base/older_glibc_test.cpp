@@ -1,22 +1,49 @@
 // The definitions that what is installed has inside in place of those of a newer glibc. They are linked into this test
-// too, so they are what it calls.
+// too, so they are what it calls. The linker (--wrap) leads their calls of getrandom and dlsym to this file.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <malloc.h>
 #include <numbers>
 #include <pthread.h>
 #include <set>
+#include <sys/random.h>
 #include <thread>
 #include <unistd.h>
 
 extern "C" uint32_t arc4random();
 extern "C" timespec nsaDeadlineOfOtherClock(timespec deadline, timespec now, timespec otherNow);
 extern "C" int nsaWaitOnWallClock(pthread_cond_t *, pthread_mutex_t *, clockid_t, const timespec *);
+
+namespace {
+
+std::atomic<int> drawsThatFail, drawError; // the next calls of getrandom, and their error
+std::atomic<int> lookedUp;                 // the calls of dlsym for pthread_cond_clockwait
+
+} // namespace
+
+extern "C" {
+ssize_t __real_getrandom(void *bytes, size_t count, unsigned flags);
+void *__real_dlsym(void *library, const char *name);
+
+ssize_t __wrap_getrandom(void *bytes, size_t count, unsigned flags) {
+  if (drawsThatFail == 0)
+    return __real_getrandom(bytes, count, flags);
+  --drawsThatFail;
+  errno = drawError;
+  return -1;
+}
+void *__wrap_dlsym(void *library, const char *name) {
+  lookedUp += std::strcmp(name, "pthread_cond_clockwait") == 0;
+  return __real_dlsym(library, name);
+}
+}
 
 namespace nsa {
 namespace {
@@ -47,6 +74,24 @@ TEST(OlderGlibc, DrawsDifferentNumbers) {
   for (int i = 0; i < 64; ++i)
     drawn.insert(arc4random());
   EXPECT_GE(drawn.size(), 63u); // two of 64 are equal once in two million times
+}
+
+TEST(OlderGlibc, DrawsAgainAfterASignal) {
+  drawError = EINTR;
+  drawsThatFail = 3;
+  arc4random();
+  EXPECT_EQ(drawsThatFail, 0);
+}
+
+TEST(OlderGlibcDeathTest, EndsWithoutRandomBytes) {
+  EXPECT_EXIT(
+      {
+        alarm(10); // where it tries again and again
+        drawError = EPERM;
+        drawsThatFail = 1'000'000'000;
+        arc4random();
+      },
+      testing::KilledBySignal(SIGABRT), "");
 }
 
 #if __GLIBC_PREREQ(2, 33)
@@ -95,6 +140,15 @@ TEST(OlderGlibc, WaitsUntilTheDeadline) {
     EXPECT_EQ(waitUntil(wait, begin > 2 * kSecond ? begin - 2 * kSecond : 0), ETIMEDOUT);
     EXPECT_LT(monotonicNow() - begin, 5 * kSecond);
   }
+}
+
+TEST(OlderGlibc, LooksUpTheWaitOnce) {
+  const auto wait = [] { return waitUntil(pthread_cond_clockwait, monotonicNow()); };
+  EXPECT_EQ(wait(), ETIMEDOUT);
+  EXPECT_GE(lookedUp, 1);
+  const int before = lookedUp;
+  EXPECT_EQ(wait(), ETIMEDOUT);
+  EXPECT_EQ(lookedUp, before);
 }
 
 TEST(OlderGlibc, Computes) {
