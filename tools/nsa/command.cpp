@@ -11,7 +11,9 @@
 #include <cstdarg>
 #include <cstdio>
 #include <map>
+#include <string_view>
 #include <unistd.h>
+#include <utility>
 
 namespace nsa::tools {
 
@@ -61,6 +63,22 @@ Maxima LengthFlags::maxima() const {
   return {.batch = batch, .tokensQ = batch * queries, .seqlenQ = queries, .seqlenK = seqlenK};
 }
 
+Status checkLengthFlags(const Spec &spec, const Maxima &maxima) {
+  const Status status = maxima.validate(spec);
+  if (status.isOk())
+    return status;
+  ErrorInfo info = status.error();
+  constexpr std::pair<std::string_view, std::string_view> kFlags[] = {{"max_batch", "--batch"},
+                                                                      {"max_tokens_q", "--tokens-q"},
+                                                                      {"max_seqlen_q", "--seqlen-q"},
+                                                                      {"max_seqlen_k", "--seqlen-k"}};
+  for (std::string *text : {&info.field, &info.rule})
+    for (const auto &[field, flag] : kFlags)
+      if (const size_t place = text->find(field); place != std::string::npos)
+        text->replace(place, field.size(), flag);
+  return Status(std::move(info));
+}
+
 void SpecFlags::add(CLI::App &command, OperatorChoice choice) {
   addOperatorFlag(command, op, choice);
   command.add_option("--config", configPath, std::string(kConfigValue) + ": " + configKeys())
@@ -95,11 +113,7 @@ Result<SpecFlags::Chosen> SpecFlags::resolve() const {
   Chosen chosen{*spec, lengths.maxima()};
   if (tokensQ > 0)
     chosen.maxima.tokensQ = tokensQ;
-  if (readsLengths(op) && chosen.maxima.seqlenQ > chosen.maxima.seqlenK)
-    return Status::invalid("--seqlen-q", std::to_string(chosen.maxima.seqlenQ),
-                           "must be at most --seqlen-k = " + std::to_string(chosen.maxima.seqlenK) +
-                               ", as queries are the last ones of their keys");
-  NSA_RETURN_IF_ERROR(chosen.maxima.validate(chosen.spec));
+  NSA_RETURN_IF_ERROR(checkLengthFlags(chosen.spec, chosen.maxima));
   return chosen;
 }
 

@@ -51,6 +51,9 @@ struct LengthFlags {
   Maxima maxima() const;
 };
 
+// Checks what --batch, --seqlen-q, --seqlen-k and --tokens-q ask for. The error names the flag.
+Status checkLengthFlags(const Spec &spec, const Maxima &maxima);
+
 // --op, --config, and either --input or the maxima. A verb that runs nothing needs these options to know a spec.
 struct SpecFlags {
   Operator op = Operator::kWindow;

@@ -23,9 +23,6 @@ struct GenerateFlags {
 
 // Rules of docs/specification.md 2 about lengths, which nothing but a call checks.
 Status checkLengths(const Spec &spec, const Maxima &maxima) {
-  if (maxima.seqlenQ > maxima.seqlenK)
-    return Status::invalid("--seqlen-q", std::to_string(maxima.seqlenQ),
-                           "must be at most --seqlen-k = " + std::to_string(maxima.seqlenK));
   const bool withoutKeys = spec.op == Operator::kCmp || spec.op == Operator::kSelect;
   if (withoutKeys && spec.layout == Layout::kDense && maxima.seqlenQ != maxima.seqlenK)
     return Status::invalid("--seqlen-q", std::to_string(maxima.seqlenQ),
@@ -43,8 +40,8 @@ Status generate(const GenerateFlags &flags) {
   if (!spec)
     return spec.status();
   const Maxima maxima = flags.lengths.maxima();
-  NSA_RETURN_IF_ERROR(checkLengths(*spec, maxima)); // first, as its errors name the flags
-  NSA_RETURN_IF_ERROR(maxima.validate(*spec));
+  NSA_RETURN_IF_ERROR(checkLengthFlags(*spec, maxima));
+  NSA_RETURN_IF_ERROR(checkLengths(*spec, maxima));
   Result<OutputFile> output = OutputFile::create(flags.outputPath);
   if (!output)
     return output.status();

@@ -93,7 +93,24 @@ TEST_F(Program, AConfigurationMayBeAWordOrComeFromAPipe) {
 
 TEST_F(Program, ExplainTakesNoMoreQueriesThanKeys) {
   expectFailure("explain --op window --seqlen-q 200 --seqlen-k 100 --config " + shape,
-                "--seqlen-q = 200: must be at most --seqlen-k = 100");
+                "--seqlen-q = 200: must be at most --seqlen-k = 100: queries are the last tokens of their sequence");
+  expectFailure("explain --op window --seqlen-k 3000000000 --config " + shape,
+                "--seqlen-q = 3000000000: must be below");
+  expectFailure("explain --op decode --seqlen-q 1 --seqlen-k 4194305 --config " + shape,
+                "--seqlen-k = 4194305: must be at most 4194304");
+  expectFailure("explain --op window --batch 3000000000 --config " + shape, "--batch = 3000000000: must be below");
+  expectFailure("explain --op window --tokens-q 3000000000 --config " +
+                    scratch.write("packed.json", R"({"query_heads": 4, "kv_heads": 1, "qk_dim": 64, "window": 64,
+                                                     "layout": "packed"})"),
+                "--tokens-q = 3000000000: must be below");
+  // compress has no queries, and combine has no keys.
+  for (const std::string op : {"compress", "combine"}) {
+    const Outcome outcome = run("explain --op " + op + " --seqlen-q 200 --seqlen-k 100 --config " + shape);
+    EXPECT_NE(outcome.err.find("a plan of this would fail"), std::string::npos) << op << "\n" << outcome.err;
+    const Outcome made =
+        run("generate --op " + op + " --seqlen-q 200 --seqlen-k 100 --output " + output + " --config " + shape);
+    EXPECT_EQ(made.code, 0) << op << "\n" << made.err;
+  }
 }
 
 TEST_F(Program, ALostStdoutIsAFailure) {
