@@ -130,10 +130,20 @@ Result<std::vector<PlannedCall>> readPlans(const nlohmann::json &list, const std
 }
 
 bool isPlanRecord(std::string_view text) {
-  text = trim(text);
-  if (!text.starts_with('{'))
-    return false;
-  return trim(text.substr(1)).starts_with("\"op\"");
+  constexpr std::string_view kBegin = "{\"op\"";
+  bool isRecord = false;
+  for (text = trim(text); !text.empty() && !isRecord; text = trim(text)) {
+    const std::string_view line = trim(text.substr(0, text.find('\n')));
+    text.remove_prefix(line.size());
+    std::string begin;
+    for (const char letter : line.substr(0, 2 * kBegin.size()))
+      if (letter != ' ' && letter != '\t')
+        begin += letter;
+    isRecord = begin.starts_with(kBegin);
+    if (!isRecord && !kBegin.starts_with(begin))
+      return false; // the line was not cut, and is no plan's
+  }
+  return isRecord;
 }
 
 Result<ReadRecord> readRecord(std::string_view text, const std::string &file) {

@@ -24,7 +24,8 @@ struct PlannedCall {
 // Reads the list "plans" of a workload. Errors name the file, the place in it, the value and the rule.
 Result<std::vector<PlannedCall>> readPlans(const nlohmann::json &list, const std::string &file);
 
-// Returns whether a text is a record. The first line of a record begins with {"op".
+// Returns whether a text is a record. A record has a line that begins with {"op", and each line before this line was
+// cut off before "op".
 bool isPlanRecord(std::string_view text);
 
 struct ReadRecord {

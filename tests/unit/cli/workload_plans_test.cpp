@@ -162,6 +162,17 @@ TEST(WorkloadPlans, LinesThatWereCutAreNamedAndPassedOver) {
   EXPECT_NE(amid->warnings[0].find(":1 was cut off and is passed over: " + line.substr(0, 40) + "..."),
             std::string::npos)
       << amid->warnings[0];
+  for (size_t bytes = 1; bytes < 20; ++bytes) {
+    const Result<Workload> first =
+        readPlansText(line.substr(0, bytes) + "\n\n" + line.substr(0, 1) + "\n" + std::string(kDecode) + "\n");
+    ASSERT_TRUE(first) << bytes << ": " << first.status().toString();
+    EXPECT_EQ(first->plans.size(), 1u) << bytes;
+    ASSERT_EQ(first->warnings.size(), 2u) << bytes;
+    EXPECT_NE(first->warnings[0].find("plans.jsonl:1 was cut off"), std::string::npos) << first->warnings[0];
+    EXPECT_NE(first->warnings[1].find("plans.jsonl:3 was cut off"), std::string::npos) << first->warnings[1];
+  }
+  // A workload's first line may look like a line that was cut off.
+  expectPlanError("{\n  \"name\": \"w\",\n  \"plans\": [\n" + std::string(kDecode) + "\n", "is not valid JSON");
   expectPlanError(line.substr(0, 20), "plans.jsonl holds no plan: ");
   expectPlanError(line.substr(0, 20), "plans.jsonl:1 was cut off");
 }
