@@ -8,6 +8,10 @@ namespace nsa {
 
 namespace {
 
+// Stand in the place of paths that are too long. A shell refuses to run the command until it knows these variables.
+constexpr const char *kCacheLeftOut = "\"${CACHE:?name the database}\"";
+constexpr const char *kTemplatesLeftOut = "\"${TEMPLATES:?name the folder of templates}\"";
+
 // One argument of a shell, whatever the text holds.
 std::string shellWord(const std::string &text) {
   constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@%+=,-";
@@ -28,7 +32,7 @@ std::string tuneHint(const TuneCommand &command) {
     std::string text;
     auto variable = [&](const char *name, const std::string &value) { text += std::string(name) + "=" + value + " "; };
     if (!command.templateDir.empty())
-      variable("NSA_TEMPLATE_DIR", withPaths ? shellWord(command.templateDir) : "DIR");
+      variable("NSA_TEMPLATE_DIR", withPaths ? shellWord(command.templateDir) : kTemplatesLeftOut);
     if (!command.cpuFeatures.empty())
       variable("NSA_CPU_FEATURES", shellWord(command.cpuFeatures));
     if (command.decodeSplits != 0)
@@ -46,7 +50,7 @@ std::string tuneHint(const TuneCommand &command) {
     if (!isKept)
       return text +
              "kernels.db && nsa cache export kernels.nsapack --force --cache kernels.db # a pack for NSA_CACHE_PACKS";
-    return text + (withPaths ? shellWord(command.cachePath) : "FILE");
+    return text + (withPaths ? shellWord(command.cachePath) : kCacheLeftOut);
   };
   const std::string whole = line(true);
   return whole.size() <= kMostHintBytes ? whole : line(false);

@@ -251,8 +251,9 @@ TEST(MissReport, TheCommandFitsTheEngine) {
             " --cache kernels.db # then make the pinned table anew from its choices and kernels.db");
   EXPECT_TRUE(hint("/kernels.db", "", "/my templates").starts_with("NSA_TEMPLATE_DIR='/my templates' nsa tune"));
   const std::string dir = "/" + std::string(1000, 'x');
-  EXPECT_TRUE(hint("/kernels.db", "", dir).starts_with("NSA_TEMPLATE_DIR=DIR nsa tune"));
-  expectEnd(hint("/kernels.db", "", dir), " --cache FILE");
+  EXPECT_TRUE(hint("/kernels.db", "", dir)
+                  .starts_with("NSA_TEMPLATE_DIR=\"${TEMPLATES:?name the folder of templates}\" nsa tune"));
+  expectEnd(hint("/kernels.db", "", dir), " --cache \"${CACHE:?name the database}\"");
 }
 
 } // namespace
