@@ -191,6 +191,7 @@ std::string describeExplain(const ExplainDescription &explain) {
   else
     json["would"] =
         explain.policy == MissPolicy::kTune ? "compile and measure candidates" : "compile the first candidate";
+  json["fails"] = explain.fails();
   json["in_memory"] = explain.inMemory;
   json["miss_policy"] = missPolicyName(explain.policy);
   json["fallbacks"] = explain.fallbacks;

@@ -74,6 +74,9 @@ struct ExplainDescription {
   MissPolicy policy = MissPolicy::kDefault;
   std::vector<Candidate> candidates; // the candidates that a miss would choose from
   std::string candidatesTrouble;
+
+  // Whether the plan would fail for want of this kernel.
+  bool fails() const { return !inMemory && !isChosen; }
 };
 std::string describeExplain(const ExplainDescription &explain);
 

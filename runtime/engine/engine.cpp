@@ -277,12 +277,10 @@ Result<std::string> Engine::explain(const Spec &asked, const Maxima &maxima) {
   const Routing routing = planner->route(spec, maxima);
   std::vector<std::string> texts;
   for (const Step &step : routing.steps()) {
-    if (!isTuned(step.spec.op))
-      continue; // nothing to choose, so nothing to explain
-    Result<std::string> text = planner->explain(step, describeRoute(routing, step), inMemory);
-    if (!text)
-      return text;
-    texts.push_back(std::move(*text));
+    const ExplainDescription found = planner->explain(step, describeRoute(routing, step), inMemory);
+    // A kernel that is never tuned has nothing to choose, so only its absence is told.
+    if (isTuned(step.spec.op) || found.fails())
+      texts.push_back(describeExplain(found));
   }
   return joinTexts(texts);
 }

@@ -84,9 +84,9 @@ public:
   Routing route(const Spec &spec, const Maxima &maxima);
   // Opens the compiler library early, so that a later compilation need not open it.
   void openCompiler() { (void)compiler(); }
-  // Describes as JSON what `make` would do. `explain` compiles and stores nothing. Under the policy `fail` neither
+  // Says what `make` would do. `explain` compiles and stores nothing. Under the policy `fail` neither
   // `make` nor `explain` opens the compiler.
-  Result<std::string> explain(const Step &step, const RouteDescription &route, bool inMemory);
+  ExplainDescription explain(const Step &step, const RouteDescription &route, bool inMemory);
 
 private:
   // The functions that look up choices take them from the pinned table, or else from the cache.

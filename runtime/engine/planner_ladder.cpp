@@ -216,7 +216,7 @@ void Planner::explainLadder(Search &search, ExplainDescription &explain) {
   }
 }
 
-Result<std::string> Planner::explain(const Step &step, const RouteDescription &route, bool inMemory) {
+ExplainDescription Planner::explain(const Step &step, const RouteDescription &route, bool inMemory) {
   Search search = begin(step.spec, step.maxima);
   ExplainDescription explain;
   explain.problem = search.core->problemKey;
@@ -233,7 +233,7 @@ Result<std::string> Planner::explain(const Step &step, const RouteDescription &r
     explainLadder(search, explain);
   if (explain.policy == MissPolicy::kFail) {
     explain.candidatesTrouble = "not asked for: the miss policy is to fail";
-    return describeExplain(explain);
+    return explain;
   }
   Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
   Result<std::vector<Candidate>> candidates =
@@ -251,7 +251,7 @@ Result<std::string> Planner::explain(const Step &step, const RouteDescription &r
     explain.why = explain.policy == MissPolicy::kTune ? "the first of those that would be measured"
                                                       : "the cheapest by the cost model; nothing stored may serve";
   }
-  return describeExplain(explain);
+  return explain;
 }
 
 } // namespace nsa

@@ -32,11 +32,11 @@ protected:
     return engine ? createPlan(engine->get(), spec, maxima).status() : engine.status();
   }
   // By `sh -c` in the scratch folder.
-  void paste(const std::string &line) {
+  void paste(const std::string &line, const std::string &environment = "") {
     const std::string script = scratch.write("paste", line);
     const std::string command = "cd '" + scratch.path() + "' && env -u NSA_MISS -u NSA_TUNE_BUDGET " +
-                                "NSA_CACHE_PACKS=none PATH='" + scratch.file("bin") + "':\"$PATH\" sh -c \"$(cat '" +
-                                script + "')\" >'" + scratch.file("stdout") + "' 2>&1";
+                                "NSA_CACHE_PACKS=none " + environment + " PATH='" + scratch.file("bin") +
+                                "':\"$PATH\" sh -c \"$(cat '" + script + "')\" >'" + scratch.file("stdout") + "' 2>&1";
     EXPECT_EQ(std::system(command.c_str()), 0) << line << "\n" << test::readFile(scratch.file("stdout"));
   }
   std::string expectMiss() const {
@@ -44,8 +44,8 @@ protected:
     EXPECT_EQ(status.code(), ErrorCode::kCacheMiss) << status.toString();
     return status.isOk() ? "" : status.error().hint;
   }
-  void expectCured(const std::string &line) {
-    paste(line);
+  void expectCured(const std::string &line, const std::string &environment = "") {
+    paste(line, environment);
     const Status status = planned();
     EXPECT_TRUE(status.isOk()) << line << "\n" << status.toString();
   }
@@ -58,6 +58,41 @@ protected:
 TEST_F(MissJob, ThePastedLineStoresWhatWasMissing) {
   settings.cachePath = scratch.file("it's a cache/kernels.db");
   expectCured(expectMiss());
+}
+
+TEST_F(MissJob, ThePastedLineServesEachOperator) {
+  spec.cmpBlock = 8;
+  spec.cmpStride = 4;
+  spec.selBlock = 16;
+  spec.selCount = 5;
+  spec.gate = Gate::kSigmoid;
+  for (int i = 0; i < kPublicOperators; ++i) {
+    spec.op = static_cast<Operator>(i);
+    SCOPED_TRACE(std::string(operatorName(spec.op)));
+    // compress has no queries, and combine has no keys, so that the number of queries is not limited.
+    if (spec.op == Operator::kCompress || spec.op == Operator::kCombine)
+      maxima = {.batch = 2, .tokensQ = 300, .seqlenQ = 150, .seqlenK = 100};
+    else
+      maxima = {.batch = 2, .tokensQ = 200, .seqlenQ = 100, .seqlenK = 150};
+    expectCured(expectMiss(), "NSA_TUNE_BUDGET=0.2");
+  }
+}
+
+// A path that is too long for the hint is asked for.
+TEST_F(MissJob, ThePastedLineFailsUntilItsDatabaseIsNamed) {
+  settings.cachePath = scratch.path();
+  while (settings.cachePath.size() < 1100)
+    settings.cachePath += "/" + std::string(200, 'x');
+  const std::string line = expectMiss();
+  const std::string script = scratch.write("paste", line), seen = scratch.file("stderr");
+  const std::string command = "cd '" + scratch.path() + "' && PATH='" + scratch.file("bin") +
+                              "':\"$PATH\" NSA_CACHE_PACKS=none NSA_TUNE_BUDGET=0.2 sh '" + script +
+                              "' >/dev/null 2>'" + seen + "'";
+  EXPECT_NE(std::system(command.c_str()), 0) << line;
+  EXPECT_NE(test::readFile(seen).find("CACHE: name the database"), std::string::npos) << test::readFile(seen);
+  EXPECT_FALSE(std::filesystem::exists(scratch.file("FILE")));
+  settings.cachePath = database;
+  expectCured(line, "CACHE='" + database + "'");
 }
 
 TEST_F(MissJob, ThePastedLineKnowsTheProcessorThatIsCompiledFor) {
@@ -96,6 +131,29 @@ TEST_F(MissJob, ThePastedLineMakesAPackForAnEngineWithoutADatabase) {
   settings.cachePacks = scratch.file("kernels.nsapack");
   const Status status = planned();
   EXPECT_TRUE(status.isOk()) << status.toString();
+}
+
+// Kernels that have nothing to measure can be missing too: explain finds them as a plan does.
+TEST_F(MissJob, ExplainFailsWhereThePlanDoes) {
+  const std::string heads = R"("query_heads": 2, "kv_heads": 1, "qk_dim": 16, "v_dim": 16, "sel_block": 16,
+                              "cmp_block": 8, "cmp_stride": 4, "sel_count": 4, "window": 16, "layout": "packed")";
+  const std::string config = scratch.write("packed.json", "{" + heads + "}"), pack = scratch.file("part.nsapack");
+  for (const auto &[op, missing] :
+       {std::pair("window", "sequences"), std::pair("decode", "cache_sequences"), std::pair("decode", "ascend")}) {
+    const std::string spec =
+        std::string(" --op ") + op + " --config " + config + " --seqlen-k 200 --seqlen-q 1 --device cpu ";
+    const std::string explained = "explain" + spec + "--cache :memory: --miss fail",
+                      environment = "NSA_CACHE_PACKS=" + pack;
+    run("tune" + spec + "--cache " + database, 0, "NSA_CACHE_PACKS=none NSA_TUNE_BUDGET=0.2");
+    run("cache export " + pack + " --cache " + database);
+    run(explained, 0, environment);
+    execute(std::string("DELETE FROM choices WHERE problem LIKE '") + missing + " %'");
+    run("cache export " + pack + " --cache " + database);
+    const std::string text = run(explained, 1, environment);
+    const std::string found = test::readFile(scratch.file("stderr"));
+    EXPECT_NE(found.find("\n  " + std::string(missing) + " "), std::string::npos) << found;
+    EXPECT_NE(text.find("problem    " + std::string(missing) + " "), std::string::npos) << text;
+  }
 }
 
 // The program prints the command as its last line.

@@ -160,6 +160,7 @@ TEST_F(Fallback, AStepThatIsNotAllowedIsAnError) {
     EXPECT_NE(std::string(plan.error.hint).find("nsa tune --op window"), std::string::npos) << plan.error.hint;
     EXPECT_EQ(engine.stats().fallback_nearest, 0u);
     EXPECT_EQ(explain(engine, call)["would"], "fail with a cache miss");
+    EXPECT_EQ(explain(engine, call)["fails"], true);
   }
   // Where nothing may be compiled either, the policy is no other.
   Engine engine(cache, [&](nsa_engine_options &options) {
@@ -200,6 +201,25 @@ TEST_F(Fallback, AMissSaysWhatIsNearestInAllCases) {
   EXPECT_STREQ(plan.error.rule, "nearest: group=2 instead of 4");
 }
 
+TEST_F(Fallback, AnExplanationHasTheMissingKernelThatIsNeverTuned) {
+  const Call packed(NSA_LAYOUT_PACKED);
+  {
+    std::string warning;
+    Result<std::unique_ptr<KernelStore>> store = KernelStore::open({.path = cache, .readOnly = false}, warning);
+    ASSERT_TRUE(store.isOk()) << store.status().toString();
+    storeChoice(**store, packed.internalSpec(), packed.internalMaxima(), KernelText{}, countingCode());
+  }
+  Engine engine(cache);
+  const Json kernels = explain(engine, packed)["kernels"];
+  ASSERT_EQ(kernels.size(), 2u) << kernels;
+  EXPECT_TRUE(kernels[0].value("problem", "").starts_with("sequences ")) << kernels[0];
+  EXPECT_EQ(kernels[0]["fails"], true);
+  EXPECT_EQ(kernels[0]["would"], "fail with a cache miss");
+  EXPECT_TRUE(kernels[1].value("problem", "").starts_with("window ")) << kernels[1];
+  EXPECT_EQ(kernels[1]["fails"], false);
+  EXPECT_EQ(Plan(engine, packed).status, NSA_CACHE_MISS);
+}
+
 TEST_F(Fallback, TheCommandOfAMissIsWholeWhateverThePath) {
   std::string path = folder.path();
   for (int i = 0; i < 4; ++i)
@@ -209,7 +229,7 @@ TEST_F(Fallback, TheCommandOfAMissIsWholeWhateverThePath) {
     Plan plan(engine, call);
     EXPECT_EQ(plan.status, NSA_CACHE_MISS);
     const std::string hint = plan.error.hint;
-    EXPECT_TRUE(hint.ends_with(isLong ? " --cache FILE" : " --cache " + path)) << hint;
+    EXPECT_TRUE(hint.ends_with(isLong ? " --cache \"${CACHE:?name the database}\"" : " --cache " + path)) << hint;
     EXPECT_NE(hint.find("\"query_heads\":4"), std::string::npos) << hint;
   }
 }
