@@ -61,14 +61,16 @@ function(check package)
   set(faults "${faults}" PARENT_SCOPE)
 endfunction()
 
+string(REPLACE "." "\\." library "${LIBRARY}") # as a pattern
+string(REPLACE "libnsa" "libnsa\\.so\\." file "${library}")
 set(system "Depends: libc6 \\(>= 2\\.34\\), libgcc-s1 \\([^)]*\\)\n")
-check(libnsa0 FIELDS "${system}" "Section: libs\n" "Recommends: libnsa0-compiler \\(= ${VERSION}\\)\n"
-  FILES "usr/lib/libnsa\\.so\\.0" "usr/lib/libnsa\\.so\\.0\\.[0-9.]+" "usr/share/nsa/packs/[a-z0-9-]+\\.(nsapack|public)")
-check(libnsa0-compiler FIELDS "${system}" "Section: libs\n" FILES "usr/lib/libnsa_compiler\\.so")
-check(libnsa-dev FIELDS "Depends: libnsa0 \\(= ${VERSION}\\)\n" "Section: libdevel\n" FILES
+check(${LIBRARY} FIELDS "${system}" "Section: libs\n" "Recommends: ${library}-compiler \\(= ${VERSION}\\)\n"
+  FILES "usr/lib/${file}" "usr/lib/${file}\\.[0-9.]+" "usr/share/nsa/packs/[a-z0-9-]+\\.(nsapack|public)")
+check(${LIBRARY}-compiler FIELDS "${system}" "Section: libs\n" FILES "usr/lib/libnsa_compiler\\.so")
+check(libnsa-dev FIELDS "Depends: ${library} \\(= ${VERSION}\\)\n" "Section: libdevel\n" FILES
   "usr/include/nsa/nsa\\.h" "usr/include/nsa/nsa\\.hpp" "usr/lib/libnsa\\.so" "usr/lib/pkgconfig/nsa\\.pc"
   "usr/lib/cmake/nsa/nsa(Config|ConfigVersion|Targets|Targets-[a-z]+)\\.cmake" "usr/share/nsa/examples/.+")
-check(nsa FIELDS "${system}" "Recommends: libnsa0 [^\n]*libnsa0-compiler" FILES
+check(nsa FIELDS "${system}" "Recommends: ${library} [^\n]*${library}-compiler" FILES
   "usr/bin/nsa" "usr/share/nsa/workloads/[a-z0-9]+\\.json" "usr/share/man/man1/nsa\\.1\\.gz"
   "usr/share/bash-completion/completions/nsa" "usr/share/zsh/vendor-completions/_nsa")
 if(faults)

@@ -1,5 +1,5 @@
 """Native sparse attention of numpy arrays in host memory. With TREE, an installed tree or an unpacked bundle:
-python3 hello.py $TREE/lib/libnsa.so.0"""
+python3 hello.py $TREE/lib/libnsa.so"""
 import ctypes as c, os, sys
 import numpy as np
 
@@ -48,4 +48,4 @@ def main(library):
     print(f"The first token attends itself alone: out {out[0, 0, 0, 0]:.6f} is its value {v[0, 0, 0, 0]:.6f}")
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]) if len(sys.argv) == 2 else "usage: python3 hello.py TREE/lib/libnsa.so.0")
+    sys.exit(main(sys.argv[1]) if len(sys.argv) == 2 else "usage: python3 hello.py TREE/lib/libnsa.so")

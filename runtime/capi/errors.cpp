@@ -26,7 +26,7 @@ nsa_status report(const Status &status, nsa_error *error) {
     return code;
   error->code = code;
   if (status.isOk()) {
-    // The texts' first bytes, not all 1.3 KiB: this is the launch path.
+    // Only the first byte of each text is cleared, and not all of the struct: a launch clears its error too.
     for (char *text : {error->field, error->value, error->rule, error->message, error->hint})
       *text = '\0';
     return code;

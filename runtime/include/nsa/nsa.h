@@ -42,7 +42,7 @@ extern "C" {
 #define NSA_NOEXCEPT
 #endif
 
-#define NSA_ABI_VERSION 0 /* raised on a break; 0 until the backward pass lands */
+#define NSA_ABI_VERSION 0 /* 0 until 1.0: the minor version says which hosts fit (docs/embedding.md) */
 
 typedef enum nsa_status {
   NSA_OK = 0,
@@ -67,7 +67,8 @@ typedef struct nsa_error {
   char rule[256];    /* the rule that the value broke */
   char message[512]; /* one sentence that is complete without field, value and rule; nsa_status_name tells the code */
   char hint[1024];   /* what to do; "" when there is no advice. The hint of NSA_CACHE_MISS is a command for a POSIX
-                        shell, which makes what was missing */
+                        shell, which makes what was missing. Paths that are too long for the hint are replaced by
+                        variables of the shell, CACHE and TEMPLATES: the command fails until they are set */
 } nsa_error;
 
 typedef enum nsa_dtype { NSA_BF16 = 0, NSA_FP16 = 1, NSA_FP32 = 2, NSA_INT32 = 3 } nsa_dtype;
@@ -397,7 +398,7 @@ typedef struct nsa_plan nsa_plan;
 #define NSA_INIT(type) ((type){.size = sizeof(type)})
 #endif
 
-/* nsa_version gives "0.1.0"; nsa_source_id gives the revision that the library was built from. The returned texts are
+/* nsa_version gives the version, such as "0.2.0"; nsa_source_id gives the revision that the library was built from. The returned texts are
  * constants of the library. */
 NSA_API uint32_t nsa_abi_version(void) NSA_NOEXCEPT;
 NSA_API const char *nsa_version(void) NSA_NOEXCEPT;

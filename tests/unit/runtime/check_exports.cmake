@@ -17,6 +17,9 @@ if(NOT exported STREQUAL declared)
 endif()
 
 execute_process(COMMAND ${READELF} -d ${LIBRARY} OUTPUT_VARIABLE dynamic COMMAND_ERROR_IS_FATAL ANY)
-if(NOT dynamic MATCHES "SONAME[^\n]*\\[libnsa\\.so\\.0\\]")
-  message(FATAL_ERROR "the SONAME must be libnsa.so.0")
+# A host that was compiled for another ABI must not load: the ABI may change with each minor version until 1.0.
+string(REGEX MATCH "^(0\\.[0-9]+|[0-9]+)" abi ${VERSION})
+string(REGEX MATCH "SONAME[^\n]*\\[([^]]*)\\]" soname "${dynamic}")
+if(NOT CMAKE_MATCH_1 STREQUAL "libnsa.so.${abi}")
+  message(FATAL_ERROR "the SONAME of version ${VERSION} must be libnsa.so.${abi}, and is ${CMAKE_MATCH_1}")
 endif()
