@@ -24,8 +24,8 @@ struct TuneCommand {
 // Returns "NSA_CPU_FEATURES=x86-64-v3 nsa tune --op nsa --config '{...}' --batch 1 ... --cache /kernels.db". Where the
 // cache stores nothing, or a pinned table chooses, the tuning command stores into kernels.db of the shell's folder, and
 // a comment at the end of the command says what else must be done. Where paths would make
-// the command too long, "${CACHE:?name the database}" and "${TEMPLATES:?name the folder of templates}" stand in their
-// place: a shell then ends with this text, unless the variable is set.
+// the command too long, "${CACHE:?name the database}" and "${TEMPLATES:?name the folder of templates}" stand in place
+// of the paths: a shell refuses the command with this text until the variable is set.
 std::string tuneHint(const TuneCommand &command);
 
 } // namespace nsa

@@ -137,19 +137,21 @@ TEST_F(MissJob, ThePastedLineMakesAPackForAnEngineWithoutADatabase) {
 TEST_F(MissJob, ExplainFailsWhereThePlanDoes) {
   const std::string heads = R"("query_heads": 2, "kv_heads": 1, "qk_dim": 16, "v_dim": 16, "sel_block": 16,
                               "cmp_block": 8, "cmp_stride": 4, "sel_count": 4, "window": 16, "layout": "packed")";
-  const std::string config = scratch.write("packed.json", "{" + heads + "}"), pack = scratch.file("part.nsapack");
+  const std::string config = scratch.write("packed.json", "{" + heads + "}");
+  const std::string whole = scratch.file("whole.nsapack"), part = scratch.file("part.nsapack");
   for (const auto &[op, missing] :
        {std::pair("window", "sequences"), std::pair("decode", "cache_sequences"), std::pair("decode", "ascend")}) {
     const std::string spec =
         std::string(" --op ") + op + " --config " + config + " --seqlen-k 200 --seqlen-q 1 --device cpu ";
-    const std::string explained = "explain" + spec + "--cache :memory: --miss fail",
-                      environment = "NSA_CACHE_PACKS=" + pack;
+    const std::string explained = "explain" + spec + "--cache :memory: --miss fail";
+    for (const std::string &file : {whole, part, database})
+      std::filesystem::remove(file);
     run("tune" + spec + "--cache " + database, 0, "NSA_CACHE_PACKS=none NSA_TUNE_BUDGET=0.2");
-    run("cache export " + pack + " --cache " + database);
-    run(explained, 0, environment);
+    run("cache export " + whole + " --cache " + database);
+    run(explained, 0, "NSA_CACHE_PACKS=" + whole);
     execute(std::string("DELETE FROM choices WHERE problem LIKE '") + missing + " %'");
-    run("cache export " + pack + " --cache " + database);
-    const std::string text = run(explained, 1, environment);
+    run("cache export " + part + " --cache " + database);
+    const std::string text = run(explained, 1, "NSA_CACHE_PACKS=" + part);
     const std::string found = test::readFile(scratch.file("stderr"));
     EXPECT_NE(found.find("\n  " + std::string(missing) + " "), std::string::npos) << found;
     EXPECT_NE(text.find("problem    " + std::string(missing) + " "), std::string::npos) << text;

@@ -398,8 +398,8 @@ typedef struct nsa_plan nsa_plan;
 #define NSA_INIT(type) ((type){.size = sizeof(type)})
 #endif
 
-/* nsa_version gives the version, such as "0.2.0"; nsa_source_id gives the revision that the library was built from. The returned texts are
- * constants of the library. */
+/* nsa_version gives the version, such as "0.2.0"; nsa_source_id gives the revision that the library was built from. The
+ * returned texts are constants of the library. */
 NSA_API uint32_t nsa_abi_version(void) NSA_NOEXCEPT;
 NSA_API const char *nsa_version(void) NSA_NOEXCEPT;
 NSA_API const char *nsa_source_id(void) NSA_NOEXCEPT;
@@ -485,7 +485,8 @@ NSA_API const char *nsa_plan_describe(const nsa_plan *plan) NSA_NOEXCEPT;
 
 /* Says what would run for a spec, without compiling or storing anything. The JSON of nsa_explain is freed with
  * nsa_free. For an operator with several tuned kernels the JSON texts of nsa_explain and nsa_tune have the array
- * `kernels`, in the order of the launches. */
+ * `kernels`, in the order of the launches. The field `fails` of a kernel is true where a plan would fail because the
+ * kernel is missing. nsa_explain tells of a kernel that is never tuned only where it is missing. */
 NSA_API nsa_status nsa_explain(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json,
                                nsa_error *error) NSA_NOEXCEPT;
 
