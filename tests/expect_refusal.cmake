@@ -13,6 +13,7 @@ foreach(i RANGE ${last})
   endif()
 endforeach()
 execute_process(COMMAND ${command} RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE text)
+string(REGEX REPLACE "[ \n]+" " " text "${text}") # CMake breaks the lines of a message anywhere
 if(code EQUAL 0)
   message(FATAL_ERROR "the command should have failed, and ended with 0: ${text}")
 endif()

@@ -1,4 +1,5 @@
 // The hint of a miss, pasted into a shell: afterwards the plan that was missed is made under the policy `fail`.
+#include "runtime/base/config_text.h"
 #include "runtime/engine/pipeline.h"
 #include "tests/cpu/program_job.h"
 #include "tools/support/engine.h"
@@ -37,7 +38,11 @@ protected:
     const std::string command = "cd '" + scratch.path() + "' && env -u NSA_MISS -u NSA_TUNE_BUDGET " +
                                 "NSA_CACHE_PACKS=none " + environment + " PATH='" + scratch.file("bin") +
                                 "':\"$PATH\" sh -c \"$(cat '" + script + "')\" >'" + scratch.file("stdout") + "' 2>&1";
-    EXPECT_EQ(std::system(command.c_str()), 0) << line << "\n" << test::readFile(scratch.file("stdout"));
+    const int status = std::system(command.c_str());
+    // 3: a short budget of the environment ended before all was measured, and the kernels are stored.
+    EXPECT_TRUE(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || (!environment.empty() && WEXITSTATUS(status) == 3)))
+        << line << "\n"
+        << test::readFile(scratch.file("stdout"));
   }
   std::string expectMiss() const {
     const Status status = planned();
@@ -69,6 +74,7 @@ TEST_F(MissJob, ThePastedLineServesEachOperator) {
   for (int i = 0; i < kPublicOperators; ++i) {
     spec.op = static_cast<Operator>(i);
     SCOPED_TRACE(std::string(operatorName(spec.op)));
+    settings.cachePath = scratch.file(std::string(operatorName(spec.op)) + ".db");
     // compress has no queries, and combine has no keys, so that the number of queries is not limited.
     if (spec.op == Operator::kCompress || spec.op == Operator::kCombine)
       maxima = {.batch = 2, .tokensQ = 300, .seqlenQ = 150, .seqlenK = 100};
@@ -135,18 +141,22 @@ TEST_F(MissJob, ThePastedLineMakesAPackForAnEngineWithoutADatabase) {
 
 // Kernels that have nothing to measure can be missing too: explain finds them as a plan does.
 TEST_F(MissJob, ExplainFailsWhereThePlanDoes) {
-  const std::string heads = R"("query_heads": 2, "kv_heads": 1, "qk_dim": 16, "v_dim": 16, "sel_block": 16,
-                              "cmp_block": 8, "cmp_stride": 4, "sel_count": 4, "window": 16, "layout": "packed")";
-  const std::string config = scratch.write("packed.json", "{" + heads + "}");
+  spec.qkDim = spec.vDim = spec.window = spec.selBlock = 16;
+  spec.cmpBlock = 8;
+  spec.cmpStride = spec.selCount = 4;
+  spec.layout = Layout::kPacked;
+  maxima = {.batch = 1, .tokensQ = 1, .seqlenQ = 1, .seqlenK = 200};
+  settings.missPolicy = NSA_MISS_DEFAULT;
   const std::string whole = scratch.file("whole.nsapack"), part = scratch.file("part.nsapack");
   for (const auto &[op, missing] :
-       {std::pair("window", "sequences"), std::pair("decode", "cache_sequences"), std::pair("decode", "ascend")}) {
-    const std::string spec =
-        std::string(" --op ") + op + " --config " + config + " --seqlen-k 200 --seqlen-q 1 --device cpu ";
-    const std::string explained = "explain" + spec + "--cache :memory: --miss fail";
+       {std::pair(Operator::kWindow, "sequences"), std::pair(Operator::kDecode, "cache_sequences"),
+        std::pair(Operator::kDecode, "ascend")}) {
     for (const std::string &file : {whole, part, database})
       std::filesystem::remove(file);
-    run("tune" + spec + "--cache " + database, 0, "NSA_CACHE_PACKS=none NSA_TUNE_BUDGET=0.2");
+    spec.op = op;
+    ASSERT_TRUE(planned().isOk());
+    const std::string explained = "explain --op " + std::string(operatorName(op)) + " --config '" + configText(spec) +
+                                  "' --seqlen-k 200 --seqlen-q 1 --device cpu --cache :memory: --miss fail";
     run("cache export " + whole + " --cache " + database);
     run(explained, 0, "NSA_CACHE_PACKS=" + whole);
     execute(std::string("DELETE FROM choices WHERE problem LIKE '") + missing + " %'");

@@ -29,19 +29,22 @@ std::atomic<int> lookedUp;                 // the calls of dlsym for pthread_con
 } // namespace
 
 extern "C" {
-ssize_t __real_getrandom(void *bytes, size_t count, unsigned flags);
-void *__real_dlsym(void *library, const char *name);
+// The names that the linker gives to the functions of glibc, and takes for calls of them.
+ssize_t getrandomOfGlibc(void *bytes, size_t count, unsigned flags) asm("__real_getrandom");
+void *dlsymOfGlibc(void *library, const char *name) asm("__real_dlsym");
+ssize_t getrandomOfTest(void *bytes, size_t count, unsigned flags) asm("__wrap_getrandom");
+void *dlsymOfTest(void *library, const char *name) asm("__wrap_dlsym");
 
-ssize_t __wrap_getrandom(void *bytes, size_t count, unsigned flags) {
+ssize_t getrandomOfTest(void *bytes, size_t count, unsigned flags) {
   if (drawsThatFail == 0)
-    return __real_getrandom(bytes, count, flags);
+    return getrandomOfGlibc(bytes, count, flags);
   --drawsThatFail;
   errno = drawError;
   return -1;
 }
-void *__wrap_dlsym(void *library, const char *name) {
+void *dlsymOfTest(void *library, const char *name) {
   lookedUp += std::strcmp(name, "pthread_cond_clockwait") == 0;
-  return __real_dlsym(library, name);
+  return dlsymOfGlibc(library, name);
 }
 }
 
