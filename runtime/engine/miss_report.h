@@ -21,11 +21,11 @@ struct TuneCommand {
   int decodeSplits = 0;
   bool ignoreThresholds = false;
 };
-// Returns "NSA_CPU_FEATURES=x86-64-v3 nsa tune --op nsa --config '{...}' --batch 1 ... --cache /kernels.db". Where the
-// cache stores nothing, or a pinned table chooses, the tuning command stores into kernels.db of the shell's folder, and
-// a comment at the end of the command says what else must be done. Where paths would make
-// the command too long, "${CACHE:?name the database}" and "${TEMPLATES:?name the folder of templates}" stand in place
-// of the paths: a shell refuses the command with this text until the variable is set.
+// Returns "NSA_CPU_FEATURES=x86-64-v3 nsa tune --op nsa --config '{...}' --batch 1 ... --cache /kernels.db". If the
+// engine has no database or has a pinned table, the command stores into the file kernels.db in the shell's working
+// directory, and a comment at the end of the command says how the engine can use that file. A path that would make the
+// command too long is replaced by "${CACHE:?name the database}" or "${TEMPLATES:?name the folder of templates}". A
+// shell refuses the command with the text behind "?" until the variable is set.
 std::string tuneHint(const TuneCommand &command);
 
 } // namespace nsa
