@@ -1,9 +1,9 @@
 // What the tuner has measured: one time for each candidate that took part in a round, and the robust fit
 //   log time = cost of the candidate + level of the round + noise
-// The fit separates the candidates from drifting clocks and temperature. Rounds belong to sessions, and the kernels of
-// each session run on memory of its own. The place of a candidate's data in memory has the same effect in all rounds of
-// a session, and another effect in the next session. The error of a candidate's cost is also judged by how much
-// sessions differ. docs/tuning.md gives the reasons.
+// The fit separates the candidates from drifting clocks and temperature. The rounds of measurement are grouped in
+// sessions, and each session gives the kernels newly allocated memory. The address of a candidate's data in memory has
+// the same effect on its time in all rounds of a session, and another effect in the next session. The error of a
+// candidate's cost is also judged by how much sessions differ. docs/tuning.md gives the reasons.
 // Thread-safety: one thread at a time may use a RoundTable; `fit` is a pure function of the recorded times.
 #pragma once
 
@@ -16,7 +16,8 @@ namespace nsa {
 // measured.
 struct RoundFit {
   std::vector<double> cost; // of each candidate
-  // For each candidate, the time below which a quarter of its rounds stayed; with three rounds it is the best time.
+  // For each candidate, the lower quartile of its times: the time that a quarter of its rounds stayed below; with three
+  // rounds it is the best time.
   std::vector<double> optimistic;
   double noise = 0;        // standard deviation of one time from the sum of its cost and level
   double sessionNoise = 0; // standard deviation of a session's mean; 0 while there is one session
@@ -26,13 +27,13 @@ class RoundTable {
 public:
   explicit RoundTable(size_t candidates) : columns(candidates) {}
 
-  // Begins a session, to which later rounds belong.
+  // Begins a session: the rounds that are recorded after this call belong to it.
   void beginSession() { ++session; }
   void beginRound();
-  // Records a candidate's time in the present round. It is positive and finite.
+  // Records a candidate's time in the round that was begun last. It is positive and finite.
   void record(size_t candidate, double milliseconds);
-  // Forgets the present round. A round is abandoned when it was cut off, because its remaining candidates would run
-  // under other conditions.
+  // Forgets the present round. An interrupted round is abandoned, because its remaining candidates would run under
+  // other conditions than the candidates that were measured already.
   void abandonRound();
   // Forgets the times of a candidate that can no longer run.
   void forget(size_t candidate);
@@ -40,13 +41,13 @@ public:
   int rounds(size_t candidate) const;
   double medianMs(size_t candidate) const;
   RoundFit fit() const;
-  // The standard error of the difference of two measured costs of `fit`. The standard error is computed from the noise
-  // of all candidates, or from the noise of the two compared candidates where that is larger.
+  // The standard error of the difference between the fitted costs of two candidates. The standard error is computed
+  // from the noise of all candidates, or from the noise of the two compared candidates where that is larger.
   double differenceError(const RoundFit &fit, size_t a, size_t b) const;
 
 private:
   int sessions(size_t candidate) const;
-  // Returns the mean of each session's values, where NaN means that a session has no value.
+  // Returns for each session the mean of its values, where NaN means that a session has no value.
   std::vector<double> sessionMeans(const std::vector<double> &byRound) const;
 
   std::vector<std::vector<double>> columns; // [candidate][round]

@@ -1,7 +1,7 @@
 // Finds the size from which on, or up to which, one way to compute is faster than another. The two ways are measured on
-// a grid of sizes. After the grid, the gap is narrowed between the last size where the other way is not faster and the
-// first size where it is faster. The answer may be that the other way is never faster. docs/tuning.md, "Thresholds",
-// says why the other way must be faster by a margin, and on the whole side of the threshold.
+// a grid of sizes. After the grid, the search narrows the gap between the last size where the other way is not faster
+// and the first size where it is faster. The answer may be that the other way is never faster. docs/tuning.md,
+// "Thresholds", says why the other way must be faster by a margin, and on the whole side of the threshold.
 // Thread-safety: a pure function of its arguments; the caller's thread calls `measure`.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace nsa {
 
-// The times of the two ways at one size, measured in turns.
+// The times of two ways to compute the same result at one size, measured in turns.
 struct SizeTimes {
   int64_t size = 0;
   double usualMs = 0, otherMs = 0;
@@ -45,10 +45,11 @@ Result<ThresholdReport> findThreshold(const std::vector<int64_t> &grid, const Th
                                       const std::function<Result<SizeTimes>(int64_t size)> &measure);
 
 // The check fails when the answer does not cover all sizes from `least` to `most`, and says which size was not
-// measured. A threshold, or the answer "never", says nothing about sizes outside of the sizes on which it was found.
+// measured. A threshold, or the answer "never", says nothing about sizes outside of the measured range.
 Status coversSizes(const ThresholdReport &report, int64_t least, int64_t most);
 
-// Decides by measured times, in ascending order of size. The answer is nullopt if the other way is never faster.
+// Finds the threshold from the measured times, which are in ascending order of size. The answer is nullopt if the other
+// way is never faster.
 std::optional<int64_t> thresholdOf(const std::vector<SizeTimes> &times, const ThresholdOptions &options);
 
 } // namespace nsa

@@ -25,7 +25,7 @@ enum class CandidateOutcome { kPruned, kCompileFailed, kRejected, kMeasured, kWi
 // Returns "pruned", "failed", "rejected", "measured" or "winner", which are the outcomes in the store's evidence.
 std::string_view candidateOutcomeName(CandidateOutcome outcome);
 
-// The detail text of a measured candidate that ties with the winner.
+// The detail text of a measured candidate whose time does not differ clearly from the winner's time.
 inline constexpr std::string_view kTied = "may be as fast as the winner";
 
 struct CandidateReport {
@@ -38,18 +38,20 @@ struct CandidateReport {
 };
 
 struct TuneCallbacks {
-  // Compiles candidate `index` and keeps it. The tuner calls `compile` from several threads, once for each index.
+  // Compiles the candidate with this index and keeps the compiled kernel. The tuner calls `compile` from several
+  // threads, once for each index.
   std::function<Status(size_t index)> compile;
-  // The tuner calls this callback first on each new thread that compiles. May be empty.
+  // The tuner calls this callback once on each new thread that compiles, before the thread's first compile. May be
+  // empty.
   std::function<void()> beginThread;
-  // Compares the candidate's result with the reference. An error of the comparison rejects the candidate and becomes
-  // its detail.
+  // Compares the output of the candidate's kernel with the reference. An error of the comparison rejects the candidate
+  // and becomes its detail.
   std::function<Status(size_t index)> check;
   // Returns the milliseconds of one run of the candidate. An error removes the candidate.
   std::function<Result<double>(size_t index)> measure;
   // Begins a session of measurements: later runs use other memory and other inputs. May be empty.
   std::function<void()> restart;
-  // Returns the seconds of a monotonic clock, for the budget.
+  // Returns the seconds of a monotonic clock, by which the tuner measures the time budget.
   std::function<double()> now;
   // Receives the progress of a tuning: done and total steps of the named phase. May be empty.
   std::function<void(std::string_view phase, size_t done, size_t total)> progress;
@@ -65,13 +67,13 @@ struct TuneOptions {
       false; // compiles every candidate and measures each in all rounds; the normal search is judged by this
   double simplerWithin = 0.01; // of costs within this ratio the config with the lower predicted cost wins
   double resolutionMs = 0;     // of the clock; times that differ by less are a tie
-  // By how much the ratio of two costs differs between two lasting states of the machine, such as another load on a
-  // neighbouring core. One tuning sees only one lasting state of the machine. Two candidates whose costs differ by less
-  // than half of `stateShift` are a tie.
+  // The difference of the ratio of two candidates' times between two lasting states of the machine, for example with
+  // and without load on a neighbouring core. One tuning sees only one lasting state of the machine, so it cannot
+  // measure this difference itself. Two candidates whose costs differ by less than half of `stateShift` are a tie.
   double stateShift = 0;
-  // How many milliseconds of load bring the clocks to the level of lasting work. The tuner runs this much load
-  // uncounted before the first round and after each restart. Kernels that are too short to fill the time of warming up
-  // do not bring the clocks to that level.
+  // How many milliseconds of load the device needs before its clock rates are as in continuous work. The tuner runs
+  // this much load, without recording its time, before the first round and after each restart. If a kernel runs for
+  // less time than warming up takes, the clock rates do not reach that level.
   double warmUpMs = 0;
   double restartSeconds = 0; // the expected duration of the first restart
   uint64_t seed = 1;         // of the random order within rounds

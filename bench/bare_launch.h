@@ -1,6 +1,6 @@
-// Makes by hand the launch that nsa_run ends in: the same kernel, grid and arguments, through the driver's
-// cuLaunchKernelEx on a GPU and through the worker pool on the CPU. The time that nsa_run takes beyond the bare launch
-// is the library's share.
+// Makes by hand the kernel launch that is the last step of nsa_run: the same kernel, grid and arguments, through the
+// driver's cuLaunchKernelEx on a GPU and through the worker pool on the CPU. The time that nsa_run takes beyond the
+// bare launch is the library's overhead.
 // Ownership: a BareLaunch owns the loaded kernel.
 // Thread-safety: many threads may call `launch` at once, each with its own arguments and, on a GPU, inside a
 // ContextScope of `context`.
@@ -29,7 +29,7 @@ public:
   static Result<std::unique_ptr<BareLaunch>> make(const std::string &device, const StoredKernel &kernel);
   ~BareLaunch();
 
-  // Makes the arguments that nsa_run would pass for these tensors, except for the status word.
+  // Makes the kernel arguments that nsa_run would pass for the tensors in `bindings`, except for the status word.
   Status prepare(const CallRules &rules, const Bindings &bindings, LaunchArguments &arguments) const;
   Status launch(const LaunchArguments &arguments, void *workspace, void *stream) const;
   const cuda::PrimaryContext *context() const { return primary ? &*primary : nullptr; } // nullptr: the CPU

@@ -1,5 +1,5 @@
-// The options and the end of every bench program. Exit codes: 0 measured, 1 failed (with the reason on stderr), 2 a
-// wrong command line.
+// The command line options that all bench programs share, and how a bench program ends. Exit codes: 0 measured, 1
+// failed (with the reason on stderr), 2 a wrong command line.
 // Thread-safety: one thread uses a BenchProgram.
 #pragma once
 
@@ -18,7 +18,8 @@ struct CommonFlags {
   std::string device = "cpu", results, compiler;
   bool quick = false;
 
-  // Settings of an engine on this device. `cache` is its database. An engine without a database has nothing stored.
+  // Settings of an engine on the bench's device. `cache` is its database. An engine without a database begins without
+  // stored kernels.
   tools::EngineSettings engineSettings(nsa_miss_policy policy, const std::string &cache) const;
   tools::EngineSettings engineSettings(nsa_miss_policy policy) const;
 };
@@ -37,7 +38,7 @@ public:
   // Adds --ops: a list of some of the operators that `ops` names, and by default all of them.
   void addOperators(std::vector<std::string> &ops);
 
-  // Reads the command line, measures, and prints an error if there is one. Returns the exit code.
+  // Reads the command line, runs `measure`, and prints its error if it fails. Returns the exit code.
   int run(int argc, char **argv, const std::function<Status()> &measure);
 
 private:

@@ -1,6 +1,6 @@
-// The results of one bench on one device: FOLDER/NAME.json for tools and FOLDER/NAME.csv for people. The JSON and the
-// CSV are written anew after every row, and each replaces its old file in one step, so that an interrupted run keeps
-// its results. The tables of README and docs/ are rendered from the JSON (tools/render_tables).
+// The results of one bench on one device: FOLDER/NAME.json for tools and FOLDER/NAME.csv for people. The JSON file and
+// the CSV file are written anew after every row, and each replaces its old file in one step, so that an interrupted run
+// keeps its results. The tables of README and docs/ are rendered from the JSON (tools/render_tables).
 // Thread-safety: one thread uses a BenchReport.
 #pragma once
 
@@ -18,18 +18,19 @@ public:
   struct Column {
     std::string title, field;
   };
-  // The CSV of a report: one file with all rows and fields; or only `columns`, with a file for each value of
-  // `fileField`.
+  // What the CSV of a report contains: either one file with all rows and all fields, or only the fields in `columns`,
+  // in a separate file for each value of `fileField`.
   struct Csv {
     std::vector<std::string> columns;
     std::string fileField;
   };
-  // Makes the folder of the results; without a folder no file is written. `facts` hold for the whole run, above all
-  // "machine" (machineFacts).
+  // Creates the folder of the results; if `folder` is empty, no file is written. `facts` are the facts that hold for
+  // the whole run, above all "machine" (machineFacts).
   static Result<BenchReport> create(std::string folder, std::string name, const nlohmann::ordered_json &facts,
                                     const std::vector<Column> &table = {}, Csv csv = {});
 
-  // Adds a row. Numbers are rounded to four digits. Rows may have different fields. Null marks a field without a value.
+  // Adds a row. Numbers are rounded to four digits. Rows may have different fields. In a report, null means that a
+  // field has no value.
   Status add(nlohmann::ordered_json row);
   // Sets a fact of the run that is only known later, such as its duration.
   Status setFact(const std::string &name, nlohmann::ordered_json value);

@@ -14,8 +14,8 @@ struct CompileTime {
   std::string templateName, config;
 };
 
-// Compiles the default kernel of the spec on this processor `samples` times after a first time. Each compile renders,
-// lowers and generates code anew, because the library keeps no kernels.
+// Compiles the default kernel of the spec for this processor `samples` times, after one compile that is not counted.
+// Each compile renders, lowers and generates the code anew, because the library does not cache kernels.
 Result<CompileTime> measureCompileTime(const std::string &compilerPath, const Spec &spec, int samples);
 
 } // namespace nsa::bench

@@ -17,15 +17,15 @@ struct Duel {
 
 struct Crossover {
   int64_t measured = 0; // the shortest measured length at which ours was faster
-  // The length at which the two implementations take equally long, by a line through the logarithms of lengths and
-  // times from the length before. nullopt if ours is faster at the shortest length already, because the crossing is
-  // below the shortest length.
+  // The length at which the two implementations take equally long, interpolated between two measured lengths by a
+  // straight line through the logarithms of lengths and times. nullopt if our implementation is already faster at the
+  // shortest length, because the crossing is then below it.
   std::optional<int64_t> interpolated;
 
   std::string toString() const; // "at 8192 tokens, about 6100 by interpolation"
 };
 
-// nullopt: ours is never faster. The lengths of the duels may be in any order.
+// nullopt: ours is never faster. The measured lengths may be given in any order.
 std::optional<Crossover> crossoverOf(std::vector<Duel> duels);
 
 } // namespace nsa::bench

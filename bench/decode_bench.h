@@ -1,6 +1,6 @@
-// Measures a step of decoding from a cache of a given length. A step of decoding is captured once and replayed (on the
-// CPU: called again), each time with a cold L2. In turns with the step runs a capture of as many kernels that do
-// nothing. After the step, the branches are measured one after another.
+// Measures a step of decoding from a cache of a given length. One decoding step is captured as a CUDA graph and the
+// graph is replayed (on the CPU the step is called again), each time with a cold L2. The step takes turns with a
+// captured graph of as many kernels that do nothing. After the whole step, its branches are measured one after another.
 // Thread-safety: one thread.
 #pragma once
 
@@ -11,9 +11,9 @@
 
 namespace nsa::bench {
 
-// What is measured. From each length of `tokens` on, `samples` steps follow each other, and the first `warmUps` steps
-// do not count. The specs are specs of decode, and their page_size is used. If `tuned` is true, kernels that have
-// choices are tuned first.
+// What is measured. At each cache length in `tokens`, `samples` consecutive steps are measured after `warmUps` steps
+// that do not count. The specs are specs of the operator decode, and each one's page_size is used. If `tuned` is true,
+// the kernels that have more than one candidate are tuned first.
 struct DecodeChoice : LengthChoice {
   std::vector<int64_t> batches = {1};
   int64_t newTokens = 1; // for each sequence in a step
@@ -21,15 +21,15 @@ struct DecodeChoice : LengthChoice {
   Maxima maximaOf(int64_t batch, int64_t tokens) const; // for all steps from this length on
 };
 
-// Lets all branches of a history share one K and one V, which takes the least memory.
+// If true, all branches of a history use the same tensors K and V, which saves memory.
 void shareKeys(tools::OperatorInputs &history);
 
 // How many tokens and compressed blocks the last of `tokens` tokens reads as a query (docs/specification.md 10). The
 // number of reads does not depend on which blocks the query selects.
 int64_t readsOf(const Spec &spec, int64_t tokens);
 
-// The microseconds of a timed run by branch. The time of selection counts for the branch sel, and the time of
-// compression for cmp.
+// The microseconds of a timed run by branch. The time of the block selection is part of the time of the branch sel, and
+// the time of compression is part of the time of cmp.
 struct BranchTimes {
   double cmp = 0, sel = 0, win = 0, rest = 0;
 };
@@ -37,7 +37,7 @@ BranchTimes branchTimes(const std::vector<nsa_part_time> &parts);
 
 // Writes decode.json with all fields, and decode.csv with only the columns of nsa-vibe's bench: S, ms_total, ms_cmp,
 // ms_sel, ms_win, reads_actual, reads_expected. With several specs or batches, each spec and batch has its own file
-// decode_NAME_bN.csv. The bench fails when a step has read another number of tokens than readsOf says.
+// decode_NAME_bN.csv. The bench fails when a step has read another number of tokens than readsOf returns for it.
 Result<nlohmann::ordered_json> benchDecode(BenchDevice &device, const DecodeChoice &choice);
 
 } // namespace nsa::bench

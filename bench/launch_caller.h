@@ -1,5 +1,5 @@
-// One thread of nsa_bench_launch: tensors for one query and one key, a stream, and two ways to launch a kernel on these
-// tensors.
+// The tensors and the stream of one thread of nsa_bench_launch, which has one query and one key, and two ways to launch
+// a kernel on these tensors.
 // Ownership: a LaunchCaller owns its tensors, its stream and the launch arguments.
 // Thread-safety: one thread uses a LaunchCaller.
 #pragma once

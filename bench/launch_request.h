@@ -15,16 +15,16 @@ struct LaunchRequest {
 
 // tinyRequest is a problem so small that only launching takes time.
 LaunchRequest tinyRequest();
-// A problem of many queries, whose plans have other kernels: on some GPUs these take tensor maps as arguments. Calls of
-// the problem of many queries may be as small as calls of tinyRequest.
+// A problem of many queries, whose plans use other kernels than tinyRequest: on some GPUs these kernels take tensor
+// maps as arguments. A plan for many queries may be called with tensors as small as those of tinyRequest.
 LaunchRequest crowdedRequest();
 
-// Problems that the same kernel serves. Each of these problems has a choice of its own in the database. There are at
-// most 10,000.
+// Problems that differ in their keys in the database but are all computed by the same kernel. The database stores a
+// separate choice for each of these problems. There are at most 10,000.
 constexpr int kMostDistinctRequests = 10000;
 std::vector<LaunchRequest> distinctRequests(int count);
 
-// Problems of real programs, each with another binary. `quick` gives two of them.
+// Problems as real programs have them, each of which needs a kernel binary of its own. `quick` gives two of them.
 std::vector<LaunchRequest> realRequests(bool quick);
 
 } // namespace nsa::bench

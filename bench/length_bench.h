@@ -1,5 +1,6 @@
-// The specs and lengths that `nsa bench` is given, and what the verbs of `nsa bench` measure at these lengths. Each
-// function returns its results. If `nsa bench` is given a folder, it also writes the results as NAME.json and NAME.csv.
+// The specs and lengths that the command line of `nsa bench` names, and the measurements that its verbs make at these
+// lengths. Each function returns its results. If `nsa bench` is given a folder, it also writes the results as NAME.json
+// and NAME.csv.
 // Thread-safety: one thread.
 #pragma once
 
@@ -24,7 +25,7 @@ struct LengthChoice {
   int samples = 7, warmUps = 3;
   bool tuned = false;  // measures the tuner's winner beside the default
   std::string results; // a folder; empty: no files are written
-  // Receives a text about the present work, for a waiting user.
+  // Receives a text about what is being measured now, to be shown to a waiting user.
   std::function<void(const std::string &)> progress;
 
   void say(const std::string &verb, const BenchCase &benchCase) const;

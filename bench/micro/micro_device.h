@@ -1,6 +1,5 @@
-// The GPU as the microbenchmarks use it: kernels that NVRTC compiles and that are launched with the attributes of
-// Hopper (clusters, programmatic dependence), tensor maps, and samples of events and of clocks that kernels read
-// themselves.
+// Runs microbenchmarks on a GPU: compiles kernels with NVRTC, launches them with the attributes of Hopper (clusters,
+// programmatic dependence), makes tensor maps, and takes times by events and by clocks that kernels read themselves.
 // Ownership: kernels and buffers must not outlive their MicroDevice.
 // Thread-safety: one thread uses a MicroDevice.
 #pragma once
@@ -55,10 +54,11 @@ public:
   // dimensions like the tensors of attention, and the last two have the extent 1.
   Result<cuda::TensorMap> tensorMap(const MicroMatrix &matrix, unsigned boxColumns, unsigned boxRows) const;
 
-  // Returns the milliseconds of what `enqueue` puts on the stream: `samples` times, after two runs that do not count.
+  // Measures the work that `enqueue` puts on the stream, and returns the milliseconds of `samples` runs; two runs
+  // before them do not count.
   Result<std::vector<double>> time(int samples, const std::function<Status()> &enqueue) const;
-  // Returns the numbers that the kernel launched by `enqueue` writes into `clocks`: `count` numbers in each sample, of
-  // which `reduce` makes one number.
+  // Runs `enqueue` once for each sample, and lets `reduce` make one number of the `count` numbers that the kernel
+  // writes into `clocks`.
   Result<std::vector<double>> clocks(int samples, const tools::Buffer &clocks, size_t count,
                                      const std::function<Status()> &enqueue,
                                      const std::function<double(const std::vector<int64_t> &)> &reduce) const;
@@ -74,7 +74,7 @@ private:
   MicroDevice() = default;
   const Loaded *find(const MicroSource &source) const;
   Status loadOne(const MicroSource &source, const NvrtcOutput &output);
-  // Fills `attributes`, to which the returned launch configuration points.
+  // Fills `attributes` and returns a launch configuration that points to them.
   cuda::LaunchConfig configOf(const MicroLaunch &launch, cuda::LaunchAttribute (&attributes)[2]) const;
 
   std::unique_ptr<tools::Accelerator> device;

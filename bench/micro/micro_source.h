@@ -20,9 +20,10 @@ struct MicroSource {
   bool operator==(const MicroSource &) const = default;
 };
 
-// The kernels' folder beside this program, in a build and in a bundle.
+// Returns the path of the folder with the kernels' source files, relative to where this program is installed, both in a
+// build tree and in a bundle.
 std::string microKernelFolder();
-// The text that NVRTC compiles. Fails if the folder lacks the kernel's file.
+// The text that NVRTC compiles. Fails if the folder does not contain the kernel's source file.
 Result<std::string> microText(const MicroSource &source, const std::string &folder);
 
 } // namespace nsa::bench

@@ -1,4 +1,4 @@
-// The parameters of the kernel of products (kernels/wgmma_rate.cu), and the clocks that its blocks take.
+// The parameters of the matrix product kernel (kernels/wgmma_rate.cu), and the clock cycles that its blocks take.
 // Thread-safety: one thread.
 #pragma once
 
@@ -19,12 +19,12 @@ struct ProductJob {
 };
 
 MicroSource productSource(const ProductJob &job);
-// Returns whether a thread's accumulators and its part of the operand A need more registers than each thread of three
-// warpgroups can have.
+// Returns whether the accumulators of a thread, together with its part of the operand A, need more registers than a
+// thread can have when a block has three warpgroups.
 bool isWide(const ProductJob &job);
 
-// The clocks of the median block of a launch, for each sample. Blocks write their clocks to the address in the kernel's
-// last parameter.
+// Returns, for each launch, the clock cycles of its median block. Each block writes its clock cycles to the address in
+// the kernel's last parameter.
 Result<std::vector<double>> blockClocks(MicroDevice &device, int samples, const MicroSource &source,
                                         const MicroLaunch &launch, int repetitions);
 

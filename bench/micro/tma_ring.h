@@ -6,7 +6,8 @@
 
 namespace nsa::bench {
 
-// The order in which blocks read the boxes. The values of the order of boxes are the numbers that the kernel knows.
+// The order in which blocks read the boxes. The enumerators' values are the numbers that the kernel expects for the
+// order of boxes.
 enum class BoxOrder : int { kScattered = 0, kLinear = 1, kSame = 2 };
 
 struct RingJob {
@@ -22,7 +23,7 @@ struct RingJob {
 MicroSource ringSource(const RingJob &job);
 // Returns the terabytes per second that arrive in shared memory. `memory` has the size of the job's footprint.
 Result<std::vector<double>> ringRate(MicroDevice &device, int samples, const tools::Buffer &memory, const RingJob &job);
-// The job's parameters as columns of the report.
+// The job's parameters as columns of a result row.
 nlohmann::ordered_json ringColumns(const RingJob &job);
 
 } // namespace nsa::bench
