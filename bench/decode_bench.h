@@ -21,7 +21,7 @@ struct DecodeChoice : LengthChoice {
   Maxima maximaOf(int64_t batch, int64_t tokens) const; // for all steps from this length on
 };
 
-// If true, all branches of a history use the same tensors K and V, which saves memory.
+// Makes all branches of a history use the same tensors K and V, which saves memory.
 void shareKeys(tools::OperatorInputs &history);
 
 // How many tokens and compressed blocks the last of `tokens` tokens reads as a query (docs/specification.md 10). The

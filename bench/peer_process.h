@@ -1,6 +1,6 @@
 // Other implementations of attention, which run in a process of their own: a script (bench/peers) that exchanges JSON
-// objects, one in a line, over a socket. The peer process only serves measurements, and no part of the product needs
-// it.
+// objects, one in a line, over a socket. The peer process is used only for measurements, and no part of the library
+// needs it.
 // Ownership: ends its process.
 // Thread-safety: one thread uses a PeerProcess.
 #pragma once
@@ -17,10 +17,11 @@ namespace nsa::bench {
 
 class PeerProcess {
 public:
-  // The path of the script for torch: beside this program, or in its place in a bundle.
+  // The path of the script that runs torch's implementations: beside this program in a build tree, or under libexec/ in
+  // a bundle.
   static std::string defaultScript();
-  // Starts `python3 script --device D`. The error says why peers cannot be measured on this machine, and a bench goes
-  // on without peers.
+  // Starts `python3 script --device D`. The error says why the peer implementations cannot be measured on this machine;
+  // a bench then measures only this library.
   static Result<std::unique_ptr<PeerProcess>> start(const std::string &script, const std::string &device);
   ~PeerProcess();
   PeerProcess(const PeerProcess &) = delete;
@@ -36,8 +37,8 @@ public:
     std::vector<std::unique_ptr<Contender>> contenders;
     std::vector<Absent> absent; // implementations that do not serve the shape
   };
-  // Makes the tensors of the shape in the peer process, in place of the last shape's tensors, and runs and checks every
-  // implementation.
+  // Replaces the tensors in the peer process by tensors of the given shape, and runs and checks every implementation on
+  // them.
   Result<Peers> prepare(const BenchCase &benchCase, size_t flushBytes);
 
 private:

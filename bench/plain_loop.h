@@ -1,6 +1,6 @@
-// An operator as plain loops over its rows, with the vectors that the C++ compiler makes of them. The speed of a
-// generated CPU kernel is compared with the speed of the plain loop. The kernel and the plain loop run in turns, so a
-// machine that is slow at the moment is slow for both.
+// An operator as plain C++ loops over its rows, which the C++ compiler vectorizes. The speed of a generated CPU kernel
+// is compared with the speed of the plain loop. The kernel and the plain loop run in turns, so a machine that is slow
+// at the moment is slow for both.
 // Ownership: a PlainLoop borrows its inputs.
 // Thread-safety: one thread uses a PlainLoop.
 #pragma once
@@ -12,9 +12,9 @@ namespace nsa::bench {
 
 class PlainLoop {
 public:
-  // A plain loop serves dense, window, cmp, sel, combine, and compress by the mean, in fp32, for one sequence with
-  // contiguous tensors. The head sizes of a plain loop must be multiples of 32. `lanes` is the number of floats of a
-  // vector, 16 or 8, and the processor must have such vectors.
+  // There are plain loops for the operators dense, window, cmp, sel, combine, and compress by the mean, in fp32, for
+  // one sequence with contiguous tensors. The head sizes of a plain loop must be multiples of 32. `lanes` is the number
+  // of floats in a vector register that the loop uses, 16 or 8; the processor must have such registers.
   PlainLoop(const tools::OperatorInputs &inputs, int lanes);
 
   void run();

@@ -9,7 +9,7 @@
 
 namespace nsa::bench {
 
-// The objects that all plans of one shape share.
+// The device, inputs and buffers that all plans of one shape share.
 struct Arena {
   tools::Accelerator &accelerator;
   const tools::OperatorInputs &inputs;
@@ -32,9 +32,9 @@ public:
   // Enqueues one run. On a GPU `enqueue` does not wait for the result.
   Status enqueue() { return arena.job.enqueue(plan.get()); }
   nlohmann::ordered_json facts() const override;
-  // The median time of each part of a run: "ms_cmp" and so on.
+  // The median time of each part of a run, as fields such as "ms_cmp".
   Result<nlohmann::ordered_json> parts(int samples);
-  // The template and the config of the kernel that serves one operator of the plan.
+  // The template and the config of the kernel that computes one operator of the plan.
   std::string templateOf(Operator op) const { return fieldOf(op, "template"); }
   std::string configOf(Operator op) const { return fieldOf(op, "config"); }
   int64_t workspaceBytes() const { return description.value("workspace_bytes", int64_t{0}); }

@@ -1,5 +1,5 @@
-// The processor's peak rates as contenders: they run in turns with the kernels, so peaks and kernels meet the same
-// clocks and the same load of other processes.
+// Measures the processor's peak rates as contenders: they run in turns with the kernels, so that both run at the same
+// clock rates and under the same load of other processes.
 // Thread-safety: one thread.
 #pragma once
 
@@ -8,14 +8,14 @@
 
 namespace nsa::bench {
 
-// The time in which `threads` threads each do a billion operations in fused multiply-adds.
+// A contender whose time is the time in which `threads` threads each do a billion operations in fused multiply-adds.
 class PeakContender final : public Contender {
 public:
   explicit PeakContender(int threads) : threads(threads), contenderName("fma peak " + std::to_string(threads)) {}
   const std::string &name() const override { return contenderName; }
   Result<double> sample() override;
   nlohmann::ordered_json facts() const override { return nlohmann::ordered_json::object(); }
-  // Returns the rate of all threads together, computed from the time of a sample.
+  // Returns the rate of all threads together, computed from the measured time of one run.
   double gflops(double milliseconds) const { return threads * 1e3 / milliseconds; }
 
 private:
@@ -23,7 +23,7 @@ private:
   std::string contenderName;
 };
 
-// The time in which one core moves a gigabyte.
+// A contender whose time is the time in which one core moves a gigabyte.
 class StreamContender final : public Contender {
 public:
   const std::string &name() const override { return contenderName; }

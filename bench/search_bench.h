@@ -1,6 +1,6 @@
-// `nsa bench search`: how near the tuner's search comes to an exhaustive search. For each shape the tuner names one
-// winner in its usual way, and another winner after measuring every candidate to the end. The two winners are then
-// measured in turns.
+// `nsa bench search` measures how close the kernel that the tuner chooses comes to the kernel that an exhaustive search
+// finds. For each shape two winners are named: the winner of the tuner's usual search, and the winner after measuring
+// every candidate to the end. The two winners are then measured in turns.
 // Thread-safety: one thread.
 #pragma once
 
@@ -18,7 +18,7 @@ struct SearchChoice {
   double exhaustiveSeconds = 0; // for each exhaustive search; 0: no limit
 };
 
-// The limit: a tuned kernel may take at most this many times as long as the best kernel.
+// A tuned kernel may take at most this many times as long as the fastest kernel.
 inline constexpr double kSearchLimit = 1.02;
 
 // The report's fact `search` says how many shapes are within kSearchLimit, and what the worst ratio is.

@@ -1,6 +1,6 @@
-// Finds the best number of shares for the keys of a query of decode at one batch and length. Whole steps of decoding
-// with 1, 2, 4, 8 and 16 shares in each branch, and with the number of shares by the engine's rule, are captured and
-// replayed in turns. Thread-safety: one thread.
+// Finds, for one batch and one cache length, into how many shares the keys of a query of decode are best divided. Whole
+// decoding steps with 1, 2, 4, 8 and 16 shares in each branch, and with the number of shares that the engine chooses by
+// its own rule, are captured as graphs and replayed in turns. Thread-safety: one thread.
 #pragma once
 
 #include "bench/length_bench.h"
@@ -24,22 +24,22 @@ struct SplitSweep {
     int64_t splits = 0; // 0: the rule's number
     double milliseconds = 0;
   };
-  // The rule is first. A number of shares that cuts the keys like an earlier number is left out.
+  // The rule is first. A number of shares that divides the keys in the same way as a smaller number is not measured.
   std::vector<Way> ways;
   int64_t best = StoredRoute::kNever; // the number that is faster than the rule's; kNever: none is
   std::string rule;                   // "4/16/8": the rule's shares by branch
 };
 
-// Engines that force each number of shares. The engines keep their compiled kernels in one folder, which the destructor
-// removes.
+// A set of engines, each of which uses a fixed number of shares. The engines keep their compiled kernels in one folder,
+// which the destructor removes.
 class SplitEngines {
 public:
   static Result<SplitEngines> open(tools::EngineSettings settings);
   SplitEngines(SplitEngines &&other) noexcept;
   ~SplitEngines();
 
-  // Returns the engine that forces this number of shares; 0 is the engine with its own rule. The first call for a
-  // number of shares opens its engine.
+  // Returns the engine that always divides the keys into this number of shares; 0 is the engine that chooses by its own
+  // rule. The first call for a number of shares opens its engine.
   Result<nsa_engine *> engine(int64_t splits);
 
 private:
@@ -48,7 +48,8 @@ private:
   std::unique_ptr<State> state;
 };
 
-// Measures all numbers. A number of shares is better than the rule's number when it is at least 1.2 times as fast.
+// Measures all numbers. A number of shares is reported as better than the engine's choice when decoding is at least 1.2
+// times as fast with it.
 Result<SplitSweep> sweepSplits(BenchDevice &device, SplitEngines &engines, const SplitPoint &point, int samples);
 
 } // namespace nsa::bench

@@ -1,5 +1,5 @@
-// Measures the bytes per second that cores move between memory and registers, in the same run as the kernels. The rate
-// of memory is the limit of kernels that compute very little.
+// Measures the bytes per second that cores move between memory and registers, in the same run as the kernels. A kernel
+// that computes very little cannot be faster than the memory bandwidth allows.
 // Thread-safety: one thread may use a StreamBandwidth, which starts its own threads.
 #pragma once
 
@@ -10,16 +10,16 @@ namespace nsa::bench {
 
 class StreamBandwidth {
 public:
-  // `bytes` is the size of the two arrays together. `bytes` must be more than the caches hold, or the measurement would
-  // be of the caches.
+  // `bytes` is the size of the two arrays together. `bytes` must be more than the processor's caches hold, or the
+  // bandwidth of the caches would be measured.
   explicit StreamBandwidth(int threads = 1, size_t bytes = size_t{512} << 20);
 
-  // Returns the rate of all threads together: the better rate of reading one array and of copying it into the other
-  // array. Copying counts the bytes that it reads and the bytes that it writes.
+  // Returns the bytes per second of all threads together: the higher of two rates, of reading one array and of copying
+  // it into the other array. Copying counts the bytes that it reads and the bytes that it writes.
   double gigabytesPerSecond();
 
 private:
-  // Each thread has its part of the two arrays.
+  // Each thread reads and writes its own part of the two arrays.
   template <typename Work> double seconds(const Work &work) const;
 
   int threads;

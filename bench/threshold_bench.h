@@ -1,6 +1,7 @@
-// `nsa bench thresholds`: the best number of shares for the keys of decode (split_sweep.h); the length from which on
-// the tile program is faster than the simple kernel; and the length up to which dense attention is faster where every
-// block is selected. Each threshold is measured over lengths, with the two ways in turns (autotune/threshold.h).
+// `nsa bench thresholds` finds three thresholds: the best number of shares for the keys of decode (split_sweep.h); the
+// length from which on the tile program is faster than the simple kernel; and the length up to which dense attention is
+// faster where every block is selected. To find a threshold, the two ways to compute are measured in turns over a range
+// of lengths (autotune/threshold.h).
 // Thread-safety: one thread.
 #pragma once
 
@@ -13,7 +14,7 @@ struct ThresholdChoice {
   LengthChoice lengths;         // empty `tokens`: powers of two up to where the usual way certainly loses
   tools::EngineSettings engine; // device and compiler
   std::string storeIn;          // the database that receives the routes; "": none
-  // Batches and lengths of decode at which numbers of shares are measured. Empty: not measured.
+  // The batches and cache lengths of decode at which different numbers of shares are measured. Empty: not measured.
   std::vector<int64_t> decodeBatches, decodeTokens;
 };
 

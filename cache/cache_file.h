@@ -1,5 +1,5 @@
-// A kernel database or a pack that is opened only to read, for the commands that handle whole files: export, merge,
-// verify and others. Every fault of a CacheFile is an error, also a fault that an engine would work around.
+// A kernel database or a pack, opened for reading by the commands that process whole files: export, merge, verify and
+// others. Every fault that a CacheFile finds in its file is an error, also a fault that an engine would tolerate.
 // Thread-safety: none, like the connection.
 #pragma once
 
@@ -21,11 +21,11 @@ public:
   // How much of a pack is checked. kRows: rows, evidence and signatures must match the digests; the binaries are not
   // checked yet.
   enum class Check { kRows, kNothing };
-  // Whether to accept a database in which nothing was ever stored. A database file in which nothing was stored is still
-  // being made, or is a torn copy.
+  // Whether to accept a database without any stored row. A database file in which nothing was stored is still being
+  // made, or is a torn copy.
   enum class Empty { kRefused, kAccepted };
-  // Opens the file. A write that was unfinished when its writer died is taken back first; nothing else in the file
-  // changes.
+  // Opens the file. If the last writer of the file died during a write, that write is undone first; nothing else in the
+  // file changes.
   static Result<CacheFile> open(const std::string &path, Check check = Check::kRows, Empty empty = Empty::kRefused,
                                 const SignatureRules &rules = {});
 
@@ -40,9 +40,10 @@ public:
   Result<std::vector<KernelSummary>> kernels();
   Result<std::vector<StoredChoice>> choices();
   Result<std::vector<StoredRoute>> routes();
-  // Returns nullopt if the file has no such kernel. A damaged row is an error.
+  // Returns nullopt if the file has no such kernel. A damaged row in the file is an error.
   Result<std::optional<StoredKernel>> kernel(const std::string &content);
-  // What a collection would remove from a database. The collection is tried on a copy in memory.
+  // Returns which kernels a collection by these rules would remove from a database. To find out what would be removed,
+  // the collection runs on a copy of the database in memory.
   Result<CollectionReport> wouldCollect(const CollectionRules &rules);
   // The error for a call of sqlite that returned `code`.
   Status failed(int code) const;

@@ -14,17 +14,18 @@ int readChoice(sqlite::Connection &connection, const std::string &problem, const
                std::optional<StoredChoice> &choice);
 // Lists all choices in ascending order of problem and device.
 int listChoiceRows(sqlite::Connection &connection, std::vector<StoredChoice> &choices);
-// Appends the choices of one operator in ascending order of problem and device, with `layer` as their layer. An
-// operator's name is the first word of its problems.
+// Appends the choices of one operator in ascending order of problem and device, and sets the field `layer` of each to
+// `layer`. The first word of a problem is the name of its operator.
 int listChoiceSummaries(sqlite::Connection &connection, const std::string &op, int layer,
                         std::vector<ChoiceSummary> &choices);
 // Replaces the stored choice of a problem and its evidence.
 int writeChoiceRow(sqlite::Connection &connection, const StoredChoice &choice);
-// Does what writeChoiceRow does, but an untuned choice does not replace a tuned choice whose kernel is intact.
+// Does what writeChoiceRow does, except that an untuned choice does not replace a tuned choice whose kernel is
+// undamaged.
 int putChoiceRow(sqlite::Connection &connection, const StoredChoice &choice);
 
 // Returns the value, or 0 for NaN and infinity. NaN and infinity are no measurements, and sqlite would store a NaN as
-// NULL, which the columns refuse.
+// NULL, which the columns of measurements do not accept.
 double finiteOrZero(double value);
 
 } // namespace nsa

@@ -1,7 +1,8 @@
-// Decides which kernels are removed to make room: kernels that no choice names, kernels that were not used for long,
-// and then the least recently used kernels until the file is small enough. A kernel that a tuned choice names cost a
-// measurement, so it stays unless the caller allows its removal. A kernel without choices (sequences, cache_sequences,
-// ascend) that a choice names stays in the same way: it can never be tuned, and tuned plans need it.
+// Decides which kernels are removed from a database to free disk space: kernels that no choice names, kernels that were
+// not used for a long time, and then the least recently used kernels until the file is small enough. A kernel that a
+// tuned choice names is the result of a measurement, so it is kept unless the caller allows its removal. A kernel
+// without candidates to choose from (sequences, cache_sequences, ascend) is kept in the same way if a choice names it:
+// it can never be tuned, and tuned plans need it.
 // Thread-safety: none, like the connection.
 #pragma once
 
@@ -34,10 +35,9 @@ struct CollectionReport {
   int64_t bytesBefore = 0, bytesAfter = 0;
 };
 
-// Counts the bytes of the file's pages in use: the file's size once it is compacted. usedBytes and collect return
-// sqlite's own codes.
+// Counts the bytes of the pages in use, which is the size that the file will have once it is compacted.
 int usedBytes(sqlite::Connection &connection, int64_t &bytes);
-// Removes kernels by the rules, within the caller's transaction. `day` is today (cache/use_rows.h).
+// Removes kernels by the given rules, within the caller's transaction. `day` is today (cache/use_rows.h).
 int collect(sqlite::Connection &connection, const CollectionRules &rules, int64_t day, CollectionReport &report);
 
 } // namespace nsa

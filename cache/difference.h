@@ -9,7 +9,7 @@
 
 namespace nsa {
 
-// The differing rows of one kind by name, in ascending order.
+// The names of the rows of one table that differ between two files, in ascending order.
 struct RowDifference {
   std::vector<std::string> onlyFirst, onlySecond;
   std::vector<std::string> changed; // in both files, with different content
@@ -21,8 +21,8 @@ struct CacheDifference {
   bool isNone() const;
 };
 
-// Compares kernels by content and digest, choices by the kernel they name and whether they were measured, and routes by
-// threshold. Provenance and evidence do not count.
+// Two kernels are equal if content and digest are equal, two choices if they name the same kernel and both or neither
+// were measured, and two routes if their thresholds are equal. A difference in provenance or evidence is not reported.
 Result<CacheDifference> compareCaches(CacheFile &first, CacheFile &second);
 
 } // namespace nsa

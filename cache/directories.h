@@ -11,7 +11,7 @@ namespace nsa {
 // code. On failure, makeDirectories returns false and `reason` says why.
 bool makeDirectories(const std::filesystem::path &directory, std::string &reason);
 
-// Returns why makeDirectories or sqlite would fail, without making anything. "" when they would succeed.
+// Returns why makeDirectories or sqlite would fail, without creating any directory or file. "" when they would succeed.
 std::string whyNotMade(const std::filesystem::path &directory);
 
 } // namespace nsa

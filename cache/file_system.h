@@ -1,5 +1,6 @@
-// Says what kind of file system a file is on. A write-ahead log keeps its index in memory that all its users share, and
-// hosts of a network share no memory. A database on a network file system therefore uses the older rollback journal.
+// Finds out which kind of file system a file is on. sqlite keeps the index of a write-ahead log in shared memory, and
+// the hosts of a network file system share no memory. A database on a network file system therefore uses the older
+// rollback journal.
 // Thread-safety: file_system.h has only pure functions of the file system.
 #pragma once
 
@@ -14,8 +15,8 @@ enum class Journal { kWriteAheadLog, kRollback };
 // The name of a network file system by the f_type of statfs, such as "NFS". The name is "" for a file system that is
 // not a network file system.
 std::string networkFileSystem(uint64_t type);
-// Returns the name of the network file system that a directory is on. The name is "" for any other file system, and if
-// the system does not tell.
+// Returns the name of the network file system that a directory is on. The name is "" for a file system that is not a
+// network file system, and when the operating system does not tell which file system it is.
 std::string networkFileSystemOf(const std::filesystem::path &directory);
 
 } // namespace nsa

@@ -1,8 +1,8 @@
 // Keeps sqlite intact across fork(). The child of a fork inherits sqlite's tables of open files, but not their locks. A
 // connection that the child of a fork opens would share the parent's view and lock nothing
 // (docs/decisions/0002-leases.md). To prevent shared connections, every connection is closed before a fork, while no
-// call is inside sqlite. Parent and child each open a new connection when they next need one.
-// Ownership: a ForkFence borrows its members, which must leave before they end.
+// call is inside sqlite. Parent and child each open a new connection when they next use the database.
+// Ownership: a ForkFence borrows its members, and each member must call `leave` before it is destroyed.
 // Thread-safety: any thread may call all functions of a ForkFence.
 #pragma once
 
@@ -22,10 +22,11 @@ public:
     ~Member() = default;
   };
 
-  // A fork waits while the lock of the fence is held. The caller of `hold` must not hold a member's own lock.
+  // A fork waits while a thread holds the lock of the ForkFence. The caller of `hold` must not hold the lock of a
+  // member.
   static std::unique_lock<std::mutex> hold();
-  // The caller of `join` and `leave` holds the fence. After `join` a member is locked at each fork, and after `leave`
-  // no more.
+  // The caller of `join` and `leave` must hold the lock of the ForkFence. After `join` the fork handler locks the
+  // member at each fork, and after `leave` it no longer does.
   static void join(Member &member);
   static void leave(Member &member);
 };

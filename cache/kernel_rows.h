@@ -12,7 +12,8 @@
 
 namespace nsa {
 
-// A limit far above the size of any kernel. This limit keeps a damaged size from becoming a huge allocation.
+// A limit for the stored size of a kernel's binary, far above the size of any kernel. Without this limit, a damaged
+// size field could cause a huge allocation.
 inline constexpr int64_t kMaxBinaryBytes = int64_t{256} << 20;
 
 // A row of the table `kernels` as it is in the file.
@@ -22,35 +23,37 @@ struct KernelRow {
   std::vector<std::byte> binary; // one zstd frame
   Digest::Bytes digest{};
 
-  // Makes the row of a kernel. The error of KernelRow::make names what cannot be stored.
+  // Makes the row of a kernel. The error of KernelRow::make names the field that cannot be stored.
   static Result<KernelRow> make(const StoredKernel &kernel);
-  // Compresses the binary of an intact row again, with a level of zstd.
+  // Decompresses the binary of an undamaged row and compresses it again, with the given level of zstd.
   Status compressAgain(int level);
 };
 
-// The digest over everything that a launch trusts. The digest of a row includes the name, so that two rows cannot be
-// exchanged.
+// Computes the digest over all fields of a row that a kernel launch relies on. The digest of a row includes the name,
+// so that two rows cannot be exchanged.
 Digest::Bytes digestOf(const StoredKernel &kernel);
-// Returns the digest that a column holds. A column whose length is not that of a digest gives zeros, which are the
-// digest of no kernel.
+// Returns the digest that is stored in a column. A column whose length is not that of a digest gives zeros, which are
+// the digest of no kernel.
 Digest::Bytes digestIn(std::span<const std::byte> column);
 
 enum class RowState { kIntact, kMissing, kDamaged };
 
-// Reads a kernel. A row whose compressed frame or digest is wrong is kDamaged, and then `kernel` must not be used.
+// Reads a kernel. If the compressed binary or the digest of a row is wrong, the result is kDamaged, and then `kernel`
+// must not be used.
 int readKernel(sqlite::Connection &connection, const std::string &content, StoredKernel &kernel, RowState &state);
-// Returns whether the kernel exists and is intact. A choice without an intact kernel cannot serve.
+// Returns whether the row of the kernel exists and is undamaged. A choice whose kernel is missing or damaged cannot be
+// used.
 int checkKernel(sqlite::Connection &connection, const std::string &content, bool &intact);
 // Does what readKernel does, but compares with the given digest and ignores the digest in the row.
 int readKernel(sqlite::Connection &connection, const std::string &content, const Digest::Bytes &digest,
                StoredKernel &kernel, RowState &state);
-// Reads a kernel for callers that copy rows: it checks what readKernel checks, and also that the other columns agree
-// with the manifest.
+// Reads a kernel for callers that copy rows to another file: it checks what readKernel checks, and also that the other
+// columns agree with the manifest.
 int readKernelRow(sqlite::Connection &connection, const std::string &content, KernelRow &row, RowState &state);
 // Writes the row of a kernel, even if a kernel with the same content is stored already, because the stored row may be
 // damaged.
 int writeKernelRow(sqlite::Connection &connection, const KernelRow &row);
-// Lists all kernels in ascending order of content.
+// Lists all kernels in ascending order of their content key.
 int listKernelRows(sqlite::Connection &connection, std::vector<KernelSummary> &kernels);
 
 } // namespace nsa

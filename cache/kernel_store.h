@@ -1,7 +1,7 @@
 // The kernel store: one sqlite database with compiled kernels by content, tuned choices by problem and device, and
 // measured thresholds (routes), each with its evidence. docs/cache_format.md has the schema.
 // Damage is never fatal. A row with a wrong digest is skipped and counted. A damaged kernel database is renamed aside.
-// With a read-only or full disk, or a file of another kind, the store works without the file.
+// If the disk is read-only or full, or if the file is of another kind, the store keeps its rows in memory.
 // Thread-safety: many threads may use a store at once (one connection behind a mutex; the launch path never touches
 // it). Several processes may share a file. A store survives a fork in parent and child: the fork waits for the calls in
 // progress, and each side opens the file anew with its next call (cache/fork_fence.h).
@@ -42,8 +42,8 @@ public:
     bool readOnly = false;
     // A read-only store takes back a write that was unfinished when its writer died. It changes nothing else.
     bool takeBack = false;
-    // The longest wait for a file that another process keeps locked. A process that makes a new file syncs it several
-    // times, and a disk under load may take a second for each.
+    // The longest wait for a file that another process keeps locked. A process that creates a new database file syncs
+    // it several times, and each sync may take a second on a disk under load.
     std::chrono::milliseconds lockedWait{20000};
     std::optional<Journal> journal{}; // unset: the journal that suits the file system
     // A put that makes the file larger than `maxBytes` removes other kernels (cache/collection.h). 0: no limit.
