@@ -1,5 +1,5 @@
-// Runs work on a thread that the library began, and turns every exception into a Status. An exception that left a
-// thread of the library would end the host's process.
+// Runs a function on a thread that the library began, and turns every exception that the function throws into a Status.
+// An exception that left a thread of the library would end the host's process.
 // Thread-safety: pure.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace nsa {
 
-// Calls `work`, which returns Status, and returns its result. An exception becomes an error: std::bad_alloc is
+// Calls the function `work` and returns the Status that it returns. An exception becomes an error: std::bad_alloc is
 // kOutOfMemory, every other exception is kInternal. `purpose` completes the error message "no host memory ..." and
 // begins with "to".
 template <typename Work> Status attempt(const char *purpose, Work &&work) {

@@ -1,6 +1,6 @@
-// Names the state of compiler/ and templates/ that this build was made from. The compiler writes its revision into the
-// manifests of its kernels, and the runtime compares the kernel's revision with the revision of this build. Where the
-// compiler library can be opened, the runtime compiles a kernel of another revision again.
+// Identifies the sources in compiler/ and templates/ from which this library was built. The compiler writes its
+// revision into the manifests of its kernels, and the runtime compares the kernel's revision with the revision of this
+// build. If the compiler library can be opened, the runtime compiles a stored kernel of another revision again.
 // Thread-safety: a constant.
 #pragma once
 

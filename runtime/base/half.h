@@ -45,7 +45,8 @@ inline uint16_t floatToFp16(float value) {
   }
   if (magnitude < 0x33000000u) // below half of the least subnormal
     return static_cast<uint16_t>(sign);
-  // A subnormal result is the mantissa in units of 2^-24, rounded by the bits shifted out.
+  // A subnormal fp16 counts units of 2^-24, so the mantissa is shifted right, and the bits that are shifted out decide
+  // how it is rounded.
   uint32_t shift = 126u - (magnitude >> 23);
   uint32_t mantissa = (magnitude & 0x7fffffu) | 0x800000u;
   uint32_t kept = mantissa >> shift;

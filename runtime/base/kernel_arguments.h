@@ -136,7 +136,7 @@ inline void setScalar(ScalarSlots &scalars, Scalar name, int64_t value) {
   scalars[static_cast<size_t>(name)] = static_cast<uint32_t>(value);
 }
 
-// A view's values before they are written into argument slots.
+// The pointer, strides and flags of a view, which a launch writes into the view's argument slots.
 struct ViewSlots {
   const void *data = nullptr;                        // nullptr: the tensor is absent
   std::array<int64_t, kMaxCoordinates> strides = {}; // one for each coordinate of the view, in elements
@@ -195,8 +195,8 @@ private:
   };
 };
 
-// The sizes that the formulas of a grid may use. Each of these sizes is an upper bound for one call, for example the
-// most sequences.
+// The sizes that the formula of a kernel's grid may contain. Each of these sizes is an upper bound for one call, for
+// example the most sequences.
 struct GridSizes {
   int64_t batch = 0;
   int64_t kvHeads = 0;

@@ -1,6 +1,6 @@
 // Decides how many programs share the keys of one query in each branch of decode (Flash-Decoding): a few queries with
-// one program each do not fill a device. The number of splits depends only on what the problem's key contains, so that
-// a stored choice always meets the same number of splits.
+// one program each do not fill a device. The number of programs (splits) depends only on what the problem key contains,
+// so that all plans with the same stored choice have the same number of splits.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -26,15 +26,15 @@ bool hasManyRows(const Spec &spec, const Maxima &maxima);
 // result 0 means that `rank` is not launched: `choose` compares all blocks with each other in less time than one more
 // launch takes.
 int64_t rankSegment(const Spec &spec, const Maxima &maxima);
-// Returns how many blocks the kernel `rank` keeps of each segment: at least as many as a block list has.
+// Returns how many blocks of each segment the kernel `rank` keeps: at least sel_count, the length of a block list.
 int64_t keptOfSegment(const Spec &spec);
 
 struct KeySplits {
   static constexpr int64_t kMost = 16; // splits of one branch
   std::array<int64_t, 3> counts = {};  // splits of cmp, sel, win; 0 where a branch has no kernel
 
-  // Computes `counts` by the rule of docs/operators.md. Where `spec.keySplits` is not 0, each branch that has enough
-  // keys gets `spec.keySplits` splits.
+  // Computes `counts` by the rule of docs/operators.md. If `spec.keySplits` is not 0, it is the number of splits of
+  // each branch that has enough keys.
   static KeySplits make(const Spec &spec, const Maxima &maxima);
   // Returns the number of partial results that the kernel `merge` reads for each head of a query: the splits of all
   // branches that are on, rounded up to a multiple of 16.

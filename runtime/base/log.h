@@ -23,12 +23,13 @@ public:
   Logger() = default; // silent
   Logger(Sink sink, LogLevel least);
 
-  // Returns whether a message of this level reaches the sink. A caller asks `enabled` before it composes an expensive
-  // message.
+  // Returns whether a message of this level reaches the sink. A caller that needs much time to compose a message calls
+  // `enabled` first.
   bool enabled(LogLevel level) const { return level >= least && level < LogLevel::kOff; }
-  // Writes one line; `message` has no newline. `tag` names the part that speaks: "cache", "tuner", ... `write` is
-  // inline so that it is compiled with its caller. The host's sink may throw, and a function of a library that is
-  // compiled without exceptions would not free the text of the line.
+  // Writes one line; `message` has no newline. `tag` names the part of the library that logs the line: "cache",
+  // "tuner", ... `write` is inline so that it is compiled with its caller. The host's sink may throw an exception. If
+  // `write` were a function in a library that is compiled without exceptions, the memory of the line would then not be
+  // freed.
   void log(LogLevel level, std::string_view tag, std::string_view message) const {
     if (enabled(level))
       sink(level, tag, printable(message));

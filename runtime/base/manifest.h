@@ -91,8 +91,8 @@ struct Manifest {
   static Result<Manifest> parse(std::string_view text);
 };
 
-// "a=1 b=2", names ascending, is the one text form of a name -> value map. The names and values of a name -> value map
-// are not empty and hold no white space, and its names hold no '='.
+// A map from names to values is always written as the text "a=1 b=2", with the names in ascending order. The names and
+// values of a name -> value map are not empty and hold no white space, and its names hold no '='.
 std::string formatValues(const std::map<std::string, std::string> &values);
 Result<std::map<std::string, std::string>> parseValues(std::string_view text);
 

@@ -1,7 +1,7 @@
 // Turns a spec into a problem, the canonical key under which choices are stored. A Problem holds only what can change
 // which kernel is best: the values that are compiled in, and batch and lengths rounded up to powers of two (buckets).
-// The buckets of a problem choose a kernel; they are never compiled in. One list of a problem's values serves its key
-// text and its comparison, and no hash is written by hand.
+// The buckets of a problem choose a kernel; they are never compiled in. Both the key text and the comparison of two
+// problems are made from one list of the problem's values.
 // Thread-safety: values.
 #pragma once
 
@@ -40,9 +40,9 @@ enum class Operator : int {
 };
 inline constexpr int kPublicOperators = 9; // operators that nsa_op names
 inline constexpr int kOperators = 19;
-// Returns whether the operator is the whole forward pass, which runs kernels of other operators.
+// Returns whether the operator is nsa or decode, which launch the kernels of other operators.
 constexpr bool isWhole(Operator op) { return op == Operator::kNsa || op == Operator::kDecode; }
-// Returns whether a kernel of this operator has choices that can be measured.
+// Returns whether a kernel of this operator has several candidates, which tuning can compare.
 constexpr bool isTuned(Operator op) {
   return op != Operator::kSequences && op != Operator::kCacheSequences && op != Operator::kAscend;
 }
@@ -51,7 +51,7 @@ constexpr bool isTuned(Operator op) {
 bool isTuned(std::string_view op);
 // Returns whether the operator is a kernel of decode that a caller cannot ask for.
 constexpr bool isPartOfDecode(Operator op) { return op > Operator::kCacheSequences; }
-// Returns whether several templates serve the operator, so that a caller may force one of them.
+// Returns whether the operator has several templates, so that the option force_variant may set one of them.
 constexpr bool hasVariants(Operator op) {
   return op == Operator::kDense || op == Operator::kWindow || op == Operator::kCmp;
 }
@@ -74,8 +74,9 @@ Result<CmpKind> parseCmpKind(std::string_view name);
 Result<Activation> parseActivation(std::string_view name);
 Result<Gate> parseGate(std::string_view name);
 int dtypeBytes(DType dtype);
-// Gives the number of an enumerator to an expression: names of operators, dtypes, kinds of compression, activations and
-// gates (`op == window`, `dtype == fp32`, `cmp_kind == mean`). Returns false for a name that is no enumerator.
+// Looks up the number of an enumerator that an expression names: names of operators, dtypes, kinds of compression,
+// activations and gates (`op == window`, `dtype == fp32`, `cmp_kind == mean`). Returns false for a name that is no
+// enumerator.
 bool lookupEnumerator(std::string_view name, int64_t &value);
 
 // The branches of NSA, as bits of Spec::branches; gates and branch outputs are in the order cmp, sel, win.
@@ -135,7 +136,8 @@ struct Spec {
   bool hasBranch(int32_t branch) const { return (branches & branch) != 0; }
   // Returns how many compressed blocks `tokens` tokens have: N_c of docs/specification.md 3.
   int64_t compressedBlocks(int64_t tokens) const {
-    // Operators without compression do not validate the fields of compression, so cmp_stride may be 0.
+    // `validate` does not check the fields about compression for an operator that does not read them, so cmp_stride may
+    // be 0 here.
     return cmpStride < 1 || tokens < cmpBlock ? 0 : (tokens - cmpBlock) / cmpStride + 1;
   }
   // Checks every rule of docs/specification.md 1 that concerns the operator. The error of `validate` names field, value
@@ -143,8 +145,8 @@ struct Spec {
   Status validate() const;
 };
 
-// The upper bounds that a plan is made for (docs/specification.md 2). tokensQ bounds the queries of all sequences
-// together: the packed total, or batch * seqlen_q in the dense layout.
+// The upper bounds for the sizes of a plan's calls (docs/specification.md 2). tokensQ bounds the queries of all
+// sequences together: the packed total, or batch * seqlen_q in the dense layout.
 struct Maxima {
   int64_t batch = 0;
   int64_t tokensQ = 0;

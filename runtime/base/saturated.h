@@ -1,4 +1,4 @@
-// Sizes that are multiplied and added without overflow. A size that does not fit into 64 bits stays at the largest
+// A 64-bit size whose products and sums never overflow. A size that does not fit into 64 bits stays at the largest
 // number, so every later comparison with a limit finds it too large.
 // Thread-safety: values.
 #pragma once

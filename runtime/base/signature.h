@@ -67,10 +67,10 @@ enum class TensorName : int {
 inline constexpr int kTensorNames = 51;
 std::string_view tensorName(TensorName name); // "q", "k_win", "cu_seqlens_q", ...
 
-// What the first dimensions of a tensor count. Tensors that count kQueries, kKeys or kBlocks begin with [batch, time]
-// in the dense layout and with [total] in the packed one. Tensors that count kCache or kCacheBlocks begin with [batch,
-// rows of a sequence] in a cache without pages and with [pages, rows of a page] in a cache with pages, in both layouts.
-// A tensor that counts kRing begins with [batch, cmp_block].
+// The first dimensions of a tensor, by what they count. Tensors that count kQueries, kKeys or kBlocks begin with
+// [batch, time] in the dense layout and with [total] in the packed one. Tensors that count kCache or kCacheBlocks begin
+// with [batch, rows of a sequence] in a cache without pages and with [pages, rows of a page] in a cache with pages, in
+// both layouts. A tensor that counts kRing begins with [batch, cmp_block].
 enum class Lead : uint8_t { kNone, kQueries, kKeys, kBlocks, kCache, kCacheBlocks, kRing, kSequences };
 
 // The dimensions of a tensor that follow the dimensions of its Lead.
@@ -114,7 +114,8 @@ struct Operand {
 };
 
 // The operator's tensors in the order in which they are checked. Some tensors of an operator may not apply to a spec,
-// such as the weights of another kind of compression or the outputs of a branch that is off: ask `takes`.
+// such as the weights of another kind of compression or the outputs of a branch that is off: `takes` returns whether a
+// tensor applies.
 std::span<const Operand> operandsOf(Operator op);
 bool takes(const Spec &spec, TensorName name);
 // Returns whether the operator reads cu_seqlens in the packed layout.

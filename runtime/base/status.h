@@ -1,6 +1,6 @@
-// Errors as values: Status and Result<T>, used between all parts of the library. A Status is one pointer wide and null
-// on success, so returning success costs nothing. An error names the field at fault, its value, the broken rule and
-// what to do about the error.
+// Functions of the library return errors as values of the types Status and Result<T>. A Status is one pointer wide and
+// null on success, so returning success costs nothing. An error names the field at fault, its value, the broken rule
+// and what to do about the error.
 // Thread-safety: values; distinct objects may be used from distinct threads.
 #pragma once
 
@@ -72,7 +72,7 @@ private:
   std::unique_ptr<ErrorInfo> info;
 };
 
-// A value or the reason why there is none.
+// A Result holds either a value or the error because of which there is no value.
 template <typename T> class [[nodiscard]] Result {
 public:
   // The constructors of Result are implicit, so that a function returns a value or an error as it is.
@@ -95,7 +95,7 @@ private:
   std::variant<T, Status> state;
 };
 
-// Leaves the enclosing function with the error of a Status expression.
+// Evaluates an expression of type Status, and returns from the enclosing function if the Status is an error.
 #define NSA_RETURN_IF_ERROR(expression)                                                                                \
   do {                                                                                                                 \
     if (::nsa::Status nsaStatus = (expression); !nsaStatus.isOk())                                                     \

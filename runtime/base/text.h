@@ -21,7 +21,8 @@ inline std::string_view trim(std::string_view text) {
   return text;
 }
 
-// Cuts the first word off the front of `text` and trims the rest. Returns "" when there is no word.
+// Removes the first word from `text`, with the white space around it, and returns the word. Returns "" when there is no
+// word.
 inline std::string_view takeWord(std::string_view &text) {
   text = trim(text);
   const auto length = static_cast<size_t>(std::find_if(text.begin(), text.end(), isSpace) - text.begin());

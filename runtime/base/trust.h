@@ -1,17 +1,19 @@
-// Says who could have written a file. Kernels are code, and so are the libraries that make them, so a file that another
-// user owns or may write is neither read nor opened. The folders on the path of a file are checked as strictly as the
-// file, because a user who may write a folder can put another file or folder in its place.
+// Checks that only root and this process's user can have written a file. Kernels are code, and so are the libraries
+// that make them, so a file that another user owns or may write is neither read nor opened. The folders on the path of
+// a file are checked as strictly as the file, because a user who may write a folder can put another file or folder in
+// its place.
 //
 // The rule of trust is that of sshd: everything from the root to the file belongs to root or to this process's user,
 // and neither its group nor everyone may write it. A file that its group may write is refused even when it is the
-// user's own group, because the members of a group are not known. Where a file has an access list, the bits of its
-// group are the list's mask, so access lists are covered. Unlike sshd, the library accepts a folder with the sticky bit
-// (/tmp) on the way to a file: in a sticky folder only the owner of an entry can rename it. The file's own folder must
-// not be sticky, because another user could make a new file in it, for example a log beside a database.
+// user's own group, because the members of a group are not known. If a file has an access control list, the permission
+// bits of its group are the mask of the list, so the check covers the list too. Unlike sshd, the library accepts a
+// folder with the sticky bit (/tmp) on the way to a file: in a sticky folder only the owner of an entry can rename it.
+// The file's own folder must not be sticky, because another user could make a new file in it, for example a log beside
+// a database.
 //
-// Folders are judged from the root down. Once all folders of a path are found good, only root and this user can change
-// where the path leads, so a file may afterwards be opened or made by its path. A missing folder breaks the rule of
-// trust, because another user might make it meanwhile. A missing file does not break the rule of trust.
+// Folders are checked from the root down. Once all folders of a path have passed the check, only root and this user can
+// change where the path leads, so a file may afterwards be opened or made by its path. A missing folder breaks the rule
+// of trust, because another user might make it meanwhile. A missing file does not break the rule of trust.
 //
 // The functions of trust.h take paths that are absolute and free of links (realpath); `followLinks` alone takes any
 // path. The other functions refuse every symbolic link, because a link in such a path leads nowhere or was made after
@@ -28,8 +30,8 @@ namespace nsa {
 // Checks the file and all folders on its path.
 std::string whyNotTrusted(const std::string &path);
 
-// Follows the links of a path to its file. Each link on the way is judged as a file is: by its owner, by its folder,
-// and by the way to that folder. Only root and this user can change where an accepted path leads.
+// Follows the links of a path to its file. Each symbolic link that is followed is checked like a file: its owner, its
+// folder, and the folders above. Only root and this user can change where an accepted path leads.
 struct FollowedPath {
   std::string file;  // absolute and free of links; "": there is none
   std::string fault; // why the file, or a link to it, is not trusted

@@ -1,6 +1,6 @@
 // Converts the input structs of the C ABI to the engine's values, and the engine's values back to structs for the host.
-// `convert` checks the sizes of structs, reserved fields and the ranges of enumerations. Every other rule is checked
-// where the value is used.
+// `convert` checks the sizes of structs, reserved fields and the ranges of enumerations. All other rules are checked by
+// the functions of the engine that use the values.
 // Thread-safety: pure functions.
 #pragma once
 

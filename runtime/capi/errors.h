@@ -15,7 +15,8 @@ namespace nsa::capi {
 // Fills the caller's nsa_error, which may be null, and cuts texts that are too long.
 nsa_status report(const Status &status, nsa_error *error);
 
-// Runs a C entry's body, which returns Status. No exception leaves the library.
+// Calls the body of a function of the C ABI, converts the Status that the body returns, and catches its exceptions. No
+// exception leaves the library.
 template <typename Body> nsa_status guarded(nsa_error *error, Body body) {
   try {
     return report(body(), error);

@@ -1,6 +1,6 @@
-// The CPU behind the engine's Device interface. CPU kernels are made for a feature level (x86-64-v3 or v4). The feature
-// level is in the device key and in the kernel's manifest. A kernel that was stored for a higher feature level than
-// this processor has is therefore not found and never runs.
+// Implements the engine's interface Device for the CPU. CPU kernels are made for a feature level (x86-64-v3 or v4). The
+// feature level is in the device key and in the kernel's manifest. A kernel that was stored for a higher feature level
+// than this processor has is therefore not found and never runs.
 // Thread-safety: as Device.
 #pragma once
 
@@ -14,8 +14,8 @@ namespace nsa::cpu {
 
 class CpuDevice final : public Device {
 public:
-  // `threads`: 0 means all cores. `features`: "" means the best feature level of this processor; a level that the
-  // processor lacks is an invalid argument.
+  // `threads`: 0 means all cores. `features` is the feature level for which kernels are made; "" means the highest
+  // level of this processor. A level that the processor lacks is an invalid argument.
   static Result<std::unique_ptr<Device>> open(int threads, const std::string &features);
 
   bool isGpu() const override { return false; }

@@ -19,7 +19,7 @@ using KernelFunction = void (*)(const uint64_t *slots, const int32_t programId[3
 
 class CpuImage {
 public:
-  // `entryOffset` is where the kernel begins within the image.
+  // `entryOffset` is the offset in bytes of the kernel's first instruction in the image.
   static Result<std::unique_ptr<CpuImage>> map(std::span<const std::byte> image, uint64_t entryOffset);
   ~CpuImage();
   CpuImage(const CpuImage &) = delete;

@@ -1,4 +1,5 @@
-// A CPU kernel that is ready to run: its mapped image, and the pool that runs the grid.
+// A loaded CPU kernel: its image, which is mapped into memory, and the pool of threads that runs the programs of its
+// grid.
 // Ownership: a kernel owns its image and borrows the pool.
 // Thread-safety: immutable; many threads may launch it at once.
 #pragma once
@@ -17,8 +18,8 @@ public:
                                               std::span<const std::byte> image);
 
   Status launch(const uint64_t *slots, const int32_t (&grid)[3], void *workspace, void *stream) const override;
-  // The bytes of scratch memory that the calling thread needs, because it runs programs too. Each caller of a CPU
-  // kernel needs scratch of its own, because many threads may run one plan.
+  // The bytes of scratch memory that the calling thread needs, because it runs programs too. Each thread that launches
+  // a CPU kernel needs its own scratch memory, because many threads may run one plan.
   size_t workspaceBytes() const override { return scratchBytes; }
   Status writeMap(const TensorMapShape &shape, uint64_t *slots) const override {
     assert(false && "a kernel of the CPU has no tensor maps");

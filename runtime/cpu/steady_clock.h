@@ -1,4 +1,4 @@
-// A LaunchClock for a device whose launches return when they are done.
+// A LaunchClock for the CPU, where a launch returns when the kernel has ended.
 // Thread-safety: one thread at a time.
 #pragma once
 

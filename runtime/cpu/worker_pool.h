@@ -1,8 +1,8 @@
-// Runs the programs of a grid on all cores. Workers are parked between runs. The calling thread runs programs too.
-// Programs are handed out in small chunks, because causal rows differ in length. The pool uses neither TBB nor OpenMP,
-// because the host process may have another version of them.
-// Thread-safety: `run` may be called by many threads at once; it allocates nothing and takes no lock. The child of a
-// fork gets fresh workers with its first call of `run`.
+// Runs the programs of a grid on all cores. Workers are parked between runs. The calling thread runs programs too. The
+// threads take the programs in small chunks, because with a causal mask the programs take different times. The pool
+// uses neither TBB nor OpenMP, because the host process may have another version of them.
+// Thread-safety: `run` may be called by many threads at once; it allocates nothing and takes no lock. In the child of a
+// fork, the first call of `run` makes new worker threads.
 #pragma once
 
 #include "runtime/cpu/cpu_image.h"
@@ -17,7 +17,7 @@ namespace nsa::cpu {
 
 class WorkerPool {
 public:
-  // `threads` is at least 1 and counts the calling thread.
+  // `threads` is the number of threads that run programs, including the calling thread; it is at least 1.
   explicit WorkerPool(int threads);
   ~WorkerPool();
   WorkerPool(const WorkerPool &) = delete;

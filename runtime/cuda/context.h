@@ -1,4 +1,5 @@
-// The device's primary context, which every CUDA user of the process shares, and scopes that make it current.
+// The primary CUDA context of a device, which all users of CUDA in a process share, and a scope object that makes the
+// context current.
 // Thread-safety: many threads may enter a PrimaryContext; a ContextScope belongs to one thread.
 #pragma once
 

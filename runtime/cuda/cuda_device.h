@@ -1,7 +1,7 @@
-// One GPU behind the engine's Device interface: primary context, modules, status words, and memory and clock for
-// tuning. Reading the device's name, its target and its limits needs no CUDA context. A thread of the device may make
-// the CUDA context while the caller compiles. Calls that need the context wait for it, and fail when the context cannot
-// be made.
+// Implements the engine's interface Device for one GPU: it has the primary CUDA context, loads cubins, allocates status
+// words, and has device memory and clocks for tuning. Reading the device's name, its target and its limits needs no
+// CUDA context. A thread of the device may make the CUDA context while the caller compiles. Calls that need the context
+// wait for it, and fail when the context cannot be made.
 // Thread-safety: as Device.
 #pragma once
 
@@ -23,8 +23,8 @@ namespace nsa::cuda {
 
 class CudaDevice final : public Device {
 public:
-  // kAtOnce makes the context within `open`. kBeside makes the context on a thread of its own where the process has no
-  // context on the device yet; an error of kBeside appears in the first call that needs the context.
+  // With kAtOnce, `open` makes the CUDA context before it returns. With kBeside, a new thread makes the context if the
+  // process has none on the device yet, and the first call that needs the context returns an error of this thread.
   enum class Start { kAtOnce, kBeside };
   static Result<std::unique_ptr<Device>> open(int ordinal, Start start = Start::kAtOnce);
   ~CudaDevice() override;

@@ -11,8 +11,8 @@ namespace nsa::cuda {
 
 class CudaKernel final : public Kernel {
 public:
-  // Loads the cubin, finds its entry and sets the entry's limit of shared memory, so that the first launch does no lazy
-  // work.
+  // Loads the cubin, finds its entry and sets the entry's limit of shared memory, so that the first launch takes no
+  // longer than later ones.
   static Result<std::unique_ptr<Kernel>> load(const PrimaryContext &context, const DeviceInfo &device,
                                               const Manifest &manifest, std::span<const std::byte> cubin);
   ~CudaKernel() override;

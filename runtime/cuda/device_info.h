@@ -23,17 +23,18 @@ struct DeviceInfo {
   int64_t bandwidthGBs = 0; // theoretical, to the nearest hundred: it tells models apart and is no measurement
   int64_t sharedBytesOptIn = 0;
 
-  // Returns the device key, under which choices are stored: the model's name, and the numbers that tell models of one
-  // name apart. "NVIDIA H200 sms=132 l2_bytes=... bandwidth_gbs=4800".
+  // Returns the device key, under which choices are stored: the name of the GPU's model, and numbers in which models
+  // with the same name differ. "NVIDIA H200 sms=132 l2_bytes=... bandwidth_gbs=4800".
   std::string key() const;
 };
 
-// Returns the target for a compute capability. A minor version that is not known takes the target of the nearest lower
-// minor version of its major version, or else of the nearest one. A compute capability below 8.0, or of a major version
-// that no generated code exists for, is the error kUnsupported.
+// Returns the target for a compute capability. For an unknown minor version, targetOf returns the target of the nearest
+// lower minor version with the same major version, or else of the nearest higher one. A compute capability below 8.0,
+// or of a major version that no generated code exists for, is the error kUnsupported.
 Result<std::string> targetOf(int computeMajor, int computeMinor);
 
-// Reads the facts of a device. A device ordinal out of range is an invalid argument, and the error lists the devices.
+// Reads the DeviceInfo of a device from the driver. A device ordinal out of range is an invalid argument, and the error
+// lists the devices.
 Result<DeviceInfo> readDeviceInfo(const Driver &driver, int ordinal);
 
 } // namespace nsa::cuda

@@ -28,8 +28,8 @@ public:
 
   int version() const { return driverVersion; } // 12040 = 12.4
 
-  // Makes a Status of a driver's result. A device error names the call, the driver's code and the code's text. The
-  // driver's error "out of memory" becomes kOutOfMemory.
+  // Converts the result of a driver call to a Status. A device error names the call, the driver's code and the code's
+  // text. The driver's error "out of memory" becomes kOutOfMemory.
   Status check(DriverResult result, const char *call) const;
 
 private:
@@ -39,8 +39,8 @@ private:
 // Returns the text of a driver version: "12.4" of 12040.
 std::string versionText(int version);
 
-// Leaves the enclosing function with an error when a driver call fails: NSA_CUDA_CALL(driver, memAlloc, (&pointer,
-// bytes)).
+// Makes a driver call, and returns from the enclosing function with an error if the call fails: NSA_CUDA_CALL(driver,
+// memAlloc, (&pointer, bytes)).
 #define NSA_CUDA_CALL(driver, entry, arguments)                                                                        \
   do {                                                                                                                 \
     if (::nsa::cuda::DriverResult nsaResult = (driver).entry arguments; nsaResult != ::nsa::cuda::kSuccess)            \

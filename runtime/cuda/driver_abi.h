@@ -1,8 +1,8 @@
 // The part of the CUDA driver's binary interface that the runtime uses. The driver's interface is declared here so that
-// neither building nor installing needs a CUDA toolkit. The names of the declarations lack the prefix that they have in
-// cuda.h. The values of the declarations are equal to those in cuda.h, and tests/unit/runtime/cuda_abi_test.cpp
-// compares them where a toolkit is found. The driver's interface is stable since driver 12.0: cuGetProcAddress is asked
-// for the version 12.0 of each entry.
+// neither building nor installing needs a CUDA toolkit. The declarations have the names of cuda.h without the prefixes
+// CU and cu. The values of the constants are equal to those of cuda.h; tests/unit/runtime/cuda_abi_test.cpp checks this
+// if a CUDA toolkit is installed. The driver's interface is stable since driver 12.0: cuGetProcAddress is asked for the
+// version 12.0 of each entry.
 #pragma once
 
 #include <cstddef>

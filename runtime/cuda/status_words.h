@@ -1,8 +1,9 @@
-// The status words of plans, in host memory that the device addresses too. A kernel touches its status word only to
-// report, so the bus costs nothing, and the host reads and clears a status word without a driver call. Status words
-// come from slabs. The first slab of status words is made at start, so that a plan can be made while a stream captures.
+// The status words of plans, in host memory that the device addresses too. A kernel accesses its status word only to
+// report an error, so a launch without errors causes no traffic on the bus. The host reads and clears a status word
+// without a driver call. Status words come from slabs. The first slab (array) of status words is allocated when the
+// device is opened, so that a plan can be made during a stream capture.
 // Ownership: a StatusWords borrows the context.
-// Thread-safety: all functions take one mutex; no function is on the launch path.
+// Thread-safety: all functions lock one mutex; nsa_run calls none of them.
 #pragma once
 
 #include "runtime/cuda/context.h"

@@ -22,8 +22,8 @@ public:
   static constexpr size_t kSets = 8, kWays = 4;
   static size_t setOf(const TensorMapShape &shape);
 
-  // Returns the tensor map of a shape. Where the cache lacks the map, `encode(shape, map)` makes it. The returned
-  // pointer is valid until the next call of `find`.
+  // Returns the tensor map of a shape. If the cache does not have the map, `find` calls `encode(shape, map)` to make
+  // it. The returned pointer is valid until the next call of `find`.
   template <typename Encode> Result<const TensorMap *> find(const TensorMapShape &shape, const Encode &encode) {
     std::array<Entry, kWays> &set = sets[setOf(shape)];
     auto entry = std::ranges::find(set, shape, &Entry::shape);

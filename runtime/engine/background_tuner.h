@@ -1,9 +1,9 @@
 // Tunes, on one thread of the engine, the problems whose plans got a kernel that is not tuned or is outdated. The
 // tuner's queue holds each problem once.
-// Ownership: an engine owns the tuner; the tuner's thread begins with the first problem. Neither the tuner's destructor
-// nor the end of the process waits for a whole tuning: queued problems are dropped, and the tuning in progress ends
-// after at most one more compilation or measurement. The destructor and the end of the process do wait for a callback
-// of the host that is running.
+// Ownership: an engine owns the tuner. The tuner starts its thread when the first problem is added. Neither the tuner's
+// destructor nor the end of the process waits for a whole tuning: queued problems are dropped, and the tuning in
+// progress ends after at most one more compilation or measurement. The destructor and the end of the process do wait
+// for a callback of the host that is running.
 // Thread-safety: all functions may be called by many threads at once. The child of a fork does not touch the tuner of
 // its parent.
 #pragma once

@@ -1,7 +1,7 @@
-// The tensors of a call by name, and the rules that hold for a tensor of any operator: dtype, rank, extents, strides
-// and pointer.
+// Finds the tensors of a call by name, and checks the rules that are the same for the tensors of all operators: on
+// dtype, rank, extents, strides and pointer.
 // Ownership: a BoundTensors borrows the bindings.
-// Thread-safety: values; checking allocates only on an error.
+// Thread-safety: a BoundTensors is never changed. Its checks allocate memory only for an error.
 #pragma once
 
 #include "runtime/base/kernel_arguments.h"
@@ -21,7 +21,7 @@ public:
   // Returns the tensor that is bound to a name, or nullptr if no tensor is bound to it.
   const Tensor *find(TensorName name) const { return bindings.find(name); }
   uint64_t names() const { return bindings.names(); } // the bits Bindings::bit of all bound tensors
-  // Returns the tensor that is bound to a name. A tensor must be bound to it.
+  // Returns the tensor that is bound to a name, which must be bound.
   const Tensor &operator[](TensorName name) const { return *bindings.find(name); }
 
   // Checks pointer, dtype, rank and strides, but no extent.
@@ -31,8 +31,8 @@ public:
   Status checkExtent(TensorName name, int axis, int64_t expected, std::string_view source,
                      std::string_view sourceName = "") const;
   Status checkContiguous(TensorName name, int lastAxis) const;
-  // Checks that no two elements share memory. The function is for a tensor that is written, and whose shape and strides
-  // were checked before.
+  // Checks that no two elements of a tensor share memory. checkDisjoint is for an output tensor whose shape and strides
+  // were already checked.
   Status checkDisjoint(TensorName name) const;
 
   // Returns the stride of an axis in elements. An axis with an extent of 1 gives the stride 0, because such an axis may

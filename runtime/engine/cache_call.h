@@ -38,7 +38,7 @@ public:
   // keys. `checkSharedPools` must be called after all operands were checked.
   Status checkSharedPools() const;
 
-  // Returns how many tokens of each sequence the cache has room for.
+  // Returns how many tokens of each sequence the cache can hold.
   int64_t capacity() const { return room; }
 
 private:

@@ -1,7 +1,7 @@
 // Checks the tensors that the caller bound for one call by every rule of docs/specification.md 2, and converts them to
 // the values of the kernels' arguments.
 // Ownership: a call borrows the tensors and their data.
-// Thread-safety: values; checking allocates only on an error.
+// Thread-safety: the structs are values. Checking a call allocates memory only for an error.
 #pragma once
 
 #include "runtime/base/kernel_arguments.h"
@@ -24,7 +24,7 @@ struct CallRules {
   ScalarSlots scalars = {}; // 0 for scalars that depend on tensors
 };
 
-// A checked call: the values that the kernels' arguments are filled with.
+// The tensors, scalars and sizes of one call that prepareCall has checked, as kernels receive them.
 struct Call {
   // The tensors by the name of the operand. If the caller bound K and not K_WIN, the entry of K_WIN is the tensor K.
   SparseViews<kTensorNames> tensors;

@@ -17,7 +17,8 @@
 
 namespace nsa {
 
-// The defining kernel for each role. The pointer is null if the kernel of the role is not compared.
+// The defining kernel for each Role of an operator's kernels. A pointer is null if the kernel with that Role is not
+// compared.
 struct Definitions {
   std::array<std::shared_ptr<const KernelCore>, kRoles> kernels;
 
@@ -69,7 +70,7 @@ private:
   std::array<Errors, kRoles> errors;
 };
 
-// What a plan that compares keeps between runs. Thread-safety: the mutex guards the report.
+// The data that a plan that compares keeps from one run to the next. Thread-safety: the mutex guards the report.
 struct ComparisonState {
   std::shared_ptr<const Definitions> definitions;
   std::mutex mutex;

@@ -1,5 +1,5 @@
 // Counts what an engine has done since it opened (nsa_stats in nsa/nsa.h).
-// Thread-safety: any thread raises the counters, with no order between the changes.
+// Thread-safety: any thread may raise a counter, and another thread may see changes of two counters in any order.
 #pragma once
 
 #include "runtime/engine/fallback_ladder.h"

@@ -20,9 +20,9 @@ public:
   // A function that returns the kernel for the other steps of decode, whose candidates are not measured in this trial.
   using Serve = std::function<Result<std::shared_ptr<const KernelCore>>(const Spec &spec, const Maxima &maxima)>;
 
-  // `part` is the spec of decode with the operator of the kernel that is tried. If the tensors for all sequences of
-  // `maxima` do not fit into `mostBytes`, the trial has fewer sequences. The routes and the number of splits are still
-  // those of the full `maxima`.
+  // `part` is the spec of the call of decode, but its field `op` is the operator of the candidate kernel. If the
+  // tensors for all sequences of `maxima` do not fit into `mostBytes`, the trial has fewer sequences. The routes and
+  // the number of splits are still those of the full `maxima`.
   static Result<std::unique_ptr<Trial>> make(Device &device, const Spec &part, const Maxima &maxima, uint64_t seed,
                                              double mostBytes, const Serve &serve);
 
@@ -45,10 +45,10 @@ private:
   Bindings bindings(int64_t time) const;
   // Sets the number of tokens that are in the cache before the call.
   Status setLengths(const std::vector<int32_t> &lengths);
-  // Returns whether the tried kernel writes the cache. A cache that the tried kernel writes must be restored, so that
-  // the wrong output of one candidate is not an input of the next candidate.
+  // Returns whether the candidate kernel writes the cache. A cache that the candidate kernel writes must be restored,
+  // so that the wrong output of one candidate is not an input of the next candidate.
   bool writesCache() const { return role == Role::kAppend || role == Role::kCompress; }
-  // Runs all kernels of the call, with `kernel` in the place of the tried kernel.
+  // Runs all kernels of the call, with `kernel` as the candidate kernel.
   Status runAll(const LoadedKernel &kernel, int64_t time, DeviceBuffer &workspace, size_t &workspaceBytes,
                 LaunchTap *tap);
   Status recordTimed();

@@ -59,18 +59,18 @@ public:
 
   virtual Result<std::unique_ptr<Kernel>> load(const Manifest &manifest, std::span<const std::byte> binary) = 0;
   virtual Result<bool> isCapturing(void *stream) const { return false; }
-  // ignoreCaptures must be called on a thread that the library began. After ignoreCaptures, a stream capture that the
-  // host begins does not concern what the calling thread does.
+  // ignoreCaptures must be called on a thread that the library began. After ignoreCaptures, the calling thread may call
+  // CUDA functions that are otherwise forbidden while the host captures a stream.
   virtual void ignoreCaptures() const {}
   // Returns the stream on which the library launches kernels that no caller asked for, such as those of tuning: NULL on
   // the CPU; on a GPU valid after the first successful allocation. The library's own stream neither waits for the
   // host's streams nor delays them. The legacy stream (null) would wait for the host's streams and delay them, and
   // would break a capture on any stream of the host.
   virtual void *ownStream() const { return nullptr; }
-  // Returns the largest grid along an axis.
+  // Returns the greatest number of programs that a grid may have along an axis.
   virtual int64_t gridLimit(int axis) const = 0;
-  // Returns how many multiprocessors there are, for kernels whose programs stay and take one piece of work after
-  // another.
+  // Returns the number of multiprocessors of the device. It is the grid size of kernels whose programs loop over the
+  // work (persistent kernels).
   virtual int64_t multiprocessors() const = 0;
 
   // Returns a status word: kDeviceStatusWords integers in which a kernel reports lengths that break a rule. A status

@@ -1,8 +1,8 @@
 // The engine owns one device, one kernel cache and the plans in memory. An engine belongs to one process
 // (engine_handle.h handles forks).
 // Ownership: an engine lives until its handle is released and its last plan is given back, in either order.
-// Thread-safety: all functions may be called by many threads at once. Finding a plan in memory takes only locks that
-// few threads share. Running a plan uses no member of the engine but the device and one counter.
+// Thread-safety: all functions may be called by many threads at once. Each lock that is taken to find a plan in memory
+// is used by few threads. Running a plan uses no member of the engine but the device and one counter.
 #pragma once
 
 #include "runtime/base/process.h"
@@ -68,7 +68,7 @@ private:
   Result<std::shared_ptr<const PlanCore>> make(const Spec &spec, const Maxima &maxima);
   // Tunes the kernels of a plan in the background, and puts a plan core with the fastest kernels into the map of plans.
   Status tuneMeanwhile(const BackgroundTuner::Job &job, const BackgroundTuner::StopSignal &stop, bool &better);
-  // Returns whether the engine's gates replace the caller's gates for this spec.
+  // Returns whether a gate override of the engine replaces the tensor GATES in calls of this spec.
   bool overridesGates(const Spec &spec) const { return gateOverride && gateOverride->concerns(spec); }
   // If the engine has a plan record, adds to it a plan that was made, or that could not be made because a kernel or the
   // compiler was missing.

@@ -1,8 +1,9 @@
 // Finds the stored kernels that can be used for a problem for which no kernel is stored, in the order in which the
-// planner tries them. docs/deploying_without_a_compiler.md describes the steps of the ladder for users. A step of the
-// ladder promises a right result, and no speed. Lengths choose a kernel and are never compiled in, so a kernel that was
-// chosen for one length computes a right result at every length. A cubin runs only on devices for whose architecture
-// (sm_90a, ...) it was compiled, or on newer devices where that architecture allows it.
+// planner tries them. docs/deploying_without_a_compiler.md describes the steps of the ladder for users. A kernel of any
+// step computes correct results, but it may be slower than a kernel that was tuned for the problem. Lengths choose a
+// kernel and are never compiled in, so a kernel that was chosen for one length computes a right result at every length.
+// A cubin runs only on devices for whose architecture (sm_90a, ...) it was compiled, or on newer devices where that
+// architecture allows it.
 // Thread-safety: values and pure functions.
 #pragma once
 
@@ -16,7 +17,7 @@
 
 namespace nsa {
 
-// How near a stored kernel is to the problem that it is used for, from the best step to the worst.
+// The kinds of kernels that can be used for a problem, from the best to the worst.
 enum class FallbackStep : int {
   kExact = 0,        // no fallback: stored for this problem and device
   kNearest = 1,      // for other lengths, batches or windows on this model

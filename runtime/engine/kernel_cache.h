@@ -43,7 +43,7 @@ public:
   KernelCache(CacheSettings settings, Logger logger);
 
   // Finds a choice in this order: a tuned choice of the database, a tuned choice of a pack, an untuned choice of the
-  // database, an untuned choice of a pack. The kernel that a choice names may come from any layer.
+  // database, an untuned choice of a pack. The kernel that a choice names may be stored in the database or in any pack.
   std::optional<Hit> find(const std::string &problem, const std::string &device);
   // `peek` returns what `find` returns, but changes no file. `find` writes the time of use into the database, and
   // renames a damaged database.
@@ -54,14 +54,14 @@ public:
 
   // Lists the choices for an operator's problems on all devices: those of the database (layer 0), then those of each
   // pack. The choices of a layer are in ascending order of problem and device. A ChoiceSummary has neither the
-  // measurements of the choice nor the binary of its kernel. Each call of choicesOf reads the files anew and makes no
-  // file; the list is empty when no file works.
+  // measurements of the choice nor the binary of its kernel. Each call of choicesOf reads the files again and makes no
+  // file. The list is empty if no file can be read.
   std::vector<ChoiceSummary> choicesOf(const std::string &op);
-  // Returns the kernel with this content, from any layer. `kernelOf` makes no file.
+  // Returns the kernel with this digest of its content, from the database or from a pack. `kernelOf` makes no file.
   std::optional<StoredKernel> kernelOf(const std::string &content);
 
-  // Returns the measured threshold of a name; the threshold of the database comes before a threshold of a pack. nullopt
-  // means that the threshold was never measured. A threshold may also have the value "never" (StoredRoute::kNever).
+  // Returns the measured threshold with this name. If the database and a pack have it, the threshold of the database is
+  // returned. Returns nullopt if neither has it. A threshold may also have the value "never" (StoredRoute::kNever).
   std::optional<StoredRoute> findRoute(const std::string &family, const std::string &device, const std::string &name);
   // Stores a threshold. The error of putRoute says why the threshold was not stored.
   Status putRoute(const StoredRoute &route);
@@ -98,7 +98,7 @@ private:
   Status written(const KernelStore &into, Status status);
   std::optional<Hit> findIn(KernelStore *from, const std::string &problem, const std::string &device);
   std::optional<StoredKernel> kernelFrom(KernelStore *from, const std::string &content);
-  // The first call of `packs` opens the packs. Packs that are refused are left out.
+  // The first call of `packs` opens the packs. `packs` does not return packs that were refused.
   const Packs &packs();
   void openPacks();
   void warn(const std::string &text);

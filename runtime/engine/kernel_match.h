@@ -11,7 +11,7 @@
 namespace nsa {
 
 // checkServes fails when operator, target or a compiled-in value of the manifest differs from the problem: a row with
-// such a manifest is damaged or foreign.
+// such a manifest is damaged or was stored for another problem.
 inline Status checkServes(const Manifest &manifest, const Problem &problem, const std::string &target) {
   if (manifest.op != problem.op)
     return Status::invalid("operator", manifest.op, "must be " + problem.op);

@@ -47,8 +47,8 @@ private:
   // after its last partial result.
   std::array<int64_t, 3> counts = {}, first = {}, past = {};
   int64_t rows = 0, heads = 0, kvHeads = 0, vDim = 0, selCount = 0;
-  // `blocks` is the number of selection blocks of a query. `kept` is how many of them the kernel `rank` keeps; it is 0
-  // if `rank` is not launched.
+  // `blocks` is the number of selection blocks of a query. `kept` is how many of the blocks the kernel `rank` keeps; it
+  // is 0 if `rank` is not launched.
   int64_t blocks = 0, kept = 0;
   size_t output = 0, lse = 0, lseHeads = 0, reads = 0, scores = 0, keptScores = 0, keptBlocks = 0, choice = 0;
 };

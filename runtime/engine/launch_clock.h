@@ -14,7 +14,7 @@ public:
   virtual ~LaunchClock() = default;
   // Records the time at which the stream reaches this point. On a GPU `mark` enqueues an event and does not wait.
   virtual Status mark(void *stream) = 0;
-  // Waits for the last mark. Returns the milliseconds from each mark to the next mark.
+  // Waits for the last mark. Returns the milliseconds between each recorded time and the next one.
   virtual Result<std::vector<double>> spans() = 0;
 };
 

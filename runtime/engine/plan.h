@@ -1,6 +1,7 @@
-// A plan: what a caller holds for one spec and its maxima. A plan refers to the kernels of its operator, and has the
-// CallRules by which its calls are checked, the layout of its workspace and its own status word. Plans with the same
-// plan key share a PlanCore, which has the loaded kernels and how each kernel was found or made.
+// A plan is the object with which a caller runs the operator of one spec with calls up to the sizes of the maxima. A
+// plan refers to the kernels of its operator, and has the CallRules by which its calls are checked, the layout of its
+// workspace and its own status word. Plans with the same plan key share a PlanCore, which has the loaded kernels and
+// how each kernel was found or made.
 // Ownership: plan cores belong to the engine and live as long as the engine. Plans belong to the engine's pool, and the
 // engine outlives them.
 // Thread-safety: a plan is immutable while held, except for its status word; all functions may be called by many
@@ -20,7 +21,7 @@ namespace nsa {
 class Engine;
 struct ComparisonState;
 
-// In ascending order: a plan of several kernels has the greatest source of them.
+// The enumerators are in ascending order, because the source of a plan is the greatest PlanSource of its kernels.
 enum class PlanSource { kMemory, kDatabase, kPack, kCompiled };
 std::string_view planSourceName(PlanSource source); // "memory", "database", "pack", "compiled"
 
@@ -78,13 +79,14 @@ public:
                                          void *stream) const;
   Status status(void *stream);
   size_t workspaceBytes() const { return layout.bytes; }
-  // Returns as JSON what the last run of a plan that compares has found.
+  // Returns as JSON the differences that the last run of a plan that compares has measured.
   Result<std::string> comparisonReport() const;
-  // Returns what the plan runs, as JSON. The JSON of a plan is composed when it is first asked for.
+  // Returns the description of the plan and its kernels as JSON (nsa_plan_describe). The first call of `describe`
+  // composes the text.
   const std::string &describe() const;
 
-  // Gives the plan back to its pool. When the engine's handle is gone and the plan is the engine's last, the engine
-  // ends too.
+  // Gives the plan back to its pool. If the engine's handle was released before and this was the last plan that a
+  // caller held, giveBack destroys the engine.
   static void giveBack(Plan *plan);
 
 private:

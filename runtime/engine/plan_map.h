@@ -28,7 +28,8 @@ public:
   const PlanCore *put(const PlanKey &key, std::shared_ptr<const PlanCore> core);
 
 private:
-  // A table with open addressing, at most half full. The key of a slot never changes once the slot's core can be seen.
+  // A table with open addressing, at most half full. After a writer has stored a slot's core, the key of the slot never
+  // changes, so readers need no lock.
   struct Slot {
     PlanKey key;
     std::atomic<const PlanCore *> core;

@@ -1,6 +1,6 @@
 // Makes the kernels of a plan. makeParts looks the kernels of a plan up one after another, and compiles the missing
 // kernels at the same time.
-// Thread-safety: pure except for the planner, whose functions many threads may call at once.
+// Thread-safety: many threads may call makeParts at once.
 #pragma once
 
 #include "runtime/engine/planner.h"

@@ -51,7 +51,7 @@ public:
     std::shared_ptr<KernelCore> core;
     double tuneBudgetSeconds = 0; // 0: the engine's budget
     // If `waits` is true, a stored kernel of another compiler revision is compiled again before it is used. If `waits`
-    // is false, it is used at once and compiled again in the background.
+    // is false, such a kernel is used at once and compiled again in the background.
     bool waits = true;
     Stopwatch watch{};
     std::optional<KernelCache::Hit> refused{};    // the last row that was found and could not serve
@@ -65,10 +65,10 @@ public:
   // Follows the miss policy. `find` must have found nothing before `make` is called.
   Result<std::shared_ptr<const KernelCore>> make(Search &search);
   // Tunes the kernel and stores the winner, even if a choice is already stored. Under the policy `fail`, calling `tune`
-  // is an error. When another caller tunes the same problem at this moment, `tune` waits and takes the other's result.
-  // `report` receives JSON. A kernel of an operator that has only one candidate is found or made without tuning, and
-  // `report` stays empty. If the budget ends before a candidate was measured, `tune` returns the kernel of the stored
-  // choice, or else the default kernel.
+  // is an error. If another thread or process is tuning the same problem, `tune` waits and takes the result of that
+  // tuning. `report` receives JSON. A kernel of an operator that has only one candidate is found or made without
+  // tuning, and `report` stays empty. If the budget ends before a candidate was measured, `tune` returns the kernel of
+  // the stored choice, or else the default kernel.
   Result<std::shared_ptr<const KernelCore>> tune(const Spec &spec, const Maxima &maxima, std::string &report,
                                                  double budgetSeconds = 0);
   // Tunes in the background for later plans, or makes an outdated kernel again. Where another process makes the same
@@ -133,14 +133,14 @@ private:
   void explainLadder(Search &search, ExplainDescription &explain);
   void countFallback(Search &search, FallbackStep step, const std::string &text);
   // Takes the lease on making `work`, and waits while another caller has the lease. A null lease means that the caller
-  // works without a lease. `claim` asks `stop` while it waits; true ends the wait.
+  // works without a lease. `claim` calls `stop` while it waits, and stops waiting if `stop` returns true.
   std::unique_ptr<KeyLease> claim(const Search &search, const std::string &work, const std::function<bool()> &isDone,
                                   const std::function<bool()> &stop = {});
   std::chrono::milliseconds longestWait(std::string_view work) const;
   // Returns the template that the option force_variant sets for an operator, or "" if any template may be used.
   std::string forcedTemplate(Operator op) const { return hasVariants(op) ? options.forceVariant : ""; }
-  // Returns "" when this engine may run a found kernel, or else the reason why the engine does not use the kernel
-  // although it is intact.
+  // Returns "" if this engine may use an undamaged stored kernel, or else the reason why it may not, for example the
+  // option force_variant.
   std::string whyPassedOver(const StoredChoice &choice, const Manifest &manifest) const;
   // Returns the measured threshold that decides which template is used for a problem without a stored choice.
   std::optional<StoredRoute> routeOf(const Search &search);

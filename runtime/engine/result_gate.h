@@ -8,8 +8,8 @@
 
 namespace nsa {
 
-// compareResults fails when a result is outside of its tolerance. The error of compareResults says which measure
-// failed, by how much and where.
+// compareResults fails when a result is outside of its tolerance. The error of compareResults names the output, the
+// error measure that is too large, its value and the limit.
 Status compareResults(const TuningResult &reference, const TuningResult &result, DType dtype);
 
 } // namespace nsa

@@ -1,6 +1,6 @@
-// The names of the thresholds that are measured and stored (StoredRoute), and the problems that each threshold holds
-// for. A stored threshold decides about problems for which no measured choice is stored. If a measured choice is stored
-// for a problem, the threshold does not count.
+// The names of the thresholds that tuning measures and stores (StoredRoute), and for which problems each threshold
+// applies. A stored threshold decides about problems for which no measured choice is stored. If a measured choice is
+// stored for a problem, the threshold does not count.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -13,23 +13,24 @@
 
 namespace nsa {
 
-// The two attention templates that the threshold of an attention route chooses between. Below the threshold of an
-// attention route the simple template without tensor cores serves, and from the threshold on the tile program.
+// The two attention templates that the threshold of an attention route chooses between. For fewer keys than the
+// threshold of an attention route, the kernel is made from the simple template, which uses no tensor cores; otherwise
+// from the tile program.
 inline constexpr std::string_view kTiledTemplate = "attention", kSimpleTemplate = "row_attention";
 
 // Returns the name of an operator's attention route: "window.attention_from". The route's threshold is the least number
 // of keys of a sequence from which the tile program is faster. Only dense, window and cmp have an attention route.
 std::string attentionRoute(Operator op);
 // Thresholds of templates are measured at batch 1 with as many queries as keys. Returns whether a call with these
-// maxima uses the kernels that were measured for the threshold. A call with few queries and many keys uses other
-// kernels than the measured ones, and so may a batch of short sequences.
+// maxima uses the kernels that were measured for the threshold. The result is false for calls with few queries and many
+// keys and for some batches of short sequences, because they use other kernels.
 bool isAsMeasured(const Spec &spec, const Maxima &maxima);
 
-// The name of the route for nsa with maxima at which the selection contains all blocks. Its threshold is the greatest
-// number of keys of a sequence up to which dense attention is faster than attention over the block list.
+// The name of the route for nsa with maxima at which the selection contains all blocks. The threshold of this route is
+// the greatest number of keys of a sequence up to which dense attention is faster than attention over the block list.
 inline constexpr std::string_view kDenseRoute = "sel.dense_up_to";
 // Returns whether dense attention is faster with these maxima of nsa, which must be within sel_count * sel_block. One
-// plan serves all lengths of a bucket, so the longest length of the bucket decides.
+// plan is used for all lengths of a bucket, so densePays compares the greatest length of the bucket with the threshold.
 bool densePays(const StoredRoute &route, const Spec &spec, const Maxima &maxima);
 
 // Returns the name of the route for decode with few queries and maxima of this bucket: "decode.splits batch=64

@@ -1,4 +1,4 @@
-// Whether the strides of a tensor put two of its elements into one place.
+// Finds out whether two elements of a tensor have the same memory address because of its strides.
 // Thread-safety: pure function.
 #pragma once
 
@@ -6,10 +6,10 @@
 
 namespace nsa {
 
-// Returns true only if two elements of the tensor share a place in memory. The strides must not be negative, no extent
-// may be 0, and the offset of the last element must be below 2^61.
-// The search ends after a fixed number of steps, because it is part of each run; it returns false then. Only tensors
-// with several axes whose steps interleave need so many steps. The search allocates nothing.
+// Returns true only if two elements of the tensor have the same memory address. The strides must not be negative, no
+// extent may be 0, and the offset of the last element must be below 2^61.
+// sharesElements is called in each run, so it allocates nothing, and it gives up and returns false after a fixed number
+// of steps. Only tensors with several axes whose strides interleave need so many steps.
 bool sharesElements(const Tensor &tensor);
 
 } // namespace nsa

@@ -13,10 +13,10 @@ namespace nsa {
 struct TemplateFolderState {
   // A digest over the names and contents of the folder's templates.
   std::string content;
-  // A digest over the inode and the time of the last change of each template file. When `changes` is equal
-  // before and after some work, no template changed meanwhile, not even for a moment. `changes` does not show a
-  // template file that was added and removed during the work; only a compilation that names this template would read
-  // it.
+  // A digest over the inode and the time of the last change of each template file. If `changes` is equal before and
+  // after a compilation, no template file was changed during the compilation, not even temporarily. `changes` does not
+  // show a template file that was added and removed during the compilation; only a compilation that names this template
+  // would read it.
   std::string changes;
   bool operator==(const TemplateFolderState &) const = default;
 };

@@ -21,8 +21,8 @@ struct Tensor {
   std::array<int64_t, kMaxTensorRank> strides = {}; // elements
 };
 
-// The tensors that the caller bound, by name. A call binds a few of many names of tensors, and the slots of unbound
-// names stay untouched.
+// The tensors that the caller bound, by name. A call binds only a few of the many tensor names, so the Tensor of an
+// unbound name is not even initialised.
 class Bindings {
 public:
   Bindings() {}

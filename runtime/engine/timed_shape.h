@@ -1,6 +1,6 @@
 // The sizes of the call that a tuning times, and the text that is shown with the times of the tuning. A tuning times
-// fewer queries or keys than a long call has, so that one run stays short. cutText says how many were timed, because
-// the time of 64 of 1024 queries is not the time of all 1024.
+// fewer queries or keys than a long call has, so that one run stays short. cutText says how many queries and keys were
+// timed, because the time of 64 of 1024 queries is not the time of all 1024.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -26,8 +26,8 @@ struct TimedShape {
 std::string cutText(const Spec &spec, const Maxima &maxima, const TimedShape &timed);
 
 // A stored choice keeps the text of cutText in its provenance: " timed=64_of_1024_queries". cutProvenance writes the
-// text for a provenance, and cutTextOf reads it back. cutProvenance and cutTextOf return an empty text if nothing was
-// cut.
+// text for a provenance, and cutTextOf reads it back. cutProvenance and cutTextOf return an empty text if the whole
+// call was timed.
 std::string cutProvenance(std::string_view cut);
 std::string cutTextOf(std::string_view provenance);
 

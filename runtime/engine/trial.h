@@ -14,8 +14,8 @@
 
 namespace nsa {
 
-// Launches single kernels without a plan. A TrialLaunches owns scratch, which grows, and the status word in which
-// kernels report bad lengths.
+// Launches single kernels without a plan. A TrialLaunches owns the scratch memory of the kernels, which it enlarges
+// when a kernel needs more, and the status word in which kernels report bad sequence lengths.
 class TrialLaunches {
 public:
   static Result<TrialLaunches> make(Device &device);
@@ -50,7 +50,7 @@ public:
   // Runs the kernel once on sequences of random lengths and returns its outputs. `check` fills the outputs with NaN
   // before the run.
   virtual Result<TuningResult> check(const LoadedKernel &kernel) = 0;
-  // Launches the kernel once with the lengths that are timed. On a GPU launchTimed does not wait.
+  // Launches the kernel once on the call that is timed. On a GPU launchTimed does not wait until the kernel has ended.
   virtual Status launchTimed(const LoadedKernel &kernel, void *stream) = 0;
   // Returns the shape that is timed.
   virtual const TimedShape &timedShape() const = 0;

@@ -1,4 +1,4 @@
-// Decides how much of the device's memory a trial may take, so that the host keeps room for its next allocations.
+// Decides how much of the device's memory a trial may take, so that the host can still allocate device memory.
 // Thread-safety: pure except for the device.
 #pragma once
 

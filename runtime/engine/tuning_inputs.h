@@ -1,5 +1,6 @@
 // Tensors for tuning one kernel. Two calls use the same device buffers: the timed call is as large as the spec's maxima
-// allow within a budget; the checked call is small, with drawn, uneven lengths, and its results are compared.
+// allow within a budget; the checked call is small and has sequences of different random lengths, and its results are
+// compared.
 // Ownership: a TuningInputs owns its device memory.
 // Thread-safety: one thread at a time.
 #pragma once
@@ -15,13 +16,13 @@
 
 namespace nsa {
 
-// Returns the shape that a tuning of these maxima times: as large as the maxima allow within the work that one run may
-// take, if the device has room for its tensors.
+// Returns the shape that a tuning of these maxima times: as large as the maxima and the limit for the work of one run
+// allow. The device may have too little memory for this shape.
 TimedShape timedShape(bool isGpu, const Spec &spec, const Maxima &maxima);
 
 class TuningInputs {
 public:
-  // `mostBytes` bounds the bytes of all tensors together, roughly.
+  // All tensors together have about `mostBytes` bytes or less.
   static Result<TuningInputs> make(Device &device, const Spec &spec, const Maxima &maxima, uint64_t seed,
                                    double mostBytes);
 
@@ -40,7 +41,7 @@ private:
   struct Lengths {
     std::vector<int64_t> q, k; // one for each sequence
   };
-  // What a row of a tensor belongs to.
+  // What one row of a tensor stands for: a query, a key or a compressed block.
   enum class Rows { kQueries, kKeys, kBlocks, kNone };
 
   Status fill(View view, Rows rows, const std::vector<int64_t> &extents, bool isOutput);

@@ -1,5 +1,6 @@
-// Tunes one spec once. A TuningSession gives the tuner callbacks that compile through the compiler library, compare
-// with the tile program's default result on fresh inputs, and measure on the device.
+// Tunes one spec once. A TuningSession gives the tuner three callbacks: to compile a candidate with the compiler
+// library, to compare its result with the result of the tile program on random inputs, and to measure its time on the
+// device.
 // Ownership: a TuningSession borrows everything that it is made with.
 // Thread-safety: `run` may be called once, from one thread.
 #pragma once
@@ -62,8 +63,8 @@ private:
   void restart();
   // Compiles and loads a candidate.
   Result<std::shared_ptr<KernelCore>> build(const Candidate &candidate, std::shared_ptr<const CompiledKernel> &kernel);
-  // Makes the tile program's kernel where the tile program is no candidate, because another template was forced.
-  // Returns null when the tile program cannot serve.
+  // Compiles the tile program if it is not among the candidates because force_variant names another template. Returns
+  // null if the tile program cannot be compiled.
   std::shared_ptr<KernelCore> buildDefinition();
   Status prepareReference();
 
