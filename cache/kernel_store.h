@@ -46,7 +46,8 @@ public:
     // it several times, and each sync may take a second on a disk under load.
     std::chrono::milliseconds lockedWait{20000};
     std::optional<Journal> journal{}; // unset: the journal that suits the file system
-    // A put that makes the file larger than `maxBytes` removes other kernels (cache/collection.h). 0: no limit.
+    // If a put makes the file larger than `maxBytes`, other kernels are removed from it (cache/collection.h). 0: no
+    // limit.
     int64_t maxBytes = 0;
   };
   // Opens the store. Creates the store's file and missing directories (mode 0700) unless the store is read-only.
@@ -55,20 +56,21 @@ public:
   static Result<std::unique_ptr<KernelStore>> open(const Options &options, std::string &warning);
   ~KernelStore();
 
-  // Lookups return nullopt if the row is not stored, is damaged or is out of reach; the last two cases are counted. A
-  // bad file never makes a lookup fail.
+  // Lookups return nullopt if the row is not stored, is damaged or cannot be read because the file failed; damaged rows
+  // and failed reads are counted. A damaged or unreadable file never makes a lookup fail.
   Result<std::optional<StoredChoice>> findChoice(const std::string &problem, const std::string &device);
   Result<std::optional<StoredKernel>> findKernel(const std::string &content);
 
   // Stores the kernel, and the choice that names it if there is one, in one transaction. `put` replaces an older choice
-  // of the same problem and device, but never an intact tuned choice by an untuned one. A failed `put` leaves the file
-  // as it was and is counted. After a failed `put` the caller continues with the kernel that it has.
+  // of the same problem and device, except that an untuned choice never replaces an undamaged tuned choice. A failed
+  // `put` leaves the file as it was and is counted. After a failed `put` the caller continues with the kernel that it
+  // has in memory.
   Status put(const StoredKernel &kernel, const StoredChoice *choice);
 
   // Stores a threshold between two algorithms. A stored threshold replaces a route of the same family, device and name,
   // with its evidence.
   Status putRoute(const StoredRoute &route);
-  // Returns nullopt if the route is not stored or out of reach.
+  // Returns nullopt if the route is not stored or the file cannot be read.
   Result<std::optional<StoredRoute>> findRoute(const std::string &family, const std::string &device,
                                                const std::string &name);
 
@@ -78,12 +80,12 @@ public:
   // CacheFile::wouldCollect tells the result beforehand.
   Result<CollectionReport> collect(const CollectionRules &rules);
 
-  // These four serve KeyLease (cache/lease.h). An error means that this store has no leases, because it cannot be
-  // written or the file failed.
+  // These four serve KeyLease (cache/lease.h). An error means that this store cannot give leases, because its file
+  // cannot be written or has failed.
   Result<std::optional<LeaseRow>> findLease(const LeaseKey &key);
-  // Replaces the lease `expected` by `row`. Returns false when the file has another lease than `expected`.
+  // Replaces the lease `expected` by `row`. Returns false when the lease in the file is not `expected`.
   Result<bool> swapLease(const LeaseKey &key, const std::optional<LeaseRow> &expected, const LeaseRow &row);
-  // Returns false when another owner has the lease by now.
+  // Returns false when another owner has taken the lease in the meantime.
   Result<bool> renewLease(const LeaseKey &key, const std::string &owner, int64_t expiresMs);
   void dropLease(const LeaseKey &key, const std::string &owner);
 
@@ -93,14 +95,14 @@ public:
   // The choices of one operator, without evidence, in ascending order of problem and device.
   Result<std::vector<ChoiceSummary>> summarizeChoices(const std::string &op);
   StoreCounters counters() const;
-  // The path of the store's file, or ":memory:" if the store keeps nothing on disk.
+  // The path of the database file, or ":memory:" if the store keeps nothing on disk.
   std::string path() const;
   bool isReadOnly() const;
-  // Why the store is limited, in the words of `open`'s warning. "" when it is not. A file may also be lost later: it
-  // may be damaged in use, or out of reach when it is opened again after a fork.
+  // Says why the store is limited, in the same words as the warning of `open`. "" when it is not. The file may also
+  // fail later: it may be damaged while it is used, or it may not be accessible when it is opened again after a fork.
   std::string trouble() const;
-  // Says what the store does in another way than usual without being limited, for example on a network file system. ""
-  // when nothing.
+  // Says in which way the store works differently without being limited, for example on a network file system. "" when
+  // nothing.
   std::string note() const;
 
 private:

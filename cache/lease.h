@@ -1,12 +1,14 @@
-// The right to make something alone, as one caller sees it. What the holder of a lease makes, other processes wait for
-// and then take. A lease only saves work. A caller that cannot have a lease, because the file cannot be written, works
-// without a lease. Two callers that both believe that they hold one lease do the work twice and store the same.
-// A holder renews its lease on a thread of its own until it releases it. A lease ends when its process has ended, which
-// other processes of the same host see at once. A lease also ends when it was not renewed for `lease`, by the steady
-// clock of the process that looks. A lease of another host also ends when it has expired by the wall clock. With these
-// rules no jump of a clock can block a process for longer than `lease`.
+// A lease is the right of one process to compile or tune something alone; a KeyLease is a lease as one caller sees it.
+// Other processes wait until the holder of a lease has made the kernel or choice, and then use it. A lease only saves
+// work. A caller that cannot get a lease, because the file cannot be written, works without a lease. If two callers
+// both believe that they hold the same lease, both do the work and store the same result.
+// While a holder has a lease, a separate thread renews it. A lease ends when the process that holds it has ended, which
+// other processes of the same host see at once. A lease also ends when it was not renewed for the time `lease`,
+// measured by the steady clock of the process that checks it. A lease of another host also ends when it has expired by
+// the wall clock. With these rules no jump of a clock can block a process for longer than `lease`.
 // Ownership: a KeyLease borrows its store.
-// Thread-safety: one thread at a time may use a KeyLease; in the child of a fork a KeyLease holds nothing.
+// Thread-safety: one thread at a time may use a KeyLease; after a fork, the copy of a KeyLease in the child process
+// holds no lease.
 #pragma once
 
 #include "cache/kernel_store.h"
@@ -41,7 +43,7 @@ public:
 
   // `look` reads the state of the lease and writes nothing. A waiting caller calls `look` again and again.
   State look();
-  // Takes the lease after `look` found it free. The result is kElsewhere when another caller was faster.
+  // Takes the lease after `look` found it free. The result is kElsewhere when another caller has taken the lease first.
   State take();
   void release();
 
@@ -51,9 +53,10 @@ public:
     kAlone, // there are no leases: this caller must make it without one
     kLate,  // at the end of the wait another caller still has the lease
   };
-  // Waits for the lease for at most `longest`, or until `stop` returns true, which is asked between looks. `isDone`
-  // looks for what other callers have made. `isDone` is called after each holder, and once more with the lease in hand,
-  // because a holder may have come and gone between two looks.
+  // Waits for the lease for at most `longest`, or until the callback `stop` returns true; `stop` is called each time
+  // the lease has been looked at. The callback `isDone` checks whether another caller has already made the kernel or
+  // choice. `isDone` is called each time the lease of another holder has ended, and once more after this caller has
+  // taken the lease, because another holder may have come and gone between two looks.
   Outcome acquire(std::chrono::milliseconds longest, const std::function<bool()> &isDone,
                   const std::function<bool()> &stop = {});
 

@@ -1,6 +1,6 @@
 // Copies the choices of one file into another file, with the kernels that the choices name, and copies the routes. A
 // tuned choice replaces an untuned one. Of two tuned or two untuned choices of one problem, the caller says which
-// choice stays. A choice whose kernel is missing or damaged gives way to any other choice of its problem.
+// choice stays. A choice whose kernel is missing or damaged is replaced by any other choice of its problem.
 // Thread-safety: none, like the connections.
 #pragma once
 
@@ -30,8 +30,8 @@ struct MergeReport {
   std::vector<std::string> lost;    // kernels that the destination lacks or has damaged, so that their choices gave way
 };
 
-// Merges within the caller's transaction on `to`. `day` is the day on which the kernels count as used. Returns sqlite's
-// own code.
+// Merges within the caller's transaction on `to`. `day` is stored as the day on which the copied kernels were last
+// used. Returns sqlite's own code.
 int mergeRows(sqlite::Connection &to, sqlite::Connection &from, Prefer prefer, int64_t day, MergeReport &report);
 
 } // namespace nsa

@@ -1,9 +1,9 @@
 // A pack in use: a read-only file of kernels, choices and routes that is made once and then shipped. The digest of a
-// pack is checked when the pack is opened. Later lookups serve only rows from which that digest was computed
-// (cache/pack_index.h): a kernel whose digest has changed since is a miss.
+// pack is checked when the pack is opened. Later lookups return only rows from which that digest was computed
+// (cache/pack_index.h): a kernel whose own digest has changed since then counts as not found.
 // Thread-safety: many threads may call all functions of a Pack at once. A pack survives a fork in parent and child.
-// After a fork each process opens the pack anew with its next call, and does without the pack if the path names another
-// file by then.
+// After a fork each process opens the pack anew with its next call; if the path names another file by then, the process
+// no longer uses the pack.
 #pragma once
 
 #include "cache/kernel_store.h"
@@ -26,16 +26,16 @@ public:
   std::optional<StoredChoice> findChoice(const std::string &problem, const std::string &device);
   std::optional<StoredKernel> findKernel(const std::string &content);
   std::optional<StoredRoute> findRoute(const std::string &family, const std::string &device, const std::string &name);
-  // Appends the choices of an operator, with `layer` as their layer.
+  // Appends the choices of an operator, and sets the field `layer` of each to `layer`.
   void summarizeChoices(const std::string &op, int layer, std::vector<ChoiceSummary> &choices);
 
   // All routes in ascending order of family, device and name, without evidence.
   std::vector<StoredRoute> listRoutes();
 
   std::string path() const;
-  // One line when the pack serves although no trusted key has signed it; otherwise "".
+  // Returns one line when the pack is used although no trusted key has signed it; otherwise "".
   std::string warning() const;
-  // Returns "" while the pack serves, and later the reason why the pack no longer serves.
+  // Returns "" while the pack is in use, and later the reason why the pack is no longer used.
   std::string trouble() const;
   StoreCounters counters() const;
 

@@ -38,7 +38,7 @@ struct PackFile {
   PackIndex index; // the rows, after checkDigest has found them good
 
   // Opens a pack, and checks its structure and the table `pack`. Opening does not check the rows of the pack. The error
-  // of a failed open says why the pack is not used.
+  // of a failed open says why the pack cannot be used.
   static Result<PackFile> open(const std::string &path);
   // Fails when the digest of the rows is not the digest in the table `pack`. The check of the rows does not read the
   // evidence.
@@ -55,13 +55,13 @@ private:
   bool isSignedByOneOf(const std::vector<PublicKey> &keys) const;
 };
 
-// Returns whether the file's header is the header of a pack. A file that is no pack may be a database, and opening it
-// as a database says what is wrong. A file that other users may write or replace is not opened, so isPackFile gives
-// false for it. The file is not read by a stream, because closing a stream would drop the locks that this process holds
-// on a database (cache/sqlite.h).
+// Returns whether the file's header is the header of a pack. If a file is no pack, the caller may open it as a
+// database, and that gives an error which says what is wrong with the file. A file that other users may write or
+// replace is not opened, so isPackFile gives false for it. The file is not read through a C++ stream, because closing
+// the stream would drop the locks that this process holds on the same file as a database (cache/sqlite.h).
 bool isPackFile(const std::string &path);
 
-// The error "pack 'P' is not used: ...".
+// The error whose text is "pack 'P' is not used: ...".
 Status packError(const std::filesystem::path &path, const std::string &reason, std::string hint = "");
 
 } // namespace nsa

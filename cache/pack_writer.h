@@ -1,5 +1,5 @@
-// Makes packs. Equal rows give packs of equal bytes, from whichever file the rows come and in whatever order that file
-// got them. Thread-safety: distinct files may be used from distinct threads.
+// Makes packs. Equal rows give packs of equal bytes, no matter which file the rows come from and in which order they
+// were stored there. Thread-safety: distinct files may be used from distinct threads.
 #pragma once
 
 #include "cache/cache_file.h"
@@ -21,7 +21,7 @@ struct PackRequest {
   std::string device{};                 // only devices whose key contains this text; "": all
   bool tunedOnly = false;               // only tuned choices, and those of kernels that cannot be tuned
   bool isBrief = false;                 // leaves out the evidence of choices; that of routes stays
-  // The level of zstd for the kernels, 1 to kMostCompression. 0 leaves the kernels as they are stored.
+  // The zstd level with which kernels are compressed, 1 to kMostCompression. 0 leaves the kernels as they are stored.
   int compression = 0;
   std::string source{}; // nsa_source_id of the library that writes
   ReplacingFile::Existing existing = ReplacingFile::Existing::kRefuse;
@@ -35,12 +35,12 @@ struct PackReport {
   std::vector<std::string> damaged; // contents of kernels that were left out, with the choices that name them
 };
 
-// Writes the choices that the request asks for, the kernels that they name, and the routes. A new pack gets its file
-// name when it is complete.
+// Writes the choices that the request asks for, the kernels that they name, and the routes. A new pack is written under
+// a temporary name, and gets its file name when it is complete.
 Result<PackReport> writePack(CacheFile &from, const std::string &path, const PackRequest &request);
 
-// Adds a signature. An earlier signature by the same key stays as it is. A pack with any fault is not signed, and a
-// false signature is a fault.
+// Adds a signature. If the pack already has a signature by the same key, that signature stays as it is. A pack with any
+// fault is not signed, and a false signature is a fault.
 Status signPack(const std::string &path, const SecretKey &key);
 
 } // namespace nsa

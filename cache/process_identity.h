@@ -1,5 +1,5 @@
-// Names a process so that another process can tell whether it still lives. A process id alone does not identify a
-// process: the system uses ids again, and an id means nothing on another machine or in another container.
+// Identifies a process so that another process can find out whether it is still running. A process id alone does not
+// identify a process: the system uses ids again, and an id means nothing on another machine or in another container.
 // Thread-safety: values and pure functions.
 #pragma once
 
@@ -9,7 +9,7 @@
 namespace nsa {
 
 struct ProcessIdentity {
-  // A digest of the boot and the pid namespace within which `pid` has a meaning; "" when unknown.
+  // A digest that identifies the boot of the machine and the pid namespace in which `pid` is valid; "" when unknown.
   std::string host;
   int64_t pid = 0;
   int64_t started = 0; // clock ticks after the boot
@@ -18,8 +18,8 @@ struct ProcessIdentity {
   bool operator==(const ProcessIdentity &) const = default;
 };
 
-// Returns whether a process of this host has ended. A process that waits to be reaped has ended. The answer is false if
-// the end of a process cannot be known.
+// Returns whether a process of this host has ended. A zombie process, which its parent has not reaped yet, counts as
+// ended. The answer is false if it is not known whether the process has ended.
 bool hasEnded(const ProcessIdentity &process);
 
 } // namespace nsa

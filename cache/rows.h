@@ -19,7 +19,7 @@ struct StoredKernel {
   std::vector<std::byte> binary; // a cubin or a CPU image; uncompressed here, compressed by zstd in the file
 };
 
-// One candidate of a tuning, which is kept as evidence beside the choice.
+// The result of one candidate of a tuning, which is stored as evidence for the choice.
 struct Measurement {
   std::string templateName;
   std::string config;
@@ -40,7 +40,7 @@ struct StoredChoice {
   bool operator==(const StoredChoice &) const = default;
 };
 
-// One point of the sweep behind a route.
+// One measured time of the sweep over sizes by which a route's threshold was found.
 struct RouteMeasurement {
   int64_t size = 0;    // a length, or what else the route's name counts
   std::string variant; // the algorithm
@@ -69,7 +69,7 @@ struct KernelSummary {
   Digest::Bytes digest{}; // as its row says; not checked against the binary
 };
 
-// A choice without its evidence, and what the row of its kernel says.
+// A choice without its evidence, and some fields from the row of its kernel.
 struct ChoiceSummary {
   std::string problem, device, content;
   bool tuned = false;

@@ -1,5 +1,6 @@
-// The schema of a kernel database, and the marks by which a file is recognised: sqlite's application_id says "a kernel
-// database" or "a pack", and user_version is the number of the schema. docs/cache_format.md describes every column.
+// The schema of a kernel database, and the two header fields by which a file is recognised: sqlite's application_id
+// says "a kernel database" or "a pack", and user_version is the version of the schema. docs/cache_format.md describes
+// every column.
 // Thread-safety: none, like the connection.
 #pragma once
 
@@ -26,25 +27,26 @@ enum class FileVerdict {
   kUnreachable, // cannot be opened, read or created
 };
 
-// Returns whether an extended code of sqlite says that the file system cannot lock the file.
+// Returns whether an extended result code of sqlite says that the file system cannot lock the file.
 bool isLackOfLocks(int code);
 
-// Returns what a code of sqlite says about a file that is being opened. SQLITE_OK gives kUsable.
+// Returns the verdict on a file that follows from the result code of sqlite while the file is being opened. SQLITE_OK
+// gives kUsable.
 FileVerdict verdictOf(int code);
 
-// Checks that the file's header is of the given kind, or that the file is an empty database; no other file may be
-// touched. Returns kUsable, kForeign, kNewer (databases only), or what a failure of reading means. Waits for a locked
-// file until `end`.
+// Checks that the file's header is of the given kind, or that the file is an empty database; a file of any other kind
+// must not be changed. Returns kUsable, kForeign, kNewer (databases only), or the verdict that follows from a failed
+// read. Waits for a locked file until `end`.
 FileVerdict checkHeader(const sqlite::Connection &connection, FileKind kind, std::chrono::steady_clock::time_point end);
 
-// Recognises the database and sets the connection up. With `mayWrite` it makes the schema in an empty file and brings
-// an older schema up to date. A database with an older schema that cannot be written is read as it is. A file of
-// another program, or of a newer schema, is not changed. Opening waits for a locked file until `end`; later operations
-// wait for five seconds each.
+// Checks that the file is a kernel database, and sets the options of the connection. With `mayWrite` it makes the
+// schema in an empty file and brings an older schema up to date. A database with an older schema that cannot be written
+// is read as it is. A file of another program, or with a newer schema version, is not changed. Opening waits for a
+// locked file until `end`; later operations wait for five seconds each.
 FileVerdict adoptDatabase(sqlite::Connection &connection, bool mayWrite, Journal journal,
                           std::chrono::steady_clock::time_point end);
 
-// Recognises a pack and sets its connection up; a pack is only read and never locked.
+// Checks that the file is a pack, and sets the options of its connection; a pack is only read and never locked.
 FileVerdict adoptPack(sqlite::Connection &connection);
 
 } // namespace nsa

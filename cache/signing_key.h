@@ -1,5 +1,5 @@
 // The Ed25519 keys that sign packs, and the files in which the keys are kept: one line, with a name and hexadecimal
-// digits. A digest finds damage. Only a signature says who made a pack.
+// digits. A digest finds damage. A digest cannot say who made a pack; only a signature can.
 // Thread-safety: values; the functions may be called from any thread.
 #pragma once
 
@@ -22,7 +22,8 @@ struct PublicKey {
   std::string hex() const;
   // The line that a key file contains.
   std::string text() const;
-  // Parses a line of a key file, or the digits alone. `field` names the text in the error.
+  // Parses a line of a key file, or only the hexadecimal digits of a key. `field` is the name by which the error calls
+  // the text.
   static Result<PublicKey> parse(const std::string &field, std::string_view text);
   // Reads a key file. A file of a public key must be a file that only root or this user can write, as the packs that
   // its key vouches for must be: a key that any user could have put there proves nothing.
@@ -52,14 +53,15 @@ private:
   std::array<std::byte, 32> seed{};
 };
 
-// The keys whose signatures of packs count. A pack with a false signature is refused under all rules.
+// Which public keys are trusted to sign packs, and whether a pack needs a signature. A pack with a wrong signature is
+// refused under all rules.
 struct SignatureRules {
   bool requireSignature = false; // a trusted key must have signed a pack
   std::vector<PublicKey> trusted{};
 };
 
-// Makes the rules for signatures from files of public keys. A file that cannot be used is an error where a signature is
-// required, and otherwise a line of `warnings`; the other keys count all the same.
+// Makes the rules for signatures from files of public keys. If a key file cannot be used, this is an error where a
+// signature is required, and otherwise a line of `warnings`; the other keys are used all the same.
 Result<SignatureRules> readSignatureRules(bool requireSignature, const std::vector<std::string> &keyFiles,
                                           std::vector<std::string> &warnings);
 

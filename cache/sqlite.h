@@ -1,7 +1,7 @@
 // The small part of sqlite that the store needs, as RAII: a connection with cached statements, and a query that resets
-// its statement when it goes out of scope. Results are sqlite's own codes, and nothing throws.
-// A file's schema is SQL that the file's writer chose. A connection therefore opens guarded: sqlite may read the
-// schema, and no SQL of the schema can run for long. The guard is lifted once the schema is known
+// its statement when it goes out of scope. Functions return sqlite's own result codes, and none of them throws.
+// The schema in a database file is SQL that the writer of the file chose. A new connection is therefore guarded: sqlite
+// may read the schema, but no SQL of the schema can run for long. The guard is lifted once the schema is known
 // (cache/known_schema.h).
 // Thread-safety: a connection has none; the store's mutex guards a connection and its queries.
 #pragma once
@@ -34,34 +34,35 @@ public:
   // Opens a database. If a file cannot be opened, the connection is empty and `result` has sqlite's code. `flags` are
   // those of sqlite3_open_v2.
   static Connection open(const std::string &name, int flags, int &result);
-  // Opens a file that does not change. An immutable connection takes no lock and makes no file beside the opened file.
+  // Opens a file that does not change. An immutable connection takes no lock, and creates no journal or log in the
+  // folder of the file.
   static Connection openImmutable(const std::string &path, int &result);
   explicit operator bool() const { return handle != nullptr; }
   void close();
-  // Forgets the connection without touching its file. The child of a fork calls this, because closing would write the
-  // log into the parent's file and delete the log.
+  // Forgets the connection without touching its file. The child of a fork calls this function, because closing the
+  // connection would write the log into the parent's file and delete the log.
   void abandon();
 
   // The guard may be lifted only for a schema that is known, or that the caller is about to make. After the guard is
-  // lifted, only the limits of sqlite's library hold.
+  // lifted, only the limits of the sqlite library itself hold.
   void liftGuard();
-  // Limits the work of every statement by the file's size. A statement that takes more steps, or reads values of more
-  // bytes, than the size explains ends with SQLITE_INTERRUPT. In a forged file pages that refer to each other may give
-  // more rows than fit into the file, and rows that share pages may give longer values. The limit of work is for a
-  // connection that only reads.
+  // Limits the work of every statement to an amount that follows from the file's size. A statement ends with
+  // SQLITE_INTERRUPT if it takes more steps, or reads more bytes of values, than a correct file of this size can need.
+  // In a forged file pages that refer to each other may give more rows than fit into the file, and rows that share
+  // pages may give longer values. The limit of work is meant for a connection that only reads.
   int limitWorkBySize();
   // Returns the bytes that a statement may read. Without a set limit a statement may read any number of bytes.
   int64_t mostBytes() const { return work ? work->bytes : std::numeric_limits<int64_t>::max(); }
 
   void setBusyTimeout(std::chrono::milliseconds timeout);
-  // Lets `close` leave the write-ahead log beside the file, without moving it into the file.
+  // After this call, `close` leaves the write-ahead log on disk, without copying its content into the database file.
   void leaveFileAlone();
 
   int execute(const char *sql);
   // Runs a pragma or query that gives one integer.
   int integer(const char *sql, int64_t &value);
   bool isReadOnly() const;
-  // Returns whether the name of the open file now belongs to another file, or to none.
+  // Returns whether the path of the open file now names another file, or no file.
   bool hasMoved() const;
   // Reads the first bytes of the file, or fewer when it is shorter. The read of first bytes gives SQLITE_BUSY while
   // another process writes the file. Reading the first bytes looks at no log, changes nothing, and takes no lock on an
@@ -89,7 +90,7 @@ private:
   void limitWork(int64_t steps, int64_t bytes);
   // The bytes of the file and its write-ahead log on the disk. nullopt where the file system does not tell.
   std::optional<int64_t> allocatedBytes() const;
-  // `sql` must be a constant, because its address is the key of the cache of statements.
+  // `sql` must be a string constant, because its address is the key in the cache of prepared statements.
   sqlite3_stmt *prepared(const char *sql, int &result);
 
   sqlite3 *handle = nullptr;
@@ -98,8 +99,8 @@ private:
   std::vector<std::pair<const char *, sqlite3_stmt *>> statements;
 };
 
-// While a ShortValues exists, a text or blob that is longer than every value but a kernel's binary is SQLITE_TOOBIG. A
-// value that is too long is refused by its length, before its bytes are read.
+// While a ShortValues exists, reading a text or blob that is longer than any value except a kernel's binary gives
+// SQLITE_TOOBIG. A value that is too long is refused by its length, before its bytes are read.
 class ShortValues {
 public:
   explicit ShortValues(Connection &connection);
@@ -112,9 +113,9 @@ private:
   int before;
 };
 
-// While a WriteLimit exists, a write beyond the limit of file sizes is an error of sqlite and no signal. A query has
-// such a guard for its whole life, because readers write too: the index of a log, or pages that a journal takes back.
-// An immutable file is never written, so the guard costs nothing for it.
+// While a WriteLimit exists, a write beyond the process's limit of file sizes gives an error of sqlite instead of the
+// signal SIGXFSZ. A query has a WriteLimit for its whole life, because reading may write too: the index of a log, or
+// the pages that a journal restores. An immutable file is never written, so the guard costs nothing for it.
 class WriteLimit {
 public:
   explicit WriteLimit(const Connection &connection);
@@ -140,11 +141,11 @@ public:
   bool step();
   // Runs a statement that gives no rows.
   int run();
-  // SQLITE_DONE and SQLITE_ROW count as SQLITE_OK.
+  // The results SQLITE_DONE and SQLITE_ROW are returned as SQLITE_OK.
   int code() const { return result == SQLITE_OK && bytesLeft < 0 ? SQLITE_INTERRUPT : result; }
 
-  // Columns count from 0. Texts and blobs of a row are valid until the next step of the query. A value beyond what the
-  // statement may read is empty, and no row follows.
+  // Columns count from 0. Texts and blobs of a row are valid until the next step of the query. If a value has more
+  // bytes than the statement may still read, an empty value is returned, and the query gives no further row.
   int type(int column) const; // must be called before the others, which convert the value
   std::string text(int column) const;
   std::span<const std::byte> bytes(int column) const;

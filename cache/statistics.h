@@ -16,7 +16,8 @@ struct CacheStatistics {
   int64_t compressedBytes = 0, binaryBytes = 0;
   int64_t kernels = 0, unnamedKernels = 0; // unnamed: no choice names the kernel
   int64_t choices = 0, tunedChoices = 0;
-  // Tuned choices whose kernel another revision of the compiler has compiled since (remadeProvenance).
+  // The number of tuned choices whose kernel was compiled again by another revision of the compiler after the tuning
+  // (remadeProvenance).
   int64_t remadeChoices = 0;
   int64_t measurements = 0, routes = 0;
   std::map<std::string, int64_t> choicesByDevice, choicesByOperator, kernelsByTarget;

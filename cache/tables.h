@@ -1,6 +1,6 @@
 // The tables of a kernel database and of a pack, as SQL. docs/cache_format.md repeats them and explains each column.
-// The order of columns has no meaning for statements that name them. The binary is the last column of the table
-// `kernels`, so that no other value is stored behind it.
+// The order of columns does not matter to statements that name their columns. The binary is the last column of the
+// table `kernels`, so that no other value is stored behind it.
 // Thread-safety: constants.
 #pragma once
 
@@ -52,7 +52,7 @@ CREATE TABLE evidence (
 // Serves collections. A pack does not have the table `uses`, because no kernel is removed from a pack.
 inline constexpr const char *kCreateChoiceIndex = "CREATE INDEX choices_by_content ON choices (content)";
 
-// The table exists since schema version 2, and not in a pack.
+// The table `leases` exists since schema version 2, and only in databases.
 inline constexpr const char *kCreateLeases = R"sql(
 CREATE TABLE leases (
   problem TEXT    NOT NULL,
@@ -67,7 +67,8 @@ CREATE TABLE leases (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-// Since version 3; not in a pack. When an older file is brought up to date, its kernels count as used on that day.
+// The table `uses` exists since schema version 3, and only in databases. When a file with an older schema is updated,
+// its kernels are recorded as used on the day of the update.
 inline constexpr const char *kCreateUses = R"sql(
 CREATE TABLE uses (
   content TEXT    NOT NULL PRIMARY KEY,

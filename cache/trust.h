@@ -1,4 +1,4 @@
-// Says who could have written a file of sqlite.
+// Finds out whether other users could have written a database file or a pack.
 // Thread-safety: trust.h has only pure functions of the file system.
 #pragma once
 

@@ -16,13 +16,13 @@ int64_t today();
 
 class UseLog {
 public:
-  // Notes that the kernel with this content was served today.
+  // Records that the kernel with this content key was used today.
   void note(const std::string &content) { contents.insert(content); }
-  // Removes the contents whose use on this day the file already has. Returns sqlite's own code.
+  // Removes the kernels from the log whose use on this day is already recorded in the file. Returns sqlite's own code.
   int leaveOutKnown(sqlite::Connection &connection, int64_t day);
   bool isEmpty() const { return contents.empty(); }
-  // Writes the uses, within the caller's transaction. The use of a kernel that is gone is left out. Returns sqlite's
-  // own code.
+  // Writes the recorded uses into the table `uses`, within the caller's transaction. The use of a kernel that is no
+  // longer in the file is not written. Returns sqlite's own code.
   int write(sqlite::Connection &connection, int64_t day) const;
   // `clear` must be called after the transaction was committed.
   void clear() { contents.clear(); }

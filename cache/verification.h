@@ -1,5 +1,5 @@
-// Checks every row of a file and names every fault. Opening a file as a source of rows needs the same checks, because
-// the copied rows are trusted afterwards.
+// Checks every row of a file and names every fault. A file whose rows are to be copied must pass the same checks,
+// because the copied rows are trusted afterwards.
 // Thread-safety: verification.h has only pure functions of the checked file.
 #pragma once
 
@@ -22,11 +22,11 @@ struct Verification {
 // Checks a file. Where there are trusted keys, one of them must have signed a pack.
 Verification verifyCache(const std::string &path, const SignatureRules &rules);
 
-// Whether a database may be a source of rows, although no signature can vouch for it.
+// Whether rows may be copied from a database, although a database has no signature.
 enum class Databases { kAccepted, kRefused };
 
-// Opens a file as a source of rows. A pack with any fault is an error: packs are made whole, and what is taken from one
-// is trusted afterwards. A damaged row of a database is no error; the reader leaves it out.
+// Opens a file whose rows are to be copied. A pack with any fault is an error: a pack is always written as a whole, and
+// its rows are trusted after they were copied. A damaged row of a database is no error; the caller does not copy it.
 Result<CacheFile> openSource(const std::string &path, const SignatureRules &rules, Databases databases);
 
 } // namespace nsa
