@@ -1,4 +1,5 @@
-// The verbs of `nsa cache`, which show, ship and clean up files of kernels. Each function adds its verb to the parent.
+// The verbs of `nsa cache`, which list, copy, ship and clean up kernel databases and packs. Each function adds one verb
+// to the given parent command.
 // Thread-safety: one thread.
 #pragma once
 
@@ -23,17 +24,18 @@ void addCacheGc(CLI::App &cache, Action &action);
 void addCacheKeygen(CLI::App &cache, Action &action);
 void addCacheSign(CLI::App &cache, Action &action);
 
-// Adds --cache to verbs that look into a database or a pack, or (kWrites) change a database.
+// Adds the option --cache to verbs that read a database or a pack, or (kWrites) that change a database.
 enum class CacheUse { kReads, kWrites };
 void addCacheFlag(CLI::App &verb, std::string &path, CacheUse use);
 void addJsonFlag(CLI::App &verb, bool &json);
 
-// Adds --key to verbs that take rows from packs, or that check whether they might be taken.
+// Adds the option --key to verbs that copy rows from packs, or that check whether rows might be copied from them.
 void addKeyFlag(CLI::App &verb, std::vector<std::string> &keys);
-// The rules for packs: one of the named keys must have signed. Without named keys, the rules for packs are the rules of
-// an engine in this environment (NSA_CACHE_KEYS, NSA_REQUIRE_SIGNATURE).
+// Returns the rules for signatures of packs: a pack must be signed with one of the keys in `keys`. If no keys are
+// given, the rules are those that an engine reads from the environment variables NSA_CACHE_KEYS and
+// NSA_REQUIRE_SIGNATURE.
 Result<SignatureRules> signatureRulesOf(const std::vector<std::string> &keys);
-// Opens a file as a source of rows, like openSource, and says on stderr when no trusted key has signed it.
+// Opens a file whose rows are to be copied, like openSource, and says on stderr when no trusted key has signed it.
 Result<CacheFile> openToTake(const std::string &path, const SignatureRules &rules, Databases databases);
 
 // Returns the given path, or the path of the default database when the given path is empty.

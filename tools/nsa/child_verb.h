@@ -1,5 +1,5 @@
-// Runs verbs of this program in processes of their own. A crash ends only its own process, and each run is what a user
-// would have called.
+// Runs verbs of this program in processes of their own. A crash ends only the process of that verb, and each run is a
+// command that a user could have called.
 // Thread-safety: several threads may call the functions at once.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace nsa::tools {
 
 struct ChildVerb {
   std::vector<std::string> arguments; // after the program's name
-  // Files for stdout and stderr. Text is appended to the log.
+  // Files for stdout and stderr. What the process prints on stderr is appended to the file `log`.
   std::string output, log;
 };
 
@@ -21,7 +21,8 @@ struct ChildOutcome {
   double seconds = 0;
 };
 
-// Runs a verb and waits for it. Running a verb is an error only when the process cannot be started.
+// Runs a verb of this program in its own process and waits for the end of the process. The result is an error only when
+// the process cannot be started; a verb that fails is no error of this function.
 Result<ChildOutcome> runVerb(const ChildVerb &verb);
 
 } // namespace nsa::tools

@@ -20,8 +20,8 @@
 
 namespace nsa::tools {
 
-// The work of the verb that was called. The verb sets the work, and main runs it once the whole command line was
-// parsed.
+// The function that does the work of the verb on the command line. The parser of a verb sets this function, and main
+// calls it once the whole command line was parsed.
 using Action = std::function<Ending()>;
 
 void addRunCommand(CLI::App &app, Action &action);
@@ -36,17 +36,19 @@ void addDoctorCommand(CLI::App &app, Action &action);
 void addValidateCommand(CLI::App &app, Action &action);
 void addHelpCommand(CLI::App &app, Action &action);
 
-// Which operators a flag accepts: those of the specification, or also the kernels that serve only within a plan.
+// Which operators a flag accepts: only the operators of the specification, or also the kernels that are used only as
+// steps of a plan.
 enum class OperatorChoice { kPublic, kKernels };
 void addOperatorFlag(CLI::App &command, Operator &op, OperatorChoice choice = OperatorChoice::kPublic);
 
-// --batch, --seqlen-q and --seqlen-k, for sequences of equal length.
+// The options --batch, --seqlen-q and --seqlen-k, for sequences of equal length.
 struct LengthFlags {
   int64_t batch = 1;
   int64_t seqlenQ = 0; // 0: as seqlenK
   int64_t seqlenK = 4096;
 
-  // `other` is an option that gives the lengths in another way, and excludes these.
+  // `other` is an option that gives the lengths in another way, and cannot be used together with --batch, --seqlen-q
+  // and --seqlen-k.
   void add(CLI::App &command, CLI::Option *other = nullptr);
   Maxima maxima() const;
 };
@@ -54,7 +56,8 @@ struct LengthFlags {
 // Checks what --batch, --seqlen-q, --seqlen-k and --tokens-q ask for. The error names the flag.
 Status checkLengthFlags(const Spec &spec, const Maxima &maxima);
 
-// --op, --config, and either --input or the maxima. A verb that runs nothing needs these options to know a spec.
+// The options --op and --config, and either --input or the options for the maxima. A verb that plans an operator
+// without running it needs these options to know the spec.
 struct SpecFlags {
   Operator op = Operator::kWindow;
   std::string configPath, inputPath;
@@ -69,8 +72,8 @@ struct SpecFlags {
   Result<Chosen> resolve() const;
 };
 
-// --device, --cache, --miss and the other options of an engine. An option that is not given takes the environment's
-// value.
+// The options --device, --cache, --miss and the other settings of an engine. The value of an option that is not given
+// comes from its environment variable.
 struct EngineFlags {
   EngineSettings settings;
 
@@ -84,27 +87,30 @@ struct EngineFlags {
 // The targets that kernels can be compiled for: "cpu", "sm_80", ...
 const std::vector<std::string> &compileTargets();
 
-// --config and --input for verbs that run an operator, and the operator's inputs from both files.
+// Adds the options --config and --input to verbs that run an operator, and reads the operator's inputs from the two
+// files that they name.
 void addInputFiles(CLI::App &command, std::string &configPath, std::string &inputPath);
 Result<OperatorFile> readInputs(Operator op, const std::string &configPath, const std::string &inputPath);
 
-// Splits a report of explain or tune into one report for each kernel. The report of a single kernel stays as it is.
+// Splits a report of `nsa explain` or `nsa tune` into one report for each kernel. A report about a single kernel is
+// returned unchanged.
 std::vector<nlohmann::json> kernelReports(const nlohmann::json &report);
 
-// Like printf, for texts that may come from a foreign file: of all control characters only tabs and new lines pass.
+// Like printf, for texts that may come from a file of another user: of all control characters only tabs and new lines
+// are printed as they are.
 [[gnu::format(printf, 1, 2)]] void printText(const char *format, ...);
 // Print "nsa: TEXT" on stderr, with control characters escaped (`printable`). On a terminal with colours "nsa:" is red
 // for an error and yellow for a warning.
 void printError(const std::string &text);
 void printWarning(const std::string &text);
 
-// "1.23 ms", with three significant digits.
+// Formats a duration with three significant digits: "1.23 ms".
 std::string millisecondsText(double milliseconds);
-// One line for each reason why candidates were left out of a tuning: "41 more were not compiled: beyond the ...". Takes
-// rows with `outcome` and `detail`, from a tuner's report or from the store.
+// One line for each reason why candidates were left out of a tuning: "41 more were not compiled: beyond the ...". The
+// argument has rows with the fields `outcome` and `detail`, from a tuner's report or from the kernel store.
 std::string prunedText(const nlohmann::json &candidates);
 void printJson(const nlohmann::json &value);
-// Writes JSON into a file, whole or not at all. An empty path means stdout.
+// Writes JSON into a file; if that fails, no part of the file is written. An empty path means stdout.
 Status writeJson(const std::string &path, const nlohmann::ordered_json &value);
 
 } // namespace nsa::tools

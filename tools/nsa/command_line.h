@@ -11,7 +11,8 @@
 
 namespace nsa::tools {
 
-// The verb that is parsed sets `action`. The values of the options belong to `action`, so it must outlive the parsing.
+// The verb that is parsed sets `action`. The values of the options are stored in `action`, so `action` must outlive the
+// parsing.
 std::unique_ptr<CLI::App> makeCommandLine(Action &action);
 
 } // namespace nsa::tools

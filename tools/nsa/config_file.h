@@ -1,6 +1,6 @@
-// The config file: the JSON text that says what is computed. The keys of a config file are the keys of the
-// specification (docs/specification.md 1). A key may be left out where tensors or a default give its value. An unknown
-// or repeated key is an error.
+// Reads the config file: the JSON text that describes the operator to compute. The keys of a config file are the keys
+// of the specification (docs/specification.md 1). A key may be left out if the shapes of the tensors or a default give
+// its value. An unknown or repeated key is an error.
 // Thread-safety: values.
 #pragma once
 
@@ -15,8 +15,9 @@
 
 namespace nsa::tools {
 
-// What --config names: a file, "-" for standard input, or the JSON itself, which begins with '{' after blanks. An error
-// calls it by `name`: the file's, "standard input" or "--config".
+// The text that the option --config names: the content of a file, standard input for "-", or the JSON itself, if the
+// option's value begins with '{' after blanks. An error message calls the text by `name`, which is the file's name,
+// "standard input" or "--config".
 struct ConfigText {
   std::string name, text;
 
@@ -30,28 +31,28 @@ struct ConfigFile {
   std::set<std::string, std::less<>> given;
 
   bool has(std::string_view key) const { return given.contains(key); }
-  // The error "x.json lacks qk_dim", with a hint.
+  // Returns the error "x.json lacks qk_dim", with a hint.
   Status missing(std::string_view key) const;
-  // An error about a key, with the name of the text in front where this is the whole text.
+  // Returns the error with the name of the text in front of it, if the text is a whole config file.
   Status named(const Status &status) const;
 
   // Reads what ConfigText::read gives. An error of ConfigText names the text and the key.
   static Result<ConfigFile> read(const std::string &word);
   static Result<ConfigFile> parse(const ConfigText &config);
-  // Reads the keys of an object within a file. The field of an error about such a key is the key alone.
+  // Reads the keys of an object within a file. An error about such a key names the key without the path of the object.
   static Result<ConfigFile> of(const nlohmann::json &object, const std::string &path);
 
 private:
   Status add(const nlohmann::json &object);
 };
 
-// Makes a spec from the config file alone. The file must have the heads and head sizes that the operator reads, and
-// mlp_hidden for an mlp. v_dim is qk_dim when it is left out.
+// Makes a spec from the config file alone. The file must contain the heads and head sizes that the operator reads, and
+// for the compression mlp also mlp_hidden. v_dim is qk_dim when it is left out.
 Result<Spec> specOf(Operator op, const ConfigFile &config);
 
-// All keys in alphabetical order: "branches, cmp_block, ...".
+// Returns all keys of the config file in alphabetical order: "branches, cmp_block, ...".
 std::string configKeys();
-// What the help says of a value that ConfigText::read takes.
+// The words of the help text for an option whose value ConfigText::read accepts.
 inline constexpr const char *kConfigValue = "JSON file, - for standard input, or the JSON itself";
 
 } // namespace nsa::tools

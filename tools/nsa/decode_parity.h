@@ -1,6 +1,7 @@
-// Computes the last tokens of a forward pass a second time by decoding from a cache: first a prompt in chunks, then
-// token by token, with the cache contiguous and in pages. The results are checked as the rows of the forward pass are,
-// and the block lists are compared with those of the forward pass.
+// Computes the last tokens of a forward pass a second time by decoding with a cache: first a prompt in chunks, then
+// token by token, once with a contiguous cache and once with a cache in pages. The rows that decoding computes are
+// checked in the same way as the rows of the forward pass, and the block lists are compared with the block lists of the
+// forward pass.
 // Thread-safety: one thread.
 #pragma once
 
@@ -27,10 +28,10 @@ struct DecodeParity {
   bool within() const { return differing == 0 && check.within(); }
 };
 
-// Fails when the inputs of a call cannot be decoded from a cache. The inputs must be inputs of nsa with as many queries
-// as keys, and each sequence must be longer than `tokens`.
+// Fails when decoding from a cache cannot compute the same call. The inputs must be inputs of the operator nsa with as
+// many queries as keys, and each sequence must be longer than `tokens`.
 Status checkDecodable(const OperatorInputs &inputs, int64_t tokens);
-// `forward` has the outputs of nsa over the inputs, and block_list where nsa has one.
+// `forward` contains the outputs of nsa for these inputs, with block_list if nsa has this output.
 Result<std::vector<DecodeParity>> decodeLast(const OperatorInputs &inputs, int64_t tokens,
                                              const EngineSettings &settings, const NamedTensors &forward);
 

@@ -1,4 +1,5 @@
-// Runs one operator over a file's tensors on the device that an engine chooses. `run` and `dump-selection` share it.
+// Runs one operator on the tensors of a file, on the device that an engine chooses. `run` and `dump-selection` share
+// it.
 // Thread-safety: one thread.
 #pragma once
 

@@ -32,7 +32,7 @@ public:
   // NOLINTBEGIN(google-explicit-constructor)
   Ending(Status status)
       : endStatus(std::move(status)), endCode(endStatus.isOk() ? ExitCode::kDone : ExitCode::kFailed) {}
-  // An outcome that is no error. The verb has printed its outcome on stdout.
+  // An ending with this exit code and without an error text. The verb has printed its outcome on stdout.
   Ending(ExitCode code) : endCode(code) {}
   // NOLINTEND(google-explicit-constructor)
   Ending(ExitCode code, Status status) : endStatus(std::move(status)), endCode(code) {}

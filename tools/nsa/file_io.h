@@ -1,5 +1,5 @@
-// Files as the command line needs them: it reads a whole text and gives a reason when it cannot, and it writes a file
-// whole or not at all.
+// Reads and writes files for the command line: reading returns the whole text of a file or the reason why it cannot be
+// read, and writing either writes a whole file or changes nothing.
 // Thread-safety: distinct objects may be used from distinct threads.
 #pragma once
 
@@ -37,10 +37,11 @@ private:
 Result<std::string> readText(const std::string &path, uint64_t limit);
 
 inline constexpr const char *kStandardInput = "standard input"; // what errors call it
-// Reads to the end. More than `limit` bytes are refused.
+// Reads to the end. A file of more than `limit` bytes is refused.
 Result<std::string> readStandardInput(uint64_t limit);
 
-// A file that is written from its begin to its end, and replaces `path` on `commit`.
+// A file that is written from start to end under a temporary name, and that replaces the file `path` when `commit` is
+// called.
 class OutputFile {
 public:
   OutputFile(OutputFile &&other) noexcept;
@@ -60,7 +61,7 @@ private:
   int descriptor = -1;
 };
 
-// Writes a file, whole or not at all.
+// Writes a whole file; if that fails, an older file of this name stays as it was.
 Status writeText(const std::string &path, std::string_view text);
 
 } // namespace nsa::tools

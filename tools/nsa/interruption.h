@@ -1,5 +1,5 @@
-// While an Interruption exists, the first SIGINT (Ctrl-C) only sets a flag, so that the present work can end well. A
-// second SIGINT ends the program.
+// While an Interruption exists, the first SIGINT (Ctrl-C) only sets a flag, so that the program can complete what it is
+// doing. A second SIGINT ends the program.
 // Thread-safety: only one Interruption may exist at a time; any thread may ask `wanted`.
 #pragma once
 

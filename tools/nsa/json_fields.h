@@ -1,5 +1,5 @@
 // Reads the fields of one JSON object of a file one by one. Errors name the file, the path of the field, the value and
-// the rule. A field that was not read is unknown, and `finish` refuses it.
+// the rule. A field of the object that was not read is unknown, and `finish` returns an error for it.
 // Thread-safety: one thread uses a JsonFields object.
 #pragma once
 
@@ -36,8 +36,8 @@ public:
   // every power of two between them, both included.
   Result<std::vector<int64_t>> numbers(std::string_view name, int64_t least, int64_t most);
 
-  // `finish` must be called after the last field was read. A field that was not read is an error, which names the
-  // nearest known field.
+  // `finish` must be called after all known fields of the object were read. A field that was not read is an error,
+  // which names the nearest known field.
   Status finish() const;
 
 private:

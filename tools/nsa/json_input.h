@@ -1,5 +1,5 @@
-// Parses JSON from outside without exceptions. A syntax error has its place. A repeated key is refused, because the
-// JSON library would silently keep the last value.
+// Parses JSON from outside without exceptions. The message of a syntax error says where in the text the error is. A
+// repeated key is refused, because the JSON library would silently keep the last value.
 // Thread-safety: json_input.h has only pure functions.
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace nsa::tools {
 
-// `what` names the text in errors: a file name, or "header of x.safetensors". Only an object is accepted. Of a text
-// that is refused `isCut` says whether it could have been JSON if it had gone on, so that its end may have been lost.
+// `what` names the text in errors: a file name, or "header of x.safetensors". Only an object is accepted. If a text is
+// refused, `isCut` says whether it is the beginning of a JSON text, so that its end may have been lost.
 Result<nlohmann::json> parseJsonObject(std::string_view text, const std::string &what, bool *isCut = nullptr);
 
 } // namespace nsa::tools

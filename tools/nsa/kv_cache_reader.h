@@ -1,5 +1,5 @@
-// Reads the tensors of a decoding cache from a file. The reader checks that the tensors of a cache belong together, and
-// finds out the pages and the room.
+// Reads the tensors of a decoding cache from a file. The reader checks that the tensors of a cache agree with each
+// other, and finds out whether the cache is in pages and for how many tokens it has memory.
 // Ownership: a KvCacheReader borrows all its arguments.
 // Thread-safety: one thread uses a KvCacheReader.
 #pragma once
@@ -17,16 +17,17 @@ inline std::string nameText(TensorName name) { return std::string(tensorName(nam
 
 class KvCacheReader {
 public:
-  // A cache is in pages where `file` has a block table.
+  // A cache is stored in pages if `file` contains a block table.
   KvCacheReader(const ConfigFile &config, const SafetensorsFile &file, OperatorInputs &inputs);
 
   static bool isOfCache(Lead lead);
-  // The rule of a tensor's shape: "must be [batch, room, kv_heads, qk_dim]".
+  // The rule for a tensor's shape, as an error message shows it: "must be [batch, room, kv_heads, qk_dim]".
   std::string shapeRule(const TensorRule &rule) const;
-  // Sets page_size from the pools that were read.
+  // Sets the spec's page_size from the shape of the cache tensors.
   Status settlePages(Spec &spec) const;
-  // Reads lengths and block table, and checks that all tensors agree with each other and with the batch of the new
-  // tokens. Sets room, pages and the longest sequence of the maxima.
+  // Reads the cache's lengths and block table, and checks that all tensors agree with each other and with the batch of
+  // the new tokens. Sets three fields of the maxima: the number of tokens that the cache has memory for, the number of
+  // pages, and the length of the longest sequence.
   Status settle(const Spec &spec);
 
 private:

@@ -1,6 +1,6 @@
-// Makes the inputs of an operator from a file of tensors: which tensor plays which part, what the shapes say about the
-// spec, and whether the configuration agrees. Names, types and shapes are those of the signature
-// (runtime/base/signature.h), so every operator is read in the same way.
+// Makes the inputs of an operator from a file of tensors: finds out which tensor is which operand and what the shapes
+// say about the spec, and checks that the configuration agrees. Names, types and shapes of the tensors come from the
+// operator's signature (runtime/base/signature.h), so every operator is read in the same way.
 // Thread-safety: operator_file.h has only pure functions.
 #pragma once
 
@@ -12,13 +12,15 @@ namespace nsa::tools {
 
 struct OperatorFile {
   OperatorInputs inputs;
-  // The file has neither a batch nor lengths, so the inputs got a batch of one in front.
+  // True if the tensors in the file have no batch dimension and the file has no lengths, so that a batch dimension of 1
+  // was added in front.
   bool withoutBatch = false;
 };
 
-// Reads the inputs. Tensors with a batch in front are dense. Tensors without a batch are packed where the file has
-// cu_seqlens_q or cu_seqlens_k, and otherwise one dense sequence. Combine reads no lengths, so it is packed also where
-// the configuration says so. Tensors of the file that the operator does not read are ignored.
+// Reads the inputs. Tensors with a batch dimension in front are in the dense layout. Tensors without a batch dimension
+// are in the packed layout if the file has cu_seqlens_q or cu_seqlens_k, and are otherwise one sequence in the dense
+// layout. The operator combine reads no lengths, so its tensors are also in the packed layout if the configuration says
+// so. Tensors of the file that the operator does not read are ignored.
 Result<OperatorFile> readOperatorFile(Operator op, const ConfigFile &config, const SafetensorsFile &file);
 
 } // namespace nsa::tools

@@ -1,5 +1,5 @@
-// Finds versions on this machine that do not fit together. `nsa doctor` names versions that do not fit together beside
-// what is missing. Thread-safety: pure functions.
+// Finds versions on this machine that do not fit together. `nsa doctor` reports versions that do not fit together as
+// well as components that are missing. Thread-safety: pure functions.
 #pragma once
 
 #include <string>

@@ -12,16 +12,17 @@
 
 namespace nsa::tools {
 
-// "window bf16, q [1, 2048, 8, 64], k_win ..., window 512".
+// A line about the inputs: "window bf16, q [1, 2048, 8, 64], k_win ..., window 512".
 std::string inputsText(const OperatorInputs &inputs);
 
-// The report without verdicts: `inputs`, `plan`, `milliseconds`, `compiler_mapped`. Operators that select also have
-// `selecting`: how many of the queries left a block out.
+// The report before the outputs are checked, with the fields `inputs`, `plan`, `milliseconds` and `compiler_mapped`.
+// The report of an operator that selects blocks also has the field `selecting`: how many of the queries left a block
+// out.
 nlohmann::json runReport(const OperatorInputs &inputs, const DeviceRun &run);
-// The list `checks`, with an entry for each output.
+// Returns the report's list `checks`, which has an entry for each output.
 nlohmann::json checksJson(const OperatorCheck &check, DType dtype);
 
-// The list `decode`, with an entry for each cache.
+// Returns the report's list `decode`, which has an entry for each cache.
 nlohmann::json decodeJson(const std::vector<DecodeParity> &parities, DType dtype);
 
 void printRunReport(const nlohmann::json &report);

@@ -1,6 +1,7 @@
 // The safetensors file format: an 8-byte header length, a JSON header, then the tensors' bytes.
-// Reading trusts nothing: every malformed file is an error that says what is wrong with it. Writing goes to a temporary
-// file beside the target, which is renamed when it is complete, so that a half-written file is never seen.
+// The reader trusts nothing in the file: every malformed file is an error that says what is wrong with it. Writing goes
+// to a temporary file beside the target, which is renamed when it is complete, so that a half-written file is never
+// seen.
 // Thread-safety: distinct objects of SafetensorsFile may be used from distinct threads.
 #pragma once
 
@@ -39,8 +40,8 @@ private:
   std::map<std::string, Entry> tensors;
 };
 
-// Writes tensors. `file` is the result of OutputFile::create, so that a job finds out before it computes whether its
-// target can be written.
+// Writes tensors. `file` is the result of OutputFile::create, so a program can find out before it computes whether the
+// file can be written.
 Status writeSafetensors(Result<OutputFile> file,
                         const std::vector<std::pair<std::string, const HostTensor *>> &tensors);
 

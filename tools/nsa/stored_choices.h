@@ -1,5 +1,5 @@
-// Finds what the kernel database and the packs already have of a workload, as an engine would find it. Without files it
-// finds nothing.
+// Finds the choices and kernels for a workload that the kernel database and the packs already contain, in the same way
+// as an engine finds them. Without files it finds nothing.
 // Thread-safety: many threads may call the functions of stored_choices.h at once.
 #pragma once
 
@@ -14,8 +14,9 @@
 
 namespace nsa::tools {
 
-// The revision of the compiler that made a choice. For a measured choice it is the revision whose kernels were
-// measured, and compiling the winner again does not change it. The revision is "" if the choice does not say it.
+// Returns the revision of the compiler with which a choice was made. For a measured choice it is the revision whose
+// kernels were measured, and compiling the winner again does not change it. The result is "" if the choice does not
+// name a revision.
 std::string revisionOf(const StoredChoice &choice);
 // Returns whether the search behind a choice measured every candidate.
 bool wasExhaustive(const StoredChoice &choice);
@@ -28,27 +29,28 @@ struct StoredRules {
 
 class StoredChoices {
 public:
-  // With kRead, opening makes no file. With kWrite, opening makes the file, for programs that write into it anyway.
+  // With kRead, no file is created. With kWrite, the database file is created, for programs that write into it anyway.
   enum class Access { kRead, kWrite };
-  // `logger` receives messages about files that cannot be used, as an engine's does.
+  // `logger` receives messages about files that cannot be used, like the logger of an engine.
   StoredChoices(const CacheSettings &settings, Access access, Logger logger);
 
-  // The choice for the job on the device, when a run need not tune its kernel again. A usable choice must be measured
-  // where there is something to choose, made by this revision of the compiler, and have an intact kernel, in the
-  // database or a pack.
+  // Returns the stored choice for the job on the device, if it is good enough that a run need not tune the kernel
+  // again. If the kernel has more than one candidate, a usable choice must be measured. It must be made by this
+  // revision of the compiler, and its kernel must be undamaged in the database or a pack.
   std::optional<StoredChoice> find(const TuneJob &job, const std::string &device, const StoredRules &rules);
-  // The devices that have choices with kernels for this architecture, of the operators of these jobs.
+  // Returns the names of the devices for which a choice is stored that belongs to an operator of these jobs and whose
+  // kernel was compiled for this architecture.
   std::set<std::string> devicesOf(const std::string &target, const std::vector<TuneJob> &jobs);
-  // A threshold that was measured on the device.
+  // Returns a stored threshold that was measured on the device.
   std::optional<StoredRoute> routeOf(const std::string &family, const std::string &device, const std::string &name);
 
-  // The steps of a call by the thresholds that were measured on these devices (runtime/engine/routes.h), where these
+  // Returns the steps of a call when the thresholds measured on these devices apply (runtime/engine/routes.h), if they
   // differ from the steps without thresholds.
   std::vector<Step> routedSteps(const Spec &spec, const Maxima &maxima, const std::vector<std::string> &devices);
   // Needs kWrite.
   Status put(const StoredRoute &route) { return cache->putRoute(route); }
-  // Gives `to` the choice of `from`, which has the same family and no choices of its own, so that one kernel serves
-  // both. Needs kWrite.
+  // Stores the choice of the job `from` for the job `to` as well, so that both use one kernel. The two jobs have the
+  // same family, and their kernel has no candidates to choose from. Needs kWrite.
   Status copy(const TuneJob &from, const TuneJob &to, const std::string &device);
 
 private:

@@ -1,4 +1,4 @@
-// Names the device under which kernels are stored that were compiled for an architecture, without a device.
+// Finds the device name of a choice whose kernel was compiled for an architecture on a machine without such a device.
 // Thread-safety: a pure function of the template folder.
 #pragma once
 
@@ -8,9 +8,10 @@
 
 namespace nsa::tools {
 
-// Returns the device's name in the store. For "cpu" the device's name is the name of a processor with `cpuFeatures`,
-// which takes these kernels as its own choices; "" means the features of this processor. For a GPU architecture the
-// device's name is the name of the architecture, to which the models of the architecture fall back.
+// Returns the device name under which the choice is stored. For "cpu" this is the name of a processor with
+// `cpuFeatures`, and such a processor finds these kernels as its own choices; "" means the features of this processor.
+// For a GPU architecture this is the name of the architecture, whose choices a GPU of that architecture uses when it
+// has none of its own.
 Result<std::string> targetDevice(const std::string &target, const std::string &templateDir,
                                  const std::string &cpuFeatures);
 

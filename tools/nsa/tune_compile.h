@@ -1,6 +1,7 @@
-// Compiles the kernels of workloads without a device: the default of each kernel for an architecture. A default kernel
-// is stored untuned under the architecture's own name, where a device of that architecture finds it when it has nothing
-// better. Thread-safety: one thread; it starts those that compile.
+// Compiles the kernels of workloads for an architecture, without a device of that architecture: for each kernel the
+// default candidate. The default kernel is stored as an untuned choice under the name of the architecture, where a
+// device of that architecture finds it if it has no choice of its own. Thread-safety: one thread; it starts those that
+// compile.
 #pragma once
 
 #include "tools/nsa/tune_run.h"
@@ -13,8 +14,8 @@ struct TuneCompileOptions {
   bool again = false;    // compiles also what is stored already
   std::function<void(const std::string &line)> print;
 };
-// Returns a report like that of runWorkloads, without times. Each kernel of each target is "made", "stored" or
-// "failed".
+// Returns a report like the report of runWorkloads, but without times. Each kernel of each target is "made", "stored"
+// or "failed".
 Result<nlohmann::ordered_json> compileWorkloads(const std::vector<Workload> &workloads,
                                                 const TuneCompileOptions &options);
 

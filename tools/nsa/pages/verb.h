@@ -1,5 +1,5 @@
-// The command line as pages and completion scripts need it: verbs and their options, read from the parser itself. Read
-// from the parser, no page and no script can name an option that does not exist.
+// The command line as pages and completion scripts need it: verbs and their options, read from the parser itself.
+// Because verbs and options are read from the parser, no page and no script can name an option that does not exist.
 // Thread-safety: immutable once made.
 #pragma once
 
@@ -33,7 +33,7 @@ struct Verb {
   const std::string &name() const { return words.back(); }
   // "nsa cache list"
   std::string path(const std::string &between = " ") const;
-  // Returns this verb and all verbs below it, each before its own verbs.
+  // Returns this verb and all verbs below it in the tree of verbs, each before the verbs below it.
   std::vector<const Verb *> all() const;
 };
 
