@@ -9,7 +9,7 @@
  *    (a plan does not keep the spec, a run does not keep the tensors).
  *  - A function returns nsa_status and fills the caller's `nsa_error` (may be NULL) on failure.
  *  - The memory of an output must not overlap an input, another output or the workspace: `out` cannot take the place of
- *    `q`. No function checks whether tensors overlap.
+ *    `q`. No function checks whether two tensors overlap.
  *  - Shapes are in elements; strides are in elements; workspace sizes are in bytes; times are in
  *    milliseconds. Token positions start at 0. Log-sum-exp is the natural logarithm.
  *  - `stream` is a CUstream (or cudaStream_t) of the engine's device, NULL for the default stream. A CPU engine ignores
@@ -174,10 +174,10 @@ typedef void (*nsa_log_callback)(void *user, nsa_log_level level, const char *ta
 
 typedef struct nsa_engine nsa_engine;
 
-/* Tells the host that a better plan can be had. Under the policy `background` the engine calls the host's
- * nsa_tuned_callback when it has tuned the kernels of a plan, or has compiled outdated kernels again. After the
- * callback, the next nsa_plan_create with the same spec and maxima returns the better plan from memory. A plan that the
- * host holds does not change.
+/* A function of the host that the engine calls when a new plan would have better kernels than the host's plan. Under
+ * the policy `background` the engine calls the host's nsa_tuned_callback when it has tuned the kernels of a plan, or
+ * has compiled outdated kernels again. After the callback, the next nsa_plan_create with the same spec and maxima
+ * returns the better plan from memory. A plan that the host holds does not change.
  *  - What the callback receives: tuned_user, the engine that calls it, and the spec and the maxima that the plan was
  *    asked for, both valid during the call. The callback may plan with the engine even while another thread destroys
  *    the engine, because nsa_engine_destroy waits for the callback. If the host set max_tokens_q to 0, the callback
@@ -197,9 +197,9 @@ typedef struct nsa_engine nsa_engine;
  * In the child of a fork the child's own engine calls the callback. */
 typedef void (*nsa_tuned_callback)(void *user, nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima);
 
-/* A zeroed field of the options (NULL, 0) takes its default: the environment variable named beside the field, read once
- * when the engine opens, else the built-in value. A program with more rights than its caller (setuid) reads no
- * environment variable.
+/* A field of nsa_engine_options that is zero (NULL, 0) takes its default. The default is the value of the environment
+ * variable that the field's comment names, which is read once when the engine opens, or else the built-in value. A
+ * program with more rights than its caller (setuid) reads no environment variable.
  *
  * When an engine opens, it checks the paths that its options and environment variables name. The error of a bad path
  * names the field or the variable, the path and the rule:
@@ -232,9 +232,9 @@ typedef struct nsa_engine_options {
   void *log_user;
   nsa_log_level log_level;  /* with a callback: the least level passed on. NSA_LOG for stderr */
   const char *cpu_features; /* "", "x86-64-v3" or "x86-64-v4": limits the CPU device's code. NSA_CPU_FEATURES */
-  /* Packs: read-only files of kernels, separated by ':'. A kernel is looked up in the database, then in the packs in
-     the order of cache_packs. NSA_CACHE_PACKS. Every *.nsapack in ../share/nsa/packs, seen from the folder of
-     libnsa.so, follows the packs of this option. "none": no pack, not even a pack of that folder */
+  /* Paths of packs (read-only files of kernels), separated by ':'; "none": no pack at all. NSA_CACHE_PACKS */
+  /* A kernel is looked up in the database first, and then in the packs, in the order of cache_packs. */
+  /* Every *.nsapack in ../share/nsa/packs, seen from the folder of libnsa.so, follows the packs of cache_packs. */
   const char *cache_packs;
   const char *cache_keys;    /* files of public keys, separated by ':', whose signatures of packs count. A pack without
                                 such a signature gives a warning. NSA_CACHE_KEYS */
@@ -319,11 +319,11 @@ typedef struct nsa_tensor {
  *                              i * page_size on, and of the compressed blocks that begin there
  *   K_RAW, V_RAW               [batch, cmp_block, kv_heads, dim]: the last tokens that are to be compressed; token t is
  *                              in row t mod cmp_block
- * In these shapes, `room` is the number of tokens that the cache can hold for each sequence. Entries of BLOCK_TABLE
- * behind a sequence's end are not read. Memory of the cache that was never written is never read. If sel and win read
- * the same K_CACHE or V_CACHE, their new keys or values must be the same tensor. If the cache is too small for the new
- * tokens of a sequence, the sequence does not change, and an error is returned: by nsa_run on the CPU, by
- * nsa_plan_status on a GPU.
+ * In these shapes, `room` is the number of tokens that the cache can hold for each sequence. Entries of BLOCK_TABLE for
+ * pages after the last token of a sequence are not read. Memory of the cache that was never written is never read. If
+ * sel and win read the same K_CACHE or V_CACHE, their new keys or values must be the same tensor. If the cache is too
+ * small for the new tokens of a sequence, the sequence does not change, and an error is returned: by nsa_run on the
+ * CPU, by nsa_plan_status on a GPU.
  *
  * Weights have the dtype of the spec, and all heads use the same weights. Weights of keys (_K) have D = qk_dim, weights
  * of values (_V) have D = v_dim:
@@ -391,7 +391,7 @@ typedef struct nsa_binding {
 
 typedef struct nsa_plan nsa_plan;
 
-/* Zeroed struct with its size set: nsa_spec spec = NSA_INIT(nsa_spec); */
+/* Gives a zeroed struct whose field `size` is set: nsa_spec spec = NSA_INIT(nsa_spec); */
 #ifdef __cplusplus
 #define NSA_INIT(type) nsa_init_sized<type>()
 #else
@@ -446,7 +446,7 @@ NSA_API nsa_status nsa_plan_compare_report(const nsa_plan *plan, char **json, ns
 
 /* Sets *bytes to the size of the workspace that nsa_run needs, in the same memory as the tensors. If the size is 0,
  * pass NULL as the workspace. The workspace must be aligned to 256 bytes, and each of several runs that may overlap
- * needs its own workspace. On the CPU the workspace is the calling thread's scratch. */
+ * needs its own workspace. On the CPU the calling thread uses the workspace as its scratch memory. */
 NSA_API nsa_status nsa_plan_workspace_size(const nsa_plan *plan, size_t *bytes, nsa_error *error) NSA_NOEXCEPT;
 
 /* Launches the kernels of the operator on `stream`. nsa_run checks the tensors on the host; a kernel checks the
@@ -465,8 +465,8 @@ typedef struct nsa_part_time {
 } nsa_part_time;
 
 /* nsa_run_timed is nsa_run, but waits for the result, and returns NSA_CAPTURING while `stream` captures. Fills up to
- * `capacity` entries of `times` in the order of the first launches. Sets *count to the number of parts that the run
- * has. */
+ * `capacity` entries of `times`, one for each part, in the order in which the parts were first launched. Sets *count to
+ * the number of parts that the run has. */
 NSA_API nsa_status nsa_run_timed(const nsa_plan *plan, const nsa_binding *bindings, size_t binding_count,
                                  void *workspace, size_t workspace_bytes, void *stream, nsa_part_time *times,
                                  size_t capacity, size_t *count, nsa_error *error) NSA_NOEXCEPT;
@@ -492,15 +492,15 @@ NSA_API nsa_status nsa_explain(nsa_engine *engine, const nsa_spec *spec, const n
 
 /* Tunes one spec now, even where a result is stored, and stores the new result. nsa_tune is an error under the policy
  * `fail`, which opens no compiler, and where a table is pinned. The JSON report of nsa_tune is freed with nsa_free. The
- * report's field `store_trouble` says why the winner was not stored; it is "" when the winner was stored. The engine
- * uses a winner that was not stored, but the next process will not. The report's field `tuned` is false when the budget
+ * report's field `store_trouble` says why the winner was not stored; it is "" when the winner was stored. If the winner
+ * was not stored, this engine uses it, but later processes do not. The report's field `tuned` is false when the budget
  * ended before anything was measured; a winner that was stored before then stays. When another thread or process is
  * tuning the same kernel, nsa_tune waits and takes the other's result (`tuned_elsewhere`). */
 NSA_API nsa_status nsa_tune(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json,
                             nsa_error *error) NSA_NOEXCEPT;
 
 /* Tunes one of the spec's kernels, named by its problem key, within `budget_seconds` (0: the engine's budget).
- * nsa_tune_kernel serves programs that tune many specs with kernels in common. A kernel that has only one candidate is
+ * nsa_tune_kernel is for programs that tune many specs which share kernels. A kernel that has only one candidate is
  * found or made without tuning, and its report is {"kernels": []}. Plans in memory keep the kernels that they have. */
 NSA_API nsa_status nsa_tune_kernel(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima,
                                    const char *problem, double budget_seconds, char **json,
@@ -515,23 +515,21 @@ typedef struct nsa_stats {
   uint64_t cache_damaged_rows, cache_failed_writes;
   uint64_t runs;
   uint64_t cache_pack_hits, cache_refused_packs; /* kernels that packs served; packs that were refused */
-  /* For each step of the fallback ladder, how many kernels came from this step (docs/embedding.md). fallback_cpu is 1
-     where the CPU replaced a GPU. */
+  /* For each step of the fallback ladder, how many kernels came from this step (docs/embedding.md). */
+  /* fallback_cpu is 1 if the engine uses the CPU because no GPU could be used. */
   uint64_t fallback_nearest, fallback_model, fallback_architecture, fallback_compiled, fallback_cpu;
-  /* The number of problems whose tuning in the background waits or runs, the number whose tuning has ended, and the
-     number whose tuning has failed. */
+  /* How many problems wait for tuning in the background or are being tuned, were tuned, and could not be tuned. */
   uint64_t background_pending, background_done, background_failed;
-  /* Milliseconds, added up over the kernels of all plans. If several kernels are made at the same time, the time of
-     each is added. */
+  /* Milliseconds, summed over the kernels of all plans, even if several kernels were made at the same time. */
   double lookup_ms, render_ms, compile_ms, tune_ms, load_ms;
   uint64_t log_dropped; /* log lines that the rate limit held back */
   uint64_t reserved[10];
 } nsa_stats;
 NSA_API nsa_status nsa_engine_stats(const nsa_engine *engine, nsa_stats *stats, nsa_error *error) NSA_NOEXCEPT;
 
-/* JSON that is freed with nsa_free: device name, architecture, driver, memory, number of multiprocessors, device key,
- * the key under which choices are stored, cache file and compiler library. If the device or a library cannot be used,
- * the text says why. */
+/* Returns a JSON text, which the caller frees with nsa_free. The text has the device's name, architecture, driver,
+ * memory, number of multiprocessors, device key, the key under which choices are stored, cache file and compiler
+ * library. If the device or a library cannot be used, the JSON text of nsa_engine_describe says why. */
 NSA_API nsa_status nsa_engine_describe(nsa_engine *engine, char **json, nsa_error *error) NSA_NOEXCEPT;
 NSA_API void nsa_free(void *text) NSA_NOEXCEPT;
 
@@ -553,14 +551,14 @@ typedef struct nsa_range_options {
   int32_t sel_block; /* tokens of a block */
   int32_t merge;     /* 1: adjacent blocks become one range. The way back accepts merged and unmerged ranges */
   int64_t seqlen_k;  /* dense layout: keys of each sequence; 0: as many as queries */
-  /* Packed layout: int32 [batch + 1] in host memory; one of the two serves for queries and keys. */
+  /* Packed layout: int32 [batch + 1] in host memory; if only one is set, it holds for queries and keys. */
   const nsa_tensor *cu_seqlens_q, *cu_seqlens_k;
   int64_t reserved[4];
 } nsa_range_options;
 
-/* Writes the token ranges of listed blocks in their order. A token range ends at the latest with the query's own token,
- * and a block behind the query's own token has no range. The block list must be ascending, and -1 may only follow the
- * last block. */
+/* Writes the token ranges of the blocks in a block list, in the order of the list. A token range ends at the latest
+ * with the query's own token, and a block that begins after the query's own token has no range. The block list must be
+ * ascending, and -1 may only follow the last block. */
 NSA_API nsa_status nsa_ranges_from_block_list(const nsa_tensor *block_list, const nsa_range_options *options,
                                               const nsa_tensor *ranges, nsa_error *error) NSA_NOEXCEPT;
 /* Writes the list of the blocks that token ranges cover. A token range must cover whole blocks, or end with the query's
