@@ -12,8 +12,8 @@
 namespace nsa {
 
 // Calls the function `work` and returns the Status that it returns. An exception becomes an error: std::bad_alloc is
-// kOutOfMemory, every other exception is kInternal. `purpose` completes the error message "no host memory ..." and
-// begins with "to".
+// kOutOfMemory, every other exception is kInternal. `purpose` is the end of the error message "no host memory to ...",
+// from the word "to" on.
 template <typename Work> Status attempt(const char *purpose, Work &&work) {
   try {
     return work();

@@ -1,6 +1,6 @@
 // Digests. A BLAKE2b-256 digest is the key under which a kernel's content is stored, and shows whether a stored row is
-// damaged. The faster hash XXH3-128 makes the keys of tables in memory, where a forged key would harm only its own
-// process.
+// damaged. The hash XXH3-128 is faster and serves only as the key of tables in memory, where a process that forges a
+// key can harm only itself.
 // Thread-safety: functions are safe from any thread; a Digest belongs to one thread at a time.
 #pragma once
 

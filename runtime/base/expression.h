@@ -1,8 +1,9 @@
 // Integer expressions of template headers and manifests (`require`, `let`, `cost`, `grid`).
 // Grammar: 64-bit integers, names, + - * / %, < <= > >= == !=, && || !, ?:, parentheses, and the functions min(a,b)
-// max(a,b) ceildiv(a,b) roundup(a,b). A variable must not have the name of a function. Comparisons give 0 or 1.
-// Division by zero and overflow are errors.
-// The text of an expression is parsed once. Evaluating an expression with an array of values allocates nothing.
+// max(a,b) ceildiv(a,b) roundup(a,b). A variable in an expression must not be named min, max, ceildiv or roundup.
+// Comparisons give 0 or 1. Division by zero and overflow are errors.
+// An Expression parses its text once, when it is made. Evaluating an expression with an array of values allocates
+// nothing.
 // Thread-safety: an Expression is immutable after parsing and may be evaluated by many threads.
 #pragma once
 

@@ -1,6 +1,6 @@
 // The manifest: everything the runtime must know to launch a compiled kernel, as a small line
 // format that both libraries read and write and a person can read (`nsa cache show`).
-// A manifest is stored beside the binary; its ABI version must match the runtime's.
+// A manifest is stored with the binary of its kernel; its ABI version must match the runtime's.
 //
 //   manifest 1
 //   entry attention                    symbol (GPU) or byte offset into the image (CPU: "+64")
@@ -44,8 +44,8 @@ inline constexpr int kManifestVersion = 1;
 // A tensor map (GPUs from sm_90 on) is a CUtensorMap, 16 slots at a multiple of 64 bytes, so maps come first. A tensor
 // map is made of a view [entry, time, head] whose rows are aligned: four dimensions (column, head, time, entry), boxes
 // of 128 bytes of columns, `heads` by `rows` of one entry, each row's 16-byte pieces swizzled over 128 bytes. Where a
-// view is absent or cannot have a tensor map (runtime/base/tensor_map.h), all 16 slots are 0, and the kernel has to do
-// without the map. A view whose entry stride is 0 has one entry.
+// view is absent or cannot have a tensor map (runtime/base/tensor_map.h), all 16 slots are 0, and the kernel must read
+// the view without a tensor map. A view whose entry stride is 0 has one entry.
 struct ManifestParam {
   enum class Kind { kView, kI32, kI64, kF32, kMap };
   static constexpr int kMapSlots = 16;

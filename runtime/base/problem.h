@@ -98,8 +98,9 @@ enum SpecField : uint32_t {
 };
 uint32_t fieldsOf(Operator op);
 
-// What the user asks for (docs/specification.md 1). The fields of a Spec have the names of the API and of config files.
-// An operator reads the fields of a Spec that it needs and ignores the rest.
+// The computation that a caller asks for: the operator, its dtype, its sizes and its options (docs/specification.md 1).
+// The fields of a Spec have the names of the API and of config files. An operator reads the fields of a Spec that it
+// needs and ignores the rest.
 struct Spec {
   Operator op = Operator::kWindow;
   DType dtype = DType::kBf16;

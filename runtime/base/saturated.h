@@ -8,7 +8,7 @@
 
 namespace nsa {
 
-// A number of at least 0.
+// A number that is 0 or greater.
 class Saturated {
 public:
   static constexpr int64_t kMost = std::numeric_limits<int64_t>::max();

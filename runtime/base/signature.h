@@ -1,5 +1,5 @@
-// Says which tensors an operator takes and what each tensor must look like. One table of tensors serves both to check
-// calls and to fill arguments (docs/specification.md 2 and 12).
+// Lists the tensors that an operator takes, with the type and the dimensions of each tensor. The same table of tensors
+// is used to check calls and to fill the arguments of kernels (docs/specification.md 2 and 12).
 // Thread-safety: constants.
 #pragma once
 

@@ -1,6 +1,6 @@
 // The tensor of DLPack 1.x (dlpack.h; its fields are stable since 0.6). DlTensor is declared here because the dlpack.h
-// that a distribution installs may be of an older version. Only the plain view of DLPack is declared: the host keeps
-// the DLManagedTensor and decides when it is freed.
+// that a distribution installs may be of an older version. Only the struct DLTensor of DLPack is declared here, because
+// the host keeps the DLManagedTensor and decides when it is freed.
 #pragma once
 
 #include <cstdint>

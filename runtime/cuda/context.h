@@ -31,8 +31,8 @@ private:
   uint32_t generation = processGeneration();
 };
 
-// Makes the context current while the ContextScope exists, and at its end leaves the host's stack of contexts as it
-// was.
+// Makes the context current while the ContextScope exists, and restores the host's stack of contexts when the
+// ContextScope is destroyed.
 class ContextScope {
 public:
   explicit ContextScope(const PrimaryContext &context);

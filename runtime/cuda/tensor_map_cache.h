@@ -1,6 +1,6 @@
 // Keeps the tensor maps that a thread made most recently. A serving loop runs the same tensors again and again, and
-// making a map costs more than the rest of a launch. A tensor map depends on its shape alone, so it never becomes
-// stale.
+// making a map costs more than the rest of a launch. A tensor map depends only on its TensorMapShape, so a kept map is
+// always valid.
 // Thread-safety: one thread uses a TensorMapCache; writeTensorMap has one for each thread.
 #pragma once
 

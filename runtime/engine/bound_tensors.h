@@ -35,8 +35,8 @@ public:
   // were already checked.
   Status checkDisjoint(TensorName name) const;
 
-  // Returns the stride of an axis in elements. An axis with an extent of 1 gives the stride 0, because such an axis may
-  // have any stride, and its stride must not clear the alignment flag.
+  // Returns the stride of an axis in elements. For an axis with the extent 1 the result is 0, because such an axis may
+  // have any stride, and a view whose strides are not multiples of 16 bytes counts as not aligned.
   int64_t stride(TensorName name, int axis) const;
 
   // Makes the error of a tensor that breaks a rule. `aspect` follows the tensor's name in the field of the error:

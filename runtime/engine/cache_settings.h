@@ -11,11 +11,11 @@
 
 namespace nsa {
 
-// The value of cache_packs for no pack at all.
+// With this value of the option cache_packs, the engine uses no pack.
 inline constexpr std::string_view kNoPacks = "none";
 
 // Splits a text such as the option cache_packs or cache_keys at ':' into the names of files. The error of a bad list
-// names `field`.
+// names the option, whose name is `field`.
 Result<std::vector<std::string>> splitPaths(const std::string &field, const std::string &text);
 // Returns the paths of all *.nsapack files of a folder, ordered by name. packsIn returns no path when the folder does
 // not exist.

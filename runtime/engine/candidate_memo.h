@@ -1,5 +1,6 @@
-// Keeps the binaries of the candidates that this engine has compiled. The key of a binary is its compile request. All
-// lengths of one configuration of heads have the same candidates, so tuning another length compiles nothing again.
+// Keeps the binaries of the candidates that this engine has compiled. The key of a binary is its compile request.
+// Candidates do not depend on the lengths, so after one length was tuned, tuning another length compiles no candidate
+// again.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
 

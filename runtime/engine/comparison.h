@@ -70,7 +70,8 @@ private:
   std::array<Errors, kRoles> errors;
 };
 
-// The data that a plan that compares keeps from one run to the next. Thread-safety: the mutex guards the report.
+// The data that a plan that compares keeps from one run to the next. Thread-safety: a thread reads or writes `report`
+// only while it holds `mutex`.
 struct ComparisonState {
   std::shared_ptr<const Definitions> definitions;
   std::mutex mutex;

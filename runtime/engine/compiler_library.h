@@ -1,6 +1,6 @@
-// libnsa_compiler.so, which is opened on a miss only: its C interface (compiler/api/nsa_compiler.h) as C++ values. The
-// compiler library is never closed, because LLVM keeps static state; opening the compiler library twice gives the same
-// one.
+// Opens the library libnsa_compiler.so when a kernel must be compiled, and calls its C interface
+// (compiler/api/nsa_compiler.h) with C++ values. The compiler library is never closed, because LLVM keeps static state;
+// opening the compiler library twice gives the same one.
 // Thread-safety: immutable; all functions may be called by many threads at once.
 #pragma once
 

@@ -94,8 +94,8 @@ struct EngineDescription {
   std::string compilerPath, compilerTrouble;
   MissPolicy policy = MissPolicy::kDefault;
 };
-// Joins the JSON texts of an operator's kernels, in the order of their launches, as the array `kernels`. A single JSON
-// text stays as it is.
+// Joins the JSON texts of an operator's kernels, in the order of their launches, as the array `kernels`. joinTexts
+// returns a single JSON text unchanged.
 std::string joinTexts(const std::vector<std::string> &texts);
 
 std::string describeEngine(const EngineDescription &engine);

@@ -69,8 +69,8 @@ public:
   virtual void *ownStream() const { return nullptr; }
   // Returns the greatest number of programs that a grid may have along an axis.
   virtual int64_t gridLimit(int axis) const = 0;
-  // Returns the number of multiprocessors of the device. It is the grid size of kernels whose programs loop over the
-  // work (persistent kernels).
+  // Returns the number of multiprocessors of the device, from which the grid of kernels is computed whose programs loop
+  // over the work (persistent kernels).
   virtual int64_t multiprocessors() const = 0;
 
   // Returns a status word: kDeviceStatusWords integers in which a kernel reports lengths that break a rule. A status

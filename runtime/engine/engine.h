@@ -35,8 +35,8 @@ class Engine {
 public:
   // Opens the device. Engine::open leaves the cache, the compiler and NVRTC closed.
   static Result<EnginePointer> open(EngineOptions options, const EngineOptions::Environment &environment);
-  // Opens an engine with this engine's options in the child of a fork. `openInChild` must read only what never changes,
-  // because this engine is the parent's.
+  // Opens an engine with this engine's options in the child of a fork. openInChild must read only members that never
+  // change, because a thread of the parent may have been changing other members when the process forked.
   Result<EnginePointer> openInChild() const;
   bool isOfThisProcess() const { return generation == processGeneration(); }
 

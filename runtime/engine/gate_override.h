@@ -24,8 +24,8 @@ public:
   // gate 1 is off in the spec.
   bool concerns(const Spec &spec) const { return (fieldsOf(spec.op) & kGates) != 0; }
   Status check(const Spec &spec) const;
-  // Returns the view that replaces the tensor of gates, whatever the tensor's shape is. The first call of `gates`
-  // allocates device memory.
+  // Returns the view that replaces the tensor of gates, whatever the tensor's shape is. The first call of the function
+  // `gates` allocates the device memory of the gates.
   Result<ViewSlots> gates(DType dtype);
   // Returns a text of the override: "only the branch cmp counts", "all branches count alike".
   std::string text() const;

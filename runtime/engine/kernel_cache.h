@@ -102,7 +102,7 @@ private:
   const Packs &packs();
   void openPacks();
   void warn(const std::string &text);
-  // Logs a warning if the file had trouble since it was opened (`trouble` of the store or pack), and a warning if it
+  // Logs a warning if the database or the pack could not be read or written since it was opened, and a warning if it
   // has damaged rows, which are skipped.
   void warnOfTrouble(const KernelStore &store);
   void warnOfTrouble(const Pack &pack);

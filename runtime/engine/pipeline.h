@@ -92,7 +92,7 @@ struct WorkspaceLayout {
 // `sequences` makes of the lengths, and is absent in the dense layout.
 KernelCall singleCall(Operator op, const Call &call, const ViewSlots &table);
 
-// Records which kernels a timed run launched, and marks the time after each launch.
+// Records which kernels a timed run launched, and the time after each launch.
 struct LaunchTrace {
   LaunchClock &clock;
   std::vector<Role> launched{};

@@ -1,8 +1,8 @@
 // A table of the plan cores in memory, by plan key. A lookup takes no lock and writes no shared memory, so lookups by
 // many threads do not slow each other. No entry of the table is ever removed.
-// Ownership: the map owns every core that it was given until the map ends, so that plans need not count references. The
-// map cannot grow without limit, because lengths are rounded to powers of two: it has one core for each plan key and
-// one for each explicit tuning.
+// Ownership: a PlanMap keeps every core until the PlanMap is destroyed, so that plans may point to cores without
+// counting references. The map cannot grow without limit, because lengths are rounded to powers of two: it has one core
+// for each plan key and one for each explicit tuning.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
@@ -28,8 +28,8 @@ public:
   const PlanCore *put(const PlanKey &key, std::shared_ptr<const PlanCore> core);
 
 private:
-  // A table with open addressing, at most half full. After a writer has stored a slot's core, the key of the slot never
-  // changes, so readers need no lock.
+  // A hash table with open addressing, of whose slots at most half are used. After a writer has stored a slot's core,
+  // the key of the slot never changes, so readers need no lock.
   struct Slot {
     PlanKey key;
     std::atomic<const PlanCore *> core;

@@ -7,8 +7,8 @@
 // record contains no code, so the owners and permissions of its folders are not checked. Another user could put a link
 // under the name of the record, so a symbolic link is not followed, and the record must be a regular file with one hard
 // link that belongs to this user or to root.
-// Thread-safety: all functions may be called by many threads at once. A record belongs to one process; the child of a
-// fork opens its own.
+// Thread-safety: all functions may be called by many threads at once. A PlanRecord belongs to one process; the child of
+// a fork opens the file with a new PlanRecord.
 #pragma once
 
 #include "runtime/base/problem.h"

@@ -62,7 +62,7 @@ public:
   // Looks for a stored kernel of the problem. `find` returns null if no stored kernel can be used. If a row was refused
   // for a reason that matters to a user, the reason is added to the core's `fallbacks`.
   std::shared_ptr<const KernelCore> find(Search &search);
-  // Follows the miss policy. `find` must have found nothing before `make` is called.
+  // Follows the miss policy. `make` may only be called after `find` returned null.
   Result<std::shared_ptr<const KernelCore>> make(Search &search);
   // Tunes the kernel and stores the winner, even if a choice is already stored. Under the policy `fail`, calling `tune`
   // is an error. If another thread or process is tuning the same problem, `tune` waits and takes the result of that
@@ -165,8 +165,8 @@ private:
     std::string provenance{};
     std::vector<Measurement> evidence{};
   };
-  // Stores a kernel and the choice that names it. The error of `store` says why the choice was not stored; a plan goes
-  // on without a stored choice.
+  // Stores a kernel and the choice that names it. The error of `store` says why the choice was not stored; the plan is
+  // made even if the choice was not stored.
   Status store(const Search &search, const CompiledKernel &kernel, Origin origin);
   // Returns the Origin to store for a choice whose kernel was compiled again with the same configuration.
   Origin originOfRemade(const StoredChoice &choice) const;

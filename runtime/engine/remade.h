@@ -1,4 +1,5 @@
-// The provenance of a choice whose kernel was compiled again by another revision of the compiler.
+// Makes the provenance (the text that says how a choice was made) of a choice whose kernel another revision of the
+// compiler compiled again.
 // Thread-safety: a pure function.
 #pragma once
 

@@ -1,6 +1,6 @@
 // Computes digests of a folder of templates, so that a choice that was made from the templates is not used after they
 // were edited.
-// Thread-safety: functions of the file system; an edit of a template during a call shows in what the call returns.
+// Thread-safety: the functions keep no state; they read the templates as they are in the file system during the call.
 #pragma once
 
 #include "runtime/base/status.h"

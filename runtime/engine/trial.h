@@ -52,7 +52,7 @@ public:
   virtual Result<TuningResult> check(const LoadedKernel &kernel) = 0;
   // Launches the kernel once on the call that is timed. On a GPU launchTimed does not wait until the kernel has ended.
   virtual Status launchTimed(const LoadedKernel &kernel, void *stream) = 0;
-  // Returns the shape that is timed.
+  // Returns the batch size and the lengths of the call that is timed.
   virtual const TimedShape &timedShape() const = 0;
 };
 

@@ -30,7 +30,7 @@ public:
   const KernelCall &checked() const { return checkedCall; }
   // Fills the checked call's outputs with NaN, so that an element that a kernel does not write is seen.
   Status poisonOutputs();
-  // Reads back the checked call's outputs.
+  // Copies the outputs of the checked call to the host.
   Result<TuningResult> readChecked();
   const TimedShape &timedShape() const { return shape; }
 

@@ -13,7 +13,7 @@
 
 namespace nsa {
 
-// The outputs of one run, widened to float.
+// The outputs of one run on the host, converted to float.
 struct TuningResult {
   enum class Kind { kRows, kLse, kLists, kCounts };
   struct Output {
