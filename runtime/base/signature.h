@@ -67,10 +67,10 @@ enum class TensorName : int {
 inline constexpr int kTensorNames = 51;
 std::string_view tensorName(TensorName name); // "q", "k_win", "cu_seqlens_q", ...
 
-// The first dimensions of a tensor, by what they count. Tensors that count kQueries, kKeys or kBlocks begin with
-// [batch, time] in the dense layout and with [total] in the packed one. Tensors that count kCache or kCacheBlocks begin
-// with [batch, rows of a sequence] in a cache without pages and with [pages, rows of a page] in a cache with pages, in
-// both layouts. A tensor that counts kRing begins with [batch, cmp_block].
+// The first dimensions of a tensor, by what they count. The first dimensions of a tensor with the Lead kQueries, kKeys
+// or kBlocks are [batch, time] in the dense layout and [total] in the packed layout. Tensors with the Lead kCache or
+// kCacheBlocks begin with [batch, rows of a sequence] in a cache without pages and with [pages, rows of a page] in a
+// cache with pages, in both layouts. The first dimensions of a tensor with the Lead kRing are [batch, cmp_block].
 enum class Lead : uint8_t { kNone, kQueries, kKeys, kBlocks, kCache, kCacheBlocks, kRing, kSequences };
 
 // The dimensions of a tensor that follow the dimensions of its Lead.

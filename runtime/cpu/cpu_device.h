@@ -15,7 +15,8 @@ namespace nsa::cpu {
 class CpuDevice final : public Device {
 public:
   // `threads`: 0 means all cores. `features` is the feature level for which kernels are made; "" means the highest
-  // level of this processor. A level that the processor lacks is an invalid argument.
+  // level of this processor. If the processor lacks the level that `features` names, the result is the error of an
+  // invalid argument.
   static Result<std::unique_ptr<Device>> open(int threads, const std::string &features);
 
   bool isGpu() const override { return false; }

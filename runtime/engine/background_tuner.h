@@ -1,5 +1,5 @@
-// Tunes, on one thread of the engine, the problems whose plans got a kernel that is not tuned or is outdated. The
-// tuner's queue holds each problem once.
+// Tunes, on one thread of the engine, the problems whose plans got a kernel that is not tuned or is outdated. A problem
+// is in the tuner's queue at most once.
 // Ownership: an engine owns the tuner. The tuner starts its thread when the first problem is added. Neither the tuner's
 // destructor nor the end of the process waits for a whole tuning: queued problems are dropped, and the tuning in
 // progress ends after at most one more compilation or measurement. The destructor and the end of the process do wait

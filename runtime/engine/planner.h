@@ -71,9 +71,10 @@ public:
   // the stored choice, or else the default kernel.
   Result<std::shared_ptr<const KernelCore>> tune(const Spec &spec, const Maxima &maxima, std::string &report,
                                                  double budgetSeconds = 0);
-  // Tunes in the background for later plans, or makes an outdated kernel again. Where another process makes the same
-  // kernel at this moment, tuneMeanwhile takes that kernel. tuneMeanwhile ends early once `stop` returns true.
-  // tuneMeanwhile compiles on the calling thread alone, because the host needs the rest of the cores.
+  // Tunes the kernel of a step in the background, so that later plans get the winner, or compiles an outdated kernel
+  // again. Where another process makes the same kernel at this moment, tuneMeanwhile takes that kernel. tuneMeanwhile
+  // ends early once `stop` returns true. tuneMeanwhile compiles on the calling thread alone, because the host needs the
+  // rest of the cores.
   Result<std::shared_ptr<const KernelCore>> tuneMeanwhile(const Step &step, const std::function<bool()> &stop);
   // Compiles the kernel that defines the operator: the tile program with its first configuration. The defining kernel
   // is not stored.

@@ -17,7 +17,7 @@
 namespace nsa {
 
 // Returns the shape that a tuning of these maxima times: as large as the maxima and the limit for the work of one run
-// allow. The device may have too little memory for this shape.
+// allow. The device may have too little memory for the tensors of the shape that timedShape returns.
 TimedShape timedShape(bool isGpu, const Spec &spec, const Maxima &maxima);
 
 class TuningInputs {
