@@ -53,7 +53,7 @@ int main(int argc, char **argv) {
   nsa_plan *plan = NULL;
   if (plan_create(engine, &spec, &maxima, NULL, &plan, &error) != NSA_OK)
     return fail("plan", &error);
-  const char *source = stored ? "\"source\": \"database\"" : "\"source\": \"compiled\"";
+  const char *source = stored ? "\"source\": \"pack\"" : "\"source\": \"compiled\"";
   if (strstr(describe(plan), source) == NULL) {
     fprintf(stderr, "expected %s: %s\n", source, describe(plan));
     return 1;
