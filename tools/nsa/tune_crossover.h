@@ -1,6 +1,7 @@
-// Finds the length from which on the whole forward pass is faster than dense attention with the same heads. The
-// crossover is measured where a workload asks for it (`prefill.crossover`), stored as a route with its times, and shown
-// in reports. No engine applies the crossover, because nsa and dense attention compute different results.
+// Finds the sequence length from which on the whole forward pass of NSA is faster than dense attention with the same
+// heads. The crossover is measured if a workload asks for it (`prefill.crossover`), is stored as a route with the
+// measured times, and is shown in reports. No engine applies the crossover, because nsa and dense attention compute
+// different results.
 // Thread-safety: pure functions, except for measureCrossover, which needs the device for itself.
 #pragma once
 
@@ -30,9 +31,10 @@ struct CrossoverJob {
 };
 
 // The jobs of all workloads that ask for a crossover, one for each head and type. A workload that is limited to
-// operators which take no part does not ask. Where several workloads ask for the same, the job has the lengths of all.
+// operators asks for no crossover if none of them is a step of the forward pass. If several workloads ask for a
+// crossover of the same heads and type, there is one job with the lengths of all these workloads.
 std::vector<CrossoverJob> crossoverJobs(const std::vector<Workload> &workloads);
-// The family of the route for a call of nsa.
+// Returns the family under which the crossover of this spec and batch is stored as a route.
 std::string crossoverFamily(const Spec &spec, int64_t batch);
 // Returns whether a stored crossover was measured with this revision of the compiler, at all lengths of the job.
 bool answers(const StoredRoute &route, const CrossoverJob &job, const std::string &revision);
@@ -42,17 +44,19 @@ struct CrossoverPlace {
   std::string device;   // "cpu" or "cuda:0", the engine's
   std::string key;      // of the device, in the store
   std::string revision; // of the compiler
-  // Asked between lengths, with the seconds that the next length may take. True ends the measurement.
+  // This callback is called before each length, with the seconds that measuring the length may take. True ends the
+  // measurement.
   std::function<bool(double seconds)> isOver;
 };
-// An upper bound of the seconds that a measurement at `tokens` takes, by the seconds that `before` tokens took. The
-// work of attention grows with the square of the length.
+// Returns an upper bound of the seconds that a measurement at `tokens` tokens takes, computed from the seconds that a
+// measurement at `before` tokens took. The work of attention grows with the square of the length.
 double secondsAt(int64_t tokens, int64_t before, double secondsBefore);
 // Measures nsa and dense attention in turns at growing lengths, until the forward pass was faster at two lengths in a
-// row. A length that has no room on the device ends the measurement. Returns nullopt if isOver ended the measurement.
+// row. A length whose tensors do not fit into the device's memory ends the measurement. Returns nullopt if isOver ended
+// the measurement.
 Result<std::optional<StoredRoute>> measureCrossover(const CrossoverJob &job, const CrossoverPlace &place);
 
-// The measured crossover, its times and a sentence, for a report.
+// The entry of a report about a crossover: its length, its times and a sentence that explains it.
 nlohmann::ordered_json crossoverRecord(const CrossoverJob &job, const StoredRoute *route);
 
 } // namespace nsa::tools

@@ -1,4 +1,5 @@
-// Lists what workloads ask to be tuned: every kernel of every call that they name, each problem once.
+// Lists the kernels that workloads ask to be tuned: every kernel of every call that they name; a problem that several
+// calls need is listed once.
 // Thread-safety: values and pure functions.
 #pragma once
 
@@ -13,7 +14,7 @@
 
 namespace nsa::tools {
 
-// One kernel, with the first call that needs it.
+// A kernel to tune, and the first call that needs it.
 struct TuneJob {
   std::string head; // of the workload: its name; of a single plan what heads it has
   Spec spec;        // of the whole call
@@ -25,21 +26,22 @@ struct TuneJob {
   bool isTuned = true;                // false: it has no choices, so there is nothing to measure
   std::vector<std::string> workloads; // names of all workloads that need it, in their order
 
-  // "nsa128 nsa bf16 dense 1x8192 win"
+  // A text that identifies the job: "nsa128 nsa bf16 dense 1x8192 win"
   std::string text() const;
 };
 
 // Returns the jobs in the order of the workloads: heads, types, then the layouts, batches and lengths of the forward
 // pass, then the pages, batches and lengths of decode. Single plans follow. The kernels of a call are in the order of
 // their launches.
-// `routed` gives the steps of a call by the measured thresholds of some device, where they differ from stepsOf. Two
-// sets of kernels are tuned: the kernels that serve by a threshold, and the kernels that serve when the threshold
-// changes.
-// A workload that is limited to operators has jobs of these alone. An operator that none of its calls has is an error.
+// `routed` returns the steps of a call when the thresholds measured on some device apply, if they differ from the steps
+// that stepsOf returns. Both sets of kernels are tuned: the kernels of the steps with the thresholds, and the kernels
+// of the steps without them.
+// For a workload that is limited to certain operators, only kernels of these operators are listed. It is an error if a
+// workload is limited to an operator that none of its calls needs.
 using RoutedSteps = std::function<std::vector<Step>(const Spec &spec, const Maxima &maxima)>;
 Result<std::vector<TuneJob>> expand(const std::vector<Workload> &workloads, const RoutedSteps &routed = nullptr);
 
-// The work and the size of the run that a tuning times. nullopt for kernels whose work is not counted.
+// The sizes of the call that a tuning measures, and the floating point operations and bytes of that call.
 struct TimedWork {
   int64_t batch = 0, seqlenQ = 0, seqlenK = 0;
   double flops = 0, bytes = 0;

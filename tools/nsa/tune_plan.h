@@ -7,8 +7,8 @@
 namespace nsa::tools {
 
 struct TunePlanOptions {
-  // Devices, which are opened, or architectures, which are not. For an architecture, what is stored for any of its
-  // devices counts.
+  // The names of devices, which are opened, or of architectures, for which no device is opened. For an architecture, a
+  // kernel counts as stored if it is stored for any device of that architecture.
   std::vector<std::string> devices, targets;
   EngineSettings engine;
   double budgetSeconds = 0;

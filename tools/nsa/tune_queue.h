@@ -1,5 +1,6 @@
-// Decides which kernel a worker tunes next, and for how long. A worker takes jobs of one family after another, so that
-// kernels compiled for one length serve the next. All workers share the rest of the budget.
+// Decides which kernel a worker tunes next, and for how long. A worker takes jobs of the same family one after another,
+// because kernels that were compiled for one length can be used for the next length. All workers share the time that is
+// left of the budget.
 // Thread-safety: many threads may call the functions of tune_queue.h at once.
 #pragma once
 
@@ -33,14 +34,15 @@ public:
     std::optional<double> secondsLeft; // nullopt before the first job is done
   };
 
-  // `jobs` must outlive the queue. `wanted` has the indices of the jobs to do, in the order of the work.
+  // `jobs` must outlive the queue. `wanted` has the indices of the jobs to tune, in the order in which they are tuned.
   TuneQueue(const std::vector<TuneJob> &jobs, std::vector<size_t> wanted, Limits limits);
 
-  // Takes a job. nullopt when all jobs are taken, when the queue was stopped, or when the rest of the budget is less
-  // than a kernel needs at least. `family` is the family of the worker's last job, and empty at first.
+  // Takes the next job. Returns nullopt when all jobs are taken, when the queue was stopped, or when less time is left
+  // of the budget than tuning a kernel takes at least. `family` is the family of the job that the worker took last, and
+  // is empty for its first job.
   std::optional<Ticket> take(const std::string &family);
   void finish(size_t job);
-  // Ends the queue: no worker gets another job.
+  // Stops the queue, so that no worker gets another job.
   void stop();
   // Returns the jobs that no worker has taken.
   std::vector<size_t> left() const;
@@ -49,8 +51,8 @@ public:
 private:
   double weightOf(size_t job) const;
   std::optional<size_t> choose(const std::string &family) const;
-  // The second largest of beyondSeconds. A job does not begin if it would end later than the budget by this many
-  // seconds. The second largest excess is taken, so that a single slow job is ignored.
+  // The second largest of beyondSeconds. A job is started only if the budget leaves this many seconds in addition to
+  // its share. The second largest excess is taken, so that a single slow job is ignored.
   double usualBeyondSeconds() const;
 
   const std::vector<TuneJob> &jobs;
@@ -64,8 +66,8 @@ private:
   };
   std::map<size_t, Held> inHand;
   double doneWeight = 0;
-  // By how many seconds the last kernels have exceeded their shares. The default kernel is compiled and checked even
-  // when the budget is spent.
+  // The seconds by which each of the last kernels took longer than its share of the budget. A kernel may take longer
+  // than its share, because its default candidate is compiled and checked even when the budget is spent.
   std::array<double, 8> beyondSeconds = {};
   size_t measuredJobs = 0, doneJobs = 0, total = 0;
   bool stopped = false;

@@ -1,5 +1,5 @@
-// Tunes what workloads ask for, on one or several devices of this machine. A tuning run continues where an earlier run
-// stopped. Thread-safety: one thread; it starts one for each device.
+// Tunes the kernels that workloads ask for, on one or several devices of this machine. A tuning run continues where an
+// earlier run stopped. Thread-safety: one thread; it starts one thread for each device.
 #pragma once
 
 #include "tools/nsa/stored_choices.h"
@@ -14,7 +14,7 @@
 namespace nsa::tools {
 
 struct TuneRunOptions {
-  // "cpu", "cuda:0". A single empty text means the device that the engine chooses.
+  // "cpu", "cuda:0". If the list has a single empty text, the engine chooses the device.
   std::vector<std::string> devices;
   EngineSettings engine;                              // its device does not count
   double budgetSeconds = 0;                           // for everything together; 0: no limit
@@ -24,11 +24,12 @@ struct TuneRunOptions {
   bool measuresRoofs = false;                         // measures the peak rates of the processor for the report
 };
 
-// Returns the report of docs/tuning.md as JSON. The report contains kernels that failed. The result is an error only
-// when no tuning could begin. After SIGINT the run ends early, and the report has what was done.
+// Returns the report as JSON, with the fields that docs/tuning.md describes. The report also lists the kernels that
+// could not be tuned. The result is an error only when no tuning could begin. After SIGINT the run ends early, and the
+// report lists the kernels that were tuned until then.
 Result<nlohmann::ordered_json> runWorkloads(const std::vector<Workload> &workloads, const TuneRunOptions &options);
 
-// The settings as the engine will see them, and the revision of the compiler that it will use.
+// The settings that the engine will use, and the revision of its compiler.
 struct TuneEnvironment {
   std::string revision, templateDir, cpuFeatures;
   CacheSettings cache;

@@ -23,8 +23,8 @@ struct WorkloadFlags {
 Ending tuneWorkloads(const WorkloadFlags &flags);
 // Prints the ready-made workloads, one in a line.
 Status listWorkloads();
-// Says in a line each where the database and the reports of a run are: "Database: /home/me/.cache/nsa/kernels.db". The
-// path of a report that the user did not ask for is "".
+// Returns one line for each file of a run, with the path of the database or of a report: "Database:
+// /home/me/.cache/nsa/kernels.db". If the user did not ask for a report, its path is "".
 std::string placesText(const std::string &database, const std::string &json, const std::string &html);
 
 } // namespace nsa::tools

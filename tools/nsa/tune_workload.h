@@ -1,5 +1,6 @@
 // A workload file (docs/tuning.md): the head layouts, types and ranges of lengths that `nsa tune` covers, and single
-// plans. Some workload files come with the program. The record of a program is a workload too: its lines are plans.
+// plans. Some workload files come with the program. The record of a program, whose lines are plans, can also be used as
+// a workload.
 // Thread-safety: values.
 #pragma once
 
@@ -38,29 +39,30 @@ struct Workload {
   std::optional<Decode> decode;
   std::vector<PlannedCall> plans;    // are tuned as they were planned
   std::vector<std::string> warnings; // which parts of the file were passed over, and why
-  // The operators to which a run is limited, which are no field of the workload file. Empty: all.
+  // The operators to which a run is limited; they come from the command line and are no field of the workload file.
+  // Empty: all.
   std::set<Operator> operators;
 
   bool wants(Operator op) const { return operators.empty() || operators.contains(op); }
 
-  // Reads a workload, or a record of a program, whose name as a workload is the name of its file. An error names the
-  // file, the field's path in it, the value and the rule.
+  // Reads a workload file or a program's record, and gives a record the name of its file as the workload's name. An
+  // error names the file, the field's path in it, the value and the rule.
   static Result<Workload> read(const std::string &path);
 };
 
-// The folder of the workloads that come with the program, found from the program's own place.
+// Returns the path of the folder with the ready-made workloads, found from the path of this program.
 std::string workloadFolder();
 // The names of the workloads in a folder, in ascending order. Their files are NAME.json.
 std::vector<std::string> readyWorkloads(const std::string &folder);
-// Reads the file with that path where the word looks like a path (it ends in .json or contains a slash). Reads the
-// ready-made workload of a name that does not look like a path. If no ready-made workload has the name, reads the file
-// of that name in the working folder.
+// If the word looks like a path (it ends in .json or contains a slash), reads the file with that path. If the word does
+// not look like a path, reads the ready-made workload with that name. If there is no ready-made workload with that
+// name, reads the file with that name in the working folder.
 Result<Workload> findWorkload(const std::string &word, const std::string &folder);
 // The workloads of several words. The word `all` means every ready-made workload. A workload may be named only once.
 Result<std::vector<Workload>> findWorkloads(const std::vector<std::string> &words, const std::string &folder);
-// The names in the order of the enumerators: "dense, window".
+// Returns the names of the operators in the order of the enumerators: "dense, window".
 std::string operatorsText(const std::set<Operator> &operators);
-// The option that limits a run to operators. Errors name it.
+// The command line option that limits a run to certain operators. Errors name it.
 inline constexpr const char *kOperatorsField = "--operators";
 // Limits all workloads to kernels of the operators with these names. An operator's name may occur only once. No name:
 // no limit.

@@ -1,4 +1,4 @@
-// The texts for a command line that the parser did not accept.
+// Makes the error texts for a command line that the parser did not accept.
 // Thread-safety: usage_error.h has only pure functions.
 #pragma once
 
@@ -14,7 +14,7 @@ std::string verbPath(const CLI::App &verb);
 // The text that `nsa VERB --help` prints. The help text does not depend on what was parsed.
 std::string helpOf(const CLI::App &verb);
 
-// "unknown verb 'lst' of `nsa cache`: did you mean list?", for a word that names no verb below `verb`.
+// The error for a word that names no verb below `verb`: "unknown verb 'lst' of `nsa cache`: did you mean list?".
 std::string unknownVerb(const CLI::App &verb, const std::string &word);
 
 struct UsageError {

@@ -1,4 +1,4 @@
-// Makes the page of `nsa validate` for people, from the files that its steps left in the folder.
+// Makes the HTML page that `nsa validate` writes, from the files that its steps wrote into the folder.
 // Thread-safety: the functions are pure except that they read files of the folder.
 #pragma once
 

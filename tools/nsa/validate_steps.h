@@ -1,5 +1,6 @@
-// The steps of `nsa validate` on a machine. Each step runs verbs of this program: environment, routing, each branch by
-// itself, the whole forward pass against the reference, decode against prefill, selection, decoding, thresholds.
+// Runs the steps of `nsa validate` on this machine. Each step runs verbs of this program. The steps check the
+// environment, routing, each branch by itself, the whole forward pass against the reference, decode against prefill,
+// and selection; they measure decoding and thresholds.
 // Thread-safety: one thread.
 #pragma once
 
@@ -21,7 +22,7 @@ struct ValidateChoice {
   std::string device, cache, missPolicy; // "": the verbs' defaults
 };
 
-// Files in the folder of `nsa validate`, beside the files of its steps.
+// The names of the two files that `nsa validate` writes in addition to the files of its steps.
 inline constexpr const char *kValidatePage = "report.html", *kValidateSummary = "summary.json";
 
 struct ValidateStep {
@@ -40,8 +41,8 @@ struct ValidateStep {
 std::vector<ValidateStep> validateSteps(const ValidateChoice &choice);
 
 // Removes the files of an earlier run, writes the configurations that the steps read, and runs all steps. A step that
-// fails stops only the steps that need it. The callback `told` is called before and after each step. The result is an
-// error when the folder cannot be written or no verb can be started.
+// fails stops only the steps that need it. The callback `told` is called before and after each step, to show progress.
+// The result is an error when the folder cannot be written or no verb can be started.
 Status runSteps(const ValidateChoice &choice, std::vector<ValidateStep> &steps,
                 const std::function<void(const ValidateStep &, bool done)> &told);
 

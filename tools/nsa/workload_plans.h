@@ -17,23 +17,24 @@ struct PlannedCall {
   Spec spec;
   Maxima maxima;
 
-  // The heads and their sizes: "64/4x192/128" for query and key/value heads. An operator may have none.
+  // The numbers of query heads and key/value heads, and their sizes: "64/4x192/128". An operator may have none.
   std::string headsText() const;
 };
 
-// Reads the list "plans" of a workload. Errors name the file, the place in it, the value and the rule.
+// Reads the list "plans" of a workload file. An error names the file, the JSON path of the field, the value and the
+// rule.
 Result<std::vector<PlannedCall>> readPlans(const nlohmann::json &list, const std::string &file);
 
-// Returns whether a text is a record. A record has a line that begins with {"op", and each line before this line was
-// cut off before "op".
+// Returns whether a text is a program's record of its plans. A record has a line that begins with {"op", and each line
+// before this line was cut off before "op".
 bool isPlanRecord(std::string_view text);
 
 struct ReadRecord {
   std::vector<PlannedCall> plans; // each once, in the order of the lines
   std::vector<std::string> cut;   // a sentence for each line that ends too early and was skipped
 };
-// Reads a record. A line that was cut off, for example by a full disk, is skipped. A whole line of a record that is no
-// plan is an error, which names file and line.
+// Reads a record. A line of a record that was cut off, for example by a full disk, is skipped. A complete line of a
+// record that describes no plan is an error, which names the file and the line.
 Result<ReadRecord> readRecord(std::string_view text, const std::string &file);
 
 } // namespace nsa::tools

@@ -1,5 +1,6 @@
-// The table that README shows: the whole forward pass, decoding and the start of a process on one device. Beside each
-// of our times stand the fastest dense attention and the fastest other program for sparse attention that are on record.
+// The table that README shows: the whole forward pass, decoding and the start of a process on one device. Each row also
+// shows, next to our time, the recorded times of the fastest dense attention and of the fastest other program for
+// sparse attention.
 // Thread-safety: summary.h has only pure functions.
 #pragma once
 
@@ -18,8 +19,8 @@ struct SummaryRecords {
   const Json *prefill = nullptr, *decode = nullptr, *startup = nullptr, *peers = nullptr;
 };
 
-// `sourceOf` says commit, date and age of a record; each row ends with the commit, date and age of our own time. A time
-// stands beside "-" if no time of another program is on record.
+// `sourceOf` says commit, date and age of a record; each row ends with the commit, date and age of our own time. If no
+// time of another program is on record, the table shows "-".
 std::string summaryTable(const SummaryRecords &records, const std::function<std::string(const Json &)> &sourceOf);
 
 } // namespace nsa::tables

@@ -1,4 +1,4 @@
-// Makes tables from the JSON of one bench run: for pages, and for benches that print them.
+// Makes tables from the JSON of one bench run: for the documentation's pages, and for benches that print their results.
 // Thread-safety: tables.h has only pure functions.
 #pragma once
 
@@ -13,9 +13,9 @@ using Json = nlohmann::ordered_json;
 // A row of a Markdown table, and the two lines at its head.
 std::string tableRow(const std::vector<std::string> &cells);
 std::string tableHead(const std::vector<std::string> &titles);
-// The text of a cell: a number with three digits, or "-" for null.
+// Returns the text of a table cell: a number with three digits, or "-" for null.
 std::string numberText(const Json &value);
-// Says where the numbers are from: "NVIDIA H200, driver 13.0, source 755d67d1c2aa, 2026-11-21".
+// Returns a line that says where the numbers are from: "NVIDIA H200, driver 13.0, source 755d67d1c2aa, 2026-11-21".
 std::string machineLine(const Json &report);
 // A table with a row for each shape: the times of our default and tuned kernels, and those of every other
 // implementation.

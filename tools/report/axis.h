@@ -1,4 +1,4 @@
-// One axis of a plot: the places of values, and the values that get a line.
+// One axis of a plot: it computes where on the axis a value is drawn, and which values get a grid line.
 // Thread-safety: values.
 #pragma once
 
@@ -21,16 +21,16 @@ public:
   // axis 0 and below.
   bool include(double value);
   bool isEmpty() const { return !(low <= high); }
-  // Widens the axis to whole steps, so that the first and the last line are at the ends of the axis.
+  // Widens the axis so that its first and its last grid line are at its ends.
   void finish();
 
-  // The place of a value: 0 at the low end, 1 at the high end.
+  // Returns the position of a value on the axis: 0 at the low end, 1 at the high end.
   double place(double value) const;
   struct Tick {
     double value;
     std::string text;
   };
-  // Returns at most about `most` lines.
+  // Returns the values that get a grid line, at most about `most` of them.
   std::vector<Tick> ticks(size_t most) const;
 
   const std::string title;

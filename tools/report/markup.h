@@ -1,4 +1,5 @@
-// Makes XML text piece by piece. Elements close in order, and all text between tags is escaped.
+// Makes XML text piece by piece. Elements are closed in the reverse order of their opening, and all text between tags
+// is escaped.
 // Thread-safety: one thread at a time may use a Markup.
 #pragma once
 

@@ -20,14 +20,14 @@ public:
   void heading(const std::string &text);
   void subheading(const std::string &text);
   void paragraph(const std::string &text);
-  // A paragraph that stands out, for a fault.
+  // Adds a highlighted paragraph that reports a fault.
   void warning(const std::string &text);
-  // Names and values, one line each.
+  // Adds a list of names and values, one pair in a line.
   void facts(const std::vector<std::pair<std::string, std::string>> &facts);
   void add(const Table &table);
-  // Puts the plots beside each other, where there is room.
+  // Adds the plots, side by side if the page is wide enough.
   void add(const std::vector<Plot> &plots);
-  // Hides a table behind a line that opens it.
+  // Adds a table that is folded until the reader opens it with a click on its title line.
   void addFolded(const std::string &summary, const Table &table);
 
   std::string html() const;

@@ -16,9 +16,9 @@ namespace nsa::tools {
 
 class Accelerator;
 
-// The guard bytes on each side of a buffer. The guard bytes are more than a row of any tensor, so that a write to a
-// neighbouring row is seen. With the address sanitizer, host code must meet the sanitizer's own guards in place of
-// guard bytes.
+// The number of guard bytes on each side of a buffer. The guard bytes are more than a row of any tensor, so that a
+// write to a neighbouring row is seen. In a build with the address sanitizer, buffers have no guard bytes, because the
+// sanitizer itself finds writes of host code outside of a buffer.
 #if defined(__SANITIZE_ADDRESS__)
 inline constexpr size_t kGuardBytes = 0;
 #elif defined(__has_feature)
@@ -74,7 +74,7 @@ public:
   virtual Result<double> time(const std::function<Status()> &enqueue) = 0;
   // Records the work that `enqueue` puts on the stream. On a GPU recording does not run the work.
   virtual Result<std::unique_ptr<Recording>> record(const std::function<Status()> &enqueue) = 0;
-  // Records `count` kernels that do nothing, one after another. On the CPU there are no kernels that do nothing.
+  // Records the launch of `count` empty kernels, one after another. On the CPU there are no empty kernels.
   virtual Result<std::unique_ptr<Recording>> recordEmptyKernels(int count) = 0;
 
 protected:

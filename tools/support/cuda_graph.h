@@ -12,8 +12,8 @@ namespace nsa::tools {
 
 class CudaGraph {
 public:
-  // Captures what `enqueue` puts on the stream, in the mode in which every call that a capture forbids fails, in any
-  // thread.
+  // Captures the work that `enqueue` puts on the stream, in the capture mode in which a call that is forbidden during a
+  // capture fails in any thread.
   static Result<CudaGraph> capture(const cuda::Driver &driver, cuda::Stream stream,
                                    const std::function<Status()> &enqueue);
   CudaGraph(CudaGraph &&other) noexcept;

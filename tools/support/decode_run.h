@@ -1,6 +1,6 @@
-// Decodes on a device through the C ABI. A DecodeRun has a cache, and its steps feed the cache with the tokens of a
-// history that the host knows as a whole. The outputs of the steps are collected as if one forward pass had made them,
-// so the outputs of decode and of a forward pass are checked in one way.
+// Decodes on a device through the C ABI. A DecodeRun owns a cache, and each of its steps adds tokens of a history to
+// the cache; the host has the whole history. The outputs of the steps are collected as if one forward pass had made
+// them, so the outputs of decode and of a forward pass are checked in one way.
 // Ownership: a DecodeRun must not outlive its accelerator and its history.
 // Thread-safety: one thread at a time may use a DecodeRun.
 #pragma once
@@ -25,21 +25,21 @@ struct CacheShape {
 
 class DecodeRun {
 public:
-  // Makes a cache for the sequences of the history. A new cache is empty and full of NaN. Entries of the block table
-  // behind a sequence's pages are numbers too large for any page.
+  // Makes a cache for the sequences of the history. A new cache is empty and full of NaN. In each row of the block
+  // table, the entries after the sequence's last page are numbers that are too large for any page.
   static Result<DecodeRun> open(Accelerator &accelerator, const OperatorInputs &history, const CacheShape &shape,
                                 const std::set<TensorName> &wanted);
 
   // The spec and maxima to plan for.
   const Spec &spec() const { return decodeSpec; }
   Maxima maxima() const;
-  // Allocates exactly the workspace that the plan needs, and poisons it.
+  // Allocates exactly the workspace that the plan needs, and fills it with poison values.
   Status allocateWorkspace(const nsa_plan *plan);
 
-  // Fills the cache with `tokens` drawn tokens for each sequence, for measurements of long sequences. The history
+  // Fills the cache with `tokens` random tokens for each sequence, for measurements of long sequences. The history
   // begins behind them.
   Status pretend(int64_t tokens, uint64_t seed);
-  // Sets the cache back to another length, at most the longest that it had.
+  // Sets the length of the cache's sequences back to another length, at most the longest that it had.
   Status rewind(int64_t tokens);
   // Copies the next tokens of each sequence to where the plan's bindings point, and counts the tokens as fed.
   Status feed(const std::vector<int64_t> &counts);
@@ -52,12 +52,12 @@ public:
   // Feeds, runs and collects. The check also fails when a kernel reported a fault.
   Status step(nsa_plan *plan, const std::vector<int64_t> &counts);
 
-  // The outputs of all fed tokens at their places in the history, and the compressed rows of the cache. Rows of tokens
-  // that were not fed are NaN.
+  // Returns the outputs of all fed tokens, each in the row of its token in the history, and the compressed rows of the
+  // cache. Rows of tokens that were not fed are NaN.
   Result<NamedTensors> collected() const;
   int64_t length(size_t sequence) const { return lengths[sequence]; }
   int64_t room() const { return roomTokens; }
-  // A tensor of the call, for tests that spoil it and for captured calls.
+  // Returns a tensor of the call, for tests that overwrite it with wrong values and for captured calls.
   nsa_tensor &tensor(TensorName name) { return entries.at(name).tensor; }
   Result<HostTensor> download(TensorName name) const;
   Status checkGuards() const;

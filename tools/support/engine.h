@@ -38,7 +38,7 @@ struct EngineSettings {
 };
 
 // Returns the settings for an engine without stored kernels, whatever files and fallbacks the environment names. An
-// engine without stored kernels serves measurements of what the compiler and the tuner give.
+// engine without stored kernels is used to measure what the compiler and the tuner themselves produce.
 EngineSettings withNothingStored(EngineSettings settings);
 
 struct EngineDeleter {

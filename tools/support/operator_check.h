@@ -1,5 +1,6 @@
-// Compares the outputs of an operator with the fp64 reference, as docs/specification.md 11 asks: attention outputs on
-// the lists that were computed, lists by the margin of their scores, counts exactly.
+// Compares the outputs of an operator with the fp64 reference, as docs/specification.md 11 asks: attention outputs are
+// compared for the block lists that the operator computed, block lists by the margin of their scores, and counts
+// exactly.
 // Thread-safety: the checks are pure functions, which start threads of their own.
 #pragma once
 
@@ -14,7 +15,8 @@
 
 namespace nsa::tools {
 
-// The verdict on one output: rows are judged by their error, lists by the reference's order, counts by equality.
+// The verdict on one output: rows are judged by their error, block lists by the order of the reference's scores, and
+// counts by equality.
 struct OutputCheck {
   std::string name; // "out", "o_cmp", "block_list", ...
   bool within = false;
@@ -37,7 +39,7 @@ std::vector<reference::Sequence> sequencesOf(const OperatorInputs &inputs);
 // The inputs of the whole forward pass in the types of the reference.
 reference::Nsa referenceNsa(const OperatorInputs &inputs);
 
-// Checks all outputs in `outputs`. Where `rows` names queries, only these are checked.
+// Checks all outputs in `outputs`. If `rows` names queries, only the outputs of these queries are checked.
 OperatorCheck checkOperator(const OperatorInputs &inputs, const NamedTensors &outputs,
                             const std::vector<int64_t> &rows = {});
 

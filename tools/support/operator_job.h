@@ -1,6 +1,6 @@
-// Runs one call of any operator from host tensors to host results: which tensors it takes and their shapes, their
-// memory on a device, and the bindings of the C ABI. Tensors, shapes and bindings follow from the operator's signature
-// (runtime/base/signature.h).
+// Runs one call of any operator: takes the input tensors from host memory, copies them to the device, makes the
+// bindings of the C ABI, and returns the outputs in host memory. The operator's signature (runtime/base/signature.h)
+// says which tensors a call has, which shapes they have and how they are bound.
 // Ownership: a DeviceOperator must not outlive its accelerator.
 // Thread-safety: one thread at a time may use a DeviceOperator.
 #pragma once
@@ -24,8 +24,8 @@ namespace nsa::tools {
 // Contiguous tensors with the shapes of the C ABI.
 using NamedTensors = std::map<TensorName, HostTensor>;
 
-// The numbers that the shapes of a call depend on, besides the spec. timeQ, timeK and blocks count for each sequence in
-// the dense layout, and for all sequences together in the packed one.
+// The numbers that determine the shapes of a call's tensors together with the spec. timeQ, timeK and blocks are numbers
+// for each sequence in the dense layout, and for all sequences together in the packed layout.
 struct CallExtents {
   int64_t batch = 1; // sequences
   int64_t timeQ = 0; // queries
@@ -52,7 +52,7 @@ struct OperatorInputs {
   NamedTensors tensors;
 
   const HostTensor &operator[](TensorName name) const { return tensors.at(name); }
-  // Returns the tensor that serves for an operand: the tensor `name`, or else the tensor `otherwise`. Returns nullptr
+  // Returns the tensor for an operand: the tensor `name` if it exists, or else the tensor `otherwise`. Returns nullptr
   // if neither exists.
   const HostTensor *find(TensorName name, TensorName otherwise) const;
 };
@@ -61,29 +61,32 @@ struct OperatorInputs {
 struct SequenceLengths {
   std::vector<int64_t> q, k;
 
-  // As many sequences as the maxima allow, each as long as the maxima allow.
+  // Makes as many sequences as the maxima allow, each as long as the maxima allow.
   static SequenceLengths largest(const Maxima &maxima);
 };
-// The tensors that an operator writes and does not read: with the optional ones, or only those that a call must have.
+// The tensors that an operator writes and does not read: allOutputs includes the optional outputs, requiredOutputs does
+// not.
 std::set<TensorName> allOutputs(Operator op);
 std::set<TensorName> requiredOutputs(Operator op);
 
 // Inputs with maxima and extents that fit these lengths, and in the packed layout with cu_seqlens among the tensors.
 OperatorInputs layOut(const Spec &spec, const SequenceLengths &lengths);
-// Draws every input of the operator from a seed (for decode: kv_cache.h). Rows are unit-normal, and a large tensor
-// repeats a drawn block. Weights keep the scale of their inputs. Gates are between 0 and 1, or logits. Block lists are
-// ascending and causal, and contain the query's own block.
+// Draws every input of the operator from a seed (for decode: kv_cache.h). The values of rows are drawn from a
+// unit-normal distribution, and a large tensor repeats a drawn block. Drawn weights are scaled so that results have the
+// same scale as the inputs of the weights. Gates are between 0 and 1, or logits. Block lists are ascending and causal,
+// and contain the query's own block.
 OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint64_t seed);
 
 class DeviceOperator {
 public:
-  // Uploads the inputs, and makes all required outputs and the wanted optional ones. Outputs are poisoned, so what no
-  // kernel writes reads as NaN. `spacing` says how tensors lie in memory. Every run updates a cache.
+  // Copies the inputs to the device, and allocates all required outputs and the wanted optional outputs. Outputs are
+  // filled with poison values, so elements that no kernel writes are NaN. `spacing` says how the elements of the
+  // tensors lie in memory. Every run updates a cache.
   static Result<DeviceOperator> upload(Accelerator &accelerator, const OperatorInputs &inputs,
                                        const std::set<TensorName> &wanted, const Spacing &spacing = {});
-  // Poisons the outputs again, before another plan runs on the same tensors.
+  // Fills the outputs with poison values again, before another plan runs on the same tensors.
   Status poisonOutputs();
-  // Makes the workspace exactly as large as the plan needs, and poisons it.
+  // Allocates exactly the workspace that the plan needs, and fills it with poison values.
   Status allocateWorkspace(const nsa_plan *plan);
   // Enqueues the operator on the accelerator's stream.
   Status enqueue(const nsa_plan *plan) const;
@@ -92,7 +95,7 @@ public:
   // Downloads the outputs and the updated tensors. Fails when bytes between an output's elements, or around a tensor or
   // the workspace, were written.
   Result<NamedTensors> download() const;
-  // The device's copy of a tensor, for tests that spoil it.
+  // Returns the device's copy of a tensor, for tests that overwrite it with wrong values.
   const nsa_tensor &tensor(TensorName name) const { return entries.at(name).tensor; }
   // Replaces the memory of a tensor by other device memory with its own strides. The caller owns the other memory, and
   // `download` reads it too.
@@ -118,7 +121,8 @@ struct RunResult {
   NamedTensors outputs;
   double milliseconds = 0; // of the work on the device
 };
-// One run from host to host. The run fails when a kernel reports a fault in the plan's status word.
+// Copies the inputs to the device, runs the operator once, and copies the outputs back. The run fails when a kernel
+// reports a fault in the plan's status word.
 Result<RunResult> runOnce(Accelerator &accelerator, nsa_plan *plan, const OperatorInputs &inputs,
                           const std::set<TensorName> &wanted, const Spacing &spacing = {});
 

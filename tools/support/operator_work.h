@@ -1,5 +1,5 @@
-// Counts the work of an operator by its shapes, lengths and lists. Additional work of a kernel does not count. The
-// speeds in reports are computed from the counted work.
+// Counts the work of an operator by its shapes, lengths and lists. Work that a kernel does in addition to the
+// operator's own work is not counted. The speeds in reports are computed from the counted work.
 // Thread-safety: operator_work.h has only pure functions.
 #pragma once
 
@@ -19,8 +19,8 @@ int64_t attendedPairs(const OperatorInputs &inputs);
 // for linear and mlp. nsa has the sum of its operators; combine has 0.
 double usefulFlops(const OperatorInputs &inputs);
 
-// One operator of nsa, or the operator itself: its share of usefulFlops, and the bytes of all tensors that it must read
-// and write, each counted once.
+// The work of one operator that is part of nsa, or of the operator itself: its part of usefulFlops, and the bytes of
+// all tensors that it must read and write, each counted once.
 struct PartWork {
   Operator part;
   double flops = 0, bytes = 0;

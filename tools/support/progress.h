@@ -23,8 +23,8 @@ public:
   Progress(const Progress &) = delete;
   Progress &operator=(const Progress &) = delete;
 
-  // Begins a step and ends the step before: "tuning window (at most 30 s)". An empty text begins none. Ends the line by
-  // erasing it, so that results may be printed.
+  // Begins a step and ends the step before: "tuning window (at most 30 s)". An empty text begins none. Erases the line,
+  // so that results can be printed.
   // `secondsLeft` is the time that all work still takes, where it is known. The time that is left counts down: "tuning
   // ... 12 s, about 3 min left".
   void step(const std::string &text, std::optional<double> secondsLeft = {});

@@ -28,7 +28,8 @@ public:
     if (folder.empty())
       return;
     std::error_code ignored;
-    // Before the removal, a test may have taken the rights to the scratch folder away.
+    // A test may have removed the access rights to the scratch folder, so they are restored before the folder is
+    // removed.
     std::filesystem::permissions(folder, std::filesystem::perms::owner_all, ignored);
     std::filesystem::remove_all(folder, ignored);
   }

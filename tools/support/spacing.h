@@ -1,5 +1,6 @@
-// Spreads the elements of a contiguous host tensor in another memory: with unused elements between them, or with the
-// heads outside of time. Unused elements are poison: NaN in floating point types.
+// Copies the elements of a contiguous host tensor into memory with another arrangement: with unused elements between
+// them, or with the dimension of heads outside of the dimension of time. Unused elements have a poison value, which is
+// NaN in floating point types.
 // Thread-safety: values and pure functions.
 #pragma once
 
@@ -11,8 +12,8 @@
 
 namespace nsa::tools {
 
-// A value with all bits set is NaN in every floating point type of tensors. As an integer it would be -1, which ends a
-// list, so the poison of integers is another value.
+// A value with all bits set is NaN in every floating point type of tensors. As an integer the value with all bits set
+// would be -1, which ends a list, so integers have another poison value.
 constexpr unsigned char poisonOf(DType dtype) { return dtype == DType::kI32 ? 0x77 : 0xff; }
 
 struct Spacing {
@@ -33,9 +34,10 @@ public:
   int64_t beginBytes() const { return base * dtypeBytes(dtype); }
   int64_t bytes() const { return total * dtypeBytes(dtype); }
 
-  // Returns an image of `bytes()` bytes: the elements of a contiguous tensor at their places, and poison between them.
+  // Returns an image of `bytes()` bytes, which contains the elements of a contiguous tensor at their positions, and
+  // poison values between them.
   std::vector<std::byte> scatter(const std::vector<std::byte> &contiguous) const;
-  // Returns the contiguous tensor of an image.
+  // Returns the contiguous tensor whose elements an image contains.
   std::vector<std::byte> gather(const std::vector<std::byte> &image) const;
   // Returns how many bytes of the image belong to no element and are not poison.
   int64_t strayBytes(const std::vector<std::byte> &image) const;

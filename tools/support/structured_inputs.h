@@ -13,8 +13,8 @@ namespace nsa::tools {
 enum class Structure {
   // drawInputs, for any operator: neighbouring queries agree only in the forced blocks.
   kRandom,
-  // Blocks come in clusters that are scattered over the sequence. A query's first choice is one of these clusters, and
-  // stays the same for as many queries as a block has tokens.
+  // Blocks come in clusters that are scattered over the sequence. The blocks with the highest scores for a query are
+  // the blocks of one cluster, and the cluster stays the same for as many queries as a block has tokens.
   kClustered,
   kRecency,      // a nearer block has a higher score
   kNeedle,       // one block has what the last queries look for, and all other blocks are noise

@@ -8,8 +8,9 @@ namespace nsa::tools {
 
 enum class Colour { kRed, kYellow };
 
-// The text in bold and in that colour if the file descriptor `to` is a terminal that can show it, else the text as it
-// is. A variable NO_COLOR that is not empty switches colours off (https://no-color.org), and so does TERM=dumb.
+// Returns the text in bold and in the given colour if the file descriptor `to` is a terminal that can show it, and
+// otherwise the text as it is. A variable NO_COLOR that is not empty switches colours off (https://no-color.org), and
+// so does TERM=dumb.
 std::string coloured(int to, Colour colour, const std::string &text);
 
 } // namespace nsa::tools
