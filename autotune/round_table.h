@@ -2,8 +2,9 @@
 //   log time = cost of the candidate + level of the round + noise
 // The fit separates the candidates from drifting clocks and temperature. The rounds of measurement are grouped in
 // sessions, and each session gives the kernels newly allocated memory. The address of a candidate's data in memory has
-// the same effect on its time in all rounds of a session, and another effect in the next session. The error of a
-// candidate's cost is also judged by how much sessions differ. docs/tuning.md gives the reasons.
+// the same effect on its time in all rounds of a session, and another effect in the next session. The estimated error
+// of a candidate's cost also takes into account how much the sessions differ from each other. docs/tuning.md gives the
+// reasons.
 // Thread-safety: one thread at a time may use a RoundTable; `fit` is a pure function of the recorded times.
 #pragma once
 

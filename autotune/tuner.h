@@ -1,6 +1,6 @@
 // The tuner compiles candidates in parallel, rejects candidates with wrong results, measures the rest in interleaved
-// rounds and names a winner. The tuner sees neither CUDA nor the compiler: callbacks do all real work, so tests can run
-// the tuner with made-up clocks. docs/tuning.md describes the statistics of the tuner.
+// rounds and names a winner. The tuner itself calls neither CUDA nor the compiler: callbacks do this work, so tests can
+// run the tuner with simulated clocks. docs/tuning.md describes the statistics of the tuner.
 // Thread-safety: `tune` is a pure function of its arguments. The tuner calls the callback `compile` from several
 // threads at once, and every other callback from one thread at a time.
 #pragma once
@@ -53,7 +53,8 @@ struct TuneCallbacks {
   std::function<void()> restart;
   // Returns the seconds of a monotonic clock, by which the tuner measures the time budget.
   std::function<double()> now;
-  // Receives the progress of a tuning: done and total steps of the named phase. May be empty.
+  // Receives the progress of a tuning: how many steps of the named phase are done, and how many there are in all. May
+  // be empty.
   std::function<void(std::string_view phase, size_t done, size_t total)> progress;
 };
 
@@ -89,8 +90,8 @@ struct TunePhases {
 struct TuneReport {
   size_t winner = 0;    // an index into `candidates`
   size_t incumbent = 0; // the candidate that ratios refer to: candidate 0, or the next one that works
-  // True when a second tuning could name another winner: another candidate is within `simplerWithin` of the best one,
-  // or would be in another state of the machine.
+  // True when a second tuning might name another winner: another candidate's time is within `simplerWithin` of the best
+  // time, or would be in another state of the machine.
   bool tie = false;
   double noise = 0; // relative standard deviation of one measured time; 0 when nothing was measured
   int sessions = 1; // how many sessions the times come from

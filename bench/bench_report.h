@@ -1,6 +1,7 @@
-// The results of one bench on one device: FOLDER/NAME.json for tools and FOLDER/NAME.csv for people. The JSON file and
-// the CSV file are written anew after every row, and each replaces its old file in one step, so that an interrupted run
-// keeps its results. The tables of README and docs/ are rendered from the JSON (tools/render_tables).
+// Writes the results of one bench on one device into two files: FOLDER/NAME.json for programs and FOLDER/NAME.csv for
+// people. The JSON file and the CSV file are written anew after every row, and each replaces its old file in one step,
+// so that an interrupted run keeps its results. The tables of README and docs/ are rendered from the JSON
+// (tools/render_tables).
 // Thread-safety: one thread uses a BenchReport.
 #pragma once
 

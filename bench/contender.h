@@ -1,7 +1,7 @@
-// A contender in the measurement of one shape: a plan of this library, or another implementation on the same device.
-// The contenders run in turns, and their order differs in each round, so that clock rates and temperature favour none
-// of them. A contender that always ran after a contender of low power would find a cooler GPU, which is 3 to 9 % faster
-// for a tenth of a second.
+// A contender is one of the implementations that are measured on one shape: a plan of this library, or another
+// implementation on the same device. The contenders run in turns, and their order differs in each round, so that clock
+// rates and temperature favour none of them. A contender that always ran after a contender of low power would find a
+// cooler GPU, which is 3 to 9 % faster for a tenth of a second.
 // Thread-safety: one thread uses a Contender.
 #pragma once
 

@@ -1,5 +1,6 @@
-// Measures the whole forward pass of Native Sparse Attention on one core, and each part of the pass beside a peak of
-// the core: products beside the peak of fused multiply-adds, and bytes beside the rate of memory.
+// Measures the whole forward pass of Native Sparse Attention on one core, and each part of the pass. A part that
+// computes products is compared with the core's peak rate of fused multiply-adds, and a part that moves bytes with the
+// core's memory bandwidth.
 // Thread-safety: one thread.
 #pragma once
 

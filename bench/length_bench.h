@@ -31,14 +31,14 @@ struct LengthChoice {
   void say(const std::string &verb, const BenchCase &benchCase) const;
 };
 
-// Measures the whole forward pass with the time of each part, and dense attention beside it: the dense attention of
-// `peers`, or our own when `peers` is null. The fact `crossover` of the report has an entry for each spec: the length
-// from which on nsa is faster.
+// Measures the whole forward pass, the time of each of its parts, and the time of dense attention: by the
+// implementations of `peers`, or by this library when `peers` is null. The fact `crossover` of the report has an entry
+// for each spec: the length from which on nsa is faster.
 Result<nlohmann::ordered_json> benchPrefill(BenchDevice &device, const LengthChoice &choice, PeerProcess *peers);
-// Measures selection alone: lists per second, and the memory that selection takes beside the memory of its scores,
-// which it never writes.
+// Measures selection alone: the block lists that it makes in a second, and the memory that it takes, compared with the
+// memory of all scores, which selection never writes.
 Result<nlohmann::ordered_json> benchSelection(BenchDevice &device, const LengthChoice &choice);
-// Measures compression by all three kinds of phi beside the rate of memory.
+// Measures compression with each of the three kinds of phi, and compares its rate with the memory bandwidth.
 Result<nlohmann::ordered_json> benchCompress(BenchDevice &device, const LengthChoice &choice);
 
 } // namespace nsa::bench

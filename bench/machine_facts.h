@@ -1,5 +1,5 @@
-// The facts that a record needs for later readers: processor, device, driver, versions, and the commit that the program
-// was built from.
+// Collects the facts about a measurement that later readers of its record need: processor, device, driver, versions,
+// and the commit that the program was built from.
 // Thread-safety: machine_facts.h has only pure functions.
 #pragma once
 

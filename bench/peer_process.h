@@ -1,4 +1,4 @@
-// Other implementations of attention, which run in a process of their own: a script (bench/peers) that exchanges JSON
+// Runs other implementations of attention in a process of their own: a script (bench/peers) that exchanges JSON
 // objects, one in a line, over a socket. The peer process is used only for measurements, and no part of the library
 // needs it.
 // Ownership: ends its process.

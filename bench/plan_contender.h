@@ -1,4 +1,4 @@
-// A plan of this library as a contender. Some rows of a plan's result are checked against the fp64 reference before the
+// A plan of this library as a contender. Some rows of a plan's result are compared with the fp64 reference before the
 // plan may be measured.
 // Ownership: a PlanContender borrows accelerator, tensors and flush buffer, and owns its plan.
 // Thread-safety: one thread uses a PlanContender.

@@ -1,4 +1,4 @@
-// Makes the folder of a store's file when it is missing.
+// Creates the folder of a store's database file if the folder is missing.
 // Thread-safety: directories.h has only pure functions of the file system.
 #pragma once
 

@@ -1,7 +1,7 @@
-// Keeps sqlite intact across fork(). The child of a fork inherits sqlite's tables of open files, but not their locks. A
-// connection that the child of a fork opens would share the parent's view and lock nothing
-// (docs/decisions/0002-leases.md). To prevent shared connections, every connection is closed before a fork, while no
-// call is inside sqlite. Parent and child each open a new connection when they next use the database.
+// Keeps sqlite intact across fork(). The child of a fork inherits sqlite's tables of open files, but not their locks.
+// If connections stayed open at a fork, a connection that the child opens would use the parent's state of the file and
+// would lock nothing (docs/decisions/0002-leases.md). To prevent shared connections, every connection is closed before
+// a fork, while no call is inside sqlite. Parent and child each open a new connection when they next use the database.
 // Ownership: a ForkFence borrows its members, and each member must call `leave` before it is destroyed.
 // Thread-safety: any thread may call all functions of a ForkFence.
 #pragma once

@@ -3,8 +3,8 @@
 // Damage is never fatal. A row with a wrong digest is skipped and counted. A damaged kernel database is renamed aside.
 // If the disk is read-only or full, or if the file is of another kind, the store keeps its rows in memory.
 // Thread-safety: many threads may use a store at once (one connection behind a mutex; the launch path never touches
-// it). Several processes may share a file. A store survives a fork in parent and child: the fork waits for the calls in
-// progress, and each side opens the file anew with its next call (cache/fork_fence.h).
+// it). Several processes may use the same database file at once. A store survives a fork in parent and child: the fork
+// waits for the calls in progress, and each side opens the file anew with its next call (cache/fork_fence.h).
 #pragma once
 
 #include "cache/collection.h"

@@ -1,5 +1,5 @@
-// A pack as a file: how it is opened so that it cannot change (sqlite's immutable=1: no lock, and no file beside it),
-// and what its table `pack` says about it. docs/cache_format.md says which parts of a pack are trusted.
+// Opens a pack in such a way that sqlite takes it as unchanging (immutable=1: no lock, and no journal file), and reads
+// the pack's table `pack`. docs/cache_format.md says which parts of a pack are trusted.
 // Thread-safety: none, like the connection.
 #pragma once
 
@@ -56,9 +56,9 @@ private:
 };
 
 // Returns whether the file's header is the header of a pack. If a file is no pack, the caller may open it as a
-// database, and that gives an error which says what is wrong with the file. A file that other users may write or
-// replace is not opened, so isPackFile gives false for it. The file is not read through a C++ stream, because closing
-// the stream would drop the locks that this process holds on the same file as a database (cache/sqlite.h).
+// database, and that gives an error which says what is wrong with the file. If other users may write or replace a file,
+// isPackFile does not open it and returns false. The file is not read through a C++ stream, because closing the stream
+// would drop the locks that this process holds on the same file as a database (cache/sqlite.h).
 bool isPackFile(const std::string &path);
 
 // The error whose text is "pack 'P' is not used: ...".

@@ -48,8 +48,8 @@ public:
   void liftGuard();
   // Limits the work of every statement to an amount that follows from the file's size. A statement ends with
   // SQLITE_INTERRUPT if it takes more steps, or reads more bytes of values, than a correct file of this size can need.
-  // In a forged file pages that refer to each other may give more rows than fit into the file, and rows that share
-  // pages may give longer values. The limit of work is meant for a connection that only reads.
+  // In a forged file, pages that refer to each other may give more rows than the file has space for, and rows that use
+  // the same pages may give longer values. The limit of work is meant for a connection that only reads.
   int limitWorkBySize();
   // Returns the bytes that a statement may read. Without a set limit a statement may read any number of bytes.
   int64_t mostBytes() const { return work ? work->bytes : std::numeric_limits<int64_t>::max(); }
@@ -64,10 +64,10 @@ public:
   bool isReadOnly() const;
   // Returns whether the path of the open file now names another file, or no file.
   bool hasMoved() const;
-  // Reads the first bytes of the file, or fewer when it is shorter. The read of first bytes gives SQLITE_BUSY while
-  // another process writes the file. Reading the first bytes looks at no log, changes nothing, and takes no lock on an
-  // immutable file. The bytes are read through sqlite's own descriptor, because closing another descriptor would drop
-  // all locks of the process.
+  // Reads the first bytes of the file, or fewer when it is shorter. If another process is writing the file, the
+  // function that reads the first bytes returns SQLITE_BUSY. Reading the first bytes looks at no log, changes nothing,
+  // and takes no lock on an immutable file. The bytes are read through sqlite's own descriptor, because closing another
+  // descriptor would drop all locks of the process.
   int readHead(std::span<std::byte> head, size_t &size) const;
   // Makes `target` a copy of this database, whatever `target` contained.
   int copyTo(Connection &target) const;
@@ -80,7 +80,7 @@ private:
   friend class ShortValues;
   friend class WriteLimit;
   // How many steps of sqlite's virtual machine the running statement may take, and how many bytes of values may be read
-  // from it. The bytes of values are counted apart from steps, because a text of any length is one step.
+  // from it. The bytes of values are counted separately from steps, because reading a text of any length is one step.
   struct Work {
     int64_t limit = 0, left = 0;
     int64_t bytes = 0;

@@ -7,8 +7,8 @@
 
 namespace nsa {
 
-// Asks whyNotTrusted (runtime/base/trust.h) about the file and the files beside it: sqlite replays a log that it finds
-// beside a file, even a log that another user made.
+// Applies whyNotTrusted (runtime/base/trust.h) to the file and to its journal and log files: sqlite replays a log that
+// it finds, even a log that another user made.
 std::string whyDatabaseNotTrusted(const std::filesystem::path &path);
 
 } // namespace nsa

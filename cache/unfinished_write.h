@@ -11,7 +11,8 @@
 
 namespace nsa {
 
-// Returns whether a journal is beside the file. The writer of the journal may have died, or may still be writing.
+// Returns whether the database file has a rollback journal. The writer of the journal may have died, or may still be
+// writing.
 bool hasJournal(const std::filesystem::path &path);
 
 // Undoes the write of a writer that died: the file becomes what it was before. takeBackUnfinished waits for a locked

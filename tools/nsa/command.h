@@ -1,5 +1,5 @@
-// Functions that all verbs of `nsa` share: how a verb is registered, the flags that choose a spec or an engine, and
-// output. A verb's function returns an Ending, mostly a Status, and main turns it into the exit code.
+// Functions for all verbs of `nsa`: they register a verb, add the flags that choose a spec or an engine, and print
+// results. A verb's function returns an Ending, mostly a Status, and main turns it into the exit code.
 // Thread-safety: one thread.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Makes the report of a tuned workload for people: one HTML file from the JSON report.
+// Makes one HTML file for people from the JSON report of a tuned workload.
 // Thread-safety: tune_html.h has only pure functions.
 #pragma once
 

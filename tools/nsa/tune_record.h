@@ -1,4 +1,5 @@
-// Makes the rows of a tuning report: the outcome for each kernel, from the tuner's own report or from the store.
+// Makes the rows of a tuning report, each with the outcome for one kernel, from the tuner's own report or from the
+// kernel store.
 // Thread-safety: tune_record.h has only pure functions.
 #pragma once
 

@@ -12,7 +12,7 @@ namespace nsa::tables {
 
 class History {
 public:
-  // A tree without git, or with a cut history (a shallow clone), has no known commits.
+  // In a source tree without git, or with a shortened history (a shallow clone), the commits are unknown.
   explicit History(std::filesystem::path root);
 
   bool isKnown() const { return known; }

@@ -1,5 +1,5 @@
-// A report as one HTML file that needs no other file: well-formed XML, no script, light or dark as the reader's system
-// asks.
+// Makes a report as one HTML file that needs no other file: it is well-formed XML, has no script, and is light or dark
+// as the reader's system asks.
 // Thread-safety: one thread at a time may use a Page.
 #pragma once
 

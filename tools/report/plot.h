@@ -1,5 +1,6 @@
-// A plot as inline SVG: lines and dots over two axes, with vertical marks. A plot takes the colours of the page and can
-// be read in grey, because each series has its own dash and dot. Pointing at a dot shows its values.
+// Makes a plot as inline SVG: lines and dots over two axes, with vertical lines that have a text. A plot takes the
+// colours of the page and can be read in grey, because each series has its own dash and dot. Pointing at a dot shows
+// its values.
 // Thread-safety: values.
 #pragma once
 

@@ -25,12 +25,12 @@ struct CacheShape {
 
 class DecodeRun {
 public:
-  // Makes a cache for the sequences of the history. A new cache is empty and full of NaN. In each row of the block
+  // Allocates a cache for the sequences of the history. A new cache is empty and full of NaN. In each row of the block
   // table, the entries after the sequence's last page are numbers that are too large for any page.
   static Result<DecodeRun> open(Accelerator &accelerator, const OperatorInputs &history, const CacheShape &shape,
                                 const std::set<TensorName> &wanted);
 
-  // The spec and maxima to plan for.
+  // The spec and the maxima with which the caller makes the plan.
   const Spec &spec() const { return decodeSpec; }
   Maxima maxima() const;
   // Allocates exactly the workspace that the plan needs, and fills it with poison values.
@@ -43,7 +43,7 @@ public:
   Status rewind(int64_t tokens);
   // Copies the next tokens of each sequence to where the plan's bindings point, and counts the tokens as fed.
   Status feed(const std::vector<int64_t> &counts);
-  // Enqueues the plan over the tokens that were fed last.
+  // Enqueues a run of the plan on the tokens that were fed last.
   Status enqueue(const nsa_plan *plan) const;
   Result<std::vector<nsa_part_time>> runTimed(const nsa_plan *plan) const;
   // Adds the outputs of the tokens that were fed last to the collected outputs. Fails when bytes around a tensor or the

@@ -1,6 +1,6 @@
-// Checks the values of number options on command lines. An error about a number gives the value and the rule in a few
-// words. The parser's own checks accept some texts that are no number, take an overflow as the largest number, and
-// print the limits of a type with all their digits.
+// Checks the values of number options on command lines. An error about a number says in a few words which value was
+// given and which rule it breaks. The parser's own checks accept some texts that are no number, take an overflow as the
+// largest number, and print the limits of a type with all their digits.
 // Thread-safety: number_option.h has only pure functions.
 #pragma once
 

@@ -28,7 +28,8 @@ struct OutputCheck {
 struct OperatorCheck {
   std::vector<OutputCheck> outputs;
   bool within() const;
-  // Returns whether the only faults are rows that cannot be judged, because their inputs are not finite.
+  // Returns whether the check found no other faults than rows that cannot be judged, because their inputs are not
+  // finite.
   bool isUnjudged(DType dtype) const;
   std::string toString() const; // one line for each output
 };

@@ -42,7 +42,7 @@ Result<std::vector<nsa_part_time>> timedParts(const nsa_plan *plan, std::span<co
                                               const Buffer &workspace, void *stream);
 std::vector<int64_t> shapeOf(const Spec &spec, TensorName name, const CallExtents &extents);
 DType dtypeOf(const Spec &spec, TensorName name);
-// Returns whether a call changes this tensor in place: the tensors of a cache and their lengths.
+// Returns whether a call changes this tensor in place, as decode does with the tensors of a cache and their lengths.
 bool isUpdated(TensorName name);
 
 struct OperatorInputs {
@@ -69,7 +69,7 @@ struct SequenceLengths {
 std::set<TensorName> allOutputs(Operator op);
 std::set<TensorName> requiredOutputs(Operator op);
 
-// Inputs with maxima and extents that fit these lengths, and in the packed layout with cu_seqlens among the tensors.
+// Makes inputs whose maxima and extents fit these lengths, and which contain cu_seqlens in the packed layout.
 OperatorInputs layOut(const Spec &spec, const SequenceLengths &lengths);
 // Draws every input of the operator from a seed (for decode: kv_cache.h). The values of rows are drawn from a
 // unit-normal distribution, and a large tensor repeats a drawn block. Drawn weights are scaled so that results have the

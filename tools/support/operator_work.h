@@ -28,7 +28,8 @@ struct PartWork {
 // Returns the parts in the order in which they run. For nsa they include combine.
 std::vector<PartWork> workByPart(const OperatorInputs &inputs);
 
-// How many queries have more blocks to choose from than they may attend, so that selection leaves some out.
+// Returns how many queries have more blocks to choose from than they may attend, so that selection leaves some blocks
+// out.
 int64_t selectingQueries(const OperatorInputs &inputs);
 // All queries of all sequences.
 int64_t queryCount(const OperatorInputs &inputs);
