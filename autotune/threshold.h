@@ -1,7 +1,8 @@
-// Finds the size from which on, or up to which, one way to compute is faster than another. The two ways are measured on
-// a grid of sizes. After the grid, the search narrows the gap between the last size where the other way is not faster
-// and the first size where it is faster. The answer may be that the other way is never faster. docs/tuning.md,
-// "Thresholds", says why the other way must be faster by a margin, and on the whole side of the threshold.
+// Finds the size from which on, or up to which, one way to compute is faster than another. The times of the two ways to
+// compute are measured on a grid of sizes. After the grid, the search narrows the gap between the last size where the
+// other way is not faster and the first size where it is faster. The answer may be that the other way is never faster.
+// docs/tuning.md, "Thresholds", says why the other way must be faster by a margin, and on the whole side of the
+// threshold.
 // Thread-safety: a pure function of its arguments; the caller's thread calls `measure`.
 #pragma once
 
@@ -40,7 +41,8 @@ struct ThresholdReport {
 };
 
 // Finds the threshold. `grid` must be in ascending order. The search fails when the grid is empty or not ascending, and
-// when `measure` fails at the first size. When `measure` fails at a later size, the grid ends before that size.
+// when `measure` fails at the first size. When `measure` fails at a later size of the grid, the search uses only the
+// smaller sizes.
 Result<ThresholdReport> findThreshold(const std::vector<int64_t> &grid, const ThresholdOptions &options,
                                       const std::function<Result<SizeTimes>(int64_t size)> &measure);
 
@@ -48,8 +50,8 @@ Result<ThresholdReport> findThreshold(const std::vector<int64_t> &grid, const Th
 // measured. A threshold, or the answer "never", says nothing about sizes outside of the measured range.
 Status coversSizes(const ThresholdReport &report, int64_t least, int64_t most);
 
-// Finds the threshold from the measured times, which are in ascending order of size. The answer is nullopt if the other
-// way is never faster.
+// Finds the threshold from the measured times, which are in ascending order of size. The result is nullopt if the
+// second of the two ways to compute is never faster.
 std::optional<int64_t> thresholdOf(const std::vector<SizeTimes> &times, const ThresholdOptions &options);
 
 } // namespace nsa

@@ -80,7 +80,7 @@ struct TuneOptions {
   uint64_t seed = 1;         // of the random order within rounds
 };
 
-// The seconds that each part of a tuning took. The seconds have no meaning for a tuning that was stopped.
+// The seconds that each phase of a tuning took. The seconds have no meaning for a tuning that was stopped.
 struct TunePhases {
   double prepare = 0; // inputs and memory; the caller fills it in, because this happens before the tuner is called
   double compile = 0, check = 0;
@@ -99,14 +99,14 @@ struct TuneReport {
   TunePhases phases;
   std::vector<CandidateReport> candidates; // in the order in which they were given
 
-  // False when the budget ended before one complete round. The winner of a tuning without a complete round is the
-  // incumbent, unmeasured.
+  // False when the time budget ended before every candidate was measured once, in one complete round. The winner of a
+  // tuning without a complete round is the incumbent, unmeasured.
   bool wasMeasured() const { return candidates[winner].rounds > 0; }
 };
 
 // Tunes. Candidate 0 is the incumbent (the default kernel). `tune` fails only when no candidate compiles, passes the
-// check and runs. When the budget ends early, the best candidate so far wins; without a complete round the incumbent
-// wins, unmeasured.
+// check and runs. When the time budget ends early, the best candidate so far wins; if no round was completed, the
+// incumbent (the default kernel) wins, unmeasured.
 Result<TuneReport> tune(const std::vector<Candidate> &candidates, const TuneCallbacks &callbacks,
                         const TuneOptions &options);
 

@@ -1,4 +1,4 @@
-// The shapes that a device is measured on, and the least time that each must take.
+// The shapes that benches measure on a device, and the least possible time of each shape.
 // Thread-safety: bench_case.h has only pure functions.
 #pragma once
 
@@ -25,9 +25,9 @@ std::vector<BenchCase> benchCases(bool cuda, bool quick);
 // One sequence of `tokens` tokens, all of them queries.
 BenchCase promptCase(std::string name, const Spec &spec, int64_t tokens);
 
-// Returns the indices of the queries whose results are compared with exact results. The first and the last query are
-// always compared. The number of compared queries is between 4 and 64, and falls as each query sees more keys, so that
-// about 131072 keys are read in all.
+// Returns the indices of the queries whose results are compared with exact results. The results of the first and the
+// last query are always compared. The number of compared queries is between 4 and 64, and falls as each query sees more
+// keys, so that about 131072 keys are read in all.
 std::vector<int64_t> checkedQueries(const Spec &spec, const Maxima &maxima);
 
 // Returns the fields of a result row that describe the measured computation.

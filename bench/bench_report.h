@@ -33,9 +33,9 @@ public:
   // Adds a row. Numbers are rounded to four digits. Rows may have different fields. In a report, null means that a
   // field has no value.
   Status add(nlohmann::ordered_json row);
-  // Sets a fact of the run that is only known later, such as its duration.
+  // Sets a fact of the run that is only known at its end, such as its duration.
   Status setFact(const std::string &name, nlohmann::ordered_json value);
-  // The content of the report's JSON file.
+  // Returns the content of the report's JSON file.
   const nlohmann::ordered_json &content() const { return json; }
 
 private:

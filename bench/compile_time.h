@@ -1,4 +1,4 @@
-// Measures how long the compiler library takes for a kernel once the library is open.
+// Measures how long the compiler library takes to compile a kernel, without the time of loading the library.
 // Thread-safety: one thread.
 #pragma once
 

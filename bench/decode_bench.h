@@ -1,6 +1,6 @@
-// Measures a step of decoding from a cache of a given length. One decoding step is captured as a CUDA graph and the
-// graph is replayed (on the CPU the step is called again), each time with a cold L2. The step takes turns with a
-// captured graph of as many kernels that do nothing. After the whole step, its branches are measured one after another.
+// Measures a decoding step with a cache of a given length. One decoding step is captured as a CUDA graph and the graph
+// is replayed (on the CPU the step is called again), each time with a cold L2. The step takes turns with a captured
+// graph of as many kernels that do nothing. After the whole step, its branches are measured one after another.
 // Thread-safety: one thread.
 #pragma once
 
@@ -24,12 +24,12 @@ struct DecodeChoice : LengthChoice {
 // Makes all branches of a history use the same tensors K and V, which saves memory.
 void shareKeys(tools::OperatorInputs &history);
 
-// How many tokens and compressed blocks the last of `tokens` tokens reads as a query (docs/specification.md 10). The
-// number of reads does not depend on which blocks the query selects.
+// Returns how many tokens and compressed blocks the query at the last of `tokens` tokens reads (docs/specification.md
+// 10). The number of reads does not depend on which blocks the query selects.
 int64_t readsOf(const Spec &spec, int64_t tokens);
 
-// The microseconds of a timed run by branch. The time of the block selection is part of the time of the branch sel, and
-// the time of compression is part of the time of cmp.
+// The microseconds that each branch takes in a timed run. The time of the block selection is part of the time of the
+// branch sel, and the time of compression is part of the time of cmp.
 struct BranchTimes {
   double cmp = 0, sel = 0, win = 0, rest = 0;
 };

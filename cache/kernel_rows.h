@@ -16,7 +16,7 @@ namespace nsa {
 // size field could cause a huge allocation.
 inline constexpr int64_t kMaxBinaryBytes = int64_t{256} << 20;
 
-// A row of the table `kernels` as it is in the file.
+// A row of the table `kernels` as it is stored in the file.
 struct KernelRow {
   std::string content, templateName, op, target, config, manifest;
   int64_t binaryBytes = 0;

@@ -67,8 +67,8 @@ public:
   // has in memory.
   Status put(const StoredKernel &kernel, const StoredChoice *choice);
 
-  // Stores a threshold between two algorithms. A stored threshold replaces a route of the same family, device and name,
-  // with its evidence.
+  // Stores a route, which is a measured size at which another algorithm becomes the faster one. A stored threshold
+  // replaces a route of the same family, device and name, with its evidence.
   Status putRoute(const StoredRoute &route);
   // Returns nullopt if the route is not stored or the file cannot be read.
   Result<std::optional<StoredRoute>> findRoute(const std::string &family, const std::string &device,

@@ -54,9 +54,9 @@ public:
     kLate,  // at the end of the wait another caller still has the lease
   };
   // Waits for the lease for at most `longest`, or until the callback `stop` returns true; `stop` is called each time
-  // the lease has been looked at. The callback `isDone` checks whether another caller has already made the kernel or
-  // choice. `isDone` is called each time the lease of another holder has ended, and once more after this caller has
-  // taken the lease, because another holder may have come and gone between two looks.
+  // after this caller has read the state of the lease. The callback `isDone` checks whether another caller has already
+  // made the kernel or choice. `isDone` is called each time the lease of another holder has ended, and once more after
+  // this caller has taken the lease, because another holder may have come and gone between two looks.
   Outcome acquire(std::chrono::milliseconds longest, const std::function<bool()> &isDone,
                   const std::function<bool()> &stop = {});
 

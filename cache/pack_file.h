@@ -37,8 +37,8 @@ struct PackFile {
   PackFacts facts;
   PackIndex index; // the rows, after checkDigest has found them good
 
-  // Opens a pack, and checks its structure and the table `pack`. Opening does not check the rows of the pack. The error
-  // of a failed open says why the pack cannot be used.
+  // Opens a pack, and checks its structure and the table `pack`. Opening a pack does not check its rows. The error of a
+  // failed open says why the pack cannot be used.
   static Result<PackFile> open(const std::string &path);
   // Fails when the digest of the rows is not the digest in the table `pack`. The check of the rows does not read the
   // evidence.

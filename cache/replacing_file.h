@@ -1,5 +1,5 @@
-// A file that gets its name only when it is complete. A ReplacingFile is created under a temporary name in the folder
-// of the final file, synced, and then renamed. Without `commit` it is removed.
+// Writes a file that gets its final name only when it is complete. A ReplacingFile is created under a temporary name in
+// the folder of the final file, synced, and then renamed. Without `commit` it is removed.
 // Thread-safety: one thread uses a ReplacingFile.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The rows of a kernel database and of a pack, as values. docs/cache_format.md has the columns.
+// The C++ structures for the rows of a kernel database and of a pack. docs/cache_format.md describes the columns.
 // Thread-safety: values.
 #pragma once
 

@@ -19,8 +19,8 @@ bool hasJournal(const std::filesystem::path &path);
 // file until `end`. kUsable means that the write is undone or that there is nothing to undo, for example because
 // another process has just done it. kUnreachable means that this process has no right to undo the write, or that the
 // writer may still live. Whether the writer lives matters for a `journal` of network file systems: hosts do not always
-// see each other's locks, so a journal on a network file system must not have changed for a minute. Any other result
-// says what kind of file it is instead, and then nothing was changed.
+// see each other's locks, so a journal on a network file system must not have changed for a minute. Any other verdict
+// says why the file cannot be used as a database, and then nothing was changed.
 FileVerdict takeBackUnfinished(const std::filesystem::path &path, Journal journal,
                                std::chrono::steady_clock::time_point end);
 

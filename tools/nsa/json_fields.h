@@ -23,7 +23,7 @@ public:
   const nlohmann::json *find(std::string_view name);
   // Returns the field, or an error with the rule if the object does not have the field.
   Result<const nlohmann::json *> need(std::string_view name, const std::string &rule);
-  // The path of this object's field, or of an element of it: "heads[1].name".
+  // Returns the JSON path of a field of this object, or of a field's element: "heads[1].name".
   std::string pathOf(std::string_view name) const;
   // The error for a field that breaks a rule.
   Status invalid(std::string_view name, const nlohmann::json &value, std::string rule, std::string hint = "") const;

@@ -10,7 +10,7 @@ namespace nsa::tools {
 // First the known name that begins with the mistyped characters is looked for. If no known name begins with the
 // mistyped characters, the result is the known name that takes the fewest edits. If even the nearest known name is too
 // different, the result is the first known name that the mistyped characters abbreviate. The result is "" when the
-// characters abbreviate no known name.
+// mistyped characters abbreviate no known name.
 std::string_view nearestName(std::string_view name, std::span<const std::string_view> known);
 
 } // namespace nsa::tools

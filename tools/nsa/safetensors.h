@@ -1,4 +1,4 @@
-// The safetensors file format: an 8-byte header length, a JSON header, then the tensors' bytes.
+// Reads and writes files in the safetensors format: an 8-byte header length, a JSON header, then the tensors' bytes.
 // The reader trusts nothing in the file: every malformed file is an error that says what is wrong with it. Tensors are
 // written into a temporary file in the folder of the new file, and the temporary file is renamed when it is complete,
 // so that a half-written file is never seen.

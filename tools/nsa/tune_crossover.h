@@ -30,9 +30,9 @@ struct CrossoverJob {
   std::string text() const;
 };
 
-// The jobs of all workloads that ask for a crossover, one for each head and type. A workload that is limited to
-// operators asks for no crossover if none of them is a step of the forward pass. If several workloads ask for a
-// crossover of the same heads and type, there is one job with the lengths of all these workloads.
+// Returns the crossover jobs of all workloads that ask for one: one job for each layout of heads and each type. A
+// workload that is limited to operators asks for no crossover if none of them is a step of the forward pass. If several
+// workloads ask for a crossover of the same heads and type, there is one job with the lengths of all these workloads.
 std::vector<CrossoverJob> crossoverJobs(const std::vector<Workload> &workloads);
 // Returns the family under which the crossover of this spec and batch is stored as a route.
 std::string crossoverFamily(const Spec &spec, int64_t batch);

@@ -8,7 +8,7 @@
 namespace nsa::tools {
 
 // Formats the tuner's report of one kernel. The candidates are ordered by their measured times, the fastest first.
-// Behind the measured candidates come the candidates without a time, and the number of candidates that were never
+// After the measured candidates, the table lists the candidates without a time, and says how many candidates were never
 // tried.
 std::string tuneTable(const nlohmann::json &report);
 

@@ -1,6 +1,6 @@
-// A workload file (docs/tuning.md): the head layouts, types and ranges of lengths that `nsa tune` covers, and single
-// plans. Some workload files come with the program. The record of a program, whose lines are plans, can also be used as
-// a workload.
+// Reads a workload file (docs/tuning.md), which names the head layouts, types and ranges of lengths that `nsa tune`
+// covers, and single plans. Some workload files come with the program. The record of a program, whose lines are plans,
+// can also be used as a workload.
 // Thread-safety: values.
 #pragma once
 

@@ -21,7 +21,7 @@ struct UsageError {
   std::string verbs; // the help of a verb that lacks the name of a verb below it; else empty
   std::string text;
 };
-// `app` has parsed the command line and thrown `error`.
+// The argument `app` has parsed the command line and thrown `error`.
 UsageError usageErrorOf(const CLI::App &app, const CLI::ParseError &error);
 
 } // namespace nsa::tools

@@ -27,7 +27,7 @@ inline constexpr const char *kValidatePage = "report.html", *kValidateSummary = 
 
 struct ValidateStep {
   std::string name, purpose;
-  // Run one after another. The stdout of the step's last verb is the output of the step.
+  // Run one after another. The text that the step's last verb writes to stdout is the output of the step.
   std::vector<std::vector<std::string>> verbs;
   std::string output;                  // the file with that output
   std::vector<std::string> makes = {}; // other files that the step makes

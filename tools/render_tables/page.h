@@ -20,9 +20,9 @@
 
 namespace nsa::tables {
 
-// An age is counted when a page is rendered, so every commit makes it wrong by one. When a page is checked, the ages in
-// it are accepted if the true age is at most twice as large, or differs by at most 64 commits: a page must distinguish
-// new from old numbers and must not be outdated by each commit.
+// The age of a record, a number of commits, is counted when a page is rendered, so every later commit makes it wrong by
+// one. When a page is checked, the ages in it are accepted if the true age is at most twice as large, or differs by at
+// most 64 commits: a page must distinguish new from old numbers and must not be outdated by each commit.
 enum class Ages : uint8_t { kCounted, kKept };
 Result<std::string> renderPage(const std::string &page, Records &records, Ages ages);
 

@@ -19,8 +19,8 @@ struct SummaryRecords {
   const Json *prefill = nullptr, *decode = nullptr, *startup = nullptr, *peers = nullptr;
 };
 
-// `sourceOf` says commit, date and age of a record; each row ends with the commit, date and age of our own time. If no
-// time of another program is on record, the table shows "-".
+// The callback `sourceOf` returns the commit, date and age of a record; each row of the table ends with those of our
+// own time. If no time of another program is on record, the table shows "-".
 std::string summaryTable(const SummaryRecords &records, const std::function<std::string(const Json &)> &sourceOf);
 
 } // namespace nsa::tables

@@ -17,8 +17,8 @@ public:
 
   Axis(std::string title, Scale scale) : title(std::move(title)), scale(scale) {}
 
-  // Widens the axis to include a value. Returns false for a value that the axis cannot show: NaN, and on a logarithmic
-  // axis 0 and below.
+  // Widens the axis to include a value. Returns false if the axis cannot show the value: NaN, and on a logarithmic axis
+  // 0 and below.
   bool include(double value);
   bool isEmpty() const { return !(low <= high); }
   // Widens the axis so that its first and its last grid line are at its ends.

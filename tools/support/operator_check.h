@@ -37,7 +37,7 @@ struct OperatorCheck {
 reference::TensorView viewOf(const Spec &spec, TensorName name, const HostTensor &tensor);
 reference::BlockListView listView(const Spec &spec, const HostTensor &tensor); // of block_list
 std::vector<reference::Sequence> sequencesOf(const OperatorInputs &inputs);
-// The inputs of the whole forward pass in the types of the reference.
+// Returns the inputs of the whole forward pass in the types that the fp64 reference takes.
 reference::Nsa referenceNsa(const OperatorInputs &inputs);
 
 // Checks all outputs in `outputs`. If `rows` names queries, only the outputs of these queries are checked.

@@ -97,8 +97,8 @@ public:
   Result<NamedTensors> download() const;
   // Returns the device's copy of a tensor, for tests that overwrite it with wrong values.
   const nsa_tensor &tensor(TensorName name) const { return entries.at(name).tensor; }
-  // Replaces the memory of a tensor by other device memory with its own strides. The caller owns the other memory, and
-  // `download` reads it too.
+  // Replaces the memory of a tensor by other device memory with its own strides. The caller owns the device memory that
+  // replaces the tensor's memory, and `download` reads it too.
   void rebind(TensorName name, void *data, const std::vector<int64_t> &strides);
 
 private:

@@ -13,8 +13,9 @@ namespace nsa::tools {
 enum class Structure {
   // drawInputs, for any operator: neighbouring queries agree only in the forced blocks.
   kRandom,
-  // Blocks come in clusters that are scattered over the sequence. The blocks with the highest scores for a query are
-  // the blocks of one cluster, and the cluster stays the same for as many queries as a block has tokens.
+  // The blocks of the sequence belong to clusters, and the blocks of one cluster are scattered over the sequence. The
+  // blocks with the highest scores for a query are the blocks of one cluster, and the cluster stays the same for as
+  // many queries as a block has tokens.
   kClustered,
   kRecency,      // a nearer block has a higher score
   kNeedle,       // one block has what the last queries look for, and all other blocks are noise
@@ -30,7 +31,8 @@ struct StructureChoice {
 
 // Every structure but random needs nsa or decode, and the mean as compression, because what a learned phi keeps of a
 // block depends on its weights. For decode, the tokens of the queries are new and the other keys are in the cache
-// (kv_cache.h). The keys of the three branches have the same content, each with its own noise.
+// (kv_cache.h). The keys of the three branches are the same vectors, to which noise is added for each branch
+// separately.
 Result<OperatorInputs> drawStructuredInputs(const Spec &spec, const SequenceLengths &lengths,
                                             const StructureChoice &choice, uint64_t seed);
 
