@@ -13,8 +13,7 @@ namespace nsa::tables {
 
 // Each has `results`. A row of `peers` says what it measured: `measure` is `forward`, `decode` or `startup`, `op` is
 // `nsa` or `dense`, `median_ms` is the time of a pass, of a step, or from a process's start to its first result.
-// `heads`,
-// `tokens` (for `decode` the length of the cache) and `batch` have the same meaning as in our own records.
+// `heads`, `tokens` (for `decode` the length of the cache) and `batch` have the same meaning as in our own records.
 struct SummaryRecords {
   const Json *prefill = nullptr, *decode = nullptr, *startup = nullptr, *peers = nullptr;
 };
