@@ -65,6 +65,22 @@ TEST_F(RecordJob, ThePlansOfItsLinesAreTuned) {
   }
 }
 
+// A program that starts often appends its lines again: the size of the file says nothing of the number of its plans.
+TEST_F(RecordJob, ALongRecordOfFewPlansIsRead) {
+  const std::string lines = planText(spec, maxima) + "\n" + planText(combine, maxima) + "\n";
+  std::string text;
+  while (text.size() <= size_t{1} << 24)
+    text += lines;
+  const std::string record = scratch.write("plans", text);
+  const std::string tune = "tune " + record + " --dry-run --json --device cpu --cache " + database;
+  EXPECT_EQ(nlohmann::json::parse(run(tune, 0, variables), nullptr, false)["kernels"].size(), 2u);
+  test::writeFile(record, lines + "{\"op\":\"" + std::string(100000, 'x') + "\n");
+  run(tune, 1, variables);
+  EXPECT_NE(test::readFile(scratch.file("stderr")).find(record + ": has a line of more than 65536 bytes"),
+            std::string::npos)
+      << test::readFile(scratch.file("stderr"));
+}
+
 TEST_F(RecordJob, WhatCannotBeReadEndsTheRunBeforeItBegins) {
   const std::string record = scratch.write("plans", planText(spec, maxima) + "\n{\"op\":\"windw\"}\n");
   run("tune " + record + " --device cpu --cache " + database, 1, variables);

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +26,7 @@ public:
 
   static Result<InputFile> open(const std::string &path);
   uint64_t size() const { return bytes; }
+  const std::string &name() const { return path; }
   Status read(uint64_t offset, std::span<std::byte> target) const;
 
 private:
@@ -32,6 +34,10 @@ private:
   int descriptor = -1;
   uint64_t bytes = 0;
 };
+
+// Calls `take` with each line of a file of any size, without its end. A line above `limit` bytes is refused, and so is
+// the rest of the file when `take` fails.
+Status readLines(const InputFile &file, uint64_t limit, const std::function<Status(std::string_view line)> &take);
 
 // Refuses files above `limit` bytes.
 Result<std::string> readText(const std::string &path, uint64_t limit);

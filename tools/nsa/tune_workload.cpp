@@ -10,13 +10,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <initializer_list>
+#include <span>
 
 namespace nsa::tools {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kMaxWorkloadBytes = 1 << 24;
+constexpr uint64_t kMaxWorkloadBytes = 1 << 24, kBeginBytes = 4096;
 constexpr size_t kMostName = 64;
 constexpr int64_t kMostBatch = 65536, kMostTokens = int64_t{1} << 22, kMostPage = 65536;
 constexpr std::string_view kEnding = ".json";
@@ -226,8 +227,8 @@ std::string nameOfFile(const std::string &path) {
   return name;
 }
 
-Status addRecord(std::string_view text, Workload &workload) {
-  Result<ReadRecord> record = readRecord(text, workload.path);
+Status addRecord(const InputFile &file, Workload &workload) {
+  Result<ReadRecord> record = readRecord(file);
   if (!record)
     return record.status();
   workload.name = nameOfFile(workload.path);
@@ -240,13 +241,19 @@ Status addRecord(std::string_view text, Workload &workload) {
 } // namespace
 
 Result<Workload> Workload::read(const std::string &path) {
-  Result<std::string> text = readText(path, kMaxWorkloadBytes);
+  Result<InputFile> file = InputFile::open(path);
+  if (!file)
+    return file.status();
+  std::string begin(std::min(file->size(), kBeginBytes), '\0');
+  NSA_RETURN_IF_ERROR(file->read(0, std::as_writable_bytes(std::span(begin))));
+  const bool isRecord = isPlanRecord(begin);
+  Result<std::string> text = isRecord ? std::string() : readText(path, kMaxWorkloadBytes);
   if (!text)
     return text.status();
   Workload workload;
   workload.path = path;
-  if (isPlanRecord(*text)) {
-    NSA_RETURN_IF_ERROR(addRecord(*text, workload));
+  if (isRecord) {
+    NSA_RETURN_IF_ERROR(addRecord(*file, workload));
   } else if (!trim(*text).empty()) {
     Result<nlohmann::json> json = parseJsonObject(*text, path);
     if (!json)

@@ -14,7 +14,8 @@
 namespace nsa::tools {
 namespace {
 
-constexpr size_t kShownBytes = 40; // of a line that was cut
+constexpr size_t kShownBytes = 40;           // of a line that was cut
+constexpr uint64_t kMostLineBytes = 1 << 16; // a plan has some hundred
 
 Result<Operator> readOperator(JsonFields &fields) {
   Result<std::string> name = fields.text("op");
@@ -146,22 +147,23 @@ bool isPlanRecord(std::string_view text) {
   return isRecord;
 }
 
-Result<ReadRecord> readRecord(std::string_view text, const std::string &file) {
+Result<ReadRecord> readRecord(const InputFile &file) {
   PlanList plans;
   ReadRecord record;
-  for (size_t begin = 0, number = 1; begin < text.size(); ++number) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string_view line = trim(text.substr(begin, end - begin));
-    begin = end + 1;
-    if (line.empty())
-      continue;
-    const std::string place = file + ":" + std::to_string(number);
+  std::set<std::string, std::less<>> readLineTexts;
+  size_t number = 0;
+  const Status read = readLines(file, kMostLineBytes, [&](std::string_view whole) {
+    ++number;
+    const std::string_view line = trim(whole);
+    if (line.empty() || readLineTexts.contains(line))
+      return Status::ok();
+    const std::string place = file.name() + ":" + std::to_string(number);
     bool isCut = false;
     Result<nlohmann::json> json = parseJsonObject(line, place, &isCut);
     if (isCut) {
       record.cut.push_back(place + " was cut off and is passed over: " + std::string(line.substr(0, kShownBytes)) +
                            (line.size() > kShownBytes ? "..." : ""));
-      continue;
+      return Status::ok();
     }
     if (!json)
       return json.status();
@@ -169,7 +171,11 @@ Result<ReadRecord> readRecord(std::string_view text, const std::string &file) {
     if (!plan)
       return plan.status();
     plans.add(*plan);
-  }
+    readLineTexts.emplace(line);
+    return Status::ok();
+  });
+  if (!read.isOk())
+    return read;
   record.plans = std::move(plans.plans);
   return record;
 }

@@ -5,6 +5,7 @@
 
 #include "runtime/base/problem.h"
 #include "runtime/base/status.h"
+#include "tools/nsa/file_io.h"
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -25,16 +26,17 @@ struct PlannedCall {
 // rule.
 Result<std::vector<PlannedCall>> readPlans(const nlohmann::json &list, const std::string &file);
 
-// Returns whether a text is a program's record of its plans. A record has a line that begins with {"op", and each line
-// before this line was cut off before "op".
-bool isPlanRecord(std::string_view text);
+// Returns whether `begin`, the first bytes of a file, belongs to a program's record of its plans. A record has a line
+// that begins with {"op", and each line before this line was cut off before "op".
+bool isPlanRecord(std::string_view begin);
 
 struct ReadRecord {
   std::vector<PlannedCall> plans; // each once, in the order of the lines
   std::vector<std::string> cut;   // a sentence for each line that ends too early and was skipped
 };
-// Reads a record. A line of a record that was cut off, for example by a full disk, is skipped. A complete line of a
-// record that describes no plan is an error, which names the file and the line.
-Result<ReadRecord> readRecord(std::string_view text, const std::string &file);
+// Reads a record of any size, because a program that starts often appends equal lines. A line of a record that was cut
+// off, for example by a full disk, is skipped. A complete line of a record that describes no plan is an error, which
+// names the file and the line.
+Result<ReadRecord> readRecord(const InputFile &file);
 
 } // namespace nsa::tools
