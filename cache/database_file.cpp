@@ -291,7 +291,7 @@ std::optional<DatabaseFile> openJudged(const std::string &name, FileUse use, Clo
   auto isInBetween = [&] {
     const bool refused = verdict == FileVerdict::kUnreachable || verdict == FileVerdict::kEmpty ||
                          (verdict == FileVerdict::kUsable && file.readOnly);
-    return refused && ::access(path.c_str(), W_OK) == 0;
+    return refused && mayAccess(path, W_OK);
   };
   for (int tries = 0; tries < kMostReplacingTries && isInBetween(); ++tries) {
     std::this_thread::sleep_for(kReplacingPause);

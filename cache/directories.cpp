@@ -1,6 +1,7 @@
 #include "cache/directories.h"
 
 #include <cerrno>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -34,11 +35,13 @@ bool makeDirectories(const fs::path &directory, std::string &reason) {
   return false;
 }
 
+bool mayAccess(const fs::path &path, int mode) { return ::faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0; }
+
 std::string whyNotMade(const fs::path &directory) {
   struct stat status{};
   if (::stat(directory.c_str(), &status) != 0 && directory.has_parent_path() && directory.parent_path() != directory)
     return whyNotMade(directory.parent_path());
-  if (S_ISDIR(status.st_mode) && ::access(directory.c_str(), W_OK | X_OK) == 0)
+  if (S_ISDIR(status.st_mode) && mayAccess(directory, W_OK | X_OK))
     return "";
   const int error = S_ISDIR(status.st_mode) ? errno : ENOTDIR;
   return "nothing can be made in " + inQuotes(directory) + ": " + std::generic_category().message(error);

@@ -1,4 +1,5 @@
-// Creates the folder of a store's database file if the folder is missing.
+// Creates the folder of a store's database file if the folder is missing, and tells what this process may do with files
+// and folders.
 // Thread-safety: directories.h has only pure functions of the file system.
 #pragma once
 
@@ -13,5 +14,9 @@ bool makeDirectories(const std::filesystem::path &directory, std::string &reason
 
 // Returns why makeDirectories or sqlite would fail, without creating any directory or file. "" when they would succeed.
 std::string whyNotMade(const std::filesystem::path &directory);
+
+// Whether this process may use a file or folder in all the ways of `mode` (R_OK, W_OK, X_OK). The effective user
+// counts, as when a file is opened; access(2) asks for the real one. Sets errno where it may not.
+bool mayAccess(const std::filesystem::path &path, int mode);
 
 } // namespace nsa

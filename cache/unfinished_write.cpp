@@ -1,5 +1,6 @@
 #include "cache/unfinished_write.h"
 
+#include "cache/directories.h"
 #include "cache/sqlite.h"
 
 #include <algorithm>
@@ -36,7 +37,7 @@ bool hasJournal(const fs::path &path) {
 FileVerdict takeBackUnfinished(const fs::path &path, Journal journal, std::chrono::steady_clock::time_point end) {
   if (!hasJournal(path))
     return FileVerdict::kUsable;
-  if (::access(path.c_str(), W_OK) != 0 || (journal == Journal::kRollback && !isAbandoned(journalOf(path))))
+  if (!mayAccess(path, W_OK) || (journal == Journal::kRollback && !isAbandoned(journalOf(path))))
     return FileVerdict::kUnreachable;
   int code;
   sqlite::Connection connection = sqlite::Connection::open(path.string(), SQLITE_OPEN_READWRITE, code);

@@ -57,7 +57,7 @@ Result<CacheSettings> settingsOf(const EngineOptions &options, std::vector<std::
   if (!signatures)
     return signatures.status();
   settings.signatures = std::move(*signatures);
-  if (options.cachePacks == kNoPacks)
+  if (options.cachePacks == kNone)
     return settings;
   Result<std::vector<std::string>> packs = splitPaths("cache_packs", options.cachePacks);
   if (!packs)

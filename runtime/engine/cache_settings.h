@@ -6,13 +6,9 @@
 #include "runtime/engine/options.h"
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace nsa {
-
-// With this value of the option cache_packs, the engine uses no pack.
-inline constexpr std::string_view kNoPacks = "none";
 
 // Splits a text such as the option cache_packs or cache_keys at ':' into the names of files. The error of a bad list
 // names the option, whose name is `field`.

@@ -21,10 +21,10 @@ constexpr std::string_view kCudaPrefix = "cuda:";
 } // namespace
 
 Result<EnginePointer> Engine::open(EngineOptions options, const EngineOptions::Environment &environment) {
-  NSA_RETURN_IF_ERROR(checkPaths(options, environment));
   std::unique_ptr<Engine> engine(new Engine);
   engine->options = std::move(options);
   NSA_RETURN_IF_ERROR(engine->options.resolve(environment));
+  NSA_RETURN_IF_ERROR(checkPaths(engine->options));
   engine->openLog();
   ProfilerRange::attach(engine->options.profilerPath);
   NSA_RETURN_IF_ERROR(engine->openDevice());
@@ -63,13 +63,15 @@ Result<EnginePointer> Engine::open(std::unique_ptr<Engine> engine) {
   for (const std::string &warning : warnings)
     engine->logger.log(LogLevel::kWarning, "cache", warning);
   if (!resolved.recordPath.empty()) {
-    Result<std::unique_ptr<PlanRecord>> record = PlanRecord::open(resolved.recordPath);
+    Result<std::unique_ptr<PlanRecord>> record =
+        PlanRecord::open(resolved.sourceOf(&EngineOptions::recordPath), resolved.recordPath);
     if (!record)
       return record.status();
     engine->record = std::move(*record);
   }
   if (!resolved.pinPath.empty()) {
-    Result<std::unique_ptr<PinnedTable>> pinned = PinnedTable::open(resolved.pinPath, cacheSettings->signatures);
+    Result<std::unique_ptr<PinnedTable>> pinned =
+        PinnedTable::open(resolved.sourceOf(&EngineOptions::pinPath), resolved.pinPath, cacheSettings->signatures);
     if (!pinned)
       return pinned.status();
     if (const std::string warning = (*pinned)->warning(); !warning.empty())

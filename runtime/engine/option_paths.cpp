@@ -22,7 +22,7 @@ std::string whyNotRead(const std::string &path, bool isFolder) {
   const bool isThere = ::stat(path.c_str(), &found) == 0;
   if (isThere && S_ISDIR(found.st_mode) != isFolder)
     return isFolder ? "it is no folder" : "it is a folder";
-  if (isThere && ::access(path.c_str(), isFolder ? R_OK | X_OK : R_OK) == 0)
+  if (isThere && mayAccess(path, isFolder ? R_OK | X_OK : R_OK))
     return "";
   return std::generic_category().message(errno);
 }
@@ -44,7 +44,7 @@ Status checkDatabase(const std::string &name, const std::string &value, const fs
   if (fs::is_directory(path, error))
     reason = "it is a folder";
   else if (!fs::exists(path, error))
-    reason = whyNotMade(fs::absolute(path, error).parent_path());
+    reason = whyNotMade(path.parent_path());
   if (reason.empty())
     return Status::ok();
   return Status::invalid(name, value, "must be a place for a file that is there or can be made: " + reason);
@@ -52,24 +52,15 @@ Status checkDatabase(const std::string &name, const std::string &value, const fs
 
 } // namespace
 
-Status checkPaths(const EngineOptions &asked, const EngineOptions::Environment &environment) {
-  const auto variable = [&](const char *name) {
-    const char *value = environment(name);
-    return std::string(value ? value : "");
-  };
-  if (!asked.cachePath.empty() && asked.cachePath != ":memory:")
-    NSA_RETURN_IF_ERROR(checkDatabase("cache_path", asked.cachePath, asked.cachePath));
-  if (const std::string folder = variable("NSA_CACHE_DIR"); asked.cachePath.empty() && !folder.empty())
-    NSA_RETURN_IF_ERROR(checkDatabase("NSA_CACHE_DIR", folder, cacheFileIn(folder)));
+Status checkPaths(const EngineOptions &options) {
   for (const PathOption &option : pathOptions()) {
-    const std::string &own = asked.*option.member;
-    const std::string name = own.empty() ? option.variable : option.field;
-    const std::string value = own.empty() ? variable(option.variable) : own;
-    if (value.empty())
+    const std::string &value = options.*option.member;
+    const std::string name = options.sourceOf(option.member);
+    if (name.empty())
       continue;
     switch (option.kind) {
     case PathOption::Kind::kPacks:
-      if (value == kNoPacks)
+      if (value == kNone)
         break;
       [[fallthrough]];
     case PathOption::Kind::kFiles: {
@@ -88,8 +79,15 @@ Status checkPaths(const EngineOptions &asked, const EngineOptions::Environment &
       NSA_RETURN_IF_ERROR(checkRead(name, value, true));
       break;
     case PathOption::Kind::kNewFolder:
-      if (const std::string reason = whyNotMade(fs::absolute(value)); !reason.empty())
+      if (const std::string reason = whyNotMade(value); !reason.empty())
         return Status::invalid(name, value, "must be a folder that can be written or made: " + reason);
+      break;
+    case PathOption::Kind::kDatabase:
+      if (value != ":memory:")
+        NSA_RETURN_IF_ERROR(
+            checkDatabase(name, name == option.variable ? fs::path(value).parent_path().string() : value, value));
+      break;
+    case PathOption::Kind::kOpened:
       break;
     }
   }

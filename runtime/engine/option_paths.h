@@ -1,16 +1,16 @@
 // Checks the paths that the host sets in the options or that environment variables contain. Each path is checked when
 // an engine opens, so that a mistyped path is an error at once. A file that is read must exist. A file that is written
 // must exist, or it must be possible to make it.
-// Thread-safety: a pure function of its arguments and the file system.
+// Thread-safety: a pure function of its argument and the file system.
 #pragma once
 
 #include "runtime/engine/options.h"
 
 namespace nsa {
 
-// `asked` is the options as the host set them, before EngineOptions::resolve filled in the fields that were unset. The
-// error of a bad path names the option, or the variable that replaces it, with the path and the rule. checkPaths does
-// not check pin_path and record_path, because the engine opens these files at once (pinned_table.h, plan_record.h).
-Status checkPaths(const EngineOptions &asked, const EngineOptions::Environment &environment);
+// Checks resolved options. The error of a bad path names the option, or the variable that replaces it, with the path
+// and the rule. checkPaths does not check pin_path and record_path, because the engine opens these files at once
+// (pinned_table.h, plan_record.h).
+Status checkPaths(const EngineOptions &options);
 
 } // namespace nsa

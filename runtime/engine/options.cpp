@@ -1,6 +1,7 @@
 #include "runtime/engine/options.h"
 
 #include "runtime/base/key_splits.h"
+#include "runtime/engine/cache_settings.h"
 
 #include <algorithm>
 #include <charconv>
@@ -22,14 +23,16 @@ constexpr double kExhaustiveBudgetSeconds = 86400; // none, as far as anybody wa
 constexpr std::string_view kPolicyNames[] = {"default", "fail", "tune", "background"};
 constexpr int kMostThreads = 4096;
 constexpr int kLogLimit = 20;
-constexpr std::string_view kNoFile = "none";
 constexpr PathOption kPathOptions[] = {
+    {"cache_path", "NSA_CACHE_DIR", &EngineOptions::cachePath, PathOption::Kind::kDatabase},
     {"cache_packs", "NSA_CACHE_PACKS", &EngineOptions::cachePacks, PathOption::Kind::kPacks},
     {"cache_keys", "NSA_CACHE_KEYS", &EngineOptions::cacheKeys, PathOption::Kind::kFiles},
     {"compiler_path", "NSA_COMPILER", &EngineOptions::compilerPath, PathOption::Kind::kLibrary},
     {"nvrtc_path", "NSA_NVRTC", &EngineOptions::nvrtcPath, PathOption::Kind::kLibrary},
     {"template_dir", "NSA_TEMPLATE_DIR", &EngineOptions::templateDir, PathOption::Kind::kFolder},
-    {"dump_dir", "NSA_DUMP_DIR", &EngineOptions::dumpDir, PathOption::Kind::kNewFolder}};
+    {"dump_dir", "NSA_DUMP_DIR", &EngineOptions::dumpDir, PathOption::Kind::kNewFolder},
+    {"pin_path", "NSA_PIN", &EngineOptions::pinPath, PathOption::Kind::kOpened},
+    {"record_path", "NSA_RECORD", &EngineOptions::recordPath, PathOption::Kind::kOpened}};
 
 class Resolver {
 public:
@@ -138,16 +141,44 @@ private:
   const EngineOptions::Environment &environment;
 };
 
-// "" when no directory is known: then nothing is kept.
+// The place of the database where neither option nor variable names one. ":memory:": kernels are kept in no file.
 std::string defaultCachePath(const Resolver &resolver) {
-  if (std::string_view directory = resolver.lookup("NSA_CACHE_DIR"); !directory.empty())
-    return cacheFileIn(directory);
   // The XDG base directory specification: relative paths are to be ignored.
   if (std::string_view directory = resolver.lookup("XDG_CACHE_HOME"); directory.starts_with('/'))
     return std::string(directory) + "/nsa/kernels.db";
   if (std::string_view home = resolver.lookup("HOME"); !home.empty())
     return std::string(home) + "/.cache/nsa/kernels.db";
   return ":memory:";
+}
+
+std::string absolutePath(const std::string &path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute.string(); // the folder that the process stands in is gone
+}
+
+Result<std::string> absoluteList(const char *source, const std::string &list) {
+  Result<std::vector<std::string>> paths = splitPaths(source, list);
+  if (!paths)
+    return paths.status();
+  std::string result;
+  for (const std::string &path : *paths) {
+    const std::string absolute = absolutePath(path);
+    // A list cannot hold a folder with ':' in its name.
+    result += (result.empty() ? "" : ":") + (absolute.find(':') == std::string::npos ? absolute : path);
+  }
+  return result;
+}
+
+Result<std::string> absoluteValue(const PathOption &option, const char *source, const std::string &value) {
+  const bool isLibraryName = option.kind == PathOption::Kind::kLibrary && value.find('/') == std::string::npos;
+  const bool isNone = option.kind == PathOption::Kind::kPacks && value == kNone;
+  const bool isMemory = option.kind == PathOption::Kind::kDatabase && value == ":memory:";
+  if (value.empty() || isLibraryName || isNone || isMemory)
+    return value;
+  if (option.kind == PathOption::Kind::kFiles || option.kind == PathOption::Kind::kPacks)
+    return absoluteList(source, value);
+  return absolutePath(value);
 }
 
 void logToStderr(LogLevel level, std::string_view tag, std::string_view message) {
@@ -169,7 +200,34 @@ Result<MissPolicy> parseMissPolicy(std::string_view field, std::string_view name
 
 std::span<const PathOption> pathOptions() { return kPathOptions; }
 
-std::string cacheFileIn(std::string_view folder) { return std::string(folder) + "/kernels.db"; }
+std::string EngineOptions::sourceOf(std::string EngineOptions::*path) const {
+  for (size_t i = 0; i < pathSources.size(); ++i)
+    if (kPathOptions[i].member == path && pathSources[i])
+      return pathSources[i];
+  return "";
+}
+
+Status EngineOptions::resolvePaths(const Environment &environment) {
+  const Resolver resolver(environment);
+  pathSources.clear();
+  for (const PathOption &option : kPathOptions) {
+    std::string &path = this->*option.member;
+    const char *source = path.empty() ? option.variable : option.field;
+    resolver.text(path, option.variable);
+    if (option.kind == PathOption::Kind::kOpened && path == kNone)
+      path.clear();
+    if (option.kind == PathOption::Kind::kDatabase && source == option.variable && !path.empty())
+      path += "/kernels.db";
+    pathSources.push_back(path.empty() ? nullptr : source);
+    Result<std::string> absolute = absoluteValue(option, source, path);
+    if (!absolute)
+      return absolute.status();
+    path = std::move(*absolute);
+  }
+  if (cachePath.empty())
+    cachePath = defaultCachePath(resolver);
+  return Status::ok();
+}
 
 EngineOptions::Environment EngineOptions::processEnvironment() {
   // The variables name libraries and kernels, which are code. A user who starts a setuid program must not decide what
@@ -180,22 +238,9 @@ EngineOptions::Environment EngineOptions::processEnvironment() {
 Status EngineOptions::resolve(const Environment &environment) {
   Resolver resolver(environment);
   resolver.text(device, "NSA_DEVICE");
-  if (cachePath.empty())
-    cachePath = defaultCachePath(resolver);
-  for (const PathOption &option : kPathOptions)
-    resolver.text(this->*option.member, option.variable);
+  NSA_RETURN_IF_ERROR(resolvePaths(environment));
   NSA_RETURN_IF_ERROR(resolver.flag(requireSignature, "NSA_REQUIRE_SIGNATURE"));
   NSA_RETURN_IF_ERROR(resolver.bytes(cacheMaxBytes, "cache_max_bytes", "NSA_CACHE_MAX_BYTES"));
-  resolver.text(pinPath, "NSA_PIN");
-  if (pinPath == kNoFile)
-    pinPath.clear();
-  resolver.text(recordPath, "NSA_RECORD");
-  if (recordPath == kNoFile)
-    recordPath.clear();
-  // The host may leave its folder before the child of a fork opens the file once more.
-  if (std::error_code error; !recordPath.empty())
-    if (const std::filesystem::path absolute = std::filesystem::absolute(recordPath, error); !error)
-      recordPath = absolute.string();
   resolver.text(profilerPath, "NVTX_INJECTION64_PATH");
   resolver.text(forceVariant, "NSA_FORCE_VARIANT");
   resolver.text(cpuFeatures, "NSA_CPU_FEATURES");

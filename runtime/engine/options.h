@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace nsa {
 
@@ -58,29 +59,37 @@ struct EngineOptions {
 
   using Environment = std::function<const char *(const char *name)>; // nullptr: not set
   // Fills the fields that are unset and checks all fields. The error of a bad field names the option, or the variable
-  // that its value came from.
+  // that its value came from. All paths become absolute, because a host may leave its folder before the child of a fork
+  // opens the files once more.
   Status resolve(const Environment &environment);
+  // Returns the option or the variable that a resolved path came from. "" when neither has given the path.
+  std::string sourceOf(std::string EngineOptions::*path) const;
   static Environment processEnvironment();
+
+private:
+  Status resolvePaths(const Environment &environment);
+  std::vector<const char *> pathSources; // in the order of pathOptions(); null: neither option nor variable
 };
 
-// An option whose value is one or more paths, and whether the engine reads, opens or writes the files there
-// (option_paths.h).
+// The value of cache_packs, pin_path and record_path for no file at all, whatever the variable says.
+inline constexpr std::string_view kNone = "none";
+
+// An option that names paths, and what the engine does with these paths (option_paths.h).
 struct PathOption {
   enum class Kind {
     kFiles,     // files that are read, separated by ':'
-    kPacks,     // files that are read, or "none"
+    kPacks,     // files that are read, or kNone
     kLibrary,   // a library that is opened; the loader finds a name without '/'
     kFolder,    // a folder that is read
     kNewFolder, // a folder that is written, and made when it is missing
+    kDatabase,  // a file that is read and written, and made when it is missing. The variable names its folder
+    kOpened,    // a file that is opened, and so checked, when the engine opens; or kNone
   };
   const char *field, *variable;
   std::string EngineOptions::*member;
   Kind kind;
 };
-// Returns all options that name paths, except cache_path, whose variable names a folder, and except pin_path and
-// record_path, whose files are opened at once.
+// Returns all options that name paths.
 std::span<const PathOption> pathOptions();
-// Returns the path of the database file in a folder: the path of the folder and "kernels.db".
-std::string cacheFileIn(std::string_view folder);
 
 } // namespace nsa

@@ -1,5 +1,6 @@
 #include "runtime/engine/pinned_table.h"
 
+#include "cache/directories.h"
 #include "cache/kernel_rows.h"
 #include "cache/pack_file.h"
 #include "runtime/base/digest.h"
@@ -14,10 +15,10 @@ namespace nsa {
 
 namespace {
 
-Status refused(const std::string &path, const std::string &reason) {
+Status refused(const std::string &source, const std::string &path, const std::string &reason) {
   ErrorInfo info;
   info.code = ErrorCode::kIoError;
-  info.field = "pin_path";
+  info.field = source;
   info.value = path;
   info.rule = "must be a readable pack or database of kernels";
   info.message = "the pinned table " + path + " cannot be used: " + reason;
@@ -27,20 +28,21 @@ Status refused(const std::string &path, const std::string &reason) {
 
 } // namespace
 
-Result<std::unique_ptr<PinnedTable>> PinnedTable::open(const std::string &path, const SignatureRules &rules) {
-  if (access(path.c_str(), R_OK) != 0)
-    return refused(path, "there is no such file that this process may read");
+Result<std::unique_ptr<PinnedTable>> PinnedTable::open(const std::string &source, const std::string &path,
+                                                       const SignatureRules &rules) {
+  if (!mayAccess(path, R_OK))
+    return refused(source, path, "there is no such file that this process may read");
   std::unique_ptr<PinnedTable> table(new PinnedTable(path));
   if (isPackFile(path)) {
     Result<std::unique_ptr<Pack>> opened = Pack::open(path, rules);
     if (!opened)
-      return refused(path, opened.status().toString());
+      return refused(source, path, opened.status().toString());
     table->pack = std::move(*opened);
     table->routes = table->pack->listRoutes();
   } else if (rules.requireSignature) {
-    return refused(path, "a signature is required, and a database has none");
+    return refused(source, path, "a signature is required, and a database has none");
   } else {
-    NSA_RETURN_IF_ERROR(table->openDatabase());
+    NSA_RETURN_IF_ERROR(table->openDatabase(source));
   }
   for (int op = 0; op < kOperators; ++op) {
     const std::string name(operatorName(static_cast<Operator>(op)));
@@ -55,22 +57,22 @@ Result<std::unique_ptr<PinnedTable>> PinnedTable::open(const std::string &path, 
   return table;
 }
 
-Status PinnedTable::openDatabase() {
+Status PinnedTable::openDatabase(const std::string &source) {
   std::string warning;
   Result<std::unique_ptr<KernelStore>> opened = KernelStore::open({.path = file, .readOnly = true}, warning);
   if (!opened)
-    return refused(file, opened.status().toString());
+    return refused(source, file, opened.status().toString());
   if (!warning.empty())
-    return refused(file, warning);
+    return refused(source, file, warning);
   store = std::move(*opened);
   if (store->path() == ":memory:") // a torn copy, or one that is just being made
-    return refused(file, "it is empty");
+    return refused(source, file, "it is empty");
   Result<std::vector<KernelSummary>> kernels = store->listKernels();
   Result<std::vector<StoredChoice>> stored = store->listChoices();
   Result<std::vector<StoredRoute>> thresholds = store->listRoutes();
   for (const Status &status : {kernels.status(), stored.status(), thresholds.status()})
     if (!status.isOk())
-      return refused(file, status.toString());
+      return refused(source, file, status.toString());
   for (KernelSummary &kernel : *kernels)
     rows.addKernel(std::move(kernel.content),
                    {std::move(kernel.templateName), std::move(kernel.target), std::move(kernel.config), kernel.digest});

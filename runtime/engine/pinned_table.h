@@ -19,9 +19,11 @@ namespace nsa {
 
 class PinnedTable {
 public:
-  // `open` fails on a file that is missing, damaged or refused, because the engine would otherwise choose other kernels
-  // than the pinned ones. Where `rules` require a signature, only a pack can be pinned.
-  static Result<std::unique_ptr<PinnedTable>> open(const std::string &path, const SignatureRules &rules);
+  // `open` fails on a file that is missing, damaged or refused, because an engine without the pinned table would choose
+  // other kernels. Where `rules` require a signature, only a pack can be pinned. An error names `source`, which is the
+  // option or the variable that gave the path.
+  static Result<std::unique_ptr<PinnedTable>> open(const std::string &source, const std::string &path,
+                                                   const SignatureRules &rules);
 
   // Returns nullopt if the table has no choice for the problem and the device, or if the kernel of the choice is
   // damaged.
@@ -39,7 +41,7 @@ public:
 
 private:
   explicit PinnedTable(std::string file) : file(std::move(file)) {}
-  Status openDatabase();
+  Status openDatabase(const std::string &source);
   std::optional<StoredKernel> findKernel(const std::string &content);
 
   std::string file;

@@ -73,19 +73,17 @@ private:
 
 } // namespace
 
-Result<std::unique_ptr<PlanRecord>> PlanRecord::open(const std::string &path) {
+Result<std::unique_ptr<PlanRecord>> PlanRecord::open(const std::string &source, const std::string &path) {
   if (const std::string fault = OpenFile(path).fault(); !fault.empty())
-    return Status::invalid("record_path", path, "must be a file that can be appended to: " + fault,
+    return Status::invalid(source, path, "must be a file that can be appended to: " + fault,
                            "record_path (NSA_RECORD) names the file that receives the plans; its folder must exist");
   return std::unique_ptr<PlanRecord>(new PlanRecord(path));
 }
 
 Status PlanRecord::add(const Spec &spec, const Maxima &maxima) {
-  std::string line = planText(spec, maxima) + "\n";
   const std::lock_guard lock(mutex);
-  const auto [place, isNew] = known.insert(std::move(line));
-  if (isNew) {
-    waiting += *place;
+  if (known.insert(PlanKey::make(spec, maxima)).second) {
+    waiting += planText(spec, maxima) + "\n";
     ++waitingLines;
   }
   return writeWaiting();

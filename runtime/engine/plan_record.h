@@ -13,34 +13,39 @@
 
 #include "runtime/base/problem.h"
 #include "runtime/base/status.h"
+#include "runtime/engine/plan_key.h"
 
 #include <cstddef>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
+#include <unordered_set>
 
 namespace nsa {
 
 class PlanRecord {
 public:
-  // Opens the plan record, and makes its file where there is none. The error of a bad file names record_path, the path
-  // and the rule. `path` is absolute.
-  static Result<std::unique_ptr<PlanRecord>> open(const std::string &path);
+  // Opens the plan record, and makes its file where there is none. The error of a bad file names `source`, which is the
+  // option or the variable that gave the path, the path and the rule. `path` is absolute.
+  static Result<std::unique_ptr<PlanRecord>> open(const std::string &source, const std::string &path);
 
-  // Appends the plan's line to the record, unless the line was added before. If a line cannot be written, the next call
-  // tries again to write it; the error says why the line was not written, and how many lines are not written yet.
+  // Appends the plan's line to the record, unless the line of a plan with the same plan key (plan_key.h), which shares
+  // its kernels, was added before. So a record grows with buckets of lengths. A line that cannot be written waits for
+  // the next call; the error says why the line was not written, and how many lines wait.
   Status add(const Spec &spec, const Maxima &maxima);
   // Writes the lines that wait.
   Status flush();
 
 private:
+  struct KeyHash {
+    size_t operator()(const PlanKey &key) const { return key.hash(); }
+  };
   explicit PlanRecord(std::string path) : path(std::move(path)) {}
   Status writeWaiting(); // with the mutex held
 
   const std::string path;
   std::mutex mutex;
-  std::set<std::string, std::less<>> known; // lines that are written, or wait
+  std::unordered_set<PlanKey, KeyHash> known; // plans whose lines are written, or wait
   std::string waiting;
   size_t waitingLines = 0;
 };

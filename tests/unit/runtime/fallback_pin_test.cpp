@@ -232,6 +232,14 @@ TEST_F(Pinned, NothingIsTunedOrWritten) {
   }
 }
 
+TEST_F(Pinned, AnErrorNamesTheVariableWhereItGaveThePath) {
+  setenv("NSA_PIN", pin.c_str(), 1);
+  Engine engine(cache);
+  unsetenv("NSA_PIN");
+  EXPECT_EQ(engine.status, NSA_IO_ERROR);
+  EXPECT_STREQ(engine.error.field, "NSA_PIN");
+}
+
 TEST_F(Pinned, ATableThatCannotBeUsedIsAnError) {
   auto expectRefused = [&](const std::string &text) {
     Engine engine = open();

@@ -32,13 +32,14 @@ std::vector<std::string> linesOf(const std::string &text) {
 
 class RecordTest : public testing::Test {
 protected:
-  Spec specOf(int32_t window) const {
+  // Specs of different numbers have no kernels in common.
+  Spec specOf(int32_t number) const {
     Spec spec;
     spec.queryHeads = 4;
     spec.kvHeads = 2;
-    spec.qkDim = 8;
+    spec.qkDim = 8 * number;
     spec.vDim = 16;
-    spec.window = window;
+    spec.window = 7;
     return spec;
   }
   // What the plan of a call is in the record.
@@ -52,7 +53,7 @@ protected:
   }
   std::vector<std::string> recorded() const { return linesOf(readFile(record)); }
   void expectRefused(const std::string &path, const std::string &reason) {
-    const Result<std::unique_ptr<PlanRecord>> opened = PlanRecord::open(path);
+    const Result<std::unique_ptr<PlanRecord>> opened = PlanRecord::open("record_path", path);
     ASSERT_FALSE(opened) << path;
     EXPECT_EQ(opened.status().error().field, "record_path");
     EXPECT_EQ(opened.status().error().value, path);
@@ -144,7 +145,7 @@ TEST_F(RecordTest, TheVariableNamesTheFileAndNoneSwitchesItOff) {
   Engine refused(cache);
   unsetenv("NSA_RECORD");
   EXPECT_EQ(refused.status, NSA_INVALID_ARGUMENT);
-  EXPECT_STREQ(refused.error.field, "record_path");
+  EXPECT_STREQ(refused.error.field, "NSA_RECORD") << "whose value it is";
   EXPECT_EQ(refused.error.value, absent);
   EXPECT_NE(std::string(refused.error.rule).find("No such file or directory"), std::string::npos);
   EXPECT_NE(std::string(refused.error.hint).find("NSA_RECORD"), std::string::npos);
@@ -169,6 +170,20 @@ TEST_F(RecordTest, APlanFromMemoryCostsNothing) {
   EXPECT_EQ(recorded().size(), 1u);
 }
 
+// Lengths of one bucket have the same kernels: one line is enough, also where each plan misses.
+TEST_F(RecordTest, GrowsWithBucketsAndNotWithLengths) {
+  Call call(NSA_LAYOUT_DENSE);
+  Engine engine = engineWith(record);
+  std::vector<std::string> wanted;
+  for (int64_t length = 33; length <= 300; ++length) {
+    call.maxima.max_seqlen_k = length;
+    EXPECT_EQ(Plan(engine, call).status, NSA_CACHE_MISS);
+    if (length == 33 || length == 65 || length == 129 || length == 257)
+      wanted.push_back(lineOf(call));
+  }
+  EXPECT_EQ(recorded(), wanted);
+}
+
 // Threads, engines and processes write to one file: each line is whole.
 TEST_F(RecordTest, ManyMayWriteAtOnce) {
   constexpr int kProcesses = 3, kThreads = 4;
@@ -181,12 +196,12 @@ TEST_F(RecordTest, ManyMayWriteAtOnce) {
     alarm(60);
     std::atomic<int> failed = 0;
     {
-      const Result<std::unique_ptr<PlanRecord>> opened = PlanRecord::open(record);
+      const Result<std::unique_ptr<PlanRecord>> opened = PlanRecord::open("record_path", record);
       std::vector<std::thread> threads;
       for (int thread = 0; thread < kThreads && opened; ++thread)
         threads.emplace_back([&, thread] {
-          for (int32_t window = 1; window <= kPlans; ++window)
-            failed += !(*opened)->add(specOf(1000 * process + 100 * (thread / 2) + window), maxima).isOk();
+          for (int32_t number = 1; number <= kPlans; ++number)
+            failed += !(*opened)->add(specOf(1000 * process + 100 * (thread / 2) + number), maxima).isOk();
         });
       for (std::thread &thread : threads)
         thread.join();
@@ -202,36 +217,42 @@ TEST_F(RecordTest, ManyMayWriteAtOnce) {
   std::multiset<std::string> wanted;
   for (int process = 0; process < kProcesses; ++process)
     for (int pair = 0; pair < kThreads / 2; ++pair)
-      for (int32_t window = 1; window <= kPlans; ++window)
-        wanted.insert(planText(specOf(1000 * process + 100 * pair + window), maxima));
+      for (int32_t number = 1; number <= kPlans; ++number)
+        wanted.insert(planText(specOf(1000 * process + 100 * pair + number), maxima));
   std::vector<std::string> lines = recorded();
   std::erase(lines, ""); // a writer that saw another one's half line
   EXPECT_EQ(std::multiset<std::string>(lines.begin(), lines.end()), wanted);
 }
 
-// The child of a fork opens the file once more, although the host has left the folder that the path began in.
-TEST_F(RecordTest, AForkGoesOnWithTheSameFile) {
+// The child of a fork opens the record and the database once more, although the host has left the folder that their
+// paths began in.
+TEST_F(RecordTest, AForkGoesOnWithTheSameFiles) {
   const std::filesystem::path before = std::filesystem::current_path();
-  Call call(NSA_LAYOUT_DENSE), other(NSA_LAYOUT_PACKED);
+  Call call(NSA_LAYOUT_DENSE), other(NSA_LAYOUT_PACKED), stored(NSA_LAYOUT_DENSE);
+  stored.spec.qk_dim = 16;
+  storeKernel(cache, stored.internalSpec(), stored.internalMaxima(), {}, countingCode());
   std::filesystem::current_path(folder.path());
-  Engine engine = engineWith("plans.jsonl");
+  Engine engine("kernels.db", [&](nsa_engine_options &options) {
+    options.record_path = "plans.jsonl";
+    options.miss_policy = NSA_MISS_FAIL;
+  });
   std::filesystem::current_path("/");
   ASSERT_EQ(engine.status, NSA_OK) << engine.error.message;
   EXPECT_EQ(Plan(engine, call).status, NSA_CACHE_MISS);
   const pid_t child = fork();
   if (child == 0) {
     alarm(30);
-    _exit(Plan(engine, other).status);
+    _exit(Plan(engine, stored).status == NSA_OK ? Plan(engine, other).status : 99);
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == NSA_CACHE_MISS) << status;
-  EXPECT_EQ(recorded(), (std::vector{lineOf(call), lineOf(other)}));
+  EXPECT_EQ(recorded(), (std::vector{lineOf(call), lineOf(stored), lineOf(other)}));
   std::filesystem::current_path(before);
 }
 
 TEST_F(RecordTest, AFullDiskLosesNothing) {
-  const Result<std::unique_ptr<PlanRecord>> opened = PlanRecord::open(record);
+  const Result<std::unique_ptr<PlanRecord>> opened = PlanRecord::open("record_path", record);
   ASSERT_TRUE(opened) << opened.status().toString();
   ASSERT_TRUE((*opened)->add(specOf(1), maxima).isOk());
   const std::string first = planText(specOf(1), maxima), second = planText(specOf(2), maxima),
@@ -308,7 +329,7 @@ TEST_F(RecordTest, WhatIsNoFileOfThisUsersIsRefused) {
   EXPECT_EQ(readFile(target), "untouched");
 
   // What another process puts there later is looked at once more.
-  const Result<std::unique_ptr<PlanRecord>> opened = PlanRecord::open(record);
+  const Result<std::unique_ptr<PlanRecord>> opened = PlanRecord::open("record_path", record);
   ASSERT_TRUE(opened) << opened.status().toString();
   std::filesystem::remove(record);
   std::filesystem::create_symlink(target, record);
