@@ -13,7 +13,7 @@ namespace nsa::bench {
 class PlainLoop {
 public:
   // There are plain loops for the operators dense, window, cmp, sel, combine, and compress by the mean, in fp32, for
-  // one sequence with contiguous tensors. The head sizes of a plain loop must be multiples of 32. `lanes` is the number
+  // one sequence with contiguous tensors. A PlainLoop needs head sizes that are multiples of 32. `lanes` is the number
   // of floats in a vector register that the loop uses, 16 or 8; the processor must have such registers.
   PlainLoop(const tools::OperatorInputs &inputs, int lanes);
 

@@ -12,8 +12,8 @@
 
 namespace nsa {
 
-// A limit for the stored size of a kernel's binary, far above the size of any kernel. Without this limit, a damaged
-// size field could cause a huge allocation.
+// A limit for the stored size of a kernel's binary, far above the size of any kernel. Without a limit for the stored
+// size, a damaged size field could cause a huge allocation.
 inline constexpr int64_t kMaxBinaryBytes = int64_t{256} << 20;
 
 // A row of the table `kernels` as it is stored in the file.

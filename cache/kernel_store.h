@@ -67,8 +67,8 @@ public:
   // has in memory.
   Status put(const StoredKernel &kernel, const StoredChoice *choice);
 
-  // Stores a route, which is a measured size at which another algorithm becomes the faster one. A stored threshold
-  // replaces a route of the same family, device and name, with its evidence.
+  // Stores a route, which is a measured size at which another algorithm becomes the faster one. `putRoute` replaces a
+  // stored route of the same family, device and name, together with the evidence of the stored route.
   Status putRoute(const StoredRoute &route);
   // Returns nullopt if the route is not stored or the file cannot be read.
   Result<std::optional<StoredRoute>> findRoute(const std::string &family, const std::string &device,
@@ -98,11 +98,12 @@ public:
   // The path of the database file, or ":memory:" if the store keeps nothing on disk.
   std::string path() const;
   bool isReadOnly() const;
-  // Says why the store is limited, in the same words as the warning of `open`. "" when it is not. The file may also
-  // fail later: it may be damaged while it is used, or it may not be accessible when it is opened again after a fork.
+  // Says why the store is limited, in the same words as the warning of `open`. "" when it is not. A store may become
+  // limited after `open`: its file may be damaged while it is used, or may not be accessible when it is opened again
+  // after a fork.
   std::string trouble() const;
-  // Says in which way the store works differently without being limited, for example on a network file system. "" when
-  // nothing.
+  // Says that the store uses a rollback journal because its file is on a network file system, which does not limit the
+  // store. Otherwise "".
   std::string note() const;
 
 private:

@@ -40,8 +40,7 @@ struct PackFile {
   // Opens a pack, and checks its structure and the table `pack`. Opening a pack does not check its rows. The error of a
   // failed open says why the pack cannot be used.
   static Result<PackFile> open(const std::string &path);
-  // Fails when the digest of the rows is not the digest in the table `pack`. The check of the rows does not read the
-  // evidence.
+  // Fails when the digest of the rows is not the digest in the table `pack`. `checkDigest` does not read the evidence.
   Status checkDigest();
   // Fails when the digest of the evidence is not the digest in the table `pack`.
   Status checkEvidence();

@@ -35,8 +35,8 @@ struct PackReport {
   std::vector<std::string> damaged; // contents of kernels that were left out, with the choices that name them
 };
 
-// Writes the choices that the request asks for, the kernels that they name, and the routes. A new pack is written under
-// a temporary name, and gets its file name when it is complete.
+// Writes a pack with the choices and routes that `request` asks for, and with the kernels that the choices name. A new
+// pack is written under a temporary name, and gets its file name when it is complete.
 Result<PackReport> writePack(CacheFile &from, const std::string &path, const PackRequest &request);
 
 // Adds a signature. If the pack already has a signature by the same key, that signature stays as it is. A pack with any

@@ -1,8 +1,8 @@
 // The small part of sqlite that the store needs, as RAII: a connection with cached statements, and a query that resets
 // its statement when it goes out of scope. Functions return sqlite's own result codes, and none of them throws.
-// The schema in a database file is SQL that the writer of the file chose. A new connection is therefore guarded: sqlite
-// may read the schema, but no SQL of the schema can run for long. The guard is lifted once the schema is known
-// (cache/known_schema.h).
+// The schema in a database file is SQL that the writer of the file chose. A new connection has guard limits: sqlite may
+// read the file's schema, but no SQL of the schema can run for long. `liftGuard` removes the guard limits once the
+// schema is known (cache/known_schema.h).
 // Thread-safety: a connection has none; the store's mutex guards a connection and its queries.
 #pragma once
 
@@ -43,13 +43,13 @@ public:
   // connection would write the log into the parent's file and delete the log.
   void abandon();
 
-  // The guard may be lifted only for a schema that is known, or that the caller is about to make. After the guard is
-  // lifted, only the limits of the sqlite library itself hold.
+  // `liftGuard` may be called only if the schema is known, or if the caller is about to make it. After `liftGuard` only
+  // the limits of the sqlite library itself hold.
   void liftGuard();
   // Limits the work of every statement to an amount that follows from the file's size. A statement ends with
   // SQLITE_INTERRUPT if it takes more steps, or reads more bytes of values, than a correct file of this size can need.
   // In a forged file, pages that refer to each other may give more rows than the file has space for, and rows that use
-  // the same pages may give longer values. The limit of work is meant for a connection that only reads.
+  // the same pages may give longer values. `limitWorkBySize` is meant for a connection that only reads.
   int limitWorkBySize();
   // Returns the bytes that a statement may read. Without a set limit a statement may read any number of bytes.
   int64_t mostBytes() const { return work ? work->bytes : std::numeric_limits<int64_t>::max(); }
@@ -115,7 +115,8 @@ private:
 
 // While a WriteLimit exists, a write beyond the process's limit of file sizes gives an error of sqlite instead of the
 // signal SIGXFSZ. A query has a WriteLimit for its whole life, because reading may write too: the index of a log, or
-// the pages that a journal restores. An immutable file is never written, so the guard costs nothing for it.
+// the pages that a journal restores. An immutable file is never written, so a WriteLimit makes no system call for an
+// immutable file.
 class WriteLimit {
 public:
   explicit WriteLimit(const Connection &connection);

@@ -1,6 +1,7 @@
-// Records which kernels were used on which day, in the table `uses`. A collection finds the least recently used kernels
-// by the table `uses`. Reading a kernel writes nothing: uses are gathered in memory, and written with the next put or
-// when the store closes. Thread-safety: none; the store's mutex guards the log as it guards the connection.
+// Records which kernels were used on which day, in the table `uses`. The garbage collection of kernels
+// (cache/collection.h) finds the least recently used kernels by the table `uses`. Reading a kernel writes nothing: uses
+// are gathered in memory, and written with the next put or when the store closes. Thread-safety: none; the store's
+// mutex guards the log as it guards the connection.
 #pragma once
 
 #include "cache/sqlite.h"

@@ -1,8 +1,8 @@
 // Blocks the signal SIGXFSZ while an operation writes files. A write beyond the process's limit of file sizes
 // (RLIMIT_FSIZE) sends SIGXFSZ, which ends a process that does not handle it. While a FileLimitSignalHeld exists, a
 // write beyond the limit of file sizes only fails, with EFBIG. The first FileLimitSignalHeld of a thread makes four
-// system calls. Further objects that the thread makes while the first one exists make no system call, so an operation
-// of many writes makes one object for all of them.
+// system calls. While a FileLimitSignalHeld of a thread exists, further FileLimitSignalHeld objects of this thread make
+// no system call, so an operation of many writes makes one for all of its writes.
 // Thread-safety: a FileLimitSignalHeld blocks the signal only in the thread that makes it. A thread destroys its
 // FileLimitSignalHeld objects in the reverse order of their making.
 #pragma once
@@ -32,8 +32,8 @@ public:
       return;
     const int error = errno;
     const timespec atOnce{};
-    // The operating system sends SIGXFSZ to the thread that wrote, so a SIGXFSZ that became pending after the
-    // constructor came from a write of the library and is removed.
+    // The operating system sends SIGXFSZ to the thread that wrote, so a SIGXFSZ that became pending while this object
+    // existed came from a write of the library and is removed.
     while (!isHosts && sigtimedwait(&signal, nullptr, &atOnce) < 0 && errno == EINTR) {
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);

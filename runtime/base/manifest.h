@@ -10,10 +10,10 @@
 //   fixed dtype=bf16 group=8 ...       the compiled-in problem values, names ascending
 //   config key_tile=64 query_tile=64   the tuned choices, names ascending
 //   revision <hex>                     digest of the template and the device headers it uses
+//   param map q_map q bf16 128 16 4    a tensor map of the view q: columns, and heads and rows of a box
 //   param view q bf16 3                one kernel argument per line, in order
 //   param view k bf16 3 64             a view of pages of 64 rows
 //   param i32 window
-//   param map q_map q bf16 128 16 4    a tensor map of the view q: columns, and heads and rows of a box
 //   grid ceildiv(max_seqlen_q * 8, 64) ; kv_heads ; batch
 //   threads 128
 //   shared 65536                       dynamic shared memory, bytes (GPU)
@@ -37,15 +37,16 @@ inline constexpr int kManifestVersion = 1;
 
 // A kernel's arguments live in one block of 8-byte slots (GPU: one by-value struct; CPU: a pointer to it), in the order
 // of the manifest. A scalar takes one slot, low bytes first. A view of rank r takes r + 2 slots: data pointer, r
-// strides in elements, flags. A view of pages takes r + 4 slots: its block table (int32) and the signed distance of the
-// table's rows in elements follow. The first two strides of a view of pages are those of pages and of rows in a page;
-// row t of sequence s lies in page table[s, t / rows].
+// strides in elements, flags. A view of pages of rank r takes r + 4 slots: the r + 2 slots of a view, then its block
+// table (int32) and the signed distance of the block table's rows in elements. The first two strides of a view of pages
+// are those of pages and of rows in a page; row t of sequence s lies in page table[s, t / rows].
 //
-// A tensor map (GPUs from sm_90 on) is a CUtensorMap, 16 slots at a multiple of 64 bytes, so maps come first. A tensor
-// map is made of a view [entry, time, head] whose rows are aligned: four dimensions (column, head, time, entry), boxes
-// of 128 bytes of columns, `heads` by `rows` of one entry, each row's 16-byte pieces swizzled over 128 bytes. Where a
-// view is absent or cannot have a tensor map (runtime/base/tensor_map.h), all 16 slots are 0, and the kernel must read
-// the view without a tensor map. A view whose entry stride is 0 has one entry.
+// A tensor map (GPUs from sm_90 on) is a CUtensorMap, 16 slots at a multiple of 64 bytes, so a manifest lists tensor
+// maps before all other parameters. A tensor map is made of a view [entry, time, head] whose rows are aligned: four
+// dimensions (column, head, time, entry), boxes of 128 bytes of columns, `heads` by `rows` of one entry, each row's
+// 16-byte pieces swizzled over 128 bytes. Where a view is absent or cannot have a tensor map
+// (runtime/base/tensor_map.h), all 16 slots are 0, and the kernel must read the view without a tensor map. A view whose
+// entry stride is 0 has one entry.
 struct ManifestParam {
   enum class Kind { kView, kI32, kI64, kF32, kMap };
   static constexpr int kMapSlots = 16;

@@ -29,11 +29,11 @@ enum class FallbackStep : int {
 inline constexpr int kFallbackSteps = 6;
 std::string_view fallbackStepName(FallbackStep step); // "exact", "nearest", "model", "architecture", "compiled", "cpu"
 
-// The set of fallback steps that the engine's option `fallbacks` allows. Making a plan that needs another step is an
-// error.
+// The set of fallback steps that the engine's option `fallbacks` allows. Making a plan that needs a fallback step
+// outside of the allowed set is an error.
 class FallbackSteps {
 public:
-  // Parses names of steps such as "nearest,model", or "exact" for no step, or "all".
+  // Parses names of fallback steps such as "nearest,model", or "exact" for no fallback, or "all".
   static Result<FallbackSteps> parse(std::string_view field, std::string_view text);
   static FallbackSteps all() { return FallbackSteps((1u << kFallbackSteps) - 1); }
   FallbackSteps() : FallbackSteps(all()) {}
@@ -61,21 +61,22 @@ struct Rung {
   double distance = 0; // sum over the buckets, in powers of two
 };
 
-// What a stored choice is searched for: a problem key, and the names of this engine's device and target as choices
-// store them.
+// A search for stored choices: the problem key, and the names of this engine's device and target as stored choices
+// write them.
 struct LadderRequest {
   std::string problem, device, target;
   std::string forcedTemplate{}; // "": any
 };
 
 // Returns the choices whose kernels can be used for the request, the best first. The choices are sorted by
-// FallbackStep. Within a step, measured choices come before choices that were not measured. Then choices with the
-// smaller `distance` come first, and at equal distance the choice for longer lengths. Within the step kArchitecture,
-// choices for the newest architecture come first. `choices` must be in the order of the layers of KernelCache.
+// FallbackStep. Within the step kArchitecture, choices for the newest architecture come first, measured or not. Within
+// one FallbackStep (in kArchitecture: within one architecture), measured choices come before choices that were not
+// measured. Among choices that are equal in all this, the choice with the smaller `distance` comes first, and at equal
+// `distance` the choice for longer lengths. `choices` must be in the order of the layers of KernelCache.
 std::vector<Rung> rankFallbacks(const LadderRequest &request, const std::vector<ChoiceSummary> &choices);
 
-// Returns the choice with the smallest distance from the request's problem, for messages. Its kernel may be one that
-// this engine cannot use. findNearest returns null when no choice is of the problem's operator.
+// Returns the choice with the smallest distance from the request's problem, for messages. This engine may be unable to
+// use the kernel of the returned choice. findNearest returns null when no choice is of the problem's operator.
 const ChoiceSummary *findNearest(const LadderRequest &request, const std::vector<ChoiceSummary> &choices);
 // Returns how a choice differs from the request: "seqlen_k=2048 instead of 4096, on 'cpu x86-64-v3'".
 std::string differenceText(const LadderRequest &request, const ChoiceSummary &choice);

@@ -20,8 +20,9 @@ public:
 
   // Joins the library's folder and the path `relative`. If the library was loaded through a symbolic link, `find` tries
   // the folder of the link first and the folder of the library file second, and returns the first path that exists. If
-  // the file exists in neither folder, `find` returns the path in the folder of the link. The folder of the link is not
-  // tried if other users may write into it, because any user could put a file there.
+  // the file exists neither in the folder of the symbolic link nor in the folder of the library file, `find` returns
+  // the path in the folder of the link. The folder of the symbolic link is not tried if other users may write into it,
+  // because any user could put a file there.
   std::string find(const std::string &relative) const;
 
 private:

@@ -13,16 +13,17 @@
 
 namespace nsa {
 
-// Returns a row for each reason, in the order in which the reasons first appear in the report. The template and the
-// config of a row of pruned candidates are empty, and its detail is "41 candidates not compiled: ...".
+// Returns one row for each reason why candidates were not measured, in the order in which the reasons first appear in
+// `report`. The template and the config of a row of pruned candidates are empty, and its detail is "41 candidates not
+// compiled: ...".
 std::vector<Measurement> prunedRows(const TuneReport &report);
 
 struct PrunedCandidates {
   size_t count = 0;
   std::string reason;
 };
-// Reads the detail of a row with the outcome "pruned". A row whose detail does not begin with a number concerns one
-// candidate.
+// Reads the detail of a row with the outcome "pruned". A detail that does not begin with a number of candidates
+// concerns one candidate.
 PrunedCandidates parsePruned(std::string_view detail);
 
 } // namespace nsa

@@ -8,7 +8,7 @@
 
 namespace nsa {
 
-// Adds the new compiler revision to the provenance of a measured choice. The rest of the provenance stays and names the
+// Adds the new compiler revision to the provenance of a measured choice. remadeProvenance keeps the text that names the
 // compiler whose kernels were measured, because with the new compiler another configuration may be the fastest.
 inline std::string remadeProvenance(std::string_view measured, std::string_view revision) {
   constexpr std::string_view kRemade = " remade=";

@@ -8,8 +8,8 @@
 namespace nsa::tools {
 
 // Formats the tuner's report of one kernel. The candidates are ordered by their measured times, the fastest first.
-// After the measured candidates, the table lists the candidates without a time, and says how many candidates were never
-// tried.
+// After the measured candidates, the returned table lists the candidates without a time, and says how many candidates
+// were never tried.
 std::string tuneTable(const nlohmann::json &report);
 
 } // namespace nsa::tools

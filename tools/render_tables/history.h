@@ -12,7 +12,8 @@ namespace nsa::tables {
 
 class History {
 public:
-  // In a source tree without git, or with a shortened history (a shallow clone), the commits are unknown.
+  // In a source tree without git, or with a shortened history (a shallow clone), `isKnown` is false and no commits can
+  // be counted.
   explicit History(std::filesystem::path root);
 
   bool isKnown() const { return known; }

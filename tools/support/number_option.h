@@ -1,6 +1,6 @@
 // Checks the values of number options on command lines. An error about a number says in a few words which value was
-// given and which rule it breaks. The parser's own checks accept some texts that are no number, take an overflow as the
-// largest number, and print the limits of a type with all their digits.
+// given and which rule it breaks. The own checks of the option parser CLI11 accept some texts that are no number, take
+// an overflow as the largest number, and print the limits of a type with all their digits.
 // Thread-safety: number_option.h has only pure functions.
 #pragma once
 
@@ -48,8 +48,8 @@ inline CLI::Validator secondsAbove0() {
           "POSITIVE"};
 }
 
-// A number of bytes, with a unit that the parser knows (64MB, 1GiB). The check replaces the text of an option by the
-// number.
+// A number of bytes, with a unit that the parser knows (64MB, 1GiB). sizeInBytes replaces the text of an option by the
+// number of bytes.
 inline CLI::Validator sizeInBytes() {
   const CLI::AsSizeValue units(false);
   return {[units](std::string &text) -> std::string {
