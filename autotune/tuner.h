@@ -70,17 +70,19 @@ struct TuneOptions {
   double resolutionMs = 0;     // of the clock; times that differ by less are a tie
   // The difference of the ratio of two candidates' times between two lasting states of the machine, for example with
   // and without load on a neighbouring core. One tuning sees only one lasting state of the machine, so it cannot
-  // measure this difference itself. Two candidates whose costs differ by less than half of `stateShift` are a tie.
+  // measure how the ratio differs between states. Two candidates whose costs differ by less than half of `stateShift`
+  // are a tie.
   double stateShift = 0;
   // How many milliseconds of load the device needs before its clock rates are as in continuous work. The tuner runs
-  // this much load, without recording its time, before the first round and after each restart. If a kernel runs for
-  // less time than warming up takes, the clock rates do not reach that level.
+  // this much load, without recording its time, before the first round and after each restart. A candidate that
+  // is too short for this load runs only once.
   double warmUpMs = 0;
   double restartSeconds = 0; // the expected duration of the first restart
   uint64_t seed = 1;         // of the random order within rounds
 };
 
-// The seconds that each phase of a tuning took. The seconds have no meaning for a tuning that was stopped.
+// The seconds that each phase of a tuning took. If a tuning was stopped before its end, the fields of TunePhases
+// have no meaning.
 struct TunePhases {
   double prepare = 0; // inputs and memory; the caller fills it in, because this happens before the tuner is called
   double compile = 0, check = 0;

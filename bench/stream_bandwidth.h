@@ -15,7 +15,7 @@ public:
   explicit StreamBandwidth(int threads = 1, size_t bytes = size_t{512} << 20);
 
   // Returns the bytes per second of all threads together: the higher of two rates, of reading one array and of copying
-  // it into the other array. Copying counts the bytes that it reads and the bytes that it writes.
+  // it into the other array. For the rate of copying, the bytes read and the bytes written are both counted.
   double gigabytesPerSecond();
 
 private:

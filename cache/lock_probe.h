@@ -8,8 +8,8 @@
 namespace nsa {
 
 // Makes a new file with a random name in the folder of `path`, and locks it. No other process can have locked the new
-// file, so the answer that it is locked means that the file system does not support locks. The probe takes a fraction
-// of a second. The probe returns false only after several answers that the new file is locked.
+// file, so the answer that it is locked means that the file system does not support locks. canLockBeside takes a
+// fraction of a second. It returns false only after several answers that the new file is locked.
 bool canLockBeside(const std::filesystem::path &path);
 
 } // namespace nsa

@@ -22,8 +22,8 @@ struct PublicKey {
   std::string hex() const;
   // The line that a key file contains.
   std::string text() const;
-  // Parses a line of a key file, or only the hexadecimal digits of a key. `field` is the name by which the error calls
-  // the text.
+  // Parses a line of a key file, or only the hexadecimal digits of a key. `field` is the field that an error names,
+  // and `text` is the value.
   static Result<PublicKey> parse(const std::string &field, std::string_view text);
   // Reads a key file. A file of a public key must be a file that only root or this user can write, as the packs that
   // its key vouches for must be: a key that any user could have put there proves nothing.
@@ -54,7 +54,7 @@ private:
 };
 
 // Which public keys are trusted to sign packs, and whether a pack needs a signature. A pack with a wrong signature is
-// refused under all rules.
+// refused also where no signature is required.
 struct SignatureRules {
   bool requireSignature = false; // a trusted key must have signed a pack
   std::vector<PublicKey> trusted{};

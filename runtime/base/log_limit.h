@@ -1,5 +1,5 @@
 // Keeps a repeated fault from filling a host's log. Each tag ("cache", "tuner", ...) may log only a limited number of
-// warnings in a minute. The limit does not concern log lines of the levels error, info and debug.
+// warnings in a minute. Log lines of the levels error, info and debug are not limited.
 // Thread-safety: many threads may call the returned sink at once if they may call the given sink at once.
 #pragma once
 

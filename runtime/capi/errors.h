@@ -29,8 +29,8 @@ template <typename Body> nsa_status guarded(nsa_error *error, Body body) {
   }
 }
 
-// Returns the number that a host wrote into a field whose type is an enumeration. The number is read as bytes, because
-// a value outside of the enumerators is undefined behaviour in C++.
+// Returns the number that a host wrote into a field whose type is an enumeration. numberOf copies the bytes of the
+// field, because reading an enumeration with a value outside of its range is undefined behaviour in C++.
 template <typename Enum> int numberOf(const Enum &value) {
   static_assert(sizeof(Enum) == sizeof(int));
   int number;

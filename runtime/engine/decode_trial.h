@@ -1,6 +1,6 @@
 // Checks and times one candidate kernel of decode by running all kernels of a call of decode. The kernels that are
 // launched before the candidate make its inputs, and the kernels that are launched after it use its outputs. The
-// results that are compared are therefore the results that a caller gets.
+// outputs that are compared are the results that a caller of decode gets.
 // Ownership: a trial owns cache, tokens and workspace.
 // Thread-safety: one thread at a time.
 #pragma once
@@ -20,9 +20,9 @@ public:
   // A function that returns the kernel for the other steps of decode, whose candidates are not measured in this trial.
   using Serve = std::function<Result<std::shared_ptr<const KernelCore>>(const Spec &spec, const Maxima &maxima)>;
 
-  // `part` is the spec of the call of decode, but its field `op` is the operator of the candidate kernel. If the
-  // tensors for all sequences of `maxima` do not fit into `mostBytes`, the trial has fewer sequences. The routes and
-  // the number of splits are still those of the full `maxima`.
+  // `part` is the spec of the decode call whose field `op` was replaced by the operator of the candidate kernel. If the
+  // tensors for all sequences of `maxima` do not fit into `mostBytes`, the trial has fewer sequences. Even then the
+  // routes and the number of splits are computed from `maxima`, with all sequences.
   static Result<std::unique_ptr<Trial>> make(Device &device, const Spec &part, const Maxima &maxima, uint64_t seed,
                                              double mostBytes, const Serve &serve);
 

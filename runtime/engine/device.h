@@ -34,7 +34,7 @@ public:
   // of a GPU take tensor maps.
   virtual Status writeMap(const TensorMapShape &shape, uint64_t *slots) const = 0;
   // Returns what the device reports about the loaded code, by name: the number of registers and the bytes of local
-  // memory. On the CPU `evidence` is empty.
+  // memory. A kernel for the CPU returns an empty map.
   virtual std::map<std::string, std::string> evidence() const { return {}; }
 };
 
@@ -84,8 +84,8 @@ public:
 
   // The functions from `allocate` to the end of the class serve tuning.
   virtual Result<void *> allocate(size_t bytes) = 0;
-  // Returns the bytes of memory that are free at this moment. SIZE_MAX means that the number is not known, as on the
-  // CPU.
+  // Returns the bytes of memory that are free at this moment. SIZE_MAX means that the number of free bytes is not
+  // known, as on the CPU.
   virtual Result<size_t> freeBytes() { return SIZE_MAX; }
   virtual void release(void *memory) = 0;
   virtual Status upload(void *to, const void *from, size_t bytes) = 0;

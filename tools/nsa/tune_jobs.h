@@ -33,9 +33,9 @@ struct TuneJob {
 // Returns the jobs in the order of the workloads: heads, types, then the layouts, batches and lengths of the forward
 // pass, then the pages, batches and lengths of decode. Single plans follow. The kernels of a call are in the order of
 // their launches.
-// `routed` returns the steps of a call when the thresholds measured on some device apply, if they differ from the steps
-// that stepsOf returns. Both sets of kernels are tuned: the kernels of the steps with the thresholds, and the kernels
-// of the steps without them.
+// `routed` applies the thresholds that were measured on a device, and returns the steps of a call if these steps differ
+// from the steps that stepsOf returns. Both sets of kernels are tuned: the kernels of the steps with the thresholds,
+// and the kernels of the steps without them.
 // For a workload that is limited to certain operators, only kernels of these operators are listed. It is an error if a
 // workload is limited to an operator that none of its calls needs.
 using RoutedSteps = std::function<std::vector<Step>(const Spec &spec, const Maxima &maxima)>;

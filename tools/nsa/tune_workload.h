@@ -54,9 +54,9 @@ struct Workload {
 std::string workloadFolder();
 // The names of the workloads in a folder, in ascending order. Their files are NAME.json.
 std::vector<std::string> readyWorkloads(const std::string &folder);
-// If the word looks like a path (it ends in .json or contains a slash), reads the file with that path. If the word does
-// not look like a path, reads the ready-made workload with that name. If there is no ready-made workload with that
-// name, reads the file with that name in the working folder.
+// Reads the workload that a word of the command line names. If `word` ends in .json or contains a slash, it is the path
+// of a workload file. Otherwise `word` is the name of a ready-made workload in `folder`. If no ready-made workload has
+// the name `word`, it is the name of a file in the working folder.
 Result<Workload> findWorkload(const std::string &word, const std::string &folder);
 // The workloads of several words. The word `all` means every ready-made workload. A workload may be named only once.
 Result<std::vector<Workload>> findWorkloads(const std::vector<std::string> &words, const std::string &folder);

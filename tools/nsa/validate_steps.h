@@ -1,6 +1,6 @@
-// Runs the steps of `nsa validate` on this machine. Each step runs verbs of this program. The steps check the
-// environment, routing, each branch by itself, the whole forward pass against the reference, decode against prefill,
-// and selection; they measure decoding and thresholds.
+// Runs the steps of `nsa validate` on this machine. Each step of the validation runs verbs of the program `nsa`. The
+// steps check the environment, routing, each branch by itself, the whole forward pass against the reference, decode
+// against prefill, and selection; they measure decoding and thresholds.
 // Thread-safety: one thread.
 #pragma once
 

@@ -3,10 +3,11 @@
 // - `<!-- table:NAME -->`: the tables of all bench/results/*/NAME.json, or of DEVICE/NAME alone.
 // - `<!-- record:DEVICE/NAME -->`: where, of what and when that record is; of packs/NAME, what is of which commit.
 // - `<!-- value:FILE FIELD CONDITIONS -->`: one number, FIELD of the one result that fulfils all conditions. CONDITIONS
-//   are `field=value`, joined by ` & `. ARRAY.FIELD takes the number from another array than `results`; a FIELD with a
-//   slash in front is a JSON pointer.
-// - `<!-- summary:DEVICE -->`: the whole forward pass, decoding and the start of a process beside other programs
-//   (summary.h), from DEVICE/prefill, DEVICE/decode, DEVICE/startup and DEVICE/peers.
+//   are `field=value`, joined by ` & `. FIELD is the name of a field in an entry of the file's array `results`.
+//   `ARRAY.FIELD` takes another array of the file than `results`. If FIELD begins with a slash, it is a JSON pointer
+//   into the file.
+// - `<!-- summary:DEVICE -->`: a table that compares the forward pass, decoding and the start of a process with other
+//   programs (summary.h), from DEVICE/prefill, DEVICE/decode, DEVICE/startup and DEVICE/peers.
 //
 // The rendered text ends at the next `<!-- end -->`. A table and a record show their age, in commits to measured code.
 // Thread-safety: one thread.
@@ -26,10 +27,9 @@ namespace nsa::tables {
 enum class Ages : uint8_t { kCounted, kKept };
 Result<std::string> renderPage(const std::string &page, Records &records, Ages ages);
 
-// The numbers of the lines where a table with measured numbers begins that neither is rendered, nor has a rendered
-// value, nor is followed by a line that says where its numbers are from: "*Not recorded in a file: ...*" with date and
-// commit,
-// "*Predicted: ...*" or "*Computed: ...*".
+// Returns the line numbers at which the tables without a source begin. A table with measured numbers has a source if it
+// is rendered, if it has a rendered value, or if the next line with text after it says where its numbers are from. Such
+// a line begins "*Not recorded in a file: ...*" (with date and commit), "*Predicted: ...*" or "*Computed: ...*".
 std::vector<int> tablesWithoutSource(const std::string &page);
 
 } // namespace nsa::tables

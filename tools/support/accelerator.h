@@ -1,5 +1,5 @@
-// Memory, copies, a stream and a clock of the device that an engine runs on. A caller of the C ABI is written once for
-// "cpu" and "cuda:N". On the CPU a buffer is host memory and a copy is memcpy.
+// Memory, copies, a stream and a clock of the device that an engine runs on. With an accelerator, the
+// same code can call the C ABI for "cpu" and for "cuda:N". On the CPU a buffer is host memory and a copy is memcpy.
 // Ownership: buffers must not outlive their accelerator.
 // Thread-safety: one thread at a time.
 #pragma once
@@ -27,8 +27,9 @@ inline constexpr size_t kGuardBytes = __has_feature(address_sanitizer) ? 0 : 409
 inline constexpr size_t kGuardBytes = 4096;
 #endif
 
-// Work that was recorded once and can be enqueued again at a fraction of the cost: a CUDA graph. On the CPU recorded
-// work is the function itself. Recorded work must not outlive its accelerator.
+// Work that was recorded once and can be enqueued again at a fraction of the cost: a CUDA graph. On the CPU a
+// recording keeps the function that does the work, and `replay` calls it. Recorded work must not outlive its
+// accelerator.
 class Recording {
 public:
   virtual ~Recording() = default;
@@ -55,8 +56,8 @@ private:
 
 class Accelerator {
 public:
-  // Opens "cpu" or "cuda:N". Opening fails as unavailable without a driver, and as invalid for any other text or for a
-  // device that does not exist.
+  // Opens "cpu" or "cuda:N". `open` returns the error "unavailable" if there is no driver, and "invalid" if `device` is
+  // neither "cpu" nor "cuda:N" or names a device that does not exist.
   static Result<std::unique_ptr<Accelerator>> open(const std::string &device);
   virtual ~Accelerator() = default;
 

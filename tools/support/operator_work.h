@@ -10,13 +10,14 @@
 
 namespace nsa::tools {
 
-// The number of pairs (query head, key) that are attended, in all sequences together. A compressed block counts as a
-// key. For nsa the number of pairs is the sum over the branches that are on, and for compress and combine it is 0.
+// The number of pairs (query head, key) that are attended, in all sequences together. A compressed block is counted as
+// one key. For nsa the number of pairs is the sum over the branches that are on, and for compress and combine it is 0.
 int64_t attendedPairs(const OperatorInputs &inputs);
 
 // The floating point operations of the matrix products over exactly the attended pairs. Attention has two products.
-// Select counts only the scores, for queries that leave blocks out. Compression counts the products with the weights,
-// for linear and mlp. nsa has the sum of its operators; combine has 0.
+// For the operator select they are the operations of the scores, and only of queries that may not attend all of their
+// blocks. For the operator compress they are the products with the weights of the kinds linear and mlp; the kind mean
+// has 0. For nsa they are the sum over its operators, and for combine they are 0.
 double usefulFlops(const OperatorInputs &inputs);
 
 // The work of one operator that is part of nsa, or of the operator itself: its part of usefulFlops, and the bytes of
@@ -25,7 +26,7 @@ struct PartWork {
   Operator part;
   double flops = 0, bytes = 0;
 };
-// Returns the parts in the order in which they run. For nsa they include combine.
+// Returns the work of each operator, in the order in which the operators run. For nsa they include combine.
 std::vector<PartWork> workByPart(const OperatorInputs &inputs);
 
 // Returns how many queries have more blocks to choose from than they may attend, so that selection leaves some blocks
