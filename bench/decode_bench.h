@@ -1,6 +1,7 @@
 // Measures a decoding step with a cache of a given length. One decoding step is captured as a CUDA graph and the graph
-// is replayed (on the CPU the step is called again), each time with a cold L2. The step takes turns with a captured
-// graph of as many kernels that do nothing. After the whole step, its branches are measured one after another.
+// is replayed (on the CPU the step is called again), each time with a cold L2. After the whole step, its branches are
+// measured one after another. At the end, on a GPU, a captured graph of as many empty kernels as the step launches is
+// measured.
 // Thread-safety: one thread.
 #pragma once
 

@@ -1,6 +1,6 @@
 // `nsa bench search` measures how close the kernel that the tuner chooses comes to the kernel that an exhaustive search
 // finds. For each shape two winners are named: the winner of the tuner's usual search, and the winner after measuring
-// every candidate to the end. The two winners are then measured in turns.
+// every candidate to the end. After both searches, the two winners of a shape are measured in turns.
 // Thread-safety: one thread.
 #pragma once
 

@@ -16,7 +16,7 @@ bool makeDirectories(const std::filesystem::path &directory, std::string &reason
 std::string whyNotMade(const std::filesystem::path &directory);
 
 // Whether this process may use a file or folder in all the ways of `mode` (R_OK, W_OK, X_OK). The effective user
-// counts, as when a file is opened; access(2) asks for the real one. Sets errno where it may not.
+// counts, as when a file is opened; access(2) asks for the real one. If mayAccess returns false, errno says why.
 bool mayAccess(const std::filesystem::path &path, int mode);
 
 } // namespace nsa

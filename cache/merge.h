@@ -30,8 +30,8 @@ struct MergeReport {
   std::vector<std::string> lost;    // kernels that the destination lacks or has damaged, so that their choices gave way
 };
 
-// Merges within the caller's transaction on `to`. `day` is stored as the day on which the copied kernels were last
-// used. Returns sqlite's own code.
+// Merges the choices and routes of `from`, and the kernels that they name, into `to`, within the caller's transaction
+// on `to`. `day` is stored as the day on which the copied kernels were last used. Returns sqlite's own code.
 int mergeRows(sqlite::Connection &to, sqlite::Connection &from, Prefer prefer, int64_t day, MergeReport &report);
 
 } // namespace nsa

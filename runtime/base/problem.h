@@ -46,8 +46,8 @@ constexpr bool isWhole(Operator op) { return op == Operator::kNsa || op == Opera
 constexpr bool isTuned(Operator op) {
   return op != Operator::kSequences && op != Operator::kCacheSequences && op != Operator::kAscend;
 }
-// Returns isTuned(Operator) of the operator with this name, as the manifest of a stored kernel has it. An unknown name
-// gives true.
+// Returns isTuned(Operator) for the operator whose name is `op`, as a stored kernel's manifest names it. An unknown
+// name gives true.
 bool isTuned(std::string_view op);
 // Returns whether the operator is a kernel of decode that a caller cannot ask for.
 constexpr bool isPartOfDecode(Operator op) { return op > Operator::kCacheSequences; }
@@ -111,8 +111,8 @@ struct Spec {
   int32_t vDim = 0;
   int32_t window = 512; // tokens, the query's own included
   // The scale of scores; 0 means 1/sqrt(qk_dim). The scale is limited because kernels subtract the largest score from
-  // each score in fp32. At a score of 2^32 the rounding error reaches 2^8, and 2^256 is not finite in fp32. With the
-  // scale 65536 the product of a query and a key may reach 2^14.
+  // each score in fp32. At a score of 2^32 the rounding error reaches 2^8, and 2^256 is not finite in fp32. At the
+  // greatest scale of 65536, scores stay below 2^32 as long as the product of a query and a key is at most 2^14.
   static constexpr float kMostScale = 65536;
   float scale = 0;
   int32_t cmpBlock = 32; // tokens
@@ -137,8 +137,8 @@ struct Spec {
   bool hasBranch(int32_t branch) const { return (branches & branch) != 0; }
   // Returns how many compressed blocks `tokens` tokens have: N_c of docs/specification.md 3.
   int64_t compressedBlocks(int64_t tokens) const {
-    // `validate` does not check the fields about compression for an operator that does not read them, so cmp_stride may
-    // be 0 here.
+    // cmp_stride may be 0 when compressedBlocks is called, because `validate` does not check the fields about
+    // compression for an operator that does not read them.
     return cmpStride < 1 || tokens < cmpBlock ? 0 : (tokens - cmpBlock) / cmpStride + 1;
   }
   // Checks every rule of docs/specification.md 1 that concerns the operator. The error of `validate` names field, value

@@ -1,5 +1,6 @@
 // A kernel whose manifest is already parsed: LoadedKernel knows which argument goes into which slot, and has the
-// formulas of the grid with the compiled-in values filled in. A launch therefore looks up no name.
+// formulas of the grid with the compiled-in values filled in. A launch looks up no name, because parsing has resolved
+// all names.
 // Thread-safety: immutable.
 #pragma once
 

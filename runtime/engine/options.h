@@ -62,7 +62,8 @@ struct EngineOptions {
   // that its value came from. All paths become absolute, because a host may leave its folder before the child of a fork
   // opens the files once more.
   Status resolve(const Environment &environment);
-  // Returns the option or the variable that a resolved path came from. "" when neither has given the path.
+  // Returns the option or the variable that a resolved path came from, or "" for a path that neither an option nor a
+  // variable has given.
   std::string sourceOf(std::string EngineOptions::*path) const;
   static Environment processEnvironment();
 

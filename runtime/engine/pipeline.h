@@ -39,7 +39,8 @@ inline constexpr int kRoles = 12;
 // Returns "sequences", "append", "compress", "cmp", ...; for kMain it returns the operator's own name.
 std::string_view roleName(Role role, Operator op);
 
-// One kernel that an operator needs. Each step has its own problem key, so its kernel is stored and tuned separately.
+// One kernel that an operator needs. Each kernel of an operator has its own problem key, so it is stored and tuned
+// separately.
 struct Step {
   Role role;
   Spec spec;
@@ -48,8 +49,8 @@ struct Step {
 // Exact shortcuts. A branch of nsa is the same as dense attention where, at every length that the maxima allow, all
 // blocks are selected or all keys are in the window.
 enum Route : uint8_t { kSelIsDense = 1, kWinIsDense = 2 };
-// Returns as bits of Route the shortcuts that the maxima allow. The maxima themselves decide this, and not the buckets
-// to which they are rounded, so the shortcuts are part of a plan's key.
+// Returns as bits of Route the shortcuts that the maxima allow. The exact maxima decide which shortcuts are allowed,
+// and not the buckets to which the maxima are rounded, so the shortcuts are part of a plan's key.
 uint8_t routesOf(const Spec &spec, const Maxima &maxima);
 // Returns an operator's steps in the order of their launches: with all shortcuts that the maxima allow, or with the
 // given shortcuts.
@@ -67,8 +68,9 @@ struct WorkspaceLayout {
   // `check` fails when the workspace has kMostBytes or more. If `check` fails, no offset of the layout may be used.
   Status check(const Maxima &maxima) const;
 
-  // Enlarges the workspace for a plan that compares: by memory for second outputs of its kernels, and for the outputs
-  // and the scratch of the defining kernels.
+  // Enlarges the workspace for a plan that compares its kernels with the kernels that define the operators
+  // (comparison.h): by memory for second outputs of the plan's kernels, and for the outputs and the scratch of the
+  // defining kernels.
   void addComparison(const Spec &spec, const Maxima &maxima, size_t definitionBytes);
 
   static constexpr size_t kMostBytes = size_t{1} << 62; // a size that reaches this is stored as this
@@ -98,7 +100,7 @@ struct LaunchTrace {
   std::vector<Role> launched{};
 };
 
-// An interface through which a trial receives the arguments of each kernel that a run launches.
+// An interface through which a DecodeTrial receives the arguments of each kernel that a run launches.
 class LaunchTap {
 public:
   virtual ~LaunchTap() = default;

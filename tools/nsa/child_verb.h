@@ -1,5 +1,5 @@
-// Runs verbs of this program in processes of their own. A crash ends only the process of that verb, and each run is a
-// command that a user could have called.
+// Runs verbs of this program in processes of their own. A verb that crashes ends only its own process, and each run of
+// a verb is a command that a user could have called.
 // Thread-safety: several threads may call the functions at once.
 #pragma once
 

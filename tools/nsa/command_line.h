@@ -1,5 +1,5 @@
-// The whole command line, with all verbs. The program parses it, and its help, completion and manual page are made from
-// it.
+// The whole command line, with all verbs. The program `nsa` parses its arguments by this command line, and help,
+// completion and manual page are made from the same command line.
 // Thread-safety: one thread.
 #pragma once
 

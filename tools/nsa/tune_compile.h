@@ -1,7 +1,7 @@
 // Compiles the kernels of workloads for an architecture, without a device of that architecture: for each kernel the
 // default candidate. The default kernel is stored as an untuned choice under the name of the architecture, where a
-// device of that architecture finds it if it has no choice of its own. Thread-safety: one thread; it starts those that
-// compile.
+// device of that architecture finds it if it has no choice of its own.
+// Thread-safety: one thread calls the functions, which start threads that compile.
 #pragma once
 
 #include "tools/nsa/tune_run.h"

@@ -27,16 +27,16 @@ struct PlannedCall {
 Result<std::vector<PlannedCall>> readPlans(const nlohmann::json &list, const std::string &file);
 
 // Returns whether `begin`, the first bytes of a file, belongs to a program's record of its plans. A record has a line
-// that begins with {"op", and each line before this line was cut off before "op".
+// that begins with {"op". Each line above the first such line is a piece of {"op" that was cut off.
 bool isPlanRecord(std::string_view begin);
 
 struct ReadRecord {
   std::vector<PlannedCall> plans; // each once, in the order of the lines
   std::vector<std::string> cut;   // a sentence for each line that ends too early and was skipped
 };
-// Reads a record of any size, because a program that starts often appends equal lines. A line of a record that was cut
-// off, for example by a full disk, is skipped. A complete line of a record that describes no plan is an error, which
-// names the file and the line.
+// readRecord limits the length of a line and not the size of the record, because a program appends the same lines again
+// each time it starts. A line of a record that was cut off, for example by a full disk, is skipped. A complete line of
+// a record that describes no plan is an error, which names the file and the line.
 Result<ReadRecord> readRecord(const InputFile &file);
 
 } // namespace nsa::tools

@@ -18,8 +18,9 @@ struct SummaryRecords {
   const Json *prefill = nullptr, *decode = nullptr, *startup = nullptr, *peers = nullptr;
 };
 
-// The callback `sourceOf` returns the commit, date and age of a record; each row of the table ends with those of our
-// own time. If no time of another program is on record, the table shows "-".
+// The callback `sourceOf` returns the commit, date and age of a record; each row of the table ends with the commit,
+// date and age of the record that has NSA Runtime's time. If no time of another program is on record, the table shows
+// "-".
 std::string summaryTable(const SummaryRecords &records, const std::function<std::string(const Json &)> &sourceOf);
 
 } // namespace nsa::tables

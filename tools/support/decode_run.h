@@ -49,7 +49,7 @@ public:
   // Adds the outputs of the tokens that were fed last to the collected outputs. Fails when bytes around a tensor or the
   // workspace were written.
   Status collect();
-  // Feeds, runs and collects. The check also fails when a kernel reported a fault.
+  // Feeds, runs and collects. `step` also fails when a kernel of the run reported an error in the plan's status word.
   Status step(nsa_plan *plan, const std::vector<int64_t> &counts);
 
   // Returns the outputs of all fed tokens, each in the row of its token in the history, and the compressed rows of the
