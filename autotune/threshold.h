@@ -1,8 +1,10 @@
-// Finds the size from which on, or up to which, one way to compute is faster than another. The times of the two ways to
-// compute are measured on a grid of sizes. After the grid, the search narrows the gap between the last size where the
-// other way is not faster and the first size where it is faster. The answer may be that the other way is never faster.
-// docs/tuning.md, "Thresholds", says why the other way must be faster by a margin, and on the whole side of the
-// threshold.
+// Finds the threshold of another way to compute a result: the size from which on, or up to which, it is faster than the
+// usual way to compute the result. The times of the two ways to compute are first measured at a list of sizes, which is
+// called the grid. Then the search for the threshold measures further sizes, between the threshold that the grid gives
+// and the next size of the grid where the other way to compute is not faster. The search for the threshold may find
+// that the other way to compute is never faster than the usual way. docs/tuning.md, "Thresholds", says why the other
+// way to compute must be faster by a margin at the threshold, and why all measured sizes on its side of the threshold
+// count.
 // Thread-safety: a pure function of its arguments; the caller's thread calls `measure`.
 #pragma once
 
@@ -41,13 +43,13 @@ struct ThresholdReport {
 };
 
 // Finds the threshold. `grid` must be in ascending order. The search fails when the grid is empty or not ascending, and
-// when `measure` fails at the first size. When `measure` fails at a later size of the grid, the search uses only the
+// when `measure` fails at the first size. When `measure` fails at a later size of `grid`, findThreshold uses only the
 // smaller sizes.
 Result<ThresholdReport> findThreshold(const std::vector<int64_t> &grid, const ThresholdOptions &options,
                                       const std::function<Result<SizeTimes>(int64_t size)> &measure);
 
-// The check fails when the answer does not cover all sizes from `least` to `most`, and says which size was not
-// measured. A threshold, or the answer "never", says nothing about sizes outside of the measured range.
+// coversSizes fails when a size of the grid could not be measured, or when the measured sizes do not reach from `least`
+// to `most`. A threshold, or the answer "never", says nothing about sizes outside of the measured range.
 Status coversSizes(const ThresholdReport &report, int64_t least, int64_t most);
 
 // Finds the threshold from the measured times, which are in ascending order of size. The result is nullopt if the

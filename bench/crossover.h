@@ -9,7 +9,7 @@
 
 namespace nsa::bench {
 
-// The times, in milliseconds, that the two implementations take at one length.
+// The times, in milliseconds, of our implementation (`ours`) and of the other implementation (`theirs`) at one length.
 struct Duel {
   int64_t tokens = 0;
   double ours = 0, theirs = 0;

@@ -8,14 +8,15 @@
 
 namespace nsa::bench {
 
-// A contender whose time is the time in which `threads` threads each do a billion operations in fused multiply-adds.
+// A contender of a benchmark (bench/contender.h) whose time is the time in which `threads` threads each do a billion
+// operations in fused multiply-adds.
 class PeakContender final : public Contender {
 public:
   explicit PeakContender(int threads) : threads(threads), contenderName("fma peak " + std::to_string(threads)) {}
   const std::string &name() const override { return contenderName; }
   Result<double> sample() override;
   nlohmann::ordered_json facts() const override { return nlohmann::ordered_json::object(); }
-  // Returns the rate of all threads together, computed from the measured time of one run.
+  // Returns how many billion operations per second all threads do together, computed from the measured time of one run.
   double gflops(double milliseconds) const { return threads * 1e3 / milliseconds; }
 
 private:
@@ -23,7 +24,7 @@ private:
   std::string contenderName;
 };
 
-// A contender whose time is the time in which one core moves a gigabyte.
+// A contender of a benchmark (bench/contender.h) whose time is the time in which one core moves a gigabyte.
 class StreamContender final : public Contender {
 public:
   const std::string &name() const override { return contenderName; }

@@ -1,6 +1,7 @@
 // Finds, for one batch and one cache length, into how many shares the keys of a query of decode are best divided. Whole
-// decoding steps with 1, 2, 4, 8 and 16 shares in each branch, and with the number of shares that the engine chooses by
-// its own rule, are captured as graphs and replayed in turns. Thread-safety: one thread.
+// decoding steps are captured as graphs and replayed in turns: the keys of a query are divided into 1, 2, 4, 8 or 16
+// shares in each branch, or into the number of shares that the engine chooses by its own rule.
+// Thread-safety: one thread.
 #pragma once
 
 #include "bench/length_bench.h"

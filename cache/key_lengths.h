@@ -1,7 +1,8 @@
 // Limits the length of the keys in the rows of a file. sqlite finds a row by its key in a search tree, and reads a
 // whole key of the tree for each comparison. With one long key near the root of the tree, the lookup of every row would
-// have to read that long key. The time of lookups by long keys would grow with the square of the file's size, within a
-// single step of sqlite, so a limit of steps does not help. The keys that NSA Runtime writes have some hundred bytes.
+// have to read that long key. In a file with many long keys, the time of lookups could grow with the square of the
+// file's size. sqlite finds a row within a single one of its steps, so the limit on the steps of a query does not end a
+// slow lookup. The keys that NSA Runtime writes have some hundred bytes.
 // Thread-safety: none, like the connection.
 #pragma once
 

@@ -1,5 +1,6 @@
 // Reads and writes rows of the table `leases`: which process is making which kernel or choice, and until when.
-// docs/cache_format.md has the columns and the rules. KeyLease (cache/lease.h) applies the rules that involve time.
+// docs/cache_format.md has the columns and the rules. KeyLease (cache/lease.h) applies the rules about the time at
+// which a lease ends.
 // Thread-safety: none, like the connection.
 #pragma once
 

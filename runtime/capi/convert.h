@@ -1,6 +1,6 @@
 // Converts the input structs of the C ABI to the engine's values, and the engine's values back to structs for the host.
-// `convert` checks the sizes of structs, reserved fields and the ranges of enumerations. All other rules are checked by
-// the functions of the engine that use the values.
+// `convert` checks the sizes of structs, reserved fields and the ranges of enumerations. The functions of the engine
+// that use the values check all rules that `convert` does not check.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace nsa::capi {
 
-// `self` holds the handle that the callback for better plans receives. The caller fills it before it gives the handle
-// to the host: no callback comes before the host's first plan.
+// `self` holds the handle that the callback for better plans receives. The caller stores the handle in `self` before it
+// gives the handle to the host: no callback comes before the host's first plan.
 Status convert(const nsa_engine_options *options, std::shared_ptr<nsa_engine *> self, EngineOptions &result);
 Status convert(const nsa_plan_options *options, bool &compares);
 Status convert(const nsa_spec *spec, Spec &result);
@@ -23,7 +23,8 @@ Status convert(const nsa_spec *spec, Spec &result);
 Status convert(const nsa_maxima *maxima, const Spec &spec, Maxima &result);
 Status convert(const nsa_binding *bindings, size_t count, Bindings &result);
 
-// Returns the struct of the C ABI that stands for the same values, for calls of the host's callbacks.
+// Returns the struct of the C ABI for a Spec or for Maxima of the engine. The structs are for calls of the host's
+// callbacks.
 nsa_spec convert(const Spec &spec);
 nsa_maxima convert(const Maxima &maxima);
 

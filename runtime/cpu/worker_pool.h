@@ -24,7 +24,7 @@ public:
   WorkerPool &operator=(const WorkerPool &) = delete;
 
   // Gives each worker at least `bytes` of scratch, aligned to 64 bytes. reserveScratch must be called before a run that
-  // needs the scratch. Calls of `run` that are in progress keep using the earlier scratch memory.
+  // needs the scratch. Calls of `run` that are in progress keep using the scratch memory with which they began.
   Status reserveScratch(size_t bytes);
 
   // Calls kernel(slots, {x, y, z}, scratch) once for each program of the grid, and returns when all programs are done.

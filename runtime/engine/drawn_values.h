@@ -11,11 +11,12 @@
 
 namespace nsa {
 
-// Fills `elements` values at `data`, in device memory, and adds `shift` to each. dtype: bf16, fp16 or fp32.
+// Writes `elements` random values to device memory at `data`, and adds `shift` to each value. dtype: bf16, fp16 or
+// fp32.
 Status fillDrawn(Device &device, void *data, DType dtype, int64_t elements, float shift, std::mt19937_64 &generator);
 
-// Draws how many bytes to leave unused in front of a tensor. The address of a tensor within its memory page decides
-// with which other data it shares sets of the processor's cache, so the address is random too.
+// Draws how many bytes to leave unused in front of a tensor. The number is random because the address of a tensor
+// within its memory page decides with which other data the tensor shares sets of the processor's cache.
 size_t drawSkipped(std::mt19937_64 &generator);
 
 } // namespace nsa

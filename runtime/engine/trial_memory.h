@@ -9,8 +9,8 @@
 
 namespace nsa {
 
-// Returns how many of the free bytes the tensors of a trial may take. If `isServing` is true, the host uses the device
-// at the same time, so the number is smaller.
+// Returns how many of the free bytes the tensors of a trial may take. If `isServing` is true, trialBytes returns fewer
+// bytes, because the host uses the device at the same time.
 Result<double> trialBytes(Device &device, bool isServing);
 
 // Calls `make` with `bytes`. While memory is short, makeTrialThatFits tries again with half as many bytes. When

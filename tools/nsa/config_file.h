@@ -16,8 +16,8 @@
 namespace nsa::tools {
 
 // The text that the option --config names: the content of a file, standard input for "-", or the JSON itself, if the
-// option's value begins with '{' after blanks. An error message calls the text by `name`, which is the file's name,
-// "standard input" or "--config".
+// option's value begins with '{' after blanks. An error message calls the JSON text by `name`, which is the file's
+// name, "standard input" or "--config".
 struct ConfigText {
   std::string name, text;
 
@@ -33,13 +33,15 @@ struct ConfigFile {
   bool has(std::string_view key) const { return given.contains(key); }
   // Returns the error "x.json lacks qk_dim", with a hint.
   Status missing(std::string_view key) const;
-  // Returns the error with the name of the text in front of it, if the text is a whole config file.
+  // Returns the error with the config file's name in front of the key at fault. The error of an object inside of a file
+  // is returned as it is.
   Status named(const Status &status) const;
 
   // Reads what ConfigText::read gives. An error of ConfigText names the text and the key.
   static Result<ConfigFile> read(const std::string &word);
   static Result<ConfigFile> parse(const ConfigText &config);
-  // Reads the keys of an object within a file. An error about such a key names the key without the path of the object.
+  // Reads the keys of a JSON object that is a part of a file. An error about a key of this JSON object names the key
+  // without the path of the object.
   static Result<ConfigFile> of(const nlohmann::json &object, const std::string &path);
 
 private:

@@ -14,8 +14,8 @@
 
 namespace nsa::tools {
 
-// Returns the revision of the compiler with which a choice was made. For a measured choice it is the revision whose
-// kernels were measured, and compiling the winner again does not change it. The result is "" if the choice does not
+// Returns the revision of the compiler with which a choice was made. A measured choice keeps the revision of the
+// compiler whose kernels were measured, also when its winner is compiled again. The result is "" if the choice does not
 // name a revision.
 std::string revisionOf(const StoredChoice &choice);
 // Returns whether the search behind a choice measured every candidate.
@@ -29,14 +29,15 @@ struct StoredRules {
 
 class StoredChoices {
 public:
-  // With kRead, no file is created. With kWrite, the database file is created, for programs that write into it anyway.
+  // With kRead, no file is created. With kWrite, the database file is created. kWrite is for programs that will write
+  // into the database.
   enum class Access { kRead, kWrite };
   // `logger` receives messages about files that cannot be used, like the logger of an engine.
   StoredChoices(const CacheSettings &settings, Access access, Logger logger);
 
   // Returns the stored choice for the job on the device, if it is good enough that a run need not tune the kernel
-  // again. If the kernel has more than one candidate, a usable choice must be measured. It must be made by this
-  // revision of the compiler, and its kernel must be undamaged in the database or a pack.
+  // again. If the kernel has more than one candidate, a usable choice must be measured. A usable choice must be made by
+  // the revision of the compiler that `rules` names, and its kernel must be undamaged in the database or a pack.
   std::optional<StoredChoice> find(const TuneJob &job, const std::string &device, const StoredRules &rules);
   // Returns the names of the devices for which a choice is stored that belongs to an operator of these jobs and whose
   // kernel was compiled for this architecture.
@@ -44,13 +45,13 @@ public:
   // Returns a stored threshold that was measured on the device.
   std::optional<StoredRoute> routeOf(const std::string &family, const std::string &device, const std::string &name);
 
-  // Returns the steps of a call when the thresholds measured on these devices apply (runtime/engine/routes.h), if they
-  // differ from the steps without thresholds.
+  // Returns the steps of a call when the thresholds measured on these devices apply (runtime/engine/routes.h), if these
+  // steps differ from the steps without thresholds.
   std::vector<Step> routedSteps(const Spec &spec, const Maxima &maxima, const std::vector<std::string> &devices);
   // Needs kWrite.
   Status put(const StoredRoute &route) { return cache->putRoute(route); }
-  // Stores the choice of the job `from` for the job `to` as well, so that both use one kernel. The two jobs have the
-  // same family, and their kernel has no candidates to choose from. Needs kWrite.
+  // Stores the choice of the job `from` for the job `to` as well, so that both use one kernel. The jobs `from` and `to`
+  // must have the same family, and their kernel must have no candidates to choose from. Needs kWrite.
   Status copy(const TuneJob &from, const TuneJob &to, const std::string &device);
 
 private:

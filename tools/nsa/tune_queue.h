@@ -51,8 +51,8 @@ public:
 private:
   double weightOf(size_t job) const;
   std::optional<size_t> choose(const std::string &family) const;
-  // The second largest of beyondSeconds. A job is started only if the budget leaves this many seconds in addition to
-  // its share. The second largest excess is taken, so that a single slow job is ignored.
+  // Returns the second largest of beyondSeconds, so that a single slow job is ignored. A job is started only if the
+  // budget leaves the seconds that usualBeyondSeconds returns in addition to the job's share.
   double usualBeyondSeconds() const;
 
   const std::vector<TuneJob> &jobs;
@@ -66,8 +66,9 @@ private:
   };
   std::map<size_t, Held> inHand;
   double doneWeight = 0;
-  // The seconds by which each of the last kernels took longer than its share of the budget. A kernel may take longer
-  // than its share, because its default candidate is compiled and checked even when the budget is spent.
+  // The seconds by which each of the eight kernels that were tuned last took longer than its share of the budget. A
+  // kernel may take longer than its share, because its default candidate is compiled and checked even when the budget
+  // is spent.
   std::array<double, 8> beyondSeconds = {};
   size_t measuredJobs = 0, doneJobs = 0, total = 0;
   bool stopped = false;

@@ -14,7 +14,7 @@
 namespace nsa::tools {
 
 struct TuneRunOptions {
-  // "cpu", "cuda:0". If the list has a single empty text, the engine chooses the device.
+  // "cpu", "cuda:0". If `devices` has a single empty text, the engine chooses the device.
   std::vector<std::string> devices;
   EngineSettings engine;                              // its device does not count
   double budgetSeconds = 0;                           // for everything together; 0: no limit

@@ -30,7 +30,7 @@ public:
     double value;
     std::string text;
   };
-  // Returns the values that get a grid line, at most about `most` of them.
+  // Returns the values that get a grid line: about `most` values or fewer.
   std::vector<Tick> ticks(size_t most) const;
 
   const std::string title;

@@ -11,7 +11,7 @@
  *  - The memory of an output must not overlap an input, another output or the workspace: `out` cannot take the place of
  *    `q`. No function checks whether two tensors overlap.
  *  - Shapes are in elements; strides are in elements; workspace sizes are in bytes; times are in
- *    milliseconds. Token positions start at 0. Log-sum-exp is the natural logarithm.
+ *    milliseconds. Token positions start at 0. Log-sum-exp uses the natural logarithm.
  *  - `stream` is a CUstream (or cudaStream_t) of the engine's device, NULL for the default stream. A CPU engine ignores
  *    `stream`, and its nsa_run returns only when the outputs are written.
  *
@@ -58,8 +58,8 @@ typedef enum nsa_status {
   NSA_INTERNAL = 10
 } nsa_status;
 
-/* Says why a function failed. The caller owns the struct. Its texts are NUL-terminated, and texts that are too long are
- * cut. */
+/* Says why a function failed. The caller owns the struct. The texts in an nsa_error are NUL-terminated, and texts
+ * that are too long are cut. */
 typedef struct nsa_error {
   nsa_status code;
   char field[64];    /* the field at fault, e.g. "window"; "" when no field is */
@@ -107,8 +107,8 @@ typedef enum nsa_layout {
 } nsa_layout;
 
 /* What is computed. An operator reads the fields of the spec that it needs and ignores the rest. A number at the end of
- * a comment is the default that nsa_spec_init sets. Query head g*h + i belongs to kv head g, h = query_heads /
- * kv_heads. The queries of a sequence belong to its last tokens: with T_q queries and T keys, query i has the position
+ * a comment is the default that nsa_spec_init sets. With h = query_heads / kv_heads, query head g*h + i belongs to kv
+ * head g. The queries of a sequence belong to its last tokens: with T_q queries and T keys, query i has the position
  * i + T - T_q (bottom-right alignment). */
 typedef struct nsa_spec {
   size_t size;
@@ -123,18 +123,18 @@ typedef struct nsa_spec {
   int32_t window; /* tokens, >= 1, the query's own included: window, nsa, decode. 512 */
   float scale;    /* 0: 1/sqrt(qk_dim); at most 65536. A score, scale times the product of a query and a key, must stay
                      below 2^30. A larger score makes the outputs of its row NaN */
-  /* The fields about compression, which the operators compress, cmp, select, nsa and decode read. */
+  /* The operators `compress`, `cmp`, `select`, `nsa` and `decode` read these fields about compression. */
   int32_t cmp_block;  /* tokens of a compressed block, a multiple of cmp_stride. 32 */
   int32_t cmp_stride; /* tokens from the begin of one block to that of the next. 16 */
   nsa_cmp_kind cmp_kind;
   int32_t mlp_hidden; /* NSA_CMP_MLP only: width of the hidden layer */
   nsa_activation mlp_activation;
-  /* The fields about selection, which the operators select, sel, nsa and decode read. */
+  /* The operators `select`, `sel`, `nsa` and `decode` read these fields about selection. */
   int32_t sel_block;    /* tokens of a selection block; a multiple of cmp_stride, except for sel. 64 */
   int32_t sel_count;    /* blocks that a group attends for a query, forced ones included; at most 64. 16 */
   int32_t init_blocks;  /* how many first blocks are always selected, >= 0. 1 */
   int32_t local_blocks; /* how many last blocks up to the query's own are always selected, >= 1. 2 */
-  /* The fields about gates, which the operators combine, nsa and decode read. */
+  /* The operators `combine`, `nsa` and `decode` read these fields about gates. */
   nsa_gate gate;
   int32_t gate_per_group; /* 1: gates are [.., kv_heads, 3], 0: [.., query_heads, 3] */
   int32_t branches;       /* NSA_BRANCH_ bits; a branch that is off is not computed. NSA_BRANCHES_ALL */
@@ -142,8 +142,8 @@ typedef struct nsa_spec {
   int32_t reserved[7];
 } nsa_spec;
 
-/* Upper bounds for the sizes of a plan's calls. The grids and the workspace of the plan are large enough for these
- * sizes. */
+/* Upper bounds for the sizes of a plan's calls. The grids and the workspace of a plan are large enough for calls of the
+ * sizes in its nsa_maxima. */
 typedef struct nsa_maxima {
   size_t size;
   int64_t max_batch;
@@ -184,7 +184,7 @@ typedef struct nsa_engine nsa_engine;
  *    receives the number of queries that the 0 stands for. Requests that differ only in numbers that choose no kernel
  *    (scale, or lengths within one power of two) share their kernels. The library calls the callback once for all
  *    requests that share kernels, with the spec and the maxima of the first request. To use the better kernels, the
- *    host calls nsa_plan_create again for all these requests.
+ *    host calls nsa_plan_create again for all requests that share these kernels.
  *  - Which thread calls: the thread that tunes for this engine, with all signals blocked. Callbacks come one at a time,
  *    and the next tuning begins when the callback has returned.
  *  - What the callback may call: every function of this library, nsa_plan_create among them, except nsa_engine_destroy
@@ -437,11 +437,11 @@ typedef struct nsa_plan_options {
 NSA_API nsa_status nsa_plan_create_with(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima,
                                         const nsa_plan_options *options, void *stream, nsa_plan **plan,
                                         nsa_error *error) NSA_NOEXCEPT;
-/* The result of the last run of a plan that compares, as JSON that is freed with nsa_free. Each of the report's `parts`
- * has `kernel` and `definition`; max_abs, mean_abs and relative_rms over the elements that are finite in both results;
- * and unequal_nan and unequal_inf over the other elements. For a part that selects blocks, the report says how many
- * block lists differ. Parts whose results are not compared (kernels with only one candidate, compression into a cache)
- * have `compared: false`. */
+/* Gives the report of the last run of a plan that was made with the option `compare`, as a JSON text, which the caller
+ * frees with nsa_free. Each of the report's `parts` has `kernel` and `definition`; max_abs, mean_abs and relative_rms
+ * over the elements that are finite in both results; and unequal_nan and unequal_inf over the other elements. For a
+ * part that selects blocks, the report says how many block lists differ. Parts whose results are not compared (kernels
+ * with only one candidate, compression into a cache) have `compared: false`. */
 NSA_API nsa_status nsa_plan_compare_report(const nsa_plan *plan, char **json, nsa_error *error) NSA_NOEXCEPT;
 
 /* Sets *bytes to the size of the workspace that nsa_run needs, in the same memory as the tensors. If the size is 0,
@@ -486,7 +486,7 @@ NSA_API const char *nsa_plan_describe(const nsa_plan *plan) NSA_NOEXCEPT;
 /* Says what would run for a spec, without compiling or storing anything. The JSON of nsa_explain is freed with
  * nsa_free. For an operator with several tuned kernels the JSON texts of nsa_explain and nsa_tune have the array
  * `kernels`, in the order of the launches. The field `fails` of a kernel is true where a plan would fail because the
- * kernel is missing. nsa_explain tells of a kernel that is never tuned only where it is missing. */
+ * kernel is missing. nsa_explain lists a kernel that is never tuned only if the kernel's field `fails` is true. */
 NSA_API nsa_status nsa_explain(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json,
                                nsa_error *error) NSA_NOEXCEPT;
 
@@ -551,7 +551,8 @@ typedef struct nsa_range_options {
   int32_t sel_block; /* tokens of a block */
   int32_t merge;     /* 1: adjacent blocks become one range. The way back accepts merged and unmerged ranges */
   int64_t seqlen_k;  /* dense layout: keys of each sequence; 0: as many as queries */
-  /* Packed layout: int32 [batch + 1] in host memory; if only one is set, it holds for queries and keys. */
+  /* Packed layout: int32 [batch + 1] in host memory. If only one of cu_seqlens_q and cu_seqlens_k is set, this tensor
+   * holds for queries and keys. */
   const nsa_tensor *cu_seqlens_q, *cu_seqlens_k;
   int64_t reserved[4];
 } nsa_range_options;
