@@ -20,11 +20,12 @@ LaunchRequest tinyRequest();
 LaunchRequest crowdedRequest();
 
 // Problems that differ in their keys in the database but are all computed by the same kernel. The database stores a
-// separate choice for each of these problems. There are at most 10,000.
+// separate choice for each problem that distinctRequests returns. There are at most 10,000.
 constexpr int kMostDistinctRequests = 10000;
 std::vector<LaunchRequest> distinctRequests(int count);
 
-// Problems as real programs have them, each of which needs a kernel binary of its own. `quick` gives two of them.
+// Problems with shapes that real programs use; each problem needs a kernel binary of its own. `quick` gives two of
+// these problems.
 std::vector<LaunchRequest> realRequests(bool quick);
 
 } // namespace nsa::bench

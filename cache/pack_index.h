@@ -1,7 +1,8 @@
-// The rows of a pack or a database as they were at one moment, without the kernels' binaries. The rows of a pack are
-// the rows when its digest was computed, without the evidence. The rows of a pinned database are the rows when it was
-// opened. Lookups are answered from the index, because the file may be rewritten in place later, with matching row
-// digests, and then the rows in the file would not be the rows that were signed or pinned.
+// The rows of a pack or a database as they were at one moment, without the kernels' binaries. For a pack, the index
+// holds the rows that the pack had when its digest was computed, without the evidence. For a pinned database, the index
+// holds the rows that the database had when it was opened. Lookups are answered from the index, because the file may be
+// rewritten in place later, with matching row digests, and then the rows in the file would not be the rows that were
+// signed or pinned.
 // Thread-safety: distinct objects of PackIndex may be used from distinct threads.
 #pragma once
 

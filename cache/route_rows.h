@@ -1,6 +1,6 @@
 // Reads and writes rows of the tables `routes` and `route_evidence`, which hold measured thresholds between algorithms.
-// A file with an older schema version does not have these two tables, and so it has no routes. All functions of
-// route_rows.h return sqlite's own codes. Thread-safety: none, like the connection.
+// A file with an older schema version does not have the tables `routes` and `route_evidence`, and so it has no routes.
+// All functions of route_rows.h return sqlite's own codes. Thread-safety: none, like the connection.
 #pragma once
 
 #include "cache/rows.h"

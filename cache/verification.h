@@ -1,5 +1,5 @@
-// Checks every row of a file and names every fault. A file whose rows are to be copied must pass the same checks,
-// because the copied rows are trusted afterwards.
+// Checks every row of a file and names every fault. A pack whose rows are to be copied must pass all checks of
+// verifyCache, because the copied rows are trusted afterwards.
 // Thread-safety: verification.h has only pure functions of the checked file.
 #pragma once
 

@@ -40,8 +40,8 @@ public:
 
   // Compiles the kernels on all cores and loads them. A kernel that is already loaded is skipped.
   Status load(const std::vector<MicroSource> &sources);
-  // How many bytes of registers a loaded kernel spills to memory. The rate of a kernel that spills registers does not
-  // count.
+  // How many bytes of registers a loaded kernel spills to memory. A kernel that spills registers gives no valid rate,
+  // because its accesses to memory are timed too.
   int spilledBytes(const MicroSource &source) const;
 
   // Enqueues a loaded kernel `times` times, with nothing between the calls of the driver. `parameters` point to the
@@ -50,8 +50,8 @@ public:
                 int times = 1) const;
   // Returns how many clusters of a launch the GPU can hold at one time.
   Result<int> activeClusters(const MicroSource &source, const MicroLaunch &launch) const;
-  // Makes a tensor map with boxes of `boxColumns` x `boxRows`, swizzled by 128 bytes. The tensor map has four
-  // dimensions like the tensors of attention, and the last two have the extent 1.
+  // Makes a tensor map with boxes of `boxColumns` x `boxRows`, swizzled by 128 bytes. The tensor map of a MicroMatrix
+  // has four dimensions, like the tensors of attention: columns, rows, and two dimensions of extent 1.
   Result<cuda::TensorMap> tensorMap(const MicroMatrix &matrix, unsigned boxColumns, unsigned boxRows) const;
 
   // Measures the work that `enqueue` puts on the stream, and returns the milliseconds of `samples` runs; two runs

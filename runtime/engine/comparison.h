@@ -36,8 +36,9 @@ public:
              std::byte *workspace)
       : device(device), rules(rules), layout(layout), definitions(definitions), workspace(workspace) {}
 
-  // Compares the kernel `own`, which was launched with `call`. `add` runs `own` once more and then the defining kernel,
-  // each with its own memory for outputs, and adds the differences between the outputs to the report.
+  // Compares the results of the kernel `own`, which was launched with `call`, with the results of the defining kernel
+  // of `role`. `add` runs `own` once more and then the defining kernel, each with its own memory for outputs, and adds
+  // the differences between the outputs to the report.
   Status add(Role role, const LoadedKernel &own, const KernelCall &call, const void *statusWord, void *stream);
   // Returns JSON: for each part of the plan its kernels, and the errors over all launches of the part.
   std::string report() const;
@@ -70,8 +71,8 @@ private:
   std::array<Errors, kRoles> errors;
 };
 
-// The data that a plan that compares keeps from one run to the next. Thread-safety: a thread reads or writes `report`
-// only while it holds `mutex`.
+// The data that a plan keeps from one run to the next when its runs compare kernels with their defining kernels.
+// Thread-safety: a thread reads or writes `report` only while it holds `mutex`.
 struct ComparisonState {
   std::shared_ptr<const Definitions> definitions;
   std::mutex mutex;

@@ -36,8 +36,8 @@ struct TuningDescription {
   std::string storeTrouble; // why the winner was not stored; "" when it was
 };
 std::string describeTuning(const TuningDescription &tuning);
-// Describes a result that another caller tuned and stored while this caller waited. The JSON text lacks the fields that
-// only the caller that tuned can know, such as the seed.
+// Describes a result that another caller tuned and stored while this caller waited. The JSON text that
+// describeTuningElsewhere returns lacks the fields that only the caller that tuned can know, such as the seed.
 std::string describeTuningElsewhere(const StoredChoice &choice, double milliseconds);
 
 // The route of a part of an operator: which of two kinds of kernel computes the part, if that depends on the lengths.
@@ -75,7 +75,7 @@ struct ExplainDescription {
   std::vector<Candidate> candidates; // the candidates that a miss would choose from
   std::string candidatesTrouble;
 
-  // Whether the plan would fail for want of this kernel.
+  // Returns whether the plan cannot be made because no kernel can be used for this step.
   bool fails() const { return !inMemory && !isChosen; }
 };
 std::string describeExplain(const ExplainDescription &explain);

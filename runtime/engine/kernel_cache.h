@@ -60,8 +60,9 @@ public:
   // Returns the kernel with this digest of its content, from the database or from a pack. `kernelOf` makes no file.
   std::optional<StoredKernel> kernelOf(const std::string &content);
 
-  // Returns the measured threshold with this name. If the database and a pack have it, the threshold of the database is
-  // returned. Returns nullopt if neither has it. A threshold may also have the value "never" (StoredRoute::kNever).
+  // Returns the measured threshold with this name. If the database and a pack both have this threshold, findRoute
+  // returns the threshold of the database. findRoute returns nullopt if neither the database nor a pack has this
+  // threshold. A threshold may also have the value "never" (StoredRoute::kNever).
   std::optional<StoredRoute> findRoute(const std::string &family, const std::string &device, const std::string &name);
   // Stores a threshold. The error of putRoute says why the threshold was not stored.
   Status putRoute(const StoredRoute &route);

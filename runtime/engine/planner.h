@@ -51,7 +51,7 @@ public:
     std::shared_ptr<KernelCore> core;
     double tuneBudgetSeconds = 0; // 0: the engine's budget
     // If `waits` is true, a stored kernel of another compiler revision is compiled again before it is used. If `waits`
-    // is false, such a kernel is used at once and compiled again in the background.
+    // is false, a stored kernel of another compiler revision is used at once and compiled again in the background.
     bool waits = true;
     Stopwatch watch{};
     std::optional<KernelCache::Hit> refused{};    // the last row that was found and could not serve
@@ -60,7 +60,7 @@ public:
   };
   Search begin(const Spec &spec, const Maxima &maxima) const;
   // Looks for a stored kernel of the problem. `find` returns null if no stored kernel can be used. If a row was refused
-  // for a reason that matters to a user, the reason is added to the core's `fallbacks`.
+  // for a reason that matters to a user, the reason is added to `search.core->fallbacks`.
   std::shared_ptr<const KernelCore> find(Search &search);
   // Follows the miss policy. `make` may only be called after `find` returned null.
   Result<std::shared_ptr<const KernelCore>> make(Search &search);
@@ -81,7 +81,8 @@ public:
   Result<std::shared_ptr<const KernelCore>> define(const Step &step);
   // Returns the name under which choices for this device are stored.
   const std::string &choiceKey() const { return choiceDevice; }
-  // Returns which shortcuts and how many splits the measured thresholds give for an operator.
+  // Returns which routes (pipeline.h, Route) the measured thresholds choose for an operator, and how many programs
+  // share the keys of a query of decode.
   Routing route(const Spec &spec, const Maxima &maxima);
   // Opens the compiler library early, so that a later compilation need not open it.
   void openCompiler() { (void)compiler(); }
@@ -106,8 +107,8 @@ private:
   bool isSuperseded(const Manifest &manifest);
   // Returns whether a kernel of another compiler revision is used now and compiled again in the background.
   bool isOutdated(Search &search, const Manifest &manifest);
-  // Compiles again the kernel that `find` stored in `search.superseded`. If several callers need this kernel, only one
-  // compiles it. `remake` returns null if no kernel of the problem can be used.
+  // Compiles again the kernel that `find` stored in `search.superseded`. If several callers of `remake` need the same
+  // kernel, only one of them compiles it. `remake` returns null if no kernel of the problem can be used.
   std::shared_ptr<const KernelCore> remake(Search &search, const std::function<bool()> &stop = {});
   std::shared_ptr<const KernelCore> makeAgain(Search &search, const KernelCache::Hit &hit, FallbackStep step);
   // Tries the stored fallbacks in their order and returns the first kernel that can be used. With kBetterThanCompiling,
@@ -116,17 +117,17 @@ private:
   enum class Rungs { kAny, kBetterThanCompiling };
   std::shared_ptr<const KernelCore> descend(Search &search, Rungs wanted);
   // Returns true if a stored kernel should be used instead of compiling the default. `routed` is the template that a
-  // measured threshold names for the problem's length, or "". A kernel of another template than `routed` is never
-  // better than the default. A kernel that was stored for other lengths on this model is as good as the default even
-  // when it was not measured: the configuration of a default does not depend on the length. A kernel of another model
-  // is better than the default only if it was measured.
+  // measured threshold names for the problem's length, or "". If `routed` is not "", a stored kernel of another
+  // template is not used instead of the default. A kernel that was stored for other lengths on this device model may be
+  // used instead of the default even when it was not measured: the configuration of a default does not depend on the
+  // length. A kernel that was stored for another device model is used instead of the default only if it was measured.
   static bool isBetterThanCompiling(const Rung &rung, std::string_view routed);
   std::shared_ptr<const KernelCore> serveRung(Search &search, const Rung &rung);
   LadderRequest ladderRequest(const Search &search) const;
   const std::vector<Rung> &rungsOf(Search &search);
-  // Returns whether the engine's option `fallbacks` allows a fallback step for an operator. Every step is allowed for
-  // an operator that has only one candidate, because all its kernels are equal. Compiling a stored choice again
-  // (`makeAgain`) is no fallback.
+  // Returns whether the engine's option `fallbacks` allows a fallback step for an operator. Every fallback step is
+  // allowed for an operator that has only one candidate, because all its kernels are equal. Compiling a stored choice
+  // again (`makeAgain`) is no fallback.
   bool allows(Operator op, FallbackStep step) const { return !isTuned(op) || options.fallbacks->allows(step); }
   bool mayCompile(Operator op) const;
   Rungs rungsBeforeCompiling(Operator op) const;
@@ -158,7 +159,8 @@ private:
   Result<std::shared_ptr<const KernelCore>> serve(const Spec &spec, const Maxima &maxima);
   Status cacheMiss(const Search &search);
 
-  // Puts a kernel into the search's core. The kernel is loaded unless a kernel with the same content is already loaded.
+  // Puts a kernel into `search.core`, the result of the search. The kernel is loaded unless a kernel with the same
+  // content is already loaded.
   Status adopt(Search &search, std::string content, Manifest manifest, std::span<const std::byte> binary);
   // How a choice was made: whether it was measured, by which versions, and the measurements of all candidates.
   struct Origin {
