@@ -12,6 +12,9 @@
 
 namespace nsa::tools {
 
+// Stands in each error before the names, which are separated by ", ". The completion of shells reads the names there.
+inline constexpr std::string_view kNamesFollow = " must be one of ";
+
 template <typename Value> CLI::Validator namedValue(std::vector<std::pair<std::string, Value>> values) {
   return {[values = std::move(values)](std::string &text) -> std::string {
             std::vector<std::string_view> names;
@@ -25,7 +28,7 @@ template <typename Value> CLI::Validator namedValue(std::vector<std::pair<std::s
               list += (list.empty() ? "" : ", ") + name;
             }
             const std::string nearest(nearestName(text, names));
-            return text + " must be one of " + list + (nearest.empty() ? "" : ": did you mean " + nearest + "?");
+            return text + std::string(kNamesFollow) + list + (nearest.empty() ? "" : ": did you mean " + nearest + "?");
           },
           ""};
 }

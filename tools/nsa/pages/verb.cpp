@@ -1,5 +1,7 @@
 #include "tools/nsa/pages/verb.h"
 
+#include "tools/nsa/named_value.h"
+
 #include <sstream>
 #include <utility>
 
@@ -7,7 +9,8 @@ namespace nsa::tools {
 
 namespace {
 
-// The parser keeps no list of a set's members, but says them of a word that is none: "{a,b}", or "{a->0,b->1}".
+// The parser keeps no list of a set's members, but names them in the error for a word that is no member: "{a,b}", or
+// " must be one of a, b" (named_value.h).
 std::vector<std::string> valuesOf(CLI::Option &option) {
   std::vector<std::string> values;
   for (int i = 0;; ++i) {
@@ -20,12 +23,16 @@ std::vector<std::string> valuesOf(CLI::Option &option) {
     } catch (const CLI::ValidationError &) {
       continue; // it is no set
     }
-    const size_t begin = answer.find('{'), end = answer.find('}', begin);
-    if (end == std::string::npos)
+    const size_t brace = answer.find('{'), names = answer.find(kNamesFollow);
+    if (names != std::string::npos)
+      answer = answer.substr(names + kNamesFollow.size());
+    else if (brace != std::string::npos)
+      answer = answer.substr(brace + 1, answer.find('}', brace) - brace - 1);
+    else
       continue;
-    std::istringstream members(answer.substr(begin + 1, end - begin - 1));
-    for (std::string member; std::getline(members, member, ',');)
-      values.push_back(member.substr(0, member.find("->")));
+    std::istringstream members(answer);
+    for (std::string member; std::getline(members >> std::ws, member, ',');)
+      values.push_back(member);
   }
 }
 
