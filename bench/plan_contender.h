@@ -1,5 +1,5 @@
-// A plan of this library as a contender. Some rows of a plan's result are compared with the fp64 reference before the
-// plan may be measured.
+// A plan of this library as one of the implementations that a bench compares (a Contender). Some rows of a plan's
+// result are compared with the fp64 reference before the plan may be measured.
 // Ownership: a PlanContender borrows accelerator, tensors and flush buffer, and owns its plan.
 // Thread-safety: one thread uses a PlanContender.
 #pragma once

@@ -1,5 +1,5 @@
 // Compares the measured speeds of kernels, each relative to a plain loop, with recorded speeds, and says when a kernel
-// has become slow. Tests use the comparison to find a change that halves a kernel's speed, on any machine.
+// has become slow. Tests compare speeds with a record to find a change that halves a kernel's speed, on any machine.
 // Thread-safety: speed_record.h has only pure functions.
 #pragma once
 

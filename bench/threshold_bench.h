@@ -1,7 +1,7 @@
 // `nsa bench thresholds` finds three thresholds: the best number of shares for the keys of decode (split_sweep.h); the
 // length from which on the tile program is faster than the simple kernel; and the length up to which dense attention is
-// faster where every block is selected. To find a threshold, the two ways to compute are measured in turns over a range
-// of lengths (autotune/threshold.h).
+// faster where every block is selected. To find a threshold, the two algorithms that the threshold chooses between are
+// measured alternately over a range of lengths (autotune/threshold.h).
 // Thread-safety: one thread.
 #pragma once
 

@@ -5,7 +5,8 @@
 // While a holder has a lease, a separate thread renews it. A lease ends when the process that holds it has ended, which
 // other processes of the same host see at once. A lease also ends when it was not renewed for the time `lease`,
 // measured by the steady clock of the process that checks it. A lease of another host also ends when it has expired by
-// the wall clock. With these rules no jump of a clock can block a process for longer than `lease`.
+// the wall clock. Because the steady clock also ends a lease, no jump of a clock can block a process for longer than
+// `lease`.
 // Ownership: a KeyLease borrows its store.
 // Thread-safety: one thread at a time may use a KeyLease; after a fork, the copy of a KeyLease in the child process
 // holds no lease.
@@ -56,7 +57,7 @@ public:
   // Waits for the lease for at most `longest`, or until the callback `stop` returns true; `stop` is called each time
   // after this caller has read the state of the lease. The callback `isDone` checks whether another caller has already
   // made the kernel or choice. `isDone` is called each time the lease of another holder has ended, and once more after
-  // this caller has taken the lease, because another holder may have come and gone between two looks.
+  // this caller has taken the lease, because another holder may have come and gone between two calls of `look`.
   Outcome acquire(std::chrono::milliseconds longest, const std::function<bool()> &isDone,
                   const std::function<bool()> &stop = {});
 

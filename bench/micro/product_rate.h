@@ -6,8 +6,8 @@
 
 namespace nsa::bench {
 
-// The floating point operations that a multiprocessor does in one clock in bf16. One FMA of the tensor cores counts two
-// (NVIDIA's H100 white paper).
+// The floating point operations that a multiprocessor does in one clock in bf16. One FMA of the tensor cores counts as
+// two operations (NVIDIA's H100 white paper).
 inline constexpr double kPeakFlopsPerClock = 4096;
 
 struct ProductJob {

@@ -16,9 +16,9 @@
 // of trust, because another user might make it meanwhile. A missing file does not break the rule of trust.
 //
 // The functions of trust.h take paths that are absolute and free of links (realpath); `followLinks` alone takes any
-// path. The other functions refuse every symbolic link, because a link in such a path leads nowhere or was made after
-// followLinks ran. A function returns "" for a trusted path, or else the reason why the path is not trusted, worded to
-// follow a colon in an error message.
+// path. All functions of trust.h but followLinks refuse every symbolic link, because a link in a path that was free of
+// links leads nowhere or was made after followLinks ran. A function returns "" for a trusted path, or else the reason
+// why the path is not trusted, worded to follow a colon in an error message.
 // Thread-safety: pure functions of the file system.
 #pragma once
 

@@ -1,7 +1,7 @@
 // Finds the tensors of a call by name, and checks the rules that are the same for the tensors of all operators: on
 // dtype, rank, extents, strides and pointer.
 // Ownership: a BoundTensors borrows the bindings.
-// Thread-safety: a BoundTensors is never changed. Its checks allocate memory only for an error.
+// Thread-safety: a BoundTensors is never changed. The checks of a BoundTensors allocate memory only for an error.
 #pragma once
 
 #include "runtime/base/kernel_arguments.h"

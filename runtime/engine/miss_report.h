@@ -22,10 +22,11 @@ struct TuneCommand {
   bool ignoreThresholds = false;
 };
 // Returns "NSA_CPU_FEATURES=x86-64-v3 nsa tune --op nsa --config '{...}' --batch 1 ... --cache /kernels.db". If the
-// engine has no database or has a pinned table, the command stores into the file kernels.db in the shell's working
-// directory, and a comment at the end of the command says how the engine can use that file. A path that would make the
-// command too long is replaced by "${CACHE:?name the database}" or "${TEMPLATES:?name the folder of templates}". A
-// shell refuses the command with the text behind "?" until the variable is set.
+// engine has no database or has a pinned table, the returned `nsa tune` command stores its kernels into the file
+// kernels.db in the shell's working directory, and a comment at the end of the command says how the engine can use that
+// file. A path that would make the command too long is replaced by "${CACHE:?name the database}" or "${TEMPLATES:?name
+// the folder of templates}". A shell refuses a command that contains "${CACHE:?name the database}", and shows the text
+// behind "?", until the variable CACHE is set.
 std::string tuneHint(const TuneCommand &command);
 
 } // namespace nsa

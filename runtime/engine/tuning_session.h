@@ -22,8 +22,8 @@
 
 namespace nsa {
 
-// Returns the name of the tile program that defines an operator, or "" where the operator has only one template. Other
-// templates of the operator must match the result of the tile program.
+// Returns the name of the tile program that defines an operator, or "" where the operator has only one template. Every
+// template of the operator but the tile program must match the result of the tile program.
 std::string_view definingTemplate(Operator op);
 
 class TuningSession {
@@ -51,7 +51,7 @@ public:
   std::vector<Measurement> evidence() const;
   uint64_t seed() const { return inputSeed; }
   const TimedShape &timedShape() const { return trial->timedShape(); }
-  // Returns how many queries and keys of the call are timed (cutText).
+  // Returns the text of cutText for this tuning, which says how many queries and keys of a call are timed.
   std::string cut() const { return cutText(spec, maxima, trial->timedShape()); }
 
 private:
