@@ -26,8 +26,8 @@ public:
   // Facts about the machine, for a report.
   Result<nlohmann::json> facts() const;
 
-  // Makes the contender "nsa default", and also the contender "nsa tuned" if it is wanted. Each returned contender's
-  // plan has run once, and its result was correct.
+  // Makes the contender "nsa default", and also the contender "nsa tuned" if it is wanted. The plan of each contender
+  // that `contenders` returns has run once, and its result was correct.
   Result<std::vector<std::unique_ptr<PlanContender>>> contenders(const Arena &arena, bool tuned) const;
 
 private:

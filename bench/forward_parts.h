@@ -19,8 +19,8 @@ struct ForwardParts {
   double tuneBudget = 30;
 };
 
-// Adds a row for the whole forward pass and a row for each part of it. The heads are the heads of the NSA paper, in
-// fp32.
+// Adds a row for the whole forward pass and a row for each part of it. The tensors are fp32, with as many query heads
+// and kv heads as in the NSA paper, or fewer with --quick.
 Status measureForwardParts(const CommonFlags &flags, const ForwardParts &choice, tools::Accelerator &accelerator,
                            BenchReport &report);
 

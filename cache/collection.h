@@ -1,8 +1,8 @@
 // Decides which kernels are removed from a database to free disk space: kernels that no choice names, kernels that were
 // not used for a long time, and then the least recently used kernels until the file is small enough. A kernel that a
 // tuned choice names is the result of a measurement, so it is kept unless the caller allows its removal. A kernel
-// without candidates to choose from (sequences, cache_sequences, ascend) is kept in the same way if a choice names it:
-// it can never be tuned, and tuned plans need it.
+// without candidates to choose from (sequences, cache_sequences, ascend) is also kept if a choice names it, because it
+// can never be tuned, and tuned plans need it.
 // Thread-safety: none, like the connection.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Handles a rollback journal that a writer left when it died. While such a journal exists, the database is between two
-// states, and sqlite does not read it before the old pages are restored.
+// Handles a rollback journal that a writer left when it died. While a rollback journal exists, the database is between
+// two states, and sqlite does not read it before the old pages are restored.
 // Thread-safety: several processes may look at one file, and mend it, at once.
 #pragma once
 
@@ -11,16 +11,16 @@
 
 namespace nsa {
 
-// Returns whether the database file has a rollback journal. The writer of the journal may have died, or may still be
-// writing.
+// Returns whether the database file has a rollback journal. The process that made the rollback journal may have died,
+// or may still be writing.
 bool hasJournal(const std::filesystem::path &path);
 
 // Undoes the write of a writer that died: the file becomes what it was before. takeBackUnfinished waits for a locked
 // file until `end`. kUsable means that the write is undone or that there is nothing to undo, for example because
 // another process has just done it. kUnreachable means that this process has no right to undo the write, or that the
 // writer may still live. Whether the writer lives matters for a `journal` of network file systems: hosts do not always
-// see each other's locks, so a journal on a network file system must not have changed for a minute. Any other verdict
-// says why the file cannot be used as a database, and then nothing was changed.
+// see each other's locks, so a journal on a network file system must not have changed for a minute. A verdict other
+// than kUsable and kUnreachable says why the file cannot be used as a database; the file was not changed.
 FileVerdict takeBackUnfinished(const std::filesystem::path &path, Journal journal,
                                std::chrono::steady_clock::time_point end);
 

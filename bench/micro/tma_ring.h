@@ -6,8 +6,8 @@
 
 namespace nsa::bench {
 
-// The order in which blocks read the boxes. The enumerators' values are the numbers that the kernel expects for the
-// order of boxes.
+// The order in which thread blocks read the TMA boxes. The numeric values of BoxOrder are the numbers that
+// kernels/tma_ring.cu expects.
 enum class BoxOrder : int { kScattered = 0, kLinear = 1, kSame = 2 };
 
 struct RingJob {

@@ -27,9 +27,8 @@ public:
   // `enabled` first.
   bool enabled(LogLevel level) const { return level >= least && level < LogLevel::kOff; }
   // Writes one line; `message` has no newline. `tag` names the part of the library that logs the line: "cache",
-  // "tuner", ... `write` is inline so that it is compiled with its caller. The host's sink may throw an exception. If
-  // `write` were a function in a library that is compiled without exceptions, the memory of the line would then not be
-  // freed.
+  // "tuner", ... `log` is inline so that it is compiled with its caller. The host's sink may throw an exception. If
+  // `log` were compiled without exceptions, an exception of the sink would leak the memory of the message.
   void log(LogLevel level, std::string_view tag, std::string_view message) const {
     if (enabled(level))
       sink(level, tag, printable(message));

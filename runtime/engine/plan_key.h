@@ -29,8 +29,9 @@ struct PlanKey {
   // The spec and the maxima must have passed validate().
   static PlanKey make(const Spec &spec, const Maxima &maxima) {
     uint32_t fields = fieldsOf(spec.op);
-    // If several programs share the keys of a query, the kernels depend neither on the layout nor on shortcuts. One
-    // kernel then computes the branches sel and win, even if only one of them is on.
+    // If several programs share the keys of a query, the kernels depend neither on the layout nor on the shortcuts of
+    // pipeline.h. If programs share keys and the branch sel is on, one kernel computes the branches sel and win, even
+    // if win is off.
     const bool shares = sharesKeys(spec, maxima);
     const bool isJoined = shares && spec.hasBranch(kBranchSel);
     const int64_t window = isJoined && !spec.hasBranch(kBranchWin) ? maxima.seqlenK : spec.window;

@@ -2,8 +2,8 @@
 // which `nsa tune FILE` tunes. Many threads, engines and processes may append to one file at the same time. One system
 // call appends one line to the record, and readers merge equal lines.
 //
-// The engine opens the file for each write and closes it afterwards. A user may therefore move the file at any time,
-// and a host may close all its file descriptors. The permissions of a new file follow the process's umask. A plan
+// The engine opens the file for each write and closes it afterwards. A user may move the file of a plan record at any
+// time, and a host may close all its file descriptors. The permissions of a new file follow the process's umask. A plan
 // record contains no code, so the owners and permissions of its folders are not checked. Another user could put a link
 // under the name of the record, so a symbolic link is not followed, and the record must be a regular file with one hard
 // link that belongs to this user or to root.
@@ -30,8 +30,8 @@ public:
   static Result<std::unique_ptr<PlanRecord>> open(const std::string &source, const std::string &path);
 
   // Appends the plan's line to the record, unless the line of a plan with the same plan key (plan_key.h), which shares
-  // its kernels, was added before. So a record grows with buckets of lengths. A line that cannot be written waits for
-  // the next call; the error says why the line was not written, and how many lines wait.
+  // its kernels, was added before. Lengths with the same plan key share one line. A line that
+  // cannot be written waits for the next call; the error says why the line was not written, and how many lines wait.
   Status add(const Spec &spec, const Maxima &maxima);
   // Writes the lines that wait.
   Status flush();

@@ -44,8 +44,8 @@ struct CrossoverPlace {
   std::string device;   // "cpu" or "cuda:0", the engine's
   std::string key;      // of the device, in the store
   std::string revision; // of the compiler
-  // This callback is called before each length, with the seconds that measuring the length may take. True ends the
-  // measurement.
+  // The callback `isOver` is called before each length is measured, with the seconds that measuring the length may
+  // take. True ends the measurement.
   std::function<bool(double seconds)> isOver;
 };
 // Returns an upper bound of the seconds that a measurement at `tokens` tokens takes, computed from the seconds that a

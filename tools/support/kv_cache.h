@@ -12,9 +12,9 @@
 
 namespace nsa::tools {
 
-// A view of a tensor of the cache with the coordinates (sequence, token, kv head, column). For some tensors the second
-// coordinate is a compressed block or a row of the ring. `table` is the tensor block_table if the cache is in pages.
-// If `tensors` does not contain the tensor, the view has no data.
+// A view of a tensor of the cache with the coordinates (sequence, token, kv head, column). In a tensor of compressed
+// rows the second coordinate of the view is a compressed block, and in a ring it is a row of the ring. `table` is the
+// tensor block_table if the cache is in pages. If `tensors` does not contain the tensor, the view has no data.
 reference::TensorView cacheView(const Spec &spec, TensorName name, const NamedTensors &tensors,
                                 const HostTensor *table);
 

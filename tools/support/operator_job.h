@@ -69,7 +69,8 @@ struct SequenceLengths {
 std::set<TensorName> allOutputs(Operator op);
 std::set<TensorName> requiredOutputs(Operator op);
 
-// Makes inputs whose maxima and extents fit these lengths, and which contain cu_seqlens in the packed layout.
+// Makes inputs whose maxima and extents fit the sequence lengths in `lengths`. In the packed layout the inputs contain
+// cu_seqlens.
 OperatorInputs layOut(const Spec &spec, const SequenceLengths &lengths);
 // Draws every input of the operator from a seed (for decode: kv_cache.h). The values of rows are drawn from a
 // unit-normal distribution, and a large tensor repeats a drawn block. Drawn weights are scaled so that results have the

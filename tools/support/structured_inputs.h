@@ -29,8 +29,8 @@ struct StructureChoice {
   int64_t needlePosition = 0; // kNeedle only: a token of the block to find
 };
 
-// Every structure but random needs nsa or decode, and the mean as compression, because what a learned phi keeps of a
-// block depends on its weights. For decode, the tokens of the queries are new and the other keys are in the cache
+// Every structure but kRandom needs the operator nsa or decode, and the mean as phi, because what a learned phi keeps
+// of a block depends on its weights. For decode, the tokens of the queries are new and the other keys are in the cache
 // (kv_cache.h). The keys of the three branches are the same vectors, to which noise is added for each branch
 // separately.
 Result<OperatorInputs> drawStructuredInputs(const Spec &spec, const SequenceLengths &lengths,
