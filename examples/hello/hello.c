@@ -38,7 +38,7 @@ int main(void) {
                             {NSA_V, TENSOR(v, G, D)},
                             {NSA_GATES, TENSOR(gates, H, 3)},
                             {NSA_OUT, TENSOR(out, H, D)}};
-  MUST(nsa_run(plan, bindings, 5, workspace, bytes, NULL, &error));
+  MUST(nsa_run(plan, bindings, sizeof bindings / sizeof *bindings, workspace, bytes, NULL, &error));
   printf("The first token attends itself alone: out %.6f is its value %.6f\n", out[0], v[0]);
   free(workspace), nsa_plan_destroy(plan), nsa_engine_destroy(engine);
 }

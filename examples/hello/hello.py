@@ -24,6 +24,7 @@ error = Error()
 def must(status):
     if status: sys.exit(f"{error.message.decode()}\n{error.hint.decode()}")
 def bind(name, array):
+    assert array.dtype == np.float32, f"{array.dtype}: the tensors of this program are FP32"
     strides = [bytes // array.itemsize for bytes in array.strides]
     tensor = Tensor(c.sizeof(Tensor), array.ctypes.data, FP32, array.ndim, (c.c_int64 * 5)(*array.shape), (c.c_int64 * 5)(*strides))
     return Binding(name, c.pointer(tensor))
@@ -44,7 +45,7 @@ def main(library):
     workspace = np.empty(size.value + 255, np.uint8)
     aligned = c.c_void_p((workspace.ctypes.data + 255) // 256 * 256)
     bindings = (Binding * 5)(bind(Q, q), bind(K, k), bind(V, v), bind(GATES, gates), bind(OUT, out))
-    must(nsa.nsa_run(plan, bindings, c.c_size_t(5), aligned, size, None, c.byref(error)))
+    must(nsa.nsa_run(plan, bindings, c.c_size_t(len(bindings)), aligned, size, None, c.byref(error)))
     print(f"The first token attends itself alone: out {out[0, 0, 0, 0]:.6f} is its value {v[0, 0, 0, 0]:.6f}")
 
 if __name__ == "__main__":
