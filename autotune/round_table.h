@@ -1,10 +1,10 @@
-// What the tuner has measured: one time for each candidate that took part in a round, and the robust fit
-//   log time = cost of the candidate + level of the round + noise
-// The fit separates the candidates from drifting clocks and temperature. The rounds of measurement are grouped in
-// sessions, and each session gives the kernels newly allocated memory. The address of a candidate's data in memory has
-// the same effect on its time in all rounds of a session, and another effect in the next session. The estimated error
-// of a candidate's cost also takes into account how much the sessions differ from each other. docs/tuning.md gives the
-// reasons.
+// What the tuner has measured: one time for each candidate that took part in a round. `fit` fits this formula robustly:
+//   log time = cost of the candidate + level of the round + noise.
+// The fit separates the costs of the candidates from the drift of clocks and temperature, which the level takes up. The
+// rounds of measurement are grouped in sessions, and each session gives the kernels newly allocated memory. The address
+// of a candidate's data in memory has the same effect on its time in all rounds of a session, and another effect in the
+// next session. The estimated error of a candidate's cost also takes into account how much the sessions differ from
+// each other. docs/tuning.md gives the reasons.
 // Thread-safety: one thread at a time may use a RoundTable; `fit` is a pure function of the recorded times.
 #pragma once
 
@@ -17,8 +17,8 @@ namespace nsa {
 // measured.
 struct RoundFit {
   std::vector<double> cost; // of each candidate
-  // For each candidate, the lower quartile of its times: the time that a quarter of its rounds stayed below; with three
-  // rounds it is the best time.
+  // For each candidate, the lower quartile of its log times after the levels of the rounds are subtracted. With three
+  // rounds the lower quartile is the smallest of the three values.
   std::vector<double> optimistic;
   double noise = 0;        // standard deviation of one time from the sum of its cost and level
   double sessionNoise = 0; // standard deviation of a session's mean; 0 while there is one session
@@ -28,10 +28,10 @@ class RoundTable {
 public:
   explicit RoundTable(size_t candidates) : columns(candidates) {}
 
-  // Begins a session: the rounds that are recorded after this call belong to it.
+  // Begins a session. The rounds that are recorded after this call belong to the new session.
   void beginSession() { ++session; }
   void beginRound();
-  // Records a candidate's time in the round that was begun last. It is positive and finite.
+  // Records a candidate's time in the round that was begun last. The time must be positive and finite.
   void record(size_t candidate, double milliseconds);
   // Forgets the present round. An interrupted round is abandoned, because its remaining candidates would run under
   // other conditions than the candidates that were measured already.

@@ -1,11 +1,11 @@
-// Finds the threshold of another way to compute a result: the size from which on, or up to which, it is faster than the
-// usual way to compute the result. The times of the two ways to compute are first measured at a list of sizes, which is
-// called the grid. Then the search for the threshold measures further sizes, between the threshold that the grid gives
-// and the next size of the grid where the other way to compute is not faster. The search for the threshold may find
-// that the other way to compute is never faster than the usual way. docs/tuning.md, "Thresholds", says why the other
-// way to compute must be faster by a margin at the threshold, and why all measured sizes on its side of the threshold
-// count.
-// Thread-safety: a pure function of its arguments; the caller's thread calls `measure`.
+// Compares two algorithms that compute the same result: the usual algorithm and an alternative. The threshold is the
+// size from which on, or up to which, the alternative is faster. The search first measures both algorithms at a list of
+// sizes, which is called the grid. Then the search measures further sizes between the threshold that the grid gives and
+// the next size of the grid at which the alternative is not faster. The search may find that the alternative is faster
+// at no size. docs/tuning.md, "Thresholds", has the rule for a threshold. At the threshold the alternative must be
+// faster by a margin. At all measured sizes beyond the threshold the alternative may be at most a little slower.
+// Thread-safety: all functions may be called by many threads at once. findThreshold calls `measure` on the caller's
+// thread.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -17,7 +17,7 @@
 
 namespace nsa {
 
-// The times of two ways to compute the same result at one size, measured in turns.
+// The times of the usual algorithm and of the alternative at one size. The two algorithms are measured in turns.
 struct SizeTimes {
   int64_t size = 0;
   double usualMs = 0, otherMs = 0;
@@ -48,12 +48,12 @@ struct ThresholdReport {
 Result<ThresholdReport> findThreshold(const std::vector<int64_t> &grid, const ThresholdOptions &options,
                                       const std::function<Result<SizeTimes>(int64_t size)> &measure);
 
-// coversSizes fails when a size of the grid could not be measured, or when the measured sizes do not reach from `least`
-// to `most`. A threshold, or the answer "never", says nothing about sizes outside of the measured range.
+// Returns an error if a size of the grid could not be measured, or if the measured sizes do not reach from `least` to
+// `most`. A threshold, or the answer "never", says nothing about sizes outside of the measured range.
 Status coversSizes(const ThresholdReport &report, int64_t least, int64_t most);
 
-// Finds the threshold from the measured times, which are in ascending order of size. The result is nullopt if the
-// second of the two ways to compute is never faster.
+// Finds the threshold from the measured times, which are in ascending order of size. The result is nullopt if no
+// measured size satisfies the rule for a threshold.
 std::optional<int64_t> thresholdOf(const std::vector<SizeTimes> &times, const ThresholdOptions &options);
 
 } // namespace nsa

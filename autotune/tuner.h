@@ -44,12 +44,13 @@ struct TuneCallbacks {
   // The tuner calls this callback once on each new thread that compiles, before the thread's first compile. May be
   // empty.
   std::function<void()> beginThread;
-  // Compares the output of the candidate's kernel with the reference. An error of the comparison rejects the candidate
-  // and becomes its detail.
+  // Compares the output of the candidate's kernel with the reference. If `check` returns an error, the tuner rejects
+  // the candidate and puts the error's text into the field `detail` of the candidate's report.
   std::function<Status(size_t index)> check;
   // Returns the milliseconds of one run of the candidate. An error removes the candidate.
   std::function<Result<double>(size_t index)> measure;
-  // Begins a session of measurements: later runs use other memory and other inputs. May be empty.
+  // Begins a new session of measurements, in which the candidates run with newly allocated memory and new inputs. May
+  // be empty.
   std::function<void()> restart;
   // Returns the seconds of a monotonic clock, by which the tuner measures the time budget.
   std::function<double()> now;
@@ -68,14 +69,13 @@ struct TuneOptions {
       false; // compiles every candidate and measures each in all rounds; the normal search is judged by this
   double simplerWithin = 0.01; // of costs within this ratio the config with the lower predicted cost wins
   double resolutionMs = 0;     // of the clock; times that differ by less are a tie
-  // The difference of the ratio of two candidates' times between two lasting states of the machine, for example with
-  // and without load on a neighbouring core. One tuning sees only one lasting state of the machine, so it cannot
-  // measure how the ratio differs between states. Two candidates whose costs differ by less than half of `stateShift`
-  // are a tie.
+  // By how much the ratio of two candidates' times changes when the machine enters another lasting state, for example
+  // when a neighbouring core becomes busy. A tuning runs in a single lasting state of the machine, so it cannot measure
+  // this change. Two candidates are a tie if their costs differ by less than half of `stateShift`.
   double stateShift = 0;
-  // How many milliseconds of load the device needs before its clock rates are as in continuous work. The tuner runs
-  // this much load, without recording its time, before the first round and after each restart. A candidate that
-  // is too short for this load runs only once.
+  // How many milliseconds of load the device needs before its clock rates are as in continuous work. Before the first
+  // round and after each restart, the tuner runs candidates for `warmUpMs` and does not record their times. A candidate
+  // whose runs are so short that dozens of them take less than `warmUpMs` ends this warm-up after one run.
   double warmUpMs = 0;
   double restartSeconds = 0; // the expected duration of the first restart
   uint64_t seed = 1;         // of the random order within rounds
@@ -92,8 +92,9 @@ struct TunePhases {
 struct TuneReport {
   size_t winner = 0;    // an index into `candidates`
   size_t incumbent = 0; // the candidate that ratios refer to: candidate 0, or the next one that works
-  // True when a second tuning might name another winner: another candidate's time is within `simplerWithin` of the best
-  // time, or would be in another state of the machine.
+  // True when a second tuning might name another winner. This is so if another candidate's time is within
+  // `simplerWithin` of the best time, or might be within `simplerWithin` after errors of measurement or in another
+  // lasting state of the machine (`stateShift`).
   bool tie = false;
   double noise = 0; // relative standard deviation of one measured time; 0 when nothing was measured
   int sessions = 1; // how many sessions the times come from

@@ -10,8 +10,8 @@
 
 namespace nsa::bench {
 
-// `name` names the CSV in errors. Other columns are ignored. The summary has the form of a bench's report without a
-// machine: it has "table" and "results", so that it is printed like a report.
+// Error messages call the CSV `name`. Other columns are ignored. The summary has the fields "table" and "results" of a
+// bench's report, so that the same code prints it. It has no field "machine".
 Result<nlohmann::ordered_json> summarizeDecode(const std::string &name, const std::string &csv);
 
 } // namespace nsa::bench

@@ -1,5 +1,5 @@
-// Measures the processor's peak of fused multiply-adds in fp32 in the same run as the kernels. The speed of a
-// kernel on the CPU can then be given as a fraction of the processor's peak at its present clock rate.
+// Measures the processor's peak rate of fused multiply-adds in fp32, in the same run as the kernels. A report can
+// therefore give the speed of a CPU kernel as a fraction of the processor's peak at its present clock rate.
 // Thread-safety: one call at a time; the measurement starts its own threads.
 #pragma once
 
@@ -11,8 +11,8 @@ struct FmaPeak {
   double gflops = 0; // of all threads together; a fused multiply-add counts as two operations
 };
 
-// Returns the best rate of `repeats` runs of about 20 ms each. The best rate is nearest to
-// the rate that the processor reaches without the load of other processes.
+// Returns the highest rate of `repeats` runs of about 20 ms each. The highest rate is used because other processes can
+// only lower the rate of a run.
 FmaPeak measureFmaPeak(int threads, int repeats = 5);
 
 } // namespace nsa::bench

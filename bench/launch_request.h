@@ -13,19 +13,20 @@ struct LaunchRequest {
   Maxima maxima;
 };
 
-// tinyRequest is a problem so small that only launching takes time.
+// Returns a problem so small that the launch of its kernel takes almost all of the time.
 LaunchRequest tinyRequest();
-// A problem of many queries, whose plans use other kernels than tinyRequest: on some GPUs these kernels take tensor
-// maps as arguments. A plan for many queries may be called with tensors as small as those of tinyRequest.
+// Returns a problem with many queries. The plans of crowdedRequest use other kernels than the plans of tinyRequest, and
+// on some GPUs these kernels take tensor maps as arguments. A plan for many queries may also be run with the small
+// tensors of tinyRequest.
 LaunchRequest crowdedRequest();
 
-// Problems that differ in their keys in the database but are all computed by the same kernel. The database stores a
-// separate choice for each problem that distinctRequests returns. There are at most 10,000.
+// distinctRequests returns up to 10,000 problems that have different keys in the kernel database, although one kernel
+// computes all of them. The database therefore stores one row for each problem.
 constexpr int kMostDistinctRequests = 10000;
 std::vector<LaunchRequest> distinctRequests(int count);
 
-// Problems with shapes that real programs use; each problem needs a kernel binary of its own. `quick` gives two of
-// these problems.
+// Returns problems with shapes that real programs use. Each problem needs a kernel binary of its own. With `quick`,
+// only two problems are returned.
 std::vector<LaunchRequest> realRequests(bool quick);
 
 } // namespace nsa::bench

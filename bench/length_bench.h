@@ -25,7 +25,7 @@ struct LengthChoice {
   int samples = 7, warmUps = 3;
   bool tuned = false;  // measures the tuner's winner beside the default
   std::string results; // a folder; empty: no files are written
-  // Receives a text about what is being measured now, to be shown to a waiting user.
+  // This callback receives a text that says what is being measured, for a display of the progress.
   std::function<void(const std::string &)> progress;
 
   void say(const std::string &verb, const BenchCase &benchCase) const;
@@ -33,10 +33,11 @@ struct LengthChoice {
 
 // Measures the whole forward pass, the time of each of its parts, and the time of dense attention: by the
 // implementations of `peers`, or by this library when `peers` is null. The fact `crossover` of the report has an entry
-// for each spec: the length from which on nsa is faster.
+// for each spec: the shortest measured length at which nsa was faster than dense attention.
 Result<nlohmann::ordered_json> benchPrefill(BenchDevice &device, const LengthChoice &choice, PeerProcess *peers);
-// Measures selection alone: the block lists that it makes in a second, and the memory that it takes, compared with the
-// memory of all scores, which selection never writes.
+// Measures selection alone: how many block lists it makes in a second, and how much memory it needs. The report
+// compares the memory of selection with the memory that all scores would need, because selection never stores all
+// scores.
 Result<nlohmann::ordered_json> benchSelection(BenchDevice &device, const LengthChoice &choice);
 // Measures compression with each of the three kinds of phi, and compares its rate with the memory bandwidth.
 Result<nlohmann::ordered_json> benchCompress(BenchDevice &device, const LengthChoice &choice);

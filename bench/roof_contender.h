@@ -8,8 +8,8 @@
 
 namespace nsa::bench {
 
-// A contender of a benchmark (bench/contender.h) whose time is the time in which `threads` threads each do a billion
-// operations in fused multiply-adds.
+// Measures the processor's peak rate of fused multiply-adds as a contender of a benchmark (bench/contender.h). One
+// sample is the time that `threads` threads need for a billion floating point operations each.
 class PeakContender final : public Contender {
 public:
   explicit PeakContender(int threads) : threads(threads), contenderName("fma peak " + std::to_string(threads)) {}
@@ -24,7 +24,8 @@ private:
   std::string contenderName;
 };
 
-// A contender of a benchmark (bench/contender.h) whose time is the time in which one core moves a gigabyte.
+// Measures the memory bandwidth as a contender of a benchmark (bench/contender.h). One sample is the time that one core
+// needs to move a gigabyte.
 class StreamContender final : public Contender {
 public:
   const std::string &name() const override { return contenderName; }

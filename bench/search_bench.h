@@ -1,6 +1,6 @@
 // `nsa bench search` measures how close the kernel that the tuner chooses comes to the kernel that an exhaustive search
-// finds. For each shape two winners are named: the winner of the tuner's usual search, and the winner after measuring
-// every candidate to the end. After both searches, the two winners of a shape are measured in turns.
+// finds. For each shape two searches are made: the tuner's usual search, and an exhaustive search that measures every
+// candidate to the end. Then the kernels that the usual and the exhaustive search chose are measured again in turns.
 // Thread-safety: one thread.
 #pragma once
 
@@ -18,10 +18,12 @@ struct SearchChoice {
   double exhaustiveSeconds = 0; // for each exhaustive search; 0: no limit
 };
 
-// A tuned kernel may take at most this many times as long as the fastest kernel.
+// The largest accepted ratio between the time of the kernel that the usual search chose and the time of the kernel that
+// the exhaustive search chose.
 inline constexpr double kSearchLimit = 1.02;
 
-// The report's fact `search` says how many shapes are within kSearchLimit, and what the worst ratio is.
+// The report's fact `search` says for how many shapes the ratio of the two times is at most kSearchLimit, and gives the
+// worst ratio.
 Result<nlohmann::ordered_json> benchSearch(BenchDevice &device, const SearchChoice &choice);
 
 } // namespace nsa::bench

@@ -1,5 +1,5 @@
 // Compares the measured speeds of kernels, each relative to a plain loop, with recorded speeds, and says when a kernel
-// has become slow. Tests compare speeds with a record to find a change that halves a kernel's speed, on any machine.
+// has become slow. Tests on any machine use the comparison to find a change of the code that halves a kernel's speed.
 // Thread-safety: speed_record.h has only pure functions.
 #pragma once
 
@@ -10,9 +10,9 @@
 
 namespace nsa::bench {
 
-// A kernel counts as slow if it runs at less than this fraction of its recorded speed. A kernel's speed relative to the
-// plain loop differs between processors by less than this fraction, because the loop uses vectors of the same width as
-// the kernel.
+// A kernel counts as slow if its speed is below half of its recorded speed. Speeds are relative to a plain C++ loop
+// that uses vectors of the same width, so the same kernel's speed differs by less than a factor of two between
+// processors.
 constexpr double kLeastOfRecord = 0.5;
 
 // Compares two results of one bench, each with the field "machine" and rows with the fields "op", "features" and

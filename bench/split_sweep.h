@@ -25,7 +25,8 @@ struct SplitSweep {
     int64_t splits = 0; // 0: the rule's number
     double milliseconds = 0;
   };
-  // The rule is first. A number of shares that divides the keys in the same way as a smaller number is not measured.
+  // The engine's own rule is first. A number of shares that divides the keys in the same way as a smaller number is not
+  // measured.
   std::vector<Way> ways;
   int64_t best = StoredRoute::kNever; // the number that is faster than the rule's; kNever: none is
   std::string rule;                   // "4/16/8": the rule's shares by branch
@@ -39,8 +40,8 @@ public:
   SplitEngines(SplitEngines &&other) noexcept;
   ~SplitEngines();
 
-  // Returns the engine that always divides the keys into this number of shares; 0 is the engine that chooses by its own
-  // rule. The first call for a number of shares opens its engine.
+  // Returns an engine that always divides the keys into `splits` shares. If `splits` is 0, returns an engine that
+  // chooses the number of shares by its own rule. The engine is created at the first call with this number.
   Result<nsa_engine *> engine(int64_t splits);
 
 private:
@@ -49,8 +50,8 @@ private:
   std::unique_ptr<State> state;
 };
 
-// Measures all numbers. A number of shares is reported as better than the engine's choice when decoding is at least 1.2
-// times as fast with it.
+// Measures decoding with all numbers of shares. A number of shares is reported as better than the engine's own rule if
+// decoding with this number is at least 1.2 times as fast.
 Result<SplitSweep> sweepSplits(BenchDevice &device, SplitEngines &engines, const SplitPoint &point, int samples);
 
 } // namespace nsa::bench

@@ -40,7 +40,7 @@ public:
   Result<std::vector<KernelSummary>> kernels();
   Result<std::vector<StoredChoice>> choices();
   Result<std::vector<StoredRoute>> routes();
-  // Returns nullopt if the file has no such kernel. A damaged row in the file is an error.
+  // Returns nullopt if the file has no such kernel, and an error if the kernel's row is damaged.
   Result<std::optional<StoredKernel>> kernel(const std::string &content);
   // Returns which kernels a collection by these rules would remove from a database. To find out what would be removed,
   // the collection runs on a copy of the database in memory.

@@ -14,8 +14,8 @@ int readChoice(sqlite::Connection &connection, const std::string &problem, const
                std::optional<StoredChoice> &choice);
 // Lists all choices in ascending order of problem and device.
 int listChoiceRows(sqlite::Connection &connection, std::vector<StoredChoice> &choices);
-// Appends the choices of one operator in ascending order of problem and device, and sets the field `layer` of each to
-// `layer`. The first word of a problem is the name of its operator.
+// Appends the stored choices for one operator to `choices`, in ascending order of problem and device, and sets the
+// field `layer` of each to `layer`. The first word of a problem is the name of its operator.
 int listChoiceSummaries(sqlite::Connection &connection, const std::string &op, int layer,
                         std::vector<ChoiceSummary> &choices);
 // Replaces the stored choice of a problem and its evidence.

@@ -18,7 +18,8 @@
 
 namespace nsa {
 
-// Which file a connection has open. After the file was opened, its path may have come to name another file.
+// The device and the inode of the file that a connection has open. The path does not identify the open file, because
+// another file may have been renamed to this path since.
 struct FileIdentity {
   uint64_t device = 0;
   uint64_t inode = 0;
@@ -29,19 +30,21 @@ struct DatabaseFile {
   sqlite::Connection connection; // empty only when sqlite cannot even make a database in memory
   std::string path;              // ":memory:" when nothing is stored
   bool readOnly = false;
-  // The file was opened for reading and does not exist or is empty, so an empty database in memory replaces it.
+  // True if a file that was to be opened for reading does not exist or is empty. An empty database in memory then
+  // replaces the file.
   bool isEmpty = false;
   FileIdentity identity;
   std::string warning; // one line when the store is limited, or the file was repaired
   std::string note;    // one line when the store works in another way but is not limited
 };
 
-// In the mode kReadMended, a write whose writer died is undone first, and nothing else in the file changes.
+// The mode kReadMended first undoes a write that was unfinished when its writer died. kReadMended changes nothing else
+// in the file.
 enum class FileUse { kWrite, kRead, kReadMended };
 
 // `lockedWait` is the longest wait for a file that another process keeps locked. If `journal` is unset, the journal
-// mode that suits the file system is used. `damaged` names a file in which an error was found during use: it is
-// replaced, unless another process has replaced it already.
+// mode that suits the file system is used. `damaged` identifies a file in which an error was found during use.
+// openDatabaseFile replaces the damaged file, unless another process has replaced it already.
 DatabaseFile openDatabaseFile(const std::string &path, FileUse use, std::chrono::milliseconds lockedWait,
                               std::optional<Journal> journal = {}, std::optional<FileIdentity> damaged = {});
 

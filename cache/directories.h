@@ -15,8 +15,9 @@ bool makeDirectories(const std::filesystem::path &directory, std::string &reason
 // Returns why makeDirectories or sqlite would fail, without creating any directory or file. "" when they would succeed.
 std::string whyNotMade(const std::filesystem::path &directory);
 
-// Whether this process may use a file or folder in all the ways of `mode` (R_OK, W_OK, X_OK). The effective user
-// counts, as when a file is opened; access(2) asks for the real one. If mayAccess returns false, errno says why.
+// Whether this process may use a file or folder in all the ways of `mode` (R_OK, W_OK, X_OK). mayAccess checks the
+// rights of the process's effective user, because opening a file depends on these rights. The function access(2) checks
+// the rights of the real user instead. If mayAccess returns false, errno says why.
 bool mayAccess(const std::filesystem::path &path, int mode);
 
 } // namespace nsa

@@ -32,8 +32,8 @@ struct KernelRow {
 // Computes the digest over all fields of a row that a kernel launch relies on. The digest of a row includes the name,
 // so that two rows cannot be exchanged.
 Digest::Bytes digestOf(const StoredKernel &kernel);
-// Returns the digest that is stored in a column. If the column does not have the length of a digest, the result is a
-// digest of zeros, which is the digest of no kernel.
+// Returns the digest that is stored in a column. If the column's length is not the length of a digest, digestIn returns
+// a digest of zeros, which does not match any kernel.
 Digest::Bytes digestIn(std::span<const std::byte> column);
 
 enum class RowState { kIntact, kMissing, kDamaged };

@@ -37,10 +37,11 @@ class KernelStore {
 public:
   struct Options {
     std::string path; // a file; ":memory:" stores nothing
-    // A read-only store never writes and never creates a file. For a read-only store a missing or empty file is an
-    // empty store in memory.
+    // A read-only store never creates a file, and writes to a file only if `takeBack` is true. For a read-only store a
+    // missing or empty file is an empty store in memory.
     bool readOnly = false;
-    // A read-only store takes back a write that was unfinished when its writer died. It changes nothing else.
+    // If `takeBack` is true, a read-only store undoes a write that was unfinished when its writer died. The store
+    // changes nothing else in the file.
     bool takeBack = false;
     // The longest wait for a file that another process keeps locked. A process that creates a new database file syncs
     // it several times, and each sync may take a second on a disk under load.
@@ -51,8 +52,9 @@ public:
     int64_t maxBytes = 0;
   };
   // Opens the store. Creates the store's file and missing directories (mode 0700) unless the store is read-only.
-  // `warning` receives one line when the store is limited: a damaged file was renamed aside, the medium is read-only,
-  // or the file cannot be used (other users may write or own it, or its schema is newer) and the store is in memory.
+  // `warning` receives one line if a damaged file was renamed aside, if the medium is read-only, or if the store is in
+  // memory because the file cannot be used. For example, a file cannot be used if other users own it or may write it,
+  // or if its schema is newer.
   static Result<std::unique_ptr<KernelStore>> open(const Options &options, std::string &warning);
   ~KernelStore();
 
@@ -80,8 +82,8 @@ public:
   // CacheFile::wouldCollect tells the result beforehand.
   Result<CollectionReport> collect(const CollectionRules &rules);
 
-  // These four serve KeyLease (cache/lease.h). An error means that this store cannot give leases, because its file
-  // cannot be written or has failed.
+  // The functions from findLease to dropLease serve KeyLease (cache/lease.h). An error of these functions means that
+  // this store cannot give leases, because its file cannot be written or has failed.
   Result<std::optional<LeaseRow>> findLease(const LeaseKey &key);
   // Replaces the lease `expected` by `row`. Returns false when the lease in the file is not `expected`.
   Result<bool> swapLease(const LeaseKey &key, const std::optional<LeaseRow> &expected, const LeaseRow &row);
@@ -98,12 +100,12 @@ public:
   // The path of the database file, or ":memory:" if the store keeps nothing on disk.
   std::string path() const;
   bool isReadOnly() const;
-  // Says why the store is limited, in the same words as the warning of `open`. "" when it is not. A store may become
-  // limited after `open`: its file may be damaged while it is used, or may not be accessible when it is opened again
-  // after a fork.
+  // Returns the reason why the store is limited, in the same words as the warning of `open`, or "" if the store is not
+  // limited. A store may become limited after `open`: its file may be damaged while it is used, or may not be
+  // accessible when it is opened again after a fork.
   std::string trouble() const;
-  // Says that the store uses a rollback journal because its file is on a network file system, which does not limit the
-  // store. Otherwise "".
+  // Returns a line of text if the store uses a rollback journal because its file is on a network file system, and ""
+  // otherwise. A rollback journal does not limit the store.
   std::string note() const;
 
 private:

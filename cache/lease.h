@@ -1,7 +1,7 @@
-// A lease is the right of one process to compile or tune something alone; a KeyLease is a lease as one caller sees it.
-// Other processes wait until the holder of a lease has made the kernel or choice, and then use it. A lease only saves
-// work. A caller that cannot get a lease, because the file cannot be written, works without a lease. If two callers
-// both believe that they hold the same lease, both do the work and store the same result.
+// A lease is the exclusive right of one process to compile or tune a kernel. A caller uses a KeyLease object to take,
+// hold and release a lease. Other processes wait until the holder of a lease has made the kernel or choice, and then
+// use it. A lease only saves work. A caller that cannot get a lease, because the file cannot be written, works without
+// a lease. If two callers both believe that they hold the same lease, both do the work and store the same result.
 // While a holder has a lease, a separate thread renews it. A lease ends when the process that holds it has ended, which
 // other processes of the same host see at once. A lease also ends when it was not renewed for the time `lease`,
 // measured by the steady clock of the process that checks it. A lease of another host also ends when it has expired by
@@ -57,7 +57,8 @@ public:
   // Waits for the lease for at most `longest`, or until the callback `stop` returns true; `stop` is called each time
   // after this caller has read the state of the lease. The callback `isDone` checks whether another caller has already
   // made the kernel or choice. `isDone` is called each time the lease of another holder has ended, and once more after
-  // this caller has taken the lease, because another holder may have come and gone between two calls of `look`.
+  // this caller has taken the lease, because another caller may have taken and released the lease between two calls of
+  // `look`.
   Outcome acquire(std::chrono::milliseconds longest, const std::function<bool()> &isDone,
                   const std::function<bool()> &stop = {});
 

@@ -1,15 +1,15 @@
 // Finds out whether a file system supports file locks at all. A file system without a lock service may report that
-// another process has locked the file (ENOLCK becomes SQLITE_BUSY), and waiting for that process would be in vain.
-// Thread-safety: lock_probe.h has only pure functions of the file system.
+// another process has locked the file (ENOLCK becomes SQLITE_BUSY), and a caller would wait in vain for that process.
+// Thread-safety: canLockBeside may be called by many threads at once.
 #pragma once
 
 #include <filesystem>
 
 namespace nsa {
 
-// Makes a new file with a random name in the folder of `path`, and locks it. No other process can have locked the new
-// file, so the answer that it is locked means that the file system does not support locks. canLockBeside takes a
-// fraction of a second. It returns false only after several answers that the new file is locked.
+// Makes a new file with a random name in the folder of `path`, and tries to lock it several times. No other process can
+// have locked the new file. If sqlite reports at every attempt that the new file is locked or that locks are missing,
+// the file system does not support locks, and canLockBeside returns false. canLockBeside takes a fraction of a second.
 bool canLockBeside(const std::filesystem::path &path);
 
 } // namespace nsa

@@ -1,9 +1,9 @@
 // A pack in use: a read-only file of kernels, choices and routes that is made once and then shipped. The digest of a
-// pack is checked when the pack is opened. Later lookups return only rows from which that digest was computed
-// (cache/pack_index.h): a kernel whose own digest has changed since then counts as not found.
-// Thread-safety: many threads may call all functions of a Pack at once. A pack survives a fork in parent and child.
-// After a fork each process opens the pack anew with its next call; if the path names another file by then, the process
-// no longer uses the pack.
+// pack is checked when the pack is opened. Later lookups return only rows that the pack had when its digest was checked
+// (cache/pack_index.h). A kernel whose row in the file has changed since the pack was opened counts as not found.
+// Thread-safety: many threads may call all functions of a Pack at once. After a fork, parent and child may both use the
+// pack: each process opens the pack's file again in its next call. If the path names another file by then, the process
+// stops using the pack.
 #pragma once
 
 #include "cache/kernel_store.h"
@@ -26,7 +26,7 @@ public:
   std::optional<StoredChoice> findChoice(const std::string &problem, const std::string &device);
   std::optional<StoredKernel> findKernel(const std::string &content);
   std::optional<StoredRoute> findRoute(const std::string &family, const std::string &device, const std::string &name);
-  // Appends the choices of an operator, and sets the field `layer` of each to `layer`.
+  // Appends the pack's choices for an operator to `choices`, and sets the field `layer` of each to `layer`.
   void summarizeChoices(const std::string &op, int layer, std::vector<ChoiceSummary> &choices);
 
   // All routes in ascending order of family, device and name, without evidence.

@@ -54,10 +54,11 @@ private:
   bool isSignedByOneOf(const std::vector<PublicKey> &keys) const;
 };
 
-// Returns whether the file's header is the header of a pack. If a file is no pack, the caller may open it as a
-// database, and that gives an error which says what is wrong with the file. If other users may write or replace a file,
-// isPackFile does not open it and returns false. The file is not read through a C++ stream, because closing the stream
-// would drop the locks that this process holds on the same file as a database (cache/sqlite.h).
+// Returns whether the file's header is the header of a pack. If isPackFile returns false, the caller may open the file
+// as a database. If the file is no database either, the error of opening it says what is wrong with the file. If other
+// users may write or replace a file, isPackFile does not open it and returns false. The file is not read through a C++
+// stream, because closing the stream would drop the locks that this process holds on the same file as a database
+// (cache/sqlite.h).
 bool isPackFile(const std::string &path);
 
 // The error whose text is "pack 'P' is not used: ...".

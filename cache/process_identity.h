@@ -1,5 +1,6 @@
 // Identifies a process so that another process can find out whether it is still running. A process id alone does not
-// identify a process: the system uses ids again, and an id means nothing on another machine or in another container.
+// identify a process: the system reuses the ids of ended processes, and an id means nothing on another machine or in
+// another container.
 // Thread-safety: values and pure functions.
 #pragma once
 
@@ -19,7 +20,7 @@ struct ProcessIdentity {
 };
 
 // Returns whether a process of this host has ended. A zombie process, which its parent has not reaped yet, counts as
-// ended. The answer is false if it is not known whether the process has ended.
+// ended. hasEnded returns false if it cannot find out whether the process has ended.
 bool hasEnded(const ProcessIdentity &process);
 
 } // namespace nsa

@@ -14,7 +14,7 @@ int readRoute(sqlite::Connection &connection, const std::string &family, const s
               const std::string &name, std::optional<StoredRoute> &route);
 // Lists all routes in ascending order of family, device and name.
 int listRouteRows(sqlite::Connection &connection, std::vector<StoredRoute> &routes);
-// Replaces the route and its evidence.
+// Stores a route and its evidence, and replaces a stored route of the same family, device and name.
 int writeRouteRow(sqlite::Connection &connection, const StoredRoute &route);
 
 } // namespace nsa

@@ -69,7 +69,7 @@ struct KernelSummary {
   Digest::Bytes digest{}; // as its row says; not checked against the binary
 };
 
-// A choice without its evidence, and some fields from the row of its kernel.
+// A stored choice without its evidence, together with some fields of the chosen kernel's row.
 struct ChoiceSummary {
   std::string problem, device, content;
   bool tuned = false;

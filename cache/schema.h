@@ -1,7 +1,7 @@
 // The schema of a kernel database, and the two header fields by which a file is recognised: sqlite's application_id
 // says "a kernel database" or "a pack", and user_version is the version of the schema. docs/cache_format.md describes
 // every column.
-// Thread-safety: none, like the connection.
+// Thread-safety: one thread at a time may use a connection.
 #pragma once
 
 #include "cache/file_system.h"
@@ -30,19 +30,20 @@ enum class FileVerdict {
 // Returns whether an extended result code of sqlite says that the file system cannot lock the file.
 bool isLackOfLocks(int code);
 
-// Returns the verdict on a file that follows from the result code of sqlite while the file is being opened. SQLITE_OK
-// gives kUsable.
+// Converts the result code that sqlite returned while a file was opened or read into a FileVerdict. SQLITE_OK gives
+// kUsable.
 FileVerdict verdictOf(int code);
 
 // Checks that the file's header is of the given kind, or that the file is an empty database; a file of any other kind
-// must not be changed. Returns kUsable, kForeign, kNewer (databases only), or the verdict that follows from a failed
-// read. Waits for a locked file until `end`.
+// must not be changed. checkHeader returns kUsable, kForeign, kNewer (databases only), or verdictOf(code) if a read
+// failed. checkHeader waits for a locked file until `end`.
 FileVerdict checkHeader(const sqlite::Connection &connection, FileKind kind, std::chrono::steady_clock::time_point end);
 
-// Checks that the file is a kernel database, and sets the options of the connection. With `mayWrite` it makes the
-// schema in an empty file and brings an older schema up to date. A database with an older schema that cannot be written
-// is read as it is. A file of another program, or with a newer schema version, is not changed. Opening waits for a
-// locked file until `end`; later operations wait for five seconds each.
+// Checks that the file is a kernel database, and sets the options of the connection. If `mayWrite` is true,
+// adoptDatabase makes the schema in an empty file and brings an older schema up to date. A database with an older
+// schema that cannot be written is read as it is. A file of another program, or with a newer schema version, is not
+// changed. adoptDatabase waits for a locked file until `end`. Each later operation on the connection waits for a lock
+// for at most five seconds.
 FileVerdict adoptDatabase(sqlite::Connection &connection, bool mayWrite, Journal journal,
                           std::chrono::steady_clock::time_point end);
 

@@ -1,6 +1,6 @@
 // The Ed25519 keys that sign packs, and the files in which the keys are kept: one line, with a name and hexadecimal
 // digits. A digest finds damage. A digest cannot say who made a pack; only a signature can.
-// Thread-safety: values; the functions may be called from any thread.
+// Thread-safety: keys are plain values, and the functions may be called from any thread.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -25,8 +25,8 @@ struct PublicKey {
   // Parses a line of a key file, or only the hexadecimal digits of a key. `field` is the field that an error names,
   // and `text` is the value.
   static Result<PublicKey> parse(const std::string &field, std::string_view text);
-  // Reads a key file. A file of a public key must be a file that only root or this user can write, as the packs that
-  // its key vouches for must be: a key that any user could have put there proves nothing.
+  // Reads a key file. `read` refuses a key file that anyone but root and this user can write, because a signature by a
+  // key that another user may have put there proves nothing.
   static Result<PublicKey> read(const std::string &path);
   bool verifies(std::span<const std::byte> message, const Signature &signature) const;
   bool operator==(const PublicKey &) const = default;
@@ -60,8 +60,9 @@ struct SignatureRules {
   std::vector<PublicKey> trusted{};
 };
 
-// Makes the rules for signatures from files of public keys. If a key file cannot be used, this is an error where a
-// signature is required, and otherwise a line of `warnings`; the other keys are used all the same.
+// Makes the rules for signatures from files of public keys. If a signature is required, a key file that cannot be used
+// is an error. If no signature is required, a key file that cannot be used adds a line to `warnings`, and the keys of
+// the other files are used.
 Result<SignatureRules> readSignatureRules(bool requireSignature, const std::vector<std::string> &keyFiles,
                                           std::vector<std::string> &warnings);
 

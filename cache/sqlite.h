@@ -3,7 +3,7 @@
 // The schema in a database file is SQL that the writer of the file chose. A new connection has guard limits: sqlite may
 // read the file's schema, but no SQL of the schema can run for long. `liftGuard` removes the guard limits once the
 // schema is known (cache/known_schema.h).
-// Thread-safety: a connection has none; the store's mutex guards a connection and its queries.
+// Thread-safety: a connection is not thread-safe. The store's mutex guards a connection and its queries.
 #pragma once
 
 #include "runtime/base/file_limit_signal.h"
@@ -34,17 +34,17 @@ public:
   // Opens a database. If a file cannot be opened, the connection is empty and `result` has sqlite's code. `flags` are
   // those of sqlite3_open_v2.
   static Connection open(const std::string &name, int flags, int &result);
-  // Opens a file that does not change. An immutable connection takes no lock, and creates no journal or log in the
-  // folder of the file.
+  // Opens a file that no process writes while the connection is open. An immutable connection takes no lock, and
+  // creates no journal or log in the folder of the file.
   static Connection openImmutable(const std::string &path, int &result);
   explicit operator bool() const { return handle != nullptr; }
   void close();
-  // Forgets the connection without touching its file. The child of a fork calls this function, because closing the
-  // connection would write the log into the parent's file and delete the log.
+  // Forgets the connection without touching its file. The child of a fork calls `abandon`, because `close` would write
+  // the log into the parent's file and delete the log.
   void abandon();
 
   // `liftGuard` may be called only if the schema is known, or if the caller is about to make it. After `liftGuard` only
-  // the limits of the sqlite library itself hold.
+  // the limits of the sqlite library itself apply.
   void liftGuard();
   // Limits the work of every statement to an amount that follows from the file's size. A statement ends with
   // SQLITE_INTERRUPT if it takes more steps, or reads more bytes of values, than a correct file of this size can need.
@@ -55,7 +55,8 @@ public:
   int64_t mostBytes() const { return work ? work->bytes : std::numeric_limits<int64_t>::max(); }
 
   void setBusyTimeout(std::chrono::milliseconds timeout);
-  // After this call, `close` leaves the write-ahead log on disk, without copying its content into the database file.
+  // After `leaveFileAlone`, `close` leaves the write-ahead log on disk and does not copy the log into the database
+  // file.
   void leaveFileAlone();
 
   int execute(const char *sql);
@@ -64,10 +65,9 @@ public:
   bool isReadOnly() const;
   // Returns whether the path of the open file now names another file, or no file.
   bool hasMoved() const;
-  // Reads the first bytes of the file, or fewer when it is shorter. If another process is writing the file, the
-  // function that reads the first bytes returns SQLITE_BUSY. Reading the first bytes looks at no log, changes nothing,
-  // and takes no lock on an immutable file. The bytes are read through sqlite's own descriptor, because closing another
-  // descriptor would drop all locks of the process.
+  // Reads the first bytes of the file, or fewer when it is shorter. If another process is writing the file, `readHead`
+  // returns SQLITE_BUSY. `readHead` reads no log, changes nothing, and takes no lock on an immutable file. The bytes
+  // are read through sqlite's own descriptor, because closing another descriptor would drop all locks of the process.
   int readHead(std::span<std::byte> head, size_t &size) const;
   // Makes `target` a copy of this database, whatever `target` contained.
   int copyTo(Connection &target) const;
@@ -138,7 +138,8 @@ public:
   Query &bind(int parameter, int64_t value);
   Query &bind(int parameter, double value);
 
-  // `step` returns true while there is a row. After the last row, `code()` says whether the query ended well.
+  // `step` returns true while there is a row. After the last row, `code()` says whether the query ended without an
+  // error.
   bool step();
   // Runs a statement that gives no rows.
   int run();

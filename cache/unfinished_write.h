@@ -18,9 +18,10 @@ bool hasJournal(const std::filesystem::path &path);
 // Undoes the write of a writer that died: the file becomes what it was before. takeBackUnfinished waits for a locked
 // file until `end`. kUsable means that the write is undone or that there is nothing to undo, for example because
 // another process has just done it. kUnreachable means that this process has no right to undo the write, or that the
-// writer may still live. Whether the writer lives matters for a `journal` of network file systems: hosts do not always
-// see each other's locks, so a journal on a network file system must not have changed for a minute. A verdict other
-// than kUsable and kUnreachable says why the file cannot be used as a database; the file was not changed.
+// writer may still live. On a network file system, hosts do not always see each other's locks, so a lock does not show
+// whether the writer is alive. If `journal` is kRollback, the mode for network file systems, takeBackUnfinished undoes
+// a write only if the journal file has not changed for a minute. A verdict other than kUsable and kUnreachable says why
+// the file cannot be used as a database; the file was not changed.
 FileVerdict takeBackUnfinished(const std::filesystem::path &path, Journal journal,
                                std::chrono::steady_clock::time_point end);
 

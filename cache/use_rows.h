@@ -22,8 +22,8 @@ public:
   // Removes the kernels from the log whose use on this day is already recorded in the file. Returns sqlite's own code.
   int leaveOutKnown(sqlite::Connection &connection, int64_t day);
   bool isEmpty() const { return contents.empty(); }
-  // Writes the recorded uses into the table `uses`, within the caller's transaction. The use of a kernel that is no
-  // longer in the file is not written. Returns sqlite's own code.
+  // Writes the recorded uses into the table `uses`, within the caller's transaction. `write` leaves out kernels that
+  // are not in the table `kernels`. Returns sqlite's own code.
   int write(sqlite::Connection &connection, int64_t day) const;
   // `clear` must be called after the transaction was committed.
   void clear() { contents.clear(); }

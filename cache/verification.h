@@ -26,7 +26,8 @@ Verification verifyCache(const std::string &path, const SignatureRules &rules);
 enum class Databases { kAccepted, kRefused };
 
 // Opens a file whose rows are to be copied. A pack with any fault is an error: a pack is always written as a whole, and
-// its rows are trusted after they were copied. A damaged row of a database is no error; the caller does not copy it.
+// its rows are trusted after they were copied. A database with damaged rows is not an error: the caller copies only the
+// undamaged rows.
 Result<CacheFile> openSource(const std::string &path, const SignatureRules &rules, Databases databases);
 
 } // namespace nsa

@@ -41,11 +41,11 @@ public:
   // Compiles the kernels on all cores and loads them. A kernel that is already loaded is skipped.
   Status load(const std::vector<MicroSource> &sources);
   // How many bytes of registers a loaded kernel spills to memory. A kernel that spills registers gives no valid rate,
-  // because its accesses to memory are timed too.
+  // because the memory accesses of the spills are timed too.
   int spilledBytes(const MicroSource &source) const;
 
-  // Enqueues a loaded kernel `times` times, with nothing between the calls of the driver. `parameters` point to the
-  // kernel's arguments in order.
+  // Enqueues a loaded kernel `times` times, without any other driver call between the launches. `parameters` point to
+  // the kernel's arguments in order.
   Status launch(const MicroSource &source, const MicroLaunch &launch, std::vector<void *> parameters,
                 int times = 1) const;
   // Returns how many clusters of a launch the GPU can hold at one time.
@@ -57,8 +57,8 @@ public:
   // Measures the work that `enqueue` puts on the stream, and returns the milliseconds of `samples` runs; two runs
   // before them do not count.
   Result<std::vector<double>> time(int samples, const std::function<Status()> &enqueue) const;
-  // Runs `enqueue` once for each sample, and lets `reduce` make one number of the `count` numbers that the kernel
-  // writes into `clocks`.
+  // Runs `enqueue` `samples` times, after two runs that do not count. In each run the kernel writes `count` numbers of
+  // clock cycles into `clocks`, and `reduce` turns them into the run's result.
   Result<std::vector<double>> clocks(int samples, const tools::Buffer &clocks, size_t count,
                                      const std::function<Status()> &enqueue,
                                      const std::function<double(const std::vector<int64_t> &)> &reduce) const;

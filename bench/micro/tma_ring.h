@@ -1,4 +1,5 @@
-// The parameters of the ring of TMA boxes (kernels/tma_ring.cu), and the bytes per second that it delivers.
+// The microbenchmark of TMA loads (kernels/tma_ring.cu): a kernel loads TMA boxes into a ring of buffers in shared
+// memory. This header has the parameters of the ring and measures the bytes per second that arrive in shared memory.
 // Thread-safety: one thread.
 #pragma once
 
@@ -21,7 +22,8 @@ struct RingJob {
 };
 
 MicroSource ringSource(const RingJob &job);
-// Returns the terabytes per second that arrive in shared memory. `memory` has the size of the job's footprint.
+// Returns, for each sample, the terabytes per second that arrive in shared memory. The boxes are read from `memory`,
+// which must have at least `job.footprintMb` MiB.
 Result<std::vector<double>> ringRate(MicroDevice &device, int samples, const tools::Buffer &memory, const RingJob &job);
 // The job's parameters as columns of a result row.
 nlohmann::ordered_json ringColumns(const RingJob &job);

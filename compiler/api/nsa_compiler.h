@@ -103,8 +103,8 @@ typedef struct nsa_compiler_api {
   void (*destroy)(nsa_compiler_result *result);
 } nsa_compiler_api;
 
-/* nsa_compiler_get_api is the only function that libnsa_compiler.so exports. It returns NULL if
- * the library does not implement version `abi_version` of the interface. */
+/* nsa_compiler_get_api is the only function that libnsa_compiler.so exports. nsa_compiler_get_api
+ * returns NULL if the library does not implement version `abi_version` of the interface. */
 const nsa_compiler_api *nsa_compiler_get_api(uint32_t abi_version);
 
 #ifdef __cplusplus

@@ -1,8 +1,9 @@
-// Assigns each tile of a function an offset in scratch memory, in two steps. In the first step, values that are never
-// alive at the same time are merged into one buffer if they are of these kinds: the value of a loop with its initial
-// and next values, the results of an scf.if with the values that its arms yield, a dot with its accumulator, and a map
-// with its first operand of the same storage. In the second step, buffers whose lifetimes do not overlap share the same
-// memory. A value that is defined outside of a loop and used in it is alive during all iterations of the loop.
+// Assigns each tile of a function an offset in scratch memory, in two steps. The first step merges two values into one
+// buffer if the two values are never alive at the same time and one of them is computed or copied from the other. The
+// first step considers four kinds of pairs: a loop-carried value and its initial or next value, a result of an scf.if
+// and the value that an arm yields for the result, a dot and its accumulator, and a map and an input of the same
+// storage. In the second step, buffers whose lifetimes do not overlap share the same memory. A value that is defined
+// outside of a loop and used in the loop is alive during all iterations of the loop.
 // Thread-safety: a BufferPlan is owned by one lowering and immutable after `make`.
 #pragma once
 
@@ -20,17 +21,20 @@
 namespace nsa::cpu {
 
 // Returns whether all elements of the tile are zero constants. A tile.dot whose accumulator is a tile of zeros starts
-// in cleared registers, and the tile of zeros needs no memory.
+// with cleared registers, so the tile of zeros needs no memory.
 bool isZeroTile(mlir::Value tile);
 
-// Returns the tile.map that computes `tile` if the dots can apply the map themselves: only dots read its result, only
-// as their accumulator, and the map changes a single tile of the result's shape, with values per row as its only other
-// operands. Returns null in all other cases. A dot applies such a map to each sum with which it starts, so the result
-// of the map needs no memory.
+// Returns the tile.map that computes `tile`, if a tile.dot can apply the map in registers to the sums with which the
+// dot starts. If a tile.dot applies a map in registers, the result of the map needs no memory. There are three
+// conditions, and accumulatorMap returns null if one of the three does not hold. The first condition is that each use
+// of the map's result is the accumulator of a tile.dot. The second condition is that the map reads exactly one matrix,
+// which holds floats and has the storage of the map's result; the other inputs of the map are scalars or hold one value
+// per row. The third condition is that the map uses neither the row number nor the column number.
 tile::MapOp accumulatorMap(mlir::Value tile);
 
-// Returns the tile in memory with whose elements the sums of a dot start: the accumulator of the dot, or the tile that
-// the accumulator's map reads. Returns null if there is no such tile.
+// Returns the tile in memory from which a tile.dot loads its sums at the start. The tile is the accumulator of the dot
+// or, if accumulatorMap finds a map for the accumulator, the matrix that the map reads. Returns null if the sums of the
+// dot start from zero.
 mlir::Value accumulatorSource(tile::DotOp dot);
 
 // A copy of a whole tile from one offset in scratch memory to another.
@@ -42,11 +46,12 @@ struct TileCopy {
 
 class BufferPlan {
 public:
-  // Plans the buffers of a function. The tiles of the function must have layouts. The regions in the function must
-  // belong to scf.if, scf.for or tile operations.
+  // Plans the buffers of `function`. All tiles in `function` must have layouts. All regions in `function` must belong
+  // to scf.if, scf.for or tile operations.
   static BufferPlan make(mlir::func::FuncOp function, int64_t lanes);
 
-  // Returns false for a tile that no operation reads from memory. A tile without a buffer has no offset.
+  // Returns whether the plan has a buffer for `tile`. A tile that no operation reads from memory has no buffer. The
+  // functions offsetOf() and storageOf() must not be called for a tile without a buffer.
   bool hasBuffer(mlir::Value tile) const { return indices.contains(tile); }
   // The byte offset of the tile in scratch memory, a multiple of 64.
   int64_t offsetOf(mlir::Value tile) const { return offsets[buffer[indices.at(tile)]]; }
@@ -54,8 +59,9 @@ public:
   // The bytes of scratch memory for all tiles, including the temporary copies that are needed when tiles swap places.
   int64_t scratchBytes() const { return tileBytes + asideBytes; }
 
-  // Returns the copies that give the tiles in `to` the values of the tiles in `from`, in an order that has the effect
-  // of copying all tiles at once. Values that are not tiles are skipped.
+  // Returns the copies that give the tiles in `to` the values of the tiles in `from`. The copies are ordered so that
+  // running them one by one has the effect of copying all tiles at once. The function copies() ignores values of `to`
+  // that have no buffer.
   std::vector<TileCopy> copies(mlir::ValueRange to, mlir::ValueRange from) const;
 
 private:
@@ -77,8 +83,9 @@ private:
   std::vector<TileStorage> storages;    // by value
   std::vector<int> buffer;              // by value: the value that stands for its buffer
   std::vector<llvm::BitVector> members; // by buffer: its values
-  // `conflicts` and `apart` have one entry per buffer: `conflicts` are values that must not be in the buffer, and
-  // `apart` are values whose buffers must not overlap with it.
+  // `conflicts` and `apart` have one entry per buffer. `conflicts[b]` is the set of values that must not be merged into
+  // buffer b. `apart[b]` is the set of values that may be merged into buffer b. Two buffers must not overlap in memory
+  // if one of them holds a value in the `conflicts` or the `apart` of the other buffer.
   std::vector<llvm::BitVector> conflicts;
   std::vector<llvm::BitVector> apart;
   std::vector<int64_t> offsets; // by buffer
@@ -86,8 +93,9 @@ private:
   int64_t asideBytes = 0;
 };
 
-// Calls `visit(to, from)` for each group of values that an operation passes on at once: the initial values of a loop,
-// the values that its body yields, and the values that the arms of a branch yield.
+// Calls visit(to, from) for each list of values `from` that `op` assigns to a list of values `to` at once. An scf.for
+// assigns its initial values and the values that its body yields to its loop-carried values. An scf.if assigns the
+// values that each arm yields to its results.
 void forEachHandover(mlir::Operation *op, llvm::function_ref<void(mlir::ValueRange, mlir::ValueRange)> visit);
 
 } // namespace nsa::cpu

@@ -1,5 +1,5 @@
-// Lowers tile.reduce and tile.shift for tiles that are stored as panels of columns (see TileStorage.h). Each column of
-// such a panel is one vector. Thread-safety: as the CpuBuilder.
+// Lowers tile.reduce and tile.shift for tiles that are stored as panels (see TileStorage.h). A panel is a group of
+// `lanes` rows, and each column of a panel is one vector. Thread-safety: as the CpuBuilder.
 #pragma once
 
 #include "compiler/cpu/CpuBuilder.h"
@@ -17,8 +17,9 @@ struct ColumnSource {
 // Reduces each row of the source. `result` points to a tile that receives one value per row.
 void lowerReduce(CpuBuilder &b, tile::ReduceKind kind, const ColumnSource &source, mlir::Value result);
 
-// Moves the columns of the source by one. `first` points to a tile that holds the new first column of the result, one
-// value per row. `result` is stored like `source.tile`, but in a different buffer.
+// Moves every column of the source one place to the right and drops the last column. `first` points to a tile that
+// holds the first column of the result, one value per row. `result` is stored like `source.tile`, but in a different
+// buffer.
 void lowerShift(CpuBuilder &b, const ColumnSource &source, mlir::Value first, mlir::Value result);
 
 } // namespace nsa::cpu

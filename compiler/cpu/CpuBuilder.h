@@ -1,6 +1,6 @@
 // Builds the operations of generated CPU code: counted loops, addresses, and vectors of the target's width. A
 // CpuBuilder is used for the lowering of one function.
-// Thread-safety: a CpuBuilder is used by one thread, as its MLIRContext.
+// Thread-safety: only the thread that uses the MLIRContext of a CpuBuilder may use the CpuBuilder.
 #pragma once
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -59,7 +59,8 @@ public:
   // body is a register plus a constant.
   void walk(int64_t count, llvm::ArrayRef<Cursor> cursors,
             llvm::function_ref<void(mlir::Value, mlir::ValueRange)> body);
-  // A walk with loop-carried values. The body returns the values that the carried values have in the next iteration.
+  // A walk with loop-carried values. `body` receives the loop-carried values of an iteration and returns the values for
+  // the next iteration.
   llvm::SmallVector<mlir::Value>
   walk(int64_t count, llvm::ArrayRef<Cursor> cursors, mlir::ValueRange carried,
        llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange, mlir::ValueRange)> body);

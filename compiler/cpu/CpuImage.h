@@ -20,7 +20,8 @@ struct CpuImage {
 
 inline constexpr int64_t kImageAlignment = 64;
 
-// `object` is an x86-64 ELF relocatable object. `entry` is the name of the function that is called.
+// `object` is an x86-64 ELF relocatable object. `entry` is the name of a function in `object`, and
+// CpuImage::entryOffset is the offset of this function in the image.
 Result<CpuImage> makeCpuImage(std::string_view object, std::string_view entry);
 
 } // namespace nsa::cpu

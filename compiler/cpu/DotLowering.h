@@ -9,26 +9,27 @@
 
 namespace nsa::cpu {
 
-// The accumulators in the innermost loop of a matrix product: `panels` vectors of rows by `columns` columns, which stay
-// in registers.
+// The block of accumulators that the innermost loop of a matrix product keeps in registers: `panels` times `columns`
+// vectors. Each vector holds one column of a panel of rows (TileStorage.h).
 struct MicroTile {
   int64_t panels = 1;
   int64_t columns = 1;
   bool operator==(const MicroTile &) const = default;
 };
 
-// Estimates the time of each shape by counting instructions, and returns, among the shapes that are about as fast as
-// the fastest, the MicroTile with the least code. Every shape that is considered leaves registers for the operands,
-// because spilled accumulators halve the speed.
+// Chooses the MicroTile for a matrix product. The time of each MicroTile is estimated by counting instructions. Of all
+// MicroTiles that are about as fast as the fastest MicroTile, the function returns the MicroTile with the least code.
+// Only MicroTiles that leave registers for the operands are considered, because spilled accumulators halve the speed.
 MicroTile chooseMicroTile(int64_t lanes, int64_t panels, int64_t columns, bool masked);
 
 struct DotOperands {
   mlir::Value a; // pointers
   mlir::Value b;
   mlir::Value acc; // null: sums start from zero
-  // If `start` is given, each sum of the product starts from the value that `start` computes from the accumulator's
-  // vectors. The argument `rows` of `start` is `firstRows` advanced by as many vectors as the panel is behind the first
-  // panel.
+  // A function that computes the first values of the product's sums from the accumulator's vectors; if `start` is null,
+  // the sums start from the accumulator's vectors themselves. Each call of `start` computes the sums of one panel, and
+  // `panel` holds the accumulator's vectors of this panel. The argument `rows` of `start` is a pointer: for panel
+  // number n it is `firstRows` plus n times the size of a vector.
   llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange panel, mlir::Value rows)> start;
   mlir::Value firstRows;
   mlir::Value result;
@@ -39,7 +40,8 @@ struct DotOperands {
   bool zeroAnnihilates = false;
 };
 
-// `acc` and `result` may be the same buffer; the caller then passes the same mlir::Value for both.
+// `acc` and `result` of `dot` may be the same buffer; in this case the caller passes the same mlir::Value for `acc` and
+// for `result`.
 void lowerDot(CpuBuilder &b, const DotOperands &dot);
 
 } // namespace nsa::cpu

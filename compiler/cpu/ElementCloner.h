@@ -1,6 +1,6 @@
 // Copies the scalar operations of a template, either as scalar code or as vector code for all lanes. Values of 16-bit
-// float types are held as f32 and rounded to 16 bits after each operation that produces one. No operation on a 16-bit
-// float type is passed to LLVM, because LLVM would call compiler-rt for it.
+// float types are held as f32. After each operation whose result has a 16-bit float type, the result is rounded to 16
+// bits. No operation on a 16-bit float type is passed to LLVM, because LLVM would call compiler-rt for it.
 // Thread-safety: as the CpuBuilder.
 #pragma once
 
@@ -20,8 +20,8 @@ public:
   // be copied is an error with a diagnostic that names the operation.
   mlir::LogicalResult clone(mlir::Operation &op, mlir::IRMapping &mapping);
 
-  // Returns the value that stands for `value` in the copied code. In a vector region, the copy of a scalar from outside
-  // of the region is a vector.
+  // Returns the value that stands for `value` in the copied code. In vector code, `lookup` broadcasts a scalar to all
+  // lanes of a vector.
   mlir::Value lookup(mlir::Value value, mlir::IRMapping &mapping);
 
 private:

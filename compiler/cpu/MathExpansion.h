@@ -1,6 +1,7 @@
-// Expands exp2, log2, erf and the rounding to 16-bit floats into plain arithmetic. Because of this expansion, an image
-// calls neither libm nor compiler-rt, and every feature level computes the same bits. The arguments of expandExp2,
-// expandLog2 and expandErf are f32 or vectors of f32.
+// Expands exp2, log2, erf and the rounding to 16-bit floats into plain arithmetic. Because exp2, log2, erf and rounding
+// are plain arithmetic, a compiled CPU kernel calls neither libm nor compiler-rt. The plain arithmetic also gives the
+// same bits on CPUs with different instruction sets. The arguments of expandExp2, expandLog2 and expandErf are f32 or
+// vectors of f32.
 // Thread-safety: as the CpuBuilder.
 #pragma once
 

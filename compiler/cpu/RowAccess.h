@@ -1,6 +1,6 @@
 // Lowers tile.load and tile.store: copies rows between tensors and tiles in scratch memory, and converts the elements.
-// A tile that is stored as panels is first copied row by row into a staging area of one panel, and then transposed in
-// registers. The code reads and writes only rows and columns that exist in the tensor.
+// A tile that is stored as panels (TileStorage.h) is first copied row by row into a staging area of one panel, and then
+// transposed in registers. The generated code accesses only rows and columns that exist in the tensor.
 // Thread-safety: as the CpuBuilder.
 #pragma once
 

@@ -1,8 +1,10 @@
 // Lowers the operations on lists of the best columns (tile.top_create, top_insert, top_next) to loops of vector
-// instructions. For each slot of the lists, a panel of `lanes` rows keeps two vectors: the ranks and the column
-// numbers. The best slot is first. The rank of a score is an integer; a higher score has a higher rank (see rankOf). If
-// a column does not enter the list of any row of the panel, it costs one comparison. A column that enters at least one
-// list is compared with slot after slot and swapped with each worse column.
+// instructions. Each row of a tile has a list, and the rows are processed in panels of `lanes` rows. Each slot of the
+// lists of a panel is two vectors: the ranks and the column numbers in this slot, one element per row. The best slot is
+// first. The rank of a score is an integer; a higher score has a higher rank (see rankOf). A new column is first
+// compared with the worst slot of the lists, and if no row's list takes the column, this vector comparison is its whole
+// cost. If the new column enters the list of at least one row, a loop over all slots inserts it: the loop swaps the new
+// column with each worse column.
 // Thread-safety: as the CpuBuilder.
 #pragma once
 
@@ -18,7 +20,7 @@ namespace nsa::cpu {
 
 class TopLowering {
 public:
-  // The lists of `function` begin at byte `offset` of scratch memory, a multiple of 64.
+  // The lists that `function` uses are stored in scratch memory from byte `offset` on. `offset` is a multiple of 64.
   TopLowering(CpuBuilder &b, mlir::func::FuncOp function, int64_t offset);
 
   // Returns the bytes of scratch memory that all lists take.
@@ -30,7 +32,8 @@ public:
   void next(tile::TopNextOp op, mlir::Value scratch, mlir::Value after, mlir::Value result);
 
 private:
-  // A column that is offered to the lists of a panel: for each row its rank and its column number.
+  // One column for each row of a panel, either a new column or the content of a slot: the vector of ranks and the
+  // vector of column numbers.
   struct Offer {
     mlir::Value rank, column;
   };

@@ -33,8 +33,8 @@ struct CudaExpression {
   Precedence precedence = Precedence::kPrimary;
 };
 
-// Returns the name of a type in emitted code, such as "int32", "float" or "bf16". The name of a type that emitted code
-// cannot use is empty.
+// Returns the name of a type in emitted code, such as "int32", "float" or "bf16". Returns an empty string for a type
+// that emitted code cannot use.
 llvm::StringRef cudaType(mlir::Type type);
 
 // The literal of a constant. For a constant whose type has no literals, the result is std::nullopt.

@@ -16,7 +16,8 @@ class CudaNames {
 public:
   CudaNames();
 
-  // A C++ block: the names that are declared during the lifetime of a Scope become free when the Scope is destroyed.
+  // A Scope stands for a block of C++ code. When a Scope is destroyed, the names that were declared during its lifetime
+  // become free.
   class Scope {
   public:
     explicit Scope(CudaNames &names) : names(names) { names.scopes.emplace_back(); }

@@ -11,7 +11,7 @@
 
 namespace nsa::cuda {
 
-// The text of the comment at the top of the emitted source. The comment does not change the code.
+// The text of the comment at the top of the emitted source. The emitted code does not depend on the KernelTitle.
 struct KernelTitle {
   std::string templateName;
   std::string op;
@@ -20,8 +20,9 @@ struct KernelTitle {
   std::string config; // "key_tile=64 ..."
 };
 
-// The module holds one function. Emitted CUDA C++ includes device headers by name; compiler/driver/DeviceSource.h
-// writes their text into it. The errors of a failed emission are in the diagnostics of the context.
+// `program` holds one function. The emitted source has `#include` lines for the device headers, which
+// compiler/driver/DeviceSource.h replaces with the text of the headers. If emitting fails, the errors are in the
+// diagnostics of the MLIRContext.
 mlir::FailureOr<std::string> emitCuda(mlir::ModuleOp program, const KernelTitle &title);
 
 } // namespace nsa::cuda

@@ -19,8 +19,8 @@
 
 namespace nsa::cuda {
 
-// A C++ call in pieces, so that the call can be broken over several lines. At most one argument of the call is a
-// lambda.
+// A C++ call, stored as its callee and its arguments, so that the emitter can print the call over several lines. At
+// most one argument of the call is a lambda.
 struct CudaCall {
   std::string callee;
   llvm::SmallVector<std::string> arguments;
@@ -53,7 +53,7 @@ private:
   mlir::LogicalResult emitLoopBody(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring, llvm::StringRef stage);
   mlir::LogicalResult emitPipelinedFor(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring);
   // Returns the scalars in the loop's body on which the asynchronous copies of an iteration depend, in program order. A
-  // scalar that only such copies use is added to onlyAhead.
+  // scalar that only the asynchronous copies use is also added to onlyAhead.
   llvm::SmallVector<mlir::Operation *> scalarsAhead(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring);
   mlir::LogicalResult emitFetch(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring, llvm::StringRef fetch);
 
@@ -108,13 +108,13 @@ private:
   // Maps each value to its emitted text: the name of a variable, a literal, or an expression that is written at the
   // value's only use.
   llvm::DenseMap<mlir::Value, CudaExpression> values;
-  // Variables that are already declared. The code that computes such a value assigns the variable and does not declare
-  // it again.
+  // Maps a value to a variable that the emitter has already declared for the value. The statement that computes the
+  // value then assigns to the declared variable instead of declaring a new one.
   llvm::DenseMap<mlir::Value, std::string> reserved;
   // Maps each tile.load to its variable in shared memory: a tile, or a ring of tiles.
   llvm::DenseMap<mlir::Operation *, std::string> sharedTiles;
-  // Scalars in the body of a pipelined loop that only the loop's asynchronous copies use. These scalars are computed
-  // next to the copies, ahead of the iteration that uses the copied tile.
+  // Scalars in the body of a pipelined loop that only the loop's asynchronous copies use. The emitted code computes
+  // these scalars where it starts the copies, some iterations before the iteration that reads the copied tile.
   llvm::DenseSet<mlir::Operation *> onlyAhead;
   // Asynchronous copies into shared memory that were started and for which no wait has been printed yet.
   llvm::SmallVector<tile::LoadOp> begun;

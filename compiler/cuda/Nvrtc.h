@@ -1,8 +1,8 @@
 // Loads NVRTC, NVIDIA's run-time compiler, with dlopen. NVRTC compiles CUDA C++ text to a cubin or PTX. Each library
 // file of NVRTC is opened at most once per process and never closed. The search for NVRTC reads no environment
 // variable; an error lists the file names that were tried. A library file of NVRTC is not opened if other users own it
-// or may write to it (runtime/base/trust.h). This rule holds even for a file that the caller named, because the name
-// may come from a configuration that was written when the folder was still safe.
+// or may write to it (runtime/base/trust.h). The owner and the permissions of a library file are checked even if the
+// caller named the file, because the name may come from a configuration that is older than the present permissions.
 // Thread-safety: `open` and `compile` may be called from many threads at once.
 #pragma once
 
@@ -32,8 +32,9 @@ class Nvrtc {
 public:
   enum class Output { kCubin, kPtx };
 
-  // Opens the first file among candidates() that is NVRTC. The error is kUnavailable if no file is NVRTC (the error
-  // lists each file with its reason), or if the driver is too old for NVRTC or for the code that NVRTC makes.
+  // Opens the first file of candidates() that is an NVRTC library. The error is kUnavailable if no file is an NVRTC
+  // library, or if the driver is too old for NVRTC or for the code that NVRTC makes. If no file is an NVRTC library,
+  // the error gives the reason for each file.
   static Result<const Nvrtc *> open(const NvrtcSearch &search);
 
   // The version of NVRTC, such as "13.0". A kernel stores the version of NVRTC in its manifest, and the kernel's
@@ -53,7 +54,7 @@ public:
 
 private:
   Nvrtc() = default;
-  // Opens one file. If the file is not NVRTC, `load` returns null and sets `reason`.
+  // Opens one file. If the file is not an NVRTC library, `load` returns null and sets `reason`.
   static const Nvrtc *load(const std::string &path, std::string &reason);
   Status checkArch(std::string_view arch) const;
 
@@ -65,7 +66,8 @@ private:
   std::vector<int> archs;
 };
 
-// Reads the report of ptxas on one kernel (--ptxas-options=-v). Unknown lines of the report are skipped.
+// Returns the numbers in the report that ptxas prints for one kernel (--ptxas-options=-v). The function
+// parsePtxasReport ignores lines of the report that it does not know.
 std::map<std::string, std::string> parsePtxasReport(std::string_view log);
 
 } // namespace nsa

@@ -1,5 +1,5 @@
-// The only list of the NVRTC functions that are looked up at run time. The entry points of NVRTC are declared in this
-// file instead of included from <nvrtc.h>, so that a build needs no CUDA toolkit. The C ABI of the declared NVRTC
+// The list of all NVRTC functions that the compiler looks up at run time. The entry points of NVRTC are declared in
+// this file instead of included from <nvrtc.h>, so that a build needs no CUDA toolkit. The C ABI of the declared NVRTC
 // functions has not changed since CUDA 11.1. NSA_NVRTC_SYMBOLS(X) calls X(member, symbol, parameters). Every function
 // of NVRTC returns an nvrtcResult (0: success).
 #pragma once

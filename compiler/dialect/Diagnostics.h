@@ -1,6 +1,6 @@
 // Collects the diagnostics of MLIR as text instead of printing them, because the compiler returns errors as values. A
-// Diagnostics object collects from its construction to its destruction.
-// Thread-safety: a Diagnostics object belongs to one MLIRContext and is used by one thread.
+// DiagnosticText object collects diagnostics from its construction to its destruction.
+// Thread-safety: a DiagnosticText object belongs to one MLIRContext and is used by one thread.
 #pragma once
 
 #include "mlir/IR/Diagnostics.h"

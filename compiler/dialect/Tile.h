@@ -34,24 +34,27 @@ inline constexpr llvm::StringLiteral kSharedOffsetAttr = "tile.shared_offset";
 inline constexpr llvm::StringLiteral kSharedBytesAttr = "tile.shared_bytes";
 inline constexpr llvm::StringLiteral kScratchBytesAttr = "tile.scratch_bytes";
 
-// The most columns that a list of best columns may hold (`sel_count` of the specification).
+// The greatest number of columns that a value of type tile.top may keep for each row. The specification limits
+// `sel_count` to the same number.
 inline constexpr int64_t kMostSlots = 64;
 
 // A tile is any value of tensor type.
 bool isTile(mlir::Value value);
 
-// Returns the layout of a tile. A tile that leaves an scf.for or scf.if has the layout of the operations that compute
-// it. A tile has no layout before the pass AssignLayouts, and a value that is not a tile never has a layout.
+// Returns the layout of a tile. A result of an scf.for or scf.if has the layout of the operation that computes it
+// inside the scf.for or scf.if. A tile has no layout before the pass AssignLayouts, and a value that is not a tile
+// never has a layout.
 std::optional<Layout> layoutOf(mlir::Value tile);
 
 // The range of tensor columns that a tile.load or a tile.store moves.
 struct TileColumns {
   int64_t width = 1; // columns of the tile
-  // The number of columns that exist in the tensor, if the number is known at compile time. If the number is not known,
-  // it is the run-time value `rowColumns`.
+  // The number of the tile's columns that exist in the tensor, if the number is known at compile time. If `count` is
+  // empty, the number of existing columns is computed at run time from `chunk` and `rowColumns`, which is the number of
+  // columns in a row of the tensor.
   std::optional<int64_t> count;
-  // If a row of the tensor is longer than a tile, the row is divided into chunks of `width` columns, and `chunk` is the
-  // number of the chunk in the tile. `chunk` is null if the tile begins at column 0 of the row.
+  // If a row of the tensor is longer than a tile, the row is divided into chunks of `width` columns, and the tile holds
+  // chunk number `chunk`. If the tile begins at column 0 of the row, `chunk` is null.
   mlir::Value chunk;
   mlir::Value rowColumns;
 };

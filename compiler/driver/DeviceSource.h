@@ -16,7 +16,7 @@ struct DeviceSource {
       headers; // the included headers in order of first inclusion; owned by the TemplateFiles
 };
 
-// Replaces each `#include` with the text of the file of that name in templates/device. A device header is written once,
+// Replaces each `#include` line by the text of the included file of templates/device. A device header is written once,
 // before the text of the file that includes it first. `file` is the file name that errors show. An include of a file
 // that is not in templates/device is an error, because kernels use no header of the CUDA toolkit.
 Result<DeviceSource> inlineDeviceLibrary(const std::string &source, const std::string &file,

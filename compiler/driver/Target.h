@@ -25,16 +25,17 @@ struct Target {
   // Returns the target with a name such as "sm_90a". The error for an unknown target name lists the known names.
   // The returned Target exists as long as the library is loaded.
   static Result<const Target *> find(std::string_view name);
-  // Returns whether a word of a template's `targets` line ("cpu", "gpu", an architecture) includes this target. A word
-  // that the compiler does not know includes no target.
+  // Returns whether this target is one of the targets that `word` stands for. `word` is a word of a template's
+  // `targets` line: "cpu", "gpu" or the name of an architecture. A word that the compiler does not know stands for no
+  // target.
   bool matches(std::string_view word) const;
-  // Returns whether a word of a template's `targets` line includes at least one target.
+  // Returns whether `word`, a word of a template's `targets` line, stands for at least one target.
   static bool knowsWord(std::string_view word);
 
-  // The hardware limits for one thread block of a GPU. A CPU has no such limits.
+  // Returns the hardware limits for one thread block. For a CPU, the limits are INT64_MAX.
   ResourceLimits limits() const;
-  // Returns the values that driverValues() (TemplateHeader.h) names, for one problem. `lanes` is the number of f32
-  // lanes in a vector of the CPU.
+  // Returns the values that driverValues() (TemplateHeader.h) names, for one operator and dtype. `lanes` is the number
+  // of f32 lanes in a vector of the CPU.
   Values values(Operator op, DType dtype, int lanes) const;
 };
 

@@ -17,8 +17,8 @@ namespace nsa {
 // template that errors show.
 Result<std::string> renderTemplate(std::string_view text, const std::string &file, const Values &values);
 
-// Replaces each name in the expression for which `values` has a number with that number. The manifest stores `grid`
-// after this replacement, so the launcher has to fill in only the lengths of a call.
+// Replaces each name in the expression by its number, if `values` has a number for the name. The compiler applies
+// bindKnownNames to the `grid` expressions in the manifest, so the launcher has to fill in only the lengths of a call.
 Result<Expression> bindKnownNames(const Expression &expression, const Values &values);
 
 } // namespace nsa

@@ -1,6 +1,7 @@
-// The header of a template: the `//!` lines at its top. They describe the template for the rest of the compiler
-// (docs/writing_a_template.md). The headers of tile programs and of hand-scheduled CUDA have the same grammar. A
-// TemplateHeader owns its texts. Errors in a header name the file, the line and the rule.
+// The header of a template: the `//!` lines at its top. The header of a template tells the compiler which problems the
+// template serves, which choices it has and how its kernels are launched (docs/writing_a_template.md). The headers of
+// tile programs and of hand-scheduled CUDA have the same grammar. A TemplateHeader owns its texts. The message for an
+// error in a header names the file, the line and the rule.
 // Thread-safety: a TemplateHeader is immutable after parsing.
 #pragma once
 
@@ -22,7 +23,7 @@ enum class TemplateKind {
   kHandScheduled, // CUDA text; declares its arguments and dynamic shared memory with `param` and `shared`
 };
 
-// The name of a value that the target provides; Target.h computes the value.
+// The name of a value that a template can use and that Target::values computes (Target.h).
 struct DriverValue {
   std::string_view name;
   bool isNumber;

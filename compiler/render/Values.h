@@ -1,6 +1,6 @@
 // The named values with which a template is rendered: values of the problem, values of the target, and values of `let`
-// and `choice` lines. Each value is stored as text. In an expression the text counts as an integer; the name of an
-// operator or a dtype counts as the number of its enumerator.
+// and `choice` lines. Each value is stored as text. In an expression the text must be an integer, or the name of an
+// operator or a dtype. The name of an operator or a dtype stands for the number of its enumerator.
 // Thread-safety: Values is a value type.
 #pragma once
 
@@ -18,8 +18,8 @@ public:
 
   // Returns the text of the value with this name, or null if no value has this name.
   const std::string *find(std::string_view name) const;
-  // Finds the number that `name` stands for in an expression. The name of an operator or a dtype stands for the number
-  // of its enumerator. `lookup` returns false if the name is unknown or the text of its value is not a number.
+  // Finds the number that `name` stands for in an expression: the number of the value with this name, or the number of
+  // the enumerator if `name` is an operator or a dtype. `lookup` returns false if `name` stands for no number.
   bool lookup(std::string_view name, int64_t &number) const;
 
 private:

@@ -1,5 +1,5 @@
-// Writes a spec as the JSON text that `nsa --config` reads, and a plan as the line of JSON that stands for it in a plan
-// record (plan_record.h) or in a workload's list of plans (docs/tuning.md).
+// Writes a spec as the JSON text that `nsa --config` reads. Writes a spec and maxima as one line of JSON for a plan
+// record (plan_record.h) or for a workload's list of plans (docs/tuning.md).
 // Thread-safety: pure functions.
 #pragma once
 

@@ -1,9 +1,9 @@
 // The status word that kernels set when sequence lengths or block lists in device memory break a rule
 // (docs/specification.md 2). A status word is two int32: {code, place}, where `place` is the number of the sequence.
-// The first report stays in the status word; later reports are
-// lost until the host clears the word. A kernel writes nothing for a sequence whose lengths break a rule, and writes 0
-// as the output of a query whose block list breaks a rule. Templates name the codes of the status word by number
-// (`tile.report`), so a number never changes its meaning.
+// The first report stays in the status word; later reports are lost until the host clears the word. A kernel writes
+// nothing for a sequence whose lengths break a rule, and writes 0 as the output of a query whose block list breaks a
+// rule. The source text of templates contains the codes as plain numbers (`tile.report`), so the number of a code must
+// never change.
 // Thread-safety: pure functions.
 #pragma once
 

@@ -1,10 +1,10 @@
 // Blocks the signal SIGXFSZ while an operation writes files. A write beyond the process's limit of file sizes
 // (RLIMIT_FSIZE) sends SIGXFSZ, which ends a process that does not handle it. While a FileLimitSignalHeld exists, a
-// write beyond the limit of file sizes only fails, with EFBIG. The first FileLimitSignalHeld of a thread makes four
-// system calls. While a FileLimitSignalHeld of a thread exists, further FileLimitSignalHeld objects of this thread make
-// no system call, so an operation of many writes makes one for all of its writes.
-// Thread-safety: a FileLimitSignalHeld blocks the signal only in the thread that makes it. A thread destroys its
-// FileLimitSignalHeld objects in the reverse order of their making.
+// write beyond the limit of file sizes only fails, with EFBIG. The outermost FileLimitSignalHeld of a thread makes four
+// system calls, and the FileLimitSignalHeld objects nested in it make none. An operation with many writes holds one
+// outer FileLimitSignalHeld for all its writes.
+// Thread-safety: a FileLimitSignalHeld blocks the signal only in the thread that makes it. A thread must destroy its
+// FileLimitSignalHeld objects in the reverse order of their construction.
 #pragma once
 
 #include <cerrno>

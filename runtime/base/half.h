@@ -1,5 +1,6 @@
-// Converts bf16 and fp16 to float and back, in integer arithmetic, rounding to nearest even. The results have the same
-// bits on every processor, whether or not it has instructions for bf16 and fp16. A uint16_t carries the value.
+// Converts bf16 and fp16 to float and back, in integer arithmetic, rounding to nearest even. The conversions give the
+// same bits on every processor, whether or not the processor has instructions for bf16 and fp16. A uint16_t holds the
+// bits of a bf16 or fp16 value.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -45,8 +46,8 @@ inline uint16_t floatToFp16(float value) {
   }
   if (magnitude < 0x33000000u) // below half of the least subnormal
     return static_cast<uint16_t>(sign);
-  // A subnormal fp16 counts units of 2^-24, so the mantissa is shifted right, and the bits that are shifted out decide
-  // how it is rounded.
+  // The value of a subnormal fp16 is a whole number of units of 2^-24. The mantissa is shifted right to count these
+  // units, and the bits that are shifted out decide how the number is rounded.
   uint32_t shift = 126u - (magnitude >> 23);
   uint32_t mantissa = (magnitude & 0x7fffffu) | 0x800000u;
   uint32_t kept = mantissa >> shift;

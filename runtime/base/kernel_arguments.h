@@ -157,8 +157,8 @@ struct ViewSlots {
   }
 };
 
-// An array of kCount views, indexed by the number of the view, in which most views are absent. An absent view costs
-// nothing when a SparseViews is made or copied.
+// An array of kCount views, most of which are usually absent. The constructors and the assignment do not write or copy
+// absent views, so that making and copying a SparseViews takes little time.
 template <size_t kCount> class SparseViews {
 public:
   SparseViews() {}
@@ -195,8 +195,8 @@ private:
   };
 };
 
-// The sizes that the formula of a kernel's grid may contain. Each of these sizes is an upper bound for one call, for
-// example the most sequences.
+// The sizes that the formula of a kernel's grid may contain. Each field of GridSizes is an upper bound for the calls
+// that use the grid; for example, `batch` is the greatest number of sequences.
 struct GridSizes {
   int64_t batch = 0;
   int64_t kvHeads = 0;
@@ -228,9 +228,9 @@ struct KernelCall {
   const ViewSlots &operator[](View view) const { return views[static_cast<size_t>(view)]; }
 };
 
-// The kernels `sequences` and `cache_sequences` make a table of the lengths in device memory. The table has one row of
-// kSequenceFields int32 for each sequence. The kernel `cache_sequences` adds a second row for each sequence, which
-// describes the sequence's new compressed blocks.
+// The kernels `sequences` and `cache_sequences` write a table of the sequence lengths to device memory. This table of
+// lengths has one row of kSequenceFields int32 for each sequence. The kernel `cache_sequences` adds a second row for
+// each sequence, which describes the sequence's new compressed blocks.
 inline constexpr int64_t kSequenceFields = 8;
 
 } // namespace nsa

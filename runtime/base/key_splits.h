@@ -14,17 +14,17 @@ namespace nsa {
 // Returns whether several programs share the keys of one query, as they do in a plan of decode with at most 8 queries
 // in each sequence.
 bool sharesKeys(const Spec &spec, const Maxima &maxima);
-// Returns whether the queries, counted over all sequences and kv heads, are so many that a few programs for each query
-// fill a device.
+// Returns whether a large GPU is full if four programs work on each pair of a query and a kv head. The queries of all
+// sequences are counted.
 bool hasManyQueries(const Spec &spec, const Maxima &maxima);
-// Returns what hasManyQueries returns, but for attention kernels in which one program computes 128 rows. A row of an
-// attention kernel is a pair of a query and one of the group's query heads.
+// Returns whether a large GPU is full if four programs work on each tile of 128 rows. A row is a pair of a query and a
+// query head. The rows of all sequences are counted.
 bool hasManyRows(const Spec &spec, const Maxima &maxima);
 
-// Returns how many selection blocks make one segment of a query's keys: a power of two, at least 128, or 0. The kernel
-// `rank` keeps the blocks with the best scores of each segment, and the kernel `choose` compares the kept blocks. The
-// result 0 means that `rank` is not launched: `choose` compares all blocks with each other in less time than one more
-// launch takes.
+// Returns how many selection blocks make one segment of a query's keys. The number of blocks of a segment is 0, or a
+// power of two that is at least 128. The kernel `rank` keeps the blocks with the best scores of each segment, and the
+// kernel `choose` compares the kept blocks. The result 0 means that `rank` is not launched. `choose` then compares all
+// blocks with each other, because this costs less than the launch of `rank`.
 int64_t rankSegment(const Spec &spec, const Maxima &maxima);
 // Returns how many blocks of each segment the kernel `rank` keeps: at least sel_count, the length of a block list.
 int64_t keptOfSegment(const Spec &spec);
@@ -33,8 +33,8 @@ struct KeySplits {
   static constexpr int64_t kMost = 16; // splits of one branch
   std::array<int64_t, 3> counts = {};  // splits of cmp, sel, win; 0 where a branch has no kernel
 
-  // Computes `counts` by the rule of docs/operators.md. If `spec.keySplits` is not 0, it is the number of splits of
-  // each branch that has enough keys.
+  // Computes the number of splits of each branch, as docs/operators.md, "Decode", describes. If `spec.keySplits` is not
+  // 0, it is the number of splits of each branch that has enough keys.
   static KeySplits make(const Spec &spec, const Maxima &maxima);
   // Returns the number of partial results that the kernel `merge` reads for each head of a query: the splits of all
   // branches that are on, rounded up to a multiple of 16.

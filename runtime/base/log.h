@@ -27,8 +27,9 @@ public:
   // `enabled` first.
   bool enabled(LogLevel level) const { return level >= least && level < LogLevel::kOff; }
   // Writes one line; `message` has no newline. `tag` names the part of the library that logs the line: "cache",
-  // "tuner", ... `log` is inline so that it is compiled with its caller. The host's sink may throw an exception. If
-  // `log` were compiled without exceptions, an exception of the sink would leak the memory of the message.
+  // "tuner", ... `log` is inline so that it is compiled with the compiler options of its caller. The library of
+  // runtime/base is compiled with -fno-exceptions. If `log` were compiled with -fno-exceptions, an exception that the
+  // host's sink throws would leak the memory of the message.
   void log(LogLevel level, std::string_view tag, std::string_view message) const {
     if (enabled(level))
       sink(level, tag, printable(message));

@@ -1,6 +1,7 @@
-// The manifest: everything the runtime must know to launch a compiled kernel, as a small line
-// format that both libraries read and write and a person can read (`nsa cache show`).
-// A manifest is stored with the binary of its kernel; its ABI version must match the runtime's.
+// The manifest of a compiled kernel has everything that the runtime must know to launch the kernel. A manifest is a
+// text of lines, which the runtime library and the compiler library can read and write. `nsa cache show` prints
+// manifests. A manifest is stored with the binary of its kernel. The ABI version of a manifest must match the ABI
+// version of the runtime.
 //
 //   manifest 1
 //   entry attention                    symbol (GPU) or byte offset into the image (CPU: "+64")
@@ -38,15 +39,16 @@ inline constexpr int kManifestVersion = 1;
 // A kernel's arguments live in one block of 8-byte slots (GPU: one by-value struct; CPU: a pointer to it), in the order
 // of the manifest. A scalar takes one slot, low bytes first. A view of rank r takes r + 2 slots: data pointer, r
 // strides in elements, flags. A view of pages of rank r takes r + 4 slots: the r + 2 slots of a view, then its block
-// table (int32) and the signed distance of the block table's rows in elements. The first two strides of a view of pages
-// are those of pages and of rows in a page; row t of sequence s lies in page table[s, t / rows].
+// table (int32) and the signed distance of the block table's rows in elements. In a view of pages, the first stride is
+// the distance between pages, and the second stride is the distance between the rows of a page. Row t of sequence s
+// lies in page table[s, t / rows], where `rows` is the number of rows of a page.
 //
 // A tensor map (GPUs from sm_90 on) is a CUtensorMap, 16 slots at a multiple of 64 bytes, so a manifest lists tensor
-// maps before all other parameters. A tensor map is made of a view [entry, time, head] whose rows are aligned: four
-// dimensions (column, head, time, entry), boxes of 128 bytes of columns, `heads` by `rows` of one entry, each row's
-// 16-byte pieces swizzled over 128 bytes. Where a view is absent or cannot have a tensor map
-// (runtime/base/tensor_map.h), all 16 slots are 0, and the kernel must read the view without a tensor map. A view whose
-// entry stride is 0 has one entry.
+// maps before all other parameters. A tensor map describes a view [entry, time, head] whose rows are aligned to 16
+// bytes. A tensor map has four dimensions: column, head, time and entry. A box lies within one entry, and has
+// `boxHeads` heads, `boxRows` rows and 128 bytes of columns. In shared memory a box has the 128-byte swizzle
+// (CU_TENSOR_MAP_SWIZZLE_128B). Where a view is absent or cannot have a tensor map (runtime/base/tensor_map.h), all 16
+// slots are 0, and the kernel must read the view without a tensor map. A view whose entry stride is 0 has one entry.
 struct ManifestParam {
   enum class Kind { kView, kI32, kI64, kF32, kMap };
   static constexpr int kMapSlots = 16;
@@ -93,7 +95,7 @@ struct Manifest {
 };
 
 // A map from names to values is always written as the text "a=1 b=2", with the names in ascending order. The names and
-// values of a name -> value map are not empty and hold no white space, and its names hold no '='.
+// values must not be empty and must not contain white space, and the names must not contain '='.
 std::string formatValues(const std::map<std::string, std::string> &values);
 Result<std::map<std::string, std::string>> parseValues(std::string_view text);
 

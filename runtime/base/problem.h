@@ -49,7 +49,7 @@ constexpr bool isTuned(Operator op) {
 // Returns isTuned(Operator) for the operator whose name is `op`, as a stored kernel's manifest names it. An unknown
 // name gives true.
 bool isTuned(std::string_view op);
-// Returns whether the operator is a kernel of decode that a caller cannot ask for.
+// Returns whether the operator is an internal kernel of decode: one of the enumerators from kAppend to kMerge.
 constexpr bool isPartOfDecode(Operator op) { return op > Operator::kCacheSequences; }
 // Returns whether the operator has several templates, so that the option force_variant may set one of them.
 constexpr bool hasVariants(Operator op) {
@@ -111,8 +111,9 @@ struct Spec {
   int32_t vDim = 0;
   int32_t window = 512; // tokens, the query's own included
   // The scale of scores; 0 means 1/sqrt(qk_dim). The scale is limited because kernels subtract the largest score from
-  // each score in fp32. At a score of 2^32 the rounding error reaches 2^8, and 2^256 is not finite in fp32. At the
-  // greatest scale of 65536, scores stay below 2^32 as long as the product of a query and a key is at most 2^14.
+  // each score in fp32. At a score of 2^32 the rounding error of this difference reaches 2^8, and the power 2^256 that
+  // a kernel computes from such a difference overflows fp32. At the greatest scale of 65536, scores stay below 2^32 as
+  // long as the product of a query and a key is at most 2^14.
   static constexpr float kMostScale = 65536;
   float scale = 0;
   int32_t cmpBlock = 32; // tokens
@@ -128,8 +129,9 @@ struct Spec {
   bool gatePerGroup = false; // true: gates are [.., kv_heads, 3]; false: [.., query_heads, 3]
   int32_t branches = kAllBranches;
   int32_t pageSize = 0; // tokens of a page of the cache; 0: each sequence's tokens lie together
-  // The most programs that may share the keys of one query of decode in each branch. The engine sets keySplits; a
-  // caller cannot. 0: the rule of key_splits.h sets the number.
+  // In decode, several programs of a grid may share the keys of one query. keySplits is the greatest number of these
+  // programs in each branch; 0 means the number that the rule in key_splits.h gives. Only the engine sets keySplits,
+  // because nsa_spec has no such field.
   int32_t keySplits = 0;
 
   int32_t group() const { return kvHeads ? queryHeads / kvHeads : 0; }
@@ -154,19 +156,20 @@ struct Maxima {
   int64_t seqlenQ = 0;
   int64_t seqlenK = 0;
   // Lengths of zero are legal (docs/specification.md 1). A batch has at least one sequence. Every bound must fit the
-  // 32-bit lengths that kernels take. The error of a broken bound names the field as the API does: max_batch, ...
+  // 32-bit lengths that kernels take. If a bound breaks a rule, the error names the field of nsa_maxima, such as
+  // max_batch.
   Status validate(const Spec &spec) const;
 };
 
 struct Problem {
-  // The values of `fixed` are passed to the template and compiled in. The values of `buckets` are only used to choose a
-  // kernel.
+  // The values of `fixed` are constants in the code of the compiled kernel. The values of `buckets` are only used to
+  // choose a kernel.
   std::map<std::string, std::string> fixed;   // the values that the operator compiles in: dtype, qk_dim, ...
   std::map<std::string, std::string> buckets; // batch, kv_heads, seqlen_k, seqlen_q, window (by operator)
   std::string op;
 
-  // The spec and the maxima must have passed validate(). The operator must be a single kernel, so neither nsa nor
-  // decode.
+  // The spec and the maxima must have passed validate(). The spec's operator must be a single kernel: `make` does not
+  // take nsa and decode, which launch several kernels.
   static Problem make(const Spec &spec, const Maxima &maxima);
   // Returns the problem's key in the database: "window dtype=bf16 group=8 packed=0 page_size=0 qk_dim=64 v_dim=64 |
   // batch=1 kv_heads=1 ...".

@@ -1,6 +1,6 @@
-// Divides the calls of a function among the calling thread and threads that the library begins. No exception leaves
-// these threads, and signal handlers of the host do not run on the library's threads. Where no thread can be made, the
-// caller does all the work.
+// Divides the calls of a function among the calling thread and threads that the library begins. The library's threads
+// let no exception escape, and they block all signals, so that no signal handler of the host runs on them. Where no
+// thread can be made, the caller does all the work.
 // Thread-safety: several threads call `work` at once.
 #pragma once
 

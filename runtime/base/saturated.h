@@ -1,5 +1,5 @@
-// A 64-bit size whose products and sums never overflow. A size that does not fit into 64 bits stays at the largest
-// number, so every later comparison with a limit finds it too large.
+// A 64-bit size whose products and sums never overflow. A product or sum that does not fit into 64 bits becomes the
+// largest 64-bit number, so every later comparison with a limit finds the size too large.
 // Thread-safety: values.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Lists the tensors that an operator takes, with the type and the dimensions of each tensor. The same table of tensors
-// is used to check calls and to fill the arguments of kernels (docs/specification.md 2 and 12).
+// Lists the tensors that an operator takes, with the type and the dimensions of each tensor. The engine uses this list
+// both to check calls and to fill the arguments of kernels (docs/specification.md 2 and 12).
 // Thread-safety: constants.
 #pragma once
 
@@ -67,13 +67,14 @@ enum class TensorName : int {
 inline constexpr int kTensorNames = 51;
 std::string_view tensorName(TensorName name); // "q", "k_win", "cu_seqlens_q", ...
 
-// The first dimensions of a tensor, by what they count. The first dimensions of a tensor with the Lead kQueries, kKeys
-// or kBlocks are [batch, time] in the dense layout and [total] in the packed layout. Tensors with the Lead kCache or
-// kCacheBlocks begin with [batch, rows of a sequence] in a cache without pages and with [pages, rows of a page] in a
-// cache with pages, in both layouts. The first dimensions of a tensor with the Lead kRing are [batch, cmp_block].
+// Says what the first dimensions of a tensor count, for example queries, keys or compressed blocks. The first
+// dimensions of a tensor with the Lead kQueries, kKeys or kBlocks are [batch, time] in the dense layout and [total] in
+// the packed layout. Tensors with the Lead kCache or kCacheBlocks begin with [batch, rows of a sequence] in a cache
+// without pages and with [pages, rows of a page] in a cache with pages, in both layouts. The first dimensions of a
+// tensor with the Lead kRing are [batch, cmp_block].
 enum class Lead : uint8_t { kNone, kQueries, kKeys, kBlocks, kCache, kCacheBlocks, kRing, kSequences };
 
-// The dimensions of a tensor that follow the dimensions of its Lead.
+// Says what a later dimension of a tensor counts. Lead describes the first dimensions.
 enum class Axis : uint8_t {
   kQueryHeads,
   kKvHeads,

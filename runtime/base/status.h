@@ -1,7 +1,7 @@
 // Functions of the library return errors as values of the types Status and Result<T>. A Status is one pointer wide and
 // null on success, so returning success costs nothing. An error names the field at fault, its value, the broken rule
 // and what to do about the error.
-// Thread-safety: values; distinct objects may be used from distinct threads.
+// Thread-safety: Status and Result are values, so distinct objects may be used from distinct threads.
 #pragma once
 
 #include <cassert>
@@ -31,7 +31,7 @@ enum class ErrorCode : int {
 // Returns the stable lower-case name of an error code, such as "invalid argument".
 std::string_view errorCodeName(ErrorCode code);
 
-// What went wrong. Each of the texts `field`, `value` and `rule` is empty if the error has no such text.
+// The description of an error. The texts `field`, `value` and `rule` are empty if the error does not concern a field.
 struct ErrorInfo {
   ErrorCode code = ErrorCode::kInternal;
   std::string field;
@@ -72,7 +72,7 @@ private:
   std::unique_ptr<ErrorInfo> info;
 };
 
-// A Result holds either a value or the error because of which there is no value.
+// A Result holds either a value, or the error that explains why there is no value.
 template <typename T> class [[nodiscard]] Result {
 public:
   // The constructors of Result are implicit, so that a function returns a value or an error as it is.

@@ -1,5 +1,5 @@
-// Describes a tensor map, by which the copy engine of a GPU reads a view, and says whether a view can have one. How
-// kernels receive tensor maps is in runtime/base/manifest.h.
+// Describes a tensor map, by which the copy engine of a GPU reads a view, and says whether a view can have one.
+// runtime/base/manifest.h says how kernels receive tensor maps.
 // Thread-safety: values and pure functions.
 #pragma once
 

@@ -12,14 +12,16 @@
 // a database.
 //
 // Folders are checked from the root down. Once all folders of a path have passed the check, only root and this user can
-// change where the path leads, so a file may afterwards be opened or made by its path. A missing folder breaks the rule
-// of trust, because another user might make it meanwhile. A missing file does not break the rule of trust.
+// change where the path leads, so a file may afterwards be opened or made by its path. A missing folder is not trusted,
+// because another user might make the folder meanwhile. A missing file is trusted, because only root and this user can
+// make a file in a trusted folder.
 //
 // The functions of trust.h take paths that are absolute and free of links (realpath); `followLinks` alone takes any
-// path. All functions of trust.h but followLinks refuse every symbolic link, because a link in a path that was free of
-// links leads nowhere or was made after followLinks ran. A function returns "" for a trusted path, or else the reason
-// why the path is not trusted, worded to follow a colon in an error message.
-// Thread-safety: pure functions of the file system.
+// path. All functions of trust.h except followLinks refuse every symbolic link. followLinks resolves each link that
+// leads to a file, so a link that is left leads to no file or was made after followLinks ran. The functions
+// whyNotTrusted, whyFolderNotTrusted and whyFileNotTrusted return "" for a trusted path, or else the reason why the
+// path is not trusted. Each reason is worded to follow a colon in an error message.
+// Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
 #include <string>
@@ -42,7 +44,8 @@ FollowedPath followLinks(const std::string &path);
 // Checks only the folders, from the root to `folder`.
 std::string whyFolderNotTrusted(const std::string &folder);
 
-// Checks only the file; its folder must be trusted. `facts` is the result of fstat for a file that is already open.
+// Checks only the file and not its folder. The caller must have checked that the folder is trusted. `facts` is the
+// result of fstat for a file that is already open.
 std::string whyFileNotTrusted(const std::string &path);
 std::string whyFileNotTrusted(const std::string &path, const struct stat &facts);
 

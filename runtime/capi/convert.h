@@ -13,8 +13,9 @@
 
 namespace nsa::capi {
 
-// `self` holds the handle that the callback for better plans receives. The caller stores the handle in `self` before it
-// gives the handle to the host: no callback comes before the host's first plan.
+// nsa_tuned_callback receives the engine's handle from `*self`. The caller must store the handle in `*self` before it
+// gives the handle to the host. The engine does not call nsa_tuned_callback earlier, because only a plan of the host
+// can start a tuning.
 Status convert(const nsa_engine_options *options, std::shared_ptr<nsa_engine *> self, EngineOptions &result);
 Status convert(const nsa_plan_options *options, bool &compares);
 Status convert(const nsa_spec *spec, Spec &result);
@@ -23,8 +24,8 @@ Status convert(const nsa_spec *spec, Spec &result);
 Status convert(const nsa_maxima *maxima, const Spec &spec, Maxima &result);
 Status convert(const nsa_binding *bindings, size_t count, Bindings &result);
 
-// Returns the struct of the C ABI for a Spec or for Maxima of the engine. The structs are for calls of the host's
-// callbacks.
+// Returns the struct of the C ABI for a Spec or for Maxima of the engine. The engine passes these structs to the host's
+// nsa_tuned_callback.
 nsa_spec convert(const Spec &spec);
 nsa_maxima convert(const Maxima &maxima);
 

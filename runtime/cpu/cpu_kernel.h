@@ -18,8 +18,9 @@ public:
                                               std::span<const std::byte> image);
 
   Status launch(const uint64_t *slots, const int32_t (&grid)[3], void *workspace, void *stream) const override;
-  // The bytes of scratch memory that the calling thread needs, because it runs programs too. Each thread that launches
-  // a CPU kernel needs its own scratch memory, because many threads may run one plan.
+  // Returns the size in bytes of the scratch memory for the thread that calls `launch`: this thread runs programs of
+  // the grid too. Each thread that launches a CPU kernel needs its own scratch memory, because many threads may run one
+  // plan.
   size_t workspaceBytes() const override { return scratchBytes; }
   Status writeMap(const TensorMapShape &shape, uint64_t *slots) const override {
     assert(false && "a kernel of the CPU has no tensor maps");

@@ -1,5 +1,5 @@
-// A LaunchClock for the CPU, where a launch returns when the kernel has ended.
-// Thread-safety: one thread at a time.
+// A LaunchClock for the CPU. On the CPU a launch returns when the kernel has ended.
+// Thread-safety: one thread at a time may use a SteadyClock.
 #pragma once
 
 #include "runtime/engine/launch_clock.h"

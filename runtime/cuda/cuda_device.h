@@ -1,7 +1,7 @@
 // Implements the engine's interface Device for one GPU: it has the primary CUDA context, loads cubins, allocates status
 // words, and has device memory and clocks for tuning. Reading the device's name, its target and its limits needs no
-// CUDA context. A thread of the device may make the CUDA context while the caller compiles. Calls that need the context
-// wait for it, and fail when the context cannot be made.
+// CUDA context. A separate thread can create the CUDA context while the caller compiles kernels. Functions that need
+// the context wait until it exists, and fail if the context cannot be created.
 // Thread-safety: as Device.
 #pragma once
 
@@ -24,7 +24,8 @@ namespace nsa::cuda {
 class CudaDevice final : public Device {
 public:
   // With kAtOnce, `open` makes the CUDA context before it returns. With kBeside, a new thread makes the context if the
-  // process has none on the device yet, and the first call that needs the context returns an error of this thread.
+  // process has no context on the device yet. If the new thread fails, every function that needs the context returns
+  // the thread's error.
   enum class Start { kAtOnce, kBeside };
   static Result<std::unique_ptr<Device>> open(int ordinal, Start start = Start::kAtOnce);
   ~CudaDevice() override;
@@ -63,8 +64,9 @@ private:
   bool hasContext() const; // whether any part of the process has a context
   void startBeside();
   void finish(Status status);
-  // Waits until the context and all that depends on it are made, and returns ok or their error. In the child of a fork
-  // `ready` returns at once, because the thread that makes the context does not exist in the child.
+  // Waits until the CUDA context, the stream, the status words and the timer exist. `ready` returns ok, or the error
+  // with which their creation failed. In the child of a fork `ready` returns at once, because the thread that makes the
+  // context does not exist in the child.
   Status ready() const;
 
   const Driver &driver;

@@ -1,7 +1,7 @@
 // Times launches with CUDA events. Before each repetition the timer overwrites a buffer larger than L2, so that every
 // candidate begins with the same cold cache.
 // Ownership: the timer borrows context and stream.
-// Thread-safety: one thread at a time.
+// Thread-safety: one thread at a time may use an EventTimer.
 #pragma once
 
 #include "runtime/cuda/context.h"

@@ -2,8 +2,8 @@
 // is in the tuner's queue at most once.
 // Ownership: an engine owns the tuner. The tuner starts its thread when the first problem is added. Neither the tuner's
 // destructor nor the end of the process waits for a whole tuning: queued problems are dropped, and the tuning in
-// progress ends after at most one more compilation or measurement. The destructor and the end of the process do wait
-// for a callback of the host that is running.
+// progress ends after at most one more compilation or measurement. If a callback of the host is running, the tuner's
+// destructor and the end of the process wait until the callback has returned.
 // Thread-safety: all functions may be called by many threads at once. The child of a fork does not touch the tuner of
 // its parent.
 #pragma once
@@ -36,9 +36,8 @@ public:
   using StopSignal = std::function<bool()>;
   struct Work {
     std::function<void()> prepare; // called once, on the new thread, before the first problem
-    // `tune` sets `better` to true if a plan that is made afterwards gets a kernel that this call of `tune` measured or
-    // compiled. `tune` may set `better` and also return an error, because one kernel of a plan may become better while
-    // another kernel fails.
+    // `tune` sets `better` to true if it measured or compiled a kernel that later plans get. `tune` may set `better`
+    // and also return an error, because one kernel of a plan may become better while another kernel fails.
     std::function<Status(const Job &job, const StopSignal &stop, bool &better)> tune;
     std::function<void(const Job &job)> tell; // tells the host of a better plan, on the thread; may be empty
   };

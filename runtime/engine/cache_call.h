@@ -12,7 +12,7 @@ namespace nsa {
 
 class CacheChecker {
 public:
-  // The tensor whose batch extent all tensors of the cache must have.
+  // All tensors of the cache must have the same batch extent as this tensor, CACHE_SEQLENS.
   static constexpr TensorName kBatchSource = TensorName::kCacheSeqlens;
   static bool isOfCache(Lead lead) { return lead == Lead::kCache || lead == Lead::kCacheBlocks || lead == Lead::kRing; }
 
@@ -20,13 +20,14 @@ public:
       : spec(rules.spec), maxima(rules.maxima), tensors(tensors), call(call) {}
 
   // Checks whether CACHE_SEQLENS and BLOCK_TABLE are bound where they must be. CACHE_SEQLENS and BLOCK_TABLE are not in
-  // the list of operands (operandsOf), so the check of the operands leaves them out. `names` returns the bits of
-  // CACHE_SEQLENS and, for a cache with pages, of BLOCK_TABLE.
+  // the list of operands (operandsOf), so the check of the operands does not include them. `names` returns a bit mask
+  // in which the bit of CACHE_SEQLENS is set. If the cache has pages, the bit of BLOCK_TABLE is also set.
   Status checkPresence() const;
   uint64_t names() const;
 
-  // Checks dtype, rank, shape and strides of CACHE_SEQLENS and BLOCK_TABLE. Sets sizes.batch in a call of the dense
-  // layout; in a packed call cu_seqlens_q has set sizes.batch before.
+  // Checks dtype, rank, shape and strides of CACHE_SEQLENS and BLOCK_TABLE. In the dense layout, checkLengths sets
+  // sizes.batch to the length of CACHE_SEQLENS. In the packed layout, sizes.batch is already set from cu_seqlens_q, and
+  // the length of CACHE_SEQLENS must be equal to it.
   Status checkLengths();
   // Checks the leading dimensions of a tensor of the cache: [batch, rows of a sequence], or [pages, rows of a page].
   // `checkLead` must be called in the order of the operands, because the later tensors must have as many rows or pages

@@ -1,5 +1,5 @@
 // Finds the files from which an engine takes stored kernels, as the engine's options name them.
-// Thread-safety: pure functions of the file system.
+// Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
 #include "runtime/engine/kernel_cache.h"

@@ -13,8 +13,8 @@
 
 namespace nsa {
 
-// The spec and the maxima that every call of one plan must obey, and the scalar arguments of the plan's kernels that do
-// not depend on tensors. A plan computes its CallRules once.
+// The data that all calls of one plan share: the spec and the maxima that every call must obey, and the scalar kernel
+// arguments that do not depend on tensors. A plan computes its CallRules once.
 struct CallRules {
   CallRules() = default;
   CallRules(const Spec &spec, const Maxima &maxima);
@@ -26,7 +26,8 @@ struct CallRules {
 
 // The tensors, scalars and sizes of one call that prepareCall has checked, as kernels receive them.
 struct Call {
-  // The tensors by the name of the operand. If the caller bound K and not K_WIN, the entry of K_WIN is the tensor K.
+  // The tensors, indexed by TensorName. If the caller bound the tensor K and did not bind K_WIN, the entry for K_WIN is
+  // the tensor K.
   SparseViews<kTensorNames> tensors;
   ScalarSlots scalars = {}; // as in CallRules, and complete
   GridSizes sizes;

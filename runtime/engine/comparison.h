@@ -17,17 +17,17 @@
 
 namespace nsa {
 
-// The defining kernel for each Role of an operator's kernels. A pointer is null if the kernel with that Role is not
-// compared.
+// The defining kernels of a plan, indexed by Role. The defining kernel of an operator is the operator's tile program
+// with its first configuration. The pointer of a Role is null if the kernel with this Role is not compared.
 struct Definitions {
   std::array<std::shared_ptr<const KernelCore>, kRoles> kernels;
 
   size_t workspaceBytes() const;
 };
 
-// Returns whether the result of a step's kernel can be compared with that of a defining kernel. The small kernels of
-// decode cannot be compared, because each makes only a part of a result; compression in decode cannot, because it
-// writes into the cache.
+// Returns whether the result of a step's kernel can be compared with the result of a defining kernel. Kernels that
+// exist only within decode cannot be compared, because each of these kernels computes only a part of a result. The
+// compression kernel of decode cannot be compared, because it writes into the cache.
 bool isComparable(Operator whole, const Step &step);
 
 class Comparison {
@@ -36,9 +36,9 @@ public:
              std::byte *workspace)
       : device(device), rules(rules), layout(layout), definitions(definitions), workspace(workspace) {}
 
-  // Compares the results of the kernel `own`, which was launched with `call`, with the results of the defining kernel
-  // of `role`. `add` runs `own` once more and then the defining kernel, each with its own memory for outputs, and adds
-  // the differences between the outputs to the report.
+  // Compares the outputs of the kernel `own`, which was launched with the arguments `call`, with the outputs of the
+  // kernel that defines the operator of `own`. `role` is the Role of `own`. `add` runs `own` once more and then the
+  // defining kernel, each with its own memory for outputs, and adds the differences between the outputs to the report.
   Status add(Role role, const LoadedKernel &own, const KernelCall &call, const void *statusWord, void *stream);
   // Returns JSON: for each part of the plan its kernels, and the errors over all launches of the part.
   std::string report() const;

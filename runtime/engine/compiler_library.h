@@ -52,8 +52,7 @@ public:
   // Compiles one candidate. A folder of templates that changes during the compilation is read again, so that the kernel
   // comes from one state of the folder.
   Result<CompiledKernel> compile(const CompileRequest &request) const;
-  // Returns the text that a stage of the compiler makes of a kernel before the binary, for example the rendered
-  // template.
+  // Returns the output of one stage of the compiler, for example the rendered template or the emitted CUDA source.
   Result<std::string> emit(const CompileRequest &request, nsa_compiler_stage stage) const;
 
   const std::string &path() const { return file; }

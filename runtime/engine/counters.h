@@ -23,7 +23,7 @@ struct Counters {
   std::atomic<uint64_t> kernelsMeasured{0};
   std::atomic<uint64_t> kernelsRejected{0};
   std::atomic<uint64_t> kernelsLoaded{0};
-  // For each step of the fallback ladder, how many kernels came from this step. The step kCpu counts engines.
+  // How many kernels were used as fallbacks, counted by FallbackStep. The element of kCpu counts engines, not kernels.
   std::array<std::atomic<uint64_t>, kFallbackSteps> fallbacks{};
   std::atomic<uint64_t> backgroundPending{0}; // goes down when a tuning ends
   std::atomic<uint64_t> backgroundDone{0};

@@ -1,7 +1,8 @@
 // Checks and times one candidate kernel of decode by running all kernels of a call of decode. The kernels that are
 // launched before the candidate make its inputs, and the kernels that are launched after it use its outputs. The
 // outputs that are compared are the results that a caller of decode gets.
-// Ownership: a trial owns cache, tokens and workspace.
+// Ownership: a DecodeTrial owns the memory of the cache, of the new tokens and of the workspace, and borrows the
+// device.
 // Thread-safety: one thread at a time.
 #pragma once
 
@@ -17,12 +18,13 @@ namespace nsa {
 
 class DecodeTrial final : public Trial {
 public:
-  // A function that returns the kernel for the other steps of decode, whose candidates are not measured in this trial.
+  // A function that returns the kernel for one step of decode. A DecodeTrial launches the candidate kernel in one step,
+  // and the kernels that `Serve` returns in all other steps.
   using Serve = std::function<Result<std::shared_ptr<const KernelCore>>(const Spec &spec, const Maxima &maxima)>;
 
-  // `part` is the spec of the decode call whose field `op` was replaced by the operator of the candidate kernel. If the
-  // tensors for all sequences of `maxima` do not fit into `mostBytes`, the trial has fewer sequences. Even then the
-  // routes and the number of splits are computed from `maxima`, with all sequences.
+  // `part` is a spec of decode, except that its field `op` is the operator of the candidate kernel. If the tensors for
+  // all sequences of `maxima` do not fit into `mostBytes`, the trial has fewer sequences. A trial with fewer sequences
+  // still launches the kernels, with the same number of splits, that a plan for all sequences of `maxima` launches.
   static Result<std::unique_ptr<Trial>> make(Device &device, const Spec &part, const Maxima &maxima, uint64_t seed,
                                              double mostBytes, const Serve &serve);
 
@@ -35,7 +37,7 @@ private:
 
   Status findKernels(const Serve &serve);
   Status allocate(double mostBytes);
-  // Writes the initial contents again into each tensor that a call changes.
+  // Restores the initial contents of each tensor that a call of decode changes.
   Status restore();
   // Allocates the tensor `name` in the shape that it has in a call with `time` new tokens.
   Status add(TensorName name, int64_t time);

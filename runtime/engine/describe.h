@@ -40,7 +40,8 @@ std::string describeTuning(const TuningDescription &tuning);
 // describeTuningElsewhere returns lacks the fields that only the caller that tuned can know, such as the seed.
 std::string describeTuningElsewhere(const StoredChoice &choice, double milliseconds);
 
-// The route of a part of an operator: which of two kinds of kernel computes the part, if that depends on the lengths.
+// Says which kind of kernel computes a part of an operator. For some parts, the lengths decide between two kinds of
+// kernel, such as dense attention and attention to selected blocks.
 struct RouteDescription {
   std::string part{};    // roleName
   std::string name{};    // name of the way; "" where there is only one
@@ -58,7 +59,7 @@ struct ExplainDescription {
   std::optional<StoredRoute> measured; // the threshold that guides problems without a choice of their own
   std::string measuredTemplate;        // the template that the threshold names for this problem
   bool inMemory = false;
-  // The fields from here to `distance` describe the kernel that a plan would run.
+  // The fields from isChosen to `distance` describe the kernel that a plan would run.
   bool isChosen = false, isRemade = false;
   FallbackStep step = FallbackStep::kExact;
   std::string templateName, config, why;

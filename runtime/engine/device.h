@@ -1,6 +1,6 @@
 // The interface through which the engine uses a CPU or a GPU: to load and launch kernels, and, for tuning, to allocate
 // and copy device memory and to measure times. The CPU executor (runtime/cpu) and the CUDA driver (runtime/cuda)
-// implement Device, and no code of the engine depends on either.
+// implement Device, and the engine depends only on the interface Device.
 // Ownership: an engine owns its device. Kernels and buffers must be destroyed before their device.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
@@ -34,7 +34,7 @@ public:
   // of a GPU take tensor maps.
   virtual Status writeMap(const TensorMapShape &shape, uint64_t *slots) const = 0;
   // Returns what the device reports about the loaded code, by name: the number of registers and the bytes of local
-  // memory. A kernel for the CPU returns an empty map.
+  // memory. For a CPU kernel, `evidence` returns an empty map.
   virtual std::map<std::string, std::string> evidence() const { return {}; }
 };
 
@@ -59,8 +59,8 @@ public:
 
   virtual Result<std::unique_ptr<Kernel>> load(const Manifest &manifest, std::span<const std::byte> binary) = 0;
   virtual Result<bool> isCapturing(void *stream) const { return false; }
-  // ignoreCaptures must be called on a thread that the library began. After ignoreCaptures, the calling thread may call
-  // CUDA functions that are otherwise forbidden while the host captures a stream.
+  // ignoreCaptures must be called on a thread that the library started. After ignoreCaptures, the calling thread may
+  // call CUDA functions that are otherwise forbidden while the host captures a stream.
   virtual void ignoreCaptures() const {}
   // Returns the stream on which the library launches kernels that no caller asked for, such as those of tuning: NULL on
   // the CPU; on a GPU valid after the first successful allocation. The library's own stream neither waits for the
@@ -69,8 +69,8 @@ public:
   virtual void *ownStream() const { return nullptr; }
   // Returns the greatest number of programs that a grid may have along an axis.
   virtual int64_t gridLimit(int axis) const = 0;
-  // Returns the number of multiprocessors of the device, from which the grid of kernels is computed whose programs loop
-  // over the work (persistent kernels).
+  // Returns the number of multiprocessors of the device. The grids of persistent kernels, whose programs loop over the
+  // work, are computed from this number.
   virtual int64_t multiprocessors() const = 0;
 
   // Returns a status word: kDeviceStatusWords integers in which a kernel reports lengths that break a rule. A status
@@ -82,7 +82,7 @@ public:
   // Waits for `stream`, then reads the status word and clears it.
   virtual Status readStatusWord(int32_t *word, void *stream) { return Status::ok(); }
 
-  // The functions from `allocate` to the end of the class serve tuning.
+  // The functions of Device from `allocate` to the end of the class are used for tuning.
   virtual Result<void *> allocate(size_t bytes) = 0;
   // Returns the bytes of memory that are free at this moment. SIZE_MAX means that the number of free bytes is not
   // known, as on the CPU.

@@ -1,6 +1,6 @@
 // Draws random tensors for tuning. Drawn values are nearly normal with variance 1, as activations are after
 // normalisation.
-// Thread-safety: that of the generator.
+// Thread-safety: one thread at a time may use a generator.
 #pragma once
 
 #include "runtime/base/problem.h"
@@ -15,8 +15,9 @@ namespace nsa {
 // fp32.
 Status fillDrawn(Device &device, void *data, DType dtype, int64_t elements, float shift, std::mt19937_64 &generator);
 
-// Draws how many bytes to leave unused in front of a tensor. The number is random because the address of a tensor
-// within its memory page decides with which other data the tensor shares sets of the processor's cache.
+// Returns a random number of bytes to leave unused in front of a tensor. A tensor's address within its memory page
+// decides which other data use the same sets of the processor's cache. With random addresses, repeated measurements do
+// not all have the same cache conflicts.
 size_t drawSkipped(std::mt19937_64 &generator);
 
 } // namespace nsa

@@ -1,8 +1,9 @@
 // The engine owns one device, one kernel cache and the plans in memory. An engine belongs to one process
 // (engine_handle.h handles forks).
 // Ownership: an engine lives until its handle is released and its last plan is given back, in either order.
-// Thread-safety: all functions may be called by many threads at once. Each lock that is taken to find a plan in memory
-// is used by few threads. Running a plan uses no member of the engine but the device and one counter.
+// Thread-safety: all functions may be called by many threads at once. Making a plan from memory takes only the lock of
+// one shard of the pool of plans, and few threads use the same shard. Running a plan uses no member of the engine but
+// the device and one counter.
 #pragma once
 
 #include "runtime/base/process.h"
@@ -70,8 +71,9 @@ private:
   Status tuneMeanwhile(const BackgroundTuner::Job &job, const BackgroundTuner::StopSignal &stop, bool &better);
   // Returns whether a gate override of the engine replaces the tensor GATES in calls of this spec.
   bool overridesGates(const Spec &spec) const { return gateOverride && gateOverride->concerns(spec); }
-  // If the engine has a plan record, adds to it a plan that was made, or that could not be made because a kernel or the
-  // compiler was missing.
+  // Adds a requested plan to the engine's plan record, if the engine has a plan record. The record gets plans that were
+  // made, and plans that could not be made because a kernel or the compiler was missing. `outcome` is the result of
+  // making the plan.
   void keep(const Spec &spec, const Maxima &maxima, ErrorCode outcome);
   Status withHint(Status status, const Spec &spec, const Maxima &maxima) const;
   // Returns nullptr when the plan is not in memory, or when the device cannot launch the plan's grid with exactly these

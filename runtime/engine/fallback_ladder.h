@@ -1,9 +1,9 @@
-// Finds the stored kernels that can be used for a problem for which no kernel is stored, in the order in which the
-// planner tries them. docs/deploying_without_a_compiler.md describes the steps of the ladder for users. A kernel of any
-// step computes correct results, but it may be slower than a kernel that was tuned for the problem. Lengths choose a
-// kernel and are never compiled in, so a kernel that was chosen for one length computes a right result at every length.
-// A cubin runs only on devices for whose architecture (sm_90a, ...) it was compiled, or on newer devices where that
-// architecture allows it.
+// If no kernel is stored for a problem, the planner may use a kernel that was stored for another problem (a fallback),
+// for example for another length. fallback_ladder.h ranks the stored kernels that can serve as fallbacks.
+// docs/deploying_without_a_compiler.md describes the kinds of fallbacks for users. Every fallback computes correct
+// results, but it may be slower than a kernel that was tuned for the problem. Lengths are never compiled into a kernel,
+// so a kernel that was stored for one length computes correct results at every length. A cubin runs only on devices for
+// whose architecture (sm_90a, ...) it was compiled, or on newer devices where that architecture allows it.
 // Thread-safety: values and pure functions.
 #pragma once
 
@@ -39,7 +39,7 @@ public:
   FallbackSteps() : FallbackSteps(all()) {}
 
   bool allows(FallbackStep step) const { return (bits >> static_cast<int>(step) & 1u) != 0; }
-  // Returns the text that `parse` reads.
+  // Returns the names of the allowed steps as a text that `parse` accepts.
   std::string toString() const;
   bool operator==(const FallbackSteps &) const = default;
 
@@ -68,15 +68,16 @@ struct LadderRequest {
   std::string forcedTemplate{}; // "": any
 };
 
-// Returns the choices whose kernels can be used for the request, the best first. The choices are sorted by
-// FallbackStep. Within the step kArchitecture, choices for the newest architecture come first, measured or not. Within
-// one FallbackStep (in kArchitecture: within one architecture), measured choices come before choices that were not
-// measured. Among choices that are equal in all this, the choice with the smaller `distance` comes first, and at equal
-// `distance` the choice for longer lengths. `choices` must be in the order of the layers of KernelCache.
+// Returns the choices whose kernels can be used for the request, the best first. rankFallbacks sorts the choices by
+// five criteria. The first criterion is FallbackStep. The second criterion applies to the step kArchitecture only: the
+// newer architecture comes first. Third, measured choices come before choices that were not measured. Fourth, the
+// choice with the smaller `distance` comes first. Fifth, the choice for the longer lengths comes first. `choices` must
+// be in the order of the layers of KernelCache.
 std::vector<Rung> rankFallbacks(const LadderRequest &request, const std::vector<ChoiceSummary> &choices);
 
-// Returns the choice with the smallest distance from the request's problem, for messages. This engine may be unable to
-// use the kernel of the returned choice. findNearest returns null when no choice is of the problem's operator.
+// Returns the choice with the smallest distance from the request's problem, for messages. It is possible that the
+// engine cannot use the kernel of the choice that findNearest returns. findNearest returns null if no choice is stored
+// for the problem's operator.
 const ChoiceSummary *findNearest(const LadderRequest &request, const std::vector<ChoiceSummary> &choices);
 // Returns how a choice differs from the request: "seqlen_k=2048 instead of 4096, on 'cpu x86-64-v3'".
 std::string differenceText(const LadderRequest &request, const ChoiceSummary &choice);

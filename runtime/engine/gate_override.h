@@ -27,7 +27,7 @@ public:
   // Returns the view that replaces the tensor of gates, whatever the tensor's shape is. The first call of the function
   // `gates` allocates the device memory of the gates.
   Result<ViewSlots> gates(DType dtype);
-  // Returns a text of the override: "only the branch cmp counts", "all branches count alike".
+  // Returns a text that describes the gate override: "only the branch cmp counts" or "all branches count alike".
   std::string text() const;
 
 private:

@@ -49,13 +49,13 @@ public:
   // renames a damaged database.
   std::optional<Hit> peek(const std::string &problem, const std::string &device);
   // Stores a kernel, and where `choice` is not null the choice that names the kernel. The error of `put` says why
-  // nothing was stored. A caller may ignore this error, because `put` has logged a warning.
+  // nothing was stored. A caller may ignore the error of `put`, because `put` has logged a warning.
   Status put(const StoredKernel &kernel, const StoredChoice *choice);
 
   // Lists the choices for an operator's problems on all devices: those of the database (layer 0), then those of each
   // pack. The choices of a layer are in ascending order of problem and device. A ChoiceSummary has neither the
-  // measurements of the choice nor the binary of its kernel. Each call of choicesOf reads the files again and makes no
-  // file. The list is empty if no file can be read.
+  // measurements of the choice nor the binary of its kernel. Each call of choicesOf reads the rows again and creates no
+  // file. choicesOf returns an empty list if neither the database nor a pack can be read.
   std::vector<ChoiceSummary> choicesOf(const std::string &op);
   // Returns the kernel with this digest of its content, from the database or from a pack. `kernelOf` makes no file.
   std::optional<StoredKernel> kernelOf(const std::string &content);
@@ -107,7 +107,7 @@ private:
   // has damaged rows, which are skipped.
   void warnOfTrouble(const KernelStore &store);
   void warnOfTrouble(const Pack &pack);
-  // Returns the value of `result`. For a `result` without a value, orWarn warns and returns a default value.
+  // Returns the value of `result`. If `result` is an error, orWarn logs a warning and returns a default value.
   template <typename T> T orWarn(Result<T> result);
 
   const CacheSettings settings;

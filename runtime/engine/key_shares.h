@@ -26,8 +26,8 @@ public:
   // the workspace, in bytes.
   void placeIn(const std::function<void(size_t &offset, Saturated bytes)> &place);
 
-  // Each `bind` function sets the views in `call` for one kernel. A row of a view that a `bind` function sets belongs
-  // to one query, and the rows of each sequence follow the rows of the sequence before.
+  // Each `bind` function sets the views in `call` for one kernel. In the views that the `bind` functions set, each row
+  // belongs to one query, and the rows of a sequence follow the rows of the previous sequence.
   void bindCmp(KernelCall &call, std::byte *workspace) const; // split_cmp
   // Sets the views for the kernel split_sel_win, which computes the branches sel and win or one of them.
   void bindSelWin(KernelCall &call, std::byte *workspace, bool sel, bool win) const;

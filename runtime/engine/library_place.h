@@ -1,6 +1,6 @@
 // Finds the folder of a loaded library, because the compiler library and the packs are installed at paths relative to
-// this folder. If the code is linked into a program, such as the command line tool, the folder is the folder of
-// libraries that belongs to the program, for example ../lib seen from the program.
+// this folder. If the code is linked into a program, such as the command line tool, LibraryPlace uses the folder where
+// the program's installation has its libraries, for example ../lib relative to the program.
 // Thread-safety: immutable.
 #pragma once
 
@@ -14,8 +14,9 @@ public:
   // Returns the folders of the library or program file that is mapped at the memory address `address`. If the loader
   // was given a relative path, the path counts from the present working directory.
   static LibraryPlace of(const void *address);
-  // Returns the folders of the library or program that contains this function. The folders are found when the library
-  // is loaded, because the host may change its working directory later.
+  // Returns the folders of the library or program that contains this function. LibraryPlace::own is called when the
+  // library is loaded, because a relative path of the library has no meaning after the host has changed its working
+  // directory.
   static const LibraryPlace &own();
 
   // Joins the library's folder and the path `relative`. If the library was loaded through a symbolic link, `find` tries

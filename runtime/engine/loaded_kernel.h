@@ -1,5 +1,5 @@
-// A kernel whose manifest is already parsed: LoadedKernel knows which argument goes into which slot, and has the
-// formulas of the grid with the compiled-in values filled in. A launch looks up no name, because parsing has resolved
+// A loaded kernel with its parsed manifest. A LoadedKernel knows which argument goes into which slot, and has the
+// formulas of the grid with the compiled-in values filled in. A launch looks up no name, because `load` has resolved
 // all names.
 // Thread-safety: immutable.
 #pragma once
@@ -18,8 +18,8 @@ inline constexpr size_t kMaxSlots = 128; // slots of one kernel; attention with 
 
 class LoadedKernel {
 public:
-  // Loads the code, and looks up all names of the manifest. `load` fails if this runtime does not know the name of an
-  // argument or of a grid size, so that a launch cannot fail for this reason.
+  // Loads the code, and resolves the names of all arguments and grid sizes in the manifest. `load` fails if this
+  // runtime does not know the name of an argument or of a grid size, so that a launch cannot fail for this reason.
   static Result<std::shared_ptr<const LoadedKernel>> load(Device &device, std::string content, Manifest manifest,
                                                           std::span<const std::byte> binary);
 
@@ -27,11 +27,11 @@ public:
   Status launch(const KernelCall &call, const void *statusWord, void *workspace, void *stream) const;
   using Slots = std::array<uint64_t, kMaxSlots>;
   // Fills the slots of all arguments. fillArguments fails when a view has pages and the kernel was compiled without
-  // pages, or the other way round. The slots of a tensor map that cannot be made become 0. The slots after the last
-  // argument become 0 too, up to a multiple of 16 slots (ManifestParam::kMapSlots).
+  // pages, or the other way round. If a view cannot have a tensor map, all 16 slots of the tensor map are set to 0. The
+  // slots after the last argument are also set to 0, up to a multiple of 16 slots (ManifestParam::kMapSlots).
   Status fillArguments(const KernelCall &call, const void *statusWord, Slots &slots) const;
-  // Computes the grid. A grid that exceeds what the device can launch is the error kUnsupported, which names axis and
-  // formula.
+  // Computes the grid. If the device cannot launch a grid of this size, `grid` returns the error kUnsupported, whose
+  // message names the axis and the formula.
   Status grid(const GridSizes &sizes, int32_t (&result)[3]) const;
 
   size_t workspaceBytes() const { return kernel->workspaceBytes(); }

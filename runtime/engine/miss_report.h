@@ -16,17 +16,18 @@ struct TuneCommand {
   const Spec &spec; // what the caller asked for, and not the spec of one of its kernels
   const Maxima &maxima;
   std::string device, cachePath;
-  // The options that decide for which kernels the engine looks. "", 0 and false mean that the option is not set.
+  // The engine options that decide which stored kernels the engine may use. "", 0 and false mean that the option is not
+  // set.
   std::string pinPath{}, templateDir{}, cpuFeatures{};
   int decodeSplits = 0;
   bool ignoreThresholds = false;
 };
 // Returns "NSA_CPU_FEATURES=x86-64-v3 nsa tune --op nsa --config '{...}' --batch 1 ... --cache /kernels.db". If the
-// engine has no database or has a pinned table, the returned `nsa tune` command stores its kernels into the file
-// kernels.db in the shell's working directory, and a comment at the end of the command says how the engine can use that
-// file. A path that would make the command too long is replaced by "${CACHE:?name the database}" or "${TEMPLATES:?name
-// the folder of templates}". A shell refuses a command that contains "${CACHE:?name the database}", and shows the text
-// behind "?", until the variable CACHE is set.
+// engine has no database or has a pinned table, the returned command stores its kernels in the file kernels.db in the
+// shell's working directory. A comment at the end of the command then says how the engine can use kernels.db. A path
+// that would make the command too long is replaced by "${CACHE:?name the database}" or "${TEMPLATES:?name the folder of
+// templates}". A shell refuses a command that contains "${CACHE:?name the database}", and shows the text behind "?",
+// until the variable CACHE is set.
 std::string tuneHint(const TuneCommand &command);
 
 } // namespace nsa

@@ -59,8 +59,8 @@ struct EngineOptions {
 
   using Environment = std::function<const char *(const char *name)>; // nullptr: not set
   // Fills the fields that are unset and checks all fields. The error of a bad field names the option, or the variable
-  // that its value came from. All paths become absolute, because a host may leave its folder before the child of a fork
-  // opens the files once more.
+  // that its value came from. All paths become absolute, because the host may change its working directory before the
+  // child of a fork opens the files again.
   Status resolve(const Environment &environment);
   // Returns the option or the variable that a resolved path came from, or "" for a path that neither an option nor a
   // variable has given.
@@ -72,7 +72,8 @@ private:
   std::vector<const char *> pathSources; // in the order of pathOptions(); null: neither option nor variable
 };
 
-// The value of cache_packs, pin_path and record_path for no file at all, whatever the variable says.
+// The value "none" of the option cache_packs, pin_path or record_path means that the engine uses no such file, even if
+// the option's environment variable names a file.
 inline constexpr std::string_view kNone = "none";
 
 // An option that names paths, and what the engine does with these paths (option_paths.h).

@@ -1,7 +1,7 @@
-// The choices of one pack or database (the option pin_path), from which alone an engine then takes its choices. An
-// engine with a pinned table tunes nothing, so all processes with one pinned file run the same kernels. A pinned file
-// is opened once and never written. If another process changes rows of a pinned file while the engine is open, the
-// engine uses none of the changed rows.
+// The choices of one pack or database, which the option pin_path names. An engine with a pinned table takes choices
+// only from this table. An engine with a pinned table tunes nothing, so all processes with one pinned file run the same
+// kernels. A pinned file is opened once and never written. If another process changes rows of a pinned file while the
+// engine is open, the engine uses none of the changed rows.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
@@ -34,7 +34,8 @@ public:
   const std::string &path() const { return file; }
   size_t size() const { return choices.size(); }
   // Returns a digest over the problem and device of each choice, whether the choice was measured, the manifest and the
-  // binary of its kernel, and the thresholds of routes. Two pinned files with the same digest launch the same kernels.
+  // binary of its kernel, and the thresholds of routes. Engines whose pinned files have the same digest launch the same
+  // kernels.
   std::string digest() const;
   // Returns a warning of one line if no trusted key has signed the pinned pack; otherwise "".
   std::string warning() const { return pack ? pack->warning() : ""; }

@@ -36,7 +36,8 @@ enum class Role : uint8_t {
   kMain // the kernel of an operator that is a single kernel
 };
 inline constexpr int kRoles = 12;
-// Returns "sequences", "append", "compress", "cmp", ...; for kMain it returns the operator's own name.
+// Returns the name of a role, such as "sequences", "append", "compress" or "cmp". For kMain, roleName returns the name
+// of the operator.
 std::string_view roleName(Role role, Operator op);
 
 // One kernel that an operator needs. Each kernel of an operator has its own problem key, so it is stored and tuned
@@ -46,14 +47,15 @@ struct Step {
   Spec spec;
   Maxima maxima;
 };
-// Exact shortcuts. A branch of nsa is the same as dense attention where, at every length that the maxima allow, all
-// blocks are selected or all keys are in the window.
+// Shortcuts that do not change the result. A branch of nsa can be computed as dense attention if, at every length that
+// the maxima allow, all blocks are selected or all keys are in the window.
 enum Route : uint8_t { kSelIsDense = 1, kWinIsDense = 2 };
-// Returns as bits of Route the shortcuts that the maxima allow. The exact maxima decide which shortcuts are allowed,
-// and not the buckets to which the maxima are rounded, so the shortcuts are part of a plan's key.
+// Returns a bit mask of Route: the shortcuts that the maxima allow. Whether a shortcut is allowed depends on the exact
+// maxima. A plan's key has only the maxima rounded up to powers of two, so the shortcuts are a separate field of the
+// plan's key.
 uint8_t routesOf(const Spec &spec, const Maxima &maxima);
-// Returns an operator's steps in the order of their launches: with all shortcuts that the maxima allow, or with the
-// given shortcuts.
+// Returns the steps of an operator in the order of their launches. Without the parameter `routes`, stepsOf takes all
+// shortcuts that the maxima allow.
 std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima);
 std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima, uint8_t routes);
 
@@ -90,8 +92,8 @@ struct WorkspaceLayout {
   size_t bytes = 0;
 };
 
-// Returns the kernel arguments for an operator that is a single kernel. `table` is the table that the kernel
-// `sequences` makes of the lengths, and is absent in the dense layout.
+// Returns the kernel arguments for an operator that is a single kernel. `table` is the table of sequence lengths that
+// the kernel `sequences` writes. `table` is absent in the dense layout.
 KernelCall singleCall(Operator op, const Call &call, const ViewSlots &table);
 
 // Records which kernels a timed run launched, and the time after each launch.
@@ -142,7 +144,7 @@ private:
   // Returns kernel arguments in which only the scalars, the sizes of the grid and the table of sequences are set.
   KernelCall fresh() const;
   Status launch(Role role, const KernelCall &kernelCall) const { return launch(role, kernelCall, role); }
-  // A timed run adds the time of the launch to the role `part`.
+  // In a timed run, the time of the launch is counted for the role `part`.
   Status launch(Role role, const KernelCall &kernelCall, Role part) const;
   Status launchSequences() const;
   ViewSlots table() const;

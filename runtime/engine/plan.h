@@ -1,4 +1,4 @@
-// A plan is the object with which a caller runs the operator of one spec with calls up to the sizes of the maxima. A
+// A plan runs the operator of one spec. The sizes of a call must be at most the maxima with which the plan was made. A
 // plan refers to the kernels of its operator, and has the CallRules by which its calls are checked, the layout of its
 // workspace and its own status word. Plans with the same plan key share a PlanCore, which has the loaded kernels and
 // how each kernel was found or made.
@@ -81,12 +81,12 @@ public:
   size_t workspaceBytes() const { return layout.bytes; }
   // Returns as JSON the differences that the last run of a plan that compares has measured.
   Result<std::string> comparisonReport() const;
-  // Returns the description of the plan and its kernels as JSON (nsa_plan_describe). The first call of `describe`
-  // composes the text.
+  // Returns the description of the plan and its kernels as JSON (nsa_plan_describe). The first call of `describe` makes
+  // this JSON text, and later calls return the same text.
   const std::string &describe() const;
 
-  // Gives the plan back to its pool. If the engine's handle was released before and this was the last plan that a
-  // caller held, giveBack destroys the engine.
+  // Returns the plan to the engine's pool of plans. If the engine's handle was released before and no caller holds
+  // another plan of this engine, giveBack destroys the engine.
   static void giveBack(Plan *plan);
 
 private:

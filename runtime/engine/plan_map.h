@@ -1,8 +1,9 @@
-// A table of the plan cores in memory, by plan key. A lookup takes no lock and writes no shared memory, so lookups by
-// many threads do not slow each other. No entry of the table is ever removed.
+// A hash table from plan keys to plan cores (the kernels of a plan in the order of their launches). A lookup takes no
+// lock and writes no shared memory, so lookups by many threads do not slow each other. No entry of the table is ever
+// removed.
 // Ownership: a PlanMap keeps every core until the PlanMap is destroyed, so that plans may point to cores without
-// counting references. The map cannot grow without limit, because lengths are rounded to powers of two: it has one core
-// for each plan key and one for each explicit tuning.
+// counting references. A PlanMap has one core for each plan key and one core for each explicit tuning. The number of
+// plan keys is limited, because plan keys contain lengths that are rounded up to powers of two.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
@@ -22,14 +23,15 @@ public:
   PlanMap();
   ~PlanMap();
 
-  // Returns the core of a plan key, or nullptr if the map has no core for the key.
+  // Returns the plan core that is stored for a plan key, or nullptr if no plan core is stored for the key.
   const PlanCore *find(const PlanKey &key) const;
-  // Adds a core, which replaces an older core of the same key. The older core stays valid.
+  // Stores a plan core for a plan key. The new core replaces an older core of the same key, and the older core stays
+  // valid.
   const PlanCore *put(const PlanKey &key, std::shared_ptr<const PlanCore> core);
 
 private:
-  // A hash table with open addressing, of whose slots at most half are used. After a writer has stored a slot's core,
-  // the key of the slot never changes, so readers need no lock.
+  // A hash table with open addressing, in which at most half of the slots are used. A writer sets the key of a slot
+  // before it stores the pointer `core`, and the key never changes afterwards. Readers therefore need no lock.
   struct Slot {
     PlanKey key;
     std::atomic<const PlanCore *> core;

@@ -24,11 +24,12 @@ public:
 
   // Returns a plan with a status word. `take` allocates nothing if a returned plan can be used again.
   Result<Plan *> take();
-  // Returns a plan to the pool. The result is true if the pool is closed and this was the last plan that a caller held.
+  // Returns a plan to the pool. The result is true if the pool is closed and `plan` was the last plan that a caller
+  // held.
   bool giveBack(Plan *plan);
   // Closes the pool: no plan may be taken from a closed pool. `close` returns true if no caller holds a plan; otherwise
   // the giveBack of the last held plan returns true. The caller to which `close` or `giveBack` returns true must
-  // destroy the pool, which no other call uses any more.
+  // destroy the pool. When `close` or `giveBack` returns true, no other thread uses the pool.
   bool close();
 
 private:

@@ -2,11 +2,11 @@
 // which `nsa tune FILE` tunes. Many threads, engines and processes may append to one file at the same time. One system
 // call appends one line to the record, and readers merge equal lines.
 //
-// The engine opens the file for each write and closes it afterwards. A user may move the file of a plan record at any
-// time, and a host may close all its file descriptors. The permissions of a new file follow the process's umask. A plan
-// record contains no code, so the owners and permissions of its folders are not checked. Another user could put a link
-// under the name of the record, so a symbolic link is not followed, and the record must be a regular file with one hard
-// link that belongs to this user or to root.
+// The engine opens the file of the record for each write and closes it afterwards, because a user may move the file at
+// any time, and a host may close all its file descriptors. The permissions of a new file follow the process's umask. A
+// plan record contains no code, so the owners and permissions of its folders are not checked. Another user could put a
+// link under the name of the record, so a symbolic link is not followed, and the record must be a regular file with one
+// hard link that belongs to this user or to root.
 // Thread-safety: all functions may be called by many threads at once. A PlanRecord belongs to one process; the child of
 // a fork opens the file with a new PlanRecord.
 #pragma once
@@ -29,9 +29,9 @@ public:
   // option or the variable that gave the path, the path and the rule. `path` is absolute.
   static Result<std::unique_ptr<PlanRecord>> open(const std::string &source, const std::string &path);
 
-  // Appends the plan's line to the record, unless the line of a plan with the same plan key (plan_key.h), which shares
-  // its kernels, was added before. Lengths with the same plan key share one line. A line that
-  // cannot be written waits for the next call; the error says why the line was not written, and how many lines wait.
+  // Appends the plan's line to the record. Plans with the same plan key (plan_key.h) have the same kernels, so a
+  // PlanRecord appends only the line of the first such plan. A line that cannot be written waits for the next call; the
+  // error says why the line was not written, and how many lines wait.
   Status add(const Spec &spec, const Maxima &maxima);
   // Writes the lines that wait.
   Status flush();

@@ -37,13 +37,13 @@ class Planner {
 public:
   // `choiceDevice` is the device's name in the store: the device key, and with a template folder also the digest of the
   // folder's content.
-  // If `pin` is not null, the planner takes choices only from this pinned table. If `pin` is null, it takes choices
-  // from the cache.
+  // If `pin` is not null, the planner takes choices only from this pinned table. If `pin` is null, the planner takes
+  // choices from the cache.
   Planner(Device &device, std::string choiceDevice, KernelCache &cache, PinnedTable *pin, const EngineOptions &options,
           const Logger &logger, Counters &counters);
 
-  // The state of one search for a kernel. The member `core` receives the kernel that was found. Only one thread at a
-  // time may use a Search.
+  // The state of one search for a kernel. The functions that find or make the kernel store it in the member `core`.
+  // Only one thread at a time may use a Search.
   struct Search {
     Spec spec;
     Maxima maxima;
@@ -86,12 +86,12 @@ public:
   Routing route(const Spec &spec, const Maxima &maxima);
   // Opens the compiler library early, so that a later compilation need not open it.
   void openCompiler() { (void)compiler(); }
-  // Says what `make` would do. `explain` compiles and stores nothing. Under the policy `fail` neither
-  // `make` nor `explain` opens the compiler.
+  // Returns a description of what `make` would do. `explain` compiles and stores nothing. Under the policy `fail`
+  // neither `make` nor `explain` opens the compiler.
   ExplainDescription explain(const Step &step, const RouteDescription &route, bool inMemory);
 
 private:
-  // The functions that look up choices take them from the pinned table, or else from the cache.
+  // The functions that look up choices search only the pinned table if a table is pinned, and the cache otherwise.
   std::optional<KernelCache::Hit> lookUp(const std::string &problem, const std::string &chosenOn);
   std::optional<KernelCache::Hit> peek(const std::string &problem, const std::string &chosenOn);
   std::vector<ChoiceSummary> choicesOf(const std::string &op) { return pin ? pin->choicesOf(op) : cache.choicesOf(op); }
@@ -99,16 +99,17 @@ private:
   static PlanSource sourceOf(const KernelCache::Hit &hit) {
     return hit.layer > 0 ? PlanSource::kPack : PlanSource::kDatabase;
   }
-  // Parses the manifest of a stored kernel and checks it. Logs a warning and returns nullopt if the manifest is damaged
-  // or is that of another problem.
+  // Parses the manifest of a stored kernel and checks it. `accept` logs a warning and returns nullopt if the manifest
+  // is damaged or belongs to another problem.
   std::optional<Manifest> accept(Search &search, const KernelCache::Hit &hit, const std::string &target) const;
   std::shared_ptr<const KernelCore> load(Search &search, const KernelCache::Hit &hit, Manifest manifest);
   std::shared_ptr<const KernelCore> refuse(Search &search, const Status &status) const; // always returns null
   bool isSuperseded(const Manifest &manifest);
   // Returns whether a kernel of another compiler revision is used now and compiled again in the background.
   bool isOutdated(Search &search, const Manifest &manifest);
-  // Compiles again the kernel that `find` stored in `search.superseded`. If several callers of `remake` need the same
-  // kernel, only one of them compiles it. `remake` returns null if no kernel of the problem can be used.
+  // `find` stores in `search.superseded` a usable kernel that another compiler revision made. `remake` compiles the
+  // kernel in `search.superseded` again. If several callers of `remake` need the same kernel, only one of them compiles
+  // it. `remake` returns null if no kernel of the problem can be used.
   std::shared_ptr<const KernelCore> remake(Search &search, const std::function<bool()> &stop = {});
   std::shared_ptr<const KernelCore> makeAgain(Search &search, const KernelCache::Hit &hit, FallbackStep step);
   // Tries the stored fallbacks in their order and returns the first kernel that can be used. With kBetterThanCompiling,
@@ -116,26 +117,28 @@ private:
   // be used.
   enum class Rungs { kAny, kBetterThanCompiling };
   std::shared_ptr<const KernelCore> descend(Search &search, Rungs wanted);
-  // Returns true if a stored kernel should be used instead of compiling the default. `routed` is the template that a
-  // measured threshold names for the problem's length, or "". If `routed` is not "", a stored kernel of another
-  // template is not used instead of the default. A kernel that was stored for other lengths on this device model may be
-  // used instead of the default even when it was not measured: the configuration of a default does not depend on the
-  // length. A kernel that was stored for another device model is used instead of the default only if it was measured.
+  // Returns true if the planner should use the stored kernel `rung` and not compile the default configuration. `routed`
+  // is the template that a measured threshold names for the problem's length, or "" if no threshold applies. If
+  // `routed` names a template, the result is false for a stored kernel of every other template. For a kernel that was
+  // stored for other lengths on this device model the result is true even if the kernel was not measured, because the
+  // default configuration does not depend on the length. For a kernel that was stored for another device model the
+  // result is true only if the kernel was measured.
   static bool isBetterThanCompiling(const Rung &rung, std::string_view routed);
   std::shared_ptr<const KernelCore> serveRung(Search &search, const Rung &rung);
   LadderRequest ladderRequest(const Search &search) const;
   const std::vector<Rung> &rungsOf(Search &search);
-  // Returns whether the engine's option `fallbacks` allows a fallback step for an operator. Every fallback step is
-  // allowed for an operator that has only one candidate, because all its kernels are equal. Compiling a stored choice
-  // again (`makeAgain`) is no fallback.
+  // Returns whether the engine's option `fallbacks` allows a fallback step for an operator. If an operator has only one
+  // candidate, every fallback step is allowed, because all stored kernels of the operator have the same configuration.
+  // Compiling a stored choice again (`makeAgain`) does not count as a fallback.
   bool allows(Operator op, FallbackStep step) const { return !isTuned(op) || options.fallbacks->allows(step); }
   bool mayCompile(Operator op) const;
   Rungs rungsBeforeCompiling(Operator op) const;
   void explainStored(Search &search, ExplainDescription &explain);
   void explainLadder(Search &search, ExplainDescription &explain);
   void countFallback(Search &search, FallbackStep step, const std::string &text);
-  // Takes the lease on making `work`, and waits while another caller has the lease. A null lease means that the caller
-  // works without a lease. `claim` calls `stop` while it waits, and stops waiting if `stop` returns true.
+  // Takes the lease (cache/lease.h) on making the kernel of `search`, and waits while another caller has this lease.
+  // `work` names the kind of work, for example "tune". If `claim` returns null, the caller works without a lease.
+  // `claim` calls `stop` while it waits, and stops waiting if `stop` returns true.
   std::unique_ptr<KeyLease> claim(const Search &search, const std::string &work, const std::function<bool()> &isDone,
                                   const std::function<bool()> &stop = {});
   std::chrono::milliseconds longestWait(std::string_view work) const;
@@ -159,8 +162,8 @@ private:
   Result<std::shared_ptr<const KernelCore>> serve(const Spec &spec, const Maxima &maxima);
   Status cacheMiss(const Search &search);
 
-  // Puts a kernel into `search.core`, the result of the search. The kernel is loaded unless a kernel with the same
-  // content is already loaded.
+  // Stores a kernel in `search.core` as the result of the search. `adopt` loads the kernel unless a kernel with the
+  // same content is already loaded.
   Status adopt(Search &search, std::string content, Manifest manifest, std::span<const std::byte> binary);
   // How a choice was made: whether it was measured, by which versions, and the measurements of all candidates.
   struct Origin {
@@ -168,8 +171,8 @@ private:
     std::string provenance{};
     std::vector<Measurement> evidence{};
   };
-  // Stores a kernel and the choice that names it. The error of `store` says why the choice was not stored; the plan is
-  // made even if the choice was not stored.
+  // Stores a kernel and the choice that names it. If the choice cannot be stored, `store` returns an error that says
+  // why. The planner makes the plan even if the choice cannot be stored.
   Status store(const Search &search, const CompiledKernel &kernel, Origin origin);
   // Returns the Origin to store for a choice whose kernel was compiled again with the same configuration.
   Origin originOfRemade(const StoredChoice &choice) const;

@@ -14,16 +14,16 @@
 namespace nsa {
 
 // Returns one row for each reason why candidates were not measured, in the order in which the reasons first appear in
-// `report`. The template and the config of a row of pruned candidates are empty, and its detail is "41 candidates not
-// compiled: ...".
+// `report`. In these rows, the outcome is "pruned", the template and the config are empty, and the detail is a text
+// such as "41 candidates not compiled: ...".
 std::vector<Measurement> prunedRows(const TuneReport &report);
 
 struct PrunedCandidates {
   size_t count = 0;
   std::string reason;
 };
-// Reads the detail of a row with the outcome "pruned". A detail that does not begin with a number of candidates
-// concerns one candidate.
+// Reads the field `detail` of a row with the outcome "pruned". If the detail does not begin with a number of
+// candidates, the count is 1.
 PrunedCandidates parsePruned(std::string_view detail);
 
 } // namespace nsa

@@ -1,5 +1,5 @@
-// The tuner's gate compares a candidate's result with that of the tile program, within the tolerances of
-// docs/specification.md 11.
+// Decides whether the tuner accepts a candidate kernel: the candidate's result must agree with the result of the kernel
+// that defines the operator, within the tolerances of docs/specification.md 11.
 // Thread-safety: pure functions.
 #pragma once
 

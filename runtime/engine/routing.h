@@ -1,5 +1,6 @@
-// Applies measured thresholds (routes.h) to an operator before its kernels are looked up. The thresholds decide which
-// of the allowed shortcuts (pipeline.h, Route) are taken, and how many programs share the keys of a query of decode.
+// Applies measured thresholds to an operator before the operator's kernels are looked up. A threshold is the stored
+// result of a measurement that compared two ways to compute the same result (routes.h). The thresholds decide which of
+// the allowed shortcuts (pipeline.h, Route) are taken, and how many programs share the keys of one query in decode.
 // Thread-safety: values and pure functions.
 #pragma once
 

@@ -1,6 +1,6 @@
 // Writes the sources of a kernel into the folder `dump_dir`, so that a person can read them: rendered template,
 // scheduled program, CUDA or LLVM text, manifest, binary.
-// Thread-safety: pure functions of the file system.
+// Thread-safety: dumpSources may be called by many threads at once.
 #pragma once
 
 #include "runtime/engine/compiler_library.h"

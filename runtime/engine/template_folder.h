@@ -14,22 +14,23 @@ struct TemplateFolderState {
   // A digest over the names and contents of the folder's templates.
   std::string content;
   // A digest over the inode and the time of the last change of each template file. If `changes` is equal before and
-  // after a compilation, no template file was changed during the compilation, not even temporarily. `changes` does not
-  // show a template file that was added and removed during the compilation; only a compilation that names this template
-  // would read it.
+  // after a compilation, no template file was changed during the compilation, not even temporarily. A template file
+  // that was both added and removed during the compilation does not affect `changes`. Such a file can only affect a
+  // compilation that names the file's template.
   std::string changes;
   bool operator==(const TemplateFolderState &) const = default;
 };
 Result<TemplateFolderState> readTemplateFolder(const std::string &folder);
 
-// In the name of a device in the store, this text precedes the digest of the template folder's content.
+// The separator between the device's name and the digest of the template folder's content in the name that
+// choiceDeviceOf returns.
 inline constexpr std::string_view kTemplatesOfDevice = " templates=";
-// Returns the name of a device in the store. With a folder of templates the device's name also has the digest of the
-// folder's content, because choices made from one content hold for no other content. `templateDir` is "" without a
-// folder of templates.
+// Returns the device name under which choices are stored. If the engine uses a folder of templates, this name ends in a
+// digest of the folder's content, so that a choice is not found after a template in the folder has changed. An empty
+// `templateDir` means that the engine uses the embedded templates.
 Result<std::string> choiceDeviceOf(const std::string &device, const std::string &templateDir);
-// Returns the name `choiceDevice` with the digest of its templates replaced by `content`. An empty `content` means the
-// embedded templates and gives the name without a digest.
+// Returns the device name `choiceDevice`, but with the digest `content` in the place of its digest of templates. An
+// empty `content` stands for the embedded templates, and the returned name then has no digest.
 std::string withTemplates(std::string_view choiceDevice, std::string_view content);
 
 } // namespace nsa

@@ -22,7 +22,7 @@ inline size_t threadShard() {
   return number - 1;
 }
 
-// A counter that every call raises, kept once for each shard.
+// A counter with one cell for each shard. `raise` adds 1 to the cell of the calling thread's shard.
 class ShardedCounter {
 public:
   void raise() { cells[threadShard()].value.fetch_add(1, std::memory_order_relaxed); }

@@ -1,6 +1,6 @@
 // Runs a candidate kernel of a tuning: once on sequences of different random lengths to compare its results, and then
 // on a call as large as the problem to measure its time.
-// Ownership: trials own their tensors and borrow the device.
+// Ownership: a Trial owns the tensors of its calls and borrows the device.
 // Thread-safety: one thread at a time.
 #pragma once
 
@@ -23,11 +23,13 @@ public:
   TrialLaunches &operator=(TrialLaunches &&) = delete;
   ~TrialLaunches();
 
-  // Launches a kernel. On the CPU `launch` reports bad lengths; on a GPU the next `run` reports them.
+  // Launches a kernel. On the CPU `launch` itself returns the error of bad sequence lengths. On a GPU the next call of
+  // `run` or runAll returns this error.
   Status launch(const LoadedKernel &kernel, const KernelCall &call, void *stream);
   // Launches a kernel on the device's own stream, and waits until the kernel has ended.
   Status run(const LoadedKernel &kernel, const KernelCall &call);
-  // Runs several kernels: calls launch(status word, stream), waits, and reports bad lengths as `launch` does.
+  // Runs several kernels: calls launch(status word, stream), which launches the kernels, and waits for them. Returns an
+  // error if a kernel reported bad sequence lengths.
   template <typename Launch> Status runAll(Launch launch) {
     int32_t word[kDeviceStatusWords] = {};
     NSA_RETURN_IF_ERROR(launch(device->isGpu() ? statusWord : word, device->ownStream()));
@@ -50,9 +52,10 @@ public:
   // Runs the kernel once on sequences of random lengths and returns its outputs. `check` fills the outputs with NaN
   // before the run.
   virtual Result<TuningResult> check(const LoadedKernel &kernel) = 0;
-  // Launches the kernel once on the call that is timed. On a GPU launchTimed does not wait until the kernel has ended.
+  // Launches the kernel once, with the tensors of the call whose time is measured. On a GPU launchTimed does not wait
+  // until the kernel has ended.
   virtual Status launchTimed(const LoadedKernel &kernel, void *stream) = 0;
-  // Returns the batch size and the lengths of the call that is timed.
+  // Returns the batch size and the lengths of the call whose time is measured.
   virtual const TimedShape &timedShape() const = 0;
 };
 

@@ -1,5 +1,6 @@
 // Decides how much of the device's memory a trial may take, so that the host can still allocate device memory.
-// Thread-safety: pure except for the device.
+// Thread-safety: all functions may be called by many threads at once. makeTrialThatFits calls `make` on the caller's
+// thread.
 #pragma once
 
 #include "runtime/engine/trial.h"

@@ -1,8 +1,8 @@
-// Tensors for tuning one kernel. Two calls use the same device buffers: the timed call is as large as the spec's maxima
-// allow within a budget; the checked call is small and has sequences of different random lengths, and its results are
-// compared.
+// Tensors for tuning one kernel. Two calls use the same device buffers. The timed call is as large as the maxima and a
+// budget allow. The checked call is small and has sequences of different random lengths, and the results of the checked
+// call are compared.
 // Ownership: a TuningInputs owns its device memory.
-// Thread-safety: one thread at a time.
+// Thread-safety: one thread at a time may use a TuningInputs.
 #pragma once
 
 #include "runtime/base/kernel_arguments.h"
@@ -16,8 +16,9 @@
 
 namespace nsa {
 
-// Returns the shape that a tuning of these maxima times: as large as the maxima and the limit for the work of one run
-// allow. The device may have too little memory for the tensors of the shape that timedShape returns.
+// Returns the shape of the call that a tuning for these maxima times. The timed call is as large as the maxima allow,
+// up to a limit on the work of one run. The device may have too little memory for tensors of the shape that timedShape
+// returns.
 TimedShape timedShape(bool isGpu, const Spec &spec, const Maxima &maxima);
 
 class TuningInputs {

@@ -23,8 +23,8 @@ struct TuningResult {
     std::vector<float> values;
     std::vector<int64_t> ownBlocks = {}; // kLists only: for each row the last block that it may name
 
-    // Appends to the field ownBlocks one entry for each block list of `queries` queries. The first of these queries has
-    // the position `before`. Each query has one block list for each kv head.
+    // Appends one entry to `ownBlocks` for each block list of `queries` consecutive queries. `before` is the position
+    // of the first of the `queries` queries in its sequence. Each query has one block list for each kv head.
     void addOwnBlocks(const Spec &spec, int64_t before, int64_t queries);
   };
   std::vector<Output> outputs;

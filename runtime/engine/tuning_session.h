@@ -22,8 +22,8 @@
 
 namespace nsa {
 
-// Returns the name of the tile program that defines an operator, or "" where the operator has only one template. Every
-// template of the operator but the tile program must match the result of the tile program.
+// Returns the name of the operator's defining template, which is a tile program, or "" if the operator has only one
+// template. The results of the operator's other templates must match the results of the tile program.
 std::string_view definingTemplate(Operator op);
 
 class TuningSession {
@@ -51,7 +51,8 @@ public:
   std::vector<Measurement> evidence() const;
   uint64_t seed() const { return inputSeed; }
   const TimedShape &timedShape() const { return trial->timedShape(); }
-  // Returns the text of cutText for this tuning, which says how many queries and keys of a call are timed.
+  // Returns a text that says how many of the queries and keys of a call this tuning times, or "" if it times the whole
+  // call.
   std::string cut() const { return cutText(spec, maxima, trial->timedShape()); }
 
 private:

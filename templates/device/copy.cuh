@@ -1,8 +1,9 @@
-// Copies of tiles between global memory and shared memory or registers, row by row. `row_of(r)` returns the offset of
-// row r of the tile in the tensor, and whether the row exists (view.cuh). Elements in rows that do not exist, and in
-// columns from number `columns` on, are loaded as zero and are not stored. The memory of rows and columns that do not
-// exist is never read or written. A run-time flag of the view says whether rows are aligned, so that they may be moved
-// in 16-byte pieces. Rows that are not aligned are moved element by element.
+// Copies tiles between global memory and shared memory or registers, row by row. The argument `row_of` is a function:
+// row_of(r) returns the offset of row r of the tile in the tensor, and whether the row exists (struct Row in view.cuh).
+// An element does not exist if its row does not exist or if the number of its column is `columns` or more. Elements
+// that do not exist are loaded as zero and are not stored, and their memory is never accessed. A run-time flag of the
+// View says whether the rows of the tensor are aligned, which means that all rows begin at multiples of 16 bytes. One
+// access of a thread moves several elements of an aligned row. Rows that are not aligned are moved element by element.
 #pragma once
 
 #include "map.cuh"
@@ -13,8 +14,8 @@
 
 namespace nsa {
 
-// Loads a word of four bytes from global memory, element by element. The elements of the word from number `elements` on
-// are set to zero.
+// Loads four bytes of a row from global memory, element by element: one 32-bit element or two 16-bit elements. Only the
+// first `elements` elements are read, and the rest of the returned word is zero.
 template <typename T> NSA_DEVICE uint32 gather_word(const T *source, int32 elements) {
   if constexpr (sizeof(T) == 4)
     return elements > 0 ? __float_as_uint(*source) : 0;
@@ -22,9 +23,9 @@ template <typename T> NSA_DEVICE uint32 gather_word(const T *source, int32 eleme
     return load_pair(source, elements, false).bits;
 }
 
-// EvenlySpaced wraps a row function and promises that the distance in memory from row r to row r + n is the same for
-// every r, and that no coordinate wraps around between rows. A thread then adds a constant distance to go from row to
-// row, and does not compute the offset of each row.
+// EvenlySpaced marks a row function `row_of` for which the distance in memory from row r to row r + n is the same for
+// every r. An EvenlySpaced row function also promises that no 32-bit coordinate overflows between rows. Evenly spaced
+// rows let a thread add a constant distance from row to row instead of computing the offset of each row.
 template <typename RowOf> struct EvenlySpaced {
   RowOf row_of;
 
@@ -36,9 +37,10 @@ template <typename RowOf> NSA_DEVICE EvenlySpaced<RowOf> evenly_spaced(const Row
 template <typename RowOf> inline constexpr bool kIsEvenlySpaced = false;
 template <typename RowOf> inline constexpr bool kIsEvenlySpaced<EvenlySpaced<RowOf>> = true;
 
-// The variant of load_tile for rows that consist of whole 16-byte pieces. Neighbouring threads copy neighbouring
-// 16-byte chunks, within one group of chunks that the swizzle permutes. Therefore the later rows and chunks of a thread
-// are at constant distances from its first row and chunk.
+// The variant of load_tile for aligned rows. Neighbouring threads copy neighbouring 16-byte chunks of a row. The number
+// of threads that copy a row is the number of chunks in one group of the swizzle (swizzle_group). If a step of the loop
+// advances by a multiple of 8 rows, each further chunk of a thread is at a constant distance from the thread's first
+// chunk in shared memory.
 template <int32 kThreads, typename T, int32 kRows, int32 kCols, int32 kRank, typename RowOf>
 NSA_DEVICE void begin_copies(SharedTile<T, kRows, kCols> tile, const View<T, kRank> &view, int32 columns,
                              const RowOf &row_of) {
@@ -50,9 +52,8 @@ NSA_DEVICE void begin_copies(SharedTile<T, kRows, kCols> tile, const View<T, kRa
   const int32 lane = threadIdx.x % kLanes;
   const int32 first_row = threadIdx.x / kLanes;
   const uint32 first_target = tile.address(first_row, lane);
-  // The distance between rows is computed from the last two rows of the thread and is the same for all rows that exist.
-  // It cannot be computed from the first rows, because they may have negative coordinates, which view.cuh turns into
-  // large offsets.
+  // `pitch`, the distance in memory between consecutive rows of a thread, is computed from the thread's last two rows.
+  // The first rows of a thread may have negative coordinates, which View::at turns into large offsets.
   constexpr int32 kLastStep = kSteps - 1;
   const Row last = row_of(first_row + kLastStep * kRowStep);
   int64 pitch = 0;
@@ -84,9 +85,9 @@ NSA_DEVICE void begin_copies(SharedTile<T, kRows, kCols> tile, const View<T, kRa
   }
 }
 
-// Loads a tile from global to shared memory by all kThreads threads of the block. load_tile copies rows of 16-byte
-// pieces asynchronously: after the call, commit and wait for the copies (ptx_copy.cuh), then synchronise the block.
-// When load_tile is called, no thread may still be reading the tile.
+// All kThreads threads of the block load a tile from global memory to shared memory. Aligned rows are copied
+// asynchronously: after the call of load_tile, the caller commits the copies, waits for them (ptx_copy.cuh) and
+// synchronises the block. When load_tile is called, no thread may still be reading the previous contents of the tile.
 template <int32 kThreads, typename T, int32 kRows, int32 kCols, int32 kRank, typename RowOf>
 NSA_DEVICE void load_tile(SharedTile<T, kRows, kCols> tile, const View<T, kRank> &view, int32 columns,
                           const RowOf &row_of) {
@@ -107,9 +108,10 @@ NSA_DEVICE void load_tile(SharedTile<T, kRows, kCols> tile, const View<T, kRank>
   }
 }
 
-// Calls move(tile, elements, pair) for each column tile of a row that has columns below number `columns`. `elements` is
-// the number of the thread's two columns that exist: 0, 1 or 2. `pair` is true if one memory access may move both
-// columns. For column tiles that exist as a whole, the compiler knows `elements`, so no thread tests it at run time.
+// Calls move(tile, elements, pair) for each column tile that has at least one column below number `columns`. A thread
+// holds two columns of each column tile, and `elements` says how many of the two exist: 0, 1 or 2. `pair` is true if
+// the thread may move its two columns with one memory access. If all 8 columns of a column tile exist, `elements` is
+// the constant 2, so no thread tests it at run time.
 template <typename Tile, typename Move> NSA_DEVICE void for_each_pair(bool aligned, int32 columns, const Move &move) {
 #pragma unroll
   for (int32 tile = 0; tile < Tile::kTiles; ++tile) {
@@ -120,9 +122,10 @@ template <typename Tile, typename Move> NSA_DEVICE void for_each_pair(bool align
   }
 }
 
-// Two lanes hold neighbouring pairs of columns in two column tiles, and each gives one of its pairs to the other lane.
-// After the exchange each lane holds four neighbouring columns of one column tile: the even lane of `first`, the odd
-// lane of `second`. A second exchange undoes the first exchange.
+// The result of exchange(), which swaps pairs of columns between an even lane and the next odd lane. Before exchange(),
+// the even lane and the odd lane each hold one pair of neighbouring columns in the column tile `first` and one pair in
+// the column tile `second`. After exchange(), the even lane holds four neighbouring columns of `first`, and the odd
+// lane holds four neighbouring columns of `second`. Calling exchange() twice restores the original pairs.
 template <typename T> struct alignas(4 * sizeof(T)) Quad {
   Pair<T> pairs[2];
 };
@@ -135,10 +138,10 @@ NSA_DEVICE Quad<T> exchange(Pair<T> first, Pair<T> second) {
   return {{{odd ? received : first.bits}, {odd ? second.bits : received}}};
 }
 
-// Loads a fragment directly from global memory to registers. Whole column tiles of 16-bit elements in aligned rows are
-// read with the access pattern of store_tile: 8 bytes per lane, 32 bytes per row. For these reads all lanes take part
-// in an exchange of pairs. load_fragment reads all other fragments column by column: each thread reads the columns that
-// it holds.
+// Loads a fragment directly from global memory to registers. If the rows are aligned, all columns exist, the elements
+// have 16 bits and the number of column tiles is even, each lane reads 8 bytes with one access, and the four lanes of a
+// row read 32 bytes together. After reads of 8 bytes, all lanes of the warp exchange pairs, so that each lane gets the
+// columns that it holds. Without reads of 8 bytes, each lane itself reads the columns that it holds.
 template <typename Result, typename T, int32 kRank, typename RowOf>
 NSA_DEVICE Result load_fragment(const View<T, kRank> &view, int32 columns, const RowOf &row_of) {
   auto result = splat<Result>(T{});
@@ -179,9 +182,9 @@ NSA_DEVICE Result load_fragment(const View<T, kRank> &view, int32 columns, const
   return result;
 }
 
-// The variant of store_tile for rows that are aligned to 16 bytes. All lanes of the warp take part in the exchange of
-// pairs, even if their row does not exist. Because of the exchange a lane stores 8 bytes and a row 32 bytes at once;
-// memory is written in units of 32 bytes.
+// The variant of store_tile for aligned rows. All lanes of the warp take part in the exchange of pairs, even if their
+// row does not exist. Because the lanes exchange pairs, each lane stores 8 bytes with one access, and the four lanes of
+// a row store 32 bytes together. The GPU writes memory in units of 32 bytes.
 template <typename Tile, typename T>
 NSA_DEVICE void store_quads(const Tile &fragment, T *target, bool exists, int32 columns, int32 slab, int32 half) {
   const int32 lane = threadIdx.x % 4;
@@ -199,9 +202,11 @@ NSA_DEVICE void store_quads(const Tile &fragment, T *target, bool exists, int32 
         *reinterpret_cast<Quad<T> *>(target + column) = quads[i];
 }
 
-// Stores a fragment of 16-bit elements four columns at a time if the rows are aligned, else element by element. Storing
-// element by element is rare, but the code for it is compiled at each cold start, so it has to be short. It is a plain
-// loop over the column tiles; each step rotates the column tiles in the registers by one.
+// Stores a fragment of 16-bit elements. If the rows are aligned and `columns` is a multiple of 4, each lane stores four
+// columns with one access; otherwise the lane stores element by element. The code that stores element by element is
+// rarely executed, but it is compiled at each cold start. The loop that stores element by element is not unrolled, to
+// keep its code short. Registers cannot be indexed at run time, so each iteration of the loop rotates the column tiles
+// in the registers by one.
 template <typename T, int32 kRows, int32 kCols, int32 kWarps, int32 kRank, typename RowOf>
   requires(kIsHalf<T> && Fragment<T, kRows, kCols, kWarps>::kTiles % 2 == 0)
 NSA_DEVICE void store_tile(const Fragment<T, kRows, kCols, kWarps> &fragment, const View<T, kRank> &view, int32 columns,
@@ -275,8 +280,10 @@ NSA_DEVICE Result load_rows(const View<T, kRank> &view, const RowOf &row_of) {
   return result;
 }
 
-// Stores one element per row; the first of the row's four lanes writes it. If the offset of an element depends on
-// further row vectors, row_of takes their values for the row as further arguments: row_of(r, place).
+// Stores one element per row. Four lanes hold each row, and the first of the four writes the row's element. If the
+// offset of a row depends on the elements of other row vectors, the caller passes the other row vectors as `places`. If
+// `places` are given, store_rows calls row_of(r, place) for row r, where `place` is the element of the other row vector
+// in row r.
 template <typename T, int32 kRows, int32 kWarps, int32 kRank, typename RowOf, typename... Places>
 NSA_DEVICE void store_rows(const RowVector<T, kRows, kWarps> &vector, const View<T, kRank> &view, const RowOf &row_of,
                            const Places &...places) {

@@ -1,7 +1,7 @@
 // Matrix products of 16-bit operands on mma.sync: dot(a, b, acc) = acc + a b and dot_transposed(a, b, acc) = acc + a
-// b^T. `a` is a fragment or a shared tile, `b` is a shared tile, and `acc` is a fragment. Before a product reads its
-// shared tiles, the block must synchronise after writing them. Matrix products of floats are in dot_float.cuh. Matrix
-// products in which a zero annihilates NaN and Inf are in dot_annihilating.cuh.
+// b^T. `a` is a fragment or a shared tile, `b` is a shared tile, and `acc` is a fragment. After the block has written a
+// shared tile, the block must synchronise before a product reads the tile. Matrix products of floats are in
+// dot_float.cuh. Matrix products in which a zero of `a` times NaN or Inf counts as 0 are in dot_annihilating.cuh.
 #pragma once
 
 #include "fragment.cuh"
@@ -16,9 +16,9 @@ inline constexpr int32 kMmaDepth = 16;
 using RightOperand = uint32[4];
 inline constexpr int32 kRightColumns = 2 * kTileColumns;
 
-// Returns the cursor at the row and chunk of the right operand from which the lane reads in load_right. A plain right
-// operand `b` is stored as K x N: its rows are the depth of the product. A transposed right operand `b` is stored as N
-// x K: its rows are the columns of the product.
+// Returns a cursor (shared_tile.cuh) at the row and chunk of the right operand whose address the lane passes to
+// ldmatrix. A plain right operand `b` is stored as K x N: its rows are the depth of the product. A transposed right
+// operand `b` is stored as N x K: its rows are the columns of the product.
 template <bool kTransposed, typename T, int32 kRows, int32 kCols>
 NSA_DEVICE auto right_cursor(SharedTile<T, kRows, kCols> b) {
   const int32 lane = threadIdx.x % kWarpSize;
@@ -46,8 +46,8 @@ NSA_DEVICE void load_left(uint32 (&a)[4], const Fragment<T, kRows, kDepth, kWarp
   a[3] = fragment.pairs[slab][tile + 1][1].bits;
 }
 
-// Returns the cursor at the row and chunk from which the lane reads a left operand in shared memory. The row is among
-// the rows of the lane's warp.
+// Returns a cursor (shared_tile.cuh) at the row and chunk of the left operand whose address the lane passes to
+// ldmatrix. The row of the cursor is one of the rows that the lane's warp multiplies.
 template <int32 kSlabs, typename T, int32 kRows, int32 kCols>
 NSA_DEVICE auto left_cursor(SharedTile<T, kRows, kCols> a) {
   static_assert(kCols % kMmaDepth == 0, "a left operand is made of 16x16 blocks");

@@ -1,10 +1,9 @@
-// dot_annihilating(a, b, acc): the product dot(a, b, acc), in which a zero of `a` contributes zero whatever `b` holds,
-// NaN and Inf included. Elements of `a` that are not zero contribute as in dot. The header dot_annihilating.cuh is for
-// 16-bit operands, and dot_float.cuh is for floats.
+// dot_annihilating(a, b, acc) computes the product dot(a, b, acc) with one difference: a zero of `a` times a NaN or an
+// Inf of `b` is zero. The file dot_annihilating.cuh is for 16-bit operands, and dot_float.cuh is for floats.
 //
-// Matrix units compute 0 * NaN as NaN. Therefore the block first checks whether all elements of `b` are finite. If `b`
-// holds a NaN or an Inf, a loop multiplies these elements with the non-zero elements of `a` and adds the products to
-// the accumulator. After this loop, zeros replace the NaN and Inf in `b`, and the block computes the plain product. If
+// Matrix units compute 0 * NaN as NaN, so the block first checks whether `b` holds a NaN or an Inf. If `b` holds a NaN
+// or an Inf, a loop multiplies the NaN and Inf elements with the non-zero elements of `a` and adds the products to the
+// accumulator. The block then replaces the NaN and Inf elements of `b` with zeros and computes the plain product. If
 // NaN and Inf in `b` meet only zeros of `a` in a sum, the sum is bit for bit the same as with a finite `b`. All threads
 // of the block take part in dot_annihilating.
 #pragma once
@@ -14,8 +13,9 @@
 
 namespace nsa {
 
-// Returns two elements of the right operand `b`: those at depth `depth` in the two columns of column tile `tile` that
-// belong to the thread. The depth is the number of a row of `b`, or of a column if `b` is transposed.
+// Returns the two elements of the right operand `b` at depth `depth` in the two columns that the thread holds in column
+// tile `tile`. The depth is the index over which the product sums: the row number of `b`, or the column number if `b`
+// is transposed.
 template <bool kTransposed, typename T, int32 kRows, int32 kCols>
 NSA_DEVICE Pair<T> right_pair(SharedTile<T, kRows, kCols> b, int32 depth, int32 tile) {
   constexpr int32 kChunkElements = SharedTile<T, kRows, kCols>::kChunkElements;
@@ -31,10 +31,11 @@ NSA_DEVICE Pair<T> right_pair(SharedTile<T, kRows, kCols> b, int32 depth, int32 
 }
 
 // Adds the products of the elements of `b` that are NaN or Inf with the elements of `a` that are not zero. NaN and Inf
-// in `b` are rare, but the code of add_non_finite is compiled at each cold start. The code of add_non_finite is kept
-// short: it has plain loops over the column tiles and the depth. Registers cannot be indexed at run time, so each step
-// of the loop rotates the accumulator's column tiles in the registers by one. A bit mask selects the column tile of the
-// left operand. The lane that holds an element of `a` sends it by a shuffle to the other lanes that hold the row.
+// in `b` are rare, but the code of add_non_finite is compiled at each cold start. To keep the code short, the loops
+// over the column tiles and the depth are not unrolled. Registers cannot be indexed at run time, so each iteration over
+// the column tiles rotates the accumulator's column tiles in the registers by one. Bit masks, instead of an index,
+// select the registers of `a` that hold the current depth. The lane that holds an element of `a` sends it by a shuffle
+// to the other lanes that hold the row.
 template <bool kTransposed, typename T, int32 kRows, int32 kCols, int32 kDepth, int32 kWarps, int32 kRightRows,
           int32 kRightCols>
 NSA_DEVICE Fragment<float, kRows, kCols, kWarps> add_non_finite(const Fragment<T, kRows, kDepth, kWarps> &a,

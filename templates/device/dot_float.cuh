@@ -1,8 +1,10 @@
-// dot and dot_transposed (dot.cuh) for float operands. Products of floats use fused multiply-adds in full float
-// precision, never TF32. `a` is a fragment or a shared tile, and `b` is a shared tile. Before a product reads its
-// shared tiles, the block must synchronise after writing them. The accumulator has the register layout of mma.sync, so
-// the same elementwise functions and reductions work for all element types. In the annihilating variants the block
-// first checks whether `b` holds any Inf or NaN, as in dot_annihilating.cuh.
+// Implements the matrix products dot(a, b, acc) and dot_transposed(a, b, acc) of dot.cuh for float operands. Products
+// of floats use fused multiply-adds in full float precision, never TF32. `a` is a fragment or a shared tile, and `b` is
+// a shared tile. After the block has written a shared tile, the block must synchronise before a product reads the tile.
+// The accumulator has the register layout of mma.sync, so the same elementwise functions and reductions work for all
+// element types. In dot_annihilating and dot_transposed_annihilating a zero of `a` contributes zero even if it meets
+// Inf or NaN in `b`, as in dot_annihilating.cuh. If the caller passes no argument `where`, dot_annihilating and
+// dot_transposed_annihilating first check whether `b` holds any Inf or NaN.
 #pragma once
 
 #include "fragment.cuh"
@@ -18,13 +20,13 @@ template <bool kAnnihilating> NSA_DEVICE float multiply_add(float a, float b, fl
   return kAnnihilating && a == 0 ? c : fmaf(a, b, c);
 }
 
-// LeftFloats holds four consecutive columns of the left operand for each of the thread's rows.
+// The thread's part of a left operand: four consecutive columns of each of the thread's rows.
 template <int32 kSlabs> struct LeftFloats {
   float values[kSlabs][2][kFloatDepth]; // [slab][half][depth]
 };
 
-// RightFloats holds four consecutive elements along the depth for each of the thread's two columns of a column tile:
-// right[column][depth].
+// The thread's part of a right operand: four consecutive elements along the depth of each of the thread's two columns
+// in a column tile. The indices are right[column][depth].
 using RightFloats = float[2][kFloatDepth];
 
 // Loads from a right operand `b` that is stored as N x K.
@@ -39,9 +41,11 @@ NSA_DEVICE void load_right_transposed(RightFloats &right, SharedTile<float, kRow
   }
 }
 
-// Loads from a right operand `b` that is stored as K x N. The thread's two columns of the operand are one half of chunk
-// 2 * tile or of chunk 2 * tile + 1; which of the two chunks it is depends only on the lane. The XOR of the swizzle is
-// therefore split in two: a constant, which becomes the offset of the load, and one of two base addresses.
+// Loads from a right operand `b` that is stored as K x N. With lane = threadIdx.x % 4, the thread's two columns are
+// half of the 16-byte chunk 2 * tile + lane / 2. The swizzle of shared tiles replaces the number of a chunk by its XOR
+// with `bits`, which the compiler knows. The lowest bit of `bits` changes lane / 2, so it chooses one of two base
+// addresses of the thread. The other bits of `bits` change 2 * tile, so they only change the constant offset in the
+// load instruction.
 template <int32 kRows, int32 kCols>
 NSA_DEVICE void load_right(RightFloats &right, SharedTile<float, kRows, kCols> b, int32 depth, int32 tile) {
   constexpr int32 kChunksPerRow = SharedTile<float, kRows, kCols>::kChunksPerRow;
@@ -99,8 +103,9 @@ NSA_DEVICE void load_left(LeftFloats<Acc::kSlabs> &left, SharedTile<float, kRows
     }
 }
 
-// Loads four columns from a fragment, which move_down has already moved down by `depth`. Each of the four lanes that
-// hold a row holds two neighbouring columns of a column tile.
+// Loads four columns of a left operand that is a fragment. The caller has already shifted the fragment with move_down,
+// so that column `depth` is the first column of column tile 0. Each of the four lanes that share a row holds two
+// neighbouring columns of a column tile.
 template <int32 kRows, int32 kDepth, int32 kWarps, typename Acc>
 NSA_DEVICE void load_left(LeftFloats<Acc::kSlabs> &left, const Fragment<float, kRows, kDepth, kWarps> &a, const Acc &,
                           int32, int32 part) {
@@ -116,9 +121,10 @@ NSA_DEVICE void load_left(LeftFloats<Acc::kSlabs> &left, const Fragment<float, k
 
 template <int32 kRows, int32 kDepth> NSA_DEVICE void move_down(SharedTile<float, kRows, kDepth> &) {}
 
-// Registers cannot be indexed at run time, so a short loop always reads the first column tile, and each step shifts the
-// column tiles of the left operand down by one. Compared with an unrolled loop, the short loop executes 1/16 more
-// instructions, but has 1/8 of the code and takes 1/8 of the compile time.
+// Registers cannot be indexed at run time. Therefore the loop of dot_float reads only the first column tile of the left
+// operand, and move_down shifts the column tiles of the left operand down by one after each step. Compared with an
+// unrolled loop, the loop that shifts the column tiles executes 1/16 more instructions, but has 1/8 of the code and
+// takes 1/8 of the compile time.
 template <int32 kRows, int32 kDepth, int32 kWarps>
 NSA_DEVICE void move_down(Fragment<float, kRows, kDepth, kWarps> &a) {
 #pragma unroll

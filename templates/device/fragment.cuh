@@ -1,7 +1,7 @@
 // Fragment<T, kRows, kCols, kWarps>: a tile of kRows x kCols elements in the registers of kWarps warps, in the layout
-// of layout.cuh. RowVector<T, kRows, kWarps>: one value per row, which all four lanes that share the row hold. Fragment
-// and RowVector are value types. Each row of a Fragment belongs to a single warp, so no function of fragment.cuh needs
-// a barrier.
+// of layout.cuh. RowVector<T, kRows, kWarps>: one value per row of a tile. All four lanes that share a row hold the
+// value of the row. Fragment and RowVector are value types. Each row of a Fragment belongs to a single warp, so no
+// function of fragment.cuh needs a barrier.
 #pragma once
 
 #include "layout.cuh"

@@ -1,8 +1,9 @@
-// map<Result>(function, inputs...): an elementwise function of fragments and row vectors. A row vector among the inputs
-// of a map acts as a fragment whose columns all equal the row vector. The function of a map takes one element of each
-// input. The function may have two more parameters, the row number and the column number. ptx_math.cuh has functions
-// that such a function may call. If the result has 16-bit elements, the function may return float: one instruction then
-// rounds two columns.
+// map<Result>(function, inputs...) applies `function` elementwise to fragments and row vectors. A row vector among the
+// inputs of a map acts as a fragment whose columns all equal the row vector. `function` has one parameter for the
+// element of each input. `function` may have further parameters: the row number and the column number if Result is a
+// fragment, or the row number if Result is a row vector. The header ptx_math.cuh has functions that `function` may
+// call. If Result has 16-bit elements, `function` may return float, and one instruction then rounds the elements of two
+// columns.
 #pragma once
 
 #include "fragment.cuh"

@@ -8,8 +8,8 @@
 namespace nsa {
 
 // Returns a word in which the topmost bit of each element is set if the element is Inf or NaN; all other bits are zero.
-// If one is added to the exponent, a carry reaches the topmost bit of the element only if all bits of the exponent are
-// set.
+// The exponent of an Inf or a NaN has all bits set. The function adds one to the exponent of each element, and the
+// addition carries into the element's topmost bit only if all bits of the exponent are set.
 template <typename T> NSA_DEVICE uint32 non_finite(uint32 word) {
   constexpr uint32 kExponent = kSameType<T, bf16> ? 0x7f807f80u : kSameType<T, f16> ? 0x7c007c00u : 0x7f800000u;
   constexpr uint32 kExponentUnit = kSameType<T, bf16> ? 0x00800080u : kSameType<T, f16> ? 0x04000400u : 0x00800000u;
@@ -20,8 +20,8 @@ template <typename T> NSA_DEVICE uint32 non_finite(uint32 word) {
 // Returns whether the tile holds an Inf or a NaN. All threads of the block call any_non_finite and get the same answer.
 template <int32 kThreads, typename T, int32 kRows, int32 kCols>
 NSA_DEVICE bool any_non_finite(SharedTile<T, kRows, kCols> tile) {
-  // Chunks are read in the order of memory, because the search for NaN does not depend on which element of the tile a
-  // chunk holds.
+  // Chunks are read in the order of their addresses. The search for Inf and NaN does not apply the swizzle, because the
+  // row and the column of an element do not matter.
   constexpr int32 kChunks = SharedTile<T, kRows, kCols>::kBytes / kChunkBytes;
   constexpr int32 kSteps = (kChunks + kThreads - 1) / kThreads;
   const Chunk *chunks = reinterpret_cast<const Chunk *>(tile.base) + threadIdx.x;
@@ -38,8 +38,9 @@ NSA_DEVICE bool any_non_finite(SharedTile<T, kRows, kCols> tile) {
   return any_thread(found != 0);
 }
 
-// Replaces every Inf and NaN in a tile of 16-bit elements with zero. All threads of the block call clear_non_finite.
-// clear_non_finite begins and ends with a barrier, so that threads may read the tile before and after the call.
+// Replaces every Inf and NaN in a tile of 16-bit elements with zero. All threads of the block call clear_non_finite,
+// which begins and ends with a barrier of the block. Threads may read the tile before and after clear_non_finite
+// without a further barrier.
 template <int32 kThreads, typename T, int32 kRows, int32 kCols>
 NSA_DEVICE void clear_non_finite(SharedTile<T, kRows, kCols> tile) {
   static_assert(sizeof(T) == 2, "the mask is of two elements a word");

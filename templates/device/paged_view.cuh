@@ -1,8 +1,8 @@
 // PagedView<T, R, P>: a view whose rows lie in pages of P rows, as in a paged KV cache. The first coordinate of a
-// PagedView is a sequence. The second coordinate of a PagedView is a row of the sequence. A table names the page of the
-// pool that holds each row. The launch slots of a PagedView are the slots of a View, the address of the table of pages,
-// and the distance between rows of the table in elements (runtime/base/manifest.h). The caller owns the memory of a
-// PagedView.
+// PagedView is a sequence. The second coordinate of a PagedView is a row of the sequence. The page table gives, for
+// each P consecutive rows of a sequence, the number of the page in the pool that holds the rows. As a kernel argument,
+// a PagedView consists of the slots of a View, the address of the page table, and the distance between rows of the page
+// table in elements (runtime/base/manifest.h). The caller owns the memory of a PagedView.
 #pragma once
 
 #include "ptx_load.cuh"
@@ -18,8 +18,8 @@ template <typename T, int32 kRank, int32 kPageRows> struct PagedView : View<T, k
   const int32 *table;
   int64 table_stride;
 
-  // The table of pages is read only if `exists` is true. Table entries after the end of a sequence may hold any value,
-  // or may not exist.
+  // The page table is read only if `exists` is true. Table entries after the end of a sequence may hold any value, or
+  // may not exist.
   template <typename... Index> NSA_DEVICE Row at_if(bool exists, int32 sequence, int32 row, Index... index) const {
     const uint32 number = static_cast<uint32>(row) / kPageRows;
     const uint32 row_in_page = static_cast<uint32>(row) % kPageRows;

@@ -36,8 +36,8 @@ NSA_DEVICE constexpr int32 columns_from(int32 first, int32 columns, int32 count)
   return left <= 0 ? 0 : left < count ? left : count;
 }
 
-// Loads the first `elements` (0, 1 or 2) of two columns; the columns that are not loaded are zero. If `together` is
-// true, the address is aligned, so a single access may move both columns.
+// Loads the first `elements` (0, 1 or 2) of two neighbouring columns; the columns that are not loaded are zero. If
+// `together` is true, `source` is aligned to the size of a Pair, so one access may load the two columns.
 template <typename T> NSA_DEVICE Pair<T> load_pair(const T *source, int32 elements, bool together) {
   if (together && elements == 2)
     return *reinterpret_cast<const Pair<T> *>(source);
@@ -45,7 +45,8 @@ template <typename T> NSA_DEVICE Pair<T> load_pair(const T *source, int32 elemen
   return Pair<T>::make(elements > 0 ? source[0] : zero, elements > 1 ? source[1] : zero);
 }
 
-// Stores the first `elements` columns of a pair. `together` is as in load_pair.
+// Stores the first `elements` columns of a Pair. If `together` is true, `target` is aligned to the size of a Pair, so
+// one access may store the two columns.
 template <typename T> NSA_DEVICE void store_pair(T *target, Pair<T> pair, int32 elements, bool together) {
   if (together && elements == 2) {
     *reinterpret_cast<Pair<T> *>(target) = pair;

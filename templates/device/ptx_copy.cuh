@@ -5,7 +5,7 @@
 
 namespace nsa {
 
-// Returns the address of shared memory in the shared window, as PTX instructions take it.
+// Returns the 32-bit address that PTX instructions on shared memory take for `pointer`.
 NSA_DEVICE uint32 shared_address(const void *pointer) { return static_cast<uint32>(__cvta_generic_to_shared(pointer)); }
 
 // Writes 16 bytes: the first `bytes` bytes come from `source`, and the rest are zeros. If `bytes` is 0, cp_async_16

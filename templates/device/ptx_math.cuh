@@ -8,7 +8,7 @@ namespace nsa {
 NSA_DEVICE float infinity() { return __uint_as_float(0x7f800000u); }
 NSA_DEVICE float not_a_number() { return __uint_as_float(0x7fc00000u); }
 
-// 2^x; exp2_approx(-inf) = 0. exp2_approx has a relative error below 2^-22 (PTX ISA, ex2.approx).
+// Returns 2^x with a relative error below 2^-22 (PTX ISA, ex2.approx); exp2_approx(-inf) = 0.
 NSA_DEVICE float exp2_approx(float x) {
   float result;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));

@@ -39,7 +39,8 @@ template <typename Tile> NSA_DEVICE auto reduce_add(const Tile &x) {
   return reduce_columns(x, [](float a, float b) { return a + b; });
 }
 
-// Returns the last column of a fragment, one value per row. The last of a row's four lanes holds the last column.
+// Returns the last column of a fragment, one value per row. Four lanes hold each row, and the last of the four holds
+// the last column.
 template <int32 kRows, int32 kCols, int32 kWarps>
 NSA_DEVICE RowVector<float, kRows, kWarps> reduce_last(const Fragment<float, kRows, kCols, kWarps> &x) {
   RowVector<float, kRows, kWarps> result;

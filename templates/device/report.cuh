@@ -6,7 +6,8 @@
 
 namespace nsa {
 
-// All threads of the block call report() with the same arguments. Only the first report of the grid is kept.
+// All threads of the block call report() with the same arguments. If several blocks report, the status word keeps only
+// the first report.
 NSA_DEVICE void report(bool bad, int32 code, int32 place, const View<int32, 1> &status) {
   if (!bad || threadIdx.x != 0 || !status.present())
     return;

@@ -19,8 +19,8 @@ template <int32 kStages> NSA_DEVICE constexpr int32 next_stage(int32 stage) {
   return stage + 1 == kStages ? 0 : stage + 1;
 }
 
-// Returns the stage of a ring that the previous iteration read. After the barrier of the loop no thread reads the
-// previous stage any more, so the next copy writes to it.
+// Returns the stage of a ring that the previous iteration read. After the barrier in the loop body, all threads have
+// finished reading the previous stage, so the next copy into the ring may overwrite the previous stage.
 template <int32 kStages> NSA_DEVICE constexpr int32 previous_stage(int32 stage) {
   return stage == 0 ? kStages - 1 : stage - 1;
 }

@@ -12,16 +12,18 @@ struct alignas(kChunkBytes) Chunk {
   uint32 words[4];
 };
 
-// SharedCursor holds the row and chunk at which one thread reads a shared tile of kChunksPerRow chunks per row. The
-// address of a read has two parts: the thread's own row and chunk, and an offset in rows and chunks that is the same
-// for all threads and known to the compiler. The offset in rows is a multiple of 8, because the swizzle repeats every 8
-// rows. The offset in chunks has no set bit in common with the number of the thread's own chunk. The low bits of the
-// offset in chunks are therefore applied to the address by one XOR, which all offsets with equal low bits share. The
-// other bits of the offset become the constant offset in the load instruction.
+// SharedCursor is the position, a row and a chunk, from which one thread reads a shared tile of kChunksPerRow chunks
+// per row. A read adds an offset in rows and chunks to the position of the cursor. The offset is the same for all
+// threads and known to the compiler. The offset in rows must be a multiple of 8, because the swizzle repeats every 8
+// rows. The offset in chunks must have no set bit in common with the chunk number of the cursor, so that XOR can
+// replace the addition of chunk numbers. The swizzle also is an XOR of the chunk number, and changes only its low bits.
+// Therefore one XOR of the address applies the low bits of the offset in chunks, and all offsets with equal low bits
+// share its result. The high bits of the offset in chunks become the constant offset in the load instruction.
 template <int32 kChunksPerRow> struct SharedCursor {
   uint32 first;
 
-  // Returns the shared-memory address that is `rows` rows and `chunks` chunks after the thread's own row and chunk.
+  // Returns the shared-memory address of the chunk that is `rows` rows and `chunks` chunks after the position of the
+  // cursor.
   NSA_DEVICE uint32 at(int32 rows, int32 chunks) const {
     constexpr int32 kPermuted = swizzle_group(kChunksPerRow) - 1;
     return (first ^ static_cast<uint32>((chunks & kPermuted) * kChunkBytes)) +

@@ -8,8 +8,9 @@
 namespace nsa {
 
 // In a shift, the new even column of a lane comes from the odd column of its left neighbour. The first of the four
-// lanes of a row has no left neighbour: the even column of this lane comes from the last lane's odd column in the
-// column tile before. One exchange per column tile handles lanes with and without a left neighbour.
+// lanes of a row has no left neighbour: its new even column is the last lane's odd column in the preceding column tile.
+// One shuffle per column tile serves all four lanes, because the first lane saves the received column and uses it in
+// the next column tile.
 template <int32 kRows, int32 kCols, int32 kWarps>
 NSA_DEVICE Fragment<float, kRows, kCols, kWarps> shift_columns(const Fragment<float, kRows, kCols, kWarps> &x,
                                                                const RowVector<float, kRows, kWarps> &first) {

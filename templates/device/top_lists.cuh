@@ -1,7 +1,7 @@
-// TopLists<kRows, kSlots, kWarps>: for each row of a tile, a list in shared memory of the kSlots best columns among
-// those that were offered to the row so far. The four lanes that hold a row of a fragment (layout.cuh) share the list
-// of the row. Only lane t of these four lanes accesses slots t, t + 4, and so on of the list, so no function of
-// top_lists.cuh needs a barrier.
+// TopLists<kRows, kSlots, kWarps>: for each row of a tile, a list in shared memory of the best columns (at most kSlots)
+// that top_insert has received for the row so far. The four lanes that hold a row of a fragment (layout.cuh) share the
+// list of the row. Of the four lanes that share a list, only lane t accesses slots t, t + 4, and so on, so no function
+// of top_lists.cuh needs a barrier.
 #pragma once
 
 #include "fragment.cuh"
@@ -10,9 +10,9 @@
 
 namespace nsa {
 
-// Returns the key by which columns are ordered: a higher score comes first, and among equal scores the lower column. A
-// column with the score NaN comes after columns with any other score. The score -inf means that there is no column, and
-// its key is 0.
+// Returns the sort key of a column. A column with a higher score has a higher key, and among columns with equal scores
+// the lower column has the higher key. A NaN score gives a lower key than any number. The score -inf marks a column
+// that does not exist, and top_key returns 0 for this score.
 NSA_DEVICE uint64 top_key(float score, int32 column) {
   const uint32 bits = __float_as_uint(score);
   // If the bits of a negative float are read as an integer, a lower float gives a greater integer.
@@ -31,8 +31,9 @@ template <int32 kRows_, int32 kSlots_, int32 kWarps_> struct TopLists {
   static constexpr int32 kRows = kRows_;
   static constexpr int32 kSlots = kSlots_;
   static constexpr int32 kWarps = kWarps_;
-  // A slot holds one key for each row of the tile. A warp accesses the keys of eight rows by four slots at once. With
-  // four keys of padding between slots, each half of these 32 keys covers all banks of shared memory.
+  // The list of a row has kSlots slots, and each slot holds one key. The keys of one slot for all rows are contiguous
+  // in memory. A warp accesses 32 keys at once, which are the keys in four slots of eight rows. Because of the padding
+  // of four keys after each slot, the 16 keys that half a warp accesses lie in different banks of shared memory.
   static constexpr int32 kSlotStride = kRows + 4;
   static constexpr int32 kBytes = kSlots * kSlotStride * static_cast<int32>(sizeof(uint64));
 
@@ -63,7 +64,7 @@ template <typename Lists> NSA_DEVICE void top_clear(const Lists &lists) {
   });
 }
 
-// The least key among the slots of a lane, and the number of the slot that holds it.
+// The least key among the slots of a lane, and the number of the slot that holds this key.
 struct TopLeast {
   uint64 key;
   int32 slot;
@@ -94,11 +95,12 @@ NSA_DEVICE uint64 greatest_of_row(uint64 key) {
   return over_row(key, [](uint64 a, uint64 b) { return a < b ? b : a; });
 }
 
-// Offers the columns of `scores` to the lists; column 0 of the tile has the number `first`. Registers cannot be indexed
-// at run time, so a short loop reads the first column tile of the scores, and each step shifts the other column tiles
-// down by one. Nearly all offered columns have lower keys than every slot of their row's list, and one vote of the warp
-// rejects them all. As long as the warp holds a column that is better than a listed column, each row inserts the best
-// of its columns in place of the least key in its list.
+// In each row, inserts the columns of `scores` whose keys are above the least key in the row's list. Column 0 of
+// `scores` has the column number `first`. Registers cannot be indexed at run time, so the loop over the column tiles
+// reads only the first column tile, and each step shifts the other column tiles down by one. Usually no key of a column
+// tile is above the least key in its row's list, and one vote of the warp skips the insertion. Otherwise the insertion
+// repeats until no lane of the warp holds a key above the least key in its row's list. In each repetition, every row
+// replaces the least key in its list by the highest key that its lanes hold, if the highest key is above the least key.
 template <int32 kRows, int32 kCols, int32 kSlots, int32 kWarps>
 NSA_DEVICE void top_insert(const TopLists<kRows, kSlots, kWarps> &lists,
                            const Fragment<float, kRows, kCols, kWarps> &scores, int32 first) {
@@ -133,8 +135,8 @@ NSA_DEVICE void top_insert(const TopLists<kRows, kSlots, kWarps> &lists,
   });
 }
 
-// Returns for each row the lowest listed column above `after`, or the largest int32 if no listed column is above
-// `after`.
+// Returns for each row the lowest column in the row's list that is greater than the row's value in `after`. If the list
+// has no such column, the result for the row is the largest int32.
 template <int32 kRows, int32 kSlots, int32 kWarps>
 NSA_DEVICE RowVector<int32, kRows, kWarps> top_next(const TopLists<kRows, kSlots, kWarps> &lists,
                                                     const RowVector<int32, kRows, kWarps> &after) {

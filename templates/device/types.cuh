@@ -17,7 +17,8 @@ using uint32 = unsigned int;
 using int64 = long long;
 using uint64 = unsigned long long;
 
-// The types bf16 and f16 only store a value. All arithmetic on 16-bit floats happens in float.
+// The types bf16 and f16 hold only the bits of a number and have no arithmetic operators. All arithmetic on 16-bit
+// floats happens in float.
 struct bf16 {
   uint16 bits;
 };

@@ -35,8 +35,8 @@ template <typename T, int32 kRank> struct View {
 
   template <typename... Index> NSA_DEVICE Row at(Index... index) const {
     static_assert(sizeof...(Index) == kRank, "a view takes one coordinate per stride");
-    // Coordinates of rows that exist are not negative. The conversion to an unsigned number saves instructions in the
-    // 64-bit product.
+    // The coordinates of a row that exists are never negative. Treating a coordinate as unsigned saves instructions in
+    // its 64-bit multiplication by the stride.
     const int64 coordinates[kRank] = {static_cast<int64>(static_cast<uint32>(index))...};
     int64 offset = 0;
 #pragma unroll

@@ -24,18 +24,20 @@ void addCacheGc(CLI::App &cache, Action &action);
 void addCacheKeygen(CLI::App &cache, Action &action);
 void addCacheSign(CLI::App &cache, Action &action);
 
-// Adds the option --cache to verbs that read a database or a pack, or (kWrites) that change a database.
+// Adds the option --cache to a verb that reads a database or a pack (kReads), or to a verb that changes a database
+// (kWrites).
 enum class CacheUse { kReads, kWrites };
 void addCacheFlag(CLI::App &verb, std::string &path, CacheUse use);
 void addJsonFlag(CLI::App &verb, bool &json);
 
-// Adds the option --key to verbs that copy rows from packs, or that check whether rows might be copied from them.
+// Adds the option --key to a verb that copies rows from packs or checks whether their rows may be copied.
 void addKeyFlag(CLI::App &verb, std::vector<std::string> &keys);
-// Returns the rules for signatures of packs: a pack must be signed with one of the keys in `keys`. If no keys are
-// given, the rules are those that an engine reads from the environment variables NSA_CACHE_KEYS and
-// NSA_REQUIRE_SIGNATURE.
+// Returns the rules for signatures of packs: a pack must be signed with one of the keys in `keys`. If `keys` is empty,
+// the rules come from the environment variables NSA_CACHE_KEYS and NSA_REQUIRE_SIGNATURE, which an engine reads as
+// well.
 Result<SignatureRules> signatureRulesOf(const std::vector<std::string> &keys);
-// Opens a file whose rows are to be copied, like openSource, and says on stderr when no trusted key has signed it.
+// Opens a file from which rows are to be copied, like openSource. Prints a warning on stderr if no trusted key has
+// signed the file.
 Result<CacheFile> openToTake(const std::string &path, const SignatureRules &rules, Databases databases);
 
 // Returns the given path, or the path of the default database when the given path is empty.

@@ -1,5 +1,5 @@
 // Functions for all verbs of `nsa`: they register a verb, add the flags that choose a spec or an engine, and print
-// results. A verb's function returns an Ending, mostly a Status, and main turns it into the exit code.
+// results. A verb's function returns an Ending, which main turns into the exit code.
 // Thread-safety: one thread.
 #pragma once
 
@@ -20,8 +20,8 @@
 
 namespace nsa::tools {
 
-// The function that does the work of the verb on the command line. The parser of a verb sets this function, and main
-// calls it once the whole command line was parsed.
+// The function that does the work of the verb on the command line. The verb's parser stores the function in an Action,
+// and main calls it after the whole command line was parsed.
 using Action = std::function<Ending()>;
 
 void addRunCommand(CLI::App &app, Action &action);
@@ -47,8 +47,8 @@ struct LengthFlags {
   int64_t seqlenQ = 0; // 0: as seqlenK
   int64_t seqlenK = 4096;
 
-  // `other` is an option that gives the lengths in another way, and cannot be used together with --batch, --seqlen-q
-  // and --seqlen-k.
+  // Adds the options --batch, --seqlen-q and --seqlen-k. `other` is an option that determines the lengths as well, so
+  // the parser refuses it in combination with --batch, --seqlen-q or --seqlen-k.
   void add(CLI::App &command, CLI::Option *other = nullptr);
   Maxima maxima() const;
 };
@@ -56,8 +56,9 @@ struct LengthFlags {
 // Checks what --batch, --seqlen-q, --seqlen-k and --tokens-q ask for. The error names the flag.
 Status checkLengthFlags(const Spec &spec, const Maxima &maxima);
 
-// The options --op and --config, and either --input or the options for the maxima. A verb that plans an operator
-// without running it needs these options to know the spec.
+// The options with which a command line describes a call of an operator: --op, --config, and either --input or the
+// options --batch, --seqlen-q, --seqlen-k and --tokens-q. Verbs that plan an operator without running it have these
+// options.
 struct SpecFlags {
   Operator op = Operator::kWindow;
   std::string configPath, inputPath;
@@ -106,11 +107,12 @@ void printWarning(const std::string &text);
 
 // Formats a duration with three significant digits: "1.23 ms".
 std::string millisecondsText(double milliseconds);
-// One line for each reason why candidates were left out of a tuning: "41 more were not compiled: beyond the ...". The
-// argument has rows with the fields `outcome` and `detail`, from a tuner's report or from the kernel store.
+// One line for each reason why candidates were left out of a tuning: "41 more were not compiled: beyond the ...".
+// `candidates` is a list of rows with the fields `outcome` and `detail`, from a tuner's report or from the kernel
+// store.
 std::string prunedText(const nlohmann::json &candidates);
 void printJson(const nlohmann::json &value);
-// Writes JSON into a file; if that fails, no part of the file is written. An empty path means stdout.
+// Writes JSON into a file. If writing fails, an existing file stays as it was. An empty path means stdout.
 Status writeJson(const std::string &path, const nlohmann::ordered_json &value);
 
 } // namespace nsa::tools

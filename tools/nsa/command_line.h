@@ -1,5 +1,5 @@
-// The whole command line, with all verbs. The program `nsa` parses its arguments by this command line, and help,
-// completion and manual page are made from the same command line.
+// The parser for the whole command line of the program `nsa`. The help text, the shell completion and the manual page
+// are made from the same parser.
 // Thread-safety: one thread.
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace nsa::tools {
 
-// The verb that is parsed sets `action`. The values of the options are stored in `action`, so `action` must outlive the
-// parsing.
+// Makes the parser with all verbs. When a command line is parsed, its verb stores in `action` the function that does
+// the work. `action` must therefore outlive the parsing.
 std::unique_ptr<CLI::App> makeCommandLine(Action &action);
 
 } // namespace nsa::tools

@@ -15,8 +15,8 @@
 
 namespace nsa::tools {
 
-// The text that the option --config names: the content of a file, standard input for "-", or the JSON itself, if the
-// option's value begins with '{' after blanks. An error message calls the JSON text by `name`, which is the file's
+// The JSON text that the option --config gives: the content of a file, standard input for "-", or the option's value
+// itself if its first character after blanks is '{'. Error messages show `name` as the source of the text: the file's
 // name, "standard input" or "--config".
 struct ConfigText {
   std::string name, text;
@@ -31,13 +31,13 @@ struct ConfigFile {
   std::set<std::string, std::less<>> given;
 
   bool has(std::string_view key) const { return given.contains(key); }
-  // Returns the error "x.json lacks qk_dim", with a hint.
+  // Returns the error that the config file lacks a key, such as "x.json lacks qk_dim".
   Status missing(std::string_view key) const;
-  // Returns the error with the config file's name in front of the key at fault. The error of an object inside of a file
-  // is returned as it is.
+  // Returns the error `status` with the config file's name in front of the key at fault. If the config is an object
+  // inside of another file, `status` is returned unchanged.
   Status named(const Status &status) const;
 
-  // Reads what ConfigText::read gives. An error of ConfigText names the text and the key.
+  // Parses the text that ConfigText::read returns for `word`. An error names the source of the text and the key.
   static Result<ConfigFile> read(const std::string &word);
   static Result<ConfigFile> parse(const ConfigText &config);
   // Reads the keys of a JSON object that is a part of a file. An error about a key of this JSON object names the key

@@ -1,7 +1,7 @@
-// Computes the last tokens of a forward pass a second time by decoding with a cache: first a prompt in chunks, then
-// token by token, once with a contiguous cache and once with a cache in pages. The rows that decoding computes are
-// checked in the same way as the rows of the forward pass, and the block lists are compared with the block lists of the
-// forward pass.
+// Computes the last tokens of a forward pass a second time by decoding with a cache. First the tokens before them are
+// added to the cache in chunks, then each of the last tokens is decoded alone. The decoding runs once with a contiguous
+// cache and once with a cache in pages. The rows that decoding computes are checked in the same way as the rows of the
+// forward pass, and the block lists are compared with the block lists of the forward pass.
 // Thread-safety: one thread.
 #pragma once
 
@@ -28,10 +28,11 @@ struct DecodeParity {
   bool within() const { return differing == 0 && check.within(); }
 };
 
-// Fails when decoding from a cache cannot compute the same call. The inputs must be inputs of the operator nsa with as
-// many queries as keys, and each sequence must be longer than `tokens`.
+// Returns an error if the last `tokens` tokens of `inputs` cannot be computed by decoding. The inputs must be inputs of
+// the operator nsa with as many queries as keys, and each sequence must be longer than `tokens`.
 Status checkDecodable(const OperatorInputs &inputs, int64_t tokens);
-// `forward` contains the outputs of nsa for these inputs, with block_list if nsa has this output.
+// `forward` contains the outputs that a forward pass computed from `inputs`. It must contain block_list if the spec has
+// the selection branch.
 Result<std::vector<DecodeParity>> decodeLast(const OperatorInputs &inputs, int64_t tokens,
                                              const EngineSettings &settings, const NamedTensors &forward);
 

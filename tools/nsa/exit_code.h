@@ -1,4 +1,4 @@
-// The exit codes of the program. The help, docs/cli.md and the manual page print this table.
+// The exit codes of the program. The help text, docs/cli.md and the manual page contain the table kExitCodes.
 // Thread-safety: values.
 #pragma once
 
@@ -25,14 +25,15 @@ inline constexpr ExitCodeRow kExitCodes[] = {
     {ExitCode::kLeft, "`tune`: kernels are left to measure, as the budget was spent or Ctrl-C ended the run. The same "
                       "command goes on from there."}};
 
-// The result of a verb. Most verbs return a Status alone: an error is exit code 1, with its text on stderr.
+// The result of a verb. Most verbs return only a Status. An error in the Status gives exit code 1, and its text is
+// printed on stderr.
 class Ending {
 public:
-  // The conversions to Ending are implicit, so that a verb returns a status or a code as it is.
+  // The constructors are implicit, so that the function of a verb can directly return a Status or an ExitCode.
   // NOLINTBEGIN(google-explicit-constructor)
   Ending(Status status)
       : endStatus(std::move(status)), endCode(endStatus.isOk() ? ExitCode::kDone : ExitCode::kFailed) {}
-  // An ending with this exit code and without an error text. The verb has printed its outcome on stdout.
+  // Makes an ending without an error text, for a verb that has printed its result on stdout.
   Ending(ExitCode code) : endCode(code) {}
   // NOLINTEND(google-explicit-constructor)
   Ending(ExitCode code, Status status) : endStatus(std::move(status)), endCode(code) {}

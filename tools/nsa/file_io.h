@@ -1,5 +1,5 @@
-// Reads and writes files for the command line: reading returns the whole text of a file or the reason why it cannot be
-// read, and writing either writes a whole file or changes nothing.
+// Reads and writes files for the command line: reading returns the whole text of a file, or the reason why the file
+// cannot be read. Writing replaces the whole file, or changes nothing if it fails.
 // Thread-safety: distinct objects may be used from distinct threads.
 #pragma once
 
@@ -35,8 +35,8 @@ private:
   uint64_t bytes = 0;
 };
 
-// Calls `take` with each line of a file of any size, without its end. A line above `limit` bytes is refused, and so is
-// the rest of the file when `take` fails.
+// Calls `take` with each line of a file of any size, without the newline character. A line of more than `limit` bytes
+// is an error. If `take` fails, the rest of the file is not read, and the error of `take` is returned.
 Status readLines(const InputFile &file, uint64_t limit, const std::function<Status(std::string_view line)> &take);
 
 // Refuses files above `limit` bytes.
@@ -67,7 +67,7 @@ private:
   int descriptor = -1;
 };
 
-// Writes a whole file; if that fails, an older file of this name stays as it was.
+// Writes a whole file. If writing fails, an existing file of this name stays as it was.
 Status writeText(const std::string &path, std::string_view text);
 
 } // namespace nsa::tools

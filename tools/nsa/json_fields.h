@@ -1,5 +1,5 @@
 // Reads the fields of one JSON object of a file one by one. Errors name the file, the path of the field, the value and
-// the rule. A field of the object that was not read is unknown, and `finish` returns an error for it.
+// the rule. `finish` returns an error if the object has a field that was not read, because such a field is unknown.
 // Thread-safety: one thread uses a JsonFields object.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace nsa::tools {
 
 class JsonFields {
 public:
-  // `path` is the object's path in the file, such as "heads[1]". The path of the whole file is "".
+  // `path` is the object's path in the file, such as "heads[1]". For the file's top-level object, `path` is "".
   JsonFields(const nlohmann::json &object, std::string file, std::string path)
       : object(object), file(std::move(file)), path(std::move(path)) {}
 
@@ -27,7 +27,7 @@ public:
   std::string pathOf(std::string_view name) const;
   // The error for a field that breaks a rule.
   Status invalid(std::string_view name, const nlohmann::json &value, std::string rule, std::string hint = "") const;
-  // Puts the file and the path in front of an error that already names its field.
+  // Returns the error `status`, which already names a field, with the file and the path in front of this name.
   Status within(std::string_view name, const Status &status) const;
 
   Result<std::string> text(std::string_view name);
@@ -36,8 +36,8 @@ public:
   // every power of two between them, both included.
   Result<std::vector<int64_t>> numbers(std::string_view name, int64_t least, int64_t most);
 
-  // `finish` must be called after all known fields of the object were read. A field that was not read is an error,
-  // which names the nearest known field.
+  // `finish` must be called after all known fields of the object were read. A field that was not read is an error. The
+  // error names the known field with the most similar name.
   Status finish() const;
 
 private:

@@ -1,5 +1,5 @@
-// Parses JSON from outside without exceptions. The message of a syntax error says where in the text the error is. A
-// repeated key is refused, because the JSON library would silently keep the last value.
+// Parses JSON from files and command lines without throwing exceptions. The message of a syntax error says where in the
+// text the error is. A repeated key is refused, because the JSON library would silently keep the last value.
 // Thread-safety: json_input.h has only pure functions.
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace nsa::tools {
 
-// `what` names the text in errors: a file name, or "header of x.safetensors". Only an object is accepted. If a text is
-// refused, `isCut` says whether it is the beginning of a JSON text, so that its end may have been lost.
+// Parses a text that must be a JSON object. Error messages call the text `what`, which is a file name or a text like
+// "header of x.safetensors". `isCut` is set to true if the only fault of the text is that it ends too early.
 Result<nlohmann::json> parseJsonObject(std::string_view text, const std::string &what, bool *isCut = nullptr);
 
 } // namespace nsa::tools

@@ -26,8 +26,8 @@ public:
   // Sets the spec's page_size from the shape of the cache tensors.
   Status settlePages(Spec &spec) const;
   // Reads the cache's lengths and block table, and checks that all tensors agree with each other and with the batch of
-  // the new tokens. Sets three fields of the maxima: the number of tokens that the cache has memory for, the number of
-  // pages, and the length of the longest sequence.
+  // the new tokens. Sets the number of tokens that a sequence has memory for in the cache, as an extent of the inputs
+  // and as `maxima.seqlenK`. In a paged cache it also sets the number of pages.
   Status settle(const Spec &spec);
 
 private:

@@ -1,5 +1,6 @@
-// Checks an option whose values have names, and replaces the name by the number that the parser reads. A text that is
-// no name gets an error that lists the names and suggests the nearest one. Thread-safety: pure functions.
+// Checks an option whose values have names, and replaces the name by the number that the parser reads. Any other text
+// is an error, which lists the names and suggests the most similar name.
+// Thread-safety: pure functions.
 #pragma once
 
 #include "tools/nsa/nearest_name.h"
@@ -12,7 +13,8 @@
 
 namespace nsa::tools {
 
-// Stands in each error before the names, which are separated by ", ". The completion of shells reads the names there.
+// The text in front of the list of allowed names in each error message. The generator of shell completions finds the
+// names of an option's values by this text.
 inline constexpr std::string_view kNamesFollow = " must be one of ";
 
 template <typename Value> CLI::Validator namedValue(std::vector<std::pair<std::string, Value>> values) {

@@ -7,10 +7,10 @@
 
 namespace nsa::tools {
 
-// First the known name that begins with the mistyped characters is looked for. If no known name begins with the
-// mistyped characters, the result is the known name that takes the fewest edits. If even the nearest known name is too
-// different, the result is the first known name that the mistyped characters abbreviate. The result is "" when the
-// mistyped characters abbreviate no known name.
+// Returns a known name that begins with `name`, if there is one and `name` has at least three characters. Otherwise
+// returns the known name with the smallest edit distance to `name`, if the distance is small enough. Otherwise returns
+// the first known name that contains the characters of `name` in the same order, such as "--config" for "--cfg".
+// Returns "" if all three searches fail.
 std::string_view nearestName(std::string_view name, std::span<const std::string_view> known);
 
 } // namespace nsa::tools

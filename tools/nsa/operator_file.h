@@ -1,5 +1,5 @@
-// Makes the inputs of an operator from a file of tensors: finds out which tensor is which operand and what the shapes
-// say about the spec, and checks that the configuration agrees. Names, types and shapes of the tensors come from the
+// Makes the inputs of an operator from a file of tensors: it finds the tensor of each operand, derives fields of the
+// spec from the shapes, and checks that the configuration agrees. Names, types and shapes of the tensors come from the
 // operator's signature (runtime/base/signature.h), so every operator is read in the same way.
 // Thread-safety: operator_file.h has only pure functions.
 #pragma once
@@ -19,8 +19,8 @@ struct OperatorFile {
 
 // Reads the inputs. Tensors with a batch dimension in front are in the dense layout. Tensors without a batch dimension
 // are in the packed layout if the file has cu_seqlens_q or cu_seqlens_k, and are otherwise one sequence in the dense
-// layout. The operator combine reads no lengths, so its tensors are also in the packed layout if the configuration says
-// so. Tensors of the file that the operator does not read are ignored.
+// layout. The operator combine has no tensors cu_seqlens, so for combine the configuration says whether the layout is
+// packed. Tensors of the file that the operator does not read are ignored.
 Result<OperatorFile> readOperatorFile(Operator op, const ConfigFile &config, const SafetensorsFile &file);
 
 } // namespace nsa::tools

@@ -1,5 +1,6 @@
-// Finds versions on this machine that do not fit together. `nsa doctor` reports versions that do not fit together as
-// well as components that are missing. Thread-safety: pure functions.
+// Finds incompatible versions on this machine: of the GPU driver, NVRTC, the runtime library, the compiler library and
+// the stored GPU kernels. `nsa doctor` reports incompatible versions and missing components.
+// Thread-safety: pure functions.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
-// Finds the choices and kernels for a workload that the kernel database and the packs already contain, in the same way
-// as an engine finds them. Without files it finds nothing.
+// Finds out which kernels of a workload are already stored in the kernel database and the packs, in the same way as an
+// engine finds them. A stored choice says which kernel computes a problem. A measured choice also keeps the
+// measurements of the tuner. If no database and no pack exists, nothing is found.
 // Thread-safety: many threads may call the functions of stored_choices.h at once.
 #pragma once
 
@@ -14,11 +15,11 @@
 
 namespace nsa::tools {
 
-// Returns the revision of the compiler with which a choice was made. A measured choice keeps the revision of the
-// compiler whose kernels were measured, also when its winner is compiled again. The result is "" if the choice does not
-// name a revision.
+// Returns the revision of the compiler with which a choice was made, or "" if the choice does not name a revision. When
+// another revision of the compiler compiles the kernel of a measured choice again, the choice keeps the revision with
+// which it was measured.
 std::string revisionOf(const StoredChoice &choice);
-// Returns whether the search behind a choice measured every candidate.
+// Returns whether the tuner measured every candidate before it made the choice.
 bool wasExhaustive(const StoredChoice &choice);
 
 // The rules that a stored choice must fulfil, so that a run need not tune its kernel again.
@@ -35,23 +36,24 @@ public:
   // `logger` receives messages about files that cannot be used, like the logger of an engine.
   StoredChoices(const CacheSettings &settings, Access access, Logger logger);
 
-  // Returns the stored choice for the job on the device, if it is good enough that a run need not tune the kernel
-  // again. If the kernel has more than one candidate, a usable choice must be measured. A usable choice must be made by
-  // the revision of the compiler that `rules` names, and its kernel must be undamaged in the database or a pack.
+  // Returns the choice that is stored for `job` on `device`, or nullopt if the run must tune the kernel again. The
+  // choice must come from the compiler revision in `rules`, and its kernel must be undamaged in the database or in a
+  // pack. If the kernel has more than one candidate, the choice must be measured. If `rules.exhaustive` is set, the
+  // tuner must also have measured every candidate.
   std::optional<StoredChoice> find(const TuneJob &job, const std::string &device, const StoredRules &rules);
-  // Returns the names of the devices for which a choice is stored that belongs to an operator of these jobs and whose
-  // kernel was compiled for this architecture.
+  // Returns the names of the devices with at least one stored kernel that computes an operator of `jobs` and was
+  // compiled for the architecture `target`.
   std::set<std::string> devicesOf(const std::string &target, const std::vector<TuneJob> &jobs);
   // Returns a stored threshold that was measured on the device.
   std::optional<StoredRoute> routeOf(const std::string &family, const std::string &device, const std::string &name);
 
-  // Returns the steps of a call when the thresholds measured on these devices apply (runtime/engine/routes.h), if these
-  // steps differ from the steps without thresholds.
+  // Returns the kernels (steps) that a call runs when the thresholds that were measured on `devices` apply
+  // (runtime/engine/routes.h). The result is empty if no threshold changes the steps of the call.
   std::vector<Step> routedSteps(const Spec &spec, const Maxima &maxima, const std::vector<std::string> &devices);
   // Needs kWrite.
   Status put(const StoredRoute &route) { return cache->putRoute(route); }
-  // Stores the choice of the job `from` for the job `to` as well, so that both use one kernel. The jobs `from` and `to`
-  // must have the same family, and their kernel must have no candidates to choose from. Needs kWrite.
+  // Stores the choice of the job `from` for the job `to` as well, so that both jobs use one kernel. The jobs `from` and
+  // `to` must have the same family, and their kernel must have no candidates to choose from. Needs kWrite.
   Status copy(const TuneJob &from, const TuneJob &to, const std::string &device);
 
 private:

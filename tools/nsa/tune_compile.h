@@ -1,6 +1,6 @@
-// Compiles the kernels of workloads for an architecture, without a device of that architecture: for each kernel the
-// default candidate. The default kernel is stored as an untuned choice under the name of the architecture, where a
-// device of that architecture finds it if it has no choice of its own.
+// Compiles the kernels of workloads for an architecture, without a device of that architecture. For each kernel the
+// compiler's default candidate is compiled, and nothing is measured. The compiled kernel is stored in the kernel
+// database for all devices of the architecture. A device uses it if no kernel is stored for the device's own model.
 // Thread-safety: one thread calls the functions, which start threads that compile.
 #pragma once
 
@@ -14,8 +14,8 @@ struct TuneCompileOptions {
   bool again = false;    // compiles also what is stored already
   std::function<void(const std::string &line)> print;
 };
-// Returns a report like the report of runWorkloads, but without times. Each kernel of each target is "made", "stored"
-// or "failed".
+// Returns a report like the report of runWorkloads, but without times. The report gives each kernel a status for each
+// target: "made", "stored" (by an earlier run) or "failed".
 Result<nlohmann::ordered_json> compileWorkloads(const std::vector<Workload> &workloads,
                                                 const TuneCompileOptions &options);
 

@@ -1,7 +1,7 @@
 // Finds the sequence length from which on the whole forward pass of NSA is faster than dense attention with the same
-// heads. The crossover is measured if a workload asks for it (`prefill.crossover`), is stored as a route with the
-// measured times, and is shown in reports. No engine applies the crossover, because nsa and dense attention compute
-// different results.
+// heads. The crossover is measured if a workload asks for it (`prefill.crossover`), is stored in the kernel database
+// with the measured times, and is shown in reports. The database stores every threshold as a route, which has a family,
+// a device and a name. No engine applies the crossover, because nsa and dense attention compute different results.
 // Thread-safety: pure functions, except for measureCrossover, which needs the device for itself.
 #pragma once
 
@@ -16,7 +16,8 @@
 
 namespace nsa::tools {
 
-// The name of the route. The threshold of the crossover is the least length from which on the forward pass was faster.
+// The route's name in the kernel database. The route's value is the shortest measured length from which on nsa was
+// faster than dense attention at every measured length.
 inline constexpr const char *kCrossoverRoute = "nsa.faster_from";
 
 struct CrossoverJob {
@@ -34,9 +35,11 @@ struct CrossoverJob {
 // workload that is limited to operators asks for no crossover if none of them is a step of the forward pass. If several
 // workloads ask for a crossover of the same heads and type, there is one job with the lengths of all these workloads.
 std::vector<CrossoverJob> crossoverJobs(const std::vector<Workload> &workloads);
-// Returns the family under which the crossover of this spec and batch is stored as a route.
+// Returns the route's family in the kernel database: a text with all fields of `spec` that the crossover depends on,
+// and the batch.
 std::string crossoverFamily(const Spec &spec, int64_t batch);
-// Returns whether a stored crossover was measured with this revision of the compiler, at all lengths of the job.
+// Returns whether the stored crossover `route` was measured with the compiler revision `revision` and at all lengths of
+// `job`.
 bool answers(const StoredRoute &route, const CrossoverJob &job, const std::string &revision);
 
 struct CrossoverPlace {
@@ -51,12 +54,12 @@ struct CrossoverPlace {
 // Returns an upper bound of the seconds that a measurement at `tokens` tokens takes, computed from the seconds that a
 // measurement at `before` tokens took. The work of attention grows with the square of the length.
 double secondsAt(int64_t tokens, int64_t before, double secondsBefore);
-// Measures nsa and dense attention in turns at growing lengths, until the forward pass was faster at two lengths in a
-// row. A length whose tensors do not fit into the device's memory ends the measurement. Returns nullopt if isOver ended
-// the measurement.
+// Measures nsa and dense attention in turns at growing lengths, and stops after two consecutive lengths at which nsa
+// was faster. A length whose tensors do not fit into the device's memory ends the measurement. Returns nullopt if
+// `place.isOver` ended the measurement.
 Result<std::optional<StoredRoute>> measureCrossover(const CrossoverJob &job, const CrossoverPlace &place);
 
-// The entry of a report about a crossover: its length, its times and a sentence that explains it.
+// Returns a report's entry about a crossover: the length, the measured times and a sentence that explains them.
 nlohmann::ordered_json crossoverRecord(const CrossoverJob &job, const StoredRoute *route);
 
 } // namespace nsa::tools

@@ -7,8 +7,9 @@
 namespace nsa::tools {
 
 struct TunePlanOptions {
-  // The names of devices, which are opened, or of architectures, for which no device is opened. For an architecture, a
-  // kernel counts as stored if it is stored for any device of that architecture.
+  // `devices` has the names of devices, and each device is opened. `targets` has the names of architectures, for which
+  // no device is opened. For an architecture, a kernel counts as stored if it is stored for any device of that
+  // architecture.
   std::vector<std::string> devices, targets;
   EngineSettings engine;
   double budgetSeconds = 0;

@@ -37,9 +37,9 @@ public:
   // `jobs` must outlive the queue. `wanted` has the indices of the jobs to tune, in the order in which they are tuned.
   TuneQueue(const std::vector<TuneJob> &jobs, std::vector<size_t> wanted, Limits limits);
 
-  // Takes the next job. Returns nullopt when all jobs are taken, when the queue was stopped, or when less time is left
-  // of the budget than tuning a kernel takes at least. `family` is the family of the job that the worker took last, and
-  // is empty for its first job.
+  // Takes the next job. Returns nullopt when all jobs are taken, when the queue was stopped, or when the budget leaves
+  // no time for another kernel. `family` is the family of the job that the worker took last, and is empty for its first
+  // job.
   std::optional<Ticket> take(const std::string &family);
   void finish(size_t job);
   // Stops the queue, so that no worker gets another job.
@@ -51,8 +51,9 @@ public:
 private:
   double weightOf(size_t job) const;
   std::optional<size_t> choose(const std::string &family) const;
-  // Returns the second largest of beyondSeconds, so that a single slow job is ignored. A job is started only if the
-  // budget leaves the seconds that usualBeyondSeconds returns in addition to the job's share.
+  // Returns how many seconds a job usually takes longer than its share of the budget: the second largest value in
+  // beyondSeconds, so that a single slow job is ignored. A job is started only if the remaining budget is larger than
+  // the returned time.
   double usualBeyondSeconds() const;
 
   const std::vector<TuneJob> &jobs;
@@ -66,8 +67,8 @@ private:
   };
   std::map<size_t, Held> inHand;
   double doneWeight = 0;
-  // The seconds by which each of the eight kernels that were tuned last took longer than its share of the budget. A
-  // kernel may take longer than its share, because its default candidate is compiled and checked even when the budget
+  // For each of the eight jobs that ended last: the seconds by which the job took longer than its share of the budget.
+  // A kernel may take longer than its share, because its default candidate is compiled and checked even when the budget
   // is spent.
   std::array<double, 8> beyondSeconds = {};
   size_t measuredJobs = 0, doneJobs = 0, total = 0;

@@ -13,19 +13,21 @@ namespace nsa::tools {
 
 // The fields of a report row that say which kernel the row is about, and how much work the kernel does.
 nlohmann::ordered_json jobRecord(const TuneJob &job, const std::string &device, bool isGpu);
-// The number of kernels in all and for each status: emptyCounts returns zeros, and countOne adds one kernel.
+// A report counts its kernels, in all and by their status. emptyCounts returns these counts with the value 0. countOne
+// adds one kernel of the given status to the counts.
 nlohmann::ordered_json emptyCounts();
 void countOne(nlohmann::ordered_json &counts, const std::string &status);
-// Lists for each workload its name, its counts of kernels, and how many of its kernels other workloads need too. The
-// argument is a list of rows about kernels, each with a status.
+// Lists for each workload its name, its counts of kernels, and how many of its kernels other workloads need too.
+// `records` has a row for each kernel, with the kernel's status.
 nlohmann::ordered_json workloadReports(const std::vector<Workload> &workloads, const nlohmann::ordered_json &records);
 // The names of the workloads as one text, for example "nsa128, gqa4" or "nsa128, gqa4 (dense, window alone)".
 std::string titleOf(const std::vector<Workload> &workloads);
 // The names of the operators that the workloads are limited to. Empty: no limit.
 nlohmann::ordered_json operatorNames(const std::vector<Workload> &workloads);
-// Adds the tuner's report of this run, or {"kernels": []} for a kernel without choices.
+// Adds the tuner's report about a kernel to the kernel's row `record`. A report without candidates adds nothing: it is
+// the report of a kernel that has no choices.
 void addReport(nlohmann::ordered_json &record, const nlohmann::json &report);
-// Adds the evidence for a choice that an earlier run has stored.
+// Adds the measurements that an earlier run has stored with its choice to the kernel's row `record`.
 void addStored(nlohmann::ordered_json &record, const StoredChoice &choice);
 
 } // namespace nsa::tools

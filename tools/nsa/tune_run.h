@@ -1,5 +1,6 @@
 // Tunes the kernels that workloads ask for, on one or several devices of this machine. A tuning run continues where an
-// earlier run stopped. Thread-safety: one thread; it starts one thread for each device.
+// earlier run stopped.
+// Thread-safety: one thread; it starts one thread for each device.
 #pragma once
 
 #include "tools/nsa/stored_choices.h"

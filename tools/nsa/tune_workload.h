@@ -1,6 +1,6 @@
 // Reads a workload file (docs/tuning.md), which names the head layouts, types and ranges of lengths that `nsa tune`
-// covers, and single plans. Some workload files come with the program. The record of a program, whose lines are plans,
-// can also be used as a workload.
+// covers, and single plans. Some workload files come with the program. A program's record of its plans
+// (workload_plans.h) can also be used as a workload.
 // Thread-safety: values.
 #pragma once
 
@@ -39,14 +39,13 @@ struct Workload {
   std::optional<Decode> decode;
   std::vector<PlannedCall> plans;    // are tuned as they were planned
   std::vector<std::string> warnings; // which parts of the file were passed over, and why
-  // The operators to which a run is limited; they come from the command line and are no field of the workload file.
-  // Empty: all.
+  // The operators to which the command line limits a run. A workload file has no such field. Empty: all operators.
   std::set<Operator> operators;
 
   bool wants(Operator op) const { return operators.empty() || operators.contains(op); }
 
-  // Reads a workload file or a program's record, and gives a record the name of its file as the workload's name. An
-  // error names the file, the field's path in it, the value and the rule.
+  // Reads a workload file or a program's record of its plans. A workload that is read from a record has the name of the
+  // file. An error names the file, the field's path in it, the value and the rule.
   static Result<Workload> read(const std::string &path);
 };
 
@@ -54,9 +53,9 @@ struct Workload {
 std::string workloadFolder();
 // The names of the workloads in a folder, in ascending order. Their files are NAME.json.
 std::vector<std::string> readyWorkloads(const std::string &folder);
-// Reads the workload that a word of the command line names. If `word` ends in .json or contains a slash, it is the path
-// of a workload file. Otherwise `word` is the name of a ready-made workload in `folder`. If no ready-made workload has
-// the name `word`, it is the name of a file in the working folder.
+// Reads the workload that a word of the command line names. A word that ends in .json or contains a slash is the path
+// of a workload file. Any other word is the name of a ready-made workload in `folder`, or, if no ready-made workload
+// has this name, the name of a file in the working folder.
 Result<Workload> findWorkload(const std::string &word, const std::string &folder);
 // The workloads of several words. The word `all` means every ready-made workload. A workload may be named only once.
 Result<std::vector<Workload>> findWorkloads(const std::vector<std::string> &words, const std::string &folder);

@@ -1,5 +1,6 @@
-// Single plans, as a workload lists them and as a program's record holds them (runtime/engine/plan_record.h): the
-// operator, the maxima and the configuration of one call of nsa_plan_create.
+// Reads plans from a workload file, or from the record in which the runtime notes the plans of a program
+// (runtime/engine/plan_record.h). A plan is the operator, the maxima and the configuration of one call of
+// nsa_plan_create.
 // Thread-safety: values and pure functions.
 #pragma once
 
@@ -26,17 +27,18 @@ struct PlannedCall {
 // rule.
 Result<std::vector<PlannedCall>> readPlans(const nlohmann::json &list, const std::string &file);
 
-// Returns whether `begin`, the first bytes of a file, belongs to a program's record of its plans. A record has a line
-// that begins with {"op". Each line above the first such line is a piece of {"op" that was cut off.
+// Returns whether `begin`, the first bytes of a file, belongs to a program's record of its plans. A record is
+// recognized by a line that begins with {"op". Above this line, a record may only have empty lines and lines that were
+// cut off within {"op".
 bool isPlanRecord(std::string_view begin);
 
 struct ReadRecord {
   std::vector<PlannedCall> plans; // each once, in the order of the lines
   std::vector<std::string> cut;   // a sentence for each line that ends too early and was skipped
 };
-// readRecord limits the length of a line and not the size of the record, because a program appends the same lines again
-// each time it starts. A line of a record that was cut off, for example by a full disk, is skipped. A complete line of
-// a record that describes no plan is an error, which names the file and the line.
+// Reads a program's record of its plans. A record of any size is accepted, because a program appends its plans again
+// each time it starts. Only the length of a line is limited. A line of a record that was cut off, for example by a full
+// disk, is skipped. A complete line of a record that describes no plan is an error, which names the file and the line.
 Result<ReadRecord> readRecord(const InputFile &file);
 
 } // namespace nsa::tools

@@ -1,15 +1,19 @@
-// A page of the documentation whose measured numbers are rendered from records.
+// A page of the documentation whose measured numbers are rendered from records. A marker in the page says what is
+// rendered. The rendered text replaces the text between the marker and the next `<!-- end -->`.
 //
-// - `<!-- table:NAME -->`: the tables of all bench/results/*/NAME.json, or of DEVICE/NAME alone.
-// - `<!-- record:DEVICE/NAME -->`: where, of what and when that record is; of packs/NAME, what is of which commit.
-// - `<!-- value:FILE FIELD CONDITIONS -->`: one number, FIELD of the one result that fulfils all conditions. CONDITIONS
-//   are `field=value`, joined by ` & `. FIELD is the name of a field in an entry of the file's array `results`.
-//   `ARRAY.FIELD` takes another array of the file than `results`. If FIELD begins with a slash, it is a JSON pointer
-//   into the file.
+// - `<!-- table:NAME -->`: the tables of all records bench/results/*/NAME.json. `<!-- table:DEVICE/NAME -->` gives the
+//   table of one record.
+// - `<!-- record:DEVICE/NAME -->`: the machine, the commit and the date of a record. `<!-- record:packs/NAME -->` gives
+//   the commits with which the kernels of a pack were made.
+// - `<!-- value:FILE FIELD CONDITIONS -->`: one number, which is the field FIELD of an entry in the file's array
+//   `results`. CONDITIONS are texts `field=value`, joined by ` & `, and exactly one entry must fulfil all of them. If
+//   FIELD has the form `ARRAY.NAME`, the entry is in the file's array ARRAY. If FIELD begins with a slash, it is a JSON
+//   pointer to the number.
 // - `<!-- summary:DEVICE -->`: a table that compares the forward pass, decoding and the start of a process with other
 //   programs (summary.h), from DEVICE/prefill, DEVICE/decode, DEVICE/startup and DEVICE/peers.
 //
-// The rendered text ends at the next `<!-- end -->`. A table and a record show their age, in commits to measured code.
+// The rendered text of a table or a record contains the record's age: the number of later commits that changed the
+// measured code.
 // Thread-safety: one thread.
 #pragma once
 
@@ -21,15 +25,16 @@
 
 namespace nsa::tables {
 
-// The age of a record, a number of commits, is counted when a page is rendered, so every later commit makes it wrong by
-// one. When a page is checked, the ages in it are accepted if the true age is at most twice as large, or differs by at
-// most 64 commits: a page must distinguish new from old numbers and must not be outdated by each commit.
+// Which ages renderPage writes. kCounted writes the present age of each record. kKept keeps an age that the page
+// already shows if the present age differs from it by at most 64 commits, or by at most the shown age itself. The check
+// of a page renders it with kKept, because with kCounted every commit to measured code would make the page outdated.
 enum class Ages : uint8_t { kCounted, kKept };
 Result<std::string> renderPage(const std::string &page, Records &records, Ages ages);
 
-// Returns the line numbers at which the tables without a source begin. A table with measured numbers has a source if it
-// is rendered, if it has a rendered value, or if the next line with text after it says where its numbers are from. Such
-// a line begins "*Not recorded in a file: ...*" (with date and commit), "*Predicted: ...*" or "*Computed: ...*".
+// Finds the tables that contain measured numbers but do not say where the numbers are from, and returns the line
+// numbers at which these tables begin. A table that is rendered from a record, or that contains a rendered value, has a
+// source. Any other table needs a line with its source as the next text below the table. The line with the source
+// begins with "*Not recorded in a file: ...*" (with date and commit), "*Predicted: ...*" or "*Computed: ...*".
 std::vector<int> tablesWithoutSource(const std::string &page);
 
 } // namespace nsa::tables

@@ -17,8 +17,8 @@ std::string tableHead(const std::vector<std::string> &titles);
 std::string numberText(const Json &value);
 // Returns a line that says where the numbers are from: "NVIDIA H200, driver 13.0, source 755d67d1c2aa, 2026-11-21".
 std::string machineLine(const Json &report);
-// A table with a row for each shape: the times of our default and tuned kernels, and those of every other
-// implementation.
+// Returns a table with a row for each shape: the times of this library's default and tuned kernels, and the times of
+// every other implementation.
 std::string attentionTable(const Json &report);
 // A table with the columns that the bench has named, and a row for each result.
 std::string plainTable(const Json &report);

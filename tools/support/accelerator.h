@@ -1,5 +1,6 @@
-// Memory, copies, a stream and a clock of the device that an engine runs on. With an accelerator, the
-// same code can call the C ABI for "cpu" and for "cuda:N". On the CPU a buffer is host memory and a copy is memcpy.
+// An Accelerator is the device that an engine runs on: it allocates memory, copies, measures time and has a stream.
+// Code that uses an Accelerator can call the C ABI for the device "cpu" and for "cuda:N" in the same way. On the CPU a
+// buffer is host memory and a copy is memcpy.
 // Ownership: buffers must not outlive their accelerator.
 // Thread-safety: one thread at a time.
 #pragma once
@@ -16,9 +17,9 @@ namespace nsa::tools {
 
 class Accelerator;
 
-// The number of guard bytes on each side of a buffer. The guard bytes are more than a row of any tensor, so that a
-// write to a neighbouring row is seen. In a build with the address sanitizer, buffers have no guard bytes, because the
-// sanitizer itself finds writes of host code outside of a buffer.
+// The number of guard bytes on each side of a buffer. The guard bytes are longer than one head's row in any tensor, so
+// a write to the row in front of the buffer or behind it is found. In a build with the address sanitizer, buffers have
+// no guard bytes, because the sanitizer itself finds writes of host code outside of a buffer.
 #if defined(__SANITIZE_ADDRESS__)
 inline constexpr size_t kGuardBytes = 0;
 #elif defined(__has_feature)
@@ -70,12 +71,12 @@ public:
   virtual Status download(void *to, const void *from, size_t bytes) = 0;
   virtual Status fill(void *to, unsigned char value, size_t bytes) = 0;
   virtual Status synchronize() = 0;
-  // The milliseconds of the work that `enqueue` puts on the stream (CUDA events), or that it does itself (steady
-  // clock).
+  // Calls `enqueue` and returns the milliseconds that its work takes. On a GPU, CUDA events measure the work that
+  // `enqueue` puts on the stream. On the CPU, a steady clock measures the call of `enqueue`.
   virtual Result<double> time(const std::function<Status()> &enqueue) = 0;
   // Records the work that `enqueue` puts on the stream. On a GPU recording does not run the work.
   virtual Result<std::unique_ptr<Recording>> record(const std::function<Status()> &enqueue) = 0;
-  // Records the launch of `count` empty kernels, one after another. On the CPU there are no empty kernels.
+  // Records the launches of `count` kernels that do nothing, one after another. On the CPU the recording is empty.
   virtual Result<std::unique_ptr<Recording>> recordEmptyKernels(int count) = 0;
 
 protected:

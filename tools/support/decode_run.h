@@ -1,6 +1,7 @@
-// Decodes on a device through the C ABI. A DecodeRun owns a cache, and each of its steps adds tokens of a history to
-// the cache; the host has the whole history. The outputs of the steps are collected as if one forward pass had made
-// them, so the outputs of decode and of a forward pass are checked in one way.
+// Decodes on a device through the C ABI. A DecodeRun owns a KV cache on the device. The input of a DecodeRun is a
+// history: the tokens of all sequences, in host memory. Each step runs the operator decode on the next tokens of the
+// history, which adds them to the cache. The outputs of all steps are collected in tensors of the shape that one
+// forward pass over the history would write, so both kinds of outputs can be checked by the same code.
 // Ownership: a DecodeRun must not outlive its accelerator and its history.
 // Thread-safety: one thread at a time may use a DecodeRun.
 #pragma once
@@ -25,8 +26,9 @@ struct CacheShape {
 
 class DecodeRun {
 public:
-  // Allocates a cache for the sequences of the history. A new cache is empty and full of NaN. In each row of the block
-  // table, the entries after the sequence's last page are numbers that are too large for any page.
+  // Allocates a cache for the sequences of the history. A new cache has length 0, and its memory is filled with NaN. In
+  // each row of the block table, the entries after the sequence's last page are numbers that are too large for any
+  // page.
   static Result<DecodeRun> open(Accelerator &accelerator, const OperatorInputs &history, const CacheShape &shape,
                                 const std::set<TensorName> &wanted);
 
@@ -36,24 +38,26 @@ public:
   // Allocates exactly the workspace that the plan needs, and fills it with poison values.
   Status allocateWorkspace(const nsa_plan *plan);
 
-  // Fills the cache with `tokens` random tokens for each sequence, for measurements of long sequences. The history
-  // begins behind them.
+  // Fills the cache with `tokens` random tokens for each sequence, for measurements of long sequences. The first token
+  // of the history then follows the random tokens.
   Status pretend(int64_t tokens, uint64_t seed);
-  // Sets the length of the cache's sequences back to another length, at most the longest that it had.
+  // Sets the length of every sequence in the cache back to `tokens`, which must be at most the greatest length that the
+  // cache has had.
   Status rewind(int64_t tokens);
-  // Copies the next tokens of each sequence to where the plan's bindings point, and counts the tokens as fed.
+  // Copies the next `counts[i]` tokens of each sequence i from the history into the input tensors of the next step.
   Status feed(const std::vector<int64_t> &counts);
-  // Enqueues a run of the plan on the tokens that were fed last.
+  // Enqueues a run of the plan on the tokens that the last call of `feed` copied.
   Status enqueue(const nsa_plan *plan) const;
   Result<std::vector<nsa_part_time>> runTimed(const nsa_plan *plan) const;
-  // Adds the outputs of the tokens that were fed last to the collected outputs. Fails when bytes around a tensor or the
-  // workspace were written.
+  // Copies the outputs of the last step to the host and adds them to the collected outputs. Fails when a kernel has
+  // written bytes outside of a tensor or the workspace.
   Status collect();
-  // Feeds, runs and collects. `step` also fails when a kernel of the run reported an error in the plan's status word.
+  // Calls `feed`, `enqueue` and `collect`. Fails also when a kernel of the run reported an error in the plan's status
+  // word.
   Status step(nsa_plan *plan, const std::vector<int64_t> &counts);
 
-  // Returns the outputs of all fed tokens, each in the row of its token in the history, and the compressed rows of the
-  // cache. Rows of tokens that were not fed are NaN.
+  // Returns the outputs of all steps, each in the row that its token has in the history, and the compressed rows of the
+  // cache. The rows of tokens that no step has processed are NaN.
   Result<NamedTensors> collected() const;
   int64_t length(size_t sequence) const { return lengths[sequence]; }
   int64_t room() const { return roomTokens; }

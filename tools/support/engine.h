@@ -1,4 +1,5 @@
-// The C ABI with errors as Status values and with handles that free themselves, as far as tools and tests need it.
+// A C++ interface to the functions of the C ABI that tools and tests need. Errors are Status values, and handles free
+// their objects.
 // Thread-safety: as the C ABI.
 #pragma once
 
@@ -17,7 +18,7 @@ Status toStatus(nsa_status code, const nsa_error &error);
 nsa_spec toApi(const Spec &spec);
 nsa_maxima toApi(const Maxima &maxima);
 
-// Options of an engine, with the texts that the C ABI takes as pointers. An empty text means the default.
+// Options of an engine, with the texts that the C ABI takes as pointers. A setting whose text is empty has its default.
 struct EngineSettings {
   std::string device = "cpu";
   std::string cachePath, cachePacks, cacheKeys;
@@ -37,8 +38,9 @@ struct EngineSettings {
   nsa_log_level logLevel = NSA_LOG_WARNING;
 };
 
-// Returns the settings for an engine without stored kernels, whatever files and fallbacks the environment names. An
-// engine without stored kernels is used to measure what the compiler and the tuner themselves produce.
+// Returns the settings for an engine without stored kernels. The returned settings override the environment variables
+// that name a database, packs or fallbacks. An engine without stored kernels is used to measure what the compiler and
+// the tuner themselves produce.
 EngineSettings withNothingStored(EngineSettings settings);
 
 struct EngineDeleter {

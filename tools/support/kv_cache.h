@@ -1,5 +1,5 @@
-// The cache of decode in host memory: functions that find its rows, that add new tokens, and that make a cache with the
-// first part of a history.
+// Functions for the KV cache of the operator decode in host memory: they find the rows of the cache, add new tokens,
+// and make a cache that contains the first tokens of given sequences.
 // Ownership: views borrow.
 // Thread-safety: kv_cache.h has only pure functions.
 #pragma once
@@ -12,26 +12,27 @@
 
 namespace nsa::tools {
 
-// A view of a tensor of the cache with the coordinates (sequence, token, kv head, column). In a tensor of compressed
-// rows the second coordinate of the view is a compressed block, and in a ring it is a row of the ring. `table` is the
-// tensor block_table if the cache is in pages. If `tensors` does not contain the tensor, the view has no data.
+// Returns a view of the cache tensor `name` with the coordinates (sequence, token, kv head, column). For a tensor of
+// compressed rows, the second coordinate is the number of a compressed block. For a ring buffer of the newest
+// uncompressed tokens, the second coordinate is a row of the ring buffer. `table` is the tensor block_table if the
+// cache is in pages. If `tensors` does not contain the tensor `name`, the view has no data.
 reference::TensorView cacheView(const Spec &spec, TensorName name, const NamedTensors &tensors,
                                 const HostTensor *table);
 
-// Decode's sequences as they are after the call: the queries are the new tokens, and the keys are all tokens in the
-// cache.
+// Returns the sequences of a decode call with their lengths after the call. The queries are the new tokens, and the
+// keys are all tokens in the cache, including the new tokens.
 std::vector<reference::Sequence> sequencesInCache(const OperatorInputs &inputs);
 
-// Copies the new tokens of the sequences, which are rows of `tokens`, to the rows of `cache` that belong to them, in
-// the pools and rings of decode's `spec`. Nothing is copied for a tensor that `cache` does not contain. Adding tokens
-// does not change the lengths and the compressed blocks of the cache.
+// Copies the keys and values of new tokens from `tokens` to their rows in `cache`. Nothing is copied for a tensor that
+// `cache` does not contain. The cache's lengths and compressed rows are left unchanged.
 void appendTokens(const Spec &spec, const NamedTensors &tokens, const Spec &tokensSpec,
                   const std::vector<reference::Sequence> &sequences, const HostTensor *table, NamedTensors &cache);
 
-// Makes inputs of decode from inputs of nsa: the tokens of its queries are new, and the remaining tokens are in the
-// cache, compressed by the reference. The pages of the cache are in a random order that follows from the seed. The
-// cache has memory for one page more than its tokens need, or, without pages, for one selection block more. Memory of
-// the cache to which no token was written is NaN.
+// Makes inputs of the operator decode from inputs of the operator nsa (`history`). The tokens that have queries in
+// `history` become the new tokens. The tokens before them are put into the cache, and the fp64 reference computes their
+// compressed rows. The pages of the cache are in a random order, drawn from `seed`. Each sequence has memory for the
+// longest sequence and at least one page more. Without pages, it has memory for at least one selection block more.
+// Cache memory that contains no token is NaN.
 OperatorInputs cacheInputs(const OperatorInputs &history, int32_t pageSize, uint64_t seed);
 
 } // namespace nsa::tools

@@ -1,6 +1,6 @@
 // Checks whether a call of decode changed its cache correctly: the rows of the new tokens are written, and nothing else
 // has changed.
-// Thread-safety: the checks are pure functions, which start threads of their own.
+// Thread-safety: checkCache is a pure function, and starts worker threads of its own.
 #pragma once
 
 #include "tools/support/operator_check.h"
@@ -9,9 +9,10 @@
 
 namespace nsa::tools {
 
-// Returns a verdict for each tensor of the cache. `outputs` has the tensors as they are after the call. Every bit of
-// the cache must be the same as before the call, or belong to the row of a new token and be the bit of that token. The
-// rows of new compressed blocks are compared with the compression phi of their tokens, computed in fp64.
+// Returns a verdict for each tensor of the cache. `outputs` has the tensors as they are after the call. The row of each
+// new token must be an exact copy of the token's key or value. The row of each new compressed block is compared with
+// the compression phi of the block's tokens, computed in fp64. All other bytes of the cache must be the same as before
+// the call.
 std::vector<OutputCheck> checkCache(const OperatorInputs &inputs, const NamedTensors &outputs);
 
 } // namespace nsa::tools

@@ -1,6 +1,7 @@
 // Checks the values of number options on command lines. An error about a number says in a few words which value was
-// given and which rule it breaks. The own checks of the option parser CLI11 accept some texts that are no number, take
-// an overflow as the largest number, and print the limits of a type with all their digits.
+// given and which rule it breaks. The number checks of the option parser CLI11 are not used, because they accept some
+// texts that are no number, turn an overflow into the largest number, and print the limits of a type with all their
+// digits.
 // Thread-safety: number_option.h has only pure functions.
 #pragma once
 

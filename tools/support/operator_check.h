@@ -1,7 +1,7 @@
-// Compares the outputs of an operator with the fp64 reference, as docs/specification.md 11 asks: attention outputs are
-// compared for the block lists that the operator computed, block lists by the margin of their scores, and counts
-// exactly.
-// Thread-safety: the checks are pure functions, which start threads of their own.
+// Compares the outputs of an operator with the fp64 reference by the rules of docs/specification.md 11. For the
+// attention outputs, the reference uses the block lists that the operator itself computed. Block lists are compared by
+// the margin of their scores, and counts must be equal.
+// Thread-safety: the functions are pure, and checkOperator starts worker threads of its own.
 #pragma once
 
 #include "tests/reference/error_metrics.h"
@@ -28,8 +28,8 @@ struct OutputCheck {
 struct OperatorCheck {
   std::vector<OutputCheck> outputs;
   bool within() const;
-  // Returns whether the check found no other faults than rows that cannot be judged, because their inputs are not
-  // finite.
+  // Returns whether the check failed only because of rows that cannot be judged. A row cannot be judged if its inputs
+  // are not finite.
   bool isUnjudged(DType dtype) const;
   std::string toString() const; // one line for each output
 };

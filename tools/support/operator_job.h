@@ -24,8 +24,8 @@ namespace nsa::tools {
 // Contiguous tensors with the shapes of the C ABI.
 using NamedTensors = std::map<TensorName, HostTensor>;
 
-// The numbers that determine the shapes of a call's tensors together with the spec. timeQ, timeK and blocks are numbers
-// for each sequence in the dense layout, and for all sequences together in the packed layout.
+// The numbers that, together with the spec, determine the shapes of a call's tensors. In the dense layout, timeQ, timeK
+// and blocks are counted for one sequence. In the packed layout, they are counted for all sequences together.
 struct CallExtents {
   int64_t batch = 1; // sequences
   int64_t timeQ = 0; // queries
@@ -57,11 +57,12 @@ struct OperatorInputs {
   const HostTensor *find(TensorName name, TensorName otherwise) const;
 };
 
-// The lengths of each sequence. In the dense layout the lengths of all sequences are equal.
+// The number of queries and the number of keys of each sequence. In the dense layout, all sequences must have the same
+// numbers.
 struct SequenceLengths {
   std::vector<int64_t> q, k;
 
-  // Makes as many sequences as the maxima allow, each as long as the maxima allow.
+  // Returns `maxima.batch` sequences, each with `maxima.seqlenQ` queries and `maxima.seqlenK` keys.
   static SequenceLengths largest(const Maxima &maxima);
 };
 // The tensors that an operator writes and does not read: allOutputs includes the optional outputs, requiredOutputs does
@@ -69,20 +70,21 @@ struct SequenceLengths {
 std::set<TensorName> allOutputs(Operator op);
 std::set<TensorName> requiredOutputs(Operator op);
 
-// Makes inputs whose maxima and extents fit the sequence lengths in `lengths`. In the packed layout the inputs contain
-// cu_seqlens.
+// Sets the maxima and the extents of a call for sequences of these lengths. In the packed layout, the tensors
+// cu_seqlens_q and cu_seqlens_k are made for an operator that reads them. The other tensors are left out.
 OperatorInputs layOut(const Spec &spec, const SequenceLengths &lengths);
-// Draws every input of the operator from a seed (for decode: kv_cache.h). The values of rows are drawn from a
-// unit-normal distribution, and a large tensor repeats a drawn block. Drawn weights are scaled so that results have the
-// same scale as the inputs of the weights. Gates are between 0 and 1, or logits. Block lists are ascending and causal,
-// and contain the query's own block.
+// Draws every input of an operator at random from `seed`. The operator must not be decode, whose inputs cacheInputs
+// (kv_cache.h) makes. Queries, keys and values are drawn from a normal distribution with variance 1, and a large tensor
+// repeats a drawn block. Weights are scaled so that a product with them has the same variance as its input. Gates are
+// drawn between 0 and 1 if the spec reads them as values, and otherwise as logits. Block lists are ascending and
+// causal, and contain the query's own block.
 OperatorInputs drawInputs(const Spec &spec, const SequenceLengths &lengths, uint64_t seed);
 
 class DeviceOperator {
 public:
   // Copies the inputs to the device, and allocates all required outputs and the wanted optional outputs. Outputs are
-  // filled with poison values, so elements that no kernel writes are NaN. `spacing` says how the elements of the
-  // tensors lie in memory. Every run updates a cache.
+  // filled with poison values, so floating point elements that no kernel writes are NaN. `spacing` says how the
+  // elements of the tensors lie in memory. Every run updates a cache.
   static Result<DeviceOperator> upload(Accelerator &accelerator, const OperatorInputs &inputs,
                                        const std::set<TensorName> &wanted, const Spacing &spacing = {});
   // Fills the outputs with poison values again, before another plan runs on the same tensors.
@@ -98,8 +100,8 @@ public:
   Result<NamedTensors> download() const;
   // Returns the device's copy of a tensor, for tests that overwrite it with wrong values.
   const nsa_tensor &tensor(TensorName name) const { return entries.at(name).tensor; }
-  // Replaces the memory of a tensor by other device memory with its own strides. The caller owns the device memory that
-  // replaces the tensor's memory, and `download` reads it too.
+  // Makes the tensor `name` use the device memory `data` with the given strides. The caller owns `data`, and `download`
+  // does not read it.
   void rebind(TensorName name, void *data, const std::vector<int64_t> &strides);
 
 private:

@@ -1,5 +1,6 @@
-// Counts the work of an operator by its shapes, lengths and lists. Work that a kernel does in addition to the
-// operator's own work is not counted. The speeds in reports are computed from the counted work.
+// Counts the work of an operator from the shapes, the sequence lengths and the block lists of a call. Only work that
+// the operator's definition requires is counted, and not the additional work of a particular kernel. The speeds in
+// reports are computed from the counted work.
 // Thread-safety: operator_work.h has only pure functions.
 #pragma once
 
@@ -10,23 +11,26 @@
 
 namespace nsa::tools {
 
-// The number of pairs (query head, key) that are attended, in all sequences together. A compressed block is counted as
-// one key. For nsa the number of pairs is the sum over the branches that are on, and for compress and combine it is 0.
+// Returns the number of attended pairs (query head, key) in all sequences together. A compressed block is counted as
+// one key. The number for the operator nsa is the sum over its enabled branches. The number for the operators compress
+// and combine is 0.
 int64_t attendedPairs(const OperatorInputs &inputs);
 
-// The floating point operations of the matrix products over exactly the attended pairs. Attention has two products.
-// For the operator select they are the operations of the scores, and only of queries that may not attend all of their
-// blocks. For the operator compress they are the products with the weights of the kinds linear and mlp; the kind mean
-// has 0. For nsa they are the sum over its operators, and for combine they are 0.
+// Returns the floating point operations of the matrix products that an operator requires. Attention requires two
+// products, over exactly the attended pairs. The operator select requires the scores of the queries that may not attend
+// all of their blocks. The operator compress requires the products with the weights of the kinds linear and mlp; the
+// kind mean requires no product. The result for the operator nsa is the sum over its operators. The result for the
+// operator combine is 0.
 double usefulFlops(const OperatorInputs &inputs);
 
-// The work of one operator that is part of nsa, or of the operator itself: its part of usefulFlops, and the bytes of
-// all tensors that it must read and write, each counted once.
+// The work of one operator, which may be a part of the operator nsa. `flops` is the operator's share of usefulFlops.
+// `bytes` is the size of all tensors that the operator must read or write, each counted once.
 struct PartWork {
   Operator part;
   double flops = 0, bytes = 0;
 };
-// Returns the work of each operator, in the order in which the operators run. For nsa they include combine.
+// Returns the work of each operator, in the order in which the operators run. For the operator nsa, the list includes
+// combine.
 std::vector<PartWork> workByPart(const OperatorInputs &inputs);
 
 // Returns how many queries have more blocks to choose from than they may attend, so that selection leaves some blocks

@@ -23,10 +23,10 @@ public:
   Progress(const Progress &) = delete;
   Progress &operator=(const Progress &) = delete;
 
-  // Begins a step and ends the step before: "tuning window (at most 30 s)". An empty text begins none. Erases the line,
-  // so that results can be printed.
-  // `secondsLeft` is the time that all work still takes, where it is known. The time that is left counts down: "tuning
-  // ... 12 s, about 3 min left".
+  // Ends the previous step and begins a step that is shown as `text`, for example "tuning window (at most 30 s)". With
+  // an empty text, no step begins. The line is erased, so that results can be printed.
+  // `secondsLeft` is the estimated time until all work is done, if it is known. The line shows this time and counts it
+  // down: "tuning ... 12 s, about 3 min left".
   void step(const std::string &text, std::optional<double> secondsLeft = {});
 
 private:

@@ -1,5 +1,5 @@
-// A new folder within the system's temporary one, for the files of one test or of one bench run. A scratch folder is
-// removed with all that is in it.
+// A new folder in the system's temporary folder, for the files of one test or of one bench run. The destructor removes
+// the folder and its files.
 // Thread-safety: one thread uses a ScratchFolder.
 #pragma once
 

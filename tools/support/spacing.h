@@ -34,12 +34,14 @@ public:
   int64_t beginBytes() const { return base * dtypeBytes(dtype); }
   int64_t bytes() const { return total * dtypeBytes(dtype); }
 
-  // Returns an image of `bytes()` bytes, which contains the elements of a contiguous tensor at their positions, and
-  // poison values between them.
+  // Returns the memory of a tensor in this layout, of `bytes()` bytes: the elements of the contiguous tensor are at
+  // their positions in the layout, and poison values are between them.
   std::vector<std::byte> scatter(const std::vector<std::byte> &contiguous) const;
-  // Returns the contiguous tensor whose elements an image contains.
+  // Returns the elements of a tensor in this layout as a contiguous tensor. `image` is the memory that `scatter`
+  // returns.
   std::vector<std::byte> gather(const std::vector<std::byte> &image) const;
-  // Returns how many bytes of the image belong to no element and are not poison.
+  // Returns how many bytes of `image` belong to no element and have lost the poison value, so a kernel must have
+  // written them.
   int64_t strayBytes(const std::vector<std::byte> &image) const;
 
 private:

@@ -11,11 +11,12 @@
 namespace nsa::tools {
 
 enum class Structure {
-  // drawInputs, for any operator: neighbouring queries agree only in the forced blocks.
+  // Independent random inputs, made by drawInputs for any operator. Neighbouring queries select unrelated blocks,
+  // except for the blocks that every query must select (the first and the nearest blocks).
   kRandom,
-  // The blocks of the sequence belong to clusters, and the blocks of one cluster are scattered over the sequence. The
-  // blocks with the highest scores for a query are the blocks of one cluster, and the cluster stays the same for as
-  // many queries as a block has tokens.
+  // Each block of the sequence belongs to one of several clusters, and the blocks of a cluster are scattered over the
+  // sequence. For each query, the blocks of one cluster have the highest scores. The queries of one block all prefer
+  // the same cluster.
   kClustered,
   kRecency,      // a nearer block has a higher score
   kNeedle,       // one block has what the last queries look for, and all other blocks are noise
@@ -29,10 +30,10 @@ struct StructureChoice {
   int64_t needlePosition = 0; // kNeedle only: a token of the block to find
 };
 
-// Every structure but kRandom needs the operator nsa or decode, and the mean as phi, because what a learned phi keeps
-// of a block depends on its weights. For decode, the tokens of the queries are new and the other keys are in the cache
-// (kv_cache.h). The keys of the three branches are the same vectors, to which noise is added for each branch
-// separately.
+// Every structure except kRandom needs the operator nsa or decode. It also needs the mean as the compression function
+// phi. With a learned phi, the scores of the compressed blocks would depend on its weights. For decode, the tokens of
+// the queries are new and the other keys are in the cache (kv_cache.h). The keys of the three branches are the same
+// vectors, to which noise is added for each branch separately.
 Result<OperatorInputs> drawStructuredInputs(const Spec &spec, const SequenceLengths &lengths,
                                             const StructureChoice &choice, uint64_t seed);
 

@@ -178,23 +178,25 @@ typedef struct nsa_engine nsa_engine;
  * the policy `background` the engine calls the host's nsa_tuned_callback when it has tuned the kernels of a plan, or
  * has compiled outdated kernels again. After the callback, the next nsa_plan_create with the same spec and maxima
  * returns the better plan from memory. A plan that the host holds does not change.
- *  - What the callback receives: tuned_user, the engine that calls it, and the spec and the maxima that the plan was
- *    asked for, both valid during the call. The callback may plan with the engine even while another thread destroys
- *    the engine, because nsa_engine_destroy waits for the callback. If the host set max_tokens_q to 0, the callback
- *    receives the number of queries that the 0 stands for. Requests that differ only in numbers that choose no kernel
- *    (scale, or lengths within one power of two) share their kernels. The library calls the callback once for all
- *    requests that share kernels, with the spec and the maxima of the first request. To use the better kernels, the
- *    host calls nsa_plan_create again for all requests that share these kernels.
- *  - Which thread calls: the thread that tunes for this engine, with all signals blocked. Callbacks come one at a time,
- *    and the next tuning begins when the callback has returned.
- *  - What the callback may call: every function of this library, nsa_plan_create among them, except nsa_engine_destroy
- *    of this engine. A callback must not throw.
- *  - The end: nsa_engine_destroy and the end of the process wait for a callback that is running, so a thread that waits
- *    there must not hold a lock that the callback takes. No callback comes after nsa_engine_destroy.
- *  - When no callback comes: under another policy, for a plan that needs no tuning, for nsa_tune, and when tuning fails
- *    (nsa_stats.background_failed). A callback does come when tuning found nothing faster: the kernels stay the same,
- *    and the new plan says that they are tuned.
- * In the child of a fork the child's own engine calls the callback. */
+ *
+ * The callback receives tuned_user, the engine that calls it, and the spec and the maxima of the plan. The structs
+ * `spec` and `maxima` are valid only during the call. If the host set max_tokens_q to 0, the callback receives the
+ * number of queries that the 0 stands for. Requests that differ only in numbers that choose no kernel (scale, or
+ * lengths within one power of two) share their kernels. The library calls the callback once for all requests that share
+ * kernels, with the spec and the maxima of the first request. To use the better kernels, the host calls nsa_plan_create
+ * again for each of these requests.
+ *
+ * The engine's tuning thread calls the callback, with all signals blocked. Callbacks come one at a time, and the next
+ * tuning begins when the callback has returned. In the child of a fork the child's own engine calls the callback.
+ *
+ * The callback may call every function of this library except nsa_engine_destroy of this engine. A callback must not
+ * throw. nsa_engine_destroy and the end of the process wait for a running callback, so the callback may plan with the
+ * engine even while another thread destroys the engine. A thread that destroys the engine or ends the process must not
+ * hold a lock that the callback takes. The engine makes no callback after nsa_engine_destroy.
+ *
+ * The engine makes no callback under a miss policy other than `background`, for a plan that needs no tuning, for
+ * nsa_tune, or when tuning fails (nsa_stats.background_failed). The engine does call back when tuning found nothing
+ * faster: the kernels stay the same, and the new plan says that they are tuned. */
 typedef void (*nsa_tuned_callback)(void *user, nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima);
 
 /* A field of nsa_engine_options that is zero (NULL, 0) takes its default. The default is the value of the environment
@@ -206,8 +208,8 @@ typedef void (*nsa_tuned_callback)(void *user, nsa_engine *engine, const nsa_spe
  *  - cache_packs, cache_keys, pin_path, compiler_path, nvrtc_path: files that exist and can be read. A library's name
  *    without '/' is not checked, because the loader finds the library.
  *  - template_dir: a folder that exists and can be read.
- *  - cache_path, NSA_CACHE_DIR: a database that exists, or a place where one can be made. The first kernel that is
- *    stored makes the database. The default place of the database is not checked: where no database can be made,
+ *  - cache_path, NSA_CACHE_DIR: a database that exists, or a path where a database can be made. The database is made
+ *    when the first kernel is stored. The default place of the database is not checked: where no database can be made,
  *    kernels are kept in memory.
  *  - dump_dir: a folder that exists and can be written, or that can be made. */
 typedef struct nsa_engine_options {
@@ -234,7 +236,8 @@ typedef struct nsa_engine_options {
   const char *cpu_features; /* "", "x86-64-v3" or "x86-64-v4": limits the CPU device's code. NSA_CPU_FEATURES */
   /* Paths of packs (read-only files of kernels), separated by ':'; "none": no pack at all. NSA_CACHE_PACKS */
   /* A kernel is looked up in the database first, and then in the packs, in the order of cache_packs. */
-  /* Every *.nsapack in ../share/nsa/packs, seen from the folder of libnsa.so, follows the packs of cache_packs. */
+  /* After the packs of cache_packs, the engine searches every *.nsapack file in the folder ../share/nsa/packs, which is
+   * relative to the folder of libnsa.so. */
   const char *cache_packs;
   const char *cache_keys;    /* files of public keys, separated by ':', whose signatures of packs count. A pack without
                                 such a signature gives a warning. NSA_CACHE_KEYS */
@@ -276,8 +279,9 @@ typedef struct nsa_tensor {
 
 /* The names of the tensors that each operator takes. In a shape, `..` is [batch, time] in the dense layout and [total]
  * in the packed layout. In the packed layout every operator but combine also takes CU_SEQLENS_Q and CU_SEQLENS_K, int32
- * [batch + 1]; if only one of them is bound, it holds for queries and keys. "A else B" means that the operator reads B
- * if A is not bound, so that all branches may read the same K and V. Brackets mark tensors that a call may leave out.
+ * [batch + 1]. If only one of these two tensors is bound, its lengths are used for both queries and keys. "A else B"
+ * means that the operator reads B if A is not bound, so that all branches may read the same K and V. Brackets mark
+ * tensors that a call may leave out.
  *
  *   dense, window  Q, K_WIN else K, V_WIN else V            -> OUT, [LSE], [READS]
  *   compress       K_CMP else K, V_CMP else V, weights      -> K_COMP, V_COMP
@@ -473,7 +477,7 @@ NSA_API nsa_status nsa_run_timed(const nsa_plan *plan, const nsa_binding *bindin
 
 /* Waits for `stream`, then reads and clears the plan's status word. Returns NSA_OK, or NSA_DEVICE_ERROR with the
  * violated rule in `error`, or NSA_CAPTURING while `stream` captures. On the CPU nsa_run itself returns the error of a
- * violated rule. All runs of a plan share the plan's status word, on whichever stream: the word keeps the first report
+ * violated rule. All runs of a plan on all streams share the plan's status word. The status word keeps the first error
  * since it was cleared. */
 NSA_API nsa_status nsa_plan_status(nsa_plan *plan, void *stream, nsa_error *error) NSA_NOEXCEPT;
 
@@ -490,18 +494,20 @@ NSA_API const char *nsa_plan_describe(const nsa_plan *plan) NSA_NOEXCEPT;
 NSA_API nsa_status nsa_explain(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json,
                                nsa_error *error) NSA_NOEXCEPT;
 
-/* Tunes one spec now, even where a result is stored, and stores the new result. nsa_tune is an error under the policy
- * `fail`, which opens no compiler, and where a table is pinned. The JSON report of nsa_tune is freed with nsa_free. The
- * report's field `store_trouble` says why the winner was not stored; it is "" when the winner was stored. If the winner
- * was not stored, this engine uses it, but later processes do not. The report's field `tuned` is false when the budget
- * ended before anything was measured; a winner that was stored before then stays. When another thread or process is
- * tuning the same kernel, nsa_tune waits and takes the other's result (`tuned_elsewhere`). */
+/* Tunes the kernels of one spec now, even if tuned kernels are stored, and stores the winners. nsa_tune returns an
+ * error under the policy `fail`, which opens no compiler, and for an engine with the option pin_path. The JSON report
+ * of nsa_tune is freed with nsa_free. The report's field `store_trouble` says why the winner was not stored; it is ""
+ * when the winner was stored. If the winner was not stored, this engine uses it, but later processes do not. The
+ * report's field `tuned` is false when the budget ended before anything was measured; a winner that was stored before
+ * then stays. When another thread or process is tuning the same kernel, nsa_tune waits and takes the other's result
+ * (`tuned_elsewhere`). */
 NSA_API nsa_status nsa_tune(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json,
                             nsa_error *error) NSA_NOEXCEPT;
 
 /* Tunes one of the spec's kernels, named by its problem key, within `budget_seconds` (0: the engine's budget).
  * nsa_tune_kernel is for programs that tune many specs which share kernels. A kernel that has only one candidate is
- * found or made without tuning, and its report is {"kernels": []}. Plans in memory keep the kernels that they have. */
+ * found or made without tuning, and its report is {"kernels": []}. nsa_tune_kernel does not change the plans in memory:
+ * they keep their kernels. */
 NSA_API nsa_status nsa_tune_kernel(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima,
                                    const char *problem, double budget_seconds, char **json,
                                    nsa_error *error) NSA_NOEXCEPT;
@@ -515,10 +521,11 @@ typedef struct nsa_stats {
   uint64_t cache_damaged_rows, cache_failed_writes;
   uint64_t runs;
   uint64_t cache_pack_hits, cache_refused_packs; /* kernels that packs served; packs that were refused */
-  /* For each step of the fallback ladder, how many kernels came from this step (docs/embedding.md). */
+  /* How many kernels were used as fallbacks, counted by the kind of fallback (docs/embedding.md). */
   /* fallback_cpu is 1 if the engine uses the CPU because no GPU could be used. */
   uint64_t fallback_nearest, fallback_model, fallback_architecture, fallback_compiled, fallback_cpu;
-  /* How many problems wait for tuning in the background or are being tuned, were tuned, and could not be tuned. */
+  /* Background tuning: the number of problems that wait or are being tuned (pending), of problems that were tuned
+   * (done), and of problems that could not be tuned (failed). */
   uint64_t background_pending, background_done, background_failed;
   /* Milliseconds, summed over the kernels of all plans, even if several kernels were made at the same time. */
   double lookup_ms, render_ms, compile_ms, tune_ms, load_ms;
@@ -527,15 +534,16 @@ typedef struct nsa_stats {
 } nsa_stats;
 NSA_API nsa_status nsa_engine_stats(const nsa_engine *engine, nsa_stats *stats, nsa_error *error) NSA_NOEXCEPT;
 
-/* Returns a JSON text, which the caller frees with nsa_free. The text has the device's name, architecture, driver,
- * memory, number of multiprocessors, device key, the key under which choices are stored, cache file and compiler
- * library. If the device or a library cannot be used, the JSON text of nsa_engine_describe says why. */
+/* Returns a JSON text, which the caller frees with nsa_free. The text of nsa_engine_describe contains the device's
+ * name, architecture, driver, memory, number of multiprocessors, device key, the key under which choices are stored,
+ * cache file and compiler library. If the device or a library cannot be used, the JSON text of nsa_engine_describe says
+ * why. */
 NSA_API nsa_status nsa_engine_describe(nsa_engine *engine, char **json, nsa_error *error) NSA_NOEXCEPT;
 NSA_API void nsa_free(void *text) NSA_NOEXCEPT;
 
-/* DLPack 1.x. Makes `tensor` a view of the DLTensor that `dl_tensor` points to, which is a member of a
- * DLManagedTensorVersioned and not that object itself. The caller keeps the DLPack object and frees it. Null strides of
- * the DLTensor mean row-major; its byte_offset is added to its data pointer. */
+/* DLPack 1.x. Makes `tensor` a view of the DLTensor that `dl_tensor` points to. To convert a DLManagedTensorVersioned,
+ * pass the address of its member `dl_tensor`, not the address of the whole object. The caller keeps the DLPack object
+ * and frees it. Null strides of the DLTensor mean row-major; its byte_offset is added to its data pointer. */
 NSA_API nsa_status nsa_tensor_from_dlpack(const void *dl_tensor, nsa_tensor *tensor, nsa_error *error) NSA_NOEXCEPT;
 /* Fills a caller-owned DLTensor that borrows the tensor's data and its shape and strides arrays.
  * device: "cpu" or "cuda:N". */
@@ -551,15 +559,15 @@ typedef struct nsa_range_options {
   int32_t sel_block; /* tokens of a block */
   int32_t merge;     /* 1: adjacent blocks become one range. The way back accepts merged and unmerged ranges */
   int64_t seqlen_k;  /* dense layout: keys of each sequence; 0: as many as queries */
-  /* Packed layout: int32 [batch + 1] in host memory. If only one of cu_seqlens_q and cu_seqlens_k is set, this tensor
-   * holds for queries and keys. */
+  /* Packed layout: int32 [batch + 1] in host memory. If only one of cu_seqlens_q and cu_seqlens_k is set, its lengths
+   * are used for both queries and keys. */
   const nsa_tensor *cu_seqlens_q, *cu_seqlens_k;
   int64_t reserved[4];
 } nsa_range_options;
 
-/* Writes the token ranges of the blocks in a block list, in the order of the list. A token range ends at the latest
- * with the query's own token, and a block that begins after the query's own token has no range. The block list must be
- * ascending, and -1 may only follow the last block. */
+/* Writes the token ranges of the blocks in a block list, in the order of the list. No token range reaches beyond the
+ * query's own token: the range of the block that contains this token ends with it, and a block that begins after this
+ * token gets no range. The block list must be ascending, and -1 may only follow the last block. */
 NSA_API nsa_status nsa_ranges_from_block_list(const nsa_tensor *block_list, const nsa_range_options *options,
                                               const nsa_tensor *ranges, nsa_error *error) NSA_NOEXCEPT;
 /* Writes the list of the blocks that token ranges cover. A token range must cover whole blocks, or end with the query's

@@ -9,7 +9,7 @@
 //   plan.run({{NSA_Q, q}, {NSA_K, k}, {NSA_V, v}, {NSA_OUT, out}}, workspace, workspaceBytes, stream);
 //
 // Ownership: an Engine and its Plans may be destroyed in any order.
-// Thread-safety: that of the handles in nsa.h.
+// Thread-safety: the classes have the same rules as the handles of nsa.h.
 #pragma once
 
 #include <nsa/nsa.h>
@@ -27,8 +27,8 @@
 #include <vector>
 
 namespace nsa {
-// The library's internal C++ classes have the names of this wrapper's classes. A host that is built with both must not
-// mix them up.
+// The library's internal C++ classes have the same names as the classes of this wrapper. The inline namespace `api`
+// gives the wrapper's classes other symbols, so that a program may contain both.
 inline namespace api {
 
 // An error of the library, with the parts of nsa_error.
@@ -173,7 +173,8 @@ struct Maxima {
 };
 
 // Dimensions or strides of a tensor, in elements: {1, tokens, heads, dim}, or a std::vector, std::array or std::span of
-// std::int64_t. Of more than five dimensions only their number is kept, and nsa::Tensor refuses them.
+// std::int64_t. An Extents stores at most five values, but it also stores the number of the given values: the
+// constructor of nsa::Tensor throws std::invalid_argument if this number is above five.
 class Extents {
 public:
   static constexpr std::size_t kMost = 5;
@@ -247,7 +248,7 @@ private:
   nsa_tensor tensor = NSA_INIT(nsa_tensor);
 };
 
-// How block lists and token ranges are converted (nsa_range_options).
+// Options of the conversions between block lists and token ranges (nsa_range_options).
 struct RangeOptions {
   std::int32_t selBlock = 64;
   bool merge = false;
@@ -265,7 +266,8 @@ struct RangeOptions {
   }
 };
 
-// Two conversions (nsa.h), each of which fills its second tensor. The tensors of a conversion are in host memory.
+// Convert block lists to token ranges, and token ranges to block lists (nsa.h). Each function writes the result to its
+// second parameter. All tensors must be in host memory.
 inline void rangesFromBlockList(const Tensor &blockList, const Tensor &ranges, const RangeOptions &options) {
   const nsa_range_options cOptions = options.c();
   detail::check(
@@ -342,7 +344,7 @@ public:
     return times;
   }
 
-  // Waits for `stream`, and throws when a kernel met lengths, lists or pages that break a rule.
+  // Waits for `stream`, and throws an Error if a kernel found invalid sequence lengths, block lists or page numbers.
   void checkStatus(void *stream = nullptr) {
     detail::check([&](nsa_error *error) { return nsa_plan_status(plan.get(), stream, error); });
   }
@@ -350,7 +352,7 @@ public:
   // Returns the JSON of nsa_plan_describe.
   std::string describe() const { return nsa_plan_describe(plan.get()); }
 
-  // Returns the JSON of nsa_plan_compare_report, for a plan that compares.
+  // Returns the JSON of nsa_plan_compare_report. The plan must be one that planThatCompares has made.
   std::string compareReport() const {
     return detail::takeText(
         [&](char **text, nsa_error *error) { return nsa_plan_compare_report(plan.get(), text, error); });
@@ -373,7 +375,8 @@ private:
   std::unique_ptr<nsa_plan, Destroy> plan;
 };
 
-// What can be asked of an engine that another object keeps. A copy of a view is cheap, and it does not keep the engine.
+// Gives access to an engine that another object owns. Copying an EngineView is cheap, and no EngineView keeps the
+// engine alive.
 class EngineView {
 public:
   explicit EngineView(nsa_engine *handle) : engine(handle) {}
@@ -437,23 +440,24 @@ protected:
 class Engine : public EngineView {
 public:
   // A function that the engine calls when a better plan can be had. nsa_tuned_callback says on which thread the
-  // function is called, and what it may do. The function plans with the engine that it receives: while the engine is
-  // moved, assigned or destroyed, the host's own object is not to be used. An exception that leaves a `Tuned` ends the
-  // process.
+  // function is called, and what it may do. The function should make plans with the EngineView that it receives. It
+  // must not use the host's Engine object while another thread moves, assigns or destroys this object. An exception
+  // that leaves the function ends the process.
   using Tuned = std::function<void(EngineView engine, const Spec &spec, const Maxima &maxima)>;
 
   // Opens an engine. `options` begin with NSA_INIT(nsa_engine_options). A field of the options that stays zero takes
   // its default.
   explicit Engine(const nsa_engine_options &options = NSA_INIT(nsa_engine_options)) : EngineView(open(options)) {}
-  // Opens an engine. `tuned` takes the place of options.tuned, unless it is empty. The engine keeps `tuned` until it is
-  // destroyed.
+  // Opens an engine. A `tuned` that is not empty replaces options.tuned and options.tuned_user. The Engine stores
+  // `tuned` until the Engine is destroyed.
   Engine(nsa_engine_options options, Tuned tuned) : EngineView(nullptr) {
     if (tuned) {
       told = std::make_shared<Told>();
       told->tuned = std::move(tuned);
       options.tuned_user = told.get();
       options.tuned = [](void *user, nsa_engine *caller, const nsa_spec *spec, const nsa_maxima *maxima) noexcept {
-        // A function that destroys its engine, which is forbidden, lives until it returns.
+        // If the host's function destroys its Engine, which is forbidden, `kept` keeps the function alive until it
+        // returns.
         const std::shared_ptr<Told> kept = static_cast<Told *>(user)->shared_from_this();
         kept->tuned(EngineView(caller), Spec::of(*spec), Maxima::of(*maxima));
       };

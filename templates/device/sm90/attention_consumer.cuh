@@ -1,8 +1,8 @@
 // The work of a consumer warpgroup of attention on sm_90a: for each work item, it multiplies 64 rows of queries with
 // one tile of keys after the other. The warpgroup starts two matrix products together: the scores of the next tile of
-// keys, and the last tile's weights times its values. While the product of weights and values runs, the warpgroup turns
-// the new scores into weights. The warpgroup does the same when the next tile is the first tile of the next item, so
-// the matrix units do not wait at the end of an item.
+// keys, and the product of the current tile's weights and values. While the product of weights and values runs, the
+// warpgroup turns the new scores into weights. The two products overlap even if the next tile is the first tile of the
+// next item, so the matrix units do not wait at the end of an item.
 #pragma once
 
 #include "sm90/attention_result.cuh"
@@ -50,7 +50,7 @@ public:
     if (tile > 0)
       await_keys();
 
-    // At the beginning of each iteration, `p` holds the weights of the keys in tile number `tile`.
+    // At the beginning of each iteration, `p` holds the softmax weights of the keys in tile number `tile`.
 #pragma unroll 1
     while (true) {
       tame_values(item_at(place), tiles, tile, o);
@@ -78,8 +78,9 @@ public:
       if (tile == 0)
         leave_queries();
       weigh(item_at(ends ? place.next() : place), tiles, tile, softmax, s, rescale);
-      // This wgmma_hold is needed because the compiler does not keep a matrix product running past a loop: it would
-      // wait for the result before it computes the weights.
+      // wgmma_hold(s) keeps the computation of the weights before the wait for the product of weights and values.
+      // Without wgmma_hold(s), the compiler would first wait for the product, and the weights would not be computed
+      // while the product runs.
       wgmma_hold(s);
       if (tile > 0 && !ends)
         await_keys();
@@ -122,8 +123,9 @@ private:
   NSA_DEVICE static typename Shape::Tail &tail() { return Shape::tail(); }
   NSA_DEVICE static void wait(const uint64 &barrier, int32 parity) { barrier_wait(shared_address(&barrier), parity); }
 
-  // clear() sets the elements to zero one by one. The compiler would turn a plain loop into a memset, and a memset
-  // makes it keep wide results in local memory.
+  // Sets all elements of `o` to zero. The function opaque_zero() hides the zero from the compiler, which would
+  // otherwise turn the loop into a memset. A memset of a wide result makes the compiler keep the result in local memory
+  // instead of registers.
   NSA_DEVICE static void clear(Result &o) {
 #pragma unroll
     for (int32 i = 0; i < static_cast<int32>(sizeof(Result) / sizeof(float)); ++i)
@@ -132,8 +134,8 @@ private:
 
   NSA_DEVICE static const WorkItem &item_at(RingPlace<Shape::kItemSlots> place) { return tail().items[place.stage()]; }
 
-  // Returns the keys that a row attends. Only tiles with masked keys need the range of keys of a row, so the range is
-  // computed each time instead of kept in registers.
+  // Returns the range of keys that a row attends. Only edge tiles need the range of keys of a row, so the range is
+  // computed for each edge tile instead of being kept in registers.
   NSA_DEVICE KeyRange keys_of(const WorkItem &item, int32 row) const {
     const int32 past = past_visible_key<Facts>(item.earlier + row / Facts::kGroup);
     return {Facts::kWindowed ? past - args.window : 0, past};
@@ -182,9 +184,10 @@ private:
     v.advance();
   }
 
-  // tame_values is called before the product with the values of an edge tile, which is a tile with keys that some row
-  // may not attend. No matrix product of this warpgroup may be running during tame_values, because add_wild changes
-  // `o`.
+  // Removes Inf and NaN from the values of an edge tile, which is a tile with a key that some row may not attend
+  // (wild_values.cuh). The warpgroup calls tame_values for each tile before the warpgroup multiplies weights with the
+  // tile's values. No matrix product of the warpgroup may be running during tame_values, because tame_values adds to
+  // the accumulator `o`.
   NSA_DEVICE void tame_values(const WorkItem &item, const Tiles &tiles, int32 tile, Result &o) {
     if (!tiles.is_edge(tile))
       return;
@@ -206,7 +209,8 @@ private:
     named_barrier_sync(kConsumersBarrier, 128 * Shape::kWarpgroups);
   }
 
-  // Masks the scores of an edge tile, and turns scores into weights.
+  // Turns the scores of a tile into softmax weights. In an edge tile, weigh() first masks the scores of keys that a row
+  // may not attend.
   NSA_DEVICE void weigh(const WorkItem &item, const Tiles &tiles, int32 tile, SoftmaxRows &softmax, Scores &s,
                         float (&rescale)[2]) const {
     if (tiles.is_edge(tile)) {

@@ -1,14 +1,15 @@
-// Loads for attention on sm_90a that a whole warp does if a tensor has no tensor map, because the copy engine cannot
-// address the tensor's rows. A whole warp copies element by element to the shared-memory addresses to which the copy
-// engine would have written. A copy without a tensor map is slow, but the results are right.
+// Copies queries, keys and values to shared memory without the copy engine, for attention on sm_90a. The functions of
+// attention_copier.cuh serve tensors that have no tensor map because the copy engine cannot address their rows. A whole
+// warp copies element by element to the shared-memory addresses to which the copy engine would have written. A copy
+// without a tensor map is slow, but the results are right.
 #pragma once
 
 #include "sm90/attention_shape.cuh"
 
 namespace nsa {
 
-// Copies one row into a chunked tile of kRows rows. A row that does not exist becomes zero in the tile, and zeros
-// follow the kColumns columns of a row.
+// Copies one row into a chunked tile of kRows rows. If the row does not exist, all elements of the tile's row become
+// zero. Columns of the tile from column kColumns on become zero in every row.
 template <typename Shape, int32 kColumns, int32 kRows>
 NSA_DEVICE void copy_row(unsigned char *target, int32 row, const typename Shape::Element *from, bool exists) {
   using Element = typename Shape::Element;
@@ -35,7 +36,7 @@ NSA_DEVICE void copy_queries(const Arguments &args, const WorkItem &item, int32 
   }
 }
 
-// Copies a tile of keys or values, which begins at key number `key`, to shared memory.
+// Copies a tile of keys or values to shared memory. The tile begins at key number `key`.
 template <typename Shape, int32 kColumns, typename Tensor>
 NSA_DEVICE void copy_tile(const Tensor &view, const WorkItem &item, int32 key, unsigned char *target) {
   const auto *from = view.data + view.at(item.k_entry, item.k_begin + key, item.kv_head).offset;

@@ -10,17 +10,18 @@
 
 namespace nsa {
 
-// Loads the queries, keys and values of items. AttentionLoader runs on one thread of the producer warp. If a tensor has
-// no tensor map, the whole warp runs AttentionLoader and copies the tensor.
+// Loads the queries, keys and values of work items. AttentionLoader runs on one thread of the producer warp. If one of
+// the tensors has no tensor map, all threads of the producer warp run AttentionLoader and copy the tensors themselves.
 template <typename Shape, typename Arguments> class AttentionLoader {
 public:
   using Facts = typename Shape::Facts;
 
   NSA_DEVICE AttentionLoader(const Arguments &args, bool mapped, int32 rank) : args(args), mapped(mapped), rank(rank) {}
 
-  // Loads all that an item needs, in the order in which the consumers ask for it. Part 0 of a load fills the stages of
-  // the rings that are free before the consumers release a stage of the same item. Part 1 of a load fills the stages
-  // that the consumers release one after the other, with the remaining keys and values of the item.
+  // Loads the queries, keys and values of an item, in the order in which the consumers wait for them. The caller calls
+  // load() twice for each item, first with `part` = 0 and then with `part` = 1. Part 0 loads the queries, and about as
+  // many tiles of keys and values as their rings have stages. Part 1 loads the remaining tiles of the item. The load of
+  // each tile in part 1 waits until the consumers release a stage of the tile's ring.
   NSA_DEVICE void load(const WorkItem &item, int32 part) {
     const KeyTiles<Shape> tiles(item, args.window);
     const int32 rest = max(tiles.count - Shape::kStages, 0);
@@ -38,8 +39,8 @@ public:
     }
   }
 
-  // Fetches the queries of the next item into L2. The next queries cannot be loaded into shared memory yet, because the
-  // consumers still read the queries of the item before.
+  // Fetches the queries of the next item into L2. The queries of the next item cannot be loaded into shared memory yet,
+  // because the consumers still read the queries of the current item.
   NSA_DEVICE void prefetch(const WorkItem &item) const {
     if (!mapped)
       return;
@@ -53,7 +54,7 @@ public:
   }
 
 private:
-  // The first row of a warpgroup, given as the head and the time coordinate of its query in the tensor.
+  // The head coordinate and the time coordinate, in the tensor of queries, of a warpgroup's first row.
   struct Rows {
     int32 head;
     int32 time;
@@ -131,8 +132,8 @@ private:
   RingPlace<Shape::kStages> k, v;
 };
 
-// Writes the results of an item whose rows see no key: 0, with the log-sum-exp -inf. A whole warp writes many rows at a
-// time, because items without keys come last, when no other work hides the time of the writes.
+// Writes the results of an item whose rows attend no key: the output is 0 and the log-sum-exp is -inf. All lanes of the
+// warp share the writes to save time. Items without keys come last, so no other work would hide the time of the writes.
 template <typename Shape, typename Arguments>
 NSA_DEVICE void store_nothing(const Arguments &args, const WorkItem &item) {
   using Facts = typename Shape::Facts;
@@ -165,8 +166,9 @@ NSA_DEVICE void store_nothing(const Arguments &args, const WorkItem &item) {
 }
 
 // The producer warp determines the work items, writes them to shared memory for the other warps, and loads their data.
-// The producer warp handles items without keys itself. Consumers and inspectors get only items that have keys, and at
-// the end an item without rows.
+// The producer warp itself writes the results of items without keys. Consumers and inspectors get only items that have
+// keys. After the last item the producer warp passes on an item without rows, which tells consumers and inspectors to
+// stop.
 template <typename Shape, typename Arguments> NSA_DEVICE void produce_attention(const Arguments &args) {
   const bool mapped = is_present(args.q_map) && is_present(args.k_map) && is_present(args.v_map);
   const int32 rank = Shape::kCluster == 1 ? 0 : static_cast<int32>(cluster_rank());
@@ -176,8 +178,8 @@ template <typename Shape, typename Arguments> NSA_DEVICE void produce_attention(
   AttentionLoader<Shape, Arguments> loader(args, mapped, rank);
   auto place = RingPlace<Shape::kItemSlots>::before_first();
   // Work items are stored in shared memory, so that other warps can read them and the producer warp needs no registers
-  // for them. The next item is searched while the first tiles of the current item are loaded. Every cold start compiles
-  // the producer's loop, so the code of each step occurs in it only once.
+  // for them. The producer warp determines the next item while the first tiles of the current item are being loaded.
+  // Every cold start compiles the producer's loop, so the code of each step occurs in it only once.
   bool held = false;
   bool more = true;
   while (more) {
@@ -212,8 +214,9 @@ template <typename Shape, typename Arguments> NSA_DEVICE void produce_attention(
   }
 }
 
-// The inspector warps check the values of each edge tile for Inf and NaN, report the result to the consumers, and
-// release the tile's stage of the ring.
+// An edge tile is a tile with a key that some row of the block may not attend. The inspector warps search the values of
+// each edge tile for Inf and NaN and report the result to the consumers. After each tile of values, edge tile or not,
+// the inspector warps release the tile's stage of the ring.
 template <typename Shape, typename Arguments> NSA_DEVICE void inspect_values(const Arguments &args) {
   const int32 lane = static_cast<int32>(threadIdx.x) - kWarpSize;
   constexpr int32 kLanes = Shape::kInspectors * kWarpSize;

@@ -8,8 +8,8 @@
 
 namespace nsa {
 
-// Writes the thread's part of one row of results, which begins at a multiple of 16 bytes. All lanes of the warp take
-// part in the exchange of pairs, whether their row exists or not.
+// Writes the thread's part of one row of results. The row must begin at a multiple of 16 bytes. All lanes of the warp
+// call store_row, even if their row does not exist, because the lanes exchange pairs of columns.
 template <typename Element, int32 kCount>
 NSA_DEVICE void store_row(Element *target, bool exists, const float (&o)[kCount], int32 half) {
   constexpr int32 kTiles = kCount / 4;
@@ -26,9 +26,9 @@ NSA_DEVICE void store_row(Element *target, bool exists, const float (&o)[kCount]
     store_pair(target + fragment_column(threadIdx.x, kTiles - 1, 0), pair(kTiles - 1), exists ? 2 : 0, true);
 }
 
-// Writes the thread's part of its two rows element by element. Writing element by element is rare, but the code for it
-// is compiled at each cold start, so it has to be short. It is a plain loop over the column tiles; each step rotates
-// the column tiles in the registers by one.
+// Writes the thread's part of its two rows element by element. The code of store_elements is rarely executed, but it is
+// compiled at each cold start. The loop of store_elements is not unrolled, to keep its code short. Registers cannot be
+// indexed at run time, so each iteration of the loop rotates the column tiles in the registers by one.
 template <typename Element, int32 kCount>
 NSA_DEVICE void store_elements(Element *const (&targets)[2], const bool (&exists)[2], float (&o)[kCount]) {
 #pragma unroll 1
@@ -90,8 +90,8 @@ NSA_DEVICE void store_result(const Arguments &args, const WorkItem &item, const 
       const int32 head = item.kv_head * Facts::kGroup + row % Facts::kGroup;
       args.lse.data[args.lse.at(item.q_entry, time, head).offset] = lse;
     }
-    // Writes how many keys a query attended in this item. All heads of a group read the same keys, so the row of the
-    // first head writes the number.
+    // Writes how many keys of the work item each query attended. All heads of a group attend the same keys, so only the
+    // row of the group's first head writes the number of keys.
     if (args.reads.present() && row % Facts::kGroup == 0) {
       const int32 past = past_visible_key<Facts>(item.earlier + row / Facts::kGroup);
       const int32 first = Facts::kWindowed ? past - args.window : 0;

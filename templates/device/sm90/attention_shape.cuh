@@ -79,7 +79,8 @@ template <typename Facts_> struct AttentionShape {
 
   using Values = ValueTile<Element, kKeyTile, kVChunks>;
 
-  // The address of the block's shared memory in the shared window, and the parts of this memory.
+  // memory() returns the 32-bit address of the block's dynamic shared memory, as PTX instructions take it. tail() and
+  // values() return parts of the block's dynamic shared memory.
   NSA_DEVICE static uint32 memory() { return shared_address(attention_memory); }
   NSA_DEVICE static Tail &tail() { return *reinterpret_cast<Tail *>(attention_memory + kTail); }
   NSA_DEVICE static Values values(int32 stage) { return {attention_memory + kV + stage * kVBytes}; }
@@ -112,14 +113,14 @@ private:
   }
 };
 
-// The division of an item's keys into tiles, which begin at the item's first key. Loops over the tiles of keys take the
-// last tile first.
+// KeyTiles divides the keys of a work item into tiles. The first tile begins at the first key of the work item. A loop
+// over the tiles begins with the last tile.
 template <typename Shape> struct KeyTiles {
   using Facts = typename Shape::Facts;
   int32 first_key;
   int32 count;
-  // `common` is the range of keys that all rows of the block attend. Tiles [first_plain, past_plain) hold only keys in
-  // `common`.
+  // `common` is the range of keys that all rows of the block attend. Tiles first_plain to past_plain - 1 hold only keys
+  // that all rows of the block attend.
   KeyRange common;
   int32 first_plain;
   int32 past_plain;
@@ -130,9 +131,10 @@ template <typename Shape> struct KeyTiles {
     const int32 last_past = past_visible_key<Facts>(item.earlier + last_row / Facts::kGroup);
     common.first = Facts::kWindowed ? last_past - window : 0;
     common.past = past_visible_key<Facts>(item.earlier + item.first_row / Facts::kGroup);
-    // A difference of keys may be negative, and the division of a negative number rounds towards 0. The rounding does
-    // no harm: tiles are numbered from 0, so a first_plain of 0 or below excludes no tile, and a past_plain of 0 or
-    // below makes all tiles edge tiles.
+    // The differences common.first - first_key and common.past - first_key may be negative, and integer division rounds
+    // a negative number towards 0. Rounding towards 0 does not change the result of is_edge(), because tiles are
+    // numbered from 0. A first_plain of 0 or below makes no tile an edge tile, and a past_plain of 0 or below makes
+    // every tile an edge tile.
     first_plain = (common.first - first_key + Shape::kKeyTile - 1) / Shape::kKeyTile;
     past_plain = (common.past - first_key) / Shape::kKeyTile;
   }
@@ -144,8 +146,9 @@ template <typename Shape> struct KeyTiles {
   NSA_DEVICE bool is_edge(int32 tile) const { return tile >= past_plain || (Facts::kWindowed && tile < first_plain); }
 };
 
-// Releases a stage of a ring, with one arrival for the whole warp, which has finished its matrix products with the
-// stage and its reads of it. leave() arrives at the barrier of each block of the cluster that shares the loads.
+// leave() releases a stage of a ring for the whole warp. A warp calls leave() after its last read of the stage and
+// after its last matrix product with the stage. leave() makes one arrival at the barrier of each block of the cluster,
+// because the blocks of a cluster share the loads of a stage.
 template <typename Shape> NSA_DEVICE void leave(const uint64 &barrier) {
   const uint32 lane = threadIdx.x % kWarpSize;
   if constexpr (Shape::kCluster == 1) {
@@ -157,21 +160,21 @@ template <typename Shape> NSA_DEVICE void leave(const uint64 &barrier) {
   }
 }
 
-// leave_own() arrives once for the whole warp at a barrier of its own block. The arrival comes after all earlier memory
-// accesses of all lanes of the warp.
+// leave_own() makes one arrival for the whole warp at a barrier of the warp's own block. The arrival of leave_own()
+// comes after all earlier memory accesses of all lanes of the warp.
 NSA_DEVICE void leave_own(const uint64 &barrier) {
   __syncwarp();
   if (threadIdx.x % kWarpSize == 0)
     barrier_arrive(shared_address(&barrier));
 }
 
-// Waits for an item. The item stays in shared memory until all warps that use it have released it, so a warp can read
-// it late instead of keeping it in registers.
+// Waits for a work item. The work item stays in shared memory until all warps that use it have released it. A warp can
+// therefore read a field of the work item at its use, and need not keep the field in registers.
 template <typename Shape> NSA_DEVICE const WorkItem &await_item(RingPlace<Shape::kItemSlots> place) {
   barrier_wait(shared_address(&Shape::tail().item_full[place.stage()]), place.full_parity());
   return Shape::tail().items[place.stage()];
 }
-// Releases the item for the whole warp, so that the producer can reuse its memory.
+// Releases a work item for the whole warp, so that the producer can reuse the memory of the work item.
 template <typename Shape> NSA_DEVICE void leave_item(RingPlace<Shape::kItemSlots> &place) {
   leave_own(Shape::tail().item_empty[place.stage()]);
   place.advance();

@@ -1,7 +1,8 @@
 // RingPlace<kStages>: the position of a producer or consumer in a ring of kStages stages in shared memory. A producer
 // fills the stages and consumers empty them. Each stage of a ring has two mbarriers, `empty` and `full`. The producer
-// waits for `empty`, and consumers wait for `full`; the parity for which they wait depends on how often they have
-// passed through the ring. No function of barrier_ring.cuh touches memory.
+// waits for the mbarrier `empty` of a stage before it fills the stage, and consumers wait for the mbarrier `full`
+// before they read the stage. A wait for an mbarrier needs the parity of a phase, which depends on the number of
+// completed rounds through the ring. No function of barrier_ring.cuh touches memory.
 #pragma once
 
 #include "types.cuh"

@@ -21,21 +21,21 @@ NSA_DEVICE void barrier_arrive(uint32 barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(barrier) : "memory");
 }
 
-// Arrives at a barrier of another block of the cluster, or of the own block. `barrier` comes from cluster_address.
-// barrier_arrive_cluster orders only memory accesses that its own block can see. This is enough to report that the
+// Arrives at an mbarrier of this block or of another block of the cluster, at an address from cluster_address. The
+// arrival has release semantics only at the scope of the thread's own block. Block scope is enough to report that the
 // block has read a stage of a ring. An arrival with release semantics at cluster scope would wait until all global
 // memory accesses of the thread have finished (MEMBAR.ALL.GPU), which takes 0.6 us each time.
 NSA_DEVICE void barrier_arrive_cluster(uint32 barrier) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" : : "r"(barrier) : "memory");
 }
 
-// Arrives at an mbarrier, and makes its phase wait for `bytes` more bytes from the copy engine.
+// Arrives at an mbarrier, and makes the current phase of the mbarrier wait for `bytes` more bytes from the copy engine.
 NSA_DEVICE void barrier_arrive_expect(uint32 barrier, int32 bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(barrier), "r"(bytes) : "memory");
 }
 
-// Returns whether the phase of an mbarrier is over. The instruction mbarrier.try_wait may suspend the thread for a
-// while before it returns false.
+// Returns whether the phase of parity `parity` of an mbarrier is over. The instruction mbarrier.try_wait may suspend
+// the thread for a while before it returns false.
 NSA_DEVICE bool barrier_try_wait(uint32 barrier, int32 parity) {
   uint32 done;
   asm volatile("{\n"
@@ -49,7 +49,7 @@ NSA_DEVICE bool barrier_try_wait(uint32 barrier, int32 parity) {
   return done != 0;
 }
 
-// Waits until the phase is over.
+// Waits until the phase of parity `parity` of an mbarrier is over.
 NSA_DEVICE void barrier_wait(uint32 barrier, int32 parity) {
   while (!barrier_try_wait(barrier, parity)) {
   }

@@ -1,5 +1,5 @@
-// Clusters of blocks that can reach each other's shared memory, and instructions by which the warps of a block take
-// roles (PTX ISA, sm_90).
+// Instructions for clusters of blocks that can access each other's shared memory, and instructions for blocks whose
+// warps have different roles (PTX ISA, sm_90).
 #pragma once
 
 #include "types.cuh"
@@ -45,9 +45,9 @@ NSA_DEVICE bool elect_lane() {
   return elected != 0;
 }
 
-// Sets the number of registers that each thread of the warpgroup has from this instruction on. All warps of the
-// warpgroup must execute the instruction that changes the number of registers. The change takes effect only in kernels
-// whose launch bounds state a number of blocks per multiprocessor.
+// raise_registers and lower_registers set the number of registers of each thread of the warpgroup to kRegisters. All
+// warps of the warpgroup must execute the instruction setmaxnreg. The instruction setmaxnreg takes effect only in
+// kernels whose launch bounds state a number of blocks per multiprocessor.
 template <int32 kRegisters> NSA_DEVICE void raise_registers() {
   static_assert(kRegisters % 8 == 0 && kRegisters >= 24 && kRegisters <= 256, "registers come by eight, 24 to 256");
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" : : "n"(kRegisters));

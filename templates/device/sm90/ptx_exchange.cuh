@@ -14,8 +14,8 @@ NSA_DEVICE void load_cluster_16(uint32 (&result)[4], uint32 address) {
                : "memory");
 }
 
-// Copies from the own shared memory to the shared memory of another block, whose barrier counts the bytes. Both
-// addresses of a copy and `bytes` are multiples of 16.
+// Copies `bytes` bytes from the shared memory of this block to the shared memory of another block. The mbarrier
+// `barrier` of the other block counts the bytes that arrive. `destination`, `source` and `bytes` are multiples of 16.
 NSA_DEVICE void bulk_copy_cluster(uint32 destination, uint32 source, int32 bytes, uint32 barrier) {
   asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                :

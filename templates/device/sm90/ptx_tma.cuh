@@ -2,8 +2,8 @@
 // a tensor that a tensor map describes, and plain runs of bytes. One thread issues a copy. A load by the copy engine
 // completes on an mbarrier (ptx_barrier.cuh). A store by the copy engine belongs to a group of stores of the thread
 // that issued it (cp.async.bulk.commit_group). Coordinates of a box are in elements, and the contiguous dimension comes
-// first. A load fills the parts of a box outside of the tensor with zeros, which the mbarrier counts as bytes; a store
-// does not write these parts.
+// first. A load fills the elements of a box that lie outside of the tensor with zeros, and the mbarrier counts the
+// bytes of these zeros too. A store does not write the elements of a box that lie outside of the tensor.
 //
 // The copy engine and wgmma see what plain stores wrote into shared memory only after fence_async.
 #pragma once
@@ -33,8 +33,8 @@ NSA_DEVICE void prefetch_map(const TensorMap &map) {
   asm volatile("prefetch.tensormap [%0];" : : "l"(&map) : "memory");
 }
 
-// Orders the plain accesses to shared memory before this fence ahead of the accesses by the copy engine and by wgmma
-// (the asynchronous proxy) after it.
+// Orders accesses to shared memory: plain accesses before the fence come before accesses by the copy engine and by
+// wgmma after the fence. PTX calls the copy engine and wgmma the asynchronous proxy.
 NSA_DEVICE void fence_async() { asm volatile("fence.proxy.async.shared::cta;" : : : "memory"); }
 
 // Loads a box from global to shared memory. The destination of a load is a multiple of 128 bytes; for a swizzled box it
@@ -70,8 +70,9 @@ NSA_DEVICE void tma_load(uint32 destination, const TensorMap &map, uint32 barrie
                : "memory");
 }
 
-// Loads a box to the same place in every block of the cluster whose bit is set in `blocks`. In each block that receives
-// the box, the barrier at that same address counts the bytes.
+// Loads a box into the shared memory of every block of the cluster whose bit is set in `blocks`. Each receiving block
+// gets the box at its shared-memory address `destination`, and counts the bytes on its own mbarrier at the address
+// `barrier`.
 NSA_DEVICE void tma_multicast(uint32 destination, const TensorMap &map, uint32 barrier, uint16 blocks, int32 x, int32 y,
                               int32 z, int32 w) {
   asm volatile(
@@ -90,7 +91,8 @@ NSA_DEVICE void tma_prefetch(const TensorMap &map, int32 x, int32 y, int32 z, in
                : "memory");
 }
 
-// Stores a box from shared to global memory, or adds it there.
+// tma_store copies a box from shared to global memory. tma_reduce_add adds the elements of a box in shared memory to
+// the elements of the tensor in global memory.
 NSA_DEVICE void tma_store(const TensorMap &map, uint32 source, int32 x, int32 y, int32 z, int32 w) {
   asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];"
                :
@@ -104,7 +106,8 @@ NSA_DEVICE void tma_reduce_add(const TensorMap &map, uint32 source, int32 x, int
                : "memory");
 }
 
-// Stores a plain run of bytes, or adds it. The addresses and `bytes` of a plain run are multiples of 16.
+// bulk_store copies `bytes` contiguous bytes from shared to global memory. bulk_reduce_add adds contiguous elements in
+// shared memory to contiguous elements in global memory. `destination`, `source` and `bytes` must be multiples of 16.
 NSA_DEVICE void bulk_store(void *destination, uint32 source, int32 bytes) {
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
                :

@@ -6,7 +6,8 @@
 //
 // Registers of wgmma (PTX ISA, "Register Fragments for wgmma m64nNk16"): warp w of the warpgroup holds 16 rows from row
 // 16 w on, in the fragment layout of layout.cuh. The element of `d` at a column tile, a half and an index is d[4 * tile
-// + 2 * half + index]. If the operand `a` is in registers, it holds two column tiles in the order of `d`.
+// + 2 * half + index]. If the operand `a` is in registers, the registers hold two column tiles of 16-bit elements in
+// the same order as `d`.
 #pragma once
 
 #include "types.cuh"
@@ -19,14 +20,15 @@ NSA_DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" : : : "
 // Closes the group of the products that were issued since the last commit.
 NSA_DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" : : : "memory"); }
 
-// Waits until at most kPending of the latest groups of products are incomplete. After the wait, pass the registers of
-// the groups that ended to wgmma_hold.
+// Waits until at most kPending of the latest groups of products are incomplete. After wgmma_wait, pass the registers of
+// the completed products to wgmma_hold.
 template <int32 kPending> NSA_DEVICE void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(kPending) : "memory");
 }
 
-// wgmma_hold keeps the compiler from moving code that uses `registers` over the place of the call. wgmma_hold emits no
-// instruction. wgmma_hold is needed because the compiler does not see that a product writes its registers later.
+// wgmma_hold keeps the compiler from moving code that uses `registers` across the call. wgmma_hold emits no
+// instruction. wgmma_hold is needed because the compiler does not know that wgmma still accesses its registers after
+// the instruction has been issued.
 template <int32 kCount> NSA_DEVICE void wgmma_hold(float (&registers)[kCount]) {
 #pragma unroll
   for (int32 i = 0; i < kCount; ++i)
@@ -137,8 +139,8 @@ template <int32 kCount> NSA_DEVICE void wgmma_hold(uint32 (&registers)[kCount]) 
   NSA_WGMMA_REGISTERS(bf16, "bf16", columns, count, p0, p1, p2, p3, p4, p5, p6)                                        \
   NSA_WGMMA_REGISTERS(f16, "f16", columns, count, p0, p1, p2, p3, p4, p5, p6)
 
-// Arguments of NSA_WGMMA: the columns N, the registers of `d` per thread, and the names of the operands that follow
-// `d`.
+// Arguments of NSA_WGMMA: the number N of columns, the number of registers of `d` per thread, and the names (%n) of the
+// asm operands that come after the registers of `d`.
 NSA_WGMMA("8", 4, "%4", "%5", "%6", "%7", "%8", "%9", "%10")
 NSA_WGMMA("16", 8, "%8", "%9", "%10", "%11", "%12", "%13", "%14")
 NSA_WGMMA("24", 12, "%12", "%13", "%14", "%15", "%16", "%17", "%18")

@@ -1,7 +1,7 @@
 // What a warpgroup does with its 64 rows of scores between two matrix products: it masks the scores, computes the
 // online softmax in base 2 (Milakov and Gimelshein, arXiv 1805.02867), and rounds the weights to the 16-bit left
-// operand of the next product. A thread holds the scores of two rows, `half` 0 and 1 of the fragment layout: s[4 * tile
-// + 2 * half + index] (ptx_wgmma.cuh).
+// operand of the next product. A thread holds scores of two rows, which are `half` 0 and `half` 1 of the fragment
+// layout (layout.cuh). The score at a column tile, a half and an index is s[4 * tile + 2 * half + index].
 #pragma once
 
 #include "layout.cuh"
@@ -11,7 +11,7 @@
 
 namespace nsa {
 
-// Returns the row, among the 64 rows of the warpgroup, that the thread holds as `half`.
+// Returns the number, 0 to 63, of the warpgroup's row that the thread holds as `half` of the fragment layout.
 NSA_DEVICE int32 warpgroup_row(int32 half) { return fragment_row(threadIdx.x % 128, 1, 0, half); }
 
 // A range of keys [first, past): the keys that a row attends, or the keys that all rows of a warp attend.
@@ -20,8 +20,8 @@ struct KeyRange {
   int32 past;
 };
 
-// Sets the scores of keys outside of the ranges of the thread's rows to -inf. Masking skips each step of sixteen keys
-// that the whole warp attends.
+// In each row, replaces the scores of all keys outside of the row's range by -inf. mask_scores skips a step of sixteen
+// keys if all rows of the warp attend all sixteen keys.
 template <int32 kCount>
 NSA_DEVICE void mask_scores(float (&s)[kCount], int32 first_key, const KeyRange (&rows)[2], KeyRange warp) {
   const int32 lane_key = first_key + static_cast<int32>(threadIdx.x) % 4 * 2;
@@ -42,25 +42,28 @@ NSA_DEVICE void mask_scores(float (&s)[kCount], int32 first_key, const KeyRange 
 
 // The state of the online softmax for the two rows of a thread.
 //
-// The exponent of a weight is its score minus the greatest score of its own tile of keys, not minus the greatest score
-// of the row so far. Therefore the greatest weight of a tile is 1, which rounding does not change. Most of the rounding
-// error comes from the greatest weights. With the tile's maximum as reference, the rounding error is 0.35 to 7 %
-// smaller than with the row's maximum (docs/lab/hopper_attention.md).
+// The exponent of a weight is the score minus the greatest score of the row in the same tile of keys, not minus the
+// greatest score of the row so far. Therefore the greatest weight of a row in a tile is 1, and rounding a weight of 1
+// to 16 bits causes no error. Most of the rounding error of a softmax comes from the rounding of its greatest weights.
+// Subtracting the maximum of the tile gives a rounding error that is 0.35 to 7 % smaller than subtracting the maximum
+// of the row so far (docs/lab/hopper_attention.md).
 //
-// Because the maximum changes from tile to tile, the sums of earlier tiles are rescaled at every tile. If the maximum
-// of a tile is far below the row's maximum, the reference for the tile's weights is the row's maximum minus kReach (in
-// base 2), so that sums and results stay in range. A new weight never exceeds 1. Rescaling makes the weights of earlier
-// tiles at most 2^kReach = 4.
+// Because the maximum changes from tile to tile, the sums of earlier tiles are rescaled at every tile. The reference of
+// a tile is the number that is subtracted from its scores. If the maximum of a tile is more than kReach (in base 2)
+// below the row's maximum, the reference is the row's maximum minus kReach, so that sums and results stay in range. A
+// new weight never exceeds 1. After rescaling, a weight of an earlier tile is at most 2^kReach = 4.
 struct SoftmaxRows {
   static constexpr float kReach = 2;
   static constexpr float kNoKey = 3.402823466e38f; // of a row that has met no allowed key: its weights are 0
 
-  // The maximum and the reference of a row in base 2, negated: a weight is 2^(score * scale_log2 + minus_reference).
+  // minus_max is the negated maximum of each row, and minus_reference is the negated reference. minus_max and
+  // minus_reference are in base 2: a weight is 2^(score * scale_log2 + minus_reference).
   float minus_max[2] = {kNoKey, kNoKey};
   float minus_reference[2] = {kNoKey, kNoKey};
   float l[2] = {0, 0}; // this thread's part of the sum
 
-  // Replaces scores with weights. The caller of weigh() multiplies its sums of earlier tiles by `rescale`.
+  // Replaces the scores `s` by softmax weights. The caller of weigh() must multiply its sums over earlier tiles by
+  // `rescale`.
   template <int32 kCount> NSA_DEVICE void weigh(float (&s)[kCount], float (&rescale)[2], float scale_log2) {
     float top[2][2] = {{s[0], s[1]}, {s[2], s[3]}};
 #pragma unroll
@@ -95,8 +98,9 @@ struct SoftmaxRows {
 #pragma unroll
     for (int32 half = 0; half < 2; ++half) {
       l[half] = fmaf(l[half], rescale[half], sum[half][0] + sum[half][1]);
-      // This shuffle from each lane to itself depends on all weights, so the compiler computes the weights before the
-      // shuffle and does not place the wait for the running product among them.
+      // The shuffle from each lane to itself changes no value, but it needs all weights. Therefore the compiler
+      // computes all weights before the shuffle, and does not move the wait for the running matrix product to a place
+      // between two weights.
       l[half] = shuffle(l[half], static_cast<int32>(threadIdx.x));
     }
   }
@@ -109,7 +113,8 @@ struct SoftmaxRows {
   }
 };
 
-// Rounds the weights to left operands of wgmma. One wgmma instruction multiplies the weights of 16 keys.
+// Rounds the weights to 16 bits and packs them as left operands of wgmma. One wgmma instruction multiplies the weights
+// of 16 keys.
 template <typename T, int32 kSteps>
 NSA_DEVICE void round_weights(uint32 (&p)[kSteps][4], const float (&s)[kSteps * 8]) {
 #pragma unroll

@@ -1,11 +1,11 @@
-// Handles wild values: values (the V of attention) that are Inf or NaN at keys that not all rows of a block attend. A
-// key has the weight 0 in a row that does not attend it. But matrix units compute 0 * NaN as NaN, and the value of a
-// key that is not attended must not reach a result.
+// Handles wild values. A wild value is an element of V that is Inf or NaN. If a row does not attend a key, the key's
+// weight in the row is 0, and the key's value must not change the row's result. Matrix units compute 0 * NaN and 0 *
+// Inf as NaN, so a wild value would reach the rows that do not attend its key.
 //
-// Therefore inspector warps check the values of keys that not all rows attend. If the inspector warps find a wild
-// value, plain additions add it to the sums of the rows that attend its key. A multiplication of a wild value with the
-// weight is not needed: the weight is positive, which changes neither an Inf nor a NaN. After the additions, zeros
-// replace all wild values of the tile.
+// Inspector warps search for wild values at the keys that not all rows of the block attend. If the inspector warps find
+// a wild value in a tile, each wild value of the tile is added to the sums of the rows that attend its key, without use
+// of the matrix units. A wild value is not multiplied with its weight, because the weight is positive, and a positive
+// factor changes neither an Inf nor a NaN. After the additions, zeros replace all wild values of the tile.
 #pragma once
 
 #include "layout.cuh"
@@ -17,7 +17,8 @@
 
 namespace nsa {
 
-// A tile of 16-bit values as a tensor map of 128-byte swizzle writes it (descriptor.cuh).
+// A tile of 16-bit values in shared memory. The tile has the format that a TMA copy with the 128-byte swizzle writes
+// (descriptor.cuh).
 template <typename T, int32 kRows_, int32 kChunks_> struct ValueTile {
   using Element = T;
   static constexpr int32 kRows = kRows_;
@@ -27,14 +28,15 @@ template <typename T, int32 kRows_, int32 kChunks_> struct ValueTile {
 
   unsigned char *base;
 
-  // Returns the word that holds `column`, which is even, and the next column.
+  // Returns the 32-bit word that holds two elements of a row: column `column`, which must be even, and column `column`
+  // + 1.
   NSA_DEVICE uint32 &word(int32 row, int32 column) const {
     return *reinterpret_cast<uint32 *>(base + chunked_offset(row, column, kRows, kSwizzle128, sizeof(T)));
   }
 };
 
-// Returns whether this thread finds a wild value in its part of rows [first, past): `lanes` threads share the rows, and
-// this thread has the number `lane`.
+// Searches rows [first, past) of a tile for wild values. `lanes` threads share the rows, and `lane` is the number of
+// this thread. Returns whether this thread found a wild value in its part of the rows.
 template <typename Tile> NSA_DEVICE bool finds_wild(Tile tile, int32 first, int32 past, int32 lane, int32 lanes) {
   constexpr int32 kRowWords = kSwizzle128 / kChunkBytes;
   uint32 found = 0;
@@ -56,9 +58,10 @@ template <typename Tile> NSA_DEVICE bool finds_wild(Tile tile, int32 first, int3
   return found != 0;
 }
 
-// Adds the wild values to the rows of a warpgroup that attend their keys. The argument `o` is a fragment of 64 rows.
-// Wild values are rare, so the code for them is short and uses few registers. Registers cannot be indexed at run time,
-// so each step rotates the column tiles in the registers by one.
+// Adds each wild value of a tile to the sums of the rows that attend its key. The array `o` is the thread's part of the
+// warpgroup's accumulator, which has 64 rows. Wild values are rare, so the code of add_wild is short and uses few
+// registers. Registers cannot be indexed at run time, so each iteration of the outer loop rotates the column tiles of
+// `o` in the registers by one.
 template <typename Tile, int32 kCount>
 NSA_DEVICE void add_wild(float (&o)[kCount], Tile tile, int32 first_key, const KeyRange (&rows)[2]) {
   using T = typename Tile::Element;
@@ -85,8 +88,8 @@ NSA_DEVICE void add_wild(float (&o)[kCount], Tile tile, int32 first_key, const K
   }
 }
 
-// Replaces all wild values of a tile with zeros; `lanes` threads share the work. Products may read the cleared tile
-// after fence_async and a barrier.
+// Replaces all wild values of a tile with zeros; `lanes` threads share the work. Matrix products may read the cleared
+// tile after fence_async and a barrier.
 template <typename Tile> NSA_DEVICE void clear_wild(Tile tile, int32 lane, int32 lanes) {
   uint32 *words = reinterpret_cast<uint32 *>(tile.base);
 #pragma unroll 1

@@ -1,11 +1,12 @@
-// The order in which the blocks (or clusters) of a persistent kernel work on the tiles of attention rows. A row is a
-// pair of a query and a head of the group, heads fastest, as in templates/tile/attention.mlir. Within a sequence the
-// work items with the last rows come first, because these rows attend most keys. At any one time the blocks work on
-// only as many key/value heads as have keys and values that fit into L2 together. Work items are numbered across all
-// tiles of all sequences. The numbers are consecutive even if sequences have different lengths.
+// The order in which the blocks (or clusters) of a persistent kernel work on the tiles of attention rows. An attention
+// row is a pair of a query and a head of the group: row r belongs to query r / kGroup and to head r % kGroup. For each
+// key/value head the work items with the last rows come first, because the last rows attend the most keys. At any one
+// time the blocks work on only so many key/value heads that the keys and values of these heads fit into L2 together.
+// Work items are numbered consecutively across all sequences, even if the sequences have different lengths.
 //
-// The template parameter Facts describes the kernel: kRows (of a block), kCluster, kGroup, kPacked, kWindowed,
-// kCompressed, kKeyStride, kSight, and kKeyBytes (of a key and its value).
+// The template parameter Facts describes the kernel by constants: kRows (rows of a block), kCluster (blocks of a
+// cluster), kGroup (query heads per key/value head), kPacked (a table gives the place of each sequence), kWindowed,
+// kCompressed, kKeyStride and kSight (see past_visible_key), and kKeyBytes (bytes of one key and its value).
 #pragma once
 
 #include "ptx_warp.cuh"
@@ -27,8 +28,9 @@ struct WorkItem {
   int32 past_key;
 };
 
-// Describes where a sequence is in the tensors, and which of its queries this launch computes: `queries` queries from
-// time `first_time` on. The number of tokens before the first of these queries is `earlier`.
+// The place of a sequence in the tensors, and the queries of the sequence that the launch computes. The launch computes
+// `queries` queries, and the first query is at time `first_time`. `earlier` is the number of tokens of the sequence
+// before the first query of the launch.
 struct SequencePlace {
   int32 q_entry;
   int32 k_entry;
@@ -38,8 +40,8 @@ struct SequencePlace {
   int32 earlier;
 };
 
-// A packed launch reads the position of each sequence in the tensors from the table of sequences. The table describes a
-// malformed sequence as a sequence without queries.
+// A packed launch reads the position of each sequence in the tensors from the table of sequences. The table of
+// sequences describes a malformed sequence as a sequence without queries.
 template <typename Facts, typename Arguments>
 NSA_DEVICE SequencePlace place_sequence(const Arguments &args, int32 batch) {
   const int32 q_begin = Facts::kPacked ? load_scalar(args.sequences, batch, 0) : 0;
@@ -54,20 +56,20 @@ NSA_DEVICE SequencePlace place_sequence(const Arguments &args, int32 batch) {
   return {q_entry, k_entry, k_begin, first_time, queries, k_length - (q_past - first_time)};
 }
 
-// Returns the number of keys that the query at a position may attend, which is also the number of the first key that it
-// may not attend.
+// Returns the number of the first key that is too late for the query at `position`. Without a sliding window, the query
+// attends all keys before the returned key.
 template <typename Facts> NSA_DEVICE int32 past_visible_key(int32 position) {
   return (position + Facts::kSight) / Facts::kKeyStride;
 }
 
-// The work items of one worker (a block or a cluster), in the order in which it computes them. Each lane that calls
-// next() keeps the state of the WorkOrder in its registers.
+// The work items of one worker (a block or a cluster), in the order in which the worker computes them. Each lane that
+// calls WorkOrder::next() keeps the state of the WorkOrder in its registers.
 template <typename Facts, typename Arguments> class WorkOrder {
 public:
   NSA_DEVICE explicit WorkOrder(const Arguments &args) : args(args) {}
 
-  // Returns the next item of this worker (a block or a cluster), with the rows of block `rank` of the cluster. All
-  // lanes of a warp call next() and get the same item.
+  // Returns the worker's next work item, in which first_row is the first row of block `rank` of the cluster. All lanes
+  // of a warp call WorkOrder::next() together and get the same work item.
   NSA_DEVICE WorkItem next(int32 rank) {
     const int32 worker = static_cast<int32>(blockIdx.x) / Facts::kCluster;
     const int32 workers = static_cast<int32>(gridDim.x) / Facts::kCluster;
@@ -100,9 +102,10 @@ private:
     return (queries * Facts::kGroup + kRows - 1) / kRows;
   }
 
-  // Finds the sequence that has the item `index`, and makes `index` the item's number within that sequence. Lane l
-  // counts the items of sequence batch_group + l. The number of items of the sequences before batch_group is
-  // `items_before`.
+  // Finds the sequence that holds work item `index`, and changes `index` to the number of the work item within this
+  // sequence. A warp searches 32 sequences at a time, beginning with sequence `batch_group`: lane l counts the work
+  // items of sequence batch_group + l. `items_before` is the number of work items in all sequences before sequence
+  // `batch_group`.
   NSA_DEVICE bool find_sequence(int32 &index) {
     const int32 lane = static_cast<int32>(threadIdx.x) % kWarpSize;
     for (; batch_group < args.batch; batch_group += kWarpSize) {
@@ -128,11 +131,12 @@ private:
     return false;
   }
 
-  // Item number `index` of a sequence, for block `rank` of the cluster.
+  // Returns the work item with the number `index` within a sequence. In the returned work item, first_row is the first
+  // row of block `rank` of the cluster.
   NSA_DEVICE WorkItem item_of(const SequencePlace &place, int32 index, int32 rank) const {
     const int32 tiles = row_tiles(place.queries);
-    // The number of heads is chosen so that their keys and values fit into L2 together. With a window each query
-    // attends few keys, so the keys of all heads fit into L2.
+    // `heads` is the number of key/value heads whose keys and values fit into L2 together. In sliding-window attention
+    // each query attends few keys, so the keys and values in use fit into L2 for all heads.
     constexpr int32 kShareKeys = (40 << 20) / Facts::kKeyBytes;
     const int32 keys = max((place.earlier + place.queries) / Facts::kKeyStride, 1);
     const int32 fitting = Facts::kWindowed ? args.kv_heads : kShareKeys / keys;
