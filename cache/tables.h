@@ -1,6 +1,6 @@
 // The tables of a kernel database and of a pack, as SQL. docs/cache_format.md repeats them and explains each column.
 // The order of columns does not matter to statements that name their columns. The binary is the last column of the
-// table `kernels`, so that no other value is stored behind it.
+// table `kernels`, so that reading the other columns of a row does not read past the binary.
 // Thread-safety: constants.
 #pragma once
 

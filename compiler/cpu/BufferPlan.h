@@ -60,8 +60,8 @@ public:
   int64_t scratchBytes() const { return tileBytes + asideBytes; }
 
   // Returns the copies that give the tiles in `to` the values of the tiles in `from`. The copies are ordered so that
-  // running them one by one has the effect of copying all tiles at once. The function copies() ignores values of `to`
-  // that have no buffer.
+  // running them one by one has the effect of copying all tiles at once. copies() makes no copy to a value that has
+  // no buffer.
   std::vector<TileCopy> copies(mlir::ValueRange to, mlir::ValueRange from) const;
 
 private:

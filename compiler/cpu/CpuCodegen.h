@@ -33,8 +33,8 @@ public:
   Result<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, llvm::LLVMContext &context) const;
 
   // Runs only two cheap clean-up passes of LLVM, because LowerToCpu has already chosen the vectors, the blocking, the
-  // loops and the addresses. The full O3 pipeline of LLVM takes ten times as long and gives the same inner loops, and
-  // its loop unroller doubles the size of the code.
+  // loops and the addresses. The full O3 pipeline of LLVM takes ten times as long as these two passes and gives the
+  // same inner loops, and its loop unroller doubles the size of the code.
   void optimize(llvm::Module &module) const;
 
   // Compiles the LLVM module to an ELF relocatable object and returns its bytes.

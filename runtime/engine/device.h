@@ -69,8 +69,8 @@ public:
   virtual void *ownStream() const { return nullptr; }
   // Returns the greatest number of programs that a grid may have along an axis.
   virtual int64_t gridLimit(int axis) const = 0;
-  // Returns the number of multiprocessors of the device. The grids of persistent kernels, whose programs loop over the
-  // work, are computed from this number.
+  // Returns the number of multiprocessors of the device. The grid of a persistent kernel, whose programs loop over the
+  // work, is computed from the number of multiprocessors.
   virtual int64_t multiprocessors() const = 0;
 
   // Returns a status word: kDeviceStatusWords integers in which a kernel reports lengths that break a rule. A status

@@ -32,8 +32,8 @@ public:
 
   Result<std::string> text(std::string_view name);
   Result<int64_t> number(std::string_view name, int64_t least, int64_t most);
-  // Reads whole numbers between the limits, which must be ascending without repeats. {"from": 1024, "to": 65536} means
-  // every power of two between them, both included.
+  // Reads whole numbers. The numbers must be within the limits and in ascending order, each once. The object
+  // {"from": 1024, "to": 65536} means every power of two from 1024 to 65536.
   Result<std::vector<int64_t>> numbers(std::string_view name, int64_t least, int64_t most);
 
   // `finish` must be called after all known fields of the object were read. A field that was not read is an error. The

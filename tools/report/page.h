@@ -25,7 +25,7 @@ public:
   // Adds a list of names and values, one pair in a line.
   void facts(const std::vector<std::pair<std::string, std::string>> &facts);
   void add(const Table &table);
-  // Adds the plots, side by side if the page is wide enough.
+  // Adds the plots to the page, side by side if the page is wide enough.
   void add(const std::vector<Plot> &plots);
   // Adds a table that is folded until the reader opens it with a click on its title line.
   void addFolded(const std::string &summary, const Table &table);

@@ -173,8 +173,8 @@ struct Maxima {
 };
 
 // Dimensions or strides of a tensor, in elements: {1, tokens, heads, dim}, or a std::vector, std::array or std::span of
-// std::int64_t. An Extents stores at most five values, but it also stores the number of the given values: the
-// constructor of nsa::Tensor throws std::invalid_argument if this number is above five.
+// std::int64_t. An Extents stores at most five values. It also stores how many values it was given, so that the
+// constructor of nsa::Tensor can throw std::invalid_argument for more than five.
 class Extents {
 public:
   static constexpr std::size_t kMost = 5;
