@@ -43,7 +43,9 @@ protected:
     ASSERT_GT(writes, 0u);
     std::mt19937 random(test::freshSeed());
     int killed = 0, inside = 0, early = 0;
-    while (killed < kills && !HasFailure()) {
+    // Moments are drawn, so a run may draw few that are inside of a transaction. Then it draws more.
+    auto isEnough = [&] { return killed >= kills && (inside * 5 >= kills || killed >= 3 * kills); };
+    while (!isEnough() && !HasFailure()) {
       test::SharedPage<Progress> progress;
       progress->watch.fatalWrite = 1 + random() % writes;
       progress->watch.fatalShare = random() % 257;
@@ -75,7 +77,7 @@ protected:
         what, killed, inside, 100 * inside / std::max(killed, 1), early, static_cast<int>(writes));
     if (killed < test::kEnoughKillsToTell)
       return;
-    EXPECT_GE(inside * 5, killed) << "at least 20 % are to be inside a transaction";
+    EXPECT_GE(inside * 5, kills) << "too few kills are inside a transaction";
     EXPECT_LT(early, killed) << "some are to be behind the first step";
   }
 

@@ -166,9 +166,9 @@ NSA_DEVICE void store_nothing(const Arguments &args, const WorkItem &item) {
 }
 
 // The producer warp determines the work items, writes them to shared memory for the other warps, and loads their data.
-// The producer warp itself writes the results of items without keys. Consumers and inspectors get only items that have
-// keys. After the last item the producer warp passes on an item without rows, which tells consumers and inspectors to
-// stop.
+// The producer warp itself writes the results of items without keys. Consumers and inspectors get only items whose rows
+// attend some key. After the last item the producer warp passes on an item without rows, which tells consumers and
+// inspectors to stop.
 template <typename Shape, typename Arguments> NSA_DEVICE void produce_attention(const Arguments &args) {
   const bool mapped = is_present(args.q_map) && is_present(args.k_map) && is_present(args.v_map);
   const int32 rank = Shape::kCluster == 1 ? 0 : static_cast<int32>(cluster_rank());
