@@ -93,9 +93,9 @@ private:
   int64_t asideBytes = 0;
 };
 
-// Calls visit(to, from) for each list of values `from` that `op` assigns to a list of values `to` at once. An scf.for
-// assigns its initial values and the values that its body yields to its loop-carried values. An scf.if assigns the
-// values that each arm yields to its results.
+// Calls visit(to, from) for each parallel assignment of `op`, which assigns the values `from` to the values `to`. An
+// scf.for assigns its initial values and the values that its body yields to its loop-carried values. An scf.if assigns
+// the values that each arm yields to its results.
 void forEachHandover(mlir::Operation *op, llvm::function_ref<void(mlir::ValueRange, mlir::ValueRange)> visit);
 
 } // namespace nsa::cpu

@@ -75,8 +75,8 @@ public:
 
   // Returns a status word: kDeviceStatusWords integers in which a kernel reports lengths that break a rule. A status
   // word begins as zeros, and host and device address the same memory. The CPU device returns nullptr, because plans of
-  // the CPU check lengths on the host. Status words are allocated in slabs of many. While the first slab has a free
-  // status word, acquireStatusWord allocates nothing and may be called during a stream capture.
+  // the CPU check lengths on the host. The device allocates status words in slabs, many words at a time. While the
+  // first slab has a free status word, acquireStatusWord allocates nothing and may be called during a stream capture.
   virtual Result<int32_t *> acquireStatusWord() { return nullptr; }
   virtual void releaseStatusWord(int32_t *word) {}
   // Waits for `stream`, then reads the status word and clears it.

@@ -76,8 +76,8 @@ private:
   // making the plan.
   void keep(const Spec &spec, const Maxima &maxima, ErrorCode outcome);
   Status withHint(Status status, const Spec &spec, const Maxima &maxima) const;
-  // Returns nullptr when the plan is not in memory, or when the device cannot launch the plan's grid with exactly these
-  // maxima.
+  // Returns the plan in memory that has the key. Returns nullptr when there is no such plan, or when the device cannot
+  // launch its grid for `maxima`.
   const PlanCore *findInMemory(const PlanKey &key, const Spec &spec, const Maxima &maxima) const;
   Status addComparison(Plan &comparing, const Maxima &maxima, void *stream);
   Result<PlanPointer> hand(const PlanCore &core, PlanSource source, const Spec &spec, const Maxima &maxima);

@@ -19,8 +19,8 @@ int64_t attendedPairs(const OperatorInputs &inputs);
 // Returns the floating point operations of the matrix products that an operator requires. Attention requires two
 // products, over exactly the attended pairs. The operator select requires the scores of the queries that may not attend
 // all of their blocks. The operator compress requires the products with the weights of the kinds linear and mlp; the
-// kind mean requires no product. The result for the operator nsa is the sum over its operators. The result for the
-// operator combine is 0.
+// kind mean requires no product. The result for the operator nsa is the sum over its operators. For the operator
+// combine, usefulFlops returns 0.
 double usefulFlops(const OperatorInputs &inputs);
 
 // The work of one operator, which may be a part of the operator nsa. `flops` is the operator's share of usefulFlops.

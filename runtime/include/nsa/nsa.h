@@ -459,7 +459,7 @@ NSA_API nsa_status nsa_plan_workspace_size(const nsa_plan *plan, size_t *bytes, 
 NSA_API nsa_status nsa_run(const nsa_plan *plan, const nsa_binding *bindings, size_t binding_count, void *workspace,
                            size_t workspace_bytes, void *stream, nsa_error *error) NSA_NOEXCEPT;
 
-/* How long one part of a run takes. */
+/* The time of one part of a run, such as the kernel `compress` of a run of nsa. */
 typedef struct nsa_part_time {
   char name[24];       /* sequences, append, compress, cmp, scores, rank, select, ascend, sel, win, combine; of other
                           operators their own name */
