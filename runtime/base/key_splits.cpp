@@ -44,7 +44,7 @@ int64_t programsOf(const Spec &spec, const Maxima &maxima) { return countUpTo(kF
 } // namespace
 
 bool sharesKeys(const Spec &spec, const Maxima &maxima) {
-  return spec.op == Operator::kDecode && maxima.seqlenQ <= kMostQueries;
+  return definitionOf(spec.op).hasCache && maxima.seqlenQ <= kMostQueries;
 }
 
 bool hasManyQueries(const Spec &spec, const Maxima &maxima) {

@@ -15,10 +15,6 @@ namespace nsa {
 namespace {
 
 // The names in the order of the enumerators: one list makes printing, parsing and error texts.
-constexpr std::string_view kOperatorNames[] = {
-    "dense",     "window",          "compress", "cmp",       "select",        "sel",    "combine", "nsa",    "decode",
-    "sequences", "cache_sequences", "append",   "split_cmp", "split_sel_win", "scores", "rank",    "choose", "ascend",
-    "merge"};
 constexpr std::string_view kCmpKindNames[] = {"mean", "linear", "mlp"};
 constexpr std::string_view kActivationNames[] = {"relu", "gelu", "silu"};
 constexpr std::string_view kGateNames[] = {"value", "sigmoid", "softmax"};
@@ -50,6 +46,8 @@ std::string bucket(int64_t value) {
   return std::to_string(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(value, 1))));
 }
 
+std::string operatorsRule() { return "must be one of " + namesOf(operatorTable()); }
+
 std::string formatFloat(float value) {
   // std::to_string prints 1e-9 as 0.000000, which would name the wrong value in an error.
   char text[32];
@@ -59,7 +57,6 @@ std::string formatFloat(float value) {
 
 } // namespace
 
-std::string_view operatorName(Operator op) { return kOperatorNames[static_cast<int>(op)]; }
 std::string_view dtypeName(DType dtype) { return kDTypeNames[static_cast<int>(dtype)]; }
 std::string_view layoutName(Layout layout) { return kLayoutNames[static_cast<int>(layout)]; }
 
@@ -67,12 +64,11 @@ std::string_view cmpKindName(CmpKind kind) { return kCmpKindNames[static_cast<in
 std::string_view activationName(Activation activation) { return kActivationNames[static_cast<int>(activation)]; }
 std::string_view gateName(Gate gate) { return kGateNames[static_cast<int>(gate)]; }
 
-bool isTuned(std::string_view op) {
-  const int index = indexOf(kOperatorNames, op);
-  return index < 0 || isTuned(static_cast<Operator>(index));
+Result<Operator> parseOperator(std::string_view name) {
+  if (const OperatorDef *found = findOperator(name))
+    return found->op;
+  return Status::invalid("op", "'" + std::string(name) + "'", operatorsRule());
 }
-
-Result<Operator> parseOperator(std::string_view name) { return parseEnum<Operator>("op", kOperatorNames, name); }
 Result<DType> parseDType(std::string_view name) { return parseEnum<DType>("dtype", kDTypeNames, name); }
 Result<Layout> parseLayout(std::string_view name) { return parseEnum<Layout>("layout", kLayoutNames, name); }
 Result<CmpKind> parseCmpKind(std::string_view name) { return parseEnum<CmpKind>("cmp_kind", kCmpKindNames, name); }
@@ -84,9 +80,8 @@ Result<Gate> parseGate(std::string_view name) { return parseEnum<Gate>("gate", k
 int dtypeBytes(DType dtype) { return dtype == DType::kBf16 || dtype == DType::kF16 ? 2 : 4; }
 
 bool lookupEnumerator(std::string_view name, int64_t &value) {
-  int index = indexOf(kOperatorNames, name);
-  if (index < 0)
-    index = indexOf(kDTypeNames, name);
+  const OperatorDef *op = findOperator(name);
+  int index = op ? static_cast<int>(op->op) : indexOf(kDTypeNames, name);
   if (index < 0)
     index = indexOf(kCmpKindNames, name);
   if (index < 0)
@@ -97,48 +92,6 @@ bool lookupEnumerator(std::string_view name, int64_t &value) {
     return false;
   value = index;
   return true;
-}
-
-uint32_t fieldsOf(Operator op) {
-  switch (op) {
-  case Operator::kDense:
-    return kHeads | kQk | kV;
-  case Operator::kWindow:
-    return kHeads | kQk | kV | kWindowField;
-  case Operator::kCompress:
-    return kQk | kV | kCmpGeometry | kPhi;
-  case Operator::kCmp:
-    return kHeads | kQk | kV | kCmpGeometry;
-  case Operator::kSelect:
-    return kHeads | kQk | kCmpGeometry | kSelGeometry | kForced;
-  case Operator::kSel:
-    return kHeads | kQk | kV | kSelGeometry;
-  case Operator::kCombine:
-    return kHeads | kV | kGates;
-  case Operator::kNsa:
-    return kHeads | kQk | kV | kWindowField | kCmpGeometry | kPhi | kSelGeometry | kForced | kGates;
-  case Operator::kDecode:
-    return fieldsOf(Operator::kNsa) | kPages;
-  case Operator::kSequences:
-    return kCmpGeometry;
-  case Operator::kCacheSequences:
-    return kCmpGeometry | kPages;
-  case Operator::kAppend:
-    return kQk | kV | kCmpGeometry | kPages;
-  case Operator::kSplitCmp:
-    return kHeads | kQk | kV | kCmpGeometry | kPages;
-  case Operator::kSplitSelWin:
-    return kHeads | kQk | kV | kSelGeometry | kWindowField | kPages;
-  case Operator::kScores:
-    return kHeads | kQk | kCmpGeometry | kSelGeometry | kPages;
-  case Operator::kRank:
-  case Operator::kChoose:
-  case Operator::kAscend:
-    return kSelGeometry | kForced;
-  case Operator::kMerge:
-    return kHeads | kV | kGates;
-  }
-  return 0;
 }
 
 float Spec::effectiveScale() const { return scale != 0 ? scale : 1.0f / std::sqrt(static_cast<float>(qkDim)); }
@@ -175,7 +128,8 @@ template <size_t N> Status checkEnumerator(const char *name, const std::string_v
 } // namespace
 
 Status Spec::validate() const {
-  NSA_RETURN_IF_ERROR(checkEnumerator("op", kOperatorNames, static_cast<int>(op)));
+  if (static_cast<size_t>(op) >= operatorTable().size())
+    return Status::invalid("op", std::to_string(static_cast<int>(op)), operatorsRule());
   if (!inRange(kDTypeNames, static_cast<int>(dtype)))
     return Status::invalid("dtype", std::to_string(static_cast<int>(dtype)), "must be bf16, fp16 or fp32");
   if (dtype == DType::kI32)
@@ -233,7 +187,7 @@ Status Spec::validate() const {
     }
   }
   // Blocks of both kinds lie within a page (docs/specification.md 10).
-  if (op == Operator::kDecode && (pageSize < 0 || pageSize % selBlock != 0))
+  if (definitionOf(op).hasCache && (pageSize < 0 || pageSize % selBlock != 0))
     return Status::invalid("page_size", std::to_string(pageSize),
                            "must be a multiple of sel_block = " + std::to_string(selBlock) + ", or 0 for no pages");
   if (fields & kGates) {
@@ -272,15 +226,13 @@ Status Maxima::validate(const Spec &spec) const {
                                " with query_heads / kv_heads = " + std::to_string(group));
   if (seqlenK > kMostRows)
     return Status::invalid("max_seqlen_k", std::to_string(seqlenK), "must be at most " + std::to_string(kMostRows));
-  // No sequence has more queries than keys, so no run could use such a bound. compress has no queries, and combine has
-  // no keys.
-  const bool hasBoth =
-      spec.op < Operator::kSequences && spec.op != Operator::kCompress && spec.op != Operator::kCombine;
-  if (hasBoth && seqlenQ > seqlenK)
+  // No sequence has more queries than keys, so no run could use such a bound.
+  const OperatorDef &def = definitionOf(spec.op);
+  if (def.hasQueries() && def.hasKeys() && seqlenQ > seqlenK)
     return Status::invalid("max_seqlen_q", std::to_string(seqlenQ),
                            "must be at most max_seqlen_k = " + std::to_string(seqlenK) +
                                ": queries are the last tokens of their sequence");
-  if (spec.op != Operator::kDecode)
+  if (!def.hasCache)
     return Status::ok();
   // Decode's kernels count keys in floats. They number the new tokens, and the tokens of an unfinished block before
   // them, in 32 bits.
@@ -296,40 +248,46 @@ Status Maxima::validate(const Spec &spec) const {
   return Status::ok();
 }
 
+namespace {
+
+struct ConstantRule {
+  KernelConstant constant;
+  const char *name;
+  int64_t (*value)(const Spec &spec, const Maxima &maxima);
+};
+constexpr ConstantRule kConstants[] = {
+    {kLayoutConstant, "packed",
+     [](const Spec &spec, const Maxima &) -> int64_t { return spec.layout == Layout::kPacked; }},
+    {kPageConstant, "page_size", [](const Spec &spec, const Maxima &) -> int64_t { return spec.pageSize; }},
+    {kQueriesConstant, "many_queries",
+     [](const Spec &spec, const Maxima &maxima) -> int64_t { return hasManyQueries(spec, maxima); }},
+    {kRowsConstant, "many_queries",
+     [](const Spec &spec, const Maxima &maxima) -> int64_t { return hasManyRows(spec, maxima); }},
+    {kSegmentConstant, "segment", rankSegment},
+    {kSlotsConstant, "slots",
+     [](const Spec &spec, const Maxima &maxima) { return KeySplits::make(spec, maxima).slots(spec); }}};
+
+} // namespace
+
+bool isTunedInDecode(const Spec &spec) {
+  const OperatorDef &def = definitionOf(spec.op);
+  return def.tuning == OperatorDef::Tuning::kInDecode || (spec.pageSize > 0 && (def.constants & kPageConstant));
+}
+
 Problem Problem::make(const Spec &spec, const Maxima &maxima) {
   assert(spec.validate().isOk() && maxima.validate(spec).isOk());
-  assert(spec.op != Operator::kNsa && spec.op != Operator::kDecode);
-  const uint32_t fields = fieldsOf(spec.op);
+  const OperatorDef &def = definitionOf(spec.op);
+  assert(!def.isWhole);
+  const uint32_t fields = def.fields;
   Problem problem;
-  problem.op = std::string(operatorName(spec.op));
+  problem.op = std::string(def.name);
   problem.buckets["batch"] = bucket(maxima.batch);
   auto fix = [&](const char *name, int64_t value) { problem.fixed[name] = std::to_string(value); };
-  if (spec.op == Operator::kSequences || spec.op == Operator::kCacheSequences) {
-    // They move no element: one kernel serves every type, all heads and all lengths.
-    problem.fixed["dtype"] = "fp32";
-    fix("cmp_block", spec.cmpBlock);
-    fix("cmp_stride", spec.cmpStride);
-    if (fields & kPages)
-      fix("page_size", spec.pageSize);
-    return problem;
-  }
-  // Scores are of one type.
-  const bool ofScores = spec.op == Operator::kRank || spec.op == Operator::kChoose || spec.op == Operator::kAscend;
-  problem.fixed["dtype"] = std::string(dtypeName(ofScores ? DType::kF32 : spec.dtype));
-  if (spec.op < Operator::kSequences)
-    fix("packed", spec.layout == Layout::kPacked);
-  // Kernels that a cache may serve; it is one of decode's only.
-  if (spec.op != Operator::kCombine && spec.op != Operator::kMerge && !ofScores)
-    fix("page_size", spec.pageSize);
-  if (spec.op == Operator::kMerge)
-    fix("slots", KeySplits::make(spec, maxima).slots(spec));
-  // Few queries want many small programs, many queries fewer that load less.
-  if (spec.op == Operator::kScores || spec.op == Operator::kRank || spec.op == Operator::kChoose)
-    fix("many_queries", hasManyQueries(spec, maxima));
-  if (spec.op == Operator::kDense || spec.op == Operator::kWindow || spec.op == Operator::kCmp)
-    fix("many_queries", hasManyRows(spec, maxima));
-  if (spec.op == Operator::kRank || spec.op == Operator::kChoose)
-    fix("segment", rankSegment(spec, maxima));
+  const DType element = def.element == OperatorDef::ElementRule::kF32 ? DType::kF32 : spec.dtype;
+  problem.fixed["dtype"] = std::string(dtypeName(element));
+  for (const ConstantRule &rule : kConstants)
+    if (def.constants & rule.constant)
+      fix(rule.name, rule.value(spec, maxima));
   if (fields & kHeads)
     fix("group", spec.group());
   if (fields & kQk)
@@ -354,6 +312,8 @@ Problem Problem::make(const Spec &spec, const Maxima &maxima) {
     problem.fixed["gate"] = std::string(gateName(spec.gate));
     fix("gate_per_group", spec.gatePerGroup);
   }
+  if (def.servesAllLengths)
+    return problem;
   problem.buckets["kv_heads"] = bucket(spec.kvHeads);
   problem.buckets["seqlen_k"] = bucket(maxima.seqlenK);
   problem.buckets["seqlen_q"] = bucket(maxima.seqlenQ);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "runtime/base/status.h"
+#include "runtime/model/operators.h"
 
 #include <cstdint>
 #include <map>
@@ -14,60 +15,18 @@
 
 namespace nsa {
 
-// The operators of docs/specification.md 12. The enumerators after kDecode are kernels that run only within a plan of
-// another operator, so a caller cannot ask for them.
-enum class Operator : int {
-  kDense = 0,
-  kWindow = 1,
-  kCompress = 2,
-  kCmp = 3,
-  kSelect = 4,
-  kSel = 5,
-  kCombine = 6,
-  kNsa = 7,
-  kDecode = 8,
-  kSequences = 9,       // checks the lengths in device memory once for all kernels of a plan
-  kCacheSequences = 10, // as kSequences, for a cache, whose lengths grow by the new tokens
-  kAppend = 11,         // writes new tokens into a cache
-  // The kernels of decode for few queries, in which several programs share the keys of a query (Flash-Decoding).
-  kSplitCmp = 12,
-  kSplitSelWin = 13,
-  kScores = 14, // the scores of selection blocks
-  kRank = 15,   // keeps the best blocks of each segment, where there are many blocks
-  kChoose = 16, // chooses the selected blocks
-  kAscend = 17, // writes the chosen blocks as an ascending list for the caller
-  kMerge = 18,  // merges the results of the splits, and the branches by their gates
-};
-inline constexpr int kPublicOperators = 9; // operators that nsa_op names
-inline constexpr int kOperators = 19;
-// Returns whether the operator is nsa or decode, which launch the kernels of other operators.
-constexpr bool isWhole(Operator op) { return op == Operator::kNsa || op == Operator::kDecode; }
-// Returns whether a kernel of this operator has several candidates, which tuning can compare.
-constexpr bool isTuned(Operator op) {
-  return op != Operator::kSequences && op != Operator::kCacheSequences && op != Operator::kAscend;
-}
-// Returns isTuned(Operator) for the operator whose name is `op`, as a stored kernel's manifest names it. An unknown
-// name gives true.
-bool isTuned(std::string_view op);
-// Returns whether the operator is an internal kernel of decode: one of the enumerators from kAppend to kMerge.
-constexpr bool isPartOfDecode(Operator op) { return op > Operator::kCacheSequences; }
-// Returns whether the operator has several templates, so that the option force_variant may set one of them.
-constexpr bool hasVariants(Operator op) {
-  return op == Operator::kDense || op == Operator::kWindow || op == Operator::kCmp;
-}
 enum class CmpKind : int { kMean = 0, kLinear = 1, kMlp = 2 };
 enum class Activation : int { kRelu = 0, kGelu = 1, kSilu = 2 };
 enum class Gate : int { kValue = 0, kSigmoid = 1, kSoftmax = 2 };
 enum class DType : int { kBf16 = 0, kF16 = 1, kF32 = 2, kI32 = 3 };
 enum class Layout : int { kDense = 0, kPacked = 1 };
 
-std::string_view operatorName(Operator op); // "dense", "window", "compress", ...
 std::string_view dtypeName(DType dtype);    // "bf16", "fp16", "fp32", "int32" as in docs/specification.md 1
 std::string_view layoutName(Layout layout); // "dense", "packed"
 std::string_view cmpKindName(CmpKind kind);
 std::string_view activationName(Activation activation);
 std::string_view gateName(Gate gate);
-Result<Operator> parseOperator(std::string_view name); // accepts the operators of kernels too
+Result<Operator> parseOperator(std::string_view name); // accepts internal operators too
 Result<DType> parseDType(std::string_view name);
 Result<Layout> parseLayout(std::string_view name);
 Result<CmpKind> parseCmpKind(std::string_view name);
@@ -81,22 +40,6 @@ bool lookupEnumerator(std::string_view name, int64_t &value);
 
 // The branches of NSA, as bits of Spec::branches; gates and branch outputs are in the order cmp, sel, win.
 inline constexpr int32_t kBranchCmp = 1, kBranchSel = 2, kBranchWin = 4, kAllBranches = 7;
-
-// The fields of a spec that an operator reads. A bit of SpecField stands for one field, or for fields that are always
-// read together.
-enum SpecField : uint32_t {
-  kHeads = 1, // query_heads
-  kQk = 2,    // qk_dim, scale
-  kV = 4,     // v_dim
-  kWindowField = 8,
-  kCmpGeometry = 16, // cmp_block, cmp_stride
-  kPhi = 32,         // cmp_kind, mlp_hidden, mlp_activation
-  kSelGeometry = 64, // sel_block, sel_count
-  kForced = 128,     // init_blocks, local_blocks
-  kGates = 256,      // gate, gate_per_group, branches
-  kPages = 512,      // page_size
-};
-uint32_t fieldsOf(Operator op);
 
 // The computation that a caller asks for: the operator, its dtype, its sizes and its options (docs/specification.md 1).
 // The fields of a Spec have the names of the API and of config files. An operator reads the fields of a Spec that it
@@ -160,6 +103,10 @@ struct Maxima {
   // max_batch.
   Status validate(const Spec &spec) const;
 };
+
+// Returns whether the tuner runs the kernel of this spec within whole calls of decode. A kernel that reads or writes
+// the pages of a cache runs in decode only.
+bool isTunedInDecode(const Spec &spec);
 
 struct Problem {
   // The values of `fixed` are constants in the code of the compiled kernel. The values of `buckets` are only used to

@@ -8,9 +8,7 @@ namespace {
 
 using enum Axis;
 using enum ElementType;
-using enum Operand::Role;
 using T = TensorName;
-using V = View;
 
 constexpr std::string_view kTensorNameTexts[] = {"q",
                                                  "k",
@@ -129,108 +127,6 @@ constexpr TensorRule kTensorRules[] = {
 };
 static_assert(std::size(kTensorRules) == kTensorNames);
 
-constexpr Operand kAttention[] = {{T::kQ, T::kQ, kIn, V::kQ},
-                                  {T::kKWin, T::kK, kIn, V::kK},
-                                  {T::kVWin, T::kV, kIn, V::kV},
-                                  {T::kOut, T::kOut, kOut, V::kOut},
-                                  {T::kLse, T::kLse, kOptionalOut, V::kLse},
-                                  {T::kReads, T::kReads, kOptionalOut, V::kReads}};
-
-// Weights, shared by compress and nsa.
-#define NSA_PHI_OPERANDS                                                                                               \
-  {T::kPeK, T::kPeK, kOptionalIn, V::kPeK}, {T::kPeV, T::kPeV, kOptionalIn, V::kPeV}, {T::kWK, T::kWK, kIn, V::kWK},   \
-      {T::kWV, T::kWV, kIn, V::kWV}, {T::kBK, T::kBK, kOptionalIn, V::kBK}, {T::kBV, T::kBV, kOptionalIn, V::kBV},     \
-      {T::kW1K, T::kW1K, kIn, V::kW1K}, {T::kW1V, T::kW1V, kIn, V::kW1V}, {T::kB1K, T::kB1K, kOptionalIn, V::kB1K},    \
-      {T::kB1V, T::kB1V, kOptionalIn, V::kB1V}, {T::kW2K, T::kW2K, kIn, V::kW2K}, {T::kW2V, T::kW2V, kIn, V::kW2V},    \
-      {T::kB2K, T::kB2K, kOptionalIn, V::kB2K}, {                                                                      \
-    T::kB2V, T::kB2V, kOptionalIn, V::kB2V                                                                             \
-  }
-
-constexpr Operand kCompressOperands[] = {{T::kKCmp, T::kK, kIn, V::kK},
-                                         {T::kVCmp, T::kV, kIn, V::kV},
-                                         NSA_PHI_OPERANDS,
-                                         {T::kKComp, T::kKComp, kOut, V::kKComp},
-                                         {T::kVComp, T::kVComp, kOut, V::kVComp}};
-
-constexpr Operand kCmpOperands[] = {{T::kQCmp, T::kQ, kIn, V::kQ},
-                                    {T::kKComp, T::kKComp, kIn, V::kK},
-                                    {T::kVComp, T::kVComp, kIn, V::kV},
-                                    {T::kOut, T::kOut, kOut, V::kOut},
-                                    {T::kLse, T::kLse, kOptionalOut, V::kLse},
-                                    {T::kReads, T::kReads, kOptionalOut, V::kReads}};
-
-constexpr Operand kSelectOperands[] = {{T::kQCmp, T::kQ, kIn, V::kQ},
-                                       {T::kKComp, T::kKComp, kIn, V::kK},
-                                       {T::kLse, T::kLse, kOptionalIn, V::kLse},
-                                       {T::kBlockList, T::kBlockList, kOut, V::kBlockList}};
-
-constexpr Operand kSelOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
-                                    {T::kKSel, T::kK, kIn, V::kK},
-                                    {T::kVSel, T::kV, kIn, V::kV},
-                                    {T::kBlockList, T::kBlockList, kIn, V::kBlockList},
-                                    {T::kOut, T::kOut, kOut, V::kOut},
-                                    {T::kLse, T::kLse, kOptionalOut, V::kLse},
-                                    {T::kReads, T::kReads, kOptionalOut, V::kReads}};
-
-constexpr Operand kCombineOperands[] = {{T::kOCmp, T::kOCmp, kIn, V::kOCmp},
-                                        {T::kOSel, T::kOSel, kIn, V::kOSel},
-                                        {T::kOWin, T::kOWin, kIn, V::kOWin},
-                                        {T::kGates, T::kGates, kIn, V::kGates},
-                                        {T::kOut, T::kOut, kOut, V::kOut}};
-
-// The views are of the kernel that first reads or writes the tensor.
-constexpr Operand kNsaOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
-                                    {T::kQCmp, T::kQ, kIn, V::kQ},
-                                    {T::kKCmp, T::kK, kIn, V::kK},
-                                    {T::kVCmp, T::kV, kIn, V::kV},
-                                    {T::kKSel, T::kK, kIn, V::kK},
-                                    {T::kVSel, T::kV, kIn, V::kV},
-                                    {T::kKWin, T::kK, kIn, V::kK},
-                                    {T::kVWin, T::kV, kIn, V::kV},
-                                    NSA_PHI_OPERANDS,
-                                    {T::kGates, T::kGates, kIn, V::kGates},
-                                    {T::kOut, T::kOut, kOut, V::kOut},
-                                    {T::kOCmp, T::kOCmp, kOptionalOut, V::kOut},
-                                    {T::kOSel, T::kOSel, kOptionalOut, V::kOut},
-                                    {T::kOWin, T::kOWin, kOptionalOut, V::kOut},
-                                    {T::kLseCmp, T::kLseCmp, kOptionalOut, V::kLse},
-                                    {T::kLseSel, T::kLseSel, kOptionalOut, V::kLse},
-                                    {T::kLseWin, T::kLseWin, kOptionalOut, V::kLse},
-                                    {T::kBlockList, T::kBlockList, kOptionalOut, V::kBlockList},
-                                    {T::kKComp, T::kKComp, kOptionalOut, V::kKComp},
-                                    {T::kVComp, T::kVComp, kOptionalOut, V::kVComp},
-                                    {T::kReads, T::kReads, kOptionalOut, V::kReads}};
-
-// The new tokens as keys stand in the place of all keys; the cache has those and the earlier ones.
-constexpr Operand kDecodeOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
-                                       {T::kQCmp, T::kQ, kIn, V::kQ},
-                                       {T::kKCmp, T::kK, kIn, V::kKCmp},
-                                       {T::kVCmp, T::kV, kIn, V::kVCmp},
-                                       {T::kKSel, T::kK, kIn, V::kKSel},
-                                       {T::kVSel, T::kV, kIn, V::kVSel},
-                                       {T::kKWin, T::kK, kIn, V::kKWin},
-                                       {T::kVWin, T::kV, kIn, V::kVWin},
-                                       NSA_PHI_OPERANDS,
-                                       {T::kGates, T::kGates, kIn, V::kGates},
-                                       {T::kKSelCache, T::kKCache, kInOut, V::kKSelCache},
-                                       {T::kVSelCache, T::kVCache, kInOut, V::kVSelCache},
-                                       {T::kKWinCache, T::kKCache, kInOut, V::kKWinCache},
-                                       {T::kVWinCache, T::kVCache, kInOut, V::kVWinCache},
-                                       {T::kKCompCache, T::kKCompCache, kInOut, V::kKComp},
-                                       {T::kVCompCache, T::kVCompCache, kInOut, V::kVComp},
-                                       {T::kKRaw, T::kKRaw, kInOut, V::kKRaw},
-                                       {T::kVRaw, T::kVRaw, kInOut, V::kVRaw},
-                                       {T::kOut, T::kOut, kOut, V::kOut},
-                                       {T::kOCmp, T::kOCmp, kOptionalOut, V::kOut},
-                                       {T::kOSel, T::kOSel, kOptionalOut, V::kOut},
-                                       {T::kOWin, T::kOWin, kOptionalOut, V::kOut},
-                                       {T::kLseCmp, T::kLseCmp, kOptionalOut, V::kLse},
-                                       {T::kLseSel, T::kLseSel, kOptionalOut, V::kLse},
-                                       {T::kLseWin, T::kLseWin, kOptionalOut, V::kLse},
-                                       {T::kBlockList, T::kBlockList, kOptionalOut, V::kBlockList},
-                                       {T::kReads, T::kReads, kOptionalOut, V::kReads}};
-#undef NSA_PHI_OPERANDS
-
 } // namespace
 
 std::string_view tensorName(TensorName name) { return kTensorNameTexts[static_cast<size_t>(name)]; }
@@ -272,45 +168,9 @@ std::string_view axisSource(Axis axis) {
   return kSources[static_cast<size_t>(axis)];
 }
 
-std::span<const Operand> operandsOf(Operator op) {
-  switch (op) {
-  case Operator::kDense:
-  case Operator::kWindow:
-    return kAttention;
-  case Operator::kCompress:
-    return kCompressOperands;
-  case Operator::kCmp:
-    return kCmpOperands;
-  case Operator::kSelect:
-    return kSelectOperands;
-  case Operator::kSel:
-    return kSelOperands;
-  case Operator::kCombine:
-    return kCombineOperands;
-  case Operator::kNsa:
-    return kNsaOperands;
-  case Operator::kDecode:
-    return kDecodeOperands;
-  case Operator::kSequences:
-  case Operator::kCacheSequences:
-  case Operator::kAppend:
-  case Operator::kSplitCmp:
-  case Operator::kSplitSelWin:
-  case Operator::kScores:
-  case Operator::kRank:
-  case Operator::kChoose:
-  case Operator::kAscend:
-  case Operator::kMerge:
-    break;
-  }
-  return {};
-}
-
 bool takes(const Spec &spec, TensorName name) {
   const bool importance = !isWhole(spec.op) || spec.hasBranch(kBranchCmp) || spec.hasBranch(kBranchSel);
-  const auto branch = [&](int32_t bit) {
-    return (!isWhole(spec.op) && spec.op != Operator::kCombine) || spec.hasBranch(bit);
-  };
+  const auto branch = [&](int32_t bit) { return !(fieldsOf(spec.op) & kGates) || spec.hasBranch(bit); };
   switch (name) {
   case T::kPeK:
   case T::kPeV:
@@ -361,7 +221,5 @@ bool takes(const Spec &spec, TensorName name) {
     return true;
   }
 }
-
-bool readsLengths(Operator op) { return op != Operator::kCombine; }
 
 } // namespace nsa

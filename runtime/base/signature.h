@@ -1,70 +1,14 @@
-// Lists the tensors that an operator takes, with the type and the dimensions of each tensor. The engine uses this list
-// both to check calls and to fill the arguments of kernels (docs/specification.md 2 and 12).
+// The type and the dimensions that each tensor must have, and the tensors that apply to a spec (docs/specification.md 2
+// and 12).
 // Thread-safety: constants.
 #pragma once
 
 #include "runtime/base/kernel_arguments.h"
 
-#include <span>
 #include <string_view>
 
 namespace nsa {
 
-// The numbers of TensorName are part of the C ABI (nsa_name in nsa/nsa.h).
-enum class TensorName : int {
-  kQ,
-  kK,
-  kV,
-  kKWin,
-  kVWin,
-  kOut,
-  kLse,
-  kCuSeqlensQ,
-  kCuSeqlensK,
-  kQCmp,
-  kKCmp,
-  kVCmp,
-  kKSel,
-  kVSel,
-  kKComp,
-  kVComp,
-  kBlockList,
-  kGates,
-  kOCmp,
-  kOSel,
-  kOWin,
-  kLseCmp,
-  kLseSel,
-  kLseWin,
-  kReads,
-  kPeK,
-  kPeV,
-  kWK,
-  kWV,
-  kBK,
-  kBV,
-  kW1K,
-  kW1V,
-  kB1K,
-  kB1V,
-  kW2K,
-  kW2V,
-  kB2K,
-  kB2V,
-  kKCache,
-  kVCache,
-  kKSelCache,
-  kVSelCache,
-  kKWinCache,
-  kVWinCache,
-  kKCompCache,
-  kVCompCache,
-  kKRaw,
-  kVRaw,
-  kBlockTable,
-  kCacheSeqlens
-};
-inline constexpr int kTensorNames = 51;
 std::string_view tensorName(TensorName name); // "q", "k_win", "cu_seqlens_q", ...
 
 // Says what the first dimensions of a tensor count, for example queries, keys or compressed blocks. The first
@@ -102,24 +46,8 @@ struct TensorRule {
 // have no TensorRule.
 const TensorRule &tensorRule(TensorName name);
 
-struct Operand {
-  enum class Role : uint8_t { kIn, kOptionalIn, kOut, kOptionalOut, kInOut };
-  TensorName name;
-  TensorName otherwise; // the tensor that serves where `name` is not bound; equal to `name` where there is no other
-  Role role;
-  View view; // the argument of the kernel, for operators that are a single kernel
-
-  bool isOptional() const { return role == Role::kOptionalIn || role == Role::kOptionalOut; }
-  bool isWritten() const { return role == Role::kOut || role == Role::kOptionalOut || role == Role::kInOut; }
-  bool isRead() const { return role != Role::kOut && role != Role::kOptionalOut; }
-};
-
-// The operator's tensors in the order in which they are checked. Some tensors of an operator may not apply to a spec,
-// such as the weights of another kind of compression or the outputs of a branch that is off: `takes` returns whether a
-// tensor applies.
-std::span<const Operand> operandsOf(Operator op);
+// Some tensors of an operator (operandsOf) may not apply to a spec, such as the weights of another kind of compression
+// or the outputs of a branch that is off. Returns whether a tensor applies.
 bool takes(const Spec &spec, TensorName name);
-// Returns whether the operator reads cu_seqlens in the packed layout.
-bool readsLengths(Operator op);
 
 } // namespace nsa

@@ -11,8 +11,6 @@ namespace nsa::capi {
 namespace {
 
 static_assert(NSA_INTERNAL == static_cast<int>(ErrorCode::kInternal));
-static_assert(NSA_OP_DECODE + 1 == kPublicOperators && NSA_OP_DECODE == static_cast<int>(Operator::kDecode));
-static_assert(NSA_OP_NSA == static_cast<int>(Operator::kNsa));
 static_assert(NSA_CMP_MLP == static_cast<int>(CmpKind::kMlp));
 static_assert(NSA_SILU == static_cast<int>(Activation::kSilu));
 static_assert(NSA_GATE_SOFTMAX == static_cast<int>(Gate::kSoftmax));
@@ -127,10 +125,10 @@ Status convert(const nsa_plan_options *options, bool &compares) {
 
 Status convert(const nsa_spec *spec, Spec &result) {
   NSA_RETURN_IF_ERROR(checkStruct(spec, "spec"));
-  // The library has operators of its own behind the public ones.
-  NSA_RETURN_IF_ERROR(checkEnum("op", numberOf(spec->op), NSA_OP_DECODE,
-                                "must be dense, window, compress, cmp, select, sel, combine, nsa or decode"));
-  result.op = static_cast<Operator>(numberOf(spec->op));
+  const OperatorDef *def = findPublicOperator(numberOf(spec->op));
+  if (!def)
+    return Status::invalid("op", std::to_string(numberOf(spec->op)), "must be one of " + namesOf(publicOperators()));
+  result.op = def->op;
   result.dtype = static_cast<DType>(numberOf(spec->dtype));
   result.layout = static_cast<Layout>(numberOf(spec->layout));
   result.queryHeads = spec->query_heads;
@@ -158,7 +156,7 @@ Status convert(const nsa_spec *spec, Spec &result) {
 
 nsa_spec convert(const Spec &spec) {
   nsa_spec result = nsa_init_sized<nsa_spec>();
-  result.op = static_cast<nsa_op>(spec.op);
+  result.op = static_cast<nsa_op>(definitionOf(spec.op).abi);
   result.dtype = static_cast<nsa_dtype>(spec.dtype);
   result.layout = static_cast<nsa_layout>(spec.layout);
   result.query_heads = spec.queryHeads;

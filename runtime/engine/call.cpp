@@ -22,7 +22,7 @@ public:
   CallChecker(const CallRules &rules, const Bindings &bindings, Call &call)
       : rules(rules), spec(rules.spec), maxima(rules.maxima), tensors(bindings), call(call),
         cache(rules, tensors, call), operands(operandsOf(spec.op)), packed(spec.layout == Layout::kPacked),
-        decodes(spec.op == Operator::kDecode), timeAxis(packed ? 0 : 1) {}
+        decodes(definitionOf(spec.op).hasCache), timeAxis(packed ? 0 : 1) {}
 
   Status run() {
     NSA_RETURN_IF_ERROR(checkPresence());
@@ -225,7 +225,7 @@ private:
     sizes.maxSeqlenK = hasSequences ? std::min(maxima.seqlenK, timeK) : timeK;
     sizes.maxBlocksC = spec.compressedBlocks(sizes.maxSeqlenK);
     // Keys alone are compressed too.
-    const bool compresses = spec.op == Operator::kCompress || spec.op == Operator::kNsa;
+    const bool compresses = (fieldsOf(spec.op) & kPhi) && !decodes;
     call.empty = sizes.batch == 0 || (queries.extent == 0 && !(compresses && keys.extent > 0));
   }
 
@@ -284,7 +284,7 @@ CallRules::CallRules(const Spec &spec, const Maxima &maxima) : spec(spec), maxim
   setScalar(scalars, Scalar::kMaxSeqlenK, maxima.seqlenK);
   setScalar(scalars, Scalar::kQueryBegin, 0);
   setScalar(scalars, Scalar::kQueryEnd, kUnbounded);
-  setScalar(scalars, Scalar::kWindow, spec.op == Operator::kDense ? kUnbounded : spec.window);
+  setScalar(scalars, Scalar::kWindow, fieldsOf(spec.op) & kWindowField ? spec.window : kUnbounded);
   setScalar(scalars, Scalar::kKvHeads, spec.kvHeads);
   setScalar(scalars, Scalar::kInitBlocks, spec.initBlocks);
   setScalar(scalars, Scalar::kLocalBlocks, spec.localBlocks);

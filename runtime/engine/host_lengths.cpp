@@ -76,7 +76,7 @@ Status checkHostCache(const CallRules &rules, const Call &call) {
 
 Status checkHostLengths(const CallRules &rules, const Call &call) {
   const auto &[spec, maxima, scalars] = rules;
-  if (spec.op == Operator::kDecode)
+  if (definitionOf(spec.op).hasCache)
     return checkHostCache(rules, call);
   if (spec.layout != Layout::kPacked || !readsLengths(spec.op))
     return Status::ok();

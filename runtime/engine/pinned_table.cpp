@@ -44,8 +44,8 @@ Result<std::unique_ptr<PinnedTable>> PinnedTable::open(const std::string &source
   } else {
     NSA_RETURN_IF_ERROR(table->openDatabase(source));
   }
-  for (int op = 0; op < kOperators; ++op) {
-    const std::string name(operatorName(static_cast<Operator>(op)));
+  for (const OperatorDef &def : operatorTable()) {
+    const std::string name(def.name);
     if (table->pack)
       table->pack->summarizeChoices(name, 0, table->choices);
     else

@@ -285,7 +285,7 @@ Result<std::shared_ptr<const KernelCore>> Planner::define(const Step &step) {
   if (!library)
     return library.status();
   CompileRequest wanted = request(search);
-  wanted.templateName = definingTemplate(step.spec.op);
+  wanted.templateName = definitionOf(step.spec.op).definingTemplate;
   Result<std::vector<Candidate>> candidates = (*library)->list(wanted);
   if (!candidates)
     return candidates.status();

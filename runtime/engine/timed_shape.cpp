@@ -21,11 +21,12 @@ std::string TimedShape::text() const {
 
 std::string cutText(const Spec &spec, const Maxima &maxima, const TimedShape &timed) {
   std::string queries, keys;
-  if (spec.op == Operator::kCompress) {
+  const OperatorDef &def = definitionOf(spec.op);
+  if (!def.hasQueries()) {
     keys = part(timed.batch * timed.seqlenK, maxima.batch * maxima.seqlenK, "keys");
   } else {
     queries = part(timed.batch * timed.seqlenQ, std::min(maxima.tokensQ, maxima.batch * maxima.seqlenQ), "queries");
-    if (spec.op != Operator::kCombine) // it sees no key
+    if (def.hasKeys())
       keys = part(timed.seqlenK, maxima.seqlenK, "keys");
   }
   const std::string both = queries + (queries.empty() || keys.empty() ? "" : " over ") + keys;

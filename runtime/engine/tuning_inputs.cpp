@@ -85,7 +85,7 @@ Sizes fit(const Budget &budget, const Spec &spec, const Maxima &maxima) {
   Sizes sizes = {std::max<int64_t>(maxima.batch, 1), std::max<int64_t>(maxima.seqlenQ, 1),
                  std::max<int64_t>(maxima.seqlenK, 1)};
   sizes.seqlenQ = std::min({sizes.seqlenQ, sizes.seqlenK, std::max<int64_t>(maxima.tokensQ, 1)});
-  if (spec.op == Operator::kCompress) // sees no query
+  if (!definitionOf(spec.op).hasQueries())
     sizes.seqlenQ = 1;
   sizes.batch = std::min(sizes.batch, std::max<int64_t>(maxima.tokensQ / sizes.seqlenQ, 1));
   // A window that holds all keys is none.

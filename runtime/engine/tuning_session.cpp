@@ -28,9 +28,6 @@ double monotonicSeconds() {
 
 } // namespace
 
-// Dense, window and compressed attention are one tile program; other operators have no second template.
-std::string_view definingTemplate(Operator op) { return hasVariants(op) ? "attention" : ""; }
-
 TuningSession::TuningSession(const Environment &environment, const Spec &spec, const Maxima &maxima,
                              CompileRequest request, std::vector<Candidate> candidates)
     : environment(environment), spec(spec), maxima(maxima), request(std::move(request)),
@@ -38,10 +35,8 @@ TuningSession::TuningSession(const Environment &environment, const Spec &spec, c
       inputSeed(drawSeed()), trialSeed(inputSeed) {}
 
 Result<std::unique_ptr<Trial>> TuningSession::makeTrial(uint64_t seed, double mostBytes) const {
-  // Whatever reads or writes pages stands in decode too.
-  const bool inDecode = isPartOfDecode(spec.op) || (spec.pageSize > 0 && spec.op != Operator::kCombine);
-  return inDecode ? DecodeTrial::make(environment.device, spec, maxima, seed, mostBytes, environment.serve)
-                  : KernelTrial::make(environment.device, spec, maxima, seed, mostBytes);
+  return isTunedInDecode(spec) ? DecodeTrial::make(environment.device, spec, maxima, seed, mostBytes, environment.serve)
+                               : KernelTrial::make(environment.device, spec, maxima, seed, mostBytes);
 }
 
 void TuningSession::restart() {
@@ -149,7 +144,7 @@ Result<std::shared_ptr<KernelCore>> TuningSession::build(const Candidate &candid
 
 std::shared_ptr<KernelCore> TuningSession::buildDefinition() {
   CompileRequest definition = request;
-  definition.templateName = definingTemplate(spec.op);
+  definition.templateName = definitionOf(spec.op).definingTemplate;
   Result<std::vector<Candidate>> listed = environment.compiler.list(definition);
   for (size_t i = 0; listed && i < std::min(listed->size(), kDefinitionAttempts); ++i) {
     std::shared_ptr<const CompiledKernel> kernel;
@@ -160,7 +155,7 @@ std::shared_ptr<KernelCore> TuningSession::buildDefinition() {
 }
 
 Status TuningSession::prepareReference() {
-  std::string_view name = definingTemplate(spec.op);
+  std::string_view name = definitionOf(spec.op).definingTemplate;
   std::shared_ptr<KernelCore> core;
   bool isCandidate = false;
   for (size_t i = 0; i < candidates.size() && !core; ++i)

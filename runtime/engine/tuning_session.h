@@ -22,10 +22,6 @@
 
 namespace nsa {
 
-// Returns the name of the operator's defining template, which is a tile program, or "" if the operator has only one
-// template. The results of the operator's other templates must match the results of the tile program.
-std::string_view definingTemplate(Operator op);
-
 class TuningSession {
 public:
   struct Environment {

@@ -71,10 +71,10 @@ TEST_F(MissJob, ThePastedLineServesEachOperator) {
   spec.selBlock = 16;
   spec.selCount = 5;
   spec.gate = Gate::kSigmoid;
-  for (int i = 0; i < kPublicOperators; ++i) {
-    spec.op = static_cast<Operator>(i);
-    SCOPED_TRACE(std::string(operatorName(spec.op)));
-    settings.cachePath = scratch.file(std::string(operatorName(spec.op)) + ".db");
+  for (const OperatorDef &def : publicOperators()) {
+    spec.op = def.op;
+    SCOPED_TRACE(std::string(def.name));
+    settings.cachePath = scratch.file(std::string(def.name) + ".db");
     // compress has no queries, and combine has no keys, so that the number of queries is not limited.
     if (spec.op == Operator::kCompress || spec.op == Operator::kCombine)
       maxima = {.batch = 2, .tokensQ = 300, .seqlenQ = 150, .seqlenK = 100};

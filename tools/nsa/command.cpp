@@ -19,17 +19,10 @@ namespace nsa::tools {
 
 void addOperatorFlag(CLI::App &command, Operator &op, OperatorChoice choice) {
   std::vector<std::pair<std::string, Operator>> operators;
-  std::string list;
-  auto offer = [&](Operator each) {
-    operators.emplace_back(operatorName(each), each);
-    list += (list.empty() ? "" : ", ") + std::string(operatorName(each));
-  };
-  for (int i = 0; i < kPublicOperators; ++i)
-    offer(static_cast<Operator>(i));
-  if (choice == OperatorChoice::kKernels)
-    for (int i = kPublicOperators; i < kOperators; ++i)
-      offer(static_cast<Operator>(i));
-  command.add_option("--op", op, "The operator: " + list)
+  const auto offered = choice == OperatorChoice::kKernels ? operatorTable() : publicOperators();
+  for (const OperatorDef &def : offered)
+    operators.emplace_back(def.name, def.op);
+  command.add_option("--op", op, "The operator: " + namesOf(offered))
       ->required()
       ->transform(namedValue(std::move(operators)))
       ->type_name("OP");

@@ -147,9 +147,7 @@ Result<std::vector<TuneJob>> expand(const std::vector<Workload> &workloads, cons
 
 std::optional<TimedWork> timedWork(const TuneJob &job, bool isGpu) {
   // Decode's kernels are timed within a whole call, whose size is the tuner's affair.
-  const bool inDecode =
-      isPartOfDecode(job.kernel.op) || (job.kernel.pageSize > 0 && job.kernel.op != Operator::kCombine);
-  if (inDecode || job.kernel.op >= Operator::kNsa)
+  if (isTunedInDecode(job.kernel) || definitionOf(job.kernel.op).tuning != OperatorDef::Tuning::kAlone)
     return std::nullopt;
   const TimedShape shape = timedShape(isGpu, job.kernel, job.maxima);
   TimedWork work{.batch = shape.batch, .seqlenQ = shape.seqlenQ, .seqlenK = shape.seqlenK};

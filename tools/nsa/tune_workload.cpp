@@ -335,10 +335,10 @@ std::string operatorsText(const std::set<Operator> &operators) {
 Status limitTo(const std::vector<std::string> &operators, std::vector<Workload> &workloads) {
   std::set<Operator> kernels, wanted;
   std::vector<std::string_view> names;
-  for (int i = 0; i < kOperators; ++i)
-    if (const auto op = static_cast<Operator>(i); !isWhole(op)) {
-      kernels.insert(op);
-      names.push_back(operatorName(op));
+  for (const OperatorDef &def : operatorTable())
+    if (!def.isWhole) {
+      kernels.insert(def.op);
+      names.push_back(def.name);
     }
   for (const std::string &name : operators) {
     const Result<Operator> op = parseOperator(name);

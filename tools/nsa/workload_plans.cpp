@@ -21,17 +21,14 @@ Result<Operator> readOperator(JsonFields &fields) {
   Result<std::string> name = fields.text("op");
   if (!name)
     return name.status();
-  const Result<Operator> op = parseOperator(*name);
-  if (op && static_cast<int>(*op) < kPublicOperators)
-    return op;
-  std::string list;
+  const OperatorDef *def = findOperator(*name);
+  if (def && def->isPublic())
+    return def->op;
   std::vector<std::string_view> names;
-  for (int i = 0; i < kPublicOperators; ++i) {
-    names.push_back(operatorName(static_cast<Operator>(i)));
-    list += (list.empty() ? "" : ", ") + std::string(names.back());
-  }
+  for (const OperatorDef &each : publicOperators())
+    names.push_back(each.name);
   const std::string_view nearest = nearestName(*name, names);
-  return fields.invalid("op", *name, "must be one of " + list,
+  return fields.invalid("op", *name, "must be one of " + namesOf(publicOperators()),
                         nearest.empty() ? "" : "did you mean " + std::string(nearest) + "?");
 }
 

@@ -28,7 +28,8 @@ TEST(Spec, EveryBrokenRuleNamesFieldAndValue) {
     std::function<void(Spec &)> change;
     std::string field, value;
   } cases[] = {
-      {[](Spec &s) { s.op = static_cast<Operator>(kOperators); }, "op", std::to_string(kOperators)},
+      {[](Spec &s) { s.op = static_cast<Operator>(operatorTable().size()); }, "op",
+       std::to_string(operatorTable().size())},
       {[](Spec &s) { s.dtype = DType::kI32; }, "dtype", "int32"},
       {[](Spec &s) { s.dtype = static_cast<DType>(-1); }, "dtype", "-1"},
       {[](Spec &s) { s.layout = static_cast<Layout>(2); }, "layout", "2"},
@@ -185,10 +186,10 @@ TEST(Maxima, LegalCorners) {
 
 // A sequence's queries are its last tokens.
 TEST(Maxima, NoMoreQueriesThanKeysWhereAnOperatorHasBoth) {
-  for (int op = 0; op < kPublicOperators; ++op)
+  for (const OperatorDef &def : publicOperators())
     for (const Layout layout : {Layout::kDense, Layout::kPacked}) {
       Spec spec = validSpec();
-      spec.op = static_cast<Operator>(op);
+      spec.op = def.op;
       spec.layout = layout;
       SCOPED_TRACE(std::string(operatorName(spec.op)) + " " + std::string(layoutName(layout)));
       EXPECT_TRUE((Maxima{2, 200, 100, 100}).validate(spec).isOk());
@@ -242,8 +243,8 @@ TEST(Maxima, DecodeHasRulesOfItsOwn) {
 }
 
 TEST(Names, RoundTrip) {
-  for (Operator op : {Operator::kDense, Operator::kWindow})
-    EXPECT_EQ(*parseOperator(operatorName(op)), op);
+  for (const OperatorDef &def : operatorTable())
+    EXPECT_EQ(*parseOperator(def.name), def.op);
   for (DType dtype : {DType::kBf16, DType::kF16, DType::kF32, DType::kI32})
     EXPECT_EQ(*parseDType(dtypeName(dtype)), dtype);
   for (Layout layout : {Layout::kDense, Layout::kPacked})

@@ -89,7 +89,7 @@ TEST(WorkloadPlans, WhatTheLibraryWritesIsReadAsTheSame) {
   const auto number = [&](int64_t least, int64_t most) { return static_cast<int32_t>(draw(least, most)); };
   for (int i = 0; i < test::drawnCases(500); ++i) {
     Spec spec;
-    spec.op = static_cast<Operator>(draw(0, kPublicOperators - 1));
+    spec.op = publicOperators()[static_cast<size_t>(draw(0, static_cast<int64_t>(publicOperators().size()) - 1))].op;
     spec.dtype = static_cast<DType>(draw(0, 2));
     spec.layout = static_cast<Layout>(draw(0, 1));
     spec.kvHeads = number(1, 8);

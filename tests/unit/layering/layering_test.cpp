@@ -24,14 +24,15 @@ struct Layer {
 // The longest matching folder is a path's layer.
 const std::vector<Layer> kLayers = {
     {"runtime/include", {}},
-    {"runtime/base", {}},
+    {"runtime/model", {}},
+    {"runtime/base", {"runtime/model"}},
     {"compiler/api", {}},
-    {"cache", {"runtime/base"}},
-    {"autotune", {"runtime/base"}},
-    {"compiler", {"compiler/api", "runtime/base"}},
+    {"cache", {"runtime/model", "runtime/base"}},
+    {"autotune", {"runtime/model", "runtime/base"}},
+    {"compiler", {"compiler/api", "runtime/model", "runtime/base"}},
     {"examples", {"runtime/include"}},
     {"templates", {}},
-    {"runtime", {"runtime/base", "runtime/include", "cache", "autotune", "compiler/api"}},
+    {"runtime", {"runtime/model", "runtime/base", "runtime/include", "cache", "autotune", "compiler/api"}},
 };
 // May use everything, themselves included.
 const std::vector<std::string_view> kTop = {"tools", "tests", "bench"};
@@ -97,9 +98,10 @@ std::string edgeError(std::string_view from, std::string_view to) {
 std::string restrictedError(const std::vector<Restricted> &rules, std::string_view from, std::string_view name) {
   for (const Restricted &rule : rules)
     if (name.starts_with(rule.prefix)) {
-      // runtime/base is below runtime but has its own, narrower rights.
+      // runtime/model and runtime/base are below runtime but have their own, narrower rights.
       bool allowed = std::any_of(rule.folders.begin(), rule.folders.end(), [&](std::string_view folder) {
-        return isBelow(from, folder) && !(folder == "runtime" && isBelow(from, "runtime/base"));
+        const bool isFloor = isBelow(from, "runtime/base") || isBelow(from, "runtime/model");
+        return isBelow(from, folder) && !(folder == "runtime" && isFloor);
       });
       if (!allowed)
         return std::string(from) + " must not use " + std::string(name);

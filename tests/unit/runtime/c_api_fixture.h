@@ -45,7 +45,7 @@ struct AnyCall {
   // Gates and weights are as by default.
   Spec internalSpec() const {
     Spec result;
-    result.op = static_cast<Operator>(spec.op);
+    result.op = findPublicOperator(spec.op)->op;
     result.dtype = static_cast<DType>(spec.dtype);
     result.layout = static_cast<Layout>(spec.layout);
     result.queryHeads = spec.query_heads;

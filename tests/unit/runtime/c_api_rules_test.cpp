@@ -219,6 +219,21 @@ TEST_F(CApi, LengthsBeyondTheMaximaAreNamedWithTheirSequence) {
   EXPECT_EQ(plan.run(call), NSA_OK) << plan.error.message;
 }
 
+TEST(Operators, TheHeaderHasTheNumbersOfTheTable) {
+  const std::pair<nsa_op, const char *> operators[] = {
+      {NSA_OP_DENSE, "dense"},     {NSA_OP_WINDOW, "window"}, {NSA_OP_COMPRESS, "compress"},
+      {NSA_OP_CMP, "cmp"},         {NSA_OP_SELECT, "select"}, {NSA_OP_SEL, "sel"},
+      {NSA_OP_COMBINE, "combine"}, {NSA_OP_NSA, "nsa"},       {NSA_OP_DECODE, "decode"}};
+  EXPECT_EQ(std::size(operators), publicOperators().size());
+  for (const auto &[number, name] : operators) {
+    const OperatorDef *found = findPublicOperator(number);
+    ASSERT_NE(found, nullptr) << name;
+    EXPECT_EQ(found->name, name);
+  }
+  EXPECT_EQ(findPublicOperator(-1), nullptr);
+  EXPECT_EQ(findPublicOperator(NSA_OP_DECODE + 1), nullptr) << "internal operators have no number";
+}
+
 TEST_F(CApi, RulesOfSpecAndMaxima) {
   Engine engine(cache);
   const struct {

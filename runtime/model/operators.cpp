@@ -1,0 +1,298 @@
+#include "runtime/model/operators.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace nsa {
+
+namespace {
+
+using enum Operand::Role;
+using T = TensorName;
+using V = View;
+
+constexpr Operand kAttention[] = {{T::kQ, T::kQ, kIn, V::kQ},
+                                  {T::kKWin, T::kK, kIn, V::kK},
+                                  {T::kVWin, T::kV, kIn, V::kV},
+                                  {T::kOut, T::kOut, kOut, V::kOut},
+                                  {T::kLse, T::kLse, kOptionalOut, V::kLse},
+                                  {T::kReads, T::kReads, kOptionalOut, V::kReads}};
+
+// Weights, shared by compress and nsa.
+#define NSA_PHI_OPERANDS                                                                                               \
+  {T::kPeK, T::kPeK, kOptionalIn, V::kPeK}, {T::kPeV, T::kPeV, kOptionalIn, V::kPeV}, {T::kWK, T::kWK, kIn, V::kWK},   \
+      {T::kWV, T::kWV, kIn, V::kWV}, {T::kBK, T::kBK, kOptionalIn, V::kBK}, {T::kBV, T::kBV, kOptionalIn, V::kBV},     \
+      {T::kW1K, T::kW1K, kIn, V::kW1K}, {T::kW1V, T::kW1V, kIn, V::kW1V}, {T::kB1K, T::kB1K, kOptionalIn, V::kB1K},    \
+      {T::kB1V, T::kB1V, kOptionalIn, V::kB1V}, {T::kW2K, T::kW2K, kIn, V::kW2K}, {T::kW2V, T::kW2V, kIn, V::kW2V},    \
+      {T::kB2K, T::kB2K, kOptionalIn, V::kB2K}, {                                                                      \
+    T::kB2V, T::kB2V, kOptionalIn, V::kB2V                                                                             \
+  }
+
+constexpr Operand kCompressOperands[] = {{T::kKCmp, T::kK, kIn, V::kK},
+                                         {T::kVCmp, T::kV, kIn, V::kV},
+                                         NSA_PHI_OPERANDS,
+                                         {T::kKComp, T::kKComp, kOut, V::kKComp},
+                                         {T::kVComp, T::kVComp, kOut, V::kVComp}};
+
+constexpr Operand kCmpOperands[] = {{T::kQCmp, T::kQ, kIn, V::kQ},
+                                    {T::kKComp, T::kKComp, kIn, V::kK},
+                                    {T::kVComp, T::kVComp, kIn, V::kV},
+                                    {T::kOut, T::kOut, kOut, V::kOut},
+                                    {T::kLse, T::kLse, kOptionalOut, V::kLse},
+                                    {T::kReads, T::kReads, kOptionalOut, V::kReads}};
+
+constexpr Operand kSelectOperands[] = {{T::kQCmp, T::kQ, kIn, V::kQ},
+                                       {T::kKComp, T::kKComp, kIn, V::kK},
+                                       {T::kLse, T::kLse, kOptionalIn, V::kLse},
+                                       {T::kBlockList, T::kBlockList, kOut, V::kBlockList}};
+
+constexpr Operand kSelOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
+                                    {T::kKSel, T::kK, kIn, V::kK},
+                                    {T::kVSel, T::kV, kIn, V::kV},
+                                    {T::kBlockList, T::kBlockList, kIn, V::kBlockList},
+                                    {T::kOut, T::kOut, kOut, V::kOut},
+                                    {T::kLse, T::kLse, kOptionalOut, V::kLse},
+                                    {T::kReads, T::kReads, kOptionalOut, V::kReads}};
+
+constexpr Operand kCombineOperands[] = {{T::kOCmp, T::kOCmp, kIn, V::kOCmp},
+                                        {T::kOSel, T::kOSel, kIn, V::kOSel},
+                                        {T::kOWin, T::kOWin, kIn, V::kOWin},
+                                        {T::kGates, T::kGates, kIn, V::kGates},
+                                        {T::kOut, T::kOut, kOut, V::kOut}};
+
+// The views are of the kernel that first reads or writes the tensor.
+constexpr Operand kNsaOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
+                                    {T::kQCmp, T::kQ, kIn, V::kQ},
+                                    {T::kKCmp, T::kK, kIn, V::kK},
+                                    {T::kVCmp, T::kV, kIn, V::kV},
+                                    {T::kKSel, T::kK, kIn, V::kK},
+                                    {T::kVSel, T::kV, kIn, V::kV},
+                                    {T::kKWin, T::kK, kIn, V::kK},
+                                    {T::kVWin, T::kV, kIn, V::kV},
+                                    NSA_PHI_OPERANDS,
+                                    {T::kGates, T::kGates, kIn, V::kGates},
+                                    {T::kOut, T::kOut, kOut, V::kOut},
+                                    {T::kOCmp, T::kOCmp, kOptionalOut, V::kOut},
+                                    {T::kOSel, T::kOSel, kOptionalOut, V::kOut},
+                                    {T::kOWin, T::kOWin, kOptionalOut, V::kOut},
+                                    {T::kLseCmp, T::kLseCmp, kOptionalOut, V::kLse},
+                                    {T::kLseSel, T::kLseSel, kOptionalOut, V::kLse},
+                                    {T::kLseWin, T::kLseWin, kOptionalOut, V::kLse},
+                                    {T::kBlockList, T::kBlockList, kOptionalOut, V::kBlockList},
+                                    {T::kKComp, T::kKComp, kOptionalOut, V::kKComp},
+                                    {T::kVComp, T::kVComp, kOptionalOut, V::kVComp},
+                                    {T::kReads, T::kReads, kOptionalOut, V::kReads}};
+
+// The new tokens as keys stand in the place of all keys; the cache has those and the earlier ones.
+constexpr Operand kDecodeOperands[] = {{T::kQ, T::kQ, kIn, V::kQ},
+                                       {T::kQCmp, T::kQ, kIn, V::kQ},
+                                       {T::kKCmp, T::kK, kIn, V::kKCmp},
+                                       {T::kVCmp, T::kV, kIn, V::kVCmp},
+                                       {T::kKSel, T::kK, kIn, V::kKSel},
+                                       {T::kVSel, T::kV, kIn, V::kVSel},
+                                       {T::kKWin, T::kK, kIn, V::kKWin},
+                                       {T::kVWin, T::kV, kIn, V::kVWin},
+                                       NSA_PHI_OPERANDS,
+                                       {T::kGates, T::kGates, kIn, V::kGates},
+                                       {T::kKSelCache, T::kKCache, kInOut, V::kKSelCache},
+                                       {T::kVSelCache, T::kVCache, kInOut, V::kVSelCache},
+                                       {T::kKWinCache, T::kKCache, kInOut, V::kKWinCache},
+                                       {T::kVWinCache, T::kVCache, kInOut, V::kVWinCache},
+                                       {T::kKCompCache, T::kKCompCache, kInOut, V::kKComp},
+                                       {T::kVCompCache, T::kVCompCache, kInOut, V::kVComp},
+                                       {T::kKRaw, T::kKRaw, kInOut, V::kKRaw},
+                                       {T::kVRaw, T::kVRaw, kInOut, V::kVRaw},
+                                       {T::kOut, T::kOut, kOut, V::kOut},
+                                       {T::kOCmp, T::kOCmp, kOptionalOut, V::kOut},
+                                       {T::kOSel, T::kOSel, kOptionalOut, V::kOut},
+                                       {T::kOWin, T::kOWin, kOptionalOut, V::kOut},
+                                       {T::kLseCmp, T::kLseCmp, kOptionalOut, V::kLse},
+                                       {T::kLseSel, T::kLseSel, kOptionalOut, V::kLse},
+                                       {T::kLseWin, T::kLseWin, kOptionalOut, V::kLse},
+                                       {T::kBlockList, T::kBlockList, kOptionalOut, V::kBlockList},
+                                       {T::kReads, T::kReads, kOptionalOut, V::kReads}};
+#undef NSA_PHI_OPERANDS
+
+constexpr uint32_t kAttentionFields = kHeads | kQk | kV;
+constexpr uint32_t kForwardFields =
+    kAttentionFields | kWindowField | kCmpGeometry | kPhi | kSelGeometry | kForced | kGates;
+constexpr uint32_t kTokensConstants = kLayoutConstant | kPageConstant;
+
+using enum OperatorDef::Tuning;
+using enum OperatorDef::ElementRule;
+using Lengths = OperatorDef::Lengths;
+
+constexpr OperatorDef kOperators[] = {
+    {.op = Operator::kDense,
+     .name = "dense",
+     .abi = 0,
+     .fields = kAttentionFields,
+     .constants = kTokensConstants | kRowsConstant,
+     .tuning = kAlone,
+     .definingTemplate = "attention",
+     .operands = kAttention},
+    {.op = Operator::kWindow,
+     .name = "window",
+     .abi = 1,
+     .fields = kAttentionFields | kWindowField,
+     .constants = kTokensConstants | kRowsConstant,
+     .tuning = kAlone,
+     .definingTemplate = "attention",
+     .operands = kAttention},
+    {.op = Operator::kCompress,
+     .name = "compress",
+     .abi = 2,
+     .fields = kQk | kV | kCmpGeometry | kPhi,
+     .constants = kTokensConstants,
+     .lengths = Lengths::kKeys,
+     .tuning = kAlone,
+     .operands = kCompressOperands},
+    {.op = Operator::kCmp,
+     .name = "cmp",
+     .abi = 3,
+     .fields = kAttentionFields | kCmpGeometry,
+     .constants = kTokensConstants | kRowsConstant,
+     .tuning = kAlone,
+     .definingTemplate = "attention",
+     .operands = kCmpOperands},
+    {.op = Operator::kSelect,
+     .name = "select",
+     .abi = 4,
+     .fields = kHeads | kQk | kCmpGeometry | kSelGeometry | kForced,
+     .constants = kTokensConstants,
+     .tuning = kAlone,
+     .operands = kSelectOperands},
+    {.op = Operator::kSel,
+     .name = "sel",
+     .abi = 5,
+     .fields = kAttentionFields | kSelGeometry,
+     .constants = kTokensConstants,
+     .tuning = kAlone,
+     .operands = kSelOperands},
+    {.op = Operator::kCombine,
+     .name = "combine",
+     .abi = 6,
+     .fields = kHeads | kV | kGates,
+     .constants = kLayoutConstant,
+     .lengths = Lengths::kQueries,
+     .tuning = kAlone,
+     .operands = kCombineOperands},
+    {.op = Operator::kNsa,
+     .name = "nsa",
+     .abi = 7,
+     .fields = kForwardFields,
+     .tuning = kNone,
+     .isWhole = true,
+     .operands = kNsaOperands},
+    {.op = Operator::kDecode,
+     .name = "decode",
+     .abi = 8,
+     .fields = kForwardFields | kPages,
+     .tuning = kNone,
+     .isWhole = true,
+     .hasCache = true,
+     .operands = kDecodeOperands},
+    {.op = Operator::kSequences,
+     .name = "sequences",
+     .fields = kCmpGeometry,
+     .element = kF32,
+     .lengths = Lengths::kNone,
+     .tuning = kNone,
+     .servesAllLengths = true},
+    {.op = Operator::kCacheSequences,
+     .name = "cache_sequences",
+     .fields = kCmpGeometry | kPages,
+     .constants = kPageConstant,
+     .element = kF32,
+     .lengths = Lengths::kNone,
+     .tuning = kNone,
+     .servesAllLengths = true},
+    {.op = Operator::kAppend,
+     .name = "append",
+     .fields = kQk | kV | kCmpGeometry | kPages,
+     .constants = kPageConstant,
+     .tuning = kInDecode},
+    {.op = Operator::kSplitCmp,
+     .name = "split_cmp",
+     .fields = kAttentionFields | kCmpGeometry | kPages,
+     .constants = kPageConstant,
+     .tuning = kInDecode},
+    {.op = Operator::kSplitSelWin,
+     .name = "split_sel_win",
+     .fields = kAttentionFields | kSelGeometry | kWindowField | kPages,
+     .constants = kPageConstant,
+     .tuning = kInDecode},
+    {.op = Operator::kScores,
+     .name = "scores",
+     .fields = kHeads | kQk | kCmpGeometry | kSelGeometry | kPages,
+     .constants = kPageConstant | kQueriesConstant,
+     .tuning = kInDecode},
+    {.op = Operator::kRank,
+     .name = "rank",
+     .fields = kSelGeometry | kForced,
+     .constants = kQueriesConstant | kSegmentConstant,
+     .element = kF32,
+     .tuning = kInDecode},
+    {.op = Operator::kChoose,
+     .name = "choose",
+     .fields = kSelGeometry | kForced,
+     .constants = kQueriesConstant | kSegmentConstant,
+     .element = kF32,
+     .tuning = kInDecode},
+    {.op = Operator::kAscend, .name = "ascend", .fields = kSelGeometry | kForced, .element = kF32, .tuning = kNone},
+    {.op = Operator::kMerge,
+     .name = "merge",
+     .fields = kHeads | kV | kGates,
+     .constants = kSlotsConstant,
+     .tuning = kInDecode},
+};
+
+constexpr size_t kPublicCount = std::ranges::count_if(kOperators, &OperatorDef::isPublic);
+
+constexpr bool isConsistent(size_t index) {
+  const OperatorDef &def = kOperators[index];
+  const bool isPublic = index < kPublicCount;
+  const bool writesState =
+      std::ranges::any_of(def.operands, [](const Operand &operand) { return operand.role == kInOut; });
+  return def.op == static_cast<Operator>(index) &&
+         def.abi == (isPublic ? static_cast<int>(index) : OperatorDef::kInternal) &&
+         isPublic == !def.operands.empty() && def.hasCache == writesState &&
+         std::ranges::count(kOperators, def.name, &OperatorDef::name) == 1;
+}
+static_assert([] {
+  for (size_t i = 0; i < std::size(kOperators); ++i)
+    if (!isConsistent(i))
+      return false;
+  return true;
+}());
+
+} // namespace
+
+std::span<const OperatorDef> operatorTable() { return kOperators; }
+
+std::span<const OperatorDef> publicOperators() { return operatorTable().first(kPublicCount); }
+
+const OperatorDef &definitionOf(Operator op) { return kOperators[static_cast<size_t>(op)]; }
+
+const OperatorDef *findOperator(std::string_view name) {
+  const OperatorDef *found = std::ranges::find(kOperators, name, &OperatorDef::name);
+  return found == std::end(kOperators) ? nullptr : found;
+}
+
+const OperatorDef *findPublicOperator(int abi) {
+  return abi >= 0 && abi < static_cast<int>(kPublicCount) ? &kOperators[abi] : nullptr;
+}
+
+std::string namesOf(std::span<const OperatorDef> operators) {
+  std::string names;
+  for (const OperatorDef &def : operators)
+    names.append(names.empty() ? "" : ", ").append(def.name);
+  return names;
+}
+
+bool isTuned(std::string_view op) {
+  const OperatorDef *found = findOperator(op);
+  return !found || isTuned(found->op);
+}
+
+} // namespace nsa
