@@ -1,10 +1,10 @@
 // What the tuner has measured: one time for each candidate that took part in a round. `fit` fits this formula robustly:
 //   log time = cost of the candidate + level of the round + noise.
-// The fit separates the costs of the candidates from the drift of clocks and temperature, which the level takes up. The
-// rounds of measurement are grouped in sessions, and each session gives the kernels newly allocated memory. The address
-// of a candidate's data in memory has the same effect on its time in all rounds of a session, and another effect in the
-// next session. The estimated error of a candidate's cost also takes into account how much the sessions differ from
-// each other. docs/tuning.md gives the reasons.
+// The level of a round contains the drift of clock rates and temperature between rounds, so this drift does not change
+// the fitted costs of the candidates. The rounds of measurement are grouped in sessions, and each session gives the
+// kernels newly allocated memory. The address of a candidate's data in memory has the same effect on its time in all
+// rounds of a session, and another effect in the next session. The estimated error of a candidate's cost also takes
+// into account how much the sessions differ from each other. docs/tuning.md gives the reasons.
 // Thread-safety: one thread at a time may use a RoundTable; `fit` is a pure function of the recorded times.
 #pragma once
 

@@ -1,9 +1,11 @@
 // Compares two algorithms that compute the same result: the usual algorithm and an alternative. The threshold is the
 // size from which on, or up to which, the alternative is faster. The search first measures both algorithms at a list of
-// sizes, which is called the grid. Then the search measures further sizes between the threshold that the grid gives and
-// the next size of the grid at which the alternative is not faster. The search may find that the alternative is faster
-// at no size. docs/tuning.md, "Thresholds", has the rule for a threshold. At the threshold the alternative must be
-// faster by a margin. At all measured sizes beyond the threshold the alternative may be at most a little slower.
+// sizes, which is called the grid. The times of the grid give a first threshold. The search then measures a few sizes
+// between the first threshold and its neighbour in the grid, at which the alternative is too slow for a threshold. If
+// the alternative is fast enough at no measured size, there is no threshold. docs/tuning.md, "Thresholds", has the rule
+// for a threshold. At the threshold the usual algorithm must take at least `margin` times as long as the alternative.
+// At every measured size beyond the threshold the alternative must take at most `tolerance` times as long as the usual
+// algorithm.
 // Thread-safety: all functions may be called by many threads at once. findThreshold calls `measure` on the caller's
 // thread.
 #pragma once

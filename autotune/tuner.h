@@ -69,13 +69,14 @@ struct TuneOptions {
       false; // compiles every candidate and measures each in all rounds; the normal search is judged by this
   double simplerWithin = 0.01; // of costs within this ratio the config with the lower predicted cost wins
   double resolutionMs = 0;     // of the clock; times that differ by less are a tie
-  // By how much the ratio of two candidates' times changes when the machine enters another lasting state, for example
-  // when a neighbouring core becomes busy. A tuning runs in a single lasting state of the machine, so it cannot measure
-  // this change. Two candidates are a tie if their costs differ by less than half of `stateShift`.
+  // `stateShift` says by how much the ratio of two candidates' times changes when the machine enters another lasting
+  // state, for example when a neighbouring core becomes busy. A tuning runs in a single lasting state of the machine,
+  // so the tuning cannot measure `stateShift`. Two candidates are a tie if their costs differ by less than half of
+  // `stateShift`.
   double stateShift = 0;
-  // How many milliseconds of load the device needs before its clock rates are as in continuous work. Before the first
-  // round and after each restart, the tuner runs candidates for `warmUpMs` and does not record their times. A candidate
-  // whose runs are so short that dozens of them take less than `warmUpMs` ends this warm-up after one run.
+  // The milliseconds of load after which the clock rates of the device are as in continuous work. Before the first
+  // round and after each restart, the tuner runs candidates for `warmUpMs` and does not record their times. If 64 runs
+  // of a candidate would take less than `warmUpMs`, the warm-up ends after one run of this candidate.
   double warmUpMs = 0;
   double restartSeconds = 0; // the expected duration of the first restart
   uint64_t seed = 1;         // of the random order within rounds
@@ -92,7 +93,7 @@ struct TunePhases {
 struct TuneReport {
   size_t winner = 0;    // an index into `candidates`
   size_t incumbent = 0; // the candidate that ratios refer to: candidate 0, or the next one that works
-  // True when a second tuning might name another winner. This is so if another candidate's time is within
+  // True when a second tuning might name another winner. `tie` is true if another candidate's time is within
   // `simplerWithin` of the best time, or might be within `simplerWithin` after errors of measurement or in another
   // lasting state of the machine (`stateShift`).
   bool tie = false;

@@ -26,8 +26,8 @@ std::vector<BenchCase> benchCases(bool cuda, bool quick);
 BenchCase promptCase(std::string name, const Spec &spec, int64_t tokens);
 
 // Returns the indices of the queries whose results are compared with exact results. The results of the first and the
-// last query are always compared. At most 64 and at least 4 queries are chosen. Between these limits, the number of
-// queries is such that the comparison reads about 131072 keys in all.
+// last query are always compared. The number of chosen queries is 131072 divided by the number of keys of a query, but
+// at least 4 and at most 64.
 std::vector<int64_t> checkedQueries(const Spec &spec, const Maxima &maxima);
 
 // Returns the fields of a result row that describe the measured computation.

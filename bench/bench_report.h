@@ -25,8 +25,8 @@ public:
     std::vector<std::string> columns;
     std::string fileField;
   };
-  // Creates the folder of the results; if `folder` is empty, no file is written. `facts` are the facts that hold for
-  // the whole run, above all "machine" (machineFacts).
+  // Creates the folder of the results; if `folder` is empty, no file is written. `facts` has named values that describe
+  // the whole run, for example "machine", which describes the machine (machineFacts).
   static Result<BenchReport> create(std::string folder, std::string name, const nlohmann::ordered_json &facts,
                                     const std::vector<Column> &table = {}, Csv csv = {});
 

@@ -10,8 +10,8 @@
 
 namespace nsa::bench {
 
-// Error messages call the CSV `name`. Other columns are ignored. The summary has the fields "table" and "results" of a
-// bench's report, so that the same code prints it. It has no field "machine".
+// `name` is the name of the CSV in error messages. Other columns are ignored. The summary has the fields "table" and
+// "results" of a bench's report, so that the same code prints it. It has no field "machine".
 Result<nlohmann::ordered_json> summarizeDecode(const std::string &name, const std::string &csv);
 
 } // namespace nsa::bench

@@ -1,5 +1,5 @@
-// The tensors and the stream of one thread of nsa_bench_launch, which has one query and one key, and two ways to launch
-// a kernel on these tensors.
+// The tensors and the stream of one thread of nsa_bench_launch, and two ways to launch a kernel on these tensors:
+// nsa_run and a bare launch. The tensors hold one query and one key.
 // Ownership: a LaunchCaller owns its tensors, its stream and the launch arguments.
 // Thread-safety: one thread uses a LaunchCaller.
 #pragma once

@@ -20,8 +20,9 @@ LaunchRequest tinyRequest();
 // tensors of tinyRequest.
 LaunchRequest crowdedRequest();
 
-// distinctRequests returns up to 10,000 problems that have different keys in the kernel database, although one kernel
-// computes all of them. The database therefore stores one row for each problem.
+// distinctRequests returns up to 10,000 problems that have different keys in the kernel database. nsa_bench_launch
+// stores a choice for each of these problems, although at most two kernels compute all of them: one kernel for few
+// queries and one for many.
 constexpr int kMostDistinctRequests = 10000;
 std::vector<LaunchRequest> distinctRequests(int count);
 

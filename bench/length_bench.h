@@ -25,7 +25,7 @@ struct LengthChoice {
   int samples = 7, warmUps = 3;
   bool tuned = false;  // measures the tuner's winner beside the default
   std::string results; // a folder; empty: no files are written
-  // This callback receives a text that says what is being measured, for a display of the progress.
+  // The callback `progress` receives a text that says what is being measured, so that the caller can show it.
   std::function<void(const std::string &)> progress;
 
   void say(const std::string &verb, const BenchCase &benchCase) const;

@@ -1,5 +1,6 @@
-// Measures the processor's peak rates as contenders: they run in turns with the kernels, so that both run at the same
-// clock rates and under the same load of other processes.
+// Measures the processor's peak rates as contenders of a benchmark (bench/contender.h). The measurements of the peak
+// rates run in turns with the kernels, so that peak rates and kernels are measured at the same clock rates and under
+// the same load of other processes.
 // Thread-safety: one thread.
 #pragma once
 

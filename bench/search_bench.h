@@ -22,8 +22,8 @@ struct SearchChoice {
 // the exhaustive search chose.
 inline constexpr double kSearchLimit = 1.02;
 
-// The report's fact `search` says for how many shapes the ratio of the two times is at most kSearchLimit, and gives the
-// worst ratio.
+// The fact `search` of the report says for how many shapes the kernel of the usual search takes at most kSearchLimit
+// times as long as the kernel of the exhaustive search, and gives the worst ratio of the two times.
 Result<nlohmann::ordered_json> benchSearch(BenchDevice &device, const SearchChoice &choice);
 
 } // namespace nsa::bench

@@ -1,5 +1,6 @@
 // Compares the measured speeds of kernels, each relative to a plain loop, with recorded speeds, and says when a kernel
-// has become slow. Tests on any machine use the comparison to find a change of the code that halves a kernel's speed.
+// has become slow. A test compares the speeds of kernels with the recorded speeds, to find a change of the code that
+// halves a kernel's speed.
 // Thread-safety: speed_record.h has only pure functions.
 #pragma once
 

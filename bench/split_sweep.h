@@ -25,8 +25,8 @@ struct SplitSweep {
     int64_t splits = 0; // 0: the rule's number
     double milliseconds = 0;
   };
-  // The engine's own rule is first. A number of shares that divides the keys in the same way as a smaller number is not
-  // measured.
+  // The first element is the number that the engine chooses by its own rule. A number of shares that divides the keys
+  // in the same way as a smaller number is not measured.
   std::vector<Way> ways;
   int64_t best = StoredRoute::kNever; // the number that is faster than the rule's; kNever: none is
   std::string rule;                   // "4/16/8": the rule's shares by branch
@@ -40,8 +40,8 @@ public:
   SplitEngines(SplitEngines &&other) noexcept;
   ~SplitEngines();
 
-  // Returns an engine that always divides the keys into `splits` shares. If `splits` is 0, returns an engine that
-  // chooses the number of shares by its own rule. The engine is created at the first call with this number.
+  // Returns an engine that always divides the keys of a query into `splits` shares. If `splits` is 0, returns an engine
+  // that chooses the number of shares by its own rule. The engine is created at the first call with this number.
   Result<nsa_engine *> engine(int64_t splits);
 
 private:

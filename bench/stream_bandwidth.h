@@ -10,8 +10,8 @@ namespace nsa::bench {
 
 class StreamBandwidth {
 public:
-  // `bytes` is the size of the two arrays together. `bytes` must be more than the processor's caches hold, or the
-  // bandwidth of the caches would be measured.
+  // `bytes` is the total size of the two arrays that the measurement reads and writes. `bytes` must be more than the
+  // processor's caches hold, or the bandwidth of the caches would be measured.
   explicit StreamBandwidth(int threads = 1, size_t bytes = size_t{512} << 20);
 
   // Returns the bytes per second of all threads together: the higher of two rates, of reading one array and of copying
@@ -19,7 +19,7 @@ public:
   double gigabytesPerSecond();
 
 private:
-  // Each thread reads and writes its own part of the two arrays.
+  // Each thread works on its own part of the arrays `from` and `to`.
   template <typename Work> double seconds(const Work &work) const;
 
   int threads;

@@ -21,8 +21,8 @@ public:
   // How much of a pack is checked. kRows: rows, evidence and signatures must match the digests; the binaries are not
   // checked yet.
   enum class Check { kRows, kNothing };
-  // Whether to accept a database without any stored row. A database file in which nothing was stored is still being
-  // made, or is a torn copy.
+  // Whether to accept a database without any stored row. Such a database is usually one that another process is still
+  // making, or an incomplete copy.
   enum class Empty { kRefused, kAccepted };
   // Opens the file. If the last writer of the file died during a write, that write is undone first; nothing else in the
   // file changes.
@@ -42,8 +42,8 @@ public:
   Result<std::vector<StoredRoute>> routes();
   // Returns nullopt if the file has no such kernel, and an error if the kernel's row is damaged.
   Result<std::optional<StoredKernel>> kernel(const std::string &content);
-  // Returns which kernels a collection by these rules would remove from a database. To find out what would be removed,
-  // the collection runs on a copy of the database in memory.
+  // Returns which kernels a collection (collection.h) with `rules` would remove from a database. To find out what would
+  // be removed, the collection runs on a copy of the database in memory.
   Result<CollectionReport> wouldCollect(const CollectionRules &rules);
   // The error for a call of sqlite that returned `code`.
   Status failed(int code) const;

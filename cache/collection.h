@@ -1,8 +1,9 @@
 // Decides which kernels are removed from a database to free disk space: kernels that no choice names, kernels that were
 // not used for a long time, and then the least recently used kernels until the file is small enough. A kernel that a
 // tuned choice names is the result of a measurement, so it is kept unless the caller allows its removal. The kernels
-// `sequences`, `cache_sequences` and `ascend` have only one candidate, so no choice of these kernels is ever tuned. The
-// collection also keeps these kernels as long as a choice names them, because tuned plans need them.
+// `sequences`, `cache_sequences` and `ascend` have only one candidate, so no choice of these kernels is ever tuned. A
+// kernel that has only one candidate is nevertheless kept like a tuned kernel as long as a choice names it, because
+// tuned plans need it.
 // Thread-safety: none, like the connection.
 #pragma once
 

@@ -30,8 +30,8 @@ struct DatabaseFile {
   sqlite::Connection connection; // empty only when sqlite cannot even make a database in memory
   std::string path;              // ":memory:" when nothing is stored
   bool readOnly = false;
-  // True if a file that was to be opened for reading does not exist or is empty. An empty database in memory then
-  // replaces the file.
+  // True if the file was to be opened for reading, but does not exist or is empty. If `isEmpty` is true, `connection`
+  // is an empty database in memory.
   bool isEmpty = false;
   FileIdentity identity;
   std::string warning; // one line when the store is limited, or the file was repaired
@@ -48,8 +48,8 @@ enum class FileUse { kWrite, kRead, kReadMended };
 DatabaseFile openDatabaseFile(const std::string &path, FileUse use, std::chrono::milliseconds lockedWait,
                               std::optional<Journal> journal = {}, std::optional<FileIdentity> damaged = {});
 
-// Copies the present content of a file into a database in memory. The copy in memory is used in place of a file that
-// cannot be locked.
+// Copies the present content of a file into a new database in memory. The store uses the copy in memory instead of a
+// file that cannot be locked.
 DatabaseFile copyDatabaseFile(const std::string &path);
 
 } // namespace nsa

@@ -22,7 +22,8 @@ struct CacheDifference {
 };
 
 // Two kernels are equal if content and digest are equal, two choices if they name the same kernel and both or neither
-// were measured, and two routes if their thresholds are equal. A difference in provenance or evidence is not reported.
+// were measured, and two routes if their thresholds are equal. compareCaches ignores differences in the fields
+// `provenance` (the versions that made a row) and `evidence` (the measurements of the tuner).
 Result<CacheDifference> compareCaches(CacheFile &first, CacheFile &second);
 
 } // namespace nsa

@@ -16,8 +16,9 @@ bool makeDirectories(const std::filesystem::path &directory, std::string &reason
 std::string whyNotMade(const std::filesystem::path &directory);
 
 // Whether this process may use a file or folder in all the ways of `mode` (R_OK, W_OK, X_OK). mayAccess checks the
-// rights of the process's effective user, because opening a file depends on these rights. The function access(2) checks
-// the rights of the real user instead. If mayAccess returns false, errno says why.
+// rights of the process's effective user, because opening a file depends on these rights. mayAccess does not call
+// access(2), because access(2) checks the rights of the process's real user. If mayAccess returns false, errno says
+// why.
 bool mayAccess(const std::filesystem::path &path, int mode);
 
 } // namespace nsa

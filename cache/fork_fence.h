@@ -25,8 +25,8 @@ public:
   // A fork waits while a thread holds the lock of the ForkFence. The caller of `hold` must not hold the lock of a
   // Member of the ForkFence.
   static std::unique_lock<std::mutex> hold();
-  // The caller of `join` and `leave` must hold the lock of the ForkFence. A Member that has joined is locked at each
-  // fork, until the call of `leave`.
+  // The caller of `join` and `leave` must hold the lock of the ForkFence. Between the calls of `join` and `leave` for a
+  // Member, each fork locks and closes this Member.
   static void join(Member &member);
   static void leave(Member &member);
 };

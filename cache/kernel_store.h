@@ -82,8 +82,8 @@ public:
   // CacheFile::wouldCollect tells the result beforehand.
   Result<CollectionReport> collect(const CollectionRules &rules);
 
-  // The functions from findLease to dropLease serve KeyLease (cache/lease.h). An error of these functions means that
-  // this store cannot give leases, because its file cannot be written or has failed.
+  // The functions from findLease to dropLease serve KeyLease (cache/lease.h). If findLease, swapLease or renewLease
+  // returns an error, the store cannot give leases, because its file cannot be written or has failed.
   Result<std::optional<LeaseRow>> findLease(const LeaseKey &key);
   // Replaces the lease `expected` by `row`. Returns false when the lease in the file is not `expected`.
   Result<bool> swapLease(const LeaseKey &key, const std::optional<LeaseRow> &expected, const LeaseRow &row);
@@ -100,12 +100,12 @@ public:
   // The path of the database file, or ":memory:" if the store keeps nothing on disk.
   std::string path() const;
   bool isReadOnly() const;
-  // Returns the reason why the store is limited, in the same words as the warning of `open`, or "" if the store is not
-  // limited. A store may become limited after `open`: its file may be damaged while it is used, or may not be
-  // accessible when it is opened again after a fork.
+  // Returns the warning of `open` about the store's file, or "" if there was no warning. The text may change after
+  // `open`, because the file may be damaged while it is used, or may not be accessible when it is opened again after a
+  // fork.
   std::string trouble() const;
   // Returns a line of text if the store uses a rollback journal because its file is on a network file system, and ""
-  // otherwise. A rollback journal does not limit the store.
+  // otherwise. With a rollback journal the store can do everything that it can do with a write-ahead log.
   std::string note() const;
 
 private:

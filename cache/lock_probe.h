@@ -7,9 +7,10 @@
 
 namespace nsa {
 
-// Makes a new file with a random name in the folder of `path`, and tries to lock it several times. No other process can
-// have locked the new file. If sqlite reports at every attempt that the new file is locked or that locks are missing,
-// the file system does not support locks, and canLockBeside returns false. canLockBeside takes a fraction of a second.
+// Makes a new file with a random name in the folder of `path`, and tries to lock the new file several times. No other
+// process can have locked the new file, because no other process knows the random name. If sqlite reports at every
+// attempt that the new file is locked or that locks are missing, the file system does not support locks, and
+// canLockBeside returns false. canLockBeside takes a fraction of a second.
 bool canLockBeside(const std::filesystem::path &path);
 
 } // namespace nsa

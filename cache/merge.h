@@ -1,7 +1,7 @@
 // Copies the choices of one file into another file, with the kernels that the choices name, and copies the routes. A
-// tuned choice replaces an untuned choice of the same problem and device. Of two tuned or two untuned choices of one
-// problem, the caller says which choice stays. A choice whose kernel is missing or damaged is replaced by any other
-// choice of its problem.
+// tuned choice replaces an untuned choice of the same problem and device. If the two files have different choices of
+// one problem that are both tuned or both untuned, the caller says with `prefer` which choice stays. A choice whose
+// kernel is missing or damaged is replaced by any other choice of its problem.
 // Thread-safety: none, like the connections.
 #pragma once
 

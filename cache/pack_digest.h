@@ -11,12 +11,14 @@
 
 namespace nsa {
 
-// The digest of the tables `evidence` and `route_evidence`. The evidence is large and no kernel launch relies on it, so
-// only a verification of the pack reads it. The functions that compute digests return sqlite's own codes, and
-// SQLITE_MISMATCH for a column whose type the schema forbids.
+// Computes the digest of the tables `evidence` and `route_evidence`, which contain the measurements of the tuner. The
+// measurements are large and no kernel launch relies on them, so opening a pack does not check this digest, and
+// verifying a pack does. digestEvidence and digestRows return sqlite's own codes, and SQLITE_MISMATCH for a column
+// whose type the schema forbids.
 int digestEvidence(sqlite::Connection &connection, Digest::Bytes &digest);
-// The digest of the schema, the kernels (by their own digests), the choices, the routes and the given digest of the
-// evidence. If `index` is given, the rows that the digest was computed from are added to it.
+// Computes the digest of `source`, of the pack's schema, of the rows of the kernels, choices and routes, and of
+// `evidence`, which is the result of digestEvidence. Of a kernel's binary only the stored digest is read. If `index` is
+// not null, digestRows also adds the rows of the kernels, choices and routes to `index`.
 int digestRows(sqlite::Connection &connection, const std::string &source, const Digest::Bytes &evidence,
                Digest::Bytes &digest, PackIndex *index = nullptr);
 

@@ -1,5 +1,5 @@
-// Opens a pack in such a way that sqlite takes it as unchanging (immutable=1: no lock, and no journal file), and reads
-// the pack's table `pack`. docs/cache_format.md says which parts of a pack are trusted.
+// Opens a pack in such a way that sqlite assumes that the file never changes (immutable=1: no lock, and no journal
+// file), and reads the pack's table `pack`. docs/cache_format.md says which parts of a pack are trusted.
 // Thread-safety: none, like the connection.
 #pragma once
 
@@ -55,10 +55,10 @@ private:
 };
 
 // Returns whether the file's header is the header of a pack. If isPackFile returns false, the caller may open the file
-// as a database. If the file is no database either, the error of opening it says what is wrong with the file. If other
-// users may write or replace a file, isPackFile does not open it and returns false. The file is not read through a C++
-// stream, because closing the stream would drop the locks that this process holds on the same file as a database
-// (cache/sqlite.h).
+// as a database. If the file is neither a pack nor a database, the error of opening it as a database says what is wrong
+// with the file. If other users may write or replace a file, isPackFile does not open it and returns false. The file is
+// not read through a C++ stream, because closing the stream would drop the locks that this process holds on the same
+// file as a database (cache/sqlite.h).
 bool isPackFile(const std::string &path);
 
 // The error whose text is "pack 'P' is not used: ...".

@@ -1,8 +1,8 @@
-// The rows of a pack or a database as they were at one moment, without the kernels' binaries. For a pack, the index
-// holds the rows that the pack had when its digest was computed, without the evidence. For a pinned database, the index
-// holds the rows that the database had when it was opened. Lookups use the index and not the file, because another
-// process may later replace rows of the file together with their row digests. Rows that were replaced with correct
-// digests pass the check for damage, although these rows were not signed or pinned.
+// The rows of a pack or a database as they were at one moment, without the kernels' binaries. For a pack, a PackIndex
+// holds the rows that the pack had when its digest was computed, except the evidence. For a pinned database, a
+// PackIndex holds the rows that the database had when it was opened. Lookups use the PackIndex and not the file,
+// because another process may later replace rows of the file together with their row digests. Rows that were replaced
+// with correct digests pass the check for damage, although these rows were not signed or pinned.
 // Thread-safety: distinct objects of PackIndex may be used from distinct threads.
 #pragma once
 

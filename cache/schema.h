@@ -1,6 +1,6 @@
-// The schema of a kernel database, and the two header fields by which a file is recognised: sqlite's application_id
-// says "a kernel database" or "a pack", and user_version is the version of the schema. docs/cache_format.md describes
-// every column.
+// The schema of a kernel database, and the two fields of the sqlite header by which a file is recognised. The field
+// application_id distinguishes a kernel database from a pack. The field user_version is the version of the schema.
+// docs/cache_format.md describes every column.
 // Thread-safety: one thread at a time may use a connection.
 #pragma once
 

@@ -22,7 +22,7 @@ struct Verification {
 // Checks a file. Where there are trusted keys, one of them must have signed a pack.
 Verification verifyCache(const std::string &path, const SignatureRules &rules);
 
-// Whether rows may be copied from a database, although a database has no signature.
+// Says whether openSource accepts a database as a source of rows. Unlike a pack, a database has no signature.
 enum class Databases { kAccepted, kRefused };
 
 // Opens a file whose rows are to be copied. A pack with any fault is an error: a pack is always written as a whole, and

@@ -54,11 +54,12 @@ public:
   // has four dimensions, like the tensors of attention: columns, rows, and two dimensions of extent 1.
   Result<cuda::TensorMap> tensorMap(const MicroMatrix &matrix, unsigned boxColumns, unsigned boxRows) const;
 
-  // Measures the work that `enqueue` puts on the stream, and returns the milliseconds of `samples` runs; two runs
-  // before them do not count.
+  // Measures the work that `enqueue` puts on the stream, and returns the milliseconds of each of `samples` runs. Two
+  // warm-up runs come first, whose times are not returned.
   Result<std::vector<double>> time(int samples, const std::function<Status()> &enqueue) const;
-  // Runs `enqueue` `samples` times, after two runs that do not count. In each run the kernel writes `count` numbers of
-  // clock cycles into `clocks`, and `reduce` turns them into the run's result.
+  // Runs `enqueue` `samples` times and returns the result of each run, after two warm-up runs whose results are not
+  // returned. In each run the kernel writes `count` numbers of clock cycles into `clocks`, and `reduce` turns them into
+  // the run's result.
   Result<std::vector<double>> clocks(int samples, const tools::Buffer &clocks, size_t count,
                                      const std::function<Status()> &enqueue,
                                      const std::function<double(const std::vector<int64_t> &)> &reduce) const;

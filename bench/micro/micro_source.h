@@ -1,5 +1,6 @@
-// The kernels that nsa_bench_micro times: files of bench/micro/kernels, with constants in front of them and the device
-// library inserted. NVRTC compiles each of these kernels as a program of its own.
+// Makes the source texts of the kernels that nsa_bench_micro times. The text of a kernel consists of definitions of
+// constants and of a file of bench/micro/kernels, in which the included files of the device library are inserted. NVRTC
+// compiles the text of each kernel as a separate program.
 // Thread-safety: micro_source.h has only pure functions.
 #pragma once
 

@@ -1,9 +1,10 @@
-// Assigns each tile of a function an offset in scratch memory, in two steps. The first step merges two values into one
-// buffer if the two values are never alive at the same time and one of them is computed or copied from the other. The
-// first step considers four kinds of pairs: a loop-carried value and its initial or next value, a result of an scf.if
-// and the value that an arm yields for the result, a dot and its accumulator, and a map and an input of the same
-// storage. In the second step, buffers whose lifetimes do not overlap share the same memory. A value that is defined
-// outside of a loop and used in the loop is alive during all iterations of the loop.
+// Assigns each tile of a function an offset in scratch memory. BufferPlan first merges tile values into buffers, and
+// then gives each buffer an offset. Two values are merged into one buffer if the two values are never alive at the same
+// time and one of them is computed or copied from the other. Only four kinds of pairs of values are merged: a
+// loop-carried value and its initial or next value, a result of an scf.if and the value that an arm yields for the
+// result, a dot and its accumulator, and a map and an input of the same storage. Two buffers may have overlapping
+// memory if their lifetimes do not overlap. A value that is defined outside of a loop and used in the loop is alive
+// during all iterations of the loop.
 // Thread-safety: a BufferPlan is owned by one lowering and immutable after `make`.
 #pragma once
 
@@ -25,16 +26,16 @@ namespace nsa::cpu {
 bool isZeroTile(mlir::Value tile);
 
 // Returns the tile.map that computes `tile`, if a tile.dot can apply the map in registers to the sums with which the
-// dot starts. If a tile.dot applies a map in registers, the result of the map needs no memory. There are three
-// conditions, and accumulatorMap returns null if one of the three does not hold. The first condition is that each use
-// of the map's result is the accumulator of a tile.dot. The second condition is that the map reads exactly one matrix,
-// which holds floats and has the storage of the map's result; the other inputs of the map are scalars or hold one value
-// per row. The third condition is that the map uses neither the row number nor the column number.
+// dot starts. If a tile.dot applies a map in registers, the result of the map needs no memory. accumulatorMap returns
+// null if the map's result has no use, or has a use other than as the accumulator of a tile.dot. accumulatorMap also
+// returns null unless the map reads exactly one matrix, and this matrix holds floats and has the storage of the map's
+// result. All other inputs of the map must be scalars or hold one value per row. accumulatorMap also returns null if
+// the map uses the row number or the column number.
 tile::MapOp accumulatorMap(mlir::Value tile);
 
 // Returns the tile in memory from which a tile.dot loads its sums at the start. The tile is the accumulator of the dot
-// or, if accumulatorMap finds a map for the accumulator, the matrix that the map reads. Returns null if the sums of the
-// dot start from zero.
+// or, if accumulatorMap finds a map for the accumulator, the matrix that the map reads. accumulatorSource returns null
+// if the sums of the dot start from zero.
 mlir::Value accumulatorSource(tile::DotOp dot);
 
 // A copy of a whole tile from one offset in scratch memory to another.
@@ -50,8 +51,9 @@ public:
   // to scf.if, scf.for or tile operations.
   static BufferPlan make(mlir::func::FuncOp function, int64_t lanes);
 
-  // Returns whether the plan has a buffer for `tile`. A tile that no operation reads from memory has no buffer. The
-  // functions offsetOf() and storageOf() must not be called for a tile without a buffer.
+  // Returns whether the plan has a buffer for `tile`. A tile of zeros has no buffer if all its uses are accumulators of
+  // a tile.dot. A tile for which accumulatorMap finds a map has no buffer either. The functions offsetOf() and
+  // storageOf() must not be called for a tile without a buffer.
   bool hasBuffer(mlir::Value tile) const { return indices.contains(tile); }
   // The byte offset of the tile in scratch memory, a multiple of 64.
   int64_t offsetOf(mlir::Value tile) const { return offsets[buffer[indices.at(tile)]]; }
@@ -84,8 +86,8 @@ private:
   std::vector<int> buffer;              // by value: the value that stands for its buffer
   std::vector<llvm::BitVector> members; // by buffer: its values
   // `conflicts` and `apart` have one entry per buffer. `conflicts[b]` is the set of values that must not be merged into
-  // buffer b. `apart[b]` is the set of values that may be merged into buffer b. Two buffers must not overlap in memory
-  // if one of them holds a value in the `conflicts` or the `apart` of the other buffer.
+  // buffer b. `apart[b]` is the set of values that may be merged into buffer b, but otherwise must not overlap buffer b
+  // in memory. A buffer that holds a value in `conflicts[b]` or `apart[b]` must not overlap buffer b in memory.
   std::vector<llvm::BitVector> conflicts;
   std::vector<llvm::BitVector> apart;
   std::vector<int64_t> offsets; // by buffer

@@ -1,5 +1,6 @@
 // Lowers tile.reduce and tile.shift for tiles that are stored as panels (see TileStorage.h). A panel is a group of
-// `lanes` rows, and each column of a panel is one vector. Thread-safety: as the CpuBuilder.
+// `lanes` rows, and each column of a panel is one vector.
+// Thread-safety: as the CpuBuilder.
 #pragma once
 
 #include "compiler/cpu/CpuBuilder.h"

@@ -29,12 +29,13 @@ public:
   CpuCodegen &operator=(CpuCodegen &&);
   ~CpuCodegen();
 
-  // `module` is in the LLVM dialect. The functions of the LLVM IR get the attributes of the feature level.
+  // Translates `module`, which is in the LLVM dialect, to LLVM IR. Each function of the LLVM IR gets the feature level
+  // as its attribute target-cpu, and the vector width of the feature level.
   Result<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, llvm::LLVMContext &context) const;
 
   // Runs only two cheap clean-up passes of LLVM, because LowerToCpu has already chosen the vectors, the blocking, the
-  // loops and the addresses. The full O3 pipeline of LLVM takes ten times as long as these two passes and gives the
-  // same inner loops, and its loop unroller doubles the size of the code.
+  // loops and the addresses. The full O3 pipeline of LLVM takes ten times as long as the two clean-up passes and gives
+  // the same inner loops, and the loop unroller of the O3 pipeline doubles the size of the code.
   void optimize(llvm::Module &module) const;
 
   // Compiles the LLVM module to an ELF relocatable object and returns its bytes.

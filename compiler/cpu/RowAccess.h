@@ -24,8 +24,8 @@ struct RowTransfer {
   TileStorage storage;        // the storage of the tile
   mlir::Value tile;           // pointer
   mlir::Value staging;        // pointer; needed when stagingBytes() is not 0
-  // Emits code, at the builder's insertion point, that computes the address of a row of the tile. The argument of
-  // `rowAddress` is the number of the row, an i32.
+  // Emits code, at the builder's insertion point, that computes the address of the row of the tensor that belongs to a
+  // row of the tile. The argument of `rowAddress` is the number of the tile's row, an i32.
   llvm::function_ref<RowAddress(mlir::Value)> rowAddress;
 };
 

@@ -1,10 +1,10 @@
 // Lowers the operations on lists of the best columns (tile.top_create, top_insert, top_next) to loops of vector
-// instructions. Each row of a tile has a list, and the rows are processed in panels of `lanes` rows. Each slot of the
-// lists of a panel is two vectors: the ranks and the column numbers in this slot, one element per row. The best slot is
-// first. The rank of a score is an integer; a higher score has a higher rank (see rankOf). A new column is first
-// compared with the worst slot of the lists, and if no row's list takes the column, this vector comparison is its whole
-// cost. If the new column enters the list of at least one row, a loop over all slots inserts it: the loop swaps the new
-// column with each worse column.
+// instructions. Each row of a tile has a list, and the rows are processed in panels of `lanes` rows. For each panel, a
+// slot of the lists is stored as two vectors with one element per row: a vector of ranks and a vector of column
+// numbers. The best slot is first. The rank of a score is an integer; a higher score has a higher rank (see rankOf). A
+// new column is first compared with the worst slot of the lists, and if no row's list takes the column, this vector
+// comparison is its whole cost. If the new column enters the list of at least one row, a loop over all slots inserts
+// it: the loop swaps the new column with each worse column.
 // Thread-safety: as the CpuBuilder.
 #pragma once
 
@@ -32,8 +32,8 @@ public:
   void next(tile::TopNextOp op, mlir::Value scratch, mlir::Value after, mlir::Value result);
 
 private:
-  // One column for each row of a panel, either a new column or the content of a slot: the vector of ranks and the
-  // vector of column numbers.
+  // An Offer has one column for each row of a panel, as a vector of ranks and a vector of column numbers. An Offer is
+  // either a new column or the content of a slot.
   struct Offer {
     mlir::Value rank, column;
   };

@@ -37,7 +37,7 @@ struct CudaExpression {
 // that emitted code cannot use.
 llvm::StringRef cudaType(mlir::Type type);
 
-// The literal of a constant. For a constant whose type has no literals, the result is std::nullopt.
+// Returns the C++ expression of a constant, or std::nullopt if the constant cannot be written as a C++ expression.
 std::optional<CudaExpression> cudaConstant(mlir::Attribute value);
 
 // Returns the expression `a symbol b`, with brackets around the operands that need brackets.

@@ -14,8 +14,8 @@ class CudaWriter {
 public:
   static constexpr size_t kLineLength = 120;
 
-  // A Scope writes `head {` when it begins and `}tail` when it ends. Lines inside of a Scope are indented by two more
-  // columns.
+  // The constructor of a Scope writes its argument `head` and an opening brace. The destructor writes a closing brace
+  // and the constructor's argument `tail`. Lines inside of a Scope are indented by two more columns.
   class Scope {
   public:
     Scope(CudaWriter &writer, const llvm::Twine &head, llvm::StringRef tail = "");

@@ -52,8 +52,8 @@ private:
   mlir::LogicalResult assignCarried(mlir::scf::ForOp op);
   mlir::LogicalResult emitLoopBody(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring, llvm::StringRef stage);
   mlir::LogicalResult emitPipelinedFor(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring);
-  // Returns the scalars in the loop's body on which the asynchronous copies of an iteration depend, in program order. A
-  // scalar that only the asynchronous copies use is also added to onlyAhead.
+  // Returns the scalars in the loop's body on which the asynchronous copies of an iteration depend, in program order.
+  // If only the asynchronous copies use a scalar, scalarsAhead also adds the scalar to the set onlyAhead.
   llvm::SmallVector<mlir::Operation *> scalarsAhead(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring);
   mlir::LogicalResult emitFetch(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring, llvm::StringRef fetch);
 
@@ -108,13 +108,13 @@ private:
   // Maps each value to its emitted text: the name of a variable, a literal, or an expression that is written at the
   // value's only use.
   llvm::DenseMap<mlir::Value, CudaExpression> values;
-  // Maps a value to a variable that the emitter has already declared for the value. The statement that computes the
-  // value then assigns to the declared variable instead of declaring a new one.
+  // Maps a value to a variable that the emitter has already declared for the value. For each value in `reserved`, the
+  // emitter prints an assignment to the declared variable instead of the declaration of a new variable.
   llvm::DenseMap<mlir::Value, std::string> reserved;
   // Maps each tile.load to its variable in shared memory: a tile, or a ring of tiles.
   llvm::DenseMap<mlir::Operation *, std::string> sharedTiles;
-  // Scalars in the body of a pipelined loop that only the loop's asynchronous copies use. The emitted code computes
-  // these scalars where it starts the copies, some iterations before the iteration that reads the copied tile.
+  // Scalars in the body of a pipelined loop that only the loop's asynchronous copies use. The emitted code computes the
+  // scalars in onlyAhead where it starts a copy, some iterations before the iteration that reads the copied tile.
   llvm::DenseSet<mlir::Operation *> onlyAhead;
   // Asynchronous copies into shared memory that were started and for which no wait has been printed yet.
   llvm::SmallVector<tile::LoadOp> begun;

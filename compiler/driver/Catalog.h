@@ -31,9 +31,9 @@ public:
 
   // Returns the candidates of a request, sorted by predicted time with the fastest first; candidates with equal times
   // are sorted by template name, then by config text. If no template offers a candidate, candidates() returns an error
-  // instead of an empty list. The error gives the reason why one of the templates offers no candidate. The reason comes
-  // from the first template that has every choice named in the request. If no template has every choice named in the
-  // request, the reason comes from the first template.
+  // instead of an empty list. The error says why one of the templates offers no candidate. If there are templates that
+  // have every choice named in the request, the error is about the first of these templates. Otherwise the error is
+  // about the first of all templates.
   Result<std::vector<Selection>> candidates(const CompilerRequest &request) const;
 
 private:

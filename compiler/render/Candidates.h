@@ -29,10 +29,10 @@ struct TemplateCandidate {
   int64_t sharedBytes = 0; // of a hand-scheduled template; 0 for a tile program
 };
 
-// `given` holds the values of the problem and the values of the target. `pinned` holds the choices whose values the
-// caller has already decided. The list of candidates is sorted by ascending cost, then by config text, and is never
-// empty. If no candidate is admissible, the error (kUnsupported) names the template line that excluded the last
-// remaining candidates, and the values in that line.
+// `given` holds the values of the problem and the values of the target. `pinned` fixes values in advance: it maps the
+// names of some of the template's choices to the only values that the candidates may have. The list of candidates is
+// sorted by ascending cost, then by config text, and is never empty. If no candidate is admissible, the error
+// (kUnsupported) names the template line that excluded the last remaining candidates, and the values in that line.
 Result<std::vector<TemplateCandidate>> enumerateCandidates(const TemplateHeader &header, const Values &given,
                                                            const std::map<std::string, std::string> &pinned,
                                                            const ResourceLimits &limits);

@@ -13,8 +13,8 @@
 
 namespace nsa {
 
-// renderTemplate fails if a placeholder has no closing brace or an unknown name. `file` is the file name of the
-// template that errors show.
+// renderTemplate fails if a placeholder has no closing brace or an unknown name. `file` is the template's file name.
+// Errors name this file.
 Result<std::string> renderTemplate(std::string_view text, const std::string &file, const Values &values);
 
 // Replaces each name in the expression by its number, if `values` has a number for the name. The compiler applies

@@ -20,11 +20,11 @@ public:
   using Bytes = std::array<std::byte, 32>;
   Digest();
 
-  // Adds raw bytes. Two calls of `update` give the same digest as one call with both texts, one after the other.
+  // Adds raw bytes. Two calls of `update` give the same digest as one call with the concatenation of both texts.
   Digest &update(std::span<const std::byte> bytes);
   Digest &update(std::string_view text);
-  // Adds one field of a record to the digest: its length (8 bytes, little endian), then its bytes. Because of the
-  // lengths, the fields "ab", "c" have another digest than the fields "a", "bc".
+  // Adds one field of a record to the digest: its length (8 bytes, little endian), then its bytes. Because the length
+  // of each field is part of the digest, the fields "ab", "c" have another digest than the fields "a", "bc".
   Digest &field(std::span<const std::byte> bytes);
   Digest &field(std::string_view text);
 

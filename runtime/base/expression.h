@@ -31,8 +31,8 @@ public:
 
   // Computes the expression from one value for each name, so values.size() must be names().size(). Allocates nothing.
   Result<int64_t> evaluate(std::span<const int64_t> values) const;
-  // Computes the expression from the value that the function `lookup` gives for each name. `lookup` returns false for
-  // an unknown name, which is an error that contains the name.
+  // Computes the expression from the value that the function `lookup` gives for each name. If `lookup` does not know a
+  // name, it returns false, and `evaluate` returns an error that contains the name.
   Result<int64_t> evaluate(const std::function<bool(std::string_view, int64_t &)> &lookup) const;
 
   bool operator==(const Expression &other) const { return source == other.source; }

@@ -68,7 +68,7 @@ struct ViewSlots {
   const void *data = nullptr;                        // nullptr: the tensor is absent
   std::array<int64_t, kMaxCoordinates> strides = {}; // one for each coordinate of the view, in elements
   uint64_t flags = 0;
-  // The block table of a view whose rows lie in pages (runtime/base/manifest.h). nullptr: the view has no pages.
+  // The block table of a view whose rows lie in pages (runtime/base/manifest.h), or nullptr if the view has no pages.
   const int32_t *table = nullptr;
   int64_t tableStride = 0; // from one sequence's row of the table to the next, in elements
   // The extent of the time coordinate of a view [entry, time, head]. 0: the extent is not known or the view has other
@@ -155,9 +155,9 @@ struct KernelCall {
   const ViewSlots &operator[](View view) const { return views[static_cast<size_t>(view)]; }
 };
 
-// The kernels `sequences` and `cache_sequences` write a table of the sequence lengths to device memory. This table of
-// lengths has one row of kSequenceFields int32 for each sequence. The kernel `cache_sequences` adds a second row for
-// each sequence, which describes the sequence's new compressed blocks.
+// The kernels `sequences` and `cache_sequences` write a table of the sequence lengths to device memory. The table of
+// sequence lengths has one row of kSequenceFields int32 for each sequence. The kernel `cache_sequences` adds a second
+// row for each sequence, which describes the sequence's new compressed blocks.
 inline constexpr int64_t kSequenceFields = 8;
 
 } // namespace nsa

@@ -1,6 +1,7 @@
 // Decides how many programs share the keys of one query in each branch of decode (Flash-Decoding): a few queries with
-// one program each do not fill a device. The number of programs (splits) depends only on what the problem key contains,
-// so that all plans with the same stored choice have the same number of splits.
+// one program each do not fill a device. The programs that share the keys of one query are called splits. The number of
+// splits depends only on values in the problem key, so all plans with the same stored choice have the same number of
+// splits.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -14,11 +15,11 @@ namespace nsa {
 // Returns whether several programs share the keys of one query, as they do in a plan of decode with at most 8 queries
 // in each sequence.
 bool sharesKeys(const Spec &spec, const Maxima &maxima);
-// Returns whether a large GPU is full if four programs work on each pair of a query and a kv head. The queries of all
-// sequences are counted.
+// Returns whether four programs for each pair of a query and a kv head would be at least 512 programs, which fill a
+// large GPU. The function counts the queries of all sequences.
 bool hasManyQueries(const Spec &spec, const Maxima &maxima);
-// Returns whether a large GPU is full if four programs work on each tile of 128 rows. A row is a pair of a query and a
-// query head. The rows of all sequences are counted.
+// Returns whether four programs for each tile of 128 rows would be at least 512 programs, which fill a large GPU. A row
+// is a pair of a query and a query head. The function counts the rows of all sequences.
 bool hasManyRows(const Spec &spec, const Maxima &maxima);
 
 // Returns how many selection blocks make one segment of a query's keys. The number of blocks of a segment is 0, or a

@@ -16,10 +16,10 @@ struct LogLimit {
   double seconds = 60;
 };
 
-// Returns a sink that passes lines on to `sink` within the limit. When a warning is held back for the first time in a
-// period of `seconds`, one line says so. After a period with held-back warnings, one line says how many warnings were
-// held back, in front of the next warning of the tag. The clock `now` counts seconds and never goes back. `dropped`
-// counts the lines held back and must outlive the returned sink.
+// Returns a sink that passes on to `sink` all lines except the warnings above `limit`. When a warning is held back for
+// the first time in a period of `seconds`, one line says so. After a period with held-back warnings, one line says how
+// many warnings were held back, in front of the next warning of the tag. The clock `now` counts seconds and never goes
+// back. `dropped` counts the lines held back and must outlive the returned sink.
 Logger::Sink limitLog(Logger::Sink sink, LogLimit limit, std::function<double()> now, std::atomic<uint64_t> &dropped);
 
 } // namespace nsa

@@ -48,7 +48,8 @@ inline constexpr int kManifestVersion = 1;
 // bytes. A tensor map has four dimensions: column, head, time and entry. A box lies within one entry, and has
 // `boxHeads` heads, `boxRows` rows and 128 bytes of columns. In shared memory a box has the 128-byte swizzle
 // (CU_TENSOR_MAP_SWIZZLE_128B). Where a view is absent or cannot have a tensor map (runtime/base/tensor_map.h), all 16
-// slots are 0, and the kernel must read the view without a tensor map. A view whose entry stride is 0 has one entry.
+// slots of the view's tensor map are 0, and the kernel must read the view without a tensor map. A view whose entry
+// stride is 0 has one entry.
 struct ManifestParam {
   enum class Kind { kView, kI32, kI64, kF32, kMap };
   static constexpr int kMapSlots = 16;

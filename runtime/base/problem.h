@@ -1,7 +1,7 @@
 // Turns a spec into a problem, the canonical key under which choices are stored. A Problem holds only what can change
 // which kernel is best: the values that are compiled in, and batch and lengths rounded up to powers of two (buckets).
-// The buckets of a problem choose a kernel; they are never compiled in. Both the key text and the comparison of two
-// problems are made from one list of the problem's values.
+// The buckets of a problem choose a kernel; they are never compiled in. Problem::key() and operator== use the same
+// values: the operator, `fixed` and `buckets`.
 // Thread-safety: values.
 #pragma once
 
@@ -54,9 +54,9 @@ struct Spec {
   int32_t vDim = 0;
   int32_t window = 512; // tokens, the query's own included
   // The scale of scores; 0 means 1/sqrt(qk_dim). The scale is limited because kernels subtract the largest score from
-  // each score in fp32. At a score of 2^32 the rounding error of this difference reaches 2^8, and the power 2^256 that
-  // a kernel computes from such a difference overflows fp32. At the greatest scale of 65536, scores stay below 2^32 as
-  // long as the product of a query and a key is at most 2^14.
+  // each score in fp32. For scores of 2^32 the rounding error of the difference between two scores reaches 2^8. A
+  // kernel that computes 2 to the power of the difference can then compute 2^256, which overflows fp32. At the greatest
+  // scale of 65536, scores stay below 2^32 as long as the product of a query and a key is at most 2^14.
   static constexpr float kMostScale = 65536;
   float scale = 0;
   int32_t cmpBlock = 32; // tokens

@@ -25,9 +25,10 @@ struct HelperThreads {
   std::function<void()> begin{}; // called first on each new thread, never on the caller; may be empty
 };
 
-// Calls work(0) to work(count - 1), which return Status, and begins these calls in ascending order. At most `threads`
-// threads call `work`, and the calling thread is one of them. After a failed call of `work` no further call begins.
-// runAtOnce returns the error of the lowest failing index, so the error is the same in every run.
+// Calls `work`, which returns a Status, with each number from 0 to count - 1. The calls begin in ascending order of the
+// numbers. At most `threads` threads call `work`, and the calling thread is one of them. After a failed call of `work`
+// no further call begins. runAtOnce returns the error of the call with the lowest number among the failed calls, so
+// that the error is the same in every run.
 template <typename Work>
 Status runAtOnce(size_t count, size_t threads, const HelperThreads &helpers, const Work &work) {
   std::vector<Status> results(count);

@@ -1,5 +1,5 @@
-// Describes a tensor map, by which the copy engine of a GPU reads a view, and says whether a view can have one.
-// runtime/base/manifest.h says how kernels receive tensor maps.
+// Describes a tensor map, by which the copy engine of a GPU reads a view, and says whether a view can have a tensor
+// map. runtime/base/manifest.h says how kernels receive tensor maps.
 // Thread-safety: values and pure functions.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace nsa {
 
-// What a tensor map describes: the memory of a view [entry, time, head]. The strides of a TensorMapShape are in
-// elements.
+// The memory of a view with the dimensions [entry, time, head], as a tensor map describes it. The strides of a
+// TensorMapShape are in elements.
 struct TensorMapShape {
   const void *data = nullptr;
   DType dtype = DType::kBf16;

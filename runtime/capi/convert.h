@@ -14,18 +14,17 @@
 namespace nsa::capi {
 
 // nsa_tuned_callback receives the engine's handle from `*self`. The caller must store the handle in `*self` before it
-// gives the handle to the host. The engine does not call nsa_tuned_callback earlier, because only a plan of the host
-// can start a tuning.
+// gives the handle to the host. Before the host has the handle, the engine does not call nsa_tuned_callback, because
+// only a plan of the host can start a tuning.
 Status convert(const nsa_engine_options *options, std::shared_ptr<nsa_engine *> self, EngineOptions &result);
 Status convert(const nsa_plan_options *options, bool &compares);
 Status convert(const nsa_spec *spec, Spec &result);
-// A max_tokens_q of 0 becomes max_batch * max_seqlen_q, and in the packed layout at most 2^31 - 1. `spec` says which
-// layout a call has.
+// A max_tokens_q of 0 becomes max_batch * max_seqlen_q, and in the packed layout at most 2^31 - 1. `spec` says whether
+// calls of the plan have the packed layout.
 Status convert(const nsa_maxima *maxima, const Spec &spec, Maxima &result);
 Status convert(const nsa_binding *bindings, size_t count, Bindings &result);
 
-// Returns the struct of the C ABI for a Spec or for Maxima of the engine. The engine passes these structs to the host's
-// nsa_tuned_callback.
+// Converts the engine's Spec or Maxima to the struct of the C ABI that the host's nsa_tuned_callback receives.
 nsa_spec convert(const Spec &spec);
 nsa_maxima convert(const Maxima &maxima);
 

@@ -64,8 +64,8 @@ private:
   bool hasContext() const; // whether any part of the process has a context
   void startBeside();
   void finish(Status status);
-  // Waits until the CUDA context, the stream, the status words and the timer exist. `ready` returns ok, or the error
-  // with which their creation failed. In the child of a fork `ready` returns at once, because the thread that makes the
+  // Waits until the CUDA context, the stream, the status words and the timer exist. If one of them could not be
+  // created, `ready` returns the error. In the child of a fork `ready` does not wait, because the thread that makes the
   // context does not exist in the child.
   Status ready() const;
 

@@ -1,6 +1,6 @@
 // A LaunchClock that uses CUDA events.
 // Ownership: the clock borrows the context.
-// Thread-safety: one thread at a time.
+// Thread-safety: one thread at a time may use an EventClock.
 #pragma once
 
 #include "runtime/cuda/context.h"

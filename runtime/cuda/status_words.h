@@ -19,7 +19,7 @@ public:
   explicit StatusWords(const PrimaryContext &context) : context(context) {}
   ~StatusWords();
 
-  // Returns a status word that is zero. `acquire` adds a slab when no status word is free.
+  // Returns a status word that is zero. `acquire` allocates a further slab of status words when no status word is free.
   Result<int32_t *> acquire();
   void release(int32_t *word);
   Status addSlab();

@@ -40,7 +40,7 @@ public:
   // aligned.
   int64_t stride(TensorName name, int axis) const;
 
-  // Makes the error of a tensor that breaks a rule. The error names the tensor and `aspect` as its field: for the
+  // Returns the error for a tensor that breaks a rule. The error names the tensor and `aspect` as its field: for the
   // tensor "q" and the aspect ".shape", the field is "q.shape".
   static Status broken(TensorName name, const char *aspect, std::string value, std::string rule, std::string hint = "");
   static std::string shapeText(const Tensor &tensor);

@@ -1,6 +1,6 @@
 // Checks the tensors of the cache in a call of `decode`: the number of tokens of each sequence, the table of its pages,
 // and the extents of the tensors that hold keys and values (pools).
-// Ownership: a CacheChecker borrows everything that it is made with.
+// Ownership: a CacheChecker borrows the objects that its constructor receives.
 // Thread-safety: a CacheChecker belongs to one call; checking allocates only on an error.
 #pragma once
 
@@ -21,7 +21,7 @@ public:
 
   // Checks whether CACHE_SEQLENS and BLOCK_TABLE are bound where they must be. CACHE_SEQLENS and BLOCK_TABLE are not in
   // the list of operands (operandsOf), so the check of the operands does not include them. `names` returns a bit mask
-  // in which the bit of CACHE_SEQLENS is set. If the cache has pages, the bit of BLOCK_TABLE is also set.
+  // of the tensor names CACHE_SEQLENS and, if the cache has pages, BLOCK_TABLE.
   Status checkPresence() const;
   uint64_t names() const;
 
@@ -31,7 +31,7 @@ public:
   Status checkLengths();
   // Checks the leading dimensions of a tensor of the cache: [batch, rows of a sequence], or [pages, rows of a page].
   // `checkLead` must be called in the order of the operands, because the later tensors must have as many rows or pages
-  // as the first one.
+  // as the first tensor.
   Status checkLead(const TensorName &name, Lead lead);
   // Adds the block table to a view whose rows lie in pages.
   void addTable(Lead lead, ViewSlots &slots) const;

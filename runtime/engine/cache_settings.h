@@ -10,8 +10,8 @@
 
 namespace nsa {
 
-// Splits a text such as the option cache_packs or cache_keys at ':' into the names of files. The error of a bad list
-// names the option, whose name is `field`.
+// Splits a text such as the option cache_packs or cache_keys at ':' into the names of files. `field` is the name of the
+// option, which the error of a malformed list states.
 Result<std::vector<std::string>> splitPaths(const std::string &field, const std::string &text);
 // Returns the paths of all *.nsapack files of a folder, ordered by name. packsIn returns no path when the folder does
 // not exist.
@@ -19,8 +19,9 @@ std::vector<std::string> packsIn(const std::string &folder);
 // Returns the folder where packs are installed: ../share/nsa/packs, seen from the folder of this library.
 std::string installedPackFolder();
 
-// Returns the cache settings of resolved options. The error of a bad setting names the option. A key file that cannot
-// be used is an error where a signature is required. Where no signature is required, cacheSettings adds a line to
+// Returns the settings of the kernel cache that the options give. `options` must be resolved options. The error of an
+// invalid setting names the option. If a key file cannot be used and a signature is required, settingsOf returns an
+// error. If a key file cannot be used and no signature is required, settingsOf adds a line about the key file to
 // `warnings`.
 Result<CacheSettings> settingsOf(const EngineOptions &options, std::vector<std::string> &warnings);
 

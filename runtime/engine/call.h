@@ -14,7 +14,7 @@
 namespace nsa {
 
 // The data that all calls of one plan share: the spec and the maxima that every call must obey, and the scalar kernel
-// arguments that do not depend on tensors. A plan computes its CallRules once.
+// arguments that do not depend on tensors. The CallRules of a plan are computed once, when the plan is made.
 struct CallRules {
   CallRules() = default;
   CallRules(const Spec &spec, const Maxima &maxima);
@@ -26,8 +26,8 @@ struct CallRules {
 
 // The tensors, scalars and sizes of one call that prepareCall has checked, as kernels receive them.
 struct Call {
-  // The tensors, indexed by TensorName. If the caller bound the tensor K and did not bind K_WIN, the entry for K_WIN is
-  // the tensor K.
+  // The tensors, indexed by TensorName. If the caller bound the tensor K and did not bind the tensor K_WIN, the element
+  // of `tensors` for K_WIN is the tensor K.
   SparseViews<kTensorNames> tensors;
   ScalarSlots scalars = {}; // as in CallRules, and complete
   GridSizes sizes;

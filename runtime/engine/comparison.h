@@ -1,7 +1,7 @@
 // Compares the result of each kernel that was chosen among several candidates with the result of the kernel that
 // defines its operator (the tile program with its first configuration), on the same inputs. A comparison is for
 // debugging: a run that compares waits for its kernels and copies their results to the host.
-// Ownership: a Comparison borrows all that it is made with.
+// Ownership: a Comparison borrows all arguments of its constructor.
 // Thread-safety: a Comparison belongs to one run.
 #pragma once
 
@@ -17,17 +17,18 @@
 
 namespace nsa {
 
-// The defining kernels of a plan, indexed by Role. The defining kernel of an operator is the operator's tile program
-// with its first configuration. The pointer of a Role is null if the kernel with this Role is not compared.
+// The kernels with whose results a plan compares the results of its own kernels. The kernel that defines an operator is
+// the operator's tile program with its first configuration. `kernels` has one pointer for each Role of a kernel in a
+// plan; the pointer is null if the plan's kernel with this Role is not compared.
 struct Definitions {
   std::array<std::shared_ptr<const KernelCore>, kRoles> kernels;
 
   size_t workspaceBytes() const;
 };
 
-// Returns whether the result of a step's kernel can be compared with the result of a defining kernel. Kernels that
-// exist only within decode cannot be compared, because each of these kernels computes only a part of a result. The
-// compression kernel of decode cannot be compared, because it writes into the cache.
+// Returns whether the result of a step's kernel can be compared with the result of the kernel that defines its
+// operator. Kernels that exist only within decode cannot be compared, because each of these kernels computes only a
+// part of a result. The compression kernel of decode cannot be compared, because it writes into the cache.
 bool isComparable(Operator whole, const Step &step);
 
 class Comparison {
@@ -37,8 +38,9 @@ public:
       : device(device), rules(rules), layout(layout), definitions(definitions), workspace(workspace) {}
 
   // Compares the outputs of the kernel `own`, which was launched with the arguments `call`, with the outputs of the
-  // kernel that defines the operator of `own`. `role` is the Role of `own`. `add` runs `own` once more and then the
-  // defining kernel, each with its own memory for outputs, and adds the differences between the outputs to the report.
+  // kernel that defines the operator of `own`. `role` is the Role that the kernel `own` has in the plan. `add` launches
+  // `own` once more, and then the kernel that defines the operator. The two launches write to separate memory, and
+  // `add` adds the differences between their outputs to the report.
   Status add(Role role, const LoadedKernel &own, const KernelCall &call, const void *statusWord, void *stream);
   // Returns JSON: for each part of the plan its kernels, and the errors over all launches of the part.
   std::string report() const;
@@ -71,7 +73,8 @@ private:
   std::array<Errors, kRoles> errors;
 };
 
-// The data that a plan keeps from one run to the next when its runs compare kernels with their defining kernels.
+// The data that a plan keeps from one run to the next if its runs compare kernels with the kernels that define their
+// operators.
 // Thread-safety: a thread reads or writes `report` only while it holds `mutex`.
 struct ComparisonState {
   std::shared_ptr<const Definitions> definitions;

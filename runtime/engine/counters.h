@@ -23,7 +23,8 @@ struct Counters {
   std::atomic<uint64_t> kernelsMeasured{0};
   std::atomic<uint64_t> kernelsRejected{0};
   std::atomic<uint64_t> kernelsLoaded{0};
-  // How many kernels were used as fallbacks, counted by FallbackStep. The element of kCpu counts engines, not kernels.
+  // How many kernels were used as fallbacks, with one counter for each FallbackStep. The counter of the step kCpu
+  // counts engines instead of kernels: it is 1 if the engine runs on the CPU because it could not open a GPU.
   std::array<std::atomic<uint64_t>, kFallbackSteps> fallbacks{};
   std::atomic<uint64_t> backgroundPending{0}; // goes down when a tuning ends
   std::atomic<uint64_t> backgroundDone{0};

@@ -24,7 +24,8 @@ public:
 
   // `part` is a spec of decode, except that its field `op` is the operator of the candidate kernel. If the tensors for
   // all sequences of `maxima` do not fit into `mostBytes`, the trial has fewer sequences. A trial with fewer sequences
-  // still launches the kernels, with the same number of splits, that a plan for all sequences of `maxima` launches.
+  // still launches the kernels of a plan for all sequences of `maxima`, and as many programs share the keys of a query
+  // as in a plan for all sequences of `maxima`.
   static Result<std::unique_ptr<Trial>> make(Device &device, const Spec &part, const Maxima &maxima, uint64_t seed,
                                              double mostBytes, const Serve &serve);
 

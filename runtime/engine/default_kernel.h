@@ -19,7 +19,8 @@ struct DefaultKernelCallbacks {
 };
 
 // Tries `candidates` in their order. After three failed candidates of one template, makeDefaultKernel tries no further
-// candidate of the template. If every tried candidate fails, makeDefaultKernel returns the error of the first one.
+// candidate of the template. If every tried candidate fails, makeDefaultKernel returns the error of the first
+// candidate.
 Status makeDefaultKernel(const CompilerLibrary &library, CompileRequest request,
                          const std::vector<Candidate> &candidates, const DefaultKernelCallbacks &callbacks);
 

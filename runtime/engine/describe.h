@@ -40,8 +40,8 @@ std::string describeTuning(const TuningDescription &tuning);
 // describeTuningElsewhere returns lacks the fields that only the caller that tuned can know, such as the seed.
 std::string describeTuningElsewhere(const StoredChoice &choice, double milliseconds);
 
-// Says which kind of kernel computes a part of an operator. For some parts, the lengths decide between two kinds of
-// kernel, such as dense attention and attention to selected blocks.
+// Says which kind of kernel computes a part of an operator. For some parts of an operator, the lengths decide between
+// two kinds of kernel, such as dense attention and attention to selected blocks.
 struct RouteDescription {
   std::string part{};    // roleName
   std::string name{};    // name of the way; "" where there is only one

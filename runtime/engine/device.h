@@ -74,9 +74,10 @@ public:
   virtual int64_t multiprocessors() const = 0;
 
   // Returns a status word: kDeviceStatusWords integers in which a kernel reports lengths that break a rule. A status
-  // word begins as zeros, and host and device address the same memory. The CPU device returns nullptr, because plans of
-  // the CPU check lengths on the host. The device allocates status words in slabs, many words at a time. While the
-  // first slab has a free status word, acquireStatusWord allocates nothing and may be called during a stream capture.
+  // word begins as zeros, and host and device address the same memory. On the CPU device acquireStatusWord returns
+  // nullptr, because nsa_run checks the lengths of a CPU call on the host. The device allocates status words in slabs,
+  // many words at a time. While the first slab has a free status word, acquireStatusWord allocates nothing and may be
+  // called during a stream capture.
   virtual Result<int32_t *> acquireStatusWord() { return nullptr; }
   virtual void releaseStatusWord(int32_t *word) {}
   // Waits for `stream`, then reads the status word and clears it.

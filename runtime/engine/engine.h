@@ -67,7 +67,8 @@ private:
   Status openDevice();
   Status openCpu();
   Result<std::shared_ptr<const PlanCore>> make(const Spec &spec, const Maxima &maxima);
-  // Tunes the kernels of a plan in the background, and puts a plan core with the fastest kernels into the map of plans.
+  // Tunes the kernels of a plan in the background. Afterwards tuneMeanwhile puts a new PlanCore, which has the fastest
+  // kernels, into the map of plans.
   Status tuneMeanwhile(const BackgroundTuner::Job &job, const BackgroundTuner::StopSignal &stop, bool &better);
   // Returns whether a gate override of the engine replaces the tensor GATES in calls of this spec.
   bool overridesGates(const Spec &spec) const { return gateOverride && gateOverride->concerns(spec); }

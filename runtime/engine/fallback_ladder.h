@@ -69,10 +69,12 @@ struct LadderRequest {
 };
 
 // Returns the choices whose kernels can be used for the request, the best first. rankFallbacks sorts the choices by
-// five criteria. The first criterion is FallbackStep. The second criterion applies to the step kArchitecture only: the
-// newer architecture comes first. Third, measured choices come before choices that were not measured. Fourth, the
-// choice with the smaller `distance` comes first. Fifth, the choice for the longer lengths comes first. `choices` must
-// be in the order of the layers of KernelCache.
+// five criteria. The first criterion is FallbackStep. The second criterion applies only to two choices of the step
+// kArchitecture: the choice for the newer architecture comes first. By the third criterion of rankFallbacks, measured
+// choices come before choices that were not measured. By the fourth criterion of rankFallbacks, the choice with the
+// smaller `distance` comes first. By the fifth criterion of rankFallbacks, the choice for the longer lengths comes
+// first. The array `choices` must contain first the choices of the database, and then the choices of the packs in the
+// order in which the engine searches the packs.
 std::vector<Rung> rankFallbacks(const LadderRequest &request, const std::vector<ChoiceSummary> &choices);
 
 // Returns the choice with the smallest distance from the request's problem, for messages. It is possible that the

@@ -39,7 +39,8 @@ public:
     int layer = 0; // the layer of the choice, as in ChoiceSummary: 0 is the database, and the packs follow from 1 on
   };
 
-  // Opens no file. The first put or lease makes the database when it is missing; lookups make no file.
+  // Opens no file. If the database is missing, the first call that writes into it or takes a lease creates it. Lookups
+  // create no file.
   KernelCache(CacheSettings settings, Logger logger);
 
   // Finds a choice in this order: a tuned choice of the database, a tuned choice of a pack, an untuned choice of the
@@ -52,17 +53,17 @@ public:
   // nothing was stored. A caller may ignore the error of `put`, because `put` has logged a warning.
   Status put(const StoredKernel &kernel, const StoredChoice *choice);
 
-  // Lists the choices for an operator's problems on all devices: those of the database (layer 0), then those of each
-  // pack. The choices of a layer are in ascending order of problem and device. A ChoiceSummary has neither the
-  // measurements of the choice nor the binary of its kernel. Each call of choicesOf reads the rows again and creates no
-  // file. choicesOf returns an empty list if neither the database nor a pack can be read.
+  // Lists the choices for an operator's problems on all devices: first the choices of the database (layer 0), then the
+  // choices of each pack. The choices of a layer are in ascending order of problem and device. A ChoiceSummary has
+  // neither the measurements of the choice nor the binary of its kernel. Each call of choicesOf reads the rows again
+  // and creates no file. choicesOf returns an empty list if neither the database nor a pack can be read.
   std::vector<ChoiceSummary> choicesOf(const std::string &op);
   // Returns the kernel with this digest of its content, from the database or from a pack. `kernelOf` makes no file.
   std::optional<StoredKernel> kernelOf(const std::string &content);
 
-  // Returns the measured threshold with this name. If the database and a pack both have this threshold, findRoute
-  // returns the threshold of the database. findRoute returns nullopt if neither the database nor a pack has this
-  // threshold. A threshold may also have the value "never" (StoredRoute::kNever).
+  // Returns the measured threshold with this name. If the database and a pack both have a threshold with this name,
+  // findRoute returns the threshold of the database. If neither the database nor a pack has a threshold with this name,
+  // findRoute returns nullopt. A threshold may also have the value "never" (StoredRoute::kNever).
   std::optional<StoredRoute> findRoute(const std::string &family, const std::string &device, const std::string &name);
   // Stores a threshold. The error of putRoute says why the threshold was not stored.
   Status putRoute(const StoredRoute &route);
@@ -91,11 +92,12 @@ private:
   bool isOpen() const;
   bool isMissing() const; // whether there is no database yet, so that each lookup in it is a miss
   std::unique_ptr<KernelStore> openToRead(std::string &trouble) const; // nullptr: the engine works without a store
-  // Returns the open database. If the database is not open, opens it read-only, moves it into `own` and returns it.
-  // Returns nullptr if the engine has no database.
+  // Returns the open database. If the database is not open, `look` opens it read-only and stores the opened database in
+  // `own`. `look` returns nullptr if there is no database.
   KernelStore *look(std::unique_ptr<KernelStore> &own);
-  // Logs a warning if a write into the database failed or met damaged rows. Returns ok if the database contains what
-  // was written.
+  // Logs a warning if a write into the database failed or met damaged rows. `status` is the result of the write.
+  // `written` returns an error if the write failed, or if it reached only a store in memory that replaces the database
+  // file.
   Status written(const KernelStore &into, Status status);
   std::optional<Hit> findIn(KernelStore *from, const std::string &problem, const std::string &device);
   std::optional<StoredKernel> kernelFrom(KernelStore *from, const std::string &content);

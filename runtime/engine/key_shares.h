@@ -16,7 +16,8 @@ namespace nsa {
 
 class KeyShares {
 public:
-  // The most partial results for one head of one query: one result for each program that shares its keys.
+  // The greatest number of partial results for one query and query head. In each of the three branches, every program
+  // that shares the keys of the query computes one partial result.
   static constexpr int64_t kSlots = 3 * KeySplits::kMost;
 
   KeyShares() = default;

@@ -1,5 +1,5 @@
 // Measures how long each launch of one run takes.
-// Thread-safety: one thread at a time.
+// Thread-safety: one thread at a time may use a LaunchClock.
 #pragma once
 
 #include "runtime/base/status.h"

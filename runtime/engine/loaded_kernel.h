@@ -28,7 +28,7 @@ public:
   using Slots = std::array<uint64_t, kMaxSlots>;
   // Fills the slots of all arguments. fillArguments fails when a view has pages and the kernel was compiled without
   // pages, or the other way round. If a view cannot have a tensor map, all 16 slots of the tensor map are set to 0. The
-  // slots after the last argument are also set to 0, up to a multiple of 16 slots (ManifestParam::kMapSlots).
+  // unused slots after the last argument, up to the next multiple of 16 slots (ManifestParam::kMapSlots), are set to 0.
   Status fillArguments(const KernelCall &call, const void *statusWord, Slots &slots) const;
   // Computes the grid. If the device cannot launch a grid of this size, `grid` returns the error kUnsupported, whose
   // message names the axis and the formula.

@@ -1,6 +1,6 @@
 // Checks the paths that the host sets in the options or that environment variables contain. Each path is checked when
-// an engine opens, so that a mistyped path is an error at once. A file that is read must exist. A file that is written
-// must exist, or it must be possible to make it.
+// an engine opens, so that a mistyped path is an error at once. A file or folder that the engine only reads must exist.
+// A file or folder that the engine writes must exist, or the engine must be able to create it.
 // Thread-safety: a pure function of its argument and the file system.
 #pragma once
 

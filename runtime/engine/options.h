@@ -53,8 +53,8 @@ struct EngineOptions {
   Logger::Sink log; // unset: lines on stderr
   std::optional<LogLevel> logLevel;
   int logLimit = 0; // warnings of one tag in a minute; -1: no limit
-  // A callback of the host. The tuning thread calls the callback when a new plan for this spec and these maxima would
-  // have a better kernel than the earlier plans.
+  // A callback of the host. The tuning thread calls `tuned` with the spec and the maxima of a plan when a new plan with
+  // the same spec and maxima would have a better kernel.
   std::function<void(const Spec &spec, const Maxima &maxima)> tuned;
 
   using Environment = std::function<const char *(const char *name)>; // nullptr: not set

@@ -47,23 +47,24 @@ struct Step {
   Spec spec;
   Maxima maxima;
 };
-// Shortcuts that do not change the result. A branch of nsa can be computed as dense attention if, at every length that
-// the maxima allow, all blocks are selected or all keys are in the window.
+// Shortcuts of the operators nsa and decode, which do not change the result. The branch sel can be computed as dense
+// attention if every block is selected at every length that the maxima allow. The branch win can be computed as dense
+// attention if every key is in the window at every length that the maxima allow.
 enum Route : uint8_t { kSelIsDense = 1, kWinIsDense = 2 };
-// Returns a bit mask of Route: the shortcuts that the maxima allow. Whether a shortcut is allowed depends on the exact
-// maxima. A plan's key has only the maxima rounded up to powers of two, so the shortcuts are a separate field of the
-// plan's key.
+// Returns the shortcuts that may be taken with the given maxima, as a bit mask of Route. Whether a shortcut may be
+// taken depends on the exact maxima, but a plan key has only maxima that are rounded up to powers of two. The plan key
+// therefore has a separate field for the shortcuts.
 uint8_t routesOf(const Spec &spec, const Maxima &maxima);
-// Returns the steps of an operator in the order of their launches. Without the parameter `routes`, stepsOf takes all
-// shortcuts that the maxima allow.
+// Returns the steps of an operator in the order of their launches. `routes` is a bit mask of the shortcuts that are
+// taken. The function stepsOf without `routes` takes every shortcut that may be taken with the given maxima.
 std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima);
 std::vector<Step> stepsOf(const Spec &spec, const Maxima &maxima, uint8_t routes);
 
 using RoleKernels = std::array<const LoadedKernel *, kRoles>; // null: the operator has no such kernel
 
-// The offsets in bytes of the arrays in a plan's workspace. nsa processes its queries in chunks, so that the outputs of
-// the branches are bounded at any length. The arrays of the workspace that do not belong to a chunk grow linearly with
-// the number of tokens.
+// The offsets in bytes of the arrays in a plan's workspace. nsa processes its queries in chunks, so that the size of
+// the arrays for the outputs of the branches has a limit at any length. The arrays for compressed rows are not divided
+// into chunks, and their size grows linearly with the number of tokens.
 struct WorkspaceLayout {
   WorkspaceLayout() = default;
   WorkspaceLayout(const Spec &spec, const Maxima &maxima, const RoleKernels &kernels, bool isGpu);
@@ -71,8 +72,8 @@ struct WorkspaceLayout {
   Status check(const Maxima &maxima) const;
 
   // Enlarges the workspace for a plan that compares its kernels with the kernels that define the operators
-  // (comparison.h): by memory for second outputs of the plan's kernels, and for the outputs and the scratch of the
-  // defining kernels.
+  // (comparison.h). The comparison needs memory for a second output of a kernel of the plan, for the output of a
+  // defining kernel, and for the scratch of a defining kernel (`definitionBytes`).
   void addComparison(const Spec &spec, const Maxima &maxima, size_t definitionBytes);
 
   static constexpr size_t kMostBytes = size_t{1} << 62; // a size that reaches this is stored as this

@@ -4,8 +4,8 @@
 // how each kernel was found or made.
 // Ownership: plan cores belong to the engine and live as long as the engine. Plans belong to the engine's pool, and the
 // engine outlives them.
-// Thread-safety: a plan is immutable while held, except for its status word; all functions may be called by many
-// threads at once.
+// Thread-safety: all functions may be called by many threads at once. While a caller holds a plan, the kernels, the
+// rules and the workspace layout of the plan do not change.
 #pragma once
 
 #include "runtime/engine/fallback_ladder.h"
@@ -68,8 +68,8 @@ public:
   Status run(const Bindings &bindings, void *workspace, size_t workspaceBytes, void *stream) const {
     return run(bindings, workspace, workspaceBytes, stream, nullptr);
   }
-  // runTimed is `run`, but waits and returns how long each part of the operator took, in the order of the parts' first
-  // launches.
+  // runTimed runs the operator as `run` does, but waits until the run has ended. runTimed returns how long each part of
+  // the operator took, in the order of the parts' first launches.
   struct PartTime {
     std::string_view name; // roleName
     int launches = 0;

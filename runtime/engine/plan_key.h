@@ -29,9 +29,9 @@ struct PlanKey {
   // The spec and the maxima must have passed validate().
   static PlanKey make(const Spec &spec, const Maxima &maxima) {
     uint32_t fields = fieldsOf(spec.op);
-    // In some plans of decode, several programs of a grid share the keys of a query (sharesKeys). The kernels of such a
-    // plan depend neither on the layout nor on routesOf (pipeline.h). If such a plan has the branch sel, a single
-    // kernel computes the branches sel and win, even if win is off.
+    // In some plans of decode, several programs of a grid share the keys of a query (sharesKeys). The kernels of a plan
+    // that shares keys depend neither on the layout nor on routesOf (pipeline.h). If a plan that shares keys has the
+    // branch sel, it uses the kernel that can compute both sel and win, even if the branch win is off.
     const bool shares = sharesKeys(spec, maxima);
     const bool isJoined = shares && spec.hasBranch(kBranchSel);
     const int64_t window = isJoined && !spec.hasBranch(kBranchWin) ? maxima.seqlenK : spec.window;

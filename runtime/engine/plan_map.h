@@ -1,9 +1,9 @@
 // A hash table from plan keys to plan cores (the kernels of a plan in the order of their launches). A lookup takes no
 // lock and writes no shared memory, so lookups by many threads do not slow each other. No entry of the table is ever
 // removed.
-// Ownership: a PlanMap keeps every core until the PlanMap is destroyed, so that plans may point to cores without
-// counting references. A PlanMap has one core for each plan key and one core for each explicit tuning. The number of
-// plan keys is limited, because plan keys contain lengths that are rounded up to powers of two.
+// Ownership: a PlanMap keeps every plan core until the PlanMap is destroyed, so that plans may point to plan cores
+// without counting references. A plan core is added for each new plan key, and for each later tuning of a plan's
+// kernels. The number of plan keys is limited, because plan keys contain lengths that are rounded up to powers of two.
 // Thread-safety: all functions may be called by many threads at once.
 #pragma once
 
@@ -25,8 +25,8 @@ public:
 
   // Returns the plan core that is stored for a plan key, or nullptr if no plan core is stored for the key.
   const PlanCore *find(const PlanKey &key) const;
-  // Stores a plan core for a plan key. The new core replaces an older core of the same key, and the older core stays
-  // valid.
+  // Stores a plan core for a plan key. If the key already has a plan core, the new plan core replaces it in lookups,
+  // and the older plan core stays valid.
   const PlanCore *put(const PlanKey &key, std::shared_ptr<const PlanCore> core);
 
 private:

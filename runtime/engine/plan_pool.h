@@ -27,9 +27,10 @@ public:
   // Returns a plan to the pool. The result is true if the pool is closed and `plan` was the last plan that a caller
   // held.
   bool giveBack(Plan *plan);
-  // Closes the pool: no plan may be taken from a closed pool. `close` returns true if no caller holds a plan; otherwise
-  // the giveBack of the last held plan returns true. The caller to which `close` or `giveBack` returns true must
-  // destroy the pool. When `close` or `giveBack` returns true, no other thread uses the pool.
+  // Closes the pool: no plan may be taken from a closed pool. If no caller holds a plan, `close` returns true.
+  // Otherwise `close` returns false, and later the `giveBack` of the last held plan returns true. The caller to which
+  // `close` or `giveBack` returns true must destroy the pool. When `close` or `giveBack` returns true, no other thread
+  // uses the pool.
   bool close();
 
 private:

@@ -5,8 +5,8 @@
 // The engine opens the file of the record for each write and closes it afterwards, because a user may move the file at
 // any time, and a host may close all its file descriptors. The permissions of a new file follow the process's umask. A
 // plan record contains no code, so the owners and permissions of its folders are not checked. Another user could put a
-// link under the name of the record, so a symbolic link is not followed, and the record must be a regular file with one
-// hard link that belongs to this user or to root.
+// link under the name of the record. The engine therefore does not follow a symbolic link, and accepts only a regular
+// file with one hard link that belongs to this user or to root.
 // Thread-safety: all functions may be called by many threads at once. A PlanRecord belongs to one process; the child of
 // a fork opens the file with a new PlanRecord.
 #pragma once
@@ -30,8 +30,9 @@ public:
   static Result<std::unique_ptr<PlanRecord>> open(const std::string &source, const std::string &path);
 
   // Appends the plan's line to the record. Plans with the same plan key (plan_key.h) have the same kernels, so a
-  // PlanRecord appends only the line of the first such plan. A line that cannot be written waits for the next call; the
-  // error says why the line was not written, and how many lines wait.
+  // PlanRecord appends only the line of the first such plan. If a line cannot be written, it stays in memory, and the
+  // next call of `add` or `flush` tries again. The error says why the line was not written, and how many lines wait in
+  // memory.
   Status add(const Spec &spec, const Maxima &maxima);
   // Writes the lines that wait.
   Status flush();

@@ -76,8 +76,8 @@ public:
   // ends early once `stop` returns true. tuneMeanwhile compiles on the calling thread alone, because the host needs the
   // rest of the cores.
   Result<std::shared_ptr<const KernelCore>> tuneMeanwhile(const Step &step, const std::function<bool()> &stop);
-  // Compiles the kernel that defines the operator: the tile program with its first configuration. The defining kernel
-  // is not stored.
+  // Compiles the kernel that defines the results of the operator of `step`: the tile program with the first
+  // configuration in the compiler's list that compiles. `define` does not store the kernel in the database.
   Result<std::shared_ptr<const KernelCore>> define(const Step &step);
   // Returns the name under which choices for this device are stored.
   const std::string &choiceKey() const { return choiceDevice; }
@@ -105,7 +105,8 @@ private:
   std::shared_ptr<const KernelCore> load(Search &search, const KernelCache::Hit &hit, Manifest manifest);
   std::shared_ptr<const KernelCore> refuse(Search &search, const Status &status) const; // always returns null
   bool isSuperseded(const Manifest &manifest);
-  // Returns whether a kernel of another compiler revision is used now and compiled again in the background.
+  // Returns true if another compiler revision made the kernel and `search.waits` is false: the kernel is then used at
+  // once, and compiled again in the background.
   bool isOutdated(Search &search, const Manifest &manifest);
   // `find` stores in `search.superseded` a usable kernel that another compiler revision made. `remake` compiles the
   // kernel in `search.superseded` again. If several callers of `remake` need the same kernel, only one of them compiles
@@ -119,17 +120,18 @@ private:
   std::shared_ptr<const KernelCore> descend(Search &search, Rungs wanted);
   // Returns true if the planner should use the stored kernel `rung` and not compile the default configuration. `routed`
   // is the template that a measured threshold names for the problem's length, or "" if no threshold applies. If
-  // `routed` names a template, the result is false for a stored kernel of every other template. For a kernel that was
-  // stored for other lengths on this device model the result is true even if the kernel was not measured, because the
-  // default configuration does not depend on the length. For a kernel that was stored for another device model the
-  // result is true only if the kernel was measured.
+  // `routed` is not "" and `rung` is a kernel of another template, isBetterThanCompiling returns false. If `rung` was
+  // stored for other lengths on this device model, isBetterThanCompiling returns true even if `rung` was not measured,
+  // because the default configuration does not depend on the length. If `rung` was stored for another device model of
+  // the same architecture, isBetterThanCompiling returns true only if `rung` was measured. For other fallbacks
+  // isBetterThanCompiling returns false.
   static bool isBetterThanCompiling(const Rung &rung, std::string_view routed);
   std::shared_ptr<const KernelCore> serveRung(Search &search, const Rung &rung);
   LadderRequest ladderRequest(const Search &search) const;
   const std::vector<Rung> &rungsOf(Search &search);
-  // Returns whether the engine's option `fallbacks` allows a fallback step for an operator. If an operator has only one
-  // candidate, every fallback step is allowed, because all stored kernels of the operator have the same configuration.
-  // Compiling a stored choice again (`makeAgain`) does not count as a fallback.
+  // Returns whether the engine's option `fallbacks` allows a kind of fallback (FallbackStep) for an operator. If an
+  // operator has only one candidate, every kind of fallback is allowed, because all stored kernels of the operator have
+  // the same configuration. Compiling a stored choice again (`makeAgain`) does not count as a fallback.
   bool allows(Operator op, FallbackStep step) const { return !isTuned(op) || options.fallbacks->allows(step); }
   bool mayCompile(Operator op) const;
   Rungs rungsBeforeCompiling(Operator op) const;

@@ -11,7 +11,8 @@ namespace nsa {
 
 class ProfilerRange {
 public:
-  // Loads the profiler's library, once for the process. A library without NVTX's functions is ignored.
+  // Loads the profiler's library, once for the process. If the profiler's library lacks the functions of NVTX, `attach`
+  // ignores the library.
   static void attach(const std::string &library);
 
   explicit ProfilerRange(const char *name) : pop(nullptr) {

@@ -1,6 +1,6 @@
 // Converts the candidates that a tuning did not measure to rows of the evidence that is stored with the tuned choice,
-// and back. A tuning may leave out hundreds of candidates, so each reason has one row, which says how many candidates
-// it concerns.
+// and back. A tuning may leave out hundreds of candidates, so all candidates that were left out for the same reason
+// share one row, which gives the number of these candidates.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -14,8 +14,8 @@
 namespace nsa {
 
 // Returns one row for each reason why candidates were not measured, in the order in which the reasons first appear in
-// `report`. In these rows, the outcome is "pruned", the template and the config are empty, and the detail is a text
-// such as "41 candidates not compiled: ...".
+// `report`. In each returned row, the outcome is "pruned", the template and the config are empty, and the detail is a
+// text such as "41 candidates not compiled: ...".
 std::vector<Measurement> prunedRows(const TuneReport &report);
 
 struct PrunedCandidates {

@@ -1,5 +1,6 @@
-// The names of the thresholds that tuning measures and stores (StoredRoute), and for which problems each threshold
-// applies. A stored threshold has an effect only on problems for which no measured choice is stored.
+// The names of the thresholds that tuning measures and stores, and for which problems each threshold applies. A named
+// threshold is called a route (StoredRoute). A stored threshold has an effect only on problems for which no measured
+// choice is stored.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -12,36 +13,37 @@
 
 namespace nsa {
 
-// The two attention templates that the threshold of an attention route chooses between. For sequences with fewer keys
-// than the threshold, the kernel is made from kSimpleTemplate, which uses no tensor cores. For longer sequences, the
-// kernel is made from kTiledTemplate.
+// The two templates for attention kernels. An attention route is a threshold that chooses between kTiledTemplate and
+// kSimpleTemplate. If a sequence has fewer keys than the threshold, the kernel is made from kSimpleTemplate, which uses
+// no tensor cores. Otherwise the kernel is made from kTiledTemplate.
 inline constexpr std::string_view kTiledTemplate = "attention", kSimpleTemplate = "row_attention";
 
 // Returns the name of an operator's attention route: "window.attention_from". The threshold of an attention route is a
 // number of keys of a sequence: for this many keys and more, kTiledTemplate is faster than kSimpleTemplate. Only dense,
 // window and cmp have an attention route.
 std::string attentionRoute(Operator op);
-// Returns whether the threshold of an attention route may be applied to a call with these maxima. The threshold is
-// measured with calls that have one sequence and as many queries as keys, so it may be applied only to calls for which
-// the same kernels are compiled. Calls with few queries and many keys, and some batches of short sequences, have other
-// kernels.
+// Returns whether the threshold of an attention route may be applied to a call with the given maxima. The threshold of
+// an attention route is measured with calls that have one sequence and as many queries as keys. The threshold may be
+// applied only to calls that use the same compiled kernels as the measured calls. Calls with few queries and many keys
+// use different kernels, and so do some batches of short sequences.
 bool isAsMeasured(const Spec &spec, const Maxima &maxima);
 
-// The name of the route for calls of nsa with sequences so short that the selection contains all their blocks. The
-// threshold of the route `sel.dense_up_to` is the greatest number of keys of a sequence up to which dense attention is
-// faster than attention over the block list.
+// The threshold of the route `sel.dense_up_to` is the greatest number of keys of a sequence up to which dense attention
+// is faster than attention over the block list. The route `sel.dense_up_to` is used in calls of nsa whose sequences are
+// so short that the selection contains all their blocks.
 inline constexpr std::string_view kDenseRoute = "sel.dense_up_to";
-// Returns whether dense attention is faster than attention over the block list in a call of nsa with these maxima. The
-// maxima must not allow more than sel_count * sel_block keys in a sequence, because a selection of more keys does not
-// contain all blocks. One plan is used for all lengths of a bucket, so densePays compares the greatest length of the
-// bucket with the threshold.
+// Returns whether dense attention is faster than attention over the block list in a call of nsa with the given maxima.
+// The maxima must allow at most sel_count * sel_block keys in a sequence, because the selection does not contain all
+// blocks of a longer sequence. One plan is used for all lengths of a bucket, so densePays compares the greatest length
+// of the bucket with the threshold.
 bool densePays(const StoredRoute &route, const Spec &spec, const Maxima &maxima);
 
 // In decode with few queries, several programs of a grid share the keys of a query. splitsRoute returns the name of the
 // route that sets the number of these programs: "decode.splits batch=64 seqlen_k=65536 seqlen_q=1", with sizes rounded
-// up to powers of two. The name is "" if programs do not share keys. The threshold of this route is the number of
-// programs in each branch, but a branch with few keys has fewer programs. The threshold kNever means that no measured
-// number of programs was faster than the number that the rule of docs/operators.md gives.
+// up to powers of two. splitsRoute returns "" if no two programs share the keys of a query. The threshold of a route
+// from splitsRoute is the number of programs that share the keys of a query in each branch. A branch with few keys has
+// fewer programs than the threshold says. The threshold kNever means that no measured number of programs was faster
+// than the number that the rule of docs/operators.md gives.
 std::string splitsRoute(const Spec &spec, const Maxima &maxima);
 // Returns a text that is the same for all problems to which one threshold of splitsRoute applies.
 std::string splitsFamily(const Spec &spec);

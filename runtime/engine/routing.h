@@ -22,7 +22,7 @@ struct Routing {
   std::optional<StoredRoute> splits; // the measured number of programs that share keys
 
   std::vector<Step> steps() const { return stepsOf(spec, maxima, routes); }
-  // Returns whether a measured threshold may have changed the steps of the operator.
+  // Returns whether a measured threshold may have changed which kernels (steps) the operator launches.
   bool isByThreshold() const { return routes != routesOf(spec, maxima) || spec.keySplits != 0; }
 };
 

@@ -9,7 +9,8 @@ namespace nsa {
 // Returns true only if two elements of the tensor have the same memory address. The strides must not be negative, no
 // extent may be 0, and the offset of the last element must be below 2^61.
 // sharesElements is called in each run, so it allocates nothing, and it gives up and returns false after a fixed number
-// of steps. A search that needs more steps is possible only for tensors with several axes whose strides interleave.
+// of steps. sharesElements can need more steps than this fixed number only for a tensor with several axes whose strides
+// interleave.
 bool sharesElements(const Tensor &tensor);
 
 } // namespace nsa

@@ -25,8 +25,9 @@ struct TimedShape {
 // sequences.
 std::string cutText(const Spec &spec, const Maxima &maxima, const TimedShape &timed);
 
-// A stored choice keeps the text of cutText in its provenance: " timed=64_of_1024_queries". cutProvenance writes the
-// text for a provenance, and cutTextOf reads it back. cutProvenance and cutTextOf return an empty text if the whole
+// A stored choice of a kernel has a provenance, a text that says how the choice was made. cutProvenance converts the
+// text of cutText to the form that a provenance contains: " timed=64_of_1024_queries". cutTextOf finds this form in a
+// provenance and converts it back to the text of cutText. cutProvenance and cutTextOf return an empty text if the whole
 // call was timed.
 std::string cutProvenance(std::string_view cut);
 std::string cutTextOf(std::string_view provenance);

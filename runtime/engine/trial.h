@@ -59,7 +59,7 @@ public:
   virtual const TimedShape &timedShape() const = 0;
 };
 
-// The trial of an operator that is a single kernel.
+// Runs candidate kernels for an operator that consists of a single kernel.
 class KernelTrial final : public Trial {
 public:
   static Result<std::unique_ptr<Trial>> make(Device &device, const Spec &spec, const Maxima &maxima, uint64_t seed,

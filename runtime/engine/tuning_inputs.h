@@ -1,6 +1,7 @@
-// Tensors for tuning one kernel. Two calls use the same device buffers. The timed call is as large as the maxima and a
-// budget allow. The checked call is small and has sequences of different random lengths, and the results of the checked
-// call are compared.
+// Tensors for tuning one kernel. The tuner makes two different calls of each candidate, the timed call and the checked
+// call, with the same device buffers. The timed call is as large as the maxima and a limit on the work of one run
+// allow. The checked call is small and has sequences of different random lengths. The tuner compares the results of a
+// candidate's checked call with the results of the kernel that defines the operator.
 // Ownership: a TuningInputs owns its device memory.
 // Thread-safety: one thread at a time may use a TuningInputs.
 #pragma once

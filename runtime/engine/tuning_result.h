@@ -23,8 +23,9 @@ struct TuningResult {
     std::vector<float> values;
     std::vector<int64_t> ownBlocks = {}; // kLists only: for each row the last block that it may name
 
-    // Appends one entry to `ownBlocks` for each block list of `queries` consecutive queries. `before` is the position
-    // of the first of the `queries` queries in its sequence. Each query has one block list for each kv head.
+    // Appends to `ownBlocks` the own blocks of `queries` consecutive queries of a sequence. A query has one block list
+    // for each kv head, so the number of its own block is appended once for each kv head. `before` is the position of
+    // the first of the `queries` queries in the sequence.
     void addOwnBlocks(const Spec &spec, int64_t before, int64_t queries);
   };
   std::vector<Output> outputs;

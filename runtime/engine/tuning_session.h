@@ -56,7 +56,8 @@ private:
   Status compile(size_t index);
   Status check(size_t index);
   Result<double> measure(size_t index);
-  // Replaces the trial by a new trial that has other random inputs at other addresses.
+  // Replaces `trial` by a new Trial, whose tensors have other random values and other addresses. If the new Trial
+  // cannot be made, `trial` stays as it is.
   void restart();
   // Compiles and loads a candidate.
   Result<std::shared_ptr<KernelCore>> build(const Candidate &candidate, std::shared_ptr<const CompiledKernel> &kernel);

@@ -53,7 +53,8 @@ NSA_DEVICE void begin_copies(SharedTile<T, kRows, kCols> tile, const View<T, kRa
   const int32 first_row = threadIdx.x / kLanes;
   const uint32 first_target = tile.address(first_row, lane);
   // `pitch`, the distance in memory between consecutive rows of a thread, is computed from the thread's last two rows.
-  // The first rows of a thread may have negative coordinates, which View::at turns into large offsets.
+  // The offsets of the thread's first rows cannot be used: these rows may lie before the start of the tensor, and
+  // View::at turns a negative coordinate into a large offset.
   constexpr int32 kLastStep = kSteps - 1;
   const Row last = row_of(first_row + kLastStep * kRowStep);
   int64 pitch = 0;
@@ -140,8 +141,9 @@ NSA_DEVICE Quad<T> exchange(Pair<T> first, Pair<T> second) {
 
 // Loads a fragment directly from global memory to registers. If the rows are aligned, all columns exist, the elements
 // have 16 bits and the number of column tiles is even, each lane reads 8 bytes with one access, and the four lanes of a
-// row read 32 bytes together. After reads of 8 bytes, all lanes of the warp exchange pairs, so that each lane gets the
-// columns that it holds. Without reads of 8 bytes, each lane itself reads the columns that it holds.
+// row read 32 bytes together. A lane that reads 8 bytes gets columns that a neighbouring lane must hold, so the lanes
+// of the warp exchange pairs of columns after reads of 8 bytes. If reads of 8 bytes are impossible, each lane reads
+// only the columns that it must hold.
 template <typename Result, typename T, int32 kRank, typename RowOf>
 NSA_DEVICE Result load_fragment(const View<T, kRank> &view, int32 columns, const RowOf &row_of) {
   auto result = splat<Result>(T{});
@@ -266,7 +268,8 @@ NSA_DEVICE void store_tile(const Fragment<T, kRows, kCols, kWarps> &fragment, co
     }
 }
 
-// Loads one element per row. Each of the four lanes that hold a row reads the row's element.
+// Loads one element for each row of a tile. Four lanes hold each row, and each of the four lanes reads the row's
+// element.
 template <typename Result, typename T, int32 kRank, typename RowOf>
 NSA_DEVICE Result load_rows(const View<T, kRank> &view, const RowOf &row_of) {
   Result result;
@@ -280,10 +283,10 @@ NSA_DEVICE Result load_rows(const View<T, kRank> &view, const RowOf &row_of) {
   return result;
 }
 
-// Stores one element per row. Four lanes hold each row, and the first of the four writes the row's element. If the
-// offset of a row depends on the elements of other row vectors, the caller passes the other row vectors as `places`. If
-// `places` are given, store_rows calls row_of(r, place) for row r, where `place` is the element of the other row vector
-// in row r.
+// Stores one element for each row of a tile. Four lanes hold each row, and the first of the four lanes writes the row's
+// element. The offset of a row may depend on values that the caller holds in further row vectors. The caller passes
+// these row vectors as `places`, and store_rows calls row_of(r, place...) for each row r, where each `place` is the
+// element of one row vector of `places` for row r.
 template <typename T, int32 kRows, int32 kWarps, int32 kRank, typename RowOf, typename... Places>
 NSA_DEVICE void store_rows(const RowVector<T, kRows, kWarps> &vector, const View<T, kRank> &view, const RowOf &row_of,
                            const Places &...places) {

@@ -41,11 +41,11 @@ NSA_DEVICE void load_right_transposed(RightFloats &right, SharedTile<float, kRow
   }
 }
 
-// Loads from a right operand `b` that is stored as K x N. With lane = threadIdx.x % 4, the thread's two columns are
-// half of the 16-byte chunk 2 * tile + lane / 2. The swizzle of shared tiles replaces the number of a chunk by its XOR
-// with `bits`, which the compiler knows. The lowest bit of `bits` changes lane / 2, so it chooses one of two base
-// addresses of the thread. The other bits of `bits` change 2 * tile, so they only change the constant offset in the
-// load instruction.
+// Loads from a right operand `b` that is stored as K x N. A thread with lane = threadIdx.x % 4 reads two neighbouring
+// columns, which are one half of the 16-byte chunk with the number 2 * tile + lane / 2. Shared tiles are swizzled: the
+// XOR of a chunk's number and `bits` gives the chunk's place in memory, and the compiler knows `bits`. The lowest bit
+// of `bits` is applied to lane / 2, so the thread needs one of two base addresses. The higher bits of `bits` are
+// applied to 2 * tile, so they only change the constant offset in the load instruction.
 template <int32 kRows, int32 kCols>
 NSA_DEVICE void load_right(RightFloats &right, SharedTile<float, kRows, kCols> b, int32 depth, int32 tile) {
   constexpr int32 kChunksPerRow = SharedTile<float, kRows, kCols>::kChunksPerRow;
@@ -121,10 +121,10 @@ NSA_DEVICE void load_left(LeftFloats<Acc::kSlabs> &left, const Fragment<float, k
 
 template <int32 kRows, int32 kDepth> NSA_DEVICE void move_down(SharedTile<float, kRows, kDepth> &) {}
 
-// Registers cannot be indexed at run time. Therefore the loop of dot_float reads only the first column tile of the left
-// operand, and move_down shifts the column tiles of the left operand down by one after each step. Compared with an
-// unrolled loop, the loop that shifts the column tiles executes 1/16 more instructions, but has 1/8 of the code and
-// takes 1/8 of the compile time.
+// Registers cannot be indexed at run time, so each step of the loop in dot_float reads the first column tile of a left
+// operand that is in registers. After each step, move_down shifts the column tiles of the left operand down by one.
+// Compared with an unrolled loop, the loop that shifts the column tiles executes 1/16 more instructions, but has 1/8 of
+// the code and takes 1/8 of the compile time.
 template <int32 kRows, int32 kDepth, int32 kWarps>
 NSA_DEVICE void move_down(Fragment<float, kRows, kDepth, kWarps> &a) {
 #pragma unroll

@@ -8,7 +8,7 @@
 namespace nsa {
 
 // Returns a word in which the topmost bit of each element is set if the element is Inf or NaN; all other bits are zero.
-// The exponent of an Inf or a NaN has all bits set. The function adds one to the exponent of each element, and the
+// The exponent of an Inf or a NaN has all bits set. non_finite adds one to the exponent of each element, and the
 // addition carries into the element's topmost bit only if all bits of the exponent are set.
 template <typename T> NSA_DEVICE uint32 non_finite(uint32 word) {
   constexpr uint32 kExponent = kSameType<T, bf16> ? 0x7f807f80u : kSameType<T, f16> ? 0x7c007c00u : 0x7f800000u;
@@ -20,8 +20,8 @@ template <typename T> NSA_DEVICE uint32 non_finite(uint32 word) {
 // Returns whether the tile holds an Inf or a NaN. All threads of the block call any_non_finite and get the same answer.
 template <int32 kThreads, typename T, int32 kRows, int32 kCols>
 NSA_DEVICE bool any_non_finite(SharedTile<T, kRows, kCols> tile) {
-  // Chunks are read in the order of their addresses. The search for Inf and NaN does not apply the swizzle, because the
-  // row and the column of an element do not matter.
+  // any_non_finite reads the tile in the order of addresses and ignores the swizzle, because the row and the column of
+  // an Inf or a NaN do not matter.
   constexpr int32 kChunks = SharedTile<T, kRows, kCols>::kBytes / kChunkBytes;
   constexpr int32 kSteps = (kChunks + kThreads - 1) / kThreads;
   const Chunk *chunks = reinterpret_cast<const Chunk *>(tile.base) + threadIdx.x;

@@ -1,4 +1,5 @@
-// Pair<T>: two neighbouring columns of a row. A thread holds and moves elements in units of one Pair.
+// Pair<T>: two neighbouring columns of a row. A thread holds its elements of a tile as Pairs, and loads and stores them
+// as Pairs.
 #pragma once
 
 #include "ptx_convert.cuh"

@@ -17,7 +17,8 @@ NSA_DEVICE void cp_async_16(uint32 destination, const void *source, int32 bytes)
                : "memory");
 }
 
-// Closes the group of copies that this thread issued since the last commit. A group of copies may be empty.
+// Closes the group of copies that this thread issued since the last commit. The group is empty if the thread has issued
+// no copy since the last commit.
 NSA_DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" : : : "memory"); }
 
 // Waits until at most `kPending` of the groups of copies that this thread committed are incomplete.

@@ -13,12 +13,13 @@ struct alignas(kChunkBytes) Chunk {
 };
 
 // SharedCursor is the position, a row and a chunk, from which one thread reads a shared tile of kChunksPerRow chunks
-// per row. A read adds an offset in rows and chunks to the position of the cursor. The offset is the same for all
-// threads and known to the compiler. The offset in rows must be a multiple of 8, because the swizzle repeats every 8
-// rows. The offset in chunks must have no set bit in common with the chunk number of the cursor, so that XOR can
-// replace the addition of chunk numbers. The swizzle also is an XOR of the chunk number, and changes only its low bits.
-// Therefore one XOR of the address applies the low bits of the offset in chunks, and all offsets with equal low bits
-// share its result. The high bits of the offset in chunks become the constant offset in the load instruction.
+// per row. A read adds an offset in rows and chunks to the position of the cursor. The offset of a read is the same for
+// all threads, and is a compile-time constant once `at` is inlined. The offset in rows must be a multiple of 8, because
+// the swizzle repeats every 8 rows. The offset in chunks must have no set bit in common with the chunk number of the
+// cursor, so that XOR can replace the addition of chunk numbers. The swizzle XORs a number that depends on the row into
+// the low bits of the chunk number. `at` can therefore apply the low bits of the offset in chunks by one XOR of the
+// swizzled address. Reads whose offsets in chunks have the same low bits use the same XOR result. The high bits of the
+// offset in chunks become the constant offset in the load instruction.
 template <int32 kChunksPerRow> struct SharedCursor {
   uint32 first;
 

@@ -7,10 +7,10 @@
 
 namespace nsa {
 
-// In a shift, the new even column of a lane comes from the odd column of its left neighbour. The first of the four
-// lanes of a row has no left neighbour: its new even column is the last lane's odd column in the preceding column tile.
-// One shuffle per column tile serves all four lanes, because the first lane saves the received column and uses it in
-// the next column tile.
+// Four lanes share each row, and each lane holds one even and one odd column of each column tile. The shift moves the
+// odd column of a lane into the even column of the next lane. The first of the four lanes gets its even column from the
+// odd column of the last lane in the preceding column tile. One shuffle per column tile is enough: in each shuffle the
+// first lane receives the odd column of the last lane, and saves it for the next column tile.
 template <int32 kRows, int32 kCols, int32 kWarps>
 NSA_DEVICE Fragment<float, kRows, kCols, kWarps> shift_columns(const Fragment<float, kRows, kCols, kWarps> &x,
                                                                const RowVector<float, kRows, kWarps> &first) {

@@ -1,7 +1,7 @@
 // TopLists<kRows, kSlots, kWarps>: for each row of a tile, a list in shared memory of the best columns (at most kSlots)
-// that top_insert has received for the row so far. The four lanes that hold a row of a fragment (layout.cuh) share the
-// list of the row. Of the four lanes that share a list, only lane t accesses slots t, t + 4, and so on, so no function
-// of top_lists.cuh needs a barrier.
+// that top_insert has received for the row so far. Four lanes hold the columns of one row of a fragment (layout.cuh),
+// and these four lanes share the list of the row. Of the four lanes that share a list, only lane t accesses slots t, t
+// + 4, and so on, so no function of top_lists.cuh needs a barrier.
 #pragma once
 
 #include "fragment.cuh"
@@ -97,10 +97,11 @@ NSA_DEVICE uint64 greatest_of_row(uint64 key) {
 
 // In each row, inserts the columns of `scores` whose keys are above the least key in the row's list. Column 0 of
 // `scores` has the column number `first`. Registers cannot be indexed at run time, so the loop over the column tiles
-// reads only the first column tile, and each step shifts the other column tiles down by one. Usually no key of a column
-// tile is above the least key in its row's list, and one vote of the warp skips the insertion. Otherwise the insertion
-// repeats until no lane of the warp holds a key above the least key in its row's list. In each repetition, every row
-// replaces the least key in its list by the highest key that its lanes hold, if the highest key is above the least key.
+// reads only the first column tile, and each step shifts the other column tiles down by one. Usually a column tile has
+// no key above the least key in its row's list, and one vote of the warp is enough to skip the insertion. Otherwise the
+// insertion repeats until no lane of the warp holds a key above the least key in its row's list. In each repetition,
+// the highest key that the lanes of a row hold replaces the least key in the list of the row, if the highest key is
+// above the least key.
 template <int32 kRows, int32 kCols, int32 kSlots, int32 kWarps>
 NSA_DEVICE void top_insert(const TopLists<kRows, kSlots, kWarps> &lists,
                            const Fragment<float, kRows, kCols, kWarps> &scores, int32 first) {

@@ -26,7 +26,7 @@ struct f16 {
   uint16 bits;
 };
 
-// The name by which rendered templates call the type float.
+// Rendered templates use the name f32 for the type float.
 using f32 = float;
 
 inline constexpr int32 kWarpSize = 32;

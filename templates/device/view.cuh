@@ -1,7 +1,7 @@
-// View<T, R>: a strided tensor as the launcher passes it (the slots of runtime/base/manifest.h): a data pointer, R
-// strides in elements, and flags. R coordinates select a row of the View; the columns of a row are contiguous in
-// memory. Offsets into a View are 64-bit. The caller owns the memory of a View. A View whose data pointer is null means
-// that the caller passed no tensor.
+// View<T, R> is a strided tensor in the form in which the launcher passes it to a kernel. A View has a data pointer, R
+// strides in elements, and flags. runtime/base/manifest.h describes the argument slots of a View. R coordinates select
+// a row of the View; the columns of a row are contiguous in memory. Offsets into a View are 64-bit. The caller owns the
+// memory of a View. A View whose data pointer is null means that the caller passed no tensor.
 #pragma once
 
 #include "types.cuh"

@@ -30,14 +30,14 @@ enum class CacheUse { kReads, kWrites };
 void addCacheFlag(CLI::App &verb, std::string &path, CacheUse use);
 void addJsonFlag(CLI::App &verb, bool &json);
 
-// Adds the option --key to a verb that copies rows from packs or checks whether their rows may be copied.
+// Adds the option --key, which names public keys, to a verb that copies rows from packs or verifies packs.
 void addKeyFlag(CLI::App &verb, std::vector<std::string> &keys);
 // Returns the rules for signatures of packs: a pack must be signed with one of the keys in `keys`. If `keys` is empty,
 // the rules come from the environment variables NSA_CACHE_KEYS and NSA_REQUIRE_SIGNATURE, which an engine reads as
 // well.
 Result<SignatureRules> signatureRulesOf(const std::vector<std::string> &keys);
-// Opens a file from which rows are to be copied, like openSource. Prints a warning on stderr if no trusted key has
-// signed the file.
+// Calls openSource (cache/verification.h) to open a file from which rows are copied. Also prints a warning on stderr if
+// there are trusted keys and none of them has signed the pack.
 Result<CacheFile> openToTake(const std::string &path, const SignatureRules &rules, Databases databases);
 
 // Returns the given path, or the path of the default database when the given path is empty.

@@ -47,18 +47,19 @@ struct LengthFlags {
   int64_t seqlenQ = 0; // 0: as seqlenK
   int64_t seqlenK = 4096;
 
-  // Adds the options --batch, --seqlen-q and --seqlen-k. `other` is an option that determines the lengths as well, so
-  // the parser refuses it in combination with --batch, --seqlen-q or --seqlen-k.
+  // Adds the options --batch, --seqlen-q and --seqlen-k. `other` is another option that determines the lengths. The
+  // parser refuses a command line with `other` and one of --batch, --seqlen-q and --seqlen-k.
   void add(CLI::App &command, CLI::Option *other = nullptr);
   Maxima maxima() const;
 };
 
-// Checks what --batch, --seqlen-q, --seqlen-k and --tokens-q ask for. The error names the flag.
+// Checks whether `maxima`, the sizes from --batch, --seqlen-q, --seqlen-k and --tokens-q, are valid for `spec`. An
+// error names the flag at fault.
 Status checkLengthFlags(const Spec &spec, const Maxima &maxima);
 
-// The options with which a command line describes a call of an operator: --op, --config, and either --input or the
-// options --batch, --seqlen-q, --seqlen-k and --tokens-q. Verbs that plan an operator without running it have these
-// options.
+// The options of verbs that plan or compile an operator without running it on given tensors: --op, --config, and either
+// --input or the options --batch, --seqlen-q, --seqlen-k and --tokens-q. Together these options describe one call of
+// the operator.
 struct SpecFlags {
   Operator op = Operator::kWindow;
   std::string configPath, inputPath;
@@ -93,8 +94,8 @@ const std::vector<std::string> &compileTargets();
 void addInputFiles(CLI::App &command, std::string &configPath, std::string &inputPath);
 Result<OperatorFile> readInputs(Operator op, const std::string &configPath, const std::string &inputPath);
 
-// Splits a report of `nsa explain` or `nsa tune` into one report for each kernel. A report about a single kernel is
-// returned unchanged.
+// Splits a report of `nsa explain` or `nsa tune` into one report for each kernel. If `report` is about a single kernel,
+// kernelReports returns a list with only the unchanged report.
 std::vector<nlohmann::json> kernelReports(const nlohmann::json &report);
 
 // Like printf, for texts that may come from a file of another user: of all control characters only tabs and new lines

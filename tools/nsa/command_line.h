@@ -12,7 +12,8 @@
 namespace nsa::tools {
 
 // Makes the parser with all verbs. When a command line is parsed, its verb stores in `action` the function that does
-// the work. `action` must therefore outlive the parsing.
+// the work. The parser holds a reference to `action`, so `action` must not be destroyed before the command line is
+// parsed.
 std::unique_ptr<CLI::App> makeCommandLine(Action &action);
 
 } // namespace nsa::tools

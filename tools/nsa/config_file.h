@@ -37,19 +37,21 @@ struct ConfigFile {
   // inside of another file, `status` is returned unchanged.
   Status named(const Status &status) const;
 
-  // Parses the text that ConfigText::read returns for `word`. An error names the source of the text and the key.
+  // Reads the config that `word`, the value of the option --config, gives (ConfigText). An error names the source of
+  // the text and the key.
   static Result<ConfigFile> read(const std::string &word);
   static Result<ConfigFile> parse(const ConfigText &config);
-  // Reads the keys of a JSON object that is a part of a file. An error about a key of this JSON object names the key
-  // without the path of the object.
+  // Reads a config from `object`, a JSON object that is a part of a file. An error about a key of `object` names the
+  // key without the path of `object` in the file.
   static Result<ConfigFile> of(const nlohmann::json &object, const std::string &path);
 
 private:
   Status add(const nlohmann::json &object);
 };
 
-// Makes a spec from the config file alone. The file must contain the heads and head sizes that the operator reads, and
-// for the compression mlp also mlp_hidden. v_dim is qk_dim when it is left out.
+// Makes a spec from a config file, without tensors whose shapes could give missing numbers. The config file must
+// contain the numbers of heads and the head sizes that the operator reads. For the compression kind mlp, the config
+// file must also contain mlp_hidden. If the config file lacks v_dim, v_dim is qk_dim.
 Result<Spec> specOf(Operator op, const ConfigFile &config);
 
 // Returns all keys of the config file in alphabetical order: "branches, cmp_block, ...".

@@ -1,7 +1,7 @@
-// Computes the last tokens of a forward pass a second time by decoding with a cache. First the tokens before them are
-// added to the cache in chunks, then each of the last tokens is decoded alone. The decoding runs once with a contiguous
-// cache and once with a cache in pages. The rows that decoding computes are checked in the same way as the rows of the
-// forward pass, and the block lists are compared with the block lists of the forward pass.
+// Computes the last tokens of a forward pass a second time by decoding with a cache. decodeLast first adds all earlier
+// tokens to the cache in chunks, and then decodes each of the last tokens alone. The decoding runs once with a
+// contiguous cache and once with a cache in pages. The rows that decoding computes are checked in the same way as the
+// rows of the forward pass, and the block lists are compared with the block lists of the forward pass.
 // Thread-safety: one thread.
 #pragma once
 
@@ -31,8 +31,8 @@ struct DecodeParity {
 // Returns an error if the last `tokens` tokens of `inputs` cannot be computed by decoding. The inputs must be inputs of
 // the operator nsa with as many queries as keys, and each sequence must be longer than `tokens`.
 Status checkDecodable(const OperatorInputs &inputs, int64_t tokens);
-// `forward` contains the outputs that a forward pass computed from `inputs`. It must contain block_list if the spec has
-// the selection branch.
+// `forward` contains the outputs that a forward pass computed from `inputs`. If the spec has the selection branch,
+// `forward` must contain block_list.
 Result<std::vector<DecodeParity>> decodeLast(const OperatorInputs &inputs, int64_t tokens,
                                              const EngineSettings &settings, const NamedTensors &forward);
 

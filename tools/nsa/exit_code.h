@@ -25,15 +25,16 @@ inline constexpr ExitCodeRow kExitCodes[] = {
     {ExitCode::kLeft, "`tune`: kernels are left to measure, as the budget was spent or Ctrl-C ended the run. The same "
                       "command goes on from there."}};
 
-// The result of a verb. Most verbs return only a Status. An error in the Status gives exit code 1, and its text is
-// printed on stderr.
+// The result of a verb of the command line, such as `tune` or `doctor`. Most verbs of the command line return only a
+// Status. An error in the Status gives exit code 1, and its text is printed on stderr.
 class Ending {
 public:
-  // The constructors are implicit, so that the function of a verb can directly return a Status or an ExitCode.
+  // The constructors are implicit, so that the function that implements a verb of the command line can return a Status
+  // or an ExitCode.
   // NOLINTBEGIN(google-explicit-constructor)
   Ending(Status status)
       : endStatus(std::move(status)), endCode(endStatus.isOk() ? ExitCode::kDone : ExitCode::kFailed) {}
-  // Makes an ending without an error text, for a verb that has printed its result on stdout.
+  // Makes an Ending without an error text, for a verb of the command line that has printed its result on stdout.
   Ending(ExitCode code) : endCode(code) {}
   // NOLINTEND(google-explicit-constructor)
   Ending(ExitCode code, Status status) : endStatus(std::move(status)), endCode(code) {}

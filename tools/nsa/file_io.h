@@ -67,7 +67,7 @@ private:
   int descriptor = -1;
 };
 
-// Writes a whole file. If writing fails, an existing file of this name stays as it was.
+// Writes `text` as the whole content of the file `path`. If writing fails, an existing file at `path` stays as it was.
 Status writeText(const std::string &path, std::string_view text);
 
 } // namespace nsa::tools

@@ -21,7 +21,7 @@ public:
 
   // Returns nullptr if the object does not have the field.
   const nlohmann::json *find(std::string_view name);
-  // Returns the field, or an error with the rule if the object does not have the field.
+  // Returns the field. If the object does not have the field, `need` returns an error that states `rule`.
   Result<const nlohmann::json *> need(std::string_view name, const std::string &rule);
   // Returns the JSON path of a field of this object, or of a field's element: "heads[1].name".
   std::string pathOf(std::string_view name) const;
@@ -32,12 +32,12 @@ public:
 
   Result<std::string> text(std::string_view name);
   Result<int64_t> number(std::string_view name, int64_t least, int64_t most);
-  // Reads whole numbers. The numbers must be within the limits and in ascending order, each once. The object
-  // {"from": 1024, "to": 65536} means every power of two from 1024 to 65536.
+  // Reads a list of whole numbers. Each number must be at least `least`, at most `most`, and greater than the number
+  // before it. The object {"from": 1024, "to": 65536} means every power of two from 1024 to 65536.
   Result<std::vector<int64_t>> numbers(std::string_view name, int64_t least, int64_t most);
 
-  // `finish` must be called after all known fields of the object were read. A field that was not read is an error. The
-  // error names the known field with the most similar name.
+  // `finish` must be called after all known fields of the object were read. If the object has any other field, `finish`
+  // returns an error, which suggests the known field with the most similar name.
   Status finish() const;
 
 private:

@@ -27,7 +27,7 @@ public:
   Status settlePages(Spec &spec) const;
   // Reads the cache's lengths and block table, and checks that all tensors agree with each other and with the batch of
   // the new tokens. Sets the number of tokens that a sequence has memory for in the cache, as an extent of the inputs
-  // and as `maxima.seqlenK`. In a paged cache it also sets the number of pages.
+  // and as `maxima.seqlenK`. If the cache has pages, `settle` also sets the number of pages.
   Status settle(const Spec &spec);
 
 private:

@@ -1,5 +1,5 @@
-// Checks an option whose values have names, and replaces the name by the number that the parser reads. Any other text
-// is an error, which lists the names and suggests the most similar name.
+// Checks an option whose values have names, and replaces the name by the number that the parser reads. If the text on
+// the command line is none of the option's names, the error lists the names and suggests the most similar name.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace nsa::tools {
 
-// The text in front of the list of allowed names in each error message. The generator of shell completions finds the
-// names of an option's values by this text.
+// Each error message of namedValue has the text kNamesFollow in front of the list of allowed names. The generator of
+// shell completions searches an error message for kNamesFollow to find the names of an option's values.
 inline constexpr std::string_view kNamesFollow = " must be one of ";
 
 template <typename Value> CLI::Validator namedValue(std::vector<std::pair<std::string, Value>> values) {

@@ -1,6 +1,6 @@
 // Finds out which kernels of a workload are already stored in the kernel database and the packs, in the same way as an
 // engine finds them. A stored choice says which kernel computes a problem. A measured choice also keeps the
-// measurements of the tuner. If no database and no pack exists, nothing is found.
+// measurements of the tuner. If neither a database nor a pack exists, every lookup has an empty result.
 // Thread-safety: many threads may call the functions of stored_choices.h at once.
 #pragma once
 
@@ -22,7 +22,7 @@ std::string revisionOf(const StoredChoice &choice);
 // Returns whether the tuner measured every candidate before it made the choice.
 bool wasExhaustive(const StoredChoice &choice);
 
-// The rules that a stored choice must fulfil, so that a run need not tune its kernel again.
+// The rules for a stored choice. If a stored choice breaks one of the rules, `nsa tune` tunes the kernel again.
 struct StoredRules {
   std::string revision; // of the compiler
   bool exhaustive = false;
@@ -36,24 +36,27 @@ public:
   // `logger` receives messages about files that cannot be used, like the logger of an engine.
   StoredChoices(const CacheSettings &settings, Access access, Logger logger);
 
-  // Returns the choice that is stored for `job` on `device`, or nullopt if the run must tune the kernel again. The
-  // choice must come from the compiler revision in `rules`, and its kernel must be undamaged in the database or in a
-  // pack. If the kernel has more than one candidate, the choice must be measured. If `rules.exhaustive` is set, the
-  // tuner must also have measured every candidate.
+  // Returns the choice that is stored for `job` on `device`, or nullopt if the kernel must be tuned again. The choice
+  // must come from the compiler revision `rules.revision`, and its kernel must be undamaged in the database or in a
+  // pack. If the kernel has more than one candidate, the tuner must have measured candidates to make the choice. If
+  // `rules.exhaustive` is set, the tuner must have measured every candidate.
   std::optional<StoredChoice> find(const TuneJob &job, const std::string &device, const StoredRules &rules);
   // Returns the names of the devices with at least one stored kernel that computes an operator of `jobs` and was
   // compiled for the architecture `target`.
   std::set<std::string> devicesOf(const std::string &target, const std::vector<TuneJob> &jobs);
-  // Returns a stored threshold that was measured on the device.
+  // Returns the measured threshold (StoredRoute) that is stored for a family, a device and a name, or nullopt if no
+  // such threshold is stored.
   std::optional<StoredRoute> routeOf(const std::string &family, const std::string &device, const std::string &name);
 
-  // Returns the kernels (steps) that a call runs when the thresholds that were measured on `devices` apply
-  // (runtime/engine/routes.h). The result is empty if no threshold changes the steps of the call.
+  // Measured thresholds (runtime/engine/routes.h) may change which kernels (steps) a call launches. For each device in
+  // `devices` whose stored thresholds apply to the call, routedSteps returns the steps that the call launches on the
+  // device. If no stored threshold applies to the call, the result is empty.
   std::vector<Step> routedSteps(const Spec &spec, const Maxima &maxima, const std::vector<std::string> &devices);
   // Needs kWrite.
   Status put(const StoredRoute &route) { return cache->putRoute(route); }
   // Stores the choice of the job `from` for the job `to` as well, so that both jobs use one kernel. The jobs `from` and
-  // `to` must have the same family, and their kernel must have no candidates to choose from. Needs kWrite.
+  // `to` must be for the same operator with the same compiled-in values (TuneJob::family), and the compiler must offer
+  // only one candidate for their kernel. Needs kWrite.
   Status copy(const TuneJob &from, const TuneJob &to, const std::string &device);
 
 private:

@@ -1,7 +1,7 @@
 // Compiles the kernels of workloads for an architecture, without a device of that architecture. For each kernel the
 // compiler's default candidate is compiled, and nothing is measured. The compiled kernel is stored in the kernel
-// database for all devices of the architecture. A device uses such a kernel if the database has no kernel for the
-// device's own model.
+// database for all devices of the architecture. A device uses a kernel that is stored for all devices of its
+// architecture only if the database has no kernel for the device's own model.
 // Thread-safety: one thread calls the functions, which start threads that compile.
 #pragma once
 

@@ -34,8 +34,8 @@ struct TuneJob {
 // pass, then the pages, batches and lengths of decode. Single plans follow. The kernels of a call are in the order of
 // their launches.
 // The callback `routed` returns the kernels (steps) that a call runs when the thresholds that were measured on a device
-// apply, or an empty list if the thresholds change nothing. These kernels are listed in addition to the kernels that
-// the call runs without thresholds.
+// apply, or an empty list if the thresholds change nothing. `expand` lists the kernels that `routed` returns in
+// addition to the kernels that the call runs without thresholds.
 // For a workload that is limited to certain operators, only kernels of these operators are listed. It is an error if a
 // workload is limited to an operator that none of its calls needs.
 using RoutedSteps = std::function<std::vector<Step>(const Spec &spec, const Maxima &maxima)>;

@@ -10,7 +10,7 @@
 
 namespace nsa::tools {
 
-// A text field of a report. The text is "" where the report lacks the field.
+// Returns the text in the field `name` of a report, or "" if the report lacks this field.
 inline std::string fieldText(const nlohmann::ordered_json &object, const char *name) { return object.value(name, ""); }
 
 struct TunePlots {

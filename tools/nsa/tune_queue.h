@@ -52,8 +52,8 @@ private:
   double weightOf(size_t job) const;
   std::optional<size_t> choose(const std::string &family) const;
   // Returns how many seconds a job usually takes longer than its share of the budget: the second largest value in
-  // beyondSeconds, so that a single slow job is ignored. A job is started only if the remaining budget is larger than
-  // the returned time.
+  // beyondSeconds, so that a single slow job is ignored. A job is started only if the time that is left of the budget
+  // is longer than usualBeyondSeconds().
   double usualBeyondSeconds() const;
 
   const std::vector<TuneJob> &jobs;
@@ -68,8 +68,8 @@ private:
   std::map<size_t, Held> inHand;
   double doneWeight = 0;
   // For each of the eight jobs that ended last: the seconds by which the job took longer than its share of the budget.
-  // A kernel may take longer than its share, because its default candidate is compiled and checked even when the budget
-  // is spent.
+  // Tuning a kernel may take longer than its share of the budget, because the kernel's default candidate is compiled
+  // and checked even when the budget is spent.
   std::array<double, 8> beyondSeconds = {};
   size_t measuredJobs = 0, doneJobs = 0, total = 0;
   bool stopped = false;

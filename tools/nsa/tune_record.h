@@ -27,7 +27,7 @@ nlohmann::ordered_json operatorNames(const std::vector<Workload> &workloads);
 // Adds the tuner's report about a kernel to the kernel's row `record`. A report without candidates adds nothing: it is
 // the report of a kernel that has no choices.
 void addReport(nlohmann::ordered_json &record, const nlohmann::json &report);
-// Adds the measurements that an earlier run has stored with its choice to the kernel's row `record`.
+// Adds the measurements that an earlier run stored together with `choice` to the kernel's row `record`.
 void addStored(nlohmann::ordered_json &record, const StoredChoice &choice);
 
 } // namespace nsa::tools

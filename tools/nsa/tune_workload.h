@@ -39,13 +39,14 @@ struct Workload {
   std::optional<Decode> decode;
   std::vector<PlannedCall> plans;    // are tuned as they were planned
   std::vector<std::string> warnings; // which parts of the file were passed over, and why
-  // The operators to which the command line limits a run. A workload file has no such field. Empty: all operators.
+  // The operators to which the command line limits a run. Only the command line sets this limit, and a workload file
+  // cannot. Empty: all operators.
   std::set<Operator> operators;
 
   bool wants(Operator op) const { return operators.empty() || operators.contains(op); }
 
-  // Reads a workload file or a program's record of its plans. A workload that is read from a record has the name of the
-  // file. An error names the file, the field's path in it, the value and the rule.
+  // Reads a workload file or a program's record of its plans. A workload that is read from a program's record is named
+  // after the record's file. An error names the file, the field's path in it, the value and the rule.
   static Result<Workload> read(const std::string &path);
 };
 
@@ -57,7 +58,8 @@ std::vector<std::string> readyWorkloads(const std::string &folder);
 // of a workload file. Any other word is the name of a ready-made workload in `folder`, or, if no ready-made workload
 // has this name, the name of a file in the working folder.
 Result<Workload> findWorkload(const std::string &word, const std::string &folder);
-// The workloads of several words. The word `all` means every ready-made workload. A workload may be named only once.
+// The workloads of several words. The word `all` means every ready-made workload. If two workloads have the same name,
+// findWorkloads returns an error.
 Result<std::vector<Workload>> findWorkloads(const std::vector<std::string> &words, const std::string &folder);
 // Returns the names of the operators in the order of the enumerators: "dense, window".
 std::string operatorsText(const std::set<Operator> &operators);

@@ -1,6 +1,7 @@
 // Runs the steps of `nsa validate` on this machine. Each step of the validation runs verbs of the program `nsa`. The
-// steps check the environment, routing, each branch by itself, the whole forward pass against the reference, decode
-// against prefill, and selection; they measure decoding and thresholds.
+// first steps report the environment of the machine and the choice of kernels. The next steps compare each branch by
+// itself, the whole forward pass, and the decoding of its last tokens with the fp64 reference. The last steps write the
+// selected tokens to a file, and measure decoding and thresholds.
 // Thread-safety: one thread.
 #pragma once
 
@@ -40,9 +41,10 @@ struct ValidateStep {
 
 std::vector<ValidateStep> validateSteps(const ValidateChoice &choice);
 
-// Removes the files of an earlier run, writes the configurations that the steps read, and runs all steps. A step that
-// fails stops only the steps that need it. The callback `told` is called before and after each step, to show progress.
-// The result is an error when the folder cannot be written or no verb can be started.
+// Removes the files of an earlier run, writes the configurations that the steps read, and runs all steps. If a step
+// fails, the steps that read its files are not run, and all other steps are run. The callback `told` is called before
+// and after each step, to show progress. runSteps returns an error if the folder cannot be written or the process of a
+// verb cannot be started.
 Status runSteps(const ValidateChoice &choice, std::vector<ValidateStep> &steps,
                 const std::function<void(const ValidateStep &, bool done)> &told);
 

@@ -27,9 +27,9 @@ struct PlannedCall {
 // rule.
 Result<std::vector<PlannedCall>> readPlans(const nlohmann::json &list, const std::string &file);
 
-// Returns whether `begin`, the first bytes of a file, belongs to a program's record of its plans. A record is
-// recognized by a line that begins with {"op". Above this line, a record may only have empty lines and lines that were
-// cut off within {"op".
+// Returns whether `begin`, the first bytes of a file, belongs to a program's record of its plans. isPlanRecord
+// recognizes a record by the first line that begins with {"op". Before the first line that begins with {"op", a record
+// may only have empty lines and lines that were cut off within the text {"op".
 bool isPlanRecord(std::string_view begin);
 
 struct ReadRecord {
@@ -37,8 +37,9 @@ struct ReadRecord {
   std::vector<std::string> cut;   // a sentence for each line that ends too early and was skipped
 };
 // Reads a program's record of its plans. A record of any size is accepted, because a program appends its plans again
-// each time it starts. Only the length of a line is limited. A line of a record that was cut off, for example by a full
-// disk, is skipped. A complete line of a record that describes no plan is an error, which names the file and the line.
+// each time it starts. The length of each line of a record is limited. A line of a record that was cut off, for example
+// by a full disk, is skipped. A complete line of a record that describes no plan is an error, which names the file and
+// the line.
 Result<ReadRecord> readRecord(const InputFile &file);
 
 } // namespace nsa::tools

@@ -26,14 +26,15 @@ public:
   // Reads the file of a record or a pack. The name "h200/launch" stands for the file bench/results/h200/launch.json,
   // and the name "packs/NAME" stands for cache/packs/NAME.json. A record that was measured with uncommitted changes, or
   // at a commit that HEAD does not descend from, is an error, because the source code that it measured cannot be read.
-  // A record may have a list of commits, `sources`. The description of a pack and the record of other projects'
-  // programs have such a list. The commits of other projects are not looked up in this repository's history.
+  // A record may have a list of commits, `sources`. The description of a pack has the list `sources`, and so has the
+  // record of other projects' programs. The commits of other projects are not looked up in this repository's history.
   Result<const Json *> read(const std::string &name);
   // Returns the names of all records of one bench, for example "cpu/launch" and "h200/launch" for the bench "launch".
   // If no name is given, returns the names of all records and packs.
   std::vector<std::string> find(const std::string &bench = "") const;
   // Returns the commits that a record lists, and for each commit a text that says what was measured or made with it.
-  // For a record without the list `sources`, returns the commit of the program that measured it, without a text.
+  // For a record without the list `sources`, sourcesOf returns only the commit of the program that measured the record,
+  // with an empty text.
   static std::vector<Source> sourcesOf(const Json &record);
   // Returns how many commits have changed the measured code since the commit of `source`, or since the oldest commit
   // that `record` lists. Returns nullopt if the number cannot be known, for example for a commit of another project.

@@ -10,7 +10,7 @@ namespace nsa::tables {
 
 using Json = nlohmann::ordered_json;
 
-// A row of a Markdown table, and the two lines at its head.
+// A row of a Markdown table, and the two lines at the head of the table.
 std::string tableRow(const std::vector<std::string> &cells);
 std::string tableHead(const std::vector<std::string> &titles);
 // Returns the text of a table cell: a number with three digits, or "-" for null.

@@ -2,7 +2,7 @@
 // Code that uses an Accelerator can call the C ABI for the device "cpu" and for "cuda:N" in the same way. On the CPU a
 // buffer is host memory and a copy is memcpy.
 // Ownership: buffers must not outlive their accelerator.
-// Thread-safety: one thread at a time.
+// Thread-safety: one thread at a time may use an Accelerator.
 #pragma once
 
 #include "runtime/base/status.h"
@@ -76,7 +76,8 @@ public:
   virtual Result<double> time(const std::function<Status()> &enqueue) = 0;
   // Records the work that `enqueue` puts on the stream. On a GPU recording does not run the work.
   virtual Result<std::unique_ptr<Recording>> record(const std::function<Status()> &enqueue) = 0;
-  // Records the launches of `count` kernels that do nothing, one after another. On the CPU the recording is empty.
+  // Records the launches of `count` kernels that do nothing, one after another. On the CPU a recording of empty kernels
+  // does nothing when it is replayed.
   virtual Result<std::unique_ptr<Recording>> recordEmptyKernels(int count) = 0;
 
 protected:

@@ -12,8 +12,8 @@ namespace nsa::tools {
 
 class CudaGraph {
 public:
-  // Captures the work that `enqueue` puts on the stream, in the capture mode in which a call that is forbidden during a
-  // capture fails in any thread.
+  // Captures the work that `enqueue` puts on the stream. The capture uses CUDA's global capture mode: until the capture
+  // ends, a call that is forbidden during a capture fails in every thread.
   static Result<CudaGraph> capture(const cuda::Driver &driver, cuda::Stream stream,
                                    const std::function<Status()> &enqueue);
   CudaGraph(CudaGraph &&other) noexcept;

@@ -1,7 +1,8 @@
 // Decodes on a device through the C ABI. A DecodeRun owns a KV cache on the device. The input of a DecodeRun is a
 // history: the tokens of all sequences, in host memory. Each step runs the operator decode on the next tokens of the
-// history, which adds them to the cache. The outputs of all steps are collected in tensors of the shape that one
-// forward pass over the history would write, so both kinds of outputs can be checked by the same code.
+// history, which adds them to the cache. A DecodeRun collects the outputs of all steps in tensors that have the same
+// shapes as the outputs of one forward pass over the history. The same code can therefore check the outputs of decoding
+// and the outputs of a forward pass.
 // Ownership: a DecodeRun must not outlive its accelerator and its history.
 // Thread-safety: one thread at a time may use a DecodeRun.
 #pragma once
@@ -38,8 +39,8 @@ public:
   // Allocates exactly the workspace that the plan needs, and fills it with poison values.
   Status allocateWorkspace(const nsa_plan *plan);
 
-  // Fills the cache with `tokens` random tokens for each sequence, for measurements of long sequences. The first token
-  // of the history then follows the random tokens.
+  // Fills the cache with `tokens` random tokens for each sequence, for measurements of long sequences. The next step
+  // then adds the first token of the history to the cache, after the random tokens.
   Status pretend(int64_t tokens, uint64_t seed);
   // Sets the length of every sequence in the cache back to `tokens`, which must be at most the greatest length that the
   // cache has had.
@@ -52,12 +53,13 @@ public:
   // Copies the outputs of the last step to the host and adds them to the collected outputs. Fails when a kernel has
   // written bytes outside of a tensor or the workspace.
   Status collect();
-  // Calls `feed`, `enqueue` and `collect`. Fails also when a kernel of the run reported an error in the plan's status
-  // word.
+  // Calls `feed`, `enqueue` and `collect`. `step` fails when one of these calls fails, or when a kernel of the run has
+  // reported an error in the plan's status word.
   Status step(nsa_plan *plan, const std::vector<int64_t> &counts);
 
   // Returns the outputs of all steps, each in the row that its token has in the history, and the compressed rows of the
-  // cache. The rows of tokens that no step has processed are NaN.
+  // cache. In the outputs, the rows of tokens that no step has processed have all bits set, which is NaN in the
+  // floating-point types.
   Result<NamedTensors> collected() const;
   int64_t length(size_t sequence) const { return lengths[sequence]; }
   int64_t room() const { return roomTokens; }

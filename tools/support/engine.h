@@ -18,7 +18,8 @@ Status toStatus(nsa_status code, const nsa_error &error);
 nsa_spec toApi(const Spec &spec);
 nsa_maxima toApi(const Maxima &maxima);
 
-// Options of an engine, with the texts that the C ABI takes as pointers. A setting whose text is empty has its default.
+// The options of an engine (nsa_engine_options), with strings where the C ABI has pointers to texts. A setting whose
+// text is empty has its default.
 struct EngineSettings {
   std::string device = "cpu";
   std::string cachePath, cachePacks, cacheKeys;

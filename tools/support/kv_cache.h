@@ -24,15 +24,16 @@ reference::TensorView cacheView(const Spec &spec, TensorName name, const NamedTe
 std::vector<reference::Sequence> sequencesInCache(const OperatorInputs &inputs);
 
 // Copies the keys and values of new tokens from `tokens` to their rows in `cache`. Nothing is copied for a tensor that
-// `cache` does not contain. The cache's lengths and compressed rows are left unchanged.
+// `cache` does not contain. appendTokens does not change the lengths and the compressed rows in `cache`.
 void appendTokens(const Spec &spec, const NamedTensors &tokens, const Spec &tokensSpec,
                   const std::vector<reference::Sequence> &sequences, const HostTensor *table, NamedTensors &cache);
 
-// Makes inputs of the operator decode from inputs of the operator nsa (`history`). The tokens that have queries in
-// `history` become the new tokens. The tokens before them are put into the cache, and the fp64 reference computes their
-// compressed rows. The pages of the cache are in a random order, drawn from `seed`. Each sequence has memory for the
-// longest sequence and at least one page more. Without pages, it has memory for at least one selection block more.
-// Cache memory that contains no token is NaN.
+// Makes inputs of the operator decode from inputs of the operator nsa (`history`). The tokens of `history` that have
+// queries become the new tokens of the call. All earlier tokens of `history` are in the cache, and the fp64 reference
+// computes the compressed rows of the cache. The pages of the cache are in a random order, drawn from `seed`. In a
+// cache with pages, each sequence has room for the tokens of the longest sequence, rounded up to whole pages, and for
+// one page more. In a cache without pages, each sequence has room for the tokens of the longest sequence, rounded up to
+// whole selection blocks, and for one selection block more. Cache memory that contains no token is NaN.
 OperatorInputs cacheInputs(const OperatorInputs &history, int32_t pageSize, uint64_t seed);
 
 } // namespace nsa::tools

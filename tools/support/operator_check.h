@@ -1,6 +1,7 @@
 // Compares the outputs of an operator with the fp64 reference by the rules of docs/specification.md 11. For the
-// attention outputs, the reference uses the block lists that the operator itself computed. Block lists are compared by
-// the margin of their scores, and counts must be equal.
+// attention outputs, the reference uses the block lists that the operator itself computed. A block list is right if
+// each block in which it differs from the reference's list has nearly the same score as the block that it replaces. The
+// counts in the output `reads` must be equal to the counts of the reference.
 // Thread-safety: the functions are pure, and checkOperator starts worker threads of its own.
 #pragma once
 
@@ -15,8 +16,8 @@
 
 namespace nsa::tools {
 
-// The verdict on one output: rows are judged by their error, block lists by the order of the reference's scores, and
-// counts by equality.
+// The result of the check of one output tensor. `error` is set for a tensor of result rows, and `lists` for the tensor
+// block_list.
 struct OutputCheck {
   std::string name; // "out", "o_cmp", "block_list", ...
   bool within = false;
@@ -28,8 +29,8 @@ struct OutputCheck {
 struct OperatorCheck {
   std::vector<OutputCheck> outputs;
   bool within() const;
-  // Returns whether the check failed only because of rows that cannot be judged. A row cannot be judged if its inputs
-  // are not finite.
+  // Returns whether the check failed only because the reference's result is not finite in some rows. A row whose
+  // reference is not finite has no error that could be compared with a limit (docs/specification.md 11).
   bool isUnjudged(DType dtype) const;
   std::string toString() const; // one line for each output
 };

@@ -25,7 +25,8 @@ namespace nsa::tools {
 using NamedTensors = std::map<TensorName, HostTensor>;
 
 // The numbers that, together with the spec, determine the shapes of a call's tensors. In the dense layout, timeQ, timeK
-// and blocks are counted for one sequence. In the packed layout, they are counted for all sequences together.
+// and blocks are counted for one sequence. In the packed layout, timeQ, timeK and blocks are counted for all sequences
+// together.
 struct CallExtents {
   int64_t batch = 1; // sequences
   int64_t timeQ = 0; // queries
@@ -58,7 +59,7 @@ struct OperatorInputs {
 };
 
 // The number of queries and the number of keys of each sequence. In the dense layout, all sequences must have the same
-// numbers.
+// number of queries and the same number of keys.
 struct SequenceLengths {
   std::vector<int64_t> q, k;
 
@@ -70,8 +71,9 @@ struct SequenceLengths {
 std::set<TensorName> allOutputs(Operator op);
 std::set<TensorName> requiredOutputs(Operator op);
 
-// Sets the maxima and the extents of a call for sequences of these lengths. In the packed layout, the tensors
-// cu_seqlens_q and cu_seqlens_k are made for an operator that reads them. The other tensors are left out.
+// Returns the maxima and the extents of a call for sequences of the given lengths. The result contains the tensors
+// cu_seqlens_q and cu_seqlens_k if the layout is packed and the operator reads them. The result contains no other
+// tensor.
 OperatorInputs layOut(const Spec &spec, const SequenceLengths &lengths);
 // Draws every input of an operator at random from `seed`. The operator must not be decode, whose inputs cacheInputs
 // (kv_cache.h) makes. Queries, keys and values are drawn from a normal distribution with variance 1, and a large tensor

@@ -12,25 +12,26 @@
 namespace nsa::tools {
 
 // Returns the number of attended pairs (query head, key) in all sequences together. A compressed block is counted as
-// one key. The number for the operator nsa is the sum over its enabled branches. The number for the operators compress
-// and combine is 0.
+// one key. For the operator nsa, attendedPairs returns the sum over the enabled branches. For the operators compress
+// and combine, attendedPairs returns 0.
 int64_t attendedPairs(const OperatorInputs &inputs);
 
 // Returns the floating point operations of the matrix products that an operator requires. Attention requires two
 // products, over exactly the attended pairs. The operator select requires the scores of the queries that may not attend
 // all of their blocks. The operator compress requires the products with the weights of the kinds linear and mlp; the
-// kind mean requires no product. The result for the operator nsa is the sum over its operators. For the operator
-// combine, usefulFlops returns 0.
+// kind mean requires no product. For the operator nsa, usefulFlops returns the sum over the operators that nsa consists
+// of. For the operator combine, usefulFlops returns 0.
 double usefulFlops(const OperatorInputs &inputs);
 
-// The work of one operator, which may be a part of the operator nsa. `flops` is the operator's share of usefulFlops.
-// `bytes` is the size of all tensors that the operator must read or write, each counted once.
+// The work of one operator of a call. A call of the operator nsa consists of several operators. `flops` is the number
+// of floating point operations that usefulFlops counts for this one operator. `bytes` is the size of all tensors that
+// the operator must read or write, each counted once.
 struct PartWork {
   Operator part;
   double flops = 0, bytes = 0;
 };
-// Returns the work of each operator, in the order in which the operators run. For the operator nsa, the list includes
-// combine.
+// Returns the work of each operator of a call, in the order in which the operators run. For the operator nsa, the last
+// entry of the returned list is the operator combine.
 std::vector<PartWork> workByPart(const OperatorInputs &inputs);
 
 // Returns how many queries have more blocks to choose from than they may attend, so that selection leaves some blocks

@@ -1,6 +1,7 @@
 // One line on a terminal's stderr that says what a long step is doing and for how long. A Progress writes nothing if
-// stderr is no terminal, and nothing in the first two seconds of a step. The line is erased when the step is over.
-// Thread-safety: one thread may use a Progress. A thread of its own updates the time in the line.
+// stderr is no terminal, and nothing in the first two seconds of a step. When the step is over, a Progress erases the
+// line.
+// Thread-safety: one thread may use a Progress. A Progress starts a thread that updates the time in the line.
 #pragma once
 
 #include <condition_variable>
@@ -23,10 +24,11 @@ public:
   Progress(const Progress &) = delete;
   Progress &operator=(const Progress &) = delete;
 
-  // Ends the previous step and begins a step that is shown as `text`, for example "tuning window (at most 30 s)". With
-  // an empty text, no step begins. The line is erased, so that results can be printed.
-  // `secondsLeft` is the estimated time until all work is done, if it is known. The line shows this time and counts it
-  // down: "tuning ... 12 s, about 3 min left".
+  // Ends the previous step and begins a step that is shown as `text`, for example "tuning window (at most 30 s)". If
+  // `text` is empty, step() only ends the previous step. step() erases the line of the previous step, so that the
+  // caller can print results.
+  // `secondsLeft` is the estimated time until all work is done, if it is known. The line shows the estimated time and
+  // counts it down: "tuning ... 12 s, about 3 min left".
   void step(const std::string &text, std::optional<double> secondsLeft = {});
 
 private:

@@ -12,8 +12,9 @@
 
 namespace nsa::tools {
 
-// A value with all bits set is NaN in every floating point type of tensors. As an integer the value with all bits set
-// would be -1, which ends a list, so integers have another poison value.
+// The poison value of a floating point type has all bits set, which is NaN in every floating point type of tensors. An
+// i32 with all bits set is -1, which marks the unused entries at the end of a block list, so i32 has another poison
+// value.
 constexpr unsigned char poisonOf(DType dtype) { return dtype == DType::kI32 ? 0x77 : 0xff; }
 
 struct Spacing {
@@ -34,11 +35,10 @@ public:
   int64_t beginBytes() const { return base * dtypeBytes(dtype); }
   int64_t bytes() const { return total * dtypeBytes(dtype); }
 
-  // Returns the memory of a tensor in this layout, of `bytes()` bytes: the elements of the contiguous tensor are at
-  // their positions in the layout, and poison values are between them.
+  // Returns an image of `bytes()` bytes. Each element of the tensor `contiguous` is at its position in this layout, and
+  // all other bytes of the image have the poison value.
   std::vector<std::byte> scatter(const std::vector<std::byte> &contiguous) const;
-  // Returns the elements of a tensor in this layout as a contiguous tensor. `image` is the memory that `scatter`
-  // returns.
+  // Returns a contiguous tensor with the elements of `image`. `image` is memory in the form that `scatter` returns.
   std::vector<std::byte> gather(const std::vector<std::byte> &image) const;
   // Returns how many bytes of `image` belong to no element and have lost the poison value, so a kernel must have
   // written them.

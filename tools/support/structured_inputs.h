@@ -1,4 +1,5 @@
-// Inputs of the whole forward pass whose selection has a known structure, which drawn inputs do not have.
+// Draws inputs of the operators nsa and decode whose block selection has a known structure, for example that nearer
+// blocks have higher scores. Independent random inputs have no such structure.
 // tests/unit/support/structured_inputs_test.cpp checks each structure with the fp64 reference.
 // Thread-safety: structured_inputs.h has only pure functions.
 #pragma once
@@ -15,8 +16,8 @@ enum class Structure {
   // except for the blocks that every query must select (the first and the nearest blocks).
   kRandom,
   // Each block of the sequence belongs to one of several clusters, and the blocks of a cluster are scattered over the
-  // sequence. For each query, the blocks of one cluster have the highest scores. The queries of one block all prefer
-  // the same cluster.
+  // sequence. For each query, the blocks of one cluster have the highest scores. All queries that lie in the same block
+  // give the highest scores to the same cluster.
   kClustered,
   kRecency,      // a nearer block has a higher score
   kNeedle,       // one block has what the last queries look for, and all other blocks are noise
@@ -30,10 +31,10 @@ struct StructureChoice {
   int64_t needlePosition = 0; // kNeedle only: a token of the block to find
 };
 
-// Every structure except kRandom needs the operator nsa or decode. It also needs the mean as the compression function
-// phi. With a learned phi, the scores of the compressed blocks would depend on its weights. For decode, the tokens of
-// the queries are new and the other keys are in the cache (kv_cache.h). The keys of the three branches are the same
-// vectors, to which noise is added for each branch separately.
+// Every structure except kRandom needs the operator nsa or decode, and the mean as the compression function phi. With a
+// learned phi, the scores of the compressed blocks would depend on the weights of phi. For decode, the tokens with
+// queries are new, and the earlier tokens are in the cache (kv_cache.h). If `structure` is not kRandom, the keys of the
+// three branches cmp, sel and win are the same vectors, to which noise is added for each branch separately.
 Result<OperatorInputs> drawStructuredInputs(const Spec &spec, const SequenceLengths &lengths,
                                             const StructureChoice &choice, uint64_t seed);
 

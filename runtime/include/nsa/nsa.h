@@ -187,7 +187,8 @@ typedef struct nsa_engine nsa_engine;
  * again for each of these requests.
  *
  * The engine's tuning thread calls the callback, with all signals blocked. Callbacks come one at a time, and the next
- * tuning begins when the callback has returned. In the child of a fork the child's own engine calls the callback.
+ * tuning begins when the callback has returned. The child of a fork has an engine of its own: for plans that the child
+ * makes, the child's engine calls the callback.
  *
  * The callback may call every function of this library except nsa_engine_destroy of this engine. A callback must not
  * throw. nsa_engine_destroy and the end of the process wait for a running callback, so the callback may plan with the
@@ -279,9 +280,9 @@ typedef struct nsa_tensor {
 
 /* The names of the tensors that each operator takes. In a shape, `..` is [batch, time] in the dense layout and [total]
  * in the packed layout. In the packed layout every operator but combine also takes CU_SEQLENS_Q and CU_SEQLENS_K, int32
- * [batch + 1]. If only one of these two tensors is bound, its lengths are used for both queries and keys. "A else B"
- * means that the operator reads B if A is not bound, so that all branches may read the same K and V. Brackets mark
- * tensors that a call may leave out.
+ * [batch + 1]. If only one of CU_SEQLENS_Q and CU_SEQLENS_K is bound, its lengths are used for both queries and keys.
+ * "A else B" means that the operator reads B if A is not bound, so that all branches may read the same K and V.
+ * Brackets mark tensors that a call may leave out.
  *
  *   dense, window  Q, K_WIN else K, V_WIN else V            -> OUT, [LSE], [READS]
  *   compress       K_CMP else K, V_CMP else V, weights      -> K_COMP, V_COMP
@@ -293,7 +294,7 @@ typedef struct nsa_tensor {
  *                  -> OUT, [O_*], [LSE_*], [BLOCK_LIST], [K_COMP], [V_COMP], [READS]
  *   decode         the inputs of nsa, for the new tokens alone; CACHE_SEQLENS, [BLOCK_TABLE], K_SEL_CACHE else K_CACHE,
  *                  K_WIN_CACHE else K_CACHE, the same for V_*, K_COMP_CACHE, V_COMP_CACHE, K_RAW, V_RAW. The call reads
- *                  and writes all tensors of the cache except BLOCK_TABLE, which it only reads
+ *                  and writes all tensors of the cache except BLOCK_TABLE, which the call only reads.
  *                  -> OUT, [O_*], [LSE_*], [BLOCK_LIST], [READS]
  *
  * Shapes
@@ -498,9 +499,9 @@ NSA_API nsa_status nsa_explain(nsa_engine *engine, const nsa_spec *spec, const n
  * error under the policy `fail`, which opens no compiler, and for an engine with the option pin_path. The JSON report
  * of nsa_tune is freed with nsa_free. The report's field `store_trouble` says why the winner was not stored; it is ""
  * when the winner was stored. If the winner was not stored, this engine uses it, but later processes do not. The
- * report's field `tuned` is false when the budget ended before anything was measured; a winner that was stored before
- * then stays. When another thread or process is tuning the same kernel, nsa_tune waits and takes the other's result
- * (`tuned_elsewhere`). */
+ * report's field `tuned` is false when the budget ended before anything was measured. If the budget ended before
+ * anything was measured, a winner of an earlier tuning stays stored. When another thread or process is tuning the same
+ * kernel, nsa_tune waits and takes the other's result (`tuned_elsewhere`). */
 NSA_API nsa_status nsa_tune(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json,
                             nsa_error *error) NSA_NOEXCEPT;
 
@@ -527,7 +528,8 @@ typedef struct nsa_stats {
   /* Background tuning: the number of problems that wait or are being tuned (pending), of problems that were tuned
    * (done), and of problems that could not be tuned (failed). */
   uint64_t background_pending, background_done, background_failed;
-  /* Milliseconds, summed over the kernels of all plans, even if several kernels were made at the same time. */
+  /* The milliseconds of looking up, rendering, compiling, tuning and loading kernels, summed over the kernels of all
+   * plans, even if several kernels were made at the same time. */
   double lookup_ms, render_ms, compile_ms, tune_ms, load_ms;
   uint64_t log_dropped; /* log lines that the rate limit held back */
   uint64_t reserved[10];
@@ -559,8 +561,8 @@ typedef struct nsa_range_options {
   int32_t sel_block; /* tokens of a block */
   int32_t merge;     /* 1: adjacent blocks become one range. The way back accepts merged and unmerged ranges */
   int64_t seqlen_k;  /* dense layout: keys of each sequence; 0: as many as queries */
-  /* Packed layout: int32 [batch + 1] in host memory. If only one of cu_seqlens_q and cu_seqlens_k is set, its lengths
-   * are used for both queries and keys. */
+  /* Packed layout only: cu_seqlens_q and cu_seqlens_k are int32 [batch + 1] in host memory. If only one of cu_seqlens_q
+   * and cu_seqlens_k is set, its lengths are used for both queries and keys. */
   const nsa_tensor *cu_seqlens_q, *cu_seqlens_k;
   int64_t reserved[4];
 } nsa_range_options;

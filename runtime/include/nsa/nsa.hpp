@@ -28,7 +28,8 @@
 
 namespace nsa {
 // The library's internal C++ classes have the same names as the classes of this wrapper. The inline namespace `api`
-// gives the wrapper's classes other symbols, so that a program may contain both.
+// gives the wrapper's classes other symbols, so that one program may contain the wrapper's classes and the library's
+// classes.
 inline namespace api {
 
 // An error of the library, with the parts of nsa_error.
@@ -173,8 +174,8 @@ struct Maxima {
 };
 
 // Dimensions or strides of a tensor, in elements: {1, tokens, heads, dim}, or a std::vector, std::array or std::span of
-// std::int64_t. An Extents stores at most five values. It also stores how many values it was given, so that the
-// constructor of nsa::Tensor can throw std::invalid_argument for more than five.
+// std::int64_t. An Extents stores at most five values. An Extents also stores how many values its constructor received,
+// so that the constructor of nsa::Tensor can throw std::invalid_argument if there were more than five.
 class Extents {
 public:
   static constexpr std::size_t kMost = 5;
@@ -266,8 +267,8 @@ struct RangeOptions {
   }
 };
 
-// Convert block lists to token ranges, and token ranges to block lists (nsa.h). Each function writes the result to its
-// second parameter. All tensors must be in host memory.
+// Convert block lists to token ranges, and token ranges to block lists (nsa.h). rangesFromBlockList and
+// blockListFromRanges write the result to their second parameter. All tensors must be in host memory.
 inline void rangesFromBlockList(const Tensor &blockList, const Tensor &ranges, const RangeOptions &options) {
   const nsa_range_options cOptions = options.c();
   detail::check(
@@ -440,16 +441,16 @@ protected:
 class Engine : public EngineView {
 public:
   // A function that the engine calls when a better plan can be had. nsa_tuned_callback says on which thread the
-  // function is called, and what it may do. The function should make plans with the EngineView that it receives. It
-  // must not use the host's Engine object while another thread moves, assigns or destroys this object. An exception
-  // that leaves the function ends the process.
+  // function is called, and what it may do. A function of type Tuned should make plans with the EngineView that it
+  // receives as an argument. A function of type Tuned must not use the host's Engine object while another thread moves,
+  // assigns or destroys this object. An exception that leaves a function of type Tuned ends the process.
   using Tuned = std::function<void(EngineView engine, const Spec &spec, const Maxima &maxima)>;
 
   // Opens an engine. `options` begin with NSA_INIT(nsa_engine_options). A field of the options that stays zero takes
   // its default.
   explicit Engine(const nsa_engine_options &options = NSA_INIT(nsa_engine_options)) : EngineView(open(options)) {}
-  // Opens an engine. A `tuned` that is not empty replaces options.tuned and options.tuned_user. The Engine stores
-  // `tuned` until the Engine is destroyed.
+  // Opens an engine. If the function `tuned` is not empty, it replaces options.tuned and options.tuned_user. The Engine
+  // stores `tuned` until the Engine is destroyed.
   Engine(nsa_engine_options options, Tuned tuned) : EngineView(nullptr) {
     if (tuned) {
       told = std::make_shared<Told>();

@@ -19,9 +19,10 @@ public:
   NSA_DEVICE AttentionLoader(const Arguments &args, bool mapped, int32 rank) : args(args), mapped(mapped), rank(rank) {}
 
   // Loads the queries, keys and values of an item, in the order in which the consumers wait for them. The caller calls
-  // load() twice for each item, first with `part` = 0 and then with `part` = 1. Part 0 loads the queries, and about as
-  // many tiles of keys and values as their rings have stages. Part 1 loads the remaining tiles of the item. The load of
-  // each tile in part 1 waits until the consumers release a stage of the tile's ring.
+  // load() twice for each item, first with `part` = 0 and then with `part` = 1. The call with `part` = 0 loads the
+  // queries, and about as many tiles of keys and values as fit into the rings of shared memory. The second call loads
+  // the remaining tiles of keys and values. In the second call of load(), each load of a tile waits until the consumer
+  // warps release a stage of the ring.
   NSA_DEVICE void load(const WorkItem &item, int32 part) {
     const KeyTiles<Shape> tiles(item, args.window);
     const int32 rest = max(tiles.count - Shape::kStages, 0);
@@ -132,8 +133,9 @@ private:
   RingPlace<Shape::kStages> k, v;
 };
 
-// Writes the results of an item whose rows attend no key: the output is 0 and the log-sum-exp is -inf. All lanes of the
-// warp share the writes to save time. Items without keys come last, so no other work would hide the time of the writes.
+// Writes the results of an item whose rows attend no key: the output is 0 and the log-sum-exp is -inf. store_nothing
+// must be fast: work items without keys come last, so no later work of the block hides the time of these writes.
+// Therefore all lanes of the warp share the writes of store_nothing.
 template <typename Shape, typename Arguments>
 NSA_DEVICE void store_nothing(const Arguments &args, const WorkItem &item) {
   using Facts = typename Shape::Facts;
@@ -166,9 +168,9 @@ NSA_DEVICE void store_nothing(const Arguments &args, const WorkItem &item) {
 }
 
 // The producer warp determines the work items, writes them to shared memory for the other warps, and loads their data.
-// The producer warp itself writes the results of items without keys. Consumers and inspectors get only items whose rows
-// attend some key. After the last item the producer warp passes on an item without rows, which tells consumers and
-// inspectors to stop.
+// If no row of a work item attends a key, the producer warp itself writes the results of the item and does not pass the
+// item on. Consumer warps and inspector warps get only work items in which some row attends a key. After the last work
+// item the producer warp passes on an item without rows, which tells consumer warps and inspector warps to stop.
 template <typename Shape, typename Arguments> NSA_DEVICE void produce_attention(const Arguments &args) {
   const bool mapped = is_present(args.q_map) && is_present(args.k_map) && is_present(args.v_map);
   const int32 rank = Shape::kCluster == 1 ? 0 : static_cast<int32>(cluster_rank());
@@ -214,9 +216,10 @@ template <typename Shape, typename Arguments> NSA_DEVICE void produce_attention(
   }
 }
 
-// An edge tile is a tile with a key that some row of the block may not attend. The inspector warps search the values of
-// each edge tile for Inf and NaN and report the result to the consumers. After each tile of values, edge tile or not,
-// the inspector warps release the tile's stage of the ring.
+// An edge tile is a tile of keys and values that contains a key that some row of the block may not attend. The
+// inspector warps search the values of each edge tile for Inf and NaN, and report to the consumer warps whether the
+// edge tile contains Inf or NaN. The inspector warps release the ring stage of each tile of values, even if they did
+// not search the tile.
 template <typename Shape, typename Arguments> NSA_DEVICE void inspect_values(const Arguments &args) {
   const int32 lane = static_cast<int32>(threadIdx.x) - kWarpSize;
   constexpr int32 kLanes = Shape::kInspectors * kWarpSize;

@@ -43,8 +43,8 @@ NSA_DEVICE void store_elements(Element *const (&targets)[2], const bool (&exists
   }
 }
 
-// Writes the results of an item. A row without weights (all its scores are -inf) has the result 0 and the log-sum-exp
-// -inf.
+// Writes the warpgroup's part of the results of a work item: 64 rows of outputs, log-sum-exps and numbers of keys. A
+// row without weights (all its scores are -inf) has the result 0 and the log-sum-exp -inf.
 template <typename Shape, typename Arguments, int32 kCount>
 NSA_DEVICE void store_result(const Arguments &args, const WorkItem &item, const SoftmaxRows &softmax,
                              float (&o)[kCount]) {

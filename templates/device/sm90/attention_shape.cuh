@@ -133,8 +133,8 @@ template <typename Shape> struct KeyTiles {
     common.past = past_visible_key<Facts>(item.earlier + item.first_row / Facts::kGroup);
     // The differences common.first - first_key and common.past - first_key may be negative, and integer division rounds
     // a negative number towards 0. Rounding towards 0 does not change the result of is_edge(), because tiles are
-    // numbered from 0. A first_plain of 0 or below makes no tile an edge tile, and a past_plain of 0 or below makes
-    // every tile an edge tile.
+    // numbered from 0. If first_plain is 0 or negative, the condition tile < first_plain holds for no tile. If
+    // past_plain is 0 or negative, the condition tile >= past_plain holds for every tile.
     first_plain = (common.first - first_key + Shape::kKeyTile - 1) / Shape::kKeyTile;
     past_plain = (common.past - first_key) / Shape::kKeyTile;
   }
@@ -160,8 +160,8 @@ template <typename Shape> NSA_DEVICE void leave(const uint64 &barrier) {
   }
 }
 
-// leave_own() makes one arrival for the whole warp at a barrier of the warp's own block. The arrival of leave_own()
-// comes after all earlier memory accesses of all lanes of the warp.
+// leave_own() makes one arrival for the whole warp at a barrier of the warp's own block. leave_own() synchronises the
+// warp before the arrival, so all earlier memory accesses of all lanes of the warp come before the arrival.
 NSA_DEVICE void leave_own(const uint64 &barrier) {
   __syncwarp();
   if (threadIdx.x % kWarpSize == 0)

@@ -21,10 +21,11 @@ NSA_DEVICE void barrier_arrive(uint32 barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(barrier) : "memory");
 }
 
-// Arrives at an mbarrier of this block or of another block of the cluster, at an address from cluster_address. The
-// arrival has release semantics only at the scope of the thread's own block. Block scope is enough to report that the
-// block has read a stage of a ring. An arrival with release semantics at cluster scope would wait until all global
-// memory accesses of the thread have finished (MEMBAR.ALL.GPU), which takes 0.6 us each time.
+// Arrives at an mbarrier of this block or of another block of the cluster, at an address from cluster_address.
+// barrier_arrive_cluster has release semantics only at the scope of the thread's own block. Release semantics at block
+// scope are enough to tell another block that this block has read a stage of a ring. An arrival with release semantics
+// at cluster scope would wait until all global memory accesses of the thread have finished (MEMBAR.ALL.GPU), which
+// takes 0.6 us each time.
 NSA_DEVICE void barrier_arrive_cluster(uint32 barrier) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" : : "r"(barrier) : "memory");
 }

@@ -37,8 +37,9 @@ NSA_DEVICE void prefetch_map(const TensorMap &map) {
 // wgmma after the fence. PTX calls the copy engine and wgmma the asynchronous proxy.
 NSA_DEVICE void fence_async() { asm volatile("fence.proxy.async.shared::cta;" : : : "memory"); }
 
-// Loads a box from global to shared memory. The destination of a load is a multiple of 128 bytes; for a swizzled box it
-// is a multiple of the size of an atom.
+// Loads a box from global to shared memory. The destination of a load must be a multiple of 128 bytes. If the tensor
+// map has a swizzle, the destination must also be a multiple of eight times the width of the swizzle (an atom,
+// descriptor.cuh).
 NSA_DEVICE void tma_load(uint32 destination, const TensorMap &map, uint32 barrier, int32 x, int32 y) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"

@@ -1,7 +1,8 @@
 // What a warpgroup does with its 64 rows of scores between two matrix products: it masks the scores, computes the
 // online softmax in base 2 (Milakov and Gimelshein, arXiv 1805.02867), and rounds the weights to the 16-bit left
 // operand of the next product. A thread holds scores of two rows, which are `half` 0 and `half` 1 of the fragment
-// layout (layout.cuh). The score at a column tile, a half and an index is s[4 * tile + 2 * half + index].
+// layout (layout.cuh). In each of its rows and in each column tile, a thread holds two neighbouring scores: s[4 * tile
+// + 2 * half + index], where `index` is 0 or 1.
 #pragma once
 
 #include "layout.cuh"
@@ -11,7 +12,8 @@
 
 namespace nsa {
 
-// Returns the number, 0 to 63, of the warpgroup's row that the thread holds as `half` of the fragment layout.
+// Returns the number, 0 to 63, of one of the two rows that the thread holds. `half`, 0 or 1, chooses between the two
+// rows.
 NSA_DEVICE int32 warpgroup_row(int32 half) { return fragment_row(threadIdx.x % 128, 1, 0, half); }
 
 // A range of keys [first, past): the keys that a row attends, or the keys that all rows of a warp attend.
@@ -48,10 +50,10 @@ NSA_DEVICE void mask_scores(float (&s)[kCount], int32 first_key, const KeyRange 
 // Subtracting the maximum of the tile gives a rounding error that is 0.35 to 7 % smaller than subtracting the maximum
 // of the row so far (docs/lab/hopper_attention.md).
 //
-// Because the maximum changes from tile to tile, the sums of earlier tiles are rescaled at every tile. The reference of
-// a tile is the number that is subtracted from its scores. If the maximum of a tile is more than kReach (in base 2)
+// Because each tile of keys has another maximum, the sums over earlier tiles are rescaled at every tile. The reference
+// of a tile is the number that is subtracted from its scores. If the maximum of a tile is more than kReach (in base 2)
 // below the row's maximum, the reference is the row's maximum minus kReach, so that sums and results stay in range. A
-// new weight never exceeds 1. After rescaling, a weight of an earlier tile is at most 2^kReach = 4.
+// weight of the newest tile is at most 1. After rescaling, a weight of an earlier tile is at most 2^kReach = 4.
 struct SoftmaxRows {
   static constexpr float kReach = 2;
   static constexpr float kNoKey = 3.402823466e38f; // of a row that has met no allowed key: its weights are 0
@@ -98,9 +100,10 @@ struct SoftmaxRows {
 #pragma unroll
     for (int32 half = 0; half < 2; ++half) {
       l[half] = fmaf(l[half], rescale[half], sum[half][0] + sum[half][1]);
-      // The shuffle from each lane to itself changes no value, but it needs all weights. Therefore the compiler
-      // computes all weights before the shuffle, and does not move the wait for the running matrix product to a place
-      // between two weights.
+      // Each lane reads its own value in this shuffle, so the shuffle does not change l[half]. The shuffle only fixes
+      // the order of instructions: its operand depends on all weights, so the compiler computes all weights before the
+      // shuffle. Without the shuffle, the compiler could move the wait for the running matrix product to a place
+      // between the computations of two weights.
       l[half] = shuffle(l[half], static_cast<int32>(threadIdx.x));
     }
   }

@@ -1,11 +1,12 @@
-// Handles wild values. A wild value is an element of V that is Inf or NaN. If a row does not attend a key, the key's
-// weight in the row is 0, and the key's value must not change the row's result. Matrix units compute 0 * NaN and 0 *
-// Inf as NaN, so a wild value would reach the rows that do not attend its key.
+// Handles the elements of V that are Inf or NaN (wild values). If a row does not attend a key, the key's weight in the
+// row is 0, and the key's value must not change the row's result. Matrix units compute 0 * NaN and 0 * Inf as NaN, so
+// an Inf or a NaN in V would also reach the rows that do not attend its key.
 //
-// Inspector warps search for wild values at the keys that not all rows of the block attend. If the inspector warps find
-// a wild value in a tile, each wild value of the tile is added to the sums of the rows that attend its key, without use
-// of the matrix units. A wild value is not multiplied with its weight, because the weight is positive, and a positive
-// factor changes neither an Inf nor a NaN. After the additions, zeros replace all wild values of the tile.
+// Three warps of a block, the inspectors, search V for Inf and NaN, but only at keys that some rows of the block do not
+// attend. If an inspector finds an Inf or a NaN in a tile, add_wild adds each Inf and each NaN of the tile to the
+// output sums of the rows that attend its key. add_wild uses plain additions instead of the matrix units. add_wild does
+// not multiply an Inf or a NaN with its softmax weight, because the weight is positive, and a positive factor changes
+// neither an Inf nor a NaN. clear_wild then replaces each Inf and each NaN of the tile with 0.
 #pragma once
 
 #include "layout.cuh"
@@ -35,8 +36,8 @@ template <typename T, int32 kRows_, int32 kChunks_> struct ValueTile {
   }
 };
 
-// Searches rows [first, past) of a tile for wild values. `lanes` threads share the rows, and `lane` is the number of
-// this thread. Returns whether this thread found a wild value in its part of the rows.
+// Searches rows [first, past) of a tile for Inf and NaN. `lanes` threads share the rows, and `lane` is the number of
+// this thread. Returns whether this thread found an Inf or a NaN in its part of the rows.
 template <typename Tile> NSA_DEVICE bool finds_wild(Tile tile, int32 first, int32 past, int32 lane, int32 lanes) {
   constexpr int32 kRowWords = kSwizzle128 / kChunkBytes;
   uint32 found = 0;
@@ -58,10 +59,10 @@ template <typename Tile> NSA_DEVICE bool finds_wild(Tile tile, int32 first, int3
   return found != 0;
 }
 
-// Adds each wild value of a tile to the sums of the rows that attend its key. The array `o` is the thread's part of the
-// warpgroup's accumulator, which has 64 rows. Wild values are rare, so the code of add_wild is short and uses few
-// registers. Registers cannot be indexed at run time, so each iteration of the outer loop rotates the column tiles of
-// `o` in the registers by one.
+// Adds each Inf and each NaN of a tile to the sums of the rows that attend its key. The array `o` is the thread's part
+// of the warpgroup's accumulator, which has 64 rows. Inf and NaN are rare, so add_wild is written for short code and
+// few registers, not for speed. Registers cannot be indexed at run time, so each iteration of the outer loop rotates
+// the column tiles of `o` in the registers by one.
 template <typename Tile, int32 kCount>
 NSA_DEVICE void add_wild(float (&o)[kCount], Tile tile, int32 first_key, const KeyRange (&rows)[2]) {
   using T = typename Tile::Element;
@@ -88,7 +89,7 @@ NSA_DEVICE void add_wild(float (&o)[kCount], Tile tile, int32 first_key, const K
   }
 }
 
-// Replaces all wild values of a tile with zeros; `lanes` threads share the work. Matrix products may read the cleared
+// Replaces each Inf and each NaN of a tile with 0; `lanes` threads share the work. Matrix products may read the cleared
 // tile after fence_async and a barrier.
 template <typename Tile> NSA_DEVICE void clear_wild(Tile tile, int32 lane, int32 lanes) {
   uint32 *words = reinterpret_cast<uint32 *>(tile.base);

@@ -57,7 +57,7 @@ NSA_DEVICE SequencePlace place_sequence(const Arguments &args, int32 batch) {
 }
 
 // Returns the number of the first key that is too late for the query at `position`. Without a sliding window, the query
-// attends all keys before the returned key.
+// at `position` attends exactly the keys with numbers below the returned number.
 template <typename Facts> NSA_DEVICE int32 past_visible_key(int32 position) {
   return (position + Facts::kSight) / Facts::kKeyStride;
 }

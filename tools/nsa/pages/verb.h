@@ -1,5 +1,6 @@
-// The command line as pages and completion scripts need it: verbs and their options, read from the parser itself.
-// Because verbs and options are read from the parser, no page and no script can name an option that does not exist.
+// The verbs of the command line and their options, from which the documentation pages and the completion scripts of
+// shells are made. Verbs and options are read from the parser itself, so no documentation page and no completion script
+// can name an option that does not exist.
 // Thread-safety: immutable once made.
 #pragma once
 
