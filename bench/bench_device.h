@@ -1,7 +1,7 @@
 // What every bench of kernels opens: the device, an engine that compiles default kernels, an engine that tunes, and a
 // buffer that is written before each sample, so that every run begins with a cold L2 on a GPU.
 // Ownership: plans made from a bench device must not outlive it.
-// Thread-safety: one thread uses a BenchDevice.
+// Thread-safety: only one thread at a time may use a BenchDevice.
 #pragma once
 
 #include "bench/plan_contender.h"

@@ -1,6 +1,6 @@
 // The command line options that all bench programs share, and how a bench program ends. Exit codes: 0 measured, 1
 // failed (with the reason on stderr), 2 a wrong command line.
-// Thread-safety: one thread uses a BenchProgram.
+// Thread-safety: only one thread at a time may use a BenchProgram.
 #pragma once
 
 #include "runtime/base/status.h"

@@ -2,7 +2,7 @@
 // people. The JSON file and the CSV file are written anew after every row, and each replaces its old file in one step,
 // so that an interrupted run keeps its results. The tables of README and docs/ are rendered from the JSON
 // (tools/render_tables).
-// Thread-safety: one thread uses a BenchReport.
+// Thread-safety: only one thread at a time may use a BenchReport.
 #pragma once
 
 #include "runtime/base/status.h"

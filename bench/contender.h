@@ -2,7 +2,7 @@
 // implementation on the same device. The contenders run in turns, and their order differs in each round, so that clock
 // rates and temperature favour none of them. A contender that always ran after a contender of low power would find a
 // cooler GPU, which is 3 to 9 % faster for a tenth of a second.
-// Thread-safety: one thread uses a Contender.
+// Thread-safety: only one thread at a time may use a Contender.
 #pragma once
 
 #include "runtime/base/status.h"

@@ -1,7 +1,7 @@
 // The tensors and the stream of one thread of nsa_bench_launch, and two ways to launch a kernel on these tensors:
 // nsa_run and a bare launch. The tensors hold one query and one key.
 // Ownership: a LaunchCaller owns its tensors, its stream and the launch arguments.
-// Thread-safety: one thread uses a LaunchCaller.
+// Thread-safety: only one thread at a time may use a LaunchCaller.
 #pragma once
 
 #include "bench/bare_launch.h"

@@ -2,7 +2,7 @@
 // objects, one in a line, over a socket. The peer process is used only for measurements, and no part of the library
 // needs it.
 // Ownership: ends its process.
-// Thread-safety: one thread uses a PeerProcess.
+// Thread-safety: only one thread at a time may use a PeerProcess.
 #pragma once
 
 #include "bench/bench_case.h"

@@ -2,7 +2,7 @@
 // is compared with the speed of the plain loop. The kernel and the plain loop run in turns, so a machine that is slow
 // at the moment is slow for both.
 // Ownership: a PlainLoop borrows its inputs.
-// Thread-safety: one thread uses a PlainLoop.
+// Thread-safety: only one thread at a time may use a PlainLoop.
 #pragma once
 
 #include "tests/reference/attention.h"

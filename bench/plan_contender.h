@@ -1,7 +1,7 @@
 // A plan of this library as one of the implementations that a bench compares (a Contender). Some rows of a plan's
 // result are compared with the fp64 reference before the plan may be measured.
 // Ownership: a PlanContender borrows accelerator, tensors and flush buffer, and owns its plan.
-// Thread-safety: one thread uses a PlanContender.
+// Thread-safety: only one thread at a time may use a PlanContender.
 #pragma once
 
 #include "bench/contender.h"

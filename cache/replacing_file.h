@@ -1,6 +1,6 @@
 // Writes a file that gets its final name only when it is complete. A ReplacingFile is created under a temporary name in
 // the folder of the final file, synced, and then renamed. Without `commit` it is removed.
-// Thread-safety: one thread uses a ReplacingFile.
+// Thread-safety: only one thread at a time may use a ReplacingFile.
 #pragma once
 
 #include "runtime/base/status.h"

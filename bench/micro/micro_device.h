@@ -1,7 +1,7 @@
 // Runs microbenchmarks on a GPU: compiles kernels with NVRTC, launches them with the attributes of Hopper (clusters,
 // programmatic dependence), makes tensor maps, and takes times by events and by clocks that kernels read themselves.
 // Ownership: kernels and buffers must not outlive their MicroDevice.
-// Thread-safety: one thread uses a MicroDevice.
+// Thread-safety: only one thread at a time may use a MicroDevice.
 #pragma once
 
 #include "bench/micro/micro_source.h"

@@ -1,6 +1,6 @@
 // The groups of nsa_bench_micro, one for each section of docs/hopper_measurements.md. A group of microbenchmarks has
 // the kernels that it needs, and the function that measures it.
-// Thread-safety: one thread uses a MicroReport.
+// Thread-safety: only one thread at a time may use a MicroReport.
 #pragma once
 
 #include "bench/bench_report.h"

@@ -1,7 +1,7 @@
 // Keeps the tensor maps that a thread made most recently. A serving loop runs the same tensors again and again, and
 // making a map costs more than the rest of a launch. A tensor map depends only on its TensorMapShape, so a kept map is
 // always valid.
-// Thread-safety: one thread uses a TensorMapCache; writeTensorMap has one for each thread.
+// Thread-safety: only one thread at a time may use a TensorMapCache; writeTensorMap has one for each thread.
 #pragma once
 
 #include "runtime/base/tensor_map.h"

@@ -1,6 +1,6 @@
 // Reads the fields of one JSON object of a file one by one. Errors name the file, the path of the field, the value and
 // the rule. `finish` returns an error if the object has a field that was not read, because such a field is unknown.
-// Thread-safety: one thread uses a JsonFields object.
+// Thread-safety: only one thread at a time may use a JsonFields.
 #pragma once
 
 #include "runtime/base/status.h"

@@ -1,7 +1,7 @@
 // Reads the tensors of a decoding cache from a file. The reader checks that the tensors of a cache agree with each
 // other, and finds out whether the cache is in pages and for how many tokens it has memory.
 // Ownership: a KvCacheReader borrows all its arguments.
-// Thread-safety: one thread uses a KvCacheReader.
+// Thread-safety: only one thread at a time may use a KvCacheReader.
 #pragma once
 
 #include "tools/nsa/config_file.h"

@@ -1,5 +1,5 @@
 // Asks git how many commits since a given one have changed the measured code.
-// Thread-safety: one thread uses a History.
+// Thread-safety: only one thread at a time may use a History.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Reads the files from which pages are rendered: the records of benches, and the descriptions of packs.
-// Thread-safety: one thread uses a Records object.
+// Thread-safety: only one thread at a time may use a Records.
 #pragma once
 
 #include "runtime/base/status.h"

@@ -1,6 +1,6 @@
 // A new folder in the system's temporary folder, for the files of one test or of one bench run. The destructor removes
 // the folder and its files.
-// Thread-safety: one thread uses a ScratchFolder.
+// Thread-safety: only one thread at a time may use a ScratchFolder.
 #pragma once
 
 #include "runtime/base/status.h"
