@@ -118,14 +118,14 @@ private:
   // be used.
   enum class Rungs { kAny, kBetterThanCompiling };
   std::shared_ptr<const KernelCore> descend(Search &search, Rungs wanted);
-  // Returns true if the planner should use the stored kernel `rung` and not compile the default configuration. `routed`
-  // is the template that a measured threshold names for the problem's length, or "" if no threshold applies. If
-  // `routed` is not "" and `rung` is a kernel of another template, isBetterThanCompiling returns false. If `rung` was
-  // stored for other lengths on this device model, isBetterThanCompiling returns true even if `rung` was not measured,
-  // because the default configuration does not depend on the length. If `rung` was stored for another device model of
-  // the same architecture, isBetterThanCompiling returns true only if `rung` was measured. For other fallbacks
-  // isBetterThanCompiling returns false.
-  static bool isBetterThanCompiling(const Rung &rung, std::string_view routed);
+  // Returns true if the planner should use the stored kernel `rung` and not compile the default configuration. `simple`
+  // says on which side of a measured threshold the problem's length is; it has no value if no threshold applies. If
+  // `simple` is true, the result is false for kernels of all templates but the simple one; if `simple` is false, the
+  // result is false for kernels of the simple template. For a kernel that was stored for other lengths on this device
+  // model the result is true even if the kernel was not measured, because the default configuration does not depend on
+  // the length. For a kernel that was stored for another device model the result is true only if the kernel was
+  // measured.
+  static bool isBetterThanCompiling(const Rung &rung, std::optional<bool> simple);
   std::shared_ptr<const KernelCore> serveRung(Search &search, const Rung &rung);
   LadderRequest ladderRequest(const Search &search) const;
   const std::vector<Rung> &rungsOf(Search &search);
@@ -152,7 +152,8 @@ private:
   // Returns the measured threshold that decides which template is used for a problem without a stored choice.
   std::optional<StoredRoute> routeOf(const Search &search);
   std::optional<StoredRoute> storedRoute(const std::string &family, std::string_view name);
-  static std::string_view templateOf(const Search &search, const StoredRoute &route);
+  // Returns true if the problem's length is below the threshold, where the simple template is faster.
+  static bool wantsSimple(const Search &search, const StoredRoute &route);
   void followRoute(const Search &search, std::vector<Candidate> &candidates);
   Result<std::shared_ptr<const KernelCore>> compileDefault(Search &search);
   Result<std::shared_ptr<const KernelCore>> tuneNow(Search &search, std::string *report,

@@ -37,9 +37,8 @@ Routing Planner::route(const Spec &spec, const Maxima &maxima) {
   });
 }
 
-std::string_view Planner::templateOf(const Search &search, const StoredRoute &route) {
-  const bool isTiled = route.threshold != StoredRoute::kNever && search.maxima.seqlenK >= route.threshold;
-  return isTiled ? kTiledTemplate : kSimpleTemplate;
+bool Planner::wantsSimple(const Search &search, const StoredRoute &route) {
+  return route.threshold == StoredRoute::kNever || search.maxima.seqlenK < route.threshold;
 }
 
 // Below a measured threshold the simple template comes first, from it on last; otherwise the order is that of predicted
@@ -48,7 +47,7 @@ void Planner::followRoute(const Search &search, std::vector<Candidate> &candidat
   const std::optional<StoredRoute> route = routeOf(search);
   if (!route)
     return;
-  const bool simpleFirst = templateOf(search, *route) == kSimpleTemplate;
+  const bool simpleFirst = wantsSimple(search, *route);
   std::vector<Candidate> ordered;
   for (const bool isSimple : {simpleFirst, !simpleFirst})
     for (const Candidate &candidate : candidates)
@@ -69,17 +68,17 @@ const std::vector<Rung> &Planner::rungsOf(Search &search) {
   return *search.rungs;
 }
 
-bool Planner::isBetterThanCompiling(const Rung &rung, std::string_view routed) {
-  if (!routed.empty() && rung.choice.templateName != routed)
+bool Planner::isBetterThanCompiling(const Rung &rung, std::optional<bool> simple) {
+  if (simple && (rung.choice.templateName == kSimpleTemplate) != *simple)
     return false;
   return rung.step == FallbackStep::kNearest || (rung.step == FallbackStep::kModel && rung.choice.tuned);
 }
 
 std::shared_ptr<const KernelCore> Planner::descend(Search &search, Rungs wanted) {
   const std::optional<StoredRoute> route = wanted == Rungs::kAny ? std::nullopt : routeOf(search);
-  const std::string_view routed = route ? templateOf(search, *route) : "";
+  const std::optional<bool> simple = route ? std::optional(wantsSimple(search, *route)) : std::nullopt;
   for (const Rung &rung : rungsOf(search))
-    if (wanted == Rungs::kAny || isBetterThanCompiling(rung, routed))
+    if (wanted == Rungs::kAny || isBetterThanCompiling(rung, simple))
       if (std::shared_ptr<const KernelCore> served = serveRung(search, rung))
         return served;
   return nullptr;
@@ -195,9 +194,10 @@ void Planner::explainStored(Search &search, ExplainDescription &explain) {
 
 void Planner::explainLadder(Search &search, ExplainDescription &explain) {
   const bool takesAny = rungsBeforeCompiling(search.spec.op) == Rungs::kAny;
-  const std::string_view routed = explain.measured ? templateOf(search, *explain.measured) : "";
+  const std::optional<bool> simple =
+      explain.measured ? std::optional(wantsSimple(search, *explain.measured)) : std::nullopt;
   for (const Rung &rung : rungsOf(search)) {
-    if (!takesAny && !isBetterThanCompiling(rung, routed))
+    if (!takesAny && !isBetterThanCompiling(rung, simple))
       continue;
     std::optional<KernelCache::Hit> hit = peek(rung.choice.problem, rung.choice.device);
     Result<Manifest> manifest = hit ? Manifest::parse(hit->kernel.manifest)
@@ -227,7 +227,7 @@ ExplainDescription Planner::explain(const Step &step, const RouteDescription &ro
   explain.fallbacks = options.fallbacks->toString();
   explain.measured = routeOf(search);
   if (explain.measured)
-    explain.measuredTemplate = templateOf(search, *explain.measured);
+    explain.measuredTemplate = wantsSimple(search, *explain.measured) ? kSimpleTemplate : kTiledTemplate;
   explainStored(search, explain);
   if (!explain.isChosen && explain.policy != MissPolicy::kTune)
     explainLadder(search, explain);

@@ -262,6 +262,26 @@ TEST_F(PlannerTest, AMeasuredThresholdChoosesTheDefaultsTemplate) {
   EXPECT_EQ(servedBy(StoredRoute::kNever, 4096, 1), "attention") << "as many queries as keys were measured";
 }
 
+// A threshold tells the simple template from all others, so a kernel by hand serves where the tile program would.
+TEST_F(PlannerTest, BehindAThresholdEachTemplateButTheSimpleOneMayServe) {
+  options.templateDir = copyTemplates();
+  write("by_hand", planted("by_hand", "0"));
+  options.cachePath = folder.file("routed/kernels.db");
+  maxima = {1, 256, 256, 256};
+  ASSERT_EQ(describe(*open(MissPolicy::kDefault))["launches"][0]["template"], "by_hand");
+  const std::string device = Json::parse(*open(MissPolicy::kDefault)->explain(spec, maxima))["device"];
+  {
+    std::string warning;
+    auto store = KernelStore::open({.path = options.cachePath, .readOnly = false}, warning);
+    ASSERT_TRUE(store && warning.empty()) << warning;
+    ASSERT_TRUE((*store)->putRoute({routeFamily(spec), device, attentionRoute(spec.op), 200, "", {}}).isOk());
+  }
+  maxima = {1, 512, 512, 512};
+  const Json plan = describe(*open(MissPolicy::kDefault));
+  EXPECT_EQ(plan["launches"][0]["template"], "by_hand");
+  EXPECT_EQ(plan["source"], "database") << plan;
+}
+
 TEST_F(PlannerTest, AWrongCandidateIsRejectedAndRecorded) {
   options.templateDir = copyTemplates();
   write("too_wide", wrongTemplate());
