@@ -37,18 +37,19 @@ bool servesTarget(const TemplateHeader &header, const Target &target) {
 Result<Catalog> Catalog::read(const TemplateFiles &files) {
   Catalog catalog;
   for (const TemplateFile &file : files.files()) {
-    if (file.path.starts_with("device/"))
-      continue;
-    TemplateKind kind = file.path.starts_with("tile/") ? TemplateKind::kTile : TemplateKind::kHandScheduled;
-    Result<TemplateHeader> header = TemplateHeader::parse(file.text, file.path, kind);
+    const bool isTile = file.path.starts_with("tile/");
+    if (!isTile && !file.path.starts_with("cuda/"))
+      continue; // a part that templates include
+    const TemplateKind kind = isTile ? TemplateKind::kTile : TemplateKind::kHandScheduled;
+    Result<TemplateHeader> header = TemplateHeader::parse(file.text, file.path, kind, files.finder());
     if (!header)
       return header.status();
     for (const std::string &word : header->targets)
       if (!Target::knowsWord(word))
-        return templateError(file.path, header->targetsLine, "unknown target '" + word + "'");
+        return templateError(header->targetsPlace, "unknown target '" + word + "'");
     for (const Template &other : catalog.templates)
       if (other.header.name == header->name)
-        return templateError(file.path, 1, "the name " + header->name + " is taken by " + other.file->path);
+        return templateError({file.path, 1}, "the name " + header->name + " is taken by " + other.file->path);
     catalog.templates.push_back({&file, std::move(*header)});
   }
   return catalog;

@@ -3,6 +3,7 @@
 #include "compiler/driver/Catalog.h"
 #include "compiler/driver/DeviceSource.h"
 #include "compiler/driver/TilePipeline.h"
+#include "compiler/render/Declarations.h"
 #include "compiler/render/Renderer.h"
 #include "runtime/base/compiler_revision.h"
 #include "runtime/base/digest.h"
@@ -44,6 +45,8 @@ public:
         timings(timings) {}
 
   Status run(CompileOutput &result) {
+    if (source.header.kind == TemplateKind::kHandScheduled)
+      declare();
     Result<std::string> text = renderTemplate(source.file->text, source.file->path, candidate.values);
     if (!text)
       return text.status();
@@ -58,6 +61,16 @@ public:
   }
 
 private:
+  // The declarations of a hand-scheduled template that follow from its header.
+  void declare() {
+    manifest.params = source.header.params;
+    for (ManifestParam &param : manifest.params)
+      if (param.dtype == "dtype")
+        param.dtype = std::string(dtypeName(request.dtype));
+    candidate.values.set(std::string(kFactsHole), declareFacts(source.header, candidate.values));
+    candidate.values.set(std::string(kArgumentsHole), declareArguments(manifest.params));
+  }
+
   Status beginManifest() {
     manifest.templateName = source.header.name;
     manifest.op = std::string(operatorName(request.op));
@@ -68,7 +81,7 @@ private:
       const TemplateHeader::Line &line = source.header.grid[axis];
       Result<Expression> bound = bindKnownNames(line.expression, candidate.values);
       if (!bound)
-        return templateError(source.file->path, line.number, bound.status());
+        return templateError(line.place, bound.status());
       manifest.grid[axis] = std::move(*bound);
     }
     return Status::ok();
@@ -95,10 +108,6 @@ private:
       return Status::invalid("stage", std::string(stageName(request.stage)),
                              "does not exist for the hand-scheduled template " + source.header.name,
                              "it has template, cuda, ptx, binary");
-    manifest.params = source.header.params;
-    for (ManifestParam &param : manifest.params)
-      if (param.dtype == "dtype")
-        param.dtype = std::string(dtypeName(request.dtype));
     NSA_RETURN_IF_ERROR(sizeMaps());
     manifest.sharedBytes = candidate.sharedBytes;
     return finishGpu(rendered, result);
@@ -113,20 +122,18 @@ private:
         Result<int64_t> value = line->expression.evaluate(
             [&](std::string_view name, int64_t &number) { return candidate.values.lookup(name, number); });
         if (!value)
-          return templateError(source.file->path, line->number, value.status());
+          return templateError(line->place, value.status());
         if (*value < 1 || *value > most)
-          return templateError(source.file->path, line->number,
-                               line->expression.text() + " = " + std::to_string(*value) + " must be 1 to " +
-                                   std::to_string(most));
+          return templateError(line->place, line->expression.text() + " = " + std::to_string(*value) +
+                                                " must be 1 to " + std::to_string(most));
         *size = *value;
       }
       if (param.boxHeads * param.boxRows > ManifestParam::kMostBoxRows)
-        return templateError(source.file->path, map.heads.number,
-                             "a box of map " + param.name + " has " + std::to_string(param.boxHeads * param.boxRows) +
-                                 " rows, at most " + std::to_string(ManifestParam::kMostBoxRows) + " are possible");
+        return templateError(map.heads.place, "a box of map " + param.name + " has " +
+                                                  std::to_string(param.boxHeads * param.boxRows) + " rows, at most " +
+                                                  std::to_string(ManifestParam::kMostBoxRows) + " are possible");
       if (param.columns * dtypeBytes(request.dtype) % 16 != 0)
-        return templateError(source.file->path, map.columns.number,
-                             "rows of map " + param.name + " must be multiples of 16 bytes");
+        return templateError(map.columns.place, "rows of map " + param.name + " must be multiples of 16 bytes");
     }
     return Status::ok();
   }
@@ -155,7 +162,7 @@ private:
 
     // The launcher finds the kernel by this name, so a template must declare it without name mangling.
     if (output->entry != source.header.name)
-      return templateError(source.file->path, 1, "the kernel is called '" + output->entry + "'",
+      return templateError({source.file->path, 1}, "the kernel is called '" + output->entry + "'",
                            "an extern \"C\" kernel bears the name of its template, " + source.header.name);
     manifest.entry = output->entry;
     manifest.threads = static_cast<int32_t>(candidate.threads);
@@ -188,6 +195,8 @@ private:
     content.field(manifest.serialize());
     Digest revision;
     revision.field(source.file->text);
+    for (const std::string &path : source.header.includes)
+      revision.field(path).field(files.find(path)->text);
     for (const TemplateFile *header : headers)
       revision.field(header->path).field(header->text);
     manifest.revision = revision.finishHex();

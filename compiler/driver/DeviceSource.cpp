@@ -37,12 +37,12 @@ private:
     size_t open = line.find('"');
     size_t close = line.rfind('"');
     if (open == close)
-      return templateError(file, number, "'" + std::string(line) + "': only the device library may be included",
+      return templateError({file, number}, "'" + std::string(line) + "': only the device library may be included",
                            "write #include \"name.cuh\" for templates/device/name.cuh");
     std::string path = std::string(kFolder) + std::string(line.substr(open + 1, close - open - 1));
     const TemplateFile *header = files.find(path);
     if (!header)
-      return templateError(file, number, "there is no " + path);
+      return templateError({file, number}, "there is no " + path);
     if (std::find(result.headers.begin(), result.headers.end(), header) != result.headers.end())
       return Status::ok();
     result.headers.push_back(header);

@@ -1,6 +1,7 @@
 #include "compiler/driver/TemplateFiles.h"
 
 #include "compiler/driver/EmbeddedTemplates.h"
+#include "runtime/base/template_path.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -13,14 +14,6 @@ namespace nsa {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Other files in the folder, such as a README or a copy that an editor left, are not templates.
-bool isTemplateFile(const fs::path &path) {
-  fs::path folder = *path.begin();
-  fs::path extension = path.extension();
-  return (folder == "tile" && extension == ".mlir") || (folder == "cuda" && extension == ".cu") ||
-         (folder == "device" && extension == ".cuh");
-}
 
 Status unreadable(const fs::path &path, const std::string &reason) {
   return Status::error(ErrorCode::kIoError, "cannot read " + path.string() + ": " + reason,
@@ -54,7 +47,7 @@ Result<TemplateFiles> TemplateFiles::read(const std::string &folder) {
   for (; !error && entries != end; entries.increment(error)) {
     fs::path relative = entries->path().lexically_relative(root);
     std::error_code ignored;
-    if (!entries->is_regular_file(ignored) || !isTemplateFile(relative))
+    if (!entries->is_regular_file(ignored) || !isTemplatePath(relative))
       continue;
     std::ifstream stream(entries->path(), std::ios::binary);
     std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
@@ -74,6 +67,13 @@ const TemplateFile *TemplateFiles::find(std::string_view path) const {
   auto found = std::lower_bound(list.begin(), list.end(), path,
                                 [](const TemplateFile &file, std::string_view key) { return file.path < key; });
   return found != list.end() && found->path == path ? &*found : nullptr;
+}
+
+FindTemplateText TemplateFiles::finder() const {
+  return [this](std::string_view path) {
+    const TemplateFile *file = find(path);
+    return file ? &file->text : nullptr;
+  };
 }
 
 } // namespace nsa

@@ -1,8 +1,9 @@
 // The text files from which the compiler works: the templates and the device library. The text files are embedded in
-// libnsa_compiler.so, or read from a folder that has the layout of templates/ (tile/*.mlir, cuda/**.cu, device/*.cuh).
+// libnsa_compiler.so, or read from a folder that has the layout of templates/ (runtime/base/template_path.h).
 // Thread-safety: TemplateFiles is immutable after construction.
 #pragma once
 
+#include "compiler/render/TemplateHeader.h"
 #include "runtime/base/status.h"
 
 #include <span>
@@ -27,6 +28,8 @@ public:
   std::span<const TemplateFile> files() const { return list; }
   // Returns null if no template file has this path.
   const TemplateFile *find(std::string_view path) const;
+  // Returns a function that finds texts in these files, which must outlive the function.
+  FindTemplateText finder() const;
 
 private:
   std::vector<TemplateFile> list;

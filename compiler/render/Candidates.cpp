@@ -72,7 +72,7 @@ private:
     for (const TemplateHeader::Choice &choice : choices)
       if (__builtin_mul_overflow(combinations, static_cast<int64_t>(choice.values.size()), &combinations) ||
           combinations > kMaxCombinations)
-        return templateError(header.file, 1, "the choices multiply to more than " + std::to_string(kMaxCombinations));
+        return templateError({header.file, 1}, "the choices multiply to more than " + std::to_string(kMaxCombinations));
     return Status::ok();
   }
 
@@ -86,23 +86,25 @@ private:
   }
 
   Status evaluate(const TemplateHeader::Line &line, const Values &values, int64_t &result) const {
-    return evaluate(line.expression, line.number, values, result);
+    return evaluate(line.expression, line.place, values, result);
   }
-  Status evaluate(const Expression &expression, int line, const Values &values, int64_t &result) const {
+  Status evaluate(const Expression &expression, const TemplatePlace &place, const Values &values,
+                  int64_t &result) const {
     Result<int64_t> value =
         expression.evaluate([&](std::string_view name, int64_t &number) { return values.lookup(name, number); });
     if (!value)
-      return templateError(header.file, line, value.status());
+      return templateError(place, value.status());
     result = *value;
     return Status::ok();
   }
 
   // Remembers why a candidate was removed. The rule furthest down the file removed the last candidates.
-  void remove(size_t rank, int line, const std::string &rule, const Expression &expression, const Values &values) {
+  void remove(size_t rank, const TemplatePlace &place, const std::string &rule, const Expression &expression,
+              const Values &values) {
     if (!removedRule.empty() && rank <= removedRank)
       return;
     removedRank = rank;
-    removedRule = header.file + ":" + std::to_string(line) + ": " + rule;
+    removedRule = place.file + ":" + std::to_string(place.line) + ": " + rule;
     removedValues.clear();
     for (const std::string &name : expression.names())
       if (const std::string *text = values.find(name))
@@ -120,33 +122,33 @@ private:
     for (size_t i = 0; i < header.steps.size(); ++i) {
       const TemplateHeader::Step &step = header.steps[i];
       int64_t value = 0;
-      NSA_RETURN_IF_ERROR(evaluate(step.expression, step.line, values, value));
+      NSA_RETURN_IF_ERROR(evaluate(step.expression, step.place, values, value));
       if (!step.isRequire) {
         values.set(step.name, value);
       } else if (value == 0) {
-        remove(i, step.line, "require " + step.expression.text(), step.expression, values);
+        remove(i, step.place, "require " + step.expression.text(), step.expression, values);
         return Status::ok();
       }
     }
 
     NSA_RETURN_IF_ERROR(evaluate(header.threads, values, candidate.threads));
     if (candidate.threads < 1 || candidate.threads > limits.threads) {
-      remove(header.steps.size(), header.threads.number,
+      remove(header.steps.size(), header.threads.place,
              "threads " + header.threads.expression.text() + " must be 1 to " + std::to_string(limits.threads),
              header.threads.expression, values);
       return Status::ok();
     }
-    if (header.shared.number) {
+    if (header.shared.isPresent()) {
       NSA_RETURN_IF_ERROR(evaluate(header.shared, values, candidate.sharedBytes));
       if (candidate.sharedBytes < 0 || candidate.sharedBytes > limits.sharedBytes) {
-        remove(header.steps.size() + 1, header.shared.number,
+        remove(header.steps.size() + 1, header.shared.place,
                "shared " + header.shared.expression.text() + " = " + std::to_string(candidate.sharedBytes) +
                    " must be 0 to " + std::to_string(limits.sharedBytes) + " bytes",
                header.shared.expression, values);
         return Status::ok();
       }
     }
-    if (header.cost.number)
+    if (header.cost.isPresent())
       NSA_RETURN_IF_ERROR(evaluate(header.cost, values, candidate.cost));
     candidate.configText = formatValues(candidate.config);
     admissible.push_back(std::move(candidate));

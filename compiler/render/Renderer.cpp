@@ -1,6 +1,7 @@
 #include "compiler/render/Renderer.h"
 
 #include "compiler/render/TemplateHeader.h"
+#include "runtime/base/kernel_constants.h"
 
 #include <algorithm>
 
@@ -20,7 +21,7 @@ Result<std::string> renderTemplate(std::string_view text, const std::string &fil
   size_t position = 0;
   auto fail = [&](std::string rule, std::string hint = "") {
     int line = 1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(position), '\n'));
-    return templateError(file, line, std::move(rule), std::move(hint));
+    return templateError({file, line}, std::move(rule), std::move(hint));
   };
   for (;;) {
     size_t hole = text.find("${", position);
@@ -34,10 +35,13 @@ Result<std::string> renderTemplate(std::string_view text, const std::string &fil
     std::string_view name = text.substr(hole + 2, end - hole - 2);
     if (name.empty() || end == text.size() || text[end] != '}')
       return fail("a hole is '${name}'");
-    const std::string *value = values.find(name);
-    if (!value)
+    int64_t number;
+    if (const std::string *value = values.find(name))
+      result.append(*value);
+    else if (lookupKernelConstant(name, number))
+      result.append(std::to_string(number));
+    else
       return fail("unknown hole '${" + std::string(name) + "}'", "declare it with fixed, let or choice in the header");
-    result.append(*value);
     position = end + 1;
   }
 }

@@ -1,10 +1,13 @@
 #include "compiler/render/TemplateHeader.h"
 
+#include "compiler/render/Declarations.h"
 #include "compiler/render/Values.h"
+#include "runtime/base/kernel_constants.h"
 #include "runtime/base/text.h"
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace nsa {
 
@@ -18,6 +21,8 @@ constexpr DriverValue kDriverValues[] = {{"op", true},       {"cpu", true},     
 constexpr std::string_view kLaunchNames[] = {"batch",        "kv_heads",       "query_heads",  "group",
                                              "max_seqlen_q", "max_seqlen_k",   "max_tokens_q", "max_blocks_c",
                                              "splits",       "multiprocessors"};
+
+constexpr std::string_view kHeaderFolder = "header/"; // of the headers that templates include
 
 constexpr int kMaxViewRank = 5; // as nsa_tensor
 
@@ -49,26 +54,14 @@ std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"
 
 class HeaderParser {
 public:
-  HeaderParser(std::string file, TemplateKind kind) {
+  HeaderParser(std::string file, TemplateKind kind, const FindTemplateText &find) : find(find) {
     header.file = std::move(file);
     header.kind = kind;
   }
 
   Result<TemplateHeader> run(std::string_view text) {
-    bool inHeader = true;
-    for (size_t begin = 0; begin < text.size();) {
-      size_t end = std::min(text.find('\n', begin), text.size());
-      std::string_view content = trim(text.substr(begin, end - begin));
-      begin = end + 1;
-      ++line;
-      if (content.starts_with("//!")) {
-        if (!inHeader)
-          return fail("a header line may not follow code");
-        NSA_RETURN_IF_ERROR(parseLine(content.substr(3)));
-      } else if (!content.empty() && !content.starts_with("//")) {
-        inHeader = false;
-      }
-    }
+    place.file = header.file;
+    NSA_RETURN_IF_ERROR(parseText(text));
     NSA_RETURN_IF_ERROR(checkComplete());
     return std::move(header);
   }
@@ -84,7 +77,46 @@ private:
   static const Key kKeys[];
 
   Status fail(std::string rule, std::string hint = "") const {
-    return templateError(header.file, line, std::move(rule), std::move(hint));
+    return templateError(place, std::move(rule), std::move(hint));
+  }
+
+  bool isIncluded() const { return place.file != header.file; }
+
+  // Parses the header lines of a template, or all lines of an included header.
+  Status parseText(std::string_view text) {
+    bool inHeader = true;
+    for (size_t begin = 0; begin < text.size();) {
+      size_t end = std::min(text.find('\n', begin), text.size());
+      std::string_view content = trim(text.substr(begin, end - begin));
+      begin = end + 1;
+      ++place.line;
+      if (content.starts_with("//!")) {
+        if (!inHeader)
+          return fail("a header line may not follow code");
+        NSA_RETURN_IF_ERROR(parseLine(content.substr(3)));
+      } else if (!content.empty() && !content.starts_with("//")) {
+        if (isIncluded())
+          return fail("an included header holds header lines and comments only");
+        inHeader = false;
+      }
+    }
+    return Status::ok();
+  }
+
+  Status onInclude(std::string_view path) {
+    if (isIncluded())
+      return fail("an included header may not include another one");
+    const std::string *text = find && path.starts_with(kHeaderFolder) ? find(path) : nullptr;
+    if (!text)
+      return fail("there is no header " + quoted(path),
+                  "write the path of a file in templates/" + std::string(kHeaderFolder));
+    if (std::find(header.includes.begin(), header.includes.end(), path) != header.includes.end())
+      return fail("the header " + quoted(path) + " is included twice");
+    header.includes.emplace_back(path);
+    const TemplatePlace outer = std::exchange(place, TemplatePlace{.file = std::string(path)});
+    NSA_RETURN_IF_ERROR(parseText(*text));
+    place = outer;
+    return Status::ok();
   }
 
   Status parseLine(std::string_view rest) {
@@ -110,9 +142,13 @@ private:
     int64_t unused;
     if (lookupEnumerator(name, unused))
       return fail(quoted(name) + " is the name of an operator or dtype");
+    if (lookupKernelConstant(name, unused))
+      return fail(quoted(name) + " is a constant of all kernels and cannot be declared");
     for (const DriverValue &value : kDriverValues)
       if (value.name == name)
         return fail(quoted(name) + " is given by the target and cannot be declared");
+    if (name == kFactsHole || name == kArgumentsHole)
+      return fail(quoted(name) + " is given by the header and cannot be declared");
     if (!declared.emplace(name).second)
       return fail(quoted(name) + " is declared twice");
     return Status::ok();
@@ -130,7 +166,7 @@ private:
   Status parseExpression(std::string_view text, bool atLaunch, Expression &result) {
     Result<Expression> parsed = Expression::parse(text);
     if (!parsed)
-      return templateError(header.file, line, parsed.status());
+      return templateError(place, parsed.status());
     for (const std::string &name : parsed->names())
       NSA_RETURN_IF_ERROR(checkName(name, atLaunch));
     result = std::move(*parsed);
@@ -139,7 +175,7 @@ private:
 
   Status checkName(const std::string &name, bool atLaunch) {
     int64_t unused;
-    if (declared.count(name) || lookupEnumerator(name, unused))
+    if (declared.count(name) || lookupEnumerator(name, unused) || lookupKernelConstant(name, unused))
       return Status::ok();
     for (const DriverValue &value : kDriverValues)
       if (value.name == name)
@@ -153,7 +189,7 @@ private:
   }
 
   Status parseOnly(std::string_view rest, TemplateHeader::Line &result) {
-    result.number = line;
+    result.place = place;
     return parseExpression(rest, /*atLaunch=*/false, result.expression);
   }
 
@@ -170,7 +206,7 @@ private:
     for (std::string_view name : names) {
       Result<Operator> op = parseOperator(name);
       if (!op)
-        return templateError(header.file, line, op.status());
+        return templateError(place, op.status());
       if (std::find(operators.begin(), operators.end(), *op) != operators.end())
         return fail("operator " + quoted(name) + " stands twice");
       operators.push_back(*op);
@@ -181,7 +217,7 @@ private:
   Status onOperator(std::string_view rest) { return parseOperators(rest, header.operators); }
 
   Status onTargets(std::string_view rest) {
-    header.targetsLine = line;
+    header.targetsPlace = place;
     std::vector<std::string_view> names;
     NSA_RETURN_IF_ERROR(parseNames(rest, names));
     for (std::string_view name : names) {
@@ -224,7 +260,7 @@ private:
 
   Status onLet(std::string_view rest) {
     TemplateHeader::Step step;
-    step.line = line;
+    step.place = place;
     NSA_RETURN_IF_ERROR(parseDefinition(rest, step.name));
     // The name is declared after the expression was read, so a let cannot use itself.
     NSA_RETURN_IF_ERROR(parseExpression(rest, /*atLaunch=*/false, step.expression));
@@ -252,7 +288,7 @@ private:
   Status onRequire(std::string_view rest) {
     TemplateHeader::Step step;
     step.isRequire = true;
-    step.line = line;
+    step.place = place;
     NSA_RETURN_IF_ERROR(parseExpression(rest, /*atLaunch=*/false, step.expression));
     header.steps.push_back(std::move(step));
     return Status::ok();
@@ -263,7 +299,7 @@ private:
     if (axes.size() != 3)
       return fail("'grid' needs three expressions separated by ',', found " + std::to_string(axes.size()));
     for (int axis = 0; axis < 3; ++axis) {
-      header.grid[axis].number = line;
+      header.grid[axis].place = place;
       NSA_RETURN_IF_ERROR(parseExpression(axes[axis], /*atLaunch=*/true, header.grid[axis].expression));
     }
     return Status::ok();
@@ -339,7 +375,7 @@ private:
   }
 
   Status checkComplete() {
-    line = 1;
+    place.line = 1;
     for (std::string_view required : {"template", "operator", "grid", "threads"})
       if (!seen.count(required))
         return fail("the header lacks the line '//! " + std::string(required) + "'");
@@ -356,21 +392,18 @@ private:
   TemplateHeader header;
   std::set<std::string_view> seen; // views of kKeys
   std::set<std::string, std::less<>> declared;
-  int line = 0;
+  const FindTemplateText &find;
+  TemplatePlace place; // the line that is parsed
 };
 
-const HeaderParser::Key HeaderParser::kKeys[] = {{"template", &HeaderParser::onTemplate, false, false},
-                                                 {"operator", &HeaderParser::onOperator, false, false},
-                                                 {"targets", &HeaderParser::onTargets, false, false},
-                                                 {"fixed", &HeaderParser::onFixed, true, false},
-                                                 {"let", &HeaderParser::onLet, true, false},
-                                                 {"choice", &HeaderParser::onChoice, true, false},
-                                                 {"require", &HeaderParser::onRequire, true, false},
-                                                 {"cost", &HeaderParser::onCost, false, false},
-                                                 {"grid", &HeaderParser::onGrid, false, false},
-                                                 {"threads", &HeaderParser::onThreads, false, false},
-                                                 {"param", &HeaderParser::onParam, true, true},
-                                                 {"shared", &HeaderParser::onShared, false, true}};
+const HeaderParser::Key HeaderParser::kKeys[] = {
+    {"template", &HeaderParser::onTemplate, false, false}, {"include", &HeaderParser::onInclude, true, false},
+    {"operator", &HeaderParser::onOperator, false, false}, {"targets", &HeaderParser::onTargets, false, false},
+    {"fixed", &HeaderParser::onFixed, true, false},        {"let", &HeaderParser::onLet, true, false},
+    {"choice", &HeaderParser::onChoice, true, false},      {"require", &HeaderParser::onRequire, true, false},
+    {"cost", &HeaderParser::onCost, false, false},         {"grid", &HeaderParser::onGrid, false, false},
+    {"threads", &HeaderParser::onThreads, false, false},   {"param", &HeaderParser::onParam, true, true},
+    {"shared", &HeaderParser::onShared, false, true}};
 
 const HeaderParser::Key *HeaderParser::keysBegin() { return std::begin(kKeys); }
 const HeaderParser::Key *HeaderParser::keysEnd() { return std::end(kKeys); }
@@ -379,26 +412,27 @@ const HeaderParser::Key *HeaderParser::keysEnd() { return std::end(kKeys); }
 
 std::span<const DriverValue> driverValues() { return kDriverValues; }
 
-Status templateError(const std::string &file, int line, std::string rule, std::string hint) {
+Status templateError(const TemplatePlace &place, std::string rule, std::string hint) {
   ErrorInfo info;
   info.code = ErrorCode::kCompileFailed;
   info.field = "template";
-  info.value = file + ":" + std::to_string(line);
+  info.value = place.file + ":" + std::to_string(place.line);
   info.rule = std::move(rule);
   info.hint = std::move(hint);
   return Status(std::move(info));
 }
 
-Status templateError(const std::string &file, int line, const Status &cause) {
+Status templateError(const TemplatePlace &place, const Status &cause) {
   const ErrorInfo &error = cause.error();
   std::string text = error.message;
   if (text.empty())
     text = error.field + " " + error.value + ": " + error.rule;
-  return templateError(file, line, std::move(text), error.hint);
+  return templateError(place, std::move(text), error.hint);
 }
 
-Result<TemplateHeader> TemplateHeader::parse(std::string_view text, std::string file, TemplateKind kind) {
-  return HeaderParser(std::move(file), kind).run(text);
+Result<TemplateHeader> TemplateHeader::parse(std::string_view text, std::string file, TemplateKind kind,
+                                             const FindTemplateText &find) {
+  return HeaderParser(std::move(file), kind, find).run(text);
 }
 
 bool TemplateHeader::Fixed::isOf(Operator op) const {

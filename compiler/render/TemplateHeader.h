@@ -11,6 +11,7 @@
 #include "runtime/base/status.h"
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +30,16 @@ struct DriverValue {
   bool isNumber;
 };
 std::span<const DriverValue> driverValues();
+
+// A line of a template, or of a header that a template includes.
+struct TemplatePlace {
+  std::string file; // the name in errors, for example "tile/attention.mlir"
+  int line = 0;     // 0: the template does not have the line
+};
+
+// Finds a template file by its path below templates/, for example "header/causal_attention.inc". Returns nullptr if
+// there is no such file.
+using FindTemplateText = std::function<const std::string *(std::string_view path)>;
 
 struct TemplateHeader {
   // A `fixed` line of a template: it names a value that the problem provides.
@@ -50,11 +61,13 @@ struct TemplateHeader {
     bool isRequire = false;
     std::string name; // the name that a `let` defines
     Expression expression;
-    int line = 0;
+    TemplatePlace place;
   };
   struct Line {
     Expression expression;
-    int number = 0; // 0: the template does not have the line
+    TemplatePlace place;
+
+    bool isPresent() const { return place.line != 0; }
   };
   // The box that the tensor map for `params[param]` copies: its number of columns, heads and rows.
   struct MapSizes {
@@ -67,7 +80,8 @@ struct TemplateHeader {
   std::string name;
   std::vector<Operator> operators;
   std::vector<std::string> targets; // "cpu", "gpu" or architectures; empty: any. Catalog::read checks the words
-  int targetsLine = 0;
+  TemplatePlace targetsPlace;
+  std::vector<std::string> includes; // the paths of the included headers, in the order of their `include` lines
   std::vector<Fixed> fixed;
   std::vector<Choice> choices;
   std::vector<Step> steps;
@@ -76,14 +90,16 @@ struct TemplateHeader {
   std::vector<ManifestParam> params; // a dtype spelled "dtype" is the problem's
   std::vector<MapSizes> maps;        // in the order of their parameters
 
-  static Result<TemplateHeader> parse(std::string_view text, std::string file, TemplateKind kind);
+  // `find` finds the headers that the template includes. Without `find` there are none.
+  static Result<TemplateHeader> parse(std::string_view text, std::string file, TemplateKind kind,
+                                      const FindTemplateText &find = {});
 
   bool serves(Operator op) const;
 };
 
 // Returns the error for one line of a template: kCompileFailed with the file, the line and the rule.
-Status templateError(const std::string &file, int line, std::string rule, std::string hint = "");
+Status templateError(const TemplatePlace &place, std::string rule, std::string hint = "");
 // Converts an error of an expression (syntax, overflow, unknown name) to an error that names the template's line.
-Status templateError(const std::string &file, int line, const Status &cause);
+Status templateError(const TemplatePlace &place, const Status &cause);
 
 } // namespace nsa

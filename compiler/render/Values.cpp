@@ -1,5 +1,6 @@
 #include "compiler/render/Values.h"
 
+#include "runtime/base/kernel_constants.h"
 #include "runtime/base/problem.h"
 
 #include <charconv>
@@ -19,7 +20,7 @@ const std::string *Values::find(std::string_view name) const {
 bool Values::lookup(std::string_view name, int64_t &number) const {
   const std::string *text = find(name);
   if (!text)
-    return lookupEnumerator(name, number);
+    return lookupEnumerator(name, number) || lookupKernelConstant(name, number);
   return parseInteger(*text, number) || lookupEnumerator(*text, number);
 }
 

@@ -19,8 +19,9 @@ public:
 
   // Returns the text of the value with this name, or null if no value has this name.
   const std::string *find(std::string_view name) const;
-  // Finds the number that `name` stands for in an expression: the number of the value with this name, or the number of
-  // the enumerator if `name` is an operator or a dtype. `lookup` returns false if `name` stands for no number.
+  // Finds the number that `name` stands for in an expression: the number of the value with this name, the number of the
+  // enumerator if `name` is an operator or a dtype, or a kernel constant (runtime/base/kernel_constants.h). `lookup`
+  // returns false if `name` stands for no number.
   bool lookup(std::string_view name, int64_t &number) const;
 
 private:

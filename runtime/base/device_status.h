@@ -2,14 +2,14 @@
 // (docs/specification.md 2). A status word is two int32: {code, place}, where `place` is the number of the sequence.
 // The first report stays in the status word; later reports are lost until the host clears the word. A kernel writes
 // nothing for a sequence whose lengths break a rule, and writes 0 as the output of a query whose block list breaks a
-// rule. The source text of templates contains the codes as plain numbers (`tile.report`), so the number of a code must
-// never change.
+// rule. Stored kernels contain the codes as plain numbers, so the number of a code must never change.
 // Thread-safety: pure functions.
 #pragma once
 
 #include "runtime/base/status.h"
 
 #include <cstdint>
+#include <string_view>
 
 namespace nsa {
 
@@ -32,6 +32,9 @@ inline constexpr const char *kBlockListRule =
 inline constexpr const char *kMalformedListHint =
     "a query whose list breaks the rule attended nothing: its output is 0";
 inline constexpr int kDeviceStatusWords = 2; // the code and the number of the sequence
+
+// Finds the code that templates call `status_` and `name` (kernel_constants.h).
+bool findDeviceStatusCode(std::string_view name, int64_t &code);
 
 // Returns ok for code 0. Every status code but 0 gives a device error that names the field, the sequence and the rule.
 Status deviceStatus(int32_t code, int32_t place);

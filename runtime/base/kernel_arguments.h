@@ -155,9 +155,4 @@ struct KernelCall {
   const ViewSlots &operator[](View view) const { return views[static_cast<size_t>(view)]; }
 };
 
-// The kernels `sequences` and `cache_sequences` write a table of the sequence lengths to device memory. The table of
-// sequence lengths has one row of kSequenceFields int32 for each sequence. The kernel `cache_sequences` adds a second
-// row for each sequence, which describes the sequence's new compressed blocks.
-inline constexpr int64_t kSequenceFields = 8;
-
 } // namespace nsa

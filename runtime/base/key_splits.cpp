@@ -1,7 +1,8 @@
 #include "runtime/base/key_splits.h"
 
+#include "runtime/base/bucket.h"
+
 #include <algorithm>
-#include <bit>
 
 namespace nsa {
 
@@ -24,16 +25,12 @@ constexpr int64_t kFewComparisons = int64_t{1} << 24;
 constexpr int64_t kFewBlocks = 512;
 constexpr int64_t kLeastSegment = 128;
 
-int64_t bucket(int64_t value) {
-  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(value, 1))));
-}
-
 // The product of `each` and the numbers of sequences, queries and kv heads, but at most `most`: the product itself
 // could overflow. `most` is a power of two, as buckets are.
 int64_t countUpTo(int64_t most, int64_t each, const Spec &spec, const Maxima &maxima) {
   int64_t result = each;
   for (const int64_t count : {maxima.batch, maxima.seqlenQ, int64_t{spec.kvHeads}})
-    result = std::min(result * bucket(std::min(count, most)), most);
+    result = std::min(result * bucketOf(std::min(count, most)), most);
   return result;
 }
 
@@ -54,7 +51,7 @@ bool hasManyQueries(const Spec &spec, const Maxima &maxima) {
 int64_t keptOfSegment(const Spec &spec) { return (spec.selCount + kSlotGranule - 1) / kSlotGranule * kSlotGranule; }
 
 int64_t rankSegment(const Spec &spec, const Maxima &maxima) {
-  const int64_t blocks = (bucket(maxima.seqlenK) + spec.selBlock - 1) / spec.selBlock;
+  const int64_t blocks = (bucketOf(maxima.seqlenK) + spec.selBlock - 1) / spec.selBlock;
   if (blocks <= kFewBlocks && blocks * blocks <= kFewComparisons / programsOf(spec, maxima))
     return 0;
   // A segment is as long as all that is kept, so that both steps compare equally much.
@@ -69,10 +66,10 @@ bool hasManyRows(const Spec &spec, const Maxima &maxima) {
 }
 
 KeySplits KeySplits::make(const Spec &spec, const Maxima &maxima) {
-  const int64_t tokens = bucket(maxima.seqlenK);
+  const int64_t tokens = bucketOf(maxima.seqlenK);
   const std::array<int64_t, 3> keys = {spec.compressedBlocks(tokens),
                                        std::min<int64_t>(int64_t{spec.selCount} * spec.selBlock, tokens),
-                                       bucket(std::min<int64_t>(spec.window, maxima.seqlenK))};
+                                       bucketOf(std::min<int64_t>(spec.window, maxima.seqlenK))};
   const bool selects = spec.hasBranch(kBranchSel);
   const std::array<bool, 3> exists = {spec.hasBranch(kBranchCmp) || selects, selects, spec.hasBranch(kBranchWin)};
   const int64_t programs = programsOf(spec, maxima);

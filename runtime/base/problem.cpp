@@ -1,10 +1,10 @@
 #include "runtime/base/problem.h"
 
+#include "runtime/base/bucket.h"
 #include "runtime/base/key_splits.h"
 #include "runtime/base/manifest.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <iterator>
@@ -42,9 +42,7 @@ template <size_t N> bool inRange(const std::string_view (&)[N], int value) {
   return value >= 0 && value < static_cast<int>(N);
 }
 
-std::string bucket(int64_t value) {
-  return std::to_string(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(value, 1))));
-}
+std::string bucketText(int64_t value) { return std::to_string(bucketOf(value)); }
 
 std::string operatorsRule() { return "must be one of " + namesOf(operatorTable()); }
 
@@ -281,7 +279,7 @@ Problem Problem::make(const Spec &spec, const Maxima &maxima) {
   const uint32_t fields = def.fields;
   Problem problem;
   problem.op = std::string(def.name);
-  problem.buckets["batch"] = bucket(maxima.batch);
+  problem.buckets["batch"] = bucketText(maxima.batch);
   auto fix = [&](const char *name, int64_t value) { problem.fixed[name] = std::to_string(value); };
   const DType element = def.element == OperatorDef::ElementRule::kF32 ? DType::kF32 : spec.dtype;
   problem.fixed["dtype"] = std::string(dtypeName(element));
@@ -312,14 +310,11 @@ Problem Problem::make(const Spec &spec, const Maxima &maxima) {
     problem.fixed["gate"] = std::string(gateName(spec.gate));
     fix("gate_per_group", spec.gatePerGroup);
   }
-  if (def.servesAllLengths)
-    return problem;
-  problem.buckets["kv_heads"] = bucket(spec.kvHeads);
-  problem.buckets["seqlen_k"] = bucket(maxima.seqlenK);
-  problem.buckets["seqlen_q"] = bucket(maxima.seqlenQ);
+  problem.op = std::string(def.name);
+  problem.buckets["batch"] = bucketText(maxima.batch);
   // A window beyond every length computes what the longest length allows, so it is the same problem.
   if (fields & kWindowField)
-    problem.buckets["window"] = bucket(std::min<int64_t>(spec.window, maxima.seqlenK));
+    problem.buckets["window"] = bucketText(std::min<int64_t>(spec.window, maxima.seqlenK));
   return problem;
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/engine/pipeline.h"
 
+#include "runtime/base/sequence_fields.h"
 #include "runtime/base/signature.h"
 #include "runtime/engine/comparison.h"
 

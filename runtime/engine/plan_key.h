@@ -5,6 +5,7 @@
 // Thread-safety: values.
 #pragma once
 
+#include "runtime/base/bucket.h"
 #include "runtime/engine/pipeline.h"
 
 #include <algorithm>
@@ -49,11 +50,11 @@ struct PlanKey {
     return {static_cast<uint8_t>(spec.op),
             static_cast<uint8_t>(spec.dtype),
             shares ? uint8_t{0} : static_cast<uint8_t>(spec.layout),
-            bits(maxima.batch),
-            bits(spec.kvHeads),
-            bits(maxima.seqlenQ),
-            bits(maxima.seqlenK),
-            byte(kWindowField, bits(std::min(window, maxima.seqlenK))),
+            bucketBits(maxima.batch),
+            bucketBits(spec.kvHeads),
+            bucketBits(maxima.seqlenQ),
+            bucketBits(maxima.seqlenK),
+            byte(kWindowField, bucketBits(std::min(window, maxima.seqlenK))),
             number(kHeads, spec.group()),
             number(kQk, spec.qkDim),
             number(kV, spec.vDim),
@@ -92,9 +93,6 @@ private:
   // the branch cmp, so the bit of cmp is set with the bit of sel.
   static uint8_t branchSteps(const Spec &spec) {
     return static_cast<uint8_t>(spec.branches | (spec.hasBranch(kBranchSel) ? kBranchCmp : 0));
-  }
-  static uint8_t bits(int64_t value) {
-    return value <= 1 ? uint8_t{0} : static_cast<uint8_t>(std::bit_width(static_cast<uint64_t>(value - 1)));
   }
 };
 static_assert(std::has_unique_object_representations_v<PlanKey>, "the bytes are the key");

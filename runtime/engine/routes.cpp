@@ -1,10 +1,10 @@
 #include "runtime/engine/routes.h"
 
+#include "runtime/base/bucket.h"
 #include "runtime/base/key_splits.h"
 #include "runtime/base/manifest.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace nsa {
 
@@ -18,16 +18,8 @@ bool isAsMeasured(const Spec &spec, const Maxima &maxima) {
   return asked.fixed == Problem::make(spec, alone).fixed;
 }
 
-namespace {
-
-int64_t routeBucket(int64_t value) {
-  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(value, 1))));
-}
-
-} // namespace
-
 bool densePays(const StoredRoute &route, const Spec &spec, const Maxima &maxima) {
-  const int64_t longest = routeBucket(maxima.seqlenK);
+  const int64_t longest = bucketOf(maxima.seqlenK);
   const int64_t all = int64_t{spec.selCount} * spec.selBlock;
   return route.threshold != StoredRoute::kNever && std::min(longest, all) <= route.threshold;
 }
@@ -35,9 +27,9 @@ bool densePays(const StoredRoute &route, const Spec &spec, const Maxima &maxima)
 std::string splitsRoute(const Spec &spec, const Maxima &maxima) {
   if (!sharesKeys(spec, maxima))
     return "";
-  return "decode.splits batch=" + std::to_string(routeBucket(maxima.batch)) +
-         " seqlen_k=" + std::to_string(routeBucket(maxima.seqlenK)) +
-         " seqlen_q=" + std::to_string(routeBucket(maxima.seqlenQ));
+  return "decode.splits batch=" + std::to_string(bucketOf(maxima.batch)) +
+         " seqlen_k=" + std::to_string(bucketOf(maxima.seqlenK)) +
+         " seqlen_q=" + std::to_string(bucketOf(maxima.seqlenQ));
 }
 
 std::string splitsFamily(const Spec &spec) {

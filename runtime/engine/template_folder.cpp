@@ -1,6 +1,7 @@
 #include "runtime/engine/template_folder.h"
 
 #include "runtime/base/digest.h"
+#include "runtime/base/template_path.h"
 
 #include <algorithm>
 #include <chrono>
@@ -34,14 +35,6 @@ Status unreadable(const std::string &folder, const std::error_code &error) {
   return Status::invalid("template_dir", folder, "must be a readable folder: " + error.message());
 }
 
-// What the compiler takes for a template (compiler/driver/TemplateFiles.cpp), which a test compares with this. Other
-// files belong to editors and to version control.
-bool isTemplate(const fs::path &path) {
-  const fs::path folder = *path.begin(), extension = path.extension();
-  return (folder == "tile" && extension == ".mlir") || (folder == "cuda" && extension == ".cu") ||
-         (folder == "device" && extension == ".cuh");
-}
-
 // Folders are not looked at: they change with any of their entries.
 Result<Look> lookAt(const std::string &folder) {
   const fs::path root(folder);
@@ -49,7 +42,7 @@ Result<Look> lookAt(const std::string &folder) {
   std::vector<fs::path> entries;
   for (fs::recursive_directory_iterator it(root, error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
-    if (isTemplate(it->path().lexically_relative(root)) && it->is_regular_file(ignored))
+    if (isTemplatePath(it->path().lexically_relative(root)) && it->is_regular_file(ignored))
       entries.push_back(it->path());
   }
   if (error)

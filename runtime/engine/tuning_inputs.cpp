@@ -1,5 +1,6 @@
 #include "runtime/engine/tuning_inputs.h"
 
+#include "runtime/base/sequence_fields.h"
 #include "runtime/engine/call.h"
 #include "runtime/engine/drawn_values.h"
 
@@ -357,20 +358,22 @@ KernelCall TuningInputs::begin(const Lengths &lengths) const {
 
 // What the kernel `sequences` would have written.
 Status TuningInputs::addTable(KernelCall &call, const Lengths &lengths) {
-  std::vector<int32_t> host;
-  int64_t q = 0, k = 0, blocks = 0;
-  for (size_t i = 0; i < lengths.q.size(); ++i) {
-    const int64_t count = spec.compressedBlocks(lengths.k[i]);
-    for (int64_t field : {q, lengths.q[i], k, lengths.k[i], blocks, count, int64_t{0}, int64_t{0}})
-      host.push_back(static_cast<int32_t>(field));
-    q += lengths.q[i];
-    k += lengths.k[i];
-    blocks += count;
+  std::vector<SequenceRecord> host(lengths.q.size());
+  SequenceRecord next;
+  for (size_t i = 0; i < host.size(); ++i) {
+    next[SequenceField::kQLength] = static_cast<int32_t>(lengths.q[i]);
+    next[SequenceField::kKLength] = static_cast<int32_t>(lengths.k[i]);
+    next[SequenceField::kCLength] = static_cast<int32_t>(spec.compressedBlocks(lengths.k[i]));
+    host[i] = next;
+    next[SequenceField::kQBegin] += next[SequenceField::kQLength];
+    next[SequenceField::kKBegin] += next[SequenceField::kKLength];
+    next[SequenceField::kCBegin] += next[SequenceField::kCLength];
   }
-  Result<DeviceBuffer> buffer = DeviceBuffer::allocate(*device, host.size() * sizeof(int32_t));
+  const size_t bytes = host.size() * sizeof(SequenceRecord);
+  Result<DeviceBuffer> buffer = DeviceBuffer::allocate(*device, bytes);
   if (!buffer)
     return buffer.status();
-  NSA_RETURN_IF_ERROR(device->upload(buffer->data(), host.data(), host.size() * sizeof(int32_t)));
+  NSA_RETURN_IF_ERROR(device->upload(buffer->data(), host.data(), bytes));
   call[View::kSequences] = ViewSlots::make(buffer->data(), DType::kI32, {kSequenceFields, 1});
   buffers.push_back(std::move(*buffer));
   return Status::ok();

@@ -15,16 +15,18 @@ func.func @ascend(
     attributes {tile.warps = 1 : i32} {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
-  %seven = arith.constant 7 : i32
   %sel_count = arith.constant ${sel_count} : i32
   %minus_inf = arith.constant 0xFF800000 : f32
 
   %query = tile.program_id x
   %kv_head = tile.program_id y
   %sequence = tile.program_id z
-  %q_begin = tile.load_scalar %sequences[%sequence, %zero] : !tile.view<i32, 2>
-  %queries = tile.load_scalar %sequences[%sequence, %one] : !tile.view<i32, 2>
-  %q_entry = tile.load_scalar %sequences[%sequence, %seven] : !tile.view<i32, 2>
+  %field_q_begin = arith.constant ${sequence_q_begin} : i32
+  %field_q_length = arith.constant ${sequence_q_length} : i32
+  %field_q_entry = arith.constant ${sequence_q_entry} : i32
+  %q_begin = tile.load_scalar %sequences[%sequence, %field_q_begin] : !tile.view<i32, 2>
+  %queries = tile.load_scalar %sequences[%sequence, %field_q_length] : !tile.view<i32, 2>
+  %q_entry = tile.load_scalar %sequences[%sequence, %field_q_entry] : !tile.view<i32, 2>
   %has_query = arith.cmpi slt, %query, %queries : i32
   scf.if %has_query {
     %rows_before = arith.muli %q_entry, %seqlen_q : i32

@@ -7,16 +7,9 @@
 // arXiv 1805.02867); tiles are as in FlashAttention-2 (arXiv 2307.08691).
 //
 //! template attention
-//! operator dense, window, cmp
-//! fixed   dtype, qk_dim, v_dim, group, packed, page_size, many_queries
-//! fixed   cmp: cmp_block, cmp_stride
-//! let     windowed = op == window
-//! let     compressed = op == cmp
-// Position p sees the keys below (p + sight) / key_stride. If that is negative, it sees no key.
-//! let     key_stride = compressed ? cmp_stride : 1
+//! include header/causal_attention.inc
 // The number of rows in a page of keys if the cache has pages.
 //! let     key_page = page_size / key_stride
-//! let     sight = compressed ? 1 + cmp_stride - cmp_block : 1
 //! let     qk_pad = roundup(qk_dim, dot_step)
 //! let     v_pad  = roundup(v_dim, dot_step)
 //! choice  query_tile = 16 | 32 | 64 | 128
@@ -77,18 +70,20 @@ func.func @attention(
   // Where this sequence lies. A packed launch reads it from the table of sequences, which holds a malformed sequence as
   // one without queries.
   %q_entry, %k_entry, %q_begin, %k_begin, %q_length, %k_length = scf.if %packed -> (i32, i32, i32, i32, i32, i32) {
-    %two = arith.constant 2 : i32
-    %three = arith.constant 3 : i32
-    %four = arith.constant 4 : i32
-    %q_begin = tile.load_scalar %sequences[%batch, %zero] : !tile.view<i32, 2>
-    %q_length = tile.load_scalar %sequences[%batch, %one] : !tile.view<i32, 2>
-    %begin_field = arith.select %compressed, %four, %two : i32
+    %field_q_begin = arith.constant ${sequence_q_begin} : i32
+    %field_q_length = arith.constant ${sequence_q_length} : i32
+    %field_k_begin = arith.constant ${sequence_k_begin} : i32
+    %field_k_length = arith.constant ${sequence_k_length} : i32
+    %field_c_begin = arith.constant ${sequence_c_begin} : i32
+    %field_k_entry = arith.constant ${sequence_k_entry} : i32
+    %field_q_entry = arith.constant ${sequence_q_entry} : i32
+    %q_begin = tile.load_scalar %sequences[%batch, %field_q_begin] : !tile.view<i32, 2>
+    %q_length = tile.load_scalar %sequences[%batch, %field_q_length] : !tile.view<i32, 2>
+    %begin_field = arith.select %compressed, %field_c_begin, %field_k_begin : i32
     %k_begin = tile.load_scalar %sequences[%batch, %begin_field] : !tile.view<i32, 2>
-    %k_length = tile.load_scalar %sequences[%batch, %three] : !tile.view<i32, 2>
-    %six = arith.constant 6 : i32
-    %seven = arith.constant 7 : i32
-    %k_entry = tile.load_scalar %sequences[%batch, %six] : !tile.view<i32, 2>
-    %q_entry = tile.load_scalar %sequences[%batch, %seven] : !tile.view<i32, 2>
+    %k_length = tile.load_scalar %sequences[%batch, %field_k_length] : !tile.view<i32, 2>
+    %k_entry = tile.load_scalar %sequences[%batch, %field_k_entry] : !tile.view<i32, 2>
+    %q_entry = tile.load_scalar %sequences[%batch, %field_q_entry] : !tile.view<i32, 2>
     scf.yield %q_entry, %k_entry, %q_begin, %k_begin, %q_length, %k_length : i32, i32, i32, i32, i32, i32
   } else {
     scf.yield %batch, %batch, %zero, %zero, %seqlen_q, %seqlen_k : i32, i32, i32, i32, i32, i32

@@ -17,6 +17,12 @@
 //! let     paged = page_size > 0
 //! let     lead = cmp_block - 1
 //! let     overlap = cmp_block - cmp_stride
+// The fields of the row for `compress` follow the fields of the row for attention in one tile.
+//! let     staged_k_begin = sequence_fields + sequence_k_begin
+//! let     staged_k_length = sequence_fields + sequence_k_length
+//! let     staged_c_begin = sequence_fields + sequence_c_begin
+//! let     staged_c_length = sequence_fields + sequence_c_length
+//! let     staged_q_entry = sequence_fields + sequence_q_entry
 //! grid    batch, 1, 1
 //! threads 32
 
@@ -32,12 +38,12 @@ func.func @cache_sequences(
   %lead = arith.constant ${lead} : i32
   %overlap = arith.constant ${overlap} : i32
   %stride = arith.constant ${cmp_stride} : i32
-  %bad_cu_seqlens_q = arith.constant 1 : i32
-  %queries_above_maximum = arith.constant 4 : i32
-  %keys_above_maximum = arith.constant 5 : i32
-  %bad_cache_length = arith.constant 8 : i32
-  %cache_full = arith.constant 9 : i32
-  %bad_page = arith.constant 10 : i32
+  %bad_cu_seqlens_q = arith.constant ${status_bad_cu_seqlens_q} : i32
+  %queries_above_maximum = arith.constant ${status_seqlen_q_over_maximum} : i32
+  %keys_above_maximum = arith.constant ${status_seqlen_k_over_maximum} : i32
+  %bad_cache_length = arith.constant ${status_bad_cache_seqlens} : i32
+  %cache_full = arith.constant ${status_cache_full} : i32
+  %bad_page = arith.constant ${status_bad_page} : i32
 
   %sequence = tile.program_id x
 
@@ -132,31 +138,32 @@ func.func @cache_sequences(
   %staged_begin = arith.addi %new_begin, %leads : i32
   %q_entry = arith.select %is_packed, %zero, %sequence : i32
 
-  // Both rows are written at once. Element r of the tile is field r mod 8: of the row for attention if r is below 8,
-  // else of the row for `compress`.
+  // Both rows are written at once. The tile holds the fields of the row for attention and then the fields of the row for
+  // `compress`.
   %element = tile.iota 0 : tensor<16xi32>
   %none = tile.splat %zero : tensor<16xi32>
-  %at_1 = arith.constant dense<1> : tensor<16xi32>
-  %at_3 = arith.constant dense<3> : tensor<16xi32>
-  %at_5 = arith.constant dense<5> : tensor<16xi32>
-  %at_6 = arith.constant dense<6> : tensor<16xi32>
-  %at_7 = arith.constant dense<7> : tensor<16xi32>
-  %at_10 = arith.constant dense<10> : tensor<16xi32>
-  %at_11 = arith.constant dense<11> : tensor<16xi32>
-  %at_12 = arith.constant dense<12> : tensor<16xi32>
-  %at_13 = arith.constant dense<13> : tensor<16xi32>
-  %at_15 = arith.constant dense<15> : tensor<16xi32>
-  %is_0 = arith.cmpi eq, %element, %none : tensor<16xi32>
-  %is_1 = arith.cmpi eq, %element, %at_1 : tensor<16xi32>
-  %is_3 = arith.cmpi eq, %element, %at_3 : tensor<16xi32>
-  %is_5 = arith.cmpi eq, %element, %at_5 : tensor<16xi32>
-  %is_6 = arith.cmpi eq, %element, %at_6 : tensor<16xi32>
-  %is_7 = arith.cmpi eq, %element, %at_7 : tensor<16xi32>
-  %is_10 = arith.cmpi eq, %element, %at_10 : tensor<16xi32>
-  %is_11 = arith.cmpi eq, %element, %at_11 : tensor<16xi32>
-  %is_12 = arith.cmpi eq, %element, %at_12 : tensor<16xi32>
-  %is_13 = arith.cmpi eq, %element, %at_13 : tensor<16xi32>
-  %is_15 = arith.cmpi eq, %element, %at_15 : tensor<16xi32>
+  %at_q_begin = arith.constant dense<${sequence_q_begin}> : tensor<16xi32>
+  %at_q_length = arith.constant dense<${sequence_q_length}> : tensor<16xi32>
+  %at_k_length = arith.constant dense<${sequence_k_length}> : tensor<16xi32>
+  %at_c_length = arith.constant dense<${sequence_c_length}> : tensor<16xi32>
+  %at_k_entry = arith.constant dense<${sequence_k_entry}> : tensor<16xi32>
+  %at_q_entry = arith.constant dense<${sequence_q_entry}> : tensor<16xi32>
+  %at_staged_k_begin = arith.constant dense<${staged_k_begin}> : tensor<16xi32>
+  %at_staged_k_length = arith.constant dense<${staged_k_length}> : tensor<16xi32>
+  %at_staged_c_begin = arith.constant dense<${staged_c_begin}> : tensor<16xi32>
+  %at_staged_c_length = arith.constant dense<${staged_c_length}> : tensor<16xi32>
+  %at_staged_q_entry = arith.constant dense<${staged_q_entry}> : tensor<16xi32>
+  %is_q_begin = arith.cmpi eq, %element, %at_q_begin : tensor<16xi32>
+  %is_q_length = arith.cmpi eq, %element, %at_q_length : tensor<16xi32>
+  %is_k_length = arith.cmpi eq, %element, %at_k_length : tensor<16xi32>
+  %is_c_length = arith.cmpi eq, %element, %at_c_length : tensor<16xi32>
+  %is_k_entry = arith.cmpi eq, %element, %at_k_entry : tensor<16xi32>
+  %is_q_entry = arith.cmpi eq, %element, %at_q_entry : tensor<16xi32>
+  %is_staged_k_begin = arith.cmpi eq, %element, %at_staged_k_begin : tensor<16xi32>
+  %is_staged_k_length = arith.cmpi eq, %element, %at_staged_k_length : tensor<16xi32>
+  %is_staged_c_begin = arith.cmpi eq, %element, %at_staged_c_begin : tensor<16xi32>
+  %is_staged_c_length = arith.cmpi eq, %element, %at_staged_c_length : tensor<16xi32>
+  %is_staged_q_entry = arith.cmpi eq, %element, %at_staged_q_entry : tensor<16xi32>
   %q_begin_tile = tile.splat %q_begin : tensor<16xi32>
   %queries_tile = tile.splat %queries_fit : tensor<16xi32>
   %tokens_tile = tile.splat %tokens : tensor<16xi32>
@@ -167,21 +174,21 @@ func.func @cache_sequences(
   %staged_tile = tile.splat %staged : tensor<16xi32>
   %blocks_before_tile = tile.splat %blocks_before : tensor<16xi32>
   %new_blocks_tile = tile.splat %new_blocks : tensor<16xi32>
-  %with_0 = arith.select %is_0, %q_begin_tile, %none : tensor<16xi1>, tensor<16xi32>
-  %with_1 = arith.select %is_1, %queries_tile, %with_0 : tensor<16xi1>, tensor<16xi32>
-  %with_3 = arith.select %is_3, %tokens_tile, %with_1 : tensor<16xi1>, tensor<16xi32>
-  %with_5 = arith.select %is_5, %blocks_after_tile, %with_3 : tensor<16xi1>, tensor<16xi32>
-  %with_6 = arith.select %is_6, %sequence_tile, %with_5 : tensor<16xi1>, tensor<16xi32>
-  %with_7 = arith.select %is_7, %q_entry_tile, %with_6 : tensor<16xi1>, tensor<16xi32>
-  %with_10 = arith.select %is_10, %staged_begin_tile, %with_7 : tensor<16xi1>, tensor<16xi32>
-  %with_11 = arith.select %is_11, %staged_tile, %with_10 : tensor<16xi1>, tensor<16xi32>
-  %with_12 = arith.select %is_12, %blocks_before_tile, %with_11 : tensor<16xi1>, tensor<16xi32>
-  %with_13 = arith.select %is_13, %new_blocks_tile, %with_12 : tensor<16xi1>, tensor<16xi32>
-  %with_15 = arith.select %is_15, %sequence_tile, %with_13 : tensor<16xi1>, tensor<16xi32>
+  %with_q_begin = arith.select %is_q_begin, %q_begin_tile, %none : tensor<16xi1>, tensor<16xi32>
+  %with_q_length = arith.select %is_q_length, %queries_tile, %with_q_begin : tensor<16xi1>, tensor<16xi32>
+  %with_k_length = arith.select %is_k_length, %tokens_tile, %with_q_length : tensor<16xi1>, tensor<16xi32>
+  %with_c_length = arith.select %is_c_length, %blocks_after_tile, %with_k_length : tensor<16xi1>, tensor<16xi32>
+  %with_k_entry = arith.select %is_k_entry, %sequence_tile, %with_c_length : tensor<16xi1>, tensor<16xi32>
+  %with_q_entry = arith.select %is_q_entry, %q_entry_tile, %with_k_entry : tensor<16xi1>, tensor<16xi32>
+  %with_staged_k_begin = arith.select %is_staged_k_begin, %staged_begin_tile, %with_q_entry : tensor<16xi1>, tensor<16xi32>
+  %with_staged_k_length = arith.select %is_staged_k_length, %staged_tile, %with_staged_k_begin : tensor<16xi1>, tensor<16xi32>
+  %with_staged_c_begin = arith.select %is_staged_c_begin, %blocks_before_tile, %with_staged_k_length : tensor<16xi1>, tensor<16xi32>
+  %with_staged_c_length = arith.select %is_staged_c_length, %new_blocks_tile, %with_staged_c_begin : tensor<16xi1>, tensor<16xi32>
+  %with_staged_q_entry = arith.select %is_staged_q_entry, %sequence_tile, %with_staged_c_length : tensor<16xi1>, tensor<16xi32>
   %malformed_tile = tile.splat %malformed : tensor<16xi1>
-  %fields = arith.select %malformed_tile, %none, %with_15 : tensor<16xi1>, tensor<16xi32>
+  %fields = arith.select %malformed_tile, %none, %with_staged_q_entry : tensor<16xi1>, tensor<16xi32>
   tile.store %fields, %sequences rows(%r) {
-    %fields_of_row = arith.constant 8 : i32
+    %fields_of_row = arith.constant ${sequence_fields} : i32
     %row_of_pair = arith.divsi %r, %fields_of_row : i32
     %field = arith.remsi %r, %fields_of_row : i32
     %rows_before = arith.muli %row_of_pair, %batch : i32

@@ -54,10 +54,12 @@ func.func @combine(
   // one without queries.
   %has_table = tile.present %sequences : !tile.view<i32, 2>
   %entry, %q_begin, %q_length = scf.if %has_table -> (i32, i32, i32) {
-    %seven = arith.constant 7 : i32
-    %table_entry = tile.load_scalar %sequences[%batch, %seven] : !tile.view<i32, 2>
-    %table_begin = tile.load_scalar %sequences[%batch, %zero] : !tile.view<i32, 2>
-    %table_length = tile.load_scalar %sequences[%batch, %one] : !tile.view<i32, 2>
+    %field_q_begin = arith.constant ${sequence_q_begin} : i32
+    %field_q_length = arith.constant ${sequence_q_length} : i32
+    %field_q_entry = arith.constant ${sequence_q_entry} : i32
+    %table_entry = tile.load_scalar %sequences[%batch, %field_q_entry] : !tile.view<i32, 2>
+    %table_begin = tile.load_scalar %sequences[%batch, %field_q_begin] : !tile.view<i32, 2>
+    %table_length = tile.load_scalar %sequences[%batch, %field_q_length] : !tile.view<i32, 2>
     scf.yield %table_entry, %table_begin, %table_length : i32, i32, i32
   } else {
     %all = arith.select %packed, %total_q, %seqlen_q : i32

@@ -106,16 +106,16 @@ func.func @compress_mlp(
 
   // Where this sequence and its blocks lie. A packed launch reads it from a table whose lengths were checked.
   %entry, %blocks_entry, %begin, %blocks_begin, %blocks = scf.if %packed -> (i32, i32, i32, i32, i32) {
-    %k_begin_field = arith.constant 2 : i32
-    %c_begin_field = arith.constant 4 : i32
-    %c_length_field = arith.constant 5 : i32
-    %k_begin = tile.load_scalar %sequences[%batch, %k_begin_field] : !tile.view<i32, 2>
-    %c_begin = tile.load_scalar %sequences[%batch, %c_begin_field] : !tile.view<i32, 2>
-    %c_length = tile.load_scalar %sequences[%batch, %c_length_field] : !tile.view<i32, 2>
-    %six = arith.constant 6 : i32
-    %seven = arith.constant 7 : i32
-    %k_entry = tile.load_scalar %sequences[%batch, %six] : !tile.view<i32, 2>
-    %c_entry = tile.load_scalar %sequences[%batch, %seven] : !tile.view<i32, 2>
+    %field_k_begin = arith.constant ${sequence_k_begin} : i32
+    %field_c_begin = arith.constant ${sequence_c_begin} : i32
+    %field_c_length = arith.constant ${sequence_c_length} : i32
+    %field_k_entry = arith.constant ${sequence_k_entry} : i32
+    %field_q_entry = arith.constant ${sequence_q_entry} : i32
+    %k_begin = tile.load_scalar %sequences[%batch, %field_k_begin] : !tile.view<i32, 2>
+    %c_begin = tile.load_scalar %sequences[%batch, %field_c_begin] : !tile.view<i32, 2>
+    %c_length = tile.load_scalar %sequences[%batch, %field_c_length] : !tile.view<i32, 2>
+    %k_entry = tile.load_scalar %sequences[%batch, %field_k_entry] : !tile.view<i32, 2>
+    %c_entry = tile.load_scalar %sequences[%batch, %field_q_entry] : !tile.view<i32, 2>
     scf.yield %k_entry, %c_entry, %k_begin, %c_begin, %c_length : i32, i32, i32, i32, i32
   } else {
     %is_short = arith.cmpi slt, %seqlen_k, %cmp_block : i32

@@ -35,7 +35,6 @@ func.func @merge(
   %two = arith.constant 2 : i32
   %three = arith.constant 3 : i32
   %four = arith.constant 4 : i32
-  %seven = arith.constant 7 : i32
   %group = arith.constant ${group} : i32
   %rows = arith.constant ${rows} : i32
   %head_tiles = arith.constant ${head_tiles} : i32
@@ -59,9 +58,12 @@ func.func @merge(
   %group_first = arith.muli %kv_head, %group : i32
   %first_head = arith.addi %group_first, %first_member : i32
 
-  %q_begin = tile.load_scalar %sequences[%sequence, %zero] : !tile.view<i32, 2>
-  %queries = tile.load_scalar %sequences[%sequence, %one] : !tile.view<i32, 2>
-  %q_entry = tile.load_scalar %sequences[%sequence, %seven] : !tile.view<i32, 2>
+  %field_q_begin = arith.constant ${sequence_q_begin} : i32
+  %field_q_length = arith.constant ${sequence_q_length} : i32
+  %field_q_entry = arith.constant ${sequence_q_entry} : i32
+  %q_begin = tile.load_scalar %sequences[%sequence, %field_q_begin] : !tile.view<i32, 2>
+  %queries = tile.load_scalar %sequences[%sequence, %field_q_length] : !tile.view<i32, 2>
+  %q_entry = tile.load_scalar %sequences[%sequence, %field_q_entry] : !tile.view<i32, 2>
   %has_query = arith.cmpi slt, %query, %queries : i32
   scf.if %has_query {
     %time = arith.addi %q_begin, %query : i32

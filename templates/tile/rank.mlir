@@ -46,10 +46,7 @@ func.func @rank(
     %best_scores: !tile.view<f32, 3>, %best_blocks: !tile.view<i32, 3>,
     %sequences: !tile.view<i32, 2>, %seqlen_q: i32, %max_seqlen_k: i32)
     attributes {tile.warps = ${warps} : i32} {
-  %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
-  %three = arith.constant 3 : i32
-  %seven = arith.constant 7 : i32
   %ranks = arith.constant ${ranks} : i1
   %ranks_kept = arith.constant ${ranks_kept} : i1
   %sel_block = arith.constant ${sel_block} : i32
@@ -84,10 +81,14 @@ func.func @rank(
   %query = arith.divsi %program, %tiles : i32
   %tile_index = arith.remsi %program, %tiles : i32
 
-  %q_begin = tile.load_scalar %sequences[%sequence, %zero] : !tile.view<i32, 2>
-  %queries = tile.load_scalar %sequences[%sequence, %one] : !tile.view<i32, 2>
-  %k_length = tile.load_scalar %sequences[%sequence, %three] : !tile.view<i32, 2>
-  %q_entry = tile.load_scalar %sequences[%sequence, %seven] : !tile.view<i32, 2>
+  %field_q_begin = arith.constant ${sequence_q_begin} : i32
+  %field_q_length = arith.constant ${sequence_q_length} : i32
+  %field_k_length = arith.constant ${sequence_k_length} : i32
+  %field_q_entry = arith.constant ${sequence_q_entry} : i32
+  %q_begin = tile.load_scalar %sequences[%sequence, %field_q_begin] : !tile.view<i32, 2>
+  %queries = tile.load_scalar %sequences[%sequence, %field_q_length] : !tile.view<i32, 2>
+  %k_length = tile.load_scalar %sequences[%sequence, %field_k_length] : !tile.view<i32, 2>
+  %q_entry = tile.load_scalar %sequences[%sequence, %field_q_entry] : !tile.view<i32, 2>
   %earlier = arith.subi %k_length, %queries : i32
   %position = arith.addi %earlier, %query : i32
   %own_block = arith.divsi %position, %sel_block : i32

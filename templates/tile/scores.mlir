@@ -44,8 +44,6 @@ func.func @scores(
   %two = arith.constant 2 : i32
   %three = arith.constant 3 : i32
   %four = arith.constant 4 : i32
-  %six = arith.constant 6 : i32
-  %seven = arith.constant 7 : i32
   %group = arith.constant ${group} : i32
   %sel_block = arith.constant ${sel_block} : i32
   %cmp_stride = arith.constant ${cmp_stride} : i32
@@ -72,12 +70,18 @@ func.func @scores(
   %query = arith.divsi %program, %tiles_or_one : i32
   %tile_index = arith.remsi %program, %tiles_or_one : i32
 
-  %q_begin = tile.load_scalar %sequences[%sequence, %zero] : !tile.view<i32, 2>
-  %queries = tile.load_scalar %sequences[%sequence, %one] : !tile.view<i32, 2>
-  %k_length = tile.load_scalar %sequences[%sequence, %three] : !tile.view<i32, 2>
-  %c_begin = tile.load_scalar %sequences[%sequence, %four] : !tile.view<i32, 2>
-  %k_entry = tile.load_scalar %sequences[%sequence, %six] : !tile.view<i32, 2>
-  %q_entry = tile.load_scalar %sequences[%sequence, %seven] : !tile.view<i32, 2>
+  %field_q_begin = arith.constant ${sequence_q_begin} : i32
+  %field_q_length = arith.constant ${sequence_q_length} : i32
+  %field_k_length = arith.constant ${sequence_k_length} : i32
+  %field_c_begin = arith.constant ${sequence_c_begin} : i32
+  %field_k_entry = arith.constant ${sequence_k_entry} : i32
+  %field_q_entry = arith.constant ${sequence_q_entry} : i32
+  %q_begin = tile.load_scalar %sequences[%sequence, %field_q_begin] : !tile.view<i32, 2>
+  %queries = tile.load_scalar %sequences[%sequence, %field_q_length] : !tile.view<i32, 2>
+  %k_length = tile.load_scalar %sequences[%sequence, %field_k_length] : !tile.view<i32, 2>
+  %c_begin = tile.load_scalar %sequences[%sequence, %field_c_begin] : !tile.view<i32, 2>
+  %k_entry = tile.load_scalar %sequences[%sequence, %field_k_entry] : !tile.view<i32, 2>
+  %q_entry = tile.load_scalar %sequences[%sequence, %field_q_entry] : !tile.view<i32, 2>
   %earlier = arith.subi %k_length, %queries : i32
   %position = arith.addi %earlier, %query : i32
   %own_block = arith.divsi %position, %sel_block : i32

@@ -74,16 +74,18 @@ func.func @sel(
 
   // Where this sequence lies. The table holds a malformed sequence as one without queries.
   %q_entry, %k_entry, %q_begin, %k_begin, %q_length, %k_length = scf.if %packed -> (i32, i32, i32, i32, i32, i32) {
-    %two = arith.constant 2 : i32
-    %three = arith.constant 3 : i32
-    %q_begin = tile.load_scalar %sequences[%batch, %zero] : !tile.view<i32, 2>
-    %q_length = tile.load_scalar %sequences[%batch, %one] : !tile.view<i32, 2>
-    %k_begin = tile.load_scalar %sequences[%batch, %two] : !tile.view<i32, 2>
-    %k_length = tile.load_scalar %sequences[%batch, %three] : !tile.view<i32, 2>
-    %six = arith.constant 6 : i32
-    %seven = arith.constant 7 : i32
-    %k_entry = tile.load_scalar %sequences[%batch, %six] : !tile.view<i32, 2>
-    %q_entry = tile.load_scalar %sequences[%batch, %seven] : !tile.view<i32, 2>
+    %field_q_begin = arith.constant ${sequence_q_begin} : i32
+    %field_q_length = arith.constant ${sequence_q_length} : i32
+    %field_k_begin = arith.constant ${sequence_k_begin} : i32
+    %field_k_length = arith.constant ${sequence_k_length} : i32
+    %field_k_entry = arith.constant ${sequence_k_entry} : i32
+    %field_q_entry = arith.constant ${sequence_q_entry} : i32
+    %q_begin = tile.load_scalar %sequences[%batch, %field_q_begin] : !tile.view<i32, 2>
+    %q_length = tile.load_scalar %sequences[%batch, %field_q_length] : !tile.view<i32, 2>
+    %k_begin = tile.load_scalar %sequences[%batch, %field_k_begin] : !tile.view<i32, 2>
+    %k_length = tile.load_scalar %sequences[%batch, %field_k_length] : !tile.view<i32, 2>
+    %k_entry = tile.load_scalar %sequences[%batch, %field_k_entry] : !tile.view<i32, 2>
+    %q_entry = tile.load_scalar %sequences[%batch, %field_q_entry] : !tile.view<i32, 2>
     scf.yield %q_entry, %k_entry, %q_begin, %k_begin, %q_length, %k_length : i32, i32, i32, i32, i32, i32
   } else {
     scf.yield %batch, %batch, %zero, %zero, %seqlen_q, %seqlen_k : i32, i32, i32, i32, i32, i32
@@ -133,7 +135,7 @@ func.func @sel(
       %is_bad_next = arith.select %is_right, %is_bad, %yes : i1
       scf.yield %previous_next, %last_walked_next, %walked_next, %is_bad_next : i32, i32, i32, i1
     }
-    %malformed_list = arith.constant 6 : i32
+    %malformed_list = arith.constant ${status_malformed_list} : i32
     %tells = arith.andi %malformed, %is_first_tile : i1
     tile.report %tells, %malformed_list, %batch to %status : !tile.view<i32, 1>
 

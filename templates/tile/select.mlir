@@ -86,16 +86,18 @@ func.func @select(
 
   // Where this sequence lies. The table holds a malformed sequence as one without queries.
   %q_entry, %k_entry, %q_begin, %q_length, %k_length, %c_begin = scf.if %packed -> (i32, i32, i32, i32, i32, i32) {
-    %three = arith.constant 3 : i32
-    %four = arith.constant 4 : i32
-    %q_begin = tile.load_scalar %sequences[%batch, %zero] : !tile.view<i32, 2>
-    %q_length = tile.load_scalar %sequences[%batch, %one] : !tile.view<i32, 2>
-    %k_length = tile.load_scalar %sequences[%batch, %three] : !tile.view<i32, 2>
-    %c_begin = tile.load_scalar %sequences[%batch, %four] : !tile.view<i32, 2>
-    %six = arith.constant 6 : i32
-    %seven = arith.constant 7 : i32
-    %k_entry = tile.load_scalar %sequences[%batch, %six] : !tile.view<i32, 2>
-    %q_entry = tile.load_scalar %sequences[%batch, %seven] : !tile.view<i32, 2>
+    %field_q_begin = arith.constant ${sequence_q_begin} : i32
+    %field_q_length = arith.constant ${sequence_q_length} : i32
+    %field_k_length = arith.constant ${sequence_k_length} : i32
+    %field_c_begin = arith.constant ${sequence_c_begin} : i32
+    %field_k_entry = arith.constant ${sequence_k_entry} : i32
+    %field_q_entry = arith.constant ${sequence_q_entry} : i32
+    %q_begin = tile.load_scalar %sequences[%batch, %field_q_begin] : !tile.view<i32, 2>
+    %q_length = tile.load_scalar %sequences[%batch, %field_q_length] : !tile.view<i32, 2>
+    %k_length = tile.load_scalar %sequences[%batch, %field_k_length] : !tile.view<i32, 2>
+    %c_begin = tile.load_scalar %sequences[%batch, %field_c_begin] : !tile.view<i32, 2>
+    %k_entry = tile.load_scalar %sequences[%batch, %field_k_entry] : !tile.view<i32, 2>
+    %q_entry = tile.load_scalar %sequences[%batch, %field_q_entry] : !tile.view<i32, 2>
     scf.yield %q_entry, %k_entry, %q_begin, %q_length, %k_length, %c_begin : i32, i32, i32, i32, i32, i32
   } else {
     scf.yield %batch, %batch, %zero, %seqlen_q, %seqlen_k, %zero : i32, i32, i32, i32, i32, i32

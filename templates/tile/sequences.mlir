@@ -25,12 +25,12 @@ func.func @sequences(
   %blocks_are_tokens = arith.constant ${blocks_are_tokens} : i1
   %overlap = arith.constant ${overlap} : i32
   %stride = arith.constant ${cmp_stride} : i32
-  %bad_cu_seqlens_q = arith.constant 1 : i32
-  %bad_cu_seqlens_k = arith.constant 2 : i32
-  %more_queries_than_keys = arith.constant 3 : i32
-  %queries_above_maximum = arith.constant 4 : i32
-  %keys_above_maximum = arith.constant 5 : i32
-  %blocks_above_total = arith.constant 7 : i32
+  %bad_cu_seqlens_q = arith.constant ${status_bad_cu_seqlens_q} : i32
+  %bad_cu_seqlens_k = arith.constant ${status_bad_cu_seqlens_k} : i32
+  %more_queries_than_keys = arith.constant ${status_more_queries_than_keys} : i32
+  %queries_above_maximum = arith.constant ${status_seqlen_q_over_maximum} : i32
+  %keys_above_maximum = arith.constant ${status_seqlen_k_over_maximum} : i32
+  %blocks_above_total = arith.constant ${status_blocks_over_tensor} : i32
 
   %batch = tile.program_id x
 
@@ -110,12 +110,12 @@ func.func @sequences(
   tile.report %malformed, %code, %batch to %status : !tile.view<i32, 1>
 
   %field = tile.iota 0 : tensor<16xi32>
-  %field_q_begin = arith.constant dense<0> : tensor<16xi32>
-  %field_q_length = arith.constant dense<1> : tensor<16xi32>
-  %field_k_begin = arith.constant dense<2> : tensor<16xi32>
-  %field_k_length = arith.constant dense<3> : tensor<16xi32>
-  %field_c_begin = arith.constant dense<4> : tensor<16xi32>
-  %field_c_length = arith.constant dense<5> : tensor<16xi32>
+  %field_q_begin = arith.constant dense<${sequence_q_begin}> : tensor<16xi32>
+  %field_q_length = arith.constant dense<${sequence_q_length}> : tensor<16xi32>
+  %field_k_begin = arith.constant dense<${sequence_k_begin}> : tensor<16xi32>
+  %field_k_length = arith.constant dense<${sequence_k_length}> : tensor<16xi32>
+  %field_c_begin = arith.constant dense<${sequence_c_begin}> : tensor<16xi32>
+  %field_c_length = arith.constant dense<${sequence_c_length}> : tensor<16xi32>
   %is_q_begin = arith.cmpi eq, %field, %field_q_begin : tensor<16xi32>
   %is_q_length = arith.cmpi eq, %field, %field_q_length : tensor<16xi32>
   %is_k_begin = arith.cmpi eq, %field, %field_k_begin : tensor<16xi32>
@@ -138,7 +138,7 @@ func.func @sequences(
   %malformed_tile = tile.splat %malformed : tensor<16xi1>
   %fields = arith.select %malformed_tile, %none, %from_q_begin : tensor<16xi1>, tensor<16xi32>
   tile.store %fields, %sequences rows(%r) {
-    %past_fields = arith.constant 8 : i32
+    %past_fields = arith.constant ${sequence_fields} : i32
     %exists = arith.cmpi slt, %r, %past_fields : i32
     tile.at [%batch, %r] if %exists
   } : tensor<16xi32>, !tile.view<i32, 2>

@@ -60,11 +60,6 @@ func.func @split_attention(
     %splits: i32, %sel_splits: i32, %first_split: i32, %lists: i32, %window: i32, %scale_log2: f32) attributes {tile.warps = ${warps} : i32} {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
-  %two = arith.constant 2 : i32
-  %three = arith.constant 3 : i32
-  %four = arith.constant 4 : i32
-  %six = arith.constant 6 : i32
-  %seven = arith.constant 7 : i32
   %yes = arith.constant true
   %compressed = arith.constant ${compressed} : i1
   %uncompressed = arith.xori %compressed, %yes : i1
@@ -102,12 +97,19 @@ func.func @split_attention(
   %keys_view = arith.select %is_first_view, %k, %k_win : !tile.view<${element}, 3, ${key_page}>
   %values_view = arith.select %is_first_view, %v, %v_win : !tile.view<${element}, 3, ${key_page}>
 
-  %q_begin = tile.load_scalar %sequences[%sequence, %zero] : !tile.view<i32, 2>
-  %queries = tile.load_scalar %sequences[%sequence, %one] : !tile.view<i32, 2>
-  %k_length = tile.load_scalar %sequences[%sequence, %three] : !tile.view<i32, 2>
-  %k_entry = tile.load_scalar %sequences[%sequence, %six] : !tile.view<i32, 2>
-  %q_entry = tile.load_scalar %sequences[%sequence, %seven] : !tile.view<i32, 2>
-  %begin_field = arith.select %compressed, %four, %two : i32
+  %field_q_begin = arith.constant ${sequence_q_begin} : i32
+  %field_q_length = arith.constant ${sequence_q_length} : i32
+  %field_k_begin = arith.constant ${sequence_k_begin} : i32
+  %field_k_length = arith.constant ${sequence_k_length} : i32
+  %field_c_begin = arith.constant ${sequence_c_begin} : i32
+  %field_k_entry = arith.constant ${sequence_k_entry} : i32
+  %field_q_entry = arith.constant ${sequence_q_entry} : i32
+  %q_begin = tile.load_scalar %sequences[%sequence, %field_q_begin] : !tile.view<i32, 2>
+  %queries = tile.load_scalar %sequences[%sequence, %field_q_length] : !tile.view<i32, 2>
+  %k_length = tile.load_scalar %sequences[%sequence, %field_k_length] : !tile.view<i32, 2>
+  %k_entry = tile.load_scalar %sequences[%sequence, %field_k_entry] : !tile.view<i32, 2>
+  %q_entry = tile.load_scalar %sequences[%sequence, %field_q_entry] : !tile.view<i32, 2>
+  %begin_field = arith.select %compressed, %field_c_begin, %field_k_begin : i32
   %k_begin = tile.load_scalar %sequences[%sequence, %begin_field] : !tile.view<i32, 2>
   %has_query = arith.cmpi slt, %query, %queries : i32
   scf.if %has_query {

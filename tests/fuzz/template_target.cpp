@@ -17,7 +17,7 @@ constexpr ResourceLimits kLimits{.threads = 1024, .sharedBytes = 227 * 1024};
 
 void checkHeader(const TemplateHeader &header) {
   expect(!header.name.empty() && !header.operators.empty(), "a template has a name and operators");
-  expect(header.threads.number > 0 && header.grid[0].number > 0, "required lines are there");
+  expect(header.threads.isPresent() && header.grid[0].isPresent(), "required lines are there");
   std::set<std::string> names;
   const auto declare = [&](const std::string &name) {
     expect(!name.empty() && names.insert(name).second, "every name means one thing");
@@ -37,7 +37,7 @@ void checkHeader(const TemplateHeader &header) {
     if (!step.isRequire)
       declare(step.name);
   const bool isTile = header.kind == TemplateKind::kTile;
-  expect(isTile ? header.params.empty() && header.shared.number == 0 : !header.params.empty(),
+  expect(isTile ? header.params.empty() && !header.shared.isPresent() : !header.params.empty(),
          "arguments are those of hand-scheduled templates");
 }
 

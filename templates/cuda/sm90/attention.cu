@@ -11,15 +11,8 @@
 // the ends of its tiles of rows too. docs/lab/hopper_attention.md says what else was tried.
 //
 //! template attention_sm90
-//! operator dense, window, cmp
+//! include header/causal_attention.inc
 //! targets sm_90a
-//! fixed   dtype, qk_dim, v_dim, group, packed, page_size, many_queries
-//! fixed   cmp: cmp_block, cmp_stride
-//! let     windowed = op == window
-//! let     compressed = op == cmp
-// Position p sees the keys below (p + sight) / key_stride. If that is negative, it sees no key.
-//! let     key_stride = compressed ? cmp_stride : 1
-//! let     sight = compressed ? 1 + cmp_stride - cmp_block : 1
 // A plan with few queries cannot fill tiles of 128 rows. Other templates serve it.
 //! require page_size == 0 && dtype_bytes == 2 && many_queries
 // The copy engine needs rows that consist of whole 16-byte pieces. A box of 64 rows must hold whole queries.
@@ -37,6 +30,7 @@
 // tile alone.
 //! choice  cluster = 1 | 2
 //! require cluster == 1 || (warpgroups == 3 && key_tile == 80)
+//! let     key_bytes = (qk_dim + v_dim) * dtype_bytes
 //! let     qk_chunks = (qk_dim + 63) / 64
 //! let     v_chunks = (v_dim + 63) / 64
 //! let     tile_bytes = 128 * (64 * warpgroups * qk_chunks + stages * key_tile * (qk_chunks + v_chunks))
@@ -52,25 +46,14 @@
 //! let     slowness = warpgroups == 3 ? 26 : key_tile >= 128 ? 29 : 33
 //! let     reach = 1024 + key_tile + 64 * warpgroups / (group * key_stride)
 //! cost    reach * (qk_dim + v_dim + 60) * (slowness + 400 / key_tile + (stages == 2) + (cluster == 2)) / 50 + (stages < 4)
-//! let     item_rows = 64 * warpgroups * cluster
+//! let     rows = 64 * warpgroups
+//! let     item_rows = rows * cluster
 //! grid    cluster * min(multiprocessors / cluster, ceildiv(max_seqlen_q * group, item_rows) * kv_heads * batch), 1, 1
 //! threads 128 * (warpgroups + 1)
 //! param map q_map q qk_dim, min(group, 64), max(64 / group, 1)
 //! param map k_map k qk_dim, 1, key_tile / cluster
 //! param map v_map v v_dim, 1, key_tile / cluster
-//! param view q dtype 3
-//! param view k dtype 3
-//! param view v dtype 3
-//! param view out dtype 3
-//! param view lse fp32 3
-//! param view reads int32 3
-//! param view sequences int32 2
-//! param i32 seqlen_q
-//! param i32 seqlen_k
-//! param i32 query_begin
-//! param i32 query_end
-//! param i32 window
-//! param f32 scale_log2
+//! include header/causal_attention_arguments.inc
 //! param i32 kv_heads
 //! param i32 batch
 
@@ -79,23 +62,7 @@
 
 using namespace nsa;
 
-struct Facts {
-  using Element = ${element};
-  static constexpr int32 kQkDim = ${qk_dim};
-  static constexpr int32 kVDim = ${v_dim};
-  static constexpr int32 kWarpgroups = ${warpgroups};
-  static constexpr int32 kRows = 64 * kWarpgroups;
-  static constexpr int32 kCluster = ${cluster};
-  static constexpr int32 kKeyTile = ${key_tile};
-  static constexpr int32 kStages = ${stages};
-  static constexpr int32 kGroup = ${group};
-  static constexpr bool kPacked = ${packed};
-  static constexpr bool kWindowed = ${windowed};
-  static constexpr bool kCompressed = ${compressed};
-  static constexpr int32 kKeyStride = ${key_stride};
-  static constexpr int32 kSight = ${sight};
-  static constexpr int32 kKeyBytes = (kQkDim + kVDim) * static_cast<int32>(sizeof(Element));
-};
+${facts}
 using Shape = AttentionShape<Facts>;
 
 // Warpgroup 0 loads (its first warp) and inspects values (its other three warps). The other warpgroups multiply.
@@ -104,26 +71,7 @@ constexpr int32 kThreads = 128 * (Shape::kWarpgroups + 1);
 constexpr int32 kProducerRegisters = Shape::kWarpgroups == 3 ? 56 : 40;
 constexpr int32 kConsumerRegisters = Shape::kWarpgroups == 3 ? 152 : 232;
 
-struct Arguments {
-  TensorMap q_map;
-  TensorMap k_map;
-  TensorMap v_map;
-  View<Facts::Element, 3> q;
-  View<Facts::Element, 3> k;
-  View<Facts::Element, 3> v;
-  View<Facts::Element, 3> out;
-  View<float, 3> lse;
-  View<int32, 3> reads;
-  View<int32, 2> sequences;
-  alignas(8) int32 seqlen_q;
-  alignas(8) int32 seqlen_k;
-  alignas(8) int32 query_begin;
-  alignas(8) int32 query_end;
-  alignas(8) int32 window;
-  alignas(8) float scale_log2;
-  alignas(8) int32 kv_heads;
-  alignas(8) int32 batch;
-};
+${arguments}
 
 extern "C" __global__ void
 #if ${cluster} > 1

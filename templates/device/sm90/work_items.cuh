@@ -5,12 +5,12 @@
 // Work items are numbered consecutively across all sequences, even if the sequences have different lengths.
 //
 // The template parameter Facts describes the kernel by constants: kRows (rows of a block), kCluster (blocks of a
-// cluster), kGroup (query heads per key/value head), kPacked (a table gives the place of each sequence), kWindowed,
-// kCompressed, kKeyStride and kSight (see past_visible_key), and kKeyBytes (bytes of one key and its value).
+// cluster), kGroup (query heads per key/value head), kWindowed, kKeyBytes (bytes of one key and its value), and the
+// constants that sequence_place.cuh asks for.
 #pragma once
 
 #include "ptx_warp.cuh"
-#include "view.cuh"
+#include "sequence_place.cuh"
 
 namespace nsa {
 
@@ -28,42 +28,8 @@ struct WorkItem {
   int32 past_key;
 };
 
-// The place of a sequence in the tensors, and the queries of the sequence that the launch computes. The launch computes
-// `queries` queries, and the first query is at time `first_time`. `earlier` is the number of tokens of the sequence
-// before the first query of the launch.
-struct SequencePlace {
-  int32 q_entry;
-  int32 k_entry;
-  int32 k_begin;
-  int32 first_time;
-  int32 queries;
-  int32 earlier;
-};
-
-// A packed launch reads the position of each sequence in the tensors from the table of sequences. The table of
-// sequences describes a malformed sequence as a sequence without queries.
-template <typename Facts, typename Arguments>
-NSA_DEVICE SequencePlace place_sequence(const Arguments &args, int32 batch) {
-  const int32 q_begin = Facts::kPacked ? load_scalar(args.sequences, batch, 0) : 0;
-  const int32 q_length = Facts::kPacked ? load_scalar(args.sequences, batch, 1) : args.seqlen_q;
-  const int32 k_begin = Facts::kPacked ? load_scalar(args.sequences, batch, Facts::kCompressed ? 4 : 2) : 0;
-  const int32 k_length = Facts::kPacked ? load_scalar(args.sequences, batch, 3) : args.seqlen_k;
-  const int32 k_entry = Facts::kPacked ? load_scalar(args.sequences, batch, 6) : batch;
-  const int32 q_entry = Facts::kPacked ? load_scalar(args.sequences, batch, 7) : batch;
-  const int32 q_past = q_begin + q_length;
-  const int32 first_time = max(q_begin, args.query_begin);
-  const int32 queries = max(min(q_past, args.query_end) - first_time, 0);
-  return {q_entry, k_entry, k_begin, first_time, queries, k_length - (q_past - first_time)};
-}
-
-// Returns the number of the first key that is too late for the query at `position`. Without a sliding window, the query
-// at `position` attends exactly the keys with numbers below the returned number.
-template <typename Facts> NSA_DEVICE int32 past_visible_key(int32 position) {
-  return (position + Facts::kSight) / Facts::kKeyStride;
-}
-
-// The work items of one worker (a block or a cluster), in the order in which the worker computes them. Each lane that
-// calls WorkOrder::next() keeps the state of the WorkOrder in its registers.
+// The work items of one worker (a block or a cluster), in the order in which it computes them. Each lane that calls
+// next() keeps the state of the WorkOrder in its registers.
 template <typename Facts, typename Arguments> class WorkOrder {
 public:
   NSA_DEVICE explicit WorkOrder(const Arguments &args) : args(args) {}

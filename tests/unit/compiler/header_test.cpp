@@ -46,10 +46,60 @@ TEST(TemplateHeader, ReadsEveryLineOfATileProgram) {
   ASSERT_EQ(header->steps.size(), 2u);
   EXPECT_EQ(header->steps[0].name, "pad");
   EXPECT_TRUE(header->steps[1].isRequire);
-  EXPECT_EQ(header->steps[1].line, 11);
+  EXPECT_EQ(header->steps[1].place.line, 11);
   EXPECT_EQ(header->grid[0].expression.text(), "ceildiv(max_seqlen_q * group, tile)");
   EXPECT_EQ(header->grid[2].expression.text(), "batch");
   EXPECT_TRUE(header->serves(Operator::kDense));
+}
+
+const std::string *findIncluded(std::string_view path) {
+  static const std::string kShared = "// Shared.\n//! let twice = 2 * group\n//! choice tile = 16 | 32\n";
+  static const std::string kCode = "//! let twice = 2\nint code;\n", kNested = "//! include header/shared.inc\n";
+  return path == "header/shared.inc"   ? &kShared
+         : path == "header/code.inc"   ? &kCode
+         : path == "header/nested.inc" ? &kNested
+                                       : nullptr;
+}
+
+TEST(TemplateHeader, IncludesTheLinesOfASharedHeader) {
+  const std::string text = kMinimal + "//! fixed group\n//! include header/shared.inc\n//! require twice > tile\n";
+  Result<TemplateHeader> header = TemplateHeader::parse(text, "tile/t.mlir", TemplateKind::kTile, findIncluded);
+  ASSERT_TRUE(header) << header.status().toString();
+  EXPECT_EQ(header->includes, std::vector<std::string>{"header/shared.inc"});
+  ASSERT_EQ(header->steps.size(), 2u);
+  EXPECT_EQ(header->steps[0].place.file, "header/shared.inc");
+  EXPECT_EQ(header->steps[0].place.line, 2);
+  EXPECT_EQ(header->steps[1].place.file, "tile/t.mlir");
+  EXPECT_EQ(header->steps[1].place.line, 7);
+}
+
+TEST(TemplateHeader, AnIncludeThatBreaksARuleNamesItsPlace) {
+  const struct {
+    const char *lines, *place, *rule;
+  } cases[] = {{"//! include header/none.inc\n", "tile/t.mlir:5", "there is no header 'header/none.inc'"},
+               {"//! include shared.inc\n", "tile/t.mlir:5", "there is no header 'shared.inc'"},
+               {"//! include header/shared.inc\n", "header/shared.inc:2", "'group' is known at launch only"},
+               {"//! include header/code.inc\n", "header/code.inc:2", "holds header lines and comments only"},
+               {"//! include header/nested.inc\n", "header/nested.inc:1", "may not include another one"},
+               {"//! fixed group\n//! include header/shared.inc\n//! include header/shared.inc\n", "tile/t.mlir:7",
+                "is included twice"}};
+  for (const auto &[lines, place, rule] : cases) {
+    Result<TemplateHeader> header =
+        TemplateHeader::parse(kMinimal + lines, "tile/t.mlir", TemplateKind::kTile, findIncluded);
+    ASSERT_FALSE(header) << lines;
+    EXPECT_EQ(header.status().error().value, place);
+    EXPECT_NE(header.status().error().rule.find(rule), std::string::npos) << header.status().toString();
+  }
+}
+
+TEST(TemplateHeader, NamesOfKernelConstantsAreTaken) {
+  for (const char *name : {"sequence_fields", "sequence_q_begin", "status_bad_page", "facts", "arguments"}) {
+    Result<TemplateHeader> header = parseTile(kMinimal + "//! let " + name + " = 1\n");
+    ASSERT_FALSE(header) << name;
+    EXPECT_EQ(header.status().error().value, "tile/t.mlir:5");
+  }
+  Result<TemplateHeader> header = parseTile(kMinimal + "//! let next = sequence_fields + sequence_q_begin\n");
+  EXPECT_TRUE(header) << header.status().toString();
 }
 
 TEST(TemplateHeader, ReadsTheLinesOfHandScheduledCuda) {

@@ -1,4 +1,5 @@
 // Rendering line for line, and the grid expressions that reach the manifest.
+#include "compiler/render/Declarations.h"
 #include "compiler/render/Renderer.h"
 
 #include <algorithm>
@@ -20,6 +21,41 @@ TEST(Renderer, FillsHolesLineForLine) {
   Result<std::string> text = renderTemplate("a ${element} ${group}x${group}\n$ {x} $$\n\n${offset}", "t", someValues());
   ASSERT_TRUE(text) << text.status().toString();
   EXPECT_EQ(*text, "a bf16 8x8\n$ {x} $$\n\n-3");
+}
+
+TEST(Renderer, KernelConstantsAreHoles) {
+  Result<std::string> text = renderTemplate("${sequence_c_begin} ${sequence_fields} ${status_bad_page}", "t", {});
+  ASSERT_TRUE(text) << text.status().toString();
+  EXPECT_EQ(*text, "4 8 10");
+  EXPECT_FALSE(renderTemplate("${sequence_batch}", "t", {}));
+  EXPECT_FALSE(renderTemplate("${status_ok}", "t", {}));
+}
+
+TEST(Declarations, FollowFromTheHeader) {
+  Result<TemplateHeader> header =
+      TemplateHeader::parse("//! template t\n//! operator window\n//! fixed dtype, qk_dim\n"
+                            "//! choice key_tile = 16 | 32\n//! let wide = qk_dim * 1073741824\n"
+                            "//! grid 1, 1, 1\n//! threads 32\n"
+                            "//! param map q_map q qk_dim, 1, 1\n"
+                            "//! param view q bf16 3\n//! param view lse fp32 3\n"
+                            "//! param view sequences int32 2\n//! param i64 bytes\n"
+                            "//! param i32 window\n//! param f32 scale_log2\n",
+                            "cuda/t.cu", TemplateKind::kHandScheduled);
+  ASSERT_TRUE(header) << header.status().toString();
+  Values values;
+  values.set("element", std::string("bf16"));
+  values.set("dtype", std::string("bf16"));
+  values.set("qk_dim", 64);
+  values.set("key_tile", 32);
+  values.set("wide", int64_t{64} << 30);
+  const std::string facts = declareFacts(*header, values);
+  EXPECT_TRUE(facts.starts_with("struct Facts {\n  using Element = bf16;\n  static constexpr int32 kQkDim = 64;\n"
+                                "  static constexpr int32 kKeyTile = 32;\n  static constexpr int64 kWide = "
+                                "68719476736;\n  static constexpr int32 kSequenceQBegin = 0;\n"))
+      << facts;
+  EXPECT_EQ(declareArguments(header->params), "struct Arguments {\n  TensorMap q_map;\n  View<bf16, 3> q;\n"
+                                              "  View<float, 3> lse;\n  View<int32, 2> sequences;\n  int64 bytes;\n"
+                                              "  alignas(8) int32 window;\n  alignas(8) float scale_log2;\n};");
 }
 
 TEST(Renderer, UnknownAndMalformedHolesNameTheLine) {

@@ -1,6 +1,7 @@
 #include "tests/unit/cpu/template_kernel.h"
 
 #include "compiler/driver/Target.h"
+#include "compiler/driver/TemplateFiles.h"
 #include "compiler/render/Renderer.h"
 #include "compiler/render/TemplateHeader.h"
 #include "runtime/base/cpu_features.h"
@@ -22,7 +23,7 @@ void TemplateKernel::compile(const std::string &file, Operator op, const Pairs &
   std::ostringstream content;
   content << stream.rdbuf();
   const std::string text = content.str();
-  auto parsed = TemplateHeader::parse(text, file, TemplateKind::kTile);
+  auto parsed = TemplateHeader::parse(text, file, TemplateKind::kTile, TemplateFiles::embedded().finder());
   ASSERT_TRUE(parsed) << parsed.status().toString();
   header = std::move(*parsed);
   auto target = Target::find("cpu");

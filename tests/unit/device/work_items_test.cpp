@@ -1,5 +1,6 @@
 // The order of attention's items on sm_90a: each row is somebody's once, with the keys that it sees, and blocks of a
 // cluster take the same tiles of keys in the same order, also where the second one has no rows.
+#include "runtime/base/sequence_fields.h"
 #include "simulator.h"
 #include "sm90/work_items.cuh"
 
@@ -14,8 +15,6 @@ using namespace nsa;
 
 namespace {
 
-constexpr int kFields = 8; // of a sequence's row in the table
-
 struct Arguments {
   View<int32, 2> sequences = {};
   int32 seqlen_q = 0, seqlen_k = 0, query_begin = 0, query_end = 1 << 30, window = 0, kv_heads = 0, batch = 0;
@@ -25,6 +24,13 @@ template <int32 kBlocks, int32 kHeads, bool kIsPacked, bool kIsWindowed, bool kI
   static constexpr int32 kRows = 192, kCluster = kBlocks, kGroup = kHeads, kKeyBytes = 1 << 20; // 40 keys share L2
   static constexpr bool kPacked = kIsPacked, kWindowed = kIsWindowed, kCompressed = kIsCompressed;
   static constexpr int32 kKeyStride = kIsCompressed ? 16 : 1, kSight = kIsCompressed ? 1 + 16 - 32 : 1;
+  static constexpr int32 kSequenceQBegin = static_cast<int32>(SequenceField::kQBegin);
+  static constexpr int32 kSequenceQLength = static_cast<int32>(SequenceField::kQLength);
+  static constexpr int32 kSequenceKBegin = static_cast<int32>(SequenceField::kKBegin);
+  static constexpr int32 kSequenceKLength = static_cast<int32>(SequenceField::kKLength);
+  static constexpr int32 kSequenceCBegin = static_cast<int32>(SequenceField::kCBegin);
+  static constexpr int32 kSequenceKEntry = static_cast<int32>(SequenceField::kKEntry);
+  static constexpr int32 kSequenceQEntry = static_cast<int32>(SequenceField::kQEntry);
 };
 
 struct Lengths {
@@ -47,14 +53,17 @@ template <typename Facts> void checkOrder(const std::vector<Lengths> &lengths, i
   args.window = 50;
   args.kv_heads = kvHeads;
   args.batch = static_cast<int32>(lengths.size());
-  std::vector<std::array<int32, kFields>> table;
+  std::vector<SequenceRecord> table;
   int32 time = 0, longest = 0;
   for (const Lengths &each : lengths) {
-    table.push_back({time, each.queries, 0, each.keys, 0, 0, 0, 0});
+    SequenceRecord &record = table.emplace_back();
+    record[SequenceField::kQBegin] = time;
+    record[SequenceField::kQLength] = each.queries;
+    record[SequenceField::kKLength] = each.keys;
     time += each.queries;
     longest = std::max(longest, each.queries);
   }
-  args.sequences = {&table[0][0], {kFields, 1}, 0};
+  args.sequences = {table[0].fields.data(), {kSequenceFields, 1}, 0};
   args.seqlen_q = lengths[0].queries;
   args.seqlen_k = lengths[0].keys;
   // The grid of the template's header.

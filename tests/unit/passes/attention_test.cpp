@@ -48,7 +48,8 @@ const Target &targetOf(const Case &c) { return **Target::find(c.target); }
 
 std::vector<TemplateCandidate> candidatesOf(const Case &c) {
   const std::string &text = TemplateFiles::embedded().find(kFile)->text;
-  Result<TemplateHeader> header = TemplateHeader::parse(text, kFile, TemplateKind::kTile);
+  Result<TemplateHeader> header =
+      TemplateHeader::parse(text, kFile, TemplateKind::kTile, TemplateFiles::embedded().finder());
   if (!header) {
     ADD_FAILURE() << header.status().toString();
     return {};

@@ -1,0 +1,36 @@
+// The record that describes one sequence of a packed launch or of a cache. The kernels `sequences` and
+// `cache_sequences` write a table with one record for each sequence, and the other kernels read it. The numbers of the
+// fields reach templates by name (kernel_constants.h).
+// Thread-safety: constants.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace nsa {
+
+// A begin or a length counts rows of a tensor, and an entry is a batch index. q, k and c stand for queries, keys and
+// compressed blocks. A sequence whose lengths break a rule has a record of zeros.
+enum class SequenceField : int {
+  kQBegin,
+  kQLength,
+  kKBegin,
+  kKLength,
+  kCBegin,
+  kCLength,
+  kKEntry,
+  kQEntry,
+};
+inline constexpr std::string_view kSequenceFieldNames[] = {"q_begin", "q_length", "k_begin", "k_length",
+                                                           "c_begin", "c_length", "k_entry", "q_entry"};
+inline constexpr int64_t kSequenceFields = std::size(kSequenceFieldNames); // int32 of one record
+static_assert(kSequenceFields == static_cast<int64_t>(SequenceField::kQEntry) + 1);
+
+struct SequenceRecord {
+  std::array<int32_t, kSequenceFields> fields = {};
+
+  int32_t &operator[](SequenceField field) { return fields[static_cast<size_t>(field)]; }
+};
+
+} // namespace nsa
