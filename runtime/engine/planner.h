@@ -123,8 +123,8 @@ private:
   // `simple` is true, the result is false for kernels of all templates but the simple one; if `simple` is false, the
   // result is false for kernels of the simple template. For a kernel that was stored for other lengths on this device
   // model the result is true even if the kernel was not measured, because the default configuration does not depend on
-  // the length. For a kernel that was stored for another device model the result is true only if the kernel was
-  // measured.
+  // the length. For a kernel that was stored for another device model of the same architecture the result is true
+  // only if the kernel was measured. For other fallbacks the result is false.
   static bool isBetterThanCompiling(const Rung &rung, std::optional<bool> simple);
   std::shared_ptr<const KernelCore> serveRung(Search &search, const Rung &rung);
   LadderRequest ladderRequest(const Search &search) const;
