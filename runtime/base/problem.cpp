@@ -310,8 +310,11 @@ Problem Problem::make(const Spec &spec, const Maxima &maxima) {
     problem.fixed["gate"] = std::string(gateName(spec.gate));
     fix("gate_per_group", spec.gatePerGroup);
   }
-  problem.op = std::string(def.name);
-  problem.buckets["batch"] = bucketText(maxima.batch);
+  if (def.servesAllLengths)
+    return problem;
+  problem.buckets["kv_heads"] = bucketText(spec.kvHeads);
+  problem.buckets["seqlen_k"] = bucketText(maxima.seqlenK);
+  problem.buckets["seqlen_q"] = bucketText(maxima.seqlenQ);
   // A window beyond every length computes what the longest length allows, so it is the same problem.
   if (fields & kWindowField)
     problem.buckets["window"] = bucketText(std::min<int64_t>(spec.window, maxima.seqlenK));
