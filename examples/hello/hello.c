@@ -9,7 +9,7 @@ static float q[T * H * D], k[T * G * D], v[T * G * D], gates[T * H * 3], out[T *
 static nsa_error error;
 #define MUST(call)                                                                                                     \
   if ((call) != NSA_OK)                                                                                                \
-  return fprintf(stderr, "%s\n%s\n", error.message, error.hint), 1
+  return fprintf(stderr, "%s\n%s\n%s\n", #call, error.message, error.hint), 1
 /* [batch, time, heads, dim], contiguous; strides are in elements. */
 #define TENSOR(data, heads, dim)                                                                                       \
   &(nsa_tensor){sizeof(nsa_tensor), data, NSA_FP32, 4, {1, T, heads, dim}, {T * heads * dim, heads * dim, dim, 1}}

@@ -19,7 +19,7 @@ class Tensor(c.Structure):
 class Binding(c.Structure):
     _fields_ = [("name", c.c_int32), ("tensor", c.POINTER(Tensor))]
 
-OP_NSA, FP32, Q, K, V, OUT, GATES = 7, 2, 0, 1, 2, 5, 17
+OP_WINDOW, OP_NSA, FP32, Q, K, V, OUT, GATES = 1, 7, 2, 0, 1, 2, 5, 17
 error = Error()
 def must(status):
     if status: sys.exit(f"{error.message.decode()}\n{error.hint.decode()}")
@@ -44,8 +44,8 @@ def main(library):
     must(nsa.nsa_plan_workspace_size(plan, c.byref(size), c.byref(error)))
     workspace = np.empty(size.value + 255, np.uint8)
     aligned = c.c_void_p((workspace.ctypes.data + 255) // 256 * 256)
-    bindings = (Binding * 5)(bind(Q, q), bind(K, k), bind(V, v), bind(GATES, gates), bind(OUT, out))
-    must(nsa.nsa_run(plan, bindings, c.c_size_t(len(bindings)), aligned, size, None, c.byref(error)))
+    bound = [bind(Q, q), bind(K, k), bind(V, v), bind(GATES, gates), bind(OUT, out)]
+    must(nsa.nsa_run(plan, (Binding * len(bound))(*bound), c.c_size_t(len(bound)), aligned, size, None, c.byref(error)))
     print(f"The first token attends itself alone: out {out[0, 0, 0, 0]:.6f} is its value {v[0, 0, 0, 0]:.6f}")
 
 if __name__ == "__main__":
