@@ -40,11 +40,6 @@ nsa_status report(const Status &status, nsa_error *error) {
   return code;
 }
 
-Status internalError(const char *what) {
-  return Status::error(ErrorCode::kInternal, std::string("an exception inside of the library: ") + what,
-                       "this is a bug: report it with the spec and the maxima of the call");
-}
-
 Status requirePointer(const void *pointer, std::string_view name) {
   return pointer ? Status::ok() : Status::invalid(std::string(name), "null", "must not be null");
 }

@@ -2,6 +2,7 @@
 // Thread-safety: pure functions on the caller's struct.
 #pragma once
 
+#include "runtime/base/attempt.h"
 #include "runtime/base/status.h"
 #include "runtime/include/nsa/nsa.h"
 
@@ -15,9 +16,6 @@ namespace nsa::capi {
 // Fills the caller's nsa_error, which may be null, and cuts texts that are too long.
 nsa_status report(const Status &status, nsa_error *error);
 
-// Returns the error for an exception that no part of the library expects, which `what` describes.
-Status internalError(const char *what);
-
 // Calls the body of a function of the C ABI, converts the Status that the body returns, and catches its exceptions. No
 // exception leaves the library.
 template <typename Body> nsa_status guarded(nsa_error *error, Body body) {
@@ -26,9 +24,9 @@ template <typename Body> nsa_status guarded(nsa_error *error, Body body) {
   } catch (const std::bad_alloc &) {
     return report(Status::error(ErrorCode::kOutOfMemory, "no memory left in the process"), error);
   } catch (const std::exception &exception) {
-    return report(internalError(exception.what()), error);
+    return report(exceptionStatus(exception.what()), error);
   } catch (...) {
-    return report(internalError("of unknown type"), error);
+    return report(exceptionStatus("an exception of unknown type"), error);
   }
 }
 

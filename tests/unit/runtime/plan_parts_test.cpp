@@ -144,6 +144,7 @@ TEST_F(PlanPartsTest, WhatOneThreadThrowsIsTheErrorOnceTheOtherHasEnded) {
       EXPECT_TRUE(hasOtherEnded) << "it was not waited for";
       EXPECT_EQ(status.code(), code);
       EXPECT_NE(status.toString().find(text), std::string::npos) << status.toString();
+      EXPECT_EQ(status.error().hint.find("a callback of the host threw") == 0, code == ErrorCode::kInternal);
       EXPECT_EQ(engine->counters().plansFailed, 1u);
       EXPECT_LT(engine->counters().kernelsCompiled, 6u) << "others were begun";
 
