@@ -27,6 +27,7 @@ def bind(name, array):
     assert array.dtype == np.float32, f"{array.dtype}: the tensors of this program are FP32"
     strides = [bytes // array.itemsize for bytes in array.strides]
     tensor = Tensor(c.sizeof(Tensor), array.ctypes.data, FP32, array.ndim, (c.c_int64 * 5)(*array.shape), (c.c_int64 * 5)(*strides))
+    tensor.array = array  # which must live as long as the binding
     return Binding(name, c.pointer(tensor))
 
 def main(library):
@@ -34,11 +35,13 @@ def main(library):
     nsa, engine, plan, size = c.CDLL(library), c.c_void_p(), c.c_void_p(), c.c_size_t()
     tokens, heads, kv_heads, dim = 1024, 8, 2, 64
     q, k, v = (np.random.randn(1, tokens, h, dim).astype(np.float32) for h in (heads, kv_heads, kv_heads))
-    gates, out = np.full((1, tokens, heads, 3), 0.5, np.float32), np.empty_like(q)  # compressed, selected, window
+    gates = np.full((1, tokens, heads, 3), 0.5, np.float32)  # of the compressed, the selected and the window branch
+    out = np.empty_like(q)
     must(nsa.nsa_engine_create(None, c.byref(engine), c.byref(error)))
     spec = Spec(size=c.sizeof(Spec))
     nsa.nsa_spec_init(c.byref(spec))  # the defaults of blocks, window and scale
-    spec.op, spec.dtype, spec.query_heads, spec.kv_heads, spec.qk_dim, spec.v_dim = OP_NSA, FP32, heads, kv_heads, dim, dim
+    spec.op, spec.dtype = OP_NSA, FP32
+    spec.query_heads, spec.kv_heads, spec.qk_dim, spec.v_dim = heads, kv_heads, dim, dim
     maxima = Maxima(size=c.sizeof(Maxima), batch=1, seqlen_q=tokens, seqlen_k=tokens)
     must(nsa.nsa_plan_create(engine, c.byref(spec), c.byref(maxima), None, c.byref(plan), c.byref(error)))
     must(nsa.nsa_plan_workspace_size(plan, c.byref(size), c.byref(error)))
