@@ -40,9 +40,9 @@ nlohmann::ordered_json kernelJson(const LoadedKernel &kernel) {
 
 size_t Definitions::workspaceBytes() const {
   size_t bytes = 0;
-  for (const std::shared_ptr<const KernelCore> &core : kernels)
-    if (core)
-      bytes = std::max(bytes, core->kernel->workspaceBytes());
+  for (const std::shared_ptr<const LoadedKernel> &kernel : kernels)
+    if (kernel)
+      bytes = std::max(bytes, kernel->workspaceBytes());
   return bytes;
 }
 
@@ -116,19 +116,19 @@ Status Comparison::launchInto(size_t offset, const LoadedKernel &kernel, KernelC
 
 Status Comparison::add(Role role, const LoadedKernel &own, const KernelCall &call, const void *statusWord,
                        void *stream) {
-  const std::shared_ptr<const KernelCore> &definition = definitions.kernels[static_cast<size_t>(role)];
+  const std::shared_ptr<const LoadedKernel> &definition = definitions.kernels[static_cast<size_t>(role)];
   Errors &sum = errors[static_cast<size_t>(role)];
   sum.own = &own;
   sum.operatorName = own.manifest().op;
   if (!definition)
     return Status::ok();
-  sum.definition = definition->kernel.get();
+  sum.definition = definition.get();
   Result<Operator> op = parseOperator(own.manifest().op);
   if (!op)
     return op.status();
   const std::vector<Output> outputs = outputsOf(*op, own, call);
   NSA_RETURN_IF_ERROR(launchInto(layout.compared[0], own, call, outputs, statusWord, workspace, stream));
-  NSA_RETURN_IF_ERROR(launchInto(layout.compared[1], *definition->kernel, call, outputs, statusWord,
+  NSA_RETURN_IF_ERROR(launchInto(layout.compared[1], *definition, call, outputs, statusWord,
                                  workspace + layout.definitionScratch, stream));
   const std::unique_ptr<LaunchClock> clock = device.makeClock();
   NSA_RETURN_IF_ERROR(clock->mark(stream));

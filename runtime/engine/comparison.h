@@ -7,7 +7,6 @@
 
 #include "runtime/engine/element_errors.h"
 #include "runtime/engine/pipeline.h"
-#include "runtime/engine/plan.h"
 
 #include <array>
 #include <memory>
@@ -21,7 +20,7 @@ namespace nsa {
 // the operator's tile program with its first configuration. `kernels` has one pointer for each Role of a kernel in a
 // plan; the pointer is null if the plan's kernel with this Role is not compared.
 struct Definitions {
-  std::array<std::shared_ptr<const KernelCore>, kRoles> kernels;
+  std::array<std::shared_ptr<const LoadedKernel>, kRoles> kernels;
 
   size_t workspaceBytes() const;
 };

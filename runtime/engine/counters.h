@@ -11,7 +11,10 @@
 
 namespace nsa {
 
-struct PlanTimes;
+// The time that each step of making the kernels of a plan took.
+struct PlanTimes {
+  double lookupMs = 0, renderMs = 0, compileMs = 0, tuneMs = 0, loadMs = 0;
+};
 
 struct Counters {
   ShardedCounter plansFromMemory;

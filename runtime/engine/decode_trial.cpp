@@ -86,11 +86,11 @@ Result<std::unique_ptr<Trial>> DecodeTrial::make(Device &device, const Spec &par
 
 Status DecodeTrial::findKernels(const Serve &serve) {
   for (const Step &step : stepsOf(spec, maxima)) {
-    Result<std::shared_ptr<const KernelCore>> core = serve(step.spec, step.maxima);
-    if (!core)
-      return core.status();
-    kernels[static_cast<size_t>(step.role)] = (*core)->kernel.get();
-    cores.push_back(std::move(*core));
+    Result<std::shared_ptr<const LoadedKernel>> kernel = serve(step.spec, step.maxima);
+    if (!kernel)
+      return kernel.status();
+    kernels[static_cast<size_t>(step.role)] = kernel->get();
+    servedKernels.push_back(std::move(*kernel));
   }
   return Status::ok();
 }

@@ -7,7 +7,6 @@
 #pragma once
 
 #include "runtime/engine/pipeline.h"
-#include "runtime/engine/plan.h"
 #include "runtime/engine/trial.h"
 
 #include <functional>
@@ -20,7 +19,7 @@ class DecodeTrial final : public Trial {
 public:
   // A function that returns the kernel for one step of decode. A DecodeTrial launches the candidate kernel in one step,
   // and the kernels that `Serve` returns in all other steps.
-  using Serve = std::function<Result<std::shared_ptr<const KernelCore>>(const Spec &spec, const Maxima &maxima)>;
+  using Serve = std::function<Result<std::shared_ptr<const LoadedKernel>>(const Spec &spec, const Maxima &maxima)>;
 
   // `part` is a spec of decode, except that its field `op` is the operator of the candidate kernel. If the tensors for
   // all sequences of `maxima` do not fit into `mostBytes`, the trial has fewer sequences. A trial with fewer sequences
@@ -61,7 +60,7 @@ private:
   Maxima maxima;
   CallRules rules;
   Role role = Role::kMain;
-  std::vector<std::shared_ptr<const KernelCore>> cores;
+  std::vector<std::shared_ptr<const LoadedKernel>> servedKernels;
   RoleKernels kernels = {};
   int64_t sequences = 0, room = 0, pages = 0;
   int64_t timedTokens = 0, checkedTokens = 0; // new tokens of each sequence

@@ -7,7 +7,7 @@
 #include "cache/kernel_store.h"
 #include "runtime/engine/kernel_cache.h"
 #include "runtime/engine/options.h"
-#include "runtime/engine/plan.h"
+#include "runtime/engine/plan_core.h"
 
 #include <array>
 #include <optional>

@@ -207,7 +207,7 @@ Status Engine::addComparison(Plan &comparing, const Maxima &maxima, void *stream
     Result<std::shared_ptr<const KernelCore>> definition = planner->define(part.step);
     if (!definition)
       return definition.status();
-    definitions->kernels[static_cast<size_t>(part.step.role)] = std::move(*definition);
+    definitions->kernels[static_cast<size_t>(part.step.role)] = (*definition)->kernel;
   }
   comparing.layout.addComparison(comparing.rules.spec, maxima, definitions->workspaceBytes());
   NSA_RETURN_IF_ERROR(comparing.layout.check(maxima));

@@ -3,7 +3,6 @@
 #include "runtime/base/device_status.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/comparison.h"
-#include "runtime/engine/counters.h"
 #include "runtime/engine/describe.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/host_lengths.h"
@@ -13,40 +12,6 @@
 #include <algorithm>
 
 namespace nsa {
-
-std::string_view planSourceName(PlanSource source) {
-  constexpr std::string_view kNames[] = {"memory", "database", "pack", "compiled"};
-  return kNames[static_cast<int>(source)];
-}
-
-PlanCore::PlanCore(std::vector<Part> given) : parts(std::move(given)) {
-  for (const Part &part : parts) {
-    kernels[static_cast<size_t>(part.step.role)] = part.kernel->kernel.get();
-    source = std::max(source, part.kernel->source);
-    keySplits = std::max(keySplits, part.step.spec.keySplits);
-    if (part.step.spec.op == Operator::kDense && part.step.role == Role::kSel)
-      routes |= kSelIsDense;
-    if (part.step.spec.op == Operator::kDense && part.step.role == Role::kWin)
-      routes |= kWinIsDense;
-  }
-}
-
-void Counters::add(const PlanTimes &times) {
-  lookupMs += times.lookupMs;
-  renderMs += times.renderMs;
-  compileMs += times.compileMs;
-  tuneMs += times.tuneMs;
-  loadMs += times.loadMs;
-}
-
-Status PlanCore::checkGrids(const Spec &spec, const Maxima &maxima) const {
-  const GridSizes sizes = GridSizes::ofMaxima(spec, maxima);
-  for (const Part &part : parts) {
-    int32_t grid[3];
-    NSA_RETURN_IF_ERROR(part.kernel->kernel->grid(sizes, grid));
-  }
-  return Status::ok();
-}
 
 Plan::Plan() = default;
 Plan::~Plan() { delete description.load(); }

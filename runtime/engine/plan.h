@@ -8,8 +8,7 @@
 // rules and the workspace layout of the plan do not change.
 #pragma once
 
-#include "runtime/engine/fallback_ladder.h"
-#include "runtime/engine/pipeline.h"
+#include "runtime/engine/plan_core.h"
 
 #include <atomic>
 #include <memory>
@@ -20,46 +19,6 @@ namespace nsa {
 
 class Engine;
 struct ComparisonState;
-
-// The enumerators are in ascending order, because the source of a plan is the greatest PlanSource of its kernels.
-enum class PlanSource { kMemory, kDatabase, kPack, kCompiled };
-std::string_view planSourceName(PlanSource source); // "memory", "database", "pack", "compiled"
-
-struct PlanTimes {
-  double lookupMs = 0, renderMs = 0, compileMs = 0, tuneMs = 0, loadMs = 0;
-};
-
-// One kernel, and how it was found or made.
-struct KernelCore {
-  std::string problemKey;
-  std::shared_ptr<const LoadedKernel> kernel;
-  PlanSource source = PlanSource::kMemory;
-  bool tuned = false; // measured on this device model
-  FallbackStep step = FallbackStep::kExact;
-  bool outdated = false; // made by another compiler revision; it serves until it is made again in the background
-  std::string servedBy;  // for a stored fallback: how its key differs
-  std::vector<std::string> fallbacks; // what was tried before and why it did not serve
-  PlanTimes times;
-};
-
-// The kernels of an operator, in the order of their launches.
-struct PlanCore {
-  struct Part {
-    Step step;
-    std::shared_ptr<const KernelCore> kernel;
-  };
-  PlanCore() = default;
-  explicit PlanCore(std::vector<Part> parts);
-
-  std::vector<Part> parts;
-  RoleKernels kernels = {};
-  uint8_t routes = 0;                      // the shortcuts that the steps take
-  int32_t keySplits = 0;                   // Spec::keySplits of the steps
-  PlanSource source = PlanSource::kMemory; // kCompiled when at least one kernel was compiled
-
-  // Returns an error if `maxima` need a grid that is larger than the device can launch.
-  Status checkGrids(const Spec &spec, const Maxima &maxima) const;
-};
 
 class Plan {
 public:

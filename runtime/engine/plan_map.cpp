@@ -1,6 +1,6 @@
 #include "runtime/engine/plan_map.h"
 
-#include "runtime/engine/plan.h"
+#include "runtime/engine/plan_core.h"
 
 namespace nsa {
 

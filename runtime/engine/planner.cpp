@@ -356,13 +356,16 @@ Result<std::shared_ptr<const KernelCore>> Planner::compileDefault(Search &search
   return std::shared_ptr<const KernelCore>(search.core);
 }
 
-Result<std::shared_ptr<const KernelCore>> Planner::serve(const Spec &spec, const Maxima &maxima) {
+Result<std::shared_ptr<const LoadedKernel>> Planner::serve(const Spec &spec, const Maxima &maxima) {
   Search search = begin(spec, maxima);
   if (std::optional<KernelCache::Hit> hit = lookUp(search.core->problemKey, choiceDevice))
     if (std::optional<Manifest> manifest = accept(search, *hit, device.target()))
       if (std::shared_ptr<const KernelCore> found = load(search, *hit, std::move(*manifest)))
-        return found;
-  return compileDefault(search);
+        return found->kernel;
+  Result<std::shared_ptr<const KernelCore>> made = compileDefault(search);
+  if (!made)
+    return made.status();
+  return (*made)->kernel;
 }
 
 Result<std::shared_ptr<const KernelCore>> Planner::tuneMeanwhile(const Step &step, const std::function<bool()> &stop) {

@@ -15,7 +15,7 @@
 #include "runtime/engine/kernel_cache.h"
 #include "runtime/engine/options.h"
 #include "runtime/engine/pinned_table.h"
-#include "runtime/engine/plan.h"
+#include "runtime/engine/plan_core.h"
 #include "runtime/engine/routing.h"
 #include "runtime/engine/stopwatch.h"
 
@@ -162,7 +162,7 @@ private:
   Status unmeasured(const Search &search) const;
   // Returns the stored kernel of a spec, or else its default kernel, for the steps of decode that a DecodeTrial does
   // not measure.
-  Result<std::shared_ptr<const KernelCore>> serve(const Spec &spec, const Maxima &maxima);
+  Result<std::shared_ptr<const LoadedKernel>> serve(const Spec &spec, const Maxima &maxima);
   Status cacheMiss(const Search &search);
 
   // Stores a kernel in `search.core` as the result of the search. `adopt` loads the kernel unless a kernel with the

@@ -31,7 +31,7 @@ double monotonicSeconds() {
 TuningSession::TuningSession(const Environment &environment, const Spec &spec, const Maxima &maxima,
                              CompileRequest request, std::vector<Candidate> candidates)
     : environment(environment), spec(spec), maxima(maxima), request(std::move(request)),
-      candidates(std::move(candidates)), compiled(this->candidates.size()), cores(this->candidates.size()),
+      candidates(std::move(candidates)), compiled(this->candidates.size()), kernels(this->candidates.size()),
       inputSeed(drawSeed()), trialSeed(inputSeed) {}
 
 Result<std::unique_ptr<Trial>> TuningSession::makeTrial(uint64_t seed, double mostBytes) const {
@@ -105,15 +105,15 @@ Result<TuneReport> TuningSession::run() {
 }
 
 Status TuningSession::compile(size_t index) {
-  Result<std::shared_ptr<KernelCore>> core = build(candidates[index], compiled[index]);
-  if (!core)
-    return core.status();
-  cores[index] = std::move(*core);
+  Result<std::shared_ptr<const LoadedKernel>> kernel = build(candidates[index], compiled[index]);
+  if (!kernel)
+    return kernel.status();
+  kernels[index] = std::move(*kernel);
   return Status::ok();
 }
 
-Result<std::shared_ptr<KernelCore>> TuningSession::build(const Candidate &candidate,
-                                                         std::shared_ptr<const CompiledKernel> &kernel) {
+Result<std::shared_ptr<const LoadedKernel>> TuningSession::build(const Candidate &candidate,
+                                                                 std::shared_ptr<const CompiledKernel> &kernel) {
   CompileRequest candidateRequest = request;
   candidateRequest.templateName = candidate.templateName;
   Result<std::map<std::string, std::string>> config = parseValues(candidate.config);
@@ -136,39 +136,37 @@ Result<std::shared_ptr<KernelCore>> TuningSession::build(const Candidate &candid
   Counters::raise(environment.counters.kernelsLoaded);
   int32_t grid[3];
   NSA_RETURN_IF_ERROR((*loaded)->grid(GridSizes::ofMaxima(spec, maxima), grid));
-  auto core = std::make_shared<KernelCore>();
-  core->kernel = std::move(*loaded);
   kernel = std::move(made);
-  return core;
+  return loaded;
 }
 
-std::shared_ptr<KernelCore> TuningSession::buildDefinition() {
+std::shared_ptr<const LoadedKernel> TuningSession::buildDefinition() {
   CompileRequest definition = request;
   definition.templateName = definitionOf(spec.op).definingTemplate;
   Result<std::vector<Candidate>> listed = environment.compiler.list(definition);
   for (size_t i = 0; listed && i < std::min(listed->size(), kDefinitionAttempts); ++i) {
     std::shared_ptr<const CompiledKernel> kernel;
-    if (Result<std::shared_ptr<KernelCore>> core = build((*listed)[i], kernel))
-      return *core;
+    if (Result<std::shared_ptr<const LoadedKernel>> loaded = build((*listed)[i], kernel))
+      return *loaded;
   }
   return nullptr;
 }
 
 Status TuningSession::prepareReference() {
   std::string_view name = definitionOf(spec.op).definingTemplate;
-  std::shared_ptr<KernelCore> core;
+  std::shared_ptr<const LoadedKernel> kernel;
   bool isCandidate = false;
-  for (size_t i = 0; i < candidates.size() && !core; ++i)
+  for (size_t i = 0; i < candidates.size() && !kernel; ++i)
     if (name.empty() || candidates[i].templateName == name) {
       isCandidate = true;
-      core = cores[i];
+      kernel = kernels[i];
     }
   if (!isCandidate)
-    core = buildDefinition();
+    kernel = buildDefinition();
   // Where no configuration of the tile program fits the device, the incumbent is all there is to compare with.
-  for (size_t i = 0; i < candidates.size() && !core; ++i)
-    core = cores[i];
-  Result<TuningResult> result = trial->check(*core->kernel);
+  for (size_t i = 0; i < candidates.size() && !kernel; ++i)
+    kernel = kernels[i];
+  Result<TuningResult> result = trial->check(*kernel);
   if (!result)
     return result.status();
   // A reference that holds NaN would reject every candidate, each with a misleading text.
@@ -180,14 +178,14 @@ Status TuningSession::prepareReference() {
 Status TuningSession::check(size_t index) {
   if (!reference)
     NSA_RETURN_IF_ERROR(prepareReference());
-  Result<TuningResult> result = trial->check(*cores[index]->kernel);
+  Result<TuningResult> result = trial->check(*kernels[index]);
   if (!result)
     return result.status();
   return compareResults(*reference, *result, spec.dtype);
 }
 
 Result<double> TuningSession::measure(size_t index) {
-  return environment.device.time([&](void *stream) { return trial->launchTimed(*cores[index]->kernel, stream); });
+  return environment.device.time([&](void *stream) { return trial->launchTimed(*kernels[index], stream); });
 }
 
 std::vector<Measurement> TuningSession::evidence() const {

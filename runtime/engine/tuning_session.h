@@ -13,7 +13,6 @@
 #include "runtime/engine/counters.h"
 #include "runtime/engine/decode_trial.h"
 #include "runtime/engine/options.h"
-#include "runtime/engine/plan.h"
 
 #include <functional>
 #include <memory>
@@ -41,7 +40,7 @@ public:
 
   // Return the compiled kernel and the loaded kernel of the winner. `run` must have succeeded before.
   const CompiledKernel &winner() const { return *compiled[report.winner]; }
-  const std::shared_ptr<const LoadedKernel> &winnerKernel() const { return cores[report.winner]->kernel; }
+  const std::shared_ptr<const LoadedKernel> &winnerKernel() const { return kernels[report.winner]; }
   // Returns the rows that are stored as evidence of the choice: each tried candidate with its outcome, and the number
   // of candidates that were not tried.
   std::vector<Measurement> evidence() const;
@@ -60,10 +59,11 @@ private:
   // cannot be made, `trial` stays as it is.
   void restart();
   // Compiles and loads a candidate.
-  Result<std::shared_ptr<KernelCore>> build(const Candidate &candidate, std::shared_ptr<const CompiledKernel> &kernel);
+  Result<std::shared_ptr<const LoadedKernel>> build(const Candidate &candidate,
+                                                    std::shared_ptr<const CompiledKernel> &kernel);
   // Compiles the tile program if it is not among the candidates because force_variant names another template. Returns
   // null if the tile program cannot be compiled.
-  std::shared_ptr<KernelCore> buildDefinition();
+  std::shared_ptr<const LoadedKernel> buildDefinition();
   Status prepareReference();
 
   Environment environment;
@@ -73,7 +73,7 @@ private:
   std::vector<Candidate> candidates;
   std::vector<std::shared_ptr<const CompiledKernel>>
       compiled; // by candidate; each is written by its own call of `compile`
-  std::vector<std::shared_ptr<KernelCore>> cores;
+  std::vector<std::shared_ptr<const LoadedKernel>> kernels; // by candidate
   std::unique_ptr<Trial> trial;
   std::optional<TuningResult> reference;
   uint64_t inputSeed, trialSeed;

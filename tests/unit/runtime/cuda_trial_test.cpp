@@ -23,18 +23,12 @@ protected:
   }
 
   // A kernel that asks for its status word alone.
-  Result<std::shared_ptr<const KernelCore>> kernelFor(const Spec &step) {
+  Result<std::shared_ptr<const LoadedKernel>> kernelFor(const Spec &step) {
     const test::KernelText text{.params = "param view status int32 1\n", .grid = "batch ; 1 ; 1", .target = "sm_90a"};
     Result<Manifest> manifest = Manifest::parse(test::manifestOf(text, step));
     if (!manifest)
       return manifest.status();
-    Result<std::shared_ptr<const LoadedKernel>> loaded =
-        LoadedKernel::load(*device, "content", std::move(*manifest), test::codeOf({1}));
-    if (!loaded)
-      return loaded.status();
-    auto core = std::make_shared<KernelCore>();
-    core->kernel = std::move(*loaded);
-    return std::shared_ptr<const KernelCore>(std::move(core));
+    return LoadedKernel::load(*device, "content", std::move(*manifest), test::codeOf({1}));
   }
   Result<std::unique_ptr<Trial>> makeKernelTrial(double mostBytes = 1e9) {
     return KernelTrial::make(*device, spec, maxima, 1, mostBytes);
@@ -57,18 +51,18 @@ TEST_F(CudaTrial, NothingIsDoneOnTheLegacyStream) {
   spec.op = Operator::kWindow;
   Result<std::unique_ptr<Trial>> trial = makeKernelTrial();
   ASSERT_TRUE(trial) << trial.status().toString();
-  Result<std::shared_ptr<const KernelCore>> core = kernelFor(spec);
-  ASSERT_TRUE(core) << core.status().toString();
-  ASSERT_TRUE((*trial)->check(*(*core)->kernel));
+  Result<std::shared_ptr<const LoadedKernel>> kernel = kernelFor(spec);
+  ASSERT_TRUE(kernel) << kernel.status().toString();
+  ASSERT_TRUE((*trial)->check(**kernel));
   EXPECT_EQ(fake_gpu_launches() - launches, 1);
   EXPECT_EQ(fake_gpu_legacy_uses(), uses) << "one kernel";
 
   maxima = {2, 2, 1, 300};
   Result<std::unique_ptr<Trial>> decode = makeDecodeTrial(Operator::kMerge);
   ASSERT_TRUE(decode) << decode.status().toString();
-  core = kernelFor(spec);
-  ASSERT_TRUE(core) << core.status().toString();
-  ASSERT_TRUE((*decode)->check(*(*core)->kernel));
+  kernel = kernelFor(spec);
+  ASSERT_TRUE(kernel) << kernel.status().toString();
+  ASSERT_TRUE((*decode)->check(**kernel));
   EXPECT_GT(fake_gpu_launches() - launches, 20);
   EXPECT_EQ(fake_gpu_legacy_uses(), uses) << "all of decode's";
 }

@@ -2,7 +2,7 @@
 // core while writers add and replace.
 #include "runtime/engine/plan_map.h"
 
-#include "runtime/engine/plan.h"
+#include "runtime/engine/plan_core.h"
 #include "tests/harness/seed.h"
 
 #include <atomic>
