@@ -5,7 +5,7 @@
 #include "bench/bench_report.h"
 #include "bench/fma_peak.h"
 #include "bench/peer_process.h"
-#include "runtime/engine/routes.h"
+#include "runtime/engine/choices/routes.h"
 #include "tools/support/operator_work.h"
 
 #include <algorithm>

@@ -10,8 +10,8 @@
 #include "runtime/cpu/cpu_image.h"
 #include "runtime/cpu/worker_pool.h"
 #include "runtime/cuda/context.h"
-#include "runtime/engine/call.h"
-#include "runtime/engine/loaded_kernel.h"
+#include "runtime/device/loaded_kernel.h"
+#include "runtime/engine/call/call.h"
 
 #include <memory>
 #include <optional>

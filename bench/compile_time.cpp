@@ -1,7 +1,7 @@
 #include "bench/compile_time.h"
 
 #include "bench/median.h"
-#include "runtime/engine/compiler_library.h"
+#include "runtime/engine/compile/compiler_library.h"
 
 #include <chrono>
 #include <ctime>

@@ -5,7 +5,7 @@
 #include "bench/split_sweep.h"
 #include "cache/kernel_store.h"
 #include "runtime/base/compiler_revision.h"
-#include "runtime/engine/routes.h"
+#include "runtime/engine/choices/routes.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,6 +1,6 @@
 // Block lists to half-open token ranges and back, in host memory (docs/specification.md 2).
 #include "runtime/capi/errors.h"
-#include "runtime/engine/host_lengths.h"
+#include "runtime/engine/call/host_lengths.h"
 
 #include <algorithm>
 #include <string>

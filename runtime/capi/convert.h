@@ -5,8 +5,8 @@
 #pragma once
 
 #include "runtime/base/problem.h"
-#include "runtime/engine/call.h"
-#include "runtime/engine/options.h"
+#include "runtime/engine/call/call.h"
+#include "runtime/engine/options/options.h"
 #include "runtime/include/nsa/nsa.h"
 
 #include <memory>

@@ -1,7 +1,7 @@
 #include "runtime/capi/dlpack.h"
 
 #include "runtime/capi/errors.h"
-#include "runtime/engine/call.h"
+#include "runtime/engine/call/call.h"
 
 #include <charconv>
 #include <string_view>

@@ -6,7 +6,7 @@
 
 #include "runtime/cpu/cpu_image.h"
 #include "runtime/cpu/worker_pool.h"
-#include "runtime/engine/device.h"
+#include "runtime/device/device.h"
 
 #include <cassert>
 

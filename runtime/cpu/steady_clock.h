@@ -2,7 +2,7 @@
 // Thread-safety: one thread at a time may use a SteadyClock.
 #pragma once
 
-#include "runtime/engine/launch_clock.h"
+#include "runtime/device/launch_clock.h"
 
 #include <chrono>
 

@@ -10,7 +10,7 @@
 #include "runtime/cuda/event_clock.h"
 #include "runtime/cuda/event_timer.h"
 #include "runtime/cuda/status_words.h"
-#include "runtime/engine/device.h"
+#include "runtime/device/device.h"
 
 #include <atomic>
 #include <condition_variable>

@@ -5,7 +5,7 @@
 
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/device_info.h"
-#include "runtime/engine/device.h"
+#include "runtime/device/device.h"
 
 namespace nsa::cuda {
 

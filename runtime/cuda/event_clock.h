@@ -4,7 +4,7 @@
 #pragma once
 
 #include "runtime/cuda/context.h"
-#include "runtime/engine/launch_clock.h"
+#include "runtime/device/launch_clock.h"
 
 #include <vector>
 

@@ -1,12 +1,12 @@
 #include "runtime/engine/engine.h"
 
 #include "runtime/base/key_splits.h"
-#include "runtime/engine/comparison.h"
-#include "runtime/engine/describe.h"
-#include "runtime/engine/miss_report.h"
-#include "runtime/engine/plan_parts.h"
-#include "runtime/engine/profiler_range.h"
-#include "runtime/engine/routes.h"
+#include "runtime/engine/choices/routes.h"
+#include "runtime/engine/graph/comparison.h"
+#include "runtime/engine/plan/plan_parts.h"
+#include "runtime/engine/report/describe.h"
+#include "runtime/engine/report/miss_report.h"
+#include "runtime/engine/report/profiler_range.h"
 
 #include <algorithm>
 #include <cmath>

@@ -7,13 +7,13 @@
 #pragma once
 
 #include "runtime/base/process.h"
-#include "runtime/engine/background_tuner.h"
+#include "runtime/engine/choices/pinned_table.h"
 #include "runtime/engine/gate_override.h"
-#include "runtime/engine/pinned_table.h"
-#include "runtime/engine/plan_map.h"
+#include "runtime/engine/plan/plan_map.h"
+#include "runtime/engine/plan/plan_record.h"
+#include "runtime/engine/plan/planner.h"
 #include "runtime/engine/plan_pool.h"
-#include "runtime/engine/plan_record.h"
-#include "runtime/engine/planner.h"
+#include "runtime/engine/tune/background_tuner.h"
 
 #include <array>
 #include <memory>

@@ -2,11 +2,11 @@
 #include "runtime/base/log_limit.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/cuda_device.h"
-#include "runtime/engine/cache_settings.h"
+#include "runtime/engine/compile/template_folder.h"
 #include "runtime/engine/engine.h"
-#include "runtime/engine/option_paths.h"
-#include "runtime/engine/profiler_range.h"
-#include "runtime/engine/template_folder.h"
+#include "runtime/engine/options/cache_settings.h"
+#include "runtime/engine/options/option_paths.h"
+#include "runtime/engine/report/profiler_range.h"
 
 #include <charconv>
 #include <chrono>

@@ -6,7 +6,7 @@
 
 #include "runtime/base/kernel_arguments.h"
 #include "runtime/base/problem.h"
-#include "runtime/engine/device.h"
+#include "runtime/device/device.h"
 
 #include <array>
 #include <mutex>

@@ -2,12 +2,12 @@
 
 #include "runtime/base/device_status.h"
 #include "runtime/base/text.h"
-#include "runtime/engine/comparison.h"
-#include "runtime/engine/describe.h"
+#include "runtime/engine/call/host_lengths.h"
+#include "runtime/engine/call/host_lists.h"
 #include "runtime/engine/engine.h"
-#include "runtime/engine/host_lengths.h"
-#include "runtime/engine/host_lists.h"
-#include "runtime/engine/profiler_range.h"
+#include "runtime/engine/graph/comparison.h"
+#include "runtime/engine/report/describe.h"
+#include "runtime/engine/report/profiler_range.h"
 
 #include <algorithm>
 

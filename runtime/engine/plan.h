@@ -8,7 +8,7 @@
 // rules and the workspace layout of the plan do not change.
 #pragma once
 
-#include "runtime/engine/plan_core.h"
+#include "runtime/engine/graph/plan_core.h"
 
 #include <atomic>
 #include <memory>

@@ -1,7 +1,7 @@
 #include "runtime/engine/plan_pool.h"
 
 #include "runtime/base/device_status.h"
-#include "runtime/engine/comparison.h"
+#include "runtime/engine/graph/comparison.h"
 
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "runtime/engine/plan.h"
-#include "runtime/engine/thread_shard.h"
+#include "runtime/engine/report/thread_shard.h"
 
 #include <array>
 #include <mutex>

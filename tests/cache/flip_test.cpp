@@ -1,5 +1,5 @@
 // Files cut short or with bits turned over, a thousand of them: whatever comes out is right or is nothing.
-#include "runtime/engine/kernel_match.h"
+#include "runtime/engine/choices/kernel_match.h"
 #include "tests/cache/pack_fixture.h"
 
 #include <filesystem>

@@ -73,7 +73,8 @@ TEST(ShippedPack, ItsCountsAreThoseOfItsRows) {
     for (const StoredChoice &choice : *choices) {
       kernels.insert(choice.content);
       tuned += choice.tuned;
-      earlier += choice.tuned && choice.provenance.find(" remade=") != std::string::npos; // runtime/engine/remade.h
+      // runtime/engine/choices/remade.h
+      earlier += choice.tuned && choice.provenance.find(" remade=") != std::string::npos;
     }
     const Result<CacheStatistics> counts = summarizeCache(*pack);
     ASSERT_TRUE(counts) << counts.status().toString();

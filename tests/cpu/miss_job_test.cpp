@@ -1,6 +1,6 @@
 // The hint of a miss, pasted into a shell: afterwards the plan that was missed is made under the policy `fail`.
 #include "runtime/base/config_text.h"
-#include "runtime/engine/pipeline.h"
+#include "runtime/engine/graph/pipeline.h"
 #include "tests/cpu/program_job.h"
 #include "tools/support/engine.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cache/kernel_store.h"
-#include "runtime/engine/routes.h"
+#include "runtime/engine/choices/routes.h"
 #include "tests/harness/scratch.h"
 #include "tools/support/accelerator.h"
 #include "tools/support/engine.h"

@@ -1,7 +1,7 @@
 #include "tests/nvrtc/matrix_problems.h"
 
 #include "runtime/base/compiler_revision.h"
-#include "runtime/engine/pipeline.h"
+#include "runtime/engine/graph/pipeline.h"
 
 #include <algorithm>
 #include <cstdio>

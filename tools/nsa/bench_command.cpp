@@ -2,7 +2,7 @@
 #include "bench/decode_summary.h"
 #include "bench/search_bench.h"
 #include "bench/threshold_bench.h"
-#include "runtime/engine/options.h"
+#include "runtime/engine/options/options.h"
 #include "tools/nsa/bench_verbs.h"
 #include "tools/nsa/file_io.h"
 #include "tools/nsa/named_value.h"

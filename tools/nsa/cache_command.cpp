@@ -1,8 +1,8 @@
 #include "tools/nsa/cache_verbs.h"
 
-#include "runtime/engine/cache_settings.h"
-#include "runtime/engine/options.h"
-#include "runtime/engine/timed_shape.h"
+#include "runtime/engine/options/cache_settings.h"
+#include "runtime/engine/options/options.h"
+#include "runtime/engine/report/timed_shape.h"
 
 #include <cstdio>
 

@@ -1,5 +1,5 @@
 // `nsa cache list|show`: what a database or a pack holds. Reads only, and says so when there is no file.
-#include "runtime/engine/timed_shape.h"
+#include "runtime/engine/report/timed_shape.h"
 #include "tools/nsa/cache_verbs.h"
 
 #include <cstdio>

@@ -1,7 +1,7 @@
 #include "tools/nsa/command.h"
 
 #include "runtime/base/text.h"
-#include "runtime/engine/pruned_candidates.h"
+#include "runtime/engine/tune/pruned_candidates.h"
 #include "tools/nsa/file_io.h"
 #include "tools/nsa/named_value.h"
 #include "tools/support/number_option.h"

@@ -2,9 +2,9 @@
 #include "tools/nsa/command.h"
 #include "tools/nsa/file_io.h"
 
-#include "runtime/engine/compiler_library.h"
-#include "runtime/engine/options.h"
-#include "runtime/engine/pipeline.h"
+#include "runtime/engine/compile/compiler_library.h"
+#include "runtime/engine/graph/pipeline.h"
+#include "runtime/engine/options/options.h"
 
 #include <algorithm>
 #include <array>

@@ -9,9 +9,9 @@
 #include "runtime/base/compiler_revision.h"
 #include "runtime/cuda/device_info.h"
 #include "runtime/cuda/driver.h"
-#include "runtime/engine/cache_settings.h"
-#include "runtime/engine/compiler_library.h"
-#include "runtime/engine/routes.h"
+#include "runtime/engine/choices/routes.h"
+#include "runtime/engine/compile/compiler_library.h"
+#include "runtime/engine/options/cache_settings.h"
 #include "tools/support/operator_check.h"
 
 #include <algorithm>

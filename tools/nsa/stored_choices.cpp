@@ -1,6 +1,6 @@
 #include "tools/nsa/stored_choices.h"
 
-#include "runtime/engine/routing.h"
+#include "runtime/engine/plan/routing.h"
 
 namespace nsa::tools {
 

@@ -4,7 +4,7 @@
 // Thread-safety: many threads may call the functions of stored_choices.h at once.
 #pragma once
 
-#include "runtime/engine/kernel_cache.h"
+#include "runtime/engine/choices/kernel_cache.h"
 #include "tools/nsa/tune_jobs.h"
 
 #include <memory>
@@ -48,9 +48,9 @@ public:
   // such threshold is stored.
   std::optional<StoredRoute> routeOf(const std::string &family, const std::string &device, const std::string &name);
 
-  // Measured thresholds (runtime/engine/routes.h) may change which kernels (steps) a call launches. For each device in
-  // `devices` whose stored thresholds apply to the call, routedSteps returns the steps that the call launches on the
-  // device. If no stored threshold applies to the call, the result is empty.
+  // Measured thresholds (runtime/engine/choices/routes.h) may change which kernels (steps) a call launches. For each
+  // device in `devices` whose stored thresholds apply to the call, routedSteps returns the steps that the call launches
+  // on the device. If no stored threshold applies to the call, the result is empty.
   std::vector<Step> routedSteps(const Spec &spec, const Maxima &maxima, const std::vector<std::string> &devices);
   // Needs kWrite.
   Status put(const StoredRoute &route) { return cache->putRoute(route); }

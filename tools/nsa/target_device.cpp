@@ -1,7 +1,7 @@
 #include "tools/nsa/target_device.h"
 
 #include "runtime/base/cpu_features.h"
-#include "runtime/engine/template_folder.h"
+#include "runtime/engine/compile/template_folder.h"
 
 namespace nsa::tools {
 

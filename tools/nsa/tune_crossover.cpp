@@ -3,7 +3,7 @@
 #include "bench/crossover.h"
 #include "bench/plan_contender.h"
 #include "runtime/base/manifest.h"
-#include "runtime/engine/pipeline.h"
+#include "runtime/engine/graph/pipeline.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,8 +1,8 @@
 #include "tools/nsa/tune_jobs.h"
 
 #include "runtime/base/manifest.h"
-#include "runtime/engine/pipeline.h"
-#include "runtime/engine/tuning_inputs.h"
+#include "runtime/engine/graph/pipeline.h"
+#include "runtime/engine/tune/tuning_inputs.h"
 #include "tools/support/operator_work.h"
 
 #include <map>

@@ -3,7 +3,7 @@
 // Thread-safety: values and pure functions.
 #pragma once
 
-#include "runtime/engine/pipeline.h"
+#include "runtime/engine/graph/pipeline.h"
 #include "tools/nsa/tune_workload.h"
 
 #include <functional>

@@ -1,6 +1,6 @@
 #include "tools/nsa/tune_plan.h"
 
-#include "runtime/engine/options.h"
+#include "runtime/engine/options/options.h"
 #include "tools/nsa/stored_choices.h"
 #include "tools/nsa/target_device.h"
 #include "tools/nsa/tune_crossover.h"

@@ -1,9 +1,9 @@
 #include "tools/nsa/tune_record.h"
 
 #include "autotune/tuner.h"
-#include "runtime/engine/pruned_candidates.h"
-#include "runtime/engine/routes.h"
-#include "runtime/engine/timed_shape.h"
+#include "runtime/engine/choices/routes.h"
+#include "runtime/engine/report/timed_shape.h"
+#include "runtime/engine/tune/pruned_candidates.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // The report for people, from JSON as a run writes it: all of it is there, and it is well-formed whatever texts hold.
 #include "autotune/tuner.h"
-#include "runtime/engine/pruned_candidates.h"
+#include "runtime/engine/tune/pruned_candidates.h"
 #include "tests/harness/xml_check.h"
 #include "tools/nsa/command.h"
 #include "tools/nsa/tune_html.h"

@@ -2,7 +2,7 @@
 #include "tests/harness/scratch.h"
 #include "tools/nsa/tune_jobs.h"
 
-#include "runtime/engine/pipeline.h"
+#include "runtime/engine/graph/pipeline.h"
 
 #include <algorithm>
 #include <set>

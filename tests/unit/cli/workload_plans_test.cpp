@@ -1,7 +1,7 @@
 // Single plans of a workload and of a program's record: what the library writes is read as the same, equal ones are
 // merged, lines that were cut off are named, and every other fault is an error with file, line and field.
 #include "runtime/base/config_text.h"
-#include "runtime/engine/pipeline.h"
+#include "runtime/engine/graph/pipeline.h"
 #include "tests/harness/scratch.h"
 #include "tests/harness/seed.h"
 #include "tools/nsa/tune_jobs.h"

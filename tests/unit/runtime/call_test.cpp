@@ -1,9 +1,9 @@
 // The rules of a call's tensors, for every operator: what is well-formed passes, and each broken rule names the tensor,
 // the value and the rule. (c_api_test holds the same of dense and window through the C ABI.)
-#include "runtime/engine/call.h"
+#include "runtime/engine/call/call.h"
 
 #include "runtime/base/signature.h"
-#include "runtime/engine/host_lengths.h"
+#include "runtime/engine/call/host_lengths.h"
 
 #include <functional>
 #include <gtest/gtest.h>

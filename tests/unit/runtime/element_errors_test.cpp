@@ -1,5 +1,5 @@
 // What a comparison of two kernels counts, and that no infinity hides the rest.
-#include "runtime/engine/element_errors.h"
+#include "runtime/engine/graph/element_errors.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

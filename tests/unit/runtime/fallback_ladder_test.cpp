@@ -1,6 +1,6 @@
 // The order of the fallback ladder on lists of choices, without a device: what may serve what, and which comes first.
-#include "runtime/engine/fallback_ladder.h"
-#include "runtime/engine/miss_report.h"
+#include "runtime/engine/choices/fallback_ladder.h"
+#include "runtime/engine/report/miss_report.h"
 #include "runtime/include/nsa/nsa.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // The database over packs: in which order choices serve, where their kernels come from, and what is said of files that
 // do not serve.
 #include "cache/pack_writer.h"
-#include "runtime/engine/cache_settings.h"
+#include "runtime/engine/options/cache_settings.h"
 #include "tests/unit/runtime/c_api_fixture.h"
 
 #include <gtest/gtest.h>

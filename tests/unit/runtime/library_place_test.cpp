@@ -1,5 +1,5 @@
 // Where a library that was loaded through a link looks for what lies beside it.
-#include "runtime/engine/library_place.h"
+#include "runtime/engine/compile/library_place.h"
 #include "tests/harness/scratch.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // What a kernel receives of a call: a CPU kernel that copies its slots shows them.
-#include "runtime/engine/loaded_kernel.h"
+#include "runtime/device/loaded_kernel.h"
 
 #include "runtime/cpu/cpu_device.h"
 #include "tests/unit/runtime/stored_kernel.h"

@@ -1,7 +1,7 @@
 // Paths that options and variables name: what is not there, or cannot be made, is refused when the engine opens, with
 // the option or the variable, the path and the rule.
 #include "runtime/engine/engine.h"
-#include "runtime/engine/option_paths.h"
+#include "runtime/engine/options/option_paths.h"
 #include "tests/harness/no_environment.h"
 #include "tests/harness/scratch.h"
 

@@ -1,5 +1,5 @@
 // Options before environment before defaults, and every malformed value named with where it came from.
-#include "runtime/engine/options.h"
+#include "runtime/engine/options/options.h"
 
 #include "tests/harness/scratch.h"
 

@@ -1,5 +1,5 @@
 // Which kernels an operator takes, which routes the maxima open, and how large its workspace is.
-#include "runtime/engine/pipeline.h"
+#include "runtime/engine/graph/pipeline.h"
 
 #include <gtest/gtest.h>
 #include <string>

@@ -1,8 +1,8 @@
 // The map of plans: its key says the same as the database's, and readers on many threads never see another problem's
 // core while writers add and replace.
-#include "runtime/engine/plan_map.h"
+#include "runtime/engine/plan/plan_map.h"
 
-#include "runtime/engine/plan_core.h"
+#include "runtime/engine/graph/plan_core.h"
 #include "tests/harness/seed.h"
 
 #include <atomic>

@@ -1,7 +1,7 @@
 // The record of what a program asks for has each plan once. Its lines are whole even when other processes write too, a
 // full disk loses nothing, and a file of another user is not written.
 #include "runtime/base/config_text.h"
-#include "runtime/engine/plan_record.h"
+#include "runtime/engine/plan/plan_record.h"
 #include "tests/unit/runtime/c_api_fixture.h"
 #include "tests/unit/runtime/counted_calls.h"
 

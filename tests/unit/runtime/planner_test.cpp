@@ -1,7 +1,7 @@
 // The miss path with the real compiler on the CPU: what each policy compiles, stores and finds again; the tuner's gate
 // against a planted template that is wrong by one token; forced variants, edited templates, dumped sources.
 #include "cache/kernel_store.h"
-#include "runtime/engine/routes.h"
+#include "runtime/engine/choices/routes.h"
 #include "tests/harness/wait_until.h"
 #include "tests/unit/runtime/planner_fixture.h"
 

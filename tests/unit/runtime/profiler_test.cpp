@@ -1,7 +1,7 @@
 // Ranges for a profiler, with a library in its place that keeps their names. In a process of its own, as one that has
 // attached a profiler keeps it.
 #include "runtime/engine/engine.h"
-#include "runtime/engine/profiler_range.h"
+#include "runtime/engine/report/profiler_range.h"
 #include "tests/harness/scratch.h"
 #include "tests/unit/runtime/stored_kernel.h"
 

@@ -1,5 +1,5 @@
 // Candidates that a tuning never measured are kept as numbers: each reason once, and the number comes back.
-#include "runtime/engine/pruned_candidates.h"
+#include "runtime/engine/tune/pruned_candidates.h"
 
 #include <gtest/gtest.h>
 

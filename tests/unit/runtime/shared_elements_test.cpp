@@ -1,5 +1,5 @@
 // Which strides put two elements of a tensor into one place: held against counting the places of all elements.
-#include "runtime/engine/shared_elements.h"
+#include "runtime/engine/call/shared_elements.h"
 
 #include <gtest/gtest.h>
 

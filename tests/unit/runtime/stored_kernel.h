@@ -4,7 +4,7 @@
 
 #include "cache/kernel_store.h"
 #include "runtime/base/cpu_features.h"
-#include "runtime/engine/pipeline.h"
+#include "runtime/engine/graph/pipeline.h"
 #include "runtime/include/nsa/nsa.h"
 
 #include <gtest/gtest.h>

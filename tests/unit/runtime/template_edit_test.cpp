@@ -1,8 +1,8 @@
 // Templates of a folder that is edited while an engine uses it: whatever the moment, a kernel is stored as one of the
 // templates that it was made from.
 #include "compiler/driver/TemplateFiles.h"
-#include "runtime/engine/compiler_library.h"
-#include "runtime/engine/template_folder.h"
+#include "runtime/engine/compile/compiler_library.h"
+#include "runtime/engine/compile/template_folder.h"
 #include "tests/unit/runtime/planner_fixture.h"
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // The text for a tuning that timed a part of a call. A stored choice keeps the same text.
-#include "runtime/engine/remade.h"
-#include "runtime/engine/timed_shape.h"
+#include "runtime/engine/choices/remade.h"
+#include "runtime/engine/report/timed_shape.h"
 
 #include <gtest/gtest.h>
 

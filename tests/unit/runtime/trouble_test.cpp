@@ -1,7 +1,7 @@
 // What goes wrong around a plan: no compiler, no driver, a cache that is damaged, foreign, read-only or not there.
 // Cache trouble is warned about once and never fails a plan; the rest is an error that says what to do.
 #include "runtime/cuda/driver.h"
-#include "runtime/engine/compiler_library.h"
+#include "runtime/engine/compile/compiler_library.h"
 #include "runtime/engine/engine.h"
 #include "tests/harness/no_environment.h"
 #include "tests/harness/scratch.h"

@@ -67,7 +67,7 @@ TEST(Troubleshooting, EveryReasonAgainstACacheFileIsMentioned) {
 
 TEST(Troubleshooting, EveryVariableIsDocumented) {
   const std::regex variables(R"re("(NSA_[A-Z_]+)")re");
-  const std::string options = read(NSA_SOURCE_DIR "/runtime/engine/options.cpp");
+  const std::string options = read(NSA_SOURCE_DIR "/runtime/engine/options/options.cpp");
   const std::string header = read(NSA_SOURCE_DIR "/runtime/include/nsa/nsa.h");
   size_t found = 0;
   for (std::sregex_iterator match(options.begin(), options.end(), variables), end; match != end; ++match, ++found)

@@ -1,0 +1,230 @@
+#include "runtime/device/loaded_kernel.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace nsa {
+
+namespace {
+
+constexpr std::string_view kCpuTarget = "cpu";
+constexpr size_t kMaxGridNames = 32; // of one formula, as a launch keeps them on its stack; attention uses 3
+
+// The entry of a manifest's name in a list of rules; -1: not among them.
+template <typename Rule> int findRule(int count, const Rule &(*rule)(int), std::string_view name) {
+  for (int i = 0; i < count; ++i)
+    if (rule(i).name == name)
+      return i;
+  return -1;
+}
+const ViewRule &viewRuleAt(int i) { return viewRule(static_cast<View>(i)); }
+const ScalarRule &scalarRuleAt(int i) { return scalarRule(static_cast<Scalar>(i)); }
+
+Status unknownParam(const ManifestParam &param, std::string rule) {
+  return Status::invalid("param " + param.name,
+                         param.kind == ManifestParam::Kind::kView  ? "view"
+                         : param.kind == ManifestParam::Kind::kMap ? "map"
+                                                                   : "scalar",
+                         std::move(rule), "the kernel was made by another version of the templates");
+}
+
+// A plan binds tensors for the kernels that it chose, so this is no error of the caller's.
+Status wrongPages(std::string_view view, bool isPaged) {
+  return Status::error(ErrorCode::kInternal,
+                       "param " + std::string(view) +
+                           (isPaged ? ": the kernel reads pages, but the call has no block table"
+                                    : ": the call has a block table, but the kernel reads no pages"));
+}
+
+} // namespace
+
+Result<std::shared_ptr<const LoadedKernel>> LoadedKernel::load(Device &device, std::string content, Manifest manifest,
+                                                               std::span<const std::byte> binary) {
+  std::shared_ptr<LoadedKernel> result(new LoadedKernel);
+  result->contentId = std::move(content);
+  result->parsed = std::move(manifest);
+  for (int axis = 0; axis < 3; ++axis)
+    result->gridLimits[axis] = device.gridLimit(axis);
+  NSA_RETURN_IF_ERROR(result->bindArguments());
+  NSA_RETURN_IF_ERROR(result->bindGrid(device.multiprocessors()));
+  Result<std::unique_ptr<Kernel>> kernel = device.load(result->parsed, binary);
+  if (!kernel)
+    return kernel.status();
+  result->kernel = std::move(*kernel);
+  return std::shared_ptr<const LoadedKernel>(std::move(result));
+}
+
+Status LoadedKernel::bindArguments() {
+  if (static_cast<size_t>(parsed.slotCount()) > kMaxSlots)
+    return Status::invalid("param", std::to_string(parsed.slotCount()) + " slots",
+                           "a kernel takes at most " + std::to_string(kMaxSlots));
+  auto own = parsed.fixed.find("dtype");
+  Result<DType> found = parseDType(own == parsed.fixed.end() ? "" : own->second);
+  if (!found)
+    return found.status();
+  element = *found;
+  for (const ManifestParam &param : parsed.params) {
+    Argument argument;
+    if (param.kind == ManifestParam::Kind::kView || param.kind == ManifestParam::Kind::kMap) {
+      Result<Argument> bound = param.kind == ManifestParam::Kind::kMap ? bindMap(param) : bindView(param);
+      if (!bound)
+        return bound.status();
+      argument = *bound;
+    } else {
+      argument.index = findRule(kScalars, scalarRuleAt, param.name);
+      if (argument.index < 0 || scalarRuleAt(argument.index).kind != param.kind)
+        return unknownParam(param, "no operator has such a number");
+    }
+    argument.kind = param.kind;
+    arguments.push_back(argument);
+  }
+  return Status::ok();
+}
+
+Result<LoadedKernel::Argument> LoadedKernel::bindView(const ManifestParam &param) const {
+  Argument argument;
+  argument.index = findRule(kViews, viewRuleAt, param.name);
+  if (argument.index < 0)
+    return unknownParam(param, "no operator has such a tensor");
+  const ViewRule &rule = viewRuleAt(argument.index);
+  const DType expected = elementDType(rule.type, element);
+  if (param.rank != rule.rank || param.dtype != dtypeName(expected))
+    return unknownParam(param, "must be of dtype " + std::string(dtypeName(expected)) + " and rank " +
+                                   std::to_string(rule.rank));
+  argument.rank = param.rank;
+  argument.isPaged = param.isPaged();
+  return argument;
+}
+
+Result<LoadedKernel::Argument> LoadedKernel::bindMap(const ManifestParam &param) const {
+  Argument argument;
+  if (parsed.target == kCpuTarget)
+    return unknownParam(param, "tensor maps are for GPUs");
+  argument.index = findRule(kViews, viewRuleAt, param.view);
+  if (argument.index < 0)
+    return unknownParam(param, "no operator has a tensor '" + param.view + "'");
+  if (!mayHaveTensorMap(static_cast<View>(argument.index)))
+    return unknownParam(param, "must be of rows of queries, keys or values (q, k or v), not of '" + param.view + "'");
+  const DType expected = elementDType(viewRuleAt(argument.index).type, element);
+  if (param.dtype != dtypeName(expected))
+    return unknownParam(param, "must be of dtype " + std::string(dtypeName(expected)));
+  argument.map = &param;
+  return argument;
+}
+
+Status LoadedKernel::bindGrid(int64_t multiprocessors) {
+  for (int axis = 0; axis < 3; ++axis) {
+    const Expression &formula = parsed.grid[axis];
+    if (formula.names().size() > kMaxGridNames)
+      return Status::invalid("grid", formula.text(),
+                             "a formula takes at most " + std::to_string(kMaxGridNames) + " names");
+    for (const std::string &name : formula.names()) {
+      GridName bound;
+      const GridSizeRule *size = findGridSize(name);
+      auto fixed = parsed.fixed.find(name);
+      auto config = parsed.config.find(name);
+      if (size) {
+        bound.size = size->size;
+      } else if (fixed != parsed.fixed.end() || config != parsed.config.end()) {
+        const std::string &text = fixed != parsed.fixed.end() ? fixed->second : config->second;
+        auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bound.constant);
+        bool isNumber = error == std::errc() && end == text.data() + text.size();
+        if (!isNumber && !lookupEnumerator(text, bound.constant))
+          return Status::invalid("grid", formula.text(), "'" + name + "' is '" + text + "', which is no number");
+      } else if (name == "multiprocessors") {
+        bound.constant = multiprocessors;
+      } else if (name == "op") {
+        if (!lookupEnumerator(parsed.op, bound.constant))
+          return Status::invalid("operator", parsed.op, "must be an operator of this library");
+      } else if (!lookupEnumerator(name, bound.constant)) {
+        return Status::invalid("grid", formula.text(), "'" + name + "' is not known at launch");
+      }
+      gridNames[axis].push_back(bound);
+    }
+  }
+  return Status::ok();
+}
+
+Status LoadedKernel::grid(const GridSizes &sizes, int32_t (&result)[3]) const {
+  for (int axis = 0; axis < 3; ++axis) {
+    int64_t values[kMaxGridNames];
+    const std::vector<GridName> &names = gridNames[axis];
+    for (size_t i = 0; i < names.size(); ++i)
+      values[i] = names[i].size ? sizes.*names[i].size : names[i].constant;
+    Result<int64_t> value = parsed.grid[axis].evaluate(std::span<const int64_t>(values, names.size()));
+    if (!value)
+      return value.status();
+    if (*value < 0 || *value > gridLimits[axis]) {
+      ErrorInfo info;
+      info.code = ErrorCode::kUnsupported;
+      info.field = std::string("grid.") + "xyz"[axis];
+      info.value = std::to_string(*value);
+      info.rule =
+          parsed.grid[axis].text() + " must be from 0 to " + std::to_string(gridLimits[axis]) + " on this device";
+      info.hint = "split the batch into several calls";
+      return Status(std::move(info));
+    }
+    result[axis] = static_cast<int32_t>(*value);
+  }
+  return Status::ok();
+}
+
+Status LoadedKernel::fillArguments(const KernelCall &call, const void *statusWord, Slots &slots) const {
+  const ViewSlots status = {statusWord, {1}, 0, nullptr, 0, 0};
+  uint64_t *next = slots.data();
+  for (const Argument &argument : arguments) {
+    if (argument.kind == ManifestParam::Kind::kMap) {
+      NSA_RETURN_IF_ERROR(fillMap(call, argument, next));
+      next += ManifestParam::kMapSlots;
+      continue;
+    }
+    if (argument.kind != ManifestParam::Kind::kView) {
+      *next++ = call.scalars[static_cast<size_t>(argument.index)];
+      continue;
+    }
+    const ViewSlots &view =
+        argument.index == static_cast<int>(View::kStatus) ? status : call.views[static_cast<size_t>(argument.index)];
+    if (view.data && argument.isPaged != (view.table != nullptr))
+      return wrongPages(viewRuleAt(argument.index).name, argument.isPaged);
+    *next++ = reinterpret_cast<uint64_t>(view.data);
+    for (int i = 0; i < argument.rank; ++i)
+      *next++ = static_cast<uint64_t>(view.strides[static_cast<size_t>(i)]);
+    *next++ = view.flags;
+    if (argument.isPaged) {
+      *next++ = reinterpret_cast<uint64_t>(view.table);
+      *next++ = static_cast<uint64_t>(view.tableStride);
+    }
+  }
+  // A struct that holds maps ends at a multiple of their alignment, and all of it is passed.
+  static_assert(kMaxSlots % ManifestParam::kMapSlots == 0);
+  for (; (next - slots.data()) % ManifestParam::kMapSlots != 0; ++next)
+    *next = 0;
+  return Status::ok();
+}
+
+Status LoadedKernel::fillMap(const KernelCall &call, const Argument &argument, uint64_t *slots) const {
+  const std::optional<TensorMapShape> shape =
+      tensorMapShape(call, static_cast<View>(argument.index), element, *argument.map);
+  if (shape)
+    return kernel->writeMap(*shape, slots);
+  std::fill_n(slots, ManifestParam::kMapSlots, 0);
+  return Status::ok();
+}
+
+Status LoadedKernel::launch(const KernelCall &call, const void *statusWord, void *workspace, void *stream) const {
+  int32_t size[3];
+  NSA_RETURN_IF_ERROR(grid(call.grid, size));
+  if (size[0] == 0 || size[1] == 0 || size[2] == 0)
+    return Status::ok();
+  Slots slots;
+  NSA_RETURN_IF_ERROR(fillArguments(call, statusWord, slots));
+  return kernel->launch(slots.data(), size, workspace, stream);
+}
+
+std::map<std::string, std::string> LoadedKernel::evidence() const {
+  std::map<std::string, std::string> result = kernel->evidence();
+  result.insert(parsed.evidence.begin(), parsed.evidence.end());
+  return result;
+}
+
+} // namespace nsa

@@ -1,0 +1,74 @@
+// A loaded kernel with its parsed manifest. A LoadedKernel knows which argument goes into which slot, and has the
+// formulas of the grid with the compiled-in values filled in. A launch looks up no name, because `load` has resolved
+// all names.
+// Thread-safety: immutable.
+#pragma once
+
+#include "runtime/base/kernel_arguments.h"
+#include "runtime/device/device.h"
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace nsa {
+
+inline constexpr size_t kMaxSlots = 128; // slots of one kernel; attention with tensor maps uses about 90
+
+class LoadedKernel {
+public:
+  // Loads the code, and resolves the names of all arguments and grid sizes in the manifest. `load` fails if this
+  // runtime does not know the name of an argument or of a grid size, so that a launch cannot fail for this reason.
+  static Result<std::shared_ptr<const LoadedKernel>> load(Device &device, std::string content, Manifest manifest,
+                                                          std::span<const std::byte> binary);
+
+  // Evaluates the grid, fills the arguments on the stack and launches the kernel. Allocates nothing.
+  Status launch(const KernelCall &call, const void *statusWord, void *workspace, void *stream) const;
+  using Slots = std::array<uint64_t, kMaxSlots>;
+  // Fills the slots of all arguments. fillArguments fails when a view has pages and the kernel was compiled without
+  // pages, or the other way round. If a view cannot have a tensor map, all 16 slots of the tensor map are set to 0. The
+  // unused slots after the last argument, up to the next multiple of 16 slots (ManifestParam::kMapSlots), are set to 0.
+  Status fillArguments(const KernelCall &call, const void *statusWord, Slots &slots) const;
+  // Computes the grid. If the device cannot launch a grid of this size, `grid` returns the error kUnsupported, whose
+  // message names the axis and the formula.
+  Status grid(const GridSizes &sizes, int32_t (&result)[3]) const;
+
+  size_t workspaceBytes() const { return kernel->workspaceBytes(); }
+  const Manifest &manifest() const { return parsed; }
+  const std::string &content() const { return contentId; }
+  // Returns the evidence of the manifest together with what the device reports about the loaded code
+  // (Kernel::evidence), such as the number of registers.
+  std::map<std::string, std::string> evidence() const;
+
+private:
+  struct Argument {
+    ManifestParam::Kind kind = ManifestParam::Kind::kI32;
+    int index = 0; // the number of the View (also a map's) or of the Scalar
+    int rank = 0;
+    bool isPaged = false;
+    const ManifestParam *map = nullptr; // points into `parsed`
+  };
+  // What a name in the formula of a grid stands for: a compiled-in constant, or a member of GridSizes.
+  struct GridName {
+    int64_t GridSizes::*size = nullptr;
+    int64_t constant = 0;
+  };
+
+  LoadedKernel() = default;
+  Status bindArguments();
+  Result<Argument> bindView(const ManifestParam &param) const;
+  Result<Argument> bindMap(const ManifestParam &param) const;
+  Status bindGrid(int64_t multiprocessors);
+  Status fillMap(const KernelCall &call, const Argument &argument, uint64_t *slots) const;
+
+  std::string contentId;
+  Manifest parsed;
+  std::unique_ptr<Kernel> kernel;
+  DType element = DType::kBf16; // the type of ElementType::kOwn
+  std::vector<Argument> arguments;
+  std::vector<GridName> gridNames[3];
+  int64_t gridLimits[3] = {};
+};
+
+} // namespace nsa

@@ -1,0 +1,298 @@
+#include "runtime/engine/call/call.h"
+
+#include "runtime/base/signature.h"
+#include "runtime/engine/call/bound_tensors.h"
+#include "runtime/engine/call/cache_call.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <numbers>
+#include <string>
+
+namespace nsa {
+
+namespace {
+
+constexpr int32_t kUnbounded = std::numeric_limits<int32_t>::max();
+
+// Checks one operator's bindings. Members are what the checks establish on the way, each used by the later ones.
+class CallChecker {
+public:
+  CallChecker(const CallRules &rules, const Bindings &bindings, Call &call)
+      : rules(rules), spec(rules.spec), maxima(rules.maxima), tensors(bindings), call(call),
+        cache(rules, tensors, call), operands(operandsOf(spec.op)), packed(spec.layout == Layout::kPacked),
+        decodes(definitionOf(spec.op).hasCache), timeAxis(packed ? 0 : 1) {}
+
+  Status run() {
+    NSA_RETURN_IF_ERROR(checkPresence());
+    NSA_RETURN_IF_ERROR(checkLengths());
+    if (decodes) {
+      NSA_RETURN_IF_ERROR(cache.checkLengths());
+      batchSource = &CacheChecker::kBatchSource;
+    }
+    for (const Operand &operand : operands)
+      if (const TensorName *name = boundName(operand))
+        NSA_RETURN_IF_ERROR(checkOperand(operand, *name));
+    if (decodes)
+      NSA_RETURN_IF_ERROR(checkNewTokens());
+    fillSizes();
+    NSA_RETURN_IF_ERROR(checkMaxima());
+    NSA_RETURN_IF_ERROR(checkOutputs());
+    fillScalars();
+    return Status::ok();
+  }
+
+private:
+  // The operands whose time dimension is one quantity, and whose tensor said first how long it is.
+  struct Time {
+    const TensorName *source = nullptr;
+    int64_t extent = 0;
+  };
+
+  // What an error says of an axis' extent.
+  static std::string_view sourceOf(Axis axis) {
+    return axis == Axis::kGateHeads ? "gate heads: query_heads, or kv_heads with gate_per_group" : axisSource(axis);
+  }
+
+  // What serves for an operand; nullptr: nothing.
+  const TensorName *boundName(const Operand &operand) const {
+    if (!takes(spec, operand.name))
+      return nullptr;
+    if (tensors.find(operand.name))
+      return &operand.name;
+    return tensors.find(operand.otherwise) ? &operand.otherwise : nullptr;
+  }
+
+  Status checkPresence() const {
+    uint64_t known = 0;
+    for (const Operand &operand : operands) {
+      if (!takes(spec, operand.name))
+        continue;
+      known |= Bindings::bit(operand.name) | Bindings::bit(operand.otherwise);
+      if (!operand.isOptional() && !boundName(operand))
+        return BoundTensors::broken(operand.otherwise, "", "absent", "must be bound");
+    }
+    const bool takesLengths = packed && readsLengths(spec.op);
+    const bool anyLengths =
+        tensors.find(TensorName::kCuSeqlensQ) || (!decodes && tensors.find(TensorName::kCuSeqlensK));
+    if (takesLengths && !anyLengths)
+      return BoundTensors::broken(TensorName::kCuSeqlensQ, "", "absent",
+                                  decodes ? "packed layout needs cu_seqlens_q"
+                                          : "packed layout needs cu_seqlens_q or cu_seqlens_k");
+    for (TensorName name : {TensorName::kCuSeqlensQ, TensorName::kCuSeqlensK}) {
+      if (decodes && name == TensorName::kCuSeqlensK)
+        continue; // the cache knows how many keys there are
+      if (!packed && tensors.find(name))
+        return BoundTensors::broken(name, "", "bound", "belongs to the packed layout only");
+      known |= Bindings::bit(name);
+    }
+    if (decodes) {
+      known |= cache.names();
+      NSA_RETURN_IF_ERROR(cache.checkPresence());
+    }
+    if (uint64_t unknown = tensors.names() & ~known)
+      return BoundTensors::broken(static_cast<TensorName>(std::countr_zero(unknown)), "", "bound",
+                                  "is no tensor of operator " + std::string(operatorName(spec.op)) + " with this spec");
+    return Status::ok();
+  }
+
+  Status checkLengths() {
+    if (!packed || !readsLengths(spec.op))
+      return Status::ok();
+    const TensorName names[] = {TensorName::kCuSeqlensQ, TensorName::kCuSeqlensK};
+    for (size_t i = 0; i < 2; ++i) {
+      // One given stands for both.
+      TensorName name = tensors.find(names[i]) ? names[i] : names[1 - i];
+      NSA_RETURN_IF_ERROR(tensors.check(name, DType::kI32, 1));
+      const Tensor &t = tensors[name];
+      if (t.shape[0] < 1)
+        return BoundTensors::broken(name, ".shape", BoundTensors::shapeText(t),
+                                    "must have batch + 1 elements, so at least 1");
+      if (i == 0)
+        call.sizes.batch = t.shape[0] - 1;
+      else
+        NSA_RETURN_IF_ERROR(tensors.checkExtent(name, 0, call.sizes.batch + 1, "batch + 1, as cu_seqlens_q"));
+      call.set(names[i], t, {tensors.stride(name, 0)});
+    }
+    return Status::ok();
+  }
+
+  Status checkTime(Time &time, const TensorName &name, Lead lead) {
+    const int64_t extent = tensors[name].shape[static_cast<size_t>(timeAxis)];
+    if (time.source)
+      return tensors.checkExtent(name, timeAxis, time.extent, "as ", tensorName(*time.source));
+    // How many compressed blocks there are follows from the tokens, where the host knows them.
+    if (lead == Lead::kBlocks && !packed) {
+      const Time &tokens = keys.source ? keys : queries;
+      NSA_RETURN_IF_ERROR(tensors.checkExtent(name, timeAxis, spec.compressedBlocks(tokens.extent),
+                                              "compressed blocks of ", tensorName(*tokens.source)));
+    }
+    time = {&name, extent};
+    return Status::ok();
+  }
+
+  Status checkOperand(const Operand &operand, const TensorName &name) {
+    const TensorRule &rule = tensorRule(operand.name);
+    const bool ofCache = CacheChecker::isOfCache(rule.lead);
+    const int leading = rule.lead == Lead::kNone ? 0 : ofCache ? 2 : timeAxis + 1;
+    NSA_RETURN_IF_ERROR(tensors.check(name, elementDType(rule.type, spec.dtype), leading + rule.axisCount));
+    const Tensor &t = tensors[name];
+    for (int i = 0; i < rule.axisCount; ++i) {
+      const Axis axis = rule.axes[static_cast<size_t>(i)];
+      NSA_RETURN_IF_ERROR(tensors.checkExtent(name, leading + i, axisExtent(axis, spec), sourceOf(axis)));
+    }
+    if (rule.contiguous)
+      NSA_RETURN_IF_ERROR(tensors.checkContiguous(name, leading + rule.axisCount - 1));
+    if (ofCache) {
+      NSA_RETURN_IF_ERROR(cache.checkLead(name, rule.lead));
+      call.set(operand.name, t, coordinateStrides(name, rule, leading),
+               rule.lead == Lead::kRing || spec.pageSize > 0 ? 0 : rowsOf(name, 1));
+      cache.addTable(rule.lead, call.tensors[static_cast<size_t>(operand.name)]);
+      return Status::ok();
+    }
+    if (rule.lead != Lead::kNone && !packed) {
+      if (!batchSource) {
+        batchSource = &name;
+        call.sizes.batch = t.shape[0];
+      }
+      NSA_RETURN_IF_ERROR(tensors.checkExtent(name, 0, call.sizes.batch, "batch of ", tensorName(*batchSource)));
+    }
+    if (rule.lead != Lead::kNone)
+      NSA_RETURN_IF_ERROR(checkTime(timeOf(rule.lead), name, rule.lead));
+    call.set(operand.name, t, coordinateStrides(name, rule, leading),
+             rule.lead == Lead::kNone ? 0 : rowsOf(name, timeAxis));
+    return Status::ok();
+  }
+
+  // For tensor maps. Entries that lie on each other have none: a kernel would ask for the second one.
+  int64_t rowsOf(const TensorName &name, int timeAxis) const {
+    const bool haveEntries = timeAxis > 0 && call.sizes.batch > 1;
+    return haveEntries && tensors.stride(name, 0) == 0 ? 0 : tensors[name].shape[static_cast<size_t>(timeAxis)];
+  }
+
+  // After all shapes: strides that belong to another shape are no fault of their own.
+  Status checkOutputs() const {
+    for (const Operand &operand : operands)
+      if (const TensorName *name = operand.isWritten() ? boundName(operand) : nullptr)
+        NSA_RETURN_IF_ERROR(tensors.checkDisjoint(*name));
+    return Status::ok();
+  }
+
+  // New tokens are queries and keys alike.
+  Status checkNewTokens() const {
+    if (keys.source)
+      NSA_RETURN_IF_ERROR(
+          tensors.checkExtent(*keys.source, timeAxis, queries.extent, "as ", tensorName(*queries.source)));
+    return cache.checkSharedPools();
+  }
+
+  // [entry, time] before the others where time counts; a matrix of a block's tokens has [token, element] for its first.
+  std::array<int64_t, kMaxCoordinates> coordinateStrides(TensorName name, const TensorRule &rule, int leading) const {
+    std::array<int64_t, kMaxCoordinates> strides = {};
+    size_t next = 0;
+    if (rule.lead != Lead::kNone) {
+      const bool packedRows = packed && !CacheChecker::isOfCache(rule.lead);
+      strides[next++] = packedRows ? 0 : tensors.stride(name, 0);
+      strides[next++] = tensors.stride(name, packedRows ? 0 : 1);
+    }
+    const Axis first = rule.axes[0];
+    if (first == Axis::kBlockQk || first == Axis::kBlockV)
+      strides[next++] = tensors.stride(name, 0) * (first == Axis::kBlockQk ? spec.qkDim : spec.vDim);
+    for (int i = 0; i < rule.axisCount - rule.contiguous; ++i)
+      strides[next++] = tensors.stride(name, leading + i);
+    return strides;
+  }
+
+  Time &timeOf(Lead lead) { return lead == Lead::kQueries ? queries : lead == Lead::kKeys ? keys : blocks; }
+
+  void fillSizes() {
+    call.timeQ = queries.extent;
+    // An operator that sees no key tensor has as many tokens as queries, unless cu_seqlens_k says otherwise.
+    timeK = keys.source ? keys.extent : packed ? maxima.seqlenK : queries.extent;
+    if (decodes)
+      timeK = std::min(maxima.seqlenK, cache.capacity()); // of one sequence, in either layout
+    GridSizes &sizes = call.sizes;
+    const bool hasSequences = packed && readsLengths(spec.op);
+    if (packed && !hasSequences)
+      sizes.batch = 1; // rows alone
+    sizes.kvHeads = spec.kvHeads;
+    sizes.queryHeads = spec.queryHeads;
+    sizes.group = spec.group();
+    // No sequence is longer than all together, so a short packed batch gets a small grid.
+    sizes.maxTokensQ = packed ? queries.extent : sizes.batch * queries.extent;
+    sizes.maxSeqlenQ = hasSequences ? std::min(maxima.seqlenQ, queries.extent) : queries.extent;
+    sizes.maxSeqlenK = hasSequences ? std::min(maxima.seqlenK, timeK) : timeK;
+    sizes.maxBlocksC = spec.compressedBlocks(sizes.maxSeqlenK);
+    // Keys alone are compressed too.
+    const bool compresses = (fieldsOf(spec.op) & kPhi) && !decodes;
+    call.empty = sizes.batch == 0 || (queries.extent == 0 && !(compresses && keys.extent > 0));
+  }
+
+  static Status atMost(const char *field, int64_t value, const char *maximum, int64_t limit) {
+    if (value <= limit)
+      return Status::ok();
+    return Status::invalid(field, std::to_string(value),
+                           std::string("must be at most the plan's ") + maximum + " = " + std::to_string(limit),
+                           "make a plan with larger maxima");
+  }
+
+  Status checkMaxima() const {
+    NSA_RETURN_IF_ERROR(atMost("batch", call.sizes.batch, "max_batch", maxima.batch));
+    if (packed)
+      return atMost("tokens_q", queries.extent, "max_tokens_q", maxima.tokensQ);
+    NSA_RETURN_IF_ERROR(atMost("seqlen_q", queries.extent, "max_seqlen_q", maxima.seqlenQ));
+    if (keys.source && !decodes)
+      NSA_RETURN_IF_ERROR(atMost("seqlen_k", keys.extent, "max_seqlen_k", maxima.seqlenK));
+    NSA_RETURN_IF_ERROR(atMost("tokens_q", call.sizes.maxTokensQ, "max_tokens_q", maxima.tokensQ));
+    if (queries.extent > timeK)
+      return Status::invalid("seqlen_q", std::to_string(queries.extent),
+                             "must be at most seqlen_k = " + std::to_string(timeK) + ": queries are the last tokens");
+    return Status::ok();
+  }
+
+  void fillScalars() {
+    call.scalars = rules.scalars;
+    setScalar(call.scalars, Scalar::kSeqlenQ, packed ? 0 : queries.extent);
+    setScalar(call.scalars, Scalar::kSeqlenK, packed ? 0 : timeK);
+    setScalar(call.scalars, Scalar::kTotalQ, queries.source ? queries.extent : kUnbounded);
+    setScalar(call.scalars, Scalar::kTotalK, keys.source ? keys.extent : kUnbounded);
+    setScalar(call.scalars, Scalar::kTotalC, blocks.source ? blocks.extent : kUnbounded);
+    setScalar(call.scalars, Scalar::kBatch, call.sizes.batch);
+    setScalar(call.scalars, Scalar::kCapacity, cache.capacity());
+    setScalar(call.scalars, Scalar::kPages, call.pages);
+  }
+
+  const CallRules &rules;
+  const Spec &spec;
+  const Maxima &maxima;
+  const BoundTensors tensors;
+  Call &call;
+  CacheChecker cache; // of decode
+  const std::span<const Operand> operands;
+  const bool packed, decodes;
+  const int timeAxis;
+  const TensorName *batchSource = nullptr;
+  Time queries, keys, blocks;
+  int64_t timeK = 0;
+};
+
+} // namespace
+
+CallRules::CallRules(const Spec &spec, const Maxima &maxima) : spec(spec), maxima(maxima) {
+  setScalar(scalars, Scalar::kMaxSeqlenQ, maxima.seqlenQ);
+  setScalar(scalars, Scalar::kMaxSeqlenK, maxima.seqlenK);
+  setScalar(scalars, Scalar::kQueryBegin, 0);
+  setScalar(scalars, Scalar::kQueryEnd, kUnbounded);
+  setScalar(scalars, Scalar::kWindow, fieldsOf(spec.op) & kWindowField ? spec.window : kUnbounded);
+  setScalar(scalars, Scalar::kKvHeads, spec.kvHeads);
+  setScalar(scalars, Scalar::kInitBlocks, spec.initBlocks);
+  setScalar(scalars, Scalar::kLocalBlocks, spec.localBlocks);
+  setScalar(scalars, Scalar::kScaleLog2, std::bit_cast<int32_t>(spec.effectiveScale() * std::numbers::log2e_v<float>));
+}
+
+Status prepareCall(const CallRules &rules, const Bindings &bindings, Call &call) {
+  return CallChecker(rules, bindings, call).run();
+}
+
+} // namespace nsa

@@ -1,0 +1,18 @@
+// Checks sequence lengths in host memory by the same rules by which kernels check sequence lengths in device memory.
+// The error of a bad length names the tensor and the index.
+// Thread-safety: pure functions.
+#pragma once
+
+#include "runtime/base/status.h"
+#include "runtime/engine/call/call.h"
+
+namespace nsa {
+
+// Checks the offsets in CU_SEQLENS_Q and CU_SEQLENS_K of a packed call. In a call of decode, also checks CACHE_SEQLENS,
+// and the entries of BLOCK_TABLE for the pages into which the new tokens are written.
+Status checkHostLengths(const CallRules &rules, const Call &call);
+// Checks the batch + 1 offsets of a cu_seqlens tensor in host memory. The offsets must begin with 0, must not decrease,
+// and must be at most `total`, which the error calls `totalName`.
+Status checkHostOffsets(const char *name, const ViewSlots &view, int64_t batch, int64_t total, const char *totalName);
+
+} // namespace nsa

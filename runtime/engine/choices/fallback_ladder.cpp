@@ -1,0 +1,256 @@
+#include "runtime/engine/choices/fallback_ladder.h"
+
+#include "runtime/base/cpu_features.h"
+#include "runtime/base/manifest.h"
+#include "runtime/engine/compile/template_folder.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <tuple>
+
+namespace nsa {
+
+namespace {
+
+constexpr std::string_view kStepNames[] = {"exact", "nearest", "model", "architecture", "compiled", "cpu"};
+constexpr std::string_view kCpuDevice = "cpu ";
+
+std::string_view templatesOf(std::string_view device) {
+  const size_t at = device.find(kTemplatesOfDevice);
+  return at == std::string_view::npos ? std::string_view() : device.substr(at);
+}
+std::string_view modelOf(std::string_view device) { return device.substr(0, device.find(kTemplatesOfDevice)); }
+
+// "sm_86": 8 and 6. A suffix (sm_90a, sm_100f) binds code to its own kind, so it is no plain architecture.
+struct Architecture {
+  int major = 0, minor = 0;
+  std::string_view suffix;
+};
+std::optional<Architecture> parseArchitecture(std::string_view target) {
+  constexpr std::string_view kPrefix = "sm_";
+  if (!target.starts_with(kPrefix))
+    return std::nullopt;
+  target.remove_prefix(kPrefix.size());
+  int number = 0;
+  auto [end, error] = std::from_chars(target.data(), target.data() + target.size(), number);
+  if (error != std::errc() || number < 10)
+    return std::nullopt;
+  return Architecture{number / 10, number % 10, target.substr(static_cast<size_t>(end - target.data()))};
+}
+
+// How much older the architecture of a choice is, where this device runs its code; 0 is the same. Nothing: it does not.
+std::optional<int> ageOf(const LadderRequest &request, const ChoiceSummary &choice) {
+  const std::string_view own = modelOf(request.device), other = modelOf(choice.device);
+  if (own.starts_with(kCpuDevice)) {
+    // All CPU code is of one target; the features it uses are in the device's name.
+    if (choice.target != request.target || !other.starts_with(kCpuDevice))
+      return std::nullopt;
+    Result<int> ownLanes = cpuVectorLanes(std::string(own.substr(kCpuDevice.size())));
+    Result<int> lanes = cpuVectorLanes(std::string(other.substr(kCpuDevice.size())));
+    if (!ownLanes || !lanes || *lanes > *ownLanes)
+      return std::nullopt;
+    return *ownLanes - *lanes;
+  }
+  if (choice.target == request.target)
+    return 0;
+  const std::optional<Architecture> device = parseArchitecture(request.target), code = parseArchitecture(choice.target);
+  if (!device || !code || !code->suffix.empty() || code->major != device->major || code->minor > device->minor)
+    return std::nullopt;
+  // Of sm_90a the plain sm_90 is older, though of the same number.
+  return 1 + device->minor - code->minor;
+}
+
+std::optional<std::map<std::string, double>> readBuckets(const std::string &text) {
+  Result<std::map<std::string, std::string>> values = parseValues(text);
+  if (!values)
+    return std::nullopt;
+  std::map<std::string, double> buckets;
+  for (const auto &[name, value] : *values) {
+    int64_t number = 0;
+    auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (error != std::errc() || end != value.data() + value.size() || number < 1)
+      return std::nullopt;
+    buckets[name] = std::log2(static_cast<double>(number));
+  }
+  return buckets;
+}
+
+struct Nearness {
+  double distance = 0;
+  double length = 0; // logarithms of its lengths, added up: of two equally near ones the longer is taken
+};
+// Nothing: they have not the same buckets.
+std::optional<Nearness> nearnessOf(const std::map<std::string, double> &own, const std::string &text) {
+  const std::optional<std::map<std::string, double>> other = readBuckets(text);
+  if (!other || other->size() != own.size())
+    return std::nullopt;
+  Nearness result;
+  for (const auto &[name, value] : own) {
+    auto found = other->find(name);
+    if (found == other->end())
+      return std::nullopt;
+    result.distance += std::fabs(found->second - value);
+    if (name.starts_with("seqlen"))
+      result.length += found->second;
+  }
+  return result;
+}
+
+void appendDifferences(const std::string &wanted, const std::string &present, std::string &text) {
+  Result<std::map<std::string, std::string>> own = parseValues(wanted), other = parseValues(present);
+  if (!own || !other)
+    return;
+  for (const auto &[name, value] : *own)
+    if (auto found = other->find(name); found == other->end() || found->second != value)
+      text.append(text.empty() ? "" : ", ")
+          .append(name + "=" + (found == other->end() ? "none" : found->second) + " instead of " + value);
+}
+
+// Of a problem and device in several layers the choice that a lookup finds: a measured one of any layer, else the first
+// layer's.
+std::vector<const ChoiceSummary *> visibleOf(const std::vector<ChoiceSummary> &choices) {
+  std::map<std::pair<std::string_view, std::string_view>, const ChoiceSummary *> found;
+  for (const ChoiceSummary &choice : choices) {
+    const ChoiceSummary *&seen = found[{choice.problem, choice.device}];
+    if (!seen || (choice.tuned && !seen->tuned))
+      seen = &choice;
+  }
+  std::vector<const ChoiceSummary *> visible;
+  for (const auto &[key, choice] : found)
+    visible.push_back(choice);
+  return visible;
+}
+
+// The operator is the first word.
+std::string_view operatorOf(std::string_view problem) { return problem.substr(0, problem.find(' ')); }
+std::string withoutOperator(const std::string &fixed) {
+  const size_t space = fixed.find(' ');
+  return space == std::string::npos ? "" : fixed.substr(space + 1);
+}
+
+} // namespace
+
+std::string_view fallbackStepName(FallbackStep step) { return kStepNames[static_cast<int>(step)]; }
+
+Result<FallbackSteps> FallbackSteps::parse(std::string_view field, std::string_view text) {
+  if (text == "all")
+    return all();
+  uint32_t bits = 0;
+  for (std::string_view rest = text;;) {
+    const size_t comma = rest.find(',');
+    const std::string_view name = rest.substr(0, comma);
+    auto found = std::find(std::begin(kStepNames), std::end(kStepNames), name);
+    if (found == std::end(kStepNames))
+      return Status::invalid(std::string(field), "'" + std::string(text) + "'",
+                             "must be all, exact, or a comma list of nearest, model, architecture, compiled and cpu");
+    bits |= 1u << (found - std::begin(kStepNames));
+    if (comma == std::string_view::npos)
+      return FallbackSteps(bits);
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+std::string FallbackSteps::toString() const {
+  if (*this == all())
+    return "all";
+  std::string text;
+  for (int step = 1; step < kFallbackSteps; ++step)
+    if (allows(static_cast<FallbackStep>(step)))
+      text.append(text.empty() ? "" : ",").append(kStepNames[step]);
+  return text.empty() ? std::string(kStepNames[0]) : text;
+}
+
+KeyParts KeyParts::of(const std::string &problemKey) {
+  constexpr std::string_view kBar = " | ";
+  const size_t bar = problemKey.find(kBar);
+  if (bar == std::string::npos)
+    return {problemKey, ""};
+  return {problemKey.substr(0, bar), problemKey.substr(bar + kBar.size())};
+}
+
+std::vector<Rung> rankFallbacks(const LadderRequest &request, const std::vector<ChoiceSummary> &choices) {
+  const KeyParts own = KeyParts::of(request.problem);
+  const std::optional<std::map<std::string, double>> buckets = readBuckets(own.buckets);
+  if (!buckets)
+    return {};
+  struct Ranked {
+    Rung rung;
+    int age;
+    double length;
+  };
+  std::vector<Ranked> ranked;
+  for (const ChoiceSummary *visible : visibleOf(choices)) {
+    const ChoiceSummary &choice = *visible;
+    const KeyParts other = KeyParts::of(choice.problem);
+    if (other.fixed != own.fixed || templatesOf(choice.device) != templatesOf(request.device) ||
+        (choice.problem == request.problem && choice.device == request.device) ||
+        (!request.forcedTemplate.empty() && choice.templateName != request.forcedTemplate))
+      continue;
+    const std::optional<int> age = ageOf(request, choice);
+    const std::optional<Nearness> nearness = nearnessOf(*buckets, other.buckets);
+    if (!age || !nearness)
+      continue;
+    const FallbackStep step = *age != 0                         ? FallbackStep::kArchitecture
+                              : choice.device == request.device ? FallbackStep::kNearest
+                                                                : FallbackStep::kModel;
+    ranked.push_back({{step, choice, nearness->distance}, *age, nearness->length});
+  }
+  auto order = [](const Ranked &each) {
+    const ChoiceSummary &choice = each.rung.choice;
+    return std::make_tuple(each.rung.step, each.age, !choice.tuned, each.rung.distance, -each.length,
+                           std::string_view(choice.device), std::string_view(choice.problem));
+  };
+  std::sort(ranked.begin(), ranked.end(), [&](const Ranked &a, const Ranked &b) { return order(a) < order(b); });
+  std::vector<Rung> rungs;
+  for (Ranked &each : ranked)
+    rungs.push_back(std::move(each.rung));
+  return rungs;
+}
+
+const ChoiceSummary *findNearest(const LadderRequest &request, const std::vector<ChoiceSummary> &choices) {
+  const KeyParts own = KeyParts::of(request.problem);
+  Result<std::map<std::string, std::string>> wanted = parseValues(withoutOperator(own.fixed));
+  const std::optional<std::map<std::string, double>> buckets = readBuckets(own.buckets);
+  if (!wanted || !buckets)
+    return nullptr;
+  // Which of two is nearer: by what is compiled in, then by the device, then by lengths.
+  using Order = std::tuple<size_t, bool, double, std::string_view, std::string_view>;
+  std::optional<Order> best;
+  const ChoiceSummary *nearest = nullptr;
+  for (const ChoiceSummary &choice : choices) {
+    const KeyParts other = KeyParts::of(choice.problem);
+    if (operatorOf(other.fixed) != operatorOf(own.fixed))
+      continue;
+    Result<std::map<std::string, std::string>> values = parseValues(withoutOperator(other.fixed));
+    const std::optional<Nearness> nearness = nearnessOf(*buckets, other.buckets);
+    if (!values || !nearness)
+      continue;
+    size_t differences = 0;
+    for (const auto &[name, value] : *wanted) {
+      auto found = values->find(name);
+      differences += found == values->end() || found->second != value;
+    }
+    const Order order(differences, choice.device != request.device, nearness->distance, choice.device, choice.problem);
+    if (!best || order < *best) {
+      best = order;
+      nearest = &choice;
+    }
+  }
+  return nearest;
+}
+
+std::string differenceText(const LadderRequest &request, const ChoiceSummary &choice) {
+  const KeyParts own = KeyParts::of(request.problem), other = KeyParts::of(choice.problem);
+  std::string text;
+  appendDifferences(withoutOperator(own.fixed), withoutOperator(other.fixed), text);
+  appendDifferences(own.buckets, other.buckets, text);
+  if (choice.device != request.device)
+    text.append(text.empty() ? "" : ", ").append("on '" + choice.device + "'");
+  return text;
+}
+
+} // namespace nsa

@@ -1,0 +1,57 @@
+#include "runtime/engine/choices/routes.h"
+
+#include "runtime/base/bucket.h"
+#include "runtime/base/key_splits.h"
+#include "runtime/base/manifest.h"
+
+#include <algorithm>
+
+namespace nsa {
+
+std::string attentionRoute(Operator op) { return std::string(operatorName(op)) + ".attention_from"; }
+
+bool isAsMeasured(const Spec &spec, const Maxima &maxima) {
+  const Problem asked = Problem::make(spec, maxima);
+  if (asked.buckets.at("seqlen_q") != asked.buckets.at("seqlen_k"))
+    return false;
+  const Maxima alone{.batch = 1, .tokensQ = maxima.seqlenQ, .seqlenQ = maxima.seqlenQ, .seqlenK = maxima.seqlenK};
+  return asked.fixed == Problem::make(spec, alone).fixed;
+}
+
+bool densePays(const StoredRoute &route, const Spec &spec, const Maxima &maxima) {
+  const int64_t longest = bucketOf(maxima.seqlenK);
+  const int64_t all = int64_t{spec.selCount} * spec.selBlock;
+  return route.threshold != StoredRoute::kNever && std::min(longest, all) <= route.threshold;
+}
+
+std::string splitsRoute(const Spec &spec, const Maxima &maxima) {
+  if (!sharesKeys(spec, maxima))
+    return "";
+  return "decode.splits batch=" + std::to_string(bucketOf(maxima.batch)) +
+         " seqlen_k=" + std::to_string(bucketOf(maxima.seqlenK)) +
+         " seqlen_q=" + std::to_string(bucketOf(maxima.seqlenQ));
+}
+
+std::string splitsFamily(const Spec &spec) {
+  // The kernel of most of the work has most of the fields; the compressed branch and what is on have the rest.
+  Spec attending = spec;
+  attending.op = Operator::kSplitSelWin;
+  attending.layout = Layout::kPacked;
+  attending.keySplits = 0;
+  return routeFamily(attending) + " branches=" + std::to_string(spec.branches) +
+         " cmp_block=" + std::to_string(spec.cmpBlock) + " cmp_stride=" + std::to_string(spec.cmpStride) +
+         " window=" + std::to_string(spec.window);
+}
+
+std::string routeFamily(const Spec &spec) {
+  // Lengths are what the threshold is about; no value that is compiled in but whether queries are many follows from
+  // them.
+  Problem problem = Problem::make(spec, {.batch = 1, .tokensQ = 1, .seqlenQ = 1, .seqlenK = 1});
+  problem.fixed.erase("many_queries");
+  std::string text = problem.op + " " + formatValues(problem.fixed) + " kv_heads=" + std::to_string(spec.kvHeads);
+  if (spec.op == Operator::kWindow)
+    text += " window=" + std::to_string(spec.window);
+  return text;
+}
+
+} // namespace nsa

@@ -1,0 +1,84 @@
+// Compares the result of each kernel that was chosen among several candidates with the result of the kernel that
+// defines its operator (the tile program with its first configuration), on the same inputs. A comparison is for
+// debugging: a run that compares waits for its kernels and copies their results to the host.
+// Ownership: a Comparison borrows all arguments of its constructor.
+// Thread-safety: a Comparison belongs to one run.
+#pragma once
+
+#include "runtime/engine/graph/element_errors.h"
+#include "runtime/engine/graph/pipeline.h"
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace nsa {
+
+// The kernels with whose results a plan compares the results of its own kernels. The kernel that defines an operator is
+// the operator's tile program with its first configuration. `kernels` has one pointer for each Role of a kernel in a
+// plan; the pointer is null if the plan's kernel with this Role is not compared.
+struct Definitions {
+  std::array<std::shared_ptr<const LoadedKernel>, kRoles> kernels;
+
+  size_t workspaceBytes() const;
+};
+
+// Returns whether the result of a step's kernel can be compared with the result of the kernel that defines its
+// operator. Kernels that exist only within decode cannot be compared, because each of these kernels computes only a
+// part of a result. The compression kernel of decode cannot be compared, because it writes into the cache.
+bool isComparable(Operator whole, const Step &step);
+
+class Comparison {
+public:
+  Comparison(Device &device, const CallRules &rules, const WorkspaceLayout &layout, const Definitions &definitions,
+             std::byte *workspace)
+      : device(device), rules(rules), layout(layout), definitions(definitions), workspace(workspace) {}
+
+  // Compares the outputs of the kernel `own`, which was launched with the arguments `call`, with the outputs of the
+  // kernel that defines the operator of `own`. `role` is the Role that the kernel `own` has in the plan. `add` launches
+  // `own` once more, and then the kernel that defines the operator. The two launches write to separate memory, and
+  // `add` adds the differences between their outputs to the report.
+  Status add(Role role, const LoadedKernel &own, const KernelCall &call, const void *statusWord, void *stream);
+  // Returns JSON: for each part of the plan its kernels, and the errors over all launches of the part.
+  std::string report() const;
+
+private:
+  // One tensor that a kernel writes.
+  struct Output {
+    View view;
+    DType dtype;
+    std::array<int64_t, kMaxCoordinates> strides;
+    int64_t elements; // how many are compared
+    int64_t begin;    // elements in front of the first one, which have no memory
+  };
+  struct Errors {
+    std::string operatorName;
+    const LoadedKernel *own = nullptr, *definition = nullptr;
+    ElementErrors elements;
+    int64_t lists = 0, differentLists = 0;
+  };
+  std::vector<Output> outputsOf(Operator op, const LoadedKernel &kernel, const KernelCall &call) const;
+  Status launchInto(size_t offset, const LoadedKernel &kernel, KernelCall call, const std::vector<Output> &outputs,
+                    const void *statusWord, void *scratch, void *stream);
+  Status compare(Errors &errors, Operator op, const std::vector<Output> &outputs);
+
+  Device &device;
+  const CallRules &rules;
+  const WorkspaceLayout &layout;
+  const Definitions &definitions;
+  std::byte *workspace;
+  std::array<Errors, kRoles> errors;
+};
+
+// The data that a plan keeps from one run to the next if its runs compare kernels with the kernels that define their
+// operators.
+// Thread-safety: a thread reads or writes `report` only while it holds `mutex`.
+struct ComparisonState {
+  std::shared_ptr<const Definitions> definitions;
+  std::mutex mutex;
+  std::string report; // of the last run; "" before the first one
+};
+
+} // namespace nsa

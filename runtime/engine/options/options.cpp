@@ -1,0 +1,300 @@
+#include "runtime/engine/options/options.h"
+
+#include "runtime/base/key_splits.h"
+#include "runtime/engine/options/cache_settings.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <string_view>
+#include <system_error>
+#include <thread>
+
+namespace nsa {
+
+namespace {
+
+constexpr double kTuneBudgetSeconds = 30;
+constexpr double kExhaustiveBudgetSeconds = 86400; // none, as far as anybody waits
+constexpr std::string_view kPolicyNames[] = {"default", "fail", "tune", "background"};
+constexpr int kMostThreads = 4096;
+constexpr int kLogLimit = 20;
+constexpr PathOption kPathOptions[] = {
+    {"cache_path", "NSA_CACHE_DIR", &EngineOptions::cachePath, PathOption::Kind::kDatabase},
+    {"cache_packs", "NSA_CACHE_PACKS", &EngineOptions::cachePacks, PathOption::Kind::kPacks},
+    {"cache_keys", "NSA_CACHE_KEYS", &EngineOptions::cacheKeys, PathOption::Kind::kFiles},
+    {"compiler_path", "NSA_COMPILER", &EngineOptions::compilerPath, PathOption::Kind::kLibrary},
+    {"nvrtc_path", "NSA_NVRTC", &EngineOptions::nvrtcPath, PathOption::Kind::kLibrary},
+    {"template_dir", "NSA_TEMPLATE_DIR", &EngineOptions::templateDir, PathOption::Kind::kFolder},
+    {"dump_dir", "NSA_DUMP_DIR", &EngineOptions::dumpDir, PathOption::Kind::kNewFolder},
+    {"pin_path", "NSA_PIN", &EngineOptions::pinPath, PathOption::Kind::kOpened},
+    {"record_path", "NSA_RECORD", &EngineOptions::recordPath, PathOption::Kind::kOpened}};
+
+class Resolver {
+public:
+  explicit Resolver(const EngineOptions::Environment &environment) : environment(environment) {}
+
+  // An empty variable counts as not set, as shells make it hard to tell.
+  std::string_view lookup(const char *variable) const {
+    const char *value = environment(variable);
+    return value ? std::string_view(value) : std::string_view();
+  }
+
+  void text(std::string &option, const char *variable) const {
+    if (option.empty())
+      option = lookup(variable);
+  }
+
+  Status threads(int &option, const char *field, const char *variable) const {
+    if (option < 0 || option > kMostThreads)
+      return Status::invalid(field, std::to_string(option), "must be 0 (all cores) to 4096");
+    std::string_view value = lookup(variable);
+    if (option != 0 || value.empty())
+      return Status::ok();
+    auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), option);
+    if (error != std::errc() || end != value.data() + value.size() || option < 0 || option > kMostThreads)
+      return Status::invalid(variable, std::string(value), "must be an integer from 0 (all cores) to 4096");
+    return Status::ok();
+  }
+
+  Status bytes(int64_t &option, const char *field, const char *variable) const {
+    if (option < 0)
+      return Status::invalid(field, std::to_string(option), "must be a number of bytes, or 0 for no limit");
+    std::string_view value = lookup(variable);
+    if (option != 0 || value.empty())
+      return Status::ok();
+    auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), option);
+    if (error != std::errc() || end != value.data() + value.size() || option < 0)
+      return Status::invalid(variable, std::string(value), "must be a number of bytes, or 0 for no limit");
+    return Status::ok();
+  }
+
+  Status flag(bool &option, const char *variable) const {
+    std::string_view value = lookup(variable);
+    if (value != "" && value != "0" && value != "1")
+      return Status::invalid(variable, std::string(value), "must be 0 or 1");
+    option = option || value == "1";
+    return Status::ok();
+  }
+
+  Status seconds(double &option, const char *field, const char *variable) const {
+    if (!std::isfinite(option) || option < 0)
+      return Status::invalid(field, std::to_string(option), "must be finite and positive, or 0 for the default");
+    std::string value(lookup(variable));
+    if (option != 0 || value.empty())
+      return Status::ok();
+    char *end = nullptr;
+    option = std::strtod(value.c_str(), &end);
+    if (*end != '\0' || !std::isfinite(option) || option <= 0)
+      return Status::invalid(variable, value, "must be a positive number of seconds");
+    return Status::ok();
+  }
+
+  Status gates(std::string &branch, int &uniform) const {
+    const char *field = branch.empty() ? "NSA_FORCE_BRANCH" : "force_branch";
+    text(branch, "NSA_FORCE_BRANCH");
+    if (!branch.empty() && branch != "cmp" && branch != "sel" && branch != "win")
+      return Status::invalid(field, "'" + branch + "'", "must be cmp, sel or win");
+    if (uniform != 0 && uniform != 1)
+      return Status::invalid("uniform_gate", std::to_string(uniform), "must be 0 or 1");
+    if (const std::string_view value = lookup("NSA_UNIFORM_GATE"); uniform == 0 && !value.empty()) {
+      if (value != "0" && value != "1")
+        return Status::invalid("NSA_UNIFORM_GATE", std::string(value), "must be 0 or 1");
+      uniform = value == "1";
+    }
+    if (uniform == 1 && !branch.empty())
+      return Status::invalid("uniform_gate", "1", "excludes force_branch = " + branch,
+                             "set one of the two (NSA_UNIFORM_GATE, NSA_FORCE_BRANCH)");
+    return Status::ok();
+  }
+
+  Status splits(int &option) const {
+    constexpr const char *kRule = "must be 1 to 16, or 0 for what was measured, else the rule";
+    if (option < 0 || option > KeySplits::kMost)
+      return Status::invalid("decode_splits", std::to_string(option), kRule);
+    const std::string_view value = lookup("NSA_DECODE_SPLITS");
+    if (option != 0 || value.empty())
+      return Status::ok();
+    auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), option);
+    if (error != std::errc() || end != value.data() + value.size() || option < 0 || option > KeySplits::kMost)
+      return Status::invalid("NSA_DECODE_SPLITS", std::string(value), kRule);
+    return Status::ok();
+  }
+
+  Status logLimit(int &option) const {
+    if (option < -1)
+      return Status::invalid("log_limit", std::to_string(option), "must be -1 (no limit), 0 (the default) or more");
+    const std::string_view value = lookup("NSA_LOG_LIMIT");
+    if (option != 0 || value.empty())
+      return Status::ok();
+    auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), option);
+    if (error != std::errc() || end != value.data() + value.size() || option < -1 || option == 0)
+      return Status::invalid("NSA_LOG_LIMIT", std::string(value), "must be -1 (no limit) or at least 1");
+    return Status::ok();
+  }
+
+private:
+  const EngineOptions::Environment &environment;
+};
+
+// The place of the database where neither option nor variable names one. ":memory:": kernels are kept in no file.
+std::string defaultCachePath(const Resolver &resolver) {
+  // The XDG base directory specification: relative paths are to be ignored.
+  if (std::string_view directory = resolver.lookup("XDG_CACHE_HOME"); directory.starts_with('/'))
+    return std::string(directory) + "/nsa/kernels.db";
+  if (std::string_view home = resolver.lookup("HOME"); !home.empty())
+    return std::string(home) + "/.cache/nsa/kernels.db";
+  return ":memory:";
+}
+
+std::string absolutePath(const std::string &path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute.string(); // the folder that the process stands in is gone
+}
+
+Result<std::string> absoluteList(const char *source, const std::string &list) {
+  Result<std::vector<std::string>> paths = splitPaths(source, list);
+  if (!paths)
+    return paths.status();
+  std::string result;
+  for (const std::string &path : *paths) {
+    const std::string absolute = absolutePath(path);
+    // A list cannot hold a folder with ':' in its name.
+    result += (result.empty() ? "" : ":") + (absolute.find(':') == std::string::npos ? absolute : path);
+  }
+  return result;
+}
+
+Result<std::string> absoluteValue(const PathOption &option, const char *source, const std::string &value) {
+  const bool isLibraryName = option.kind == PathOption::Kind::kLibrary && value.find('/') == std::string::npos;
+  const bool isNone = option.kind == PathOption::Kind::kPacks && value == kNone;
+  const bool isMemory = option.kind == PathOption::Kind::kDatabase && value == ":memory:";
+  if (value.empty() || isLibraryName || isNone || isMemory)
+    return value;
+  if (option.kind == PathOption::Kind::kFiles || option.kind == PathOption::Kind::kPacks)
+    return absoluteList(source, value);
+  return absolutePath(value);
+}
+
+void logToStderr(LogLevel level, std::string_view tag, std::string_view message) {
+  fprintf(stderr, "nsa %s [%.*s] %.*s\n", std::string(logLevelName(level)).c_str(), static_cast<int>(tag.size()),
+          tag.data(), static_cast<int>(message.size()), message.data());
+}
+
+} // namespace
+
+std::string_view missPolicyName(MissPolicy policy) { return kPolicyNames[static_cast<int>(policy)]; }
+
+Result<MissPolicy> parseMissPolicy(std::string_view field, std::string_view name) {
+  for (size_t i = 0; i < std::size(kPolicyNames); ++i)
+    if (name == kPolicyNames[i])
+      return static_cast<MissPolicy>(i);
+  return Status::invalid(std::string(field), "'" + std::string(name) + "'",
+                         "must be default, fail, tune or background");
+}
+
+std::span<const PathOption> pathOptions() { return kPathOptions; }
+
+std::string EngineOptions::sourceOf(std::string EngineOptions::*path) const {
+  for (size_t i = 0; i < pathSources.size(); ++i)
+    if (kPathOptions[i].member == path && pathSources[i])
+      return pathSources[i];
+  return "";
+}
+
+Status EngineOptions::resolvePaths(const Environment &environment) {
+  const Resolver resolver(environment);
+  pathSources.clear();
+  for (const PathOption &option : kPathOptions) {
+    std::string &path = this->*option.member;
+    const char *source = path.empty() ? option.variable : option.field;
+    resolver.text(path, option.variable);
+    if (option.kind == PathOption::Kind::kOpened && path == kNone)
+      path.clear();
+    if (option.kind == PathOption::Kind::kDatabase && source == option.variable && !path.empty())
+      path += "/kernels.db";
+    pathSources.push_back(path.empty() ? nullptr : source);
+    Result<std::string> absolute = absoluteValue(option, source, path);
+    if (!absolute)
+      return absolute.status();
+    path = std::move(*absolute);
+  }
+  if (cachePath.empty())
+    cachePath = defaultCachePath(resolver);
+  return Status::ok();
+}
+
+EngineOptions::Environment EngineOptions::processEnvironment() {
+  // The variables name libraries and kernels, which are code. A user who starts a setuid program must not decide what
+  // it runs.
+  return [](const char *name) -> const char * { return secure_getenv(name); };
+}
+
+Status EngineOptions::resolve(const Environment &environment) {
+  Resolver resolver(environment);
+  resolver.text(device, "NSA_DEVICE");
+  NSA_RETURN_IF_ERROR(resolvePaths(environment));
+  NSA_RETURN_IF_ERROR(resolver.flag(requireSignature, "NSA_REQUIRE_SIGNATURE"));
+  NSA_RETURN_IF_ERROR(resolver.bytes(cacheMaxBytes, "cache_max_bytes", "NSA_CACHE_MAX_BYTES"));
+  resolver.text(profilerPath, "NVTX_INJECTION64_PATH");
+  resolver.text(forceVariant, "NSA_FORCE_VARIANT");
+  resolver.text(cpuFeatures, "NSA_CPU_FEATURES");
+
+  if (!missPolicy) {
+    missPolicy = MissPolicy::kDefault;
+    if (std::string_view name = resolver.lookup("NSA_MISS"); !name.empty()) {
+      Result<MissPolicy> parsed = parseMissPolicy("NSA_MISS", name);
+      if (!parsed)
+        return parsed.status();
+      missPolicy = *parsed;
+    }
+  }
+  if (!pinPath.empty() && (missPolicy == MissPolicy::kTune || missPolicy == MissPolicy::kBackground))
+    return Status::invalid("miss_policy", std::string(missPolicyName(*missPolicy)),
+                           "must be fail or default where pin_path pins the choices",
+                           "tune with an engine that has no pin_path (NSA_PIN)");
+  if (!fallbacks) {
+    fallbacks.emplace();
+    if (std::string_view steps = resolver.lookup("NSA_FALLBACKS"); !steps.empty()) {
+      Result<FallbackSteps> parsed = FallbackSteps::parse("NSA_FALLBACKS", steps);
+      if (!parsed)
+        return parsed.status();
+      fallbacks = *parsed;
+    }
+  }
+  NSA_RETURN_IF_ERROR(resolver.seconds(tuneBudgetSeconds, "tune_budget_seconds", "NSA_TUNE_BUDGET"));
+  NSA_RETURN_IF_ERROR(resolver.flag(tuneExhaustive, "NSA_TUNE_EXHAUSTIVE"));
+  NSA_RETURN_IF_ERROR(resolver.flag(ignoreThresholds, "NSA_IGNORE_THRESHOLDS"));
+  NSA_RETURN_IF_ERROR(resolver.splits(decodeSplits));
+  if (tuneBudgetSeconds == 0)
+    tuneBudgetSeconds = tuneExhaustive ? kExhaustiveBudgetSeconds : kTuneBudgetSeconds;
+  NSA_RETURN_IF_ERROR(resolver.threads(cpuThreads, "cpu_threads", "NSA_CPU_THREADS"));
+  NSA_RETURN_IF_ERROR(resolver.threads(compileThreads, "compile_threads", "NSA_COMPILE_THREADS"));
+  if (compileThreads == 0)
+    compileThreads = std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
+
+  NSA_RETURN_IF_ERROR(resolver.gates(forceBranch, uniformGate));
+  NSA_RETURN_IF_ERROR(resolver.logLimit(logLimit));
+  if (logLimit == 0)
+    logLimit = kLogLimit;
+
+  // A callback's level is the caller's business; the variable governs stderr.
+  if (!log) {
+    log = logToStderr;
+    LogLevel level = LogLevel::kWarning;
+    if (std::string_view name = resolver.lookup("NSA_LOG"); !name.empty() && !parseLogLevel(name, level))
+      return Status::invalid("NSA_LOG", std::string(name), "must be debug, info, warning, error or off");
+    if (!logLevel)
+      logLevel = level;
+  }
+  if (!logLevel)
+    logLevel = LogLevel::kWarning;
+  return Status::ok();
+}
+
+} // namespace nsa

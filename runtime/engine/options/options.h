@@ -1,0 +1,97 @@
+// The options of an engine. Only EngineOptions reads the environment, once for each engine that opens.
+// Thread-safety: values.
+#pragma once
+
+#include "runtime/base/log.h"
+#include "runtime/base/problem.h"
+#include "runtime/base/status.h"
+#include "runtime/engine/choices/fallback_ladder.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nsa {
+
+// The numbers of MissPolicy are part of the C ABI (nsa_miss_policy in nsa/nsa.h).
+enum class MissPolicy : int { kDefault = 0, kFail = 1, kTune = 2, kBackground = 3 };
+std::string_view missPolicyName(MissPolicy policy); // "default", "fail", "tune", "background"
+Result<MissPolicy> parseMissPolicy(std::string_view field, std::string_view name);
+
+// A field of EngineOptions that is empty, zero or unset gets the value of its environment variable, or else its
+// built-in default.
+struct EngineOptions {
+  std::string device; // "cpu", "cuda:N"; stays empty when neither caller nor environment chose
+  std::string cachePath;
+  std::string cachePacks; // files separated by ':'; "none": no pack, not even an installed one
+  std::string cacheKeys;  // files separated by ':'
+  bool requireSignature = false;
+  int64_t cacheMaxBytes = 0; // 0: no limit
+  std::optional<MissPolicy> missPolicy;
+  double tuneBudgetSeconds = 0;
+  bool tuneExhaustive = false;            // every candidate is compiled and measured to the end
+  bool ignoreThresholds = false;          // measured thresholds decide nothing
+  int decodeSplits = 0;                   // for Spec::keySplits; 0: as measured, else as the rule says
+  std::optional<FallbackSteps> fallbacks; // what may serve a problem that has no kernel of its own
+  std::string pinPath;                    // the only file from which choices come; "none": no pin
+  std::string recordPath;                 // the file that receives every plan; "none": no file
+  std::string compilerPath;               // stays empty where the library beside libnsa.so is meant
+  std::string nvrtcPath;
+  std::string templateDir;
+  std::string forceVariant;
+  std::string dumpDir;
+  std::string profilerPath; // from the environment alone, because the profiler sets it
+  std::string forceBranch;  // "cmp", "sel", "win": the gate of this branch is 1, those of the others are 0
+  int uniformGate = 0;      // 1: all gates are equal
+  int cpuThreads = 0;
+  int compileThreads = 0;
+  std::string cpuFeatures;
+  Logger::Sink log; // unset: lines on stderr
+  std::optional<LogLevel> logLevel;
+  int logLimit = 0; // warnings of one tag in a minute; -1: no limit
+  // A callback of the host. The tuning thread calls `tuned` with the spec and the maxima of a plan when a new plan with
+  // the same spec and maxima would have a better kernel.
+  std::function<void(const Spec &spec, const Maxima &maxima)> tuned;
+
+  using Environment = std::function<const char *(const char *name)>; // nullptr: not set
+  // Fills the fields that are unset and checks all fields. The error of a bad field names the option, or the variable
+  // that its value came from. All paths become absolute, because the host may change its working directory before the
+  // child of a fork opens the files again.
+  Status resolve(const Environment &environment);
+  // Returns the option or the variable that a resolved path came from, or "" for a path that neither an option nor a
+  // variable has given.
+  std::string sourceOf(std::string EngineOptions::*path) const;
+  static Environment processEnvironment();
+
+private:
+  Status resolvePaths(const Environment &environment);
+  std::vector<const char *> pathSources; // in the order of pathOptions(); null: neither option nor variable
+};
+
+// The value "none" of the option cache_packs, pin_path or record_path means that the engine uses no such file, even if
+// the option's environment variable names a file.
+inline constexpr std::string_view kNone = "none";
+
+// An option that names paths, and what the engine does with these paths (option_paths.h).
+struct PathOption {
+  enum class Kind {
+    kFiles,     // files that are read, separated by ':'
+    kPacks,     // files that are read, or kNone
+    kLibrary,   // a library that is opened; the loader finds a name without '/'
+    kFolder,    // a folder that is read
+    kNewFolder, // a folder that is written, and made when it is missing
+    kDatabase,  // a file that is read and written, and made when it is missing. The variable names its folder
+    kOpened,    // a file that is opened, and so checked, when the engine opens; or kNone
+  };
+  const char *field, *variable;
+  std::string EngineOptions::*member;
+  Kind kind;
+};
+// Returns all options that name paths.
+std::span<const PathOption> pathOptions();
+
+} // namespace nsa

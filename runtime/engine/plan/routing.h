@@ -1,0 +1,32 @@
+// Applies measured thresholds to an operator before the operator's kernels are looked up. A threshold is the stored
+// result of a measurement that compared two ways to compute the same result (routes.h). The thresholds decide which of
+// the allowed shortcuts (pipeline.h, Route) are taken, and how many programs share the keys of one query in decode.
+// Thread-safety: values and pure functions.
+#pragma once
+
+#include "cache/rows.h"
+#include "runtime/engine/graph/pipeline.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nsa {
+
+struct Routing {
+  Spec spec; // `keySplits` is set
+  Maxima maxima;
+  uint8_t routes = 0;                // the shortcuts that are taken
+  std::optional<StoredRoute> dense;  // the measured threshold for dense attention in the place of selection
+  std::optional<StoredRoute> splits; // the measured number of programs that share keys
+
+  std::vector<Step> steps() const { return stepsOf(spec, maxima, routes); }
+  // Returns whether a measured threshold may have changed which kernels (steps) the operator launches.
+  bool isByThreshold() const { return routes != routesOf(spec, maxima) || spec.keySplits != 0; }
+};
+
+using FindRoute = std::function<std::optional<StoredRoute>(const std::string &family, const std::string &name)>;
+Routing routingOf(const Spec &spec, const Maxima &maxima, const FindRoute &find);
+
+} // namespace nsa

@@ -1,0 +1,269 @@
+#include "runtime/engine/report/describe.h"
+
+#include "runtime/engine/report/timed_shape.h"
+
+#include <nlohmann/json.hpp>
+
+namespace nsa {
+
+namespace {
+
+// Keeps the order in which fields are written: a person reads these texts too.
+using Json = nlohmann::ordered_json;
+
+// Texts may come from a driver or a file system and hold anything; JSON is UTF-8.
+std::string dump(const Json &json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
+
+Json timesJson(const PlanTimes &times) {
+  return {{"lookup", times.lookupMs},
+          {"render", times.renderMs},
+          {"compile", times.compileMs},
+          {"tune", times.tuneMs},
+          {"load", times.loadMs}};
+}
+
+Json phasesJson(const TunePhases &phases) {
+  return {{"prepare", phases.prepare},
+          {"compile", phases.compile},
+          {"check", phases.check},
+          {"measure", phases.measure},
+          {"restart", phases.restart}};
+}
+
+Json evidenceJson(const Measurement &entry) {
+  return {{"template", entry.templateName},
+          {"config", entry.config},
+          {"outcome", entry.outcome},
+          {"milliseconds", entry.milliseconds},
+          {"ratio_to_default", entry.ratioToIncumbent},
+          {"detail", entry.detail}};
+}
+
+} // namespace
+
+std::string describePlan(const PlanDescription &plan) {
+  const GridSizes sizes = GridSizes::ofMaxima(plan.spec, plan.maxima);
+  Json launches = Json::array(), fallbacks = Json::array();
+  PlanTimes times;
+  bool tuned = true;
+  std::string problem;
+  for (const PlanCore::Part &part : plan.core.parts) {
+    const KernelCore &core = *part.kernel;
+    const Manifest &manifest = core.kernel->manifest();
+    const PlanSource source = plan.source == PlanSource::kMemory ? plan.source : core.source;
+    int32_t grid[3] = {};
+    bool evaluated = core.kernel->grid(sizes, grid).isOk();
+    assert(evaluated && "checked when the plan was made");
+    (void)evaluated;
+    launches.push_back({{"operator", manifest.op},
+                        {"template", manifest.templateName},
+                        {"config", formatValues(manifest.config)},
+                        {"content", core.kernel->content()},
+                        {"target", manifest.target},
+                        {"source", planSourceName(source)},
+                        {"tuned", core.tuned},
+                        {"step", fallbackStepName(core.step)},
+                        {"served_by", core.servedBy},
+                        {"grid", grid},
+                        {"grid_formula", {manifest.grid[0].text(), manifest.grid[1].text(), manifest.grid[2].text()}},
+                        {"threads", manifest.threads},
+                        {"shared_bytes", manifest.sharedBytes},
+                        {"scratch_bytes", manifest.scratchBytes},
+                        {"evidence", core.kernel->evidence()}});
+    for (const std::string &fallback : core.fallbacks)
+      fallbacks.push_back(fallback);
+    times.lookupMs += core.times.lookupMs;
+    times.renderMs += core.times.renderMs;
+    times.compileMs += core.times.compileMs;
+    times.tuneMs += core.times.tuneMs;
+    times.loadMs += core.times.loadMs;
+    tuned = tuned && (core.tuned || !isTuned(part.step.spec.op));
+    problem += (problem.empty() ? "" : "; ") + core.problemKey;
+  }
+  return dump({{"operator", operatorName(plan.spec.op)},
+               {"problem", problem},
+               {"device", plan.deviceKey},
+               {"source", planSourceName(plan.source)},
+               {"tuned", tuned},
+               {"fallbacks", std::move(fallbacks)},
+               {"workspace_bytes", plan.workspaceBytes},
+               {"milliseconds", timesJson(plan.source == PlanSource::kMemory ? PlanTimes() : times)},
+               {"launches", std::move(launches)}});
+}
+
+std::string joinTexts(const std::vector<std::string> &texts) {
+  if (texts.size() == 1)
+    return texts.front();
+  Json kernels = Json::array();
+  for (const std::string &text : texts)
+    kernels.push_back(Json::parse(text));
+  return dump({{"kernels", std::move(kernels)}});
+}
+
+std::string describeTuning(const TuningDescription &tuning) {
+  Json candidates = Json::array();
+  size_t compiled = 0, measured = 0, rejected = 0;
+  for (const CandidateReport &entry : tuning.report.candidates) {
+    compiled += entry.outcome == CandidateOutcome::kMeasured || entry.outcome == CandidateOutcome::kWinner ||
+                entry.outcome == CandidateOutcome::kRejected;
+    measured += entry.rounds > 0 && entry.outcome != CandidateOutcome::kRejected;
+    rejected += entry.outcome == CandidateOutcome::kRejected;
+    candidates.push_back({{"template", entry.candidate.templateName},
+                          {"config", entry.candidate.config},
+                          {"outcome", candidateOutcomeName(entry.outcome)},
+                          {"milliseconds", entry.medianMs},
+                          {"ratio_to_default", entry.ratioToIncumbent},
+                          {"rounds", entry.rounds},
+                          {"detail", entry.detail}});
+  }
+  const CandidateReport &winner = tuning.report.candidates[tuning.report.winner];
+  return dump({{"problem", tuning.problem},
+               {"device", tuning.device},
+               {"tuned_elsewhere", false},
+               {"shape", tuning.shape},
+               {"cut", tuning.cut},
+               {"seed", tuning.seed},
+               {"milliseconds", tuning.milliseconds},
+               {"seconds_in", phasesJson(tuning.report.phases)},
+               {"tuned", tuning.report.wasMeasured()},
+               {"winner",
+                {{"template", winner.candidate.templateName},
+                 {"config", winner.candidate.config},
+                 {"milliseconds", winner.medianMs},
+                 {"ratio_to_default", winner.ratioToIncumbent}}},
+               {"tie", tuning.report.tie},
+               {"noise", tuning.report.noise},
+               {"exhaustive", tuning.exhaustive},
+               {"budget_exhausted", tuning.report.budgetExhausted},
+               {"store_trouble", tuning.storeTrouble},
+               {"compiled", compiled},
+               {"measured", measured},
+               {"rejected", rejected},
+               {"candidates", std::move(candidates)}});
+}
+
+std::string describeTuningElsewhere(const StoredChoice &choice, double milliseconds) {
+  Json candidates = Json::array(), winner;
+  size_t measured = 0, rejected = 0;
+  bool tie = false;
+  for (const Measurement &entry : choice.evidence) {
+    Json json = evidenceJson(entry);
+    tie |= entry.detail == kTied;
+    const bool won = entry.outcome == candidateOutcomeName(CandidateOutcome::kWinner);
+    measured += won || entry.outcome == candidateOutcomeName(CandidateOutcome::kMeasured);
+    rejected += entry.outcome == candidateOutcomeName(CandidateOutcome::kRejected);
+    if (won)
+      winner = {{"template", json["template"]},
+                {"config", json["config"]},
+                {"milliseconds", json["milliseconds"]},
+                {"ratio_to_default", json["ratio_to_default"]}};
+    candidates.push_back(std::move(json));
+  }
+  return dump({{"problem", choice.problem},
+               {"device", choice.device},
+               {"tuned_elsewhere", true},
+               {"cut", cutTextOf(choice.provenance)},
+               {"milliseconds", milliseconds},
+               {"tuned", true},
+               {"winner", std::move(winner)},
+               {"tie", tie},
+               {"store_trouble", ""},
+               {"compiled", measured + rejected},
+               {"measured", measured},
+               {"rejected", rejected},
+               {"candidates", std::move(candidates)}});
+}
+
+std::string describeExplain(const ExplainDescription &explain) {
+  Json json = {{"part", explain.route.part}, {"problem", explain.problem}, {"device", explain.device}};
+  if (explain.inMemory)
+    json["would"] = "run what is in memory";
+  else if (explain.choice && explain.choiceTrouble.empty())
+    json["would"] = "run what the " + std::string(planSourceName(explain.choiceSource)) + " holds";
+  else if (explain.servedBy)
+    json["would"] = "serve what is stored for another problem";
+  else if (explain.isRemade)
+    json["would"] = "compile the stored configuration again";
+  else if (!explain.isChosen && explain.candidates.empty() && explain.policy != MissPolicy::kFail)
+    json["would"] = "fail: " + explain.candidatesTrouble;
+  else if (!explain.isChosen)
+    json["would"] = "fail with a cache miss";
+  else
+    json["would"] =
+        explain.policy == MissPolicy::kTune ? "compile and measure candidates" : "compile the first candidate";
+  json["fails"] = explain.fails();
+  json["in_memory"] = explain.inMemory;
+  json["miss_policy"] = missPolicyName(explain.policy);
+  json["fallbacks"] = explain.fallbacks;
+  json["tunes_in_background"] = explain.policy == MissPolicy::kBackground && explain.isChosen && !explain.tuned;
+  if (explain.isChosen) {
+    json["step"] = fallbackStepName(explain.step);
+    json["variant"] = explain.templateName;
+    json["config"] = explain.config;
+    json["tuned"] = explain.tuned;
+    json["why"] = explain.why;
+  }
+  if (explain.servedBy)
+    json["served_by"] = {{"problem", explain.servedBy->problem}, {"device", explain.servedBy->device},
+                         {"content", explain.servedBy->content}, {"tuned_there", explain.servedBy->tuned},
+                         {"layer", explain.servedBy->layer},     {"distance", explain.distance}};
+  if (!explain.route.name.empty())
+    json["route"] = {
+        {"name", explain.route.name},
+        {"source", explain.route.source},
+        {"threshold_seqlen_k", explain.route.threshold == StoredRoute::kNever ? Json() : Json(explain.route.threshold)},
+        {"why", explain.route.why}};
+
+  if (!explain.route.splitsSource.empty())
+    json["splits"] = {{"cmp", explain.route.splits[0]},
+                      {"sel", explain.route.splits[1]},
+                      {"win", explain.route.splits[2]},
+                      {"source", explain.route.splitsSource}};
+  if (explain.measured)
+    json["threshold"] = {{"name", explain.measured->name},
+                         {"from", explain.measured->threshold},
+                         {"never", explain.measured->threshold == StoredRoute::kNever},
+                         {"template", explain.measuredTemplate}};
+
+  Json database = {{"found", explain.choice.has_value()}, {"place", explain.choicePlace}};
+  if (explain.choice) {
+    database["source"] = planSourceName(explain.choiceSource);
+    database["content"] = explain.choice->content;
+    database["template"] = explain.choiceTemplate;
+    database["config"] = explain.choiceConfig;
+    database["tuned"] = explain.choice->tuned;
+    database["provenance"] = explain.choice->provenance;
+    database["cut"] = cutTextOf(explain.choice->provenance);
+    database["trouble"] = explain.choiceTrouble;
+    database["evidence"] = Json::array();
+    for (const Measurement &entry : explain.choice->evidence)
+      database["evidence"].push_back(evidenceJson(entry));
+  }
+  json["database"] = std::move(database);
+  json["candidates_trouble"] = explain.candidatesTrouble;
+  json["candidates"] = Json::array();
+  for (const Candidate &candidate : explain.candidates)
+    json["candidates"].push_back({{"template", candidate.templateName},
+                                  {"config", candidate.config},
+                                  {"predicted_cost", candidate.predictedCost}});
+  return dump(json);
+}
+
+std::string describeEngine(const EngineDescription &engine) {
+  Json device = {{"kind", engine.gpu ? "gpu" : "cpu"}, {"key", engine.deviceKey}, {"choice_key", engine.choiceKey}};
+  for (const auto &[name, value] : engine.facts)
+    device[name] = value;
+  Json json = {{"device", std::move(device)},
+               {"gpu_trouble", engine.gpuTrouble},
+               {"cache", {{"path", engine.cachePath}, {"trouble", engine.cacheTrouble}}},
+               {"compiler", {{"path", engine.compilerPath}, {"trouble", engine.compilerTrouble}}},
+               {"miss_policy", missPolicyName(engine.policy)},
+               {"fallbacks", engine.fallbacks}};
+  if (!engine.gateOverride.empty())
+    json["gate_override"] = engine.gateOverride;
+  if (!engine.pinPath.empty())
+    json["pin"] = {{"path", engine.pinPath}, {"choices", engine.pinChoices}, {"digest", engine.pinDigest}};
+  return dump(json);
+}
+
+} // namespace nsa

@@ -1,0 +1,104 @@
+// Makes the JSON texts that the C ABI returns. The names of the JSON fields are part of the API: tools and tests read
+// them.
+// Thread-safety: pure functions.
+#pragma once
+
+#include "autotune/tuner.h"
+#include "cache/kernel_store.h"
+#include "runtime/engine/choices/kernel_cache.h"
+#include "runtime/engine/graph/plan_core.h"
+#include "runtime/engine/options/options.h"
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nsa {
+
+struct PlanDescription {
+  const PlanCore &core;
+  const Spec &spec;
+  const Maxima &maxima;
+  PlanSource source;
+  std::string deviceKey;
+  size_t workspaceBytes;
+};
+std::string describePlan(const PlanDescription &plan);
+
+struct TuningDescription {
+  std::string problem, device, shape;
+  std::string cut; // how much of the call was timed (cutText)
+  uint64_t seed = 0;
+  double milliseconds = 0;
+  TuneReport report;
+  bool exhaustive = false;
+  std::string storeTrouble; // why the winner was not stored; "" when it was
+};
+std::string describeTuning(const TuningDescription &tuning);
+// Describes a result that another caller tuned and stored while this caller waited. The JSON text that
+// describeTuningElsewhere returns lacks the fields that only the caller that tuned can know, such as the seed.
+std::string describeTuningElsewhere(const StoredChoice &choice, double milliseconds);
+
+// Says which kind of kernel computes a part of an operator. For some parts of an operator, the lengths decide between
+// two kinds of kernel, such as dense attention and attention to selected blocks.
+struct RouteDescription {
+  std::string part{};    // roleName
+  std::string name{};    // name of the way; "" where there is only one
+  int64_t threshold = 0; // dense attention is taken up to this many keys of a sequence; StoredRoute::kNever: never
+  std::string source{};  // "exact", or the name of the measured threshold
+  std::string why{};
+  std::array<int64_t, 3> splits{}; // programs that share keys, by branch
+  std::string
+      splitsSource{}; // "": keys are not shared; else "rule", "rule, as measured", "decode_splits", or a route's name
+};
+
+struct ExplainDescription {
+  std::string problem, device;
+  RouteDescription route;
+  std::optional<StoredRoute> measured; // the threshold that guides problems without a choice of their own
+  std::string measuredTemplate;        // the template that the threshold names for this problem
+  bool inMemory = false;
+  // The fields from isChosen to `distance` describe the kernel that a plan would run.
+  bool isChosen = false, isRemade = false;
+  FallbackStep step = FallbackStep::kExact;
+  std::string templateName, config, why;
+  bool tuned = false;
+  std::optional<ChoiceSummary> servedBy; // the choice that a stored fallback takes
+  double distance = 0;
+  std::string fallbacks;              // the steps that are allowed
+  std::optional<StoredChoice> choice; // the stored choice
+  PlanSource choiceSource = PlanSource::kDatabase;
+  std::string choicePlace;   // the file of the choice; without a choice, where it was looked for
+  std::string choiceTrouble; // why that choice cannot serve; "" when it can
+  std::string choiceTemplate, choiceConfig;
+  MissPolicy policy = MissPolicy::kDefault;
+  std::vector<Candidate> candidates; // the candidates that a miss would choose from
+  std::string candidatesTrouble;
+
+  // Returns whether the plan cannot be made because no kernel can be used for this step.
+  bool fails() const { return !inMemory && !isChosen; }
+};
+std::string describeExplain(const ExplainDescription &explain);
+
+struct EngineDescription {
+  bool gpu = false;
+  std::string deviceKey, choiceKey; // choiceKey names the device as choices do: with a folder of templates it names the
+                                    // folder's content too
+  std::vector<std::pair<std::string, std::string>> facts;
+  std::string gpuTrouble; // why the default device is not a GPU; "" when it is one, or when no GPU was tried
+  std::string cachePath, cacheTrouble;
+  std::string pinPath, pinDigest; // "" where nothing is pinned
+  size_t pinChoices = 0;
+  std::string gateOverride; // "" when the caller's gates count
+  std::string fallbacks;
+  std::string compilerPath, compilerTrouble;
+  MissPolicy policy = MissPolicy::kDefault;
+};
+// Joins the JSON texts of an operator's kernels, in the order of their launches, as the array `kernels`. joinTexts
+// returns a single JSON text unchanged.
+std::string joinTexts(const std::vector<std::string> &texts);
+
+std::string describeEngine(const EngineDescription &engine);
+
+} // namespace nsa

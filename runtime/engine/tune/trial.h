@@ -1,0 +1,79 @@
+// Runs a candidate kernel of a tuning: once on sequences of different random lengths to compare its results, and then
+// on a call as large as the problem to measure its time.
+// Ownership: a Trial owns the tensors of its calls and borrows the device.
+// Thread-safety: one thread at a time.
+#pragma once
+
+#include "runtime/base/device_status.h"
+#include "runtime/device/loaded_kernel.h"
+#include "runtime/engine/tune/tuning_inputs.h"
+#include "runtime/engine/tune/tuning_result.h"
+
+#include <memory>
+#include <string>
+
+namespace nsa {
+
+// Launches single kernels without a plan. A TrialLaunches owns the scratch memory of the kernels, which it enlarges
+// when a kernel needs more, and the status word in which kernels report bad sequence lengths.
+class TrialLaunches {
+public:
+  static Result<TrialLaunches> make(Device &device);
+  TrialLaunches(TrialLaunches &&other) noexcept;
+  TrialLaunches &operator=(TrialLaunches &&) = delete;
+  ~TrialLaunches();
+
+  // Launches a kernel. On the CPU `launch` itself returns the error of bad sequence lengths. On a GPU the next call of
+  // `run` or runAll returns this error.
+  Status launch(const LoadedKernel &kernel, const KernelCall &call, void *stream);
+  // Launches a kernel on the device's own stream, and waits until the kernel has ended.
+  Status run(const LoadedKernel &kernel, const KernelCall &call);
+  // Runs several kernels: calls launch(status word, stream), which launches the kernels, and waits for them. Returns an
+  // error if a kernel reported bad sequence lengths.
+  template <typename Launch> Status runAll(Launch launch) {
+    int32_t word[kDeviceStatusWords] = {};
+    NSA_RETURN_IF_ERROR(launch(device->isGpu() ? statusWord : word, device->ownStream()));
+    return device->isGpu() ? settle() : deviceStatus(word[0], word[1]);
+  }
+
+private:
+  explicit TrialLaunches(Device &device) : device(&device) {}
+  Status settle();
+
+  Device *device;
+  int32_t *statusWord = nullptr;
+  DeviceBuffer scratch;
+  size_t scratchBytes = 0;
+};
+
+class Trial {
+public:
+  virtual ~Trial() = default;
+  // Runs the kernel once on sequences of random lengths and returns its outputs. `check` fills the outputs with NaN
+  // before the run.
+  virtual Result<TuningResult> check(const LoadedKernel &kernel) = 0;
+  // Launches the kernel once, with the tensors of the call whose time is measured. On a GPU launchTimed does not wait
+  // until the kernel has ended.
+  virtual Status launchTimed(const LoadedKernel &kernel, void *stream) = 0;
+  // Returns the batch size and the lengths of the call whose time is measured.
+  virtual const TimedShape &timedShape() const = 0;
+};
+
+// Runs candidate kernels for an operator that consists of a single kernel.
+class KernelTrial final : public Trial {
+public:
+  static Result<std::unique_ptr<Trial>> make(Device &device, const Spec &spec, const Maxima &maxima, uint64_t seed,
+                                             double mostBytes);
+
+  Result<TuningResult> check(const LoadedKernel &kernel) override;
+  Status launchTimed(const LoadedKernel &kernel, void *stream) override;
+  const TimedShape &timedShape() const override { return inputs.timedShape(); }
+
+private:
+  KernelTrial(TuningInputs inputs, TrialLaunches launches) : inputs(std::move(inputs)), launches(std::move(launches)) {}
+
+  TuningInputs inputs;
+  TrialLaunches launches;
+};
+
+} // namespace nsa

@@ -1,0 +1,209 @@
+#include "runtime/engine/tune/tuning_session.h"
+
+#include "runtime/engine/tune/pruned_candidates.h"
+#include "runtime/engine/tune/result_gate.h"
+#include "runtime/engine/tune/trial_memory.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <limits>
+#include <random>
+
+namespace nsa {
+
+namespace {
+
+// A reference must come soon: the cheapest configurations fit where any does.
+constexpr size_t kDefinitionAttempts = 3;
+
+uint64_t drawSeed() {
+  std::random_device device;
+  return uint64_t{device()} << 32 | device();
+}
+
+double monotonicSeconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+} // namespace
+
+TuningSession::TuningSession(const Environment &environment, const Spec &spec, const Maxima &maxima,
+                             CompileRequest request, std::vector<Candidate> candidates)
+    : environment(environment), spec(spec), maxima(maxima), request(std::move(request)),
+      candidates(std::move(candidates)), compiled(this->candidates.size()), kernels(this->candidates.size()),
+      inputSeed(drawSeed()), trialSeed(inputSeed) {}
+
+Result<std::unique_ptr<Trial>> TuningSession::makeTrial(uint64_t seed, double mostBytes) const {
+  return isTunedInDecode(spec) ? DecodeTrial::make(environment.device, spec, maxima, seed, mostBytes, environment.serve)
+                               : KernelTrial::make(environment.device, spec, maxima, seed, mostBytes);
+}
+
+void TuningSession::restart() {
+  // The old one goes when the new one has its memory, or it would get the same.
+  if (Result<std::unique_ptr<Trial>> made = makeTrial(++trialSeed, trialLimit))
+    trial = std::move(*made);
+  else
+    environment.logger.log(LogLevel::kDebug, "tuner",
+                           "measuring goes on in the same memory: " + made.status().toString());
+}
+
+Result<TuneReport> TuningSession::run() {
+  const double begin = monotonicSeconds();
+  Result<double> bytes = trialBytes(environment.device, environment.stop != nullptr);
+  if (!bytes)
+    return bytes.status();
+  trialLimit = *bytes;
+  Result<std::unique_ptr<Trial>> made =
+      makeTrialThatFits(trialLimit, [this](double most) { return makeTrial(inputSeed, most); });
+  if (!made)
+    return made.status();
+  trial = std::move(*made);
+  const double madeSeconds = monotonicSeconds() - begin;
+  environment.logger.log(LogLevel::kInfo, "tuner",
+                         std::to_string(candidates.size()) + " candidates on " + trial->timedShape().text() +
+                             (cut().empty() ? "" : " (" + cut() + ")") + ", input seed " + std::to_string(inputSeed));
+
+  TuneCallbacks callbacks;
+  // A candidate is loaded where it was compiled.
+  callbacks.beginThread = [this] { environment.device.ignoreCaptures(); };
+  callbacks.compile = [this](size_t index) { return compile(index); };
+  callbacks.check = [this](size_t index) { return check(index); };
+  callbacks.measure = [this](size_t index) { return measure(index); };
+  callbacks.restart = [this] { restart(); };
+  callbacks.now = [this] {
+    return environment.stop && (*environment.stop)() ? std::numeric_limits<double>::infinity() : monotonicSeconds();
+  };
+  callbacks.progress = [this](std::string_view phase, size_t done, size_t total) {
+    if (environment.logger.enabled(LogLevel::kDebug))
+      environment.logger.log(LogLevel::kDebug, "tuner",
+                             std::string(phase) + " " + std::to_string(done) + "/" + std::to_string(total));
+  };
+  TuneOptions options;
+  options.budgetSeconds = environment.options.tuneBudgetSeconds;
+  options.spentSeconds = madeSeconds;
+  options.compileThreads = environment.options.compileThreads;
+  options.exhaustive = environment.options.tuneExhaustive;
+  options.seed = inputSeed;
+  options.resolutionMs = environment.device.timeResolutionMs();
+  options.stateShift = environment.device.stateShift();
+  options.warmUpMs = environment.device.warmUpMs();
+  options.restartSeconds = madeSeconds;
+  Result<TuneReport> result = tune(candidates, callbacks, options);
+  if (!result)
+    return result.status();
+  report = std::move(*result);
+  report.phases.prepare = madeSeconds;
+  for (const CandidateReport &entry : report.candidates) {
+    Counters &counters = environment.counters;
+    if (entry.outcome == CandidateOutcome::kRejected)
+      Counters::raise(counters.kernelsRejected);
+    if (entry.rounds > 0 && entry.outcome != CandidateOutcome::kRejected)
+      Counters::raise(counters.kernelsMeasured);
+  }
+  return report;
+}
+
+Status TuningSession::compile(size_t index) {
+  Result<std::shared_ptr<const LoadedKernel>> kernel = build(candidates[index], compiled[index]);
+  if (!kernel)
+    return kernel.status();
+  kernels[index] = std::move(*kernel);
+  return Status::ok();
+}
+
+Result<std::shared_ptr<const LoadedKernel>> TuningSession::build(const Candidate &candidate,
+                                                                 std::shared_ptr<const CompiledKernel> &kernel) {
+  CompileRequest candidateRequest = request;
+  candidateRequest.templateName = candidate.templateName;
+  Result<std::map<std::string, std::string>> config = parseValues(candidate.config);
+  if (!config)
+    return config.status();
+  candidateRequest.config = std::move(*config);
+  std::shared_ptr<const CompiledKernel> made = environment.memo.find(candidateRequest);
+  if (!made) {
+    Result<CompiledKernel> fresh = environment.compiler.compile(candidateRequest);
+    if (!fresh)
+      return fresh.status();
+    Counters::raise(environment.counters.kernelsCompiled);
+    made = std::make_shared<const CompiledKernel>(std::move(*fresh));
+    environment.memo.keep(candidateRequest, made);
+  }
+  Result<std::shared_ptr<const LoadedKernel>> loaded =
+      LoadedKernel::load(environment.device, made->content, made->manifest, made->binary);
+  if (!loaded)
+    return loaded.status();
+  Counters::raise(environment.counters.kernelsLoaded);
+  int32_t grid[3];
+  NSA_RETURN_IF_ERROR((*loaded)->grid(GridSizes::ofMaxima(spec, maxima), grid));
+  kernel = std::move(made);
+  return loaded;
+}
+
+std::shared_ptr<const LoadedKernel> TuningSession::buildDefinition() {
+  CompileRequest definition = request;
+  definition.templateName = definitionOf(spec.op).definingTemplate;
+  Result<std::vector<Candidate>> listed = environment.compiler.list(definition);
+  for (size_t i = 0; listed && i < std::min(listed->size(), kDefinitionAttempts); ++i) {
+    std::shared_ptr<const CompiledKernel> kernel;
+    if (Result<std::shared_ptr<const LoadedKernel>> loaded = build((*listed)[i], kernel))
+      return *loaded;
+  }
+  return nullptr;
+}
+
+Status TuningSession::prepareReference() {
+  std::string_view name = definitionOf(spec.op).definingTemplate;
+  std::shared_ptr<const LoadedKernel> kernel;
+  bool isCandidate = false;
+  for (size_t i = 0; i < candidates.size() && !kernel; ++i)
+    if (name.empty() || candidates[i].templateName == name) {
+      isCandidate = true;
+      kernel = kernels[i];
+    }
+  if (!isCandidate)
+    kernel = buildDefinition();
+  // Where no configuration of the tile program fits the device, the incumbent is all there is to compare with.
+  for (size_t i = 0; i < candidates.size() && !kernel; ++i)
+    kernel = kernels[i];
+  Result<TuningResult> result = trial->check(*kernel);
+  if (!result)
+    return result.status();
+  // A reference that holds NaN would reject every candidate, each with a misleading text.
+  NSA_RETURN_IF_ERROR(compareResults(*result, *result, spec.dtype));
+  reference = std::move(*result);
+  return Status::ok();
+}
+
+Status TuningSession::check(size_t index) {
+  if (!reference)
+    NSA_RETURN_IF_ERROR(prepareReference());
+  Result<TuningResult> result = trial->check(*kernels[index]);
+  if (!result)
+    return result.status();
+  return compareResults(*reference, *result, spec.dtype);
+}
+
+Result<double> TuningSession::measure(size_t index) {
+  return environment.device.time([&](void *stream) { return trial->launchTimed(*kernels[index], stream); });
+}
+
+std::vector<Measurement> TuningSession::evidence() const {
+  std::vector<Measurement> result;
+  for (const CandidateReport &entry : report.candidates) {
+    if (entry.outcome == CandidateOutcome::kPruned)
+      continue;
+    Measurement measurement;
+    measurement.templateName = entry.candidate.templateName;
+    measurement.config = entry.candidate.config;
+    measurement.outcome = candidateOutcomeName(entry.outcome);
+    measurement.milliseconds = entry.medianMs;
+    measurement.ratioToIncumbent = entry.ratioToIncumbent;
+    measurement.detail = entry.detail;
+    result.push_back(std::move(measurement));
+  }
+  std::ranges::move(prunedRows(report), std::back_inserter(result));
+  return result;
+}
+
+} // namespace nsa

@@ -1,0 +1,84 @@
+// Tunes one spec once. A TuningSession gives the tuner three callbacks: to compile a candidate with the compiler
+// library, to compare its result with the result of the tile program on random inputs, and to measure its time on the
+// device.
+// Ownership: a TuningSession borrows everything that it is made with.
+// Thread-safety: `run` may be called once, from one thread.
+#pragma once
+
+#include "autotune/tuner.h"
+#include "cache/kernel_store.h"
+#include "runtime/base/log.h"
+#include "runtime/engine/compile/candidate_memo.h"
+#include "runtime/engine/compile/compiler_library.h"
+#include "runtime/engine/options/options.h"
+#include "runtime/engine/report/counters.h"
+#include "runtime/engine/tune/decode_trial.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace nsa {
+
+class TuningSession {
+public:
+  struct Environment {
+    Device &device;
+    const CompilerLibrary &compiler;
+    const EngineOptions &options;
+    const Logger &logger;
+    Counters &counters;
+    CandidateMemo &memo;
+    DecodeTrial::Serve serve;                    // gives the other kernels of decode
+    const std::function<bool()> *stop = nullptr; // asked whenever the budget is; true ends the tuning
+  };
+  TuningSession(const Environment &environment, const Spec &spec, const Maxima &maxima, CompileRequest request,
+                std::vector<Candidate> candidates);
+
+  Result<TuneReport> run();
+
+  // Return the compiled kernel and the loaded kernel of the winner. `run` must have succeeded before.
+  const CompiledKernel &winner() const { return *compiled[report.winner]; }
+  const std::shared_ptr<const LoadedKernel> &winnerKernel() const { return kernels[report.winner]; }
+  // Returns the rows that are stored as evidence of the choice: each tried candidate with its outcome, and the number
+  // of candidates that were not tried.
+  std::vector<Measurement> evidence() const;
+  uint64_t seed() const { return inputSeed; }
+  const TimedShape &timedShape() const { return trial->timedShape(); }
+  // Returns a text that says how many of the queries and keys of a call this tuning times, or "" if it times the whole
+  // call.
+  std::string cut() const { return cutText(spec, maxima, trial->timedShape()); }
+
+private:
+  Result<std::unique_ptr<Trial>> makeTrial(uint64_t seed, double mostBytes) const;
+  Status compile(size_t index);
+  Status check(size_t index);
+  Result<double> measure(size_t index);
+  // Replaces `trial` by a new Trial, whose tensors have other random values and other addresses. If the new Trial
+  // cannot be made, `trial` stays as it is.
+  void restart();
+  // Compiles and loads a candidate.
+  Result<std::shared_ptr<const LoadedKernel>> build(const Candidate &candidate,
+                                                    std::shared_ptr<const CompiledKernel> &kernel);
+  // Compiles the tile program if it is not among the candidates because force_variant names another template. Returns
+  // null if the tile program cannot be compiled.
+  std::shared_ptr<const LoadedKernel> buildDefinition();
+  Status prepareReference();
+
+  Environment environment;
+  Spec spec;
+  Maxima maxima;
+  CompileRequest request;
+  std::vector<Candidate> candidates;
+  std::vector<std::shared_ptr<const CompiledKernel>>
+      compiled; // by candidate; each is written by its own call of `compile`
+  std::vector<std::shared_ptr<const LoadedKernel>> kernels; // by candidate
+  std::unique_ptr<Trial> trial;
+  std::optional<TuningResult> reference;
+  uint64_t inputSeed, trialSeed;
+  double trialLimit = 0; // bytes with which the first trial was made
+  TuneReport report;
+};
+
+} // namespace nsa
