@@ -12,7 +12,7 @@ packages=(
   libcli11-dev libfmt-dev libgtest-dev libgmock-dev pkgconf
 )
 # What only checking needs: the sanitizers' runtimes, the formatter, the linter, what makes packages and
-# shows the manual page, numpy for examples/hello/hello.py, and the second shell that completes.
+# shows the manual page, numpy for docs/examples/hello/hello.py, and the second shell that completes.
 check_packages=(libclang-rt-22-dev clang-format-22 clang-tidy-22 dpkg-dev file man-db python3-numpy zsh)
 
 say() { printf '== %s\n' "$*"; }

@@ -228,7 +228,7 @@ elseif(CASE STREQUAL "nsa_embed_readme")
   list(GET told 1 cpp)
   expect_hello(cpp sh -ec "${cpp}")
   # README's paths in the source tree, from a folder where `hello` may lie.
-  foreach(folder examples runtime)
+  foreach(folder docs runtime)
     file(CREATE_LINK ${SOURCE}/${folder} ${build}/${folder} SYMBOLIC)
   endforeach()
   file(CREATE_LINK ${BUILD} ${build}/build SYMBOLIC)

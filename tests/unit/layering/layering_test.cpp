@@ -32,7 +32,7 @@ const std::vector<Layer> kLayers = {
     {"cache", {"runtime/model", "runtime/base"}},
     {"autotune", {"runtime/model", "runtime/base"}},
     {"compiler", {"compiler/api", "runtime/model", "runtime/base"}},
-    {"examples", {"runtime/include"}},
+    {"docs/examples", {"runtime/include"}},
     {"runtime/device", {"runtime/model", "runtime/base"}},
     {"runtime/cpu", {"runtime/model", "runtime/base", "runtime/device"}},
     {"runtime/cuda", {"runtime/model", "runtime/base", "runtime/device"}},
@@ -212,8 +212,8 @@ TEST(Layering, RulesCatchForbiddenEdges) {
   EXPECT_NE(edgeError("compiler/driver", "cache"), "");
   EXPECT_NE(edgeError("runtime/include", "runtime/base"), "");
   EXPECT_NE(edgeError("runtime/engine", "tests/reference"), "");
-  EXPECT_EQ(edgeError("examples/decode", "runtime/include"), "");
-  EXPECT_NE(edgeError("examples/decode", "runtime/engine"), "");
+  EXPECT_EQ(edgeError("docs/examples/decode", "runtime/include"), "");
+  EXPECT_NE(edgeError("docs/examples/decode", "runtime/engine"), "");
   EXPECT_NE(edgeError("somewhere", "cache"), "");
   EXPECT_NE(restrictedError(kRestrictedHeaders, "runtime/engine", "llvm/IR/Module.h"), "");
   EXPECT_NE(restrictedError(kRestrictedHeaders, "runtime/base", "nlohmann/json.hpp"), "");
@@ -244,7 +244,7 @@ TEST(Layering, EveryIncludeIsDrawn) {
   const fs::path root = NSA_SOURCE_DIR;
   std::map<std::string, int> files;
   for (const char *top :
-       {"runtime", "cache", "autotune", "compiler", "templates", "tools", "bench", "examples", "tests"})
+       {"runtime", "cache", "autotune", "compiler", "templates", "tools", "bench", "docs/examples", "tests"})
     for (const auto &entry : fs::recursive_directory_iterator(root / top)) {
       if (!entry.is_regular_file() || !isSource(entry.path()))
         continue;
@@ -266,7 +266,7 @@ TEST(Layering, EveryIncludeIsDrawn) {
           EXPECT_TRUE(include.isQuoted) << file << " includes <" << include.name << ">";
       }
     }
-  for (const char *top : {"runtime", "cache", "autotune", "compiler", "examples"})
+  for (const char *top : {"runtime", "cache", "autotune", "compiler", "docs/examples"})
     EXPECT_GT(files[top], 1) << top << " was not looked at";
 }
 

@@ -20,11 +20,12 @@ namespace {
 namespace files = std::filesystem;
 
 // The folders of the repository, without those that hold data alone.
-constexpr std::string_view kTrees[] = {".ci",      "autotune", "bench",     "cache", "compiler", "docs",
-                                       "examples", "runtime",  "templates", "tests", "tools",    "workloads"};
-constexpr std::string_view kDataTrees[] = {"bench/results", "tests/data", "tests/fuzz/corpus", "cache/packs"};
-constexpr std::string_view kPlaces =
-    "autotune|bench|cache|compiler|docs|examples|runtime|templates|tests|tools|workloads";
+constexpr std::string_view kTrees[] = {".ci",  "autotune", "bench",     "cache", "compiler",
+                                       "docs", "runtime",  "templates", "tests", "tools"};
+// What names no file of the repository: data, and the README of the bundle, which names files of the bundle.
+constexpr std::string_view kDataTrees[] = {"bench/results", "tests/data", "tests/fuzz/corpus", "cache/packs",
+                                           "tools/packaging/bundle"};
+constexpr std::string_view kPlaces = "autotune|bench|cache|compiler|docs|runtime|templates|tests|tools";
 
 // `](target#anchor)`
 const std::regex kLinks(R"re(\]\(([^)#\s]*)(#[^)\s]*)?\))re");

@@ -19,9 +19,8 @@ namespace files = std::filesystem;
 constexpr std::string_view kVagueWords[] = {"nobody", "whoever"};
 
 // The folders with texts.
-constexpr std::string_view kTreesOfText[] = {".ci",   "autotune", "bench",     "cache",   "compiler",
-                                             "docs",  "examples", "packaging", "runtime", "templates",
-                                             "tests", "tools",    "workloads"};
+constexpr std::string_view kTreesOfText[] = {".ci",  "autotune", "bench",     "cache", "compiler",
+                                             "docs", "runtime",  "templates", "tests", "tools"};
 constexpr std::string_view kPages[] = {"CHANGELOG.md", "CMakeLists.txt", "CONTRIBUTING.md", "README.md"};
 // Data, in which there are no sentences.
 constexpr std::string_view kTreesOfNumbers[] = {"bench/results", "cache/packs", "tests/data", "tests/fuzz/corpus"};
