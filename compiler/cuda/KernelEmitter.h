@@ -1,6 +1,6 @@
 // Holds the state while the CUDA source of one kernel is printed. Emitter.cpp prints the frame of the kernel,
-// ControlFlow.cpp prints blocks, branches and loops, and TileOperations.cpp and ListOperations.cpp print the
-// operations. Only compiler/cuda uses KernelEmitter. Thread-safety: a KernelEmitter is used by one thread.
+// ControlFlow.cpp prints blocks, branches and loops, and the other files print the operations.
+// Only compiler/cuda uses KernelEmitter. Thread-safety: a KernelEmitter is used by one thread.
 #pragma once
 
 #include "compiler/cuda/CudaExpression.h"
@@ -27,6 +27,8 @@ struct CudaCall {
 
   std::string text() const;
 };
+
+inline mlir::RankedTensorType typeOf(mlir::Value tile) { return mlir::cast<mlir::RankedTensorType>(tile.getType()); }
 
 class KernelEmitter {
 public:
@@ -57,19 +59,30 @@ private:
   llvm::SmallVector<mlir::Operation *> scalarsAhead(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring);
   mlir::LogicalResult emitFetch(mlir::scf::ForOp op, llvm::ArrayRef<tile::LoadOp> ring, llvm::StringRef fetch);
 
-  // Operations (TileOperations.cpp).
+  // Operations on scalars (Scalars.cpp).
   mlir::LogicalResult emitScalar(mlir::Operation *op);
-  mlir::LogicalResult emitTile(mlir::Operation *op);
-  mlir::LogicalResult emitStore(tile::StoreOp op);
   mlir::LogicalResult emitReport(tile::ReportOp op);
+
+  // Loads, copies and stores of tiles (MemoryOperations.cpp).
+  struct ColumnsText {
+    std::string first; // empty: the first column of the row
+    std::string count;
+  };
+  mlir::FailureOr<ColumnsText> columnsText(const tile::TileColumns &columns);
+  mlir::FailureOr<std::string> rowsLambda(mlir::Region &rows, tile::AtOp at, mlir::Value view,
+                                          const std::string &firstColumn);
+  mlir::LogicalResult emitStore(tile::StoreOp op);
   mlir::LogicalResult emitCopy(tile::LoadOp op, llvm::StringRef target);
   mlir::LogicalResult finishCopies();
   mlir::LogicalResult awaitCopies(int64_t later);
   mlir::LogicalResult takeOperand(tile::LoadOp op, llvm::StringRef place);
+  mlir::FailureOr<CudaCall> loadCall(tile::LoadOp op);
+
+  // Operations on tiles in registers (TileOperations.cpp).
+  mlir::LogicalResult emitTile(mlir::Operation *op);
   mlir::FailureOr<CudaCall> mapCall(tile::MapOp op);
   mlir::FailureOr<CudaCall> elementwiseCall(mlir::Operation *op);
   mlir::FailureOr<CudaCall> dotCall(tile::DotOp op);
-  mlir::FailureOr<CudaCall> loadCall(tile::LoadOp op);
   mlir::FailureOr<CudaCall> tileCall(mlir::Operation *op);
 
   // Lists of best columns (ListOperations.cpp).
@@ -78,14 +91,7 @@ private:
   mlir::LogicalResult emitInsert(tile::TopInsertOp op);
   mlir::FailureOr<CudaCall> nextCall(tile::TopNextOp op);
 
-  // Text.
-  struct ColumnsText {
-    std::string first; // empty: the first column of the row
-    std::string count;
-  };
-  mlir::FailureOr<ColumnsText> columnsText(const tile::TileColumns &columns);
-  mlir::FailureOr<std::string> rowsLambda(mlir::Region &rows, tile::AtOp at, mlir::Value view,
-                                          const std::string &firstColumn);
+  // Text (Scalars.cpp).
   mlir::FailureOr<std::string> lambda(llvm::StringRef parameters, mlir::Block &body,
                                       const std::function<mlir::FailureOr<std::string>()> &result);
   mlir::FailureOr<std::string> tileType(mlir::Value tile);

@@ -1,0 +1,173 @@
+// KernelEmitter: loads, copies and stores of tiles. Each of them is one call into the device library, with a lambda
+// that tells the place of each row.
+#include "compiler/cuda/KernelEmitter.h"
+
+#include "compiler/dialect/TileProgram.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace nsa::tile;
+
+namespace nsa::cuda {
+
+// The first column of a chunk, and how many columns of the tile exist.
+FailureOr<KernelEmitter::ColumnsText> KernelEmitter::columnsText(const TileColumns &columns) {
+  ColumnsText result;
+  if (columns.count)
+    result.count = std::to_string(*columns.count);
+  if (!columns.chunk)
+    return result;
+  FailureOr<SmallVector<CudaExpression>> operands = expressions({columns.chunk, columns.rowColumns});
+  if (failed(operands))
+    return failure();
+  if ((*operands)[0].text == "0") {
+    result.count = columns.count ? result.count : (*operands)[1].text;
+    return result;
+  }
+  CudaExpression first = cudaBinary((*operands)[0], "*", {std::to_string(columns.width)}, Precedence::kMultiply);
+  result.first = first.text;
+  if (!columns.count)
+    result.count = cudaBinary((*operands)[1], "-", first, Precedence::kAdd).text;
+  return result;
+}
+
+static bool isPaged(Value view) { return cast<ViewType>(view.getType()).isPaged(); }
+
+// A lambda that tells the place of each row of a tile in a view, and the first of its columns. For a view of pages the
+// lambda first tells whether the row exists, because the table has no page for a row that does not exist.
+FailureOr<std::string> KernelEmitter::rowsLambda(Region &rows, AtOp at, Value view, const std::string &firstColumn) {
+  FailureOr<std::string> viewText = text(view);
+  if (failed(viewText))
+    return failure();
+  CudaNames::Scope scope(names);
+  // The number of the row, and for a store with places the place of the row.
+  SmallVector<std::string> parameters;
+  for (BlockArgument argument : rows.getArguments()) {
+    std::string name = names.declare(argument, argument.getArgNumber() == 0 ? "row" : "place");
+    values[argument] = {name};
+    parameters.push_back("int32 " + name);
+  }
+  return lambda(llvm::join(parameters, ", "), rows.front(), [&]() -> FailureOr<std::string> {
+    FailureOr<SmallVector<CudaExpression>> coordinates = expressions(at.getCoordinates());
+    FailureOr<std::string> exists = text(at.getExists());
+    if (failed(coordinates) || failed(exists))
+      return failure();
+    bool isConditional = *exists != "true", asksFirst = isConditional && isPaged(view);
+    CudaCall call{*viewText + (asksFirst ? ".at_if" : ".at"), {}};
+    if (asksFirst)
+      call.arguments.push_back(*exists);
+    for (CudaExpression &coordinate : *coordinates)
+      call.arguments.push_back(std::move(coordinate.text));
+    return call.text() + (firstColumn.empty() ? "" : ".from_column(" + firstColumn + ")") +
+           (isConditional && !asksFirst ? ".only_if(" + *exists + ")" : "");
+  });
+}
+
+// Whether `value` grows by the same amount from each row to the next, or does not depend on the row.
+static bool isEven(Value value, Region &rows) {
+  auto isFixed = [&](Value operand) { return !rows.isAncestor(operand.getParentRegion()); };
+  if (value == rows.getArgument(0) || isFixed(value))
+    return true;
+  if (auto sum = value.getDefiningOp<arith::AddIOp>())
+    return isEven(sum.getLhs(), rows) && isEven(sum.getRhs(), rows);
+  IntegerAttr factor;
+  if (auto product = value.getDefiningOp<arith::MulIOp>())
+    return isEven(product.getLhs(), rows) && matchPattern(product.getRhs(), m_Constant(&factor)) && factor.getInt() > 0;
+  auto difference = value.getDefiningOp<arith::SubIOp>();
+  return difference && isEven(difference.getLhs(), rows) && isFixed(difference.getRhs());
+}
+
+// Copies from global to shared memory. It only starts the copy.
+LogicalResult KernelEmitter::emitCopy(LoadOp op, StringRef target) {
+  FailureOr<std::string> view = text(op.getView());
+  FailureOr<ColumnsText> columns = columnsText(op.getTileColumns());
+  if (failed(view) || failed(columns))
+    return failure();
+  FailureOr<std::string> rows = rowsLambda(op.getRows(), op.getAt(), op.getView(), columns->first);
+  if (failed(rows))
+    return failure();
+  include("copy.cuh");
+  // Rows in different pages are not evenly spaced.
+  bool isEvenlySpaced = !isPaged(op.getView()) && llvm::all_of(op.getAt().getCoordinates(), [&](Value coordinate) {
+    return isEven(coordinate, op.getRows());
+  });
+  std::string rowOf = isEvenlySpaced ? "evenly_spaced(" + *rows + ")" : *rows;
+  statement("", {"load_tile<kThreads>", {target.str(), *view, columns->count, rowOf}});
+  return success();
+}
+
+// Waits for the started copies, and loads the tiles that are needed in registers from shared memory.
+LogicalResult KernelEmitter::finishCopies() {
+  if (begun.empty())
+    return success();
+  writer.line("commit_copies();");
+  return awaitCopies(0);
+}
+
+// finishCopies for copies whose group is closed. `later` groups were closed after that group.
+LogicalResult KernelEmitter::awaitCopies(int64_t later) {
+  if (begun.empty())
+    return success();
+  writer.line("wait_copies<" + Twine(later) + ">();");
+  writer.line("__syncthreads();");
+  for (LoadOp load : std::exchange(begun, {})) {
+    if (layoutOf(load) == Layout::OperandA && failed(takeOperand(load, sharedTiles[load])))
+      return failure();
+  }
+  return success();
+}
+
+// Loads a left side from the place in shared memory to which it was copied into registers.
+LogicalResult KernelEmitter::takeOperand(LoadOp op, StringRef place) {
+  FailureOr<std::string> type = tileType(op);
+  if (failed(type))
+    return failure();
+  include("dot.cuh");
+  define(op, "const auto", {"load_operand<" + *type + ">", {place.str()}});
+  return success();
+}
+
+FailureOr<CudaCall> KernelEmitter::loadCall(LoadOp op) {
+  FailureOr<std::string> type = tileType(op);
+  FailureOr<std::string> view = text(op.getView());
+  FailureOr<ColumnsText> columns = columnsText(op.getTileColumns());
+  if (failed(type) || failed(view) || failed(columns))
+    return failure();
+  FailureOr<std::string> rows = rowsLambda(op.getRows(), op.getAt(), op.getView(), columns->first);
+  if (failed(rows))
+    return failure();
+  include("copy.cuh");
+  if (typeOf(op).getRank() == 1)
+    return CudaCall{"load_rows<" + *type + ">", {*view, *rows}};
+  return CudaCall{"load_fragment<" + *type + ">", {*view, columns->count, *rows}};
+}
+
+LogicalResult KernelEmitter::emitStore(StoreOp op) {
+  if (failed(tileType(op.getTile())))
+    return failure();
+  FailureOr<std::string> tile = text(op.getTile());
+  FailureOr<std::string> view = text(op.getView());
+  FailureOr<ColumnsText> columns = columnsText(op.getTileColumns());
+  if (failed(tile) || failed(view) || failed(columns))
+    return failure();
+  FailureOr<std::string> rows = rowsLambda(op.getRows(), op.getAt(), op.getView(), columns->first);
+  if (failed(rows))
+    return failure();
+  include("copy.cuh");
+  CudaCall call{"store_tile", {*tile, *view, columns->count, *rows}};
+  if (typeOf(op.getTile()).getRank() == 1)
+    call = {"store_rows", {*tile, *view, *rows}};
+  if (Value places = op.getPlaces()) {
+    FailureOr<std::string> placesText = text(places);
+    if (failed(tileType(places)) || failed(placesText))
+      return failure();
+    call.arguments.push_back(*placesText);
+  }
+  statement("", call);
+  return success();
+}
+
+} // namespace nsa::cuda
