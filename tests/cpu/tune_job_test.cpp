@@ -1,135 +1,24 @@
 // `nsa tune WORKLOAD` doing its work on the CPU with the real compiler: killed at random moments and resumed,
 // interrupted, out of budget, with kernels that fail; and what its reports hold.
+#include "tests/cpu/tune_job_fixture.h"
 #include "tests/harness/seed.h"
-#include "tests/harness/template_folder.h"
 #include "tests/harness/xml_check.h"
-#include "tools/support/engine.h"
 
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <fcntl.h>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <regex>
 #include <set>
-#include <sqlite3.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace nsa::tools {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr size_t kKernels = 12; // of the tiny workload: tests/unit/cli/tune_jobs_test.cpp has their list
-
-class TuneJobTest : public ::testing::Test {
-public:
-  void SetUp() override {
-    templates.copyFrom(NSA_TEMPLATES);
-    templates.keepFewChoices();
-  }
-
-  std::vector<std::string> tune(const std::vector<std::string> &more) const {
-    std::vector<std::string> arguments = {NSA_PROGRAM, "tune", workload, "--cache", database};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return arguments;
-  }
-
-  // A process of its own whose output is added to `log`.
-  pid_t start(std::vector<std::string> arguments) const {
-    const pid_t child = fork();
-    if (child != 0)
-      return child;
-    const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-    dup2(file, STDOUT_FILENO);
-    dup2(file, STDERR_FILENO);
-    setenv("NSA_TEMPLATE_DIR", templates.path().c_str(), 1);
-    setenv("NSA_DEVICE", "cpu", 1);
-    setenv("NSA_CPU_THREADS", "1", 1); // kernels of microseconds: waiting for a second thread would be all there is
-    setenv("NSA_MISS", "fail", 1);     // of plans: who asks for tuning gets it
-    for (const char *name : {"NSA_CACHE_DIR", "NSA_TUNE_BUDGET", "NSA_FORCE_VARIANT", "NSA_CACHE_PACKS"})
-      unsetenv(name);
-    if (!packs.empty())
-      setenv("NSA_CACHE_PACKS", packs.c_str(), 1);
-    std::vector<char *> pointers;
-    for (std::string &argument : arguments)
-      pointers.push_back(argument.data());
-    pointers.push_back(nullptr);
-    execv(NSA_PROGRAM, pointers.data());
-    _exit(127);
-  }
-  static int codeOf(pid_t child) {
-    int status = 0;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  }
-  // What it printed; the exit code must be the expected one.
-  std::string run(const std::vector<std::string> &arguments, int expected = 0) const {
-    std::filesystem::remove(log);
-    const int code = codeOf(start(arguments));
-    const std::string output = test::readFile(log);
-    EXPECT_EQ(code, expected) << output;
-    return output;
-  }
-
-  struct Stored {
-    std::string winner;
-    std::set<std::string> tied; // who may be as fast
-    double milliseconds = 0;
-    std::string evidence; // to find out why two tables differ
-  };
-  // Of each stored problem, by the program's own listing.
-  std::map<std::string, Stored> storedChoices(bool tuned = true) const {
-    std::map<std::string, Stored> stored;
-    const nlohmann::json listing =
-        nlohmann::json::parse(run({NSA_PROGRAM, "cache", "list", "--json", "--cache", database}));
-    for (const nlohmann::json &choice : listing["choices"]) {
-      EXPECT_EQ(choice.value("tuned", !tuned), tuned) << choice.dump();
-      Stored entry;
-      entry.evidence = choice["evidence"].dump();
-      for (const nlohmann::json &measured : choice["evidence"]) {
-        const std::string config = measured.value("template", "") + " " + measured.value("config", "");
-        if (measured.value("outcome", "") == "winner") {
-          entry.winner = config;
-          entry.milliseconds = measured.value("milliseconds", 0.0);
-        }
-        if (measured.value("detail", "") == "may be as fast as the winner")
-          entry.tied.insert(config);
-      }
-      EXPECT_TRUE(stored.emplace(choice.value("problem", ""), entry).second);
-    }
-    return stored;
-  }
-
-  void expectWholeFile() const {
-    if (!std::filesystem::exists(database))
-      return;
-    sqlite3 *connection = nullptr;
-    ASSERT_EQ(sqlite3_open(database.c_str(), &connection), SQLITE_OK);
-    std::string answer;
-    const auto first = [](void *text, int, char **values, char **) {
-      *static_cast<std::string *>(text) += values[0];
-      return 0;
-    };
-    EXPECT_EQ(sqlite3_exec(connection, "PRAGMA integrity_check", first, &answer, nullptr), SQLITE_OK);
-    EXPECT_EQ(answer, "ok");
-    sqlite3_close(connection);
-  }
-  void removeDatabase() const {
-    for (const char *ending : {"", "-wal", "-shm"})
-      std::filesystem::remove(database + ending);
-  }
-
-  test::Scratch scratch;
-  test::TemplateFolder templates;
-  const std::string workload = NSA_TEST_DATA "/tune_tiny.json";
-  const std::string database = scratch.file("kernels.db"), log = scratch.file("log");
-  std::string packs; // NSA_CACHE_PACKS of the next process
-};
 
 // "[3/12] two nsa fp32 dense 1x64 cmp: 0.002 ms, 0.9 of the default, attention key_tile=16 ... (a tie)"
 struct Line {
@@ -491,69 +380,6 @@ TEST_F(TuneJobTest, ADeviceStandsThereOnce) {
   const std::string output = run(tune({"--device", "cpu,cpu"}), 1);
   EXPECT_NE(output.find("--device = cpu: must stand there once"), std::string::npos) << output;
   EXPECT_NE(run(tune({"--device", "cpu,gpu"}), 1).find("must be cpu or cuda:N"), std::string::npos);
-}
-
-TEST_F(TuneJobTest, CompilesWithoutADevice) {
-  const std::string output = run(tune({"--compile-only", "--target", "cpu"}));
-  EXPECT_NE(output.find("12 kernels: 12 compiled"), std::string::npos) << output;
-  const nlohmann::json listing =
-      nlohmann::json::parse(run({NSA_PROGRAM, "cache", "list", "--json", "--cache", database}));
-  EXPECT_EQ(listing["choices"].size(), kKernels);
-  EXPECT_EQ(listing["kernels"].size(), 7u) << "lengths share their kernel";
-  for (const nlohmann::json &choice : listing["choices"]) {
-    EXPECT_FALSE(choice.value("tuned", true));
-    EXPECT_TRUE(choice.value("device", "").starts_with("cpu x86-64-v")) << choice.dump();
-  }
-  for (const nlohmann::json &kernel : listing["kernels"])
-    EXPECT_EQ(kernel.value("target", ""), "cpu");
-  // They are the processor's own: an engine that makes nothing has all that it needs.
-  EngineSettings settings;
-  settings.cachePath = database;
-  settings.cachePacks = settings.pinPath = "none";
-  settings.fallbacks = "exact";
-  settings.missPolicy = NSA_MISS_FAIL;
-  settings.templateDir = templates.path();
-  Result<EngineHandle> engine = createEngine(settings);
-  ASSERT_TRUE(engine) << engine.status().toString();
-  Spec spec;
-  spec.op = Operator::kNsa;
-  spec.dtype = DType::kF32;
-  spec.queryHeads = 2;
-  spec.kvHeads = 1;
-  spec.qkDim = spec.vDim = 16;
-  spec.window = 32;
-  spec.cmpBlock = 8;
-  spec.cmpStride = 4;
-  spec.selBlock = 16;
-  spec.selCount = 4;
-  for (const int64_t tokens : {64, 128}) {
-    const Status made = createPlan(engine->get(), spec, {1, tokens, tokens, tokens}).status();
-    EXPECT_TRUE(made.isOk()) << made.toString();
-  }
-  EXPECT_NE(run(tune({"--compile-only", "--target", "cpu"})).find("12 kernels: 12 stored before"), std::string::npos);
-  EXPECT_NE(run(tune({"--compile-only", "--target", "cpu", "--again"})).find("12 kernels: 12 compiled"),
-            std::string::npos);
-}
-
-// NVRTC may be missing, which is then what each kernel fails of.
-TEST_F(TuneJobTest, CompilesForAGpuThatIsNotThere) {
-  const std::string json = scratch.file("report.json");
-  std::filesystem::remove(log);
-  const int code = codeOf(start(tune({"--compile-only", "--target", "sm_90a", "--json=" + json})));
-  const nlohmann::json report = nlohmann::json::parse(test::readFile(json));
-  ASSERT_EQ(report["kernels"].size(), kKernels);
-  if (code != 0) {
-    for (const nlohmann::json &kernel : report["kernels"])
-      ASSERT_NE(kernel.value("error", "").find("NVRTC"), std::string::npos) << kernel.dump(2);
-    const char *expected = std::getenv("NSA_EXPECT_NVRTC");
-    ASSERT_FALSE(expected && std::string_view(expected) == "1") << report["kernels"][0].dump(2);
-    GTEST_SKIP() << report["kernels"][0].value("error", "");
-  }
-  EXPECT_EQ(report["counts"].value("made", 0), int{kKernels});
-  for (const nlohmann::json &kernel : report["kernels"])
-    EXPECT_TRUE(kernel.value("device", "").starts_with(kernel.value("target", "") + " templates=")) << kernel.dump(2);
-  const nlohmann::json plan = nlohmann::json::parse(run(tune({"--dry-run", "--target", "sm_90a", "--json"})));
-  EXPECT_EQ(plan["devices"][0].value("measure", 0), int{kKernels}) << "what was never measured still is to be";
 }
 
 } // namespace
