@@ -1,0 +1,155 @@
+// The rules of CONTRIBUTING.md that a text can be held to: the length of files, what a header opens with, where `asm`
+// stands, and how unfinished work is marked.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nsa {
+namespace {
+
+namespace files = std::filesystem;
+
+constexpr std::string_view kTreesOfCode[] = {"autotune",  "bench",   "cache", "compiler", "docs/examples",
+                                             "templates", "runtime", "tests", "tools"};
+constexpr std::string_view kData[] = {"bench/results", "cache/packs", "tests/data", "tests/fuzz/corpus"};
+
+struct File {
+  std::string name; // from the root
+  std::string text;
+};
+
+const std::vector<File> &code() {
+  static const std::vector<File> all = [] {
+    static const std::set<std::string> kEndings = {".h",  ".c",    ".cpp", ".cu",    ".cuh", ".inc",
+                                                   ".td", ".mlir", ".py",  ".cmake", ".sh"};
+    const files::path root = NSA_SOURCE_DIR;
+    std::vector<File> found;
+    for (const std::string_view tree : kTreesOfCode)
+      for (const auto &entry : files::recursive_directory_iterator(root / tree)) {
+        const std::string name = files::relative(entry.path(), root).generic_string();
+        const bool isData = std::ranges::any_of(kData, [&](std::string_view data) { return name.starts_with(data); });
+        if (!entry.is_regular_file() || isData || !kEndings.contains(entry.path().extension().string()))
+          continue;
+        std::ifstream stream(entry.path(), std::ios::binary);
+        found.push_back({name, {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()}});
+      }
+    return found;
+  }();
+  return all;
+}
+
+// The file of the C ABI is one file for its readers.
+ptrdiff_t mostLines(const std::string &name) { return name == "runtime/include/nsa/nsa.h" ? 600 : 500; }
+
+bool opensWithComment(const std::string &header) { return header.starts_with("//") || header.starts_with("/*"); }
+
+// An `asm` statement, and not the word in a comment.
+bool hasAsm(const std::string &text) {
+  static const std::regex comments("//[^\n]*"), statement("\\basm\\b\\s*(volatile)?\\s*\\(");
+  return std::regex_search(std::regex_replace(text, comments, ""), statement);
+}
+
+bool mayHaveAsm(const std::string &name) {
+  static const std::regex instructions("templates/device/([a-z0-9]+/)?ptx_[a-z]+\\.cuh");
+  return std::regex_match(name, instructions);
+}
+
+// Returns the marks of unfinished work that name no issue.
+std::vector<std::string> marksWithoutIssue(std::string_view text) {
+  std::vector<std::string> found;
+  for (const std::string_view mark : {"TODO", "FIXME"})
+    for (size_t at = text.find(mark); at != std::string_view::npos; at = text.find(mark, at + 1))
+      if (mark != "TODO" || !text.substr(at + mark.size()).starts_with("(#"))
+        found.emplace_back(mark);
+  return found;
+}
+
+// The files of a template, as the table of mutants names them: its own, and those of the device library that it
+// includes.
+std::vector<std::string> filesOf(const File &file) {
+  std::vector<std::string> names = {file.name.substr(std::string_view("templates/").size())};
+  static const std::regex include("#include \"([^\"]+)\"");
+  for (std::sregex_iterator match(file.text.begin(), file.text.end(), include), end; match != end; ++match)
+    names.push_back("device/" + match->str(1));
+  return names;
+}
+
+TEST(Rules, ABreachIsFound) {
+  EXPECT_FALSE(opensWithComment("#pragma once\n// What it is for.\n"));
+  EXPECT_TRUE(opensWithComment("// What it is for.\n#pragma once\n"));
+  EXPECT_TRUE(hasAsm("void f() { asm volatile(\"nop;\"); }"));
+  EXPECT_FALSE(hasAsm("// no asm (none)\nvoid f();"));
+  EXPECT_TRUE(mayHaveAsm("templates/device/sm90/ptx_tma.cuh"));
+  EXPECT_FALSE(mayHaveAsm("templates/device/copy.cuh"));
+  EXPECT_EQ(marksWithoutIssue(std::string("// TO") + "DO: later, and TO" + "DO(#7)"),
+            std::vector<std::string>{std::string("TO") + "DO"});
+}
+
+TEST(Rules, FilesStayBelowFiveHundredLines) {
+  for (const File &file : code())
+    EXPECT_LT(std::ranges::count(file.text, '\n'), mostLines(file.name)) << file.name;
+  EXPECT_GT(code().size(), 500U);
+}
+
+TEST(Rules, AHeaderOpensWithWhatItIsFor) {
+  for (const File &file : code())
+    if (file.name.ends_with(".h") || file.name.ends_with(".cuh"))
+      EXPECT_TRUE(opensWithComment(file.text)) << file.name;
+}
+
+TEST(Rules, OnlyTheFilesOfInstructionsContainAsm) {
+  for (const File &file : code())
+    if (file.name.starts_with("templates/") && !mayHaveAsm(file.name))
+      EXPECT_FALSE(hasAsm(file.text)) << file.name;
+}
+
+TEST(Rules, UnfinishedWorkNamesItsIssue) {
+  for (const File &file : code())
+    if (!file.name.ends_with("rules_test.cpp"))
+      EXPECT_EQ(marksWithoutIssue(file.text), std::vector<std::string>()) << file.name;
+}
+
+// A pass of Passes.td is run by a lit test under its flag.
+TEST(Rules, EveryPassHasALitTest) {
+  static const std::regex definition("def [A-Za-z]+ : Pass<\"([a-z-]+)\"");
+  size_t passes = 0;
+  for (const File &file : code()) {
+    if (!file.name.ends_with("/Passes.td"))
+      continue;
+    for (std::sregex_iterator match(file.text.begin(), file.text.end(), definition), end; match != end; ++match) {
+      ++passes;
+      EXPECT_TRUE(std::ranges::any_of(code(), [&](const File &test) {
+        return test.name.starts_with("tests/lit/") && test.text.find(match->str(1)) != std::string::npos;
+      })) << match->str(1);
+    }
+  }
+  EXPECT_GE(passes, 8U);
+}
+
+// A template without mutants is one whose tests may notice nothing.
+TEST(Rules, EveryTemplateHasMutants) {
+  size_t templates = 0;
+  for (const File &file : code()) {
+    if (!file.name.starts_with("templates/tile/") && !file.name.starts_with("templates/cuda/"))
+      continue;
+    ++templates;
+    const std::vector<std::string> names = filesOf(file);
+    EXPECT_TRUE(std::ranges::any_of(code(), [&](const File &table) {
+      return table.name.starts_with("tests/mutation/") && std::ranges::any_of(names, [&](const std::string &name) {
+               return table.text.find("\"" + name + "\"") != std::string::npos;
+             });
+    })) << file.name;
+  }
+  EXPECT_GE(templates, 17U);
+}
+
+} // namespace
+} // namespace nsa
