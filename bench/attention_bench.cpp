@@ -1,10 +1,10 @@
 // nsa_bench_attention: speed of the attention operators on one device, with the compiler's best guess and with the
 // tuner's winner, beside what torch carries when python3 has it, written into a folder of results row by row.
-#include "bench/bench_device.h"
-#include "bench/bench_program.h"
-#include "bench/bench_report.h"
-#include "bench/fma_peak.h"
-#include "bench/peer_process.h"
+#include "bench/measure/bench_device.h"
+#include "bench/measure/bench_program.h"
+#include "bench/measure/bench_report.h"
+#include "bench/measure/fma_peak.h"
+#include "bench/measure/peer_process.h"
 #include "runtime/engine/choices/routes.h"
 #include "tools/support/operator_work.h"
 

@@ -1,6 +1,6 @@
 #include "bench/compile_time.h"
 
-#include "bench/median.h"
+#include "bench/measure/median.h"
 #include "runtime/engine/compile/compiler_library.h"
 
 #include <chrono>

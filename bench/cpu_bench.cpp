@@ -1,14 +1,14 @@
 // nsa_bench_cpu: which share of the processor's FMA peak the generated fp32 kernels reach, on one core and on all, and
 // how long a kernel takes to compile; and the whole forward pass by its parts, on one core. Peak and kernels run in
 // turns, so both see the same clocks and neighbours.
-#include "bench/bench_case.h"
-#include "bench/bench_program.h"
-#include "bench/bench_report.h"
 #include "bench/compile_time.h"
-#include "bench/fma_peak.h"
 #include "bench/forward_parts.h"
-#include "bench/machine_facts.h"
-#include "bench/plan_contender.h"
+#include "bench/measure/bench_case.h"
+#include "bench/measure/bench_program.h"
+#include "bench/measure/bench_report.h"
+#include "bench/measure/fma_peak.h"
+#include "bench/measure/machine_facts.h"
+#include "bench/measure/plan_contender.h"
 #include "bench/roof_contender.h"
 #include "tools/support/number_option.h"
 #include "tools/support/operator_work.h"

@@ -1,7 +1,7 @@
 #include "bench/forward_parts.h"
 
-#include "bench/bench_case.h"
-#include "bench/plan_contender.h"
+#include "bench/measure/bench_case.h"
+#include "bench/measure/plan_contender.h"
 #include "bench/roof_contender.h"
 #include "tools/support/operator_work.h"
 

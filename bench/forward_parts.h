@@ -4,8 +4,8 @@
 // Thread-safety: one thread.
 #pragma once
 
-#include "bench/bench_program.h"
-#include "bench/bench_report.h"
+#include "bench/measure/bench_program.h"
+#include "bench/measure/bench_report.h"
 #include "tools/support/accelerator.h"
 
 #include <cstdint>

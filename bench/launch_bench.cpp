@@ -1,12 +1,12 @@
 // nsa_bench_launch: what a call costs beside its kernel. Plans from memory and from a warm database, and nsa_run over
 // the bare launch that it ends in, on one thread and on many.
 #include "bench/bare_launch.h"
-#include "bench/bench_program.h"
-#include "bench/bench_report.h"
 #include "bench/launch_caller.h"
 #include "bench/launch_request.h"
-#include "bench/machine_facts.h"
-#include "bench/median.h"
+#include "bench/measure/bench_program.h"
+#include "bench/measure/bench_report.h"
+#include "bench/measure/machine_facts.h"
+#include "bench/measure/median.h"
 #include "runtime/base/key_splits.h"
 #include "tools/support/scratch_folder.h"
 

@@ -1,6 +1,6 @@
 #include "bench/roof_contender.h"
 
-#include "bench/fma_peak.h"
+#include "bench/measure/fma_peak.h"
 
 namespace nsa::bench {
 

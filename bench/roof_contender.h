@@ -1,16 +1,15 @@
-// Measures the processor's peak rates as contenders of a benchmark (bench/contender.h). The measurements of the peak
-// rates run in turns with the kernels, so that peak rates and kernels are measured at the same clock rates and under
-// the same load of other processes.
-// Thread-safety: one thread.
+// Measures the processor's peak rates as contenders of a benchmark (bench/measure/contender.h). The measurements of the
+// peak rates run in turns with the kernels, so that peak rates and kernels are measured at the same clock rates and
+// under the same load of other processes. Thread-safety: one thread.
 #pragma once
 
-#include "bench/contender.h"
-#include "bench/stream_bandwidth.h"
+#include "bench/measure/contender.h"
+#include "bench/measure/stream_bandwidth.h"
 
 namespace nsa::bench {
 
-// Measures the processor's peak rate of fused multiply-adds as a contender of a benchmark (bench/contender.h). One
-// sample is the time that `threads` threads need for a billion floating point operations each.
+// Measures the processor's peak rate of fused multiply-adds as a contender of a benchmark (bench/measure/contender.h).
+// One sample is the time that `threads` threads need for a billion floating point operations each.
 class PeakContender final : public Contender {
 public:
   explicit PeakContender(int threads) : threads(threads), contenderName("fma peak " + std::to_string(threads)) {}
@@ -25,8 +24,8 @@ private:
   std::string contenderName;
 };
 
-// Measures the memory bandwidth as a contender of a benchmark (bench/contender.h). One sample is the time that one core
-// needs to move a gigabyte.
+// Measures the memory bandwidth as a contender of a benchmark (bench/measure/contender.h). One sample is the time that
+// one core needs to move a gigabyte.
 class StreamContender final : public Contender {
 public:
   const std::string &name() const override { return contenderName; }

@@ -1,15 +1,15 @@
 // nsa_bench_speed: how many times as fast as plain loops the generated fp32 kernels are, on one core. Loop and kernel
 // run in turns and are compared by the processor time of each turn, so neighbours on the machine decide little. With
 // --against it fails when a kernel has lost half of its recorded speed: tools/test watches speed with it.
-#include "bench/bench_case.h"
-#include "bench/bench_program.h"
-#include "bench/bench_report.h"
-#include "bench/machine_facts.h"
-#include "bench/median.h"
-#include "bench/plain_loop.h"
-#include "bench/plan_contender.h"
-#include "bench/processor_time.h"
-#include "bench/speed_record.h"
+#include "bench/measure/bench_case.h"
+#include "bench/measure/bench_program.h"
+#include "bench/measure/bench_report.h"
+#include "bench/measure/machine_facts.h"
+#include "bench/measure/median.h"
+#include "bench/measure/plain_loop.h"
+#include "bench/measure/plan_contender.h"
+#include "bench/measure/processor_time.h"
+#include "bench/measure/speed_record.h"
 #include "runtime/base/cpu_features.h"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 // nsa_bench_startup: from the start of a fresh process to its first result, with an empty cache, with a filled one, and
 // from packs alone without a compiler, beside a process that does nothing and one that only opens a CUDA context. Each
 // process is this program in another role.
-#include "bench/bench_program.h"
-#include "bench/bench_report.h"
-#include "bench/machine_facts.h"
-#include "bench/median.h"
+#include "bench/measure/bench_program.h"
+#include "bench/measure/bench_report.h"
+#include "bench/measure/machine_facts.h"
+#include "bench/measure/median.h"
 #include "cache/pack_writer.h"
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/driver.h"

@@ -1,11 +1,11 @@
 #include "cache/cache_file.h"
 
-#include "cache/choice_rows.h"
-#include "cache/database_file.h"
-#include "cache/kernel_rows.h"
-#include "cache/key_lengths.h"
-#include "cache/route_rows.h"
-#include "cache/use_rows.h"
+#include "cache/database/database_file.h"
+#include "cache/database/key_lengths.h"
+#include "cache/rows/choice_rows.h"
+#include "cache/rows/kernel_rows.h"
+#include "cache/rows/route_rows.h"
+#include "cache/rows/use_rows.h"
 
 #include <filesystem>
 

@@ -3,11 +3,11 @@
 // Thread-safety: none, like the connection.
 #pragma once
 
-#include "cache/collection.h"
-#include "cache/pack_file.h"
-#include "cache/rows.h"
-#include "cache/schema.h"
-#include "cache/sqlite.h"
+#include "cache/database/schema.h"
+#include "cache/database/sqlite.h"
+#include "cache/pack/pack_file.h"
+#include "cache/rows/collection.h"
+#include "cache/rows/rows.h"
 #include "runtime/base/status.h"
 
 #include <optional>

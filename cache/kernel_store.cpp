@@ -1,13 +1,13 @@
 #include "cache/kernel_store.h"
 
 #include "cache/cache_file.h"
-#include "cache/choice_rows.h"
-#include "cache/database_file.h"
-#include "cache/fork_fence.h"
-#include "cache/kernel_rows.h"
-#include "cache/route_rows.h"
-#include "cache/schema.h"
-#include "cache/use_rows.h"
+#include "cache/database/database_file.h"
+#include "cache/database/fork_fence.h"
+#include "cache/database/schema.h"
+#include "cache/rows/choice_rows.h"
+#include "cache/rows/kernel_rows.h"
+#include "cache/rows/route_rows.h"
+#include "cache/rows/use_rows.h"
 
 #include <mutex>
 

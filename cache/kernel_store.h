@@ -4,14 +4,14 @@
 // If the disk is read-only or full, or if the file is of another kind, the store keeps its rows in memory.
 // Thread-safety: many threads may use a store at once (one connection behind a mutex; the launch path never touches
 // it). Several processes may use the same database file at once. A store survives a fork in parent and child: the fork
-// waits for the calls in progress, and each side opens the file anew with its next call (cache/fork_fence.h).
+// waits for the calls in progress, and each side opens the file anew with its next call (cache/database/fork_fence.h).
 #pragma once
 
-#include "cache/collection.h"
-#include "cache/file_system.h"
-#include "cache/lease_table.h"
-#include "cache/merge.h"
-#include "cache/rows.h"
+#include "cache/database/file_system.h"
+#include "cache/rows/collection.h"
+#include "cache/rows/lease_table.h"
+#include "cache/rows/merge.h"
+#include "cache/rows/rows.h"
 #include "runtime/base/status.h"
 
 #include <chrono>
@@ -47,8 +47,8 @@ public:
     // it several times, and each sync may take a second on a disk under load.
     std::chrono::milliseconds lockedWait{20000};
     std::optional<Journal> journal{}; // unset: the journal that suits the file system
-    // If a put makes the file larger than `maxBytes`, other kernels are removed from it (cache/collection.h). 0: no
-    // limit.
+    // If a put makes the file larger than `maxBytes`, other kernels are removed from it (cache/rows/collection.h). 0:
+    // no limit.
     int64_t maxBytes = 0;
   };
   // Opens the store. Creates the store's file and missing directories (mode 0700) unless the store is read-only.
@@ -76,10 +76,10 @@ public:
   Result<std::optional<StoredRoute>> findRoute(const std::string &family, const std::string &device,
                                                const std::string &name);
 
-  // Copies another file's choices, kernels and routes into the store's file, in one transaction (cache/merge.h).
+  // Copies another file's choices, kernels and routes into the store's file, in one transaction (cache/rows/merge.h).
   Result<MergeReport> merge(CacheFile &from, Prefer prefer);
-  // Removes kernels in one transaction (cache/collection.h), and then compacts the file unless another process uses it.
-  // CacheFile::wouldCollect tells the result beforehand.
+  // Removes kernels in one transaction (cache/rows/collection.h), and then compacts the file unless another process
+  // uses it. CacheFile::wouldCollect tells the result beforehand.
   Result<CollectionReport> collect(const CollectionRules &rules);
 
   // The functions from findLease to dropLease serve KeyLease (cache/lease.h). If findLease, swapLease or renewLease

@@ -1,10 +1,10 @@
 #include "cache/pack.h"
 
-#include "cache/choice_rows.h"
-#include "cache/fork_fence.h"
-#include "cache/kernel_rows.h"
-#include "cache/pack_file.h"
-#include "cache/route_rows.h"
+#include "cache/database/fork_fence.h"
+#include "cache/pack/pack_file.h"
+#include "cache/rows/choice_rows.h"
+#include "cache/rows/kernel_rows.h"
+#include "cache/rows/route_rows.h"
 
 #include <mutex>
 

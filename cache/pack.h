@@ -1,14 +1,14 @@
 // Reads a pack. A pack is a read-only file that is made once and then shipped. It has compiled kernels, choices (which
 // kernel computes a problem) and routes (measured thresholds between two algorithms). The digest of a pack is checked
 // when the pack is opened. Later lookups return only rows that the pack had when its digest was checked
-// (cache/pack_index.h). A kernel whose row in the file has changed since the pack was opened counts as not found.
+// (cache/pack/pack_index.h). A kernel whose row in the file has changed since the pack was opened counts as not found.
 // Thread-safety: many threads may call all functions of a Pack at once. After a fork, parent and child may both use the
 // pack: each process opens the pack's file again in its next call. If the file that a process opens again has another
 // digest than the pack, the process stops using the pack.
 #pragma once
 
+#include "cache/database/signing_key.h"
 #include "cache/kernel_store.h"
-#include "cache/signing_key.h"
 
 #include <memory>
 #include <optional>

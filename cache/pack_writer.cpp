@@ -1,9 +1,9 @@
 #include "cache/pack_writer.h"
 
-#include "cache/choice_rows.h"
-#include "cache/kernel_rows.h"
-#include "cache/pack_digest.h"
-#include "cache/route_rows.h"
+#include "cache/pack/pack_digest.h"
+#include "cache/rows/choice_rows.h"
+#include "cache/rows/kernel_rows.h"
+#include "cache/rows/route_rows.h"
 #include "cache/verification.h"
 #include "runtime/base/problem.h"
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "cache/cache_file.h"
-#include "cache/replacing_file.h"
-#include "cache/signing_key.h"
+#include "cache/database/replacing_file.h"
+#include "cache/database/signing_key.h"
 #include "runtime/base/digest.h"
 #include "runtime/base/status.h"
 

@@ -1,6 +1,6 @@
 #include "cache/statistics.h"
 
-#include "cache/collection.h"
+#include "cache/rows/collection.h"
 
 #include <filesystem>
 

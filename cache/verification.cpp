@@ -1,7 +1,7 @@
 #include "cache/verification.h"
 
-#include "cache/kernel_rows.h"
-#include "cache/pack_digest.h"
+#include "cache/pack/pack_digest.h"
+#include "cache/rows/kernel_rows.h"
 #include "runtime/base/manifest.h"
 
 #include <map>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "cache/cache_file.h"
-#include "cache/signing_key.h"
+#include "cache/database/signing_key.h"
 
 #include <cstdint>
 #include <string>

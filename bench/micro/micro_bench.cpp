@@ -1,6 +1,6 @@
 // nsa_bench_micro: what the mechanisms of a Hopper GPU do, one at a time (docs/hopper_measurements.md).
-#include "bench/bench_program.h"
-#include "bench/machine_facts.h"
+#include "bench/measure/bench_program.h"
+#include "bench/measure/machine_facts.h"
 #include "bench/micro/micro_group.h"
 
 #include <algorithm>

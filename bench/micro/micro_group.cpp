@@ -1,6 +1,6 @@
 #include "bench/micro/micro_group.h"
 
-#include "bench/median.h"
+#include "bench/measure/median.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -3,7 +3,7 @@
 // Thread-safety: only one thread at a time may use a MicroReport.
 #pragma once
 
-#include "bench/bench_report.h"
+#include "bench/measure/bench_report.h"
 #include "bench/micro/micro_device.h"
 
 #include <span>

@@ -1,6 +1,6 @@
 // Uses, and the collection that follows them: kernels that were not used for long go first, and tuned kernels stay.
 #include "cache/cache_file.h"
-#include "cache/use_rows.h"
+#include "cache/rows/use_rows.h"
 #include "tests/cache/store_fixture.h"
 
 #include <filesystem>

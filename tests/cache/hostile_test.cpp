@@ -1,7 +1,7 @@
 // Files whose schema is a hostile program: the file is refused before any of it runs. Each case is read
 // in a process of its own that is ended after two minutes, as what it tries would take hours.
-#include "cache/kernel_rows.h"
-#include "cache/schema.h"
+#include "cache/database/schema.h"
+#include "cache/rows/kernel_rows.h"
 #include "cache/verification.h"
 #include "tests/cache/pack_fixture.h"
 

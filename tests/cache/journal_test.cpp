@@ -1,5 +1,5 @@
 // Disks of a network: known by their kind, and used with the journal that needs no shared memory.
-#include "cache/file_system.h"
+#include "cache/database/file_system.h"
 #include "tests/cache/store_fixture.h"
 
 #include <filesystem>

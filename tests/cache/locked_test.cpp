@@ -1,5 +1,5 @@
 // Files that another program has locked: waited for, and worked without in the end.
-#include "cache/schema.h"
+#include "cache/database/schema.h"
 #include "tests/cache/store_fixture.h"
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // Many processes on one file, some of them killed in the middle of a write.
-#include "cache/tables.h"
+#include "cache/database/tables.h"
 #include "tests/cache/store_fixture.h"
 #include "tests/harness/seed.h"
 

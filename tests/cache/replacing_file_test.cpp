@@ -1,5 +1,5 @@
 // Files that take their names when they are complete, also where the file system knows no renaming that refuses.
-#include "cache/replacing_file.h"
+#include "cache/database/replacing_file.h"
 #include "tests/harness/scratch.h"
 
 #include <cerrno>

@@ -1,5 +1,5 @@
 // Measured thresholds, and files of older schemas that have none.
-#include "cache/tables.h"
+#include "cache/database/tables.h"
 #include "tests/cache/pack_fixture.h"
 
 #include <filesystem>

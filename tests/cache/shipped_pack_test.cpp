@@ -1,7 +1,7 @@
 // The packs that come with the project: each is signed by the key beside it, and each of its rows is whole and of this
 // tree's compiler and templates, so that it serves. After a change to either, ship it anew (CONTRIBUTING.md)
 // or remove the pack: no other test notices that it serves no process.
-#include "cache/kernel_rows.h"
+#include "cache/rows/kernel_rows.h"
 #include "cache/statistics.h"
 #include "cache/verification.h"
 #include "runtime/base/compiler_revision.h"

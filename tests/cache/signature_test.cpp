@@ -1,5 +1,5 @@
 // Keys and the signatures of packs: only a trusted key's signature of this very digest counts.
-#include "cache/kernel_rows.h"
+#include "cache/rows/kernel_rows.h"
 #include "cache/verification.h"
 #include "tests/cache/pack_fixture.h"
 

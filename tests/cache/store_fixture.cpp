@@ -1,6 +1,6 @@
 #include "tests/cache/store_fixture.h"
 
-#include "cache/schema.h"
+#include "cache/database/schema.h"
 #include "runtime/base/digest.h"
 
 #include <cstdio>

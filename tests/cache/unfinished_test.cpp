@@ -1,9 +1,9 @@
 // Files whose writer died in the middle of a write, or before anything was in them, or is at it: read as they were
 // before, or not at all, and never changed by who must not.
 #include "cache/cache_file.h"
-#include "cache/database_file.h"
+#include "cache/database/database_file.h"
+#include "cache/database/unfinished_write.h"
 #include "cache/statistics.h"
-#include "cache/unfinished_write.h"
 #include "tests/cache/store_fixture.h"
 
 #include <barrier>

@@ -1,6 +1,6 @@
 // `nsa run --check` of inputs that are not finite: rows that they reach are named, and all others judged.
 #include "tests/cpu/program_job.h"
-#include "tools/nsa/safetensors.h"
+#include "tools/nsa/files/safetensors.h"
 
 #include <cstring>
 #include <filesystem>

@@ -4,7 +4,7 @@
 #include "cache/kernel_store.h"
 #include "runtime/base/digest.h"
 #include "tests/cpu/program_job.h"
-#include "tools/nsa/safetensors.h"
+#include "tools/nsa/files/safetensors.h"
 
 #include <algorithm>
 #include <map>

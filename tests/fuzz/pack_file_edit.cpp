@@ -1,11 +1,11 @@
 #include "tests/fuzz/pack_file_edit.h"
 
 #include "cache/cache_file.h"
-#include "cache/kernel_rows.h"
 #include "cache/kernel_store.h"
-#include "cache/pack_digest.h"
-#include "cache/pack_file.h"
+#include "cache/pack/pack_digest.h"
+#include "cache/pack/pack_file.h"
 #include "cache/pack_writer.h"
+#include "cache/rows/kernel_rows.h"
 #include "tests/fuzz/fuzz_target.h"
 
 #include <cstring>

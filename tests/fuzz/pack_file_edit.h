@@ -3,8 +3,8 @@
 // Thread-safety: one thread.
 #pragma once
 
-#include "cache/signing_key.h"
-#include "cache/sqlite.h"
+#include "cache/database/signing_key.h"
+#include "cache/database/sqlite.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -3,9 +3,9 @@
 #include "tests/fuzz/fuzz_target.h"
 
 #include "cache/cache_file.h"
-#include "cache/kernel_rows.h"
 #include "cache/pack.h"
 #include "cache/pack_writer.h"
+#include "cache/rows/kernel_rows.h"
 #include "cache/verification.h"
 #include "runtime/base/manifest.h"
 #include "tests/fuzz/pack_file_edit.h"

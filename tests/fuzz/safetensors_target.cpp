@@ -1,7 +1,7 @@
 // A safetensors file: its header, every tensor that can be read, and the file that is written of those.
 #include "tests/fuzz/fuzz_target.h"
 
-#include "tools/nsa/safetensors.h"
+#include "tools/nsa/files/safetensors.h"
 
 namespace nsa::fuzz {
 namespace {

@@ -2,7 +2,7 @@
 #include "tests/fuzz/fuzz_target.h"
 
 #include "runtime/base/config_text.h"
-#include "tools/nsa/tune_workload.h"
+#include "tools/nsa/files/tune_workload.h"
 
 #include <nlohmann/json.hpp>
 

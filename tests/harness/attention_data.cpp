@@ -1,6 +1,6 @@
 #include "tests/harness/attention_data.h"
 
-#include "tests/reference/elements.h"
+#include "tools/reference/elements.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@
 
 #include "nsa/nsa.h"
 #include "tests/harness/attention_case.h"
-#include "tests/reference/attention.h"
+#include "tools/reference/attention.h"
 
 #include <array>
 #include <cstddef>

@@ -3,9 +3,9 @@
 #include "runtime/base/key_splits.h"
 #include "tests/harness/decode_fixture.h"
 #include "tests/harness/seed.h"
-#include "tests/reference/block_list.h"
-#include "tests/reference/elements.h"
-#include "tests/reference/selection.h"
+#include "tools/reference/block_list.h"
+#include "tools/reference/elements.h"
+#include "tools/reference/selection.h"
 #include "tools/support/operator_check.h"
 
 #include <cmath>

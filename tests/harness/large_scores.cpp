@@ -1,6 +1,6 @@
 #include "tests/harness/large_scores.h"
 
-#include "tests/reference/elements.h"
+#include "tools/reference/elements.h"
 #include "tools/support/operator_check.h"
 
 #include <array>

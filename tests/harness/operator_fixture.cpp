@@ -1,8 +1,8 @@
 #include "tests/harness/operator_fixture.h"
 
 #include "tests/harness/seed.h"
-#include "tests/reference/block_list.h"
-#include "tests/reference/elements.h"
+#include "tools/reference/block_list.h"
+#include "tools/reference/elements.h"
 #include "tools/support/operator_check.h"
 
 #include <algorithm>

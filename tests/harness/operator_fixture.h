@@ -5,7 +5,7 @@
 
 #include "tests/harness/operator_case.h"
 #include "tests/harness/session.h"
-#include "tests/reference/sequence.h"
+#include "tools/reference/sequence.h"
 
 #include <array>
 #include <cstddef>

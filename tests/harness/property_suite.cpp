@@ -1,7 +1,7 @@
 // What holds of every configuration, on drawn ones and on all branches at once. For every device.
 #include "tests/harness/operator_fixture.h"
 #include "tests/harness/seed.h"
-#include "tests/reference/block_list.h"
+#include "tools/reference/block_list.h"
 #include "tools/support/operator_check.h"
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 // the index, NaN ranked first, lists that leave the own block out. For every device.
 #include "tests/harness/operator_fixture.h"
 #include "tests/harness/seed.h"
-#include "tests/reference/elements.h"
-#include "tests/reference/selection.h"
+#include "tools/reference/elements.h"
+#include "tools/reference/selection.h"
 #include "tools/support/operator_check.h"
 
 #include <algorithm>

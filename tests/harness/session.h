@@ -4,7 +4,7 @@
 
 #include "tests/harness/attention_data.h"
 #include "tests/harness/test_template.h"
-#include "tests/reference/error_metrics.h"
+#include "tools/reference/error_metrics.h"
 #include "tools/support/accelerator.h"
 #include "tools/support/engine.h"
 

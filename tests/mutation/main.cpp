@@ -1,7 +1,7 @@
 // nsa_mutate: changes the templates in the ways of the table, one at a time, and runs the tests that must notice.
 // Exit codes: 0 each mutant was noticed, or the table says why it cannot be; 1 one was not, or the tests fail without a
 // change; 2 not understood.
-#include "bench/machine_facts.h"
+#include "bench/measure/machine_facts.h"
 #include "tests/mutation/mutant_run.h"
 
 #include <CLI/CLI.hpp>

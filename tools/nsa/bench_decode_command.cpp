@@ -1,5 +1,5 @@
 // `nsa bench decode`: steps of decoding over lengths, told in the words of nsa-vibe's bench or in ours.
-#include "bench/decode_bench.h"
+#include "bench/verbs/decode_bench.h"
 #include "tools/nsa/bench_verbs.h"
 #include "tools/support/number_option.h"
 

@@ -2,8 +2,8 @@
 // Thread-safety: one thread.
 #pragma once
 
-#include "bench/length_bench.h"
-#include "tools/nsa/command.h"
+#include "bench/verbs/length_bench.h"
+#include "tools/nsa/command/command.h"
 
 #include <functional>
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 #include "tools/nsa/command_line.h"
 
-#include "tools/nsa/ordered_help.h"
+#include "tools/nsa/command/ordered_help.h"
 
 #include <string>
 #include <utility>

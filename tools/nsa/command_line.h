@@ -3,7 +3,7 @@
 // Thread-safety: one thread.
 #pragma once
 
-#include "tools/nsa/command.h"
+#include "tools/nsa/command/command.h"
 
 #include <CLI/CLI.hpp>
 

@@ -1,6 +1,6 @@
 // `nsa compile`: one kernel down to a chosen stage, without a GPU and without touching a cache.
-#include "tools/nsa/command.h"
-#include "tools/nsa/file_io.h"
+#include "tools/nsa/command/command.h"
+#include "tools/nsa/files/file_io.h"
 
 #include "runtime/engine/compile/compiler_library.h"
 #include "runtime/engine/graph/pipeline.h"

@@ -1,8 +1,8 @@
 // `nsa dump-selection`: which tokens each query's groups chose, one JSON line per query, from a run over a file.
-#include "tools/nsa/command.h"
+#include "tools/nsa/command/command.h"
+#include "tools/nsa/command/named_value.h"
 #include "tools/nsa/device_run.h"
-#include "tools/nsa/file_io.h"
-#include "tools/nsa/named_value.h"
+#include "tools/nsa/files/file_io.h"
 #include "tools/support/operator_check.h"
 
 #include <cstdio>

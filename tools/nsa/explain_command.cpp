@@ -1,5 +1,5 @@
 // `nsa explain`: what would run for a spec on this machine, and why. Compiles and stores nothing.
-#include "tools/nsa/command.h"
+#include "tools/nsa/command/command.h"
 
 #include <cstdio>
 #include <memory>

@@ -1,7 +1,7 @@
 // `nsa generate`: an operator's inputs from a seed, as a file that `nsa run` takes.
-#include "tools/nsa/command.h"
-#include "tools/nsa/file_io.h"
-#include "tools/nsa/safetensors.h"
+#include "tools/nsa/command/command.h"
+#include "tools/nsa/files/file_io.h"
+#include "tools/nsa/files/safetensors.h"
 #include "tools/support/number_option.h"
 #include "tools/support/progress.h"
 #include "tools/support/structured_inputs.h"

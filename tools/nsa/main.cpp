@@ -1,7 +1,7 @@
-// The one command line: `nsa VERB`. Its exit codes are in tools/nsa/exit_code.h.
-#include "tools/nsa/command.h"
+// The one command line: `nsa VERB`. Its exit codes are in tools/nsa/command/exit_code.h.
+#include "tools/nsa/command/command.h"
+#include "tools/nsa/command/usage_error.h"
 #include "tools/nsa/command_line.h"
-#include "tools/nsa/usage_error.h"
 
 #include <cstdio>
 #include <exception>

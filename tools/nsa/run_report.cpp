@@ -1,6 +1,6 @@
 #include "tools/nsa/run_report.h"
 
-#include "tools/nsa/command.h"
+#include "tools/nsa/command/command.h"
 #include "tools/support/operator_work.h"
 
 #include <cstdio>

@@ -1,7 +1,7 @@
 // `nsa validate`: everything that tells whether this machine computes what it should, into one folder with a page. Any
 // step that fails fails the run.
-#include "tools/nsa/command.h"
-#include "tools/nsa/file_io.h"
+#include "tools/nsa/command/command.h"
+#include "tools/nsa/files/file_io.h"
 #include "tools/nsa/validate_page.h"
 #include "tools/support/number_option.h"
 #include "tools/support/progress.h"

@@ -1,6 +1,6 @@
 #include "tools/nsa/validate_page.h"
 
-#include "tools/nsa/file_io.h"
+#include "tools/nsa/files/file_io.h"
 #include "tools/report/page.h"
 
 #include <algorithm>

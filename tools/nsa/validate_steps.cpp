@@ -1,7 +1,7 @@
 #include "tools/nsa/validate_steps.h"
 
-#include "tools/nsa/child_verb.h"
-#include "tools/nsa/file_io.h"
+#include "tools/nsa/command/child_verb.h"
+#include "tools/nsa/files/file_io.h"
 
 #include <algorithm>
 #include <array>

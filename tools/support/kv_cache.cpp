@@ -1,6 +1,6 @@
 #include "tools/support/kv_cache.h"
 
-#include "tests/reference/nsa.h"
+#include "tools/reference/nsa.h"
 #include "tools/support/operator_check.h"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 // Thread-safety: kv_cache.h has only pure functions.
 #pragma once
 
-#include "tests/reference/sequence.h"
+#include "tools/reference/sequence.h"
 #include "tools/support/operator_job.h"
 
 #include <cstdint>

@@ -5,9 +5,9 @@
 // Thread-safety: the functions are pure, and checkOperator starts worker threads of its own.
 #pragma once
 
-#include "tests/reference/error_metrics.h"
-#include "tests/reference/list_check.h"
-#include "tests/reference/nsa.h"
+#include "tools/reference/error_metrics.h"
+#include "tools/reference/list_check.h"
+#include "tools/reference/nsa.h"
 #include "tools/support/operator_job.h"
 
 #include <optional>

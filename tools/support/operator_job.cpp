@@ -1,6 +1,6 @@
 #include "tools/support/operator_job.h"
 
-#include "tests/reference/elements.h"
+#include "tools/reference/elements.h"
 
 #include <algorithm>
 #include <cassert>

@@ -1,6 +1,6 @@
 #include "tools/support/structured_inputs.h"
 
-#include "tests/reference/elements.h"
+#include "tools/reference/elements.h"
 #include "tools/support/kv_cache.h"
 #include "tools/support/operator_check.h"
 

@@ -7,7 +7,7 @@
 // Thread-safety: values and pure functions.
 #pragma once
 
-#include "cache/rows.h"
+#include "cache/rows/rows.h"
 #include "runtime/base/status.h"
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 #include "runtime/engine/choices/pinned_table.h"
 
-#include "cache/directories.h"
-#include "cache/kernel_rows.h"
-#include "cache/pack_file.h"
+#include "cache/database/directories.h"
+#include "cache/pack/pack_file.h"
+#include "cache/rows/kernel_rows.h"
 #include "runtime/base/digest.h"
 #include "runtime/base/problem.h"
 

@@ -7,7 +7,7 @@
 
 #include "cache/kernel_store.h"
 #include "cache/pack.h"
-#include "cache/pack_index.h"
+#include "cache/pack/pack_index.h"
 #include "runtime/engine/choices/kernel_cache.h"
 
 #include <memory>

@@ -4,7 +4,7 @@
 // Thread-safety: pure functions.
 #pragma once
 
-#include "cache/rows.h"
+#include "cache/rows/rows.h"
 #include "runtime/base/problem.h"
 
 #include <optional>

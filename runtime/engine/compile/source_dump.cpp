@@ -1,6 +1,6 @@
 #include "runtime/engine/compile/source_dump.h"
 
-#include "cache/replacing_file.h"
+#include "cache/database/replacing_file.h"
 #include "runtime/base/file_limit_signal.h"
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 #include "runtime/engine/options/option_paths.h"
 
-#include "cache/directories.h"
+#include "cache/database/directories.h"
 #include "runtime/engine/options/cache_settings.h"
 
 #include <cerrno>

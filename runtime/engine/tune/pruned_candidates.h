@@ -5,7 +5,7 @@
 #pragma once
 
 #include "autotune/tuner.h"
-#include "cache/rows.h"
+#include "cache/rows/rows.h"
 
 #include <string>
 #include <string_view>

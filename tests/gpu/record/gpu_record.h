@@ -15,7 +15,7 @@ namespace nsa::test {
 using Json = nlohmann::ordered_json;
 
 struct RunFacts {
-  Json machine;                   // of bench/machine_facts.h, with the driver's and NVRTC's versions
+  Json machine;                   // of bench/measure/machine_facts.h, with the driver's and NVRTC's versions
   std::string seed;               // NSA_TEST_SEED of every test
   std::string maxTokens;          // NSA_TEST_MAX_TOKENS; "": none
   std::string sanitizer, version; // of compute-sanitizer; "": none

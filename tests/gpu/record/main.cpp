@@ -4,7 +4,7 @@
 // may not be. nsa_gpu_record results FOLDER: prints the folder in FOLDER with results of this GPU; exit status 77 when
 // there is none. nsa_gpu_record compare RECORDED FRESH: fails when a kernel takes more than twice the part of its
 // peer's time that the bench results of folder RECORDED have.
-#include "bench/machine_facts.h"
+#include "bench/measure/machine_facts.h"
 #include "tests/gpu/record/gpu_record.h"
 #include "tools/support/accelerator.h"
 #include "tools/support/operator_job.h"

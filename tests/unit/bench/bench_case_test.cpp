@@ -1,5 +1,5 @@
 // Which queries are compared with exact results: the first and the last, ascending, fewer where each is dearer.
-#include "bench/bench_case.h"
+#include "bench/measure/bench_case.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Turns: each contender runs once in a round, none always follows the same other one, and a contender that fails
 // leaves.
-#include "bench/contender.h"
+#include "bench/measure/contender.h"
 
 #include <gtest/gtest.h>
 

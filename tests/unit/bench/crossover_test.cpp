@@ -1,5 +1,5 @@
 // From which length on one implementation beats another: never, always, and between two lengths.
-#include "bench/crossover.h"
+#include "bench/verbs/crossover.h"
 
 #include <gtest/gtest.h>
 

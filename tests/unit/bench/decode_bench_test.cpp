@@ -1,7 +1,7 @@
 // What the bench of decoding counts and how it sums up times; the CSV of a report with columns of its own.
-#include "bench/decode_bench.h"
+#include "bench/verbs/decode_bench.h"
 
-#include "bench/bench_report.h"
+#include "bench/measure/bench_report.h"
 #include "tests/harness/scratch.h"
 
 #include <cstdio>

@@ -1,5 +1,5 @@
 // The CSV of a decoding bench: what its table says, and every fault that a file may have.
-#include "bench/decode_summary.h"
+#include "bench/verbs/decode_summary.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The plain loops compute what the kernels beside them compute: the reference's results, with vectors of either width.
-#include "bench/plain_loop.h"
+#include "bench/measure/plain_loop.h"
 
 #include "runtime/base/cpu_features.h"
 #include "tools/support/operator_check.h"

@@ -1,5 +1,5 @@
 // When a kernel counts as slow by a record, and what is no record.
-#include "bench/speed_record.h"
+#include "bench/measure/speed_record.h"
 
 #include "tests/harness/scratch.h"
 

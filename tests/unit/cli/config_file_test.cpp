@@ -1,6 +1,6 @@
 // The configuration file: every key, every wrong value, and what is needed where no tensors stand in.
 #include "tests/harness/scratch.h"
-#include "tools/nsa/config_file.h"
+#include "tools/nsa/files/config_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>

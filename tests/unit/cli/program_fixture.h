@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tests/harness/scratch.h"
-#include "tools/nsa/safetensors.h"
+#include "tools/nsa/files/safetensors.h"
 
 #include <gtest/gtest.h>
 #include <string>

@@ -1,7 +1,7 @@
 // The safetensors reader against every way in which a file can be wrong, and the writer's promise that a
 // file is complete or not there.
 #include "tests/harness/scratch.h"
-#include "tools/nsa/safetensors.h"
+#include "tools/nsa/files/safetensors.h"
 
 #include <csignal>
 #include <cstring>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tests/harness/scratch.h"
-#include "tools/nsa/operator_file.h"
+#include "tools/nsa/files/operator_file.h"
 
 #include <cstring>
 #include <map>

@@ -2,10 +2,10 @@
 #include "autotune/tuner.h"
 #include "runtime/engine/tune/pruned_candidates.h"
 #include "tests/harness/xml_check.h"
-#include "tools/nsa/command.h"
-#include "tools/nsa/tune_html.h"
-#include "tools/nsa/tune_plots.h"
-#include "tools/nsa/tune_record.h"
+#include "tools/nsa/command/command.h"
+#include "tools/nsa/tune/tune_html.h"
+#include "tools/nsa/tune/tune_plots.h"
+#include "tools/nsa/tune/tune_record.h"
 
 #include <gtest/gtest.h>
 #include <set>

@@ -1,6 +1,6 @@
 // What a workload becomes: each problem once, in an order that stays, and the work that a kernel's time is set against.
 #include "tests/harness/scratch.h"
-#include "tools/nsa/tune_jobs.h"
+#include "tools/nsa/tune/tune_jobs.h"
 
 #include "runtime/engine/graph/pipeline.h"
 

@@ -4,8 +4,8 @@
 #include "runtime/engine/graph/pipeline.h"
 #include "tests/harness/scratch.h"
 #include "tests/harness/seed.h"
-#include "tools/nsa/tune_jobs.h"
-#include "tools/nsa/tune_workload.h"
+#include "tools/nsa/files/tune_workload.h"
+#include "tools/nsa/tune/tune_jobs.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 // Workload files: what they may hold, and every way in which they can be wrong.
 #include "tests/harness/scratch.h"
-#include "tools/nsa/nearest_name.h"
-#include "tools/nsa/tune_workload.h"
+#include "tools/nsa/files/nearest_name.h"
+#include "tools/nsa/files/tune_workload.h"
 
 #include <nlohmann/json.hpp>
 

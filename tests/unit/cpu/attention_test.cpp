@@ -1,9 +1,9 @@
 // The attention template on the CPU backend alone, against the fp64 reference: every byte that a query may not attend
 // is NaN while its row is computed.
 #include "tests/harness/seed.h"
-#include "tests/reference/attention.h"
 #include "tests/unit/cpu/guarded_tensor.h"
 #include "tests/unit/cpu/template_kernel.h"
+#include "tools/reference/attention.h"
 
 #include <gtest/gtest.h>
 

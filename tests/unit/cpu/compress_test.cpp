@@ -1,9 +1,9 @@
 // The templates of `compress` on the CPU backend alone, against the fp64 reference: dense and packed, odd sizes,
 // sequences without a block, and NaN wherever a block does not look.
 #include "tests/harness/seed.h"
-#include "tests/reference/compression.h"
-#include "tests/reference/elements.h"
 #include "tests/unit/cpu/template_kernel.h"
+#include "tools/reference/compression.h"
+#include "tools/reference/elements.h"
 
 #include <gtest/gtest.h>
 

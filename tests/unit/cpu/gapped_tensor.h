@@ -3,9 +3,9 @@
 // Thread-safety: one test uses it.
 #pragma once
 
-#include "tests/reference/elements.h"
-#include "tests/reference/tensor_view.h"
 #include "tests/unit/cpu/mapped_image.h"
+#include "tools/reference/elements.h"
+#include "tools/reference/tensor_view.h"
 
 #include <algorithm>
 #include <cstdint>

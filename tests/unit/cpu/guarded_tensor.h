@@ -3,8 +3,8 @@
 // Thread-safety: none needed, because one test uses one object.
 #pragma once
 
-#include "tests/reference/elements.h"
 #include "tests/unit/cpu/mapped_image.h"
+#include "tools/reference/elements.h"
 
 #include <random>
 #include <vector>

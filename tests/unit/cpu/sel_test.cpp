@@ -1,9 +1,9 @@
 // The template of `sel` on the CPU backend alone, against the fp64 reference: lists of all lengths, malformed ones, and
 // NaN wherever a query does not look.
 #include "tests/harness/seed.h"
-#include "tests/reference/attention.h"
 #include "tests/unit/cpu/gapped_tensor.h"
 #include "tests/unit/cpu/template_kernel.h"
+#include "tools/reference/attention.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
 // The template of `select` on the CPU backend alone, against the fp64 reference: dense and packed batches, all
 // geometries of blocks, and NaN wherever a query does not look.
 #include "tests/harness/seed.h"
-#include "tests/reference/attention.h"
-#include "tests/reference/list_check.h"
-#include "tests/reference/selection.h"
 #include "tests/unit/cpu/gapped_tensor.h"
 #include "tests/unit/cpu/template_kernel.h"
+#include "tools/reference/attention.h"
+#include "tools/reference/list_check.h"
+#include "tools/reference/selection.h"
 
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@
 namespace nsa {
 namespace {
 
-constexpr std::string_view kSecretName = "nsa-secret-key-1 "; // as cache/signing_key.cpp writes it
+constexpr std::string_view kSecretName = "nsa-secret-key-1 "; // as cache/database/signing_key.cpp writes it
 constexpr size_t kSecretDigits = 64;
 
 bool holdsSecretKey(std::string_view text) {
@@ -54,7 +54,7 @@ TEST(Secrets, NoTrackedFileHoldsASecretKey) {
   const std::vector<std::string> names = trackedFiles();
   if (names.empty())
     GTEST_SKIP() << "this is no checkout of git's, so no file is tracked";
-  EXPECT_TRUE(std::ranges::find(names, "cache/signing_key.cpp") != names.end());
+  EXPECT_TRUE(std::ranges::find(names, "cache/database/signing_key.cpp") != names.end());
   for (const std::string &name : names) {
     std::ifstream file(std::filesystem::path(NSA_SOURCE_DIR) / name, std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

@@ -1,7 +1,7 @@
 // The attention operators of the reference against the mask brute force, and against results known by hand.
 #include "tests/harness/seed.h"
-#include "tests/reference/brute_force.h"
 #include "tests/unit/reference/drawn.h"
+#include "tools/reference/brute_force.h"
 
 #include <algorithm>
 #include <cmath>

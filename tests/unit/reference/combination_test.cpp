@@ -1,7 +1,7 @@
 // The gated sum against the brute force and by hand.
 #include "tests/harness/seed.h"
-#include "tests/reference/brute_force.h"
 #include "tests/unit/reference/drawn.h"
+#include "tools/reference/brute_force.h"
 
 #include <array>
 #include <cmath>

@@ -1,8 +1,8 @@
 // Compression against the mask brute force and results known by hand.
 #include "tests/harness/seed.h"
-#include "tests/reference/brute_force.h"
-#include "tests/reference/elements.h"
 #include "tests/unit/reference/drawn.h"
+#include "tools/reference/brute_force.h"
+#include "tools/reference/elements.h"
 
 #include <algorithm>
 #include <cmath>

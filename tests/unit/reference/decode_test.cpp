@@ -1,8 +1,8 @@
 // Decode against the forward pass over the whole history: steps, chunks and pages must make no difference.
 #include "tests/harness/seed.h"
-#include "tests/reference/brute_force.h"
-#include "tests/reference/decode.h"
 #include "tests/unit/reference/drawn.h"
+#include "tools/reference/brute_force.h"
+#include "tools/reference/decode.h"
 
 #include <algorithm>
 #include <cmath>

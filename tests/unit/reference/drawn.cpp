@@ -1,7 +1,7 @@
 #include "tests/unit/reference/drawn.h"
 
-#include "tests/reference/elements.h"
-#include "tests/reference/list_check.h"
+#include "tools/reference/elements.h"
+#include "tools/reference/list_check.h"
 
 #include <algorithm>
 #include <array>

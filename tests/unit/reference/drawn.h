@@ -2,7 +2,7 @@
 // Ownership: a DrawnNsa owns what its views borrow; it may be moved, not copied. Thread-safety: values.
 #pragma once
 
-#include "tests/reference/nsa.h"
+#include "tools/reference/nsa.h"
 
 #include <gtest/gtest.h>
 

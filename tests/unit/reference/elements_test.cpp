@@ -1,5 +1,5 @@
 // Storing an fp64 value rounds it once.
-#include "tests/reference/elements.h"
+#include "tools/reference/elements.h"
 
 #include "runtime/base/half.h"
 #include "tests/harness/seed.h"

@@ -1,7 +1,7 @@
 // The metrics against their own traps: a NaN that compares false, a zero row, an infinite LSE, rows left out.
 #include "tests/harness/seed.h"
-#include "tests/reference/error_metrics.h"
 #include "tests/unit/reference/drawn.h"
+#include "tools/reference/error_metrics.h"
 
 #include <array>
 #include <cmath>

@@ -1,7 +1,7 @@
 // When another list than the reference's is right, and what is said of one that is wrong.
 #include "tests/harness/seed.h"
-#include "tests/reference/list_check.h"
 #include "tests/unit/reference/drawn.h"
+#include "tools/reference/list_check.h"
 
 #include <algorithm>
 #include <cmath>

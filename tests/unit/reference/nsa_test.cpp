@@ -1,7 +1,7 @@
 // The whole forward pass: against the brute force, and properties that hold whatever the numbers are.
 #include "tests/harness/seed.h"
-#include "tests/reference/brute_force.h"
 #include "tests/unit/reference/drawn.h"
+#include "tools/reference/brute_force.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // Importance and selection against the brute force, and the traps that others fell into (docs/specification.md 13).
 #include "tests/harness/seed.h"
-#include "tests/reference/brute_force.h"
 #include "tests/unit/reference/drawn.h"
+#include "tools/reference/brute_force.h"
 
 #include <algorithm>
 #include <cmath>

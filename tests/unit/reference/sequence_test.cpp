@@ -1,7 +1,7 @@
 // Where things lie: packed compressed rows, single rows of a batch, pages.
 #include "tests/harness/seed.h"
-#include "tests/reference/sequence.h"
 #include "tests/unit/reference/drawn.h"
+#include "tools/reference/sequence.h"
 
 #include <array>
 

@@ -54,7 +54,7 @@ TEST(Troubleshooting, EveryErrorOfTheRuntimeIsMentioned) {
 }
 
 TEST(Troubleshooting, EveryReasonAgainstACacheFileIsMentioned) {
-  const std::string source = read(NSA_SOURCE_DIR "/cache/database_file.cpp");
+  const std::string source = read(NSA_SOURCE_DIR "/cache/database/database_file.cpp");
   const std::regex reasons(R"re(case FileVerdict::\w+:\s*return "((?:[^"\\(]|\\.)+))re");
   size_t found = 0;
   for (std::sregex_iterator match(source.begin(), source.end(), reasons), end; match != end; ++match, ++found) {

@@ -1,6 +1,6 @@
 // nsa_cli_pages markdown|manual|bash|zsh FILE: writes what is generated from the command line.
 #include "tools/nsa/command_line.h"
-#include "tools/nsa/file_io.h"
+#include "tools/nsa/files/file_io.h"
 #include "tools/nsa/pages/pages.h"
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-#include "tools/nsa/exit_code.h"
+#include "tools/nsa/command/exit_code.h"
 #include "tools/nsa/pages/pages.h"
 
 #include <sstream>

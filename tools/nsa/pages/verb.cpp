@@ -1,6 +1,6 @@
 #include "tools/nsa/pages/verb.h"
 
-#include "tools/nsa/named_value.h"
+#include "tools/nsa/command/named_value.h"
 
 #include <sstream>
 #include <utility>

@@ -1,0 +1,138 @@
+#include "bench/measure/plan_contender.h"
+
+#include "bench/measure/bench_case.h"
+#include "bench/measure/median.h"
+#include "tools/support/operator_check.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <map>
+
+namespace nsa::bench {
+namespace {
+
+// More than any L2.
+constexpr size_t kFlushBytes = size_t{192} << 20;
+constexpr double kSampleMs = 1.0; // on the CPU: below it one run is too close to the clock's own steps
+
+// Of one kernel.
+nlohmann::ordered_json kernelFacts(const nlohmann::json &launch) {
+  const nlohmann::json evidence = launch.value("evidence", nlohmann::json::object());
+  auto number = [&](const char *field) {
+    return evidence.contains(field)
+               ? nlohmann::ordered_json(std::strtoll(evidence[field].get<std::string>().c_str(), nullptr, 10))
+               : nlohmann::ordered_json();
+  };
+  return {{"template", launch.value("template", "")},
+          {"config", launch.value("config", "")},
+          {"registers", number("registers")},
+          {"spilled_bytes", number("local_bytes")},
+          {"shared_bytes", launch.value("shared_bytes", 0)},
+          {"block_threads", launch.value("threads", 0)}};
+}
+
+} // namespace
+
+Result<tools::Buffer> flushBuffer(tools::Accelerator &accelerator) {
+  return accelerator.isCuda() ? accelerator.allocate(kFlushBytes) : Result<tools::Buffer>(tools::Buffer());
+}
+
+Result<std::unique_ptr<PlanContender>> PlanContender::make(std::string name, nsa_engine *engine, const Arena &arena) {
+  std::unique_ptr<PlanContender> contender(new PlanContender(std::move(name), arena));
+  const tools::OperatorInputs &inputs = arena.inputs;
+  Result<tools::PlanHandle> plan = tools::createPlan(engine, inputs.spec, inputs.maxima, arena.accelerator.stream());
+  if (!plan)
+    return plan.status();
+  contender->plan = std::move(*plan);
+  contender->description = tools::describePlan(contender->plan.get());
+  NSA_RETURN_IF_ERROR(arena.job.allocateWorkspace(contender->plan.get()));
+  NSA_RETURN_IF_ERROR(arena.job.poisonOutputs());
+  for (int i = 0; i < std::max(arena.warmUps, 1); ++i)
+    if (Result<double> once = contender->sample(); !once)
+      return once.status();
+  nsa_error error{};
+  NSA_RETURN_IF_ERROR(
+      tools::toStatus(nsa_plan_status(contender->plan.get(), arena.accelerator.stream(), &error), error));
+  Result<tools::NamedTensors> outputs = arena.job.download();
+  if (!outputs)
+    return outputs.status();
+  const tools::OperatorCheck check = tools::checkOperator(inputs, *outputs, checkedQueries(inputs.spec, inputs.maxima));
+  if (!check.within())
+    return Status::error(ErrorCode::kInternal,
+                         contender->contenderName + " is wrong, so it is not measured: " + check.toString());
+  for (const tools::OutputCheck &output : check.outputs)
+    if (output.name == tensorName(TensorName::kOut))
+      contender->relativeError = output.error->relativeRms;
+  return contender;
+}
+
+Status PlanContender::flushCaches() {
+  if (arena.flush.size() == 0)
+    return Status::ok();
+  return arena.accelerator.fill(arena.flush.data(), 0, arena.flush.size());
+}
+
+Result<double> PlanContender::sample() {
+  NSA_RETURN_IF_ERROR(flushCaches());
+  if (arena.flush.size() > 0)
+    return arena.accelerator.time([&] { return arena.job.enqueue(plan.get()); });
+  int runs = 0;
+  Result<double> milliseconds = arena.accelerator.time([&]() -> Status {
+    const auto start = std::chrono::steady_clock::now();
+    do {
+      NSA_RETURN_IF_ERROR(arena.job.enqueue(plan.get()));
+      ++runs;
+    } while (std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count() < kSampleMs);
+    return Status::ok();
+  });
+  if (!milliseconds)
+    return milliseconds;
+  return *milliseconds / runs;
+}
+
+Result<nlohmann::ordered_json> PlanContender::parts(int samples) {
+  std::vector<std::string> order;
+  std::map<std::string, std::vector<double>> times;
+  for (int i = 0; i < samples; ++i) {
+    NSA_RETURN_IF_ERROR(flushCaches());
+    Result<std::vector<nsa_part_time>> run = arena.job.runTimed(plan.get());
+    if (!run)
+      return run.status();
+    for (const nsa_part_time &part : *run) {
+      if (i == 0)
+        order.emplace_back(part.name);
+      times[part.name].push_back(part.milliseconds);
+    }
+  }
+  nlohmann::ordered_json result;
+  for (const std::string &part : order)
+    result["ms_" + part] = median(times[part]);
+  return result;
+}
+
+std::string PlanContender::fieldOf(Operator op, const char *field) const {
+  for (const nlohmann::json &launch : description["launches"])
+    if (launch.value("operator", "") == operatorName(op))
+      return launch.value(field, "");
+  return "";
+}
+
+nlohmann::ordered_json PlanContender::facts() const {
+  const nlohmann::json &launches = description["launches"], &milliseconds = description["milliseconds"];
+  nlohmann::ordered_json facts = {{"relative_error", relativeError}};
+  if (launches.size() == 1) {
+    facts.update(kernelFacts(launches[0]));
+  } else {
+    std::string configs;
+    for (const nlohmann::json &launch : launches)
+      configs += (configs.empty() ? "" : "; ") + launch.value("operator", "") + " " + launch.value("config", "");
+    facts["workspace_bytes"] = description.value("workspace_bytes", int64_t{0});
+    facts["config"] = configs;
+  }
+  facts["compile_ms"] = milliseconds.value("compile", 0.0);
+  facts["tune_ms"] = milliseconds.value("tune", 0.0);
+  return facts;
+}
+
+} // namespace nsa::bench

@@ -1,0 +1,55 @@
+// A plan of this library as one of the implementations that a bench compares (a Contender). Some rows of a plan's
+// result are compared with the fp64 reference before the plan may be measured.
+// Ownership: a PlanContender borrows accelerator, tensors and flush buffer, and owns its plan.
+// Thread-safety: only one thread at a time may use a PlanContender.
+#pragma once
+
+#include "bench/measure/contender.h"
+#include "tools/support/operator_job.h"
+
+namespace nsa::bench {
+
+// The device, inputs and buffers that all plans of one shape share.
+struct Arena {
+  tools::Accelerator &accelerator;
+  const tools::OperatorInputs &inputs;
+  tools::DeviceOperator &job;
+  tools::Buffer &flush; // larger than the L2; empty on the CPU
+  int warmUps = 3;      // runs that warm caches and clocks and do lazy loading
+};
+
+// The buffer that is written before each sample, so that each run begins with a cold L2 on a GPU. Empty on the CPU.
+Result<tools::Buffer> flushBuffer(tools::Accelerator &accelerator);
+
+class PlanContender final : public Contender {
+public:
+  // Makes the plan (compiles or tunes its kernels), runs the plan and checks the result. A wrong result is an error,
+  // because the speed of a wrong kernel means nothing.
+  static Result<std::unique_ptr<PlanContender>> make(std::string name, nsa_engine *engine, const Arena &arena);
+
+  const std::string &name() const override { return contenderName; }
+  Result<double> sample() override;
+  // Enqueues one run. On a GPU `enqueue` does not wait for the result.
+  Status enqueue() { return arena.job.enqueue(plan.get()); }
+  nlohmann::ordered_json facts() const override;
+  // The median time of each part of a run, as fields such as "ms_cmp".
+  Result<nlohmann::ordered_json> parts(int samples);
+  // The template and the config of the kernel that computes one operator of the plan.
+  std::string templateOf(Operator op) const { return fieldOf(op, "template"); }
+  std::string configOf(Operator op) const { return fieldOf(op, "config"); }
+  int64_t workspaceBytes() const { return description.value("workspace_bytes", int64_t{0}); }
+  double tuneSeconds() const { return description["milliseconds"].value("tune", 0.0) / 1000; }
+
+private:
+  Status flushCaches();
+  std::string fieldOf(Operator op, const char *field) const;
+  PlanContender(std::string name, const Arena &arena) : contenderName(std::move(name)), arena(arena) {}
+
+  std::string contenderName;
+  Arena arena;
+  tools::PlanHandle plan;
+  nlohmann::json description;
+  double relativeError = 0;
+};
+
+} // namespace nsa::bench

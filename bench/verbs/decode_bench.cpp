@@ -1,0 +1,303 @@
+#include "bench/verbs/decode_bench.h"
+
+#include "bench/measure/bench_report.h"
+#include "bench/measure/median.h"
+#include "tools/reference/decode.h"
+#include "tools/support/decode_run.h"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+#include <optional>
+#include <string_view>
+
+namespace nsa::bench {
+namespace {
+
+// What stands beside our figures wherever they are shown: they are not of the same thing.
+constexpr const char *kNote = "nsa-vibe reports 4250 to 5090 us for these lengths: of a whole module in fp32, with its "
+                              "projections, gates and rotation, in PyTorch. Here a step is the attention alone, from "
+                              "the new q, k and v to the output, with the cache's update.";
+
+// Kernels of a step: a timed run launches sel and win by themselves, which share a launch else.
+int launchesOf(const std::vector<nsa_part_time> &parts) {
+  int launches = 0, attending = 0;
+  for (const nsa_part_time &part : parts) {
+    const std::string_view name = part.name;
+    launches += part.launches;
+    attending += name == "sel" || name == "win";
+  }
+  return launches - (attending == 2 ? 1 : 0);
+}
+
+class DecodeBench {
+public:
+  DecodeBench(BenchDevice &device, const DecodeChoice &choice)
+      : device(device), choice(choice), accelerator(device.accelerator()) {}
+
+  Result<nlohmann::ordered_json> run() {
+    NSA_RETURN_IF_ERROR(open());
+    for (const NamedSpec &named : choice.specs)
+      for (const int64_t batch : choice.batches)
+        for (const int64_t tokens : choice.tokens)
+          NSA_RETURN_IF_ERROR(measure(named, batch, tokens));
+    return report->content();
+  }
+
+private:
+  Status open() {
+    Result<nlohmann::json> machine = device.facts();
+    if (!machine)
+      return machine.status();
+    Result<BenchReport> made = BenchReport::create(
+        choice.results, "decode",
+        {{"machine", *machine},
+         {"steps", choice.samples},
+         {"warm_ups", choice.warmUps},
+         {"tuned", choice.tuned},
+         {"note", kNote}},
+        {{"heads", "heads"},
+         {"batch", "batch"},
+         {"S", "S"},
+         {"step us", "us_total"},
+         {"warm L2 us", "us_warm"},
+         {"empty kernels us", "us_empty"},
+         {"cmp us", "us_branch_cmp"},
+         {"sel us", "us_branch_sel"},
+         {"win us", "us_branch_win"},
+         {"rest us", "us_rest"},
+         {"reads", "reads_actual"},
+         {"expected", "reads_expected"}},
+        {.columns = {"S", "ms_total", "ms_cmp", "ms_sel", "ms_win", "reads_actual", "reads_expected"},
+         .fileField = "csv"});
+    if (!made)
+      return made.status();
+    report.emplace(std::move(*made));
+    return Status::ok();
+  }
+
+  Status flush(int i) {
+    tools::Buffer &memory = device.flush();
+    return memory.size() ? accelerator.fill(memory.data(), static_cast<unsigned char>(i), memory.size()) : Status::ok();
+  }
+
+  // The median in microseconds.
+  Result<double> time(const tools::Recording &recording, bool cold) {
+    std::vector<double> samples;
+    for (int i = 0; i < choice.samples; ++i) {
+      if (cold)
+        NSA_RETURN_IF_ERROR(flush(i));
+      Result<double> milliseconds = accelerator.time([&] { return recording.replay(); });
+      if (!milliseconds)
+        return milliseconds.status();
+      if (i >= choice.warmUps)
+        samples.push_back(*milliseconds * 1e3);
+    }
+    return median(std::move(samples));
+  }
+
+  // The parts of the run whose sum is the median: they add up.
+  Result<std::vector<nsa_part_time>> timeParts(const tools::DecodeRun &decode, const nsa_plan *plan) {
+    std::vector<std::pair<double, std::vector<nsa_part_time>>> runs;
+    for (int i = 0; i < choice.samples; ++i) {
+      NSA_RETURN_IF_ERROR(flush(i));
+      Result<std::vector<nsa_part_time>> parts = decode.runTimed(plan);
+      if (!parts)
+        return parts.status();
+      const double sum = std::accumulate(parts->begin(), parts->end(), 0.0,
+                                         [](double total, const nsa_part_time &p) { return total + p.milliseconds; });
+      if (i >= choice.warmUps)
+        runs.emplace_back(sum, std::move(*parts));
+    }
+    assert(!runs.empty() && "each step was a warm-up");
+    const auto middle = runs.begin() + static_cast<std::ptrdiff_t>(runs.size() / 2);
+    std::nth_element(runs.begin(), middle, runs.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+    return std::move(middle->second);
+  }
+
+  // What every group of every sequence has read in the last step.
+  Result<int64_t> readsBehind(const tools::DecodeRun &decode, const Spec &spec, int64_t tokens) const {
+    Result<tools::HostTensor> reads = decode.download(TensorName::kReads);
+    if (!reads)
+      return reads.status();
+    const auto *counts = reinterpret_cast<const int32_t *>(reads->bytes.data());
+    for (int64_t i = 0; i < reads->elements(); ++i) {
+      const int64_t behind = choice.newTokens - 1 - i / spec.kvHeads % choice.newTokens; // newer tokens of the step
+      if (const int64_t right = readsOf(spec, tokens - behind); counts[i] != right)
+        return Status::error(ErrorCode::kInternal, "a step at " + std::to_string(tokens) + " tokens has read " +
+                                                       std::to_string(counts[i]) + " of them and blocks, not " +
+                                                       std::to_string(right));
+    }
+    return int64_t{counts[reads->elements() - 1]};
+  }
+
+  Status measure(const NamedSpec &named, int64_t batch, int64_t tokens) {
+    if (choice.progress)
+      choice.progress("decode " + named.name + ", batch " + std::to_string(batch) + ", " + std::to_string(tokens) +
+                      " tokens" + (choice.tuned ? ", with tuning" : ""));
+    Spec spec = named.spec;
+    spec.op = Operator::kNsa;
+    spec.layout = Layout::kDense;
+    const std::vector<int64_t> counts(static_cast<size_t>(batch), choice.newTokens);
+    tools::OperatorInputs history = tools::drawInputs(spec, {counts, counts}, 1);
+    shareKeys(history);
+    const Maxima maxima = choice.maximaOf(batch, tokens);
+    Result<tools::DecodeRun> decode = tools::DecodeRun::open(
+        accelerator, history,
+        {.room = maxima.seqlenK, .mostNew = choice.newTokens, .pageSize = spec.pageSize, .isShared = true},
+        {TensorName::kReads});
+    if (!decode)
+      return decode.status();
+    NSA_RETURN_IF_ERROR(decode->pretend(tokens, 1));
+    Result<tools::PlanHandle> plan =
+        tools::createPlan(device.engine(choice.tuned), decode->spec(), decode->maxima(), accelerator.stream());
+    if (!plan)
+      return plan.status();
+    NSA_RETURN_IF_ERROR(decode->allocateWorkspace(plan->get()));
+    // What is loaded at the first use must not be captured; the cache begins again afterwards.
+    NSA_RETURN_IF_ERROR(decode->feed(counts));
+    NSA_RETURN_IF_ERROR(decode->enqueue(plan->get()));
+    Result<std::unique_ptr<tools::Recording>> step = accelerator.record([&] { return decode->enqueue(plan->get()); });
+    if (!step)
+      return step.status();
+    auto check = [&] {
+      nsa_error error{};
+      return tools::toStatus(nsa_plan_status(plan->get(), accelerator.stream(), &error), error);
+    };
+
+    NSA_RETURN_IF_ERROR(decode->rewind(tokens));
+    Result<double> cold = time(**step, true);
+    if (!cold)
+      return cold.status();
+    NSA_RETURN_IF_ERROR(check());
+    const int64_t now = tokens + choice.samples * choice.newTokens;
+    Result<int64_t> reads = readsBehind(*decode, spec, now);
+    if (!reads)
+      return reads.status();
+    std::optional<double> warm, floor; // of a GPU: on the CPU nothing is cold, and there are no empty kernels
+    if (accelerator.isCuda()) {
+      NSA_RETURN_IF_ERROR(decode->rewind(tokens));
+      Result<double> replayed = time(**step, false);
+      if (!replayed)
+        return replayed.status();
+      warm = *replayed;
+    }
+    NSA_RETURN_IF_ERROR(decode->rewind(tokens));
+    Result<std::vector<nsa_part_time>> parts = timeParts(*decode, plan->get());
+    if (!parts)
+      return parts.status();
+    NSA_RETURN_IF_ERROR(check());
+    const int launches = launchesOf(*parts);
+    if (accelerator.isCuda()) {
+      Result<std::unique_ptr<tools::Recording>> empty = accelerator.recordEmptyKernels(launches);
+      if (!empty)
+        return empty.status();
+      Result<double> nothing = time(**empty, true);
+      if (!nothing)
+        return nothing.status();
+      floor = *nothing;
+    }
+    const BranchTimes branches = branchTimes(*parts);
+    const nlohmann::json description = tools::describePlan(plan->get());
+    const bool single = choice.specs.size() == 1 && choice.batches.size() == 1;
+    nlohmann::ordered_json row = {{"csv", single ? "decode" : "decode_" + named.name + "_b" + std::to_string(batch)},
+                                  {"heads", named.name},
+                                  {"dtype", dtypeName(spec.dtype)},
+                                  {"query_heads", spec.queryHeads},
+                                  {"kv_heads", spec.kvHeads},
+                                  {"qk_dim", spec.qkDim},
+                                  {"v_dim", spec.vDim},
+                                  {"batch", batch},
+                                  {"new_tokens", choice.newTokens},
+                                  {"page_size", spec.pageSize},
+                                  {"S", tokens},
+                                  {"ms_total", *cold / 1e3},
+                                  {"ms_cmp", branches.cmp / 1e3},
+                                  {"ms_sel", branches.sel / 1e3},
+                                  {"ms_win", branches.win / 1e3},
+                                  {"ms_rest", branches.rest / 1e3},
+                                  {"ms_timed", (branches.cmp + branches.sel + branches.win + branches.rest) / 1e3},
+                                  {"reads_actual", *reads},
+                                  {"reads_expected", reference::expectedReads(spec, now)},
+                                  {"launches", launches},
+                                  {"us_total", *cold},
+                                  {"us_warm", nullptr},
+                                  {"us_empty", nullptr},
+                                  {"us_branch_cmp", branches.cmp},
+                                  {"us_branch_sel", branches.sel},
+                                  {"us_branch_win", branches.win},
+                                  {"us_rest", branches.rest}};
+    if (warm)
+      row["us_warm"] = *warm;
+    if (floor)
+      row["us_empty"] = *floor;
+    for (const nsa_part_time &part : *parts)
+      row[std::string("us_part_") + part.name] = part.milliseconds * 1e3;
+    for (const nlohmann::json &launch : description["launches"])
+      row["kernels"].push_back(
+          {{"operator", launch["operator"]}, {"template", launch["template"]}, {"config", launch["config"]}});
+    return report->add(std::move(row));
+  }
+
+  BenchDevice &device;
+  const DecodeChoice &choice;
+  tools::Accelerator &accelerator;
+  std::optional<BenchReport> report;
+};
+
+} // namespace
+
+Maxima DecodeChoice::maximaOf(int64_t batch, int64_t tokens) const {
+  return {.batch = batch,
+          .tokensQ = batch * newTokens,
+          .seqlenQ = newTokens,
+          .seqlenK = tokens + std::max(samples, 1) * newTokens};
+}
+
+void shareKeys(tools::OperatorInputs &history) {
+  for (const auto &[name, both] :
+       {std::pair(TensorName::kKSel, TensorName::kK), std::pair(TensorName::kVSel, TensorName::kV)}) {
+    auto node = history.tensors.extract(name);
+    if (node.empty())
+      continue;
+    node.key() = both;
+    history.tensors.insert(std::move(node));
+    for (const TensorName other : {both == TensorName::kK ? TensorName::kKWin : TensorName::kVWin,
+                                   both == TensorName::kK ? TensorName::kKCmp : TensorName::kVCmp})
+      history.tensors.erase(other);
+  }
+}
+
+int64_t readsOf(const Spec &spec, int64_t tokens) {
+  const int64_t own = (tokens - 1) / spec.selBlock, others = std::min<int64_t>(spec.selCount - 1, own);
+  int64_t reads = 0;
+  if (spec.hasBranch(kBranchCmp))
+    reads += spec.compressedBlocks(tokens);
+  if (spec.hasBranch(kBranchSel))
+    reads += others * spec.selBlock + tokens - own * spec.selBlock;
+  if (spec.hasBranch(kBranchWin))
+    reads += std::min<int64_t>(spec.window, tokens);
+  return reads;
+}
+
+BranchTimes branchTimes(const std::vector<nsa_part_time> &parts) {
+  BranchTimes times;
+  for (const nsa_part_time &part : parts) {
+    const std::string_view name = part.name;
+    const auto isOneOf = [&](std::initializer_list<std::string_view> names) {
+      return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    double &branch = isOneOf({"compress", "cmp"})                             ? times.cmp
+                     : isOneOf({"scores", "rank", "select", "ascend", "sel"}) ? times.sel
+                     : name == "win"                                          ? times.win
+                                                                              : times.rest;
+    branch += part.milliseconds * 1e3;
+  }
+  return times;
+}
+
+Result<nlohmann::ordered_json> benchDecode(BenchDevice &device, const DecodeChoice &choice) {
+  return DecodeBench(device, choice).run();
+}
+
+} // namespace nsa::bench

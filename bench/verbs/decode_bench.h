@@ -1,0 +1,47 @@
+// Measures a decoding step with a cache of a given length. On a GPU, the bench captures one decoding step as a CUDA
+// graph and replays the graph for each measured step. On the CPU, each measured step is one call of the operator
+// decode. On a GPU, the step is measured with a cold L2 and with a warm L2. After the whole step, its branches are
+// measured one after another. On a GPU, a graph with the same number of empty kernels is measured as well, which shows
+// the cost of the launches alone.
+// Thread-safety: one thread.
+#pragma once
+
+#include "bench/verbs/length_bench.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace nsa::bench {
+
+// What is measured. From each cache length in `tokens`, `samples` consecutive steps run, of which the first `warmUps`
+// do not count. Each element of `specs` must be a spec of the operator decode. The page_size of a spec says whether the
+// cache is in pages. If `tuned` is true, the kernels that have more than one candidate are tuned first.
+struct DecodeChoice : LengthChoice {
+  std::vector<int64_t> batches = {1};
+  int64_t newTokens = 1; // for each sequence in a step
+
+  Maxima maximaOf(int64_t batch, int64_t tokens) const; // for all steps from this length on
+};
+
+// Replaces the keys and values of each branch in `history`, the inputs of a forward pass, by one tensor K and one
+// tensor V that all branches use. Sharing the tensors saves memory.
+void shareKeys(tools::OperatorInputs &history);
+
+// Returns how many tokens and compressed blocks the query of the last token reads in a sequence of `tokens` tokens
+// (docs/specification.md 10). This number of reads does not depend on which blocks the selection chooses.
+int64_t readsOf(const Spec &spec, int64_t tokens);
+
+// The microseconds that each branch takes in a timed run. The time of the block selection is part of the time of the
+// branch sel, and the time of compression is part of the time of cmp.
+struct BranchTimes {
+  double cmp = 0, sel = 0, win = 0, rest = 0;
+};
+BranchTimes branchTimes(const std::vector<nsa_part_time> &parts);
+
+// Writes decode.json with all fields, and decode.csv with only the columns of nsa-vibe's bench: S, ms_total, ms_cmp,
+// ms_sel, ms_win, reads_actual, reads_expected. With several specs or batches, each spec and batch has its own file
+// decode_NAME_bN.csv. The bench fails when the number of tokens and compressed blocks that a step has read differs from
+// the result of readsOf.
+Result<nlohmann::ordered_json> benchDecode(BenchDevice &device, const DecodeChoice &choice);
+
+} // namespace nsa::bench

@@ -1,0 +1,338 @@
+#include "bench/verbs/threshold_bench.h"
+
+#include "autotune/threshold.h"
+#include "bench/measure/bench_report.h"
+#include "bench/verbs/split_sweep.h"
+#include "cache/kernel_store.h"
+#include "runtime/base/compiler_revision.h"
+#include "runtime/engine/choices/routes.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+namespace nsa::bench {
+namespace {
+
+// One kernel of a way, and the template that has to serve it ("": whichever is the default).
+struct Leg {
+  Operator op;
+  std::string variant;
+};
+
+// Two ways to the same result.
+struct Switch {
+  std::string name;
+  PayingSide side;
+  std::string usualName, otherName;
+  std::vector<Leg> usual, other;
+  Operator familyOp;
+  int64_t least, most; // sizes
+};
+
+std::vector<Switch> switchesOf(const Spec &spec) {
+  std::vector<Switch> switches;
+  const std::string simple(kSimpleTemplate), tiled(kTiledTemplate);
+  for (const Operator op : {Operator::kWindow, Operator::kCmp})
+    switches.push_back({attentionRoute(op),
+                        PayingSide::kFrom,
+                        simple,
+                        tiled,
+                        {{op, simple}},
+                        {{op, tiled}},
+                        op,
+                        op == Operator::kCmp ? int64_t{2} * spec.cmpBlock : 16,
+                        4096});
+  // Up to n blocks all are selected, so that dense attention is the same and needs no selection.
+  switches.push_back({std::string(kDenseRoute),
+                      PayingSide::kUpTo,
+                      "select and sel",
+                      "dense",
+                      {{Operator::kSelect, ""}, {Operator::kSel, ""}},
+                      {{Operator::kDense, ""}},
+                      Operator::kSel,
+                      spec.selBlock,
+                      int64_t{spec.selCount} * spec.selBlock});
+  return switches;
+}
+
+std::vector<int64_t> gridOf(const Switch &between, const std::vector<int64_t> &asked) {
+  std::vector<int64_t> grid;
+  for (const int64_t size : asked)
+    if (size >= between.least && size <= between.most)
+      grid.push_back(size);
+  if (asked.empty())
+    for (int64_t size = between.least; size < between.most; size *= 2)
+      grid.push_back(size);
+  // Who asks for more asks for the end, too.
+  if (asked.empty() && between.least <= between.most)
+    grid.push_back(between.most);
+  if (std::ranges::any_of(asked, [&](int64_t size) { return size > between.most; }))
+    grid.push_back(between.most);
+  std::sort(grid.begin(), grid.end());
+  grid.erase(std::unique(grid.begin(), grid.end()), grid.end());
+  return grid;
+}
+
+// Every block that a query may attend, as where their number is at most n.
+void listAllBlocks(const Spec &spec, tools::OperatorInputs &inputs) {
+  tools::HostTensor &list = inputs.tensors.at(TensorName::kBlockList);
+  auto *blocks = reinterpret_cast<int32_t *>(list.bytes.data());
+  for (int64_t query = 0; query < inputs.extents.timeQ; ++query)
+    for (int64_t head = 0; head < spec.kvHeads; ++head)
+      for (int64_t slot = 0; slot < spec.selCount; ++slot)
+        *blocks++ = slot <= query / spec.selBlock ? static_cast<int32_t>(slot) : -1;
+}
+
+class ThresholdBench {
+public:
+  ThresholdBench(BenchDevice &device, const ThresholdChoice &choice) : device(device), choice(choice) {}
+
+  Result<nlohmann::ordered_json> run() {
+    NSA_RETURN_IF_ERROR(open());
+    for (const NamedSpec &named : choice.lengths.specs)
+      for (const Switch &between : switchesOf(named.spec))
+        NSA_RETURN_IF_ERROR(measure(named, between));
+    NSA_RETURN_IF_ERROR(measureSplits());
+    return report->content();
+  }
+
+private:
+  Status open() {
+    Result<nlohmann::json> machine = device.facts();
+    if (!machine)
+      return machine.status();
+    deviceKey = (*machine)["device"].value("choice_key", "");
+    Result<BenchReport> created = BenchReport::create(choice.lengths.results, "thresholds",
+                                                      {{"machine", *machine}, {"samples", choice.lengths.samples}},
+                                                      {{"heads", "heads"},
+                                                       {"route", "route"},
+                                                       {"tokens", "tokens"},
+                                                       {"usual", "usual"},
+                                                       {"ms", "usual_ms"},
+                                                       {"other", "other"},
+                                                       {"ms ", "other_ms"},
+                                                       {"usual / other", "ratio"}});
+    if (!created)
+      return created.status();
+    report.emplace(std::move(*created));
+    return Status::ok();
+  }
+
+  // Forced variants have engines of their own.
+  Result<nsa_engine *> engineFor(const std::string &variant) {
+    if (variant.empty())
+      return device.engine(choice.lengths.tuned);
+    auto found = forced.find(variant);
+    if (found == forced.end()) {
+      tools::EngineSettings settings = tools::withNothingStored(choice.engine);
+      settings.forceVariant = variant;
+      settings.missPolicy = choice.lengths.tuned ? NSA_MISS_TUNE : NSA_MISS_DEFAULT;
+      Result<tools::EngineHandle> engine = tools::createEngine(settings);
+      if (!engine)
+        return engine.status();
+      found = forced.emplace(variant, std::move(*engine)).first;
+    }
+    return found->second.get();
+  }
+
+  // A way's kernels with the tensors that they run on.
+  struct Ready {
+    tools::OperatorInputs inputs;
+    std::optional<tools::DeviceOperator> job;
+    std::unique_ptr<PlanContender> contender;
+  };
+
+  Status ready(const Spec &spec, const Leg &leg, int64_t tokens, std::vector<std::unique_ptr<Ready>> &legs) {
+    auto made = std::make_unique<Ready>();
+    Spec own = spec;
+    own.op = leg.op;
+    made->inputs = tools::drawInputs(own, {{tokens}, {tokens}}, 1);
+    if (leg.op == Operator::kSel)
+      listAllBlocks(own, made->inputs);
+    Result<tools::DeviceOperator> job = tools::DeviceOperator::upload(device.accelerator(), made->inputs, {});
+    if (!job)
+      return job.status();
+    made->job = std::move(*job);
+    Result<nsa_engine *> engine = engineFor(leg.variant);
+    if (!engine)
+      return engine.status();
+    Result<std::unique_ptr<PlanContender>> contender =
+        PlanContender::make(leg.variant.empty() ? std::string(operatorName(leg.op)) : leg.variant, *engine,
+                            {device.accelerator(), made->inputs, *made->job, device.flush(), choice.lengths.warmUps});
+    if (!contender)
+      return contender.status();
+    made->contender = std::move(*contender);
+    legs.push_back(std::move(made));
+    return Status::ok();
+  }
+
+  Result<SizeTimes> timesAt(const NamedSpec &named, const Switch &between, int64_t tokens) {
+    Spec spec = named.spec;
+    spec.op = between.familyOp;
+    choice.lengths.say(between.name, promptCase(named.name, spec, tokens));
+    std::vector<std::unique_ptr<Ready>> legs;
+    for (const std::vector<Leg> *way : {&between.usual, &between.other})
+      for (const Leg &leg : *way)
+        NSA_RETURN_IF_ERROR(ready(named.spec, leg, tokens, legs));
+    std::vector<Contender *> everybody;
+    for (const std::unique_ptr<Ready> &leg : legs)
+      everybody.push_back(leg->contender.get());
+    const std::vector<Result<Times>> times = measureInTurns(everybody, choice.lengths.samples);
+    SizeTimes sum{tokens, 0, 0};
+    for (size_t i = 0; i < times.size(); ++i) {
+      if (!times[i])
+        return times[i].status();
+      (i < between.usual.size() ? sum.usualMs : sum.otherMs) += times[i]->medianMs;
+    }
+    return sum;
+  }
+
+  Status measure(const NamedSpec &named, const Switch &between) {
+    const std::vector<int64_t> grid = gridOf(between, choice.lengths.tokens);
+    nlohmann::ordered_json entry = {{"heads", named.name}, {"route", between.name}, {"threshold", nullptr}};
+    if (grid.empty()) {
+      entry["text"] = "not measured: no length from " + std::to_string(between.least) + " to " +
+                      std::to_string(between.most) + " was asked for";
+      return addEntry(std::move(entry));
+    }
+    Result<ThresholdReport> found =
+        findThreshold(grid, {.side = between.side}, [&](int64_t size) { return timesAt(named, between, size); });
+    // One of the two templates is not for this device.
+    if (!found && (found.status().code() == ErrorCode::kUnsupported || found.status().error().field == "template")) {
+      entry["text"] = "not measured: " + found.status().toString();
+      return addEntry(std::move(entry));
+    }
+    if (!found)
+      return found.status();
+    for (const SizeTimes &times : found->times)
+      NSA_RETURN_IF_ERROR(report->add({{"heads", named.name},
+                                       {"route", between.name},
+                                       {"tokens", times.size},
+                                       {"usual", between.usualName},
+                                       {"usual_ms", times.usualMs},
+                                       {"other", between.otherName},
+                                       {"other_ms", times.otherMs},
+                                       {"ratio", times.usualMs / times.otherMs}}));
+    if (found->threshold)
+      entry["threshold"] = *found->threshold;
+    const std::string size = found->threshold ? std::to_string(*found->threshold) : "";
+    entry["text"] = !found->threshold                   ? "never"
+                    : between.side == PayingSide::kFrom ? "from " + size + " tokens"
+                                                        : "up to " + size + " tokens";
+    const Status covers = coversSizes(*found, between.least, between.most);
+    if (!covers.isOk())
+      entry["text"] = entry["text"].get<std::string>() +
+                      ", among the measured lengths alone, so it is not stored: " + covers.toString();
+    NSA_RETURN_IF_ERROR(addEntry(std::move(entry)));
+    return covers.isOk() ? store(named, between, *found) : Status::ok();
+  }
+
+  // Each batch and length has an answer of its own: how many shares pay against the rule's.
+  Status measureSplits() {
+    if (choice.decodeBatches.empty() || choice.decodeTokens.empty())
+      return Status::ok();
+    Result<SplitEngines> engines = SplitEngines::open(choice.engine);
+    if (!engines)
+      return engines.status();
+    for (const NamedSpec &named : choice.lengths.specs)
+      for (const int64_t batch : choice.decodeBatches)
+        for (const int64_t tokens : choice.decodeTokens) {
+          SplitPoint point{named.spec, batch, tokens};
+          point.spec.op = Operator::kDecode;
+          point.spec.layout = Layout::kDense;
+          choice.lengths.say("decode.splits at batch " + std::to_string(batch),
+                             promptCase(named.name, point.spec, tokens));
+          Result<SplitSweep> sweep = sweepSplits(device, *engines, point, choice.lengths.samples);
+          if (!sweep)
+            return sweep.status();
+          NSA_RETURN_IF_ERROR(addSplits(named, point, *sweep));
+        }
+    return Status::ok();
+  }
+
+  Status addSplits(const NamedSpec &named, const SplitPoint &point, const SplitSweep &sweep) {
+    StoredRoute route;
+    route.family = splitsFamily(point.spec);
+    route.device = deviceKey;
+    route.name =
+        splitsRoute(point.spec, {.batch = point.batch, .tokensQ = point.batch, .seqlenQ = 1, .seqlenK = point.tokens});
+    route.threshold = sweep.best;
+    route.provenance = "compiler=" + std::string(compilerRevision());
+    const double rule = sweep.ways.front().milliseconds;
+    for (const SplitSweep::Way &way : sweep.ways) {
+      const bool isRule = way.splits == 0;
+      route.evidence.push_back(
+          {way.splits, isRule ? "rule " + sweep.rule : "shares", way.milliseconds, way.milliseconds / rule, ""});
+      if (!isRule)
+        NSA_RETURN_IF_ERROR(report->add({{"heads", named.name},
+                                         {"route", "decode.splits"},
+                                         {"batch", point.batch},
+                                         {"tokens", point.tokens},
+                                         {"usual", "rule " + sweep.rule},
+                                         {"usual_ms", rule},
+                                         {"other", std::to_string(way.splits) + " shares"},
+                                         {"other_ms", way.milliseconds},
+                                         {"ratio", rule / way.milliseconds}}));
+    }
+    nlohmann::ordered_json entry = {{"heads", named.name},
+                                    {"route", route.name},
+                                    {"threshold", nullptr},
+                                    {"text", "never: the rule's " + sweep.rule + " shares are as good as any"}};
+    if (sweep.best != StoredRoute::kNever) {
+      entry["threshold"] = sweep.best;
+      entry["text"] = std::to_string(sweep.best) + " shares, in place of the rule's " + sweep.rule;
+    }
+    NSA_RETURN_IF_ERROR(addEntry(std::move(entry)));
+    return put(route);
+  }
+
+  Status addEntry(nlohmann::ordered_json entry) {
+    thresholds.push_back(std::move(entry));
+    return report->setFact("thresholds", thresholds);
+  }
+
+  Status store(const NamedSpec &named, const Switch &between, const ThresholdReport &found) {
+    Spec spec = named.spec;
+    spec.op = between.familyOp;
+    StoredRoute route;
+    route.family = routeFamily(spec);
+    route.device = deviceKey;
+    route.name = between.name;
+    route.threshold = found.threshold.value_or(StoredRoute::kNever);
+    route.provenance = "compiler=" + std::string(compilerRevision());
+    for (const SizeTimes &times : found.times) {
+      route.evidence.push_back({times.size, between.usualName, times.usualMs, times.usualMs / times.otherMs, ""});
+      route.evidence.push_back({times.size, between.otherName, times.otherMs, times.otherMs / times.usualMs, ""});
+    }
+    return put(route);
+  }
+
+  Status put(const StoredRoute &route) const {
+    if (choice.storeIn.empty())
+      return Status::ok();
+    std::string warning;
+    Result<std::unique_ptr<KernelStore>> database =
+        KernelStore::open({.path = choice.storeIn, .readOnly = false}, warning);
+    if (!database)
+      return database.status();
+    if (!warning.empty())
+      return Status::error(ErrorCode::kIoError, warning);
+    return (*database)->putRoute(route);
+  }
+
+  BenchDevice &device;
+  const ThresholdChoice &choice;
+  std::string deviceKey;
+  std::map<std::string, tools::EngineHandle> forced; // by variant
+  std::optional<BenchReport> report;
+  nlohmann::ordered_json thresholds = nlohmann::ordered_json::array();
+};
+
+} // namespace
+
+Result<nlohmann::ordered_json> benchThresholds(BenchDevice &device, const ThresholdChoice &choice) {
+  return ThresholdBench(device, choice).run();
+}
+
+} // namespace nsa::bench

@@ -1,0 +1,90 @@
+// `nsa cache export`: a pack of what a file holds.
+#include "tools/nsa/cache/cache_verbs.h"
+#include "tools/support/number_option.h"
+
+#include "cache/pack_writer.h"
+
+#include <cstdio>
+#include <memory>
+
+namespace nsa::tools {
+namespace {
+
+struct ExportFlags {
+  std::string path, target;
+  std::vector<std::string> keys;
+  PackRequest request;
+  bool force = false, json = false;
+};
+
+Status exportPack(const ExportFlags &flags) {
+  constexpr std::string_view kEnding = ".nsapack";
+  if (!flags.target.ends_with(kEnding))
+    return Status::invalid("PACK", flags.target, "must end in " + std::string(kEnding),
+                           "packs are found in their folder by that ending");
+  const Result<SignatureRules> rules = signatureRulesOf(flags.keys);
+  if (!rules)
+    return rules.status();
+  const Result<std::string> path = cachePathOf(flags.path);
+  if (!path)
+    return path.status();
+  // The environment's rules are about packs, as an engine has them; the database is this user's own.
+  Result<CacheFile> from = openToTake(*path, *rules, flags.keys.empty() ? Databases::kAccepted : Databases::kRefused);
+  if (!from)
+    return from.status();
+  PackRequest request = flags.request;
+  request.source = nsa_source_id();
+  request.existing = flags.force ? ReplacingFile::Existing::kReplace : ReplacingFile::Existing::kRefuse;
+  Result<PackReport> report = writePack(*from, flags.target, request);
+  if (!report)
+    return report.status();
+  if (flags.json) {
+    printJson({{"pack", flags.target},
+               {"bytes", report->bytes},
+               {"kernels", report->kernels},
+               {"choices", report->choices},
+               {"routes", report->routes},
+               {"digest", toHex(report->digest)},
+               {"left_out", report->unnamed},
+               {"damaged", report->damaged}});
+    return Status::ok();
+  }
+  printText("%s: %s, %s, %s, %s\ndigest %s\n", flags.target.c_str(), bytesText(report->bytes).c_str(),
+            countText(report->kernels, "kernel").c_str(), countText(report->choices, "choice").c_str(),
+            countText(report->routes, "route").c_str(), toHex(report->digest).c_str());
+  if (report->unnamed > 0)
+    printText("left out: %s that no choice in the pack names\n", countText(report->unnamed, "kernel").c_str());
+  for (const std::string &content : report->damaged)
+    printText("left out: kernel %s, which is damaged\n", content.c_str());
+  return Status::ok();
+}
+
+} // namespace
+
+void addCacheExport(CLI::App &cache, Action &action) {
+  auto flags = std::make_shared<ExportFlags>();
+  CLI::App *verb = cache.add_subcommand("export", "Write a pack: choices, their kernels and the measured thresholds in "
+                                                  "one read-only file");
+  verb->add_option("PACK", flags->target, "The file to make, NAME.nsapack")->required();
+  addCacheFlag(*verb, flags->path, CacheUse::kReads);
+  addKeyFlag(*verb, flags->keys);
+  verb->add_option("--device", flags->request.device, "Only choices of devices whose key holds this text")
+      ->type_name("TEXT");
+  verb->add_option("--op", flags->request.operators, "Only choices of this operator; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("OP");
+  verb->add_flag("--tuned-only", flags->request.tunedOnly,
+                 "Only choices that were measured, and kernels that have nothing to measure");
+  verb->add_flag("--brief", flags->request.isBrief,
+                 "Without what was measured for each choice; what thresholds rest on stays");
+  verb->add_option(
+          "--compression", flags->request.compression,
+          "Compress the kernels anew: a higher level is smaller and takes longer (default: as they are stored)")
+      ->check(wholeWithin(1, kMostCompression))
+      ->type_name("LEVEL");
+  verb->add_flag("--force", flags->force, "Replace a file of that name");
+  addJsonFlag(*verb, flags->json);
+  verb->callback([flags, &action] { action = [flags] { return exportPack(*flags); }; });
+}
+
+} // namespace nsa::tools

@@ -1,0 +1,119 @@
+// Functions for all verbs of `nsa`: they register a verb, add the flags that choose a spec or an engine, and print
+// results. A verb's function returns an Ending, which main turns into the exit code.
+// Thread-safety: one thread.
+#pragma once
+
+#include "runtime/base/problem.h"
+#include "runtime/base/status.h"
+#include "tools/nsa/command/exit_code.h"
+#include "tools/nsa/files/config_file.h"
+#include "tools/nsa/files/operator_file.h"
+#include "tools/support/engine.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nsa::tools {
+
+// The function that does the work of the verb on the command line. The verb's parser stores the function in an Action,
+// and main calls it after the whole command line was parsed.
+using Action = std::function<Ending()>;
+
+void addRunCommand(CLI::App &app, Action &action);
+void addCompileCommand(CLI::App &app, Action &action);
+void addTuneCommand(CLI::App &app, Action &action);
+void addExplainCommand(CLI::App &app, Action &action);
+void addGenerateCommand(CLI::App &app, Action &action);
+void addDumpSelectionCommand(CLI::App &app, Action &action);
+void addBenchCommand(CLI::App &app, Action &action);
+void addCacheCommand(CLI::App &app, Action &action);
+void addDoctorCommand(CLI::App &app, Action &action);
+void addValidateCommand(CLI::App &app, Action &action);
+void addHelpCommand(CLI::App &app, Action &action);
+
+// Which operators a flag accepts: only the operators of the specification, or also the kernels that are used only as
+// steps of a plan.
+enum class OperatorChoice { kPublic, kKernels };
+void addOperatorFlag(CLI::App &command, Operator &op, OperatorChoice choice = OperatorChoice::kPublic);
+
+// The options --batch, --seqlen-q and --seqlen-k, for sequences of equal length.
+struct LengthFlags {
+  int64_t batch = 1;
+  int64_t seqlenQ = 0; // 0: as seqlenK
+  int64_t seqlenK = 4096;
+
+  // Adds the options --batch, --seqlen-q and --seqlen-k. `other` is another option that determines the lengths. The
+  // parser refuses a command line with `other` and one of --batch, --seqlen-q and --seqlen-k.
+  void add(CLI::App &command, CLI::Option *other = nullptr);
+  Maxima maxima() const;
+};
+
+// Checks whether `maxima`, the sizes from --batch, --seqlen-q, --seqlen-k and --tokens-q, are valid for `spec`. An
+// error names the flag at fault.
+Status checkLengthFlags(const Spec &spec, const Maxima &maxima);
+
+// The options of verbs that plan or compile an operator without running it on given tensors: --op, --config, and either
+// --input or the options --batch, --seqlen-q, --seqlen-k and --tokens-q. Together these options describe one call of
+// the operator.
+struct SpecFlags {
+  Operator op = Operator::kWindow;
+  std::string configPath, inputPath;
+  LengthFlags lengths;
+  int64_t tokensQ = 0; // 0: of sequences that all have as many queries
+
+  void add(CLI::App &command, OperatorChoice choice = OperatorChoice::kPublic);
+  struct Chosen {
+    Spec spec;
+    Maxima maxima;
+  };
+  Result<Chosen> resolve() const;
+};
+
+// The options --device, --cache, --miss and the other settings of an engine. The value of an option that is not given
+// comes from its environment variable.
+struct EngineFlags {
+  EngineSettings settings;
+
+  // The text `more` is added to the option's help.
+  CLI::Option *addDevice(CLI::App &command, const std::string &more = "");
+  void addCache(CLI::App &command);
+  void addMiss(CLI::App &command);
+  CLI::Option *addKernelBudget(CLI::App &command);
+};
+
+// The targets that kernels can be compiled for: "cpu", "sm_80", ...
+const std::vector<std::string> &compileTargets();
+
+// Adds the options --config and --input to verbs that run an operator, and reads the operator's inputs from the two
+// files that they name.
+void addInputFiles(CLI::App &command, std::string &configPath, std::string &inputPath);
+Result<OperatorFile> readInputs(Operator op, const std::string &configPath, const std::string &inputPath);
+
+// Splits a report of `nsa explain` or `nsa tune` into one report for each kernel. If `report` is about a single kernel,
+// kernelReports returns a list with only the unchanged report.
+std::vector<nlohmann::json> kernelReports(const nlohmann::json &report);
+
+// Like printf, for texts that may come from a file of another user: of all control characters only tabs and new lines
+// are printed as they are.
+[[gnu::format(printf, 1, 2)]] void printText(const char *format, ...);
+// Print "nsa: TEXT" on stderr, with control characters escaped (`printable`). On a terminal with colours "nsa:" is red
+// for an error and yellow for a warning.
+void printError(const std::string &text);
+void printWarning(const std::string &text);
+
+// Formats a duration with three significant digits: "1.23 ms".
+std::string millisecondsText(double milliseconds);
+// One line for each reason why candidates were left out of a tuning: "41 more were not compiled: beyond the ...".
+// `candidates` is a list of rows with the fields `outcome` and `detail`, from a tuner's report or from the kernel
+// store.
+std::string prunedText(const nlohmann::json &candidates);
+void printJson(const nlohmann::json &value);
+// Writes JSON into a file. If writing fails, an existing file stays as it was. An empty path means stdout.
+Status writeJson(const std::string &path, const nlohmann::ordered_json &value);
+
+} // namespace nsa::tools

@@ -1,0 +1,155 @@
+#include "tools/nsa/files/file_io.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+namespace nsa::tools {
+namespace {
+
+Status ioError(const std::string &path, const std::string &reason, std::string hint = "") {
+  return Status::error(ErrorCode::kIoError, path + ": " + reason, std::move(hint));
+}
+
+} // namespace
+
+InputFile::InputFile(InputFile &&other) noexcept
+    : path(std::move(other.path)), descriptor(std::exchange(other.descriptor, -1)), bytes(other.bytes) {}
+
+InputFile::~InputFile() {
+  if (descriptor >= 0)
+    close(descriptor);
+}
+
+Result<InputFile> InputFile::open(const std::string &path) {
+  InputFile file;
+  file.path = path;
+  // Without O_NONBLOCK, opening a pipe without a writer would hang before it can be refused.
+  file.descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file.descriptor < 0)
+    return ioError(path, std::strerror(errno));
+  struct stat facts{};
+  if (fstat(file.descriptor, &facts) != 0)
+    return ioError(path, std::strerror(errno));
+  if (!S_ISREG(facts.st_mode))
+    return ioError(path, "is not a regular file");
+  file.bytes = static_cast<uint64_t>(facts.st_size);
+  return file;
+}
+
+Status InputFile::read(uint64_t offset, std::span<std::byte> target) const {
+  while (!target.empty()) {
+    const ssize_t got = pread(descriptor, target.data(), target.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0)
+      return ioError(path, std::strerror(errno));
+    if (got == 0)
+      return ioError(path, "ended while it was read");
+    offset += static_cast<uint64_t>(got);
+    target = target.subspan(static_cast<size_t>(got));
+  }
+  return Status::ok();
+}
+
+Status readLines(const InputFile &file, uint64_t limit, const std::function<Status(std::string_view line)> &take) {
+  constexpr uint64_t kBlockBytes = 1 << 20;
+  const auto tooLong = [&] {
+    return ioError(file.name(), "has a line of more than " + std::to_string(limit) + " bytes");
+  };
+  std::string kept; // the begin of a line whose end is not yet read
+  for (uint64_t offset = 0; offset < file.size();) {
+    const size_t before = kept.size();
+    kept.resize(before + std::min(kBlockBytes, file.size() - offset));
+    NSA_RETURN_IF_ERROR(file.read(offset, std::as_writable_bytes(std::span(kept)).subspan(before)));
+    offset += kept.size() - before;
+    size_t begin = 0;
+    for (size_t end = kept.find('\n', before); end != std::string::npos; end = kept.find('\n', begin)) {
+      if (end - begin > limit)
+        return tooLong();
+      NSA_RETURN_IF_ERROR(take(std::string_view(kept).substr(begin, end - begin)));
+      begin = end + 1;
+    }
+    kept.erase(0, begin);
+    if (kept.size() > limit)
+      return tooLong();
+  }
+  return kept.empty() ? Status::ok() : take(kept);
+}
+
+Result<std::string> readText(const std::string &path, uint64_t limit) {
+  Result<InputFile> file = InputFile::open(path);
+  if (!file)
+    return file.status();
+  if (file->size() > limit)
+    return ioError(path,
+                   "has " + std::to_string(file->size()) + " bytes; at most " + std::to_string(limit) + " are read");
+  std::string text(file->size(), '\0');
+  NSA_RETURN_IF_ERROR(file->read(0, std::as_writable_bytes(std::span(text))));
+  return text;
+}
+
+Result<std::string> readStandardInput(uint64_t limit) {
+  std::string text;
+  for (char block[4096];;) {
+    const ssize_t got = ::read(STDIN_FILENO, block, sizeof block);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0)
+      return ioError(kStandardInput, std::strerror(errno));
+    if (got == 0)
+      return text;
+    text.append(block, static_cast<size_t>(got));
+    if (text.size() > limit)
+      return ioError(kStandardInput, "has more than " + std::to_string(limit) + " bytes");
+  }
+}
+
+OutputFile::OutputFile(OutputFile &&other) noexcept
+    : file(std::move(other.file)), path(std::move(other.path)), descriptor(std::exchange(other.descriptor, -1)) {}
+
+OutputFile::~OutputFile() {
+  if (descriptor >= 0)
+    close(descriptor);
+}
+
+Status OutputFile::failure() const { return ioError(path, std::string("cannot be written: ") + std::strerror(errno)); }
+
+Result<OutputFile> OutputFile::create(const std::string &path) {
+  Result<ReplacingFile> replacing = ReplacingFile::create(path, ReplacingFile::Existing::kReplace);
+  if (!replacing)
+    return replacing.status();
+  OutputFile output(std::move(*replacing), path);
+  output.descriptor = ::open(output.file.temporaryPath().c_str(), O_WRONLY | O_CLOEXEC);
+  if (output.descriptor < 0)
+    return output.failure();
+  return output;
+}
+
+Status OutputFile::write(std::span<const std::byte> data) {
+  while (!data.empty()) {
+    const ssize_t done = ::write(descriptor, data.data(), data.size());
+    if (done < 0 && errno == EINTR)
+      continue;
+    if (done < 0)
+      return failure();
+    data = data.subspan(static_cast<size_t>(done));
+  }
+  return Status::ok();
+}
+
+Status OutputFile::commit() { return file.commit(); }
+
+Status writeText(const std::string &path, std::string_view text) {
+  Result<OutputFile> file = OutputFile::create(path);
+  if (!file)
+    return file.status();
+  NSA_RETURN_IF_ERROR(file->write(std::as_bytes(std::span(text))));
+  return file->commit();
+}
+
+} // namespace nsa::tools

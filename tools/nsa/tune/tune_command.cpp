@@ -1,0 +1,147 @@
+// `nsa tune`: the command line, and the tuning of one spec on this machine.
+#include "tools/nsa/command/command.h"
+#include "tools/nsa/files/file_io.h"
+#include "tools/nsa/tune/tune_table.h"
+#include "tools/nsa/tune/tune_verbs.h"
+#include "tools/support/number_option.h"
+#include "tools/support/progress.h"
+
+#include <cstdio>
+#include <memory>
+
+namespace nsa::tools {
+namespace {
+
+struct TuneFlags {
+  SpecFlags spec;
+  EngineFlags engine;
+  bool json = false;
+  std::string jsonPath; // "": stdout
+};
+
+Ending tuneSpec(const TuneFlags &flags) {
+  Result<SpecFlags::Chosen> chosen = flags.spec.resolve();
+  if (!chosen)
+    return chosen.status();
+  EngineSettings settings = flags.engine.settings;
+  settings.missPolicy = NSA_MISS_DEFAULT; // asked for, tuning is done whatever NSA_MISS says of plans
+  Result<EngineHandle> engine = createEngine(settings);
+  if (!engine)
+    return engine.status();
+  Result<nlohmann::json> report = [&] {
+    Progress progress;
+    progress.step("tuning " + std::string(operatorName(chosen->spec.op)));
+    return tune(engine->get(), chosen->spec, chosen->maxima);
+  }();
+  if (!report)
+    return report.status();
+  if (flags.json)
+    NSA_RETURN_IF_ERROR(writeJson(flags.jsonPath, *report));
+  std::string trouble;
+  bool isLeft = false; // a kernel whose budget ended before anything was measured
+  const bool printsText = !flags.json || !flags.jsonPath.empty();
+  const std::vector<nlohmann::json> kernels = kernelReports(*report);
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    if (printsText)
+      printText("%s%s", i ? "\n" : "", tuneTable(kernels[i]).c_str());
+    isLeft = isLeft || !kernels[i].value("tuned", true);
+    if (trouble.empty())
+      trouble = kernels[i].value("store_trouble", "");
+  }
+  if (printsText) {
+    Result<nlohmann::json> facts = describeEngine(engine->get());
+    if (!facts)
+      return facts.status();
+    printText("\n%s", placesText((*facts)["cache"].value("path", ""), flags.jsonPath, "").c_str());
+  }
+  if (!trouble.empty())
+    return Status::error(ErrorCode::kIoError, "the winner was not stored: " + trouble);
+  return isLeft ? ExitCode::kLeft : ExitCode::kDone;
+}
+
+} // namespace
+
+void addTuneCommand(CLI::App &app, Action &action) {
+  auto flags = std::make_shared<TuneFlags>();
+  auto whole = std::make_shared<WorkloadFlags>();
+  CLI::App *command = app.add_subcommand("tune", "Measure candidates for workloads or one spec and store the winners");
+  command->footer("The exit code is 3 where kernels are left to measure: the same command goes on from there.");
+  CLI::Option *workload =
+      command
+          ->add_option("WORKLOAD", whole->workloads,
+                       "Workloads: JSON files, plan records (NSA_RECORD), names of ready-made ones (--list), or all of "
+                       "these")
+          ->type_name("");
+  flags->spec.add(*command);
+  CLI::Option *op = command->get_option("--op")->required(false)->excludes(workload);
+  CLI::Option *config = command->get_option("--config")->required(false)->needs(op);
+  op->needs(config);
+  for (const char *name : {"--input", "--batch", "--seqlen-q", "--seqlen-k", "--tokens-q"})
+    command->get_option(name)->needs(op);
+  command
+      ->add_option("--operators", whole->operators,
+                   "Of the workloads only kernels of these operators, separated by commas: dense,window,cmp")
+      ->delimiter(',')
+      ->type_name("OPERATORS")
+      ->needs(workload);
+  CLI::Option *list = command->add_flag("--list", whole->list, "List the ready-made workloads");
+  CLI::Option *device = flags->engine.addDevice(*command, "; of a workload also several: cuda:0,cuda:1");
+  flags->engine.addCache(*command);
+  CLI::Option *perKernel = flags->engine.addKernelBudget(*command);
+  CLI::Option *exhaustive = command->add_flag("--exhaustive", flags->engine.settings.tuneExhaustive,
+                                              "Compile every candidate and measure each to the end, however long it "
+                                              "takes: what the usual search is held to");
+  CLI::Option *budget = command
+                            ->add_option("--budget", whole->budgetSeconds,
+                                         "Of workloads: seconds that the whole run may take; a later run goes on from "
+                                         "there")
+                            ->check(secondsAbove0())
+                            ->type_name("SECONDS");
+  command->add_flag("--again", whole->again, "Measure also what is stored already")->needs(workload);
+  CLI::Option *dryRun =
+      command->add_flag("--dry-run", whole->dryRun, "Only say what would be measured; with --target without a device")
+          ->needs(workload);
+  CLI::Option *compileOnly =
+      command
+          ->add_flag("--compile-only", whole->compileOnly,
+                     "Without a device: compile the default of each kernel for --target, store it untuned")
+          ->needs(workload)
+          ->excludes(dryRun, budget, perKernel, exhaustive, device);
+  CLI::Option *target = command
+                            ->add_option("--target", whole->targets,
+                                         "Of --compile-only and --dry-run: cpu, sm_80, sm_86, sm_89, sm_90a, sm_100a "
+                                         "or sm_120a, or several separated by commas")
+                            ->delimiter(',')
+                            ->check(CLI::IsMember(compileTargets()).description(""))
+                            ->type_name("TARGETS")
+                            ->excludes(device);
+  compileOnly->needs(target);
+  CLI::Option *json = command->add_option("--json", flags->jsonPath, "Print a JSON report, or write it to FILE")
+                          ->type_name("[FILE]")
+                          ->expected(0, 1);
+  command->add_option("--report", whole->reportPath, "Write what was measured as one HTML file, with plots")
+      ->type_name("FILE")
+      ->needs(workload)
+      ->excludes(dryRun, compileOnly);
+  command->callback([=, &action] {
+    if (!*workload && !*op && !*list)
+      throw CLI::RequiredError("WORKLOAD, --op or --list");
+    if (*budget && !*workload)
+      throw CLI::RequiresError("--budget", "WORKLOAD; with --op the option is --kernel-budget");
+    if (*target && !*dryRun && !*compileOnly)
+      throw CLI::ValidationError("--target", "needs --compile-only or --dry-run");
+    flags->json = static_cast<bool>(*json);
+    flags->engine.settings.recordPath = "none"; // what a tuning plans is no workload
+    whole->engine = flags->engine.settings;
+    if (*json)
+      whole->json = flags->jsonPath;
+    if (*list)
+      action = listWorkloads;
+    else if (*workload)
+      action = [whole] { return tuneWorkloads(*whole); };
+    else
+      action = [flags] { return tuneSpec(*flags); };
+  });
+}
+
+} // namespace nsa::tools

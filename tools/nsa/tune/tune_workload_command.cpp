@@ -1,0 +1,196 @@
+// `nsa tune WORKLOAD`: tunes, compiles or plans workloads, and writes the reports.
+#include "tools/nsa/files/file_io.h"
+#include "tools/nsa/tune/tune_compile.h"
+#include "tools/nsa/tune/tune_html.h"
+#include "tools/nsa/tune/tune_plan.h"
+#include "tools/nsa/tune/tune_verbs.h"
+#include "tools/support/progress.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+
+namespace nsa::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kNamedFailures = 10;
+
+Status writeJson(const WorkloadFlags &flags, const Json &json) {
+  return flags.json ? tools::writeJson(*flags.json, json) : Status::ok();
+}
+
+bool printsText(const WorkloadFlags &flags) { return !flags.json || !flags.json->empty(); }
+
+void printLine(const std::string &line) {
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout); // a run may be killed
+}
+
+// "28 kernels: 3 tuned, 25 stored before"
+std::string summary(const Json &counts) {
+  constexpr std::pair<const char *, const char *> kWords[] = {
+      {"tuned", "tuned"},   {"tuned elsewhere", "tuned by another process"},
+      {"made", "compiled"}, {"stored", "stored before"},
+      {"failed", "failed"}, {"left", "left"}};
+  std::string line;
+  for (const auto &[name, word] : kWords)
+    if (const int count = counts.value(name, 0); count > 0)
+      line += (line.empty() ? "" : ", ") + std::to_string(count) + " " + word;
+  return std::to_string(counts.value("kernels", 0)) + " kernels: " + line;
+}
+
+// Each kernel that failed, by name: an exit code alone would not say which.
+Status failures(const Json &report) {
+  std::string names;
+  size_t count = 0;
+  for (const Json &kernel : report["kernels"])
+    if (kernel.value("status", "") == "failed" && ++count <= kNamedFailures)
+      names += "\n  " + kernel.value("problem", "") + ": " + kernel.value("error", "");
+  if (count > kNamedFailures)
+    names += "\n  and " + std::to_string(count - kNamedFailures) + " more";
+  for (const Json &crossover : report.value("crossovers", Json::array()))
+    if (crossover.contains("error"))
+      return Status::error(ErrorCode::kUnavailable,
+                           "the crossover with dense attention of " + crossover.value("heads", "") +
+                               " was not measured: " + crossover.value("error", "") +
+                               (count ? "; and " + std::to_string(count) + " kernels failed:" + names : ""));
+  if (count == 0)
+    return Status::ok();
+  return Status::error(ErrorCode::kUnavailable, std::to_string(count) + " of " +
+                                                    std::to_string(report["kernels"].size()) +
+                                                    " kernels failed:" + names);
+}
+
+std::vector<std::string> devicesOf(const std::string &list) {
+  std::vector<std::string> devices;
+  std::stringstream stream(list);
+  for (std::string device; std::getline(stream, device, ',');)
+    devices.push_back(device);
+  return devices.empty() ? std::vector<std::string>{""} : devices;
+}
+
+Status plan(const std::vector<Workload> &workloads, const WorkloadFlags &flags) {
+  Result<Json> planned = planWorkloads(workloads, {.devices = devicesOf(flags.engine.device),
+                                                   .targets = flags.targets,
+                                                   .engine = flags.engine,
+                                                   .budgetSeconds = flags.budgetSeconds,
+                                                   .again = flags.again});
+  if (!planned)
+    return planned.status();
+  if (printsText(flags)) {
+    for (const Json &kernel : (*planned)["kernels"])
+      std::printf("%-8s %s  (%s)\n", kernel.value("do", "").c_str(), kernel.value("problem", "").c_str(),
+                  kernel.value("for", "").c_str());
+    for (const Json &crossover : (*planned)["crossovers"])
+      std::printf("%-8s crossover with dense attention  (%s)\n", crossover.value("do", "").c_str(),
+                  crossover.value("for", "").c_str());
+    if (!flags.operators.empty())
+      std::printf("kernels of %s alone\n", operatorsText(workloads.front().operators).c_str());
+    if (workloads.size() > 1)
+      for (const Json &workload : (*planned)["workloads"])
+        std::printf("%s: %d kernels, %d of them shared with others\n", workload.value("name", "").c_str(),
+                    workload.value("kernels", 0), workload.value("shared", 0));
+    for (const Json &device : (*planned)["devices"])
+      std::printf("%s: %d to measure in %d families, %d to compile alone, %d stored; about %s, at most %s\n",
+                  device.value("device", "").c_str(), device.value("measure", 0), device.value("families", 0),
+                  device.value("make", 0), device.value("stored", 0),
+                  durationText(device.value("seconds_about", 0.0)).c_str(),
+                  durationText(device.value("seconds_at_most", 0.0)).c_str());
+  }
+  return writeJson(flags, *planned);
+}
+
+Ending compile(const std::vector<Workload> &workloads, const WorkloadFlags &flags) {
+  Result<Json> report = compileWorkloads(workloads, {.targets = flags.targets,
+                                                     .engine = flags.engine,
+                                                     .again = flags.again,
+                                                     .print = printsText(flags) ? printLine : nullptr});
+  if (!report)
+    return report.status();
+  if (printsText(flags))
+    printText("%s\n%s", summary((*report)["counts"]).c_str(),
+              placesText(report->value("cache", ""), flags.json.value_or(""), "").c_str());
+  NSA_RETURN_IF_ERROR(writeJson(flags, *report));
+  NSA_RETURN_IF_ERROR(failures(*report));
+  return (*report)["counts"].value("left", 0) > 0 ? ExitCode::kLeft : ExitCode::kDone;
+}
+
+Ending tune(const std::vector<Workload> &workloads, const WorkloadFlags &flags) {
+  Result<Json> report = runWorkloads(workloads, {.devices = devicesOf(flags.engine.device),
+                                                 .engine = flags.engine,
+                                                 .budgetSeconds = flags.budgetSeconds,
+                                                 .again = flags.again,
+                                                 .print = printsText(flags) ? printLine : nullptr,
+                                                 .measuresRoofs = flags.json || !flags.reportPath.empty()});
+  if (!report)
+    return report.status();
+  const Json &counts = (*report)["counts"];
+  const bool isLeft =
+      counts.value("left", 0) > 0 || std::ranges::any_of((*report)["crossovers"], [](const Json &crossover) {
+        return crossover.value("status", "") == "left";
+      });
+  if (printsText(flags)) {
+    if (workloads.size() > 1)
+      for (const Json &workload : (*report)["workloads"])
+        std::printf("%s: %s; %d shared with others\n", workload.value("name", "").c_str(),
+                    summary(workload["counts"]).c_str(), workload.value("shared", 0));
+    std::printf("%s, in %s\n", summary(counts).c_str(), durationText(report->value("seconds", 0.0)).c_str());
+    for (const Json &crossover : (*report)["crossovers"])
+      std::printf("Crossover with dense attention, %s %s: %s\n", crossover.value("heads", "").c_str(),
+                  crossover.value("dtype", "").c_str(), crossover.value("text", "").c_str());
+    const bool isAllStored = std::ranges::all_of(
+        (*report)["crossovers"], [](const Json &crossover) { return crossover.value("status", "") == "stored"; });
+    if (isAllStored && counts.value("stored", 0) == counts.value("kernels", 0))
+      std::printf("Nothing was measured: all of it is stored, by this compiler. --again measures anew.\n");
+    if (isLeft)
+      std::printf("%s: the same command goes on from here.\n",
+                  report->value("interrupted", false) ? "Interrupted" : "The budget is spent");
+  }
+  NSA_RETURN_IF_ERROR(writeJson(flags, *report));
+  if (!flags.reportPath.empty())
+    NSA_RETURN_IF_ERROR(writeText(flags.reportPath, tuneHtml(*report)));
+  if (printsText(flags))
+    printText("%s", placesText(report->value("cache", ""), flags.json.value_or(""), flags.reportPath).c_str());
+  NSA_RETURN_IF_ERROR(failures(*report));
+  return isLeft ? ExitCode::kLeft : ExitCode::kDone;
+}
+
+} // namespace
+
+std::string placesText(const std::string &database, const std::string &json, const std::string &html) {
+  const bool isKept = database != ":memory:";
+  std::string text = "Database: " + (isKept ? database : "none, as it was in memory alone") + "\n";
+  if (!json.empty())
+    text += "JSON report: " + json + "\n";
+  if (!html.empty())
+    text += "Report: " + html + "\n";
+  return text;
+}
+
+Ending tuneWorkloads(const WorkloadFlags &flags) {
+  Result<std::vector<Workload>> workloads = findWorkloads(flags.workloads, workloadFolder());
+  if (!workloads)
+    return workloads.status();
+  NSA_RETURN_IF_ERROR(limitTo(flags.operators, *workloads));
+  for (const Workload &workload : *workloads)
+    for (const std::string &warning : workload.warnings)
+      printWarning(warning);
+  if (flags.dryRun)
+    return plan(*workloads, flags);
+  return flags.compileOnly ? compile(*workloads, flags) : tune(*workloads, flags);
+}
+
+Status listWorkloads() {
+  const std::string folder = workloadFolder();
+  for (const std::string &name : readyWorkloads(folder)) {
+    Result<Workload> workload = findWorkload(name, folder);
+    if (!workload)
+      return workload.status();
+    std::printf("%-20s %s\n", name.c_str(), workload->description.c_str());
+  }
+  return Status::ok();
+}
+
+} // namespace nsa::tools

@@ -1,0 +1,160 @@
+#include "tools/reference/attention.h"
+
+#include "tools/reference/parallel.h"
+#include "tools/reference/softmax.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <set>
+
+namespace nsa::reference {
+
+double softmaxScale(const Spec &spec) {
+  return spec.scale != 0 ? spec.scale : 1.0 / std::sqrt(static_cast<double>(spec.qkDim));
+}
+
+std::vector<KeyRange> allowedKeys(const Attention &a, const Sequence &sequence, int64_t query, int64_t kvHead) {
+  const int64_t position = sequence.position(query);
+  std::vector<KeyRange> ranges;
+  auto add = [&](int64_t begin, int64_t end) {
+    if (begin < end)
+      ranges.push_back({begin, end});
+  };
+  switch (a.spec.op) {
+  case Operator::kDense:
+    add(0, position + 1);
+    break;
+  case Operator::kWindow:
+    add(std::max<int64_t>(0, position - a.spec.window + 1), position + 1);
+    break;
+  case Operator::kCmp:
+    // A block is visible iff its last token is: the visible blocks are the compressed blocks of the first position + 1
+    // tokens.
+    add(0, a.spec.compressedBlocks(position + 1));
+    break;
+  case Operator::kSel: {
+    const std::span<const int32_t> list = a.blockLists.at(sequence.firstRow + query, kvHead);
+    for (const int64_t block : std::set<int64_t>(list.begin(), list.end()))
+      if (block >= 0)
+        add(block * a.spec.selBlock, std::min((block + 1) * a.spec.selBlock, position + 1));
+    break;
+  }
+  default:
+    assert(false && "not an attention operator");
+  }
+  return ranges;
+}
+
+namespace {
+
+// Eight sums side by side: one alone would wait for each addition.
+double dot(const double *a, const double *b, int64_t count) {
+  constexpr int64_t kLanes = 8;
+  double sums[kLanes] = {}, rest = 0;
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    for (int64_t lane = 0; lane < kLanes; ++lane)
+      sums[lane] += a[i + lane] * b[i + lane];
+  for (; i < count; ++i)
+    rest += a[i] * b[i];
+  return std::accumulate(sums, sums + kLanes, rest);
+}
+
+// The keys and values of one sequence and kv head that some query may attend, read once into contiguous fp64.
+struct KeyValues {
+  std::vector<int64_t> slot; // of each key: where it lies in k and v. Neighbours lie side by side.
+  std::vector<double> k, v;
+};
+
+KeyValues readKeyValues(const Attention &a, const Sequence &sequence, int64_t kvHead) {
+  const bool compressed = a.spec.op == Operator::kCmp;
+  const int64_t keys = compressed ? a.spec.compressedBlocks(sequence.keys) : sequence.keys;
+  const int64_t begin = compressed ? sequence.blockBegin : sequence.keyBegin;
+  // How many more ranges begin at a key than ended before it; summed up, how many ranges hold it.
+  std::vector<int64_t> steps(static_cast<size_t>(keys) + 1, 0);
+  for (int64_t query = 0; query < sequence.queries; ++query)
+    for (const KeyRange &range : allowedKeys(a, sequence, query, kvHead)) {
+      ++steps[range.begin];
+      --steps[range.end];
+    }
+  KeyValues result;
+  int64_t holders = 0, slots = 0;
+  for (int64_t key = 0; key < keys; ++key) {
+    result.slot.push_back(slots);
+    holders += steps[key];
+    if (holders == 0)
+      continue;
+    ++slots;
+    for (int64_t c = 0; c < a.spec.qkDim; ++c)
+      result.k.push_back(a.k.at(sequence.keyBatch, begin + key, kvHead, c));
+    for (int64_t c = 0; c < a.spec.vDim; ++c)
+      result.v.push_back(a.v.at(sequence.keyBatch, begin + key, kvHead, c));
+  }
+  return result;
+}
+
+void attendQuery(const Attention &a, const Sequence &sequence, const KeyValues &kv, const std::vector<KeyRange> &ranges,
+                 int64_t query, int64_t head, AttentionResult &result) {
+  const double scale = softmaxScale(a.spec);
+  std::vector<double> q(a.spec.qkDim);
+  for (int64_t c = 0; c < a.spec.qkDim; ++c)
+    q[c] = a.q.at(sequence.batch, sequence.queryBegin + query, head, c);
+
+  std::vector<double> weights;
+  for (const KeyRange &range : ranges) {
+    for (int64_t key = range.begin; key < range.end; ++key) {
+      const double *k = &kv.k[kv.slot[key] * a.spec.qkDim];
+      weights.push_back(scale * dot(q.data(), k, a.spec.qkDim));
+    }
+  }
+
+  const int64_t row = (sequence.firstRow + query) * a.spec.queryHeads + head;
+  result.lse[row] = softmax(weights);
+  double *out = &result.out[row * a.spec.vDim];
+  auto weight = weights.begin();
+  for (const KeyRange &range : ranges) {
+    for (int64_t key = range.begin; key < range.end; ++key, ++weight) {
+      const double *v = &kv.v[kv.slot[key] * a.spec.vDim];
+      for (int64_t c = 0; c < a.spec.vDim; ++c)
+        out[c] += *weight * v[c];
+    }
+  }
+}
+
+void attendSequence(const Attention &a, const Sequence &sequence, int threads, AttentionResult &result) {
+  const int64_t group = a.spec.queryHeads / a.spec.kvHeads;
+  for (int64_t kvHead = 0; kvHead < a.spec.kvHeads; ++kvHead) {
+    const KeyValues kv = readKeyValues(a, sequence, kvHead);
+    forEachIndex(sequence.queries, threads, 16, [&](int64_t query) {
+      const std::vector<KeyRange> ranges = allowedKeys(a, sequence, query, kvHead);
+      int64_t &reads = result.reads[(sequence.firstRow + query) * a.spec.kvHeads + kvHead];
+      for (const KeyRange &range : ranges)
+        reads += range.end - range.begin;
+      for (int64_t i = 0; i < group; ++i)
+        attendQuery(a, sequence, kv, ranges, query, kvHead * group + i, result);
+    });
+  }
+}
+
+} // namespace
+
+AttentionResult attend(const Attention &a, int threads) {
+  assert(a.spec.kvHeads > 0 && a.spec.queryHeads % a.spec.kvHeads == 0);
+  const int64_t rows = rowEnd(a.sequences);
+  AttentionResult result;
+  result.out.assign(rows * a.spec.queryHeads * a.spec.vDim, 0.0);
+  result.lse.assign(rows * a.spec.queryHeads, -std::numeric_limits<double>::infinity());
+  result.reads.assign(rows * a.spec.kvHeads, 0);
+
+  // Many sequences, which are short ones or single rows, run side by side; of a few it is the queries that do.
+  const int64_t sequences = static_cast<int64_t>(a.sequences.size());
+  const bool many = sequences >= 16;
+  forEachIndex(sequences, many ? threads : 1, 1,
+               [&](int64_t s) { attendSequence(a, a.sequences[s], many ? 1 : threads, result); });
+  return result;
+}
+
+} // namespace nsa::reference

@@ -1,0 +1,128 @@
+#include "tools/reference/compression.h"
+
+#include "tools/reference/elements.h"
+#include "tools/reference/parallel.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <numbers>
+
+namespace nsa::reference {
+namespace {
+
+double activate(Activation activation, double x) {
+  switch (activation) {
+  case Activation::kRelu:
+    return x < 0 ? 0 : x; // a NaN stays one
+  case Activation::kGelu:
+    return 0.5 * x * (1 + std::erf(x / std::numbers::sqrt2));
+  case Activation::kSilu:
+    return x / (1 + std::exp(-x));
+  }
+  assert(false && "unknown activation");
+  return x;
+}
+
+} // namespace
+
+PhiFunction::Matrix PhiFunction::readMatrix(const TensorView &weights, const TensorView &bias, int64_t outer,
+                                            int64_t inner, int64_t columns) {
+  Matrix matrix{.rows = outer * inner, .columns = columns, .weights = {}, .bias = {}};
+  for (int64_t i = 0; i < outer; ++i)
+    for (int64_t row = 0; row < inner; ++row)
+      for (int64_t c = 0; c < columns; ++c)
+        matrix.weights.push_back(weights.at(0, i, row, c));
+  for (int64_t c = 0; c < columns; ++c)
+    matrix.bias.push_back(bias.isGiven() ? bias.at(0, 0, 0, c) : 0);
+  return matrix;
+}
+
+std::vector<double> PhiFunction::Matrix::multiply(std::span<const double> row) const {
+  std::vector<double> result(bias.size(), 0.0);
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < columns; ++c)
+      result[c] += row[r] * weights[r * columns + c];
+  for (int64_t c = 0; c < columns; ++c)
+    result[c] += bias[c];
+  return result;
+}
+
+PhiFunction::PhiFunction(const Spec &spec, const Phi &phi, int64_t columns)
+    : kind(spec.cmpKind), activation(spec.mlpActivation), block(spec.cmpBlock), columns(columns) {
+  if (kind == CmpKind::kMean)
+    return;
+  pe.assign(block * columns, 0.0);
+  for (int64_t i = 0; i < block && phi.pe.isGiven(); ++i)
+    for (int64_t c = 0; c < columns; ++c)
+      pe[i * columns + c] = phi.pe.at(0, i, 0, c);
+  if (kind == CmpKind::kLinear) {
+    first = readMatrix(phi.w, phi.b, block, columns, columns);
+  } else {
+    first = readMatrix(phi.w1, phi.b1, block, columns, spec.mlpHidden);
+    second = readMatrix(phi.w2, phi.b2, spec.mlpHidden, 1, columns);
+  }
+}
+
+std::vector<double> PhiFunction::operator()(std::span<const double> tokens) const {
+  assert(static_cast<int64_t>(tokens.size()) == block * columns);
+  if (kind == CmpKind::kMean) {
+    std::vector<double> mean(columns, 0.0);
+    for (int64_t i = 0; i < block; ++i)
+      for (int64_t c = 0; c < columns; ++c)
+        mean[c] += tokens[i * columns + c];
+    for (double &value : mean)
+      value /= static_cast<double>(block);
+    return mean;
+  }
+  // The l tokens side by side are one row, and W's first two dimensions are that row's.
+  std::vector<double> row(tokens.begin(), tokens.end());
+  for (size_t i = 0; i < row.size(); ++i)
+    row[i] += pe[i];
+  std::vector<double> result = first.multiply(row);
+  if (kind == CmpKind::kLinear)
+    return result;
+  for (double &value : result)
+    value = activate(activation, value);
+  return second.multiply(result);
+}
+
+namespace {
+
+OwnedTensor compressOne(const Compression &c, const TensorView &raw, const Phi &phi, int64_t columns, int threads) {
+  if (!raw.isGiven())
+    return {};
+  int64_t batches = 0, times = 0;
+  for (const Sequence &sequence : c.sequences) {
+    batches = std::max(batches, sequence.keyBatch + 1);
+    times = std::max(times, sequence.blockBegin + c.spec.compressedBlocks(sequence.keys));
+  }
+  OwnedTensor result = OwnedTensor::make(c.spec.dtype, batches, times, c.spec.kvHeads, columns);
+  const TensorView rows = result.view();
+  const PhiFunction function(c.spec, phi, columns);
+  for (const Sequence &sequence : c.sequences) {
+    forEachIndex(c.spec.compressedBlocks(sequence.keys), threads, 4, [&](int64_t block) {
+      for (int64_t kvHead = 0; kvHead < c.spec.kvHeads; ++kvHead) {
+        std::vector<double> tokens;
+        for (int64_t i = 0; i < c.spec.cmpBlock; ++i)
+          for (int64_t column = 0; column < columns; ++column)
+            tokens.push_back(
+                raw.at(sequence.keyBatch, sequence.keyBegin + block * c.spec.cmpStride + i, kvHead, column));
+        const std::vector<double> row = function(tokens);
+        const int64_t first = rows.offset(sequence.keyBatch, sequence.blockBegin + block, kvHead, 0);
+        for (int64_t column = 0; column < columns; ++column)
+          storeElement(c.spec.dtype, result.bytes.data(), first + column, row[column]);
+      }
+    });
+  }
+  return result;
+}
+
+} // namespace
+
+Compressed compress(const Compression &c, int threads) {
+  return {.k = compressOne(c, c.k, c.phiK, c.spec.qkDim, threads),
+          .v = compressOne(c, c.v, c.phiV, c.spec.vDim, threads)};
+}
+
+} // namespace nsa::reference

@@ -1,0 +1,127 @@
+#include "tools/reference/error_metrics.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+namespace nsa::reference {
+
+Tolerance toleranceOf(DType dtype) {
+  double rms = 0;
+  switch (dtype) {
+  case DType::kBf16:
+    rms = 5e-3;
+    break;
+  case DType::kF16:
+    rms = 1e-3;
+    break;
+  case DType::kF32:
+    rms = 1e-5;
+    break;
+  case DType::kI32:
+    assert(false && "integers are compared for equality");
+  }
+  return {.relativeRms = rms, .worstRow = 4 * rms, .lse = 1e-3};
+}
+
+bool ErrorReport::judgedWithin(const Tolerance &tolerance) const {
+  return notFinite == 0 && relativeRms <= tolerance.relativeRms && worstRow <= tolerance.worstRow &&
+         lse <= tolerance.lse;
+}
+
+std::string ErrorReport::toString(const Tolerance &tolerance) const {
+  char text[320];
+  std::snprintf(text, sizeof text,
+                "relative RMS %.3g (limit %.3g), worst row %.3g (limit %.3g) at query %lld head %lld, LSE %.3g (limit "
+                "%.3g), not finite: %lld",
+                relativeRms, tolerance.relativeRms, worstRow, tolerance.worstRow, static_cast<long long>(worstQuery),
+                static_cast<long long>(worstHead), lse, tolerance.lse, static_cast<long long>(notFinite));
+  return unjudged == 0
+             ? text
+             : text +
+                   (", rows and LSEs that cannot be judged, as the reference is not finite there: " +
+                    std::to_string(unjudged)) +
+                   ", the first at query " + std::to_string(unjudgedQuery) + " head " + std::to_string(unjudgedHead);
+}
+
+static void countUnjudged(ErrorReport &report, int64_t query, int64_t head) {
+  if (report.unjudged++ == 0) {
+    report.unjudgedQuery = query;
+    report.unjudgedHead = head;
+  }
+}
+
+ErrorReport compareRows(std::span<const Sequence> sequences, int64_t heads, int64_t columns,
+                        std::span<const double> expected, const TensorView &actual) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  ErrorReport report;
+  double errorSquares = 0, referenceSquares = 0;
+  for (const Sequence &sequence : sequences) {
+    for (int64_t query = 0; query < sequence.queries; ++query) {
+      for (int64_t head = 0; head < heads; ++head) {
+        const double *row = &expected[((sequence.firstRow + query) * heads + head) * columns];
+        if (!std::all_of(row, row + columns, [](double value) { return std::isfinite(value); })) {
+          countUnjudged(report, sequence.firstRow + query, head);
+          continue;
+        }
+        double rowError = 0, rowReference = 0;
+        for (int64_t c = 0; c < columns; ++c) {
+          const double value = actual.at(sequence.batch, sequence.queryBegin + query, head, c);
+          if (!std::isfinite(value))
+            ++report.notFinite;
+          rowError += (value - row[c]) * (value - row[c]);
+          rowReference += row[c] * row[c];
+        }
+        errorSquares += rowError;
+        referenceSquares += rowReference;
+        // A reference row of zeros allows no error at all.
+        const double ratio = rowError == 0 ? 0 : std::sqrt(rowError / rowReference);
+        if (!(ratio <= report.worstRow)) {
+          report.worstRow = std::isnan(ratio) ? kInfinity : ratio;
+          report.worstQuery = sequence.firstRow + query;
+          report.worstHead = head;
+        }
+      }
+    }
+  }
+  report.relativeRms = errorSquares == 0 ? 0 : std::sqrt(errorSquares / referenceSquares);
+  if (std::isnan(report.relativeRms))
+    report.relativeRms = kInfinity;
+  return report;
+}
+
+void compareLse(std::span<const Sequence> sequences, int64_t heads, std::span<const double> expected,
+                const TensorView &actual, ErrorReport &report) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const Sequence &sequence : sequences) {
+    for (int64_t query = 0; query < sequence.queries; ++query) {
+      for (int64_t head = 0; head < heads; ++head) {
+        const double want = expected[(sequence.firstRow + query) * heads + head];
+        const double got = actual.at(sequence.batch, sequence.queryBegin + query, head, 0);
+        if (got == want)
+          continue; // both may be -inf
+        if (std::isnan(want) || want == kInfinity) {
+          countUnjudged(report, sequence.firstRow + query, head);
+          continue;
+        }
+        const double difference = std::fabs(got - want);
+        if (!std::isfinite(difference))
+          ++report.notFinite;
+        if (!(difference <= report.lse))
+          report.lse = std::isnan(difference) ? kInfinity : difference;
+      }
+    }
+  }
+}
+
+ErrorReport compare(const Attention &a, const AttentionResult &reference, const TensorView &out,
+                    const TensorView &lse) {
+  ErrorReport report = compareRows(a.sequences, a.spec.queryHeads, a.spec.vDim, reference.out, out);
+  if (lse.isGiven())
+    compareLse(a.sequences, a.spec.queryHeads, reference.lse, lse, report);
+  return report;
+}
+
+} // namespace nsa::reference

@@ -1,0 +1,36 @@
+#include "tools/reference/parallel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace nsa::reference {
+
+void forEachIndex(int64_t count, int threads, int64_t least, const std::function<void(int64_t)> &work) {
+  const int64_t workers = threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
+  std::atomic<int64_t> next = 0;
+  auto run = [&] {
+    for (int64_t i = next++; i < count; i = next++)
+      work(i);
+  };
+  std::vector<std::thread> pool;
+  for (int64_t t = 1; t < std::min(workers, count / least); ++t)
+    pool.emplace_back(run);
+  run();
+  for (std::thread &thread : pool)
+    thread.join();
+}
+
+void forEachQuery(std::span<const Sequence> sequences, int threads,
+                  const std::function<void(const Sequence &, int64_t)> &work) {
+  std::vector<std::pair<const Sequence *, int64_t>> queries;
+  for (const Sequence &sequence : sequences)
+    for (int64_t query = 0; query < sequence.queries; ++query)
+      queries.emplace_back(&sequence, query);
+  forEachIndex(static_cast<int64_t>(queries.size()), threads, 16,
+               [&](int64_t i) { work(*queries[i].first, queries[i].second); });
+}
+
+} // namespace nsa::reference
