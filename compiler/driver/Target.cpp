@@ -28,6 +28,10 @@ std::string_view elementType(DType dtype) {
     return "f32";
   case DType::kI32:
     return "i32";
+  case DType::kFp8E4M3:
+    return "f8E4M3FN";
+  case DType::kFp8E5M2:
+    return "f8E5M2";
   }
   assert(false && "a dtype of no known kind");
   return "";

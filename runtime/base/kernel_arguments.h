@@ -1,63 +1,19 @@
-// The arguments of kernels: views and scalars by the names that manifests use, and the sizes that the formulas of a
-// grid may use.
-// Thread-safety: values and constants.
+// The values of a kernel's arguments (View and Scalar, runtime/model/tensors.h), and the sizes that the formulas of a
+// grid may use. Thread-safety: values and constants.
 #pragma once
 
 #include "runtime/base/manifest.h"
 #include "runtime/base/problem.h"
+#include "runtime/base/sparse_array.h"
+#include "runtime/model/tensors.h"
 
 #include <array>
-#include <bit>
 #include <cstdint>
-#include <memory>
 #include <string_view>
 
 namespace nsa {
 
 inline constexpr int kMaxCoordinates = 4;
-enum class ElementType : uint8_t { kOwn, kF32, kI32 }; // kOwn: the spec's dtype
-DType elementDType(ElementType type, DType own);
-
-struct ViewRule {
-  std::string_view name;
-  int rank; // number of coordinates
-  ElementType type;
-};
-const ViewRule &viewRule(View view);
-
-enum class Scalar : int {
-  kSeqlenQ,
-  kSeqlenK,
-  kMaxSeqlenQ,
-  kMaxSeqlenK,
-  kTotalQ,
-  kTotalK,
-  kTotalC,
-  kQueryBegin,
-  kQueryEnd,
-  kWindow,
-  kInitBlocks,
-  kLocalBlocks,
-  kScaleLog2,
-  kBatch,
-  kCapacity,
-  kPages,
-  kSplits,
-  kSelSplits,
-  kLists,
-  kFirstSplit,
-  kPastCmpSplit,
-  kPastSelSplit,
-  kPastWinSplit,
-  kKvHeads
-};
-inline constexpr int kScalars = 24;
-
-struct ScalarRule {
-  std::string_view name;
-  ManifestParam::Kind kind;
-};
-const ScalarRule &scalarRule(Scalar scalar);
 using ScalarSlots = std::array<uint64_t, kScalars>; // the value is in the low bytes of its slot
 inline void setScalar(ScalarSlots &scalars, Scalar name, int64_t value) {
   scalars[static_cast<size_t>(name)] = static_cast<uint32_t>(value);
@@ -84,42 +40,19 @@ struct ViewSlots {
   }
 };
 
-// An array of kCount views, most of which are usually absent. The constructors and the assignment do not write or copy
-// absent views, so that making and copying a SparseViews takes little time.
-template <size_t kCount> class SparseViews {
-public:
-  SparseViews() {}
-  SparseViews(const SparseViews &other) { *this = other; }
-  SparseViews &operator=(const SparseViews &other) {
-    present = other.present;
-    for (size_t word = 0; word < present.size(); ++word)
-      for (uint64_t bits = present[word]; bits != 0; bits &= bits - 1) {
-        const size_t i = word * kWordBits + static_cast<size_t>(std::countr_zero(bits));
-        std::construct_at(&items[i], other.items[i]);
-      }
-    return *this;
-  }
+// An array of views, of which an absent one reads as a view without a tensor.
+template <size_t kCount> class SparseViews : private SparseArray<ViewSlots, kCount> {
+  using Base = SparseArray<ViewSlots, kCount>;
 
-  const ViewSlots &operator[](size_t i) const { return has(i) ? items[i] : kAbsent; }
-  // Returns a view for writing; an absent view becomes present.
-  ViewSlots &operator[](size_t i) {
-    if (!has(i)) {
-      std::construct_at(&items[i]);
-      present[i / kWordBits] |= bit(i);
-    }
-    return items[i];
+public:
+  const ViewSlots &operator[](size_t i) const {
+    const ViewSlots *found = Base::find(i);
+    return found ? *found : kAbsent;
   }
+  ViewSlots &operator[](size_t i) { return Base::operator[](i); }
 
 private:
-  static constexpr size_t kWordBits = 64;
   static constexpr ViewSlots kAbsent{};
-  static uint64_t bit(size_t i) { return uint64_t{1} << i % kWordBits; }
-  bool has(size_t i) const { return (present[i / kWordBits] & bit(i)) != 0; }
-
-  std::array<uint64_t, (kCount + kWordBits - 1) / kWordBits> present = {};
-  union {
-    std::array<ViewSlots, kCount> items;
-  };
 };
 
 // The sizes that the formula of a kernel's grid may contain. Each field of GridSizes is an upper bound for the calls

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <iterator>
 #include <limits>
+#include <span>
 
 namespace nsa {
 
@@ -18,29 +19,33 @@ namespace {
 constexpr std::string_view kCmpKindNames[] = {"mean", "linear", "mlp"};
 constexpr std::string_view kActivationNames[] = {"relu", "gelu", "silu"};
 constexpr std::string_view kGateNames[] = {"value", "sigmoid", "softmax"};
-constexpr std::string_view kDTypeNames[] = {"bf16", "fp16", "fp32", "int32"};
+constexpr std::string_view kDTypeNames[] = {"bf16", "fp16", "fp32", "int32", "fp8_e4m3", "fp8_e5m2"};
+constexpr std::span kApiDTypeNames = std::span(kDTypeNames).first<static_cast<size_t>(DType::kI32) + 1>();
 constexpr std::string_view kLayoutNames[] = {"dense", "packed"};
 
-template <size_t N> int indexOf(const std::string_view (&names)[N], std::string_view name) {
-  auto found = std::find(std::begin(names), std::end(names), name);
-  return found == std::end(names) ? -1 : static_cast<int>(found - std::begin(names));
+using Names = std::span<const std::string_view>;
+
+int indexOf(Names names, std::string_view name) {
+  auto found = std::find(names.begin(), names.end(), name);
+  return found == names.end() ? -1 : static_cast<int>(found - names.begin());
 }
 
-template <typename Enum, size_t N>
-Result<Enum> parseEnum(const char *field, const std::string_view (&names)[N], std::string_view name) {
+std::string oneOf(Names names) {
+  std::string rule = "must be one of ";
+  for (size_t i = 0; i < names.size(); ++i)
+    rule.append(i ? ", " : "").append(names[i]);
+  return rule;
+}
+
+template <typename Enum> Result<Enum> parseEnum(const char *field, Names names, std::string_view name) {
   int index = indexOf(names, name);
   if (index >= 0)
     return static_cast<Enum>(index);
-  std::string rule = "must be one of ";
-  for (size_t i = 0; i < N; ++i)
-    rule.append(i ? ", " : "").append(names[i]);
-  return Status::invalid(field, "'" + std::string(name) + "'", std::move(rule));
+  return Status::invalid(field, "'" + std::string(name) + "'", oneOf(names));
 }
 
 // An enum value that came through the C ABI may hold any number.
-template <size_t N> bool inRange(const std::string_view (&)[N], int value) {
-  return value >= 0 && value < static_cast<int>(N);
-}
+bool inRange(Names names, int value) { return value >= 0 && value < static_cast<int>(names.size()); }
 
 std::string bucketText(int64_t value) { return std::to_string(bucketOf(value)); }
 
@@ -67,7 +72,7 @@ Result<Operator> parseOperator(std::string_view name) {
     return found->op;
   return Status::invalid("op", "'" + std::string(name) + "'", operatorsRule());
 }
-Result<DType> parseDType(std::string_view name) { return parseEnum<DType>("dtype", kDTypeNames, name); }
+Result<DType> parseDType(std::string_view name) { return parseEnum<DType>("dtype", kApiDTypeNames, name); }
 Result<Layout> parseLayout(std::string_view name) { return parseEnum<Layout>("layout", kLayoutNames, name); }
 Result<CmpKind> parseCmpKind(std::string_view name) { return parseEnum<CmpKind>("cmp_kind", kCmpKindNames, name); }
 Result<Activation> parseActivation(std::string_view name) {
@@ -75,7 +80,37 @@ Result<Activation> parseActivation(std::string_view name) {
 }
 Result<Gate> parseGate(std::string_view name) { return parseEnum<Gate>("gate", kGateNames, name); }
 
-int dtypeBytes(DType dtype) { return dtype == DType::kBf16 || dtype == DType::kF16 ? 2 : 4; }
+int dtypeBytes(DType dtype) {
+  switch (dtype) {
+  case DType::kFp8E4M3:
+  case DType::kFp8E5M2:
+    return 1;
+  case DType::kBf16:
+  case DType::kF16:
+    return 2;
+  case DType::kF32:
+  case DType::kI32:
+    return 4;
+  }
+  return 0;
+}
+
+DType ElementTypes::of(TensorRole role) const {
+  switch (role) {
+  case TensorRole::kIo:
+    return io;
+  case TensorRole::kKeyValue:
+    return keyValue.value_or(io);
+  case TensorRole::kGradient:
+    return gradient.value_or(io);
+  case TensorRole::kScale:
+  case TensorRole::kStatistics:
+    return DType::kF32;
+  case TensorRole::kIndex:
+    return DType::kI32;
+  }
+  return io;
+}
 
 bool lookupEnumerator(std::string_view name, int64_t &value) {
   const OperatorDef *op = findOperator(name);
@@ -114,13 +149,16 @@ const char *hintOfDefaults(const Spec &spec) {
   return std::count(std::begin(fields), std::end(fields), 0) > 1 ? "nsa_spec_init sets the defaults" : "";
 }
 
-template <size_t N> Status checkEnumerator(const char *name, const std::string_view (&names)[N], int value) {
-  if (inRange(names, value))
+Status checkEnumerator(const char *name, Names names, int value) {
+  return inRange(names, value) ? Status::ok() : Status::invalid(name, std::to_string(value), oneOf(names));
+}
+
+// Every kernel reads and writes its tensors in one type, besides numbers of the types fp32 and int32.
+Status checkIsIo(const char *name, std::optional<DType> dtype, DType io, const char *reason) {
+  if (!dtype || *dtype == io)
     return Status::ok();
-  std::string rule = "must be one of ";
-  for (size_t i = 0; i < N; ++i)
-    rule.append(i ? ", " : "").append(names[i]);
-  return Status::invalid(name, std::to_string(value), std::move(rule));
+  return Status::invalid(name, std::string(dtypeName(*dtype)),
+                         "must be " + std::string(dtypeName(io)) + ", the dtype: " + reason);
 }
 
 } // namespace
@@ -128,10 +166,14 @@ template <size_t N> Status checkEnumerator(const char *name, const std::string_v
 Status Spec::validate() const {
   if (static_cast<size_t>(op) >= operatorTable().size())
     return Status::invalid("op", std::to_string(static_cast<int>(op)), operatorsRule());
-  if (!inRange(kDTypeNames, static_cast<int>(dtype)))
-    return Status::invalid("dtype", std::to_string(static_cast<int>(dtype)), "must be bf16, fp16 or fp32");
-  if (dtype == DType::kI32)
-    return Status::invalid("dtype", "int32", "must be bf16, fp16 or fp32");
+  if (dtype != DType::kBf16 && dtype != DType::kF16 && dtype != DType::kF32) {
+    const int number = static_cast<int>(dtype);
+    return Status::invalid("dtype",
+                           inRange(kDTypeNames, number) ? std::string(dtypeName(dtype)) : std::to_string(number),
+                           "must be bf16, fp16 or fp32");
+  }
+  NSA_RETURN_IF_ERROR(checkIsIo("cache_dtype", cacheDtype, dtype, "no kernel reads a cache of another type"));
+  NSA_RETURN_IF_ERROR(checkIsIo("grad_dtype", gradDtype, dtype, "no operator computes gradients"));
   NSA_RETURN_IF_ERROR(checkEnumerator("layout", kLayoutNames, static_cast<int>(layout)));
 
   const uint32_t fields = fieldsOf(op);

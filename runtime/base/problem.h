@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,16 +19,17 @@ namespace nsa {
 enum class CmpKind : int { kMean = 0, kLinear = 1, kMlp = 2 };
 enum class Activation : int { kRelu = 0, kGelu = 1, kSilu = 2 };
 enum class Gate : int { kValue = 0, kSigmoid = 1, kSoftmax = 2 };
-enum class DType : int { kBf16 = 0, kF16 = 1, kF32 = 2, kI32 = 3 };
+// The numbers of the types up to kI32 are part of the C ABI (nsa_dtype).
+enum class DType : int { kBf16 = 0, kF16 = 1, kF32 = 2, kI32 = 3, kFp8E4M3 = 4, kFp8E5M2 = 5 };
 enum class Layout : int { kDense = 0, kPacked = 1 };
 
-std::string_view dtypeName(DType dtype);    // "bf16", "fp16", "fp32", "int32" as in docs/specification.md 1
+std::string_view dtypeName(DType dtype);    // "bf16", "fp16", "fp32", "int32", "fp8_e4m3", "fp8_e5m2"
 std::string_view layoutName(Layout layout); // "dense", "packed"
 std::string_view cmpKindName(CmpKind kind);
 std::string_view activationName(Activation activation);
 std::string_view gateName(Gate gate);
 Result<Operator> parseOperator(std::string_view name); // accepts internal operators too
-Result<DType> parseDType(std::string_view name);
+Result<DType> parseDType(std::string_view name);       // accepts the types of nsa_dtype
 Result<Layout> parseLayout(std::string_view name);
 Result<CmpKind> parseCmpKind(std::string_view name);
 Result<Activation> parseActivation(std::string_view name);
@@ -37,6 +39,15 @@ int dtypeBytes(DType dtype);
 // activations and gates (`op == window`, `dtype == fp32`, `cmp_kind == mean`). Returns false for a name that is no
 // enumerator.
 bool lookupEnumerator(std::string_view name, int64_t &value);
+
+// The element types of a problem, one for each role of tensors.
+struct ElementTypes {
+  DType io = DType::kBf16;
+  std::optional<DType> keyValue{}; // absent: as io
+  std::optional<DType> gradient{}; // absent: as io
+
+  DType of(TensorRole role) const;
+};
 
 // The branches of NSA, as bits of Spec::branches; gates and branch outputs are in the order cmp, sel, win.
 inline constexpr int32_t kBranchCmp = 1, kBranchSel = 2, kBranchWin = 4, kAllBranches = 7;
@@ -76,9 +87,13 @@ struct Spec {
   // programs in each branch; 0 means the number that the rule in key_splits.h gives. Only the engine sets keySplits,
   // because nsa_spec has no such field.
   int32_t keySplits = 0;
+  // The types of a cache's keys and values and of gradients, where they are not `dtype`. The C ABI cannot ask for
+  // another type, and `validate` refuses one.
+  std::optional<DType> cacheDtype{}, gradDtype{};
 
   int32_t group() const { return kvHeads ? queryHeads / kvHeads : 0; }
   float effectiveScale() const;
+  ElementTypes types() const { return {dtype, cacheDtype, gradDtype}; }
   bool hasBranch(int32_t branch) const { return (branches & branch) != 0; }
   // Returns how many compressed blocks `tokens` tokens have: N_c of docs/specification.md 3.
   int64_t compressedBlocks(int64_t tokens) const {

@@ -19,10 +19,9 @@ static_assert(NSA_INT32 == static_cast<int>(DType::kI32));
 static_assert(NSA_LAYOUT_PACKED == static_cast<int>(Layout::kPacked));
 static_assert(NSA_MISS_BACKGROUND == static_cast<int>(MissPolicy::kBackground));
 static_assert(NSA_LOG_OFF == static_cast<int>(LogLevel::kOff));
-static_assert(NSA_CU_SEQLENS_K == static_cast<int>(TensorName::kCuSeqlensK));
-static_assert(NSA_READS == static_cast<int>(TensorName::kReads));
-static_assert(NSA_B2_V == static_cast<int>(TensorName::kB2V));
-static_assert(NSA_CACHE_SEQLENS == static_cast<int>(TensorName::kCacheSeqlens) && NSA_NAMES == kTensorNames);
+#define NSA_TENSOR(name, apiName, text, number, ...) static_assert(apiName == (number));
+#include "runtime/model/tensors.def"
+static_assert(NSA_NAMES == kTensorNames);
 
 std::string textOf(const char *text) { return text ? text : ""; }
 

@@ -20,6 +20,9 @@ TensorMapType typeOf(DType dtype) {
     return TensorMapType::kFloat32;
   case DType::kI32:
     return TensorMapType::kInt32;
+  case DType::kFp8E4M3:
+  case DType::kFp8E5M2:
+    return TensorMapType::kUint8; // a map only moves bytes
   }
   assert(false && "a dtype of no known kind");
   return TensorMapType::kUint8;

@@ -19,6 +19,9 @@ template <typename Rule> int findRule(int count, const Rule &(*rule)(int), std::
 }
 const ViewRule &viewRuleAt(int i) { return viewRule(static_cast<View>(i)); }
 const ScalarRule &scalarRuleAt(int i) { return scalarRule(static_cast<Scalar>(i)); }
+ManifestParam::Kind kindOf(ScalarType type) {
+  return type == ScalarType::kF32 ? ManifestParam::Kind::kF32 : ManifestParam::Kind::kI32;
+}
 
 Status unknownParam(const ManifestParam &param, std::string rule) {
   return Status::invalid("param " + param.name,
@@ -62,7 +65,7 @@ Status LoadedKernel::bindArguments() {
   Result<DType> found = parseDType(own == parsed.fixed.end() ? "" : own->second);
   if (!found)
     return found.status();
-  element = *found;
+  types.io = *found;
   for (const ManifestParam &param : parsed.params) {
     Argument argument;
     if (param.kind == ManifestParam::Kind::kView || param.kind == ManifestParam::Kind::kMap) {
@@ -72,7 +75,7 @@ Status LoadedKernel::bindArguments() {
       argument = *bound;
     } else {
       argument.index = findRule(kScalars, scalarRuleAt, param.name);
-      if (argument.index < 0 || scalarRuleAt(argument.index).kind != param.kind)
+      if (argument.index < 0 || kindOf(scalarRuleAt(argument.index).type) != param.kind)
         return unknownParam(param, "no operator has such a number");
     }
     argument.kind = param.kind;
@@ -87,7 +90,7 @@ Result<LoadedKernel::Argument> LoadedKernel::bindView(const ManifestParam &param
   if (argument.index < 0)
     return unknownParam(param, "no operator has such a tensor");
   const ViewRule &rule = viewRuleAt(argument.index);
-  const DType expected = elementDType(rule.type, element);
+  const DType expected = types.of(rule.role);
   if (param.rank != rule.rank || param.dtype != dtypeName(expected))
     return unknownParam(param, "must be of dtype " + std::string(dtypeName(expected)) + " and rank " +
                                    std::to_string(rule.rank));
@@ -105,7 +108,7 @@ Result<LoadedKernel::Argument> LoadedKernel::bindMap(const ManifestParam &param)
     return unknownParam(param, "no operator has a tensor '" + param.view + "'");
   if (!mayHaveTensorMap(static_cast<View>(argument.index)))
     return unknownParam(param, "must be of rows of queries, keys or values (q, k or v), not of '" + param.view + "'");
-  const DType expected = elementDType(viewRuleAt(argument.index).type, element);
+  const DType expected = types.of(viewRuleAt(argument.index).role);
   if (param.dtype != dtypeName(expected))
     return unknownParam(param, "must be of dtype " + std::string(dtypeName(expected)));
   argument.map = &param;
@@ -204,7 +207,7 @@ Status LoadedKernel::fillArguments(const KernelCall &call, const void *statusWor
 
 Status LoadedKernel::fillMap(const KernelCall &call, const Argument &argument, uint64_t *slots) const {
   const std::optional<TensorMapShape> shape =
-      tensorMapShape(call, static_cast<View>(argument.index), element, *argument.map);
+      tensorMapShape(call, static_cast<View>(argument.index), types, *argument.map);
   if (shape)
     return kernel->writeMap(*shape, slots);
   std::fill_n(slots, ManifestParam::kMapSlots, 0);

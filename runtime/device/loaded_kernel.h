@@ -65,7 +65,7 @@ private:
   std::string contentId;
   Manifest parsed;
   std::unique_ptr<Kernel> kernel;
-  DType element = DType::kBf16; // the type of ElementType::kOwn
+  ElementTypes types; // io: the compiled-in dtype
   std::vector<Argument> arguments;
   std::vector<GridName> gridNames[3];
   int64_t gridLimits[3] = {};

@@ -4,7 +4,7 @@
 // Thread-safety: constants.
 #pragma once
 
-#include "runtime/model/tensor_names.h"
+#include "runtime/model/tensors.h"
 
 #include <cstdint>
 #include <span>

@@ -1,5 +1,6 @@
 // Memory of whole operators on the CPU device: what lies behind a tensor's last byte is never touched, whatever lists
 // hold, and elements more than 2^31 apart are addressed.
+#include "runtime/base/signature.h"
 #include "tests/cpu/host_memory.h"
 #include "tests/harness/operator_fixture.h"
 #include "tests/harness/seed.h"

@@ -2,6 +2,7 @@
 // negative or beyond the cache's room, entries of the page table that name no page, offsets of new tokens. The status
 // word says so, the sequence stays as it was, its neighbours decode as ever, and nothing around any buffer is written.
 // For every device.
+#include "runtime/base/signature.h"
 #include "tests/harness/decode_fixture.h"
 #include "tests/harness/seed.h"
 

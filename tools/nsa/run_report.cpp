@@ -1,5 +1,6 @@
 #include "tools/nsa/run_report.h"
 
+#include "runtime/base/signature.h"
 #include "tools/nsa/command/command.h"
 #include "tools/support/operator_work.h"
 

@@ -1,5 +1,7 @@
 #include "tools/support/decode_run.h"
 
+#include "runtime/base/signature.h"
+
 #include <algorithm>
 #include <cassert>
 #include <cstring>

@@ -1,5 +1,6 @@
 #include "tools/support/kv_cache.h"
 
+#include "runtime/base/signature.h"
 #include "tools/reference/nsa.h"
 #include "tools/support/operator_check.h"
 

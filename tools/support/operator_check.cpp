@@ -1,5 +1,6 @@
 #include "tools/support/operator_check.h"
 
+#include "runtime/base/signature.h"
 #include "tools/support/kv_cache.h"
 #include "tools/support/kv_cache_check.h"
 

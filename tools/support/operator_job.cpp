@@ -1,5 +1,6 @@
 #include "tools/support/operator_job.h"
 
+#include "runtime/base/signature.h"
 #include "tools/reference/elements.h"
 
 #include <algorithm>
@@ -127,7 +128,7 @@ std::vector<int64_t> shapeOf(const Spec &spec, TensorName name, const CallExtent
   return shape;
 }
 
-DType dtypeOf(const Spec &spec, TensorName name) { return elementDType(tensorRule(name).type, spec.dtype); }
+DType dtypeOf(const Spec &spec, TensorName name) { return spec.types().of(tensorRule(name).role); }
 
 bool isUpdated(TensorName name) {
   const Lead lead = tensorRule(name).lead;

@@ -1,5 +1,6 @@
 #include "tools/support/operator_work.h"
 
+#include "runtime/base/signature.h"
 #include "tools/support/operator_check.h"
 
 #include <algorithm>

@@ -20,7 +20,7 @@ public:
 
   // Returns the tensor that is bound to a name, or nullptr if no tensor is bound to it.
   const Tensor *find(TensorName name) const { return bindings.find(name); }
-  uint64_t names() const { return bindings.names(); } // the bits Bindings::bit of all bound tensors
+  const TensorNames &names() const { return bindings.indices(); } // of all bound tensors
   // Returns the tensor that is bound to a name, which must be bound.
   const Tensor &operator[](TensorName name) const { return *bindings.find(name); }
 

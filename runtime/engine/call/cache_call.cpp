@@ -20,7 +20,11 @@ Status CacheChecker::checkPresence() const {
   return Status::ok();
 }
 
-uint64_t CacheChecker::names() const { return Bindings::bit(kLengths) | (isPaged() ? Bindings::bit(kTable) : 0); }
+void CacheChecker::addNames(TensorNames &names) const {
+  names.add(kLengths);
+  if (isPaged())
+    names.add(kTable);
+}
 
 Status CacheChecker::checkLengths() {
   NSA_RETURN_IF_ERROR(tensors.check(kLengths, DType::kI32, 1));

@@ -20,10 +20,10 @@ public:
       : spec(rules.spec), maxima(rules.maxima), tensors(tensors), call(call) {}
 
   // Checks whether CACHE_SEQLENS and BLOCK_TABLE are bound where they must be. CACHE_SEQLENS and BLOCK_TABLE are not in
-  // the list of operands (operandsOf), so the check of the operands does not include them. `names` returns a bit mask
-  // of the tensor names CACHE_SEQLENS and, if the cache has pages, BLOCK_TABLE.
+  // the list of operands (operandsOf), so the check of the operands does not include them. `addNames` adds
+  // CACHE_SEQLENS to `names`, and also BLOCK_TABLE if the cache has pages.
   Status checkPresence() const;
-  uint64_t names() const;
+  void addNames(TensorNames &names) const;
 
   // Checks dtype, rank, shape and strides of CACHE_SEQLENS and BLOCK_TABLE. In the dense layout, checkLengths sets
   // sizes.batch to the length of CACHE_SEQLENS. In the packed layout, sizes.batch is already set from cu_seqlens_q, and

@@ -8,6 +8,7 @@
 #include <bit>
 #include <limits>
 #include <numbers>
+#include <optional>
 #include <string>
 
 namespace nsa {
@@ -65,11 +66,12 @@ private:
   }
 
   Status checkPresence() const {
-    uint64_t known = 0;
+    TensorNames known;
     for (const Operand &operand : operands) {
       if (!takes(spec, operand.name))
         continue;
-      known |= Bindings::bit(operand.name) | Bindings::bit(operand.otherwise);
+      known.add(operand.name);
+      known.add(operand.otherwise);
       if (!operand.isOptional() && !boundName(operand))
         return BoundTensors::broken(operand.otherwise, "", "absent", "must be bound");
     }
@@ -85,14 +87,14 @@ private:
         continue; // the cache knows how many keys there are
       if (!packed && tensors.find(name))
         return BoundTensors::broken(name, "", "bound", "belongs to the packed layout only");
-      known |= Bindings::bit(name);
+      known.add(name);
     }
     if (decodes) {
-      known |= cache.names();
+      cache.addNames(known);
       NSA_RETURN_IF_ERROR(cache.checkPresence());
     }
-    if (uint64_t unknown = tensors.names() & ~known)
-      return BoundTensors::broken(static_cast<TensorName>(std::countr_zero(unknown)), "", "bound",
+    if (const std::optional<TensorName> unknown = tensors.names().firstNotIn(known))
+      return BoundTensors::broken(*unknown, "", "bound",
                                   "is no tensor of operator " + std::string(operatorName(spec.op)) + " with this spec");
     return Status::ok();
   }
@@ -136,7 +138,7 @@ private:
     const TensorRule &rule = tensorRule(operand.name);
     const bool ofCache = CacheChecker::isOfCache(rule.lead);
     const int leading = rule.lead == Lead::kNone ? 0 : ofCache ? 2 : timeAxis + 1;
-    NSA_RETURN_IF_ERROR(tensors.check(name, elementDType(rule.type, spec.dtype), leading + rule.axisCount));
+    NSA_RETURN_IF_ERROR(tensors.check(name, spec.types().of(rule.role), leading + rule.axisCount));
     const Tensor &t = tensors[name];
     for (int i = 0; i < rule.axisCount; ++i) {
       const Axis axis = rule.axes[static_cast<size_t>(i)];

@@ -1,5 +1,6 @@
 #include "runtime/engine/tune/decode_trial.h"
 
+#include "runtime/base/signature.h"
 #include "runtime/engine/tune/drawn_values.h"
 
 #include <algorithm>
@@ -143,7 +144,7 @@ Tensor DecodeTrial::shaped(TensorName name, void *data, int64_t time) const {
   const TensorRule &rule = tensorRule(name);
   Tensor tensor;
   tensor.data = data;
-  tensor.dtype = elementDType(rule.type, spec.dtype);
+  tensor.dtype = spec.types().of(rule.role);
   auto append = [&](int64_t extent) { tensor.shape[static_cast<size_t>(tensor.rank++)] = extent; };
   const bool paged = spec.pageSize > 0;
   if (name == T::kCacheSeqlens) {

@@ -255,11 +255,11 @@ void TuningInputs::bind(KernelCall &call, View view, void *data, Rows rows, cons
     row /= extents[axis];
     strides[next++] = row;
   }
-  call[view] = ViewSlots::make(data, elementDType(rule.type, spec.dtype), strides, times);
+  call[view] = ViewSlots::make(data, spec.types().of(rule.role), strides, times);
 }
 
 Status TuningInputs::fill(View view, Rows rows, const std::vector<int64_t> &extents, bool isOutput) {
-  const DType dtype = elementDType(viewRule(view).type, spec.dtype);
+  const DType dtype = spec.types().of(viewRule(view).role);
   const int64_t row = std::reduce(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
   const int64_t checkedElements = rowsOf(rows, checkedLengths) * row;
   const int64_t elements = std::max(rowsOf(rows, timedLengths) * row, checkedElements);

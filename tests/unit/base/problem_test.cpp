@@ -31,7 +31,11 @@ TEST(Spec, EveryBrokenRuleNamesFieldAndValue) {
       {[](Spec &s) { s.op = static_cast<Operator>(operatorTable().size()); }, "op",
        std::to_string(operatorTable().size())},
       {[](Spec &s) { s.dtype = DType::kI32; }, "dtype", "int32"},
+      {[](Spec &s) { s.dtype = DType::kFp8E4M3; }, "dtype", "fp8_e4m3"},
       {[](Spec &s) { s.dtype = static_cast<DType>(-1); }, "dtype", "-1"},
+      {[](Spec &s) { s.cacheDtype = DType::kFp8E4M3; }, "cache_dtype", "fp8_e4m3"},
+      {[](Spec &s) { s.cacheDtype = DType::kFp8E5M2; }, "cache_dtype", "fp8_e5m2"},
+      {[](Spec &s) { s.gradDtype = DType::kF32; }, "grad_dtype", "fp32"},
       {[](Spec &s) { s.layout = static_cast<Layout>(2); }, "layout", "2"},
       {[](Spec &s) { s.queryHeads = 0; }, "query_heads", "0"},
       {[](Spec &s) { s.kvHeads = -1; }, "kv_heads", "-1"},
@@ -113,6 +117,26 @@ TEST(Spec, AnOperatorReadsOnlyItsOwnFields) {
   spec.op = Operator::kCompress;
   spec.queryHeads = 0;
   EXPECT_TRUE(spec.validate().isOk()); // compression sees no query
+}
+
+TEST(Spec, HasATypeForEachRole) {
+  Spec spec = validSpec();
+  const auto expectTypes = [&](DType keyValue, DType gradient) {
+    const ElementTypes types = spec.types();
+    EXPECT_EQ(types.of(TensorRole::kIo), DType::kBf16);
+    EXPECT_EQ(types.of(TensorRole::kKeyValue), keyValue);
+    EXPECT_EQ(types.of(TensorRole::kGradient), gradient);
+    EXPECT_EQ(types.of(TensorRole::kScale), DType::kF32);
+    EXPECT_EQ(types.of(TensorRole::kStatistics), DType::kF32);
+    EXPECT_EQ(types.of(TensorRole::kIndex), DType::kI32);
+  };
+  expectTypes(DType::kBf16, DType::kBf16);
+  spec.cacheDtype = DType::kFp8E4M3;
+  spec.gradDtype = DType::kF32;
+  expectTypes(DType::kFp8E4M3, DType::kF32);
+  // A type that is written out and is the spec's dtype is no other spec.
+  spec.cacheDtype = spec.gradDtype = DType::kBf16;
+  EXPECT_TRUE(spec.validate().isOk());
 }
 
 TEST(Spec, CompressedBlocksBeginWithTheFirstWholeBlock) {
@@ -253,6 +277,9 @@ TEST(Names, RoundTrip) {
   EXPECT_EQ(dtypeBytes(DType::kF16), 2);
   EXPECT_EQ(dtypeBytes(DType::kF32), 4);
   EXPECT_EQ(dtypeBytes(DType::kI32), 4);
+  EXPECT_EQ(dtypeBytes(DType::kFp8E4M3), 1);
+  EXPECT_EQ(dtypeBytes(DType::kFp8E5M2), 1);
+  EXPECT_FALSE(parseDType(dtypeName(DType::kFp8E4M3)).isOk()) << "no caller's tensor has this type";
   EXPECT_EQ(parseDType("float16").status().toString(),
             "invalid argument: dtype = 'float16': must be one of bf16, fp16, fp32, int32");
   EXPECT_EQ(parseOperator("Window").status().error().field, "op");

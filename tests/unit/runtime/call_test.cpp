@@ -78,7 +78,7 @@ struct TestCall {
     }
     for (int i = 0; i < rule.axisCount; ++i)
       shape.push_back(axisExtent(rule.axes[static_cast<size_t>(i)], spec));
-    set(name, memory, elementDType(rule.type, spec.dtype), shape);
+    set(name, memory, spec.types().of(rule.role), shape);
   }
   void set(T name, void *data, DType dtype, const std::vector<int64_t> &shape) {
     Tensor &tensor = bindings[name];

@@ -69,6 +69,19 @@ TEST_F(Trouble, FailPolicyNamesTheKeyAndTheCommand) {
   EXPECT_EQ(engine->counters().plansFailed, 1u);
 }
 
+TEST_F(Trouble, ATypeThatNoKernelHasIsNamed) {
+  options.missPolicy = MissPolicy::kDefault;
+  auto engine = open();
+  spec.cacheDtype = DType::kFp8E4M3;
+  EXPECT_EQ(
+      planStatus(*engine).toString(),
+      "invalid argument: cache_dtype = fp8_e4m3: must be bf16, the dtype: no kernel reads a cache of another type");
+  spec.cacheDtype.reset();
+  spec.gradDtype = DType::kF32;
+  EXPECT_EQ(planStatus(*engine).toString(),
+            "invalid argument: grad_dtype = fp32: must be bf16, the dtype: no operator computes gradients");
+}
+
 TEST_F(Trouble, ACompilerThatCannotBeOpenedIsClear) {
   for (MissPolicy policy : {MissPolicy::kDefault, MissPolicy::kTune}) {
     options.missPolicy = policy;

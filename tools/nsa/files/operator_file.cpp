@@ -1,5 +1,6 @@
 #include "tools/nsa/files/operator_file.h"
 
+#include "runtime/base/signature.h"
 #include "tools/nsa/files/kv_cache_reader.h"
 
 #include <algorithm>
@@ -140,9 +141,9 @@ private:
   }
 
   Status checkType(T name, const HostTensor &tensor) {
-    const ElementType type = tensorRule(name).type;
-    if (type != ElementType::kOwn) {
-      const DType wanted = elementDType(type, spec.dtype);
+    const TensorRole role = tensorRule(name).role;
+    if (role != TensorRole::kIo && role != TensorRole::kKeyValue) {
+      const DType wanted = spec.types().of(role);
       if (tensor.dtype != wanted)
         return Status::invalid(nameText(name), std::string(dtypeName(tensor.dtype)),
                                "must be " + std::string(dtypeName(wanted)));

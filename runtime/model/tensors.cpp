@@ -1,0 +1,45 @@
+#include "runtime/model/tensors.h"
+
+#include <algorithm>
+#include <ranges>
+
+namespace nsa {
+
+namespace {
+
+using enum Axis;
+
+constexpr TensorRule kTensorRules[] = {
+#define NSA_TENSOR(name, apiName, text, number, role, lead, last, ...)                                                 \
+  {text, TensorRole::role, Lead::lead, LastDimension::last, {__VA_ARGS__}},
+#include "runtime/model/tensors.def"
+};
+constexpr int kNumbers[] = {
+#define NSA_TENSOR(name, apiName, text, number, ...) number,
+#include "runtime/model/tensors.def"
+};
+static_assert(std::ranges::equal(kNumbers, std::views::iota(0, kTensorNames)), "a number is an index of kTensorRules");
+
+constexpr std::string_view kAxisSources[] = {
+#define NSA_AXIS(axis, source, extent) source,
+#include "runtime/model/tensors.def"
+};
+
+constexpr ViewRule kViewRules[] = {
+#define NSA_VIEW(view, name, rank, role) {name, rank, TensorRole::role},
+#include "runtime/model/kernel_arguments.def"
+};
+
+constexpr ScalarRule kScalarRules[] = {
+#define NSA_SCALAR(scalar, name, type) {name, ScalarType::type},
+#include "runtime/model/kernel_arguments.def"
+};
+
+} // namespace
+
+const TensorRule &tensorRule(TensorName name) { return kTensorRules[static_cast<size_t>(name)]; }
+std::string_view axisSource(Axis axis) { return kAxisSources[static_cast<size_t>(axis)]; }
+const ViewRule &viewRule(View view) { return kViewRules[static_cast<size_t>(view)]; }
+const ScalarRule &scalarRule(Scalar scalar) { return kScalarRules[static_cast<size_t>(scalar)]; }
+
+} // namespace nsa
