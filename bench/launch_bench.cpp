@@ -8,6 +8,7 @@
 #include "bench/measure/machine_facts.h"
 #include "bench/measure/median.h"
 #include "runtime/base/key_splits.h"
+#include "runtime/capi/api_structs.h"
 #include "tools/support/scratch_folder.h"
 
 #include <algorithm>
@@ -221,8 +222,8 @@ Status LaunchBench::measureMemory() {
     const double start = clock.nanoseconds();
     NSA_RETURN_IF_ERROR(tools::createPlan(engine->get(), request.spec, request.maxima).status());
     known.push_back((clock.nanoseconds() - start) / 1e3);
-    specs.push_back(tools::toApi(request.spec));
-    maxima.push_back(tools::toApi(request.maxima));
+    specs.push_back(capi::convert(request.spec));
+    maxima.push_back(capi::convert(request.maxima));
   }
   NSA_RETURN_IF_ERROR(add("plan from a warm database, a loaded kernel", 1, clock.name(), known));
 

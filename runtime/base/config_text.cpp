@@ -1,5 +1,7 @@
 #include "runtime/base/config_text.h"
 
+#include "runtime/base/spec_fields.h"
+
 #include <charconv>
 #include <string_view>
 #include <utility>
@@ -11,15 +13,11 @@ namespace {
 // The members of an object. Names and values come from enumerations, so nothing needs to be escaped.
 class Members {
 public:
-  void value(const char *name, const std::string &json) {
+  void value(std::string_view name, const std::string &json) {
     text += (text.empty() ? "\"" : ",\"") + std::string(name) + "\":" + json;
   }
   void name(const char *key, std::string_view own) { value(key, "\"" + std::string(own) + "\""); }
   void number(const char *name, int64_t own) { value(name, std::to_string(own)); }
-  void numberUnless(const char *name, int64_t own, int64_t byDefault) {
-    if (own != byDefault)
-      number(name, own);
-  }
   std::string object() const { return "{" + text + "}"; }
 
 private:
@@ -33,11 +31,17 @@ std::string floatText(float value) {
   return error == std::errc() ? std::string(text, end) : "0";
 }
 
-std::string branchList(const Spec &spec) {
+std::string json(spec_field::Scale, float value) { return floatText(value); }
+std::string json(spec_field::Flag, bool value) { return value ? "true" : "false"; }
+template <int32_t least> std::string json(spec_field::Integer<least>, int32_t value) { return std::to_string(value); }
+template <auto name, auto parse, typename Enum> std::string json(spec_field::Name<name, parse>, Enum value) {
+  return "\"" + std::string(name(value)) + "\"";
+}
+std::string json(spec_field::Branches, int32_t branches) {
   std::string list;
   for (const auto &[bit, branch] :
        {std::pair(kBranchCmp, "cmp"), std::pair(kBranchSel, "sel"), std::pair(kBranchWin, "win")})
-    if (spec.hasBranch(bit))
+    if (branches & bit)
       list.append(list.empty() ? "" : ",").append("\"").append(branch).append("\"");
   return "[" + list + "]";
 }
@@ -46,52 +50,12 @@ std::string branchList(const Spec &spec) {
 
 std::string configText(const Spec &spec) {
   const Spec defaults;
-  const uint32_t fields = fieldsOf(spec.op);
+  const uint32_t fields = spec.fields();
   Members members;
-  members.name("dtype", dtypeName(spec.dtype));
-  if (fields & kHeads)
-    members.number("query_heads", spec.queryHeads);
-  members.number("kv_heads", spec.kvHeads);
-  if (fields & kQk) {
-    members.number("qk_dim", spec.qkDim);
-    if (spec.scale != defaults.scale)
-      members.value("scale", floatText(spec.scale));
-  }
-  if (fields & kV)
-    members.number("v_dim", spec.vDim);
-  if (spec.layout == Layout::kPacked)
-    members.name("layout", layoutName(spec.layout));
-  if (fields & kWindowField)
-    members.numberUnless("window", spec.window, defaults.window);
-  if (fields & kCmpGeometry) {
-    members.numberUnless("cmp_block", spec.cmpBlock, defaults.cmpBlock);
-    members.numberUnless("cmp_stride", spec.cmpStride, defaults.cmpStride);
-  }
-  if (fields & kPhi && spec.cmpKind != defaults.cmpKind) {
-    members.name("cmp_kind", cmpKindName(spec.cmpKind));
-    if (spec.cmpKind == CmpKind::kMlp) {
-      members.number("mlp_hidden", spec.mlpHidden);
-      members.name("mlp_activation", activationName(spec.mlpActivation));
-    }
-  }
-  if (fields & kSelGeometry) {
-    members.numberUnless("sel_block", spec.selBlock, defaults.selBlock);
-    members.numberUnless("sel_count", spec.selCount, defaults.selCount);
-  }
-  if (fields & kForced) {
-    members.numberUnless("init_blocks", spec.initBlocks, defaults.initBlocks);
-    members.numberUnless("local_blocks", spec.localBlocks, defaults.localBlocks);
-  }
-  if (fields & kGates) {
-    if (spec.gate != defaults.gate)
-      members.name("gate", gateName(spec.gate));
-    if (spec.gatePerGroup)
-      members.value("gate_per_group", "true");
-    if (spec.branches != defaults.branches)
-      members.value("branches", branchList(spec));
-  }
-  if (fields & kPages)
-    members.numberUnless("page_size", spec.pageSize, defaults.pageSize);
+  forEachSpecField([&](auto kind, const auto &field) {
+    if (field.isIn(fields) && (field.isAlwaysText || spec.*field.member != defaults.*field.member))
+      members.value(field.name, json(kind, spec.*field.member));
+  });
   return members.object();
 }
 

@@ -21,6 +21,7 @@ constexpr std::string_view kActivationNames[] = {"relu", "gelu", "silu"};
 constexpr std::string_view kGateNames[] = {"value", "sigmoid", "softmax"};
 constexpr std::string_view kDTypeNames[] = {"bf16", "fp16", "fp32", "int32", "fp8_e4m3", "fp8_e5m2"};
 constexpr std::span kApiDTypeNames = std::span(kDTypeNames).first<static_cast<size_t>(DType::kI32) + 1>();
+constexpr std::span kIoDTypeNames = std::span(kDTypeNames).first<static_cast<size_t>(DType::kF32) + 1>();
 constexpr std::string_view kLayoutNames[] = {"dense", "packed"};
 
 using Names = std::span<const std::string_view>;
@@ -73,6 +74,7 @@ Result<Operator> parseOperator(std::string_view name) {
   return Status::invalid("op", "'" + std::string(name) + "'", operatorsRule());
 }
 Result<DType> parseDType(std::string_view name) { return parseEnum<DType>("dtype", kApiDTypeNames, name); }
+Result<DType> parseIoDType(std::string_view name) { return parseEnum<DType>("dtype", kIoDTypeNames, name); }
 Result<Layout> parseLayout(std::string_view name) { return parseEnum<Layout>("layout", kLayoutNames, name); }
 Result<CmpKind> parseCmpKind(std::string_view name) { return parseEnum<CmpKind>("cmp_kind", kCmpKindNames, name); }
 Result<Activation> parseActivation(std::string_view name) {
@@ -127,6 +129,11 @@ bool lookupEnumerator(std::string_view name, int64_t &value) {
   return true;
 }
 
+uint32_t Spec::fields() const {
+  const uint32_t read = fieldsOf(op);
+  return (read & kPhi) && cmpKind == CmpKind::kMlp ? read | kMlp : read;
+}
+
 float Spec::effectiveScale() const { return scale != 0 ? scale : 1.0f / std::sqrt(static_cast<float>(qkDim)); }
 
 namespace {
@@ -166,17 +173,15 @@ Status checkIsIo(const char *name, std::optional<DType> dtype, DType io, const c
 Status Spec::validate() const {
   if (static_cast<size_t>(op) >= operatorTable().size())
     return Status::invalid("op", std::to_string(static_cast<int>(op)), operatorsRule());
-  if (dtype != DType::kBf16 && dtype != DType::kF16 && dtype != DType::kF32) {
-    const int number = static_cast<int>(dtype);
+  if (const int number = static_cast<int>(dtype); !inRange(kIoDTypeNames, number))
     return Status::invalid("dtype",
                            inRange(kDTypeNames, number) ? std::string(dtypeName(dtype)) : std::to_string(number),
                            "must be bf16, fp16 or fp32");
-  }
   NSA_RETURN_IF_ERROR(checkIsIo("cache_dtype", cacheDtype, dtype, "no kernel reads a cache of another type"));
   NSA_RETURN_IF_ERROR(checkIsIo("grad_dtype", gradDtype, dtype, "no operator computes gradients"));
   NSA_RETURN_IF_ERROR(checkEnumerator("layout", kLayoutNames, static_cast<int>(layout)));
 
-  const uint32_t fields = fieldsOf(op);
+  const uint32_t fields = this->fields();
   const char *hint = hintOfDefaults(*this);
   if (fields & kHeads)
     NSA_RETURN_IF_ERROR(atLeast("query_heads", queryHeads, 1));
@@ -219,12 +224,11 @@ Status Spec::validate() const {
                              "must be at least init_blocks + local_blocks = " +
                                  std::to_string(int64_t{initBlocks} + localBlocks));
   }
-  if (fields & kPhi) {
+  if (fields & kPhi)
     NSA_RETURN_IF_ERROR(checkEnumerator("cmp_kind", kCmpKindNames, static_cast<int>(cmpKind)));
-    if (cmpKind == CmpKind::kMlp) {
-      NSA_RETURN_IF_ERROR(atLeast("mlp_hidden", mlpHidden, 1));
-      NSA_RETURN_IF_ERROR(checkEnumerator("mlp_activation", kActivationNames, static_cast<int>(mlpActivation)));
-    }
+  if (fields & kMlp) {
+    NSA_RETURN_IF_ERROR(atLeast("mlp_hidden", mlpHidden, 1));
+    NSA_RETURN_IF_ERROR(checkEnumerator("mlp_activation", kActivationNames, static_cast<int>(mlpActivation)));
   }
   // Blocks of both kinds lie within a page (docs/specification.md 10).
   if (definitionOf(op).hasCache && (pageSize < 0 || pageSize % selBlock != 0))

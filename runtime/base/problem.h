@@ -30,6 +30,7 @@ std::string_view activationName(Activation activation);
 std::string_view gateName(Gate gate);
 Result<Operator> parseOperator(std::string_view name); // accepts internal operators too
 Result<DType> parseDType(std::string_view name);       // accepts the types of nsa_dtype
+Result<DType> parseIoDType(std::string_view name);     // accepts the types of a spec's dtype: bf16, fp16, fp32
 Result<Layout> parseLayout(std::string_view name);
 Result<CmpKind> parseCmpKind(std::string_view name);
 Result<Activation> parseActivation(std::string_view name);
@@ -53,36 +54,17 @@ struct ElementTypes {
 inline constexpr int32_t kBranchCmp = 1, kBranchSel = 2, kBranchWin = 4, kAllBranches = 7;
 
 // The computation that a caller asks for: the operator, its dtype, its sizes and its options (docs/specification.md 1).
-// The fields of a Spec have the names of the API and of config files. An operator reads the fields of a Spec that it
-// needs and ignores the rest.
+// runtime/model/spec_fields.def has the fields that a caller sets. An operator reads the fields of a Spec that it needs
+// and ignores the rest.
 struct Spec {
   Operator op = Operator::kWindow;
-  DType dtype = DType::kBf16;
-  Layout layout = Layout::kDense;
-  int32_t queryHeads = 0;
-  int32_t kvHeads = 0;
-  int32_t qkDim = 0;
-  int32_t vDim = 0;
-  int32_t window = 512; // tokens, the query's own included
-  // The scale of scores; 0 means 1/sqrt(qk_dim). The scale is limited because kernels subtract the largest score from
-  // each score in fp32. For scores of 2^32 the rounding error of the difference between two scores reaches 2^8. A
-  // kernel that computes 2 to the power of the difference can then compute 2^256, which overflows fp32. At the greatest
-  // scale of 65536, scores stay below 2^32 as long as the product of a query and a key is at most 2^14.
+#define NSA_SPEC_FIELD(type, member, name, group, initial, ...) type member = initial;
+#include "runtime/model/spec_fields.def"
+  // The scale is limited because kernels subtract the largest score from each score in fp32. For scores of 2^32 the
+  // rounding error of the difference between two scores reaches 2^8. A kernel that computes 2 to the power of the
+  // difference can then compute 2^256, which overflows fp32. At the greatest scale of 65536, scores stay below 2^32 as
+  // long as the product of a query and a key is at most 2^14.
   static constexpr float kMostScale = 65536;
-  float scale = 0;
-  int32_t cmpBlock = 32; // tokens
-  int32_t cmpStride = 16;
-  int32_t selBlock = 64; // tokens
-  int32_t selCount = 16; // blocks that a query and its group attend, forced ones included
-  int32_t initBlocks = 1;
-  int32_t localBlocks = 2;
-  CmpKind cmpKind = CmpKind::kMean;
-  int32_t mlpHidden = 0;
-  Activation mlpActivation = Activation::kRelu;
-  Gate gate = Gate::kValue;
-  bool gatePerGroup = false; // true: gates are [.., kv_heads, 3]; false: [.., query_heads, 3]
-  int32_t branches = kAllBranches;
-  int32_t pageSize = 0; // tokens of a page of the cache; 0: each sequence's tokens lie together
   // In decode, several programs of a grid may share the keys of one query. keySplits is the greatest number of these
   // programs in each branch; 0 means the number that the rule in key_splits.h gives. Only the engine sets keySplits,
   // because nsa_spec has no such field.
@@ -92,6 +74,8 @@ struct Spec {
   std::optional<DType> cacheDtype{}, gradDtype{};
 
   int32_t group() const { return kvHeads ? queryHeads / kvHeads : 0; }
+  // Returns the SpecField bits of the fields that the spec's operator reads.
+  uint32_t fields() const;
   float effectiveScale() const;
   ElementTypes types() const { return {dtype, cacheDtype, gradDtype}; }
   bool hasBranch(int32_t branch) const { return (branches & branch) != 0; }

@@ -1,10 +1,12 @@
 #include "runtime/capi/convert.h"
 
+#include "runtime/capi/api_structs.h"
 #include "runtime/capi/errors.h"
 
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <type_traits>
 
 namespace nsa::capi {
 
@@ -29,6 +31,22 @@ Status checkEnum(const char *field, int value, int last, const char *rule) {
   if (value >= 0 && value <= last)
     return Status::ok();
   return Status::invalid(field, std::to_string(value), rule);
+}
+
+// Spec::validate checks the ranges of enumerations and numbers.
+template <typename Value> Status convertField(const char *, Value value, Value &result) {
+  result = value;
+  return Status::ok();
+}
+template <typename ApiEnum, typename Enum>
+  requires std::is_enum_v<Enum>
+Status convertField(const char *, const ApiEnum &value, Enum &result) {
+  result = static_cast<Enum>(numberOf(value));
+  return Status::ok();
+}
+Status convertField(const char *name, int32_t value, bool &result) {
+  result = value != 0;
+  return checkEnum(name, value, 1, "must be 0 or 1");
 }
 
 Status convertTensor(TensorName name, const nsa_tensor &tensor, Tensor &result) {
@@ -128,65 +146,11 @@ Status convert(const nsa_spec *spec, Spec &result) {
   if (!def)
     return Status::invalid("op", std::to_string(numberOf(spec->op)), "must be one of " + namesOf(publicOperators()));
   result.op = def->op;
-  result.dtype = static_cast<DType>(numberOf(spec->dtype));
-  result.layout = static_cast<Layout>(numberOf(spec->layout));
-  result.queryHeads = spec->query_heads;
-  result.kvHeads = spec->kv_heads;
-  result.qkDim = spec->qk_dim;
-  result.vDim = spec->v_dim;
-  result.window = spec->window;
-  result.scale = spec->scale;
-  result.cmpBlock = spec->cmp_block;
-  result.cmpStride = spec->cmp_stride;
-  result.cmpKind = static_cast<CmpKind>(numberOf(spec->cmp_kind));
-  result.mlpHidden = spec->mlp_hidden;
-  result.mlpActivation = static_cast<Activation>(numberOf(spec->mlp_activation));
-  result.selBlock = spec->sel_block;
-  result.selCount = spec->sel_count;
-  result.initBlocks = spec->init_blocks;
-  result.localBlocks = spec->local_blocks;
-  result.gate = static_cast<Gate>(numberOf(spec->gate));
-  NSA_RETURN_IF_ERROR(checkEnum("gate_per_group", spec->gate_per_group, 1, "must be 0 or 1"));
-  result.gatePerGroup = spec->gate_per_group != 0;
-  result.branches = spec->branches;
-  result.pageSize = fieldsOf(result.op) & kPages ? spec->page_size : 0; // a page is part of kernels' keys
+#define NSA_SPEC_FIELD(type, member, name, ...) NSA_RETURN_IF_ERROR(convertField(#name, spec->name, result.member));
+#include "runtime/model/spec_fields.def"
+  if (!(fieldsOf(result.op) & kPages))
+    result.pageSize = 0; // a page is part of kernels' keys
   return Status::ok();
-}
-
-nsa_spec convert(const Spec &spec) {
-  nsa_spec result = nsa_init_sized<nsa_spec>();
-  result.op = static_cast<nsa_op>(definitionOf(spec.op).abi);
-  result.dtype = static_cast<nsa_dtype>(spec.dtype);
-  result.layout = static_cast<nsa_layout>(spec.layout);
-  result.query_heads = spec.queryHeads;
-  result.kv_heads = spec.kvHeads;
-  result.qk_dim = spec.qkDim;
-  result.v_dim = spec.vDim;
-  result.window = spec.window;
-  result.scale = spec.scale;
-  result.cmp_block = spec.cmpBlock;
-  result.cmp_stride = spec.cmpStride;
-  result.cmp_kind = static_cast<nsa_cmp_kind>(spec.cmpKind);
-  result.mlp_hidden = spec.mlpHidden;
-  result.mlp_activation = static_cast<nsa_activation>(spec.mlpActivation);
-  result.sel_block = spec.selBlock;
-  result.sel_count = spec.selCount;
-  result.init_blocks = spec.initBlocks;
-  result.local_blocks = spec.localBlocks;
-  result.gate = static_cast<nsa_gate>(spec.gate);
-  result.gate_per_group = spec.gatePerGroup ? 1 : 0;
-  result.branches = spec.branches;
-  result.page_size = spec.pageSize;
-  return result;
-}
-
-nsa_maxima convert(const Maxima &maxima) {
-  nsa_maxima result = nsa_init_sized<nsa_maxima>();
-  result.max_batch = maxima.batch;
-  result.max_tokens_q = maxima.tokensQ;
-  result.max_seqlen_q = maxima.seqlenQ;
-  result.max_seqlen_k = maxima.seqlenK;
-  return result;
 }
 
 Status convert(const nsa_maxima *maxima, const Spec &spec, Maxima &result) {

@@ -1,4 +1,4 @@
-// Converts the input structs of the C ABI to the engine's values, and the engine's values back to structs for the host.
+// Converts the input structs of the C ABI to the engine's values (api_structs.h converts the engine's values back).
 // `convert` checks the sizes of structs, reserved fields and the ranges of enumerations. The functions of the engine
 // that use the values check all rules that `convert` does not check.
 // Thread-safety: pure functions.
@@ -23,9 +23,5 @@ Status convert(const nsa_spec *spec, Spec &result);
 // calls of the plan have the packed layout.
 Status convert(const nsa_maxima *maxima, const Spec &spec, Maxima &result);
 Status convert(const nsa_binding *bindings, size_t count, Bindings &result);
-
-// Converts the engine's Spec or Maxima to the struct of the C ABI that the host's nsa_tuned_callback receives.
-nsa_spec convert(const Spec &spec);
-nsa_maxima convert(const Maxima &maxima);
 
 } // namespace nsa::capi

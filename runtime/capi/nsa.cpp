@@ -1,6 +1,7 @@
 // Every function of nsa/nsa.h but the DLPack conversions.
 #include "runtime/include/nsa/nsa.h"
 
+#include "runtime/capi/api_structs.h"
 #include "runtime/capi/convert.h"
 #include "runtime/capi/errors.h"
 #include "runtime/capi/source_id.h" // made by the build

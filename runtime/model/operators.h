@@ -46,11 +46,12 @@ enum SpecField : uint32_t {
   kV = 4,     // v_dim
   kWindowField = 8,
   kCmpGeometry = 16, // cmp_block, cmp_stride
-  kPhi = 32,         // cmp_kind, mlp_hidden, mlp_activation
+  kPhi = 32,         // cmp_kind
   kSelGeometry = 64, // sel_block, sel_count
   kForced = 128,     // init_blocks, local_blocks
   kGates = 256,      // gate, gate_per_group, branches
   kPages = 512,      // page_size
+  kMlp = 1024,       // mlp_hidden, mlp_activation: read if cmp_kind is mlp (Spec::fields)
 };
 
 // Values that are compiled into the kernels of an operator, beside the dtype and the fields that the operator reads.

@@ -1,5 +1,7 @@
 #include "tools/support/engine.h"
 
+#include "runtime/capi/api_structs.h"
+
 #include <type_traits>
 
 namespace nsa::tools {
@@ -15,42 +17,6 @@ Status toStatus(nsa_status code, const nsa_error &error) {
   info.message = error.message;
   info.hint = error.hint;
   return Status(std::move(info));
-}
-
-nsa_spec toApi(const Spec &spec) {
-  nsa_spec result = NSA_INIT(nsa_spec);
-  result.op = static_cast<nsa_op>(spec.op);
-  result.dtype = static_cast<nsa_dtype>(spec.dtype);
-  result.layout = static_cast<nsa_layout>(spec.layout);
-  result.query_heads = spec.queryHeads;
-  result.kv_heads = spec.kvHeads;
-  result.qk_dim = spec.qkDim;
-  result.v_dim = spec.vDim;
-  result.window = spec.window;
-  result.scale = spec.scale;
-  result.cmp_block = spec.cmpBlock;
-  result.cmp_stride = spec.cmpStride;
-  result.cmp_kind = static_cast<nsa_cmp_kind>(spec.cmpKind);
-  result.mlp_hidden = spec.mlpHidden;
-  result.mlp_activation = static_cast<nsa_activation>(spec.mlpActivation);
-  result.sel_block = spec.selBlock;
-  result.sel_count = spec.selCount;
-  result.init_blocks = spec.initBlocks;
-  result.local_blocks = spec.localBlocks;
-  result.gate = static_cast<nsa_gate>(spec.gate);
-  result.gate_per_group = spec.gatePerGroup;
-  result.branches = spec.branches;
-  result.page_size = spec.pageSize;
-  return result;
-}
-
-nsa_maxima toApi(const Maxima &maxima) {
-  nsa_maxima result = NSA_INIT(nsa_maxima);
-  result.max_batch = maxima.batch;
-  result.max_tokens_q = maxima.tokensQ;
-  result.max_seqlen_q = maxima.seqlenQ;
-  result.max_seqlen_k = maxima.seqlenK;
-  return result;
 }
 
 namespace {
@@ -112,8 +78,8 @@ Result<EngineHandle> createEngine(const EngineSettings &options) {
 }
 
 Result<PlanHandle> createPlan(nsa_engine *engine, const Spec &spec, const Maxima &maxima, void *stream) {
-  const nsa_spec apiSpec = toApi(spec);
-  const nsa_maxima apiMaxima = toApi(maxima);
+  const nsa_spec apiSpec = capi::convert(spec);
+  const nsa_maxima apiMaxima = capi::convert(maxima);
   nsa_plan *plan = nullptr;
   nsa_error error{};
   NSA_RETURN_IF_ERROR(toStatus(nsa_plan_create(engine, &apiSpec, &apiMaxima, stream, &plan, &error), error));
@@ -147,8 +113,8 @@ Result<std::string> deviceName(nsa_engine *engine) {
 }
 
 Result<nlohmann::json> explain(nsa_engine *engine, const Spec &spec, const Maxima &maxima) {
-  const nsa_spec apiSpec = toApi(spec);
-  const nsa_maxima apiMaxima = toApi(maxima);
+  const nsa_spec apiSpec = capi::convert(spec);
+  const nsa_maxima apiMaxima = capi::convert(maxima);
   char *text = nullptr;
   nsa_error error{};
   NSA_RETURN_IF_ERROR(toStatus(nsa_explain(engine, &apiSpec, &apiMaxima, &text, &error), error));
@@ -157,8 +123,8 @@ Result<nlohmann::json> explain(nsa_engine *engine, const Spec &spec, const Maxim
 
 Result<nlohmann::json> tuneKernel(nsa_engine *engine, const Spec &spec, const Maxima &maxima,
                                   const std::string &problem, double budgetSeconds) {
-  const nsa_spec apiSpec = toApi(spec);
-  const nsa_maxima apiMaxima = toApi(maxima);
+  const nsa_spec apiSpec = capi::convert(spec);
+  const nsa_maxima apiMaxima = capi::convert(maxima);
   char *text = nullptr;
   nsa_error error{};
   NSA_RETURN_IF_ERROR(
@@ -167,8 +133,8 @@ Result<nlohmann::json> tuneKernel(nsa_engine *engine, const Spec &spec, const Ma
 }
 
 Result<nlohmann::json> tune(nsa_engine *engine, const Spec &spec, const Maxima &maxima) {
-  const nsa_spec apiSpec = toApi(spec);
-  const nsa_maxima apiMaxima = toApi(maxima);
+  const nsa_spec apiSpec = capi::convert(spec);
+  const nsa_maxima apiMaxima = capi::convert(maxima);
   char *text = nullptr;
   nsa_error error{};
   NSA_RETURN_IF_ERROR(toStatus(nsa_tune(engine, &apiSpec, &apiMaxima, &text, &error), error));

@@ -15,8 +15,6 @@
 namespace nsa::tools {
 
 Status toStatus(nsa_status code, const nsa_error &error);
-nsa_spec toApi(const Spec &spec);
-nsa_maxima toApi(const Maxima &maxima);
 
 // The options of an engine (nsa_engine_options), with strings where the C ABI has pointers to texts. A setting whose
 // text is empty has its default.

@@ -1,5 +1,6 @@
 #include "tools/nsa/files/config_file.h"
 
+#include "runtime/base/spec_fields.h"
 #include "tools/nsa/files/file_io.h"
 #include "tools/nsa/files/json_input.h"
 
@@ -13,96 +14,68 @@ namespace {
 
 constexpr uint64_t kMaxConfigBytes = 1 << 20;
 
-struct Key {
-  const char *name;
-  Status (*read)(const Key &key, const nlohmann::json &value, Spec &spec);
-  const char *values = ""; // of a key with names for values
-};
-
-template <int32_t Spec::*field, int32_t least = 1>
-Status readInteger(const Key &key, const nlohmann::json &value, Spec &spec) {
+template <int32_t least>
+Status readValue(spec_field::Integer<least>, std::string_view name, const nlohmann::json &value, int32_t &result) {
   constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
   if (!value.is_number_integer() ||
       (value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(kMax)) ||
       value.get<int64_t>() < least)
-    return Status::invalid(key.name, value.dump(),
+    return Status::invalid(std::string(name), value.dump(),
                            "must be an integer from " + std::to_string(least) + " to " + std::to_string(kMax));
-  spec.*field = static_cast<int32_t>(value.get<int64_t>());
+  result = static_cast<int32_t>(value.get<int64_t>());
   return Status::ok();
 }
 
-template <auto field, auto parse> Status readName(const Key &key, const nlohmann::json &value, Spec &spec) {
-  if (value.is_string()) {
-    if (auto parsed = parse(value.get<std::string>()); parsed) {
-      spec.*field = *parsed;
-      return Status::ok();
-    }
-  }
-  return Status::invalid(key.name, value.dump(), std::string("must be one of ") + key.values);
+template <auto name, auto parse, typename Enum>
+Status readValue(spec_field::Name<name, parse>, std::string_view key, const nlohmann::json &value, Enum &result) {
+  const auto parsed = parse(value.is_string() ? value.get<std::string>() : "");
+  if (!parsed)
+    return Status::invalid(std::string(key), value.dump(), parsed.status().error().rule);
+  result = *parsed;
+  return Status::ok();
 }
 
-Status readBranches(const Key &key, const nlohmann::json &value, Spec &spec) {
-  const Status broken = Status::invalid(key.name, value.dump(), "must be a list of some of \"cmp\", \"sel\", \"win\"");
+Status readValue(spec_field::Branches, std::string_view name, const nlohmann::json &value, int32_t &branches) {
+  const Status broken =
+      Status::invalid(std::string(name), value.dump(), "must be a list of some of \"cmp\", \"sel\", \"win\"");
   constexpr std::string_view kNames[] = {"cmp", "sel", "win"}; // in the order of the bits
   if (!value.is_array() || value.empty())
     return broken;
-  spec.branches = 0;
-  for (const nlohmann::json &name : value) {
-    const auto *found =
-        name.is_string() ? std::find(std::begin(kNames), std::end(kNames), name.get<std::string>()) : std::end(kNames);
+  branches = 0;
+  for (const nlohmann::json &branch : value) {
+    const auto *found = branch.is_string() ? std::find(std::begin(kNames), std::end(kNames), branch.get<std::string>())
+                                           : std::end(kNames);
     const int32_t bit = found == std::end(kNames) ? 0 : 1 << (found - std::begin(kNames));
-    if (bit == 0 || spec.hasBranch(bit))
+    if (bit == 0 || (branches & bit))
       return broken;
-    spec.branches |= bit;
+    branches |= bit;
   }
   return Status::ok();
 }
 
-Status readGatePerGroup(const Key &key, const nlohmann::json &value, Spec &spec) {
+Status readValue(spec_field::Flag, std::string_view name, const nlohmann::json &value, bool &result) {
   if (!value.is_boolean())
-    return Status::invalid(key.name, value.dump(), "must be true or false");
-  spec.gatePerGroup = value.get<bool>();
+    return Status::invalid(std::string(name), value.dump(), "must be true or false");
+  result = value.get<bool>();
   return Status::ok();
 }
 
-Status readScale(const Key &key, const nlohmann::json &value, Spec &spec) {
+Status readValue(spec_field::Scale, std::string_view name, const nlohmann::json &value, float &result) {
   if (!value.is_number() || !std::isfinite(value.get<float>()) || value.get<float>() < 0)
-    return Status::invalid(key.name, value.dump(), "must be a finite positive number, or 0 for 1/sqrt(qk_dim)");
-  spec.scale = value.get<float>();
+    return Status::invalid(std::string(name), value.dump(),
+                           "must be a finite positive number, or 0 for 1/sqrt(qk_dim)");
+  result = value.get<float>();
   return Status::ok();
 }
-
-// The one list of keys; names ascending, as error texts show them.
-constexpr Key kKeys[] = {
-    {"branches", readBranches},
-    {"cmp_block", readInteger<&Spec::cmpBlock>},
-    {"cmp_kind", readName<&Spec::cmpKind, parseCmpKind>, "mean, linear, mlp"},
-    {"cmp_stride", readInteger<&Spec::cmpStride>},
-    {"dtype", readName<&Spec::dtype, parseDType>, "bf16, fp16, fp32"},
-    {"gate", readName<&Spec::gate, parseGate>, "value, sigmoid, softmax"},
-    {"gate_per_group", readGatePerGroup},
-    {"init_blocks", readInteger<&Spec::initBlocks, 0>},
-    {"kv_heads", readInteger<&Spec::kvHeads>},
-    {"layout", readName<&Spec::layout, parseLayout>, "dense, packed"},
-    {"local_blocks", readInteger<&Spec::localBlocks>},
-    {"mlp_activation", readName<&Spec::mlpActivation, parseActivation>, "relu, gelu, silu"},
-    {"mlp_hidden", readInteger<&Spec::mlpHidden>},
-    {"page_size", readInteger<&Spec::pageSize, 0>},
-    {"qk_dim", readInteger<&Spec::qkDim>},
-    {"query_heads", readInteger<&Spec::queryHeads>},
-    {"scale", readScale},
-    {"sel_block", readInteger<&Spec::selBlock>},
-    {"sel_count", readInteger<&Spec::selCount>},
-    {"v_dim", readInteger<&Spec::vDim>},
-    {"window", readInteger<&Spec::window>},
-};
 
 } // namespace
 
 std::string configKeys() {
+  std::set<std::string_view> names;
+  forEachSpecField([&](auto, const auto &field) { names.insert(field.name); });
   std::string text;
-  for (const Key &key : kKeys)
-    text += (text.empty() ? "" : ", ") + std::string(key.name);
+  for (const std::string_view name : names)
+    text.append(text.empty() ? "" : ", ").append(name);
   return text;
 }
 
@@ -156,20 +129,27 @@ Result<ConfigFile> ConfigFile::of(const nlohmann::json &object, const std::strin
 
 Status ConfigFile::add(const nlohmann::json &object) {
   for (const auto &[name, value] : object.items()) {
-    const auto *key = std::find_if(std::begin(kKeys), std::end(kKeys), [&](const Key &k) { return name == k.name; });
-    if (key == std::end(kKeys))
+    bool isKnown = false;
+    Status status = Status::ok();
+    forEachSpecField([&](auto kind, const auto &field) {
+      if (field.name != name)
+        return;
+      isKnown = true;
+      status = readValue(kind, field.name, value, spec.*field.member);
+    });
+    if (!isKnown)
       return Status::error(ErrorCode::kInvalidArgument, path + ": unknown key \"" + name + "\"",
                            "known keys: " + configKeys());
-    NSA_RETURN_IF_ERROR(key->read(*key, value, spec));
+    NSA_RETURN_IF_ERROR(status);
     given.insert(name);
   }
   return Status::ok();
 }
 
 Result<Spec> specOf(Operator op, const ConfigFile &config) {
-  const uint32_t fields = fieldsOf(op);
   Spec spec = config.spec;
   spec.op = op;
+  const uint32_t fields = spec.fields();
   if ((fields & kHeads) && !config.has("query_heads"))
     return config.missing("query_heads");
   if (!config.has("kv_heads"))
@@ -181,7 +161,7 @@ Result<Spec> specOf(Operator op, const ConfigFile &config) {
       return config.missing("v_dim");
     spec.vDim = spec.qkDim;
   }
-  if ((fields & kPhi) && spec.cmpKind == CmpKind::kMlp && !config.has("mlp_hidden"))
+  if ((fields & kMlp) && !config.has("mlp_hidden"))
     return config.missing("mlp_hidden");
   NSA_RETURN_IF_ERROR(config.named(spec.validate()));
   return spec;
