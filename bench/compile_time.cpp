@@ -30,8 +30,8 @@ Result<CompileTime> measureCompileTime(const std::string &compilerPath, const Sp
   const Problem problem = Problem::make(spec, {.batch = 1, .tokensQ = 4096, .seqlenQ = 4096, .seqlenK = 4096});
   CompileRequest request;
   request.target = "cpu";
-  request.op = problem.op;
-  request.fixed = problem.fixed;
+  request.op = problem.opName();
+  request.fixed = problem.fixed();
   Result<std::vector<Candidate>> candidates = (*library)->list(request);
   if (!candidates)
     return candidates.status();

@@ -2,14 +2,15 @@
 
 #include "runtime/base/bucket.h"
 #include "runtime/base/key_splits.h"
-#include "runtime/base/manifest.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <iterator>
 #include <limits>
 #include <span>
+#include <type_traits>
 
 namespace nsa {
 
@@ -47,8 +48,6 @@ template <typename Enum> Result<Enum> parseEnum(const char *field, Names names, 
 
 // An enum value that came through the C ABI may hold any number.
 bool inRange(Names names, int value) { return value >= 0 && value < static_cast<int>(names.size()); }
-
-std::string bucketText(int64_t value) { return std::to_string(bucketOf(value)); }
 
 std::string operatorsRule() { return "must be one of " + namesOf(operatorTable()); }
 
@@ -292,81 +291,119 @@ Status Maxima::validate(const Spec &spec) const {
   return Status::ok();
 }
 
-namespace {
-
-struct ConstantRule {
-  KernelConstant constant;
-  const char *name;
-  int64_t (*value)(const Spec &spec, const Maxima &maxima);
-};
-constexpr ConstantRule kConstants[] = {
-    {kLayoutConstant, "packed",
-     [](const Spec &spec, const Maxima &) -> int64_t { return spec.layout == Layout::kPacked; }},
-    {kPageConstant, "page_size", [](const Spec &spec, const Maxima &) -> int64_t { return spec.pageSize; }},
-    {kQueriesConstant, "many_queries",
-     [](const Spec &spec, const Maxima &maxima) -> int64_t { return hasManyQueries(spec, maxima); }},
-    {kRowsConstant, "many_queries",
-     [](const Spec &spec, const Maxima &maxima) -> int64_t { return hasManyRows(spec, maxima); }},
-    {kSegmentConstant, "segment", rankSegment},
-    {kSlotsConstant, "slots",
-     [](const Spec &spec, const Maxima &maxima) { return KeySplits::make(spec, maxima).slots(spec); }}};
-
-} // namespace
-
 bool isTunedInDecode(const Spec &spec) {
   const OperatorDef &def = definitionOf(spec.op);
   return def.tuning == OperatorDef::Tuning::kInDecode || (spec.pageSize > 0 && (def.constants & kPageConstant));
+}
+
+namespace {
+
+enum class Use : uint8_t { kCompiledIn, kBucket, kOfPlan };
+
+std::string numberText(int32_t value) { return std::to_string(value); }
+std::string bucketText(int32_t bits) { return std::to_string(int64_t{1} << bits); }
+template <auto name> std::string enumText(int32_t value) {
+  return [value]<typename Enum>(std::string_view (*nameOf)(Enum)) {
+    return std::string(nameOf(static_cast<Enum>(value)));
+  }(name);
+}
+
+struct ProblemFieldRule {
+  std::string_view name;
+  Use use;
+  std::string (*text)(int32_t value);
+};
+constexpr ProblemFieldRule kProblemFieldRules[] = {
+#define NSA_PROBLEM_FIELD(field, name, use, condition, value, text) {name, Use::use, text},
+#include "runtime/model/problem_fields.def"
+};
+static_assert(std::ranges::is_sorted(kProblemFieldRules, {}, &ProblemFieldRule::name), "the order of a problem key");
+static_assert(kProblemFields <= 32, "Problem::present has a bit for each field");
+
+uint32_t bitOf(ProblemField field) { return uint32_t{1} << static_cast<uint32_t>(field); }
+
+} // namespace
+
+Problem Problem::take(const Spec &spec, const Maxima &maxima, uint32_t fields, uint32_t constants) {
+  const OperatorDef &def = definitionOf(spec.op);
+  Problem problem(spec.op);
+#define NSA_PROBLEM_FIELD(field, name, use, condition, value, text)                                                    \
+  if (condition)                                                                                                       \
+    problem.set(ProblemField::field, static_cast<int64_t>(value));
+#include "runtime/model/problem_fields.def"
+  return problem;
 }
 
 Problem Problem::make(const Spec &spec, const Maxima &maxima) {
   assert(spec.validate().isOk() && maxima.validate(spec).isOk());
   const OperatorDef &def = definitionOf(spec.op);
   assert(!def.isWhole);
-  const uint32_t fields = def.fields;
-  Problem problem;
-  problem.op = std::string(def.name);
-  problem.buckets["batch"] = bucketText(maxima.batch);
-  auto fix = [&](const char *name, int64_t value) { problem.fixed[name] = std::to_string(value); };
-  const DType element = def.element == OperatorDef::ElementRule::kF32 ? DType::kF32 : spec.dtype;
-  problem.fixed["dtype"] = std::string(dtypeName(element));
-  for (const ConstantRule &rule : kConstants)
-    if (def.constants & rule.constant)
-      fix(rule.name, rule.value(spec, maxima));
-  if (fields & kHeads)
-    fix("group", spec.group());
-  if (fields & kQk)
-    fix("qk_dim", spec.qkDim);
-  if (fields & kV)
-    fix("v_dim", spec.vDim);
-  if (fields & kCmpGeometry) {
-    fix("cmp_block", spec.cmpBlock);
-    fix("cmp_stride", spec.cmpStride);
-  }
-  if (fields & kSelGeometry) {
-    fix("sel_block", spec.selBlock);
-    fix("sel_count", spec.selCount);
-  }
-  if (fields & kPhi) {
-    problem.fixed["cmp_kind"] = std::string(cmpKindName(spec.cmpKind));
-    const bool isMlp = spec.cmpKind == CmpKind::kMlp;
-    fix("mlp_hidden", isMlp ? spec.mlpHidden : 1);
-    problem.fixed["mlp_activation"] = std::string(activationName(isMlp ? spec.mlpActivation : Activation::kRelu));
-  }
-  if (fields & kGates) {
-    problem.fixed["gate"] = std::string(gateName(spec.gate));
-    fix("gate_per_group", spec.gatePerGroup);
-  }
-  if (def.servesAllLengths)
-    return problem;
-  problem.buckets["kv_heads"] = bucketText(spec.kvHeads);
-  problem.buckets["seqlen_k"] = bucketText(maxima.seqlenK);
-  problem.buckets["seqlen_q"] = bucketText(maxima.seqlenQ);
-  // A window beyond every length computes what the longest length allows, so it is the same problem.
-  if (fields & kWindowField)
-    problem.buckets["window"] = bucketText(std::min<int64_t>(spec.window, maxima.seqlenK));
-  return problem;
+  return take(spec, maxima, def.fields, def.constants);
 }
 
-std::string Problem::key() const { return op + " " + formatValues(fixed) + " | " + formatValues(buckets); }
+int32_t Problem::operator[](ProblemField field) const {
+  assert(present & bitOf(field));
+  return values[static_cast<size_t>(field)];
+}
+
+void Problem::set(ProblemField field, int64_t value) {
+  present |= bitOf(field);
+  values[static_cast<size_t>(field)] = static_cast<int32_t>(value);
+}
+
+void Problem::drop(ProblemField field) {
+  present &= ~bitOf(field);
+  values[static_cast<size_t>(field)] = 0;
+}
+
+template <typename Visit> void Problem::forEach(Visit visit) const {
+  for (size_t i = 0; i < kProblemFields; ++i)
+    if (present & bitOf(static_cast<ProblemField>(i)))
+      visit(kProblemFieldRules[i], kProblemFieldRules[i].text(values[i]));
+}
+
+std::string Problem::kernelText() const {
+  std::string result = opName();
+  forEach([&](const ProblemFieldRule &rule, const std::string &value) {
+    if (rule.use == Use::kCompiledIn)
+      result.append(" ").append(rule.name).append("=").append(value);
+  });
+  return result;
+}
+
+std::string Problem::key() const {
+  std::string result = kernelText() + " |";
+  forEach([&](const ProblemFieldRule &rule, const std::string &value) {
+    if (rule.use == Use::kBucket)
+      result.append(" ").append(rule.name).append("=").append(value);
+  });
+  return result;
+}
+
+std::map<std::string, std::string> Problem::fixed() const {
+  std::map<std::string, std::string> result;
+  forEach([&](const ProblemFieldRule &rule, const std::string &value) {
+    if (rule.use == Use::kCompiledIn)
+      result.emplace(rule.name, value);
+  });
+  return result;
+}
+
+size_t Problem::hash() const {
+  // The hash multiplies pairs of 64-bit words and combines the two halves of each product by XOR, so that the result
+  // depends on every bit of both words.
+  const auto fold = [](uint64_t a, uint64_t b) {
+    const auto product = static_cast<unsigned __int128>(a) * b;
+    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+  };
+  static_assert(std::has_unique_object_representations_v<Problem>, "the bytes are the identity");
+  constexpr size_t kPairs = (sizeof(Problem) + 15) / 16;
+  std::array<uint64_t, 2 * kPairs> words = {};
+  std::memcpy(words.data(), this, sizeof(Problem));
+  uint64_t result = 0x9e3779b97f4a7c15;
+  for (size_t pair = 0; pair < kPairs; ++pair)
+    result = fold(result ^ words[2 * pair], words[2 * pair + 1] ^ 0xd1b54a32d192ed03);
+  return result;
+}
 
 } // namespace nsa

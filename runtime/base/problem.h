@@ -1,13 +1,15 @@
 // Turns a spec into a problem, the canonical key under which choices are stored. A Problem holds only what can change
 // which kernel is best: the values that are compiled in, and batch and lengths rounded up to powers of two (buckets).
-// The buckets of a problem choose a kernel; they are never compiled in. Problem::key() and operator== use the same
-// values: the operator, `fixed` and `buckets`.
+// The buckets of a problem choose a kernel; they are never compiled in. One list has the values of problems
+// (runtime/model/problem_fields.def).
 // Thread-safety: values.
 #pragma once
 
 #include "runtime/base/status.h"
 #include "runtime/model/operators.h"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -107,20 +109,51 @@ struct Maxima {
 // the pages of a cache runs in decode only.
 bool isTunedInDecode(const Spec &spec);
 
-struct Problem {
-  // The values of `fixed` are constants in the code of the compiled kernel. The values of `buckets` are only used to
-  // choose a kernel.
-  std::map<std::string, std::string> fixed;   // the values that the operator compiles in: dtype, qk_dim, ...
-  std::map<std::string, std::string> buckets; // batch, kv_heads, seqlen_k, seqlen_q, window (by operator)
-  std::string op;
+// The values that identify a problem.
+enum class ProblemField : uint8_t {
+#define NSA_PROBLEM_FIELD(field, ...) field,
+#include "runtime/model/problem_fields.def"
+};
+#define NSA_PROBLEM_FIELD(...) +1
+inline constexpr size_t kProblemFields = 0
+#include "runtime/model/problem_fields.def"
+    ;
 
+class Problem {
+public:
+  Problem() = default;
+  explicit Problem(Operator op) : number(static_cast<uint32_t>(op)) {}
   // The spec and the maxima must have passed validate(). The spec's operator must be a single kernel: `make` does not
   // take nsa and decode, which launch several kernels.
   static Problem make(const Spec &spec, const Maxima &maxima);
+  // Takes the values that a problem with these fields (SpecField) and constants (KernelConstant) has, for any operator.
+  // No memory is allocated.
+  static Problem take(const Spec &spec, const Maxima &maxima, uint32_t fields, uint32_t constants);
+
+  Operator op() const { return static_cast<Operator>(number); }
+  std::string opName() const { return std::string(operatorName(op())); }
+  // Returns a value; a bucket is given by the base-2 logarithm of its size. The problem must have the value.
+  int32_t operator[](ProblemField field) const;
+  void set(ProblemField field, int64_t value);
+  void drop(ProblemField field);
+
   // Returns the problem's key in the database: "window dtype=bf16 group=8 packed=0 page_size=0 qk_dim=64 v_dim=64 |
   // batch=1 kv_heads=1 ...".
   std::string key() const;
+  // Returns the part of the key before the buckets, which is the same for all problems that a kernel can serve.
+  std::string kernelText() const;
+  // Returns the values that are constants in the code of the kernel: dtype, qk_dim, ...
+  std::map<std::string, std::string> fixed() const;
+
   bool operator==(const Problem &) const = default;
+  size_t hash() const;
+
+private:
+  template <typename Visit> void forEach(Visit visit) const; // the values, with their texts
+
+  uint32_t number = 0;  // of the operator
+  uint32_t present = 0; // a bit for each ProblemField
+  std::array<int32_t, kProblemFields> values = {};
 };
 
 } // namespace nsa

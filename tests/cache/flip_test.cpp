@@ -15,16 +15,16 @@ constexpr int kLengths = 60;
 
 // Of each number another value is compiled in.
 Problem problemOf(int number) {
-  Problem problem;
-  problem.op = "window";
-  problem.fixed = {{"dtype", "bf16"}, {"group", std::to_string(number + 1)}};
-  problem.buckets = {{"seqlen_k", "1024"}};
+  Problem problem(Operator::kWindow);
+  problem.set(ProblemField::kDType, static_cast<int64_t>(DType::kBf16));
+  problem.set(ProblemField::kGroup, number + 1);
+  problem.set(ProblemField::kSeqlenK, 10);
   return problem;
 }
 
 StoredKernel kernelOf(int number) {
   StoredKernel kernel = makeKernel(number, kBytes);
-  kernel.manifest += "fixed " + formatValues(problemOf(number).fixed) + "\n";
+  kernel.manifest += "fixed " + formatValues(problemOf(number).fixed()) + "\n";
   return kernel;
 }
 

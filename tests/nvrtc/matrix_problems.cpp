@@ -128,7 +128,7 @@ std::vector<CompileCall> callsOf(const WholeShape &shape, int64_t queries, int64
   std::vector<CompileCall> calls;
   for (const Step &step : stepsOf(spec, {.batch = 1, .tokensQ = queries, .seqlenQ = queries, .seqlenK = keys})) {
     const Problem problem = Problem::make(step.spec, step.maxima);
-    calls.push_back(callOf(problem.op.c_str(), problem.fixed));
+    calls.push_back(callOf(problem.opName().c_str(), problem.fixed()));
   }
   return calls;
 }

@@ -66,8 +66,8 @@ Result<CompileRequest> makeRequest(const CompileFlags &flags) {
   const Problem problem = Problem::make(chosen->spec, chosen->maxima);
   CompileRequest request;
   request.target = flags.target;
-  request.op = problem.op;
-  request.fixed = problem.fixed;
+  request.op = problem.opName();
+  request.fixed = problem.fixed();
   request.templateName = flags.templateName;
   request.templateDir = options.templateDir;
   request.nvrtcPath = options.nvrtcPath;

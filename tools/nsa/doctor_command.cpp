@@ -101,8 +101,8 @@ Finding checkNvrtc(const CompilerLibrary &compiler, const nsa::EngineOptions &op
   const Problem problem = Problem::make(inputs.spec, inputs.maxima);
   CompileRequest request;
   request.target = target;
-  request.op = problem.op;
-  request.fixed = problem.fixed;
+  request.op = problem.opName();
+  request.fixed = problem.fixed();
   request.templateDir = options.templateDir;
   request.nvrtcPath = options.nvrtcPath;
   request.driverVersion = driverVersion;

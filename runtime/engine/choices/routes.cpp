@@ -2,7 +2,6 @@
 
 #include "runtime/base/bucket.h"
 #include "runtime/base/key_splits.h"
-#include "runtime/base/manifest.h"
 
 #include <algorithm>
 
@@ -12,10 +11,10 @@ std::string attentionRoute(Operator op) { return std::string(operatorName(op)) +
 
 bool isAsMeasured(const Spec &spec, const Maxima &maxima) {
   const Problem asked = Problem::make(spec, maxima);
-  if (asked.buckets.at("seqlen_q") != asked.buckets.at("seqlen_k"))
+  if (asked[ProblemField::kSeqlenQ] != asked[ProblemField::kSeqlenK])
     return false;
   const Maxima alone{.batch = 1, .tokensQ = maxima.seqlenQ, .seqlenQ = maxima.seqlenQ, .seqlenK = maxima.seqlenK};
-  return asked.fixed == Problem::make(spec, alone).fixed;
+  return asked.kernelText() == Problem::make(spec, alone).kernelText();
 }
 
 bool densePays(const StoredRoute &route, const Spec &spec, const Maxima &maxima) {
@@ -47,8 +46,8 @@ std::string routeFamily(const Spec &spec) {
   // Lengths are what the threshold is about; no value that is compiled in but whether queries are many follows from
   // them.
   Problem problem = Problem::make(spec, {.batch = 1, .tokensQ = 1, .seqlenQ = 1, .seqlenK = 1});
-  problem.fixed.erase("many_queries");
-  std::string text = problem.op + " " + formatValues(problem.fixed) + " kv_heads=" + std::to_string(spec.kvHeads);
+  problem.drop(ProblemField::kManyQueries);
+  std::string text = problem.kernelText() + " kv_heads=" + std::to_string(spec.kvHeads);
   if (spec.op == Operator::kWindow)
     text += " window=" + std::to_string(spec.window);
   return text;

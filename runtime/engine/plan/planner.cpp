@@ -247,8 +247,8 @@ Status Planner::adopt(Search &search, std::string content, Manifest manifest, st
 CompileRequest Planner::request(const Search &search) const {
   CompileRequest request;
   request.target = device.target();
-  request.op = search.problem.op;
-  request.fixed = search.problem.fixed;
+  request.op = search.problem.opName();
+  request.fixed = search.problem.fixed();
   request.templateName = forcedTemplate(search.spec.op);
   request.templateDir = options.templateDir;
   request.nvrtcPath = options.nvrtcPath;

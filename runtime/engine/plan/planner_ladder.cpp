@@ -62,7 +62,7 @@ LadderRequest Planner::ladderRequest(const Search &search) const {
 
 const std::vector<Rung> &Planner::rungsOf(Search &search) {
   if (!search.rungs) {
-    search.rungs = rankFallbacks(ladderRequest(search), choicesOf(search.problem.op));
+    search.rungs = rankFallbacks(ladderRequest(search), choicesOf(search.problem.opName()));
     std::erase_if(*search.rungs, [&](const Rung &rung) { return !allows(search.spec.op, rung.step); });
   }
   return *search.rungs;
@@ -135,9 +135,9 @@ Status Planner::cacheMiss(const Search &search) {
   info.field = fails ? "miss_policy" : "fallbacks";
   info.value = fails ? "fail" : options.fallbacks->toString();
   const LadderRequest request = ladderRequest(search);
-  const std::vector<ChoiceSummary> choices = choicesOf(search.problem.op);
+  const std::vector<ChoiceSummary> choices = choicesOf(search.problem.opName());
   const ChoiceSummary *nearest = findNearest(request, choices);
-  info.rule = !nearest ? "there is no kernel for " + search.problem.op
+  info.rule = !nearest ? "there is no kernel for " + search.problem.opName()
               : nearest->problem == request.problem && nearest->device == request.device
                   ? "the one that is there cannot serve"
                   : "nearest: " + differenceText(request, *nearest);

@@ -324,8 +324,9 @@ TEST(Problem, EachOperatorCompilesInWhatItReads) {
 TEST(Problem, TellsAttentionWhetherQueriesAreMany) {
   auto many = [](const Spec &spec, const Maxima &maxima) {
     const Problem problem = Problem::make(spec, maxima);
-    auto found = problem.fixed.find("many_queries");
-    return found == problem.fixed.end() ? "absent" : found->second;
+    const std::map<std::string, std::string> fixed = problem.fixed();
+    auto found = fixed.find("many_queries");
+    return found == fixed.end() ? "absent" : found->second;
   };
   Spec spec = validSpec();
   spec.queryHeads = 64;

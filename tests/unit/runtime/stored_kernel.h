@@ -67,7 +67,7 @@ inline void storeReturning(KernelStore &store, const Step &step, const std::stri
                .params = "param view sequences int32 2\n",
                .grid = "batch ; 1 ; 1",
                .target = target,
-               .dtype = Problem::make(step.spec, step.maxima).fixed.at("dtype")},
+               .dtype = Problem::make(step.spec, step.maxima).fixed().at("dtype")},
               codeOf({0xc3}), device);
 }
 

@@ -27,8 +27,8 @@ protected:
     copyTemplates();
     const Problem problem = Problem::make(spec, maxima);
     request.target = "cpu";
-    request.op = problem.op;
-    request.fixed = problem.fixed;
+    request.op = problem.opName();
+    request.fixed = problem.fixed();
     request.templateDir = templates.path();
     Result<std::vector<Candidate>> candidates = library->list(request);
     ASSERT_TRUE(candidates) << candidates.status().toString();

@@ -149,8 +149,8 @@ void Compilation::make(const Family &family) {
   const Problem problem = Problem::make(job.kernel, job.maxima);
   CompileRequest request;
   request.target = family.target;
-  request.op = problem.op;
-  request.fixed = problem.fixed;
+  request.op = problem.opName();
+  request.fixed = problem.fixed();
   request.templateDir = resolved.templateDir;
   request.nvrtcPath = resolved.nvrtcPath;
   request.cpuFeatures = resolved.cpuFeatures;

@@ -115,7 +115,7 @@ private:
       job.kernel = step.spec;
       job.role = roleName(step.role, spec.op);
       job.problem = std::move(key);
-      job.family = problem.op + " " + formatValues(problem.fixed);
+      job.family = problem.kernelText();
       job.isTuned = isTuned(step.spec.op);
       job.workloads = {workload.name};
       jobs.push_back(std::move(job));
