@@ -22,9 +22,6 @@ BenchCase caseOf(const CommonFlags &flags, int64_t tokens) {
   return promptCase(flags.quick ? "small" : "nsa192", spec, tokens);
 }
 
-// The name under which a timed run tells an operator.
-std::string partName(Operator op) { return op == Operator::kWindow ? "win" : std::string(operatorName(op)); }
-
 struct Roofs {
   double gflops = 0, gigabytesPerSecond = 0;
 };
@@ -119,7 +116,7 @@ Status measureForwardParts(const CommonFlags &flags, const ForwardParts &choice,
   print(whole);
   NSA_RETURN_IF_ERROR(report.add(std::move(whole)));
   for (const tools::PartWork &work : tools::workByPart(inputs)) {
-    const std::string name = partName(work.part);
+    const std::string name(work.name);
     const auto found = parts->find("ms_" + name);
     if (found == parts->end())
       return Status::error(ErrorCode::kInternal, "a timed run did not tell the part " + name);

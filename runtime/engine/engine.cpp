@@ -43,17 +43,16 @@ RouteDescription describeRoute(const Routing &routing, const Step &step) {
   const Maxima &maxima = routing.maxima;
   const std::optional<StoredRoute> &measured = routing.dense;
   RouteDescription route{.part = std::string(roleName(step.role, spec.op)), .source = "exact"};
-  if (step.spec.op == Operator::kSplitCmp || step.spec.op == Operator::kSplitSelWin) {
+  if (step.node->sharesKeys) {
     route.splits = KeySplits::make(spec, maxima).counts;
     route.splitsSource = spec.keySplits == 0 ? routing.splits ? "rule, as measured" : "rule"
                          : routing.splits    ? routing.splits->name
                                              : "decode_splits";
   }
-  const bool mayBeDense = (routesOf(spec, maxima) & kSelIsDense) != 0;
-  if (!isWhole(spec.op) || (step.spec.op != Operator::kDense && !(step.spec.op == Operator::kSel && mayBeDense)))
+  if (!(routesOf(spec, maxima) & step.node->shortcut))
     return route;
   route.name = "dense";
-  if (step.role != Role::kSel) {
+  if (step.node->shortcut == kWinIsDense) {
     route.threshold = spec.window;
     route.why = "up to `window` keys the window holds all of them";
     return route;
@@ -64,7 +63,7 @@ RouteDescription describeRoute(const Routing &routing, const Step &step) {
     return route;
   route.source = kDenseRoute;
   route.threshold = measured->threshold;
-  if (step.spec.op == Operator::kDense) {
+  if (step.route) {
     route.why += ", and dense attention pays up to the threshold, as measured";
   } else {
     route.name = "selection";
@@ -202,7 +201,7 @@ Status Engine::addComparison(Plan &comparing, const Maxima &maxima, void *stream
                                                   "make it before the capture begins"));
   auto definitions = std::make_shared<Definitions>();
   for (const PlanCore::Part &part : comparing.core->parts) {
-    if (!isComparable(comparing.rules.spec.op, part.step))
+    if (!isComparable(part.step))
       continue;
     Result<std::shared_ptr<const KernelCore>> definition = planner->define(part.step);
     if (!definition)

@@ -1,6 +1,7 @@
 #include "tools/support/operator_work.h"
 
 #include "runtime/base/signature.h"
+#include "runtime/engine/graph/pipeline.h"
 #include "tools/support/operator_check.h"
 
 #include <algorithm>
@@ -128,19 +129,21 @@ double bytesOf(Operator op, const OperatorInputs &inputs) {
   return bytes;
 }
 
-// The operators that nsa is the sum of.
-std::vector<Operator> partsOf(const Spec &spec) {
-  if (spec.op != Operator::kNsa)
-    return {spec.op};
-  std::vector<Operator> parts;
-  if (spec.hasBranch(kBranchCmp) || spec.hasBranch(kBranchSel))
-    parts.push_back(Operator::kCompress);
-  if (spec.hasBranch(kBranchCmp))
-    parts.push_back(Operator::kCmp);
-  if (spec.hasBranch(kBranchSel))
-    parts.insert(parts.end(), {Operator::kSelect, Operator::kSel});
-  if (spec.hasBranch(kBranchWin))
-    parts.push_back(Operator::kWindow);
+struct Part {
+  Operator op;
+  Role role;
+  bool attends;
+};
+
+// The operators that nsa is the sum of. A branch that is off adds nothing, also where another one needs its kernel.
+std::vector<Part> partsOf(const Spec &spec) {
+  const OperatorDef &def = definitionOf(spec.op);
+  if (!def.isWhole || def.hasCache)
+    return {{spec.op, Role::kMain, true}};
+  std::vector<Part> parts;
+  for (const Step &step : stepsOf(spec, {}, /*routes=*/0))
+    if (definitionOf(step.spec.op).isPublic() && (!step.node->output || spec.hasBranch(step.node->output)))
+      parts.push_back({step.spec.op, step.role, step.node->output != 0});
   return parts;
 }
 
@@ -148,26 +151,23 @@ std::vector<Operator> partsOf(const Spec &spec) {
 
 int64_t attendedPairs(const OperatorInputs &inputs) {
   int64_t pairs = 0;
-  for (Operator part : partsOf(inputs.spec))
-    if (part != Operator::kSelect || inputs.spec.op == Operator::kSelect) // it attends nothing in nsa
-      pairs += pairsOf(part, inputs);
+  for (const Part &part : partsOf(inputs.spec))
+    if (part.attends)
+      pairs += pairsOf(part.op, inputs);
   return pairs;
 }
 
 double usefulFlops(const OperatorInputs &inputs) {
   double flops = 0;
-  for (Operator part : partsOf(inputs.spec))
-    flops += flopsOf(part, inputs);
+  for (const Part &part : partsOf(inputs.spec))
+    flops += flopsOf(part.op, inputs);
   return flops;
 }
 
 std::vector<PartWork> workByPart(const OperatorInputs &inputs) {
-  std::vector<Operator> operators = partsOf(inputs.spec);
-  if (inputs.spec.op == Operator::kNsa)
-    operators.push_back(Operator::kCombine);
   std::vector<PartWork> parts;
-  for (Operator op : operators)
-    parts.push_back({op, flopsOf(op, inputs), bytesOf(op, inputs)});
+  for (const auto &[op, role, attends] : partsOf(inputs.spec))
+    parts.push_back({op, roleName(role, op), flopsOf(op, inputs), bytesOf(op, inputs)});
   return parts;
 }
 

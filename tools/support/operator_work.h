@@ -7,6 +7,7 @@
 #include "tools/support/operator_job.h"
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace nsa::tools {
@@ -28,6 +29,7 @@ double usefulFlops(const OperatorInputs &inputs);
 // the operator must read or write, each counted once.
 struct PartWork {
   Operator part;
+  std::string_view name; // roleName
   double flops = 0, bytes = 0;
 };
 // Returns the work of each operator of a call, in the order in which the operators run. For the operator nsa, the last

@@ -1,7 +1,7 @@
 #include "runtime/engine/graph/comparison.h"
 
 #include "runtime/base/half.h"
-#include "runtime/base/saturated.h"
+#include "runtime/base/signature.h"
 
 #include <algorithm>
 #include <charconv>
@@ -44,52 +44,30 @@ size_t Definitions::workspaceBytes() const {
   return bytes;
 }
 
-bool isComparable(Operator whole, const Step &step) {
-  return step.spec.op < Operator::kSequences && !(whole == Operator::kDecode && step.spec.op == Operator::kCompress);
-}
-
-void WorkspaceLayout::addComparison(const Spec &spec, const Maxima &maxima, size_t definitionBytes) {
-  auto place = [&](size_t &offset, Saturated size) {
-    offset = std::min(workspaceAligned(bytes), kMostBytes);
-    bytes = offset + std::min(static_cast<size_t>(size.value()), kMostBytes - offset);
-  };
-  const Saturated queries = Saturated(spec.layout == Layout::kPacked ? 1 : maxima.batch) * chunk;
-  const Saturated element = dtypeBytes(spec.dtype);
-  const Saturated outs = queries * spec.queryHeads * std::max(spec.qkDim, spec.vDim) * element;
-  const Saturated lists = queries * spec.kvHeads * spec.selCount * int64_t{sizeof(int32_t)};
-  const Saturated rows = Saturated(maxima.batch) * spec.compressedBlocks(maxima.seqlenK) * spec.kvHeads;
-  const Saturated blocks = rows * spec.qkDim * element + rows * spec.vDim * element + int64_t{kWorkspaceAlignment};
-  const Saturated most = std::max({outs.value(), lists.value(), blocks.value()});
-  place(definitionScratch, static_cast<int64_t>(definitionBytes));
-  for (size_t &offset : compared)
-    place(offset, most);
-}
+bool isComparable(const Step &step) { return definitionOf(step.spec.op).isPublic() && !step.node->writesCache; }
 
 std::vector<Comparison::Output> Comparison::outputsOf(Operator op, const LoadedKernel &kernel,
                                                       const KernelCall &call) const {
-  const Spec &spec = rules.spec;
+  Spec spec = rules.spec;
+  spec.vDim = static_cast<int32_t>(fixedNumber(kernel, "v_dim", spec.vDim)); // of `select`: the keys as values
   const bool packed = spec.layout == Layout::kPacked;
-  if (op == Operator::kCompress) {
-    std::vector<Output> outputs;
-    for (const auto &[view, dim] : {std::pair(View::kKComp, spec.qkDim), std::pair(View::kVComp, spec.vDim)}) {
-      const int64_t row = int64_t{spec.kvHeads} * dim;
-      outputs.push_back({view,
-                         spec.dtype,
-                         {packed ? 0 : call.grid.maxBlocksC * row, row, dim, 0},
-                         call.grid.batch * call.grid.maxBlocksC * row,
-                         0});
-    }
-    return outputs;
-  }
-  const bool lists = op == Operator::kSelect;
-  const int64_t columns = lists ? spec.selCount : fixedNumber(kernel, "v_dim", spec.vDim);
-  const int64_t row = (lists ? spec.kvHeads : spec.queryHeads) * columns;
   const auto first = static_cast<int32_t>(call.scalars[static_cast<size_t>(Scalar::kQueryBegin)]);
-  return {{lists ? View::kBlockList : View::kOut,
-           lists ? DType::kI32 : spec.dtype,
-           {packed ? 0 : layout.chunk * row, row, columns, lists ? 1 : 0},
-           (packed ? 1 : call.grid.batch) * layout.chunk * row,
-           first * row}};
+  std::vector<Output> outputs;
+  for (const Operand &operand : operandsOf(op)) {
+    if (operand.role != Operand::Role::kOut)
+      continue;
+    const TensorRule &rule = tensorRule(operand.name);
+    const int64_t columns = axisExtent(rule.axes[1], spec);
+    const int64_t row = axisExtent(rule.axes[0], spec) * columns;
+    const bool ofBlocks = rule.lead == Lead::kBlocks;
+    const int64_t time = ofBlocks ? call.grid.maxBlocksC : layout.chunk;
+    outputs.push_back({operand.view,
+                       spec.types().of(rule.role),
+                       {packed ? 0 : time * row, row, columns, rule.contiguous ? 0 : 1},
+                       (packed && !ofBlocks ? 1 : call.grid.batch) * time * row,
+                       ofBlocks ? 0 : first * row});
+  }
+  return outputs;
 }
 
 Status Comparison::launchInto(size_t offset, const LoadedKernel &kernel, KernelCall call,
@@ -131,10 +109,10 @@ Status Comparison::add(Role role, const LoadedKernel &own, const KernelCall &cal
   const std::unique_ptr<LaunchClock> clock = device.makeClock();
   NSA_RETURN_IF_ERROR(clock->mark(stream));
   NSA_RETURN_IF_ERROR(clock->spans().status()); // waits
-  return compare(sum, *op, outputs);
+  return compare(sum, outputs);
 }
 
-Status Comparison::compare(Errors &sum, Operator op, const std::vector<Output> &outputs) {
+Status Comparison::compare(Errors &sum, const std::vector<Output> &outputs) {
   size_t offset = 0;
   for (const Output &output : outputs) {
     const size_t bytes = static_cast<size_t>(output.elements * dtypeBytes(output.dtype));
@@ -142,7 +120,7 @@ Status Comparison::compare(Errors &sum, Operator op, const std::vector<Output> &
     NSA_RETURN_IF_ERROR(device.download(own.data(), workspace + layout.compared[0] + offset, bytes));
     NSA_RETURN_IF_ERROR(device.download(reference.data(), workspace + layout.compared[1] + offset, bytes));
     offset += workspaceAligned(bytes);
-    if (op == Operator::kSelect) {
+    if (output.dtype == DType::kI32) {
       const size_t list = static_cast<size_t>(rules.spec.selCount) * sizeof(int32_t);
       for (size_t at = 0; at + list <= bytes; at += list) {
         ++sum.lists;

@@ -26,9 +26,9 @@ struct Definitions {
 };
 
 // Returns whether the result of a step's kernel can be compared with the result of the kernel that defines its
-// operator. Kernels that exist only within decode cannot be compared, because each of these kernels computes only a
-// part of a result. The compression kernel of decode cannot be compared, because it writes into the cache.
-bool isComparable(Operator whole, const Step &step);
+// operator. The kernel of an internal operator cannot be compared, because it computes only a part of a result. The
+// compression kernel of decode cannot be compared, because it writes into the cache.
+bool isComparable(const Step &step);
 
 class Comparison {
 public:
@@ -62,7 +62,7 @@ private:
   std::vector<Output> outputsOf(Operator op, const LoadedKernel &kernel, const KernelCall &call) const;
   Status launchInto(size_t offset, const LoadedKernel &kernel, KernelCall call, const std::vector<Output> &outputs,
                     const void *statusWord, void *scratch, void *stream);
-  Status compare(Errors &errors, Operator op, const std::vector<Output> &outputs);
+  Status compare(Errors &errors, const std::vector<Output> &outputs);
 
   Device &device;
   const CallRules &rules;

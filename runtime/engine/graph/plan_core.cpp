@@ -14,10 +14,7 @@ PlanCore::PlanCore(std::vector<Part> given) : parts(std::move(given)) {
     kernels[static_cast<size_t>(part.step.role)] = part.kernel->kernel.get();
     source = std::max(source, part.kernel->source);
     keySplits = std::max(keySplits, part.step.spec.keySplits);
-    if (part.step.spec.op == Operator::kDense && part.step.role == Role::kSel)
-      routes |= kSelIsDense;
-    if (part.step.spec.op == Operator::kDense && part.step.role == Role::kWin)
-      routes |= kWinIsDense;
+    routes |= part.step.route;
   }
 }
 

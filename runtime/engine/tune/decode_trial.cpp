@@ -68,8 +68,10 @@ Result<std::unique_ptr<Trial>> DecodeTrial::make(Device &device, const Spec &par
     return launches.status();
   std::unique_ptr<DecodeTrial> trial(new DecodeTrial(device, part, maxima, seed, std::move(*launches)));
   for (const Step &step : stepsOf(trial->spec, trial->maxima))
-    if (step.spec.op == part.op)
+    if (step.spec.op == part.op) {
       trial->role = step.role;
+      trial->writesCache = step.node->writesCache;
+    }
   if (trial->role == Role::kMain)
     return Status::error(ErrorCode::kInternal,
                          "decode has no " + std::string(operatorName(part.op)) + " with these maxima");
@@ -79,7 +81,7 @@ Result<std::unique_ptr<Trial>> DecodeTrial::make(Device &device, const Spec &par
   // Each compared run finds in the cache what the others have put there. All of it is the same after two rounds: the
   // first writes the new tokens, the second the compressed blocks of what the first has left in the rings.
   const LoadedKernel &served = *trial->kernels[static_cast<size_t>(trial->role)];
-  for (int round = 0; round < 2 && !trial->writesCache(); ++round)
+  for (int round = 0; round < 2 && !trial->writesCache; ++round)
     if (Result<TuningResult> result = trial->check(served); !result)
       return result.status();
   return std::unique_ptr<Trial>(std::move(trial));
@@ -99,12 +101,12 @@ Status DecodeTrial::findKernels(const Serve &serve) {
 Status DecodeTrial::allocate(double mostBytes) {
   int64_t keys = std::max<int64_t>(maxima.seqlenK, 1);
   const bool attendsTokens = takes(spec, T::kKSelCache) || takes(spec, T::kKWinCache);
-  if (writesCache() && attendsTokens) // compressed keys alone have room for all that the maxima allow
+  if (writesCache && attendsTokens) // compressed keys alone have room for all that the maxima allow
     keys = std::min(keys, std::max(kMostRestoredKeys, 2 * std::min(maxima.seqlenQ, kMostGpuTokens)));
   const int64_t pagesOfSequence = spec.pageSize ? (keys + spec.pageSize - 1) / spec.pageSize : 0;
   room = spec.pageSize ? pagesOfSequence * spec.pageSize : keys;
   sequences = std::max<int64_t>(maxima.batch, 1);
-  const double most = std::min(writesCache() ? kRestoredBytes : device.isGpu() ? kGpuBytes : kCpuBytes, mostBytes);
+  const double most = std::min(writesCache ? kRestoredBytes : device.isGpu() ? kGpuBytes : kCpuBytes, mostBytes);
   while (sequences > 1 && static_cast<double>(sequences) * cacheBytes(spec, room) > most)
     sequences /= 2;
   pages = sequences * pagesOfSequence;
@@ -270,7 +272,7 @@ Result<TuningResult> DecodeTrial::check(const LoadedKernel &kernel) {
   for (size_t i = 0; i < checkedLengths.size(); ++i) {
     for (const ComparedOutput &output : outputs)
       NSA_RETURN_IF_ERROR(output.poison(device));
-    if (writesCache())
+    if (writesCache)
       NSA_RETURN_IF_ERROR(restore());
     NSA_RETURN_IF_ERROR(setLengths(checkedLengths[i]));
     NSA_RETURN_IF_ERROR(runAll(kernel, checkedTokens, checkedWorkspace, checkedBytes, nullptr));

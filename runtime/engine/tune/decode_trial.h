@@ -47,9 +47,6 @@ private:
   Bindings bindings(int64_t time) const;
   // Sets the number of tokens that are in the cache before the call.
   Status setLengths(const std::vector<int32_t> &lengths);
-  // Returns whether the candidate kernel writes the cache. A cache that the candidate kernel writes must be restored,
-  // so that the wrong output of one candidate is not an input of the next candidate.
-  bool writesCache() const { return role == Role::kAppend || role == Role::kCompress; }
   // Runs all kernels of the call, with `kernel` as the candidate kernel.
   Status runAll(const LoadedKernel &kernel, int64_t time, DeviceBuffer &workspace, size_t &workspaceBytes,
                 LaunchTap *tap);
@@ -60,6 +57,9 @@ private:
   Maxima maxima;
   CallRules rules;
   Role role = Role::kMain;
+  // Whether the candidate kernel writes the cache. A cache that the candidate kernel writes must be restored, so that
+  // the wrong output of one candidate is not an input of the next candidate.
+  bool writesCache = false;
   std::vector<std::shared_ptr<const LoadedKernel>> servedKernels;
   RoleKernels kernels = {};
   int64_t sequences = 0, room = 0, pages = 0;

@@ -141,7 +141,7 @@ TEST(Pipeline, AWorkspaceThatNoNumberHoldsIsAnError) {
       }
   // Large, and still a number.
   Spec spec = nsa128();
-  const Maxima large = {.batch = most, .tokensQ = most, .seqlenQ = 1, .seqlenK = 1 << 24};
+  const Maxima large = {.batch = most, .tokensQ = most, .seqlenQ = 1, .seqlenK = 1 << 22};
   EXPECT_TRUE(WorkspaceLayout(spec, large, RoleKernels{}, true).check(large).isOk());
 }
 

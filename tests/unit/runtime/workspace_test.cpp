@@ -97,8 +97,9 @@ struct Sizes {
                   {4 * (cmp + sel + win) * rows * s.query_heads * s.v_dim, 4 * kSlots * rows * s.query_heads,
                    4 * cmp * rows * s.query_heads, 4 * kSlots * rows * s.kv_heads});
     const int64_t perScore = 4 * rows * s.kv_heads, keptScores = up(kept(), 128);
-    pieces.insert(pieces.end(),
-                  {perScore * blocks, perScore * keptScores, perScore * keptScores, perScore * s.sel_count});
+    if (hasSel)
+      pieces.insert(pieces.end(), {perScore * blocks, perScore * keptScores, perScore * keptScores});
+    pieces.push_back(perScore * s.sel_count);
     return placed(pieces);
   }
 };

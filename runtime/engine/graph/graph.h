@@ -1,0 +1,157 @@
+// The kernels of each operator as data. A graph lists nodes, each of which launches one kernel, and the buffers in the
+// workspace that the nodes pass to each other. The steps of a plan, the layout of its workspace, its launches and the
+// names of its parts are walks over a graph. docs/operators.md describes the graphs.
+// Thread-safety: constants and pure functions.
+#pragma once
+
+#include "runtime/base/kernel_arguments.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace nsa {
+
+struct WorkspaceLayout;
+
+// What a kernel does within an operator. No plan has two kernels with the same role.
+enum class Role : uint8_t {
+  kSequences, // checks lengths in device memory and tabulates them
+  kAppend,    // new tokens into decode's cache
+  kCompress,
+  kCmp,
+  kScores, // from here to kAscend: decode with few queries
+  kRank,
+  kSelect,
+  kAscend,
+  kSel,
+  kWin,
+  kCombine,
+  kMain // the kernel of an operator that is a single kernel
+};
+inline constexpr int kRoles = 12;
+// Returns the name of a role, such as "sequences", "append", "compress" or "cmp". For kMain, roleName returns the name
+// of the operator.
+std::string_view roleName(Role role, Operator op);
+
+// Shortcuts of the operators nsa and decode, which do not change the result. The branch sel can be computed as dense
+// attention if every block is selected at every length that the maxima allow. The branch win can be computed as dense
+// attention if every key is in the window at every length that the maxima allow.
+enum Route : uint8_t { kSelIsDense = 1, kWinIsDense = 2 };
+
+enum class Buffer : uint8_t {
+  kTable, // of sequences; of decode also the table of its new compressed blocks
+  kKComp,
+  kVComp,
+  kKStaged, // decode: the tokens of new compressed blocks, one sequence after another
+  kVStaged,
+  kLse,
+  kBlockList,
+  kOutCmp,
+  kReadsCmp,
+  kOutSel,
+  kReadsSel,
+  kOutWin,
+  kReadsWin,
+  // Decode with few queries: what programs that share the keys of a query find.
+  kShareOut,
+  kShareLse,
+  kShareHeadLse, // of the compressed branch, head by head
+  kShareReads,
+  kScores,
+  kKeptScores,
+  kKeptBlocks,
+  kChoice,
+  kNone
+};
+inline constexpr size_t kBuffers = static_cast<size_t>(Buffer::kNone);
+
+// A buffer is an array [copies, rows, heads, columns].
+struct GraphBuffer {
+  enum class Copies : uint8_t { kOne, kTwo, kSplits, kCmpSplits };
+  enum class Rows : uint8_t {
+    kSequences,
+    kCompressed, // the compressed rows of all sequences
+    kStaged,     // the tokens of all new compressed blocks
+    kChunk,      // the queries of a chunk
+    kQueries     // all queries
+  };
+  enum class Heads : uint8_t { kNone, kQuery, kKv };
+  enum class Columns : uint8_t { kOne, kTableFields, kQkDim, kVDim, kSelCount, kSlots, kScoreBlocks, kKeptBlocks };
+
+  Buffer buffer;
+  Role maker; // the workspace has the buffer if the plan has the kernel of this role
+  Rows rows;
+  Heads heads;
+  Columns columns;
+  TensorRole role;
+  Copies copies = Copies::kOne;
+};
+
+// The coordinates by which a kernel addresses a buffer, and the step of each, in the array of GraphBuffer.
+enum class Order : uint8_t {
+  kEntryRowHead, // the entry is the sequence of the dense layout, or the copy; columns are contiguous
+  kEntryRowHeadColumn,
+  kEntryRowGroup, // the heads of a group are contiguous
+  kColumnRowHead,
+  kRowHead,
+  kRowHeadColumn,
+  kRowHeadPiece, // pieces of 16 columns
+  kRowColumn,
+  kSecondRowColumn // of the second copy
+};
+
+// An argument of a kernel: the caller's tensor, or the buffer where the caller has not bound the tensor.
+struct Binding {
+  static constexpr auto kNoTensor = static_cast<TensorName>(-1);
+
+  View view;
+  TensorName tensor = kNoTensor;
+  Buffer buffer = Buffer::kNone;
+  Order order = Order::kEntryRowHead;
+  int32_t branches = 0;              // absent unless one of these branches is on; 0: of each spec
+  bool ifReads = false;              // absent unless the caller has bound the tensor `reads`
+  TensorName sameAbsent = kNoTensor; // absent where this tensor has the same data
+};
+
+struct GraphNode {
+  // When a call launches the kernel.
+  enum class Launch : uint8_t {
+    kAlways,
+    kForScores,     // if the branch of the output is on, or as kForLists
+    kForLists,      // if a later kernel reads the lists of blocks, or the caller has bound `block_list`
+    kForCallerList, // if the caller has bound `block_list`
+    kWithoutLse     // if the caller has not bound `lse`
+  };
+
+  Role role;
+  std::optional<Operator> op{}; // nullopt: the operator of the spec
+  // A plan has the node if one of these branches is on (0: whatever branches are on) and isNeeded is null or true.
+  int32_t branches = 0;
+  bool (*isNeeded)(const Spec &spec, const Maxima &maxima) = nullptr;
+  void (*change)(Spec &step, const Spec &whole) = nullptr; // how the spec of the step differs from the operator's
+  int32_t output = 0;                                      // the branches whose outputs the kernel computes
+  uint8_t shortcut = 0;                                    // the Route by which the kernel is dense attention instead
+  bool writesCache = false;
+  bool isChunked = false;  // launched for each chunk of queries; such nodes are the last ones of a graph
+  bool sharesKeys = false; // several programs share the keys of a query
+  Launch launch = Launch::kAlways;
+  bool bindsOperands = false; // the operands of the operator are arguments, before `bindings`
+  std::span<const Binding> bindings{};
+  // Sets the arguments that are no views.
+  void (*prepare)(KernelCall &kernelCall, const Spec &spec, const WorkspaceLayout &layout) = nullptr;
+
+  bool isIn(const Spec &spec, const Maxima &maxima) const {
+    return (branches == 0 || (spec.branches & branches) != 0) && (!isNeeded || isNeeded(spec, maxima));
+  }
+};
+
+struct Graph {
+  std::span<const GraphNode> nodes;     // in the order of their launches
+  std::span<const GraphBuffer> buffers; // in the order of the workspace
+};
+// Returns the graph of an operator. Decode has another graph for few queries (key_splits.h).
+const Graph &graphOf(const Spec &spec, const Maxima &maxima);
+
+} // namespace nsa

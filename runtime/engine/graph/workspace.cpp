@@ -1,0 +1,200 @@
+#include "runtime/engine/graph/workspace.h"
+
+#include "runtime/base/sequence_fields.h"
+
+#include <algorithm>
+
+namespace nsa {
+
+namespace {
+
+using Rows = GraphBuffer::Rows;
+
+// Bytes of the branch outputs and lists of one chunk of queries. It is enough to fill a GPU many times.
+constexpr int64_t kGpuChunkBytes = int64_t{512} << 20;
+constexpr int64_t kCpuChunkBytes = int64_t{32} << 20;
+constexpr int64_t kChunkGranule = 64; // queries
+
+// Scores of a query stand in rows that tiles read whole.
+constexpr int64_t kWidestTile = 128;
+
+int64_t roundUp(int64_t value, int64_t granule) { return (value + granule - 1) / granule * granule; }
+
+int64_t scoreBlocks(const Spec &spec, const Maxima &maxima) {
+  return (maxima.seqlenK + spec.selBlock - 1) / spec.selBlock;
+}
+
+// Scores that `rank` leaves of a query's blocks.
+int64_t keptScores(const Spec &spec, const Maxima &maxima) {
+  const int64_t segment = rankSegment(spec, maxima);
+  return segment ? (scoreBlocks(spec, maxima) + segment - 1) / segment * keptOfSegment(spec) : 0;
+}
+
+// The extents of the arrays of a graph, where a plan's maxima allow most.
+struct Extents {
+  const Spec &spec;
+  const Maxima &maxima;
+  const ShareRanges &shares;
+  Saturated chunk = 0; // queries
+
+  bool isPacked() const { return spec.layout == Layout::kPacked; }
+  Saturated entries() const { return isPacked() ? 1 : maxima.batch; }
+  Saturated queries() const {
+    return isPacked() ? Saturated(maxima.tokensQ) : Saturated(maxima.batch) * maxima.seqlenQ;
+  }
+
+  Saturated rows(Rows kind) const {
+    switch (kind) {
+    case Rows::kSequences:
+      return maxima.batch;
+    case Rows::kCompressed:
+      return Saturated(maxima.batch) * spec.compressedBlocks(maxima.seqlenK);
+    case Rows::kStaged: // all new tokens, and for each sequence the tokens of an unfinished block
+      return queries() + Saturated(maxima.batch) * (spec.cmpBlock - 1);
+    case Rows::kChunk:
+      return entries() * chunk;
+    case Rows::kQueries:
+      return queries();
+    }
+    return 0;
+  }
+
+  int64_t heads(GraphBuffer::Heads kind) const {
+    using enum GraphBuffer::Heads;
+    return kind == kQuery ? spec.queryHeads : kind == kKv ? spec.kvHeads : 1;
+  }
+
+  int64_t columns(GraphBuffer::Columns kind) const {
+    using enum GraphBuffer::Columns;
+    switch (kind) {
+    case kOne:
+      return 1;
+    case kTableFields:
+      return kSequenceFields;
+    case kQkDim:
+      return spec.qkDim;
+    case kVDim:
+      return spec.vDim;
+    case kSelCount:
+      return spec.selCount;
+    case kSlots:
+      return ShareRanges::kSlots;
+    case kScoreBlocks:
+      return roundUp(scoreBlocks(spec, maxima), kWidestTile);
+    case kKeptBlocks:
+      return roundUp(keptScores(spec, maxima), kWidestTile);
+    }
+    return 0;
+  }
+
+  int64_t copies(GraphBuffer::Copies kind) const {
+    using enum GraphBuffer::Copies;
+    switch (kind) {
+    case kOne:
+      return 1;
+    case kTwo:
+      return 2;
+    case kSplits:
+      return shares.counts[0] + shares.counts[1] + shares.counts[2];
+    case kCmpSplits:
+      return shares.counts[0];
+    }
+    return 0;
+  }
+
+  Saturated rowBytes(const GraphBuffer &buffer) const {
+    return Saturated(dtypeBytes(spec.types().of(buffer.role))) * heads(buffer.heads) * columns(buffer.columns);
+  }
+};
+
+// Returns the queries of a chunk, of each sequence in the dense layout.
+int64_t chunkOf(const Graph &graph, const Extents &extents, bool isGpu) {
+  const int64_t time = std::max<int64_t>(extents.isPacked() ? extents.maxima.tokensQ : extents.maxima.seqlenQ, 1);
+  if (!graph.nodes.back().isChunked)
+    return time;
+  // Branches that are off count too, so that chunks do not depend on them.
+  Saturated perQuery = 0;
+  for (const GraphBuffer &buffer : graph.buffers)
+    if (buffer.rows == Rows::kChunk)
+      perQuery = perQuery + extents.entries() * extents.rowBytes(buffer);
+  const int64_t most = (isGpu ? kGpuChunkBytes : kCpuChunkBytes) / perQuery.value() / kChunkGranule * kChunkGranule;
+  return std::min(time, std::max(most, kChunkGranule));
+}
+
+} // namespace
+
+ShareRanges::ShareRanges(const Spec &spec, const Maxima &maxima) : counts(KeySplits::make(spec, maxima).counts) {
+  // What adds to the output comes first: the compressed branch may serve the selection alone.
+  const bool adds = spec.hasBranch(kBranchCmp);
+  int64_t next = 0;
+  for (size_t branch = 0; branch < counts.size(); ++branch) {
+    first[branch] = next;
+    if (branch != 0 || adds)
+      next += counts[branch];
+    past[branch] = next;
+  }
+  if (!adds)
+    first[0] = next;
+}
+
+void WorkspaceLayout::place(size_t &offset, Saturated size) {
+  offset = std::min(workspaceAligned(bytes), kMostBytes);
+  bytes = offset + std::min(static_cast<size_t>(size.value()), kMostBytes - offset);
+}
+
+WorkspaceLayout::WorkspaceLayout(const Spec &spec, const Maxima &maxima, const RoleKernels &kernels, bool isGpu) {
+  const Graph &graph = graphOf(spec, maxima);
+  for (const LoadedKernel *kernel : kernels)
+    if (kernel)
+      bytes = std::max(bytes, kernel->workspaceBytes());
+  uint32_t roles = 0;
+  for (const GraphNode &node : graph.nodes)
+    if (node.isIn(spec, maxima))
+      roles |= uint32_t{1} << static_cast<int>(node.role);
+  if (sharesKeys(spec, maxima))
+    shares = ShareRanges(spec, maxima);
+  Extents extents{.spec = spec, .maxima = maxima, .shares = shares};
+  chunk = chunkOf(graph, extents, isGpu);
+  extents.chunk = chunk;
+  compRows = extents.rows(Rows::kCompressed).value();
+  for (const GraphBuffer &buffer : graph.buffers) {
+    if (!(roles >> static_cast<int>(buffer.maker) & 1))
+      continue;
+    Placed &at = placed[static_cast<size_t>(buffer.buffer)];
+    const Saturated rows = extents.rows(buffer.rows);
+    at.exists = true;
+    at.role = buffer.role;
+    at.rows = buffer.rows;
+    at.columns = extents.columns(buffer.columns);
+    at.row = (Saturated(extents.heads(buffer.heads)) * at.columns).value();
+    at.copy = (rows * at.row).value();
+    place(at.offset, rows * extents.rowBytes(buffer) * extents.copies(buffer.copies));
+  }
+}
+
+Status WorkspaceLayout::check(const Maxima &maxima) const {
+  if (bytes < kMostBytes)
+    return Status::ok();
+  return Status::invalid(
+      "maxima",
+      "max_batch=" + std::to_string(maxima.batch) + " max_tokens_q=" + std::to_string(maxima.tokensQ) +
+          " max_seqlen_q=" + std::to_string(maxima.seqlenQ) + " max_seqlen_k=" + std::to_string(maxima.seqlenK),
+      "the workspace, with the spec's heads and dimensions, must be below 2^62 bytes",
+      "split the batch into several calls");
+}
+
+void WorkspaceLayout::addComparison(const Spec &spec, const Maxima &maxima, size_t definitionBytes) {
+  const Extents extents{.spec = spec, .maxima = maxima, .shares = shares, .chunk = chunk};
+  const Saturated element = dtypeBytes(spec.dtype);
+  const Saturated queries = extents.rows(Rows::kChunk);
+  const Saturated outs = queries * spec.queryHeads * std::max(spec.qkDim, spec.vDim) * element;
+  const Saturated lists = queries * spec.kvHeads * spec.selCount * int64_t{sizeof(int32_t)};
+  const Saturated rows = extents.rows(Rows::kCompressed) * spec.kvHeads * element;
+  const Saturated blocks = rows * spec.qkDim + rows * spec.vDim + int64_t{kWorkspaceAlignment};
+  const Saturated most = std::max({outs.value(), lists.value(), blocks.value()});
+  place(definitionScratch, static_cast<int64_t>(definitionBytes));
+  for (size_t &offset : compared)
+    place(offset, most);
+}
+
+} // namespace nsa

@@ -1,0 +1,72 @@
+// The workspace of a plan: the offsets of the buffers of the operator's graph. nsa processes its queries in chunks, so
+// that the size of the buffers for the outputs of the branches has a limit at any length. The buffers for compressed
+// rows are not divided into chunks, and their size grows linearly with the number of tokens. docs/operators.md has the
+// formula.
+// Thread-safety: values.
+#pragma once
+
+#include "runtime/base/key_splits.h"
+#include "runtime/base/saturated.h"
+#include "runtime/base/status.h"
+#include "runtime/device/loaded_kernel.h"
+#include "runtime/engine/graph/graph.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace nsa {
+
+using RoleKernels = std::array<const LoadedKernel *, kRoles>; // null: the operator has no such kernel
+
+// The partial results of each branch of decode with few queries, in the order of the branches: their number, the index
+// of the first one, and the index after the last one.
+struct ShareRanges {
+  // The greatest number of partial results for one query and query head. In each of the three branches, every program
+  // that shares the keys of the query computes one partial result.
+  static constexpr int64_t kSlots = 3 * KeySplits::kMost;
+
+  ShareRanges() = default;
+  ShareRanges(const Spec &spec, const Maxima &maxima);
+
+  std::array<int64_t, 3> counts = {}, first = {}, past = {};
+};
+
+struct WorkspaceLayout {
+  WorkspaceLayout() = default;
+  WorkspaceLayout(const Spec &spec, const Maxima &maxima, const RoleKernels &kernels, bool isGpu);
+  // `check` fails when the workspace has kMostBytes or more. If `check` fails, no offset of the layout may be used.
+  Status check(const Maxima &maxima) const;
+
+  // Enlarges the workspace for a plan that compares its kernels with the kernels that define the operators
+  // (comparison.h). The comparison needs memory for a second output of a kernel of the plan, for the output of a
+  // defining kernel, and for the scratch of a defining kernel (`definitionBytes`).
+  void addComparison(const Spec &spec, const Maxima &maxima, size_t definitionBytes);
+
+  static constexpr size_t kMostBytes = size_t{1} << 62; // a size that reaches this is stored as this
+
+  // A buffer of the graph: an array [copies, rows, heads, columns].
+  struct Placed {
+    bool exists = false;
+    TensorRole role{};
+    GraphBuffer::Rows rows{};
+    size_t offset = 0;   // bytes
+    int64_t columns = 0; // elements
+    int64_t row = 0;     // heads * columns
+    int64_t copy = 0;    // rows * heads * columns, where rows do not depend on the call
+  };
+  const Placed &operator[](Buffer buffer) const { return placed[static_cast<size_t>(buffer)]; }
+
+  std::array<Placed, kBuffers> placed = {}; // the scratch is in front of them, shared by all kernels
+  ShareRanges shares;                       // for decode with few queries
+  int64_t compRows = 0;                     // of all sequences together
+  size_t definitionScratch = 0;
+  std::array<size_t, 2> compared = {}; // second outputs of a kernel, and outputs of its definition
+  int64_t chunk = 0; // queries: of each sequence in the dense layout, of all sequences in the packed one
+  size_t bytes = 0;
+
+private:
+  void place(size_t &offset, Saturated size);
+};
+
+} // namespace nsa
