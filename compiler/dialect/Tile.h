@@ -34,10 +34,6 @@ inline constexpr llvm::StringLiteral kSharedOffsetAttr = "tile.shared_offset";
 inline constexpr llvm::StringLiteral kSharedBytesAttr = "tile.shared_bytes";
 inline constexpr llvm::StringLiteral kScratchBytesAttr = "tile.scratch_bytes";
 
-// The greatest number of columns that a value of type tile.top may keep for each row. kMostSlots is also the upper
-// limit of `sel_count` in the specification.
-inline constexpr int64_t kMostSlots = 64;
-
 // A tile is any value of tensor type.
 bool isTile(mlir::Value value);
 

@@ -1,5 +1,7 @@
 #include "compiler/dialect/Tile.h"
 
+#include "runtime/base/problem.h"
+
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -51,6 +53,7 @@ LogicalResult ViewType::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
 LogicalResult TopType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t rows, int64_t slots) {
   if (rows < 1)
     return emitError() << "lists are of at least one row, not " << rows;
+  constexpr int64_t kMostSlots = nsa::Spec::kMostSelCount;
   if (slots < 1 || slots > kMostSlots)
     return emitError() << "a list has 1 to " << kMostSlots << " slots, not " << slots;
   return success();

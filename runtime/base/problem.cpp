@@ -210,8 +210,8 @@ Status Spec::validate() const {
   if (fields & kSelGeometry) {
     NSA_RETURN_IF_ERROR(atLeast("sel_block", selBlock, 1, "", hint));
     NSA_RETURN_IF_ERROR(atLeast("sel_count", selCount, 1, "", hint));
-    if (selCount > 64)
-      return Status::invalid("sel_count", std::to_string(selCount), "must be at most 64");
+    if (selCount > kMostSelCount)
+      return Status::invalid("sel_count", std::to_string(selCount), "must be at most " + std::to_string(kMostSelCount));
     if (fields & kCmpGeometry)
       NSA_RETURN_IF_ERROR(checkMultiple("sel_block", selBlock, cmpStride));
   }

@@ -67,6 +67,7 @@ struct Spec {
   // difference can then compute 2^256, which overflows fp32. At the greatest scale of 65536, scores stay below 2^32 as
   // long as the product of a query and a key is at most 2^14.
   static constexpr float kMostScale = 65536;
+  static constexpr int32_t kMostSelCount = 128;
   // In decode, several programs of a grid may share the keys of one query. keySplits is the greatest number of these
   // programs in each branch; 0 means the number that the rule in key_splits.h gives. Only the engine sets keySplits,
   // because nsa_spec has no such field.

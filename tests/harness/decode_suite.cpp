@@ -223,6 +223,22 @@ TEST_F(DecodeTest, BlocksThatTieAreRankedByNumberAcrossSegments) {
     }
 }
 
+// Lists of any length up to the longest, by `choose` alone, and by `choose` out of what `rank` keeps of segments.
+TEST_F(DecodeTest, LongListsAreTheForward) {
+  for (const auto &[count, tokens, segment] :
+       {std::tuple<int32_t, int64_t, int64_t>{65, 400, 0}, {97, 520, 0}, {128, 600, 0}, {128, kManyTokens, 512}}) {
+    SCOPED_TRACE(testing::Message() << count << " of the blocks of " << tokens << " tokens");
+    Spec spec = manyBlocks();
+    spec.selCount = count;
+    const OperatorInputs history = tools::drawInputs(spec, {{tokens}, {tokens}}, freshSeed());
+    spec.op = Operator::kDecode;
+    ASSERT_EQ(rankSegment(spec, {1, kManyNew, kManyNew, tokens}), segment);
+    decode(history, {.room = tokens, .mostNew = kManyNew}, evenly(tokens, kManyNew));
+    if (HasFailure())
+      return;
+  }
+}
+
 // The lists of the forward pass over the same history, by another set of kernels.
 TEST_F(DecodeTest, TwoThousandPositionsFromTheFirstAreThoseOfPrefill) {
   Spec spec;

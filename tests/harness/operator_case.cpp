@@ -105,6 +105,20 @@ std::vector<OperatorCase> operatorTable() {
   nsa("no_forced_first_block", [](Spec &s) { s.initBlocks = 0; }, {{210}, {210}});
   nsa("all_forced", [](Spec &s) { s.initBlocks = s.localBlocks = 2, s.selCount = 4; }, {{210}, {210}});
   nsa("every_block_selected", [](Spec &s) { s.selCount = 14; }, {{210}, {210}});
+  // Lists of any length up to the longest, over sequences with more blocks; the last queries of a prompt.
+  for (const auto &[count, dtype] :
+       {std::pair{65, DType::kBf16}, std::pair{97, DType::kF32}, std::pair{Spec::kMostSelCount, DType::kF16}})
+    for (const Operator op : {Operator::kSelect, Operator::kSel, Operator::kNsa}) {
+      Spec spec = smallSpec(op, dtype);
+      spec.layout = Layout::kPacked;
+      spec.cmpBlock = 8;
+      spec.cmpStride = spec.selBlock = 4;
+      spec.selCount = count;
+      spec.localBlocks = count / 3;
+      const int64_t covered = int64_t{count} * spec.selBlock;
+      add(std::string(operatorName(op)) + "_lists_of_" + std::to_string(count), spec,
+          {{40, 30}, {covered + 90, covered + 3}});
+    }
   nsa("window_beyond_the_sequence", [](Spec &s) { s.window = 1000; }, {{210}, {210}});
   nsa("shorter_than_a_block", [](Spec &) {}, {{9}, {9}});
   nsa("one_query_at_a_prefix", [](Spec &) {}, {{1}, {201}});
@@ -156,7 +170,7 @@ Geometry drawGeometry(std::mt19937_64 &random, const OperatorDrawLimits &limits)
   spec.cmpStride = static_cast<int32_t>(between(random, 1, 16));
   spec.cmpBlock = spec.cmpStride * static_cast<int32_t>(between(random, 1, 4));
   spec.selBlock = spec.cmpStride * static_cast<int32_t>(between(random, 1, 5));
-  spec.selCount = static_cast<int32_t>(between(random, 1, 20));
+  spec.selCount = static_cast<int32_t>(between(random, 1, random() % 4 ? 20 : Spec::kMostSelCount));
   spec.initBlocks = 0;
   spec.localBlocks = 1;
   spec.cmpKind = static_cast<CmpKind>(random() % 3);

@@ -97,7 +97,7 @@ TEST_P(DrawnParity, SelAndWindowThatCoverAllAreDense) {
   const int64_t longest = *std::ranges::max_element(shape.lengths.k);
   // As many blocks as it takes, and no sequence that they do not cover.
   const int64_t blocks = (longest + shape.spec.selBlock - 1) / shape.spec.selBlock;
-  shape.spec.selCount = static_cast<int32_t>(std::clamp<int64_t>(blocks, shape.spec.selCount, 64));
+  shape.spec.selCount = static_cast<int32_t>(std::clamp<int64_t>(blocks, shape.spec.selCount, Spec::kMostSelCount));
   shape.spec.window = static_cast<int32_t>(std::max<int64_t>(1, longest));
   for (size_t i = 0; i < shape.lengths.k.size(); ++i) {
     shape.lengths.k[i] = std::min<int64_t>(shape.lengths.k[i], int64_t{shape.spec.selCount} * shape.spec.selBlock);

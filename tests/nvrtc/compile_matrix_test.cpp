@@ -187,6 +187,18 @@ TEST(CompileMatrix, EveryConfigCorner) {
   checkAndPrint(jobs);
 }
 
+// What does not fit into shared memory or registers is no candidate, and something is left.
+TEST(CompileMatrix, TheLongestListsHaveCandidatesForEveryTypeAndGroup) {
+  std::vector<const char *> targets(std::begin(kArchitectures), std::end(kArchitectures));
+  targets.push_back("cpu");
+  for (const char *target : targets)
+    for (const CompileCall &call : longestListsOfEveryGroup(target)) {
+      const auto listed = call.list();
+      ASSERT_TRUE(listed) << textOf(call) << "\n" << listed.status().toString();
+      EXPECT_FALSE(listed->empty()) << textOf(call);
+    }
+}
+
 // What a turn compiles, without the candidates.
 std::set<std::string> shareOf(const Turn &turn) {
   std::set<std::string> share;

@@ -183,6 +183,32 @@ std::vector<CompileCall> cornerProblems() {
   return calls;
 }
 
+// What depends on the length of a list, where lists are longer than half of the longest. An architecture compiles each
+// length in one type a turn, and in three turns in all types. `select` has its lists in shared memory and `ascend` has
+// them in registers. In other kernels the length is only a constant, so the longest lists are enough.
+std::vector<CompileCall> longListProblems(const Turn &turn, size_t architecture) {
+  constexpr std::pair<DType, int> kTypesAndGroups[] = {{DType::kBf16, 16}, {DType::kF16, 128}, {DType::kF32, 1}};
+  constexpr int kCounts[] = {65, 97, Spec::kMostSelCount};
+  std::vector<CompileCall> calls;
+  for (size_t count = 0; count < std::size(kCounts); ++count)
+    for (size_t type = 0; type < std::size(kTypesAndGroups); ++type) {
+      if (!turn.takes(count + type + architecture, std::size(kTypesAndGroups)))
+        continue;
+      const auto &[dtype, group] = kTypesAndGroups[type];
+      WholeShape shape{dtype, 128, 128, group, kForward};
+      shape.selCount = kCounts[count];
+      std::vector<CompileCall> all = callsOf(shape, kPrompt);
+      shape.pageSize = 64;
+      addNew(all, callsOf(shape, kToken, kManyKeys));
+      std::erase_if(all, [&](const CompileCall &call) {
+        const bool holdsLists = call.op == "select" || call.op == "ascend";
+        return !call.fixed.contains("sel_count") || (!holdsLists && shape.selCount != Spec::kMostSelCount);
+      });
+      addNew(calls, all);
+    }
+  return calls;
+}
+
 // sm_90a compiles all main problems, the others every third one each: sm_80 a third, sm_86 and sm_100a the next one,
 // sm_89 (the same text as sm_86) and sm_120a the last one.
 bool compilesMainProblem(const Turn &turn, size_t architecture, size_t problem) {
@@ -235,6 +261,7 @@ std::vector<CompileCall> problemsOf(const Turn &turn, size_t architecture) {
   for (size_t i = 0; i < corners.size(); ++i)
     if (i % std::size(kArchitectures) == architecture)
       calls.push_back(corners[i]);
+  addNew(calls, longListProblems(turn, architecture));
   // Attention's shapes on one, in one of its operators, which are one text with a few constants apart. With all, on
   // two: one with the tensor cores' instructions of sm_80 alone and one with later ones.
   for (size_t i = 1; i < std::size(kShapes); ++i)
@@ -242,6 +269,22 @@ std::vector<CompileCall> problemsOf(const Turn &turn, size_t architecture) {
       calls.push_back(attentionCall(kShapes[i], kAttentionOperators[(i + architecture / 3) % 3]));
   for (CompileCall &call : calls)
     call.target = kArchitectures[architecture];
+  return calls;
+}
+
+std::vector<CompileCall> longestListsOfEveryGroup(const char *target) {
+  std::vector<CompileCall> calls;
+  for (const DType dtype : {DType::kBf16, DType::kF16, DType::kF32})
+    for (const int group : {1, 2, 3, 4, 6, 8, 16, 32, 64, 128}) {
+      WholeShape shape{dtype, 256, 256, group, kForward};
+      shape.selCount = Spec::kMostSelCount;
+      addNew(calls, callsOf(shape, kPrompt));
+      shape.pageSize = 64;
+      addNew(calls, callsOf(shape, kToken, kManyKeys));
+    }
+  std::erase_if(calls, [](const CompileCall &call) { return !call.fixed.contains("sel_count"); });
+  for (CompileCall &call : calls)
+    call.target = target;
   return calls;
 }
 

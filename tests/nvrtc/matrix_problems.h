@@ -42,6 +42,9 @@ std::string textOf(const CompileCall &call);
 
 // The problems of one of kArchitectures.
 std::vector<CompileCall> problemsOf(const Turn &turn, size_t architecture);
+// Every kernel that depends on the length of a list, for the longest lists, large heads of each type, and groups of 1
+// to 128.
+std::vector<CompileCall> longestListsOfEveryGroup(const char *target);
 // What sm_90a alone has takes NVRTC two seconds each, so one of its operators has its turn, whose text is that of the
 // others but for a few constants.
 bool compilesMainTemplate(const Turn &turn, const std::string &op, const std::string &templateName);

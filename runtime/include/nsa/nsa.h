@@ -131,7 +131,7 @@ typedef struct nsa_spec {
   nsa_activation mlp_activation;
   /* The operators `select`, `sel`, `nsa` and `decode` read these fields about selection. */
   int32_t sel_block;    /* tokens of a selection block; a multiple of cmp_stride, except for sel. 64 */
-  int32_t sel_count;    /* blocks that a group attends for a query, forced ones included; at most 64. 16 */
+  int32_t sel_count;    /* blocks that a group attends for a query, forced ones included; at most 128. 16 */
   int32_t init_blocks;  /* how many first blocks are always selected, >= 0. 1 */
   int32_t local_blocks; /* how many last blocks up to the query's own are always selected, >= 1. 2 */
   /* The operators `combine`, `nsa` and `decode` read these fields about gates. */

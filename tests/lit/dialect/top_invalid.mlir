@@ -2,15 +2,15 @@
 // RUN: nsa-opt %s --split-input-file --verify-diagnostics
 
 func.func @slots() {
-  // expected-error@+1 {{a list has 1 to 64 slots, not 65}}
-  %best = tile.top_create : !tile.top<16, 65>
+  // expected-error@+1 {{a list has 1 to 128 slots, not 129}}
+  %best = tile.top_create : !tile.top<16, 129>
   return
 }
 
 // -----
 
 func.func @no_slots() {
-  // expected-error@+1 {{a list has 1 to 64 slots, not 0}}
+  // expected-error@+1 {{a list has 1 to 128 slots, not 0}}
   %best = tile.top_create : !tile.top<16, 0>
   return
 }

@@ -36,11 +36,12 @@ TEST(RankSegment, GrowsWithTheRootOfTheBlocks) {
   EXPECT_EQ(rankSegment(decodeSpec(), tokens(64, 262144)), 256);
   EXPECT_EQ(rankSegment(decodeSpec(), tokens(64, 1 << 20)), 512);
   EXPECT_EQ(rankSegment(decodeSpec(64, 64), tokens(1, 1 << 20)), 1024);
+  EXPECT_EQ(rankSegment(decodeSpec(64, 128), tokens(1, 1 << 20)), 2048);
   EXPECT_EQ(rankSegment(decodeSpec(16, 3), tokens(1, 1 << 24)), 4096);
 }
 
 TEST(RankSegment, IsWholeTilesAndNoLessThanItKeeps) {
-  for (int32_t selCount : {3, 16, 17, 64})
+  for (int32_t selCount : {3, 16, 17, 64, 65, 97, 128})
     for (int32_t selBlock : {1, 16, 60, 64, 128})
       for (int64_t batch : {1, 3, 64, 5000})
         for (int64_t keys = 1; keys <= 1 << 24; keys = 2 * keys + 1) {

@@ -75,7 +75,7 @@ TEST(Spec, EveryBrokenRuleOfTheOtherOperators) {
       {Operator::kSelect, [](Spec &s) { s.selBlock = 60; }, "sel_block", "60"},
       {Operator::kSel, [](Spec &s) { s.selBlock = 0; }, "sel_block", "0"},
       {Operator::kSel, [](Spec &s) { s.selCount = 0; }, "sel_count", "0"},
-      {Operator::kSel, [](Spec &s) { s.selCount = 65; }, "sel_count", "65"},
+      {Operator::kSel, [](Spec &s) { s.selCount = 129; }, "sel_count", "129"},
       {Operator::kSelect, [](Spec &s) { s.initBlocks = -1; }, "init_blocks", "-1"},
       {Operator::kSelect, [](Spec &s) { s.localBlocks = 0; }, "local_blocks", "0"},
       {Operator::kNsa, [](Spec &s) { s.selCount = 2; }, "sel_count", "2"},
@@ -107,6 +107,21 @@ TEST(Spec, EveryBrokenRuleOfTheOtherOperators) {
     EXPECT_EQ(status.error().value, c.value);
     EXPECT_FALSE(status.error().rule.empty());
   }
+}
+
+TEST(Spec, AListHasAtMost128Blocks) {
+  for (const Operator op : {Operator::kSelect, Operator::kSel, Operator::kNsa, Operator::kDecode})
+    for (const int32_t count : {65, 97, 128}) {
+      Spec spec = validSpec();
+      spec.op = op;
+      spec.selCount = count;
+      spec.localBlocks = count - spec.initBlocks;
+      EXPECT_TRUE(spec.validate().isOk()) << spec.validate().toString();
+    }
+  Spec spec = validSpec();
+  spec.op = Operator::kNsa;
+  spec.selCount = Spec::kMostSelCount + 1;
+  EXPECT_EQ(spec.validate().error().rule, "must be at most 128");
 }
 
 TEST(Spec, AnOperatorReadsOnlyItsOwnFields) {

@@ -101,7 +101,7 @@ TEST(WorkloadPlans, WhatTheLibraryWritesIsReadAsTheSame) {
     spec.cmpStride = 1 << draw(0, 5);
     spec.cmpBlock = spec.cmpStride * number(1, 4);
     spec.selBlock = spec.cmpStride * number(1, 4);
-    spec.selCount = number(6, 64);
+    spec.selCount = number(6, 128);
     spec.initBlocks = number(0, 3);
     spec.localBlocks = number(1, 3);
     spec.cmpKind = static_cast<CmpKind>(draw(0, 2));

@@ -200,9 +200,13 @@ const Case kCases[] = {
     {1, 64, 0, 32, {1, 16, 17, 63, 64, 65, 200}, 3}, // a list longer than a tile of rows
     {8, 32, 32, 16, {1, 128, 129, 300, 1000}},       // segments no longer than what is kept of them
     {4, 5, 32, 16, {1, 127, 128, 129, 600}, 8},      // a last segment with one block
-    {2, 40, 64, 32, {2, 65, 128, 130, 700}, 2},      // what is kept of a segment is in another tile than its blocks
-    {1, 17, 128, 64, {1, 127, 128, 129, 1100}},      // several tiles of a segment, a short last one
-    {16, 3, 64, 64, {1025, 15, 4096}, 1, 9000},      // a plan made for more
+    {4, 65, 0, 64, {1, 256, 260, 264, 900}, 2},
+    {1, 97, 128, 32, {1, 96, 97, 128, 129, 500}, 2},
+    {1, 128, 128, 16, {1, 127, 128, 129, 700}}, // segments no longer than the longest list
+    {2, 128, 0, 32, {1, 255, 256, 257, 640}, 3},
+    {2, 40, 64, 32, {2, 65, 128, 130, 700}, 2}, // what is kept of a segment is in another tile than its blocks
+    {1, 17, 128, 64, {1, 127, 128, 129, 1100}}, // several tiles of a segment, a short last one
+    {16, 3, 64, 64, {1025, 15, 4096}, 1, 9000}, // a plan made for more
 };
 
 std::vector<std::tuple<std::string, Case>> allCases() {

@@ -79,6 +79,9 @@ template <typename Draw> void checkAllShapes(const Draw &draw) {
   checkTops<32, 64, 2, 5, 2>(draw);
   checkTops<16, 32, 5, 64, 1>(draw);
   checkTops<16, 16, 2, 64, 1>(draw); // fewer columns than slots
+  checkTops<16, 32, 5, 65, 1>(draw);
+  checkTops<32, 32, 4, 97, 1>(draw);
+  checkTops<32, 64, 3, 128, 2>(draw);
 }
 
 TEST(Top, KeepsTheGreatest) {

@@ -168,6 +168,17 @@ DrawnNsa drawNsa(std::mt19937_64 &random, const Spec &spec, DrawnLengths lengths
   return drawn;
 }
 
+DrawnNsa drawLongLists(std::mt19937_64 &random, int32_t selCount) {
+  Spec spec = drawSpec(random);
+  spec.branches = kAllBranches;
+  spec.cmpStride = draw(random, 1, 2);
+  spec.cmpBlock = spec.cmpStride * draw(random, 1, 4);
+  spec.selBlock = spec.cmpStride * draw(random, 1, 2);
+  spec.selCount = selCount;
+  const int64_t covered = int64_t{selCount} * spec.selBlock;
+  return drawNsa(random, spec, packedLengths({9, 12}, {covered + 20 * spec.selBlock, covered + 1}, spec));
+}
+
 Nsa DrawnNsa::nsa() const {
   return {.spec = spec,
           .q = q.view(),

@@ -55,6 +55,8 @@ struct DrawnNsa {
   Selection selection(const Compressed &compressed) const;
 };
 DrawnNsa drawNsa(std::mt19937_64 &random, const Spec &spec, DrawnLengths lengths);
+// Lists of `selCount` blocks, and sequences with more blocks than that.
+DrawnNsa drawLongLists(std::mt19937_64 &random, int32_t selCount);
 
 // A view of lists that lie as `select` gives them, for sequences whose rows are numbered like their tensor.
 BlockListView listView(const BlockLists &lists, const DrawnLengths &lengths);

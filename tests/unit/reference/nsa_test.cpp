@@ -22,22 +22,31 @@ Compressed giveCompressed(Nsa &nsa) {
   return compressed;
 }
 
+void expectForwardOfTheBruteForce(const DrawnNsa &drawn, int threads) {
+  SCOPED_TRACE(specText(drawn.spec));
+  Nsa nsa = drawn.nsa();
+  const Compressed compressed = giveCompressed(nsa);
+  const NsaResult actual = forward(nsa, threads);
+  if (drawn.spec.hasBranch(kBranchSel)) {
+    const Selection selection = drawn.selection(compressed);
+    expectSameLists(selection, actual.blockLists, selectByMask(selection));
+    nsa.blockLists = listView(actual.blockLists, drawn.lengths);
+  }
+  expectSame(actual, forwardByMask(nsa));
+}
+
 TEST(Nsa, EqualsTheBruteForce) {
   std::mt19937_64 random(test::freshSeed());
   for (int round = 0; round < 100; ++round) {
     const Spec spec = drawSpec(random);
-    const DrawnNsa drawn = drawNsa(random, spec, drawLengths(random, spec, 45));
-    SCOPED_TRACE(specText(spec));
-    Nsa nsa = drawn.nsa();
-    const Compressed compressed = giveCompressed(nsa);
-    const NsaResult actual = forward(nsa, 1 + round % 3);
-    if (spec.hasBranch(kBranchSel)) {
-      const Selection selection = drawn.selection(compressed);
-      expectSameLists(selection, actual.blockLists, selectByMask(selection));
-      nsa.blockLists = listView(actual.blockLists, drawn.lengths);
-    }
-    expectSame(actual, forwardByMask(nsa));
+    expectForwardOfTheBruteForce(drawNsa(random, spec, drawLengths(random, spec, 45)), 1 + round % 3);
   }
+}
+
+TEST(Nsa, WithLongListsEqualsTheBruteForce) {
+  std::mt19937_64 random(test::freshSeed());
+  for (const int32_t selCount : {65, 97, 128})
+    expectForwardOfTheBruteForce(drawLongLists(random, selCount), 2);
 }
 
 TEST(Nsa, AttendsItsOwnCompressedRows) {
@@ -114,8 +123,8 @@ TEST(Nsa, WhenBothCoverAllSelAndWinAreDense) {
     Spec spec = drawSpec(random);
     spec.branches = kAllBranches;
     spec.window = 45;
-    spec.selCount = 64;
-    DrawnNsa drawn = drawNsa(random, spec, drawLengths(random, spec, std::min(45, 64 * spec.selBlock)));
+    spec.selCount = Spec::kMostSelCount;
+    DrawnNsa drawn = drawNsa(random, spec, drawLengths(random, spec, 45));
     Nsa nsa = drawn.nsa();
     nsa.kWin = nsa.kSel;
     nsa.vWin = nsa.vSel;

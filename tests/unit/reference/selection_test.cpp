@@ -13,29 +13,39 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
+void expectListsOfTheBruteForce(const DrawnNsa &drawn, int threads) {
+  const Spec &spec = drawn.spec;
+  SCOPED_TRACE(specText(spec));
+  const Nsa nsa = drawn.nsa();
+  const Compressed compressed = compress(
+      {.spec = spec, .k = nsa.kCmp, .v = nsa.vCmp, .phiK = nsa.phiK, .phiV = nsa.phiV, .sequences = nsa.sequences});
+  const Selection selection = drawn.selection(compressed);
+  for (int64_t kvHead = 0; kvHead < spec.kvHeads; ++kvHead) {
+    const std::vector<std::vector<double>> expected = blockScoresByMask(selection, kvHead);
+    size_t row = 0;
+    for (const Sequence &sequence : selection.sequences)
+      for (int64_t query = 0; query < sequence.queries; ++query, ++row) {
+        const std::vector<double> scores = blockScores(selection, sequence, query, kvHead);
+        for (size_t block = 0; block < expected[row].size(); ++block)
+          ASSERT_NEAR(block < scores.size() ? scores[block] : 0, expected[row][block], 1e-12)
+              << "row " << row << " block " << block;
+      }
+  }
+  expectSameLists(selection, select(selection, threads), selectByMask(selection));
+}
+
 TEST(Selection, EqualsTheBruteForce) {
   std::mt19937_64 random(test::freshSeed());
   for (int round = 0; round < 150; ++round) {
     const Spec spec = drawSpec(random);
-    const DrawnNsa drawn = drawNsa(random, spec, drawLengths(random, spec, 60));
-    SCOPED_TRACE(specText(spec));
-    const Nsa nsa = drawn.nsa();
-    const Compressed compressed = compress(
-        {.spec = spec, .k = nsa.kCmp, .v = nsa.vCmp, .phiK = nsa.phiK, .phiV = nsa.phiV, .sequences = nsa.sequences});
-    const Selection selection = drawn.selection(compressed);
-    for (int64_t kvHead = 0; kvHead < spec.kvHeads; ++kvHead) {
-      const std::vector<std::vector<double>> expected = blockScoresByMask(selection, kvHead);
-      size_t row = 0;
-      for (const Sequence &sequence : selection.sequences)
-        for (int64_t query = 0; query < sequence.queries; ++query, ++row) {
-          const std::vector<double> scores = blockScores(selection, sequence, query, kvHead);
-          for (size_t block = 0; block < expected[row].size(); ++block)
-            ASSERT_NEAR(block < scores.size() ? scores[block] : 0, expected[row][block], 1e-12)
-                << "row " << row << " block " << block;
-        }
-    }
-    expectSameLists(selection, select(selection, 1 + round % 3), selectByMask(selection));
+    expectListsOfTheBruteForce(drawNsa(random, spec, drawLengths(random, spec, 60)), 1 + round % 3);
   }
+}
+
+TEST(Selection, LongListsEqualTheBruteForce) {
+  std::mt19937_64 random(test::freshSeed());
+  for (const int32_t selCount : {65, 97, 128})
+    expectListsOfTheBruteForce(drawLongLists(random, selCount), 2);
 }
 
 // One query head whose compressed keys all score alike: p is 1 / visible for each.
