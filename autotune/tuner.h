@@ -71,8 +71,8 @@ struct TuneOptions {
   double resolutionMs = 0;     // of the clock; times that differ by less are a tie
   // `stateShift` says by how much the ratio of two candidates' times changes when the machine enters another lasting
   // state, for example when a neighbouring core becomes busy. A tuning runs in a single lasting state of the machine,
-  // so the tuning cannot measure `stateShift`. Two candidates are a tie if their costs differ by less than half of
-  // `stateShift`.
+  // so the tuning cannot measure `stateShift`. Half of `stateShift` is added to the difference up to which a
+  // candidate and the fastest candidate are a tie.
   double stateShift = 0;
   // The milliseconds of load after which the clock rates of the device are as in continuous work. Before the first
   // round and after each restart, the tuner runs candidates for `warmUpMs` and does not record their times. If 64 runs

@@ -17,8 +17,10 @@ bool lookupKernelConstant(std::string_view name, int64_t &number) {
   if (name.starts_with(kSequence)) {
     const auto *found =
         std::find(std::begin(kSequenceFieldNames), std::end(kSequenceFieldNames), name.substr(kSequence.size()));
+    if (found == std::end(kSequenceFieldNames))
+      return false;
     number = found - std::begin(kSequenceFieldNames);
-    return found != std::end(kSequenceFieldNames);
+    return true;
   }
   return name.starts_with(kStatus) && findDeviceStatusCode(name.substr(kStatus.size()), number);
 }

@@ -26,6 +26,11 @@ inline constexpr std::string_view kSequenceFieldNames[] = {"q_begin", "q_length"
                                                            "c_begin", "c_length", "k_entry", "q_entry"};
 inline constexpr int64_t kSequenceFields = std::size(kSequenceFieldNames); // int32 of one record
 static_assert(kSequenceFields == static_cast<int64_t>(SequenceField::kQEntry) + 1);
+// Stored kernels contain the numbers of the fields, so the number of a field must never change.
+static_assert(static_cast<int>(SequenceField::kQBegin) == 0 && static_cast<int>(SequenceField::kQLength) == 1 &&
+              static_cast<int>(SequenceField::kKBegin) == 2 && static_cast<int>(SequenceField::kKLength) == 3 &&
+              static_cast<int>(SequenceField::kCBegin) == 4 && static_cast<int>(SequenceField::kCLength) == 5 &&
+              static_cast<int>(SequenceField::kKEntry) == 6 && static_cast<int>(SequenceField::kQEntry) == 7);
 
 struct SequenceRecord {
   std::array<int32_t, kSequenceFields> fields = {};

@@ -2,8 +2,8 @@
 // (engine_handle.h handles forks).
 // Ownership: an engine lives until its handle is released and its last plan is given back, in either order.
 // Thread-safety: all functions may be called by many threads at once. Making a plan from memory takes only the lock of
-// one shard of the pool of plans, and few threads use the same shard. Running a plan uses no member of the engine but
-// the device and one counter.
+// one shard of the pool of plans, if the shard has a plan that was given back, and few threads use the same shard.
+// Running a plan uses no member of the engine but the device and one counter.
 #pragma once
 
 #include "runtime/base/process.h"

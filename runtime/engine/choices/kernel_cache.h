@@ -46,8 +46,8 @@ public:
   // Finds a choice in this order: a tuned choice of the database, a tuned choice of a pack, an untuned choice of the
   // database, an untuned choice of a pack. The kernel that a choice names may be stored in the database or in any pack.
   std::optional<Hit> find(const std::string &problem, const std::string &device);
-  // `peek` returns what `find` returns, but changes no file. `find` writes the time of use into the database, and
-  // renames a damaged database.
+  // `peek` returns what `find` returns, but changes no file. `find` remembers the use, which the next put or the
+  // end of the engine writes into the database, and renames a damaged database.
   std::optional<Hit> peek(const std::string &problem, const std::string &device);
   // Stores a kernel, and where `choice` is not null the choice that names the kernel. The error of `put` says why
   // nothing was stored. A caller may ignore the error of `put`, because `put` has logged a warning.

@@ -1,8 +1,7 @@
 // The key under which PlanMap finds a plan: the values that identify its problem (runtime/base/problem.h), so that
-// finding a plan composes no text. Two requests whose sizes are rounded up to the same buckets have the same plan key,
-// because they have the same stored choice. Two requests have equal keys exactly when their steps (pipeline.h) have
-// equal Problem::key() texts.
-// Thread-safety: values.
+// finding a plan composes no text. Two requests whose sizes are rounded up to the same buckets, and that allow the
+// same shortcuts (routesOf), have the same plan key, because they have the same stored choice. Two requests have equal
+// keys exactly when their steps (pipeline.h) have equal Problem::key() texts. Thread-safety: values.
 #pragma once
 
 #include "runtime/base/key_splits.h"

@@ -181,10 +181,10 @@ typedef struct nsa_engine nsa_engine;
  *
  * The callback receives tuned_user, the engine that calls it, and the spec and the maxima of the plan. The structs
  * `spec` and `maxima` are valid only during the call. If the host set max_tokens_q to 0, the callback receives the
- * number of queries that the 0 stands for. Requests that differ only in numbers that choose no kernel (scale, or
- * lengths within one power of two) share their kernels. The library calls the callback once for all requests that share
- * kernels, with the spec and the maxima of the first request. To use the better kernels, the host calls nsa_plan_create
- * again for each of these requests.
+ * number of queries that the 0 stands for. Requests that differ only in `scale`, or in lengths that round up to the
+ * same power of two and allow the same shortcuts (docs/operators.md), share their kernels. The library calls the
+ * callback once for all requests that share kernels, with the spec and the maxima of the first request. To use the
+ * better kernels, the host calls nsa_plan_create again for each of these requests.
  *
  * The engine's tuning thread calls the callback, with all signals blocked. Callbacks come one at a time, and the next
  * tuning begins when the callback has returned. The child of a fork has an engine of its own: for plans that the child
@@ -196,8 +196,8 @@ typedef struct nsa_engine nsa_engine;
  * hold a lock that the callback takes. The engine makes no callback after nsa_engine_destroy.
  *
  * The engine makes no callback under a miss policy other than `background`, for a plan that needs no tuning, for
- * nsa_tune, or when tuning fails (nsa_stats.background_failed). The engine does call back when tuning found nothing
- * faster: the kernels stay the same, and the new plan says that they are tuned. */
+ * nsa_tune, or when tuning fails and no kernel of the plan became better (nsa_stats.background_failed). The engine does
+ * call back when tuning found nothing faster: the kernels stay the same, and the new plan says that they are tuned. */
 typedef void (*nsa_tuned_callback)(void *user, nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima);
 
 /* A field of nsa_engine_options that is zero (NULL, 0) takes its default. The default is the value of the environment

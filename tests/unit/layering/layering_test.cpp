@@ -247,7 +247,7 @@ TEST(Layering, RulesCatchForbiddenEdges) {
   EXPECT_NE(edgeError("compiler/driver", "runtime/engine"), "");
   EXPECT_NE(edgeError("compiler/driver", "cache"), "");
   EXPECT_NE(edgeError("runtime/include", "runtime/base"), "");
-  EXPECT_NE(edgeError("runtime/engine", "tests/reference"), "");
+  EXPECT_NE(edgeError("runtime/engine", "tools/reference"), "");
   EXPECT_EQ(edgeError("docs/examples/decode", "runtime/include"), "");
   EXPECT_NE(edgeError("docs/examples/decode", "runtime/engine"), "");
   EXPECT_NE(edgeError("somewhere", "cache"), "");

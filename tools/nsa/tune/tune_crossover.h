@@ -31,9 +31,10 @@ struct CrossoverJob {
   std::string text() const;
 };
 
-// Returns the crossover jobs of all workloads that ask for one: one job for each layout of heads and each type. A
-// workload that is limited to operators asks for no crossover if none of them is a step of the forward pass. If several
-// workloads ask for a crossover of the same heads and type, there is one job with the lengths of all these workloads.
+// Returns the crossover jobs of all workloads that ask for one: one job for each crossoverFamily, which has the heads,
+// the type and the smallest batch. A workload that is limited to operators asks for no crossover if none of them is a
+// step of the forward pass. If several workloads ask for a crossover of the same family, there is one job with the
+// lengths of all these workloads.
 std::vector<CrossoverJob> crossoverJobs(const std::vector<Workload> &workloads);
 // Returns the route's family in the kernel database: a text with all fields of `spec` that the crossover depends on,
 // and the batch.
