@@ -1,8 +1,8 @@
 // The texts under which choices and thresholds are stored. A text that changes loses every choice that a database or a
 // pack holds under it, so the digests below stay as they are.
 #include "runtime/base/digest.h"
-#include "runtime/engine/graph/pipeline.h"
 #include "runtime/engine/choices/routes.h"
+#include "runtime/engine/graph/pipeline.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
