@@ -84,8 +84,9 @@ Result<EnginePointer> Engine::open(std::unique_ptr<Engine> engine) {
     engine->logger.log(LogLevel::kWarning, "engine",
                        "for debugging, whatever the gates: " + engine->gateOverride->text());
   }
-  engine->planner = std::make_unique<Planner>(*engine->ownDevice, std::move(*choiceDevice), *engine->cache,
-                                              engine->pin.get(), resolved, engine->logger, engine->ownCounters);
+  ChoiceSource &choices = engine->pin ? static_cast<ChoiceSource &>(*engine->pin) : *engine->cache;
+  engine->planner = std::make_unique<Planner>(*engine->ownDevice, std::move(*choiceDevice), *engine->cache, choices,
+                                              resolved, engine->logger, engine->ownCounters);
   engine->pool.emplace(*engine->ownDevice);
   if (*resolved.missPolicy == MissPolicy::kBackground) {
     Engine *self = engine.get();

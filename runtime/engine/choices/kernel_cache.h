@@ -8,6 +8,7 @@
 #include "cache/lease.h"
 #include "cache/pack.h"
 #include "runtime/base/log.h"
+#include "runtime/engine/choices/choice_source.h"
 
 #include <atomic>
 #include <memory>
@@ -31,40 +32,30 @@ struct CacheCounters : StoreCounters {
   uint64_t refusedPacks = 0; // packs that are missing, not trusted or damaged
 };
 
-class KernelCache {
+class KernelCache final : public ChoiceSource {
 public:
-  struct Hit {
-    StoredChoice choice;
-    StoredKernel kernel;
-    int layer = 0; // the layer of the choice, as in ChoiceSummary: 0 is the database, and the packs follow from 1 on
-  };
-
   // Opens no file. If the database is missing, the first call that writes into it or takes a lease creates it. Lookups
   // create no file.
   KernelCache(CacheSettings settings, Logger logger);
 
   // Finds a choice in this order: a tuned choice of the database, a tuned choice of a pack, an untuned choice of the
   // database, an untuned choice of a pack. The kernel that a choice names may be stored in the database or in any pack.
-  std::optional<Hit> find(const std::string &problem, const std::string &device);
-  // `peek` returns what `find` returns, but changes no file. `find` remembers the use, which the next put or the
-  // end of the engine writes into the database, and renames a damaged database.
-  std::optional<Hit> peek(const std::string &problem, const std::string &device);
+  // The next put or the end of the engine writes into the database that the kernel was used.
+  std::optional<Hit> find(const std::string &problem, const std::string &device) override;
+  std::optional<Hit> peek(const std::string &problem, const std::string &device) override;
   // Stores a kernel, and where `choice` is not null the choice that names the kernel. The error of `put` says why
   // nothing was stored. A caller may ignore the error of `put`, because `put` has logged a warning.
   Status put(const StoredKernel &kernel, const StoredChoice *choice);
 
-  // Lists the choices for an operator's problems on all devices: first the choices of the database (layer 0), then the
-  // choices of each pack. The choices of a layer are in ascending order of problem and device. A ChoiceSummary has
-  // neither the measurements of the choice nor the binary of its kernel. Each call of choicesOf reads the rows again
-  // and creates no file. choicesOf returns an empty list if neither the database nor a pack can be read.
-  std::vector<ChoiceSummary> choicesOf(const std::string &op);
+  // Each call of choicesOf reads the rows again and creates no file. choicesOf returns an empty list if neither the
+  // database nor a pack can be read.
+  std::vector<ChoiceSummary> choicesOf(const std::string &op) override;
   // Returns the kernel with this digest of its content, from the database or from a pack. `kernelOf` makes no file.
   std::optional<StoredKernel> kernelOf(const std::string &content);
 
-  // Returns the measured threshold with this name. If the database and a pack both have a threshold with this name,
-  // findRoute returns the threshold of the database. If neither the database nor a pack has a threshold with this name,
-  // findRoute returns nullopt. A threshold may also have the value "never" (StoredRoute::kNever).
-  std::optional<StoredRoute> findRoute(const std::string &family, const std::string &device, const std::string &name);
+  // If the database and a pack both have a threshold with this name, findRoute returns the threshold of the database.
+  std::optional<StoredRoute> findRoute(const std::string &family, const std::string &device,
+                                       const std::string &name) override;
   // Stores a threshold. The error of putRoute says why the threshold was not stored.
   Status putRoute(const StoredRoute &route);
 
@@ -77,12 +68,10 @@ public:
   std::unique_ptr<KeyLease> lease(const std::string &problem, const std::string &device, const std::string &work);
 
   const std::string &path() const { return settings.path; }
-  // Returns the path of the database (layer 0) or of a pack (layers from 1 on).
-  std::string layerPath(int layer);
-  // Returns the files in which the cache looks for a kernel: "/kernels.db and the pack /a.nsapack".
-  std::string places();
-  // Returns "" if the database can be used, or else the reason why it cannot be used. `trouble` makes no file.
-  std::string trouble() const;
+  bool takesChoices() const override { return true; }
+  std::string layerPath(int layer) override;
+  std::string places() override;
+  std::string trouble() const override; // of the database; makes no file
   CacheCounters counters() const;
 
 private:

@@ -94,7 +94,7 @@ std::optional<StoredKernel> PinnedTable::findKernel(const std::string &content) 
   return std::move(*kernel);
 }
 
-std::optional<KernelCache::Hit> PinnedTable::find(const std::string &problem, const std::string &device) {
+std::optional<ChoiceSource::Hit> PinnedTable::peek(const std::string &problem, const std::string &device) {
   std::optional<StoredChoice> choice;
   if (pack)
     choice = pack->findChoice(problem, device);
@@ -105,7 +105,7 @@ std::optional<KernelCache::Hit> PinnedTable::find(const std::string &problem, co
     kernel = findKernel(choice->content);
   if (!kernel)
     return std::nullopt;
-  return KernelCache::Hit{std::move(*choice), std::move(*kernel), pack ? 1 : 0};
+  return Hit{std::move(*choice), std::move(*kernel), pack ? 1 : 0};
 }
 
 std::optional<StoredRoute> PinnedTable::findRoute(const std::string &family, const std::string &device,
@@ -116,7 +116,7 @@ std::optional<StoredRoute> PinnedTable::findRoute(const std::string &family, con
   return route ? std::optional(*route) : std::nullopt;
 }
 
-std::vector<ChoiceSummary> PinnedTable::choicesOf(const std::string &op) const {
+std::vector<ChoiceSummary> PinnedTable::choicesOf(const std::string &op) {
   std::vector<ChoiceSummary> result;
   for (const ChoiceSummary &choice : choices)
     if (choice.problem.starts_with(op + " "))

@@ -8,7 +8,7 @@
 #include "cache/kernel_store.h"
 #include "cache/pack.h"
 #include "cache/pack/pack_index.h"
-#include "runtime/engine/choices/kernel_cache.h"
+#include "runtime/engine/choices/choice_source.h"
 
 #include <memory>
 #include <optional>
@@ -17,7 +17,7 @@
 
 namespace nsa {
 
-class PinnedTable {
+class PinnedTable final : public ChoiceSource {
 public:
   // `open` fails on a file that is missing, damaged or refused, because an engine without the pinned table would choose
   // other kernels. Where `rules` require a signature, only a pack can be pinned. An error names `source`, which is the
@@ -27,10 +27,18 @@ public:
 
   // Returns nullopt if the table has no choice for the problem and the device, or if the kernel of the choice is
   // damaged.
-  std::optional<KernelCache::Hit> find(const std::string &problem, const std::string &device);
-  std::optional<StoredRoute> findRoute(const std::string &family, const std::string &device, const std::string &name);
-  std::vector<ChoiceSummary> choicesOf(const std::string &op) const;
+  std::optional<Hit> peek(const std::string &problem, const std::string &device) override;
+  std::optional<Hit> find(const std::string &problem, const std::string &device) override {
+    return peek(problem, device);
+  }
+  std::optional<StoredRoute> findRoute(const std::string &family, const std::string &device,
+                                       const std::string &name) override;
+  std::vector<ChoiceSummary> choicesOf(const std::string &op) override;
 
+  bool takesChoices() const override { return false; }
+  std::string layerPath(int) override { return file; }
+  std::string places() override { return file; }
+  std::string trouble() const override { return ""; } // `open` refuses a file that has any
   const std::string &path() const { return file; }
   size_t size() const { return choices.size(); }
   // Returns a digest over the problem and device of each choice, whether the choice was measured, the manifest and the

@@ -25,18 +25,10 @@ constexpr std::string_view kUnmeasured = "the default configuration, compiled an
 
 } // namespace
 
-Planner::Planner(Device &device, std::string choiceDevice, KernelCache &cache, PinnedTable *pin,
+Planner::Planner(Device &device, std::string choiceDevice, KernelCache &cache, ChoiceSource &choices,
                  const EngineOptions &options, const Logger &logger, Counters &counters)
-    : device(device), choiceDevice(std::move(choiceDevice)), cache(cache), pin(pin), options(options), logger(logger),
-      counters(counters) {}
-
-std::optional<KernelCache::Hit> Planner::lookUp(const std::string &problem, const std::string &chosenOn) {
-  return pin ? pin->find(problem, chosenOn) : cache.find(problem, chosenOn);
-}
-
-std::optional<KernelCache::Hit> Planner::peek(const std::string &problem, const std::string &chosenOn) {
-  return pin ? pin->find(problem, chosenOn) : cache.peek(problem, chosenOn);
-}
+    : device(device), choiceDevice(std::move(choiceDevice)), cache(cache), choices(choices), options(options),
+      logger(logger), counters(counters) {}
 
 Planner::Search Planner::begin(const Spec &spec, const Maxima &maxima) const {
   Search search{spec, maxima, Problem::make(spec, maxima), std::make_shared<KernelCore>()};
@@ -91,8 +83,8 @@ Result<std::shared_ptr<const KernelCore>> Planner::make(Search &search) {
 // The work was asked for, so only what another caller finished after this call began may stand for it.
 Result<std::shared_ptr<const KernelCore>> Planner::tune(const Spec &spec, const Maxima &maxima, std::string &report,
                                                         double budgetSeconds) {
-  if (pin)
-    return Status::invalid("pin_path", pin->path(), "pins the choices, so nothing is tuned",
+  if (!choices.takesChoices())
+    return Status::invalid("pin_path", choices.places(), "pins the choices, so nothing is tuned",
                            "tune with an engine that has no pin_path (NSA_PIN)");
   if (*options.missPolicy == MissPolicy::kFail)
     return Status::invalid("miss_policy", "fail", "opens no compiler, so nothing is tuned",
@@ -105,12 +97,12 @@ Result<std::shared_ptr<const KernelCore>> Planner::tune(const Spec &spec, const 
     return stored ? Result<std::shared_ptr<const KernelCore>>(std::move(stored)) : compileDefault(search);
   }
   std::vector<Measurement> before;
-  if (std::optional<KernelCache::Hit> hit = cache.find(search.core->problemKey, choiceDevice))
+  if (std::optional<ChoiceSource::Hit> hit = choices.find(search.core->problemKey, choiceDevice))
     before = std::move(hit->choice.evidence);
   std::shared_ptr<const KernelCore> found;
   StoredChoice choice;
   std::unique_ptr<KeyLease> lease = claim(search, std::string(missPolicyName(MissPolicy::kTune)), [&] {
-    std::optional<KernelCache::Hit> hit = cache.find(search.core->problemKey, choiceDevice);
+    std::optional<ChoiceSource::Hit> hit = choices.find(search.core->problemKey, choiceDevice);
     if (!hit || !hit->choice.tuned || hit->choice.evidence == before)
       return false;
     std::optional<Manifest> manifest = accept(search, *hit, device.target());
@@ -145,7 +137,7 @@ std::unique_ptr<KeyLease> Planner::claim(const Search &search, const std::string
                                          const std::function<bool()> &isDone, const std::function<bool()> &stop) {
   // A forced template is one run's wish: what it leaves behind, no other finds.
   // A pinned table gains nothing by what another makes.
-  if (!forcedTemplate(search.spec.op).empty() || pin)
+  if (!forcedTemplate(search.spec.op).empty() || !choices.takesChoices())
     return nullptr;
   std::unique_ptr<KeyLease> lease = cache.lease(search.core->problemKey, choiceDevice, work);
   if (!lease)
@@ -163,7 +155,7 @@ std::unique_ptr<KeyLease> Planner::claim(const Search &search, const std::string
 
 std::shared_ptr<const KernelCore> Planner::find(Search &search) {
   const Stopwatch watch; // without what others made meanwhile
-  std::optional<KernelCache::Hit> hit = lookUp(search.core->problemKey, choiceDevice);
+  std::optional<ChoiceSource::Hit> hit = choices.find(search.core->problemKey, choiceDevice);
   search.core->times.lookupMs += watch.milliseconds();
   if (!hit)
     return nullptr;
@@ -192,7 +184,7 @@ std::shared_ptr<const KernelCore> Planner::refuse(Search &search, const Status &
   return nullptr;
 }
 
-std::optional<Manifest> Planner::accept(Search &search, const KernelCache::Hit &hit, const std::string &target) const {
+std::optional<Manifest> Planner::accept(Search &search, const ChoiceSource::Hit &hit, const std::string &target) const {
   Result<Manifest> manifest = Manifest::parse(hit.kernel.manifest);
   Status status = manifest ? checkServes(*manifest, search.problem, target) : manifest.status();
   if (status.isOk())
@@ -201,7 +193,7 @@ std::optional<Manifest> Planner::accept(Search &search, const KernelCache::Hit &
   return std::nullopt;
 }
 
-std::shared_ptr<const KernelCore> Planner::load(Search &search, const KernelCache::Hit &hit, Manifest manifest) {
+std::shared_ptr<const KernelCore> Planner::load(Search &search, const ChoiceSource::Hit &hit, Manifest manifest) {
   const bool outdated = isOutdated(search, manifest);
   if (Status status = adopt(search, hit.kernel.content, std::move(manifest), hit.kernel.binary); !status.isOk())
     return refuse(search, status);
@@ -308,7 +300,7 @@ Status Planner::store(const Search &search, const CompiledKernel &kernel, Origin
   choice.tuned = origin.tuned;
   choice.provenance = std::move(origin.provenance);
   choice.evidence = std::move(origin.evidence);
-  if (pin)
+  if (!choices.takesChoices())
     return cache.put(stored, nullptr);
   if (forcedTemplate(search.spec.op).empty())
     return cache.put(stored, &choice);
@@ -358,7 +350,7 @@ Result<std::shared_ptr<const KernelCore>> Planner::compileDefault(Search &search
 
 Result<std::shared_ptr<const LoadedKernel>> Planner::serve(const Spec &spec, const Maxima &maxima) {
   Search search = begin(spec, maxima);
-  if (std::optional<KernelCache::Hit> hit = lookUp(search.core->problemKey, choiceDevice))
+  if (std::optional<ChoiceSource::Hit> hit = choices.find(search.core->problemKey, choiceDevice))
     if (std::optional<Manifest> manifest = accept(search, *hit, device.target()))
       if (std::shared_ptr<const KernelCore> found = load(search, *hit, std::move(*manifest)))
         return found->kernel;

@@ -10,7 +10,6 @@
 #include "runtime/base/problem.h"
 #include "runtime/engine/choices/fallback_ladder.h"
 #include "runtime/engine/choices/kernel_cache.h"
-#include "runtime/engine/choices/pinned_table.h"
 #include "runtime/engine/compile/candidate_memo.h"
 #include "runtime/engine/compile/compiler_library.h"
 #include "runtime/engine/graph/plan_core.h"
@@ -37,10 +36,9 @@ class Planner {
 public:
   // `choiceDevice` is the device's name in the store: the device key, and with a template folder also the digest of the
   // folder's content.
-  // If `pin` is not null, the planner takes choices only from this pinned table. If `pin` is null, the planner takes
-  // choices from the cache.
-  Planner(Device &device, std::string choiceDevice, KernelCache &cache, PinnedTable *pin, const EngineOptions &options,
-          const Logger &logger, Counters &counters);
+  // The planner takes choices from `choices`, and stores what it makes in `cache`.
+  Planner(Device &device, std::string choiceDevice, KernelCache &cache, ChoiceSource &choices,
+          const EngineOptions &options, const Logger &logger, Counters &counters);
 
   // The state of one search for a kernel. The functions that find or make the kernel store it in the member `core`.
   // Only one thread at a time may use a Search.
@@ -54,9 +52,9 @@ public:
     // is false, a stored kernel of another compiler revision is used at once and compiled again in the background.
     bool waits = true;
     Stopwatch watch{};
-    std::optional<KernelCache::Hit> refused{};    // the last row that was found and could not serve
-    std::optional<KernelCache::Hit> superseded{}; // a row that could serve, but that another compiler revision made
-    std::optional<std::vector<Rung>> rungs{};     // the stored fallbacks, once they were looked for
+    std::optional<ChoiceSource::Hit> refused{};    // the last row that was found and could not serve
+    std::optional<ChoiceSource::Hit> superseded{}; // a row that could serve, but that another compiler revision made
+    std::optional<std::vector<Rung>> rungs{};      // the stored fallbacks, once they were looked for
   };
   Search begin(const Spec &spec, const Maxima &maxima) const;
   // Looks for a stored kernel of the problem. `find` returns null if no stored kernel can be used. If a row was refused
@@ -91,18 +89,13 @@ public:
   ExplainDescription explain(const Step &step, const RouteDescription &route, bool inMemory);
 
 private:
-  // The functions that look up choices search only the pinned table if a table is pinned, and the cache otherwise.
-  std::optional<KernelCache::Hit> lookUp(const std::string &problem, const std::string &chosenOn);
-  std::optional<KernelCache::Hit> peek(const std::string &problem, const std::string &chosenOn);
-  std::vector<ChoiceSummary> choicesOf(const std::string &op) { return pin ? pin->choicesOf(op) : cache.choicesOf(op); }
-  std::string placesOfChoices() { return pin ? pin->path() : cache.places(); }
-  static PlanSource sourceOf(const KernelCache::Hit &hit) {
+  static PlanSource sourceOf(const ChoiceSource::Hit &hit) {
     return hit.layer > 0 ? PlanSource::kPack : PlanSource::kDatabase;
   }
   // Parses the manifest of a stored kernel and checks it. `accept` logs a warning and returns nullopt if the manifest
   // is damaged or belongs to another problem.
-  std::optional<Manifest> accept(Search &search, const KernelCache::Hit &hit, const std::string &target) const;
-  std::shared_ptr<const KernelCore> load(Search &search, const KernelCache::Hit &hit, Manifest manifest);
+  std::optional<Manifest> accept(Search &search, const ChoiceSource::Hit &hit, const std::string &target) const;
+  std::shared_ptr<const KernelCore> load(Search &search, const ChoiceSource::Hit &hit, Manifest manifest);
   std::shared_ptr<const KernelCore> refuse(Search &search, const Status &status) const; // always returns null
   bool isSuperseded(const Manifest &manifest);
   // Returns true if another compiler revision made the kernel and `search.waits` is false: the kernel is then used at
@@ -112,7 +105,7 @@ private:
   // kernel in `search.superseded` again. If several callers of `remake` need the same kernel, only one of them compiles
   // it. `remake` returns null if no kernel of the problem can be used.
   std::shared_ptr<const KernelCore> remake(Search &search, const std::function<bool()> &stop = {});
-  std::shared_ptr<const KernelCore> makeAgain(Search &search, const KernelCache::Hit &hit, FallbackStep step);
+  std::shared_ptr<const KernelCore> makeAgain(Search &search, const ChoiceSource::Hit &hit, FallbackStep step);
   // Tries the stored fallbacks in their order and returns the first kernel that can be used. With kBetterThanCompiling,
   // `descend` tries only fallbacks that are better than compiling the default. `descend` returns null if no kernel can
   // be used.
@@ -187,7 +180,7 @@ private:
   Device &device;
   std::string choiceDevice;
   KernelCache &cache;
-  PinnedTable *pin;
+  ChoiceSource &choices;
   const EngineOptions &options;
   const Logger &logger;
   Counters &counters;

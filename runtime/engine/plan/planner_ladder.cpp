@@ -24,8 +24,7 @@ std::optional<StoredRoute> Planner::routeOf(const Search &search) {
 }
 
 std::optional<StoredRoute> Planner::storedRoute(const std::string &family, std::string_view name) {
-  const std::string text(name);
-  return pin ? pin->findRoute(family, choiceDevice, text) : cache.findRoute(family, choiceDevice, text);
+  return choices.findRoute(family, choiceDevice, std::string(name));
 }
 
 Routing Planner::route(const Spec &spec, const Maxima &maxima) {
@@ -62,7 +61,7 @@ LadderRequest Planner::ladderRequest(const Search &search) const {
 
 const std::vector<Rung> &Planner::rungsOf(Search &search) {
   if (!search.rungs) {
-    search.rungs = rankFallbacks(ladderRequest(search), choicesOf(search.problem.opName()));
+    search.rungs = rankFallbacks(ladderRequest(search), choices.choicesOf(search.problem.opName()));
     std::erase_if(*search.rungs, [&](const Rung &rung) { return !allows(search.spec.op, rung.step); });
   }
   return *search.rungs;
@@ -85,7 +84,7 @@ std::shared_ptr<const KernelCore> Planner::descend(Search &search, Rungs wanted)
 }
 
 std::shared_ptr<const KernelCore> Planner::serveRung(Search &search, const Rung &rung) {
-  std::optional<KernelCache::Hit> hit = lookUp(rung.choice.problem, rung.choice.device);
+  std::optional<ChoiceSource::Hit> hit = choices.find(rung.choice.problem, rung.choice.device);
   if (!hit)
     return nullptr;
   const std::string subject = "the kernel stored for " + differenceText(ladderRequest(search), rung.choice) + " (" +
@@ -135,15 +134,15 @@ Status Planner::cacheMiss(const Search &search) {
   info.field = fails ? "miss_policy" : "fallbacks";
   info.value = fails ? "fail" : options.fallbacks->toString();
   const LadderRequest request = ladderRequest(search);
-  const std::vector<ChoiceSummary> choices = choicesOf(search.problem.opName());
-  const ChoiceSummary *nearest = findNearest(request, choices);
+  const std::vector<ChoiceSummary> stored = choices.choicesOf(search.problem.opName());
+  const ChoiceSummary *nearest = findNearest(request, stored);
   info.rule = !nearest ? "there is no kernel for " + search.problem.opName()
               : nearest->problem == request.problem && nearest->device == request.device
                   ? "the one that is there cannot serve"
                   : "nearest: " + differenceText(request, *nearest);
   info.message = "no stored kernel for '" + search.core->problemKey + "' on '" + choiceDevice + "'; " + info.rule +
-                 "; looked in " + placesOfChoices();
-  if (std::string trouble = pin ? "" : cache.trouble(); !trouble.empty())
+                 "; looked in " + choices.places();
+  if (std::string trouble = choices.trouble(); !trouble.empty())
     info.message += "; " + trouble;
   for (const std::string &fallback : search.core->fallbacks)
     info.message += "; " + fallback;
@@ -162,13 +161,13 @@ bool Planner::mayCompile(Operator op) const {
 }
 
 void Planner::explainStored(Search &search, ExplainDescription &explain) {
-  std::optional<KernelCache::Hit> hit = peek(explain.problem, choiceDevice);
+  std::optional<ChoiceSource::Hit> hit = choices.peek(explain.problem, choiceDevice);
   if (!hit) {
-    explain.choicePlace = placesOfChoices();
+    explain.choicePlace = choices.places();
     return;
   }
   explain.choiceSource = sourceOf(*hit);
-  explain.choicePlace = pin ? pin->path() : cache.layerPath(hit->layer);
+  explain.choicePlace = choices.layerPath(hit->layer);
   Result<Manifest> manifest = Manifest::parse(hit->kernel.manifest);
   Status serves = manifest ? checkServes(*manifest, search.problem, device.target()) : manifest.status();
   if (manifest) {
@@ -199,7 +198,7 @@ void Planner::explainLadder(Search &search, ExplainDescription &explain) {
   for (const Rung &rung : rungsOf(search)) {
     if (!takesAny && !isBetterThanCompiling(rung, simple))
       continue;
-    std::optional<KernelCache::Hit> hit = peek(rung.choice.problem, rung.choice.device);
+    std::optional<ChoiceSource::Hit> hit = choices.peek(rung.choice.problem, rung.choice.device);
     Result<Manifest> manifest = hit ? Manifest::parse(hit->kernel.manifest)
                                     : Result<Manifest>(Status::error(ErrorCode::kIoError, "no such row"));
     if (!manifest || !checkServes(*manifest, search.problem, rung.choice.target).isOk())

@@ -47,7 +47,7 @@ std::shared_ptr<const KernelCore> Planner::remake(Search &search, const std::fun
 
 // A stored choice outlives a change of the compiler or of a template, its binary does not: the same configuration is
 // compiled again. Where that cannot be, the stored kernel serves.
-std::shared_ptr<const KernelCore> Planner::makeAgain(Search &search, const KernelCache::Hit &hit, FallbackStep step) {
+std::shared_ptr<const KernelCore> Planner::makeAgain(Search &search, const ChoiceSource::Hit &hit, FallbackStep step) {
   Manifest manifest = *Manifest::parse(hit.kernel.manifest); // accepted before
   Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
   if (!library)
