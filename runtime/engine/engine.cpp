@@ -171,18 +171,38 @@ Result<PlanPointer> Engine::plan(const Spec &asked, const Maxima &maxima, void *
     return failed(Status(std::move(info)));
   }
 
-  std::lock_guard missLock(missMutexes[key.hash() % missMutexes.size()]);
-  if (const PlanCore *core = findInMemory(key, spec, maxima))
-    return give(*core, PlanSource::kMemory);
+  for (;;) {
+    bool isMaker = false;
+    PlanSource source = PlanSource::kMemory;
+    const Result<const PlanCore *> made = misses.once(key, [&]() -> Result<const PlanCore *> {
+      isMaker = true;
+      // Another thread may have made the plan after this thread looked for it.
+      if (const PlanCore *core = findInMemory(key, spec, maxima))
+        return core;
+      Result<const PlanCore *> core = makeMissing(key, asked, spec, maxima);
+      if (core)
+        source = (*core)->source;
+      return core;
+    });
+    if (!made)
+      return failed(withHint(made.status(), spec, maxima));
+    // The plan of another thread may have been made for smaller maxima of the same buckets.
+    if (isMaker || (*made)->checkGrids(spec, maxima).isOk())
+      return give(**made, source);
+  }
+}
+
+Result<const PlanCore *> Engine::makeMissing(const PlanKey &key, const Spec &asked, const Spec &spec,
+                                             const Maxima &maxima) {
   Result<std::shared_ptr<const PlanCore>> made = make(spec, maxima);
   keep(spec, maxima, made.status().code());
   if (!made)
-    return failed(withHint(made.status(), spec, maxima));
+    return made.status();
   const PlanCore *core = plans.put(key, std::move(*made));
   if (background && std::any_of(core->parts.begin(), core->parts.end(), wantsTuning))
     background->add({key, asked, maxima});
   Counters::raise(core->source == PlanSource::kCompiled ? ownCounters.plansCompiled : ownCounters.plansFromDatabase);
-  return give(*core, core->source);
+  return core;
 }
 
 Result<PlanPointer> Engine::planThatCompares(const Spec &spec, const Maxima &maxima, void *stream) {

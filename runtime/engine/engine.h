@@ -12,12 +12,11 @@
 #include "runtime/engine/plan/plan_map.h"
 #include "runtime/engine/plan/plan_record.h"
 #include "runtime/engine/plan/planner.h"
+#include "runtime/engine/plan/shared_misses.h"
 #include "runtime/engine/plan_pool.h"
 #include "runtime/engine/tune/background_tuner.h"
 
-#include <array>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
@@ -67,6 +66,9 @@ private:
   Status openDevice();
   Status openCpu();
   Result<std::shared_ptr<const PlanCore>> make(const Spec &spec, const Maxima &maxima);
+  // Makes a plan that is not in memory, records that it was asked for, and keeps it in memory. `spec` is `asked` with
+  // the engine's own gates, where the engine overrides the caller's gates.
+  Result<const PlanCore *> makeMissing(const PlanKey &key, const Spec &asked, const Spec &spec, const Maxima &maxima);
   // Tunes the kernels of a plan in the background. Afterwards tuneMeanwhile puts a new PlanCore, which has the fastest
   // kernels, into the map of plans.
   Status tuneMeanwhile(const BackgroundTuner::Job &job, const BackgroundTuner::StopSignal &stop, bool &better);
@@ -99,9 +101,7 @@ private:
 
   PlanMap plans;
   std::optional<PlanPool> pool;
-  // Threads that ask for the same plan while it is not in memory take one lock in turn: the first thread makes the
-  // plan, and the others find it in memory. Threads that ask for different plans rarely take the same lock.
-  std::array<std::mutex, 16> missMutexes;
+  SharedMisses misses;
   std::optional<BackgroundTuner>
       background; // for that miss policy; the last member, because its thread uses all others
 };
