@@ -1,7 +1,7 @@
 #include "autotune/tuner.h"
 
 #include "autotune/round_table.h"
-#include "runtime/base/run_at_once.h"
+#include "runtime/process/run_at_once.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 #include "cache/lease.h"
 
 #include "runtime/base/digest.h"
-#include "runtime/base/process.h"
-#include "runtime/base/signals_blocked.h"
+#include "runtime/process/process.h"
+#include "runtime/process/signals_blocked.h"
 
 #include <algorithm>
 #include <condition_variable>

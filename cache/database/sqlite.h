@@ -6,7 +6,7 @@
 // Thread-safety: a connection is not thread-safe. The store's mutex guards a connection and its queries.
 #pragma once
 
-#include "runtime/base/file_limit_signal.h"
+#include "runtime/process/file_limit_signal.h"
 
 #include <chrono>
 #include <cstddef>

@@ -2,9 +2,9 @@
 // Thread-safety: pure functions on the caller's struct.
 #pragma once
 
-#include "runtime/base/attempt.h"
 #include "runtime/base/status.h"
 #include "runtime/include/nsa/nsa.h"
+#include "runtime/process/attempt.h"
 
 #include <cstring>
 #include <exception>

@@ -1,7 +1,7 @@
 #include "runtime/cpu/worker_pool.h"
 
-#include "runtime/base/process.h"
-#include "runtime/base/signals_blocked.h"
+#include "runtime/process/process.h"
+#include "runtime/process/signals_blocked.h"
 
 #include <algorithm>
 #include <bit>

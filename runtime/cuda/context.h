@@ -3,9 +3,9 @@
 // Thread-safety: many threads may enter a PrimaryContext; a ContextScope belongs to one thread.
 #pragma once
 
-#include "runtime/base/process.h"
 #include "runtime/base/status.h"
 #include "runtime/cuda/driver.h"
+#include "runtime/process/process.h"
 
 namespace nsa::cuda {
 

@@ -1,9 +1,9 @@
 #include "runtime/cuda/cuda_device.h"
 
-#include "runtime/base/attempt.h"
 #include "runtime/base/device_status.h"
-#include "runtime/base/signals_blocked.h"
 #include "runtime/cuda/cuda_kernel.h"
+#include "runtime/process/attempt.h"
+#include "runtime/process/signals_blocked.h"
 
 #include <atomic>
 #include <exception>

@@ -6,7 +6,6 @@
 // Running a plan uses no member of the engine but the device and one counter.
 #pragma once
 
-#include "runtime/base/process.h"
 #include "runtime/engine/choices/pinned_table.h"
 #include "runtime/engine/gate_override.h"
 #include "runtime/engine/plan/plan_map.h"
@@ -15,6 +14,7 @@
 #include "runtime/engine/plan/shared_misses.h"
 #include "runtime/engine/plan_pool.h"
 #include "runtime/engine/tune/background_tuner.h"
+#include "runtime/process/process.h"
 
 #include <memory>
 #include <optional>

@@ -1,5 +1,4 @@
 // How an engine comes to be: its options, log, device, cache, record, pinned table and background tuner.
-#include "runtime/base/log_limit.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/engine/compile/template_folder.h"
@@ -7,6 +6,7 @@
 #include "runtime/engine/options/cache_settings.h"
 #include "runtime/engine/options/option_paths.h"
 #include "runtime/engine/report/profiler_range.h"
+#include "runtime/process/log_limit.h"
 
 #include <charconv>
 #include <chrono>

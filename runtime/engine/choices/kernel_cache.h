@@ -7,8 +7,8 @@
 #include "cache/kernel_store.h"
 #include "cache/lease.h"
 #include "cache/pack.h"
-#include "runtime/base/log.h"
 #include "runtime/engine/choices/choice_source.h"
+#include "runtime/process/log.h"
 
 #include <atomic>
 #include <memory>

@@ -1,8 +1,8 @@
 #include "runtime/engine/compile/compiler_library.h"
 
-#include "runtime/base/process.h"
 #include "runtime/engine/compile/library_place.h"
 #include "runtime/engine/compile/template_folder.h"
+#include "runtime/process/process.h"
 
 #include <atomic>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 #include "runtime/engine/compile/source_dump.h"
 
 #include "cache/database/replacing_file.h"
-#include "runtime/base/file_limit_signal.h"
+#include "runtime/process/file_limit_signal.h"
 
 #include <filesystem>
 #include <fstream>

@@ -2,10 +2,10 @@
 // Thread-safety: values.
 #pragma once
 
-#include "runtime/base/log.h"
 #include "runtime/base/problem.h"
 #include "runtime/base/status.h"
 #include "runtime/engine/choices/fallback_ladder.h"
+#include "runtime/process/log.h"
 
 #include <cstdint>
 #include <functional>

@@ -1,6 +1,6 @@
 #include "runtime/engine/plan/plan_parts.h"
 
-#include "runtime/base/run_at_once.h"
+#include "runtime/process/run_at_once.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,7 +1,7 @@
 #include "runtime/engine/plan/plan_record.h"
 
 #include "runtime/base/config_text.h"
-#include "runtime/base/file_limit_signal.h"
+#include "runtime/process/file_limit_signal.h"
 
 #include <cerrno>
 #include <fcntl.h>

@@ -6,7 +6,6 @@
 // caller makes a kernel, the other callers that need the kernel wait for it (docs/cache_format.md, "Many processes").
 #pragma once
 
-#include "runtime/base/log.h"
 #include "runtime/base/problem.h"
 #include "runtime/engine/choices/fallback_ladder.h"
 #include "runtime/engine/choices/kernel_cache.h"
@@ -17,6 +16,7 @@
 #include "runtime/engine/plan/routing.h"
 #include "runtime/engine/report/counters.h"
 #include "runtime/engine/report/stopwatch.h"
+#include "runtime/process/log.h"
 
 #include <chrono>
 #include <functional>

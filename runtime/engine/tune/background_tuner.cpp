@@ -1,8 +1,8 @@
 #include "runtime/engine/tune/background_tuner.h"
 
-#include "runtime/base/attempt.h"
-#include "runtime/base/process.h"
-#include "runtime/base/signals_blocked.h"
+#include "runtime/process/attempt.h"
+#include "runtime/process/process.h"
+#include "runtime/process/signals_blocked.h"
 
 #include <cstdlib>
 #include <pthread.h>

@@ -8,11 +8,11 @@
 // its parent.
 #pragma once
 
-#include "runtime/base/log.h"
 #include "runtime/base/problem.h"
 #include "runtime/base/status.h"
 #include "runtime/engine/graph/plan_key.h"
 #include "runtime/engine/report/counters.h"
+#include "runtime/process/log.h"
 
 #include <atomic>
 #include <condition_variable>

@@ -7,12 +7,12 @@
 
 #include "autotune/tuner.h"
 #include "cache/kernel_store.h"
-#include "runtime/base/log.h"
 #include "runtime/engine/compile/candidate_memo.h"
 #include "runtime/engine/compile/compiler_library.h"
 #include "runtime/engine/options/options.h"
 #include "runtime/engine/report/counters.h"
 #include "runtime/engine/tune/decode_trial.h"
+#include "runtime/process/log.h"
 
 #include <functional>
 #include <memory>

@@ -1,5 +1,5 @@
 // The limit on warnings with a clock of the test's own: what gets through, what is said of the rest, and when it ends.
-#include "runtime/base/log_limit.h"
+#include "runtime/process/log_limit.h"
 
 #include <gtest/gtest.h>
 #include <mutex>

@@ -1,6 +1,6 @@
 #include "runtime/base/cpu_features.h"
-#include "runtime/base/log.h"
 #include "runtime/base/text.h"
+#include "runtime/process/log.h"
 
 #include <gtest/gtest.h>
 

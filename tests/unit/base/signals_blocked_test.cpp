@@ -1,5 +1,5 @@
 // Which signals a thread receives while its maker blocks them, and its maker afterwards, exceptions included.
-#include "runtime/base/signals_blocked.h"
+#include "runtime/process/signals_blocked.h"
 
 #include <gtest/gtest.h>
 #include <thread>

@@ -28,41 +28,43 @@ const std::vector<Layer> kLayers = {
     {"runtime/include", {}},
     {"runtime/model", {}},
     {"runtime/base", {"runtime/model"}},
+    {"runtime/process", {"runtime/base"}},
     {"compiler/api", {}},
     {"templates", {}},
-    {"cache/database", {"runtime/model", "runtime/base"}},
+    {"cache/database", {"runtime/model", "runtime/base", "runtime/process"}},
     {"cache/rows", {"runtime/model", "runtime/base", "cache/database"}},
     {"cache/pack", {"runtime/model", "runtime/base", "cache/database", "cache/rows"}},
-    {"cache", {"runtime/model", "runtime/base", "cache/database", "cache/rows", "cache/pack"}},
-    {"autotune", {"runtime/model", "runtime/base"}},
+    {"cache", {"runtime/model", "runtime/base", "runtime/process", "cache/database", "cache/rows", "cache/pack"}},
+    {"autotune", {"runtime/model", "runtime/base", "runtime/process"}},
     {"compiler", {"compiler/api", "runtime/model", "runtime/base"}},
     {"docs/examples", {"runtime/include"}},
     {"runtime/device", {"runtime/model", "runtime/base"}},
-    {"runtime/cpu", {"runtime/model", "runtime/base", "runtime/device"}},
-    {"runtime/cuda", {"runtime/model", "runtime/base", "runtime/device"}},
+    {"runtime/cpu", {"runtime/model", "runtime/base", "runtime/process", "runtime/device"}},
+    {"runtime/cuda", {"runtime/model", "runtime/base", "runtime/process", "runtime/device"}},
     {"runtime/engine/call", {"runtime/model", "runtime/base"}},
-    {"runtime/engine/compile", {"runtime/model", "runtime/base", "cache", "autotune", "compiler/api"}},
-    {"runtime/engine/choices", {"runtime/model", "runtime/base", "cache", "runtime/engine/compile"}},
+    {"runtime/engine/compile",
+     {"runtime/model", "runtime/base", "runtime/process", "cache", "autotune", "compiler/api"}},
+    {"runtime/engine/choices", {"runtime/model", "runtime/base", "runtime/process", "cache", "runtime/engine/compile"}},
     {"runtime/engine/options",
-     {"runtime/model", "runtime/base", "cache", "runtime/engine/compile", "runtime/engine/choices"}},
+     {"runtime/model", "runtime/base", "runtime/process", "cache", "runtime/engine/compile", "runtime/engine/choices"}},
     {"runtime/engine/graph",
      {"runtime/model", "runtime/base", "runtime/device", "runtime/engine/call", "runtime/engine/choices"}},
     {"runtime/engine/report",
      {"runtime/model", "runtime/base", "cache", "autotune", "runtime/engine/choices", "runtime/engine/options",
       "runtime/engine/graph"}},
     {"runtime/engine/tune",
-     {"runtime/model", "runtime/base", "runtime/device", "cache", "autotune", "runtime/engine/call",
+     {"runtime/model", "runtime/base", "runtime/process", "runtime/device", "cache", "autotune", "runtime/engine/call",
       "runtime/engine/compile", "runtime/engine/options", "runtime/engine/graph", "runtime/engine/report"}},
     {"runtime/engine/plan",
-     {"runtime/model", "runtime/base", "cache", "runtime/engine/compile", "runtime/engine/choices",
+     {"runtime/model", "runtime/base", "runtime/process", "cache", "runtime/engine/compile", "runtime/engine/choices",
       "runtime/engine/options", "runtime/engine/graph", "runtime/engine/report", "runtime/engine/tune"}},
     {"runtime/engine",
-     {"runtime/model", "runtime/base", "runtime/device", "runtime/cpu", "runtime/cuda", "runtime/engine/call",
-      "runtime/engine/compile", "runtime/engine/choices", "runtime/engine/options", "runtime/engine/graph",
-      "runtime/engine/report", "runtime/engine/tune", "runtime/engine/plan"}},
-    {"runtime/capi", {"runtime/include", "runtime/model", "runtime/base", "runtime/engine"}},
+     {"runtime/model", "runtime/base", "runtime/process", "runtime/device", "runtime/cpu", "runtime/cuda",
+      "runtime/engine/call", "runtime/engine/compile", "runtime/engine/choices", "runtime/engine/options",
+      "runtime/engine/graph", "runtime/engine/report", "runtime/engine/tune", "runtime/engine/plan"}},
+    {"runtime/capi", {"runtime/include", "runtime/model", "runtime/base", "runtime/process", "runtime/engine"}},
     {"runtime",
-     {"runtime/model", "runtime/base", "runtime/include", "cache",
+     {"runtime/model", "runtime/base", "runtime/process", "runtime/include", "cache",
       "autotune"}}, // its targets; all sources are in rooms
     {"tools/reference", {"runtime/model", "runtime/base"}},
     {"tools/report", {}},
@@ -77,11 +79,11 @@ const std::vector<Layer> kLayers = {
     {"tools/nsa/files", {"runtime/model", "runtime/base", "cache/database", "tools/support"}},
     {"tools/nsa/command", {"runtime/model", "runtime/base", "runtime/engine/tune", "tools/support", "tools/nsa/files"}},
     {"tools/nsa/cache",
-     {"runtime/model", "runtime/base", "cache", "runtime/engine", "tools/support", "tools/nsa/files",
+     {"runtime/model", "runtime/base", "runtime/process", "cache", "runtime/engine", "tools/support", "tools/nsa/files",
       "tools/nsa/command"}},
     {"tools/nsa/tune",
-     {"runtime/model", "runtime/base", "autotune", "runtime/engine", "tools/report", "tools/support", "bench/measure",
-      "bench/verbs", "tools/nsa/files", "tools/nsa/command"}},
+     {"runtime/model", "runtime/base", "runtime/process", "autotune", "runtime/engine", "tools/report", "tools/support",
+      "bench/measure", "bench/verbs", "tools/nsa/files", "tools/nsa/command"}},
     {"tools/nsa",
      {"runtime/model", "runtime/base", "runtime/cuda", "runtime/engine", "runtime/capi", "cache", "autotune",
       "tools/report", "tools/render_tables", "tools/support", "bench/measure", "bench/verbs", "tools/nsa/files",
@@ -156,9 +158,10 @@ std::string linkError(std::string_view from, std::string_view to) {
 std::string restrictedError(const std::vector<Restricted> &rules, std::string_view from, std::string_view name) {
   for (const Restricted &rule : rules)
     if (name.starts_with(rule.prefix)) {
-      // runtime/model and runtime/base are below runtime but have their own, narrower rights.
+      // runtime/model, runtime/base and runtime/process are below runtime but have their own, narrower rights.
       bool allowed = std::any_of(rule.folders.begin(), rule.folders.end(), [&](std::string_view folder) {
-        const bool isFloor = isBelow(from, "runtime/base") || isBelow(from, "runtime/model");
+        const bool isFloor =
+            isBelow(from, "runtime/base") || isBelow(from, "runtime/model") || isBelow(from, "runtime/process");
         return isBelow(from, folder) && !(folder == "runtime" && isFloor);
       });
       if (!allowed)
@@ -236,6 +239,8 @@ TEST(Layering, RulesCatchForbiddenEdges) {
   EXPECT_NE(edgeError("bench/measure", "tools/nsa"), "");
   EXPECT_EQ(edgeError("tests/unit/cli", "tools/nsa/tune"), "");
   EXPECT_NE(edgeError("runtime/base", "cache"), "");
+  EXPECT_NE(edgeError("runtime/base", "runtime/process"), "");
+  EXPECT_NE(edgeError("compiler/driver", "runtime/process"), "");
   EXPECT_NE(edgeError("runtime/base", "runtime/engine"), "");
   EXPECT_NE(edgeError("cache", "autotune"), "");
   EXPECT_NE(edgeError("autotune", "cache"), "");

@@ -4,11 +4,11 @@
 
 #include "cache/kernel_store.h"
 #include "runtime/base/manifest.h"
-#include "runtime/base/run_at_once.h"
 #include "runtime/engine/choices/remade.h"
 #include "runtime/engine/compile/compiler_library.h"
 #include "runtime/engine/compile/template_folder.h"
 #include "runtime/engine/options/options.h"
+#include "runtime/process/run_at_once.h"
 #include "tools/nsa/command/interruption.h"
 #include "tools/support/progress.h"
 

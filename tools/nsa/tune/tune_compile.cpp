@@ -1,10 +1,10 @@
 #include "tools/nsa/tune/tune_compile.h"
 
-#include "runtime/base/run_at_once.h"
 #include "runtime/engine/choices/kernel_match.h"
 #include "runtime/engine/compile/default_kernel.h"
 #include "runtime/engine/compile/template_folder.h"
 #include "runtime/engine/options/options.h"
+#include "runtime/process/run_at_once.h"
 #include "tools/nsa/command/command.h"
 #include "tools/nsa/command/interruption.h"
 #include "tools/nsa/tune/stored_choices.h"

@@ -3,7 +3,7 @@
 // Thread-safety: many threads may call the returned sink at once if they may call the given sink at once.
 #pragma once
 
-#include "runtime/base/log.h"
+#include "runtime/process/log.h"
 
 #include <atomic>
 #include <cstdint>

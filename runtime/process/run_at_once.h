@@ -4,8 +4,8 @@
 // Thread-safety: several threads call `work` at once.
 #pragma once
 
-#include "runtime/base/attempt.h"
-#include "runtime/base/signals_blocked.h"
+#include "runtime/process/attempt.h"
+#include "runtime/process/signals_blocked.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,4 +1,4 @@
-#include "runtime/base/process.h"
+#include "runtime/process/process.h"
 
 #include <atomic>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-#include "runtime/base/log_limit.h"
+#include "runtime/process/log_limit.h"
 
 #include <map>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "runtime/base/log.h"
+#include "runtime/process/log.h"
 
 #include <algorithm>
 #include <iterator>
