@@ -1,5 +1,5 @@
 // Block lists to half-open token ranges and back, in host memory (docs/specification.md 2).
-#include "runtime/capi/errors.h"
+#include "runtime/capi/sized_structs.h"
 #include "runtime/engine/call/host_lengths.h"
 
 #include <algorithm>
@@ -22,15 +22,18 @@ public:
 
   // Checks every rule except the rules of the elements.
   Status check() {
-    NSA_RETURN_IF_ERROR(checkStruct(options, "options"));
+    NSA_RETURN_IF_ERROR(readStruct(options, readOptions, "options"));
     if (options->sel_block < 1)
       return Status::invalid("options.sel_block", std::to_string(options->sel_block), "must be at least 1");
     if (options->merge != 0 && options->merge != 1)
       return Status::invalid("options.merge", std::to_string(options->merge), "must be 0 or 1");
     isPacked = options->cu_seqlens_q || options->cu_seqlens_k;
     lead = isPacked ? 1 : 2;
-    NSA_RETURN_IF_ERROR(checkTensor(list, "block_list"));
-    NSA_RETURN_IF_ERROR(checkTensor(ranges, "ranges"));
+    // One list of lengths stands for both.
+    offsetsQ = options->cu_seqlens_q ? options->cu_seqlens_q : options->cu_seqlens_k;
+    offsetsK = options->cu_seqlens_k ? options->cu_seqlens_k : options->cu_seqlens_q;
+    NSA_RETURN_IF_ERROR(checkTensor(list, readTensors[0], "block_list"));
+    NSA_RETURN_IF_ERROR(checkTensor(ranges, readTensors[1], "ranges"));
     if (list->rank != lead + 2)
       return Status::invalid("block_list.rank", std::to_string(list->rank),
                              isPacked ? "must be 3: [total, kv_heads, slots]"
@@ -106,8 +109,8 @@ private:
                     : query.batch * tensor->strides[0] + query.time * tensor->strides[1];
   }
 
-  static Status checkTensor(const nsa_tensor *tensor, const std::string &name) {
-    NSA_RETURN_IF_ERROR(checkStruct(tensor, name.c_str()));
+  static Status checkTensor(const nsa_tensor *&tensor, nsa_tensor &storage, const std::string &name) {
+    NSA_RETURN_IF_ERROR(readStruct(tensor, storage, name));
     if (numberOf(tensor->dtype) != NSA_INT32)
       return Status::invalid(name + ".dtype", std::to_string(numberOf(tensor->dtype)), "must be NSA_INT32");
     if (tensor->rank < 1 || tensor->rank > kMaxTensorRank)
@@ -132,8 +135,9 @@ private:
     return Status::ok();
   }
 
-  static Status checkOffsets(const nsa_tensor *offsets, const char *name, int64_t total, const char *totalName) {
-    NSA_RETURN_IF_ERROR(checkTensor(offsets, name));
+  static Status checkOffsets(const nsa_tensor *&offsets, nsa_tensor &storage, const char *name, int64_t total,
+                             const char *totalName) {
+    NSA_RETURN_IF_ERROR(checkTensor(offsets, storage, name));
     if (offsets->rank != 1 || offsets->shape[0] < 1)
       return Status::invalid(std::string(name) + ".shape", std::to_string(offsets->shape[0]),
                              "must have one dimension of batch + 1 elements");
@@ -142,15 +146,15 @@ private:
   }
 
   Status layOutPacked() {
-    const nsa_tensor *q = offsetsQ(), *k = offsetsK();
     if (options->seqlen_k != 0)
       return Status::invalid("options.seqlen_k", std::to_string(options->seqlen_k), "must be 0 beside cu_seqlens");
-    NSA_RETURN_IF_ERROR(checkOffsets(q, "cu_seqlens_q", list->shape[0], "the rows of block_list"));
-    NSA_RETURN_IF_ERROR(checkOffsets(k, "cu_seqlens_k", INT32_MAX, "the largest int32"));
-    if (q->shape[0] != k->shape[0])
-      return Status::invalid("cu_seqlens_k.shape", std::to_string(k->shape[0]),
-                             "must be " + std::to_string(q->shape[0]) + ", as of cu_seqlens_q");
-    sequences = q->shape[0] - 1;
+    NSA_RETURN_IF_ERROR(
+        checkOffsets(offsetsQ, readTensors[2], "cu_seqlens_q", list->shape[0], "the rows of block_list"));
+    NSA_RETURN_IF_ERROR(checkOffsets(offsetsK, readTensors[3], "cu_seqlens_k", INT32_MAX, "the largest int32"));
+    if (offsetsQ->shape[0] != offsetsK->shape[0])
+      return Status::invalid("cu_seqlens_k.shape", std::to_string(offsetsK->shape[0]),
+                             "must be " + std::to_string(offsetsQ->shape[0]) + ", as of cu_seqlens_q");
+    sequences = offsetsQ->shape[0] - 1;
     for (int64_t i = 0; i < sequences; ++i)
       if (const Sequence sequence = packedSequence(i); sequence.queries > sequence.keys)
         return Status::invalid("seqlen_q of sequence " + std::to_string(i), std::to_string(sequence.queries),
@@ -158,19 +162,18 @@ private:
     return Status::ok();
   }
 
-  // One list of lengths stands for both.
-  const nsa_tensor *offsetsQ() const { return options->cu_seqlens_q ? options->cu_seqlens_q : options->cu_seqlens_k; }
-  const nsa_tensor *offsetsK() const { return options->cu_seqlens_k ? options->cu_seqlens_k : options->cu_seqlens_q; }
   Sequence packedSequence(int64_t i) const {
     auto offset = [](const nsa_tensor *offsets, int64_t at) -> int64_t {
       return RangeCall::at(offsets, at * offsets->strides[0]);
     };
-    const nsa_tensor *q = offsetsQ(), *k = offsetsK();
-    return {0, offset(q, i), offset(q, i + 1) - offset(q, i), offset(k, i + 1) - offset(k, i)};
+    return {0, offset(offsetsQ, i), offset(offsetsQ, i + 1) - offset(offsetsQ, i),
+            offset(offsetsK, i + 1) - offset(offsetsK, i)};
   }
 
-  const nsa_tensor *list, *ranges;
+  const nsa_tensor *list, *ranges, *offsetsQ = nullptr, *offsetsK = nullptr;
   const nsa_range_options *options;
+  nsa_tensor readTensors[4]; // of hosts whose structs have other sizes
+  nsa_range_options readOptions;
   bool isPacked = false;
   bool hasHeads = true; // the ranges
   int lead = 2;         // dimensions in front of the heads

@@ -2,6 +2,7 @@
 
 #include "runtime/capi/api_structs.h"
 #include "runtime/capi/errors.h"
+#include "runtime/capi/sized_structs.h"
 
 #include <algorithm>
 #include <limits>
@@ -49,12 +50,14 @@ Status convertField(const char *name, int32_t value, bool &result) {
   return checkEnum(name, value, 1, "must be 0 or 1");
 }
 
-Status convertTensor(TensorName name, const nsa_tensor &tensor, Tensor &result) {
+Status convertTensor(TensorName name, const nsa_tensor *given, Tensor &result) {
   // Text is composed on an error only: this is the launch path.
   auto broken = [&](const char *aspect, std::string value, std::string rule) {
     return Status::invalid(std::string(tensorName(name)) + aspect, std::move(value), std::move(rule));
   };
-  NSA_RETURN_IF_ERROR(checkStruct(&tensor, tensorName(name)));
+  nsa_tensor storage;
+  NSA_RETURN_IF_ERROR(readStruct(given, storage, tensorName(name)));
+  const nsa_tensor &tensor = *given;
   int dtype = numberOf(tensor.dtype);
   if (dtype < NSA_BF16 || dtype > NSA_INT32)
     return broken(".dtype", std::to_string(dtype), "must be a value of nsa_dtype");
@@ -73,7 +76,8 @@ Status convertTensor(TensorName name, const nsa_tensor &tensor, Tensor &result) 
 Status convert(const nsa_engine_options *options, std::shared_ptr<nsa_engine *> self, EngineOptions &result) {
   if (!options)
     return Status::ok(); // all defaults
-  NSA_RETURN_IF_ERROR(checkStruct(options, "options"));
+  nsa_engine_options storage;
+  NSA_RETURN_IF_ERROR(readStruct(options, storage, "options"));
   result.device = textOf(options->device);
   result.cachePath = textOf(options->cache_path);
   if (options->miss_policy_set != 0 || numberOf(options->miss_policy) != 0) {
@@ -133,7 +137,8 @@ Status convert(const nsa_engine_options *options, std::shared_ptr<nsa_engine *> 
 }
 
 Status convert(const nsa_plan_options *options, bool &compares) {
-  NSA_RETURN_IF_ERROR(checkStruct(options, "plan_options"));
+  nsa_plan_options storage;
+  NSA_RETURN_IF_ERROR(readStruct(options, storage, "plan_options"));
   NSA_RETURN_IF_ERROR(checkEnum("compare", options->compare, 1, "must be 0 or 1"));
   NSA_RETURN_IF_ERROR(checkEnum("flags", options->flags, 0, "must be 0"));
   compares = options->compare != 0;
@@ -141,7 +146,8 @@ Status convert(const nsa_plan_options *options, bool &compares) {
 }
 
 Status convert(const nsa_spec *spec, Spec &result) {
-  NSA_RETURN_IF_ERROR(checkStruct(spec, "spec"));
+  nsa_spec storage;
+  NSA_RETURN_IF_ERROR(readStruct(spec, storage, "spec"));
   const OperatorDef *def = findPublicOperator(numberOf(spec->op));
   if (!def)
     return Status::invalid("op", std::to_string(numberOf(spec->op)), "must be one of " + namesOf(publicOperators()));
@@ -154,7 +160,8 @@ Status convert(const nsa_spec *spec, Spec &result) {
 }
 
 Status convert(const nsa_maxima *maxima, const Spec &spec, Maxima &result) {
-  NSA_RETURN_IF_ERROR(checkStruct(maxima, "maxima"));
+  nsa_maxima storage;
+  NSA_RETURN_IF_ERROR(readStruct(maxima, storage, "maxima"));
   result.batch = maxima->max_batch;
   result.tokensQ = maxima->max_tokens_q;
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
@@ -180,7 +187,7 @@ Status convert(const nsa_binding *bindings, size_t count, Bindings &result) {
                              "leave out what is absent");
     if (result.find(name))
       return Status::invalid(std::string(tensorName(name)), "bound twice", "each name may be bound once");
-    NSA_RETURN_IF_ERROR(convertTensor(name, *bindings[i].tensor, result[name]));
+    NSA_RETURN_IF_ERROR(convertTensor(name, bindings[i].tensor, result[name]));
   }
   return Status::ok();
 }

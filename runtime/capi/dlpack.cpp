@@ -1,6 +1,6 @@
 #include "runtime/capi/dlpack.h"
 
-#include "runtime/capi/errors.h"
+#include "runtime/capi/sized_structs.h"
 #include "runtime/engine/call/call.h"
 
 #include <charconv>
@@ -62,7 +62,9 @@ Status fromDlpack(const DlTensor &source, nsa_tensor &target) {
 }
 
 Status toDlpack(nsa_tensor &source, std::string_view device, DlTensor &target) {
-  NSA_RETURN_IF_ERROR(checkStruct(&source, "tensor"));
+  const nsa_tensor *read = &source;
+  nsa_tensor storage;
+  NSA_RETURN_IF_ERROR(readStruct(read, storage, "tensor"));
   int dtype = numberOf(source.dtype);
   if (dtype < NSA_BF16 || dtype > NSA_INT32)
     return Status::invalid("tensor.dtype", std::to_string(dtype), "must be a value of nsa_dtype");

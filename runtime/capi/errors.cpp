@@ -8,8 +8,8 @@ namespace nsa::capi {
 
 namespace {
 
-template <size_t N> void copyText(char (&target)[N], const std::string &text) {
-  size_t length = std::min(text.size(), N - 1);
+template <size_t N> void copyText(char (&target)[N], const std::string &text, size_t most = N) {
+  size_t length = std::min(text.size(), most - 1);
   // A cut must not leave half a UTF-8 character: step back over continuation bytes.
   if (length < text.size())
     while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80)
@@ -20,7 +20,7 @@ template <size_t N> void copyText(char (&target)[N], const std::string &text) {
 
 } // namespace
 
-nsa_status report(const Status &status, nsa_error *error) {
+nsa_status report(const Status &status, nsa_error *error, size_t hintBytes) {
   auto code = static_cast<nsa_status>(status.code());
   if (!error)
     return code;
@@ -35,7 +35,7 @@ nsa_status report(const Status &status, nsa_error *error) {
   copyText(error->field, info.field);
   copyText(error->value, info.value);
   copyText(error->rule, info.rule);
-  copyText(error->hint, info.hint);
+  copyText(error->hint, info.hint, hintBytes);
   copyText(error->message, info.sentence());
   return code;
 }

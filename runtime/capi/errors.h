@@ -13,14 +13,18 @@
 
 namespace nsa::capi {
 
-// Fills the caller's nsa_error, which may be null, and cuts texts that are too long.
-nsa_status report(const Status &status, nsa_error *error);
+// The bytes of nsa_error.hint in nsa.h of 0.1. nsa_error has no size, so more bytes of a hint are written only for the
+// engines of hosts that are known to be newer.
+inline constexpr size_t kHintBytesOf01 = 384;
+
+// Fills the caller's nsa_error, which may be null, and cuts texts that are too long. The hint gets at most `hintBytes`.
+nsa_status report(const Status &status, nsa_error *error, size_t hintBytes = kHintBytesOf01);
 
 // Calls the body of a function of the C ABI, converts the Status that the body returns, and catches its exceptions. No
 // exception leaves the library.
-template <typename Body> nsa_status guarded(nsa_error *error, Body body) {
+template <typename Body> nsa_status guarded(nsa_error *error, size_t hintBytes, Body body) {
   try {
-    return report(body(), error);
+    return report(body(), error, hintBytes);
   } catch (const std::bad_alloc &) {
     return report(Status::error(ErrorCode::kOutOfMemory, "no memory left in the process"), error);
   } catch (const std::exception &exception) {
@@ -28,6 +32,10 @@ template <typename Body> nsa_status guarded(nsa_error *error, Body body) {
   } catch (...) {
     return report(exceptionStatus("an exception of unknown type"), error);
   }
+}
+
+template <typename Body> nsa_status guarded(nsa_error *error, Body body) {
+  return guarded(error, kHintBytesOf01, body);
 }
 
 // Returns the number that a host wrote into a field whose type is an enumeration. numberOf copies the bytes of the
@@ -40,20 +48,5 @@ template <typename Enum> int numberOf(const Enum &value) {
 }
 
 Status requirePointer(const void *pointer, std::string_view name);
-
-// Checks the rules of every input struct: the struct is present, its size is this library's, and its reserved fields
-// are zero.
-template <typename T> Status checkStruct(const T *value, std::string_view name) {
-  NSA_RETURN_IF_ERROR(requirePointer(value, name));
-  if (value->size != sizeof(T))
-    return Status::invalid(std::string(name) + ".size", std::to_string(value->size),
-                           "must be " + std::to_string(sizeof(T)),
-                           "initialise it with NSA_INIT, and use one version of nsa.h");
-  if constexpr (requires { value->reserved; })
-    for (auto reserved : value->reserved)
-      if (reserved != 0)
-        return Status::invalid(std::string(name) + ".reserved", std::to_string(reserved), "must be 0");
-  return Status::ok();
-}
 
 } // namespace nsa::capi

@@ -4,6 +4,7 @@
 #include "runtime/capi/api_structs.h"
 #include "runtime/capi/convert.h"
 #include "runtime/capi/errors.h"
+#include "runtime/capi/sized_structs.h"
 #include "runtime/capi/source_id.h" // made by the build
 #include "runtime/engine/engine_handle.h"
 
@@ -16,6 +17,7 @@ using namespace nsa::capi;
 
 struct nsa_engine {
   EngineHandle *const handle;
+  const size_t hintBytes; // of the host's nsa_error
   // A callback that the handle's end waits for still plans with this struct, so the pointer stays until then.
   ~nsa_engine() { delete handle; }
 };
@@ -26,9 +28,6 @@ namespace {
 nsa_plan *handleOf(Plan *plan) { return reinterpret_cast<nsa_plan *>(plan); }
 Plan *planOf(nsa_plan *handle) { return reinterpret_cast<Plan *>(handle); }
 const Plan *planOf(const nsa_plan *handle) { return reinterpret_cast<const Plan *>(handle); }
-
-// The first nsa_stats: up to `runs`, with eight reserved fields.
-constexpr size_t kFirstStatsBytes = sizeof(size_t) + 19 * sizeof(uint64_t);
 
 // A text that the host frees with nsa_free.
 Status giveText(const Result<std::string> &text, char **target) {
@@ -47,6 +46,13 @@ Result<Engine *> engineOf(const nsa_engine *engine) {
   NSA_RETURN_IF_ERROR(requirePointer(engine, "engine"));
   return engine->handle->engine();
 }
+
+// A host whose nsa.h is of 0.1 may open its engine without options, so only options of later versions tell that the
+// host's nsa_error has place for a long hint.
+size_t hintBytesOf(const nsa_engine_options *options) {
+  return options && !isOptionsOf01(*options) ? sizeof nsa_error::hint : kHintBytesOf01;
+}
+size_t hintBytesOf(const nsa_engine *engine) { return engine ? engine->hintBytes : kHintBytesOf01; }
 
 // The request of plan, explain and tune.
 struct Request {
@@ -88,7 +94,7 @@ void nsa_spec_init(nsa_spec *spec) noexcept {
 }
 
 nsa_status nsa_engine_create(const nsa_engine_options *options, nsa_engine **engine, nsa_error *error) noexcept {
-  return guarded(error, [&]() -> Status {
+  return guarded(error, hintBytesOf(options), [&]() -> Status {
     NSA_RETURN_IF_ERROR(requirePointer(engine, "engine"));
     *engine = nullptr;
     EngineOptions converted;
@@ -98,7 +104,7 @@ nsa_status nsa_engine_create(const nsa_engine_options *options, nsa_engine **eng
         EngineHandle::open(std::move(converted), EngineOptions::processEnvironment());
     if (!opened)
       return opened.status();
-    *engine = *self = new nsa_engine{opened->get()};
+    *engine = *self = new nsa_engine{opened->get(), hintBytesOf(options)};
     opened->release();
     return Status::ok();
   });
@@ -114,7 +120,7 @@ nsa_status nsa_plan_create(nsa_engine *engine, const nsa_spec *spec, const nsa_m
 nsa_status nsa_plan_create_with(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima,
                                 const nsa_plan_options *options, void *stream, nsa_plan **plan,
                                 nsa_error *error) noexcept {
-  return guarded(error, [&]() -> Status {
+  return guarded(error, hintBytesOf(engine), [&]() -> Status {
     NSA_RETURN_IF_ERROR(requirePointer(plan, "plan"));
     *plan = nullptr;
     Request request;
@@ -207,7 +213,7 @@ const char *nsa_plan_describe(const nsa_plan *plan) noexcept {
 
 nsa_status nsa_explain(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json,
                        nsa_error *error) noexcept {
-  return guarded(error, [&]() -> Status {
+  return guarded(error, hintBytesOf(engine), [&]() -> Status {
     NSA_RETURN_IF_ERROR(requirePointer(json, "json"));
     *json = nullptr;
     Request request;
@@ -218,7 +224,7 @@ nsa_status nsa_explain(nsa_engine *engine, const nsa_spec *spec, const nsa_maxim
 
 nsa_status nsa_tune(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json,
                     nsa_error *error) noexcept {
-  return guarded(error, [&]() -> Status {
+  return guarded(error, hintBytesOf(engine), [&]() -> Status {
     NSA_RETURN_IF_ERROR(requirePointer(json, "json"));
     *json = nullptr;
     Request request;
@@ -229,7 +235,7 @@ nsa_status nsa_tune(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *
 
 nsa_status nsa_tune_kernel(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, const char *problem,
                            double budgetSeconds, char **json, nsa_error *error) noexcept {
-  return guarded(error, [&]() -> Status {
+  return guarded(error, hintBytesOf(engine), [&]() -> Status {
     NSA_RETURN_IF_ERROR(requirePointer(json, "json"));
     *json = nullptr;
     NSA_RETURN_IF_ERROR(requirePointer(problem, "problem"));
@@ -246,11 +252,8 @@ nsa_status nsa_engine_stats(const nsa_engine *engine, nsa_stats *stats, nsa_erro
       return found.status();
     NSA_RETURN_IF_ERROR(requirePointer(stats, "stats"));
     const size_t known = stats->size; // to the host
-    if (known < kFirstStatsBytes || known > sizeof(nsa_stats) || known % sizeof(uint64_t) != 0)
-      return Status::invalid("stats.size", std::to_string(known),
-                             "must be from " + std::to_string(kFirstStatsBytes) + " to " +
-                                 std::to_string(sizeof(nsa_stats)),
-                             "initialise it with NSA_INIT, and use a library at least as new as nsa.h");
+    NSA_RETURN_IF_ERROR(checkStructSize(stats, known, SizedStruct<nsa_stats>::kLeastBytes, sizeof(nsa_stats),
+                                        SizedStruct<nsa_stats>::kName, "stats"));
     const Counters &counters = (*found)->counters();
     const CacheCounters cache = (*found)->cacheCounters();
     nsa_stats full = nsa_init_sized<nsa_stats>();
@@ -282,7 +285,7 @@ nsa_status nsa_engine_stats(const nsa_engine *engine, nsa_stats *stats, nsa_erro
     full.tune_ms = counters.tuneMs;
     full.load_ms = counters.loadMs;
     full.size = known;
-    memcpy(stats, &full, known);
+    memcpy(stats, &full, std::min(known, sizeof full));
     return Status::ok();
   });
 }

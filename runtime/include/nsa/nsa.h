@@ -4,7 +4,8 @@
  *
  * Conventions
  *  - Every input struct begins with `size`, which the caller sets to sizeof(struct). Reserved fields of a struct must
- *    be zero. NSA_INIT(type) gives a zeroed struct with its size set.
+ *    be zero. NSA_INIT(type) gives a zeroed struct with its size set. A host may have the smaller struct of an older
+ *    nsa.h, or the larger struct of a newer one whose unknown fields are zero (docs/embedding.md).
  *  - Handles are opaque. Destroy functions accept NULL. No function keeps a pointer to its arguments
  *    (a plan does not keep the spec, a run does not keep the tensors).
  *  - A function returns nsa_status and fills the caller's `nsa_error` (may be NULL) on failure.
@@ -68,7 +69,8 @@ typedef struct nsa_error {
   char message[512]; /* one sentence that is complete without field, value and rule; nsa_status_name tells the code */
   char hint[1024];   /* what to do; "" when there is no advice. The hint of NSA_CACHE_MISS is a command for a POSIX
                         shell, which makes what was missing. Paths that are too long for the hint are replaced by
-                        variables of the shell, CACHE and TEMPLATES: the command fails until they are set */
+                        variables of the shell, CACHE and TEMPLATES: the command fails until they are set. A host that
+                        opened its engine without nsa_engine_options gets at most 383 bytes of a hint */
 } nsa_error;
 
 typedef enum nsa_dtype { NSA_BF16 = 0, NSA_FP16 = 1, NSA_FP32 = 2, NSA_INT32 = 3 } nsa_dtype;
@@ -334,59 +336,18 @@ typedef struct nsa_tensor {
  * of values (_V) have D = v_dim:
  *   linear  W_K [cmp_block, D, D], [PE_K] [cmp_block, D], [B_K] [D]
  *   mlp     W1_K [cmp_block * D, mlp_hidden], [B1_K] [mlp_hidden], W2_K [mlp_hidden, D], [B2_K] [D], [PE_K] */
+/* clang-format off */
 typedef enum nsa_name {
-  NSA_Q = 0,
-  NSA_K = 1,
-  NSA_V = 2,
-  NSA_K_WIN = 3,
-  NSA_V_WIN = 4,
-  NSA_OUT = 5,
-  NSA_LSE = 6,
-  NSA_CU_SEQLENS_Q = 7,
-  NSA_CU_SEQLENS_K = 8,
-  NSA_Q_CMP = 9,
-  NSA_K_CMP = 10,
-  NSA_V_CMP = 11,
-  NSA_K_SEL = 12,
-  NSA_V_SEL = 13,
-  NSA_K_COMP = 14,
-  NSA_V_COMP = 15,
-  NSA_BLOCK_LIST = 16,
-  NSA_GATES = 17,
-  NSA_O_CMP = 18,
-  NSA_O_SEL = 19,
-  NSA_O_WIN = 20,
-  NSA_LSE_CMP = 21,
-  NSA_LSE_SEL = 22,
-  NSA_LSE_WIN = 23,
-  NSA_READS = 24,
-  NSA_PE_K = 25,
-  NSA_PE_V = 26,
-  NSA_W_K = 27,
-  NSA_W_V = 28,
-  NSA_B_K = 29,
-  NSA_B_V = 30,
-  NSA_W1_K = 31,
-  NSA_W1_V = 32,
-  NSA_B1_K = 33,
-  NSA_B1_V = 34,
-  NSA_W2_K = 35,
-  NSA_W2_V = 36,
-  NSA_B2_K = 37,
-  NSA_B2_V = 38,
-  NSA_K_CACHE = 39,
-  NSA_V_CACHE = 40,
-  NSA_K_SEL_CACHE = 41,
-  NSA_V_SEL_CACHE = 42,
-  NSA_K_WIN_CACHE = 43,
-  NSA_V_WIN_CACHE = 44,
-  NSA_K_COMP_CACHE = 45,
-  NSA_V_COMP_CACHE = 46,
-  NSA_K_RAW = 47,
-  NSA_V_RAW = 48,
-  NSA_BLOCK_TABLE = 49,
-  NSA_CACHE_SEQLENS = 50
+  NSA_Q = 0, NSA_K = 1, NSA_V = 2, NSA_K_WIN = 3, NSA_V_WIN = 4, NSA_OUT = 5, NSA_LSE = 6, NSA_CU_SEQLENS_Q = 7,
+  NSA_CU_SEQLENS_K = 8, NSA_Q_CMP = 9, NSA_K_CMP = 10, NSA_V_CMP = 11, NSA_K_SEL = 12, NSA_V_SEL = 13,
+  NSA_K_COMP = 14, NSA_V_COMP = 15, NSA_BLOCK_LIST = 16, NSA_GATES = 17, NSA_O_CMP = 18, NSA_O_SEL = 19,
+  NSA_O_WIN = 20, NSA_LSE_CMP = 21, NSA_LSE_SEL = 22, NSA_LSE_WIN = 23, NSA_READS = 24, NSA_PE_K = 25, NSA_PE_V = 26,
+  NSA_W_K = 27, NSA_W_V = 28, NSA_B_K = 29, NSA_B_V = 30, NSA_W1_K = 31, NSA_W1_V = 32, NSA_B1_K = 33, NSA_B1_V = 34,
+  NSA_W2_K = 35, NSA_W2_V = 36, NSA_B2_K = 37, NSA_B2_V = 38, NSA_K_CACHE = 39, NSA_V_CACHE = 40,
+  NSA_K_SEL_CACHE = 41, NSA_V_SEL_CACHE = 42, NSA_K_WIN_CACHE = 43, NSA_V_WIN_CACHE = 44, NSA_K_COMP_CACHE = 45,
+  NSA_V_COMP_CACHE = 46, NSA_K_RAW = 47, NSA_V_RAW = 48, NSA_BLOCK_TABLE = 49, NSA_CACHE_SEQLENS = 50
 } nsa_name;
+/* clang-format on */
 enum { NSA_NAMES = 51 };
 
 typedef struct nsa_binding {

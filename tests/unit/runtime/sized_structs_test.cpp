@@ -1,0 +1,186 @@
+// Each struct of nsa.h with a size, smaller, as it is and larger, as hosts of other headers hand it over.
+#include "runtime/capi/sized_structs.h"
+
+#include "tests/unit/runtime/c_api_fixture.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace nsa::test::c_api {
+namespace {
+
+using capi::kMostStructBytes;
+using capi::SizedStruct;
+
+// What is called with each struct, the name of the argument, and the answer to a struct that is accepted.
+template <typename T> struct Probe;
+
+template <> struct Probe<nsa_spec> : Call {
+  static constexpr std::string_view kName = "spec";
+  static constexpr nsa_status kAccepted = NSA_CACHE_MISS;
+  Probe() : Call(NSA_LAYOUT_DENSE) {}
+  nsa_spec value() const { return spec; }
+  nsa_status call(nsa_engine *engine, nsa_spec *changed, nsa_error *error) const {
+    nsa_plan *plan = nullptr;
+    return nsa_plan_create(engine, changed, &maxima, nullptr, &plan, error);
+  }
+};
+
+template <> struct Probe<nsa_maxima> : Call {
+  static constexpr std::string_view kName = "maxima";
+  static constexpr nsa_status kAccepted = NSA_CACHE_MISS;
+  Probe() : Call(NSA_LAYOUT_DENSE) {}
+  nsa_maxima value() const { return maxima; }
+  nsa_status call(nsa_engine *engine, nsa_maxima *changed, nsa_error *error) const {
+    nsa_plan *plan = nullptr;
+    return nsa_plan_create(engine, &spec, changed, nullptr, &plan, error);
+  }
+};
+
+template <> struct Probe<nsa_plan_options> : Call {
+  static constexpr std::string_view kName = "plan_options";
+  static constexpr nsa_status kAccepted = NSA_CACHE_MISS;
+  Probe() : Call(NSA_LAYOUT_DENSE) {}
+  nsa_plan_options value() const { return NSA_INIT(nsa_plan_options); }
+  nsa_status call(nsa_engine *engine, nsa_plan_options *changed, nsa_error *error) const {
+    nsa_plan *plan = nullptr;
+    return nsa_plan_create_with(engine, &spec, &maxima, changed, nullptr, &plan, error);
+  }
+};
+
+template <> struct Probe<nsa_engine_options> {
+  static constexpr std::string_view kName = "options";
+  static constexpr nsa_status kAccepted = NSA_OK;
+  // Fields that every header has had in the same place.
+  nsa_engine_options value() const {
+    nsa_engine_options options = NSA_INIT(nsa_engine_options);
+    options.device = "cpu";
+    options.cache_path = ":memory:";
+    return options;
+  }
+  nsa_status call(nsa_engine *, nsa_engine_options *changed, nsa_error *error) const {
+    nsa_engine *made = nullptr;
+    const nsa_status status = nsa_engine_create(changed, &made, error);
+    nsa_engine_destroy(made);
+    return status;
+  }
+};
+
+template <> struct Probe<nsa_tensor> : Call {
+  static constexpr std::string_view kName = "tensor";
+  static constexpr nsa_status kAccepted = NSA_OK;
+  Probe() : Call(NSA_LAYOUT_DENSE) {}
+  nsa_tensor value() const { return tensors[NSA_Q]; }
+  nsa_status call(nsa_engine *, nsa_tensor *changed, nsa_error *error) const {
+    alignas(16) std::byte target[64]; // a DLTensor has 48
+    return nsa_tensor_to_dlpack(changed, "cpu", target, error);
+  }
+};
+
+template <> struct Probe<nsa_stats> {
+  static constexpr std::string_view kName = "stats";
+  static constexpr nsa_status kAccepted = NSA_OK;
+  nsa_stats value() const { return NSA_INIT(nsa_stats); }
+  nsa_status call(nsa_engine *engine, nsa_stats *changed, nsa_error *error) const {
+    return nsa_engine_stats(engine, changed, error);
+  }
+};
+
+template <> struct Probe<nsa_range_options> : AnyCall {
+  static constexpr std::string_view kName = "options";
+  static constexpr nsa_status kAccepted = NSA_OK;
+  mutable int32_t list[2] = {0, -1}, ranges[4] = {};
+  Probe() {
+    set(NSA_BLOCK_LIST, list, NSA_INT32, {1, 1, 1, 2});
+    set(NSA_READS, ranges, NSA_INT32, {1, 1, 2, 2});
+  }
+  nsa_range_options value() const {
+    nsa_range_options options = NSA_INIT(nsa_range_options);
+    options.sel_block = 4;
+    return options;
+  }
+  nsa_status call(nsa_engine *, nsa_range_options *changed, nsa_error *error) const {
+    return nsa_ranges_from_block_list(&tensors[NSA_BLOCK_LIST], changed, &tensors[NSA_READS], error);
+  }
+};
+
+template <typename T> class SizedStructs : public testing::Test {
+protected:
+  // Hands over the first bytes of a struct of `size` bytes, and 0xff behind them.
+  nsa_status call(size_t size, unsigned char last = 0) {
+    const T value = probe.value();
+    std::fill(std::begin(memory), std::end(memory), 0xff);
+    const size_t written = std::clamp(size, sizeof size, kMostStructBytes); // the size itself at least
+    memset(memory, 0, written);
+    memcpy(memory, &value, std::min(sizeof value, written));
+    if (last != 0)
+      memory[written - 1] = last;
+    memcpy(memory + offsetof(T, size), &size, sizeof size);
+    const nsa_status status = probe.call(engine.handle, reinterpret_cast<T *>(memory), &error);
+    EXPECT_TRUE(std::all_of(memory + written, std::end(memory), [](unsigned char byte) { return byte == 0xff; }))
+        << "nothing is written behind a host's struct";
+    return status;
+  }
+
+  Probe<T> probe;
+  Engine engine{":memory:"};
+  nsa_error error = {};
+  alignas(T) unsigned char memory[kMostStructBytes + 64];
+};
+
+#define NSA_SIZED_STRUCT(type, last) type,
+using Sized = testing::Types<
+#include "runtime/capi/sized_structs.def"
+    nsa_spec>; // the list ends with a comma
+
+TYPED_TEST_SUITE(SizedStructs, Sized);
+
+TYPED_TEST(SizedStructs, FieldsThatAHostDoesNotKnowAreZero) {
+  for (size_t size = SizedStruct<TypeParam>::kLeastBytes; size <= sizeof(TypeParam); ++size)
+    EXPECT_EQ(this->call(size), Probe<TypeParam>::kAccepted) << size << ": " << this->error.message;
+}
+
+TYPED_TEST(SizedStructs, FieldsThatTheLibraryDoesNotKnowMustBeZero) {
+  const size_t larger = sizeof(TypeParam) + 8;
+  EXPECT_EQ(this->call(larger), Probe<TypeParam>::kAccepted) << this->error.message;
+  EXPECT_EQ(this->call(larger, 1), NSA_INVALID_ARGUMENT);
+  EXPECT_EQ(this->error.field, std::string(Probe<TypeParam>::kName) + ".size");
+  EXPECT_EQ(this->error.value, std::to_string(larger));
+  EXPECT_NE(std::string(this->error.rule).find(SizedStruct<TypeParam>::kName), std::string::npos) << this->error.rule;
+  EXPECT_NE(std::string(this->error.rule).find(std::to_string(sizeof(TypeParam))), std::string::npos)
+      << this->error.rule;
+  EXPECT_STREQ(this->error.hint, "use a library at least as new as nsa.h");
+}
+
+TYPED_TEST(SizedStructs, ASizeThatWasNotSetIsRefused) {
+  for (const size_t size : {size_t{0}, SizedStruct<TypeParam>::kLeastBytes - 1, kMostStructBytes + 1, SIZE_MAX}) {
+    EXPECT_EQ(this->call(size), NSA_INVALID_ARGUMENT) << size;
+    EXPECT_EQ(this->error.field, std::string(Probe<TypeParam>::kName) + ".size");
+    EXPECT_NE(std::string(this->error.rule).find(SizedStruct<TypeParam>::kName), std::string::npos) << this->error.rule;
+    EXPECT_STREQ(this->error.hint, "initialise it with NSA_INIT");
+  }
+}
+
+// A launch reads the tensors of hosts whose nsa_tensor is larger.
+TEST_F(CApi, ARunTakesTensorsOfALaterHeader) {
+  Call call(NSA_LAYOUT_DENSE);
+  store(call, {.scratchBytes = 64}, countingCode());
+  Engine engine(cache);
+  Plan plan(engine, call);
+  ASSERT_EQ(plan.status, NSA_OK) << plan.error.message;
+  struct {
+    nsa_tensor tensor;
+    int64_t later;
+  } larger = {call.tensors[NSA_Q], 0};
+  larger.tensor.size = sizeof larger;
+  for (nsa_binding &binding : call.bindings)
+    if (binding.name == NSA_Q)
+      binding.tensor = &larger.tensor;
+  EXPECT_EQ(plan.run(call), NSA_OK) << plan.error.message;
+  larger.later = 1;
+  EXPECT_EQ(plan.run(call), NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(plan.error.field, "q.size");
+}
+
+} // namespace
+} // namespace nsa::test::c_api
