@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 using namespace nsa;
 using namespace nsa::capi;
@@ -90,7 +91,25 @@ void nsa_spec_init(nsa_spec *spec) noexcept {
     return;
   Spec defaults;
   defaults.op = Operator::kDense; // which is zero
+  static_assert(sizeof *spec == 128, "the spec may lie in a host with any nsa.h, and its size need not be set");
   *spec = convert(defaults);
+}
+
+nsa_tensor *nsa_tensor_rows(nsa_tensor *tensor, void *data, nsa_dtype dtype, int32_t rank,
+                            const int64_t *shape) noexcept {
+  if (!tensor)
+    return nullptr;
+  *tensor = nsa_init_sized<nsa_tensor>();
+  tensor->data = data;
+  tensor->dtype = dtype;
+  tensor->rank = shape ? rank : 0;
+  int64_t stride = 1;
+  for (int axis = std::min(tensor->rank, static_cast<int32_t>(std::size(tensor->shape))); axis-- > 0;) {
+    tensor->shape[axis] = shape[axis];
+    tensor->strides[axis] = stride;
+    stride *= shape[axis];
+  }
+  return tensor;
 }
 
 nsa_status nsa_engine_create(const nsa_engine_options *options, nsa_engine **engine, nsa_error *error) noexcept {

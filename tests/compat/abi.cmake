@@ -38,6 +38,7 @@ while(rest MATCHES "^ *((typedef (enum|struct) [a-z_]+|enum) {([^}]*)}|[^;{]*)([
       endif()
     endforeach()
   else()
+    string(STRIP "${declaration}" declaration)
     string(APPEND declarations "${declaration}\n")
   endif()
 endwhile()

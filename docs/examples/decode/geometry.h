@@ -25,16 +25,16 @@ inline nsa::Spec layerSpec(nsa_op op, std::int32_t pageSize) {
   spec.op = op;
   spec.dtype = NSA_BF16;
   spec.layout = NSA_LAYOUT_PACKED;
-  spec.queryHeads = kHeads;
-  spec.kvHeads = kKvHeads;
-  spec.qkDim = spec.vDim = kDim;
+  spec.query_heads = kHeads;
+  spec.kv_heads = kKvHeads;
+  spec.qk_dim = spec.v_dim = kDim;
   spec.window = kWindow;
-  spec.cmpBlock = kCmpBlock;
-  spec.cmpStride = kCmpStride;
-  spec.selBlock = kSelBlock;
-  spec.selCount = kSelCount;
+  spec.cmp_block = kCmpBlock;
+  spec.cmp_stride = kCmpStride;
+  spec.sel_block = kSelBlock;
+  spec.sel_count = kSelCount;
   spec.gate = NSA_GATE_SIGMOID;
-  spec.pageSize = pageSize;
+  spec.page_size = pageSize;
   return spec;
 }
 

@@ -10,9 +10,6 @@ static nsa_error error;
 #define MUST(call)                                                                                                     \
   if ((call) != NSA_OK)                                                                                                \
   return fprintf(stderr, "%s\n%s\n%s\n", #call, error.message, error.hint), 1
-/* [batch, time, heads, dim], contiguous; strides are in elements. */
-#define TENSOR(data, heads, dim)                                                                                       \
-  &(nsa_tensor){sizeof(nsa_tensor), data, NSA_FP32, 4, {1, T, heads, dim}, {T * heads * dim, heads * dim, dim, 1}}
 
 int main(void) {
   for (int i = 0; i < T * H * D; ++i)
@@ -33,11 +30,11 @@ int main(void) {
   MUST(nsa_plan_create(engine, &spec, &maxima, NULL, &plan, &error));
   MUST(nsa_plan_workspace_size(plan, &bytes, &error));
   void *workspace = aligned_alloc(256, (bytes + 255) / 256 * 256);
-  nsa_binding bindings[] = {{NSA_Q, TENSOR(q, H, D)},
-                            {NSA_K, TENSOR(k, G, D)},
-                            {NSA_V, TENSOR(v, G, D)},
-                            {NSA_GATES, TENSOR(gates, H, 3)},
-                            {NSA_OUT, TENSOR(out, H, D)}};
+  nsa_binding bindings[] = {{NSA_Q, NSA_ROWS(q, NSA_FP32, 1, T, H, D)}, /* [batch, time, heads, dim], contiguous */
+                            {NSA_K, NSA_ROWS(k, NSA_FP32, 1, T, G, D)},
+                            {NSA_V, NSA_ROWS(v, NSA_FP32, 1, T, G, D)},
+                            {NSA_GATES, NSA_ROWS(gates, NSA_FP32, 1, T, H, 3)},
+                            {NSA_OUT, NSA_ROWS(out, NSA_FP32, 1, T, H, D)}};
   MUST(nsa_run(plan, bindings, sizeof bindings / sizeof *bindings, workspace, bytes, NULL, &error));
   printf("The first token attends itself alone: out %.6f is its value %.6f\n", out[0], v[0]);
   free(workspace), nsa_plan_destroy(plan), nsa_engine_destroy(engine);

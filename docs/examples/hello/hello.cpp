@@ -22,9 +22,9 @@ int main() try {
   nsa::Spec spec; // the defaults of blocks, window and scale
   spec.op = NSA_OP_NSA;
   spec.dtype = NSA_FP32;
-  spec.queryHeads = heads;
-  spec.kvHeads = kvHeads;
-  spec.qkDim = spec.vDim = dim;
+  spec.query_heads = heads;
+  spec.kv_heads = kvHeads;
+  spec.qk_dim = spec.v_dim = dim;
   // Finds its kernels in the cache or compiles them, and serves every call within these maxima.
   nsa::Plan plan = engine.plan(spec, {/*batch*/ 1, /*seqlenQ*/ tokens, /*seqlenK*/ tokens});
   nsa::HostWorkspace workspace(plan.workspaceSize());

@@ -14,8 +14,7 @@ class Spec(c.Structure):
 class Maxima(c.Structure):
     _fields_ = [("size", c.c_size_t)] + fields(c.c_int64, "batch tokens_q seqlen_q seqlen_k") + [("reserved", c.c_int64 * 4)]
 class Tensor(c.Structure):
-    _fields_ = [("size", c.c_size_t), ("data", c.c_void_p), ("dtype", c.c_int32), ("rank", c.c_int32),
-                ("shape", c.c_int64 * 5), ("strides", c.c_int64 * 5)]
+    _fields_ = [("filled_by_nsa_tensor_rows", c.c_int64 * 13)]
 class Binding(c.Structure):
     _fields_ = [("name", c.c_int32), ("tensor", c.POINTER(Tensor))]
 
@@ -23,11 +22,11 @@ OP_WINDOW, OP_NSA, FP32, Q, K, V, OUT, GATES = 1, 7, 2, 0, 1, 2, 5, 17
 error = Error()
 def must(status):
     if status: sys.exit(f"{error.message.decode()}\n{error.hint.decode()}")
-def bind(name, array):
-    assert array.dtype == np.float32, f"{array.dtype}: the tensors of this program are FP32"
-    strides = [bytes // array.itemsize for bytes in array.strides]
-    tensor = Tensor(c.sizeof(Tensor), array.ctypes.data, FP32, array.ndim, (c.c_int64 * 5)(*array.shape), (c.c_int64 * 5)(*strides))
+def bind(nsa, name, array):
+    assert array.dtype == np.float32 and array.flags.c_contiguous, "the tensors of this program are contiguous and FP32"
+    tensor = Tensor()
     tensor.array = array  # which must live as long as the binding
+    nsa.nsa_tensor_rows(c.byref(tensor), c.c_void_p(array.ctypes.data), FP32, array.ndim, array.ctypes.shape_as(c.c_int64))
     return Binding(name, c.pointer(tensor))
 
 def main(library):
@@ -47,7 +46,7 @@ def main(library):
     must(nsa.nsa_plan_workspace_size(plan, c.byref(size), c.byref(error)))
     workspace = np.empty(size.value + 255, np.uint8)
     aligned = c.c_void_p((workspace.ctypes.data + 255) // 256 * 256)
-    bound = [bind(Q, q), bind(K, k), bind(V, v), bind(GATES, gates), bind(OUT, out)]
+    bound = [bind(nsa, *pair) for pair in ((Q, q), (K, k), (V, v), (GATES, gates), (OUT, out))]
     must(nsa.nsa_run(plan, (Binding * len(bound))(*bound), c.c_size_t(len(bound)), aligned, size, None, c.byref(error)))
     print(f"The first token attends itself alone: out {out[0, 0, 0, 0]:.6f} is its value {v[0, 0, 0, 0]:.6f}")
 

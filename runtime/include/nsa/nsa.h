@@ -374,6 +374,15 @@ NSA_API const char *nsa_status_name(nsa_status status) NSA_NOEXCEPT;
 /* Sets the defaults that the comments of nsa_spec name, and the dtype bf16. All other fields become zero. */
 NSA_API void nsa_spec_init(nsa_spec *spec) NSA_NOEXCEPT;
 
+/* Fills *tensor with a row-major (contiguous) tensor of `rank` dimensions, and returns `tensor`. A rank that is not
+ * from 1 to 5 is refused by the function that reads the tensor. In C, NSA_ROWS(data, dtype, dimensions ...) makes such
+ * a tensor and points to it; the tensor lives as long as the block in which NSA_ROWS stands. */
+NSA_API nsa_tensor *nsa_tensor_rows(nsa_tensor *tensor, void *data, nsa_dtype dtype, int32_t rank,
+                                    const int64_t *shape) NSA_NOEXCEPT;
+#define NSA_ROWS(data, dtype, ...)                                                                                     \
+  nsa_tensor_rows(&(nsa_tensor){0}, data, dtype, (int32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),        \
+                  (int64_t[]){__VA_ARGS__})
+
 /* Opens the device. nsa_engine_create opens neither the compiler library nor NVRTC, and the first nsa_plan_create opens
  * the database of kernels. `options` may be NULL. */
 NSA_API nsa_status nsa_engine_create(const nsa_engine_options *options, nsa_engine **engine,

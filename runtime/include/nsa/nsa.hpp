@@ -3,8 +3,8 @@
 //
 //   nsa::Engine engine;                                             // cuda:0, else the CPU
 //   nsa::Spec spec;
-//   spec.op = NSA_OP_WINDOW; spec.dtype = NSA_BF16; spec.queryHeads = 64; spec.kvHeads = 4;
-//   spec.qkDim = spec.vDim = 128; spec.window = 512;
+//   spec.op = NSA_OP_WINDOW; spec.dtype = NSA_BF16; spec.query_heads = 64; spec.kv_heads = 4;
+//   spec.qk_dim = spec.v_dim = 128; spec.window = 512;
 //   nsa::Plan plan = engine.plan(spec, {/*batch*/ 1, /*seqlenQ*/ 4096, /*seqlenK*/ 4096});
 //   plan.run({{NSA_Q, q}, {NSA_K, k}, {NSA_V, v}, {NSA_OUT, out}}, workspace, workspaceBytes, stream);
 //
@@ -74,83 +74,13 @@ template <typename Call> std::string takeText(Call call) {
 
 } // namespace detail
 
-// What is computed (nsa_spec).
-struct Spec {
-  nsa_op op = NSA_OP_WINDOW;
-  nsa_dtype dtype = NSA_BF16;
-  nsa_layout layout = NSA_LAYOUT_DENSE;
-  std::int32_t queryHeads = 0;
-  std::int32_t kvHeads = 0;
-  std::int32_t qkDim = 0;
-  std::int32_t vDim = 0;
-  std::int32_t window = 512;
-  float scale = 0;
-  std::int32_t cmpBlock = 32;
-  std::int32_t cmpStride = 16;
-  nsa_cmp_kind cmpKind = NSA_CMP_MEAN;
-  std::int32_t mlpHidden = 0;
-  nsa_activation mlpActivation = NSA_RELU;
-  std::int32_t selBlock = 64;
-  std::int32_t selCount = 16;
-  std::int32_t initBlocks = 1;
-  std::int32_t localBlocks = 2;
-  nsa_gate gate = NSA_GATE_VALUE;
-  bool gatePerGroup = false;
-  std::int32_t branches = NSA_BRANCHES_ALL;
-  std::int32_t pageSize = 0;
-
-  static Spec of(const nsa_spec &spec) {
-    Spec result;
-    result.op = spec.op;
-    result.dtype = spec.dtype;
-    result.layout = spec.layout;
-    result.queryHeads = spec.query_heads;
-    result.kvHeads = spec.kv_heads;
-    result.qkDim = spec.qk_dim;
-    result.vDim = spec.v_dim;
-    result.window = spec.window;
-    result.scale = spec.scale;
-    result.cmpBlock = spec.cmp_block;
-    result.cmpStride = spec.cmp_stride;
-    result.cmpKind = spec.cmp_kind;
-    result.mlpHidden = spec.mlp_hidden;
-    result.mlpActivation = spec.mlp_activation;
-    result.selBlock = spec.sel_block;
-    result.selCount = spec.sel_count;
-    result.initBlocks = spec.init_blocks;
-    result.localBlocks = spec.local_blocks;
-    result.gate = spec.gate;
-    result.gatePerGroup = spec.gate_per_group != 0;
-    result.branches = spec.branches;
-    result.pageSize = spec.page_size;
-    return result;
+// What is computed: an nsa_spec that begins with the defaults of nsa_spec_init and the operator `window`.
+struct Spec : nsa_spec {
+  Spec() : nsa_spec() {
+    nsa_spec_init(this);
+    op = NSA_OP_WINDOW;
   }
-  nsa_spec c() const {
-    nsa_spec spec = NSA_INIT(nsa_spec);
-    spec.op = op;
-    spec.dtype = dtype;
-    spec.layout = layout;
-    spec.query_heads = queryHeads;
-    spec.kv_heads = kvHeads;
-    spec.qk_dim = qkDim;
-    spec.v_dim = vDim;
-    spec.window = window;
-    spec.scale = scale;
-    spec.cmp_block = cmpBlock;
-    spec.cmp_stride = cmpStride;
-    spec.cmp_kind = cmpKind;
-    spec.mlp_hidden = mlpHidden;
-    spec.mlp_activation = mlpActivation;
-    spec.sel_block = selBlock;
-    spec.sel_count = selCount;
-    spec.init_blocks = initBlocks;
-    spec.local_blocks = localBlocks;
-    spec.gate = gate;
-    spec.gate_per_group = gatePerGroup ? 1 : 0;
-    spec.branches = branches;
-    spec.page_size = pageSize;
-    return spec;
-  }
+  explicit Spec(const nsa_spec &spec) : nsa_spec(spec) {}
 };
 
 // Bounds that a plan is made for (nsa_maxima).
@@ -191,6 +121,7 @@ public:
   Extents(const Container &values) : Extents(values.data(), values.size()) {}
 
   std::size_t size() const { return count; }
+  const std::int64_t *data() const { return extents; }
   std::int64_t operator[](std::size_t axis) const { return extents[axis]; }
 
 private:
@@ -208,15 +139,10 @@ public:
       throw std::invalid_argument("nsa::Tensor: shape has " + std::to_string(shape.size()) +
                                   " dimensions and strides has " + std::to_string(strides.size()) +
                                   ": a tensor has 1 to 5, and as many strides or none");
-    tensor.data = const_cast<void *>(data); // inputs are only read; the C struct has one pointer for both
-    tensor.dtype = dtype;
-    tensor.rank = static_cast<std::int32_t>(shape.size());
-    std::int64_t rowMajor = 1;
-    for (std::size_t axis = shape.size(); axis-- > 0;) {
-      tensor.shape[axis] = shape[axis];
-      tensor.strides[axis] = strides.size() != 0 ? strides[axis] : rowMajor;
-      rowMajor *= tensor.shape[axis];
-    }
+    // Inputs are only read; the C struct has one pointer for both.
+    nsa_tensor_rows(&tensor, const_cast<void *>(data), dtype, static_cast<std::int32_t>(shape.size()), shape.data());
+    for (std::size_t axis = 0; axis < strides.size(); ++axis)
+      tensor.strides[axis] = strides[axis];
   }
   Tensor(const float *data, Extents shape, Extents strides = {}) : Tensor(data, NSA_FP32, shape, strides) {}
   Tensor(const std::int32_t *data, Extents shape, Extents strides = {}) : Tensor(data, NSA_INT32, shape, strides) {}
@@ -384,22 +310,20 @@ public:
   nsa_engine *handle() const { return engine; } // null in an `Engine` that was moved away
 
   Plan plan(const Spec &spec, const Maxima &maxima, void *stream = nullptr) const {
-    nsa_spec cSpec = spec.c();
     nsa_maxima cMaxima = maxima.c();
     nsa_plan *made = nullptr;
-    detail::check([&](nsa_error *error) { return nsa_plan_create(engine, &cSpec, &cMaxima, stream, &made, error); });
+    detail::check([&](nsa_error *error) { return nsa_plan_create(engine, &spec, &cMaxima, stream, &made, error); });
     return Plan(made);
   }
 
   // A plan whose runs compare their kernels with the kernels that define the operators (nsa_plan_options.compare).
   Plan planThatCompares(const Spec &spec, const Maxima &maxima, void *stream = nullptr) const {
-    nsa_spec cSpec = spec.c();
     nsa_maxima cMaxima = maxima.c();
     nsa_plan_options options = NSA_INIT(nsa_plan_options);
     options.compare = 1;
     nsa_plan *made = nullptr;
     detail::check([&](nsa_error *error) {
-      return nsa_plan_create_with(engine, &cSpec, &cMaxima, &options, stream, &made, error);
+      return nsa_plan_create_with(engine, &spec, &cMaxima, &options, stream, &made, error);
     });
     return Plan(made);
   }
@@ -428,10 +352,9 @@ public:
 
 private:
   template <typename Function> std::string ask(Function function, const Spec &spec, const Maxima &maxima) const {
-    nsa_spec cSpec = spec.c();
     nsa_maxima cMaxima = maxima.c();
     return detail::takeText(
-        [&](char **text, nsa_error *error) { return function(engine, &cSpec, &cMaxima, text, error); });
+        [&](char **text, nsa_error *error) { return function(engine, &spec, &cMaxima, text, error); });
   }
 
 protected:
@@ -460,7 +383,7 @@ public:
         // If the host's function destroys its Engine, which is forbidden, `kept` keeps the function alive until it
         // returns.
         const std::shared_ptr<Told> kept = static_cast<Told *>(user)->shared_from_this();
-        kept->tuned(EngineView(caller), Spec::of(*spec), Maxima::of(*maxima));
+        kept->tuned(EngineView(caller), Spec(*spec), Maxima::of(*maxima));
       };
     }
     engine = open(options);

@@ -26,21 +26,6 @@ static void fill(float *values, size_t count) {
     values[i] = 2.0f * (float)rand() / (float)RAND_MAX - 1.0f;
 }
 
-static nsa_tensor tensor(void *data, int rank, int64_t batch, int64_t time, int64_t heads, int64_t dim) {
-  nsa_tensor result = NSA_INIT(nsa_tensor);
-  const int64_t shape[4] = {batch, time, heads, dim};
-  int64_t stride = 1;
-  result.data = data;
-  result.dtype = NSA_FP32;
-  result.rank = rank;
-  for (int axis = rank; axis-- > 0;) {
-    result.shape[axis] = shape[axis];
-    result.strides[axis] = stride;
-    stride *= shape[axis];
-  }
-  return result;
-}
-
 /* Relative RMS of the output against the definition in double; NaN when anything is NaN. */
 static double measure_error(double *lse_error) {
   double errors = 0, squares = 0;
@@ -132,13 +117,11 @@ int main(int argc, char **argv) {
     fail("workspace", &error);
   /* aligned_alloc wants a multiple of the alignment. */
   void *workspace = aligned_alloc(256, (workspace_bytes + 256) / 256 * 256);
-  nsa_tensor q_tensor = tensor(q, 4, BATCH, SEQLEN_Q, HEADS, QK_DIM);
-  nsa_tensor k_tensor = tensor(k, 4, BATCH, SEQLEN_K, KV_HEADS, QK_DIM);
-  nsa_tensor v_tensor = tensor(v, 4, BATCH, SEQLEN_K, KV_HEADS, V_DIM);
-  nsa_tensor out_tensor = tensor(out, 4, BATCH, SEQLEN_Q, HEADS, V_DIM);
-  nsa_tensor lse_tensor = tensor(lse, 3, BATCH, SEQLEN_Q, HEADS, 0);
-  const nsa_binding bindings[] = {
-      {NSA_Q, &q_tensor}, {NSA_K, &k_tensor}, {NSA_V, &v_tensor}, {NSA_OUT, &out_tensor}, {NSA_LSE, &lse_tensor}};
+  const nsa_binding bindings[] = {{NSA_Q, NSA_ROWS(q, NSA_FP32, BATCH, SEQLEN_Q, HEADS, QK_DIM)},
+                                  {NSA_K, NSA_ROWS(k, NSA_FP32, BATCH, SEQLEN_K, KV_HEADS, QK_DIM)},
+                                  {NSA_V, NSA_ROWS(v, NSA_FP32, BATCH, SEQLEN_K, KV_HEADS, V_DIM)},
+                                  {NSA_OUT, NSA_ROWS(out, NSA_FP32, BATCH, SEQLEN_Q, HEADS, V_DIM)},
+                                  {NSA_LSE, NSA_ROWS(lse, NSA_FP32, BATCH, SEQLEN_Q, HEADS)}};
   if (nsa_run(plan, bindings, sizeof bindings / sizeof bindings[0], workspace, workspace_bytes, NULL, &error) != NSA_OK)
     fail("run", &error);
 

@@ -69,10 +69,10 @@ bool runWindow(const char *cache, bool warm) {
 
   nsa::Spec spec;
   spec.layout = NSA_LAYOUT_PACKED;
-  spec.queryHeads = kHeads;
-  spec.kvHeads = kKvHeads;
-  spec.qkDim = kQkDim;
-  spec.vDim = kVDim;
+  spec.query_heads = kHeads;
+  spec.kv_heads = kKvHeads;
+  spec.qk_dim = kQkDim;
+  spec.v_dim = kVDim;
   spec.window = kWindow;
   nsa::Plan plan = engine.plan(spec, {4, 63, 107, tokensQ});
   nsa::HostWorkspace workspace(plan.workspaceSize());
@@ -141,9 +141,9 @@ bool errorsAreThrown(const char *cache) {
   options.cache_path = cache;
   nsa::Engine engine(options);
   nsa::Spec spec;
-  spec.queryHeads = 7;
-  spec.kvHeads = 2;
-  spec.qkDim = spec.vDim = 16;
+  spec.query_heads = 7;
+  spec.kv_heads = 2;
+  spec.qk_dim = spec.v_dim = 16;
   try {
     engine.plan(spec, {1, 16, 16});
   } catch (const nsa::Error &error) {

@@ -25,18 +25,9 @@ struct AnyCall {
   AnyCall(const AnyCall &) = delete;
 
   void set(nsa_name name, void *data, nsa_dtype dtype, const std::vector<int64_t> &shape) {
-    nsa_tensor &tensor = tensors[name] = NSA_INIT(nsa_tensor);
-    tensor.data = data;
-    tensor.dtype = dtype;
-    tensor.rank = static_cast<int32_t>(shape.size());
-    int64_t stride = 1;
-    for (size_t axis = shape.size(); axis-- > 0;) {
-      tensor.shape[axis] = shape[axis];
-      tensor.strides[axis] = stride;
-      stride *= shape[axis];
-    }
     drop(name);
-    bindings.push_back({name, &tensor});
+    bindings.push_back(
+        {name, nsa_tensor_rows(&tensors[name], data, dtype, static_cast<int32_t>(shape.size()), shape.data())});
   }
   void drop(nsa_name name) {
     std::erase_if(bindings, [&](const nsa_binding &binding) { return binding.name == name; });

@@ -137,6 +137,37 @@ TEST_F(CApi, RulesOfDenseTensors) {
   }
 }
 
+TEST_F(CApi, RowsAreContiguous) {
+  float data = 0;
+  const int64_t shape[] = {2, 3, 4, 5, 6, 7};
+  nsa_tensor tensor;
+  EXPECT_EQ(nsa_tensor_rows(&tensor, &data, NSA_FP16, 5, shape), &tensor);
+  EXPECT_EQ(tensor.size, sizeof tensor);
+  EXPECT_EQ(tensor.data, &data);
+  EXPECT_EQ(tensor.dtype, NSA_FP16);
+  EXPECT_EQ(tensor.rank, 5);
+  EXPECT_TRUE(std::equal(shape, shape + 5, tensor.shape));
+  EXPECT_EQ((std::vector<int64_t>(tensor.strides, tensor.strides + 5)), (std::vector<int64_t>{360, 120, 30, 6, 1}));
+  nsa_tensor_rows(&tensor, &data, NSA_FP32, 2, shape);
+  EXPECT_EQ(tensor.strides[0], 3);
+  EXPECT_EQ(tensor.shape[2], 0) << "what a rank leaves out is zero";
+  EXPECT_EQ(nsa_tensor_rows(nullptr, &data, NSA_FP32, 1, shape), nullptr);
+
+  Call call(NSA_LAYOUT_DENSE);
+  store(call, {.scratchBytes = 64}, countingCode());
+  Engine engine(cache);
+  Plan plan(engine, call);
+  for (const int32_t rank : {-1, 0, 6, INT32_MAX}) {
+    nsa_tensor_rows(&call.tensors[NSA_Q], call.memory[0], NSA_BF16, rank, shape);
+    EXPECT_EQ(plan.run(call), NSA_INVALID_ARGUMENT);
+    EXPECT_STREQ(plan.error.field, "q.rank");
+    EXPECT_EQ(plan.error.value, std::to_string(rank));
+  }
+  nsa_tensor_rows(&call.tensors[NSA_Q], call.memory[0], NSA_BF16, 4, nullptr);
+  EXPECT_EQ(plan.run(call), NSA_INVALID_ARGUMENT);
+  EXPECT_STREQ(plan.error.field, "q.rank");
+}
+
 TEST_F(CApi, ASpecWithoutDefaultsIsTold) {
   Engine engine(cache);
   Call call(NSA_LAYOUT_DENSE);

@@ -30,9 +30,9 @@ protected:
     options.miss_policy = NSA_MISS_BACKGROUND;
     spec.op = NSA_OP_WINDOW;
     spec.dtype = NSA_FP32;
-    spec.queryHeads = 4;
-    spec.kvHeads = 2;
-    spec.qkDim = spec.vDim = 32;
+    spec.query_heads = 4;
+    spec.kv_heads = 2;
+    spec.qk_dim = spec.v_dim = 32;
     spec.window = 24;
   }
   static bool isTuned(const nsa::Plan &plan) { return plan.describe().find("\"tuned\": true") != std::string::npos; }
@@ -210,7 +210,7 @@ TEST_F(TunedWrapper, TheStructsAreThoseOfTheRequest) {
   EXPECT_EQ(told.engine, engine);
   EXPECT_EQ(std::memcmp(&told.spec, &asked, sizeof asked), 0);
   EXPECT_EQ(std::memcmp(&told.maxima, &most, sizeof most), 0);
-  const nsa_spec again = nsa::Spec::of(told.spec).c();
+  const nsa_spec again = nsa::Spec(told.spec);
   EXPECT_EQ(std::memcmp(&again, &asked, sizeof asked), 0);
   nsa_plan_destroy(plan);
   nsa_engine_destroy(engine);
