@@ -21,6 +21,7 @@ static_assert(NSA_BRANCHES_ALL == kAllBranches && NSA_BRANCH_WIN == kBranchWin);
 static_assert(NSA_INT32 == static_cast<int>(DType::kI32));
 static_assert(NSA_LAYOUT_PACKED == static_cast<int>(Layout::kPacked));
 static_assert(NSA_MISS_BACKGROUND == static_cast<int>(MissPolicy::kBackground));
+static_assert(NSA_OFF == kOff);
 static_assert(NSA_LOG_OFF == static_cast<int>(LogLevel::kOff));
 #define NSA_TENSOR(name, apiName, text, number, ...) static_assert(apiName == (number));
 #include "runtime/model/tensors.def"
@@ -48,6 +49,13 @@ Status convertField(const char *, const ApiEnum &value, Enum &result) {
 Status convertField(const char *name, int32_t value, bool &result) {
   result = value != 0;
   return checkEnum(name, value, 1, "must be 0 or 1");
+}
+
+Status convertSwitch(const char *name, int32_t value, Switch &result) {
+  result = value == NSA_OFF ? Switch::off() : Switch(value == NSA_ON);
+  if (value == NSA_ON || value == 0 || value == NSA_OFF)
+    return Status::ok();
+  return Status::invalid(name, std::to_string(value), "must be 1 (on), 0 (unset) or -1 (off)");
 }
 
 Status convertTensor(TensorName name, const nsa_tensor *given, Tensor &result) {
@@ -97,15 +105,12 @@ Status convert(const nsa_engine_options *options, std::shared_ptr<nsa_engine *> 
   result.cpuFeatures = textOf(options->cpu_features);
   result.cachePacks = textOf(options->cache_packs);
   result.cacheKeys = textOf(options->cache_keys);
-  NSA_RETURN_IF_ERROR(checkEnum("require_signature", options->require_signature, 1, "must be 0 or 1"));
-  result.requireSignature = options->require_signature != 0;
+  NSA_RETURN_IF_ERROR(convertSwitch("require_signature", options->require_signature, result.requireSignature));
   result.cacheMaxBytes = options->cache_max_bytes;
   result.forceBranch = textOf(options->force_branch);
-  result.uniformGate = options->uniform_gate;
-  NSA_RETURN_IF_ERROR(checkEnum("tune_exhaustive", options->tune_exhaustive, 1, "must be 0 or 1"));
-  result.tuneExhaustive = options->tune_exhaustive != 0;
-  NSA_RETURN_IF_ERROR(checkEnum("ignore_thresholds", options->ignore_thresholds, 1, "must be 0 or 1"));
-  result.ignoreThresholds = options->ignore_thresholds != 0;
+  NSA_RETURN_IF_ERROR(convertSwitch("uniform_gate", options->uniform_gate, result.uniformGate));
+  NSA_RETURN_IF_ERROR(convertSwitch("tune_exhaustive", options->tune_exhaustive, result.tuneExhaustive));
+  NSA_RETURN_IF_ERROR(convertSwitch("ignore_thresholds", options->ignore_thresholds, result.ignoreThresholds));
   result.decodeSplits = options->decode_splits;
   NSA_RETURN_IF_ERROR(checkEnum("flags", options->flags, 0, "must be 0"));
   result.pinPath = textOf(options->pin_path);

@@ -19,7 +19,7 @@ namespace nsa {
 namespace {
 
 constexpr double kTuneBudgetSeconds = 30;
-constexpr double kExhaustiveBudgetSeconds = 86400; // none, as far as anybody waits
+constexpr double kNoBudgetSeconds = 86400; // more than a program waits
 constexpr std::string_view kPolicyNames[] = {"default", "fail", "tune", "background"};
 constexpr int kMostThreads = 4096;
 constexpr int kLogLimit = 20;
@@ -48,42 +48,49 @@ public:
     if (option.empty())
       option = lookup(variable);
   }
+  void textOrNone(std::string &option, const char *variable) const {
+    text(option, variable);
+    if (option == kNone)
+      option.clear();
+  }
 
-  Status threads(int &option, const char *field, const char *variable) const {
-    if (option < 0 || option > kMostThreads)
-      return Status::invalid(field, std::to_string(option), "must be 0 (all cores) to 4096");
-    std::string_view value = lookup(variable);
+  // Reads a number from the variable if the option is unset. `rule` says what the variable, and the option besides
+  // kOff, may be. An option that is kOff becomes zero.
+  template <typename Number>
+  Status number(Number &option, const char *field, const char *variable, int64_t most, const std::string &rule) const {
+    if (option == kOff) {
+      option = 0;
+      return Status::ok();
+    }
+    if (option < 0 || option > most)
+      return Status::invalid(field, std::to_string(option), rule + ", or -1 to ignore " + variable);
+    const std::string_view value = lookup(variable);
     if (option != 0 || value.empty())
       return Status::ok();
     auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), option);
-    if (error != std::errc() || end != value.data() + value.size() || option < 0 || option > kMostThreads)
-      return Status::invalid(variable, std::string(value), "must be an integer from 0 (all cores) to 4096");
+    if (error != std::errc() || end != value.data() + value.size() || option < 0 || option > most)
+      return Status::invalid(variable, std::string(value), rule);
     return Status::ok();
   }
 
-  Status bytes(int64_t &option, const char *field, const char *variable) const {
-    if (option < 0)
-      return Status::invalid(field, std::to_string(option), "must be a number of bytes, or 0 for no limit");
-    std::string_view value = lookup(variable);
-    if (option != 0 || value.empty())
+  Status flag(Switch &option, const char *variable) const {
+    if (!option.isUnset())
       return Status::ok();
-    auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), option);
-    if (error != std::errc() || end != value.data() + value.size() || option < 0)
-      return Status::invalid(variable, std::string(value), "must be a number of bytes, or 0 for no limit");
-    return Status::ok();
-  }
-
-  Status flag(bool &option, const char *variable) const {
-    std::string_view value = lookup(variable);
+    const std::string_view value = lookup(variable);
     if (value != "" && value != "0" && value != "1")
       return Status::invalid(variable, std::string(value), "must be 0 or 1");
-    option = option || value == "1";
+    option = value == "1";
     return Status::ok();
   }
 
   Status seconds(double &option, const char *field, const char *variable) const {
+    if (option == kOff) {
+      option = kNoBudgetSeconds;
+      return Status::ok();
+    }
     if (!std::isfinite(option) || option < 0)
-      return Status::invalid(field, std::to_string(option), "must be finite and positive, or 0 for the default");
+      return Status::invalid(field, std::to_string(option),
+                             "must be finite and positive, 0 for the default, or -1 for no limit");
     std::string value(lookup(variable));
     if (option != 0 || value.empty())
       return Status::ok();
@@ -94,46 +101,15 @@ public:
     return Status::ok();
   }
 
-  Status gates(std::string &branch, int &uniform) const {
+  Status gates(std::string &branch, Switch &uniform) const {
     const char *field = branch.empty() ? "NSA_FORCE_BRANCH" : "force_branch";
-    text(branch, "NSA_FORCE_BRANCH");
+    textOrNone(branch, "NSA_FORCE_BRANCH");
     if (!branch.empty() && branch != "cmp" && branch != "sel" && branch != "win")
-      return Status::invalid(field, "'" + branch + "'", "must be cmp, sel or win");
-    if (uniform != 0 && uniform != 1)
-      return Status::invalid("uniform_gate", std::to_string(uniform), "must be 0 or 1");
-    if (const std::string_view value = lookup("NSA_UNIFORM_GATE"); uniform == 0 && !value.empty()) {
-      if (value != "0" && value != "1")
-        return Status::invalid("NSA_UNIFORM_GATE", std::string(value), "must be 0 or 1");
-      uniform = value == "1";
-    }
-    if (uniform == 1 && !branch.empty())
+      return Status::invalid(field, "'" + branch + "'", "must be cmp, sel, win or none");
+    NSA_RETURN_IF_ERROR(flag(uniform, "NSA_UNIFORM_GATE"));
+    if (uniform && !branch.empty())
       return Status::invalid("uniform_gate", "1", "excludes force_branch = " + branch,
                              "set one of the two (NSA_UNIFORM_GATE, NSA_FORCE_BRANCH)");
-    return Status::ok();
-  }
-
-  Status splits(int &option) const {
-    constexpr const char *kRule = "must be 1 to 16, or 0 for what was measured, else the rule";
-    if (option < 0 || option > KeySplits::kMost)
-      return Status::invalid("decode_splits", std::to_string(option), kRule);
-    const std::string_view value = lookup("NSA_DECODE_SPLITS");
-    if (option != 0 || value.empty())
-      return Status::ok();
-    auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), option);
-    if (error != std::errc() || end != value.data() + value.size() || option < 0 || option > KeySplits::kMost)
-      return Status::invalid("NSA_DECODE_SPLITS", std::string(value), kRule);
-    return Status::ok();
-  }
-
-  Status logLimit(int &option) const {
-    if (option < -1)
-      return Status::invalid("log_limit", std::to_string(option), "must be -1 (no limit), 0 (the default) or more");
-    const std::string_view value = lookup("NSA_LOG_LIMIT");
-    if (option != 0 || value.empty())
-      return Status::ok();
-    auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), option);
-    if (error != std::errc() || end != value.data() + value.size() || option < -1 || option == 0)
-      return Status::invalid("NSA_LOG_LIMIT", std::string(value), "must be -1 (no limit) or at least 1");
     return Status::ok();
   }
 
@@ -213,9 +189,10 @@ Status EngineOptions::resolvePaths(const Environment &environment) {
   for (const PathOption &option : kPathOptions) {
     std::string &path = this->*option.member;
     const char *source = path.empty() ? option.variable : option.field;
-    resolver.text(path, option.variable);
-    if (option.kind == PathOption::Kind::kOpened && path == kNone)
-      path.clear();
+    if (option.kind == PathOption::Kind::kPacks || option.kind == PathOption::Kind::kDatabase)
+      resolver.text(path, option.variable);
+    else
+      resolver.textOrNone(path, option.variable);
     if (option.kind == PathOption::Kind::kDatabase && source == option.variable && !path.empty())
       path += "/kernels.db";
     pathSources.push_back(path.empty() ? nullptr : source);
@@ -240,10 +217,11 @@ Status EngineOptions::resolve(const Environment &environment) {
   resolver.text(device, "NSA_DEVICE");
   NSA_RETURN_IF_ERROR(resolvePaths(environment));
   NSA_RETURN_IF_ERROR(resolver.flag(requireSignature, "NSA_REQUIRE_SIGNATURE"));
-  NSA_RETURN_IF_ERROR(resolver.bytes(cacheMaxBytes, "cache_max_bytes", "NSA_CACHE_MAX_BYTES"));
+  NSA_RETURN_IF_ERROR(resolver.number(cacheMaxBytes, "cache_max_bytes", "NSA_CACHE_MAX_BYTES", INT64_MAX,
+                                      "must be a number of bytes, or 0 for no limit"));
   resolver.text(profilerPath, "NVTX_INJECTION64_PATH");
-  resolver.text(forceVariant, "NSA_FORCE_VARIANT");
-  resolver.text(cpuFeatures, "NSA_CPU_FEATURES");
+  resolver.textOrNone(forceVariant, "NSA_FORCE_VARIANT");
+  resolver.textOrNone(cpuFeatures, "NSA_CPU_FEATURES");
 
   if (!missPolicy) {
     missPolicy = MissPolicy::kDefault;
@@ -270,11 +248,14 @@ Status EngineOptions::resolve(const Environment &environment) {
   NSA_RETURN_IF_ERROR(resolver.seconds(tuneBudgetSeconds, "tune_budget_seconds", "NSA_TUNE_BUDGET"));
   NSA_RETURN_IF_ERROR(resolver.flag(tuneExhaustive, "NSA_TUNE_EXHAUSTIVE"));
   NSA_RETURN_IF_ERROR(resolver.flag(ignoreThresholds, "NSA_IGNORE_THRESHOLDS"));
-  NSA_RETURN_IF_ERROR(resolver.splits(decodeSplits));
+  NSA_RETURN_IF_ERROR(resolver.number(decodeSplits, "decode_splits", "NSA_DECODE_SPLITS", KeySplits::kMost,
+                                      "must be 1 to 16, or 0 for what was measured, else the rule"));
   if (tuneBudgetSeconds == 0)
-    tuneBudgetSeconds = tuneExhaustive ? kExhaustiveBudgetSeconds : kTuneBudgetSeconds;
-  NSA_RETURN_IF_ERROR(resolver.threads(cpuThreads, "cpu_threads", "NSA_CPU_THREADS"));
-  NSA_RETURN_IF_ERROR(resolver.threads(compileThreads, "compile_threads", "NSA_COMPILE_THREADS"));
+    tuneBudgetSeconds = tuneExhaustive ? kNoBudgetSeconds : kTuneBudgetSeconds;
+  NSA_RETURN_IF_ERROR(resolver.number(cpuThreads, "cpu_threads", "NSA_CPU_THREADS", kMostThreads,
+                                      "must be an integer from 0 (all cores) to 4096"));
+  NSA_RETURN_IF_ERROR(resolver.number(compileThreads, "compile_threads", "NSA_COMPILE_THREADS", kMostThreads,
+                                      "must be an integer from 0 (all cores) to 4096"));
   if (compileThreads == 0)
     compileThreads = std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
 

@@ -22,19 +22,38 @@ enum class MissPolicy : int { kDefault = 0, kFail = 1, kTune = 2, kBackground = 
 std::string_view missPolicyName(MissPolicy policy); // "default", "fail", "tune", "background"
 Result<MissPolicy> parseMissPolicy(std::string_view field, std::string_view name);
 
+// A flag that is on, off or unset. The bool `false` leaves a flag unset, so that an environment variable may set it.
+class Switch {
+public:
+  constexpr Switch(bool isOn = false) : state(isOn ? 1 : 0) {}
+  static constexpr Switch off() {
+    Switch result;
+    result.state = -1;
+    return result;
+  }
+  constexpr operator bool() const { return state > 0; }
+  constexpr bool isUnset() const { return state == 0; }
+
+private:
+  int state;
+};
+
+// The number of an option without a limit, even if the option's environment variable sets one.
+inline constexpr int kOff = -1;
+
 // A field of EngineOptions that is empty, zero or unset gets the value of its environment variable, or else its
-// built-in default.
+// built-in default. A number that is kOff, a text that is kNone and a Switch that is off count as they are.
 struct EngineOptions {
   std::string device; // "cpu", "cuda:N"; stays empty when neither caller nor environment chose
   std::string cachePath;
   std::string cachePacks; // files separated by ':'; "none": no pack, not even an installed one
   std::string cacheKeys;  // files separated by ':'
-  bool requireSignature = false;
+  Switch requireSignature;
   int64_t cacheMaxBytes = 0; // 0: no limit
   std::optional<MissPolicy> missPolicy;
   double tuneBudgetSeconds = 0;
-  bool tuneExhaustive = false;            // every candidate is compiled and measured to the end
-  bool ignoreThresholds = false;          // measured thresholds decide nothing
+  Switch tuneExhaustive;                  // every candidate is compiled and measured to the end
+  Switch ignoreThresholds;                // measured thresholds decide nothing
   int decodeSplits = 0;                   // for Spec::keySplits; 0: as measured, else as the rule says
   std::optional<FallbackSteps> fallbacks; // what may serve a problem that has no kernel of its own
   std::string pinPath;                    // the only file from which choices come; "none": no pin
@@ -46,7 +65,7 @@ struct EngineOptions {
   std::string dumpDir;
   std::string profilerPath; // from the environment alone, because the profiler sets it
   std::string forceBranch;  // "cmp", "sel", "win": the gate of this branch is 1, those of the others are 0
-  int uniformGate = 0;      // 1: all gates are equal
+  Switch uniformGate;       // all gates are equal
   int cpuThreads = 0;
   int compileThreads = 0;
   std::string cpuFeatures;
@@ -72,8 +91,8 @@ private:
   std::vector<const char *> pathSources; // in the order of pathOptions(); null: neither option nor variable
 };
 
-// The value "none" of the option cache_packs, pin_path or record_path means that the engine uses no such file, even if
-// the option's environment variable names a file.
+// A text of this value counts as no text, even if the option's environment variable has one. For cache_packs, kNone
+// stands for no pack at all. The options `device`, `cache_path` and `fallbacks` have no such value.
 inline constexpr std::string_view kNone = "none";
 
 // An option that names paths, and what the engine does with these paths (option_paths.h).

@@ -202,9 +202,13 @@ typedef struct nsa_engine nsa_engine;
  * call back when tuning found nothing faster: the kernels stay the same, and the new plan says that they are tuned. */
 typedef void (*nsa_tuned_callback)(void *user, nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima);
 
-/* A field of nsa_engine_options that is zero (NULL, 0) takes its default. The default is the value of the environment
- * variable that the field's comment names, which is read once when the engine opens, or else the built-in value. A
- * program with more rights than its caller (setuid) reads no environment variable.
+/* A field of nsa_engine_options that is zero (NULL, 0) is unset and takes its default. The default is the value of the
+ * environment variable that the field's comment names, which is read once when the engine opens, or else the built-in
+ * value. A program with more rights than its caller (setuid) reads no environment variable.
+ *
+ * A host can switch off what a variable sets. A flag is NSA_ON, NSA_OFF or 0 (unset). A number that is NSA_OFF means no
+ * limit (decode_splits: as measured, else by rule). The text "none" counts as no text, except in device, cache_path and
+ * fallbacks; a library is then looked for in its usual place, and with cache_packs "none" no pack is used.
  *
  * When an engine opens, it checks the paths that its options and environment variables name. The error of a bad path
  * names the field or the variable, the path and the rule:
@@ -215,6 +219,7 @@ typedef void (*nsa_tuned_callback)(void *user, nsa_engine *engine, const nsa_spe
  *    when the first kernel is stored. The default place of the database is not checked: where no database can be made,
  *    kernels are kept in memory.
  *  - dump_dir: a folder that exists and can be written, or that can be made. */
+enum { NSA_ON = 1, NSA_OFF = -1 };
 typedef struct nsa_engine_options {
   size_t size;
   const char *device;          /* "cpu" or "cuda:N". NSA_DEVICE, else cuda:0 when usable, else cpu */
@@ -236,15 +241,16 @@ typedef struct nsa_engine_options {
   nsa_log_callback log;        /* NULL: warnings and errors go to stderr */
   void *log_user;
   nsa_log_level log_level;  /* with a callback: the least level passed on. NSA_LOG for stderr */
-  const char *cpu_features; /* "", "x86-64-v3" or "x86-64-v4": limits the CPU device's code. NSA_CPU_FEATURES */
-  /* Paths of packs (read-only files of kernels), separated by ':'; "none": no pack at all. NSA_CACHE_PACKS */
+  const char *cpu_features; /* "x86-64-v3" or "x86-64-v4": limits the CPU device's code. NSA_CPU_FEATURES */
+  /* Paths of packs (read-only files of kernels), separated by ':'. NSA_CACHE_PACKS */
   /* A kernel is looked up in the database first, and then in the packs, in the order of cache_packs. */
   /* After the packs of cache_packs, the engine searches every *.nsapack file in the folder ../share/nsa/packs, which is
    * relative to the folder of libnsa.so. */
   const char *cache_packs;
-  const char *cache_keys;    /* files of public keys, separated by ':', whose signatures of packs count. A pack without
-                                such a signature gives a warning. NSA_CACHE_KEYS */
-  int32_t require_signature; /* 1: a pack without a signature by one of cache_keys is not used. NSA_REQUIRE_SIGNATURE */
+  const char *cache_keys; /* files of public keys, separated by ':', whose signatures of packs count. A pack without
+                             such a signature gives a warning. NSA_CACHE_KEYS */
+  int32_t
+      require_signature; /* flag: a pack without a signature by one of cache_keys is not used. NSA_REQUIRE_SIGNATURE */
   int64_t cache_max_bytes; /* limit of the database: storing a kernel removes the least recently used kernels that could
                               be tuned and were not. NSA_CACHE_MAX_BYTES, else no limit */
   const char *fallbacks;   /* what may serve a problem that has no kernel of its own: "all", "exact" for nothing, or a
@@ -252,20 +258,19 @@ typedef struct nsa_engine_options {
                               step that is left out would be needed, the plan is an error. NSA_FALLBACKS, else all */
   const char *pin_path;    /* a pack or database, never written, which is the only source of choices. Engines with the
                               same file choose the same kernels. Nothing is tuned, and miss_policy must be fail or
-                              default. NSA_PIN; "none": no file, even where NSA_PIN names one */
+                              default. NSA_PIN */
   const char *record_path; /* a file to which the engine appends every plan that it makes or has no kernel for. `nsa
-                              tune` tunes such a file (docs/tuning.md). The file's folder must exist. NSA_RECORD;
-                              "none": no file, even where NSA_RECORD names one */
-  int32_t log_limit;       /* warnings of one tag in a minute, -1 for no limit. NSA_LOG_LIMIT, else 20 */
-  int32_t uniform_gate;    /* debugging: 1 gives each branch the same weight, whatever the gates. NSA_UNIFORM_GATE */
+                              tune` tunes such a file (docs/tuning.md). The file's folder must exist. NSA_RECORD */
+  int32_t log_limit;       /* warnings of one tag in a minute. NSA_LOG_LIMIT, else 20 */
+  int32_t uniform_gate;    /* debugging flag: gives each branch the same weight, whatever the gates. NSA_UNIFORM_GATE */
   const char *force_branch;  /* debugging: "cmp", "sel" or "win": the gate of this branch is 1, the others' are 0.
                                 NSA_FORCE_BRANCH */
-  int32_t tune_exhaustive;   /* 1: tuning compiles and measures every candidate. NSA_TUNE_EXHAUSTIVE */
-  int32_t ignore_thresholds; /* 1: measured thresholds decide nothing (docs/tuning.md). NSA_IGNORE_THRESHOLDS */
-  int32_t decode_splits; /* 1 to 16: at most how many programs share the keys of a query of decode in each branch; 0: as
-                            measured, else by rule (docs/operators.md). NSA_DECODE_SPLITS */
-  int32_t flags;         /* 0 */
-  nsa_tuned_callback tuned; /* NULL: no callback */
+  int32_t tune_exhaustive;   /* flag: tuning compiles and measures every candidate. NSA_TUNE_EXHAUSTIVE */
+  int32_t ignore_thresholds; /* flag: measured thresholds decide nothing (docs/tuning.md). NSA_IGNORE_THRESHOLDS */
+  int32_t decode_splits;     /* 1 to 16: at most how many programs share the keys of a query of decode in each branch.
+                                NSA_DECODE_SPLITS, else as measured, else by rule (docs/operators.md) */
+  int32_t flags;             /* 0 */
+  nsa_tuned_callback tuned;  /* NULL: no callback */
   void *tuned_user;
   int64_t reserved[2];
 } nsa_engine_options;

@@ -85,8 +85,8 @@ TEST_F(OptionPaths, OfAListTheFileAtFaultIsNamed) {
   EXPECT_TRUE(check(options).isOk());
   options.cacheKeys = file + ":" + file;
   EXPECT_TRUE(check(options).isOk());
-  options.cacheKeys = "none";
-  expectError(check(options), "cache_keys", std::filesystem::absolute("none").string(), "No such file");
+  options.cacheKeys = "absent";
+  expectError(check(options), "cache_keys", std::filesystem::absolute("absent").string(), "No such file");
   variables = {{"NSA_CACHE_KEYS", file + "::" + file}};
   options.cacheKeys.clear();
   const Status malformed = check(options);

@@ -135,6 +135,71 @@ TEST(Options, TheApiWinsOverTheEnvironment) {
   EXPECT_EQ(options.cpuThreads, 2);
 }
 
+// What a variable switches on, a host may switch off.
+TEST(Options, TheApiSwitchesOffWhatTheEnvironmentSets) {
+  const Variables variables = {{"HOME", "/home/u"},
+                               {"NSA_TUNE_BUDGET", "1"},
+                               {"NSA_COMPILER", "/l.so"},
+                               {"NSA_NVRTC", "/n.so"},
+                               {"NSA_TEMPLATE_DIR", "/t"},
+                               {"NSA_FORCE_VARIANT", "v"},
+                               {"NSA_DUMP_DIR", "/d"},
+                               {"NSA_CPU_THREADS", "3"},
+                               {"NSA_COMPILE_THREADS", "-not looked at"},
+                               {"NSA_LOG_LIMIT", "7"},
+                               {"NSA_CPU_FEATURES", "x86-64-v3"},
+                               {"NSA_CACHE_PACKS", "/a.nsapack"},
+                               {"NSA_CACHE_KEYS", "/k.public"},
+                               {"NSA_REQUIRE_SIGNATURE", "1"},
+                               {"NSA_CACHE_MAX_BYTES", "1000000"},
+                               {"NSA_PIN", "/p.nsapack"},
+                               {"NSA_RECORD", "/r"},
+                               {"NSA_UNIFORM_GATE", "1"},
+                               {"NSA_FORCE_BRANCH", "cmp"},
+                               {"NSA_TUNE_EXHAUSTIVE", "1"},
+                               {"NSA_IGNORE_THRESHOLDS", "1"},
+                               {"NSA_DECODE_SPLITS", "4"}};
+  EngineOptions options, unset;
+  for (std::string EngineOptions::*text :
+       {&EngineOptions::compilerPath, &EngineOptions::nvrtcPath, &EngineOptions::templateDir,
+        &EngineOptions::forceVariant, &EngineOptions::dumpDir, &EngineOptions::cpuFeatures, &EngineOptions::cachePacks,
+        &EngineOptions::cacheKeys, &EngineOptions::pinPath, &EngineOptions::recordPath, &EngineOptions::forceBranch})
+    options.*text = kNone;
+  for (int EngineOptions::*number : {&EngineOptions::cpuThreads, &EngineOptions::compileThreads,
+                                     &EngineOptions::logLimit, &EngineOptions::decodeSplits})
+    options.*number = kOff;
+  for (Switch EngineOptions::*flag : {&EngineOptions::requireSignature, &EngineOptions::uniformGate,
+                                      &EngineOptions::tuneExhaustive, &EngineOptions::ignoreThresholds})
+    options.*flag = Switch::off();
+  options.cacheMaxBytes = kOff;
+  options.tuneBudgetSeconds = kOff;
+  const Status status = resolve(options, variables);
+  ASSERT_TRUE(status.isOk()) << status.error().message;
+  ASSERT_TRUE(resolve(unset, {{"HOME", "/home/u"}}).isOk());
+  EXPECT_EQ(options.compilerPath, unset.compilerPath);
+  EXPECT_EQ(options.nvrtcPath, unset.nvrtcPath);
+  EXPECT_EQ(options.templateDir, "");
+  EXPECT_EQ(options.forceVariant, "");
+  EXPECT_EQ(options.dumpDir, "");
+  EXPECT_EQ(options.cpuFeatures, "");
+  EXPECT_EQ(options.cachePacks, kNone) << "not even installed packs";
+  EXPECT_EQ(options.cacheKeys, "");
+  EXPECT_EQ(options.pinPath, "");
+  EXPECT_EQ(options.recordPath, "");
+  EXPECT_EQ(options.forceBranch, "");
+  EXPECT_EQ(options.cpuThreads, 0);
+  EXPECT_EQ(options.compileThreads, unset.compileThreads);
+  EXPECT_EQ(options.logLimit, kOff);
+  EXPECT_EQ(options.decodeSplits, 0);
+  EXPECT_FALSE(options.requireSignature);
+  EXPECT_FALSE(options.uniformGate);
+  EXPECT_FALSE(options.tuneExhaustive);
+  EXPECT_FALSE(options.ignoreThresholds);
+  EXPECT_EQ(options.cacheMaxBytes, 0);
+  EXPECT_GE(options.tuneBudgetSeconds, 3600) << "no limit";
+  EXPECT_EQ(options.sourceOf(&EngineOptions::templateDir), "");
+}
+
 // This program again, with the rights of another group as well as the caller's.
 TEST(Options, NoVariableCountsInAProgramWithMoreRights) {
   const EngineOptions::Environment environment = EngineOptions::processEnvironment();
@@ -213,7 +278,7 @@ TEST(Options, MalformedVariablesAreNamed) {
 
 TEST(Options, MalformedOptionsAreNamed) {
   EngineOptions negativeBudget;
-  negativeBudget.tuneBudgetSeconds = -1;
+  negativeBudget.tuneBudgetSeconds = -2;
   EXPECT_EQ(resolve(negativeBudget, {}).error().field, "tune_budget_seconds");
   EngineOptions negativeThreads;
   negativeThreads.cpuThreads = -2;
