@@ -3,6 +3,7 @@
 #include "runtime/capi/api_structs.h"
 #include "runtime/capi/errors.h"
 #include "runtime/capi/sized_structs.h"
+#include "runtime/engine/graph/plan_core.h"
 
 #include <algorithm>
 #include <limits>
@@ -22,6 +23,7 @@ static_assert(NSA_INT32 == static_cast<int>(DType::kI32));
 static_assert(NSA_LAYOUT_PACKED == static_cast<int>(Layout::kPacked));
 static_assert(NSA_MISS_BACKGROUND == static_cast<int>(MissPolicy::kBackground));
 static_assert(NSA_OFF == kOff);
+static_assert(NSA_FROM_COMPILER == static_cast<int>(PlanSource::kCompiled));
 static_assert(NSA_LOG_OFF == static_cast<int>(LogLevel::kOff));
 #define NSA_TENSOR(name, apiName, text, number, ...) static_assert(apiName == (number));
 #include "runtime/model/tensors.def"

@@ -230,6 +230,17 @@ const char *nsa_plan_describe(const nsa_plan *plan) noexcept {
   }
 }
 
+nsa_status nsa_plan_get_info(const nsa_plan *plan, nsa_plan_info *info, nsa_error *error) noexcept {
+  return guarded(error, [&]() -> Status {
+    NSA_RETURN_IF_ERROR(requirePointer(plan, "plan"));
+    const PlanInfo found = planOf(plan)->info();
+    nsa_plan_info full = nsa_init_sized<nsa_plan_info>();
+#define NSA_PLAN_INFO(type, name, place) full.name = static_cast<decltype(full.name)>(found.name);
+#include "runtime/model/info_fields.def"
+    return giveStruct(full, info, "info");
+  });
+}
+
 nsa_status nsa_explain(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json,
                        nsa_error *error) noexcept {
   return guarded(error, hintBytesOf(engine), [&]() -> Status {
@@ -269,10 +280,6 @@ nsa_status nsa_engine_stats(const nsa_engine *engine, nsa_stats *stats, nsa_erro
     Result<Engine *> found = engineOf(engine);
     if (!found)
       return found.status();
-    NSA_RETURN_IF_ERROR(requirePointer(stats, "stats"));
-    const size_t known = stats->size; // to the host
-    NSA_RETURN_IF_ERROR(checkStructSize(stats, known, SizedStruct<nsa_stats>::kLeastBytes, sizeof(nsa_stats),
-                                        SizedStruct<nsa_stats>::kName, "stats"));
     const Counters &counters = (*found)->counters();
     const CacheCounters cache = (*found)->cacheCounters();
     nsa_stats full = nsa_init_sized<nsa_stats>();
@@ -303,9 +310,7 @@ nsa_status nsa_engine_stats(const nsa_engine *engine, nsa_stats *stats, nsa_erro
     full.compile_ms = counters.compileMs;
     full.tune_ms = counters.tuneMs;
     full.load_ms = counters.loadMs;
-    full.size = known;
-    memcpy(stats, &full, std::min(known, sizeof full));
-    return Status::ok();
+    return giveStruct(full, stats, "stats");
   });
 }
 
@@ -315,6 +320,26 @@ nsa_status nsa_engine_describe(nsa_engine *engine, char **json, nsa_error *error
     *json = nullptr;
     Result<Engine *> found = engineOf(engine);
     return found ? giveText((*found)->describe(), json) : found.status();
+  });
+}
+
+nsa_status nsa_engine_get_device(const nsa_engine *engine, nsa_device_info *info, nsa_error *error) noexcept {
+  return guarded(error, [&]() -> Status {
+    Result<Engine *> found = engineOf(engine);
+    if (!found)
+      return found.status();
+    const DeviceFacts facts = (*found)->deviceFacts();
+    const auto valueOf = [&](std::string_view name) -> std::string {
+      for (const auto &[fact, value] : facts)
+        if (fact == name)
+          return value;
+      return "";
+    };
+    nsa_device_info full = nsa_init_sized<nsa_device_info>();
+#define NSA_DEVICE_TEXT(field) valueOf(#field).copy(full.field, sizeof full.field - 1);
+#define NSA_DEVICE_NUMBER(field) full.field = std::strtoll(valueOf(#field).c_str(), nullptr, 10);
+#include "runtime/model/info_fields.def"
+    return giveStruct(full, info, "info");
   });
 }
 

@@ -59,4 +59,15 @@ template <typename T> Status readStruct(const T *&value, T &storage, std::string
   return Status::ok();
 }
 
+// Gives the host the fields of a result that it knows.
+template <typename T> Status giveStruct(T full, T *target, std::string_view name) {
+  NSA_RETURN_IF_ERROR(requirePointer(target, name));
+  const size_t known = target->size; // to the host
+  NSA_RETURN_IF_ERROR(
+      checkStructSize(target, known, SizedStruct<T>::kLeastBytes, sizeof(T), SizedStruct<T>::kName, name));
+  full.size = known;
+  memcpy(target, &full, known < sizeof(T) ? known : sizeof(T));
+  return Status::ok();
+}
+
 } // namespace nsa::capi

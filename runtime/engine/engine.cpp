@@ -348,12 +348,17 @@ Result<std::string> Engine::tuneKernel(const Spec &spec, const Maxima &maxima, c
                          "they are " + problemTexts(spec, maxima));
 }
 
+DeviceFacts Engine::deviceFacts() const {
+  DeviceFacts facts = {
+      {"kind", ownDevice->isGpu() ? "gpu" : "cpu"}, {"key", ownDevice->key()}, {"choice_key", planner->choiceKey()}};
+  for (std::pair<std::string, std::string> &fact : ownDevice->facts())
+    facts.push_back(std::move(fact));
+  return facts;
+}
+
 std::string Engine::describe() const {
   EngineDescription description;
-  description.gpu = ownDevice->isGpu();
-  description.deviceKey = ownDevice->key();
-  description.choiceKey = planner->choiceKey();
-  description.facts = ownDevice->facts();
+  description.device = deviceFacts();
   description.gpuTrouble = gpuTrouble;
   description.cachePath = cache->path();
   description.cacheTrouble = cache->trouble();

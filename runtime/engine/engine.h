@@ -51,6 +51,9 @@ public:
   Result<std::string> tuneKernel(const Spec &spec, const Maxima &maxima, const std::string &problem,
                                  double budgetSeconds);
   std::string describe() const;
+  // Returns the kind of the device, its key, the key of its choices (with a folder of templates this key names the
+  // folder's content too), and the device's own facts.
+  DeviceFacts deviceFacts() const;
 
   Device &device() { return *ownDevice; }
   const Counters &counters() const { return ownCounters; }

@@ -125,6 +125,10 @@ const std::string &Plan::describe() const {
   return *found; // another thread was faster
 }
 
+PlanInfo Plan::info() const {
+  return infoOf({*core, rules.spec, rules.maxima, source, engine->device().key(), layout.bytes});
+}
+
 void Plan::giveBack(Plan *plan) { plan->engine->takeBack(plan); }
 
 } // namespace nsa

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "runtime/engine/graph/plan_core.h"
+#include "runtime/engine/report/describe.h"
 
 #include <atomic>
 #include <memory>
@@ -43,6 +44,7 @@ public:
   // Returns the description of the plan and its kernels as JSON (nsa_plan_describe). The first call of `describe` makes
   // this JSON text, and later calls return the same text.
   const std::string &describe() const;
+  PlanInfo info() const; // of the text that `describe` returns
 
   // Returns the plan to the engine's pool of plans. If the engine's handle was released before and no caller holds
   // another plan of this engine, giveBack destroys the engine.

@@ -113,6 +113,18 @@ public:
     return Status::ok();
   }
 
+  Status logLimit(int &option) const {
+    if (option < kOff)
+      return Status::invalid("log_limit", std::to_string(option), "must be -1 (no limit), 0 (the default) or more");
+    const std::string_view value = lookup("NSA_LOG_LIMIT");
+    if (option != 0 || value.empty())
+      return Status::ok();
+    auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), option);
+    if (error != std::errc() || end != value.data() + value.size() || option < kOff || option == 0)
+      return Status::invalid("NSA_LOG_LIMIT", std::string(value), "must be -1 (no limit) or at least 1");
+    return Status::ok();
+  }
+
 private:
   const EngineOptions::Environment &environment;
 };

@@ -14,13 +14,8 @@ using Json = nlohmann::ordered_json;
 // Texts may come from a driver or a file system and hold anything; JSON is UTF-8.
 std::string dump(const Json &json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
 
-Json timesJson(const PlanTimes &times) {
-  return {{"lookup", times.lookupMs},
-          {"render", times.renderMs},
-          {"compile", times.compileMs},
-          {"tune", times.tuneMs},
-          {"load", times.loadMs}};
-}
+Json valueOf(PlanSource source) { return planSourceName(source); }
+template <typename Value> Json valueOf(Value value) { return value; }
 
 Json phasesJson(const TunePhases &phases) {
   return {{"prepare", phases.prepare},
@@ -41,11 +36,28 @@ Json evidenceJson(const Measurement &entry) {
 
 } // namespace
 
+PlanInfo infoOf(const PlanDescription &plan) {
+  PlanInfo info;
+  info.source = plan.source;
+  info.workspace_bytes = plan.workspaceBytes;
+  info.tuned = true;
+  for (const PlanCore::Part &part : plan.core.parts) {
+    const KernelCore &core = *part.kernel;
+    info.tuned = info.tuned && (core.tuned || !isTuned(part.step.spec.op));
+    if (plan.source == PlanSource::kMemory)
+      continue;
+    info.lookup_ms += core.times.lookupMs;
+    info.render_ms += core.times.renderMs;
+    info.compile_ms += core.times.compileMs;
+    info.tune_ms += core.times.tuneMs;
+    info.load_ms += core.times.loadMs;
+  }
+  return info;
+}
+
 std::string describePlan(const PlanDescription &plan) {
   const GridSizes sizes = GridSizes::ofMaxima(plan.spec, plan.maxima);
   Json launches = Json::array(), fallbacks = Json::array();
-  PlanTimes times;
-  bool tuned = true;
   std::string problem;
   for (const PlanCore::Part &part : plan.core.parts) {
     const KernelCore &core = *part.kernel;
@@ -72,23 +84,15 @@ std::string describePlan(const PlanDescription &plan) {
                         {"evidence", core.kernel->evidence()}});
     for (const std::string &fallback : core.fallbacks)
       fallbacks.push_back(fallback);
-    times.lookupMs += core.times.lookupMs;
-    times.renderMs += core.times.renderMs;
-    times.compileMs += core.times.compileMs;
-    times.tuneMs += core.times.tuneMs;
-    times.loadMs += core.times.loadMs;
-    tuned = tuned && (core.tuned || !isTuned(part.step.spec.op));
     problem += (problem.empty() ? "" : "; ") + core.problemKey;
   }
-  return dump({{"operator", operatorName(plan.spec.op)},
-               {"problem", problem},
-               {"device", plan.deviceKey},
-               {"source", planSourceName(plan.source)},
-               {"tuned", tuned},
-               {"fallbacks", std::move(fallbacks)},
-               {"workspace_bytes", plan.workspaceBytes},
-               {"milliseconds", timesJson(plan.source == PlanSource::kMemory ? PlanTimes() : times)},
-               {"launches", std::move(launches)}});
+  Json json = {{"operator", operatorName(plan.spec.op)}, {"problem", problem}, {"device", plan.deviceKey}};
+  const PlanInfo info = infoOf(plan);
+#define NSA_PLAN_INFO(type, name, place) json[Json::json_pointer(place)] = valueOf(info.name);
+#include "runtime/model/info_fields.def"
+  json["fallbacks"] = std::move(fallbacks);
+  json["launches"] = std::move(launches);
+  return dump(json);
 }
 
 std::string joinTexts(const std::vector<std::string> &texts) {
@@ -250,8 +254,8 @@ std::string describeExplain(const ExplainDescription &explain) {
 }
 
 std::string describeEngine(const EngineDescription &engine) {
-  Json device = {{"kind", engine.gpu ? "gpu" : "cpu"}, {"key", engine.deviceKey}, {"choice_key", engine.choiceKey}};
-  for (const auto &[name, value] : engine.facts)
+  Json device;
+  for (const auto &[name, value] : engine.device)
     device[name] = value;
   Json json = {{"device", std::move(device)},
                {"gpu_trouble", engine.gpuTrouble},

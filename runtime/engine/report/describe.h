@@ -12,9 +12,13 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace nsa {
+
+// Names and values, in the order in which a person reads them.
+using DeviceFacts = std::vector<std::pair<std::string, std::string>>;
 
 struct PlanDescription {
   const PlanCore &core;
@@ -25,6 +29,12 @@ struct PlanDescription {
   size_t workspaceBytes;
 };
 std::string describePlan(const PlanDescription &plan);
+// The facts of a plan that programs read (nsa_plan_info).
+struct PlanInfo {
+#define NSA_PLAN_INFO(type, name, place) type name{};
+#include "runtime/model/info_fields.def"
+};
+PlanInfo infoOf(const PlanDescription &plan);
 
 struct TuningDescription {
   std::string problem, device, shape;
@@ -82,10 +92,7 @@ struct ExplainDescription {
 std::string describeExplain(const ExplainDescription &explain);
 
 struct EngineDescription {
-  bool gpu = false;
-  std::string deviceKey, choiceKey; // choiceKey names the device as choices do: with a folder of templates it names the
-                                    // folder's content too
-  std::vector<std::pair<std::string, std::string>> facts;
+  DeviceFacts device;
   std::string gpuTrouble; // why the default device is not a GPU; "" when it is one, or when no GPU was tried
   std::string cachePath, cacheTrouble;
   std::string pinPath, pinDigest; // "" where nothing is pinned

@@ -463,6 +463,17 @@ NSA_API nsa_status nsa_plan_status(nsa_plan *plan, void *stream, nsa_error *erro
  * target and grid. The text of nsa_plan_describe is valid as long as the plan. */
 NSA_API const char *nsa_plan_describe(const nsa_plan *plan) NSA_NOEXCEPT;
 
+typedef enum nsa_source { NSA_FROM_MEMORY, NSA_FROM_DATABASE, NSA_FROM_PACK, NSA_FROM_COMPILER } nsa_source;
+/* What the text of nsa_plan_describe says, for programs: the fields have the same names and values. */
+typedef struct nsa_plan_info {
+  size_t size;
+  nsa_source source;
+  int32_t tuned; /* 1: every kernel that has a choice was tuned */
+  uint64_t workspace_bytes;
+  double lookup_ms, render_ms, compile_ms, tune_ms, load_ms; /* 0 for a plan from memory */
+} nsa_plan_info;
+NSA_API nsa_status nsa_plan_get_info(const nsa_plan *plan, nsa_plan_info *info, nsa_error *error) NSA_NOEXCEPT;
+
 /* Says what would run for a spec, without compiling or storing anything. The JSON of nsa_explain is freed with
  * nsa_free. For an operator with several tuned kernels the JSON texts of nsa_explain and nsa_tune have the array
  * `kernels`, in the order of the launches. The field `fails` of a kernel is true where a plan would fail because the
@@ -516,6 +527,17 @@ NSA_API nsa_status nsa_engine_stats(const nsa_engine *engine, nsa_stats *stats, 
  * cache file and compiler library. If the device or a library cannot be used, the JSON text of nsa_engine_describe says
  * why. */
 NSA_API nsa_status nsa_engine_describe(nsa_engine *engine, char **json, nsa_error *error) NSA_NOEXCEPT;
+
+/* What the object `device` in the text of nsa_engine_describe says, for programs: the fields have the same names and
+ * values. A text that is too long is cut. A field that the device does not have is "" or 0. */
+typedef struct nsa_device_info {
+  size_t size;
+  char kind[8], key[128], choice_key[256], name[128], target[16], features[32]; /* kind: "gpu" or "cpu" */
+  char compute_capability[16], driver[32];
+  int64_t ordinal, threads, multiprocessors, memory_bytes, l2_bytes, bandwidth_gbs, shared_bytes_per_block;
+} nsa_device_info;
+NSA_API nsa_status nsa_engine_get_device(const nsa_engine *engine, nsa_device_info *info,
+                                         nsa_error *error) NSA_NOEXCEPT;
 NSA_API void nsa_free(void *text) NSA_NOEXCEPT;
 
 /* DLPack 1.x. Makes `tensor` a view of the DLTensor that `dl_tensor` points to. To convert a DLManagedTensorVersioned,

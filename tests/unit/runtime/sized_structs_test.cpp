@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 namespace nsa::test::c_api {
 namespace {
@@ -83,6 +84,33 @@ template <> struct Probe<nsa_stats> {
   nsa_stats value() const { return NSA_INIT(nsa_stats); }
   nsa_status call(nsa_engine *engine, nsa_stats *changed, nsa_error *error) const {
     return nsa_engine_stats(engine, changed, error);
+  }
+};
+
+template <> struct Probe<nsa_device_info> {
+  static constexpr std::string_view kName = "info";
+  static constexpr nsa_status kAccepted = NSA_OK;
+  nsa_device_info value() const { return NSA_INIT(nsa_device_info); }
+  nsa_status call(nsa_engine *engine, nsa_device_info *changed, nsa_error *error) const {
+    return nsa_engine_get_device(engine, changed, error);
+  }
+};
+
+template <> struct Probe<nsa_plan_info> : Call {
+  static constexpr std::string_view kName = "info";
+  static constexpr nsa_status kAccepted = NSA_OK;
+  Scratch folder;
+  std::optional<Engine> stored;
+  std::optional<Plan> plan;
+  Probe() : Call(NSA_LAYOUT_DENSE) {
+    const std::string cache = folder.file("kernels.db");
+    storeKernel(cache, internalSpec(), internalMaxima(), {}, countingCode());
+    stored.emplace(cache);
+    plan.emplace(*stored, *this);
+  }
+  nsa_plan_info value() const { return NSA_INIT(nsa_plan_info); }
+  nsa_status call(nsa_engine *, nsa_plan_info *changed, nsa_error *error) const {
+    return nsa_plan_get_info(plan->handle, changed, error);
   }
 };
 
