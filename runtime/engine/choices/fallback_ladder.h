@@ -11,6 +11,7 @@
 #include "runtime/base/status.h"
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,13 @@ public:
   // Parses names of fallback steps such as "nearest,model", or "exact" for no fallback, or "all".
   static Result<FallbackSteps> parse(std::string_view field, std::string_view text);
   static FallbackSteps all() { return FallbackSteps((1u << kFallbackSteps) - 1); }
+  // The set of these steps and kExact.
+  static FallbackSteps of(std::initializer_list<FallbackStep> steps) {
+    uint32_t bits = 0;
+    for (const FallbackStep step : steps)
+      bits |= 1u << static_cast<int>(step);
+    return FallbackSteps(bits);
+  }
   FallbackSteps() : FallbackSteps(all()) {}
 
   bool allows(FallbackStep step) const { return (bits >> static_cast<int>(step) & 1u) != 0; }

@@ -4,6 +4,7 @@
 // Thread-safety: a PlanCore does not change after it was made.
 #pragma once
 
+#include "runtime/engine/choices/choice_source.h"
 #include "runtime/engine/choices/fallback_ladder.h"
 #include "runtime/engine/graph/pipeline.h"
 
@@ -18,6 +19,9 @@ namespace nsa {
 // The enumerators are in ascending order, because the source of a plan is the greatest PlanSource of its kernels.
 enum class PlanSource { kMemory, kDatabase, kPack, kCompiled };
 std::string_view planSourceName(PlanSource source); // "memory", "database", "pack", "compiled"
+inline PlanSource sourceOf(const ChoiceSource::Hit &hit) {
+  return hit.layer > 0 ? PlanSource::kPack : PlanSource::kDatabase;
+}
 
 // The time that each step of making the kernels of a plan took.
 struct PlanTimes {

@@ -5,6 +5,7 @@
 #include "runtime/base/problem.h"
 #include "runtime/base/status.h"
 #include "runtime/engine/choices/fallback_ladder.h"
+#include "runtime/engine/choices/miss_policy.h"
 #include "runtime/process/log.h"
 
 #include <cstdint>
@@ -17,8 +18,6 @@
 
 namespace nsa {
 
-// The numbers of MissPolicy are part of the C ABI (nsa_miss_policy in nsa/nsa.h).
-enum class MissPolicy : int { kDefault = 0, kFail = 1, kTune = 2, kBackground = 3 };
 std::string_view missPolicyName(MissPolicy policy); // "default", "fail", "tune", "background"
 Result<MissPolicy> parseMissPolicy(std::string_view field, std::string_view name);
 

@@ -18,7 +18,7 @@ Result<std::vector<PlanCore::Part>> makeParts(Planner &planner, const std::vecto
     if (kernels[i])
       continue;
     auto same = std::find_if(missing.begin(), missing.end(), [&](const std::vector<size_t> &others) {
-      return searches[others.front()].core->problemKey == searches[i].core->problemKey;
+      return searches[others.front()].request.key == searches[i].request.key;
     });
     if (same == missing.end())
       missing.push_back({i});

@@ -178,39 +178,59 @@ std::string describeTuningElsewhere(const StoredChoice &choice, double milliseco
                {"candidates", std::move(candidates)}});
 }
 
-std::string describeExplain(const ExplainDescription &explain) {
-  Json json = {{"part", explain.route.part}, {"problem", explain.problem}, {"device", explain.device}};
+namespace {
+
+std::string wouldText(const ExplainDescription &explain) {
+  using Action = Decision::Action;
+  const Decision &decision = explain.decision;
   if (explain.inMemory)
-    json["would"] = "run what is in memory";
-  else if (explain.choice && explain.choiceTrouble.empty())
-    json["would"] = "run what the " + std::string(planSourceName(explain.choiceSource)) + " holds";
-  else if (explain.servedBy)
-    json["would"] = "serve what is stored for another problem";
-  else if (explain.isRemade)
-    json["would"] = "compile the stored configuration again";
-  else if (!explain.isChosen && explain.candidates.empty() && explain.policy != MissPolicy::kFail)
-    json["would"] = "fail: " + explain.candidatesTrouble;
-  else if (!explain.isChosen)
-    json["would"] = "fail with a cache miss";
-  else
-    json["would"] =
-        explain.policy == MissPolicy::kTune ? "compile and measure candidates" : "compile the first candidate";
+    return "run what is in memory";
+  if (decision.isStoredChoice())
+    return "run what the " + std::string(planSourceName(sourceOf(*decision.own))) + " holds";
+  if (decision.rung)
+    return "serve what is stored for another problem";
+  if (decision.action == Action::kFail)
+    return decision.failure.isOk() ? "fail with a cache miss" : "fail: " + decision.failure.toString();
+  return decision.action == Action::kRemake ? "compile the stored configuration again"
+         : decision.action == Action::kTune ? "compile and measure candidates"
+                                            : "compile the first candidate";
+}
+
+std::string whyText(const Decision &decision) {
+  if (decision.rung)
+    return "stored for " + decision.difference;
+  if (decision.action == Decision::Action::kTune)
+    return "the first of those that would be measured";
+  if (decision.action == Decision::Action::kCompile)
+    return "the cheapest by the cost model; nothing stored may serve";
+  return std::string(decision.tuned ? "measured for this problem on this model" : "stored, but never measured") +
+         (decision.outdated ? "; made by another revision of the compiler: compiled again in the background" : "");
+}
+
+} // namespace
+
+std::string describeExplain(const ExplainDescription &explain) {
+  const Decision &decision = explain.decision;
+  const bool isChosen = decision.action != Decision::Action::kFail;
+  Json json = {{"part", explain.route.part}, {"problem", explain.problem}, {"device", explain.device}};
+  json["would"] = wouldText(explain);
   json["fails"] = explain.fails();
   json["in_memory"] = explain.inMemory;
   json["miss_policy"] = missPolicyName(explain.policy);
   json["fallbacks"] = explain.fallbacks;
-  json["tunes_in_background"] = explain.policy == MissPolicy::kBackground && explain.isChosen && !explain.tuned;
-  if (explain.isChosen) {
-    json["step"] = fallbackStepName(explain.step);
-    json["variant"] = explain.templateName;
-    json["config"] = explain.config;
-    json["tuned"] = explain.tuned;
-    json["why"] = explain.why;
+  json["tunes_in_background"] = explain.policy == MissPolicy::kBackground && isChosen && !decision.tuned;
+  if (isChosen) {
+    const Manifest *stored = decision.stored ? &decision.manifest : nullptr;
+    json["step"] = fallbackStepName(decision.step);
+    json["variant"] = stored ? stored->templateName : explain.candidates.front().templateName;
+    json["config"] = stored ? formatValues(stored->config) : explain.candidates.front().config;
+    json["tuned"] = decision.tuned;
+    json["why"] = whyText(decision);
   }
-  if (explain.servedBy)
-    json["served_by"] = {{"problem", explain.servedBy->problem}, {"device", explain.servedBy->device},
-                         {"content", explain.servedBy->content}, {"tuned_there", explain.servedBy->tuned},
-                         {"layer", explain.servedBy->layer},     {"distance", explain.distance}};
+  if (const std::optional<Rung> &rung = decision.rung)
+    json["served_by"] = {{"problem", rung->choice.problem}, {"device", rung->choice.device},
+                         {"content", rung->choice.content}, {"tuned_there", rung->choice.tuned},
+                         {"layer", rung->choice.layer},     {"distance", rung->distance}};
   if (!explain.route.name.empty())
     json["route"] = {
         {"name", explain.route.name},
@@ -229,18 +249,22 @@ std::string describeExplain(const ExplainDescription &explain) {
                          {"never", explain.measured->threshold == StoredRoute::kNever},
                          {"template", explain.measuredTemplate}};
 
-  Json database = {{"found", explain.choice.has_value()}, {"place", explain.choicePlace}};
-  if (explain.choice) {
-    database["source"] = planSourceName(explain.choiceSource);
-    database["content"] = explain.choice->content;
-    database["template"] = explain.choiceTemplate;
-    database["config"] = explain.choiceConfig;
-    database["tuned"] = explain.choice->tuned;
-    database["provenance"] = explain.choice->provenance;
-    database["cut"] = cutTextOf(explain.choice->provenance);
-    database["trouble"] = explain.choiceTrouble;
+  Json database = {{"found", decision.own != nullptr}, {"place", explain.choicePlace}};
+  if (decision.own) {
+    const StoredChoice &choice = decision.own->choice;
+    const bool isRemade = decision.action == Decision::Action::kRemake && !decision.rung;
+    database["source"] = planSourceName(sourceOf(*decision.own));
+    database["content"] = choice.content;
+    database["template"] = decision.ownManifest ? decision.ownManifest->templateName : "";
+    database["config"] = decision.ownManifest ? formatValues(decision.ownManifest->config) : "";
+    database["tuned"] = choice.tuned;
+    database["provenance"] = choice.provenance;
+    database["cut"] = cutTextOf(choice.provenance);
+    database["trouble"] = isRemade
+                              ? "made by another revision of the compiler: it is compiled again with the same config"
+                              : decision.ownTrouble;
     database["evidence"] = Json::array();
-    for (const Measurement &entry : explain.choice->evidence)
+    for (const Measurement &entry : choice.evidence)
       database["evidence"].push_back(evidenceJson(entry));
   }
   json["database"] = std::move(database);

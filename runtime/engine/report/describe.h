@@ -5,7 +5,7 @@
 
 #include "autotune/tuner.h"
 #include "cache/kernel_store.h"
-#include "runtime/engine/choices/kernel_cache.h"
+#include "runtime/engine/choices/decision.h"
 #include "runtime/engine/graph/plan_core.h"
 #include "runtime/engine/options/options.h"
 
@@ -69,25 +69,15 @@ struct ExplainDescription {
   std::optional<StoredRoute> measured; // the threshold that guides problems without a choice of their own
   std::string measuredTemplate;        // the template that the threshold names for this problem
   bool inMemory = false;
-  // The fields from isChosen to `distance` describe the kernel that a plan would run.
-  bool isChosen = false, isRemade = false;
-  FallbackStep step = FallbackStep::kExact;
-  std::string templateName, config, why;
-  bool tuned = false;
-  std::optional<ChoiceSummary> servedBy; // the choice that a stored fallback takes
-  double distance = 0;
-  std::string fallbacks;              // the steps that are allowed
-  std::optional<StoredChoice> choice; // the stored choice
-  PlanSource choiceSource = PlanSource::kDatabase;
-  std::string choicePlace;   // the file of the choice; without a choice, where it was looked for
-  std::string choiceTrouble; // why that choice cannot serve; "" when it can
-  std::string choiceTemplate, choiceConfig;
+  Decision decision;
+  std::string fallbacks;   // the steps that are allowed
+  std::string choicePlace; // the file of the problem's own choice; without a choice, where it was looked for
   MissPolicy policy = MissPolicy::kDefault;
   std::vector<Candidate> candidates; // the candidates that a miss would choose from
   std::string candidatesTrouble;
 
   // Returns whether the plan cannot be made because no kernel can be used for this step.
-  bool fails() const { return !inMemory && !isChosen; }
+  bool fails() const { return !inMemory && decision.action == Decision::Action::kFail; }
 };
 std::string describeExplain(const ExplainDescription &explain);
 

@@ -1,0 +1,198 @@
+#include "runtime/engine/choices/decision.h"
+
+#include "runtime/base/compiler_revision.h"
+#include "runtime/engine/choices/kernel_match.h"
+#include "runtime/engine/choices/routes.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace nsa {
+
+namespace {
+
+// Fallbacks that a process tries and cannot use are told; not each of many.
+constexpr size_t kMostReasons = 3;
+
+std::string_view compilerOf(const Manifest &manifest) {
+  const auto found = manifest.evidence.find("compiler");
+  return found == manifest.evidence.end() ? std::string_view() : found->second;
+}
+
+const KernelRequest::Failure *findFailure(const std::vector<KernelRequest::Failure> &failures,
+                                          const StoredKernel &kernel) {
+  const auto found = std::find_if(failures.begin(), failures.end(), [&](const KernelRequest::Failure &failure) {
+    return failure.content == kernel.content && failure.manifest == kernel.manifest;
+  });
+  return found == failures.end() ? nullptr : &*found;
+}
+
+class Decider {
+public:
+  Decider(const KernelRequest &request, ChoiceSource &choices, const ChoicePolicy &policy)
+      : request(request), choices(choices), policy(policy) {}
+
+  Decision run() {
+    if (takesOwn())
+      return std::move(result);
+    const Operator op = request.spec.op;
+    const bool isTuning = policy.miss == MissPolicy::kTune;
+    const bool tunes = isTuning && isTuned(op), compiles = policy.mayCompile(op);
+    const bool compileFailed = !request.compiling.isOk(), tuneFailed = !request.tuning.isOk();
+    if (tunes && tuneFailed) {
+      // The host may have taken nearly all memory: no room for a tuner's tensors, but enough to run.
+      if (request.tuning.code() != ErrorCode::kOutOfMemory || !policy.allows(op, FallbackStep::kCompiled))
+        return fails(request.tuning);
+      result.reasons.push_back("not tuned: " + request.tuning.toString());
+    }
+    result.reasons.insert(result.reasons.end(), request.refusedCandidates.begin(), request.refusedCandidates.end());
+    const bool takesAny = policy.miss == MissPolicy::kBackground || !compiles || compileFailed;
+    const bool descends = !isTuning || !compiles || compileFailed;
+    if (const std::optional<StoredRoute> threshold =
+            compiles ? thresholdOf(request, choices, policy) : std::optional<StoredRoute>())
+      result.simple = wantsSimple(request, *threshold);
+    if (descends && descend(takesAny))
+      return std::move(result);
+    if (!compiles || compileFailed)
+      return fails(request.compiling);
+    result.action = tunes && !tuneFailed ? Decision::Action::kTune : Decision::Action::kCompile;
+    if (result.action == Decision::Action::kCompile && isTuned(op))
+      result.step = FallbackStep::kCompiled;
+    return std::move(result);
+  }
+
+private:
+  Decision::Stored find(const std::string &problem, const std::string &device) {
+    std::optional<ChoiceSource::Hit> hit =
+        request.peeks ? choices.peek(problem, device) : choices.find(problem, device);
+    return hit ? std::make_shared<const ChoiceSource::Hit>(std::move(*hit)) : nullptr;
+  }
+
+  Decision fails(const Status &why) {
+    result.action = Decision::Action::kFail;
+    result.failure = why;
+    return std::move(result);
+  }
+
+  // Returns "" if this engine may use an undamaged stored kernel of the problem, or else the reason why it may not.
+  std::string whyPassedOver(const StoredChoice &choice, const Manifest &manifest) const {
+    if (policy.miss == MissPolicy::kTune && !choice.tuned && isTuned(request.spec.op))
+      return "the stored kernel was never measured, and the policy is to tune";
+    const std::string forced = policy.forcedTemplate(request.spec.op);
+    if (!forced.empty() && manifest.templateName != forced)
+      return "the stored kernel is of template " + manifest.templateName + ", forced is " + forced;
+    return "";
+  }
+
+  bool takesOwn() {
+    result.own = find(request.key, request.device);
+    if (!result.own)
+      return false;
+    Result<Manifest> manifest = Manifest::parse(result.own->kernel.manifest);
+    const Status status = manifest ? checkServes(*manifest, request.problem, request.target) : manifest.status();
+    if (manifest)
+      result.ownManifest = *manifest;
+    const KernelRequest::Failure *failure = findFailure(request.unloadable, result.own->kernel);
+    result.isOwnDamaged = !status.isOk() || failure;
+    result.ownTrouble = !status.isOk() ? status.toString()
+                        : failure      ? failure->reason
+                                       : whyPassedOver(result.own->choice, *manifest);
+    if (!result.ownTrouble.empty()) {
+      result.reasons.push_back((result.isOwnDamaged ? "the stored kernel cannot serve: " : "") + result.ownTrouble);
+      return false;
+    }
+    take(result.own, std::move(*manifest), FallbackStep::kExact);
+    return true;
+  }
+
+  void take(Decision::Stored stored, Manifest manifest, FallbackStep step) {
+    result.action = Decision::Action::kLoad;
+    result.step = step;
+    // A winner on one model is a guess on another.
+    result.tuned = stored->choice.tuned && (step == FallbackStep::kExact || step == FallbackStep::kNearest);
+    // The code of an older architecture cannot be compiled again for this device.
+    const std::string_view revision = compilerOf(manifest);
+    if (step != FallbackStep::kArchitecture && revision != compilerRevision()) {
+      const KernelRequest::Failure *failure = findFailure(request.notRemade, stored->kernel);
+      if (!policy.waits) {
+        result.outdated = true;
+        result.reasons.push_back("the stored kernel is of another compiler revision: it serves until it is compiled "
+                                 "again in the background");
+      } else if (failure) {
+        result.reasons.push_back("the stored kernel is of another compiler revision and cannot be made again: " +
+                                 failure->reason);
+      } else if (policy.miss != MissPolicy::kFail) {
+        // The runtime knows the revision of its own build, so that a hit opens no compiler. A compiler library of
+        // another build has the last word.
+        const std::string atHand = policy.compilerRevision();
+        if (!atHand.empty() && atHand != revision)
+          result.action = Decision::Action::kRemake;
+      }
+    }
+    result.stored = std::move(stored);
+    result.manifest = std::move(manifest);
+  }
+
+  // Returns true if the planner should use the stored kernel `rung` and not compile the default configuration. A kernel
+  // that was stored for other lengths on this device model is as good as the default even if it was not measured,
+  // because the default configuration does not depend on the length.
+  bool isBetterThanCompiling(const Rung &rung) const {
+    if (result.simple && (rung.choice.templateName == kSimpleTemplate) != *result.simple)
+      return false;
+    return rung.step == FallbackStep::kNearest || (rung.step == FallbackStep::kModel && rung.choice.tuned);
+  }
+
+  bool descend(bool takesAny) {
+    const LadderRequest ladder = request.ladder(policy);
+    for (Rung &rung : rankFallbacks(ladder, choices.choicesOf(request.problem.opName()))) {
+      if (!policy.allows(request.spec.op, rung.step) || (!takesAny && !isBetterThanCompiling(rung)))
+        continue;
+      Decision::Stored stored = find(rung.choice.problem, rung.choice.device);
+      if (!stored)
+        continue;
+      Result<Manifest> manifest = Manifest::parse(stored->kernel.manifest);
+      Status status = manifest ? checkServes(*manifest, request.problem, rung.choice.target) : manifest.status();
+      const KernelRequest::Failure *failure = findFailure(request.unloadable, stored->kernel);
+      const std::string difference = differenceText(ladder, rung.choice);
+      if (status.isOk() && !failure) {
+        take(std::move(stored), std::move(*manifest), rung.step);
+        result.difference = difference;
+        result.rung = std::move(rung);
+        return true;
+      }
+      if (result.reasons.size() < kMostReasons)
+        result.reasons.push_back("the kernel stored for " + difference + " (" +
+                                 std::string(fallbackStepName(rung.step)) +
+                                 ") cannot serve: " + (failure ? failure->reason : status.toString()));
+    }
+    return false;
+  }
+
+  const KernelRequest &request;
+  ChoiceSource &choices;
+  const ChoicePolicy &policy;
+  Decision result;
+};
+
+} // namespace
+
+LadderRequest KernelRequest::ladder(const ChoicePolicy &policy) const {
+  return {key, device, target, policy.forcedTemplate(spec.op)};
+}
+
+Decision decide(const KernelRequest &request, ChoiceSource &choices, const ChoicePolicy &policy) {
+  return Decider(request, choices, policy).run();
+}
+
+std::optional<StoredRoute> thresholdOf(const KernelRequest &request, ChoiceSource &choices,
+                                       const ChoicePolicy &policy) {
+  if (!hasVariants(request.spec.op) || policy.ignoreThresholds || !isAsMeasured(request.spec, request.maxima))
+    return std::nullopt;
+  return choices.findRoute(routeFamily(request.spec), request.device, attentionRoute(request.spec.op));
+}
+
+bool wantsSimple(const KernelRequest &request, const StoredRoute &threshold) {
+  return threshold.threshold == StoredRoute::kNever || request.maxima.seqlenK < threshold.threshold;
+}
+
+} // namespace nsa

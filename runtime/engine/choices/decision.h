@@ -1,0 +1,109 @@
+// Decides which kernel a problem gets: the stored kernel of the problem, a stored fallback, or a kernel that must be
+// compiled or tuned first. The planner executes a Decision, and explain describes it.
+// Thread-safety: values, and functions that many threads may call at once.
+#pragma once
+
+#include "runtime/base/manifest.h"
+#include "runtime/base/problem.h"
+#include "runtime/engine/choices/choice_source.h"
+#include "runtime/engine/choices/fallback_ladder.h"
+#include "runtime/engine/choices/miss_policy.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nsa {
+
+// What an engine allows. `decide` reads no other option of the engine.
+struct ChoicePolicy {
+  MissPolicy miss = MissPolicy::kDefault;
+  FallbackSteps fallbacks;
+  std::string forceVariant; // the only template for operators that have variants; "": any
+  bool ignoreThresholds = false;
+  // If `waits` is true, a stored kernel of another compiler revision is compiled again before it is used. If `waits` is
+  // false, a stored kernel of another compiler revision is used at once and compiled again in the background.
+  bool waits = true;
+  // Returns the revision of the compiler that is at hand, or "" if there is none. `decide` calls it only where a stored
+  // kernel is of another revision than this library, because the first call opens the compiler.
+  std::function<std::string()> compilerRevision;
+
+  // If an operator has only one candidate, every kind of fallback is allowed, because all stored kernels of the
+  // operator have the same configuration.
+  bool allows(Operator op, FallbackStep step) const { return !isTuned(op) || fallbacks.allows(step); }
+  bool mayCompile(Operator op) const {
+    return miss != MissPolicy::kFail &&
+           ((miss == MissPolicy::kTune && isTuned(op)) || allows(op, FallbackStep::kCompiled));
+  }
+  std::string forcedTemplate(Operator op) const { return hasVariants(op) ? forceVariant : ""; }
+};
+
+// What was asked for, and what has failed since. A failure that no stored row tells, such as a kernel that the device
+// cannot launch, is added here by the planner, and `decide` then passes over what failed.
+struct KernelRequest {
+  struct Failure {
+    std::string content, manifest; // of the stored kernel
+    std::string reason;
+  };
+  Spec spec;
+  Maxima maxima;
+  Problem problem;
+  std::string key, device, target; // as stored choices write them
+  bool peeks = false;              // the request is for an explanation: it changes no file
+
+  std::vector<Failure> unloadable, notRemade;
+  Status tuning, compiling; // the errors of tuning, and of compiling the default
+  std::vector<std::string> refusedCandidates;
+
+  LadderRequest ladder(const ChoicePolicy &policy) const;
+};
+
+struct Decision {
+  enum class Action {
+    kLoad,    // the stored kernel is used
+    kRemake,  // the configuration of the stored kernel is compiled again
+    kTune,    // candidates are compiled and measured
+    kCompile, // the first candidate is compiled
+    kFail,    // no kernel can be used
+  };
+  using Stored = std::shared_ptr<const ChoiceSource::Hit>;
+
+  Action action = Action::kFail;
+  FallbackStep step = FallbackStep::kExact;
+  Stored stored;     // for kLoad and kRemake
+  Manifest manifest; // of `stored`
+  // True if the stored kernel was measured on this device model.
+  bool tuned = false;
+  bool outdated = false;      // the stored kernel is of another compiler revision, and is not compiled again first
+  std::optional<Rung> rung;   // for a stored fallback
+  std::string difference;     // for a stored fallback: how its problem and device differ
+  Status failure;             // for kFail: the error; ok: no stored kernel can be used, and none may be made
+  std::optional<bool> simple; // the template that a threshold chooses; no value: the threshold was not needed
+  std::vector<std::string> reasons; // what was looked at and could not be used, and why
+
+  // The problem's own choice, whether it can be used or not.
+  Stored own;
+  std::optional<Manifest> ownManifest; // no value: it cannot be read
+  std::string ownTrouble;              // "" if the choice can be used
+  bool isOwnDamaged = false;           // ownTrouble is a fault of the row, and no wish of the policy
+
+  bool isStoredChoice() const { return action == Action::kLoad && !rung; }
+};
+
+// Chooses what serves a request. `decide` compiles nothing, loads nothing and stores nothing: the same request, choices
+// and policy give the same decision.
+// 1. The problem's own choice, unless the row is damaged, the policy refuses it, or it failed to load.
+// 2. Stored fallbacks in the order of rankFallbacks. Where a kernel may be compiled at once, only those that are better
+//    than compiling the default. Under the policy `tune`, none.
+// 3. Tuning or compiling, if the policy allows it.
+// 4. All stored fallbacks, if compiling has failed.
+Decision decide(const KernelRequest &request, ChoiceSource &choices, const ChoicePolicy &policy);
+
+// Returns the measured threshold that chooses the template of a problem without a choice of its own.
+std::optional<StoredRoute> thresholdOf(const KernelRequest &request, ChoiceSource &choices, const ChoicePolicy &policy);
+// Returns true if the problem's length is below the threshold, where the simple template is faster.
+bool wantsSimple(const KernelRequest &request, const StoredRoute &threshold);
+
+} // namespace nsa

@@ -1,0 +1,244 @@
+#include "runtime/engine/plan/kernel_maker.h"
+
+#include "runtime/engine/choices/remade.h"
+#include "runtime/engine/choices/routes.h"
+#include "runtime/engine/compile/default_kernel.h"
+#include "runtime/engine/compile/source_dump.h"
+#include "runtime/engine/compile/template_folder.h"
+#include "runtime/engine/report/describe.h"
+#include "runtime/engine/report/profiler_range.h"
+#include "runtime/engine/report/stopwatch.h"
+#include "runtime/engine/tune/tuning_session.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace nsa {
+
+namespace {
+constexpr const char *kExhaustively = " search=exhaustive"; // in the provenance of such a winner
+} // namespace
+
+Result<std::shared_ptr<const CompilerLibrary>> KernelMaker::compiler() {
+  std::lock_guard lock(compilerMutex);
+  if (compilerLibrary)
+    return compilerLibrary;
+  Result<std::shared_ptr<const CompilerLibrary>> opened = CompilerLibrary::open(options.compilerPath);
+  if (opened)
+    compilerLibrary = *opened;
+  return opened;
+}
+
+std::string KernelMaker::compilerRevision() {
+  const Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
+  return library ? (*library)->sourceId() : "";
+}
+
+std::string KernelMaker::provenance() const {
+  std::string text = "compiler=" + compilerLibrary->sourceId();
+  if (device.driverVersion())
+    text += " driver=" + std::to_string(device.driverVersion());
+  return text;
+}
+
+CompileRequest KernelMaker::compileRequest(const KernelRequest &request) const {
+  CompileRequest by;
+  by.target = device.target();
+  by.op = request.problem.opName();
+  by.fixed = request.problem.fixed();
+  by.templateName = hasVariants(request.spec.op) ? options.forceVariant : "";
+  by.templateDir = options.templateDir;
+  by.nvrtcPath = options.nvrtcPath;
+  by.cpuFeatures = device.cpuFeatures();
+  by.driverVersion = device.driverVersion();
+  return by;
+}
+
+Result<std::vector<Candidate>> KernelMaker::candidates(const KernelRequest &request, std::optional<bool> simple) {
+  Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
+  if (!library)
+    return library.status();
+  Result<std::vector<Candidate>> listed = (*library)->list(compileRequest(request));
+  // Only the order of predicted costs is known between the simple template and the others, and those are guesses.
+  if (listed && simple)
+    std::stable_partition(listed->begin(), listed->end(), [&](const Candidate &candidate) {
+      return (candidate.templateName == kSimpleTemplate) == *simple;
+    });
+  return listed;
+}
+
+Status KernelMaker::adopt(const KernelRequest &request, std::string content, Manifest manifest,
+                          std::span<const std::byte> binary, KernelCore &core) {
+  Stopwatch watch;
+  std::shared_ptr<const LoadedKernel> kernel;
+  {
+    std::lock_guard lock(kernelMutex);
+    if (auto found = kernels.find(content); found != kernels.end())
+      kernel = found->second;
+  }
+  if (!kernel) {
+    Result<std::shared_ptr<const LoadedKernel>> loaded =
+        LoadedKernel::load(device, content, std::move(manifest), binary);
+    if (!loaded)
+      return loaded.status();
+    Counters::raise(counters.kernelsLoaded);
+    std::lock_guard lock(kernelMutex);
+    kernel = kernels.emplace(std::move(content), std::move(*loaded)).first->second;
+  }
+  int32_t grid[3];
+  NSA_RETURN_IF_ERROR(kernel->grid(GridSizes::ofMaxima(request.spec, request.maxima), grid));
+  core.kernel = std::move(kernel);
+  core.times.loadMs += watch.milliseconds();
+  return Status::ok();
+}
+
+Status KernelMaker::adoptCompiled(const KernelRequest &request, const CompileRequest &by, const CompiledKernel &kernel,
+                                  KernelCore &core) {
+  Counters::raise(counters.kernelsCompiled);
+  core.times.renderMs += kernel.renderMs;
+  core.times.compileMs += kernel.compileMs;
+  core.source = PlanSource::kCompiled;
+  dump(by, kernel);
+  return adopt(request, kernel.content, kernel.manifest, kernel.binary, core);
+}
+
+void KernelMaker::dump(const CompileRequest &by, const CompiledKernel &kernel) {
+  if (options.dumpDir.empty())
+    return;
+  if (Status status = dumpSources(*compilerLibrary, by, kernel, options.dumpDir); !status.isOk())
+    logger.log(LogLevel::kWarning, "planner", status.toString());
+}
+
+Status KernelMaker::load(const KernelRequest &request, const Decision &decision, KernelCore &core) {
+  const ChoiceSource::Hit &hit = *decision.stored;
+  core.source = sourceOf(hit);
+  core.tuned = decision.tuned;
+  core.outdated = decision.outdated;
+  return adopt(request, hit.kernel.content, decision.manifest, hit.kernel.binary, core);
+}
+
+// A stored choice outlives a change of the compiler or of a template, its binary does not.
+Status KernelMaker::remake(const KernelRequest &request, const Decision &decision, KernelCore &core) {
+  Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
+  if (!library)
+    return library.status();
+  CompileRequest by = compileRequest(request);
+  by.templateName = decision.manifest.templateName;
+  by.config = decision.manifest.config;
+  Result<CompiledKernel> kernel = (*library)->compile(by);
+  if (!kernel)
+    return kernel.status();
+  NSA_RETURN_IF_ERROR(adoptCompiled(request, by, *kernel, core));
+  core.tuned = decision.tuned;
+  const StoredChoice &choice = decision.stored->choice;
+  if (!decision.rung)             // what serves in another's place is no choice for this problem
+    (void)store(request, *kernel, // the cache has warned
+                choice.tuned
+                    ? Origin{true, remadeProvenance(choice.provenance, (*library)->sourceId()), choice.evidence}
+                    : Origin{.provenance = provenance()});
+  return Status::ok();
+}
+
+Status KernelMaker::compileDefault(KernelRequest &request, std::optional<bool> simple, KernelCore &core) {
+  const ProfilerRange range("nsa compile");
+  Result<std::vector<Candidate>> listed = candidates(request, simple);
+  if (!listed)
+    return listed.status();
+  DefaultKernelCallbacks callbacks;
+  callbacks.accept = [&](const CompileRequest &by, CompiledKernel &kernel) -> Status {
+    NSA_RETURN_IF_ERROR(adoptCompiled(request, by, kernel, core));
+    (void)store(request, kernel, {.provenance = provenance()}); // the cache has warned
+    return Status::ok();
+  };
+  callbacks.refused = [&](const Candidate &candidate, const Status &why) {
+    request.refusedCandidates.push_back(candidate.templateName + " " + candidate.config + ": " + why.toString());
+    logger.log(LogLevel::kWarning, "planner", "candidate does not serve: " + request.refusedCandidates.back());
+  };
+  core.tuned = false;
+  return makeDefaultKernel(*compilerLibrary, compileRequest(request), *listed, callbacks);
+}
+
+Status KernelMaker::define(const KernelRequest &request, KernelCore &core) {
+  Result<std::shared_ptr<const CompilerLibrary>> library = compiler();
+  if (!library)
+    return library.status();
+  CompileRequest wanted = compileRequest(request);
+  wanted.templateName = definitionOf(request.spec.op).definingTemplate;
+  Result<std::vector<Candidate>> listed = (*library)->list(wanted);
+  if (!listed)
+    return listed.status();
+  DefaultKernelCallbacks callbacks;
+  callbacks.accept = [&](const CompileRequest &by, CompiledKernel &kernel) {
+    return adoptCompiled(request, by, kernel, core);
+  };
+  return makeDefaultKernel(**library, std::move(wanted), *listed, callbacks);
+}
+
+Status KernelMaker::tune(const KernelRequest &request, const Tuning &tuning, KernelCore &core) {
+  const ProfilerRange range("nsa tune");
+  Result<std::vector<Candidate>> listed = candidates(request, std::nullopt);
+  if (!listed)
+    return listed.status();
+  Stopwatch watch;
+  EngineOptions limited = options;
+  if (tuning.budgetSeconds > 0)
+    limited.tuneBudgetSeconds = tuning.budgetSeconds;
+  if (tuning.stop)
+    limited.compileThreads = 1;
+  CompileRequest by = compileRequest(request);
+  TuningSession session({device, *compilerLibrary, limited, logger, counters, memo, tuning.serve, tuning.stop},
+                        request.spec, request.maxima, by, std::move(*listed));
+  Result<TuneReport> tuned = session.run();
+  if (!tuned)
+    return tuned.status();
+  if (tuning.stop && (*tuning.stop)())
+    return Status::error(ErrorCode::kUnavailable, "the engine ends"); // what was not measured to its end is no winner
+  const CompiledKernel &winner = session.winner();
+  core.times.tuneMs = watch.milliseconds();
+  core.times.renderMs = winner.renderMs;
+  core.times.compileMs = winner.compileMs;
+  by.templateName = winner.manifest.templateName;
+  by.config = winner.manifest.config;
+  dump(by, winner);
+  {
+    // The tuner has it loaded already.
+    std::lock_guard lock(kernelMutex);
+    kernels.emplace(winner.content, session.winnerKernel());
+  }
+  NSA_RETURN_IF_ERROR(adopt(request, winner.content, winner.manifest, winner.binary, core));
+  // A default that was not measured is stored as untuned, so that it neither passes for a winner nor replaces one.
+  core.source = PlanSource::kCompiled;
+  core.tuned = tuned->wasMeasured();
+  const std::string how = (options.tuneExhaustive ? kExhaustively : "") + cutProvenance(session.cut());
+  const Status kept =
+      store(request, winner,
+            core.tuned ? Origin{true, provenance() + how, session.evidence()} : Origin{.provenance = provenance()});
+  if (tuning.report)
+    *tuning.report = describeTuning({request.key, request.device, session.timedShape().text(), session.cut(),
+                                     session.seed(), core.times.tuneMs, std::move(*tuned), options.tuneExhaustive,
+                                     kept.isOk() ? "" : kept.toString()});
+  return Status::ok();
+}
+
+Status KernelMaker::store(const KernelRequest &request, const CompiledKernel &kernel, Origin origin) {
+  const StoredKernel stored{kernel.content, kernel.manifestText, kernel.binary};
+  if (!takesChoices)
+    return cache.put(stored, nullptr);
+  if (hasVariants(request.spec.op) && !options.forceVariant.empty()) {
+    // A forced variant is one run's wish, not the best choice for the problem: only its kernel is kept.
+    NSA_RETURN_IF_ERROR(cache.put(stored, nullptr));
+    return Status::error(ErrorCode::kInvalidArgument,
+                         "template " + options.forceVariant + " was forced, so it is not stored as a choice",
+                         "tune without force_variant");
+  }
+  StoredChoice choice;
+  choice.problem = request.key;
+  choice.device = withTemplates(request.device, kernel.templates); // edited since the engine was opened, another one
+  choice.content = kernel.content;
+  choice.tuned = origin.tuned;
+  choice.provenance = std::move(origin.provenance);
+  choice.evidence = std::move(origin.evidence);
+  return cache.put(stored, &choice);
+}
+
+} // namespace nsa
