@@ -160,10 +160,8 @@ Status checkEnumerator(const char *name, Names names, int value) {
 }
 
 // Every kernel reads and writes its tensors in one type, besides numbers of the types fp32 and int32.
-Status checkIsIo(const char *name, std::optional<DType> dtype, DType io, const char *reason) {
-  if (!dtype || *dtype == io)
-    return Status::ok();
-  return Status::invalid(name, std::string(dtypeName(*dtype)),
+Status notIo(const char *name, DType dtype, DType io, const char *reason) {
+  return Status::invalid(name, std::string(dtypeName(dtype)),
                          "must be " + std::string(dtypeName(io)) + ", the dtype: " + reason);
 }
 
@@ -176,8 +174,10 @@ Status Spec::validate() const {
     return Status::invalid("dtype",
                            inRange(kDTypeNames, number) ? std::string(dtypeName(dtype)) : std::to_string(number),
                            "must be bf16, fp16 or fp32");
-  NSA_RETURN_IF_ERROR(checkIsIo("cache_dtype", cacheDtype, dtype, "no kernel reads a cache of another type"));
-  NSA_RETURN_IF_ERROR(checkIsIo("grad_dtype", gradDtype, dtype, "no operator computes gradients"));
+  if (cacheDtype.value_or(dtype) != dtype)
+    return notIo("cache_dtype", *cacheDtype, dtype, "no kernel reads a cache of another type");
+  if (gradDtype.value_or(dtype) != dtype)
+    return notIo("grad_dtype", *gradDtype, dtype, "no operator computes gradients");
   NSA_RETURN_IF_ERROR(checkEnumerator("layout", kLayoutNames, static_cast<int>(layout)));
 
   const uint32_t fields = this->fields();

@@ -113,8 +113,6 @@ const PlanCore *Engine::findInMemory(const PlanKey &key, const Spec &spec, const
 Result<PlanPointer> Engine::hand(const PlanCore &core, PlanSource source, const Spec &spec, const Maxima &maxima) {
   Spec routed = spec;
   routed.keySplits = core.keySplits;
-  const WorkspaceLayout layout(routed, maxima, core.kernels, ownDevice->isGpu());
-  NSA_RETURN_IF_ERROR(layout.check(maxima));
   ViewSlots gates;
   if (overridesGates(spec)) {
     Result<ViewSlots> made = gateOverride->gates(spec.dtype);
@@ -122,16 +120,18 @@ Result<PlanPointer> Engine::hand(const PlanCore &core, PlanSource source, const 
       return made.status();
     gates = *made;
   }
-  Result<Plan *> plan = pool->take();
-  if (!plan)
-    return plan.status();
-  (*plan)->engine = this;
-  (*plan)->core = &core;
-  (*plan)->source = source;
-  (*plan)->rules = CallRules(routed, maxima);
-  (*plan)->gates = gates;
-  (*plan)->layout = layout;
-  return PlanPointer(*plan);
+  Result<Plan *> taken = pool->take();
+  if (!taken)
+    return taken.status();
+  PlanPointer plan(*taken);
+  plan->engine = this;
+  plan->core = &core;
+  plan->source = source;
+  plan->rules = CallRules(routed, maxima);
+  plan->gates = gates;
+  plan->layout.assign(routed, maxima, core.kernels, ownDevice->isGpu());
+  NSA_RETURN_IF_ERROR(plan->layout.check(maxima));
+  return plan;
 }
 
 Result<PlanPointer> Engine::plan(const Spec &asked, const Maxima &maxima, void *stream) {

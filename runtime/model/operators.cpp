@@ -122,7 +122,9 @@ using enum OperatorDef::Tuning;
 using enum OperatorDef::ElementRule;
 using Lengths = OperatorDef::Lengths;
 
-constexpr OperatorDef kOperators[] = {
+} // namespace
+
+constexpr OperatorDef kOperatorTable[] = {
     {.op = Operator::kDense,
      .name = "dense",
      .abi = 0,
@@ -247,20 +249,22 @@ constexpr OperatorDef kOperators[] = {
      .tuning = kInDecode},
 };
 
-constexpr size_t kPublicCount = std::ranges::count_if(kOperators, &OperatorDef::isPublic);
+namespace {
+
+constexpr size_t kPublicCount = std::ranges::count_if(kOperatorTable, &OperatorDef::isPublic);
 
 constexpr bool isConsistent(size_t index) {
-  const OperatorDef &def = kOperators[index];
+  const OperatorDef &def = kOperatorTable[index];
   const bool isPublic = index < kPublicCount;
   const bool writesState =
       std::ranges::any_of(def.operands, [](const Operand &operand) { return operand.role == kInOut; });
   return def.op == static_cast<Operator>(index) &&
          def.abi == (isPublic ? static_cast<int>(index) : OperatorDef::kInternal) &&
          isPublic == !def.operands.empty() && def.hasCache == writesState &&
-         std::ranges::count(kOperators, def.name, &OperatorDef::name) == 1;
+         std::ranges::count(kOperatorTable, def.name, &OperatorDef::name) == 1;
 }
 static_assert([] {
-  for (size_t i = 0; i < std::size(kOperators); ++i)
+  for (size_t i = 0; i < std::size(kOperatorTable); ++i)
     if (!isConsistent(i))
       return false;
   return true;
@@ -268,19 +272,17 @@ static_assert([] {
 
 } // namespace
 
-std::span<const OperatorDef> operatorTable() { return kOperators; }
+std::span<const OperatorDef> operatorTable() { return kOperatorTable; }
 
 std::span<const OperatorDef> publicOperators() { return operatorTable().first(kPublicCount); }
 
-const OperatorDef &definitionOf(Operator op) { return kOperators[static_cast<size_t>(op)]; }
-
 const OperatorDef *findOperator(std::string_view name) {
-  const OperatorDef *found = std::ranges::find(kOperators, name, &OperatorDef::name);
-  return found == std::end(kOperators) ? nullptr : found;
+  const OperatorDef *found = std::ranges::find(kOperatorTable, name, &OperatorDef::name);
+  return found == std::end(kOperatorTable) ? nullptr : found;
 }
 
 const OperatorDef *findPublicOperator(int abi) {
-  return abi >= 0 && abi < static_cast<int>(kPublicCount) ? &kOperators[abi] : nullptr;
+  return abi >= 0 && abi < static_cast<int>(kPublicCount) ? &kOperatorTable[abi] : nullptr;
 }
 
 std::string namesOf(std::span<const OperatorDef> operators) {

@@ -6,6 +6,7 @@
 
 #include "runtime/model/tensors.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -110,10 +111,12 @@ struct OperatorDef {
   constexpr bool hasKeys() const { return lengths == Lengths::kKeys || lengths == Lengths::kQueriesAndKeys; }
 };
 
+// The table, for `definitionOf`, which the way to a plan in memory calls several times.
+extern const OperatorDef kOperatorTable[];
 // All operators, in the order of Operator. The public ones come first, in the order of their numbers in nsa_op.
 std::span<const OperatorDef> operatorTable();
 std::span<const OperatorDef> publicOperators();
-const OperatorDef &definitionOf(Operator op);
+inline const OperatorDef &definitionOf(Operator op) { return kOperatorTable[static_cast<size_t>(op)]; }
 // Returns the row of the operator with this name or with this number in nsa_op, or null if there is none.
 const OperatorDef *findOperator(std::string_view name);
 const OperatorDef *findPublicOperator(int abi);

@@ -86,7 +86,7 @@ Status PipelineRun::run() const {
   base.scalars = call.scalars;
   base.grid = call.sizes;
   setScalar(base.scalars, Scalar::kLists, readsLists());
-  if (layout[Buffer::kTable].exists)
+  if (layout.has(Buffer::kTable))
     base[View::kSequences] = viewOf(Buffer::kTable, Order::kRowColumn, 0);
   const auto chunked = std::ranges::find(graph.nodes, true, &GraphNode::isChunked);
   for (auto node = graph.nodes.begin(); node != chunked; ++node)
@@ -173,7 +173,7 @@ void PipelineRun::bind(const GraphNode &node, int64_t first, KernelCall &kernelC
     const ViewSlots *bound = binding.tensor == Binding::kNoTensor ? nullptr : &call[binding.tensor];
     if (bound && binding.sameAbsent != Binding::kNoTensor && bound->data == call[binding.sameAbsent].data)
       continue;
-    const bool hasBuffer = binding.buffer != Buffer::kNone && layout[binding.buffer].exists;
+    const bool hasBuffer = binding.buffer != Buffer::kNone && layout.has(binding.buffer);
     if (hasBuffer && !(bound && bound->data))
       kernelCall[binding.view] = viewOf(binding.buffer, binding.order, first);
     else if (bound)

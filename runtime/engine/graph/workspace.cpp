@@ -142,8 +142,9 @@ void WorkspaceLayout::place(size_t &offset, Saturated size) {
   bytes = offset + std::min(static_cast<size_t>(size.value()), kMostBytes - offset);
 }
 
-WorkspaceLayout::WorkspaceLayout(const Spec &spec, const Maxima &maxima, const RoleKernels &kernels, bool isGpu) {
+void WorkspaceLayout::assign(const Spec &spec, const Maxima &maxima, const RoleKernels &kernels, bool isGpu) {
   const Graph &graph = graphOf(spec, maxima);
+  bytes = 0;
   for (const LoadedKernel *kernel : kernels)
     if (kernel)
       bytes = std::max(bytes, kernel->workspaceBytes());
@@ -151,18 +152,21 @@ WorkspaceLayout::WorkspaceLayout(const Spec &spec, const Maxima &maxima, const R
   for (const GraphNode &node : graph.nodes)
     if (node.isIn(spec, maxima))
       roles |= uint32_t{1} << static_cast<int>(node.role);
-  if (sharesKeys(spec, maxima))
-    shares = ShareRanges(spec, maxima);
+  shares = sharesKeys(spec, maxima) ? ShareRanges(spec, maxima) : ShareRanges();
   Extents extents{.spec = spec, .maxima = maxima, .shares = shares};
   chunk = chunkOf(graph, extents, isGpu);
   extents.chunk = chunk;
   compRows = extents.rows(Rows::kCompressed).value();
+  definitionScratch = 0;
+  compared = {};
+  present = 0;
   for (const GraphBuffer &buffer : graph.buffers) {
     if (!(roles >> static_cast<int>(buffer.maker) & 1))
       continue;
-    Placed &at = placed[static_cast<size_t>(buffer.buffer)];
+    const auto index = static_cast<size_t>(buffer.buffer);
+    present |= uint32_t{1} << index;
+    Placed &at = placed[index];
     const Saturated rows = extents.rows(buffer.rows);
-    at.exists = true;
     at.role = buffer.role;
     at.rows = buffer.rows;
     at.columns = extents.columns(buffer.columns);

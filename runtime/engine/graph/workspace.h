@@ -12,6 +12,7 @@
 #include "runtime/engine/graph/graph.h"
 
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 
@@ -34,7 +35,11 @@ struct ShareRanges {
 
 struct WorkspaceLayout {
   WorkspaceLayout() = default;
-  WorkspaceLayout(const Spec &spec, const Maxima &maxima, const RoleKernels &kernels, bool isGpu);
+  WorkspaceLayout(const Spec &spec, const Maxima &maxima, const RoleKernels &kernels, bool isGpu) {
+    assign(spec, maxima, kernels, isGpu);
+  }
+  // Makes the layout anew in place. A plan from memory neither clears nor copies the entries of buffers that it lacks.
+  void assign(const Spec &spec, const Maxima &maxima, const RoleKernels &kernels, bool isGpu);
   // `check` fails when the workspace has kMostBytes or more. If `check` fails, no offset of the layout may be used.
   Status check(const Maxima &maxima) const;
 
@@ -47,7 +52,6 @@ struct WorkspaceLayout {
 
   // A buffer of the graph: an array [copies, rows, heads, columns].
   struct Placed {
-    bool exists = false;
     TensorRole role{};
     GraphBuffer::Rows rows{};
     size_t offset = 0;   // bytes
@@ -55,11 +59,15 @@ struct WorkspaceLayout {
     int64_t row = 0;     // heads * columns
     int64_t copy = 0;    // rows * heads * columns, where rows do not depend on the call
   };
-  const Placed &operator[](Buffer buffer) const { return placed[static_cast<size_t>(buffer)]; }
+  bool has(Buffer buffer) const { return (present >> static_cast<size_t>(buffer) & 1) != 0; }
+  // The layout must have the buffer.
+  const Placed &operator[](Buffer buffer) const {
+    assert(has(buffer));
+    return placed[static_cast<size_t>(buffer)];
+  }
 
-  std::array<Placed, kBuffers> placed = {}; // the scratch is in front of them, shared by all kernels
-  ShareRanges shares;                       // for decode with few queries
-  int64_t compRows = 0;                     // of all sequences together
+  ShareRanges shares;   // for decode with few queries
+  int64_t compRows = 0; // of all sequences together
   size_t definitionScratch = 0;
   std::array<size_t, 2> compared = {}; // second outputs of a kernel, and outputs of its definition
   int64_t chunk = 0; // queries: of each sequence in the dense layout, of all sequences in the packed one
@@ -67,6 +75,10 @@ struct WorkspaceLayout {
 
 private:
   void place(size_t &offset, Saturated size);
+
+  static_assert(kBuffers <= 32, "WorkspaceLayout::present has a bit for each buffer");
+  uint32_t present = 0;                     // the buffers whose entries of `placed` count
+  std::array<Placed, kBuffers> placed = {}; // the scratch is in front of them, shared by all kernels
 };
 
 } // namespace nsa
