@@ -133,6 +133,8 @@ uint32_t Spec::fields() const {
   return (read & kPhi) && cmpKind == CmpKind::kMlp ? read | kMlp : read;
 }
 
+int64_t Spec::forcedBlocks() const { return int64_t{initBlocks} + localBlocks; }
+
 float Spec::effectiveScale() const { return scale != 0 ? scale : 1.0f / std::sqrt(static_cast<float>(qkDim)); }
 
 namespace {
@@ -218,10 +220,9 @@ Status Spec::validate() const {
   if (fields & kForced) {
     NSA_RETURN_IF_ERROR(atLeast("init_blocks", initBlocks, 0));
     NSA_RETURN_IF_ERROR(atLeast("local_blocks", localBlocks, 1, " (the query's own block counts)", hint));
-    if (int64_t{initBlocks} + localBlocks > selCount)
+    if (forcedBlocks() > selCount)
       return Status::invalid("sel_count", std::to_string(selCount),
-                             "must be at least init_blocks + local_blocks = " +
-                                 std::to_string(int64_t{initBlocks} + localBlocks));
+                             "must be at least init_blocks + local_blocks = " + std::to_string(forcedBlocks()));
   }
   if (fields & kPhi)
     NSA_RETURN_IF_ERROR(checkEnumerator("cmp_kind", kCmpKindNames, static_cast<int>(cmpKind)));

@@ -81,6 +81,8 @@ struct Spec {
   uint32_t fields() const;
   float effectiveScale() const;
   ElementTypes types() const { return {dtype, cacheDtype, gradDtype}; }
+  // Returns how many places of a list of blocks are forced.
+  int64_t forcedBlocks() const;
   bool hasBranch(int32_t branch) const { return (branches & branch) != 0; }
   // Returns how many compressed blocks `tokens` tokens have: N_c of docs/specification.md 3.
   int64_t compressedBlocks(int64_t tokens) const {

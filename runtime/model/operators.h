@@ -49,7 +49,7 @@ enum SpecField : uint32_t {
   kCmpGeometry = 16, // cmp_block, cmp_stride
   kPhi = 32,         // cmp_kind
   kSelGeometry = 64, // sel_block, sel_count
-  kForced = 128,     // init_blocks, local_blocks
+  kForced = 128,     // the fields about blocks that every query selects
   kGates = 256,      // gate, gate_per_group, branches
   kPages = 512,      // page_size
   kMlp = 1024,       // mlp_hidden, mlp_activation: read if cmp_kind is mlp (Spec::fields)

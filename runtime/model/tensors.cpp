@@ -31,7 +31,7 @@ constexpr ViewRule kViewRules[] = {
 };
 
 constexpr ScalarRule kScalarRules[] = {
-#define NSA_SCALAR(scalar, name, type) {name, ScalarType::type},
+#define NSA_SCALAR(scalar, name, type, ...) {name, ScalarType::type},
 #include "runtime/model/kernel_arguments.def"
 };
 

@@ -105,7 +105,7 @@ private:
   // As many blocks in a cluster as a list has places that nothing is forced into.
   Draft clustered(const Sequence &sequence) {
     const int64_t blocks = (sequence.keys + spec.selBlock - 1) / spec.selBlock;
-    const int64_t places = std::max(1, spec.selCount - spec.initBlocks - spec.localBlocks);
+    const int64_t places = std::max<int64_t>(1, spec.selCount - spec.forcedBlocks());
     const int64_t clusters = std::max<int64_t>(2, (blocks + places - 1) / places);
     std::vector<int64_t> clusterOf(static_cast<size_t>(blocks));
     for (size_t i = 0; i < clusterOf.size(); ++i)

@@ -282,15 +282,8 @@ private:
 } // namespace
 
 CallRules::CallRules(const Spec &spec, const Maxima &maxima) : spec(spec), maxima(maxima) {
-  setScalar(scalars, Scalar::kMaxSeqlenQ, maxima.seqlenQ);
-  setScalar(scalars, Scalar::kMaxSeqlenK, maxima.seqlenK);
-  setScalar(scalars, Scalar::kQueryBegin, 0);
-  setScalar(scalars, Scalar::kQueryEnd, kUnbounded);
-  setScalar(scalars, Scalar::kWindow, fieldsOf(spec.op) & kWindowField ? spec.window : kUnbounded);
-  setScalar(scalars, Scalar::kKvHeads, spec.kvHeads);
-  setScalar(scalars, Scalar::kInitBlocks, spec.initBlocks);
-  setScalar(scalars, Scalar::kLocalBlocks, spec.localBlocks);
-  setScalar(scalars, Scalar::kScaleLog2, std::bit_cast<int32_t>(spec.effectiveScale() * std::numbers::log2e_v<float>));
+#define NSA_SCALAR(scalar, name, type, ...) __VA_OPT__(setScalar(scalars, Scalar::scalar, __VA_ARGS__);)
+#include "runtime/model/kernel_arguments.def"
 }
 
 Status prepareCall(const CallRules &rules, const Bindings &bindings, Call &call) {

@@ -1,11 +1,12 @@
-// The rules of CONTRIBUTING.md that a text can be held to: the length of files, what a header opens with, where `asm`
-// stands, and how unfinished work is marked.
+// The rules of CONTRIBUTING.md that a text can be held to: the length of files, the size of folders, what a header
+// opens with, where `asm` stands, and how unfinished work is marked.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <regex>
 #include <set>
 #include <string>
@@ -97,6 +98,37 @@ TEST(Rules, FilesStayBelowFiveHundredLines) {
   for (const File &file : code())
     EXPECT_LT(std::ranges::count(file.text, '\n'), mostLines(file.name)) << file.name;
   EXPECT_GT(code().size(), 500U);
+}
+
+TEST(Rules, FoldersHoldAtMostFortyFiles) {
+  std::map<std::string, int> counts;
+  for (const std::string_view tree : kTreesOfCode)
+    if (tree != "tests")
+      for (const auto &entry : files::recursive_directory_iterator(files::path(NSA_SOURCE_DIR) / tree))
+        if (entry.is_regular_file())
+          ++counts[entry.path().parent_path().generic_string()];
+  for (const auto &[folder, count] : counts)
+    EXPECT_LE(count, 40) << folder;
+  EXPECT_GT(counts.size(), 40U);
+}
+
+// A field of a spec is data: beside the lists, its rules and the reference, no file knows it. `init_blocks` is the
+// example.
+TEST(Rules, FewFilesNameAFieldOfASpec) {
+  std::vector<std::string> naming;
+  for (const std::string_view tree : kTreesOfCode)
+    if (tree != "tests" && tree != "templates")
+      for (const auto &entry : files::recursive_directory_iterator(files::path(NSA_SOURCE_DIR) / tree)) {
+        static const std::set<std::string> kEndings = {".h", ".hpp", ".cpp", ".def"};
+        if (!entry.is_regular_file() || !kEndings.contains(entry.path().extension().string()))
+          continue;
+        std::ifstream stream(entry.path());
+        const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+        if (text.find("init_blocks") != std::string::npos || text.find("initBlocks") != std::string::npos)
+          naming.push_back(entry.path().generic_string());
+      }
+  EXPECT_GE(naming.size(), 2U);
+  EXPECT_LE(naming.size(), 6U) << ::testing::PrintToString(naming);
 }
 
 TEST(Rules, AHeaderOpensWithWhatItIsFor) {
