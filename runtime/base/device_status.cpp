@@ -34,7 +34,7 @@ constexpr CodeRule kRules[] = {
     {kBadCacheSeqlens, "bad_cache_seqlens", "cache_seqlens", "must be from 0 to the cache's room",
      kSkippedSequenceHint},
     {kCacheFull, "cache_full", "cache_seqlens", "the new tokens have no room in the cache", kSkippedSequenceHint},
-    {kBadPage, "bad_page", "block_table", "a page of the new tokens must be a page of the pools", kSkippedSequenceHint},
+    {kBadPage, "bad_page", "block_table", "every page of a sequence must be a page of the pools", kSkippedSequenceHint},
 };
 
 } // namespace

@@ -24,6 +24,7 @@ constexpr int64_t kSlotGranule = 16;
 constexpr int64_t kFewComparisons = int64_t{1} << 24;
 constexpr int64_t kFewBlocks = 512;
 constexpr int64_t kLeastSegment = 128;
+constexpr int32_t kSegmentInKey = 64;
 
 // The product of `each` and the numbers of sequences, queries and kv heads, but at most `most`: the product itself
 // could overflow. `most` is a power of two, as buckets are.
@@ -58,7 +59,9 @@ int64_t rankSegment(const Spec &spec, const Maxima &maxima) {
   int64_t segment = kLeastSegment;
   while (segment * segment < blocks * keptOfSegment(spec))
     segment *= 2;
-  return segment;
+  // One segment of all blocks spares `choose` nothing. Lists of up to kSegmentInKey blocks rank it all the same,
+  // because the segment is in the keys of their stored choices.
+  return spec.selCount > kSegmentInKey && segment >= blocks ? 0 : segment;
 }
 
 bool hasManyRows(const Spec &spec, const Maxima &maxima) {

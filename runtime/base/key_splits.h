@@ -25,7 +25,8 @@ bool hasManyRows(const Spec &spec, const Maxima &maxima);
 // Returns how many selection blocks make one segment of a query's keys. The number of blocks of a segment is 0, or a
 // power of two that is at least 128. The kernel `rank` keeps the blocks with the best scores of each segment, and the
 // kernel `choose` compares the kept blocks. The result 0 means that `rank` is not launched. `choose` then compares all
-// blocks with each other, because this costs less than the launch of `rank`.
+// blocks with each other, because this costs less than the launch of `rank`. For sel_count above 64 the result is also
+// 0 where one segment would hold all blocks.
 int64_t rankSegment(const Spec &spec, const Maxima &maxima);
 // Returns how many blocks of each segment the kernel `rank` keeps: at least sel_count, the length of a block list.
 int64_t keptOfSegment(const Spec &spec);

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <unistd.h>
 
@@ -133,6 +134,8 @@ Finding checkCache(const DoctorFlags &flags) {
   if (!trouble.empty())
     return {"cache", false, path + ": " + trouble,
             "kernels are made anew in each process; choose another file with --cache or NSA_CACHE_DIR"};
+  if (path != ":memory:" && !std::filesystem::exists(path))
+    return {"cache", true, path + " (is made when the first kernel is stored)", ""};
   return {"cache", true, path, ""};
 }
 

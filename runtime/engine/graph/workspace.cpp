@@ -193,7 +193,9 @@ void WorkspaceLayout::addComparison(const Spec &spec, const Maxima &maxima, size
   const Saturated queries = extents.rows(Rows::kChunk);
   const Saturated outs = queries * spec.queryHeads * std::max(spec.qkDim, spec.vDim) * element;
   const Saturated lists = queries * spec.kvHeads * spec.selCount * int64_t{sizeof(int32_t)};
-  const Saturated rows = extents.rows(Rows::kCompressed) * spec.kvHeads * element;
+  // The kernels that write a cache are not compared (isComparable), so decode compares no compressed rows.
+  const bool comparesRows = !definitionOf(spec.op).hasCache;
+  const Saturated rows = (comparesRows ? extents.rows(Rows::kCompressed) : Saturated(0)) * spec.kvHeads * element;
   const Saturated blocks = rows * spec.qkDim + rows * spec.vDim + int64_t{kWorkspaceAlignment};
   const Saturated most = std::max({outs.value(), lists.value(), blocks.value()});
   place(definitionScratch, static_cast<int64_t>(definitionBytes));

@@ -40,6 +40,15 @@ TEST(RankSegment, GrowsWithTheRootOfTheBlocks) {
   EXPECT_EQ(rankSegment(decodeSpec(16, 3), tokens(1, 1 << 24)), 4096);
 }
 
+// Stored keys have the segment of shorter lists.
+TEST(RankSegment, OneSegmentOfAllBlocksIsNotRankedForLongLists) {
+  EXPECT_EQ(rankSegment(decodeSpec(64, 64), tokens(4096, 8192)), 128);
+  EXPECT_EQ(rankSegment(decodeSpec(64, 65), tokens(4096, 8192)), 0);
+  EXPECT_EQ(rankSegment(decodeSpec(64, 64), tokens(1024, 16384)), 128);
+  EXPECT_EQ(rankSegment(decodeSpec(64, 128), tokens(1024, 16384)), 0);
+  EXPECT_EQ(rankSegment(decodeSpec(64, 128), tokens(1024, 32768)), 256);
+}
+
 TEST(RankSegment, IsWholeTilesAndNoLessThanItKeeps) {
   for (int32_t selCount : {3, 16, 17, 64, 65, 97, 128})
     for (int32_t selBlock : {1, 16, 60, 64, 128})

@@ -407,6 +407,9 @@ TEST_F(Program, DoctorSaysWhatIsMissingAndFailsWhereNothingCanRun) {
   EXPECT_EQ(outcome.code, 1);
   EXPECT_NE(outcome.out.find("absent.so"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("to do:"), std::string::npos) << outcome.out;
+  const std::string absent = "absent.db (is made when the first kernel is stored)";
+  EXPECT_EQ(outcome.out.find("is made when"), std::string::npos) << outcome.out;
+  EXPECT_NE(run("doctor --cache " + scratch.file("absent.db")).out.find(absent), std::string::npos);
   EXPECT_NE(outcome.err.find("neither a compiler nor a stored kernel"), std::string::npos) << outcome.err;
   const std::string both = scratch.file("both");
   (void)std::system((commandOf("doctor --cache :memory:") + " >" + both + " 2>&1").c_str());

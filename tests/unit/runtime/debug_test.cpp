@@ -221,6 +221,17 @@ TEST_F(DebugTest, AComparisonNeedsItsRoomAndACompiler) {
   EXPECT_EQ((*again)->workspaceBytes(), (*plain)->workspaceBytes()) << "its memory is used again, not what it was";
   EXPECT_FALSE((*again)->comparisonReport().isOk());
 
+  // Room for the new tokens' outputs, and none for the compressed rows of a cache.
+  spec.op = Operator::kDecode;
+  spec.layout = Layout::kPacked;
+  const Maxima decodes = {.batch = 1, .tokensQ = 9, .seqlenQ = 9, .seqlenK = int64_t{1} << 20};
+  Result<PlanPointer> decoding = engine->plan(spec, decodes, nullptr);
+  Result<PlanPointer> comparesDecoding = engine->planThatCompares(spec, decodes, nullptr);
+  ASSERT_TRUE(decoding.isOk() && comparesDecoding.isOk());
+  EXPECT_LT((*comparesDecoding)->workspaceBytes(), (*decoding)->workspaceBytes() + (size_t{1} << 20));
+  spec.op = Operator::kWindow;
+  spec.layout = Layout::kDense;
+
   auto strict = open(MissPolicy::kFail);
   const Status status = strict->planThatCompares(spec, maxima, nullptr).status();
   EXPECT_EQ(strict->counters().plansFailed, 1u) << "its kernel was found, what defines it was not";

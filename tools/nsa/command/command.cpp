@@ -180,7 +180,8 @@ void EngineFlags::addMiss(CLI::App &command) {
 CLI::Option *EngineFlags::addKernelBudget(CLI::App &command) {
   return command
       .add_option("--kernel-budget", settings.tuneBudgetSeconds,
-                  "Seconds that the tuning of each kernel may take (default: NSA_TUNE_BUDGET, else 30)")
+                  "Seconds that the tuning of each kernel may take (default: NSA_TUNE_BUDGET, else 30, or a day for an "
+                  "exhaustive search)")
       ->check(secondsAbove0())
       ->type_name("SECONDS");
 }
