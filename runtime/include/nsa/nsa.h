@@ -115,8 +115,7 @@ typedef enum nsa_layout {
 typedef struct nsa_spec {
   size_t size;
   nsa_op op;
-  nsa_dtype
-      dtype; /* of q, k, v, gates, weights, compressed rows and outputs but the log-sum-exps: bf16, fp16 or fp32 */
+  nsa_dtype dtype; /* bf16, fp16 or fp32: of all tensors but the log-sum-exps and those of integers */
   nsa_layout layout;
   int32_t query_heads; /* a multiple of kv_heads, at most 128 times it; not read by compress */
   int32_t kv_heads;
@@ -176,30 +175,18 @@ typedef void (*nsa_log_callback)(void *user, nsa_log_level level, const char *ta
 
 typedef struct nsa_engine nsa_engine;
 
-/* A function of the host that the engine calls when a new plan would have better kernels than the host's plan. Under
- * the policy `background` the engine calls the host's nsa_tuned_callback when it has tuned the kernels of a plan, or
- * has compiled outdated kernels again. After the callback, the next nsa_plan_create with the same spec and maxima
- * returns the better plan from memory. A plan that the host holds does not change.
+/* A function of the host that the engine calls when a new plan would have better kernels than the host's plan: under
+ * the policy `background`, when the engine has tuned the kernels of a plan or compiled outdated ones again. The next
+ * nsa_plan_create with the same spec and maxima then returns the better plan. A plan that the host holds does not
+ * change.
  *
- * The callback receives tuned_user, the engine that calls it, and the spec and the maxima of the plan. The structs
- * `spec` and `maxima` are valid only during the call. If the host set max_tokens_q to 0, the callback receives the
- * number of queries that the 0 stands for. Requests that differ only in `scale`, or in lengths that round up to the
- * same power of two and allow the same shortcuts (docs/operators.md), share their kernels. The library calls the
- * callback once for all requests that share kernels, with the spec and the maxima of the first request. To use the
- * better kernels, the host calls nsa_plan_create again for each of these requests.
+ * The callback receives tuned_user, the engine that calls it, and the spec and the maxima of the plan, which are valid
+ * only during the call. Requests that share their kernels get one call, with the spec and the maxima of the first.
  *
- * The engine's tuning thread calls the callback, with all signals blocked. Callbacks come one at a time, and the next
- * tuning begins when the callback has returned. The child of a fork has an engine of its own: for plans that the child
- * makes, the child's engine calls the callback.
- *
- * The callback may call every function of this library except nsa_engine_destroy of this engine. A callback must not
- * throw. nsa_engine_destroy and the end of the process wait for a running callback, so the callback may plan with the
- * engine even while another thread destroys the engine. A thread that destroys the engine or ends the process must not
- * hold a lock that the callback takes. The engine makes no callback after nsa_engine_destroy.
- *
- * The engine makes no callback under a miss policy other than `background`, for a plan that needs no tuning, for
- * nsa_tune, or when tuning fails and no kernel of the plan became better (nsa_stats.background_failed). The engine does
- * call back when tuning found nothing faster: the kernels stay the same, and the new plan says that they are tuned. */
+ * The engine's tuning thread makes one call at a time, with all signals blocked. The callback may call every function
+ * of this library except nsa_engine_destroy of this engine, and must not throw. nsa_engine_destroy and the end of the
+ * process wait for a running callback, so their thread must not hold a lock that the callback takes.
+ * docs/embedding.md says when no call comes, and what a fork changes. */
 typedef void (*nsa_tuned_callback)(void *user, nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima);
 
 /* A field of nsa_engine_options that is zero (NULL, 0) is unset and takes its default. The default is the value of the
@@ -210,15 +197,8 @@ typedef void (*nsa_tuned_callback)(void *user, nsa_engine *engine, const nsa_spe
  * limit (decode_splits: as measured, else by rule). The text "none" counts as no text, except in device, cache_path and
  * fallbacks; a library is then looked for in its usual place, and with cache_packs "none" no pack is used.
  *
- * When an engine opens, it checks the paths that its options and environment variables name. The error of a bad path
- * names the field or the variable, the path and the rule:
- *  - cache_packs, cache_keys, pin_path, compiler_path, nvrtc_path: files that exist and can be read. A library's name
- *    without '/' is not checked, because the loader finds the library.
- *  - template_dir: a folder that exists and can be read.
- *  - cache_path, NSA_CACHE_DIR: a database that exists, or a path where a database can be made. The database is made
- *    when the first kernel is stored. The default place of the database is not checked: where no database can be made,
- *    kernels are kept in memory.
- *  - dump_dir: a folder that exists and can be written, or that can be made. */
+ * When an engine opens, it checks the paths that its options and environment variables name (docs/embedding.md has the
+ * rules). The error of a bad path names the field or the variable, the path and the rule. */
 enum { NSA_ON = 1, NSA_OFF = -1 };
 typedef struct nsa_engine_options {
   size_t size;
@@ -242,10 +222,9 @@ typedef struct nsa_engine_options {
   void *log_user;
   nsa_log_level log_level;  /* with a callback: the least level passed on. NSA_LOG for stderr */
   const char *cpu_features; /* "x86-64-v3" or "x86-64-v4": limits the CPU device's code. NSA_CPU_FEATURES */
-  /* Paths of packs (read-only files of kernels), separated by ':'. NSA_CACHE_PACKS */
-  /* A kernel is looked up in the database first, and then in the packs, in the order of cache_packs. */
-  /* After the packs of cache_packs, the engine searches every *.nsapack file in the folder ../share/nsa/packs, which is
-   * relative to the folder of libnsa.so. */
+  /* Paths of packs (read-only files of kernels), separated by ':'. A kernel is looked up in the database, then in these
+   * packs in their order, and then in every *.nsapack of ../share/nsa/packs beside libnsa.so's folder. NSA_CACHE_PACKS
+   */
   const char *cache_packs;
   const char *cache_keys; /* files of public keys, separated by ':', whose signatures of packs count. A pack without
                              such a signature gives a warning. NSA_CACHE_KEYS */
@@ -369,8 +348,7 @@ typedef struct nsa_plan nsa_plan;
 #define NSA_INIT(type) ((type){.size = sizeof(type)})
 #endif
 
-/* nsa_version gives the version, such as "0.2.0"; nsa_source_id gives the revision that the library was built from. The
- * returned texts are constants of the library. */
+/* The version, such as "0.2.0", and the revision that the library was built from: constants of the library. */
 NSA_API uint32_t nsa_abi_version(void) NSA_NOEXCEPT;
 NSA_API const char *nsa_version(void) NSA_NOEXCEPT;
 NSA_API const char *nsa_source_id(void) NSA_NOEXCEPT;
@@ -406,10 +384,9 @@ NSA_API void nsa_plan_destroy(nsa_plan *plan) NSA_NOEXCEPT;
 /* Options of one plan. */
 typedef struct nsa_plan_options {
   size_t size;
-  int32_t compare; /* 1: each run launches every kernel that had a choice a second time, and also the kernel that
-                      defines its operator (the tile program, compiled with its first configuration), and compares their
-                      results. A run that compares waits for the device, needs more workspace (which
-                      nsa_plan_workspace_size counts) and must not be captured */
+  int32_t compare; /* 1: each run compares every kernel that had a choice with the kernel that defines its operator
+                      (docs/embedding.md). Such a run waits for the device and must not be captured, and its workspace
+                      is larger */
   int32_t flags;   /* 0 */
   int64_t reserved[6];
 } nsa_plan_options;
@@ -418,10 +395,7 @@ NSA_API nsa_status nsa_plan_create_with(nsa_engine *engine, const nsa_spec *spec
                                         const nsa_plan_options *options, void *stream, nsa_plan **plan,
                                         nsa_error *error) NSA_NOEXCEPT;
 /* Gives the report of the last run of a plan that was made with the option `compare`, as a JSON text, which the caller
- * frees with nsa_free. Each of the report's `parts` has `kernel` and `definition`; max_abs, mean_abs and relative_rms
- * over the elements that are finite in both results; and unequal_nan and unequal_inf over the other elements. For a
- * part that selects blocks, the report says how many block lists differ. Parts whose results are not compared (kernels
- * with only one candidate, compression into a cache) have `compared: false`. */
+ * frees with nsa_free. docs/embedding.md describes the report. */
 NSA_API nsa_status nsa_plan_compare_report(const nsa_plan *plan, char **json, nsa_error *error) NSA_NOEXCEPT;
 
 /* Sets *bytes to the size of the workspace that nsa_run needs, in the same memory as the tensors. If the size is 0,
@@ -482,12 +456,11 @@ NSA_API nsa_status nsa_explain(nsa_engine *engine, const nsa_spec *spec, const n
                                nsa_error *error) NSA_NOEXCEPT;
 
 /* Tunes the kernels of one spec now, even if tuned kernels are stored, and stores the winners. nsa_tune returns an
- * error under the policy `fail`, which opens no compiler, and for an engine with the option pin_path. The JSON report
- * of nsa_tune is freed with nsa_free. The report's field `store_trouble` says why the winner was not stored; it is ""
- * when the winner was stored. If the winner was not stored, this engine uses it, but later processes do not. The
- * report's field `tuned` is false when the budget ended before anything was measured. If the budget ended before
- * anything was measured, a winner of an earlier tuning stays stored. When another thread or process is tuning the same
- * kernel, nsa_tune waits and takes the other's result (`tuned_elsewhere`). */
+ * error under the policy `fail`, which opens no compiler, and for an engine with the option pin_path. When another
+ * thread or process is tuning the same kernel, nsa_tune waits and takes the other's result (`tuned_elsewhere`). In the
+ * JSON report, which is freed with nsa_free, `store_trouble` says why the winner was not stored ("" when it was): only
+ * this engine uses it then. `tuned` is false when the budget ended before anything was measured; an earlier winner then
+ * stays stored. */
 NSA_API nsa_status nsa_tune(nsa_engine *engine, const nsa_spec *spec, const nsa_maxima *maxima, char **json,
                             nsa_error *error) NSA_NOEXCEPT;
 
@@ -508,8 +481,7 @@ typedef struct nsa_stats {
   uint64_t cache_damaged_rows, cache_failed_writes;
   uint64_t runs;
   uint64_t cache_pack_hits, cache_refused_packs; /* kernels that packs served; packs that were refused */
-  /* How many kernels were used as fallbacks, counted by the kind of fallback (docs/embedding.md). */
-  /* fallback_cpu is 1 if the engine uses the CPU because no GPU could be used. */
+  /* Kernels that were used as fallbacks (docs/embedding.md). fallback_cpu: 1 if no GPU could be used. */
   uint64_t fallback_nearest, fallback_model, fallback_architecture, fallback_compiled, fallback_cpu;
   /* Background tuning: the number of problems that wait or are being tuned (pending), of problems that were tuned
    * (done), and of problems that could not be tuned (failed). */
@@ -522,14 +494,13 @@ typedef struct nsa_stats {
 } nsa_stats;
 NSA_API nsa_status nsa_engine_stats(const nsa_engine *engine, nsa_stats *stats, nsa_error *error) NSA_NOEXCEPT;
 
-/* Returns a JSON text, which the caller frees with nsa_free. The text of nsa_engine_describe contains the device's
- * name, architecture, driver, memory, number of multiprocessors, device key, the key under which choices are stored,
- * cache file and compiler library. If the device or a library cannot be used, the JSON text of nsa_engine_describe says
- * why. */
+/* Returns a JSON text, which the caller frees with nsa_free: the device, the cache file, the compiler library and the
+ * options that were set, and why a device, a file or a library cannot be used. */
 NSA_API nsa_status nsa_engine_describe(nsa_engine *engine, char **json, nsa_error *error) NSA_NOEXCEPT;
 
 /* What the object `device` in the text of nsa_engine_describe says, for programs: the fields have the same names and
- * values. A text that is too long is cut. A field that the device does not have is "" or 0. */
+ * values. A text that is too long is cut. A field that the device does not have is "" or 0. Choices are stored under
+ * choice_key, which is `key`, and with a template_dir also names the content of this folder. */
 typedef struct nsa_device_info {
   size_t size;
   char kind[8], key[128], choice_key[256], name[128], target[16], features[32]; /* kind: "gpu" or "cpu" */

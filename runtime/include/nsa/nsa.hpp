@@ -276,6 +276,13 @@ public:
     detail::check([&](nsa_error *error) { return nsa_plan_status(plan.get(), stream, error); });
   }
 
+  // Returns the facts of the plan that programs read.
+  nsa_plan_info info() const {
+    nsa_plan_info info = NSA_INIT(nsa_plan_info);
+    detail::check([&](nsa_error *error) { return nsa_plan_get_info(plan.get(), &info, error); });
+    return info;
+  }
+
   // Returns the JSON of nsa_plan_describe.
   std::string describe() const { return nsa_plan_describe(plan.get()); }
 
@@ -342,6 +349,12 @@ public:
   }
   std::string describe() const {
     return detail::takeText([&](char **text, nsa_error *error) { return nsa_engine_describe(engine, text, error); });
+  }
+
+  nsa_device_info device() const {
+    nsa_device_info info = NSA_INIT(nsa_device_info);
+    detail::check([&](nsa_error *error) { return nsa_engine_get_device(engine, &info, error); });
+    return info;
   }
 
   nsa_stats stats() const {

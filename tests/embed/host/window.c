@@ -133,7 +133,10 @@ int main(int argc, char **argv) {
     fprintf(stderr, "another template ran\n");
     good = 0;
   }
-  if (warm && (strstr(nsa_plan_describe(plan), "\"source\": \"database\"") == NULL || maps_a_compiler()))
+  nsa_plan_info info = NSA_INIT(nsa_plan_info);
+  if (nsa_plan_get_info(plan, &info, &error) != NSA_OK)
+    fail("info", &error);
+  if (warm && (info.source != NSA_FROM_DATABASE || maps_a_compiler()))
     good = 0;
   free(workspace);
   nsa_plan_destroy(plan);
