@@ -1,5 +1,5 @@
+#include "autotune/tuner/crossover.h"
 #include "bench/measure/bench_report.h"
-#include "bench/verbs/crossover.h"
 #include "bench/verbs/length_bench.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "bench/verbs/threshold_bench.h"
 
-#include "autotune/threshold.h"
+#include "autotune/tuner/threshold.h"
 #include "bench/measure/bench_report.h"
 #include "bench/verbs/split_sweep.h"
 #include "cache/kernel_store.h"

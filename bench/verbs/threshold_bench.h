@@ -3,7 +3,7 @@
 // `attention` is faster than the simple template `row_attention`. For calls so short that every block is selected, it
 // finds the length up to which dense attention is faster than selection with attention to the selected blocks. To find
 // a threshold between two algorithms, the bench measures the two algorithms alternately over a range of lengths
-// (autotune/threshold.h).
+// (autotune/tuner/threshold.h).
 // Thread-safety: one thread.
 #pragma once
 

@@ -2,7 +2,7 @@
 #include "tests/fuzz/fuzz_target.h"
 
 #include "runtime/base/config_text.h"
-#include "tools/nsa/files/tune_workload.h"
+#include "tools/nsa/files/find_workload.h"
 
 #include <nlohmann/json.hpp>
 
@@ -12,8 +12,8 @@
 namespace nsa::fuzz {
 namespace {
 
+using Workload;
 using nlohmann::json;
-using tools::Workload;
 
 void checkAscending(const std::vector<int64_t> &numbers, int64_t least, int64_t most) {
   expect(!numbers.empty() && numbers.size() <= 64 && numbers.front() >= least && numbers.back() <= most,
@@ -25,7 +25,7 @@ void checkRules(const Workload &workload) {
   expect(!workload.dtypes.empty(), "there are types");
   expect(workload.heads.empty() == !(workload.prefill || workload.decode), "heads are there for prefill or decode");
   expect(!workload.heads.empty() || !workload.plans.empty(), "there is something to tune");
-  for (const tools::PlannedCall &plan : workload.plans)
+  for (const PlannedCall &plan : workload.plans)
     expect(plan.spec.validate().isOk() && plan.maxima.validate(plan.spec).isOk(), "a plan is one that holds");
   for (const Workload::Head &head : workload.heads) {
     expect(!head.name.empty() && head.name.size() <= 64, "heads have names");
@@ -74,7 +74,7 @@ std::string print(const Workload &workload) {
   json text = {{"name", workload.name}};
   if (!workload.description.empty())
     text["description"] = workload.description;
-  for (const tools::PlannedCall &plan : workload.plans)
+  for (const PlannedCall &plan : workload.plans)
     text["plans"].push_back(json::parse(planText(plan.spec, plan.maxima)));
   for (const Workload::Head &head : workload.heads)
     text["heads"].push_back({{"name", head.name}, {"config", configOf(head.spec)}});
@@ -94,14 +94,14 @@ std::string print(const Workload &workload) {
 
 void runWorkload(std::string_view input) {
   const std::string path = writeInput("input.json", input);
-  const Result<Workload> workload = Workload::read(path);
+  const Result<Workload> workload = tools::readWorkload(path);
   if (!workload) {
     expect(workload.status().toString().find(path) != std::string::npos, "what is refused names the file");
     return;
   }
   checkRules(*workload);
   const std::string text = print(*workload);
-  const Result<Workload> again = Workload::read(writeInput("again.json", text));
+  const Result<Workload> again = tools::readWorkload(writeInput("again.json", text));
   expect(again.isOk(), "what was printed is read");
   expect(print(*again) == text, "what was printed is read as the same");
 }

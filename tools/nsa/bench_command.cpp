@@ -230,7 +230,7 @@ void addSummarize(CLI::App &bench, Action &action) {
 Result<std::vector<bench::NamedSpec>> readSpecs(Operator op, const std::vector<std::string> &configs) {
   std::vector<bench::NamedSpec> specs;
   for (const std::string &path : configs) {
-    Result<ConfigFile> config = ConfigFile::read(path);
+    Result<ConfigFile> config = readConfig(path);
     if (!config)
       return config.status();
     Result<Spec> spec = specOf(op, *config);

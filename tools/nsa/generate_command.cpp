@@ -33,7 +33,7 @@ Status checkLengths(const Spec &spec, const Maxima &maxima) {
 }
 
 Status generate(const GenerateFlags &flags) {
-  Result<ConfigFile> config = ConfigFile::read(flags.configPath);
+  Result<ConfigFile> config = readConfig(flags.configPath);
   if (!config)
     return config.status();
   Result<Spec> spec = specOf(flags.op, *config);

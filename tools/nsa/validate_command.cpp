@@ -31,7 +31,7 @@ Status readConfig(ValidateFlags &flags) {
   Result<ConfigText> text = ConfigText::read(flags.configPath);
   if (!text)
     return text.status();
-  Result<ConfigFile> config = ConfigFile::parse(*text);
+  Result<ConfigFile> config = ConfigFile::parse(text->name, text->text);
   if (!config)
     return config.status();
   if (config->has("branches"))

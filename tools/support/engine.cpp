@@ -23,10 +23,14 @@ namespace {
 
 const char *textOrNull(const std::string &text) { return text.empty() ? nullptr : text.c_str(); }
 
-// Takes over a text that the C ABI allocated.
-nlohmann::json takeJson(char *text) {
+// Take over a text that the C ABI allocated.
+std::string takeText(char *text) {
   std::unique_ptr<char, decltype(&nsa_free)> owner(text, [](void *pointer) noexcept { nsa_free(pointer); });
-  return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return text;
+}
+
+nlohmann::json takeJson(char *text) {
+  return nlohmann::json::parse(takeText(text), nullptr, /*allow_exceptions=*/false);
 }
 
 } // namespace
@@ -121,15 +125,15 @@ Result<nlohmann::json> explain(nsa_engine *engine, const Spec &spec, const Maxim
   return takeJson(text);
 }
 
-Result<nlohmann::json> tuneKernel(nsa_engine *engine, const Spec &spec, const Maxima &maxima,
-                                  const std::string &problem, double budgetSeconds) {
+Result<std::string> tuneKernel(nsa_engine *engine, const Spec &spec, const Maxima &maxima, const std::string &problem,
+                               double budgetSeconds) {
   const nsa_spec apiSpec = capi::convert(spec);
   const nsa_maxima apiMaxima = capi::convert(maxima);
   char *text = nullptr;
   nsa_error error{};
   NSA_RETURN_IF_ERROR(
       toStatus(nsa_tune_kernel(engine, &apiSpec, &apiMaxima, problem.c_str(), budgetSeconds, &text, &error), error));
-  return takeJson(text);
+  return takeText(text);
 }
 
 Result<nlohmann::json> tune(nsa_engine *engine, const Spec &spec, const Maxima &maxima) {

@@ -61,8 +61,8 @@ Result<nlohmann::json> describeEngine(nsa_engine *engine);
 Result<std::string> deviceName(nsa_engine *engine);
 Result<nlohmann::json> explain(nsa_engine *engine, const Spec &spec, const Maxima &maxima);
 Result<nlohmann::json> tune(nsa_engine *engine, const Spec &spec, const Maxima &maxima);
-// Calls nsa_tune_kernel.
-Result<nlohmann::json> tuneKernel(nsa_engine *engine, const Spec &spec, const Maxima &maxima,
-                                  const std::string &problem, double budgetSeconds);
+// Calls nsa_tune_kernel, and returns its text.
+Result<std::string> tuneKernel(nsa_engine *engine, const Spec &spec, const Maxima &maxima, const std::string &problem,
+                               double budgetSeconds);
 
 } // namespace nsa::tools

@@ -4,7 +4,7 @@
 // Thread-safety: immutable; all functions may be called by many threads at once.
 #pragma once
 
-#include "autotune/tuner.h"
+#include "autotune/tuner/tuner.h"
 #include "compiler/api/nsa_compiler.h"
 #include "runtime/base/manifest.h"
 #include "runtime/base/status.h"

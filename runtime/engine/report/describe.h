@@ -3,7 +3,7 @@
 // Thread-safety: pure functions.
 #pragma once
 
-#include "autotune/tuner.h"
+#include "autotune/tuner/tuner.h"
 #include "cache/kernel_store.h"
 #include "runtime/engine/choices/decision.h"
 #include "runtime/engine/graph/plan_core.h"

@@ -4,7 +4,7 @@
 // Thread-safety: pure functions.
 #pragma once
 
-#include "autotune/tuner.h"
+#include "autotune/tuner/tuner.h"
 #include "cache/rows/rows.h"
 
 #include <string>

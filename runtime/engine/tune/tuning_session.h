@@ -5,7 +5,7 @@
 // Thread-safety: `run` may be called once, from one thread.
 #pragma once
 
-#include "autotune/tuner.h"
+#include "autotune/tuner/tuner.h"
 #include "cache/kernel_store.h"
 #include "runtime/engine/compile/candidate_memo.h"
 #include "runtime/engine/compile/compiler_library.h"

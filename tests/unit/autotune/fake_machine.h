@@ -2,7 +2,7 @@
 // statistics is repeatable. Thread-safety: one thread, but for compiles.
 #pragma once
 
-#include "autotune/tuner.h"
+#include "autotune/tuner/tuner.h"
 
 #include <atomic>
 #include <random>

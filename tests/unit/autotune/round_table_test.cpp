@@ -1,5 +1,5 @@
 // The fit behind the tuner's decisions, on numbers whose truth is known.
-#include "autotune/round_table.h"
+#include "autotune/tuner/round_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Thresholds between two ways to compute something, on made-up clocks.
-#include "autotune/threshold.h"
+#include "autotune/tuner/threshold.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

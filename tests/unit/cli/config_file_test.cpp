@@ -1,6 +1,6 @@
 // The configuration file: every key, every wrong value, and what is needed where no tensors stand in.
 #include "tests/harness/scratch.h"
-#include "tools/nsa/files/config_file.h"
+#include "tools/nsa/files/config_text.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@ using test::Scratch;
 
 Result<ConfigFile> read(std::string_view text) {
   const Scratch scratch;
-  return ConfigFile::read(scratch.write("config.json", text));
+  return readConfig(scratch.write("config.json", text));
 }
 
 TEST(ConfigFile, TakesEveryKey) {
@@ -190,21 +190,21 @@ TEST(ConfigFile, MayStandOnTheCommandLineOrComeFromStandardInput) {
   constexpr const char *kText = R"({"query_heads": 4, "kv_heads": 2, "qk_dim": 64, "window": 7})";
   const StandardInput input(kText);
   for (const std::string &word : {std::string(kText), " \n\t" + std::string(kText), std::string("-")}) {
-    const Result<ConfigFile> config = ConfigFile::read(word);
+    const Result<ConfigFile> config = readConfig(word);
     ASSERT_TRUE(config) << config.status().toString();
     EXPECT_EQ(config->path, word == "-" ? "standard input" : "--config");
     const Result<Spec> spec = specOf(Operator::kWindow, *config);
     ASSERT_TRUE(spec) << spec.status().toString();
     EXPECT_EQ(spec->window, 7);
   }
-  EXPECT_NE(ConfigFile::read("-").status().toString().find("standard input is not valid JSON"), std::string::npos)
+  EXPECT_NE(readConfig("-").status().toString().find("standard input is not valid JSON"), std::string::npos)
       << "it was read to its end";
 }
 
 TEST(ConfigFile, AnErrorNamesTheTextAndTheField) {
   const auto errorOf = [](const std::string &text, const std::string &name) {
     const StandardInput input(text);
-    const Result<ConfigFile> config = ConfigFile::read(name == "standard input" ? "-" : text);
+    const Result<ConfigFile> config = readConfig(name == "standard input" ? "-" : text);
     const Status status = config ? specOf(Operator::kWindow, *config).status() : config.status();
     EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument);
     return status.toString();
@@ -221,21 +221,20 @@ TEST(ConfigFile, AnErrorNamesTheTextAndTheField) {
       EXPECT_NE(errorOf(text, name).find("invalid argument: " + name + part), std::string::npos) << errorOf(text, name);
   const Scratch scratch;
   const std::string path = scratch.write("c.json", R"({"window": 0})");
-  EXPECT_NE(ConfigFile::read(path).status().toString().find(path + ": window = 0"), std::string::npos);
-  EXPECT_EQ(ConfigFile::read(path).status().error().field, path + ": window");
+  EXPECT_NE(readConfig(path).status().toString().find(path + ": window = 0"), std::string::npos);
+  EXPECT_EQ(readConfig(path).status().error().field, path + ": window");
 
   const StandardInput large(std::string((1 << 20) + 1, ' '));
-  EXPECT_NE(ConfigFile::read("-").status().toString().find("standard input: has more than 1048576 bytes"),
-            std::string::npos);
+  EXPECT_NE(readConfig("-").status().toString().find("standard input: has more than 1048576 bytes"), std::string::npos);
   const StandardInput folder("");
   const int directory = open(scratch.path().c_str(), O_RDONLY | O_CLOEXEC);
   dup2(directory, STDIN_FILENO);
   close(directory);
-  EXPECT_NE(ConfigFile::read("-").status().toString().find("standard input: Is a directory"), std::string::npos);
+  EXPECT_NE(readConfig("-").status().toString().find("standard input: Is a directory"), std::string::npos);
 }
 
 TEST(ConfigFile, AMissingFileIsAnError) {
-  EXPECT_EQ(ConfigFile::read("/nonexistent/config.json").status().code(), ErrorCode::kIoError);
+  EXPECT_EQ(readConfig("/nonexistent/config.json").status().code(), ErrorCode::kIoError);
 }
 
 } // namespace

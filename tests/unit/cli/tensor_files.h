@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tests/harness/scratch.h"
+#include "tools/nsa/files/config_text.h"
 #include "tools/nsa/files/operator_file.h"
 
 #include <cstring>
@@ -33,7 +34,7 @@ inline Result<OperatorFile> read(Operator op, const Tensors &tensors, std::strin
   EXPECT_TRUE(writeSafetensors(OutputFile::create(scratch.file("t")), list).isOk());
   const Result<SafetensorsFile> file = SafetensorsFile::open(scratch.file("t"));
   EXPECT_TRUE(file);
-  const Result<ConfigFile> parsed = ConfigFile::read(scratch.write("c.json", config));
+  const Result<ConfigFile> parsed = readConfig(scratch.write("c.json", config));
   EXPECT_TRUE(parsed) << parsed.status().toString();
   return readOperatorFile(op, *parsed, *file);
 }

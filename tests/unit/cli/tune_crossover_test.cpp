@@ -1,5 +1,5 @@
 // What is asked of a crossover with dense attention, and what an answer says: nothing is measured here.
-#include "tools/nsa/tune/tune_crossover.h"
+#include "autotune/workload/tune_crossover.h"
 
 #include <gtest/gtest.h>
 

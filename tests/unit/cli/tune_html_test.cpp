@@ -1,11 +1,12 @@
 // The report for people, from JSON as a run writes it: all of it is there, and it is well-formed whatever texts hold.
-#include "autotune/tuner.h"
+#include "autotune/tuner/tuner.h"
+#include "autotune/workload/tune_record.h"
 #include "runtime/engine/tune/pruned_candidates.h"
 #include "tests/harness/xml_check.h"
 #include "tools/nsa/command/command.h"
+#include "tools/nsa/tune/timed_work.h"
 #include "tools/nsa/tune/tune_html.h"
 #include "tools/nsa/tune/tune_plots.h"
-#include "tools/nsa/tune/tune_record.h"
 
 #include <gtest/gtest.h>
 #include <set>
@@ -50,8 +51,15 @@ nlohmann::json tuningReport() {
             candidate("attention", "key_tile=128", "pruned", 0, 0, "not compiled")}}};
 }
 
+// A row as `nsa tune` makes it.
+Json rowOf(const TuneJob &job, const std::string &device, bool isGpu) {
+  Json row = jobRecord(job, device, isGpu);
+  addTimedWork(job, isGpu, row["timed"]);
+  return row;
+}
+
 Json record(int64_t length, const std::string &status = "tuned") {
-  Json json = jobRecord(jobAt(length), "cpu <test>", false);
+  Json json = rowOf(jobAt(length), "cpu <test>", false);
   addReport(json, tuningReport());
   json["status"] = status;
   return json;
@@ -117,7 +125,7 @@ std::set<std::string> placesOf(const std::string &svg, const std::string &part) 
 TEST(TunePlots, ACutPromptStandsAtTheLengthThatWasAskedFor) {
   Json kernels = Json::array();
   for (const int64_t length : {262144, 524288, 1048576}) {
-    Json json = jobRecord(jobAt(length), "cpu <test>", true);
+    Json json = rowOf(jobAt(length), "cpu <test>", true);
     addReport(json, tuningReport());
     json["status"] = "tuned";
     kernels.push_back(std::move(json));
@@ -146,7 +154,7 @@ TEST(TuneRecord, StoredEvidenceSaysTheSame) {
   for (const nlohmann::json &entry : report["candidates"])
     choice.evidence.push_back({entry["template"], entry["config"], entry["outcome"], entry["milliseconds"],
                                entry["ratio_to_default"], entry["detail"]});
-  Json stored = jobRecord(jobAt(1024), "cpu <test>", false);
+  Json stored = rowOf(jobAt(1024), "cpu <test>", false);
   addStored(stored, choice);
   const Json fresh = record(1024);
   for (const char *name : {"default", "winner", "templates", "candidates", "evidence", "timed", "cut"})
@@ -174,7 +182,7 @@ TEST(TuneRecord, CountsWhatWasNeverTried) {
   choice.tuned = true;
   choice.evidence = prunedRows(report);
   choice.evidence.push_back({"attention", "key_tile=32", "winner", 1, 1, ""});
-  Json stored = jobRecord(jobAt(1024), "cpu <test>", false);
+  Json stored = rowOf(jobAt(1024), "cpu <test>", false);
   addStored(stored, choice);
   EXPECT_EQ(stored["candidates"], (Json{{"measured", 1}, {"rejected", 0}, {"failed", 0}, {"pruned", 3}}));
   EXPECT_EQ(stored["evidence"].size(), 1u);
@@ -200,14 +208,14 @@ TEST(TuneHtml, ShowsWhatWasMeasured) {
 TEST(TuneRecord, SaysHowMuchWasTimedAsTheTunerAndTheStoreDo) {
   nlohmann::json report = tuningReport();
   report["cut"] = "64 of 1024 queries timed";
-  Json fresh = jobRecord(jobAt(1024), "cpu <test>", false);
+  Json fresh = rowOf(jobAt(1024), "cpu <test>", false);
   EXPECT_EQ(fresh["cut"], "");
   addReport(fresh, report);
   EXPECT_EQ(fresh["cut"], report["cut"]);
   StoredChoice choice;
   choice.tuned = true;
   choice.provenance = "compiler=0123 search=exhaustive timed=64_of_1024_queries remade=45";
-  Json stored = jobRecord(jobAt(1024), "cpu <test>", false);
+  Json stored = rowOf(jobAt(1024), "cpu <test>", false);
   addStored(stored, choice);
   EXPECT_EQ(stored["cut"], report["cut"]);
   EXPECT_TRUE(wasExhaustive(choice));
@@ -265,10 +273,10 @@ TEST(TuneHtml, NamesTheOperatorWhereARoleHasTwo) {
 }
 
 TEST(TuneHtml, TellsOfFailuresFirst) {
-  Json failed = jobRecord(jobAt(8192), "cpu <test>", false);
+  Json failed = rowOf(jobAt(8192), "cpu <test>", false);
   failed["status"] = "failed";
   failed["error"] = "compile failed: no <such> thing";
-  Json left = jobRecord(jobAt(16384), "cpu <test>", false);
+  Json left = rowOf(jobAt(16384), "cpu <test>", false);
   left["status"] = "left";
   Json report = reportOf({record(1024), failed, left});
   report["interrupted"] = true;
@@ -281,7 +289,7 @@ TEST(TuneHtml, TellsOfFailuresFirst) {
 }
 
 TEST(TuneHtml, HasNothingToDrawWhenNothingWasMeasured) {
-  Json left = jobRecord(jobAt(1024), "cpu <test>", false);
+  Json left = rowOf(jobAt(1024), "cpu <test>", false);
   left["status"] = "left";
   const std::string html = tuneHtml(reportOf({left}));
   EXPECT_EQ(XmlCheck::problemOf(html), "");

@@ -1,6 +1,7 @@
 // What a workload becomes: each problem once, in an order that stays, and the work that a kernel's time is set against.
 #include "tests/harness/scratch.h"
-#include "tools/nsa/tune/tune_jobs.h"
+#include "tools/nsa/files/find_workload.h"
+#include "tools/nsa/tune/timed_work.h"
 
 #include "runtime/engine/graph/pipeline.h"
 
@@ -14,7 +15,7 @@ using test::Scratch;
 
 std::vector<TuneJob> expandText(const std::string &text) {
   const Scratch scratch;
-  const Result<Workload> workload = Workload::read(scratch.write("w.json", text));
+  const Result<Workload> workload = readWorkload(scratch.write("w.json", text));
   EXPECT_TRUE(workload) << workload.status().toString();
   Result<std::vector<TuneJob>> jobs = expand({*workload});
   EXPECT_TRUE(jobs) << jobs.status().toString();
@@ -34,7 +35,7 @@ std::vector<std::string> textsOf(const std::vector<TuneJob> &jobs) {
 }
 
 TEST(TuneJobs, TheTinyWorkloadIsTheseTwelve) {
-  const Result<Workload> workload = Workload::read(NSA_TEST_DATA "/tune_tiny.json");
+  const Result<Workload> workload = readWorkload(NSA_TEST_DATA "/tune_tiny.json");
   ASSERT_TRUE(workload) << workload.status().toString();
   const Result<std::vector<TuneJob>> jobs = expand({*workload});
   ASSERT_TRUE(jobs) << jobs.status().toString();
@@ -56,7 +57,7 @@ TEST(TuneJobs, TheTinyWorkloadIsTheseTwelve) {
 
 // A threshold keeps a device from the dense shortcut: both ways are tuned, as it may be measured anew.
 TEST(TuneJobs, WhatAThresholdTakesTheShortcutFromIsTunedToo) {
-  const Result<Workload> workload = Workload::read(NSA_TEST_DATA "/tune_tiny.json");
+  const Result<Workload> workload = readWorkload(NSA_TEST_DATA "/tune_tiny.json");
   ASSERT_TRUE(workload) << workload.status().toString();
   const Result<std::vector<TuneJob>> jobs = expand({*workload}, [&](const Spec &spec, const Maxima &maxima) {
     EXPECT_EQ(spec.op, Operator::kNsa);
@@ -122,10 +123,10 @@ TEST(TuneJobs, WorkloadsShareTheirKernels) {
   const Scratch scratch;
   const auto read = [&](const std::string &name, const std::string &lengths) {
     const Result<Workload> workload =
-        Workload::read(scratch.write(name + ".json", R"({"name": ")" + name +
-                                                         R"(", "heads": [{"name": "a", "config": {"query_heads": 8,
+        readWorkload(scratch.write(name + ".json", R"({"name": ")" + name +
+                                                       R"(", "heads": [{"name": "a", "config": {"query_heads": 8,
         "kv_heads": 2, "qk_dim": 64}}], "prefill": {"lengths": [)" +
-                                                         lengths + "]}}"));
+                                                       lengths + "]}}"));
     EXPECT_TRUE(workload) << workload.status().toString();
     return *workload;
   };
@@ -146,7 +147,7 @@ TEST(TuneJobs, WorkloadsShareTheirKernels) {
 }
 
 TEST(TuneJobs, MayBeThoseOfSomeOperatorsAlone) {
-  std::vector<Workload> tiny = {*Workload::read(NSA_TEST_DATA "/tune_tiny.json")};
+  std::vector<Workload> tiny = {*readWorkload(NSA_TEST_DATA "/tune_tiny.json")};
   const auto limited = [&](const std::vector<std::string> &operators) {
     EXPECT_TRUE(limitTo(operators, tiny).isOk());
     return expand(tiny);
@@ -158,7 +159,7 @@ TEST(TuneJobs, MayBeThoseOfSomeOperatorsAlone) {
                                                       "two nsa fp32 dense 1x128 win"}))
       << "the selected branch of 64 tokens is dense attention";
   const std::string absent = limited({"cmp", "append"}).status().toString();
-  EXPECT_NE(absent.find("--operators = append: must be of kernels that the workloads have: dense, window, compress, "
+  EXPECT_NE(absent.find("operators = append: must be of kernels that the workloads have: dense, window, compress, "
                         "cmp, select, sel, combine"),
             std::string::npos)
       << absent;
@@ -169,7 +170,7 @@ TEST(TuneJobs, MayBeThoseOfSomeOperatorsAlone) {
 TEST(TuneJobs, AnErrorNamesTheHead) {
   const Scratch scratch;
   const std::string path = scratch.write("w.json", with(R"("decode": {"lengths": [64], "page_sizes": [0, 100]})"));
-  const Result<Workload> workload = Workload::read(path);
+  const Result<Workload> workload = readWorkload(path);
   ASSERT_TRUE(workload) << workload.status().toString();
   const std::string error = expand({*workload}).status().toString();
   EXPECT_NE(error.find(path + ": decode of heads[0]: page_size = 100: must be a multiple of sel_block = 64"),

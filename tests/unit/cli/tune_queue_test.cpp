@@ -1,5 +1,5 @@
 // Who takes which kernel when, and how much of the budget it may use, with a clock that the test sets.
-#include "tools/nsa/tune/tune_queue.h"
+#include "autotune/workload/tune_queue.h"
 
 #include <gtest/gtest.h>
 

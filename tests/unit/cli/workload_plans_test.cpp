@@ -1,11 +1,11 @@
 // Single plans of a workload and of a program's record: what the library writes is read as the same, equal ones are
 // merged, lines that were cut off are named, and every other fault is an error with file, line and field.
+#include "autotune/workload/tune_jobs.h"
 #include "runtime/base/config_text.h"
 #include "runtime/engine/graph/pipeline.h"
 #include "tests/harness/scratch.h"
 #include "tests/harness/seed.h"
-#include "tools/nsa/files/tune_workload.h"
-#include "tools/nsa/tune/tune_jobs.h"
+#include "tools/nsa/files/find_workload.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -24,7 +24,7 @@ constexpr std::string_view kDecode =
 
 Result<Workload> readPlansText(std::string_view text, const std::string &name = "plans.jsonl") {
   const Scratch scratch;
-  return Workload::read(scratch.write(name, text));
+  return readWorkload(scratch.write(name, text));
 }
 std::string planError(std::string_view text) {
   const Result<Workload> workload = readPlansText(text);

@@ -1,7 +1,7 @@
 // Workload files: what they may hold, and every way in which they can be wrong.
+#include "runtime/json/nearest_name.h"
 #include "tests/harness/scratch.h"
-#include "tools/nsa/files/nearest_name.h"
-#include "tools/nsa/files/tune_workload.h"
+#include "tools/nsa/files/find_workload.h"
 
 #include <nlohmann/json.hpp>
 
@@ -32,7 +32,7 @@ std::string without(const char *parent, const char *name) {
 
 void expectError(std::string_view text, const std::string &field, const std::string &rule) {
   const Scratch scratch;
-  const Result<Workload> workload = Workload::read(scratch.write("w.json", text));
+  const Result<Workload> workload = readWorkload(scratch.write("w.json", text));
   ASSERT_FALSE(workload) << text;
   const std::string error = workload.status().toString();
   EXPECT_NE(error.find(scratch.file("w.json") + ": " + field + " = "), std::string::npos) << error;
@@ -41,7 +41,7 @@ void expectError(std::string_view text, const std::string &field, const std::str
 
 TEST(Workload, TakesEveryField) {
   const Scratch scratch;
-  const Result<Workload> workload = Workload::read(scratch.write("w.json", kGood));
+  const Result<Workload> workload = readWorkload(scratch.write("w.json", kGood));
   ASSERT_TRUE(workload) << workload.status().toString();
   EXPECT_EQ(workload->name, "good");
   EXPECT_EQ(workload->description, "all of it");
@@ -61,7 +61,7 @@ TEST(Workload, TakesEveryField) {
 
 TEST(Workload, HasDefaults) {
   const Scratch scratch;
-  const Result<Workload> workload = Workload::read(scratch.write("w.json", R"({"name": "w",
+  const Result<Workload> workload = readWorkload(scratch.write("w.json", R"({"name": "w",
     "heads": [{"name": "a", "config": {"query_heads": 8, "kv_heads": 2, "qk_dim": 64}}],
     "decode": {"lengths": [64]}})"));
   ASSERT_TRUE(workload) << workload.status().toString();
@@ -141,7 +141,7 @@ TEST(Workload, NeedsSomethingToTune) {
 TEST(Workload, TellsOfTheFileAndTheHead) {
   const Scratch scratch;
   const auto errorOf = [&](const std::string &text) {
-    return Workload::read(scratch.write("w.json", text)).status().toString();
+    return readWorkload(scratch.write("w.json", text)).status().toString();
   };
   EXPECT_NE(errorOf(changed("/heads/0/config/wings", 2)).find("heads[0].config"), std::string::npos);
   EXPECT_NE(errorOf(changed("/heads/0/config/wings", 2)).find("unknown key \"wings\""), std::string::npos);
@@ -149,7 +149,7 @@ TEST(Workload, TellsOfTheFileAndTheHead) {
   EXPECT_NE(errorOf("{").find("w.json is not valid JSON"), std::string::npos);
   EXPECT_NE(errorOf("[]").find("must be a JSON object"), std::string::npos);
   EXPECT_NE(errorOf(R"({"name": "a", "name": "b"})").find("stands there twice"), std::string::npos);
-  EXPECT_NE(Workload::read(scratch.file("absent.json")).status().toString().find("absent.json"), std::string::npos);
+  EXPECT_NE(readWorkload(scratch.file("absent.json")).status().toString().find("absent.json"), std::string::npos);
 }
 
 TEST(Workload, IsFoundByItsName) {
@@ -204,13 +204,13 @@ TEST(Workload, IsLimitedToOperators) {
   }
   const auto errorOf = [&](const std::vector<std::string> &names) { return limitTo(names, workloads).toString(); };
   const std::string unknown = errorOf({"dense", "windows"});
-  EXPECT_NE(unknown.find("--operators = windows: must be an operator of one kernel: dense, window, compress, cmp, "),
+  EXPECT_NE(unknown.find("operators = windows: must be an operator of one kernel: dense, window, compress, cmp, "),
             std::string::npos)
       << unknown;
   EXPECT_NE(unknown.find("did you mean window?"), std::string::npos) << unknown;
   for (const std::string name : {"nsa", "decode", ""})
     EXPECT_NE(errorOf({name}).find("must be an operator of one kernel"), std::string::npos) << name;
-  EXPECT_NE(errorOf({"cmp", "cmp"}).find("--operators = cmp: must stand there once"), std::string::npos);
+  EXPECT_NE(errorOf({"cmp", "cmp"}).find("operators = cmp: must stand there once"), std::string::npos);
   EXPECT_EQ(operatorsText(workloads[1].operators), "dense, window") << "a bad list changes nothing";
   ASSERT_TRUE(limitTo({}, workloads).isOk());
   EXPECT_TRUE(workloads[1].wants(Operator::kSel));

@@ -97,7 +97,7 @@ Result<SpecFlags::Chosen> SpecFlags::resolve() const {
       return file.status();
     return Chosen{file->inputs.spec, file->inputs.maxima};
   }
-  Result<ConfigFile> config = ConfigFile::read(configPath);
+  Result<ConfigFile> config = readConfig(configPath);
   if (!config)
     return config.status();
   Result<Spec> spec = specOf(op, *config);
@@ -127,7 +127,7 @@ void addInputFiles(CLI::App &command, std::string &configPath, std::string &inpu
 }
 
 Result<OperatorFile> readInputs(Operator op, const std::string &configPath, const std::string &inputPath) {
-  Result<ConfigFile> config = ConfigFile::read(configPath);
+  Result<ConfigFile> config = readConfig(configPath);
   if (!config)
     return config.status();
   Result<SafetensorsFile> file = SafetensorsFile::open(inputPath);

@@ -6,7 +6,7 @@
 #include "runtime/base/problem.h"
 #include "runtime/base/status.h"
 #include "tools/nsa/command/exit_code.h"
-#include "tools/nsa/files/config_file.h"
+#include "tools/nsa/files/config_text.h"
 #include "tools/nsa/files/operator_file.h"
 #include "tools/support/engine.h"
 

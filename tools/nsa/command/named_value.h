@@ -3,7 +3,7 @@
 // Thread-safety: pure functions.
 #pragma once
 
-#include "tools/nsa/files/nearest_name.h"
+#include "runtime/json/nearest_name.h"
 
 #include <CLI/CLI.hpp>
 #include <string>

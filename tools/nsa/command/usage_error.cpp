@@ -1,6 +1,6 @@
 #include "tools/nsa/command/usage_error.h"
 
-#include "tools/nsa/files/nearest_name.h"
+#include "runtime/json/nearest_name.h"
 
 #include <string_view>
 

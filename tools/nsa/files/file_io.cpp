@@ -56,31 +56,6 @@ Status InputFile::read(uint64_t offset, std::span<std::byte> target) const {
   return Status::ok();
 }
 
-Status readLines(const InputFile &file, uint64_t limit, const std::function<Status(std::string_view line)> &take) {
-  constexpr uint64_t kBlockBytes = 1 << 20;
-  const auto tooLong = [&] {
-    return ioError(file.name(), "has a line of more than " + std::to_string(limit) + " bytes");
-  };
-  std::string kept; // the begin of a line whose end is not yet read
-  for (uint64_t offset = 0; offset < file.size();) {
-    const size_t before = kept.size();
-    kept.resize(before + std::min(kBlockBytes, file.size() - offset));
-    NSA_RETURN_IF_ERROR(file.read(offset, std::as_writable_bytes(std::span(kept)).subspan(before)));
-    offset += kept.size() - before;
-    size_t begin = 0;
-    for (size_t end = kept.find('\n', before); end != std::string::npos; end = kept.find('\n', begin)) {
-      if (end - begin > limit)
-        return tooLong();
-      NSA_RETURN_IF_ERROR(take(std::string_view(kept).substr(begin, end - begin)));
-      begin = end + 1;
-    }
-    kept.erase(0, begin);
-    if (kept.size() > limit)
-      return tooLong();
-  }
-  return kept.empty() ? Status::ok() : take(kept);
-}
-
 Result<std::string> readText(const std::string &path, uint64_t limit) {
   Result<InputFile> file = InputFile::open(path);
   if (!file)

@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,10 +33,6 @@ private:
   int descriptor = -1;
   uint64_t bytes = 0;
 };
-
-// Calls `take` with each line of a file of any size, without the newline character. A line of more than `limit` bytes
-// is an error. If `take` fails, the rest of the file is not read, and the error of `take` is returned.
-Status readLines(const InputFile &file, uint64_t limit, const std::function<Status(std::string_view line)> &take);
 
 // Refuses files above `limit` bytes.
 Result<std::string> readText(const std::string &path, uint64_t limit);

@@ -4,7 +4,7 @@
 // Thread-safety: only one thread at a time may use a KvCacheReader.
 #pragma once
 
-#include "tools/nsa/files/config_file.h"
+#include "runtime/json/config_file.h"
 #include "tools/nsa/files/safetensors.h"
 #include "tools/support/operator_job.h"
 

@@ -4,7 +4,7 @@
 // Thread-safety: operator_file.h has only pure functions.
 #pragma once
 
-#include "tools/nsa/files/config_file.h"
+#include "runtime/json/config_file.h"
 #include "tools/nsa/files/safetensors.h"
 #include "tools/support/operator_job.h"
 

@@ -1,7 +1,7 @@
 #include "tools/nsa/files/safetensors.h"
 
+#include "runtime/json/json_input.h"
 #include "tools/nsa/files/file_io.h"
-#include "tools/nsa/files/json_input.h"
 
 #include <algorithm>
 #include <bit>

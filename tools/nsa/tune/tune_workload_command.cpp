@@ -1,14 +1,18 @@
 // `nsa tune WORKLOAD`: tunes, compiles or plans workloads, and writes the reports.
+#include "autotune/workload/tune_compile.h"
+#include "autotune/workload/tune_record.h"
+#include "tools/nsa/command/interruption.h"
 #include "tools/nsa/files/file_io.h"
-#include "tools/nsa/tune/tune_compile.h"
+#include "tools/nsa/files/find_workload.h"
+#include "tools/nsa/tune/timed_work.h"
+#include "tools/nsa/tune/tune_devices.h"
 #include "tools/nsa/tune/tune_html.h"
-#include "tools/nsa/tune/tune_plan.h"
 #include "tools/nsa/tune/tune_verbs.h"
 #include "tools/support/progress.h"
 
 #include <algorithm>
 #include <cstdio>
-#include <sstream>
+#include <unistd.h>
 
 namespace nsa::tools {
 namespace {
@@ -63,22 +67,99 @@ Status failures(const Json &report) {
                                                     " kernels failed:" + names);
 }
 
-std::vector<std::string> devicesOf(const std::string &list) {
-  std::vector<std::string> devices;
-  std::stringstream stream(list);
-  for (std::string device; std::getline(stream, device, ',');)
-    devices.push_back(device);
-  return devices.empty() ? std::vector<std::string>{""} : devices;
+// The library names options by their fields.
+Status ofCommandLine(const Status &status) {
+  ErrorInfo info = status.error();
+  if (info.field == kOperatorsField || info.field == kDeviceField)
+    info.field = "--" + info.field;
+  return Status(std::move(info));
+}
+
+// What a run tells, as lines: one on stdout for each kernel that is done, and one on a terminal's stderr that says how
+// far the run is. Both usually stand on the same terminal, so the second is erased before the first is written.
+class Narrator {
+public:
+  Narrator(const std::string &verb, const std::vector<Workload> &workloads, const WorkloadFlags &flags)
+      : title(verb + " " + titleOf(workloads)), printsLines(printsText(flags)) {}
+
+  TuneCallback callback(std::string (*lineOf)(const TuneProgress &)) {
+    return [this, lineOf](const TuneProgress &told) {
+      if (told.record && printsLines) {
+        progress.step("");
+        printLine(lineOf(told));
+      }
+      if (!told.isCrossover)
+        progress.step(title + ": " + std::to_string(told.done) + " of " + std::to_string(told.total) + " kernels",
+                      told.secondsLeft);
+      else
+        progress.step(told.record ? "" : "crossover with dense attention: " + told.what);
+      return !Interruption::wanted();
+    };
+  }
+
+private:
+  const std::string title;
+  const bool printsLines;
+  const Interruption interruption;
+  Progress progress{STDERR_FILENO, 0};
+};
+
+std::string tunedLine(const TuneProgress &told) {
+  const Json &record = *told.record;
+  if (told.isCrossover)
+    return "crossover with dense attention, " + told.what + ": " + record.value("text", "");
+  std::string line = "[" + std::to_string(told.done) + "/" + std::to_string(told.total) + "] " + told.what + ": ";
+  if (record.contains("error"))
+    return line + "failed: " + record["error"].get<std::string>();
+  if (record.value("status", "") == "left")
+    return line + "left: the budget ended before anything was measured";
+  if (!record.contains("winner"))
+    return line + "made";
+  const Json &winner = record["winner"];
+  char ratio[32];
+  std::snprintf(ratio, sizeof ratio, "%.3f", winner.value("ratio_to_default", 0.0));
+  const std::string cut = record.value("cut", "");
+  line += millisecondsText(winner.value("milliseconds", 0.0)) + (cut.empty() ? "" : " (" + cut + ")") + ", " + ratio +
+          " of the default, " + winner.value("template", "") + " " + winner.value("config", "");
+  if (record.value("tie", false))
+    line += " (a tie)";
+  return line;
+}
+
+std::string compiledLine(const TuneProgress &told) {
+  const Json &record = *told.record;
+  const std::string error = record.value("error", "");
+  return "[" + std::to_string(told.done) + "/" + std::to_string(told.total) + "] " + record.value("target", "") + " " +
+         told.what + ": " +
+         (error.empty()
+              ? record.value("status", "") + ", " + record.value("template", "") + " " + record.value("config", "")
+              : "failed: " + error);
 }
 
 Status plan(const std::vector<Workload> &workloads, const WorkloadFlags &flags) {
-  Result<Json> planned = planWorkloads(workloads, {.devices = devicesOf(flags.engine.device),
-                                                   .targets = flags.targets,
-                                                   .engine = flags.engine,
-                                                   .budgetSeconds = flags.budgetSeconds,
-                                                   .again = flags.again});
+  Result<EngineOptions> options = resolvedOptions(flags.engine);
+  Result<TuneEnvironment> environment = options ? TuneEnvironment::of(*options) : options.status();
+  if (!environment)
+    return environment.status();
+  std::vector<TunePlace> places;
+  for (const std::string &target : flags.targets) {
+    Result<std::vector<TunePlace>> some = placesOfTarget(target, workloads, *environment);
+    if (!some)
+      return ofCommandLine(some.status());
+    places.insert(places.end(), some->begin(), some->end());
+  }
+  if (flags.targets.empty()) {
+    Result<std::vector<OpenDevice>> devices = openDevices(flags.engine.device, flags.engine);
+    if (!devices)
+      return devices.status();
+    for (const OpenDevice &device : *devices)
+      if (std::ranges::find(places, device.key(), &TunePlace::key) == places.end())
+        places.push_back({device.key(), device.isGpu()});
+  }
+  Result<Json> planned =
+      planWorkloads(workloads, *environment, places, {.budgetSeconds = flags.budgetSeconds, .again = flags.again});
   if (!planned)
-    return planned.status();
+    return ofCommandLine(planned.status());
   if (printsText(flags)) {
     for (const Json &kernel : (*planned)["kernels"])
       std::printf("%-8s %s  (%s)\n", kernel.value("do", "").c_str(), kernel.value("problem", "").c_str(),
@@ -103,12 +184,18 @@ Status plan(const std::vector<Workload> &workloads, const WorkloadFlags &flags) 
 }
 
 Ending compile(const std::vector<Workload> &workloads, const WorkloadFlags &flags) {
-  Result<Json> report = compileWorkloads(workloads, {.targets = flags.targets,
-                                                     .engine = flags.engine,
-                                                     .again = flags.again,
-                                                     .print = printsText(flags) ? printLine : nullptr});
+  Result<EngineOptions> options = resolvedOptions(flags.engine);
+  if (!options)
+    return options.status();
+  Result<Json> report = [&] {
+    Narrator narrator("compiling", workloads, flags);
+    return compileWorkloads(workloads, *options,
+                            {.targets = flags.targets, .again = flags.again, .tell = narrator.callback(compiledLine)});
+  }();
   if (!report)
-    return report.status();
+    return ofCommandLine(report.status());
+  (*report)["version"] = nsa_version();
+  (*report)["source"] = nsa_source_id();
   if (printsText(flags))
     printText("%s\n%s", summary((*report)["counts"]).c_str(),
               placesText(report->value("cache", ""), flags.json.value_or(""), "").c_str());
@@ -118,14 +205,25 @@ Ending compile(const std::vector<Workload> &workloads, const WorkloadFlags &flag
 }
 
 Ending tune(const std::vector<Workload> &workloads, const WorkloadFlags &flags) {
-  Result<Json> report = runWorkloads(workloads, {.devices = devicesOf(flags.engine.device),
-                                                 .engine = flags.engine,
-                                                 .budgetSeconds = flags.budgetSeconds,
-                                                 .again = flags.again,
-                                                 .print = printsText(flags) ? printLine : nullptr,
-                                                 .measuresRoofs = flags.json || !flags.reportPath.empty()});
+  Result<std::vector<OpenDevice>> devices = openDevices(flags.engine.device, flags.engine);
+  if (!devices)
+    return devices.status();
+  Result<EngineOptions> options = resolvedOptions(flags.engine);
+  Result<TuneEnvironment> environment = options ? TuneEnvironment::of(*options) : options.status();
+  if (!environment)
+    return environment.status();
+  Result<Json> report = [&] {
+    Narrator narrator("tuning", workloads, flags);
+    return runWorkloads(workloads, *environment, tuneDevices(*devices),
+                        {.budgetSeconds = flags.budgetSeconds,
+                         .kernelSeconds = flags.engine.tuneBudgetSeconds,
+                         .again = flags.again,
+                         .tell = narrator.callback(tunedLine),
+                         .describeTimed = addTimedWork});
+  }();
   if (!report)
-    return report.status();
+    return ofCommandLine(report.status());
+  addMachine(*report, *devices, flags.json || !flags.reportPath.empty());
   const Json &counts = (*report)["counts"];
   const bool isLeft =
       counts.value("left", 0) > 0 || std::ranges::any_of((*report)["crossovers"], [](const Json &crossover) {
@@ -173,7 +271,8 @@ Ending tuneWorkloads(const WorkloadFlags &flags) {
   Result<std::vector<Workload>> workloads = findWorkloads(flags.workloads, workloadFolder());
   if (!workloads)
     return workloads.status();
-  NSA_RETURN_IF_ERROR(limitTo(flags.operators, *workloads));
+  if (const Status status = limitTo(flags.operators, *workloads); !status.isOk())
+    return ofCommandLine(status);
   for (const Workload &workload : *workloads)
     for (const std::string &warning : workload.warnings)
       printWarning(warning);

@@ -1,0 +1,76 @@
+#include "autotune/workload/stored_choices.h"
+
+#include "runtime/engine/plan/routing.h"
+
+namespace nsa {
+
+std::string revisionOf(const StoredChoice &choice) {
+  constexpr std::string_view kKey = "compiler=";
+  const size_t at = choice.provenance.find(kKey);
+  if (at == std::string::npos)
+    return "";
+  const size_t begin = at + kKey.size();
+  return choice.provenance.substr(begin, choice.provenance.find(' ', begin) - begin);
+}
+
+bool wasExhaustive(const StoredChoice &choice) {
+  return choice.provenance.find(" search=exhaustive") != std::string::npos;
+}
+
+StoredChoices::StoredChoices(const CacheSettings &settings, Access access, Logger logger)
+    : access(access), cache(std::make_unique<KernelCache>(settings, std::move(logger))) {}
+
+std::optional<KernelCache::Hit> StoredChoices::hit(const TuneJob &job, const std::string &device) {
+  return access == Access::kRead ? cache->peek(job.problem, device) : cache->find(job.problem, device);
+}
+
+std::optional<StoredChoice> StoredChoices::find(const TuneJob &job, const std::string &device,
+                                                const StoredRules &rules) {
+  std::optional<KernelCache::Hit> found = hit(job, device);
+  if (!found || revisionOf(found->choice) != rules.revision)
+    return std::nullopt;
+  if (job.isTuned && (!found->choice.tuned || (rules.exhaustive && !wasExhaustive(found->choice))))
+    return std::nullopt;
+  return std::move(found->choice);
+}
+
+Status StoredChoices::copy(const TuneJob &from, const TuneJob &to, const std::string &device) {
+  std::optional<KernelCache::Hit> found = hit(from, device);
+  if (!found)
+    return Status::error(ErrorCode::kIoError, "the kernel of '" + from.problem + "' is not stored");
+  found->choice.problem = to.problem;
+  return cache->put(found->kernel, &found->choice);
+}
+
+std::optional<StoredRoute> StoredChoices::routeOf(const std::string &family, const std::string &device,
+                                                  const std::string &name) {
+  return cache->findRoute(family, device, name);
+}
+
+std::vector<Step> StoredChoices::routedSteps(const Spec &spec, const Maxima &maxima,
+                                             const std::vector<std::string> &devices) {
+  std::vector<Step> steps;
+  for (const std::string &device : devices) {
+    const Routing routing = routingOf(spec, maxima, [&](const std::string &family, const std::string &name) {
+      return cache->findRoute(family, device, name);
+    });
+    if (routing.isByThreshold())
+      for (Step &step : routing.steps())
+        steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
+std::set<std::string> StoredChoices::devicesOf(const std::string &target, const std::vector<TuneJob> &jobs) {
+  std::set<Operator> operators;
+  for (const TuneJob &job : jobs)
+    operators.insert(job.kernel.op);
+  std::set<std::string> devices;
+  for (const Operator op : operators)
+    for (const ChoiceSummary &choice : cache->choicesOf(std::string(operatorName(op))))
+      if (choice.target == target)
+        devices.insert(choice.device);
+  return devices;
+}
+
+} // namespace nsa

@@ -1,0 +1,110 @@
+#include "autotune/workload/tune_plan.h"
+
+#include "autotune/workload/stored_choices.h"
+#include "autotune/workload/target_device.h"
+#include "autotune/workload/tune_crossover.h"
+#include "autotune/workload/tune_record.h"
+
+#include <algorithm>
+#include <set>
+
+namespace nsa {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// For the estimate: what a kernel takes on ordinary machines. The tuner compiles so many candidates of a family.
+constexpr double kCandidates = 32;
+constexpr double kGpuCompileSeconds = 0.9, kCpuCompileSeconds = 0.1, kMeasureSeconds = 1;
+
+} // namespace
+
+Result<std::vector<TunePlace>> placesOfTarget(const std::string &target, const std::vector<Workload> &workloads,
+                                              const TuneEnvironment &environment) {
+  Result<std::vector<TuneJob>> jobs = expand(workloads);
+  if (!jobs)
+    return jobs.status();
+  StoredChoices stored(environment.cache, StoredChoices::Access::kRead, environment.logger);
+  std::set<std::string> known = stored.devicesOf(target, *jobs);
+  if (known.empty()) {
+    Result<std::string> device = targetDevice(target, environment.templateDir, environment.cpuFeatures);
+    if (!device)
+      return device.status();
+    known.insert(std::move(*device));
+  }
+  std::vector<TunePlace> places;
+  for (const std::string &device : known)
+    places.push_back({device, target != "cpu"});
+  return places;
+}
+
+Result<Json> planWorkloads(const std::vector<Workload> &workloads, const TuneEnvironment &environment,
+                           const std::vector<TunePlace> &places, const TunePlanOptions &options) {
+  StoredChoices stored(environment.cache, StoredChoices::Access::kRead, environment.logger);
+  std::vector<std::string> names;
+  for (const TunePlace &place : places)
+    names.push_back(place.key);
+  Result<std::vector<TuneJob>> jobs = expand(
+      workloads, [&](const Spec &spec, const Maxima &maxima) { return stored.routedSteps(spec, maxima, names); });
+  if (!jobs)
+    return jobs.status();
+
+  const StoredRules rules{environment.revision, environment.exhaustive};
+  Json devices = Json::array(), kernels = Json::array(), crossovers = Json::array();
+  for (const TunePlace &place : places) {
+    int measure = 0, make = 0, nothing = 0;
+    std::set<std::string> families;
+    for (const TuneJob &job : *jobs) {
+      const bool isStored = !options.again && stored.find(job, place.key, rules);
+      const char *todo = isStored ? "nothing" : job.isTuned ? "measure" : "make";
+      ++(isStored ? nothing : job.isTuned ? measure : make);
+      if (!isStored && job.isTuned)
+        families.insert(job.family);
+      kernels.push_back({{"do", todo},
+                         {"problem", job.problem},
+                         {"device", place.key},
+                         {"workloads", job.workloads},
+                         {"operator", operatorName(job.kernel.op)},
+                         {"role", job.role},
+                         {"for", job.text()}});
+    }
+    for (const CrossoverJob &job : crossoverJobs(workloads)) {
+      const std::optional<StoredRoute> route = stored.routeOf(job.family, place.key, kCrossoverRoute);
+      // What is measured anew makes an earlier answer stale.
+      const bool isThere = measure == 0 && !options.again && route && answers(*route, job, environment.revision);
+      crossovers.push_back({{"do", isThere ? "nothing" : "measure"}, {"device", place.key}, {"for", job.text()}});
+    }
+    const double compileSeconds = place.isGpu ? kGpuCompileSeconds : kCpuCompileSeconds;
+    const double perKernel = environment.kernelSeconds;
+    double about =
+        (static_cast<double>(families.size()) * kCandidates + make) * compileSeconds / environment.compileThreads +
+        measure * std::min(kMeasureSeconds, perKernel);
+    double most = measure * perKernel + make * compileSeconds;
+    if (options.budgetSeconds > 0)
+      most = std::min(most, options.budgetSeconds);
+    about = std::min(about, most);
+    devices.push_back({{"device", place.key},
+                       {"measure", measure},
+                       {"make", make},
+                       {"stored", nothing},
+                       {"families", families.size()},
+                       {"seconds_about", about},
+                       {"seconds_at_most", most}});
+  }
+  Json each = Json::array();
+  for (const Workload &workload : workloads) {
+    int total = 0, shared = 0;
+    for (const TuneJob &job : *jobs) {
+      const bool needs = std::ranges::find(job.workloads, workload.name) != job.workloads.end();
+      total += needs;
+      shared += needs && job.workloads.size() > 1;
+    }
+    each.push_back({{"name", workload.name}, {"kernels", total}, {"shared", shared}});
+  }
+  return Json{
+      {"workload", titleOf(workloads)},  {"operators", operatorNames(workloads)}, {"workloads", std::move(each)},
+      {"cache", environment.cache.path}, {"packs", environment.cache.packs},      {"compiler", environment.revision},
+      {"devices", std::move(devices)},   {"crossovers", std::move(crossovers)},   {"kernels", std::move(kernels)}};
+}
+
+} // namespace nsa

@@ -1,0 +1,116 @@
+#include "tools/nsa/tune/tune_devices.h"
+
+#include "bench/measure/bench_case.h"
+#include "bench/measure/fma_peak.h"
+#include "bench/measure/machine_facts.h"
+#include "bench/measure/stream_bandwidth.h"
+#include "tools/nsa/tune/forward_duel.h"
+
+#include <algorithm>
+#include <memory>
+#include <sstream>
+#include <thread>
+
+namespace nsa::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// For each type of the report's kernels.
+Json roofsOf(const Json &report, const OpenDevice &device, bool measuresRoofs) {
+  Json roofs = Json::object();
+  if (!device.isGpu() && !measuresRoofs)
+    return roofs;
+  std::optional<bench::Roof> processor;
+  if (!device.isGpu()) {
+    const auto threads = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1u));
+    processor = {bench::measureFmaPeak(threads, 3).gflops * 1e-3,
+                 bench::StreamBandwidth(threads).gigabytesPerSecond() * 1e-3};
+  }
+  for (const Json &kernel : report["kernels"]) {
+    const std::string dtype = kernel.value("dtype", "");
+    if (roofs.contains(dtype))
+      continue;
+    const std::optional<bench::Roof> roof =
+        processor ? processor : bench::roofOf(device.facts["device"].value("name", ""), *parseDType(dtype));
+    if (roof)
+      roofs[dtype] = {{"tflops", roof->tflops}, {"terabytes_per_second", roof->terabytesPerSecond}};
+  }
+  return roofs;
+}
+
+} // namespace
+
+Result<EngineOptions> resolvedOptions(const EngineSettings &settings) {
+  EngineOptions options;
+  options.cachePath = settings.cachePath;
+  options.cachePacks = settings.cachePacks;
+  options.cacheKeys = settings.cacheKeys;
+  options.requireSignature = settings.requireSignature;
+  options.compilerPath = settings.compilerPath;
+  options.nvrtcPath = settings.nvrtcPath;
+  options.templateDir = settings.templateDir;
+  options.cpuFeatures = settings.cpuFeatures;
+  options.compileThreads = settings.compileThreads;
+  options.tuneBudgetSeconds = settings.tuneBudgetSeconds;
+  options.tuneExhaustive = settings.tuneExhaustive;
+  NSA_RETURN_IF_ERROR(options.resolve(EngineOptions::processEnvironment()));
+  return options;
+}
+
+Result<std::vector<OpenDevice>> openDevices(const std::string &list, EngineSettings settings) {
+  std::vector<std::string> names;
+  std::stringstream stream(list);
+  for (std::string name; std::getline(stream, name, ',');)
+    names.push_back(name);
+  if (names.empty())
+    names.emplace_back();
+  Result<EngineOptions> options = resolvedOptions(settings);
+  if (!options)
+    return options.status();
+  settings.missPolicy = NSA_MISS_DEFAULT; // asked for, tuning is done whatever NSA_MISS says of plans
+  settings.compileThreads = std::max(1, options->compileThreads / static_cast<int>(names.size()));
+  std::vector<OpenDevice> devices;
+  for (const std::string &name : names) {
+    settings.device = name;
+    Result<EngineHandle> engine = createEngine(settings);
+    if (!engine)
+      return engine.status();
+    Result<nlohmann::json> facts = bench::machineFacts(engine->get());
+    Result<std::string> opened = deviceName(engine->get());
+    if (!facts || !opened)
+      return facts ? opened.status() : facts.status();
+    devices.push_back({*opened, std::move(*engine), std::move(*facts)});
+  }
+  return devices;
+}
+
+std::vector<TuneDevice> tuneDevices(const std::vector<OpenDevice> &devices) {
+  std::vector<TuneDevice> result;
+  for (const OpenDevice &device : devices) {
+    nsa_engine *engine = device.engine.get();
+    const auto duel = std::make_shared<ForwardDuel>(engine, device.name);
+    result.push_back(
+        {.name = device.name,
+         .key = device.key(),
+         .isGpu = device.isGpu(),
+         .tuneKernel =
+             [engine](const TuneJob &job, double budgetSeconds) {
+               return tuneKernel(engine, job.spec, job.maxima, job.problem, budgetSeconds);
+             },
+         .measureDuel = [duel](const CrossoverJob &job, int64_t tokens) { return duel->measure(job, tokens); }});
+  }
+  return result;
+}
+
+void addMachine(Json &report, const std::vector<OpenDevice> &devices, bool measuresRoofs) {
+  for (const char *name : {"date", "version", "source", "processor", "cores"})
+    report[name] = devices.front().facts[name];
+  for (Json &entry : report["devices"]) {
+    const auto device = std::ranges::find(devices, entry.value("device", ""), &OpenDevice::key);
+    entry["facts"] = device->facts["device"];
+    entry["roofs"] = roofsOf(report, *device, measuresRoofs);
+  }
+}
+
+} // namespace nsa::tools
